@@ -1,0 +1,43 @@
+"""Package metadata for pip and for colcon (ament_python)."""
+
+from glob import glob
+
+from setuptools import find_packages, setup
+
+NAME = "dls_ik"
+
+setup(
+    name=NAME,
+    version="0.1.0",
+    description="Inverse kinematics by damped least squares: a Python library and a ROS 2 node",
+    author="The dls_ik developers",
+    maintainer="The dls_ik developers",
+    maintainer_email="dls-ik@example.org",
+    license="Apache-2.0",
+    packages=find_packages(include=[NAME, f"{NAME}.*"]),
+    data_files=[
+        ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
+        (f"share/{NAME}", ["package.xml"]),
+        (f"share/{NAME}/launch", glob("launch/*.py")),
+        (f"share/{NAME}/config", glob("config/*.*")),
+        (f"share/{NAME}/urdf", glob("urdf/*.*")),
+    ],
+    python_requires=">=3.10",
+    install_requires=["numba>=0.56", "numpy>=1.21", "urdf-parser-py>=0.0.4"],
+    extras_require={
+        "ros": [
+            "ros-rclpy[fastrtps]>=9.1",
+            "ros-diagnostic-msgs",
+            "ros-geometry-msgs",
+            "ros-sensor-msgs",
+            "ros-std-msgs",
+            "ros-std-srvs",
+            "ros-trajectory-msgs",
+        ],
+        "demo": ["matplotlib>=3.5", "rich>=12"],
+        "viewer": ["viser>=1.0", "yourdfpy>=0.0.56"],
+        "test": ["hypothesis>=6", "matplotlib>=3.5", "pytest>=6.2", "rich>=12"],
+    },
+    entry_points={"console_scripts": [f"ik_node = {NAME}.ros.node:main"]},
+    zip_safe=False,
+)
