@@ -1,0 +1,93 @@
+"""One cycle of following a target: a step within velocity and position limits, and calm."""
+
+import numpy as np
+
+from dls_ik.core.jit import inlined, kernel
+from dls_ik.core.joint_step import joint_step
+from dls_ik.core.linalg import svd
+from dls_ik.core.loop import observe, scaled_jacobian
+from dls_ik.core.search import scaled_error
+from dls_ik.core.types import Array, Chain, Goal, Method, Workspace
+from dls_ik.core.workspace import workspace
+
+HALVINGS = 20  # of a step that would lead away from the target, before it is left out
+
+
+@kernel
+def follow(
+    chain: Chain, method: Method, goal: Goal, T_d: Array, dt: float, q: Array, seen: Array
+) -> None:
+    """Move `q` (n,) one cycle of `dt` [s] toward the pose, in place.
+
+    Joints beyond a limit come back first, at their own speed. The step of the others is the
+    method's, scaled as a whole to the velocity limits so that the path keeps its direction, and
+    halved until it lowers the error: beyond reach and in a singularity the arm then settles, where
+    the bare method would go back and forth. Without memory: the same target and q, the same step.
+
+    Args:
+        T_d: (4, 4) desired pose.
+        seen: (4,) out: position [m] and rotation error [rad] at the new q; least singular value of
+            the scaled Jacobian and largest activation of a limit at the old one.
+    """
+    work = workspace(chain)
+    outside = _return_into_limits(chain, dt, q)
+    seen[0], seen[1] = observe(chain, goal, T_d, q, work)
+    scaled_jacobian(chain, goal, work)
+    seen[2] = _least_singular_value(work)
+    joint_step(chain, method, q, work)
+    seen[3] = max(np.max(work.h), np.max(outside))
+    if seen[0] <= goal.position_tolerance and seen[1] <= goal.rotation_tolerance:
+        return
+    for j in range(q.shape[0]):
+        work.dq[j] *= 1.0 - outside[j]
+    _keep_velocity(chain, dt, work.dq)
+    _descend(chain, goal, T_d, q, work, seen)
+
+
+@inlined
+def _return_into_limits(chain: Chain, dt: float, q: Array) -> Array:
+    """Move joints beyond a limit toward it at their velocity limit; return 1 for each of them."""
+    outside = np.zeros_like(q)
+    for j in range(q.shape[0]):
+        way = min(max(q[j], chain.lower[j]), chain.upper[j]) - q[j]
+        if way != 0.0:
+            outside[j] = 1.0
+            farthest = chain.velocity[j] * dt
+            q[j] += min(max(way, -farthest), farthest)
+    return outside
+
+
+@inlined
+def _least_singular_value(work: Workspace) -> float:
+    r, n = work.J.shape
+    svd(work.J, work.Ut, work.s, np.empty((r, n)))
+    return float(work.s[min(r, n) - 1])
+
+
+@inlined
+def _keep_velocity(chain: Chain, dt: float, dq: Array) -> None:
+    """Scale the whole step to the velocity limits."""
+    scale = 1.0
+    for j in range(dq.shape[0]):
+        if abs(dq[j]) * scale > chain.velocity[j] * dt:
+            scale = chain.velocity[j] * dt / abs(dq[j])
+    for j in range(dq.shape[0]):
+        dq[j] *= scale
+
+
+@kernel
+def _descend(chain: Chain, goal: Goal, T_d: Array, q: Array, work: Workspace, seen: Array) -> None:
+    """Move `q` by the largest share of ``work.dq`` that lowers the error, and write the error."""
+    trial, error = np.empty_like(q), np.empty(2)
+    before = scaled_error(goal, seen)
+    share = 1.0
+    for _ in range(HALVINGS):
+        for j in range(q.shape[0]):
+            lower, upper = min(chain.lower[j], q[j]), max(chain.upper[j], q[j])
+            trial[j] = min(max(q[j] + share * work.dq[j], lower), upper)
+        error[0], error[1] = observe(chain, goal, T_d, trial, work)
+        if scaled_error(goal, error) < before:
+            q[:] = trial
+            seen[:2] = error
+            return
+        share *= 0.5

@@ -1,0 +1,55 @@
+"""The decorators of all kernels: compiled, cached on disk, without the GIL."""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from numba import njit
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _fingerprint() -> str:
+    """Name the state of every kernel source by path, size and time of change."""
+    here = Path(__file__).parent
+    stats = ((str(p), p.stat().st_size, p.stat().st_mtime_ns) for p in sorted(here.rglob("*.py")))
+    return hashlib.sha256(repr(list(stats)).encode()).hexdigest()
+
+
+_SOURCES = _fingerprint()
+
+
+def _compile(function: F, inline: bool) -> F:
+    options: dict[str, Any] = {
+        "nogil": True,
+        "error_model": "numpy",
+        "fastmath": {"contract", "reassoc", "nsz"},  # not nnan, ninf: NaN must stay what it is
+        "forceinline": inline,
+    }
+    try:
+        compiled = njit(cache=True, **options)(function)
+    except RuntimeError:  # no folder that can be written: compile in memory at every start
+        return cast(F, njit(**options)(function))
+    cache_file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    if cache_file is not None:
+        cache_file._source_stamp = _SOURCES
+    return cast(F, compiled)
+
+
+def kernel(function: F) -> F:
+    """Compile `function`; keep the machine code on disk for the next process.
+
+    Numba's own cache looks at the file of the function alone, and would go on using the old code
+    of a kernel that it calls from another file. Here the stamp covers all of ``core``.
+    """
+    return _compile(function, inline=False)
+
+
+def inlined(function: F) -> F:
+    """Compile `function` into each of its callers.
+
+    For the short kernels on the path of every iteration: handing over a struct of arrays costs
+    more than they do (half of an iteration, measured), but the code of each caller grows.
+    """
+    return _compile(function, inline=True)

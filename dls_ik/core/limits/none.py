@@ -1,0 +1,3 @@
+"""No limit strategy: every joint is free."""
+
+NAME = "none"

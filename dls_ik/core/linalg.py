@@ -1,0 +1,172 @@
+"""Small dense linear algebra: symmetric solves and a singular value decomposition.
+
+Our own, because Numba's needs SciPy and costs more than the matrices here are worth.
+"""
+
+from math import sqrt
+
+from dls_ik.core.jit import inlined, kernel
+from dls_ik.core.types import Array
+
+EPSILON = 2.220446049250313e-16
+SWEEPS = 30  # Jacobi converges quadratically; six sweeps are usual, thirty never seen
+
+
+@inlined
+def factor(A: Array, k: int, least_pivot: float) -> bool:
+    """Factor the leading k x k block of a symmetric positive matrix in place: A = L D L^T.
+
+    Only the lower triangle is read and written: L below the diagonal, 1 / D on it. Without square
+    roots and looking right, this takes a third of the time of the usual Cholesky loop.
+
+    Returns:
+        False where a pivot falls to `least_pivot` or below, relative to the largest entry of the
+        diagonal; the block is then spoilt.
+    """
+    largest = 0.0
+    for j in range(k):
+        largest = max(largest, A[j, j])
+    for j in range(k):
+        pivot = A[j, j]
+        if not pivot > least_pivot * largest:
+            return False
+        inverse = 1.0 / pivot
+        for i in range(j + 1, k):
+            below = A[i, j] * inverse
+            for c in range(j + 1, i):
+                A[i, c] -= below * A[c, j]
+            A[i, i] -= below * A[i, j]
+        for i in range(j + 1, k):
+            A[i, j] *= inverse
+        A[j, j] = inverse
+    return True
+
+
+@inlined
+def solve_factored(A: Array, k: int, x: Array) -> None:
+    """Solve A x = b in place for a block from :func:`factor`; x = b of length k comes in."""
+    for i in range(k):
+        for j in range(i):
+            x[i] -= A[i, j] * x[j]
+    for i in range(k - 1, -1, -1):
+        total = x[i] * A[i, i]
+        for j in range(i + 1, k):
+            total -= A[j, i] * x[j]
+        x[i] = total
+
+
+@inlined
+def _rotate_rows(A: Array, i: int, j: int, c: float, s: float) -> None:
+    for k in range(A.shape[1]):
+        x, y = A[i, k], A[j, k]
+        A[i, k], A[j, k] = c * x - s * y, s * x + c * y
+
+
+@inlined
+def _dot_rows(A: Array, i: int, j: int) -> float:
+    total = 0.0
+    for k in range(A.shape[1]):
+        total += A[i, k] * A[j, k]
+    return total
+
+
+@kernel
+def _swap_rows(A: Array, i: int, j: int) -> None:
+    for k in range(A.shape[1]):
+        A[i, k], A[j, k] = A[j, k], A[i, k]
+
+
+@kernel
+def _orthogonal_row(Vt: Array, i: int) -> None:
+    """Fill row i with a unit vector orthogonal to the rows above it, if there is one."""
+    n = Vt.shape[1]
+    best = -1.0
+    start = 0
+    for k in range(n):  # the axis that the rows above cover least
+        left = 1.0
+        for j in range(i):
+            left -= Vt[j, k] * Vt[j, k]
+        if left > best:
+            best, start = left, k
+    for k in range(n):
+        Vt[i, k] = 0.0
+    if i >= n:
+        return
+    Vt[i, start] = 1.0
+    for _ in range(2):  # twice is enough (Kahan)
+        for j in range(i):
+            along = _dot_rows(Vt, i, j)
+            for k in range(n):
+                Vt[i, k] -= along * Vt[j, k]
+        length = sqrt(_dot_rows(Vt, i, i))
+        for k in range(n):
+            Vt[i, k] /= length
+
+
+@kernel
+def svd(B: Array, Ut: Array, s: Array, Vt: Array) -> None:
+    """Singular value decomposition B = U diag(s) V^T by one-sided Jacobi rotations.
+
+    High relative accuracy in the small singular values (Demmel & Veselic 1992). The rows of `Vt`
+    are orthonormal even where singular values are zero, as far as n allows: with fewer columns
+    than rows the last ``rows - n`` rows of `Vt` and values of `s` are zero.
+
+    Args:
+        B: (r, n), kept.
+        Ut: (r, r) out: row i is u_i.
+        s: (r,) out: falling.
+        Vt: (r, n) out: row i is v_i.
+    """
+    r = B.shape[0]
+    for i in range(r):
+        for j in range(r):
+            Ut[i, j] = 1.0 if i == j else 0.0
+        for k in range(B.shape[1]):
+            Vt[i, k] = B[i, k]
+    for _ in range(SWEEPS):
+        if not _sweep(Vt, Ut):
+            break
+    for i in range(r):
+        s[i] = sqrt(_dot_rows(Vt, i, i))
+    _sort_falling(Ut, s, Vt)
+    for i in range(r):
+        if s[i] > r * EPSILON * s[0]:
+            for k in range(B.shape[1]):
+                Vt[i, k] /= s[i]
+        else:
+            s[i] = 0.0
+            _orthogonal_row(Vt, i)
+
+
+@kernel
+def _sweep(W: Array, Ut: Array) -> bool:
+    """Make every pair of rows of W orthogonal once; say whether any was not."""
+    r = W.shape[0]
+    turned = False
+    for i in range(r - 1):
+        for j in range(i + 1, r):
+            a, b, g = _dot_rows(W, i, i), _dot_rows(W, j, j), _dot_rows(W, i, j)
+            if g * g <= 16.0 * EPSILON * EPSILON * a * b:
+                continue
+            turned = True
+            zeta = (b - a) / (2.0 * g)
+            t = 1.0 / (abs(zeta) + sqrt(1.0 + zeta * zeta))
+            if zeta < 0.0:
+                t = -t
+            c = 1.0 / sqrt(1.0 + t * t)
+            _rotate_rows(W, i, j, c, c * t)
+            _rotate_rows(Ut, i, j, c, c * t)
+    return turned
+
+
+@kernel
+def _sort_falling(Ut: Array, s: Array, Vt: Array) -> None:
+    for i in range(s.shape[0] - 1):
+        largest = i
+        for j in range(i + 1, s.shape[0]):
+            if s[j] > s[largest]:
+                largest = j
+        if largest != i:
+            s[i], s[largest] = s[largest], s[i]
+            _swap_rows(Ut, i, largest)
+            _swap_rows(Vt, i, largest)

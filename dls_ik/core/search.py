@@ -1,0 +1,123 @@
+"""Attempts from one start after another until a pose is reached."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dls_ik.core.jit import inlined, kernel
+from dls_ik.core.loop import REACHED, attempt
+from dls_ik.core.random import uniform
+from dls_ik.core.se3 import is_pose
+from dls_ik.core.types import Array, Chain, Goal, Method, Rows, Starts, Workspace
+from dls_ik.core.workspace import workspace
+
+POSE_TOLERANCE = 1e-9  # how far from orthonormal a rotation matrix may be
+
+
+@inlined
+def scaled_error(goal: Goal, error: Array) -> float:
+    """Squared norm of the scaled error [m^2] from (position [m], rotation error [rad])."""
+    return error[0] ** 2 + (goal.rotation_weight * error[1]) ** 2
+
+
+@inlined
+def choose_start(
+    starts: Starts, seed: Array, index: int, state: NDArray[np.uint64], q: Array
+) -> None:
+    """Write the start of attempt `index` to q (n,): the seed, then uniform in the limits."""
+    for j in range(q.shape[0]):
+        if index == 0:
+            q[j] = seed[j]
+        else:
+            q[j] = starts.lower[j] + uniform(state) * (starts.upper[j] - starts.lower[j])
+
+
+@kernel
+def unwind(starts: Starts, seed: Array, q: Array) -> None:
+    """Turn joints without limits by whole turns to where they are nearest the seed, in place."""
+    for j in range(q.shape[0]):
+        if starts.turning[j]:
+            q[j] -= 2.0 * np.pi * np.round((q[j] - seed[j]) / (2.0 * np.pi))
+
+
+@kernel
+def search(
+    chain: Chain,
+    method: Method,
+    goal: Goal,
+    starts: Starts,
+    T_d: Array,
+    seed: Array,
+    state: NDArray[np.uint64],
+    counts: NDArray[np.int64],
+    attempts: int,
+    q: Array,
+    best: Array,
+    error: Array,
+    work: Workspace,
+) -> bool:
+    """Make up to `attempts` more attempts; say whether the last one reached the pose.
+
+    Called again with the same state, counts, best and error it goes on where it stopped, so that
+    where a caller looks at the clock does not change what is found.
+
+    Args:
+        T_d: (4, 4) or (3, 4) desired pose, seed: (n,).
+        state: (1,) of the random generator.
+        counts: (2,) attempts begun and steps made so far.
+        q: (n,) scratch.
+        best: (n,) out: joint values with the least scaled error among the ends of the attempts.
+        error: (2,) out: position [m] and rotation error [rad] there.
+    """
+    now = np.empty(2)
+    for _ in range(attempts):
+        choose_start(starts, seed, counts[0], state, q)
+        status, steps = attempt(chain, method, goal, T_d, q, work, now)
+        first = counts[0] == 0
+        counts[0] += 1
+        counts[1] += steps
+        if first or status == REACHED or scaled_error(goal, now) < scaled_error(goal, error):
+            best[:] = q
+            error[:] = now
+        if status == REACHED:
+            unwind(starts, seed, best)
+            return True
+    return False
+
+
+@kernel
+def search_rows(
+    chain: Chain,
+    method: Method,
+    goal: Goal,
+    starts: Starts,
+    Ts: Array,
+    seeds: Array,
+    attempts: int,
+    rows: Rows,
+) -> None:
+    """:func:`search` for every row, each as if it were alone; the entry point from Python.
+
+    Rows of `Ts` or `seeds` that are not finite poses or joint values are passed over.
+
+    Args:
+        Ts: (b, 4, 4), seeds: (b, n), rows: what is known of each pose, stepped.
+    """
+    q = np.empty(seeds.shape[1])
+    work = workspace(chain)
+    for i in range(Ts.shape[0]):
+        if is_pose(Ts[i], POSE_TOLERANCE) and np.all(np.isfinite(seeds[i])):
+            rows.reached[i] = search(
+                chain,
+                method,
+                goal,
+                starts,
+                Ts[i],
+                seeds[i],
+                rows.state[i : i + 1],
+                rows.counts[i],
+                attempts,
+                q,
+                rows.best[i],
+                rows.error[i],
+                work,
+            )

@@ -1,0 +1,3 @@
+"""No step bound."""
+
+NAME = "none"

@@ -1,0 +1,33 @@
+"""Everything that dls_ik raises on purpose.
+
+Misuse raises; non-convergence is data (see :class:`dls_ik.IkResult`). Each message says what was
+given and what is valid.
+"""
+
+
+class DlsIkError(Exception):
+    """Root of all errors of this package."""
+
+
+class RobotModelError(DlsIkError):
+    """A robot description that is not a usable robot."""
+
+
+class ChainError(RobotModelError):
+    """A base and tip that do not span a chain with moving joints."""
+
+
+class MethodError(DlsIkError):
+    """A method name, or a parameter of a method, that is not valid."""
+
+
+class OptionError(DlsIkError):
+    """An option of the solver or of the servo that is unknown or out of range."""
+
+
+class PoseError(DlsIkError):
+    """A pose that is not a finite rigid transform."""
+
+
+class JointValueError(DlsIkError):
+    """Joint values of the wrong length, or not finite."""
