@@ -1,0 +1,146 @@
+"""Denavit-Hartenberg rows, in code or in a YAML file, to a :class:`dls_ik.model.Tree`."""
+
+import math
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dls_ik.core.types import Array
+from dls_ik.exceptions import RobotModelError
+from dls_ik.model.joint import DRIVEN_KINDS, Joint
+from dls_ik.model.names import listing, quoted
+from dls_ik.model.rigid import rotation_about, transform
+from dls_ik.model.tree import Tree
+
+MAX_BYTES = 1024 * 1024
+
+
+class DhRow(NamedTuple):
+    """One joint by the standard convention: T = Rz(theta) Tz(d) Tx(a) Rx(alpha).
+
+    The joint's value is added to theta, or to d when it is prismatic. A revolute or prismatic joint
+    needs both limits; one that turns without end is continuous.
+    """
+
+    a: float = 0.0  # [m]
+    alpha: float = 0.0  # [rad]
+    d: float = 0.0  # [m]
+    theta: float = 0.0  # [rad]
+    kind: str = "revolute"  # or "continuous" or "prismatic"
+    lower: float = -math.inf  # [rad or m]
+    upper: float = math.inf  # [rad or m]
+    velocity: float = math.inf  # [rad/s or m/s]
+    name: str = ""  # by default joint1, joint2, ...
+
+
+def tree_from_dh(
+    rows: Iterable[DhRow | Mapping[str, Any]],
+    name: str = "robot",
+    base: str = "base",
+    tip: str = "tip",
+) -> Tree:
+    """A serial arm from its rows, base to tip.
+
+    The link below joint ``x`` is ``x_link``; its frame has the joint's axis as z. The frame that
+    the last row leads to is the tip.
+
+    Raises:
+        RobotModelError: a row that is not one, by its number, or not a usable joint.
+    """
+    checked = [_row(row, number) for number, row in enumerate(rows, start=1)]
+    joints: list[Joint] = []
+    parent, origin = base, np.eye(4)
+    for row in checked:
+        joints.append(_joint(row, parent, origin))
+        parent, origin = joints[-1].child, _constant(row)
+    joints.append(Joint(f"{tip}_fixed", "fixed", parent, tip, origin))
+    links = (base, *(joint.child for joint in joints))
+    return Tree(name, links, tuple(joints))
+
+
+def load_dh(path: str | os.PathLike[str]) -> Tree:
+    """Read a YAML file with ``rows``, and ``name``, ``base`` and ``tip`` as it likes.
+
+    Raises:
+        RobotModelError: no such file, not YAML, unknown keys, or rows that are not a usable robot.
+    """
+    shown = quoted(os.fspath(path))
+    document = _yaml(Path(path), shown)
+    if not isinstance(document, dict) or not isinstance(document.get("rows"), list):
+        raise RobotModelError(f"{shown}: expected a mapping with a list of 'rows'")
+    _refuse_unknown(document, ("rows", "name", "base", "tip"), shown)
+    names = {key: str(value) for key, value in document.items() if key != "rows"}
+    try:
+        return tree_from_dh(document["rows"], **names)
+    except RobotModelError as error:
+        raise RobotModelError(f"{shown}: {error}") from error
+
+
+def _yaml(path: Path, shown: str) -> object:
+    import yaml
+
+    try:
+        with path.open("rb") as file:
+            text = file.read(MAX_BYTES + 1)
+        if len(text) > MAX_BYTES:
+            raise RobotModelError(f"{shown} is larger than {MAX_BYTES} bytes")
+        return yaml.safe_load(text)
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
+        raise RobotModelError(f"cannot read the DH file {shown}: {error}") from error
+
+
+def _row(given: DhRow | Mapping[str, Any], number: int) -> DhRow:
+    row = given._asdict() if isinstance(given, DhRow) else given
+    if not isinstance(row, Mapping):
+        raise RobotModelError(f"row {number}: expected a mapping, given {quoted(given)}")
+    _refuse_unknown(row, DhRow._fields, f"row {number}")
+    checked = DhRow(**{key: _value(value, key, number) for key, value in row.items()})
+    checked = checked._replace(name=checked.name or f"joint{number}")
+    if checked.kind not in DRIVEN_KINDS:
+        raise RobotModelError(
+            f"row {number}: unknown kind {checked.kind!r}; known: {listing(DRIVEN_KINDS)}"
+        )
+    return checked
+
+
+def _value(value: Any, key: str, number: int) -> Any:
+    if key in ("kind", "name"):
+        return str(value)
+    try:
+        converted = float(value)
+    except (TypeError, ValueError, OverflowError):
+        converted = math.nan
+    unlimited = key in ("lower", "upper", "velocity") and not math.isnan(converted)
+    if not (unlimited or math.isfinite(converted)):
+        raise RobotModelError(f"row {number}: {key} is no number: {quoted(value)}")
+    return converted
+
+
+def _refuse_unknown(given: Mapping[Any, Any], known: Iterable[str], where: str) -> None:
+    known = tuple(known)
+    unknown = [quoted(key) for key in given if key not in known]
+    if unknown:
+        raise RobotModelError(f"{where}: unknown {listing(unknown)}; known: {listing(known)}")
+
+
+def _joint(row: DhRow, parent: str, origin: Array) -> Joint:
+    return Joint(
+        name=row.name,
+        kind=row.kind,
+        parent=parent,
+        child=f"{row.name}_link",
+        origin=origin,
+        lower=row.lower,
+        upper=row.upper,
+        velocity=row.velocity,
+    )
+
+
+def _constant(row: DhRow) -> Array:
+    """The (4, 4) transform of a row at value 0."""
+    x, _, z = np.eye(3)
+    turned = transform(rotation_about(z, row.theta), row.d * z)
+    return turned @ transform(rotation_about(x, row.alpha), row.a * x)

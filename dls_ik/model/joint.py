@@ -1,0 +1,118 @@
+"""A joint: what it connects, how it moves, and how far."""
+
+import math
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from dls_ik.core.types import Array
+from dls_ik.exceptions import RobotModelError
+from dls_ik.model.names import listing
+from dls_ik.model.rigid import rotation_about, transform
+
+DRIVEN_KINDS = ("revolute", "continuous", "prismatic")  # moved by one value
+KINDS = (*DRIVEN_KINDS, "fixed", "floating", "planar")
+SHORTEST_AXIS = 1e-9
+
+
+class Mimic(NamedTuple):
+    """value = multiplier * value of the master + offset."""
+
+    master: str
+    multiplier: float = 1.0
+    offset: float = 0.0  # [rad or m]
+
+
+def _z() -> Array:
+    return np.array([0.0, 0.0, 1.0])
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """One joint of a tree, checked on construction.
+
+    The axis is normalised. A continuous joint has no position limits, whatever is given. A
+    velocity of 0 means that none is known, as in many robot descriptions: no limit.
+
+    Raises:
+        RobotModelError: an unknown kind, a number that is not finite, a zero-length axis, limits
+            that are missing or crossed, a negative velocity. The message names the joint.
+    """
+
+    name: str
+    kind: str  # one of KINDS
+    parent: str  # link
+    child: str  # link
+    origin: Array = field(default_factory=lambda: np.eye(4))  # (4, 4) T_parent_joint at value 0
+    axis: Array = field(default_factory=_z)  # (3,) unit, in the joint's frame
+    lower: float = -math.inf  # [rad or m]
+    upper: float = math.inf  # [rad or m]
+    velocity: float = math.inf  # [rad/s or m/s]
+    mimic: Mimic | None = None
+
+    def __post_init__(self) -> None:
+        """Check and normalise."""
+        if self.kind not in KINDS:
+            raise self.error(f"unknown type {self.kind!r}; known: {listing(KINDS)}")
+        self._set("origin", self._finite("origin", self.origin, (4, 4)))
+        self._set("axis", self._unit_axis() if self.is_driven else _z())
+        self._set_limits()
+        self._set_velocity()
+        if self.mimic is not None and not all(map(math.isfinite, self.mimic[1:])):
+            raise self.error("mimic multiplier and offset must be finite")
+
+    @property
+    def is_driven(self) -> bool:
+        """Whether one value moves this joint."""
+        return self.kind in DRIVEN_KINDS
+
+    def error(self, message: str) -> RobotModelError:
+        """An error that names this joint."""
+        return RobotModelError(f"joint {self.name!r}: {message}")
+
+    def motion(self, value: float) -> Array:
+        """The (4, 4) motion of the child by ``value`` [rad or m], in the joint's frame."""
+        if not self.is_driven:
+            return np.eye(4)
+        if self.kind == "prismatic":
+            return transform(translation=value * self.axis)
+        return transform(rotation_about(self.axis, value))
+
+    def _set(self, name: str, value: object) -> None:
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
+        object.__setattr__(self, name, value)
+
+    def _finite(self, what: str, given: Array, shape: tuple[int, ...]) -> Array:
+        values = np.array(given, dtype=np.float64)
+        if values.shape != shape or not np.isfinite(values).all():
+            raise self.error(f"{what} must be {shape} finite numbers, given {given}")
+        return values
+
+    def _unit_axis(self) -> Array:
+        axis = self._finite("axis", self.axis, (3,))
+        length = math.hypot(*axis)
+        if length < SHORTEST_AXIS:
+            raise self.error(f"zero-length axis {axis.tolist()}")
+        if not math.isfinite(length):
+            raise self.error(f"axis {axis.tolist()} is too long")
+        return axis / length
+
+    def _set_limits(self) -> None:
+        if self.kind not in ("revolute", "prismatic"):
+            self._set("lower", -math.inf)
+            self._set("upper", math.inf)
+            return
+        if not (math.isfinite(self.lower) and math.isfinite(self.upper)):
+            hint = "; without limits it is 'continuous'" if self.kind == "revolute" else ""
+            raise self.error(
+                f"a {self.kind} joint needs finite limits, given {self.lower} to {self.upper}{hint}"
+            )
+        if self.upper < self.lower:
+            raise self.error(f"upper limit {self.upper} is below lower limit {self.lower}")
+
+    def _set_velocity(self) -> None:
+        if math.isnan(self.velocity) or self.velocity < 0.0:
+            raise self.error(f"velocity limit {self.velocity} must not be negative or nan")
+        self._set("velocity", float(self.velocity) or math.inf)

@@ -1,0 +1,51 @@
+"""The same chain for Orocos KDL, to compare with and to hand on."""
+
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from dls_ik.core.types import Array
+from dls_ik.exceptions import DlsIkError, RobotModelError
+from dls_ik.model.robot import RobotModel
+
+
+def kdl_chain(robot: RobotModel) -> Any:
+    """A ``PyKDL.Chain`` of n segments, one for each joint, from base to tip.
+
+    Raises:
+        RobotModelError: the chain has mimic joints, which KDL does not know.
+        DlsIkError: PyKDL is not installed.
+    """
+    kdl = _pykdl()
+    elements = robot.chain.prismatic.shape[0]
+    if elements != robot.n or (robot.chain.scale != 1.0).any() or robot.chain.offset.any():
+        raise RobotModelError(
+            f"the chain to {robot.tip!r} has mimic joints; every joint of a KDL chain is free"
+        )
+    chain = kdl.Chain()
+    for i, name in enumerate(robot.joint_names):
+        chain.addSegment(_segment(kdl, robot, i, name))
+    return chain
+
+
+def _segment(kdl: ModuleType, robot: RobotModel, i: int, name: str) -> Any:
+    """Joint i about or along z, then what is fixed behind it, and for the first before it."""
+    before = _frame(kdl, robot.chain.fixed[0] if i == 0 else np.eye(4))
+    prismatic = robot.chain.prismatic[i]
+    kind = kdl.Joint.TransAxis if prismatic else kdl.Joint.RotAxis
+    joint = kdl.Joint(name, before.p, before.M * kdl.Vector(0.0, 0.0, 1.0), kind)
+    return kdl.Segment(name, joint, before * _frame(kdl, robot.chain.fixed[i + 1]))
+
+
+def _frame(kdl: ModuleType, T: Array) -> Any:
+    rotation = kdl.Rotation(*(float(value) for value in T[:3, :3].ravel()))
+    return kdl.Frame(rotation, kdl.Vector(*(float(value) for value in T[:3, 3])))
+
+
+def _pykdl() -> ModuleType:
+    try:
+        return import_module("PyKDL")
+    except ImportError as error:
+        raise DlsIkError("PyKDL is not installed: apt install python3-pykdl") from error

@@ -1,0 +1,56 @@
+"""Who drives a joint in the end: mimic joints followed up to their masters."""
+
+import math
+from collections.abc import Mapping
+
+from dls_ik.exceptions import RobotModelError
+from dls_ik.model.joint import Joint, Mimic
+from dls_ik.model.names import listing
+
+
+def resolve_mimics(joints: Mapping[str, Joint]) -> dict[str, Mimic]:
+    """The independent joint behind every driven joint, itself where it follows nothing.
+
+    Raises:
+        RobotModelError: a joint follows an unknown joint, one that no value moves, or itself.
+    """
+    drives: dict[str, Mimic] = {}
+    for joint in joints.values():
+        if joint.is_driven:
+            _resolve(joint, joints, drives)
+    return drives
+
+
+def _resolve(joint: Joint, joints: Mapping[str, Joint], drives: dict[str, Mimic]) -> None:
+    """Climb from a joint to a resolved master, then fill in the drives on the way back."""
+    waiting: dict[str, Joint] = {}
+    while joint.name not in drives:
+        if joint.mimic is None:
+            drives[joint.name] = Mimic(joint.name)
+            break
+        if joint.name in waiting:
+            raise joint.error(f"mimic cycle through {listing(waiting)}")
+        waiting[joint.name] = joint
+        joint = _master(joint, joint.mimic, joints)
+    for follower in reversed(waiting.values()):
+        drives[follower.name] = _compose(follower, drives)
+
+
+def _master(joint: Joint, mimic: Mimic, joints: Mapping[str, Joint]) -> Joint:
+    master = joints.get(mimic.master)
+    if master is None:
+        raise joint.error(f"mimics the unknown joint {mimic.master!r}; joints: {listing(joints)}")
+    if not master.is_driven:
+        raise joint.error(f"mimics {mimic.master!r}, a {master.kind} joint, which has no value")
+    return master
+
+
+def _compose(joint: Joint, drives: Mapping[str, Mimic]) -> Mimic:
+    if joint.mimic is None:
+        return Mimic(joint.name)
+    name, multiplier, offset = joint.mimic
+    above = drives[name]
+    scale, shift = multiplier * above.multiplier, multiplier * above.offset + offset
+    if not (math.isfinite(scale) and math.isfinite(shift)):
+        raise RobotModelError(f"joint {joint.name!r}: mimic multiplier or offset overflows")
+    return Mimic(above.master, scale, shift)

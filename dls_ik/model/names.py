@@ -1,0 +1,19 @@
+"""Names in messages."""
+
+from collections.abc import Iterable
+
+
+def listing(names: Iterable[str], limit: int = 24) -> str:
+    """The names in one line, the first ``limit`` of them when there are many more."""
+    names = list(names)
+    if len(names) <= limit + 1:
+        return ", ".join(names) or "none"
+    return f"{', '.join(names[:limit])} and {len(names) - limit} more"
+
+
+def quoted(text: object, limit: int = 160) -> str:
+    """The text in quotes, the middle of a very long one left out."""
+    shown = repr(text)
+    if len(shown) <= limit:
+        return shown
+    return f"{shown[: limit // 2]}...{shown[-limit // 2 :]}"

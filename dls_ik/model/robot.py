@@ -1,0 +1,199 @@
+"""The robot as everything above the kernels sees it: names, limits, poses."""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dls_ik.core.types import Array, Chain
+from dls_ik.exceptions import JointValueError
+from dls_ik.model.chain import build_chain
+from dls_ik.model.dh import DhRow, load_dh, tree_from_dh
+from dls_ik.model.ends import choose_ends
+from dls_ik.model.rigid import inverse
+from dls_ik.model.shipped import shipped_urdf
+from dls_ik.model.tree import Tree
+from dls_ik.model.urdf import load_urdf
+from dls_ik.model.values import checked_values
+
+TURN = 2.0 * np.pi
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RobotModel:
+    """A serial chain of n joint variables within a robot; immutable, arrays are read-only.
+
+    Joint values are in [rad], or [m] for prismatic joints; poses are 4x4, in the base frame.
+    """
+
+    name: str
+    base: str  # link
+    tip: str  # link
+    joint_names: tuple[str, ...]  # (n,)
+    n: int
+    lower: Array  # (n,) [rad or m], -inf where there is none
+    upper: Array  # (n,) [rad or m], +inf where there is none
+    velocity: Array  # (n,) [rad/s or m/s], +inf where there is none
+    continuous: NDArray[np.bool_]  # (n,) no limits, and a full turn changes nothing
+    chain: Chain
+    tree: Tree
+
+    @classmethod
+    def from_tree(cls, tree: Tree, base: str | None = None, tip: str | None = None) -> "RobotModel":
+        """The chain between two links of a tree; by default from the root to the only tip.
+
+        Raises:
+            ChainError: unknown links, several tips to choose from, or no chain that moves.
+        """
+        base, tip = choose_ends(tree, base, tip)
+        names, chain, continuous = build_chain(tree, base, tip)
+        limits = (chain.lower, chain.upper, chain.velocity)
+        return cls(tree.name, base, tip, names, len(names), *limits, continuous, chain, tree)
+
+    @classmethod
+    def from_urdf(
+        cls, source: str | os.PathLike[str], base: str | None = None, tip: str | None = None
+    ) -> "RobotModel":
+        """A robot from a URDF file, or from the text of one.
+
+        Raises:
+            RobotModelError: not a usable robot; the message names the joint or the line.
+            ChainError: as :meth:`from_tree`.
+        """
+        return cls.from_tree(load_urdf(source), base, tip)
+
+    @classmethod
+    def from_dh(
+        cls,
+        rows: Iterable[DhRow | Mapping[str, Any]] | str | os.PathLike[str],
+        name: str = "robot",
+        base: str = "base",
+        tip: str = "tip",
+    ) -> "RobotModel":
+        """A robot from DH rows; or from a YAML file, which names the robot and its ends itself.
+
+        Raises:
+            RobotModelError: not a usable robot; the message names the row or the joint.
+        """
+        if isinstance(rows, (str, os.PathLike)):
+            return cls.from_tree(load_dh(rows))
+        return cls.from_tree(tree_from_dh(rows, name, base, tip))
+
+    @classmethod
+    def from_name(cls, name: str, base: str | None = None, tip: str | None = None) -> "RobotModel":
+        """A robot that comes with the package, see :func:`dls_ik.model.shipped_names`."""
+        return cls.from_urdf(shipped_urdf(name), base, tip)
+
+    @classmethod
+    def wam(cls) -> "RobotModel":
+        """The Barrett WAM with 7 joints."""
+        return cls.from_name("wam")
+
+    @property
+    def link_names(self) -> tuple[str, ...]:
+        """All links of the robot, on the chain or not."""
+        return self.tree.links
+
+    def fk(self, q: ArrayLike) -> Array:
+        """Forward kinematics ``T_base_tip``, (n,) to (4, 4), or (b, n) to (b, 4, 4).
+
+        Raises:
+            JointValueError: as :meth:`validated`.
+        """
+        from dls_ik.core.kinematics import forward  # numba takes long to import
+
+        q = self.validated(q)
+        configurations = q.reshape(-1, self.n)
+        poses = np.zeros((len(configurations), 4, 4))
+        poses[:, 3, 3] = 1.0
+        axes = self._axes()
+        for values, T in zip(configurations, poses, strict=True):
+            forward(self.chain, values, axes, T[:3])
+        return poses.reshape(*q.shape[:-1], 4, 4)
+
+    def jacobian(self, q: ArrayLike) -> Array:
+        """Geometric Jacobian of the tip in the base frame, linear rows first.
+
+        Args:
+            q: (n,) or (b, n).
+
+        Returns:
+            (6, n) or (b, 6, n), in [m/rad, rad/rad] or [m/m, 0] by joint.
+
+        Raises:
+            JointValueError: as :meth:`validated`.
+        """
+        from dls_ik.core.kinematics import forward, jacobian  # numba takes long to import
+
+        q = self.validated(q)
+        configurations = q.reshape(-1, self.n)
+        jacobians = np.empty((len(configurations), 6, self.n))
+        axes, T = self._axes(), np.empty((3, 4))
+        for values, J in zip(configurations, jacobians, strict=True):
+            forward(self.chain, values, axes, T)
+            jacobian(self.chain, axes, T, J)
+        return jacobians.reshape(*q.shape[:-1], 6, self.n)
+
+    def link_pose(
+        self, link: str, q: ArrayLike, others: Mapping[str, float] | None = None
+    ) -> Array:
+        """The pose ``T_base_link`` of any link of the robot, on the chain or not.
+
+        Args:
+            link: Name of the link.
+            q: (n,) values of the chain.
+            others: Values of further joints by name; those not given stand at 0, or at the limit
+                next to 0. Mimic joints follow their master.
+
+        Raises:
+            ChainError: an unknown link.
+            JointValueError: as :meth:`validated`; an unknown joint, or a value that is not finite.
+        """
+        q = self.validated(q)
+        if q.ndim != 1:
+            raise JointValueError(f"expected one configuration, given the shape {q.shape}")
+        values = {**(others or {}), **dict(zip(self.joint_names, q.tolist(), strict=True))}
+        self.tree.require(link)
+        return inverse(self.tree.pose(self.base, values)) @ self.tree.pose(link, values)
+
+    def finite_limits(self) -> tuple[Array, Array]:
+        """The limits, (n,) each, with a range of a turn (or of 2 pi m) where there is none."""
+        has_lower, has_upper = np.isfinite(self.lower), np.isfinite(self.upper)
+        lower = np.where(has_lower, self.lower, np.where(has_upper, self.upper - TURN, -TURN / 2))
+        upper = np.where(has_upper, self.upper, lower + TURN)
+        return lower, upper
+
+    def random(self, rng: np.random.Generator, size: int | None = None) -> Array:
+        """Configurations uniform within the limits, and within +-pi where there are none.
+
+        Returns:
+            (n,), or (size, n).
+        """
+        lower, upper = self.finite_limits()
+        return rng.uniform(lower, upper, self.n if size is None else (size, self.n))
+
+    def clip(self, q: ArrayLike) -> Array:
+        """The nearest values within the limits, (n,) or (b, n)."""
+        return np.clip(self.validated(q), self.lower, self.upper)
+
+    def within_limits(self, q: ArrayLike, tolerance: float = 0.0) -> NDArray[np.bool_]:
+        """Whether no joint is beyond a limit by more than ``tolerance``: a bool, or (b,)."""
+        q = self.validated(q)
+        inside = (q >= self.lower - tolerance) & (q <= self.upper + tolerance)
+        every: NDArray[np.bool_] = np.all(inside, axis=-1)
+        return every
+
+    def validated(self, q: ArrayLike) -> Array:
+        """Joint values as contiguous float64, (n,) or (b, n); the very array if it is that already.
+
+        Raises:
+            JointValueError: not numbers, the wrong length, or not finite; the message says what was
+                given, and names the joint.
+        """
+        return checked_values(q, self.joint_names)
+
+    def _axes(self) -> Array:
+        return np.empty((self.chain.prismatic.shape[0], 2, 3))

@@ -1,0 +1,135 @@
+"""A kinematic tree: links joined by joints, and the questions one asks of it."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dls_ik.core.types import Array
+from dls_ik.exceptions import ChainError, JointValueError
+from dls_ik.model.joint import Joint, Mimic
+from dls_ik.model.mimic import resolve_mimics
+from dls_ik.model.names import listing
+from dls_ik.model.rigid import inverse
+from dls_ik.model.structure import by_child, by_name, by_parent, only_root
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Links and joints with exactly one root and no cycle, checked on construction.
+
+    Raises:
+        RobotModelError: duplicate names, unknown links, a link with two parents, no root or
+            several, a cycle, a mimic joint that follows nothing that moves.
+    """
+
+    name: str
+    links: tuple[str, ...]
+    joints: tuple[Joint, ...]
+    root: str = field(init=False)
+    joint: dict[str, Joint] = field(init=False, repr=False)  # by its name
+    above: dict[str, Joint] = field(init=False, repr=False)  # by child link
+    below: dict[str, tuple[Joint, ...]] = field(init=False, repr=False)  # by parent link
+    drives: dict[str, Mimic] = field(init=False, repr=False)  # by driven joint
+
+    def __post_init__(self) -> None:
+        """Check and index."""
+        joint = by_name(self.links, self.joints)
+        above = by_child(self.links, self.joints)
+        object.__setattr__(self, "joint", joint)
+        object.__setattr__(self, "above", above)
+        object.__setattr__(self, "below", by_parent(self.links, self.joints))
+        object.__setattr__(self, "root", only_root(self.links, above, self.below))
+        object.__setattr__(self, "drives", resolve_mimics(joint))
+
+    @property
+    def leaves(self) -> tuple[str, ...]:
+        """Links without a child, in the order of the links."""
+        return tuple(link for link in self.links if not self.below[link])
+
+    def require(self, link: str, role: str = "link") -> str:
+        """The link itself.
+
+        Raises:
+            ChainError: no such link; the message lists those that there are.
+        """
+        if link not in self.below:
+            raise ChainError(f"unknown {role} {link!r}; links: {listing(self.links)}")
+        return link
+
+    def path(self, base: str, tip: str) -> tuple[Joint, ...]:
+        """The joints from a link down to another one, empty when they are the same.
+
+        Raises:
+            ChainError: an unknown link, or the tip is not below the base.
+        """
+        self.require(base, "base link")
+        joints: list[Joint] = []
+        link = self.require(tip, "tip link")
+        while link != base:
+            if link == self.root:
+                raise ChainError(
+                    f"no chain leads from {base!r} down to {tip!r}; links above {tip!r}: "
+                    f"{listing(joint.parent for joint in reversed(joints))}; "
+                    f"all links: {listing(self.links)}"
+                )
+            joints.append(self.above[link])
+            link = self.above[link].parent
+        return tuple(reversed(joints))
+
+    def values(self, given: Mapping[str, float] | None = None) -> dict[str, float]:
+        """The value of every driven joint [rad or m].
+
+        A joint that is not given stands at 0, or at the limit next to 0. Mimic joints follow
+        their master, whatever is given for them.
+
+        Raises:
+            JointValueError: an unknown joint, or a value that is not finite.
+        """
+        given = given or {}
+        for name, value in given.items():
+            if name not in self.joint:
+                raise JointValueError(f"unknown joint {name!r}; joints: {listing(self.joint)}")
+            if not math.isfinite(value):
+                raise JointValueError(f"joint {name!r} has the value {value}, which is not finite")
+        return {name: self._value(drive, given) for name, drive in self.drives.items()}
+
+    def pose(self, link: str, values: Mapping[str, float] | None = None) -> Array:
+        """Forward kinematics of any link.
+
+        Args:
+            link: Name of the link.
+            values: Joint values by name [rad or m], completed as by :meth:`values`. Floating and
+                planar joints stand at their origin.
+
+        Returns:
+            (4, 4) ``T_root_link``.
+        """
+        complete = self.values(values)
+        T = np.eye(4)
+        for joint in self.path(self.root, link):
+            T = T @ joint.origin @ joint.motion(complete.get(joint.name, 0.0))
+        return T
+
+    def fixed_offset(self, link_a: str, link_b: str) -> Array | None:
+        """(4, 4) ``T_a_b`` of two links that never move against each other, else None."""
+        a, b = self.path(self.root, link_a), self.path(self.root, link_b)
+        shared = 0
+        while shared < min(len(a), len(b)) and a[shared] is b[shared]:
+            shared += 1
+        if any(joint.kind != "fixed" for joint in a[shared:] + b[shared:]):
+            return None
+        return inverse(_product(a[shared:])) @ _product(b[shared:])
+
+    def _value(self, drive: Mimic, given: Mapping[str, float]) -> float:
+        master = self.joint[drive.master]
+        value = given.get(master.name, min(max(0.0, master.lower), master.upper))
+        return drive.multiplier * float(value) + drive.offset
+
+
+def _product(joints: tuple[Joint, ...]) -> Array:
+    T = np.eye(4)
+    for joint in joints:
+        T = T @ joint.origin
+    return T

@@ -1,0 +1,116 @@
+"""URDF, as a file or as text, to a :class:`dls_ik.model.Tree`."""
+
+import os
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import numpy as np
+
+from dls_ik.core.types import Array
+from dls_ik.exceptions import RobotModelError
+from dls_ik.model.joint import Joint, Mimic
+from dls_ik.model.names import quoted
+from dls_ik.model.rigid import rotation_from_rpy, transform
+from dls_ik.model.skeleton import MAX_BYTES, kinematic_skeleton
+from dls_ik.model.tree import Tree
+
+
+def load_urdf(source: str | os.PathLike[str]) -> Tree:
+    """Read a URDF.
+
+    Args:
+        source: The XML itself, a string whose first visible character is ``<``, or the path of a
+            file. It need not be trusted.
+
+    Raises:
+        RobotModelError: not a usable robot; the message names the joint or the line.
+    """
+    skeleton = kinematic_skeleton(_text(source))
+    robot = _parsed(skeleton)
+    links = tuple(str(link.name) for link in robot.links)
+    return Tree(str(robot.name), links, tuple(_joint(joint) for joint in robot.joints))
+
+
+def _text(source: str | os.PathLike[str]) -> str | bytes:
+    if isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("<"):
+        return source
+    if not isinstance(source, (str, os.PathLike)):
+        raise RobotModelError(
+            f"a URDF is given as XML text or as the path of a file, not as {type(source).__name__}"
+        )
+    return _file(Path(source))
+
+
+def _file(path: Path) -> bytes:
+    shown = quoted(str(path))
+    try:
+        if not path.is_file():
+            raise RobotModelError(f"{shown} is neither URDF text nor an existing file")
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        raise RobotModelError(f"cannot read the URDF file {shown}: {reason}") from error
+
+
+def _parsed(skeleton: ET.Element) -> Any:
+    """The robot as the URDF library reads it; its errors name the joint that it stumbled on."""
+    from urdf_parser_py import urdf
+
+    try:
+        return urdf.URDF.from_xml_string(_xml(skeleton))
+    except Exception as error:  # the library raises whatever it meets
+        for joint in skeleton.iter("joint"):
+            _try_joint(joint)
+        raise RobotModelError(f"not a usable URDF: {error}") from error
+
+
+def _try_joint(element: ET.Element) -> None:
+    from urdf_parser_py import urdf
+
+    try:
+        urdf.Joint.from_xml_string(_xml(element))
+    except Exception as error:
+        reason = str(error).rpartition("\n")[2] or type(error).__name__
+        if "joint type" in reason:
+            reason += f"; known: {', '.join(urdf.Joint.TYPES[1:])}"
+        raise RobotModelError(f"joint {element.get('name')!r}: {reason}") from error
+
+
+def _xml(element: ET.Element) -> str:
+    return ET.tostring(element, encoding="unicode")
+
+
+def _joint(joint: Any) -> Joint:
+    """One joint of the library as ours, which is where it is checked."""
+    limit = joint.limit
+    if limit is None and joint.type in ("revolute", "prismatic"):
+        raise RobotModelError(f"joint {joint.name!r}: a {joint.type} joint needs a <limit>")
+    return Joint(
+        name=joint.name,
+        kind=joint.type,
+        parent=joint.parent,
+        child=joint.child,
+        origin=_origin(joint),
+        axis=np.array([1.0, 0.0, 0.0] if joint.axis is None else joint.axis),
+        lower=-np.inf if limit is None else limit.lower,
+        upper=np.inf if limit is None else limit.upper,
+        velocity=np.inf if limit is None else limit.velocity,
+        mimic=_mimic(joint),
+    )
+
+
+def _origin(joint: Any) -> Array:
+    if joint.origin is None:
+        return np.eye(4)
+    rpy = joint.origin.rpy
+    if not np.isfinite(rpy).all():
+        raise RobotModelError(f"joint {joint.name!r}: rpy must be finite, given {rpy}")
+    return transform(rotation_from_rpy(*rpy), np.array(joint.origin.xyz))
+
+
+def _mimic(joint: Any) -> Mimic | None:
+    if joint.mimic is None:
+        return None
+    return Mimic(joint.mimic.joint, joint.mimic.multiplier, joint.mimic.offset)

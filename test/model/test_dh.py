@@ -1,0 +1,177 @@
+"""Denavit-Hartenberg rows: the oracle, the other convention of the same arm, and bad input."""
+
+import math
+
+import numpy as np
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import dh_pose, difference_jacobian, urdf_pose
+from robots import CONFIG, URDF
+
+from dls_ik.exceptions import RobotModelError
+from dls_ik.model import DhRow, RobotModel, load_dh
+
+WAM = CONFIG / "wam7_dh.yaml"
+HALF = math.pi / 2
+TABLE_IV = [  # a [m], alpha [rad], d [m], lower, upper [rad]
+    (0.0, -HALF, 0.0, -2.6, 2.6),
+    (0.0, HALF, 0.0, -2.0, 2.0),
+    (0.045, -HALF, 0.55, -2.8, 2.8),
+    (-0.045, HALF, 0.0, -0.9, 3.1),
+    (0.0, -HALF, 0.3, -4.8, 1.3),
+    (0.0, HALF, 0.0, -1.6, 1.6),
+    (0.0, 0.0, 0.06, -2.2, 2.2),
+]
+lengths, angles = st.floats(-1.0, 1.0), st.floats(-math.pi, math.pi)
+
+
+@st.composite
+def dh_robots(draw):
+    rows = draw(st.lists(st.tuples(lengths, angles, lengths, angles, st.booleans()), min_size=1))
+    q = [draw(st.floats(-2.0, 2.0)) for _ in rows]
+    return rows, np.array(q)
+
+
+@settings(deadline=None, max_examples=60)
+@given(dh_robots())
+def test_any_rows_against_the_oracle(drawn):
+    rows, q = drawn
+    robot = RobotModel.from_dh(
+        [
+            DhRow(a, alpha, d, theta, "prismatic" if slides else "revolute", lower=-2, upper=2)
+            for a, alpha, d, theta, slides in rows
+        ]
+    )
+    np.testing.assert_allclose(robot.fk(q), dh_pose(rows, q), atol=1e-11)
+    np.testing.assert_allclose(robot.jacobian(q), difference_jacobian(robot.fk, q), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "robot", [RobotModel.from_dh(WAM), RobotModel.from_urdf(URDF / "wam7.urdf")]
+)
+def test_wam_is_table_iv(robot):
+    rows = [(a, alpha, d, 0.0, False) for a, alpha, d, _, _ in TABLE_IV]
+    for q in robot.random(np.random.default_rng(1), 200):
+        np.testing.assert_allclose(robot.fk(q), dh_pose(rows, q), atol=1e-12)
+    np.testing.assert_array_equal(robot.lower, [row[3] for row in TABLE_IV])
+    np.testing.assert_array_equal(robot.upper, [row[4] for row in TABLE_IV])
+    np.testing.assert_array_equal(robot.velocity, 2.0)
+    assert robot.joint_names == tuple(f"wam_j{i}" for i in range(1, 8))
+    assert (robot.base, robot.tip, robot.name) == ("wam_base", "wam_tip", "wam7")
+
+
+def test_wam_dh_is_wam_urdf():
+    dh, urdf = RobotModel.from_dh(WAM), RobotModel.from_urdf(URDF / "wam7.urdf")
+    text = (URDF / "wam7.urdf").read_text()
+    q = dh.random(np.random.default_rng(2), 500)
+    np.testing.assert_allclose(dh.fk(q), urdf.fk(q), atol=1e-12)
+    np.testing.assert_allclose(dh.jacobian(q), urdf.jacobian(q), atol=1e-12)
+    values = dict(zip(dh.joint_names, q[0], strict=True))
+    expected = urdf_pose(text, "wam_base", "wam_tip", values)
+    np.testing.assert_allclose(dh.fk(q[0]), expected, atol=1e-12)
+
+
+def test_puma_is_the_textbook():
+    rows = [
+        (0.0, HALF, 0.672, 0.0, False),
+        (0.4318, 0.0, 0.0, 0.0, False),
+        (0.0203, -HALF, 0.15005, 0.0, False),
+        (0.0, HALF, 0.4318, 0.0, False),
+        (0.0, -HALF, 0.0, 0.0, False),
+        (0.0, 0.0, 0.0, 0.0, False),
+    ]
+    puma = RobotModel.from_urdf(URDF / "puma560.urdf")
+    for q in puma.random(np.random.default_rng(3), 200):
+        np.testing.assert_allclose(puma.fk(q), dh_pose(rows, q), atol=1e-12)
+    degrees = [[-160, -45, -225, -110, -100, -266], [160, 225, 45, 170, 100, 266]]
+    np.testing.assert_allclose(np.degrees([puma.lower, puma.upper]), degrees, atol=1e-9)
+
+
+def test_planar_2r_in_closed_form():
+    planar = RobotModel.from_urdf(URDF / "planar_2r.urdf")
+    for a, b in planar.random(np.random.default_rng(4), 50):
+        T = planar.fk([a, b])
+        expected = [math.cos(a) + math.cos(a + b), math.sin(a) + math.sin(a + b), 0.0]
+        np.testing.assert_allclose(T[:3, 3], expected, atol=1e-12)
+
+
+def test_defaults_and_names():
+    rows = [DhRow(kind="continuous"), {"kind": "prismatic", "lower": 0, "upper": 1, "name": "lift"}]
+    robot = RobotModel.from_dh(rows, name="r", base="floor", tip="hand")
+    assert robot.joint_names == ("joint1", "lift")
+    assert robot.link_names == ("floor", "joint1_link", "lift_link", "hand")
+    assert (robot.name, robot.base, robot.tip) == ("r", "floor", "hand")
+    assert list(robot.continuous) == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({"b": 1}, ["row 1", "'b'", "alpha", "velocity"]),
+        ({"kind": "fixed"}, ["row 1", "'fixed'", "revolute, continuous, prismatic"]),
+        ({"a": "long"}, ["row 1", "a is no number", "'long'"]),
+        ({"a": None}, ["row 1", "a is no number", "None"]),
+        ({"d": math.nan}, ["row 1", "d is no number", "nan"]),
+        ({"alpha": math.inf}, ["row 1", "alpha is no number", "inf"]),
+        ({"lower": math.nan}, ["row 1", "lower is no number"]),
+        ({"a": 10**400}, ["row 1", "a is no number"]),
+        ({}, ["joint1", "finite limits", "continuous"]),
+        ({"kind": "prismatic"}, ["joint1", "finite limits"]),
+        ({"lower": 1, "upper": 0}, ["joint1", "below"]),
+        ({"lower": 0, "upper": 1, "velocity": -1}, ["joint1", "velocity"]),
+        ([0, 0, 0], ["row 1", "mapping", "[0, 0, 0]"]),
+        (DhRow(a=math.nan), ["row 1", "a is no number"]),
+    ],
+)
+def test_bad_rows_are_refused_with(row, words):
+    with pytest.raises(RobotModelError) as caught:
+        RobotModel.from_dh([row])
+    assert [word for word in words if word not in str(caught.value)] == []
+    assert len(str(caught.value)) < 400
+
+
+def test_no_rows_is_no_robot():
+    with pytest.raises(RobotModelError, match="no link moves"):
+        RobotModel.from_dh([])
+
+
+def test_two_rows_of_a_name():
+    with pytest.raises(RobotModelError, match="'x'"):
+        RobotModel.from_dh([DhRow(kind="continuous", name="x")] * 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", ["mapping", "rows"]),
+        ("rows: 3", ["mapping", "rows"]),
+        ("- 1", ["mapping", "rows"]),
+        ("rows: []\nlimits: 3", ["'limits'", "known: rows, name, base, tip"]),
+        ("rows: [{a: 1, beta: 2}]", ["row 1", "'beta'"]),
+        ("rows: [3]", ["row 1", "3"]),
+        ("rows: [", ["cannot read"]),
+        ("rows: !!python/object/apply:os.getcwd []", ["cannot read"]),
+        ("[" * 100_000, ["cannot read"]),
+        ("\0", ["cannot read"]),
+        ("x" * 2_000_000, ["larger"]),
+    ],
+)
+def test_bad_files_are_refused_with(text, words, tmp_path):
+    path = tmp_path / "arm.yaml"
+    path.write_text(text)
+    with pytest.raises(RobotModelError) as caught:
+        load_dh(path)
+    assert [word for word in ("arm.yaml", *words) if word not in str(caught.value)] == []
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(RobotModelError, match=r"none.yaml"):
+        load_dh(tmp_path / "none.yaml")
+
+
+def test_file_without_names(tmp_path):
+    path = tmp_path / "arm.yaml"
+    path.write_text(yaml.safe_dump({"rows": [{"a": 1.0, "kind": "continuous"}]}) + "# a: 1e-3")
+    assert RobotModel.from_dh(str(path)).fk([0.0])[0, 3] == 1.0

@@ -1,0 +1,122 @@
+"""A robot description that means harm is refused, at once and without touching anything."""
+
+import time
+
+import pytest
+from robots import joint, urdf
+
+from dls_ik.exceptions import RobotModelError
+from dls_ik.model import load_urdf
+from dls_ik.model.skeleton import MAX_BYTES, MAX_DEPTH, MAX_PARTS
+
+BODY = urdf("a b", joint("j"))
+
+
+@pytest.fixture(autouse=True)
+def soon():
+    """Fail what takes longer than a second."""
+    load_urdf(BODY)  # imports
+    start = time.perf_counter()
+    yield
+    assert time.perf_counter() - start < 1.0
+
+
+def refused(source):
+    with pytest.raises(RobotModelError) as caught:
+        load_urdf(source)
+    return str(caught.value)
+
+
+def test_entity_bomb():
+    entities = "".join(f'<!ENTITY e{i + 1} "{f"&e{i};" * 10}">\n' for i in range(12))
+    bomb = f'<!DOCTYPE robot [\n<!ENTITY e0 "lol">\n{entities}]>\n<robot name="&e12;"/>'
+    assert refused(bomb).startswith("line 1: document type and entity")
+
+
+def test_quadratic_bomb():
+    text = f'\n<!DOCTYPE robot [<!ENTITY e "{"x" * 100_000}">]><robot>{"&e;" * 10_000}</robot>'
+    assert refused(text).startswith("line 2: document type and entity")
+
+
+@pytest.mark.parametrize("system", ["file:///etc/hostname", "http://127.0.0.1:9/x"])
+def test_external_entity(system):
+    text = f'<!DOCTYPE robot [<!ENTITY e SYSTEM "{system}">]><robot name="r">&e;</robot>'
+    assert "entity declarations are not accepted" in refused(text)
+
+
+def test_external_document_type(tmp_path):
+    path = tmp_path / "dtd.urdf"
+    path.write_text('<?xml version="1.0"?>\n<!DOCTYPE robot SYSTEM "file:///x.dtd">\n' + BODY)
+    assert refused(path).startswith("line 2:")
+
+
+def test_undeclared_entity():
+    assert "line 1" in refused('<robot name="r">&e;</robot>')
+
+
+def test_deep_nesting():
+    text = '<robot name="r">' + "<a>" * 1_000_000 + "</a>" * 1_000_000 + "</robot>"
+    assert f"more than {MAX_DEPTH} deep" in refused(text)
+
+
+def test_nesting_as_deep_as_allowed():
+    inside = MAX_DEPTH - 1
+    load_urdf(BODY.replace("</robot>", "<a>" * inside + "</a>" * inside + "</robot>"))
+
+
+def test_huge_text_and_file(tmp_path):
+    text = BODY + " " * MAX_BYTES
+    path = tmp_path / "huge.urdf"
+    path.write_text(text)
+    assert "larger than" in refused(text)
+    assert "larger than" in refused(path)
+
+
+def test_too_many_parts():
+    many = "".join(f'<link name="l{i}"/>' for i in range(MAX_PARTS + 1))
+    assert f"more than {MAX_PARTS} links" in refused(f'<robot name="r">{many}</robot>')
+
+
+def test_long_attribute():
+    message = refused(BODY.replace('type="revolute"', f'type="{"x" * 1_000_000}"'))
+    assert len(message) < 400
+
+
+def test_long_chain_needs_no_recursion():
+    links = " ".join(f"l{i}" for i in range(1501))
+    joints = [joint(f"j{i}", "fixed", f"l{i}", f"l{i + 1}") for i in range(1500)]
+    assert load_urdf(urdf(links, *joints)).leaves == ("l1500",)
+
+
+def test_long_mimic_chain_needs_no_recursion():
+    links = " ".join(f"l{i}" for i in range(1501))
+    joints = [
+        joint(f"j{i}", "continuous", f"l{i}", f"l{i + 1}", f'<mimic joint="j{i + 1}"/>')
+        for i in range(1499)
+    ]
+    joints.append(joint("j1499", "continuous", "l1499", "l1500"))
+    drives = load_urdf(urdf(links, *joints)).drives
+    assert {drive.master for drive in drives.values()} == {"j1499"}
+
+
+def test_unexpanded_xacro():
+    text = '<robot name="r">\n<xacro:arm prefix="x"/></robot>'
+    assert refused(text).startswith("line 2: <xacro:arm>")
+
+
+@pytest.mark.parametrize("encoding", ["utf-7", "no-such", "idna", "big5"])
+def test_odd_encodings(encoding, tmp_path):
+    path = tmp_path / "odd.urdf"
+    path.write_text(f'<?xml version="1.0" encoding="{encoding}"?>' + BODY)
+    assert "line 1" in refused(path)
+
+
+@pytest.mark.parametrize("raw", [b"<\x00", b"<robot name='\xff'/>", b"\xff\xfe<", b"\x7fELF"])
+def test_binary_file(raw, tmp_path):
+    path = tmp_path / "binary.urdf"
+    path.write_bytes(raw)
+    assert "not XML" in refused(path)
+
+
+def test_lone_surrogate():
+    assert "line 1" in refused("<robot name='\ud800'/>")

@@ -1,0 +1,186 @@
+"""URDF: what is read, and what is refused with which words."""
+
+import math
+
+import numpy as np
+import pytest
+from robots import LIMIT, URDF, joint, urdf
+
+from dls_ik.exceptions import RobotModelError
+from dls_ik.model import load_urdf
+
+ONE = urdf("a b", joint("j"))
+
+
+def one(detail=LIMIT, kind="revolute", axis="0 0 1"):
+    return urdf("a b", joint("j", kind, detail=detail, axis=axis))
+
+
+def limit(**values):
+    given = {"lower": -1, "upper": 1, "effort": 1, "velocity": 1, **values}
+    return "<limit " + " ".join(f'{key}="{value}"' for key, value in given.items()) + "/>"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param(one(axis="0 0 0"), ["'j'", "zero-length axis"], id="zero axis"),
+        pytest.param(one(axis="1e-12 0 0"), ["'j'", "zero-length axis"], id="tiny axis"),
+        pytest.param(one(axis="0 nan 1"), ["'j'", "axis", "nan"], id="nan axis"),
+        pytest.param(one(axis="1.7e308 1.7e308 1.7e308"), ["'j'", "axis"], id="huge axis"),
+        pytest.param(one(axis="0 1"), ["'j'"], id="short axis"),
+        pytest.param(one(axis="0 zero 1"), ["'j'", "zero"], id="axis in words"),
+        pytest.param(one(limit(lower=1, upper=-1)), ["'j'", "-1", "below"], id="crossed limits"),
+        pytest.param(one(limit(upper="inf")), ["'j'", "inf", "continuous"], id="infinite limit"),
+        pytest.param(one(limit(lower="nan")), ["'j'", "nan"], id="nan limit"),
+        pytest.param(one(limit(velocity=-2)), ["'j'", "velocity", "-2"], id="negative velocity"),
+        pytest.param(one(limit(velocity="nan")), ["'j'", "velocity", "nan"], id="nan velocity"),
+        pytest.param(one(limit(lower="low")), ["'j'", "low"], id="limit in words"),
+        pytest.param(one(""), ["'j'", "<limit>"], id="revolute without limit"),
+        pytest.param(one("", "prismatic"), ["'j'", "<limit>"], id="prismatic without limit"),
+        pytest.param(one(kind="hinge"), ["'j'", "hinge", "revolute"], id="unknown type"),
+        pytest.param(one(kind="unknown"), ["'j'", "unknown", "revolute"], id="type unknown"),
+        pytest.param(one('<origin xyz="0 inf 0"/>' + LIMIT), ["'j'", "origin"], id="inf xyz"),
+        pytest.param(one('<origin rpy="0 inf 0"/>' + LIMIT), ["'j'", "rpy"], id="inf rpy"),
+        pytest.param(one('<origin xyz="0 0"/>' + LIMIT), ["'j'"], id="short xyz"),
+        pytest.param(one('<origin quat_xyzw="0 0 0 1"/>' + LIMIT), ["'j'", "quat"], id="quat"),
+        pytest.param(one(LIMIT + LIMIT), ["'j'", "second", "limit"], id="two limits"),
+        pytest.param(one(LIMIT + '<mimic joint="x"/>'), ["'j'", "'x'"], id="mimic of unknown"),
+        pytest.param(one(LIMIT + '<mimic joint="j"/>'), ["'j'", "cycle"], id="mimic of itself"),
+        pytest.param(one(LIMIT + "<mimic/>"), ["'j'", "joint"], id="mimic of nothing"),
+        pytest.param(
+            one(LIMIT + '<mimic joint="j" offset="nan"/>'), ["'j'", "finite"], id="nan mimic"
+        ),
+        pytest.param("", ["neither"], id="empty"),
+        pytest.param("robot.urdf", ["robot.urdf", "neither"], id="missing file"),
+        pytest.param("\0", ["URDF"], id="nul"),
+        pytest.param("x" * 100_000, ["URDF"], id="long name"),
+        pytest.param("/dev/zero", ["/dev/zero", "neither"], id="device"),
+        pytest.param("<robot name='r'>\n<link name='a'>\n</robot>", ["line 3"], id="not XML"),
+        pytest.param("\n\n<robot", ["line 3"], id="cut off"),
+        pytest.param("<robot name='r'/>", ["no links"], id="no links"),
+        pytest.param("<robot><link name='a'/></robot>", ["line 1", "name"], id="nameless robot"),
+        pytest.param("<sdf/>", ["line 1", "<sdf>", "<robot>"], id="other root element"),
+        pytest.param("<robot name='r'>\n<link/></robot>", ["line 2", "link"], id="nameless link"),
+        pytest.param(urdf("a b c", joint("j")), ["2 root links", "a, c"], id="two roots"),
+        pytest.param(
+            urdf("a b", joint("j"), joint("k", "fixed", "b", "a")),
+            ["no root", "cycle", "j", "k"],
+            id="cycle of all",
+        ),
+        pytest.param(
+            urdf("r a b", joint("j"), joint("k", "fixed", "b", "a")),
+            ["cycle", "j", "k"],
+            id="cycle",
+        ),
+        pytest.param(urdf("r a", joint("j", child="a")), ["cycle", "j"], id="own parent"),
+        pytest.param(urdf("a b", joint("j"), joint("k")), ["'k'", "'b'", "'j'"], id="two parents"),
+        pytest.param(urdf("a", joint("j")), ["'j'", "'b'", "links: a"], id="unknown child"),
+        pytest.param(urdf("b", joint("j")), ["'j'", "'a'", "links: b"], id="unknown parent"),
+        pytest.param(urdf("a b b", joint("j")), ["links", "'b'"], id="two links of a name"),
+        pytest.param(
+            urdf("a b c", joint("j"), joint("j", child="c")), ["joints", "'j'"], id="same name"
+        ),
+        pytest.param(
+            "<robot name='r'><link name='a'/><link name='b'/>\n<joint name='j'/></robot>",
+            ["line 2", "type"],
+            id="joint without type",
+        ),
+        pytest.param(
+            urdf("a b", '<joint name="j" type="fixed"><parent link="a"/></joint>'),
+            ["'j'", "child"],
+            id="joint without child",
+        ),
+    ],
+)
+def test_bad_urdf_is_refused_with(text, words, capfd):
+    with pytest.raises(RobotModelError) as caught:
+        load_urdf(text)
+    assert [word for word in words if word not in str(caught.value)] == []
+    assert len(str(caught.value)) < 400
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("source", [None, 3, b"<robot/>", ["<robot/>"]])
+def test_what_is_neither_text_nor_path_is_refused(source):
+    with pytest.raises(RobotModelError, match=type(source).__name__):
+        load_urdf(source)
+
+
+def test_file_text_and_path_give_the_same(tmp_path):
+    path = tmp_path / "one.urdf"
+    path.write_text(ONE)
+    trees = [load_urdf(source) for source in (path, str(path), ONE, "\ufeff \n" + ONE)]
+    assert {(tree.name, tree.root, tree.links) for tree in trees} == {("test", "a", ("a", "b"))}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "iso-8859-1"])
+def test_encodings(encoding, tmp_path):
+    head = f'<?xml version="1.0" encoding="{encoding}"?>'
+    text = head + urdf("a b", joint("k\u00f6rper"))
+    path = tmp_path / "coded.urdf"
+    path.write_bytes(text.encode(encoding))
+    assert load_urdf(path).joints[0].name == "k\u00f6rper"
+    assert load_urdf("\n" + text).joints[0].name == "k\u00f6rper"
+
+
+def test_unreadable_file(tmp_path):
+    with pytest.raises(RobotModelError, match="neither"):
+        load_urdf(tmp_path)
+    with pytest.raises(RobotModelError, match="neither"):
+        load_urdf(tmp_path / "none.urdf")
+
+
+def test_defaults_of_the_format():
+    text = ONE.replace('<axis xyz="0 0 1"/>', "").replace(LIMIT, '<limit upper="1"/>')
+    (only,) = load_urdf(text).joints
+    np.testing.assert_array_equal(only.axis, [1, 0, 0])
+    np.testing.assert_array_equal(only.origin, np.eye(4))
+    assert (only.lower, only.upper, only.velocity) == (0.0, 1.0, math.inf)
+
+
+def test_axis_is_normalised():
+    np.testing.assert_allclose(load_urdf(one(axis="0 3 -4")).joints[0].axis, [0, 0.6, -0.8])
+
+
+def test_velocity_zero_means_that_none_is_known():
+    assert load_urdf(one(limit(velocity=0))).joints[0].velocity == math.inf
+
+
+def test_continuous_has_no_position_limits_but_a_velocity():
+    (only,) = load_urdf(one(kind="continuous")).joints
+    assert (only.lower, only.upper, only.velocity) == (-math.inf, math.inf, 1.5)
+
+
+def test_axis_of_a_fixed_joint_does_not_matter():
+    assert load_urdf(one(kind="fixed", axis="0 0 0")).joints[0].kind == "fixed"
+
+
+def test_everything_else_is_dropped_in_silence(capfd):
+    text = ONE.replace(
+        "</robot>",
+        """<transmission name="t"><joint name="j"/><type>x</type></transmission>
+        <ros2_control name="c" type="system"><joint name="j"><state_interface name="p"/></joint>
+        </ros2_control><gazebo reference="b"><link name="z"/></gazebo><!-- note -->
+        <material name="m"><color rgba="1 0"/></material><link name="c"><visual><geometry><mesh/>
+        </geometry></visual></link><joint name="k" type="fixed" unknown="1"><parent link="b"/>
+        <child link="c"/><odd/><dynamics damping="x"/></joint></robot>""",
+    )
+    assert load_urdf(text).links == ("a", "b", "c")
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("path", sorted(URDF.glob("*.urdf")), ids=lambda path: path.stem)
+def test_shipped_urdfs_are_what_the_library_expects(path, capfd):
+    import urdf_parser_py.urdf as library
+
+    robot = library.URDF.from_xml_string(path.read_text().partition("?>")[2])
+    assert capfd.readouterr().err == ""
+    assert all(
+        link.inertial for link in robot.links if link.visuals and link.name != robot.get_root()
+    )
+    for link in robot.links:
+        if link.inertial:
+            principal = np.linalg.eigvalsh(link.inertial.inertia.to_matrix())
+            assert 0.0 < principal[2] <= principal[0] + principal[1] + 1e-9
+            assert link.inertial.mass > 0.0
