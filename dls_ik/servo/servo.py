@@ -1,0 +1,100 @@
+"""The streaming controller: one step toward the target each cycle, never past a limit."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dls_ik.core.follow import follow
+from dls_ik.core.types import Array
+from dls_ik.exceptions import JointValueError, OptionError
+from dls_ik.model.robot import RobotModel
+from dls_ik.servo.status import ServoCode
+from dls_ik.solver.method import parse_method
+from dls_ik.solver.options import solver_options
+from dls_ik.solver.poses import validated_pose
+
+DEFAULT_METHOD = "ctp+sd+svf"
+HELD = 0.99  # activation from which a joint counts as held
+
+
+class ServoOutput(NamedTuple):
+    """The command of one cycle."""
+
+    q: Array  # (n,) [rad or m]
+    code: ServoCode
+    position_error: float  # [m] of the command; NaN without a target
+    rotation_error: float  # [rad]
+
+
+class Servo:
+    """Steps joint values toward a target, from the last command and not from a measurement.
+
+    No step passes a position limit or is faster than the velocity limits; joint values beyond a
+    limit at the start come back at that speed. Each step lowers the error, so that the arm settles
+    at the nearest configuration that its method finds when a target is out of reach.
+
+    Args:
+        robot: the chain to move.
+        method: a name from :func:`dls_ik.method_names`.
+        options: as for :class:`dls_ik.IkSolver`.
+
+    Raises:
+        MethodError, OptionError: as :class:`dls_ik.IkSolver`.
+    """
+
+    def __init__(self, robot: RobotModel, method: str = DEFAULT_METHOD, **options: Any) -> None:
+        choice = parse_method(method)
+        self.robot = robot
+        self.method = choice.name
+        self.options = solver_options(choice, options)
+        self._method = self.options.method(choice)._replace(one_way=True)
+        self._goal = self.options.goal()
+        self._seen = np.zeros(4)  # see core/follow.py
+        self._q = robot.clip(np.zeros(robot.n))
+
+    @property
+    def command(self) -> Array:
+        """The joint values of the last cycle (n,) [rad or m]; a copy."""
+        return self._q.copy()
+
+    def reset(self, q: ArrayLike) -> None:
+        """Start from these joint values (n,) [rad or m], inside the limits or not.
+
+        Raises:
+            JointValueError: for the wrong length, or values that are not finite.
+        """
+        start = self.robot.validated(q)
+        if start.ndim != 1:
+            raise JointValueError(f"a start has the shape ({self.robot.n},), not {start.shape}")
+        self._q = start.copy()
+
+    def step(self, T_d: ArrayLike | None, dt: float) -> ServoOutput:
+        """Advance by one cycle.
+
+        Args:
+            T_d: (4, 4) desired ``T_base_tip`` [m]; None to stand still.
+            dt: time since the last cycle [s].
+
+        Raises:
+            PoseError: for a pose that is not valid; the command stays.
+            OptionError: for a dt that is not positive and finite.
+        """
+        if not 0.0 < dt < np.inf:
+            raise OptionError(f"dt is a time above 0 [s], not {dt!r}")
+        if T_d is None:
+            return ServoOutput(self.command, ServoCode.OK, np.nan, np.nan)
+        pose = validated_pose(T_d)
+        follow(self.robot.chain, self._method, self._goal, pose, float(dt), self._q, self._seen)
+        position, rotation = float(self._seen[0]), float(self._seen[1])
+        return ServoOutput(self.command, self._code(position, rotation), position, rotation)
+
+    def _code(self, position: float, rotation: float) -> ServoCode:
+        goal = self._goal
+        if position <= goal.position_tolerance and rotation <= goal.rotation_tolerance:
+            return ServoCode.OK
+        if self._seen[3] >= HELD:
+            return ServoCode.JOINT_BOUND
+        if self._seen[2] < 2.0 * self.options.sigma0:
+            return ServoCode.NEAR_SINGULARITY
+        return ServoCode.OK

@@ -1,0 +1,7 @@
+"""Solving for joint values: methods by name, options, results."""
+
+from dls_ik.solver.method import method_names
+from dls_ik.solver.result import IkBatchResult, IkResult, Status
+from dls_ik.solver.solver import IkSolver
+
+__all__ = ["IkBatchResult", "IkResult", "IkSolver", "Status", "method_names"]

@@ -1,0 +1,126 @@
+"""Many poses at once, on all cores."""
+
+from __future__ import annotations
+
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dls_ik.core.search import search_rows
+from dls_ik.core.types import Array, Rows
+from dls_ik.exceptions import JointValueError, PoseError
+from dls_ik.solver.poses import validated_pose
+from dls_ik.solver.result import IkBatchResult, Status
+
+if TYPE_CHECKING:
+    from dls_ik.solver.solver import IkSolver
+
+RESTARTS = 1000  # of one pose, where the solver has no bound of its own
+CHUNK = 256  # poses that a thread takes at a time
+
+
+def solve_rows(solver: IkSolver, Ts: ArrayLike, seeds: ArrayLike) -> IkBatchResult:
+    """Solve every row; see :meth:`dls_ik.IkSolver.solve_batch`."""
+    begin = time.perf_counter()
+    poses, starts = _poses(Ts), _seeds(seeds, solver.robot.n)
+    b, n = len(poses), solver.robot.n
+    if starts.ndim == 2 and len(starts) != b:
+        raise JointValueError(f"{b} poses need {b} seeds or one for all, not {len(starts)}")
+    starts = np.ascontiguousarray(np.broadcast_to(starts, (b, n)))
+    rows = new_rows(b, n, solver.options.random_seed)
+    _search(solver, poses, starts, rows)
+    _search_inexact_rows(solver, poses, starts, rows)
+    return _result(solver, rows, time.perf_counter() - begin)
+
+
+def new_rows(b: int, n: int, random_seed: int) -> Rows:
+    """Return the state of b searches that have not begun."""
+    return Rows(
+        np.full(b, random_seed, np.uint64),
+        np.zeros((b, 2), np.int64),
+        np.zeros(b, np.bool_),
+        np.full((b, n), np.nan),
+        np.full((b, 2), np.nan),
+    )
+
+
+def _poses(Ts: ArrayLike) -> Array:
+    try:
+        poses = np.ascontiguousarray(Ts, np.float64)
+    except (TypeError, ValueError) as error:
+        raise PoseError(f"a batch of poses is an array of numbers (b, 4, 4): {error}") from error
+    if poses.ndim != 3 or poses.shape[1:] != (4, 4):
+        raise PoseError(f"a batch of poses has the shape (b, 4, 4), not {poses.shape}")
+    return poses
+
+
+def _seeds(seeds: ArrayLike, n: int) -> Array:
+    try:
+        starts = np.asarray(seeds, np.float64)
+    except (TypeError, ValueError) as error:
+        raise JointValueError(f"seeds are an array of numbers (b, {n}): {error}") from error
+    if starts.ndim not in (1, 2) or starts.shape[-1] != n:
+        raise JointValueError(f"seeds have the shape (b, {n}) or ({n},), not {starts.shape}")
+    return starts
+
+
+def _search(solver: IkSolver, poses: Array, seeds: Array, rows: Rows) -> None:
+    """Search slices of the rows in threads; the kernel holds no lock of Python's."""
+
+    def work(first: int) -> None:
+        chunk = slice(first, first + CHUNK)
+        part = Rows._make(array[chunk] for array in rows)
+        search_rows(
+            solver.robot.chain,
+            *solver.kernel_structs,
+            poses[chunk],
+            seeds[chunk],
+            _attempts(solver),
+            part,
+        )
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for _ in pool.map(work, range(0, len(poses), CHUNK)):
+            pass
+
+
+def _attempts(solver: IkSolver) -> int:
+    restarts = solver.options.max_restarts
+    return 1 + (RESTARTS if restarts is None else restarts)
+
+
+def _search_inexact_rows(solver: IkSolver, poses: Array, seeds: Array, rows: Rows) -> None:
+    """Take up rows that the kernel passed over for a rotation that is only slightly inexact."""
+    for i in np.flatnonzero(rows.counts[:, 0] == 0):
+        if not np.isfinite(seeds[i]).all():
+            continue
+        try:
+            pose = validated_pose(poses[i])
+        except PoseError:
+            continue
+        row = slice(i, i + 1)
+        _search(solver, pose[None], seeds[row], Rows._make(array[row] for array in rows))
+
+
+def _result(solver: IkSolver, rows: Rows, duration: float) -> IkBatchResult:
+    q, counts, reached = rows.best, rows.counts, rows.reached
+    lower, upper = solver.robot.lower, solver.robot.upper
+    inside = np.all((q >= lower) & (q <= upper), axis=1)
+    status = np.full(len(q), int(Status.MAX_RESTARTS))
+    status[counts[:, 0] == 0] = Status.REFUSED
+    status[reached & ~inside] = Status.OUTSIDE_LIMITS
+    status[reached & inside] = Status.SUCCESS
+    return IkBatchResult(
+        reached & inside,
+        status,
+        q,
+        rows.error[:, 0],
+        rows.error[:, 1],
+        counts[:, 1],
+        np.maximum(counts[:, 0] - 1, 0),
+        duration,
+    )

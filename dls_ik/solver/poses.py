@@ -1,0 +1,39 @@
+"""Poses given by users: checked, and made exactly rigid."""
+
+from typing import Any
+
+import numpy as np
+
+from dls_ik.core.se3 import FARTHEST
+from dls_ik.core.types import Array
+from dls_ik.exceptions import PoseError
+
+ROUGHNESS = 1e-3  # passes a rotation typed with four digits, not a scaled or sheared one
+
+
+def validated_pose(T: Any) -> Array:
+    """Return T as a (4, 4) float64 rigid transform; a slightly inexact rotation is made exact.
+
+    Raises:
+        PoseError: for another shape, NaN or inf, a last row other than (0, 0, 0, 1), or a matrix
+            that is not a rotation.
+    """
+    try:
+        pose = np.require(T, np.float64, ["C", "W", "A"])
+    except (TypeError, ValueError) as error:
+        raise PoseError(f"a pose is a 4x4 matrix of numbers, not {T!r}") from error
+    if pose.shape != (4, 4):
+        raise PoseError(f"a pose is a 4x4 homogeneous matrix, not an array of shape {pose.shape}")
+    if not (np.abs(pose) <= FARTHEST).all():
+        raise PoseError(f"a pose must be finite, and within {FARTHEST:g} m, not\n{pose}")
+    if not np.allclose(pose[3], (0.0, 0.0, 0.0, 1.0), rtol=0.0, atol=1e-9):
+        raise PoseError(f"the last row of a pose is (0, 0, 0, 1), not {pose[3]}")
+    rotation = pose[:3, :3]
+    roughness = np.abs(rotation @ rotation.T - np.eye(3)).max()
+    if not roughness <= ROUGHNESS or np.linalg.det(rotation) <= 0.0:
+        raise PoseError(f"the upper left 3x3 block of a pose is a rotation, not\n{rotation}")
+    if roughness > 1e-12:
+        pose = pose.copy()
+        U, _, Vt = np.linalg.svd(rotation)
+        pose[:3, :3] = U @ Vt
+    return pose

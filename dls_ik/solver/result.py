@@ -1,0 +1,78 @@
+"""What a solve returns: non-convergence is data, with the best that was found."""
+
+import enum
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dls_ik.core.types import Array
+
+
+class Status(enum.IntEnum):
+    """How a solve ended."""
+
+    SUCCESS = 0
+    OUTSIDE_LIMITS = 1
+    MAX_RESTARTS = 2
+    TIMED_OUT = 3
+    REFUSED = 4
+
+    @property
+    def explanation(self) -> str:
+        """One sentence for a person."""
+        return _EXPLANATIONS[self]
+
+
+_EXPLANATIONS = {
+    Status.SUCCESS: "the pose is reached inside the joint limits",
+    Status.OUTSIDE_LIMITS: "the pose is reached, but outside the joint limits",
+    Status.MAX_RESTARTS: "no attempt reached the pose",
+    Status.TIMED_OUT: "no attempt reached the pose within the timeout",
+    Status.REFUSED: "the pose or the seed is not valid",
+}
+
+
+class IkResult(NamedTuple):
+    """The answer for one pose."""
+
+    success: bool  # reached within both tolerances, inside the limits
+    status: Status
+    q: Array  # (n,) [rad or m]; without success the best that was found
+    position_error: float  # [m] at q
+    rotation_error: float  # [rad] at q
+    iterations: int  # steps over all attempts
+    restarts: int  # attempts after the first
+    duration: float  # [s]
+
+
+@dataclass(frozen=True)
+class IkBatchResult:
+    """The answers for b poses, field by field; ``result[i]`` is the i-th as :class:`IkResult`."""
+
+    success: NDArray[np.bool_]  # (b,)
+    status: NDArray[np.int64]  # (b,) values of Status
+    q: Array  # (b, n) [rad or m]; NaN for refused rows
+    position_error: Array  # (b,) [m]
+    rotation_error: Array  # (b,) [rad]
+    iterations: NDArray[np.int64]  # (b,)
+    restarts: NDArray[np.int64]  # (b,)
+    duration: float  # [s] for all of them
+
+    def __len__(self) -> int:
+        """Return the number of poses."""
+        return len(self.success)
+
+    def __getitem__(self, i: int) -> IkResult:
+        """Return the answer for pose `i`; its duration is the batch's share of it."""
+        return IkResult(
+            bool(self.success[i]),
+            Status(int(self.status[i])),
+            self.q[i],
+            float(self.position_error[i]),
+            float(self.rotation_error[i]),
+            int(self.iterations[i]),
+            int(self.restarts[i]),
+            self.duration / len(self),
+        )

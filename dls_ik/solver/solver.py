@@ -1,0 +1,146 @@
+"""The solver: a robot, a method by name, and poses to reach."""
+
+import time
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dls_ik.core.se3 import is_pose
+from dls_ik.core.search import POSE_TOLERANCE, search_rows
+from dls_ik.core.types import Array, Rows
+from dls_ik.exceptions import JointValueError, OptionError
+from dls_ik.model.robot import RobotModel
+from dls_ik.solver.batch import new_rows, solve_rows
+from dls_ik.solver.method import AUTO, parse_method
+from dls_ik.solver.options import solver_options
+from dls_ik.solver.poses import validated_pose
+from dls_ik.solver.result import IkBatchResult, IkResult, Status
+from dls_ik.solver.starts import random_starts
+
+FIRST_ATTEMPTS = 8  # of "auto" before the first look at the clock, about 0.1 ms
+UNLIMITED = 2**62
+
+
+class IkSolver:
+    """Inverse kinematics of one robot by one method.
+
+    A solver may be used from several threads at once; kernels run without the GIL.
+
+    Args:
+        robot: the chain to solve for.
+        method: a name from :func:`dls_ik.method_names`. ``"auto"`` restarts at random until the
+            timeout and never answers outside the limits; the published methods make one attempt
+            from the seed unless `max_restarts` says otherwise.
+        options: fields of :class:`dls_ik.solver.options.SolverOptions`.
+
+    Raises:
+        MethodError: for an unknown method, or parameters outside its conditions.
+        OptionError: for an unknown option, or a value out of range.
+    """
+
+    def __init__(self, robot: RobotModel, method: str = AUTO, **options: Any) -> None:
+        choice = parse_method(method)
+        self.robot = robot
+        self.method = choice.name
+        self.options = solver_options(choice, options)
+        self._starts = random_starts(robot)
+        self.kernel_structs = (
+            self.options.method(choice),
+            self.options.goal(),
+            self._starts.arrays,
+        )
+        self._first = FIRST_ATTEMPTS if choice.name == AUTO else 1
+
+    def solve(
+        self, T: ArrayLike, seed: ArrayLike | None = None, timeout: float | None = None
+    ) -> IkResult:
+        """Find joint values that bring the tip to a pose.
+
+        Args:
+            T: (4, 4) ``T_base_tip`` [m].
+            seed: (n,) where to start [rad or m], inside the limits or not; default: mid-range.
+            timeout: time for it [s]; default: the option.
+
+        Returns:
+            The result; without success it holds the best that was found.
+
+        Raises:
+            PoseError, JointValueError, OptionError: for arguments that are not valid.
+        """
+        begin = time.perf_counter()
+        pose = _as_pose(T)
+        q0 = self._starts.middle if seed is None else self._checked_seed(seed)
+        deadline = begin + (self.options.timeout if timeout is None else _checked_timeout(timeout))
+        row = new_rows(1, self.robot.n, self.options.random_seed)
+        timed_out = self._search(pose[None], q0[None], deadline, row)
+        status = self._status(bool(row.reached[0]), timed_out, row.best[0])
+        return IkResult(
+            status is Status.SUCCESS,
+            status,
+            row.best[0],
+            float(row.error[0, 0]),
+            float(row.error[0, 1]),
+            int(row.counts[0, 1]),
+            int(row.counts[0, 0]) - 1,
+            time.perf_counter() - begin,
+        )
+
+    def _checked_seed(self, seed: ArrayLike) -> Array:
+        q = self.robot.validated(seed)
+        if q.ndim != 1:
+            raise JointValueError(f"a seed has the shape ({self.robot.n},), not {q.shape}")
+        return q
+
+    def _search(self, Ts: Array, seeds: Array, deadline: float, row: Rows) -> bool:
+        """Make attempts, more at a time as they prove quick; return whether the time ran out."""
+        restarts = self.options.max_restarts
+        limit = UNLIMITED if restarts is None else restarts + 1
+        attempts = min(self._first, limit)
+        while True:
+            before = time.perf_counter()
+            search_rows(self.robot.chain, *self.kernel_structs, Ts, seeds, attempts, row)
+            now = time.perf_counter()
+            made = int(row.counts[0, 0])
+            if row.reached[0] or made >= limit or now >= deadline:
+                return made < limit
+            affordable = 0.5 * attempts * (deadline - now) / (now - before)
+            attempts = max(1, int(min(2.0 * attempts, affordable, limit - made)))
+
+    def _status(self, reached: bool, timed_out: bool, q: Array) -> Status:
+        if reached:
+            inside = self.robot.within_limits(q)
+            return Status.SUCCESS if inside else Status.OUTSIDE_LIMITS
+        return Status.TIMED_OUT if timed_out else Status.MAX_RESTARTS
+
+    def solve_batch(self, Ts: ArrayLike, seeds: ArrayLike | None = None) -> IkBatchResult:
+        """Find joint values for many poses, on all cores; every pose as if it were alone.
+
+        Without a clock, so that the answers are the same on every machine: a pose is given up
+        after `max_restarts`, or 1000 where the option is not set.
+
+        Args:
+            Ts: (b, 4, 4) [m].
+            seeds: (b, n), or (n,) for all [rad or m]; default: mid-range.
+
+        Returns:
+            The results; rows with an invalid pose or seed are ``REFUSED``, the others are solved.
+
+        Raises:
+            PoseError, JointValueError: for arrays of the wrong shape.
+        """
+        return solve_rows(self, Ts, self._starts.middle if seeds is None else seeds)
+
+
+def _as_pose(T: ArrayLike) -> Array:
+    """Take a good pose as it is, and look closer at any other."""
+    as_kernels_want = isinstance(T, np.ndarray) and T.dtype == np.float64 and T.flags.carray
+    if as_kernels_want and np.shape(T) == (4, 4) and is_pose(cast(Array, T), POSE_TOLERANCE):
+        return cast(Array, T)
+    return validated_pose(T)
+
+
+def _checked_timeout(timeout: float) -> float:
+    if not 0.0 <= timeout <= 3600.0:
+        raise OptionError(f"timeout is a time from 0 to 3600 [s], not {timeout!r}")
+    return timeout
