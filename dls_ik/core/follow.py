@@ -4,7 +4,7 @@ import numpy as np
 
 from dls_ik.core.jit import inlined, kernel
 from dls_ik.core.joint_step import joint_step
-from dls_ik.core.linalg import svd
+from dls_ik.core.linalg import copy, svd
 from dls_ik.core.loop import observe, scaled_jacobian
 from dls_ik.core.search import scaled_error
 from dls_ik.core.types import Array, Chain, Goal, Method, Workspace
@@ -35,7 +35,9 @@ def follow(
     scaled_jacobian(chain, goal, work)
     seen[2] = _least_singular_value(work)
     joint_step(chain, method, q, work)
-    seen[3] = max(np.max(work.h), np.max(outside))
+    seen[3] = 0.0
+    for j in range(q.shape[0]):
+        seen[3] = max(seen[3], work.h[j], outside[j])
     if seen[0] <= goal.position_tolerance and seen[1] <= goal.rotation_tolerance:
         return
     for j in range(q.shape[0]):
@@ -47,7 +49,7 @@ def follow(
 @inlined
 def _return_into_limits(chain: Chain, dt: float, q: Array) -> Array:
     """Move joints beyond a limit toward it at their velocity limit; return 1 for each of them."""
-    outside = np.zeros_like(q)
+    outside = np.zeros(q.shape[0])
     for j in range(q.shape[0]):
         way = min(max(q[j], chain.lower[j]), chain.upper[j]) - q[j]
         if way != 0.0:
@@ -78,7 +80,7 @@ def _keep_velocity(chain: Chain, dt: float, dq: Array) -> None:
 @kernel
 def _descend(chain: Chain, goal: Goal, T_d: Array, q: Array, work: Workspace, seen: Array) -> None:
     """Move `q` by the largest share of ``work.dq`` that lowers the error, and write the error."""
-    trial, error = np.empty_like(q), np.empty(2)
+    trial, error = np.empty(q.shape[0]), np.empty(2)
     before = scaled_error(goal, seen)
     share = 1.0
     for _ in range(HALVINGS):
@@ -87,7 +89,7 @@ def _descend(chain: Chain, goal: Goal, T_d: Array, q: Array, work: Workspace, se
             trial[j] = min(max(q[j] + share * work.dq[j], lower), upper)
         error[0], error[1] = observe(chain, goal, T_d, trial, work)
         if scaled_error(goal, error) < before:
-            q[:] = trial
-            seen[:2] = error
+            copy(trial, q)
+            seen[0], seen[1] = error[0], error[1]
             return
         share *= 0.5

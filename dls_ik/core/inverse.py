@@ -157,7 +157,7 @@ def continuous_inverse(
     Args:
         J: (6, n), h: (n,), R: (c, 6) right-hand sides as rows, X: (c, n) out.
     """
-    X[:, :] = 0.0
+    X.fill(0.0)
     branching = _round_excess(h)
     for chosen in range(1 << branching):
         count, branch, weight = 0, 0, 1.0

@@ -119,7 +119,11 @@ def _continuous_step(method: Method, lambda2: float, work: Workspace) -> None:
             work.dq[j] = work.z[j] + X[0, j]
         return
     X = np.empty((6, n))
-    continuous_inverse(work.J, work.h, lambda2, np.eye(6), X, work)
+    R = work.r
+    R.fill(0.0)
+    for i in range(6):
+        R[i, i] = 1.0
+    continuous_inverse(work.J, work.h, lambda2, R, X, work)
     _selectively_damped(method, X, work)
 
 
@@ -129,7 +133,7 @@ def _filter_jacobian(method: Method, work: Workspace) -> None:
     n = work.dq.shape[0]
     Vt = np.empty((6, n))
     svd(work.J, work.Ut, work.s, Vt)
-    work.J[:, :] = 0.0
+    work.J.fill(0.0)
     for s in range(6):
         sigma = damping.filtered(method, work.s[s])
         for i in range(6):

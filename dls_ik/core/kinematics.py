@@ -50,7 +50,7 @@ def jacobian(chain: Chain, axes: Array, T: Array, J: Array) -> None:
         T: (3, 4) from :func:`forward`.
         J: (6, n) out, [m/rad, rad/rad] or [m/m, 0] by joint.
     """
-    J[:, :] = 0.0
+    J.fill(0.0)
     for k in range(chain.prismatic.shape[0]):
         v, scale = chain.variable[k], chain.scale[k]
         zx, zy, zz = axes[k, 0, 0] * scale, axes[k, 0, 1] * scale, axes[k, 0, 2] * scale

@@ -1,9 +1,12 @@
 """Attempts from one start after another until a pose is reached."""
 
+from math import floor, pi
+
 import numpy as np
 from numpy.typing import NDArray
 
 from dls_ik.core.jit import inlined, kernel
+from dls_ik.core.linalg import copy
 from dls_ik.core.loop import REACHED, attempt
 from dls_ik.core.random import uniform
 from dls_ik.core.se3 import is_pose
@@ -31,12 +34,21 @@ def choose_start(
             q[j] = starts.lower[j] + uniform(state) * (starts.upper[j] - starts.lower[j])
 
 
+@inlined
+def is_finite(q: Array) -> bool:
+    """Whether no entry is NaN or inf."""
+    for j in range(q.shape[0]):
+        if not abs(q[j]) < np.inf:
+            return False
+    return True
+
+
 @kernel
 def unwind(starts: Starts, seed: Array, q: Array) -> None:
     """Turn joints without limits by whole turns to where they are nearest the seed, in place."""
     for j in range(q.shape[0]):
         if starts.turning[j]:
-            q[j] -= 2.0 * np.pi * np.round((q[j] - seed[j]) / (2.0 * np.pi))
+            q[j] -= 2.0 * pi * floor((q[j] - seed[j]) / (2.0 * pi) + 0.5)
 
 
 @kernel
@@ -76,8 +88,8 @@ def search(
         counts[0] += 1
         counts[1] += steps
         if first or status == REACHED or scaled_error(goal, now) < scaled_error(goal, error):
-            best[:] = q
-            error[:] = now
+            copy(q, best)
+            copy(now, error)
         if status == REACHED:
             unwind(starts, seed, best)
             return True
@@ -105,7 +117,7 @@ def search_rows(
     q = np.empty(seeds.shape[1])
     work = workspace(chain)
     for i in range(Ts.shape[0]):
-        if is_pose(Ts[i], POSE_TOLERANCE) and np.all(np.isfinite(seeds[i])):
+        if is_pose(Ts[i], POSE_TOLERANCE) and is_finite(seeds[i]):
             rows.reached[i] = search(
                 chain,
                 method,

@@ -17,8 +17,8 @@ def activate(
     method: Method, chain: Chain, q: Array, J: Array, e: Array, h: Array, z: Array
 ) -> None:
     """Write h and z before the step is solved; (n,) each."""
-    h[:] = 0.0
-    z[:] = 0.0
+    h.fill(0.0)
+    z.fill(0.0)
     if method.limits == CTP:
         ctp.activate(method, chain, q, J, e, h, z)
     elif method.limits == JC or method.limits == ACTIVE:

@@ -24,7 +24,7 @@ def bounded_sum(
         J: (6, k), Ut: (6, 6), gain: (6,), Vt: (6, k), e: (6,), dq: (k,) out.
     """
     r, k = J.shape
-    dq[:] = 0.0
+    dq.fill(0.0)
     for s in range(r):
         along, M, largest = 0.0, 0.0, 0.0
         for i in range(r):
