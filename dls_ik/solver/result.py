@@ -24,6 +24,10 @@ class Status(enum.IntEnum):
         """One sentence for a person."""
         return _EXPLANATIONS[self]
 
+    def __str__(self) -> str:
+        """Return the name, which says more than the number."""
+        return self.name
+
 
 _EXPLANATIONS = {
     Status.SUCCESS: "the pose is reached inside the joint limits",
