@@ -1,0 +1,25 @@
+"""The Barrett WAM: ik.launch.py with all its arguments, some of them filled in."""
+
+from pathlib import Path
+
+from ament_index_python.packages import get_package_share_directory
+from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription
+
+from launch import LaunchDescription
+
+SHARE = Path(get_package_share_directory("dls_ik"))
+
+
+def generate_launch_description() -> LaunchDescription:
+    robot = DeclareLaunchArgument(
+        "urdf",
+        default_value=str(SHARE / "urdf" / "wam7.urdf"),
+        description="The WAM: a URDF or xacro file, of one with a hand or a stand for example.",
+    )
+    parameters = DeclareLaunchArgument(
+        "params_file",
+        default_value=str(SHARE / "config" / "ik_params.yaml"),
+        description="A YAML file of parameters of the ik node; the default one has its arm bent.",
+    )
+    ik = IncludeLaunchDescription(str(SHARE / "launch" / "ik.launch.py"))
+    return LaunchDescription([robot, parameters, ik])

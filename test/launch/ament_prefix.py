@@ -1,0 +1,143 @@
+"""An ament prefix with this source tree as the package dls_ik, and launches run against it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import yaml
+from robots import ROOT
+
+# Writes how it was called, and the contents of its parameter files.
+RECORDER = """
+import json, sys
+from pathlib import Path
+words = sys.argv[1:]
+files = [Path(b).read_text() for a, b in zip(words, words[1:]) if a == "--params-file"]
+Path(__file__ + ".json").write_text(json.dumps([words, files]))
+"""
+LAUNCH = """
+import sys
+from launch import LaunchDescription, LaunchService
+from launch.actions import IncludeLaunchDescription
+arguments = [argument.split(":=", 1) for argument in sys.argv[2:]]
+service = LaunchService(noninteractive=True)  # it passes signals on to the nodes
+service.include_launch_description(
+    LaunchDescription([IncludeLaunchDescription(sys.argv[1], launch_arguments=arguments)])
+)
+sys.exit(service.run())
+"""
+
+
+class Call(NamedTuple):
+    """How a launch file called an executable."""
+
+    arguments: list[str]  # those before --ros-args
+    namespace: str
+    parameters: dict[str, object]
+
+
+class Launch:
+    """A launch under way."""
+
+    def __init__(self, command: list[str], environment: dict[str, str], log: Path) -> None:
+        self._log = log
+        with log.open("w") as file:
+            self._process = subprocess.Popen(
+                command, env=environment, stdout=file, stderr=subprocess.STDOUT
+            )
+
+    def output(self) -> str:
+        return self._log.read_text()
+
+    def ended(self, timeout: float) -> int:
+        """The exit code, once it has ended by itself."""
+        try:
+            return self._process.wait(timeout)
+        finally:
+            self._process.kill()
+
+    def interrupted(self, timeout: float = 30.0) -> int:
+        """The exit code after Ctrl-C."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGINT)
+        return self.ended(timeout)
+
+
+class Prefix:
+    """A folder that ament and launch take for an installation."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.index = folder / "share" / "ament_index" / "resource_index" / "packages"
+        self.share = folder / "share" / "dls_ik"
+        self.index.mkdir(parents=True)
+        self.share.mkdir(parents=True)
+        for name in ("launch", "config", "urdf"):
+            (self.share / name).symlink_to(ROOT / name)
+
+    def add(self, package: str, executable: str, script: str) -> None:
+        """Put a Python script in as an executable of a package."""
+        (self.index / package).touch()
+        path = self.folder / "lib" / package / executable
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_executable(path, f"#!{sys.executable}\n{script}")
+
+    def environment(self, **changes: str) -> dict[str, str]:
+        prefixes = [str(self.folder), os.environ.get("AMENT_PREFIX_PATH", "")]
+        paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+        ours = {
+            "AMENT_PREFIX_PATH": os.pathsep.join(filter(None, prefixes)),
+            "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+            "ROS_LOG_DIR": str(self.folder / "log"),
+        }
+        return os.environ | ours | changes
+
+    def start(self, file: str, *arguments: str, **environment: str) -> "Launch":
+        """Launch a file as `ros2 launch dls_ik FILE ARGUMENTS` does."""
+        command = [sys.executable, "-c", LAUNCH, str(self.share / "launch" / file), *arguments]
+        return Launch(command, self.environment(**environment), self.folder / "output.txt")
+
+    def output(self, file: str, *arguments: str, **environment: str) -> tuple[int, str]:
+        """The exit code and all output of a launch that ends by itself."""
+        launch = self.start(file, *arguments, **environment)
+        return launch.ended(timeout=60), launch.output()
+
+    def calls(self, file: str, *arguments: str, **environment: str) -> dict[str, Call]:
+        """What a launch starts, by executable; all executables are recorders."""
+        for old in self.folder.glob("lib/*/*.json"):
+            old.unlink()
+        code, output = self.output(file, *arguments, **environment)
+        assert code == 0, output
+        records = self.folder.glob("lib/*/*.json")
+        return {path.stem: _call(*json.loads(path.read_text())) for path in records}
+
+
+def write_executable(path: Path, text: str) -> Path:
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def write_command(folder: Path, name: str, *lines: str) -> Path:
+    """A shell script in a folder; the folder is returned, to be put on the search path."""
+    write_executable(folder / name, "\n".join(["#!/bin/sh", *lines, ""]))
+    return folder
+
+
+def path_with(folder: Path) -> str:
+    return os.pathsep.join([str(folder), os.environ["PATH"]])
+
+
+def _call(arguments: list[str], files: list[str]) -> Call:
+    ros = arguments.index("--ros-args")
+    rules = [word.partition(":=") for word in arguments[ros:]]
+    namespace = next((value for rule, _, value in rules if rule == "__ns"), "/")
+    parameters: dict[str, object] = {}
+    for file in files:  # the later come before the earlier
+        for node in yaml.safe_load(file).values():
+            parameters |= node["ros__parameters"]
+    return Call(arguments[:ros], namespace, parameters)

@@ -1,0 +1,160 @@
+"""What the launch files start under which arguments: every executable only records its call."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+pytest.importorskip("launch_ros", reason="needs launch and launch_ros, which come with ROS 2")
+
+from ament_prefix import RECORDER, Call, Prefix, path_with, write_command
+from launch.launch_description_sources import get_launch_description_from_python_launch_file
+from robots import CONFIG, ROOT, URDF
+
+FILES = ("ik.launch.py", "wam.launch.py")
+WAM = (URDF / "wam7.urdf").read_text()
+EXAMPLE = yaml.safe_load((CONFIG / "ik_params.yaml").read_text())["/**"]["ros__parameters"]
+PUMA = f"urdf:={URDF / 'puma560.urdf'}"
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory: pytest.TempPathFactory) -> Prefix:
+    made = Prefix(tmp_path_factory.mktemp("prefix"))
+    made.add("dls_ik", "ik_node", RECORDER)
+    made.add("robot_state_publisher", "robot_state_publisher", RECORDER)
+    made.add("rviz2", "rviz2", RECORDER)
+    return made
+
+
+@pytest.fixture
+def xacro_file(tmp_path: Path) -> Path:
+    folder = tmp_path / "with a space"
+    folder.mkdir()
+    file = folder / "arm.urdf.xacro"
+    file.write_text('<robot name="from xacro"><link name="stand"/></robot>')
+    return file
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_every_argument_is_described(
+    file: str, prefix: Prefix, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AMENT_PREFIX_PATH", prefix.environment()["AMENT_PREFIX_PATH"])
+    description = get_launch_description_from_python_launch_file(str(ROOT / "launch" / file))
+    arguments = {argument.name: argument for argument in description.get_launch_arguments()}
+    assert set(arguments) >= {"urdf", "base", "tip", "namespace", "params_file", "rate", "rviz"}
+    assert all(argument.default_value is not None for argument in arguments.values())
+    assert all(". " in f"{argument.description} " for argument in arguments.values())
+
+
+def test_wam_starts_the_node_and_the_state_publisher_with_the_same_robot(prefix: Prefix) -> None:
+    calls = prefix.calls("wam.launch.py")
+    robot = {"robot_description": WAM, "use_sim_time": False}
+    assert calls == {
+        "ik_node": Call([], "/", EXAMPLE | robot),
+        "robot_state_publisher": Call([], "/", robot),
+    }
+
+
+def test_rviz_gets_our_config_and_the_root_link(prefix: Prefix) -> None:
+    config = str(prefix.share / "config" / "ik.rviz")
+    call = prefix.calls("wam.launch.py", "rviz:=true")["rviz2"]
+    assert call.arguments == ["-d", config, "-f", "wam_base"]
+    call = prefix.calls("ik.launch.py", PUMA, "rviz:=True", "base:=here")["rviz2"]
+    assert call.arguments == ["-d", config, "-f", "here"]
+    call = prefix.calls("ik.launch.py", "rviz:=true")["rviz2"]
+    assert call.arguments == ["-d", config]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_the_namespace_and_the_clock_are_those_of_all_nodes(file: str, prefix: Prefix) -> None:
+    calls = prefix.calls(file, PUMA, "namespace:=cell/left", "rviz:=true", "use_sim_time:=true")
+    assert len(calls) == 3
+    assert {call.namespace for call in calls.values()} == {"/cell/left"}
+    assert all(call.parameters["use_sim_time"] is True for call in calls.values())
+
+
+def test_arguments_become_parameters_of_their_types(prefix: Prefix) -> None:
+    arguments = ("base:=1", "tip:=true", "rate:=250", "output_type:=no", "output_topic:=1e3")
+    call = prefix.calls("ik.launch.py", *arguments)["ik_node"]
+    assert call.parameters == {
+        "base": "1",
+        "tip": "true",
+        "rate": 250.0,
+        "output_type": "no",
+        "output_topic": "1e3",
+        "use_sim_time": False,
+    }
+    assert isinstance(call.parameters["rate"], float)
+
+
+def test_arguments_come_before_the_parameters_file(prefix: Prefix, tmp_path: Path) -> None:
+    file = tmp_path / "some.yaml"
+    file.write_text("/**: {ros__parameters: {rate: 50.0, tip: hand, timeout: 0.01}}")
+    call = prefix.calls("ik.launch.py", f"params_file:={file}", "rate:=20")["ik_node"]
+    assert call.parameters == {"rate": 20.0, "tip": "hand", "timeout": 0.01, "use_sim_time": False}
+
+
+def test_without_a_robot_only_the_node_starts(prefix: Prefix) -> None:
+    assert set(prefix.calls("ik.launch.py")) == {"ik_node"}
+
+
+def test_xacro_files_go_through_xacro(prefix: Prefix, xacro_file: Path, tmp_path: Path) -> None:
+    path = path_with(write_command(tmp_path, "xacro", 'cat "$1"', 'echo "<!-- $2 | $3 -->"'))
+    arguments = (f"urdf:={xacro_file}", "xacro_args:=name:=ur 'hand:=of Ada'")
+    calls = prefix.calls("ik.launch.py", *arguments, PATH=path)
+    for call in calls.values():
+        made = call.parameters["robot_description"]
+        assert made == xacro_file.read_text() + "<!-- name:=ur | hand:=of Ada -->\n"
+    assert set(calls) == {"ik_node", "robot_state_publisher"}
+
+
+def test_a_missing_xacro_is_named(prefix: Prefix, xacro_file: Path, tmp_path: Path) -> None:
+    code, output = prefix.output("ik.launch.py", f"urdf:={xacro_file}", PATH=str(tmp_path))
+    assert code == 1
+    assert f"urdf:={xacro_file} needs the command xacro, which is not installed" in output
+
+
+def test_what_xacro_objects_to_is_shown(prefix: Prefix, xacro_file: Path, tmp_path: Path) -> None:
+    path = path_with(write_command(tmp_path, "xacro", "echo undefined name >&2", "exit 2"))
+    code, output = prefix.output("ik.launch.py", f"urdf:={xacro_file}", PATH=path)
+    assert code == 1
+    assert "undefined name" in output
+    assert "arm.urdf.xacro' failed" in output
+
+
+@pytest.mark.skipif(shutil.which("xacro") is None, reason="needs xacro, which comes with ROS 2")
+def test_xacro_itself(prefix: Prefix, tmp_path: Path) -> None:
+    file = tmp_path / "arm.xacro"
+    file.write_text(
+        '<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+        '<xacro:arg name="stand" default="floor"/><link name="$(arg stand)"/></robot>'
+    )
+    calls = prefix.calls("ik.launch.py", f"urdf:={file}", "xacro_args:=stand:=table", "rviz:=true")
+    assert '<link name="table"/>' in calls["ik_node"].parameters["robot_description"]
+    assert calls["rviz2"].arguments[-2:] == ["-f", "table"]
+
+
+def test_rviz_opens_for_a_robot_that_is_none(prefix: Prefix) -> None:
+    arguments = (f"urdf:={CONFIG / 'wam7_dh.yaml'}", "rviz:=true")
+    assert len(prefix.calls("ik.launch.py", *arguments)) == 3
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("urdf:=none.urdf", "urdf:=none.urdf is not a file"),
+        ("params_file:=none.yaml", "params_file:=none.yaml is not a file"),
+        ("rate:=fast", "rate:=fast is not a number"),
+        ("rviz:=perhaps", "perhaps"),
+        ("use_sim_time:=perhaps", "perhaps"),
+        ("namespace:=a b", "Invalid namespace"),
+    ],
+)
+@pytest.mark.parametrize("file", FILES)
+def test_bad_arguments_are_refused(file: str, argument: str, message: str, prefix: Prefix) -> None:
+    code, output = prefix.output(file, argument)
+    assert code == 1
+    assert message in output
+    assert "process started" not in output

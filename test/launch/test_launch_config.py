@@ -1,0 +1,37 @@
+"""The RViz configuration and the example parameters, read without RViz and ROS."""
+
+from dataclasses import replace
+
+import pytest
+import yaml
+from robots import CONFIG
+
+from dls_ik.model.robot import RobotModel
+
+RVIZ = yaml.safe_load((CONFIG / "ik.rviz").read_text())["Visualization Manager"]
+DISPLAYS = {display["Class"].rpartition("/")[2]: display for display in RVIZ["Displays"]}
+
+
+def test_rviz_opens_for_the_wam() -> None:
+    assert RVIZ["Global Options"]["Fixed Frame"] == RobotModel.wam().tree.root
+    assert set(DISPLAYS) == {"Grid", "RobotModel", "TF", "Pose"}
+    assert all(display["Enabled"] for display in DISPLAYS.values())
+
+
+def test_rviz_listens_to_relative_topics_as_they_are_published() -> None:
+    description = DISPLAYS["RobotModel"]["Description Topic"]
+    assert description["Value"] == "robot_description"
+    assert description["Durability Policy"] == "Transient Local"
+    target = DISPLAYS["Pose"]["Topic"]
+    assert target["Value"] == "target_pose"
+    assert target["Reliability Policy"] == "Best Effort"
+
+
+def test_the_example_parameters_are_the_defaults_but_for_a_bent_wam() -> None:
+    parameters = pytest.importorskip("dls_ik.ros.parameters", reason="needs the node")
+    file = yaml.safe_load((CONFIG / "ik_params.yaml").read_text())
+    example = parameters.Parameters().changed(file["/**"]["ros__parameters"])
+    start = example.initial_positions
+    assert replace(example, initial_positions=()) == parameters.Parameters()
+    assert start
+    assert RobotModel.wam().within_limits(start)

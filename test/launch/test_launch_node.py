@@ -1,0 +1,140 @@
+"""The launch files for real: nodes come up, answer in their namespace and end cleanly."""
+
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+pytest.importorskip("launch_ros", reason="needs launch and launch_ros, which come with ROS 2")
+pytest.importorskip("rclpy", reason="needs rclpy")
+pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
+pytest.importorskip("dls_ik.ros", reason="needs the node")
+
+import rclpy
+from ament_index_python.packages import PackageNotFoundError, get_package_prefix
+from ament_prefix import Launch, Prefix
+from moveit_msgs.msg import MoveItErrorCodes
+from moveit_msgs.srv import GetPositionFK, GetPositionIK
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from robots import ROOT, URDF
+from std_msgs.msg import String
+
+from dls_ik import RobotModel
+
+pytestmark = pytest.mark.ros
+
+PATIENCE = 180.0  # [s], the kernels may have to be compiled
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+IK_NODE = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+from dls_ik.ros.node import main
+sys.exit(main())
+"""
+STATE_PUBLISHER = """
+import rclpy
+from rclpy.executors import ExternalShutdownException
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from std_msgs.msg import String
+rclpy.init()
+node = rclpy.create_node("robot_state_publisher")
+description = node.declare_parameter("robot_description", "").value
+latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+node.create_publisher(String, "robot_description", latched).publish(String(data=description))
+try:
+    rclpy.spin(node)
+except (KeyboardInterrupt, ExternalShutdownException):
+    pass
+"""
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory: pytest.TempPathFactory) -> Prefix:
+    """The node of this source tree; a stand-in where there is no robot_state_publisher."""
+    made = Prefix(tmp_path_factory.mktemp("prefix"))
+    made.add("dls_ik", "ik_node", IK_NODE)
+    try:
+        get_package_prefix("robot_state_publisher")
+    except (PackageNotFoundError, OSError):  # the latter where no prefix is sourced
+        made.add("robot_state_publisher", "robot_state_publisher", STATE_PUBLISHER)
+    return made
+
+
+@pytest.fixture
+def start(prefix: Prefix) -> Iterator[Callable[..., Launch]]:
+    started: list[Launch] = []
+
+    def start(file: str, *arguments: str) -> Launch:
+        started.append(prefix.start(file, *arguments))
+        return started[-1]
+
+    yield start
+    for launch in started:
+        launch.interrupted()
+
+
+@pytest.fixture
+def client() -> Iterator[Node]:
+    rclpy.init()
+    node = rclpy.create_node("client")
+    yield node
+    node.destroy_node()
+    rclpy.shutdown()
+
+
+def call(client: Node, launch: Launch, service: type, name: str, request: object) -> object:
+    caller = client.create_client(service, name)
+    deadline = time.monotonic() + PATIENCE
+    while not caller.wait_for_service(timeout_sec=0.5):
+        assert "process has died" not in launch.output(), launch.output()
+        assert time.monotonic() < deadline, f"no service {name}: {launch.output()}"
+    future = caller.call_async(request)
+    rclpy.spin_until_future_complete(client, future, timeout_sec=10.0)
+    assert future.done(), f"no answer from {name}: {launch.output()}"
+    return future.result()
+
+
+def received_description(client: Node, topic: str) -> str:
+    future = rclpy.task.Future()
+    subscription = client.create_subscription(String, topic, future.set_result, LATCHED)
+    rclpy.spin_until_future_complete(client, future, timeout_sec=PATIENCE)
+    client.destroy_subscription(subscription)
+    return future.result().data
+
+
+def assert_solves(client: Node, launch: Launch, namespace: str, robot: RobotModel) -> None:
+    """Let the node say where the tip is at some joint positions, and bring it there."""
+    q = robot.random(np.random.default_rng(1))
+    where = GetPositionFK.Request(fk_link_names=[robot.tip])
+    where.robot_state.joint_state.name = list(robot.joint_names)
+    where.robot_state.joint_state.position = q.tolist()
+    how = GetPositionIK.Request()
+    how.ik_request.timeout.sec = 1
+    answer = call(client, launch, GetPositionFK, f"{namespace}/compute_fk", where)
+    [how.ik_request.pose_stamped] = answer.pose_stamped
+    answer = call(client, launch, GetPositionIK, f"{namespace}/compute_ik", how)
+    assert answer.error_code.val == MoveItErrorCodes.SUCCESS
+    found = answer.solution.joint_state
+    assert tuple(found.name) == robot.joint_names
+    np.testing.assert_allclose(robot.fk(found.position), robot.fk(q), atol=1e-5)
+
+
+def test_wam_answers_in_its_namespace_and_ends_cleanly(
+    start: Callable[..., Launch], client: Node
+) -> None:
+    launch = start("wam.launch.py", "namespace:=left")
+    assert_solves(client, launch, "left", RobotModel.wam())
+    urdf = (URDF / "wam7.urdf").read_text()
+    assert received_description(client, "left/robot_description") == urdf
+    assert client.count_subscribers("left/target_pose") == 1
+    assert launch.interrupted() == 0
+    assert launch.output().count("process has finished cleanly") == 2, launch.output()
+
+
+def test_the_robot_may_come_from_the_topic(start: Callable[..., Launch], client: Node) -> None:
+    launch = start("ik.launch.py", "namespace:=other")
+    publisher = client.create_publisher(String, "other/robot_description", LATCHED)
+    publisher.publish(String(data=(URDF / "puma560.urdf").read_text()))
+    assert_solves(client, launch, "other", RobotModel.from_name("puma560"))
