@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ament_index_python.packages import get_package_share_directory
+from launch import LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
@@ -14,7 +15,6 @@ from launch_ros.parameter_descriptions import ParameterValue
 
 from dls_ik.exceptions import DlsIkError
 from dls_ik.model.urdf import load_urdf
-from launch import LaunchContext, LaunchDescription
 
 TEXTS = {  # empty if not given
     "urdf": "The robot: a URDF file, or a xacro file whose name ends in .xacro. Empty: the robot "

@@ -28,12 +28,14 @@ HERE = Path(__file__).resolve().parent
 PACKAGES = ("object_recognition_msgs", "moveit_msgs")  # a package follows those it uses
 PREFIX = Path(sys.prefix)
 SITE_PACKAGES = Path(sysconfig.get_path("platlib"))
-TYPE_SUPPORT = "rosidl_typesupport_fastrtps_c"
+TYPE_SUPPORTS = ("rosidl_typesupport_fastrtps_c", "rosidl_typesupport_introspection_c")
+APART = "introspection"  # folder of the sources that go by names already taken
 DEPENDENCY_LIBRARIES = (
     "lib*__rosidl_generator_c.so",
     "lib*__rosidl_generator_py.so",
     "lib*__rosidl_typesupport_c.so",
     "lib*__rosidl_typesupport_fastrtps_c.so",
+    "lib*__rosidl_typesupport_introspection_c.so",
     "librosidl_*.so",
     "libfastcdr.so",
     "librcutils.so",
@@ -67,6 +69,7 @@ def generate_sources(package: str, build: Path) -> None:
         from rosidl_generator_py.cli import GeneratePython
         from rosidl_typesupport_c.cli import GenerateCTypesupport
         from rosidl_typesupport_fastrtps_c.cli import GenerateFastRTPSCTypesupport
+        from rosidl_typesupport_introspection_c.cli import GenerateIntrospectionCTypesupport
     except ImportError as error:
         raise BuildError(
             f"no rosidl generators here ({error}): pip install -r requirements/ros.txt"
@@ -83,11 +86,16 @@ def generate_sources(package: str, build: Path) -> None:
     )
     for generator in (
         GenerateC("c"),
-        GenerateCTypesupport("c", typesupport_implementations=[TYPE_SUPPORT]),
+        GenerateCTypesupport("c", typesupport_implementations=list(TYPE_SUPPORTS)),
         GenerateFastRTPSCTypesupport("fastrtps_c"),
         GeneratePython("py", typesupport_implementations=["rosidl_typesupport_c"]),
     ):
         generator.generate(package, list(idl_files), include_paths, output)
+    # This one names its files as the first one does.
+    apart = build / APART / package
+    GenerateIntrospectionCTypesupport("introspection_c").generate(
+        package, list(idl_files), include_paths, apart
+    )
 
 
 def include_flags(build: Path) -> list[str]:
@@ -95,7 +103,7 @@ def include_flags(build: Path) -> list[str]:
     import numpy as np
 
     include = PREFIX / "include"
-    folders = [build, include, *(p for p in sorted(include.iterdir()) if p.is_dir())]
+    folders = [build, build / APART, include, *(p for p in sorted(include.iterdir()) if p.is_dir())]
     folders += [Path(sysconfig.get_path("include")), Path(np.get_include())]
     return [f"-I{folder}" for folder in folders]
 
@@ -158,14 +166,29 @@ def install(package: str, build: Path) -> None:
             shutil.copyfile(path, copy)
 
 
+def link_type_supports(package: str) -> None:
+    """Let rosidl find a package's type supports, which it opens by the names of libraries.
+
+    All of them are in the extension module. Without the one for introspection everything works,
+    but rmw_fastrtps leaves an error message behind at each publisher.
+    """
+    for name in TYPE_SUPPORTS:
+        library = PREFIX / "lib" / f"lib{package}__{name}.so"
+        library.unlink(missing_ok=True)
+        library.symlink_to(
+            os.path.relpath(SITE_PACKAGES / package / extension_name(package), library.parent)
+        )
+
+
 def build_package(package: str, build: Path, jobs: int) -> None:
     """Generate, compile and link one package."""
     start = time.monotonic()
     with contextlib.redirect_stdout(io.StringIO()):  # the generators name every file they read
         generate_sources(package, build)
-    sources = sorted(p for p in (build / package).rglob("*") if p.suffix in {".c", ".cpp"})
+    folders = (build / package, build / APART / package)
+    sources = [p for folder in folders for p in folder.rglob("*") if p.suffix in {".c", ".cpp"}]
     print(f"{package}: compiling {len(sources)} files, {jobs} at a time", flush=True)
-    link(package, compile_sources(sources, build, jobs), build)
+    link(package, compile_sources(sorted(sources), build, jobs), build)
     print(f"{package}: built in {time.monotonic() - start:.0f} s", flush=True)
 
 
@@ -186,6 +209,7 @@ def main() -> int:
                 build_package(package, Path(folder), jobs)
             for package in PACKAGES:
                 install(package, Path(folder))
+                link_type_supports(package)
     except BuildError as error:
         print(f"underlay: {error}", file=sys.stderr)
         return 1
