@@ -15,22 +15,52 @@ HALVINGS = 20  # of a step that would lead away from the target, before it is le
 
 @kernel
 def follow(
-    chain: Chain, method: Method, goal: Goal, T_d: Array, dt: float, q: Array, seen: Array
+    chain: Chain,
+    method: Method,
+    descending: Method,
+    goal: Goal,
+    T_d: Array,
+    dt: float,
+    q: Array,
+    seen: Array,
 ) -> None:
     """Move `q` (n,) one cycle of `dt` [s] toward the pose, in place.
 
     Joints beyond a limit come back first, at their own speed. The step of the others is the
     method's, scaled as a whole to the velocity limits so that the path keeps its direction, and
     halved until it lowers the error: beyond reach and in a singularity the arm then settles, where
-    the bare method would go back and forth. Without memory: the same target and q, the same step.
+    the bare method would go back and forth. Not every method leads down everywhere: where it does
+    not, the step of one that does takes its place. Without memory: the same target and q, the same
+    step.
 
     Args:
+        descending: a method whose steps lower the error wherever that is possible.
         T_d: (4, 4) desired pose.
         seen: (4,) out: position [m] and rotation error [rad] at the new q; least singular value of
             the scaled Jacobian and largest activation of a limit at the old one.
     """
     work = workspace(chain)
     outside = _return_into_limits(chain, dt, q)
+    if _step(chain, method, goal, T_d, dt, outside, q, work, seen):
+        return
+    least, held = seen[2], seen[3]
+    _step(chain, descending, goal, T_d, dt, outside, q, work, seen)
+    seen[2], seen[3] = least, max(held, seen[3])
+
+
+@kernel
+def _step(
+    chain: Chain,
+    method: Method,
+    goal: Goal,
+    T_d: Array,
+    dt: float,
+    outside: Array,
+    q: Array,
+    work: Workspace,
+    seen: Array,
+) -> bool:
+    """Move `q` by one step of a method; return whether there was one, or none was needed."""
     seen[0], seen[1] = observe(chain, goal, T_d, q, work)
     scaled_jacobian(chain, goal, work)
     seen[2] = _least_singular_value(work)
@@ -38,12 +68,11 @@ def follow(
     seen[3] = 0.0
     for j in range(q.shape[0]):
         seen[3] = max(seen[3], work.h[j], outside[j])
-    if seen[0] <= goal.position_tolerance and seen[1] <= goal.rotation_tolerance:
-        return
-    for j in range(q.shape[0]):
         work.dq[j] *= 1.0 - outside[j]
+    if seen[0] <= goal.position_tolerance and seen[1] <= goal.rotation_tolerance:
+        return True
     _keep_velocity(chain, dt, work.dq)
-    _descend(chain, goal, T_d, q, work, seen)
+    return _descend(chain, goal, T_d, q, work, seen)
 
 
 @inlined
@@ -78,8 +107,8 @@ def _keep_velocity(chain: Chain, dt: float, dq: Array) -> None:
 
 
 @kernel
-def _descend(chain: Chain, goal: Goal, T_d: Array, q: Array, work: Workspace, seen: Array) -> None:
-    """Move `q` by the largest share of ``work.dq`` that lowers the error, and write the error."""
+def _descend(chain: Chain, goal: Goal, T_d: Array, q: Array, work: Workspace, seen: Array) -> bool:
+    """Move `q` by the largest share of ``work.dq`` that lowers the error, if there is one."""
     trial, error = np.empty(q.shape[0]), np.empty(2)
     before = scaled_error(goal, seen)
     share = 1.0
@@ -91,5 +120,6 @@ def _descend(chain: Chain, goal: Goal, T_d: Array, q: Array, work: Workspace, se
         if scaled_error(goal, error) < before:
             copy(trial, q)
             seen[0], seen[1] = error[0], error[1]
-            return
+            return True
         share *= 0.5
+    return False

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dls_ik.core.follow import follow
-from dls_ik.core.types import Array
+from dls_ik.core.types import Array, Method
 from dls_ik.exceptions import JointValueError, OptionError
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo.status import ServoCode
-from dls_ik.solver.method import parse_method
+from dls_ik.solver.method import AUTO, parse_method
 from dls_ik.solver.options import solver_options
 from dls_ik.solver.poses import validated_pose
 
@@ -49,6 +49,7 @@ class Servo:
         self.method = choice.name
         self.options = solver_options(choice, options)
         self._method = self.options.method(choice)._replace(one_way=True)
+        self._descending = _descending_method()
         self._goal = self.options.goal()
         self._seen = np.zeros(4)  # see core/follow.py
         self._q = robot.clip(np.zeros(robot.n))
@@ -85,7 +86,16 @@ class Servo:
         if T_d is None:
             return ServoOutput(self.command, ServoCode.OK, np.nan, np.nan)
         pose = validated_pose(T_d)
-        follow(self.robot.chain, self._method, self._goal, pose, float(dt), self._q, self._seen)
+        follow(
+            self.robot.chain,
+            self._method,
+            self._descending,
+            self._goal,
+            pose,
+            float(dt),
+            self._q,
+            self._seen,
+        )
         position, rotation = float(self._seen[0]), float(self._seen[1])
         return ServoOutput(self.command, self._code(position, rotation), position, rotation)
 
@@ -98,3 +108,9 @@ class Servo:
         if self._seen[2] < 2.0 * self.options.sigma0:
             return ServoCode.NEAR_SINGULARITY
         return ServoCode.OK
+
+
+def _descending_method() -> Method:
+    """The solver's own: error damping and an active set lead down from anywhere but a valley."""
+    auto = parse_method(AUTO)
+    return solver_options(auto, {}).method(auto)
