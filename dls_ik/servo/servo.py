@@ -12,7 +12,7 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.servo.status import ServoCode
 from dls_ik.solver.method import AUTO, parse_method
 from dls_ik.solver.options import solver_options
-from dls_ik.solver.poses import validated_pose
+from dls_ik.solver.poses import checked_pose
 
 DEFAULT_METHOD = "ctp+sd+svf"
 HELD = 0.99  # activation from which a joint counts as held
@@ -85,7 +85,7 @@ class Servo:
             raise OptionError(f"dt is a time above 0 [s], not {dt!r}")
         if T_d is None:
             return ServoOutput(self.command, ServoCode.OK, np.nan, np.nan)
-        pose = validated_pose(T_d)
+        pose = checked_pose(T_d)
         follow(
             self.robot.chain,
             self._method,

@@ -1,14 +1,30 @@
 """Poses given by users: checked, and made exactly rigid."""
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from dls_ik.core.se3 import FARTHEST
+from dls_ik.core.se3 import FARTHEST, is_pose
+from dls_ik.core.search import POSE_TOLERANCE
 from dls_ik.core.types import Array
 from dls_ik.exceptions import PoseError
 
 ROUGHNESS = 1e-3  # passes a rotation typed with four digits, not a scaled or sheared one
+
+
+def checked_pose(T: Any) -> Array:
+    """Return a good pose as it is, and :func:`validated_pose` of any other.
+
+    A good one is (4, 4), float64, contiguous and writable: any other array would be another type
+    to the kernels.
+
+    Raises:
+        PoseError: as :func:`validated_pose`.
+    """
+    is_good = isinstance(T, np.ndarray) and T.dtype == np.float64 and T.flags.carray
+    if is_good and T.shape == (4, 4) and is_pose(T, POSE_TOLERANCE):
+        return cast(Array, T)
+    return validated_pose(T)
 
 
 def validated_pose(T: Any) -> Array:

@@ -1,20 +1,18 @@
 """The solver: a robot, a method by name, and poses to reach."""
 
 import time
-from typing import Any, cast
+from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from dls_ik.core.se3 import is_pose
-from dls_ik.core.search import POSE_TOLERANCE, search_rows
+from dls_ik.core.search import search_rows
 from dls_ik.core.types import Array, Rows
 from dls_ik.exceptions import JointValueError, OptionError
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.batch import new_rows, solve_rows
 from dls_ik.solver.method import AUTO, parse_method
 from dls_ik.solver.options import solver_options
-from dls_ik.solver.poses import validated_pose
+from dls_ik.solver.poses import checked_pose
 from dls_ik.solver.result import IkBatchResult, IkResult, Status
 from dls_ik.solver.starts import random_starts
 
@@ -69,7 +67,7 @@ class IkSolver:
             PoseError, JointValueError, OptionError: for arguments that are not valid.
         """
         begin = time.perf_counter()
-        pose = _as_pose(T)
+        pose = checked_pose(T)
         q0 = self._starts.middle if seed is None else self._checked_seed(seed)
         deadline = begin + (self.options.timeout if timeout is None else _checked_timeout(timeout))
         row = new_rows(1, self.robot.n, self.options.random_seed)
@@ -130,14 +128,6 @@ class IkSolver:
             PoseError, JointValueError: for arrays of the wrong shape.
         """
         return solve_rows(self, Ts, self._starts.middle if seeds is None else seeds)
-
-
-def _as_pose(T: ArrayLike) -> Array:
-    """Take a good pose as it is, and look closer at any other."""
-    as_kernels_want = isinstance(T, np.ndarray) and T.dtype == np.float64 and T.flags.carray
-    if as_kernels_want and np.shape(T) == (4, 4) and is_pose(cast(Array, T), POSE_TOLERANCE):
-        return cast(Array, T)
-    return validated_pose(T)
 
 
 def _checked_timeout(timeout: float) -> float:

@@ -1,0 +1,105 @@
+"""What the node does: holds the arm in use, and gives it to the services and to the stream."""
+
+import time
+
+from rclpy.node import Node
+
+from dls_ik.exceptions import DlsIkError, RobotModelError
+from dls_ik.model.robot import RobotModel
+from dls_ik.ros import STARTED
+from dls_ik.ros.arm import Arm
+from dls_ik.ros.codes import Code, RequestError
+from dls_ik.ros.frames import Frames
+from dls_ik.ros.live_parameters import LiveParameters
+from dls_ik.ros.parameters import Parameters
+from dls_ik.ros.robot_source import DescriptionTopic, robot_from_parameters
+from dls_ik.ros.services import NAMES, Services
+from dls_ik.ros.streaming import Streaming
+from dls_ik.ros.transforms import tf2_lookup
+
+
+class Application:
+    """One arm at a time, which changes as a whole, with its parameters."""
+
+    def __init__(self, node: Node, live: LiveParameters) -> None:
+        self._node = node
+        self._live = live
+        self._arm: Arm | None = None
+        self._reason = "there is no robot yet"
+        frames = Frames(tf2_lookup(node))
+        self._streaming = Streaming(node, live.current, frames)
+        Services(node, self.arm, self._current, frames)
+        live.on_change(self._change)
+
+    def start(self) -> None:
+        """Begin to stream, with the robot of the parameters or until one comes on the topic.
+
+        Raises:
+            DlsIkError: a parameter that does not fit the robot. A robot that is not usable raises
+                nothing: the node stays up, and takes one from the topic.
+        """
+        self._streaming.start()
+        try:
+            robot = robot_from_parameters(self._live.current)
+        except RobotModelError as error:
+            self._refuse(error)
+            robot = None
+        if robot is None:
+            self._wait_for_robot()
+        else:
+            self._use(Arm(robot, self._live.current))
+
+    def stop(self) -> None:
+        """End the stream."""
+        self._streaming.stop()
+
+    def arm(self) -> Arm:
+        """The arm in use.
+
+        Raises:
+            RequestError: there is none, and why.
+        """
+        if self._arm is None:
+            raise RequestError(Code.FAILURE, self._reason)
+        return self._arm
+
+    def _current(self) -> dict[str, float]:
+        return self._streaming.stream.current(self.arm())
+
+    def _wait_for_robot(self) -> None:
+        topic = DescriptionTopic(
+            self._node, self._live.current, self._take, self._refuse, lambda: self._arm is None
+        )
+        topic.remind()
+
+    def _take(self, robot: RobotModel) -> None:
+        """Use a robot that came late."""
+        try:
+            self._use(Arm(robot, self._live.current))
+        except DlsIkError as error:
+            self._refuse(error)
+
+    def _refuse(self, error: DlsIkError) -> None:
+        self._node.get_logger().error(f"robot refused: {error}")
+        self._reason = f"there is no robot: {error}"
+
+    def _change(self, parameters: Parameters) -> None:
+        if self._arm is not None:
+            self._use(self._arm.changed(parameters))
+
+    def _use(self, arm: Arm) -> None:
+        is_new = self._arm is None or self._arm.robot is not arm.robot
+        self._arm = arm
+        self._streaming.stream.use(arm)
+        if is_new:
+            self._announce(arm)
+
+    def _announce(self, arm: Arm) -> None:
+        robot, node = arm.robot, self._node
+        services = " and ".join(map(node.resolve_service_name, NAMES))
+        node.get_logger().info(
+            f"ready after {time.monotonic() - STARTED:.1f} s: {robot.name}, {robot.base} to "
+            f"{robot.tip}, joints {', '.join(robot.joint_names)}; {services} by "
+            f"{arm.solver.method}; targets on {self._streaming.targets_topic} by "
+            f"{arm.servo.method} at {arm.parameters.rate:g} Hz to {self._streaming.topic}"
+        )

@@ -1,0 +1,88 @@
+"""Messages to arrays and back."""
+
+import math
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import Pose
+
+from dls_ik.core.se3 import FARTHEST
+from dls_ik.core.types import Array
+from dls_ik.ros.codes import Code, RequestError
+
+SHORTEST_QUATERNION = 1e-6
+LONGEST_TIMEOUT = 3600.0  # [s]
+
+
+def matrix_from_pose(pose: Any) -> Array:
+    """(4, 4) of a ``geometry_msgs/Pose``; a quaternion of another length than 1 is normalised.
+
+    Raises:
+        RequestError: numbers that are not finite, or a zero quaternion.
+    """
+    p, o = pose.position, pose.orientation
+    position, quaternion = (p.x, p.y, p.z), (o.x, o.y, o.z, o.w)
+    if not math.hypot(*position) <= FARTHEST:
+        raise _invalid(f"the target's position {position} is not finite, or beyond all reach")
+    if not all(map(math.isfinite, quaternion)):
+        raise _invalid(f"the target's quaternion (x, y, z, w) {quaternion} is not finite")
+    length = math.hypot(*quaternion)
+    if not SHORTEST_QUATERNION <= length < math.inf:
+        raise _invalid(f"the target's quaternion (x, y, z, w) {quaternion} has no direction")
+    T = np.eye(4)
+    T[:3, :3] = _rotation(*(component / length for component in quaternion))
+    T[:3, 3] = position
+    return T
+
+
+def _invalid(message: str) -> RequestError:
+    return RequestError(Code.GOAL_STATE_INVALID, message)
+
+
+def _rotation(x: float, y: float, z: float, w: float) -> list[list[float]]:
+    return [
+        [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)],
+        [2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)],
+        [2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)],
+    ]
+
+
+def pose_from_matrix(T: Array) -> Any:
+    """A ``geometry_msgs/Pose`` of a (4, 4) rigid transform."""
+    pose = Pose()
+    pose.position.x, pose.position.y, pose.position.z = T[:3, 3].tolist()
+    o = pose.orientation
+    o.x, o.y, o.z, o.w = quaternion_from_rotation(T[:3, :3])
+    return pose
+
+
+def quaternion_from_rotation(R: Array) -> tuple[float, float, float, float]:
+    """The unit quaternion (x, y, z, w), w >= 0, of a (3, 3) rotation; exact at every angle.
+
+    The columns of 4 q q' are linear in R; the longest of them, normalised, is q.
+    """
+    (a, b, c), (d, e, f), (g, h, i) = R.tolist()
+    columns = (
+        (1.0 + a - e - i, d + b, g + c, h - f),  # times x
+        (d + b, 1.0 - a + e - i, h + f, c - g),  # times y
+        (g + c, h + f, 1.0 - a - e + i, d - b),  # times z
+        (h - f, c - g, d - b, 1.0 + a + e + i),  # times w
+    )
+    longest = max(range(4), key=lambda k: columns[k][k])
+    scale = math.copysign(1.0 / math.hypot(*columns[longest]), columns[longest][3])
+    x, y, z, w = (scale * component for component in columns[longest])
+    return x, y, z, w
+
+
+def seconds(duration: Any, default: float) -> float:
+    """The timeout that a ``builtin_interfaces/Duration`` asks for [s]; zero: the default.
+
+    Raises:
+        RequestError: below zero, or longer than an hour.
+    """
+    time = duration.sec + 1e-9 * duration.nanosec
+    if not 0.0 <= time <= LONGEST_TIMEOUT:
+        raise RequestError(
+            Code.FAILURE, f"timeout is a time from 0 to {LONGEST_TIMEOUT:g} [s], not {time:g}"
+        )
+    return time or default

@@ -1,0 +1,98 @@
+"""What drivers say about the joints, told apart from what this node says itself."""
+
+import math
+import threading
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+
+from dls_ik.core.types import Array
+from dls_ik.ros.echo import Echo
+from dls_ik.ros.logs import Throttle
+
+TOPIC = "joint_states"
+FRESH = 1.0  # [s] a driver is there if it was heard this long ago
+SETTLING = 0.5  # [s] to find publishers, and to hear which joints they publish
+LOOK_OUT = 0.1  # [s] between looks for publishers
+# Best effort hears reliable publishers too. Several may share the topic (arm, gripper), so the
+# depth is not 1, which would keep the last message of all of them.
+QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+
+
+class JointStates:
+    """Keeps the latest position of every joint that somebody else publishes.
+
+    Listens only while there is a publisher besides this node: to receive one's own messages costs
+    more than to publish them (22 % of a core at 1000 Hz). While both publish on the same topic,
+    ours are recognised by an :class:`Echo`.
+
+    Args:
+        echo: what this node publishes on the topic, if it does.
+    """
+
+    def __init__(self, node: Node, echo: Echo | None) -> None:
+        self.topic = node.resolve_topic_name(TOPIC)
+        self._node = node
+        self._echo = echo
+        self._log = Throttle(node, period=10.0)
+        self._heard: dict[str, tuple[float, float]] = {}  # position, and when, by joint
+        self._lock = threading.Lock()
+        self._subscription: Any = None
+        self._changed = time.monotonic()  # when it began to listen, or ceased to
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        node.create_timer(LOOK_OUT, self._look_out, clock=steady)
+
+    def has_driver(self) -> bool:
+        """Whether anybody else publishes on the topic, heard or not."""
+        own = self._echo is not None
+        return bool(self._node.count_publishers(self.topic) > own)
+
+    def settled(self, now: float) -> bool:
+        """Whether all drivers that there are had time to be found and heard."""
+        listens = self._subscription is not None
+        return now - self._changed > SETTLING and listens == self.has_driver()
+
+    def measured(self, names: Iterable[str], now: float) -> Array | None:
+        """The positions of joints (n,), if a driver published all of them just now."""
+        with self._lock:
+            heard = [self._heard.get(name) for name in names]
+        fresh = [item[0] for item in heard if item is not None and now - item[1] < FRESH]
+        return np.array(fresh) if len(fresh) == len(heard) else None
+
+    def values(self) -> dict[str, float]:
+        """The last position of every joint that was ever heard of."""
+        with self._lock:
+            return {name: position for name, (position, _) in self._heard.items()}
+
+    def _look_out(self) -> None:
+        if self.has_driver() == (self._subscription is not None):
+            return
+        if self._subscription is None:
+            self._subscription = self._node.create_subscription(JointState, TOPIC, self.store, QOS)
+        else:
+            self._node.destroy_subscription(self._subscription)
+            self._subscription = None
+        self._changed = time.monotonic()
+
+    def store(self, message: Any) -> None:
+        """Keep the finite positions of a ``sensor_msgs/JointState`` that is not ours."""
+        if self._echo is not None and self._echo.is_own(message):
+            return
+        names, positions = message.name, message.position
+        if len(names) != len(positions):
+            counts = f"{len(names)} names and {len(positions)} positions"
+            self._log.warn("lengths", f"a message on {self.topic} has {counts}: not used")
+            return
+        now = time.monotonic()
+        news = {n: (p, now) for n, p in zip(names, positions, strict=True) if math.isfinite(p)}
+        if len(news) < len(names):
+            lost = ", ".join(name for name in names if name not in news)
+            self._log.warn("finite", f"positions on {self.topic} are not finite: {lost}: not used")
+        with self._lock:
+            self._heard.update(news)

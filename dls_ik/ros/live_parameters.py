@@ -1,0 +1,100 @@
+"""The parameters of a running node: declared with all that is known of them, changed as one."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import Field
+from typing import Any
+
+from rcl_interfaces.msg import (
+    FloatingPointRange,
+    IntegerRange,
+    ParameterDescriptor,
+    SetParametersResult,
+)
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from dls_ik.exceptions import DlsIkError
+from dls_ik.ros import readers
+from dls_ik.ros.parameters import DECLARED, Parameters
+
+# Of rclpy itself; `start_type_description_service` and `use_sim_time` are there in every node.
+FOREIGN = ("qos_overrides.", "start_type_description_service", "use_sim_time")
+
+
+class LiveParameters:
+    """Declares the parameters on a node, and takes changes of them all at once or not at all.
+
+    Raises:
+        DlsIkError: a value that the node was started with is not valid.
+        rclpy.exceptions.ParameterException: the same, seen by rclpy.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._apply: Callable[[Parameters], None] | None = None
+        given = {name: self._declare(name, field) for name, field in DECLARED.items()}
+        self.current = Parameters().changed(given)
+        self._warn_of_unknown_names()
+
+    def on_change(self, apply: Callable[[Parameters], None]) -> None:
+        """Let changes come; `apply` puts them into effect, or raises a DlsIkError to refuse."""
+        self._apply = apply
+        self._node.add_on_set_parameters_callback(self._set)
+
+    def _declare(self, name: str, field: "Field[Any]") -> Any:
+        default: Any = field.default
+        if field.metadata["read"] is readers.numbers:
+            default = list(default)
+        elif field.metadata["read"] is readers.names:
+            default = ",".join(default)
+        value = self._node.declare_parameter(name, default, descriptor(field)).value
+        if default == [] and len(value) == 0:  # rclpy takes an empty list for bytes
+            self._node.set_parameters([Parameter(name, Parameter.Type.DOUBLE_ARRAY, [])])
+        return value
+
+    def _set(self, changes: Sequence[Any]) -> SetParametersResult:
+        ours = {change.name: change.value for change in changes if change.name in DECLARED}
+        try:
+            candidate = self.current.changed(ours)
+            if self._apply is not None and candidate != self.current:
+                self._apply(candidate)
+        except DlsIkError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        self.current = candidate
+        return SetParametersResult(successful=True)
+
+    def _warn_of_unknown_names(self) -> None:
+        """A misspelt name would be passed over in silence; rclpy has no public list of them."""
+        given = getattr(self._node, "_parameter_overrides", {})
+        unknown = [name for name in given if name not in DECLARED and not name.startswith(FOREIGN)]
+        if unknown:
+            self._node.get_logger().warning(
+                f"unknown parameter {', '.join(map(repr, unknown))} is not used; "
+                f"known: {', '.join(DECLARED)}"
+            )
+
+
+def descriptor(field: "Field[Any]") -> ParameterDescriptor:
+    """All that is known of a parameter as tools show it.
+
+    Typing is dynamic where a value may come in two types: whole numbers for numbers, one name for
+    several. The reader of the parameter refuses all others.
+    """
+    about = field.metadata
+    unit = f" [{about['unit']}]" if about["unit"] else ""
+    message = ParameterDescriptor(
+        description=about["text"] + unit,
+        read_only=about["read_only"],
+        dynamic_typing=about["read"] in (readers.number, readers.numbers, readers.names),
+    )
+    if about["choices"]:
+        message.additional_constraints = f"one of: {', '.join(about['choices'])}"
+    if about["read"] is readers.names:
+        message.additional_constraints = "a string, with commas between names, or a string array"
+    if about["range"] and about["read"] is readers.whole_number:
+        first, last = map(int, about["range"])
+        message.integer_range = [IntegerRange(from_value=first, to_value=last)]
+    elif about["range"]:
+        low, high = map(float, about["range"])
+        message.floating_point_range = [FloatingPointRange(from_value=low, to_value=high)]
+    return message

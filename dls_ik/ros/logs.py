@@ -1,0 +1,45 @@
+"""Log lines that do not flood."""
+
+import time
+from collections.abc import Callable
+
+from rclpy.node import Node
+
+
+class Throttle:
+    """Passes a message of each topic at most once in a while, on the steady clock.
+
+    The throttle of rclpy's logger looks its caller up in the source at every call, which costs more
+    than a cycle of the loop may, and follows a clock that can be wound back.
+    """
+
+    def __init__(
+        self, node: Node, period: float = 2.0, clock: Callable[[], float] = time.monotonic
+    ):
+        self._logger = node.get_logger()
+        self._period = period  # [s]
+        self._clock = clock
+        self._said: dict[str, float] = {}  # when, by topic
+
+    def warn(self, topic: str, message: str) -> None:
+        """Log a warning, unless there was one of this topic just now."""
+        if self._is_due(topic):
+            self._logger.warning(message)
+
+    def info(self, topic: str, message: str) -> None:
+        """Log a line, unless there was one of this topic just now."""
+        if self._is_due(topic):
+            self._logger.info(message)
+
+    def once(self, topic: str, message: str) -> None:
+        """Log a warning the first time."""
+        if topic not in self._said:
+            self._said[topic] = self._clock()
+            self._logger.warning(message)
+
+    def _is_due(self, topic: str) -> bool:
+        now = self._clock()
+        if now - self._said.get(topic, -self._period) < self._period:
+            return False
+        self._said[topic] = now
+        return True

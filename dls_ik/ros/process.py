@@ -1,0 +1,106 @@
+"""The process around the node: rclpy, a way to start, and a way to end."""
+
+import gc
+import os
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import rclpy
+from rclpy.exceptions import ParameterException
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.logging import get_logger
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+from rclpy.task import Future
+from rclpy.utilities import try_shutdown
+
+from dls_ik.exceptions import DlsIkError
+from dls_ik.ros.application import Application
+from dls_ik.ros.live_parameters import LiveParameters
+from dls_ik.ros.logs import Throttle
+from dls_ik.ros.signals import on_signal
+from dls_ik.ros.warm_up import WarmUp
+
+NAME = "dls_ik"
+
+
+class StartError(DlsIkError):
+    """A command line that rclpy cannot make a node from."""
+
+
+def run_process(args: Sequence[str] | None) -> int:
+    """Run the node until a signal; return the exit code."""
+    stop = Future()
+    on_signal(lambda: stop.set_result(None))
+    try:
+        with ros_node(args) as node:
+            finished = run(node, stop)
+    except (DlsIkError, ParameterException) as error:
+        get_logger(NAME).fatal(f"cannot start: {' '.join(str(error).split())}")
+        return 1
+    if not finished:  # a thread still compiles, and the end of the interpreter would wait for it
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+    return 0
+
+
+@contextmanager
+def ros_node(args: Sequence[str] | None) -> Iterator[Node]:
+    """A node, and rclpy for as long as it lives.
+
+    Signals are left to :mod:`dls_ik.ros.signals`: a handler of rclpy would take the context away
+    from under whatever is just being done.
+    """
+    try:
+        try:
+            rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+            node = Node(NAME)
+        except RuntimeError as error:
+            raise StartError(str(error)) from error
+        try:
+            yield node
+        finally:
+            node.destroy_node()
+    finally:
+        try_shutdown()
+
+
+def run(node: Node, stop: Future) -> bool:
+    """Serve until it is time to stop.
+
+    Returns:
+        False if that was before there was anything to serve, while kernels were compiled.
+    """
+    live = LiveParameters(node)
+    if not WarmUp().run(node.get_logger().info, lambda: not stop.done()):
+        return False
+    application = Application(node, live)
+    try:
+        application.start()
+        gc.freeze()  # else the collector stops the stream for 50 ms, to look at numba's objects
+        spin(node, stop)
+    finally:
+        application.stop()
+    return True
+
+
+def spin(node: Node, stop: Future) -> None:
+    """Run callbacks in this thread; one that fails is reported, and the others go on."""
+    log = Throttle(node)
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    while node.context.ok() and not stop.done():
+        _spin_until(stop, executor, log)
+    executor.shutdown()
+
+
+def _spin_until(stop: Future, executor: SingleThreadedExecutor, log: Throttle) -> None:
+    try:
+        executor.spin_until_future_complete(stop)
+    except ExternalShutdownException:
+        pass
+    except Exception:  # noqa: BLE001  such as rclpy on a parameter of an unknown type
+        log.warn("callback", f"a callback failed:\n{traceback.format_exc()}")

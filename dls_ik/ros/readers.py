@@ -1,0 +1,45 @@
+"""What a parameter may hold: each reader takes a value as ROS gives it, or says what it expects."""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+
+def text(value: Any) -> str:
+    """A string.
+
+    Raises:
+        ValueError: saying what was expected, as from all readers here.
+    """
+    if not isinstance(value, str):
+        raise ValueError("a string")
+    return value
+
+
+def number(value: Any) -> float:
+    """A finite number; whole ones are taken as well, so that ``rate:=100`` works."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise ValueError("a finite number")
+    return float(value)
+
+
+def whole_number(value: Any) -> int:
+    """An integer."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError("a whole number")
+    return value
+
+
+def numbers(value: Any) -> tuple[float, ...]:
+    """A list of finite numbers."""
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise ValueError("a list of numbers")
+    return tuple(number(item) for item in value)
+
+
+def names(value: Any) -> tuple[str, ...]:
+    """A list of strings, or one string with commas between the names."""
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, Sequence) or not all(isinstance(part, str) for part in parts):
+        raise ValueError("a string, or a list of strings")
+    return tuple(part.strip() for part in parts if part.strip())

@@ -1,0 +1,94 @@
+"""The streaming loop: targets in, commands out, in a thread of its own."""
+
+import threading
+import time
+import traceback
+
+from rclpy.node import Node
+
+from dls_ik.ros.echo import Echo
+from dls_ik.ros.follower import Motion
+from dls_ik.ros.frames import Frames
+from dls_ik.ros.joint_states import TOPIC as JOINT_STATES
+from dls_ik.ros.joint_states import JointStates
+from dls_ik.ros.logs import Throttle
+from dls_ik.ros.outputs import OUTPUTS, Output
+from dls_ik.ros.pacing import Pacer
+from dls_ik.ros.parameters import JOINT_STATE, Parameters
+from dls_ik.ros.status import StatusReport
+from dls_ik.ros.stream import Stream
+from dls_ik.ros.targets import TOPIC as TARGETS
+from dls_ik.ros.targets import Arrival, Targets
+
+
+class Streaming:
+    """Runs a stream at the rate of the parameters, and publishes what comes of it."""
+
+    def __init__(self, node: Node, parameters: Parameters, frames: Frames) -> None:
+        self._node = node
+        self._rate = parameters.rate
+        self._log = Throttle(node)
+        self._status = StatusReport(node)
+        self._output_type = OUTPUTS[parameters.output_type]
+        topic = parameters.output_topic or self._output_type.default_topic
+        self._publisher = node.create_publisher(self._output_type.message_type, topic, 1)
+        self._output: Output | None = None
+        self._names: tuple[str, ...] = ()  # of the joints in the output
+        shows = parameters.output_type == JOINT_STATE
+        shares = shows and self.topic == node.resolve_topic_name(JOINT_STATES)
+        self._echo = Echo() if shares else None
+        states = JointStates(node, self._echo)
+        self.stream = Stream(states, frames, self._log, shows, shares)
+        self._targets = Targets()
+        self._targets.subscribe(node)
+        self._thread = threading.Thread(target=self._run, name="streaming", daemon=True)
+
+    @property
+    def topic(self) -> str:
+        """Where commands go out, as it is after remapping."""
+        return str(self._publisher.topic_name)
+
+    @property
+    def targets_topic(self) -> str:
+        """Where targets come in, as it is after remapping."""
+        return str(self._node.resolve_topic_name(TARGETS))
+
+    def start(self) -> None:
+        """Begin to cycle."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the loop and wait for its end."""
+        self._targets.close()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        pacer = Pacer(self._rate, time.monotonic())
+        while self._targets.wait(*pacer.window()):
+            now = time.monotonic()
+            arrival = self._targets.take()
+            self._guarded_cycle(now, pacer.began(now, arrival), arrival)
+
+    def _guarded_cycle(self, now: float, dt: float, arrival: Arrival | None) -> None:
+        """A cycle whose faults are reported, so that the loop outlives them."""
+        try:
+            self._cycle(now, dt, arrival)
+        except Exception:  # noqa: BLE001  whatever it is, the next cycle may do
+            self._log.warn("fault", f"a cycle of the stream failed:\n{traceback.format_exc()}")
+
+    def _cycle(self, now: float, dt: float, arrival: Arrival | None) -> None:
+        outcome = self.stream.cycle(now, dt, arrival)
+        if outcome.motion is not None:
+            self._publish(outcome.motion)
+        self._status.report(outcome.code, outcome.words)
+
+    def _publish(self, motion: Motion) -> None:
+        if self._output is None or motion.names is not self._names:
+            self._names = motion.names
+            self._output = self._output_type(motion.names, 1.0 / self._rate)
+        stamp = self._node.get_clock().now().nanoseconds
+        message = self._output.fill(motion.q, motion.velocity, stamp)
+        if self._echo is not None:
+            self._echo.remember(message)
+        self._publisher.publish(message)

@@ -1,0 +1,99 @@
+"""Targets as they arrive: the callback stores, the loop waits and takes."""
+
+import math
+import threading
+import time
+from typing import Any, NamedTuple
+
+from geometry_msgs.msg import PoseStamped
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+
+TOPIC = "target_pose"
+QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)  # hears reliable ones too
+
+
+class Arrival(NamedTuple):
+    """The newest target since the last one was taken."""
+
+    message: Any  # geometry_msgs/PoseStamped
+    time: float  # [s] steady
+    number: int  # how many arrived since then
+
+
+class Targets:
+    """The newest target, and a way for the loop to wait for one."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._newest: Arrival | None = None
+        self._awaited = False
+        self._closed = False
+
+    def subscribe(self, node: Node) -> None:
+        """Store what arrives on the topic."""
+        node.create_subscription(PoseStamped, TOPIC, self.store, QOS)
+
+    def store(self, message: Any) -> None:
+        """Keep a target; wake the loop if it waits for one."""
+        with self._changed:
+            number = self._newest.number + 1 if self._newest else 1
+            self._newest = Arrival(message, time.monotonic(), number)
+            if self._awaited:
+                self._changed.notify()
+
+    def take(self) -> Arrival | None:
+        """The newest target, once."""
+        with self._changed:
+            newest, self._newest = self._newest, None
+            return newest
+
+    def wait(self, earliest: float, latest: float) -> bool:
+        """Sleep until a target is there, but not before `earliest` nor after `latest` [s].
+
+        Returns:
+            False once it is closed, without further waiting.
+        """
+        with self._changed:
+            if latest > earliest:
+                self._awaited = True
+                self._changed.wait_for(self._is_over, max(0.0, latest - time.monotonic()))
+                self._awaited = False
+            self._changed.wait_for(self._is_closed, max(0.0, earliest - time.monotonic()))
+            return not self._closed
+
+    def close(self) -> None:
+        """Wake the loop for the last time."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def _is_closed(self) -> bool:
+        return self._closed
+
+    def _is_over(self) -> bool:
+        return self._closed or self._newest is not None
+
+
+class Rhythm:
+    """How regularly targets arrive: a running mean of the time between them."""
+
+    GAIN = 0.2
+
+    def __init__(self) -> None:
+        self._last = -math.inf
+        self._interval = math.inf
+
+    def heard(self, arrival: Arrival) -> None:
+        """Take an arrival into account."""
+        interval = (arrival.time - self._last) / arrival.number
+        self._last = arrival.time
+        if math.isfinite(self._interval):
+            interval = self._interval + self.GAIN * (interval - self._interval)
+        self._interval = interval
+
+    def interval(self, now: float) -> float:
+        """The mean time between targets [s]; infinite while none arrive."""
+        if now - self._last > 3.0 * self._interval:
+            self._interval = math.inf
+        return self._interval

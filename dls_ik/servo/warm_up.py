@@ -1,0 +1,21 @@
+"""Kernels compiled, or loaded from disk, before anybody waits for them."""
+
+import numpy as np
+
+from dls_ik.model.dh import DhRow
+from dls_ik.model.robot import RobotModel
+from dls_ik.servo.servo import Servo
+from dls_ik.solver import IkSolver
+
+
+def use_kernels() -> None:
+    """Solve and follow once. Any robot will do: kernels do not depend on it."""
+    row = DhRow(a=1.0, alpha=0.5, d=0.1, lower=-2.0, upper=2.0)
+    robot = RobotModel.from_dh([row, row])
+    T = robot.fk(np.full(robot.n, 0.5))
+    IkSolver(robot).solve(T)
+    Servo(robot).step(T, 0.01)
+
+
+if __name__ == "__main__":
+    use_kernels()
