@@ -1,0 +1,168 @@
+"""How well a recorded motion followed its targets."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dls_ik.core.types import Array
+from dls_ik.model.robot import RobotModel
+from dls_ik.ros.demo.check import Check, pose_errors
+from dls_ik.ros.demo.stream import Recording
+
+LONGEST_LAG = 0.5  # [s]
+
+
+class Motion(NamedTuple):
+    """What the arm did while targets were sent, at the m instants when joint states came."""
+
+    times: Array  # (m,) [s]
+    q: Array  # (m, n)
+    tip: Array  # (m, 3) [m] by the independent kinematics
+    goal: Array  # (m, 3) [m] where the target was
+
+
+class Spread(NamedTuple):
+    """How the values of one quantity lie."""
+
+    mean: float
+    median: float
+    p99: float
+    max: float
+
+
+class Tracking(NamedTuple):
+    """The figures of a motion.
+
+    The position error is from the tip, when its joint states arrive, to where the target is at
+    that instant on its way between two messages. The path error is to the nearest place where the
+    target was during the last half second: what is off the path, not merely late. The lag is the
+    shift in time for which the tip's way and the target's lie closest.
+    Latency runs from sending a target to receiving the first joint states that were computed, by
+    their stamp, after it was sent; waiting for the next cycle of the node's loop is part of it.
+    Delivery is its last part, from the stamp of joint states to receiving them.
+    """
+
+    targets: int  # sent
+    states: int  # received
+    duration: float  # [s] of sending
+    state_rate: float  # [Hz]
+    lag: float  # [s]
+    position_error: Spread  # [m]
+    path_error: Spread  # [m]
+    rotation_error: Spread  # [rad]
+    latency: Spread  # [s]
+    delivery: Spread  # [s]
+    target_interval: Spread  # [s] between two sent
+    state_interval: Spread  # [s] between two received
+
+
+class JointUse(NamedTuple):
+    """What a motion took of one joint's range."""
+
+    name: str
+    lower: float  # limits [rad or m]
+    upper: float
+    least: float  # positions [rad or m]
+    greatest: float
+    top_speed: float  # [rad/s or m/s]
+    velocity: float  # its limit [rad/s or m/s]
+
+    @property
+    def room(self) -> float:
+        """The least distance to a limit; negative beyond it."""
+        return min(self.least - self.lower, self.upper - self.greatest)
+
+
+def motion_of(recording: Recording, check: Check) -> tuple[Motion, Tracking]:
+    """Judge a recording by an independent kinematics."""
+    during = recording.received <= recording.sent[-1]
+    times, q = recording.received[during], recording.q[during]
+    poses = np.array([check.pose(values) for values in q])
+    motion = Motion(times, q, poses[:, :3, 3], _goal(recording, times))
+    duration = float(recording.sent[-1])
+    sent = recording.sent[recording.sent >= 0.0]
+    figures = Tracking(
+        targets=len(sent),
+        states=len(times),
+        duration=duration,
+        state_rate=len(times) / duration,
+        lag=_lag(recording, motion),
+        position_error=spread(np.linalg.norm(motion.tip - motion.goal, axis=1)),
+        path_error=spread(_path_errors(recording, motion)),
+        rotation_error=spread(_rotation_errors(recording, times, poses)),
+        latency=spread(_latencies(recording, sent)),
+        delivery=spread(recording.received - recording.stamps),
+        target_interval=spread(np.diff(sent)),
+        state_interval=spread(np.diff(times)),
+    )
+    return motion, figures
+
+
+def joint_uses(robot: RobotModel, motion: Motion) -> list[JointUse]:
+    """What a motion took of every joint."""
+    steps = np.diff(motion.times)
+    period = float(np.median(steps))  # arrival jitters, computing does less
+    speeds = np.abs(np.diff(motion.q, axis=0)).max(axis=0) / period
+    columns = (
+        robot.lower,
+        robot.upper,
+        motion.q.min(axis=0),
+        motion.q.max(axis=0),
+        speeds,
+        robot.velocity,
+    )
+    rows = np.array(columns).T.tolist()
+    return [JointUse(name, *row) for name, row in zip(robot.joint_names, rows, strict=True)]
+
+
+def _lag(recording: Recording, motion: Motion) -> float:
+    """The shift [s] for which the mean distance is least."""
+
+    def distance(lag: float) -> float:
+        goal = _goal(recording, motion.times - lag)
+        return float(np.linalg.norm(motion.tip - goal, axis=1).mean())
+
+    return min(np.arange(0.0, LONGEST_LAG, 5e-4).tolist(), key=distance)
+
+
+def _path_errors(recording: Recording, motion: Motion) -> Array:
+    """From the tip to the nearest point of the target's recent way, (m,) [m]."""
+    last = np.searchsorted(recording.sent, motion.times, side="right")
+    first = np.searchsorted(recording.sent, motion.times - LONGEST_LAG)
+    way = recording.targets[:, :3, 3]
+    return np.array(
+        [distance_to_way(p, way[a:b]) for p, a, b in zip(motion.tip, first, last, strict=True)]
+    )
+
+
+def distance_to_way(point: Array, way: Array) -> float:
+    """From a point (3,) to the nearest one on straight lines through points (k, 3)."""
+    start, step = way[:-1], np.diff(way, axis=0)
+    squares = np.maximum((step**2).sum(axis=1), 1e-30)
+    share = np.clip(((point - start) * step).sum(axis=1) / squares, 0.0, 1.0)
+    nearest = np.vstack([way[-1:], start + share[:, None] * step])
+    return float(np.linalg.norm(point - nearest, axis=1).min())
+
+
+def _goal(recording: Recording, times: Array) -> Array:
+    """Where the target was, (m, 3), straight from one message to the next."""
+    axes = recording.targets[:, :3, 3].T
+    return np.array([np.interp(times, recording.sent, axis) for axis in axes]).T
+
+
+def _rotation_errors(recording: Recording, times: Array, poses: Array) -> Array:
+    """Against the target sent last (m,) [rad]; the orientation of the eight is always the same."""
+    last = recording.targets[np.searchsorted(recording.sent, times, side="right") - 1]
+    return np.array([pose_errors(*pair)[1] for pair in zip(last, poses, strict=True)])
+
+
+def _latencies(recording: Recording, sent: Array) -> Array:
+    first = np.searchsorted(recording.stamps, sent)
+    answered = first < len(recording.received)
+    return recording.received[first[answered]] - sent[answered]
+
+
+def spread(values: Array) -> Spread:
+    """The mean, the median, the 99th percentile and the greatest of some values."""
+    median, p99 = np.percentile(values, (50.0, 99.0)).tolist()
+    return Spread(float(values.mean()), median, p99, float(values.max()))

@@ -1,0 +1,74 @@
+"""What has to hold for the demonstration to succeed."""
+
+from typing import NamedTuple
+
+from dls_ik.ros.demo.ask import TOLERANCE, Answer
+from dls_ik.ros.demo.tracking import JointUse, Tracking
+
+# The bounds, and one instant in a hundred beyond them, leave room for a machine that stalls.
+LEAST_RATE = 0.8  # of the rate asked for
+PATH_TOLERANCE = 0.002  # [m] off the path
+TARGET_TOLERANCE = 0.05  # [m] from the moving target, which needs 0.15 s for that
+ROTATION_TOLERANCE = 0.01  # [rad]
+
+
+class Criterion(NamedTuple):
+    """One thing that has to hold, and what was found."""
+
+    holds: bool
+    text: str
+
+
+def criteria(
+    answers: list[Answer], tracking: Tracking, uses: list[JointUse], rate: float
+) -> list[Criterion]:
+    """All that decides about the exit code."""
+    return [*_on_answers(answers), *_on_tracking(tracking, rate), _on_joints(uses)]
+
+
+def _on_answers(answers: list[Answer]) -> list[Criterion]:
+    groups = [[a for a in answers if a.pose.reachable is kind] for kind in (True, False)]
+    right = [sum(answer.is_right for answer in group) for group in groups]
+    whole = [len(group) for group in groups]
+    return [
+        Criterion(
+            right[0] == whole[0],
+            f"{right[0]} of {whole[0]} reachable poses solved within {TOLERANCE:g} m and "
+            f"{TOLERANCE:g} rad, inside the limits",
+        ),
+        Criterion(
+            right[1] == whole[1],
+            f"{right[1]} of {whole[1]} unreachable poses refused with NO_IK_SOLUTION",
+        ),
+    ]
+
+
+def _on_tracking(tracking: Tracking, rate: float) -> list[Criterion]:
+    bounds = {
+        "the target's path": (tracking.path_error.p99, PATH_TOLERANCE, "mm"),
+        "the moving target": (tracking.position_error.p99, TARGET_TOLERANCE, "mm"),
+        "the target's orientation": (tracking.rotation_error.p99, ROTATION_TOLERANCE, "mrad"),
+    }
+    return [
+        Criterion(
+            tracking.state_rate >= LEAST_RATE * rate,
+            f"joint states came at {tracking.state_rate:.1f} Hz (at least {LEAST_RATE * rate:g})",
+        ),
+        *(
+            Criterion(
+                found <= bound,
+                f"tip within {1e3 * found:.3g} {unit} of {what} 99 % of the time "
+                f"(at most {1e3 * bound:g})",
+            )
+            for what, (found, bound, unit) in bounds.items()
+        ),
+    ]
+
+
+def _on_joints(uses: list[JointUse]) -> Criterion:
+    nearest = min(uses, key=lambda use: use.room)
+    if nearest.room < 0.0:
+        return Criterion(False, f"{nearest.name} went {-nearest.room:.2g} rad beyond its limits")
+    return Criterion(
+        True, f"no joint left its limits; nearest was {nearest.name} with {nearest.room:.2f} rad"
+    )
