@@ -1,0 +1,173 @@
+"""The other side of the node: its process, and a client that spins until a condition holds."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import rclpy
+from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParametersAtomically
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+import dls_ik
+
+READY = 240.0  # [s] kernels may have to be compiled, by several at once
+SOON = 15.0  # [s] for everything else, on a busy machine too
+
+
+class NodeProcess:
+    """``ik_node`` as a process of its own; what it logs is kept."""
+
+    def __init__(self, *ros_arguments, **environment):
+        environment = {**os.environ, "PYTHONPATH": _python_path(), **environment}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "dls_ik.ros.node", "--ros-args", *ros_arguments],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self.lines = []
+        self._news = threading.Condition()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self._reader.join()
+        self.process.stdout.close()
+
+    @property
+    def output(self):
+        return "\n".join(self.lines)
+
+    def count(self, *words):
+        """How many lines hold all of these words."""
+        return sum(all(word in line for word in words) for line in self.lines)
+
+    def wait_for_line(self, *words, timeout=READY):
+        """The first line with all of these words."""
+        with self._news:
+            found = self._news.wait_for(
+                lambda: self.count(*words) or self.process.poll() is not None, timeout
+            )
+        assert found, f"no line with {words} in {timeout} s in:\n{self.output}"
+        assert self.count(*words), f"ended without a line with {words}:\n{self.output}"
+        return next(line for line in self.lines if all(word in line for word in words))
+
+    def wait_for_end(self, timeout=SOON):
+        """The exit code."""
+        code = self.process.wait(timeout)
+        self._reader.join(timeout)
+        return code
+
+    def end(self, number=signal.SIGINT):
+        """Send a signal, and return the exit code."""
+        self.process.send_signal(number)
+        return self.wait_for_end()
+
+    def _read(self):
+        for line in self.process.stdout:
+            with self._news:
+                self.lines.append(line.rstrip("\n"))
+                self._news.notify_all()
+        with self._news:
+            self._news.notify_all()
+
+
+class Client:
+    """A node of the test with everything that is sent to and received from ``ik_node``."""
+
+    def __init__(self, namespace="", name="test_client"):
+        self.context = Context()
+        rclpy.init(context=self.context)
+        self.node = Node(
+            name, context=self.context, namespace=namespace, use_global_arguments=False
+        )
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor.add_node(self.node)
+        self._clients = {}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.executor.shutdown()
+        self.node.destroy_node()
+        self.context.try_shutdown()
+
+    def spin_until(self, condition, timeout=SOON, what="the condition"):
+        """Run callbacks until something holds."""
+        deadline = time.monotonic() + timeout
+        while not condition():
+            assert time.monotonic() < deadline, f"waited {timeout} s for {what}"
+            self.executor.spin_once(timeout_sec=0.05)
+
+    def spin_for(self, duration):
+        """Run callbacks for a time, where nothing is to happen."""
+        deadline = time.monotonic() + duration
+        while (left := deadline - time.monotonic()) > 0.0:
+            self.executor.spin_once(timeout_sec=left)
+
+    def call(self, service, name, request, timeout=SOON):
+        """The response of a service."""
+        client = self._clients.get(name)
+        if client is None:
+            client = self._clients[name] = self.node.create_client(service, name)
+            self.spin_until(client.service_is_ready, READY, f"service {name}")
+        future = client.call_async(request)
+        self.spin_until(future.done, timeout, f"an answer of {name}")
+        return future.result()
+
+    def listen(self, message_type, topic, qos=10):
+        """A list that the messages of a topic go into."""
+        inbox = []
+        self.node.create_subscription(message_type, topic, inbox.append, qos)
+        return inbox
+
+    def publisher(self, message_type, topic, qos=10):
+        """A publisher that somebody listens to."""
+        publisher = self.node.create_publisher(message_type, topic, qos)
+        self.spin_until(publisher.get_subscription_count, what=f"a listener on {topic}")
+        return publisher
+
+    def set_parameters(self, **values):
+        """Set parameters of ``ik_node`` all at once."""
+        request = SetParametersAtomically.Request()
+        request.parameters = [
+            Parameter(name.rstrip("_"), value=value).to_parameter_msg()
+            for name, value in values.items()
+        ]
+        return self.call(
+            SetParametersAtomically, "dls_ik/set_parameters_atomically", request
+        ).result
+
+    def set_raw_parameter(self, message, timeout):
+        request = SetParametersAtomically.Request(parameters=[message])
+        return self.call(
+            SetParametersAtomically, "dls_ik/set_parameters_atomically", request, timeout
+        )
+
+    def get_parameter(self, name):
+        request = GetParameters.Request(names=[name])
+        return self.call(GetParameters, "dls_ik/get_parameters", request).values[0]
+
+    def describe_parameters(self, *names):
+        request = DescribeParameters.Request(names=list(names))
+        return self.call(DescribeParameters, "dls_ik/describe_parameters", request).descriptors
+
+
+def _python_path():
+    root = str(Path(dls_ik.__file__).resolve().parents[1])
+    return os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))

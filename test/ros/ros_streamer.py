@@ -1,0 +1,68 @@
+"""Who publishes targets, and who publishes joint states, as the node sees them."""
+
+import math
+import time
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped
+from ros_wam import WAM
+from sensor_msgs.msg import JointState
+
+from dls_ik.ros.conversions import pose_from_matrix
+
+HOME = np.array([0.0, 0.6, 0.0, 1.6, 0.0, 0.4, 0.0])
+PERIOD = 0.01
+
+
+def stamped(T):
+    return PoseStamped(pose=pose_from_matrix(T))
+
+
+def positions(message):
+    return np.array(message.position)
+
+
+class Streamer:
+    """Publishes targets, and keeps the joint states that come back."""
+
+    def __init__(self, client, topic="joint_states"):
+        self.client = client
+        self.states = client.listen(JointState, topic)
+        self.targets = client.publisher(PoseStamped, "target_pose", 1)
+
+    def go(self, T, tolerance=1e-4):
+        """Publish a target once, and wait until the arm is there."""
+        self.targets.publish(stamped(T))
+        self.client.spin_until(lambda: self.error(T) < tolerance, what="the arm at its target")
+
+    def stream(self, pose_at, duration):
+        """Publish a target each period; return the error at the newest state each time."""
+        begin, errors = time.monotonic(), []
+        for k in range(int(duration / PERIOD)):
+            T = pose_at(k * PERIOD)
+            self.targets.publish(stamped(T))
+            self.client.spin_for(max(0.0, begin + (k + 1) * PERIOD - time.monotonic()))
+            errors.append(self.error(T))
+        return np.array(errors)
+
+    def error(self, T):
+        return np.abs(WAM.fk(positions(self.states[-1])) - T).max() if self.states else math.inf
+
+
+class Driver:
+    """Publishes joint states as a driver does."""
+
+    def __init__(self, client, names, values):
+        self.message = JointState(name=list(names), position=list(map(float, values)))
+        self.message.header.frame_id = "driver"
+        self._client = client
+        self._publisher = client.node.create_publisher(JointState, "joint_states", 10)
+        self._timer = client.node.create_timer(0.02, self._publish)
+
+    def _publish(self):
+        self.message.header.stamp = self._client.node.get_clock().now().to_msg()
+        self._publisher.publish(self.message)
+
+    def stop(self):
+        self._client.node.destroy_timer(self._timer)
+        self._client.node.destroy_publisher(self._publisher)

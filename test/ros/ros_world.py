@@ -1,0 +1,95 @@
+"""A stream with its surroundings made up: a clock that only the test turns, and a driver."""
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import PoseStamped
+from robots import URDF
+from sensor_msgs.msg import JointState
+
+from dls_ik import RobotModel
+from dls_ik.ros import joint_states
+from dls_ik.ros.arm import Arm
+from dls_ik.ros.conversions import pose_from_matrix
+from dls_ik.ros.echo import Echo
+from dls_ik.ros.frames import Frames
+from dls_ik.ros.joint_states import SETTLING, JointStates
+from dls_ik.ros.logs import Throttle
+from dls_ik.ros.parameters import Parameters
+from dls_ik.ros.stream import Stream
+from dls_ik.ros.targets import Arrival
+
+DT = 0.01
+
+
+class FakeNode:
+    """As much of a node as joint states and log lines need."""
+
+    def __init__(self):
+        self.publishers, self.listeners, self.lines = 0, [], []
+
+    def resolve_topic_name(self, name):
+        return f"/{name}"
+
+    def create_timer(self, period, callback, clock):
+        self.look_out = callback
+
+    def count_publishers(self, topic):
+        return self.publishers
+
+    def create_subscription(self, kind, topic, callback, qos):
+        self.listeners.append(callback)
+        return callback
+
+    def destroy_subscription(self, listener):
+        self.listeners.remove(listener)
+
+    def get_logger(self):
+        return self
+
+    def warning(self, line):
+        self.lines.append(line)
+
+    info = warning
+
+
+class World:
+    """A stream of the planar arm with its surroundings, and a clock that only `run` turns."""
+
+    def __init__(self, monkeypatch, shows=True, shares=True, **parameters):
+        self.now = 1000.0
+        monkeypatch.setattr(joint_states.time, "monotonic", lambda: self.now)
+        self.node = FakeNode()
+        self.node.publishers = int(shares)
+        self.echo = Echo() if shares else None
+        self.states = JointStates(self.node, self.echo)
+        log = Throttle(self.node, clock=lambda: self.now)
+        self.stream = Stream(self.states, Frames(), log, shows, shares)
+        self.robot = RobotModel.from_urdf(URDF / "planar_2r.urdf")
+        self.arm = Arm(self.robot, Parameters().changed(parameters))
+        self.stream.use(self.arm)
+        self.now += 2.0 * SETTLING
+
+    def add_driver(self, q, names=("joint1", "joint2")):
+        self.node.publishers += 1
+        self.node.look_out()
+        self.driver = JointState(name=list(names), position=list(map(float, q)))
+
+    def run(self, cycles=1, target=None, driver=False):
+        """Run cycles, each with a target or none; return the outcome of the last."""
+        for _ in range(cycles):
+            self.now += DT
+            if driver:
+                for listener in self.node.listeners:
+                    listener(self.driver)
+            arrival = None if target is None else Arrival(target, self.now, 1)
+            outcome = self.stream.cycle(self.now, DT, arrival)
+        return outcome
+
+    def target(self, q, frame=""):
+        stamped = PoseStamped(pose=pose_from_matrix(self.robot.fk(q)))
+        stamped.header.frame_id = frame
+        return stamped
+
+
+def near(q, tolerance=1e-5):
+    return pytest.approx(np.asarray(q, float), abs=tolerance)

@@ -1,0 +1,157 @@
+"""The demonstration starts the real node, and never leaves one behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
+pytest.importorskip("rich", reason="needs rich")
+pytest.importorskip("matplotlib", reason="needs matplotlib")
+
+import dls_ik
+from dls_ik.ros.demo.node_process import NodeProcess, node_command
+
+
+def python(code, tmp_path, lines):
+    return NodeProcess([sys.executable, "-c", code], tmp_path / "log", lines.append)
+
+
+def wait_for(condition, seconds=20.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "nothing happened"
+        time.sleep(0.02)
+
+
+def is_alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def test_a_process_that_ends_by_itself_leaves_its_last_words(tmp_path):
+    lines = []
+    code = "print('\\033[31mcolour\\033[0m'); [print(i) for i in range(20)]; raise SystemExit(3)"
+    with python(code, tmp_path, lines) as process:
+        wait_for(lambda: not process.is_running)
+        wait_for(lambda: len(lines) == 21)
+    assert process.exit_code == 3
+    assert lines[0] == "colour"
+    assert process.tail == [str(i) for i in range(12, 20)]
+    assert (tmp_path / "log").read_text().splitlines() == lines
+
+
+def test_a_stubborn_process_and_its_children_are_ended_on_failure(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "dls_ik.ros.demo.node_process.PATIENCE",
+        {signal.SIGINT: 0.2, signal.SIGTERM: 0.2, signal.SIGKILL: 5.0},
+    )
+    ignore = "import signal, time; [signal.signal(n, signal.SIG_IGN) for n in (2, 15)]; "
+    code = ignore + "import os; print(os.fork() or os.getpid(), flush=True); time.sleep(99)"
+    lines = []
+
+    def fail_while_it_runs():
+        with python(code, tmp_path, lines):
+            wait_for(lambda: len(lines) == 2)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail_while_it_runs()
+    wait_for(lambda: not any(is_alive(int(pid)) for pid in lines))
+
+
+def test_a_process_may_end_in_peace(tmp_path):
+    code = (
+        "import time\nprint('up', flush=True)\n"
+        "try: time.sleep(99)\nexcept KeyboardInterrupt: print('bye')"
+    )
+    lines = []
+    with python(code, tmp_path, lines) as process:
+        wait_for(lambda: lines == ["up"])
+        process.hush()
+    assert process.exit_code == 0
+    assert lines == ["up"]
+    assert process.tail == ["up", "bye"]
+
+
+def test_the_node_is_run_with_parameters():
+    command = node_command({"robot": "wam", "initial_positions": [0.5, 1.0]})
+    assert command[-5:] == ["--ros-args", "-p", "robot:=wam", "-p", "initial_positions:=[0.5, 1.0]"]
+
+
+# The whole
+
+
+def start_demo(folder, *words):
+    source = str(Path(dls_ik.__file__).parents[1])
+    search = os.pathsep.join([source, os.environ.get("PYTHONPATH", "")]).strip(os.pathsep)
+    return subprocess.Popen(
+        [sys.executable, "-m", "dls_ik.ros.demo", "--output", str(folder), *words],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": search, "COLUMNS": "80", "PYTHONIOENCODING": "utf-8"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def child_of(pid):
+    """The process that another one started, None if there is none."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        if parent == pid:
+            return int(entry.name)
+    return None
+
+
+@pytest.mark.ros
+@pytest.mark.slow
+def test_the_demonstration_succeeds(tmp_path):
+    demo = start_demo(tmp_path, "--seconds", "2", "--json", "figures.json")
+    output, errors = demo.communicate(timeout=300)
+    assert demo.returncode == 0, output + errors
+    assert errors == ""
+    assert "all checks passed" in output
+    assert "NO_IK_SOLUTION" in output
+    report = json.loads((tmp_path / "figures.json").read_text())
+    assert report["passed"]
+    assert len(report["answers"]) == 12
+    assert report["tracking"]["targets"] == 200
+    for name in ("tip_path.png", "joint_positions.png"):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "ik_node.log").is_file()
+
+
+@pytest.mark.ros
+def test_a_node_that_does_not_start_is_told_in_its_own_words(tmp_path):
+    demo = start_demo(tmp_path, "--method", "bogus", "--quiet")
+    output, errors = demo.communicate(timeout=300)
+    assert demo.returncode == 1
+    assert output == ""
+    assert errors.startswith("demo: the node did not start; ik_node ended with code 1")
+    assert "unknown method 'bogus'" in errors
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_demonstration_leaves_no_node(tmp_path, number, code):
+    demo = start_demo(tmp_path)
+    wait_for(lambda: child_of(demo.pid) is not None, 60.0)
+    node = child_of(demo.pid)
+    time.sleep(0.5)
+    demo.send_signal(number)
+    _, errors = demo.communicate(timeout=60)
+    assert demo.returncode == code
+    assert "Traceback" not in errors
+    assert not is_alive(node)

@@ -1,0 +1,121 @@
+"""The services of the running node, over the wire."""
+
+import math
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
+
+from moveit_msgs.msg import JointConstraint
+from moveit_msgs.srv import GetPositionFK, GetPositionIK
+from ros_wam import WAM, Q, bad_pose, ik, stamped, state
+from sensor_msgs.msg import JointState
+
+from dls_ik.ros.conversions import matrix_from_pose
+
+pytestmark = pytest.mark.ros
+
+
+def kdl_pose(q):
+    """Forward kinematics by PyKDL."""
+    kdl = pytest.importorskip("PyKDL", reason="needs PyKDL")
+    from dls_ik.model.kdl import kdl_chain
+
+    chain = kdl_chain(WAM)
+    joints = kdl.JntArray(WAM.n)
+    for i, value in enumerate(q):
+        joints[i] = value
+    frame = kdl.Frame()
+    kdl.ChainFkSolverPos_recursive(chain).JntToCart(joints, frame)
+    T = np.eye(4)
+    T[:3] = [[frame[i, j] for j in range(4)] for i in range(3)]
+    return T
+
+
+def test_random_poses_are_solved_within_tolerance_and_limits(client):
+    for q in WAM.random(np.random.default_rng(5), 50):
+        T = WAM.fk(q)
+        response = ik(client, stamped(T), timeout=2.0)
+        assert response.error_code.val == 1, response.error_code.message
+        assert response.error_code.source == "dls_ik"
+        joint_state = response.solution.joint_state
+        assert tuple(joint_state.name) == WAM.joint_names
+        assert joint_state.header.frame_id == "wam_base"
+        assert WAM.within_limits(joint_state.position)
+        np.testing.assert_allclose(kdl_pose(joint_state.position), T, atol=2e-6)
+
+
+def test_seed_decides_which_solution(client):
+    for _ in range(3):
+        found = ik(client, **state(WAM.joint_names, Q + 0.01)).solution.joint_state.position
+        np.testing.assert_allclose(found, Q, atol=0.05)
+
+
+def test_fk(client):
+    request = GetPositionFK.Request(fk_link_names=["wam_tip", "wam_base"])
+    request.robot_state.joint_state = JointState(name=list(WAM.joint_names), position=Q.tolist())
+    response = client.call(GetPositionFK, "compute_fk", request)
+    assert response.error_code.val == 1
+    assert list(response.fk_link_names) == ["wam_tip", "wam_base"]
+    tip, base = response.pose_stamped
+    np.testing.assert_allclose(matrix_from_pose(tip.pose), kdl_pose(Q), atol=1e-12)
+    np.testing.assert_allclose(matrix_from_pose(base.pose), np.eye(4), atol=1e-12)
+    assert tip.header.frame_id == "wam_base"
+    request.header.frame_id = "nowhere"
+    assert client.call(GetPositionFK, "compute_fk", request).error_code.val == -21
+
+
+BAD = {
+    "nan": (-27, "nan", {"pose": bad_pose(position=(math.nan, 0.0, 0.0))}),
+    "inf": (-27, "inf", {"pose": bad_pose(position=(0.0, math.inf, 0.0))}),
+    "nan quaternion": (-27, "nan", {"pose": bad_pose(quaternion=(math.nan, 0.0, 0.0, 1.0))}),
+    "zero quaternion": (-27, "no direction", {"pose": bad_pose(quaternion=(0.0, 0.0, 0.0, 0.0))}),
+    "frame": (-21, "wam_base", {"pose": stamped(frame="nowhere")}),
+    "link": (-18, "wam_tip", {"ik_link_name": "nowhere"}),
+    "poses without links": (-18, "given 0", {"pose_stamped_vector": [stamped(), stamped()]}),
+    "group": (-15, "arm, wam", {"group_name": "hand"}),
+    "nan seed": (-17, "wam_j2", state(["wam_j2"], [math.nan])),
+    "timeout": (99999, "not -1", {"timeout": -1.0}),
+    "constraints": (-16, "joint", {}),
+    "reach": (-31, "nearest", {"pose": bad_pose(position=(5.0, 0.0, 0.0))}),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_request_is_refused_with_a_reason(client, name):
+    code, words, fields = BAD[name]
+    if name == "constraints":
+        constraints = GetPositionIK.Request().ik_request.constraints
+        constraints.joint_constraints = [JointConstraint()]
+        fields = {"constraints": constraints}
+    response = ik(client, **fields)
+    assert response.error_code.val == code, response.error_code.message
+    assert words in response.error_code.message
+    assert list(response.solution.joint_state.name) == []
+    assert list(response.solution.joint_state.position) == []
+
+
+def test_unreachable_is_answered_within_the_timeout(client):
+    response = ik(client, bad_pose(position=(5.0, 0.0, 0.0)), timeout=0.2)
+    spent = float(response.error_code.message.split("tried for ")[1].split(" ms")[0])
+    assert response.error_code.val == -31
+    assert 199.0 <= spent < 300.0
+
+
+def test_what_is_slightly_wrong_is_put_right(client):
+    pose = stamped()
+    pose.pose.orientation.w *= 1.001
+    pose.pose.orientation.x *= 1.001
+    pose.pose.orientation.y *= 1.001
+    pose.pose.orientation.z *= 1.001
+    assert ik(client, pose).error_code.val == 1
+    outside = ik(client, **state(WAM.joint_names, 40.0 * np.ones(7)))
+    assert outside.error_code.val == 1
+    assert WAM.within_limits(outside.solution.joint_state.position)
+    unequal = ik(client, **state(WAM.joint_names, [1.0]))
+    assert unequal.error_code.val == 1
+    assert "7 names and 1 positions, so it is not used" in unequal.error_code.message
+    foreign = ik(client, group_name="arm", **state(["gripper"], [math.nan]))
+    assert foreign.error_code.val == 1

@@ -1,0 +1,170 @@
+"""How the node starts and ends, and where its robot comes from."""
+
+import signal
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
+
+from moveit_msgs.srv import GetPositionFK
+from robots import URDF, joint, urdf
+from ros_client import READY, Client, NodeProcess
+from std_msgs.msg import String
+
+from dls_ik import RobotModel
+from dls_ik.ros.robot_source import QOS
+
+pytestmark = pytest.mark.ros
+PLANAR = (URDF / "planar_2r.urdf").read_text()
+
+
+def fk(client, service="compute_fk"):
+    return client.call(GetPositionFK, service, GetPositionFK.Request())
+
+
+def fk_position(client, service="compute_fk"):
+    response = fk(client, service)
+    assert response.error_code.val == 1, response.error_code.message
+    p = response.pose_stamped[0].pose.position
+    return [p.x, p.y, p.z]
+
+
+def assert_no_traceback(node):
+    assert "Traceback" not in node.output, node.output
+    assert "terminate called" not in node.output, node.output
+
+
+BAD_DESCRIPTIONS = {
+    "not XML": ("not xml at all", "XML"),
+    "broken XML": ('<robot name="r"><link', "line 1"),
+    "cycle": (urdf("a b", joint("j"), joint("k", parent="b", child="a")), "cycle, j, k"),
+    "axis": (urdf("a b", joint("lame", axis="0 0 0")), "'lame'"),
+    "limits": (urdf("a b", joint("odd", detail='<limit lower="2" upper="1"/>')), "'odd'"),
+    "type": (urdf("a b", joint("weird", kind="elastic")), "'weird'"),
+    "no joints": (urdf("a"), "links: a"),
+    "two tips": (urdf("a b c", joint("j"), joint("k", child="c")), "b, c"),
+    "entities": ('<!DOCTYPE r [<!ENTITY a "b">]><robot name="&a;"/>', "line 1"),
+    "file name": (str(URDF / "planar_2r.urdf"), "XML"),
+}
+
+
+def test_robot_comes_late_and_bad_ones_before_it():
+    with NodeProcess("-r", "__ns:=/late") as node, Client("late") as client:
+        node.wait_for_line("waiting for a robot", "/late/robot_description")
+        answer = fk(client)
+        assert answer.error_code.val == 99999
+        assert "no robot yet" in answer.error_code.message
+        topic = client.node.create_publisher(String, "robot_description", QOS)
+        for name, (text, words) in BAD_DESCRIPTIONS.items():
+            refused = node.count("ERROR", "robot refused")
+            topic.publish(String(data=text))
+            client.spin_until(lambda n=refused: node.count("ERROR", "robot refused") > n, what=name)
+            for _ in range(2):
+                reason = fk(client).error_code.message
+                assert reason.startswith("there is no robot: "), reason
+                assert words in reason
+            assert node.count("ERROR", "robot refused") == refused + 1
+        topic.publish(String(data=PLANAR))
+        node.wait_for_line("ready", "planar_2r", "base to tip")
+        assert fk_position(client) == pytest.approx([2.0, 0.0, 0.0])
+        topic.publish(String(data="<robot/>"))
+        node.wait_for_line("ERROR", "robot refused", "link")
+        assert fk_position(client) == pytest.approx([2.0, 0.0, 0.0])
+        topic.publish(String(data=PLANAR.replace('"1 0 0"', '"3 0 0"')))
+        client.spin_until(lambda: node.count("ready") == 2)
+        assert fk_position(client) == pytest.approx([6.0, 0.0, 0.0])
+        assert_no_traceback(node)
+        assert node.end(signal.SIGTERM) == 0
+        assert_no_traceback(node)
+
+
+def test_latched_robot_is_found_by_a_node_that_comes_later():
+    with Client("latched") as client:
+        topic = client.node.create_publisher(String, "robot_description", QOS)
+        topic.publish(String(data=PLANAR))
+        with NodeProcess("-r", "__ns:=/latched", "-p", "tip:=link2") as node:
+            node.wait_for_line("ready", "base to link2")
+            assert fk_position(client) == pytest.approx([1.0, 0.0, 0.0])
+            node.process.send_signal(signal.SIGINT)
+            assert node.end(signal.SIGINT) == 0
+            assert_no_traceback(node)
+
+
+def test_unusable_robot_of_a_parameter_leaves_the_node_up():
+    arguments = ("-r", "__ns:=/missing", "-p", "robot:=/no/such/file.urdf")
+    with NodeProcess(*arguments) as node, Client("missing") as client:
+        node.wait_for_line("ERROR", "/no/such/file.urdf")
+        assert "/no/such/file.urdf" in fk(client).error_code.message
+        topic = client.node.create_publisher(String, "robot_description", QOS)
+        topic.publish(String(data=PLANAR))
+        node.wait_for_line("ready")
+        assert fk_position(client) == pytest.approx([2.0, 0.0, 0.0])
+        assert node.end() == 0
+
+
+@pytest.mark.parametrize(
+    ("parameter", "words"),
+    [
+        ("robot:=nope", ["'nope'", "wam", "puma560"]),
+        ("base:=nowhere", ["'nowhere'", "wam_tip"]),
+        ("tip:=wam_base", ["wam_base"]),
+    ],
+)
+def test_robot_that_is_not_there_is_explained(parameter, words):
+    arguments = ("-r", "__ns:=/unknown", "-p", "robot:=wam", "-p", parameter)
+    with NodeProcess(*arguments) as node:
+        node.wait_for_line("ERROR", "robot refused", *words)
+        node.wait_for_line("waiting for a robot")
+        assert node.end() == 0
+        assert_no_traceback(node)
+
+
+def test_robot_of_a_file_namespace_and_remapping():
+    file = URDF / "puma560.urdf"
+    arguments = ("-r", "__ns:=/left", "-r", "compute_fk:=forward", "-r", "__node:=solver")
+    with NodeProcess(*arguments, "-p", f"robot:={file}") as node, Client("left") as client:
+        line = node.wait_for_line("ready", "/left/forward", "/left/compute_ik", "/left/target_pose")
+        robot = RobotModel.from_name("puma560")
+        assert ", ".join(robot.joint_names) in line
+        expected = robot.fk(robot.clip(np.zeros(robot.n)))[:3, 3]
+        assert fk_position(client, "/left/forward") == pytest.approx(expected.tolist())
+        assert fk(client, "/left/forward").error_code.source == "solver"
+        assert node.end(signal.SIGTERM) == 0
+        assert_no_traceback(node)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "words"),
+    [
+        ("method:=nope", ["'nope'", "ctp+sd+svf", "auto"]),
+        ("rate:=0", ["rate", "1 to 1000 [Hz]"]),
+        ("timeout:=-1.0", ["timeout"]),
+        ("initial_positions:=[1.0, 2.0]", ["7 joint values"]),
+        ("robot_description:=<robot/>", ["give one"]),
+        ("random_seed:=abc", ["random_seed"]),
+    ],
+)
+def test_bad_parameter_ends_the_start_with_one_line(parameter, words):
+    with NodeProcess("-p", "robot:=wam", "-p", parameter) as node:
+        assert node.wait_for_end(READY) == 1
+        line = node.wait_for_line("FATAL", "cannot start", *words)
+        assert node.lines.index(line) >= 0
+        assert_no_traceback(node)
+
+
+def test_signal_while_kernels_are_compiled(tmp_path):
+    arguments = ("-r", "__ns:=/cold", "-p", "robot:=wam")
+    with NodeProcess(*arguments, NUMBA_CACHE_DIR=str(tmp_path)) as node:
+        node.wait_for_line("compiling kernels")
+        assert node.end(signal.SIGINT) == 0
+        assert node.count("ready") == 0
+        assert_no_traceback(node)
+
+
+def test_misspelt_parameter_is_pointed_out():
+    with NodeProcess("-r", "__ns:=/typo", "-p", "robt:=wam") as node:
+        node.wait_for_line("WARN", "'robt'", "robot_description")
+        node.wait_for_line("waiting")
+        assert node.end() == 0

@@ -1,0 +1,113 @@
+"""The stream of the running node: targets in, joint states out."""
+
+import math
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+moveit = pytest.importorskip("moveit_msgs.msg", reason="needs moveit_msgs")
+
+from geometry_msgs.msg import PoseStamped
+from moveit_msgs.srv import GetPositionIK
+from ros_streamer import HOME, PERIOD, Streamer, positions, stamped
+from ros_wam import WAM
+from sensor_msgs.msg import JointState
+
+pytestmark = pytest.mark.ros
+
+
+@pytest.fixture
+def streamer(client):
+    return Streamer(client)
+
+
+def figure_of_eight(t):
+    T = WAM.fk(HOME).copy()
+    s = math.sin(0.5 * math.pi * t)
+    T[:3, 3] += [0.0, 0.12 * s, 0.12 * s * math.cos(0.5 * math.pi * t)]
+    return T
+
+
+def assert_calm(states, limit=WAM.velocity):
+    """Inside the limits, and no faster than the joints may be."""
+    q = np.array([positions(state) for state in states])
+    assert WAM.within_limits(q, 1e-9).all()
+    assert (np.abs([state.velocity for state in states]) <= limit * (1.0 + 1e-6)).all()
+    stamps = np.array([s.header.stamp.sec + 1e-9 * s.header.stamp.nanosec for s in states])
+    assert (np.diff(stamps) > 0.0).all()
+    ahead = np.searchsorted(stamps, stamps + 0.2)
+    ahead = ahead[ahead < len(q)]
+    moved, elapsed = np.abs(q[ahead] - q[: len(ahead)]), stamps[ahead] - stamps[: len(ahead)]
+    assert (moved <= np.outer(elapsed + 4 * PERIOD, limit)).all()
+
+
+def test_an_arm_is_shown_before_the_first_target(wam_node, client):
+    states = client.listen(JointState, "joint_states")
+    client.spin_until(lambda: len(states) >= 20)
+    assert tuple(states[-1].name) == WAM.joint_names
+
+
+def test_figure_is_followed(streamer):
+    streamer.go(figure_of_eight(0.0))
+    streamer.states.clear()
+    errors = streamer.stream(figure_of_eight, 4.0)
+    assert np.median(errors) < 0.02
+    assert errors.max() < 0.08
+    assert len(streamer.states) > 300
+    assert_calm(streamer.states)
+    streamer.go(figure_of_eight(3.99))
+
+
+def test_status_is_published(streamer, client):
+    if not hasattr(moveit, "ServoStatus"):
+        pytest.skip("this moveit_msgs has no ServoStatus")
+    statuses = client.listen(moveit.ServoStatus, "dls_ik/status")
+    streamer.go(figure_of_eight(0.0))
+    client.spin_until(lambda: statuses and statuses[-1].code == 0)
+    bad = stamped(np.eye(4))
+    bad.pose.position.x = math.nan
+    streamer.targets.publish(bad)
+    client.spin_until(lambda: statuses[-1].code == -1)
+    assert "not valid" in statuses[-1].message
+    streamer.targets.publish(stamped(figure_of_eight(0.0)))
+    client.spin_until(lambda: statuses[-1].code == 0)
+
+
+def test_unreachable_target_is_approached_calmly(streamer, client):
+    streamer.go(figure_of_eight(0.0))
+    far = WAM.fk(HOME).copy()
+    far[:3, 3] = [3.0, 0.5, 0.5]
+    streamer.states.clear()
+    streamer.stream(lambda _: far, 3.0)
+    assert_calm(streamer.states)
+    tip = WAM.fk(positions(streamer.states[-1]))[:3, 3]
+    assert np.linalg.norm(far[:3, 3] - tip) < np.linalg.norm(far[:3, 3]) - 0.8
+    resting = np.array([positions(state) for state in streamer.states[-50:]])
+    assert np.ptp(resting, axis=0).max() < 0.02
+    streamer.go(figure_of_eight(0.0), 1e-3)
+
+
+def test_bad_targets_hold_the_arm_and_are_explained(streamer, client, wam_node):
+    streamer.go(figure_of_eight(0.0))
+    held = positions(streamer.states[-1])
+    lost = stamped(figure_of_eight(1.0))
+    lost.header.frame_id = "nowhere"
+    streamer.targets.publish(lost)
+    wam_node.wait_for_line("WARN", "'nowhere'", "wam_base")
+    zero = PoseStamped()
+    zero.pose.orientation.w = 0.0
+    streamer.targets.publish(zero)
+    client.spin_for(0.3)
+    np.testing.assert_allclose(positions(streamer.states[-1]), held, atol=1e-9)
+
+
+def test_service_does_not_stop_the_stream(streamer, client):
+    streamer.go(figure_of_eight(0.0))
+    request = GetPositionIK.Request()
+    request.ik_request.pose_stamped.pose.position.x = 9.0
+    request.ik_request.timeout.nanosec = 800_000_000
+    streamer.states.clear()
+    response = client.call(GetPositionIK, "compute_ik", request)
+    assert response.error_code.val == -31
+    assert len(streamer.states) > 40

@@ -1,0 +1,73 @@
+"""Poses, quaternions and times between messages and arrays."""
+
+import math
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+
+from builtin_interfaces.msg import Duration
+from geometry_msgs.msg import Point, Pose, Quaternion
+from oracle import rigid, rotation
+
+from dls_ik.ros.codes import Code, RequestError
+from dls_ik.ros.conversions import matrix_from_pose, pose_from_matrix, seconds
+
+ANGLES = [0.0, 1e-9, 1e-4, 1.0, math.pi - 1e-9, math.pi, math.pi + 1e-9, 6.0]
+
+
+@pytest.mark.parametrize("angle", ANGLES)
+def test_pose_survives_the_way_there_and_back(angle):
+    rng = np.random.default_rng(3)
+    for axis in [*np.eye(3), *-np.eye(3), *rng.normal(size=(20, 3))]:
+        T = rigid(rotation(axis, angle), rng.normal(size=3))
+        pose = pose_from_matrix(T)
+        assert pose.orientation.w >= 0.0
+        np.testing.assert_allclose(matrix_from_pose(pose), T, atol=1e-15)
+
+
+def pose_with(position=(0.0, 0.0, 0.0), quaternion=(0.0, 0.0, 0.0, 1.0)):
+    x, y, z, w = map(float, quaternion)
+    position = Point(**dict(zip("xyz", map(float, position), strict=True)))
+    return Pose(position=position, orientation=Quaternion(x=x, y=y, z=z, w=w))
+
+
+@pytest.mark.parametrize("scale", [1e-4, 0.999, 1.0, 1.001, -2.0, 1e100])
+def test_quaternion_is_normalised(scale):
+    quaternion = scale * np.array([0.5, 0.5, 0.5, 0.5])
+    expected = rotation([1, 1, 1], 2 * math.pi / 3)
+    T = matrix_from_pose(pose_with(quaternion=quaternion))
+    np.testing.assert_allclose(T[:3, :3], expected, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("position", "quaternion", "words"),
+    [
+        ((math.nan, 0, 0), (0, 0, 0, 1), "position.*nan"),
+        ((0, math.inf, 0), (0, 0, 0, 1), "position.*inf"),
+        ((0, 0, 0), (0, 0, math.nan, 1), "quaternion.*nan"),
+        ((0, 0, 0), (0, 0, 0, -math.inf), "quaternion.*inf"),
+        ((0, 0, 0), (0, 0, 0, 0), "no direction"),
+        ((0, 0, 0), (1e-9, 0, 0, 0), "no direction"),
+        ((0, 0, 0), (1e308, 1e308, 1e308, 1e308), "no direction"),
+    ],
+)
+def test_invalid_pose_is_refused(position, quaternion, words):
+    with pytest.raises(RequestError, match=words) as refusal:
+        matrix_from_pose(pose_with(position, quaternion))
+    assert refusal.value.code is Code.GOAL_STATE_INVALID
+
+
+@pytest.mark.parametrize(
+    ("sec", "nanosec", "expected"),
+    [(0, 0, 0.05), (1, 0, 1.0), (0, 2_000_000, 0.002), (0, 1, 1e-9), (3600, 0, 3600.0)],
+)
+def test_timeout(sec, nanosec, expected):
+    assert seconds(Duration(sec=sec, nanosec=nanosec), 0.05) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("sec", [-1, -(2**31), 3601, 2**31 - 1])
+def test_impossible_timeout_is_refused(sec):
+    with pytest.raises(RequestError, match=f"from 0 to 3600 .*{sec:g}".replace("+", ".")):
+        seconds(Duration(sec=sec, nanosec=0), 0.05)

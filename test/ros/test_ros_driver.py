@@ -1,0 +1,137 @@
+"""The stream beside a driver that says where the arm is."""
+
+import math
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
+
+from ros_world import DT, World, near
+from sensor_msgs.msg import JointState
+
+from dls_ik.ros.follower import AT_REST
+from dls_ik.ros.joint_states import FRESH, SETTLING
+
+
+@pytest.fixture
+def world(monkeypatch):
+    return World(monkeypatch)
+
+
+def test_starts_where_the_driver_says_the_arm_is(world):
+    world.add_driver([0.8, 0.9])
+    assert world.run(10, driver=True).motion is None
+    first = world.run(target=world.target([0.9, 1.0]), driver=True).motion
+    assert first.q == near([0.8, 0.9], 2.0 * DT + 1e-9)
+
+
+def test_goes_on_from_the_last_command_and_not_from_the_driver_while_it_moves(world):
+    world.add_driver([0.8, 0.9])
+    world.run(10, driver=True)
+    for k in range(20):
+        motion = world.run(target=world.target([0.8 + 0.01 * k, 0.9]), driver=True).motion
+    assert motion.q[0] > 0.9
+
+
+def test_says_nothing_until_there_was_time_to_find_a_driver(world):
+    world.now -= 2.0 * SETTLING
+    assert world.run(target=world.target([0.5, 0.5])).motion is None
+    assert world.run(int(0.9 * SETTLING / DT)).motion is None
+    assert world.run(int(1.1 * SETTLING / DT)).motion.q == near([0.5, 0.5])
+
+
+def test_starts_from_the_driver_again_after_a_rest(world):
+    world.add_driver([0.8, 0.9])
+    world.run(10, driver=True)
+    world.run(target=world.target([1.0, 1.0]), driver=True)
+    held = world.run(int(2 * AT_REST / DT) + 50, driver=True).motion
+    assert held.q == near([1.0, 1.0])
+    world.driver.position = [0.95, 0.97]
+    assert world.run(5, driver=True).motion.q == near([1.0, 1.0])
+    assert world.run(target=world.target([0.95, 0.97]), driver=True).motion.q == near([0.95, 0.97])
+
+
+def test_waits_for_a_publisher_to_be_heard_before_it_starts(world):
+    world.add_driver([0.8, 0.9])
+    assert world.run(target=world.target([0.9, 1.0])).motion is None
+    assert world.run(5).motion is None
+    world.run(driver=True)
+    assert world.run().motion.q == near([0.85, 0.95], 0.06)
+
+
+def test_waits_no_longer_than_it_takes_to_hear_one(world):
+    world.add_driver([0.1], names=["gripper"])
+    world.run(target=world.target([0.5, 0.5]), driver=True)
+    assert world.run(int(0.5 * SETTLING / DT), driver=True).motion is None
+    assert world.run(int(2.0 * SETTLING / DT), driver=True).motion.q == near([0.5, 0.5])
+
+
+def test_shows_where_the_driver_was_when_it_is_gone(world):
+    world.add_driver([0.8, 0.9])
+    assert world.run(10, driver=True).motion is None
+    world.node.publishers -= 1
+    world.node.look_out()
+    assert not world.node.listeners
+    assert world.run(int(1.1 * FRESH / DT)).motion.q == near([0.8, 0.9])
+
+
+def test_is_not_its_own_driver(world):
+    world.add_driver([0.1], names=["gripper"])
+    world.run(int(2.0 * SETTLING / DT))
+    for _ in range(100):
+        motion = world.run(driver=True).motion
+        message = JointState(name=list(motion.names), position=motion.q.tolist())
+        message.header.stamp.nanosec = int(world.now * 1e6) % 10**9
+        world.echo.remember(message)
+        world.states.store(message)
+    assert world.states.measured(world.robot.joint_names, world.now) is None
+    assert world.states.values() == {"gripper": 0.1}
+
+
+def test_warns_once_beside_a_driver_on_its_topic(world):
+    world.add_driver([0.8, 0.9])
+    world.run(50, target=world.target([0.9, 1.0]), driver=True)
+    (line,) = world.node.lines
+    assert "/joint_states" in line
+    assert "output_topic" in line
+
+
+def test_does_not_warn_beside_a_driver_on_another_topic(monkeypatch):
+    world = World(monkeypatch, shares=False)
+    world.add_driver([0.8, 0.9])
+    world.run(50, target=world.target([0.9, 1.0]), driver=True)
+    assert world.node.lines == []
+
+
+def test_current_state_is_the_driver_else_the_command(world):
+    assert world.stream.current(world.arm) == {"joint1": 0.0, "joint2": 0.0}
+    world.run(200, target=world.target([0.5, 0.7]))
+    assert list(world.stream.current(world.arm).values()) == near([0.5, 0.7])
+    world.add_driver([0.8, 0.9, 0.1], names=["joint1", "joint2", "gripper"])
+    world.run(driver=True)
+    expected = {"joint1": 0.8, "joint2": 0.9, "gripper": 0.1}
+    assert world.stream.current(world.arm) == expected
+    world.now += 2 * FRESH
+    assert world.stream.current(world.arm)["joint1"] == near(0.5)
+    assert world.stream.current(world.arm)["gripper"] == 0.1
+
+
+def test_driver_messages_that_are_not_right(world):
+    world.states.store(JointState(name=["joint1", "joint2"], position=[1.0]))
+    world.states.store(JointState(name=["joint1"], position=[]))
+    assert world.states.values() == {}
+    world.states.store(JointState(name=["joint1", "joint2"], position=[0.5, math.nan]))
+    assert world.states.values() == {"joint1": 0.5}
+    assert len(world.node.lines) == 2
+    assert "2 names and 1 positions" in world.node.lines[0]
+    assert "joint2" in world.node.lines[1]
+
+
+def test_several_drivers_make_one_state(world):
+    world.states.store(JointState(name=["joint1"], position=[0.5]))
+    world.states.store(JointState(name=["joint2"], position=[0.6]))
+    assert world.states.measured(world.robot.joint_names, world.now) == near([0.5, 0.6])
+    world.now += 2 * FRESH
+    world.states.store(JointState(name=["joint2"], position=[0.6]))
+    assert world.states.measured(world.robot.joint_names, world.now) is None

@@ -1,0 +1,127 @@
+"""The answer to compute_ik as a function: what each field of a request changes."""
+
+import math
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
+
+from geometry_msgs.msg import PoseStamped
+from oracle import rigid, rotation
+from ros_requests import CURRENT, NAMES, ask, make_arm, pose, state, values
+
+from dls_ik.ros.conversions import pose_from_matrix
+from dls_ik.ros.frames import Frames
+
+TURN_ABOUT_Z = rigid(rotation([0, 0, 1], 0.5), [0.1, -0.2, 0.3])
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return make_arm()
+
+
+def test_answer_has_all_joints_in_the_order_of_the_model(arm):
+    answer = ask(arm, pose(arm, "tool", a3=0.9), current={**CURRENT, "grip": 0.3, "pan": 9.0})
+    state = answer.response.solution.joint_state
+    assert list(state.name) == NAMES
+    assert state.header.frame_id == "world"
+    found = values(answer)
+    np.testing.assert_allclose(
+        arm.tree.pose("tool", found), arm.tree.pose("tool", {**CURRENT, "a3": 0.9}), atol=2e-6
+    )
+    assert (found["rail_joint"], found["grip"], found["pan"]) == (0.4, 0.3, 9.0)
+    assert found["follow"] == -0.3
+    assert "solved to" in answer.message
+
+
+@pytest.mark.parametrize("frame", ["", "/", "world", "/world", "rail", "j3", "camera", "tool"])
+def test_frames_of_the_robot(arm, frame):
+    stamped = pose(arm, "tool", frame.strip("/"), a2=0.8, a6=-0.4)
+    stamped.header.frame_id = frame
+    found = values(ask(arm, stamped))
+    expected = arm.tree.pose("tool", {**CURRENT, "a2": 0.8, "a6": -0.4})
+    np.testing.assert_allclose(arm.tree.pose("tool", found), expected, atol=2e-6)
+
+
+def test_other_frames_come_from_a_lookup(arm):
+    asked = []
+
+    def lookup(target, source):
+        asked.append((target, source))
+        return TURN_ABOUT_Z
+
+    wanted = arm.tree.pose("tool", {**CURRENT, "a2": 0.8})
+    stamped = PoseStamped(pose=pose_from_matrix(np.linalg.inv(TURN_ABOUT_Z) @ wanted))
+    stamped.header.frame_id = "table"
+    found = values(ask(arm, stamped, Frames(lookup)))
+    assert asked == [("world", "table")]
+    np.testing.assert_allclose(arm.tree.pose("tool", found), wanted, atol=2e-6)
+
+
+@pytest.mark.parametrize("link", ["flange", "palm", "j6"])
+def test_links_fixed_to_the_tip(arm, link):
+    found = values(ask(arm, pose(arm, link, a3=0.9), ik_link_name=link))
+    expected = arm.tree.pose(link, {**CURRENT, "a3": 0.9})
+    np.testing.assert_allclose(arm.tree.pose(link, found), expected, atol=2e-6)
+
+
+def test_link_beyond_the_tip_takes_its_own_joint_along(arm):
+    found = values(ask(arm, pose(arm, "finger", a3=0.9), ik_link_name="finger"))
+    expected = arm.tree.pose("finger", {**CURRENT, "a3": 0.9})
+    np.testing.assert_allclose(arm.tree.pose("finger", found), expected, atol=2e-6)
+    assert found["follow"] == -found["grip"]
+    assert found["rail_joint"] == 0.4
+
+
+def test_link_beside_the_arm_leaves_the_arm_where_it_is(arm):
+    found = values(ask(arm, pose(arm, "camera", pan=1.0, tilt=0.5), ik_link_name="camera"))
+    assert (found["pan"], found["tilt"]) == pytest.approx((1.0, 0.5), abs=1e-5)
+    assert {name: found[name] for name in CURRENT} == CURRENT
+
+
+def test_link_above_the_base_is_reached_from_the_root(arm):
+    found = values(ask(arm, pose(arm, "rail", rail_joint=-0.7), ik_link_name="rail"))
+    assert found["rail_joint"] == pytest.approx(-0.7, abs=1e-5)
+
+
+def test_seed_overlays_the_current_state(arm):
+    seed = state(["grip", "a3", "unknown"], [0.2, 1.0, math.nan])
+    found = values(ask(arm, pose(arm, "tool", a3=1.1), **seed))
+    assert found["grip"] == 0.2
+    assert found["rail_joint"] == 0.4
+    assert found["a3"] == pytest.approx(1.1, abs=1e-4)
+
+
+def test_seed_moves_the_frames_of_links(arm):
+    stamped = pose(arm, "tool", a2=0.8)  # as seen from the root, with the rail where it is
+    rail_frame = pose(arm, "tool", "rail", a2=0.8)
+    found = values(ask(arm, rail_frame, **state(["rail_joint"], [1.0])))
+    moved = arm.tree.pose("tool", found)
+    np.testing.assert_allclose(moved[1, 3] - stamped.pose.position.y, 0.6, atol=1e-5)
+    assert found["rail_joint"] == 1.0
+
+
+def test_seed_of_two_lengths_is_not_used_and_the_answer_says_so(arm):
+    answer = ask(arm, pose(arm, "tool"), **state(["grip", "a3"], [0.2]))
+    assert "2 names and 1 positions, so it is not used" in answer.message
+    assert values(answer)["grip"] == 0.0
+
+
+def test_seed_outside_the_limits_is_taken(arm):
+    answer = ask(arm, pose(arm, "tool"), **state(["a1", "a2", "a3"], [50.0, -7.0, 3.0]))
+    found = values(answer)
+    assert arm.robot.within_limits([found[name] for name in arm.robot.joint_names])
+
+
+def test_state_may_be_unknown_altogether(arm):
+    assert len(values(ask(arm, pose(arm, "tool", rail_joint=0.0), current={}))) == len(NAMES)
+
+
+def test_arm_keeps_its_servo_until_the_stream_is_concerned(arm):
+    assert arm.changed(arm.parameters.changed({"method": "jd"})).servo is arm.servo
+    assert arm.changed(arm.parameters.changed({"group_name": "x"})).servo is arm.servo
+    assert arm.changed(arm.parameters.changed({"nu": 5.0})).servo is not arm.servo
+    assert arm.changed(arm.parameters.changed({"stream_method": "jd"})).servo.method == "jd"

@@ -1,0 +1,125 @@
+"""What compute_ik refuses as a function, and how it says so."""
+
+import math
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
+
+from builtin_interfaces.msg import Duration
+from geometry_msgs.msg import PoseStamped
+from moveit_msgs.msg import JointConstraint, PositionIKRequest
+from oracle import rigid
+from robots import joint, urdf
+from ros_requests import CURRENT, ask, make_arm, pose, refusal, state
+
+from dls_ik import RobotModel
+from dls_ik.ros.arm import Arm
+from dls_ik.ros.codes import Code
+from dls_ik.ros.conversions import pose_from_matrix
+from dls_ik.ros.frames import Frames
+from dls_ik.ros.inverse import answer_ik
+from dls_ik.ros.parameters import Parameters
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return make_arm()
+
+
+def test_unknown_frame(arm):
+    stamped = pose(arm, "tool")
+    stamped.header.frame_id = "table"
+    refusal(Code.FRAME_TRANSFORM_FAILURE, "'table'.*tf2.*'world'.*rail, j1", ask, arm, stamped)
+
+
+@pytest.mark.parametrize("link", ["nope", "world"])
+def test_link_that_cannot_be_moved(arm, link):
+    words = f"{link}.*links: rail, j1, j2"
+    refusal(Code.INVALID_LINK_NAME, words, ask, arm, pose(arm, "tool"), ik_link_name=link)
+
+
+def test_long_lists_of_names_are_shortened():
+    links = " ".join(f"l{i}" for i in range(100))
+    text = urdf(links, *(joint(f"j{i}", parent=f"l{i}", child=f"l{i + 1}") for i in range(99)))
+    arm = Arm(RobotModel.from_urdf(text), Parameters())
+    refusal(Code.INVALID_LINK_NAME, "l24 and 75 more", arm.reach, "nope")
+
+
+def test_which_pose_and_link(arm):
+    far = PoseStamped(pose=pose_from_matrix(rigid(np.eye(3), [9, 9, 9])))
+    flange, tool = pose(arm, "flange", a3=0.9), pose(arm, "tool", a3=0.9)
+    one = {"pose_stamped_vector": [flange], "ik_link_names": ["flange"]}
+    assert ask(arm, far, ik_link_name="nope", **one)
+    assert ask(arm, far, pose_stamped_vector=[tool])
+    assert ask(arm, flange, ik_link_name="flange", ik_link_names=["nope"])
+    two = {"pose_stamped_vector": [flange, tool]}
+    refusal(Code.INVALID_LINK_NAME, "2 poses.*given 1", ask, arm, **two, ik_link_names=["flange"])
+    both = ["flange", "tool"]
+    refusal(Code.NO_IK_SOLUTION, "one pose at a time", ask, arm, **two, ik_link_names=both)
+
+
+def test_group_names(arm):
+    assert ask(arm, pose(arm, "tool"), group_name="anything")
+    strict = make_arm(group_name=["arm", "other"])
+    for name in ("", "arm", "other"):
+        assert ask(strict, pose(arm, "tool"), group_name=name)
+    words = "'hand'; known: arm, other"
+    refusal(Code.INVALID_GROUP_NAME, words, ask, strict, pose(arm, "tool"), group_name="hand")
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+@pytest.mark.parametrize("name", ["a3", "grip", "follow"])
+def test_seed_that_is_not_finite_is_refused(arm, name, value):
+    seed = state([name], [value])
+    refusal(Code.INVALID_ROBOT_STATE, f"'{name}'.*{value}", ask, arm, pose(arm, "tool"), **seed)
+
+
+def test_seed_of_a_published_method_beside_its_limits_is_no_silent_answer():
+    arm = make_arm(method="jd")
+    refusal(
+        Code.NO_IK_SOLUTION,
+        "outside the joint limits",
+        ask,
+        arm,
+        pose(arm, "tool", a1=2.5),
+        current={**CURRENT, "a1": 2.5},
+    )
+
+
+@pytest.mark.parametrize("field", ["position", "orientation"])
+def test_target_that_is_not_finite_is_refused(arm, field):
+    stamped = pose(arm, "tool")
+    getattr(stamped.pose, field).y = math.nan
+    refusal(Code.GOAL_STATE_INVALID, f"{field[:3]}|quaternion", ask, arm, stamped)
+
+
+def test_target_out_of_reach_says_how_near_it_came(arm):
+    stamped = pose(arm, "tool")
+    stamped.pose.position.x = 30.0
+    request = PositionIKRequest(pose_stamped=stamped, timeout=Duration(nanosec=20_000_000))
+    refusal(Code.NO_IK_SOLUTION, "nearest: 2\\d m and", answer_ik, request, arm, {}, Frames())
+
+
+def test_target_beyond_all_numbers_is_refused(arm):
+    stamped = pose(arm, "tool")
+    stamped.pose.position.x = 1e300
+    refusal(Code.GOAL_STATE_INVALID, "beyond all reach", ask, arm, stamped)
+
+
+def test_negative_timeout(arm):
+    request = PositionIKRequest(pose_stamped=pose(arm, "tool"), timeout=Duration(sec=-1))
+    refusal(Code.FAILURE, "timeout.*not -1", answer_ik, request, arm, {}, Frames())
+
+
+def test_what_is_not_solved_for_is_refused(arm):
+    fields = {"avoid_collisions": True}
+    assert ask(arm, pose(arm, "tool"), **fields)
+    strict = make_arm(avoid_collisions="refuse")
+    refusal(Code.NO_IK_SOLUTION, "collisions", ask, strict, pose(arm, "tool"), **fields)
+    request = PositionIKRequest(pose_stamped=pose(arm, "tool"))
+    request.constraints.joint_constraints = [JointConstraint(joint_name="a1")]
+    words = "not solved for; given: joint"
+    refusal(Code.INVALID_GOAL_CONSTRAINTS, words, answer_ik, request, arm, {}, Frames())

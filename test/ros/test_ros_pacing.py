@@ -1,0 +1,131 @@
+"""When the loop runs, and how it waits."""
+
+import math
+import threading
+import time
+from itertools import pairwise
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+
+from dls_ik.ros.pacing import Pacer, Window
+from dls_ik.ros.targets import Arrival, Rhythm, Targets
+
+PERIOD = 0.01
+
+
+def arrival(time, number=1):
+    return Arrival(None, time, number)
+
+
+def play(pacer, interval, phase, duration, start=0.0):
+    """Run cycles beside targets at an interval; return the begin and the target of each."""
+    cycles, due, last = [], [start + phase + k * interval for k in range(10**5)], start
+    while last < start + duration:
+        earliest, latest = pacer.window()
+        begin = max(earliest, min(latest, max(due[0], last)))
+        come = [t for t in due[: 10**3] if t <= begin]
+        due = due[len(come) :]
+        newest = arrival(come[-1], len(come)) if come else None
+        pacer.began(begin, newest)
+        cycles.append((begin, newest.time if newest else None))
+        last = begin
+    return cycles
+
+
+def test_deadlines_are_absolute():
+    pacer = Pacer(1 / PERIOD, 100.0)
+    for k in range(1, 50):
+        due = pytest.approx(100.0 + k * PERIOD)
+        assert pacer.window() == Window(due, due)
+        pacer.began(100.0 + (k + 0.3) * PERIOD, None)
+
+
+def test_a_stall_is_not_made_up_for():
+    pacer = Pacer(1 / PERIOD, 0.0)
+    assert pacer.began(1.0, None) == pytest.approx(2 * PERIOD)
+    assert pacer.window().earliest == pytest.approx(1.0 + PERIOD)
+    assert pacer.began(1.0 + 1e-9, None) == pytest.approx(0.25 * PERIOD)
+
+
+@pytest.mark.parametrize("ratio", [0.95, 1.0, 1.05])
+@pytest.mark.parametrize("phase", [0.0, 0.003, 0.007, 0.0099])
+def test_in_step_with_targets_at_about_its_rate(ratio, phase):
+    cycles = play(Pacer(1 / PERIOD, 0.0), ratio * PERIOD, phase, 2.0)[100:]
+    lags = [begin - target for begin, target in cycles]
+    assert max(lags) < 1e-9
+    steps = [b - a for (a, _), (b, _) in pairwise(cycles)]
+    assert max(steps) == pytest.approx(ratio * PERIOD)
+
+
+@pytest.mark.parametrize("interval", [PERIOD / 5, PERIOD / 2, 2 * PERIOD, 3.3 * PERIOD])
+def test_keeps_its_rate_beside_targets_at_another(interval):
+    cycles = play(Pacer(1 / PERIOD, 0.0), interval, 0.004, 2.0)
+    steps = [b - a for (a, _), (b, _) in pairwise(cycles[20:])]
+    assert steps == pytest.approx([PERIOD] * len(steps))
+
+
+def test_goes_on_when_targets_end():
+    pacer = Pacer(1 / PERIOD, 0.0)
+    play(pacer, PERIOD, 0.0, 1.0)
+    cycles = play(pacer, 1000.0, 999.0, 1.0, start=1.0)
+    assert len(cycles) == pytest.approx(100, abs=3)
+    late = [b - a for (a, _), (b, _) in pairwise(cycles[10:])]
+    assert late == pytest.approx([PERIOD] * len(late))
+
+
+def test_rhythm_begins_and_ends():
+    rhythm = Rhythm()
+    assert rhythm.interval(0.0) == math.inf
+    rhythm.heard(arrival(1.0))
+    assert rhythm.interval(1.0) == math.inf
+    rhythm.heard(arrival(1.2, number=2))
+    assert rhythm.interval(1.2) == pytest.approx(0.1)
+    assert rhythm.interval(1.6) == math.inf
+
+
+def test_newest_target_is_taken_once():
+    targets = Targets()
+    assert targets.take() is None
+    for message in "abc":
+        targets.store(message)
+    assert (taken := targets.take()) is not None
+    assert (taken.message, taken.number) == ("c", 3)
+    assert targets.take() is None
+    targets.store("d")
+    assert targets.take().number == 1
+
+
+def test_wait_ends_with_a_target():
+    targets = Targets()
+    now = time.monotonic()
+    timer = threading.Timer(0.05, targets.store, ["a"])
+    timer.start()
+    assert targets.wait(now, now + 5.0)
+    assert 0.05 <= time.monotonic() - now < 4.0
+    timer.join()
+
+
+def test_wait_has_two_ends():
+    targets = Targets()
+    targets.store("a")
+    now = time.monotonic()
+    assert targets.wait(now + 0.05, now + 5.0)
+    assert 0.05 <= time.monotonic() - now < 4.0
+    targets.take()
+    now = time.monotonic()
+    assert targets.wait(now - 1.0, now + 0.05)
+    assert time.monotonic() - now >= 0.05
+    assert targets.wait(now, now - 1.0)
+
+
+def test_close_ends_every_wait():
+    targets = Targets()
+    now = time.monotonic()
+    timer = threading.Timer(0.05, targets.close)
+    timer.start()
+    assert not targets.wait(now + 60.0, now + 60.0)
+    assert not targets.wait(now + 60.0, now + 90.0)
+    assert time.monotonic() - now < 10.0
+    timer.join()

@@ -1,0 +1,106 @@
+"""Parameters as a struct: what they take, and what they refuse."""
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+
+from dataclasses import fields
+
+from robots import URDF
+
+from dls_ik.exceptions import MethodError, OptionError
+from dls_ik.ros.live_parameters import descriptor
+from dls_ik.ros.parameters import DECLARED, Parameters
+from dls_ik.solver import IkSolver
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "kept"),
+    [
+        ("rate", 250, 250.0),
+        ("rate", 1.0, 1.0),
+        ("timeout", 0, 0.0),
+        ("random_seed", 7, 7),
+        ("lambda", 1, 1.0),
+        ("group_name", "arm", ("arm",)),
+        ("group_name", " arm, hand ,", ("arm", "hand")),
+        ("group_name", ["arm", "hand"], ("arm", "hand")),
+        ("group_name", [], ()),
+        ("group_name", "", ()),
+        ("initial_positions", [1, 2.5], (1.0, 2.5)),
+        ("initial_positions", [], ()),
+        ("avoid_collisions", "refuse", "refuse"),
+        ("method", "SD+CTP", "SD+CTP"),
+    ],
+)
+def test_values_are_taken(name, given, kept):
+    assert getattr(Parameters().changed({name: given}), DECLARED[name].name) == kept
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "words"),
+    [
+        ("method", "nope", "ctp+sd+svf"),
+        ("stream_method", "nope", "ctp+sd+svf"),
+        ("method", 1, "a string"),
+        ("rate", 0.5, "from 1 to 1000 \\[Hz\\]"),
+        ("rate", 1001, "from 1 to 1000"),
+        ("rate", True, "finite number"),
+        ("rate", None, "finite number"),
+        ("rate", float("nan"), "finite number"),
+        ("timeout", -1e-9, "timeout is from 0"),
+        ("timeout", float("inf"), "finite number"),
+        ("position_tolerance", 0.0, "position_tolerance is from"),
+        ("random_seed", 1.5, "whole number"),
+        ("random_seed", -1, "random_seed is from"),
+        ("output_type", "pose", "joint_state, joint_trajectory, position_array"),
+        ("avoid_collisions", "maybe", "ignore, refuse"),
+        ("group_name", 3, "list of strings"),
+        ("group_name", ["arm", 3], "list of strings"),
+        ("initial_positions", "1 2", "list of numbers"),
+        ("initial_positions", [float("nan")], "finite number"),
+        ("initial_positions", None, "list of numbers"),
+        ("lambda_", 1.0, "unknown parameter 'lambda_'; known: robot, "),
+    ],
+)
+def test_values_are_refused(name, given, words):
+    with pytest.raises((OptionError, MethodError), match=words.replace("+", "\\+")):
+        Parameters().changed({name: given})
+
+
+def test_conditions_of_a_method_hold_for_the_whole_set():
+    with pytest.raises(MethodError, match="nu"):
+        Parameters().changed({"nu": 0.005})
+    assert Parameters().changed({"nu": 0.005, "sigma0": 0.001}).nu == 0.005
+
+
+def test_one_robot_only():
+    with pytest.raises(OptionError, match="give one"):
+        Parameters().changed({"robot": "wam", "robot_description": "<robot/>"})
+
+
+def test_every_parameter_is_described():
+    assert "lambda" in DECLARED
+    for name, field in DECLARED.items():
+        message = descriptor(field)
+        assert message.description, name
+        assert (len(message.floating_point_range) + len(message.integer_range) == 1) == bool(
+            field.metadata["range"]
+        )
+    assert descriptor(DECLARED["rate"]).read_only
+    assert "[Hz]" in descriptor(DECLARED["rate"]).description
+    assert not descriptor(DECLARED["nu"]).read_only
+    assert "refuse" in descriptor(DECLARED["avoid_collisions"]).additional_constraints
+
+
+def test_defaults_are_those_of_the_solver(planar):
+    given = IkSolver(planar, **Parameters().solver_options()).options
+    assert given == IkSolver(planar).options
+    assert {f.name for f in fields(Parameters)} >= set(Parameters().solver_options())
+
+
+@pytest.fixture
+def planar():
+    from dls_ik import RobotModel
+
+    return RobotModel.from_urdf(URDF / "planar_2r.urdf")
