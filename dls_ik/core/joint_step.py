@@ -97,6 +97,8 @@ def _step_by_singular_values(
     svd(B, work.Ut, work.s, Vt)
     for s in range(6):
         work.gain[s] = damping.gain(method, work.s[s], lambda2)
+    if damping.is_filter(method):
+        _filter(method, B, Vt, work)
     sd.bounded_sum(B, work.Ut, work.gain, Vt, left, _component_bound(method), part)
 
 
@@ -130,16 +132,21 @@ def _continuous_step(method: Method, lambda2: float, work: Workspace) -> None:
 @kernel
 def _filter_jacobian(method: Method, work: Workspace) -> None:
     """J = sum_i s_i u_i v_i^T with other singular values, in place."""
-    n = work.dq.shape[0]
-    Vt = np.empty((6, n))
+    Vt = np.empty((6, work.dq.shape[0]))
     svd(work.J, work.Ut, work.s, Vt)
-    work.J.fill(0.0)
+    _filter(method, work.J, Vt, work)
+
+
+@kernel
+def _filter(method: Method, B: Array, Vt: Array, work: Workspace) -> None:
+    """Write the filtered B (6, k) from its singular values and vectors."""
+    B.fill(0.0)
     for s in range(6):
         sigma = damping.filtered(method, work.s[s])
         for i in range(6):
             along = sigma * work.Ut[s, i]
-            for j in range(n):
-                work.J[i, j] += along * Vt[s, j]
+            for j in range(B.shape[1]):
+                B[i, j] += along * Vt[s, j]
 
 
 @kernel

@@ -9,7 +9,7 @@ from dls_ik.core.jit import inlined, kernel
 from dls_ik.core.types import Array
 
 EPSILON = 2.220446049250313e-16
-SWEEPS = 30  # Jacobi converges quadratically; six sweeps are usual, thirty never seen
+SWEEPS = 30  # Jacobi converges quadratically: four to seven sweeps are usual
 
 
 @inlined
@@ -150,10 +150,14 @@ def _sweep(W: Array, Ut: Array) -> bool:
     """Make every pair of rows of W orthogonal once; say whether any was not."""
     r = W.shape[0]
     turned = False
+    largest = 0.0
+    for i in range(r):
+        largest = max(largest, _dot_rows(W, i, i))
+    rounding = (r * EPSILON) ** 2 * largest  # a row below it is only rounding
     for i in range(r - 1):
         for j in range(i + 1, r):
             a, b, g = _dot_rows(W, i, i), _dot_rows(W, j, j), _dot_rows(W, i, j)
-            if g * g <= 16.0 * EPSILON * EPSILON * a * b:
+            if min(a, b) <= rounding or g * g <= 16.0 * EPSILON * EPSILON * a * b:
                 continue
             turned = True
             zeta = (b - a) / (2.0 * g)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from dls_ik.core.jit import inlined, kernel
 from dls_ik.core.linalg import copy
-from dls_ik.core.loop import REACHED, attempt
+from dls_ik.core.loop import REACHED, attempt, observe
 from dls_ik.core.random import uniform
 from dls_ik.core.se3 import is_pose
 from dls_ik.core.types import Array, Chain, Goal, Method, Rows, Starts, Workspace
@@ -91,7 +91,11 @@ def search(
             copy(q, best)
             copy(now, error)
         if status == REACHED:
-            unwind(starts, seed, best)
+            unwind(starts, seed, q)
+            now[0], now[1] = observe(chain, goal, T_d, q, work)
+            if now[0] <= goal.position_tolerance and now[1] <= goal.rotation_tolerance:
+                copy(q, best)  # far from zero a turn costs digits
+                copy(now, error)
             return True
     return False
 

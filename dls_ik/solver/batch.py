@@ -30,7 +30,7 @@ def solve_rows(solver: IkSolver, Ts: ArrayLike, seeds: ArrayLike) -> IkBatchResu
     b, n = len(poses), solver.robot.n
     if starts.ndim == 2 and len(starts) != b:
         raise JointValueError(f"{b} poses need {b} seeds or one for all, not {len(starts)}")
-    starts = np.ascontiguousarray(np.broadcast_to(starts, (b, n)))
+    starts = np.require(np.broadcast_to(starts, (b, n)), np.float64, ["C", "W", "A"])
     rows = new_rows(b, n, solver.options.random_seed)
     _search(solver, poses, starts, rows)
     _search_inexact_rows(solver, poses, starts, rows)
@@ -50,7 +50,7 @@ def new_rows(b: int, n: int, random_seed: int) -> Rows:
 
 def _poses(Ts: ArrayLike) -> Array:
     try:
-        poses = np.ascontiguousarray(Ts, np.float64)
+        poses = np.require(Ts, np.float64, ["C", "W", "A"])
     except (TypeError, ValueError) as error:
         raise PoseError(f"a batch of poses is an array of numbers (b, 4, 4): {error}") from error
     if poses.ndim != 3 or poses.shape[1:] != (4, 4):

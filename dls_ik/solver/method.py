@@ -45,6 +45,7 @@ def _all_choices() -> dict[str, MethodChoice]:
 _AUTO_CHOICE = MethodChoice(AUTO, damping.ED, limits.ACTIVE, step.NONE)
 _CHOICES = {AUTO: _AUTO_CHOICE, **_all_choices()}
 _BY_PARTS = {frozenset(name.split("+")): choice for name, choice in _CHOICES.items()}
+_BY_PARTS |= {parts | {"jp"}: c for parts, c in _BY_PARTS.items() if c.damping == damping.JP}
 
 
 def method_names() -> tuple[str, ...]:
@@ -59,8 +60,7 @@ def parse_method(name: str) -> MethodChoice:
         MethodError: with the names that there are.
     """
     parts = [part.strip() for part in str(name).lower().split("+")]
-    spelled = frozenset(part for part in parts if part != "jp" or len(parts) == 1)
-    choice = _BY_PARTS.get(spelled)
+    choice = _BY_PARTS.get(frozenset(parts))
     if choice is None or len(set(parts)) != len(parts):
         laws, strategies, bounds = (", ".join(x) for x in (damping.IDS, _LIMITS, _STEPS))
         raise MethodError(

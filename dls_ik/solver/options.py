@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from numbers import Integral, Real
 from typing import Any
 
 from dls_ik.core import damping
@@ -97,19 +98,21 @@ def solver_options(choice: MethodChoice, given: Mapping[str, Any]) -> SolverOpti
     return options
 
 
+def checked_timeout(value: Any) -> float:
+    """Return a time for one pose [s], or raise OptionError."""
+    return float(_checked(SolverOptions.__dataclass_fields__["timeout"], value))
+
+
 def _checked(option: Any, value: Any) -> Any:
     """Return the value as a number of the option's type, in its range."""
     low, high = option.metadata["range"]
     if value is None and option.default is None:
         return None
     whole = isinstance(option.default, int) or option.default is None
-    try:
-        number = value if isinstance(value, int) else float(value)
-        fits = not isinstance(value, bool) and low <= number <= high
-        fits = fits and not (whole and number != int(number))
-    except (TypeError, ValueError):
-        fits = False
-    if not fits:
+    number = math.nan
+    if not isinstance(value, bool) and isinstance(value, Real):
+        number = int(value) if isinstance(value, Integral) else float(value)
+    if not low <= number <= high or (whole and number != int(number)):
         kind = "a whole number" if whole else "a number"
         unit = f" [{option.metadata['unit']}]" if option.metadata["unit"] else ""
         raise OptionError(

@@ -7,11 +7,11 @@ from numpy.typing import ArrayLike
 
 from dls_ik.core.search import search_rows
 from dls_ik.core.types import Array, Rows
-from dls_ik.exceptions import JointValueError, OptionError
+from dls_ik.exceptions import JointValueError
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.batch import new_rows, solve_rows
 from dls_ik.solver.method import AUTO, parse_method
-from dls_ik.solver.options import solver_options
+from dls_ik.solver.options import checked_timeout, solver_options
 from dls_ik.solver.poses import checked_pose
 from dls_ik.solver.result import IkBatchResult, IkResult, Status
 from dls_ik.solver.starts import random_starts
@@ -69,7 +69,7 @@ class IkSolver:
         begin = time.perf_counter()
         pose = checked_pose(T)
         q0 = self._starts.middle if seed is None else self._checked_seed(seed)
-        deadline = begin + (self.options.timeout if timeout is None else _checked_timeout(timeout))
+        deadline = begin + (self.options.timeout if timeout is None else checked_timeout(timeout))
         row = new_rows(1, self.robot.n, self.options.random_seed)
         timed_out = self._search(pose[None], q0[None], deadline, row)
         status = self._status(bool(row.reached[0]), timed_out, row.best[0])
@@ -128,9 +128,3 @@ class IkSolver:
             PoseError, JointValueError: for arrays of the wrong shape.
         """
         return solve_rows(self, Ts, self._starts.middle if seeds is None else seeds)
-
-
-def _checked_timeout(timeout: float) -> float:
-    if not 0.0 <= timeout <= 3600.0:
-        raise OptionError(f"timeout is a time from 0 to 3600 [s], not {timeout!r}")
-    return timeout

@@ -1,0 +1,41 @@
+"""Serial arms drawn at random: any axes and origins, joints of every kind, mimic joints."""
+
+import numpy as np
+from robots import joint, urdf
+
+from dls_ik.model import RobotModel
+
+
+def random_arm(rng, *kinds):
+    """An arm with one joint of each kind in a row, base to tip.
+
+    Args:
+        kinds: ``revolute``, ``continuous``, ``prismatic``, or ``mimic``: a revolute joint that
+            follows the joint before it.
+    """
+    joints = [_joint(rng, i, kind) for i, kind in enumerate(kinds)]
+    tip = joint("last", "fixed", f"l{len(kinds)}", "tip", _origin(rng))
+    links = " ".join([*(f"l{i}" for i in range(len(kinds) + 1)), "tip"])
+    return RobotModel.from_urdf(urdf(links, *joints, tip))
+
+
+def _joint(rng, i, kind):
+    detail = _origin(rng)
+    if kind == "mimic":
+        detail += f'<mimic joint="j{i - 1}" multiplier="{rng.uniform(0.5, 1.5):.3f}" offset="0.1"/>'
+        detail += '<limit lower="-9" upper="9" effort="1" velocity="9"/>'
+    elif kind != "continuous":
+        near, far = (0.1, 0.5) if kind == "prismatic" else (1.0, 3.0)
+        lower, upper = -rng.uniform(near, far), rng.uniform(near, far)
+        detail += f'<limit lower="{lower:.6f}" upper="{upper:.6f}" effort="1" velocity="1"/>'
+    kind = "revolute" if kind == "mimic" else kind
+    return joint(f"j{i}", kind, f"l{i}", f"l{i + 1}", detail, _words(rng.normal(size=3)))
+
+
+def _origin(rng):
+    xyz, rpy = rng.uniform(-0.4, 0.4, 3), rng.uniform(-np.pi, np.pi, 3)
+    return f'<origin xyz="{_words(xyz)}" rpy="{_words(rpy)}"/>'
+
+
+def _words(values):
+    return " ".join(repr(float(value)) for value in values)

@@ -1,0 +1,103 @@
+"""The continuous inverse beside its definition, the sum of 2^n weighted pseudoinverses."""
+
+import numpy as np
+import pytest
+from kernels import continuous_inverse
+from oracle_ik import continuous_inverse as slow_inverse
+
+from dls_ik.core.inverse import MAX_BRANCHING
+
+
+def drawn(seed, n):
+    """A Jacobian, and activations of which some are exactly 0, some exactly 1, some between."""
+    rng = np.random.default_rng([seed, n])
+    h = np.where(rng.random(n) < 0.5, rng.integers(0, 2, n).astype(float), rng.random(n))
+    return rng.normal(size=(6, n)), h
+
+
+@pytest.mark.parametrize("n", range(1, 8))
+@pytest.mark.parametrize("seed", range(8))
+def test_is_the_sum_over_the_power_set(n, seed):
+    J, h = drawn(seed, n)
+    expected = slow_inverse(J, h, np.linalg.pinv)
+    scale = max(1.0, np.abs(expected).max())
+    np.testing.assert_allclose(continuous_inverse(J, h), expected, atol=1e-10 * scale)
+
+
+@pytest.mark.parametrize("n", [2, 5, 6, 7])
+def test_every_joint_between(n):
+    J, _ = drawn(1, n)
+    h = np.random.default_rng(n).uniform(0.01, 0.99, n)
+    expected = slow_inverse(J, h, np.linalg.pinv)
+    scale = max(1.0, np.abs(expected).max())
+    np.testing.assert_allclose(continuous_inverse(J, h), expected, atol=1e-10 * scale)
+
+
+@pytest.mark.parametrize("n", [3, 6, 7])
+@pytest.mark.parametrize("lambda2", [1e-4, 0.1])
+def test_damped(n, lambda2):
+    J, h = drawn(2, n)
+    expected = slow_inverse(J, h, lambda B: B.T @ np.linalg.inv(B @ B.T + lambda2 * np.eye(6)))
+    np.testing.assert_allclose(continuous_inverse(J, h, lambda2), expected, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [4, 7])
+def test_singular_jacobians(n):
+    rng = np.random.default_rng(n)
+    J = rng.normal(size=(6, 2)) @ rng.normal(size=(2, n))
+    J[:, 0] = 0.0
+    h = np.where(np.arange(n) % 2 == 0, 0.0, 0.4)
+    expected = slow_inverse(J, h, lambda B: np.linalg.pinv(B, rcond=1e-12))
+    np.testing.assert_allclose(continuous_inverse(J, h), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [4, 6, 7])
+@pytest.mark.parametrize("least", [1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8])
+def test_ten_digits_are_right_or_as_many_as_the_condition_number_leaves(n, least):
+    """The normal matrix would cost the square of it."""
+    rng = np.random.default_rng(n)
+    k = min(6, n)
+    U, V = (np.linalg.qr(rng.normal(size=(size, size)))[0][:, :k] for size in (6, n))
+    s = np.append(np.linspace(1.0, 0.5, k - 1), least)
+    expected = (V / s) @ U.T
+    ours = continuous_inverse((U * s) @ V.T, np.zeros(n))
+    np.testing.assert_allclose(ours, expected, atol=max(1e-10, 1e-16 / least) / least)
+
+
+@pytest.mark.parametrize("n", [1, 5, 7, 9])
+def test_all_free_is_the_pseudoinverse_and_all_held_is_nothing(n):
+    J, _ = drawn(3, n)
+    np.testing.assert_allclose(continuous_inverse(J, np.zeros(n)), np.linalg.pinv(J), atol=1e-11)
+    np.testing.assert_array_equal(continuous_inverse(J, np.ones(n)), np.zeros((n, 6)))
+
+
+@pytest.mark.parametrize("n", [5, 7])
+@pytest.mark.parametrize("end", [0.0, 1.0])
+def test_no_jump_where_an_activation_begins_or_ends(n, end):
+    J, h = drawn(4, n)
+    for j in range(n):
+        at, near = h.copy(), h.copy()
+        at[j], near[j] = end, abs(end - 1e-9)
+        here = continuous_inverse(J, at)
+        np.testing.assert_allclose(
+            continuous_inverse(J, near), here, atol=1e-7 * max(1.0, np.abs(here).max())
+        )
+
+
+@pytest.mark.parametrize("j", range(7))
+def test_affine_in_each_activation(j):
+    J, h = drawn(5, 7)
+    free, held, part = h.copy(), h.copy(), h.copy()
+    free[j], held[j], part[j] = 0.0, 1.0, 0.3
+    mixed = 0.7 * continuous_inverse(J, free) + 0.3 * continuous_inverse(J, held)
+    np.testing.assert_allclose(continuous_inverse(J, part), mixed, atol=1e-9)
+
+
+def test_too_many_between_round_the_least_undecided():
+    n = MAX_BRANCHING + 3
+    J = np.random.default_rng(6).normal(size=(6, n))
+    h = np.linspace(0.3, 0.6, n)
+    h[[2, 5, 8]] = 0.99, 0.02, 0.97
+    rounded = h.copy()
+    rounded[[2, 5, 8]] = 1.0, 0.0, 1.0
+    np.testing.assert_array_equal(continuous_inverse(J, h), continuous_inverse(J, rounded))

@@ -1,0 +1,74 @@
+"""SVF: the properties that the paper claims of its filter, below (3)."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from kernels import WAM, options_of, step
+
+from dls_ik.core import damping
+from dls_ik.solver.method import parse_method
+
+PAIRS = [(10.0, 0.01), (10.0, 0.005), (10.0, 0.19), (1.0, 0.5), (0.02, 0.01), (100.0, 0.019)]
+quick = settings(deadline=None, max_examples=200, derandomize=True)
+
+
+METHOD = options_of("svf").method(parse_method("svf"))
+
+
+def filtered(s, nu, sigma0):
+    method = METHOD._replace(nu=nu, sigma0=sigma0)
+    return np.array([damping.filtered(method, float(x)) for x in np.atleast_1d(s)])
+
+
+@pytest.mark.parametrize(("nu", "sigma0"), PAIRS)
+def test_formula(nu, sigma0):
+    s = np.concatenate([[0.0], np.geomspace(1e-12, 1e3, 200)])
+    expected = (s**3 + nu * s**2 + 2 * s + 2 * sigma0) / (s**2 + nu * s + 2)
+    np.testing.assert_allclose(filtered(s, nu, sigma0), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize(("nu", "sigma0"), PAIRS)
+def test_no_value_below_sigma0_gets_through(nu, sigma0):
+    assert filtered(0.0, nu, sigma0)[0] == sigma0
+    assert (filtered(np.geomspace(1e-12, 1e3, 500), nu, sigma0) >= sigma0).all()
+
+
+@pytest.mark.parametrize(("nu", "sigma0"), PAIRS)
+def test_large_values_stay_as_they_are(nu, sigma0):
+    s = np.geomspace(10.0, 1e3, 20)
+    off = filtered(s, nu, sigma0) - s
+    assert (off > 0.0).all()
+    assert (off <= 2.001 * sigma0 / s**2).all()
+
+
+@quick
+@given(st.floats(0.01, 100.0), st.floats(1e-4, 1.0), st.floats(0.0, 1.0), st.floats(1e-6, 1.0))
+def test_rises_under_its_two_conditions(nu, sigma0, s, more):
+    assume(nu > sigma0 and 2.0 > nu * sigma0)
+    low, high = filtered([s, s + more], nu, sigma0)
+    assert high > low
+
+
+@pytest.mark.parametrize(("nu", "sigma0"), [(10.0, 0.5), (100.0, 0.1)])
+def test_falls_where_a_condition_is_broken(nu, sigma0):
+    method = METHOD._replace(nu=nu, sigma0=sigma0)
+    assert damping.filtered(method, 0.01) < damping.filtered(method, 0.0)
+
+
+@pytest.mark.parametrize(("nu", "sigma0"), PAIRS)
+@pytest.mark.parametrize("least", [0.0, 1e-9, 1e-3, 0.1])
+def test_condition_number_is_bounded(nu, sigma0, least):
+    s = np.array([1.3, 1.0, 0.7, 0.5, 0.2, least])
+    values = filtered(s, nu, sigma0)
+    assert values.max() / values.min() <= values[0] / sigma0 * (1.0 + 1e-12)
+    if least == 0.0:
+        assert values.max() / values.min() == pytest.approx(values[0] / sigma0, rel=1e-12)
+
+
+def test_a_singular_arm_moves_no_farther_than_sigma0_allows():
+    q, rng = np.zeros(7), np.random.default_rng(1)
+    J = WAM.jacobian(q)
+    assert np.linalg.svd(J)[1][-1] < 1e-12
+    for e in rng.normal(size=(20, 6)):
+        assert np.linalg.norm(step("svf", WAM, q, J, e)) <= np.linalg.norm(e) / 0.01

@@ -1,0 +1,116 @@
+"""Rotation vectors and pose errors, from no rotation at all to half a turn about any axis."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kernels import pose_error, rotation_vector
+from oracle import rigid, rotation
+from oracle_ik import pose_error as slow_pose_error
+
+from dls_ik.core.se3 import is_pose
+
+quick = settings(deadline=None, max_examples=300, derandomize=True)
+AXES = st.tuples(*[st.floats(-1.0, 1.0)] * 3).filter(lambda a: np.linalg.norm(a) > 1e-3)
+NICE_AXES = [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (-1, 0, 1), (0, 1, -1), (1, 1, 1),
+             (-1, 2, -3), (1, 1e-9, 0), (1e-5, 1, -1e-5)]  # fmt: skip
+ANGLES = [0.0, 1e-12, 1e-9, 1e-6, 1e-3, 1.0, np.pi / 2, 2.0, 2 * np.pi / 3, 3.0, np.pi - 1e-3,
+          np.pi - 1e-6, np.pi - 1e-9]  # fmt: skip
+
+
+def unit(axis):
+    return np.array(axis, float) / np.linalg.norm(axis)
+
+
+def turned_by(vector):
+    return rotation(vector, np.linalg.norm(vector)) if vector.any() else np.eye(3)
+
+
+@pytest.mark.parametrize("angle", ANGLES)
+@pytest.mark.parametrize("axis", NICE_AXES)
+def test_vector_of_a_rotation(axis, angle):
+    vector = rotation_vector(rotation(axis, angle))
+    np.testing.assert_allclose(vector, angle * unit(axis), rtol=0.0, atol=2e-15)
+
+
+@quick
+@given(AXES, st.floats(0.0, np.pi - 1e-8))
+def test_vector_of_any_rotation(axis, angle):
+    vector = rotation_vector(rotation(axis, angle))
+    np.testing.assert_allclose(vector, angle * unit(axis), rtol=0.0, atol=4e-15)
+
+
+@quick
+@given(AXES, st.floats(-1e-8, 1e-8))
+def test_about_half_a_turn_only_the_sign_is_open(axis, beyond):
+    R = rotation(axis, np.pi + beyond)
+    vector = rotation_vector(R)
+    assert np.linalg.norm(vector) == pytest.approx(np.pi - abs(beyond), abs=1e-14)
+    assert abs(vector @ unit(axis)) == pytest.approx(np.pi, abs=2e-8)
+    np.testing.assert_allclose(turned_by(vector), R, atol=1e-14)
+
+
+@pytest.mark.parametrize("axis", NICE_AXES)
+def test_exactly_half_a_turn(axis):
+    R = 2.0 * np.outer(unit(axis), unit(axis)) - np.eye(3)
+    vector = rotation_vector(R)
+    np.testing.assert_allclose(np.linalg.norm(vector), np.pi, rtol=1e-15)
+    np.testing.assert_allclose(np.abs(vector @ unit(axis)), np.pi, rtol=1e-15)
+
+
+def test_inverse_is_opposite():
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        R = rotation(rng.normal(size=3), rng.uniform(0.0, 3.1))
+        np.testing.assert_allclose(rotation_vector(R.T), -rotation_vector(R), atol=1e-14)
+
+
+@pytest.mark.parametrize("angle", [*ANGLES, np.pi])
+def test_pose_error(angle):
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        T = rigid(rotation(rng.normal(size=3), rng.uniform(0.0, np.pi)), rng.normal(size=3))
+        turn = rotation(rng.normal(size=3), angle)
+        T_d = rigid(turn @ T[:3, :3], rng.normal(size=3))
+        e = pose_error(T_d, T)
+        np.testing.assert_allclose(e[:3], T_d[:3, 3] - T[:3, 3], rtol=0.0, atol=0.0)
+        np.testing.assert_allclose(turned_by(e[3:]), turn, atol=3e-15)
+        assert np.linalg.norm(e[3:]) == pytest.approx(angle, abs=1e-14)
+        expected = slow_pose_error(T_d, T)
+        off_sign = 1.0 if e[3:] @ expected[3:] >= 0.0 or angle < 3.0 else -1.0
+        np.testing.assert_allclose(e[3:], off_sign * expected[3:], atol=1e-7)
+
+
+def test_pose_error_is_zero_at_the_target_and_takes_either_height():
+    T = rigid(rotation([1, 2, 3], 2.5), [1.0, -2.0, 3.0])
+    np.testing.assert_allclose(pose_error(T, T), 0.0, atol=1e-15)
+    T_d = rigid(rotation([-1, 2, 1], 0.5), [0.0, 0.5, 0.0])
+    short = np.ascontiguousarray(T[:3])
+    np.testing.assert_array_equal(pose_error(T_d, T), pose_error(T_d, short))
+
+
+def bent(i, j, value):
+    T = rigid(rotation([1, 2, 3], 1.0), [1.0, 2.0, 3.0])
+    T[i, j] = value
+    return T
+
+
+@pytest.mark.parametrize("T", [np.eye(4), rigid(np.diag([-1.0, -1.0, 1.0]), [9.0, 0, 0])])
+def test_is_a_pose(T):
+    assert is_pose(T, 1e-9)
+
+
+@pytest.mark.parametrize(
+    "T",
+    [
+        rigid(1.001 * np.eye(3), np.zeros(3)),
+        rigid(np.diag([1.0, 1.0, -1.0]), np.zeros(3)),
+        rigid(np.eye(3) + np.eye(3, k=1) * 1e-6, np.zeros(3)),
+        rigid(np.zeros((3, 3)), np.zeros(3)),
+        *(bent(i, j, value) for i in range(4) for j in range(4) for value in (np.nan, np.inf)),
+        bent(3, 3, 2.0),
+        bent(3, 0, 1.0),
+    ],
+)
+def test_is_no_pose(T):
+    assert not is_pose(T, 1e-9)

@@ -1,0 +1,151 @@
+"""Searches: stopped and taken up as if in one go, alone as in company, and the same again."""
+
+import numpy as np
+import pytest
+from arms import random_arm
+from kernels import WAM
+from oracle_ik import pose_error
+
+from dls_ik import IkSolver
+from dls_ik.core.search import search_rows, unwind
+from dls_ik.core.types import Starts
+from dls_ik.solver.batch import new_rows
+
+
+def tasks(robot, rng, count, farther=0.0):
+    Ts = robot.fk(robot.random(rng, count))
+    Ts[:, 0, 3] += farther
+    return Ts, robot.random(rng, count)
+
+
+def search(solver, Ts, seeds, *chunks, random_seed=0):
+    """The state of the rows after so many attempts, and so many more, and so on."""
+    rows = new_rows(len(Ts), solver.robot.n, random_seed)
+    for attempts in chunks:
+        search_rows(solver.robot.chain, *solver.kernel_structs, Ts, seeds, attempts, rows)
+        if rows.reached.all():
+            break
+    return rows
+
+
+def assert_same(one, other):
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("name", ["auto", "jc+ed", "sd"])
+@pytest.mark.parametrize("chunks", [[1] * 12, [5, 7], [3, 1, 8], [11, 1]])
+def test_chunks_of_attempts_are_as_one_go(name, chunks):
+    solver = IkSolver(WAM, name, max_iterations=8)
+    Ts, seeds = tasks(WAM, np.random.default_rng(1), 1, farther=3.0)
+    whole = search(solver, Ts, seeds, 12)
+    assert whole.counts[0, 0] == 12
+    assert_same(search(solver, Ts, seeds, *chunks), whole)
+
+
+def test_reached_rows_are_found_at_the_same_attempt_however_chunked():
+    solver = IkSolver(WAM, max_iterations=7)  # short attempts, so that some restarts are needed
+    Ts, seeds = tasks(WAM, np.random.default_rng(2), 20)
+    needed = []
+    for i in range(20):
+        row = slice(i, i + 1)
+        whole = search(solver, Ts[row], seeds[row], 500)
+        assert whole.reached.all()
+        assert_same(search(solver, Ts[row], seeds[row], *[1] * 500), whole)
+        needed.append(whole.counts[0, 0])
+    assert max(needed) > 2
+
+
+def test_rows_do_not_know_of_each_other():
+    solver = IkSolver(WAM, max_iterations=5)
+    Ts, seeds = tasks(WAM, np.random.default_rng(3), 12)
+    together = search(solver, Ts, seeds, 50)
+    for i in range(12):
+        row = slice(i, i + 1)
+        alone = search(solver, Ts[row], seeds[row], 50)
+        assert_same(alone, [array[row] for array in together])
+
+
+def test_random_seed_decides_where_restarts_begin():
+    solver = IkSolver(WAM, max_iterations=5)
+    Ts, seeds = tasks(WAM, np.random.default_rng(4), 1, farther=3.0)
+    first, again = (search(solver, Ts, seeds, 10, random_seed=1) for _ in range(2))
+    other = search(solver, Ts, seeds, 10, random_seed=2)
+    assert_same(first, again)
+    assert (first.best != other.best).any()
+
+
+@pytest.mark.parametrize("name", ["auto", "ed", "ctp+sd"])
+def test_best_is_the_least_error_so_far(name):
+    solver = IkSolver(WAM, name, max_iterations=6)
+    Ts, seeds = tasks(WAM, np.random.default_rng(5), 1, farther=3.0)
+    errors = []
+    for attempts in range(1, 20):
+        rows = search(solver, Ts, seeds, attempts)
+        e = pose_error(Ts[0], WAM.fk(rows.best[0]))
+        np.testing.assert_allclose(rows.error[0, 0], np.linalg.norm(e[:3]), atol=1e-12)
+        np.testing.assert_allclose(rows.error[0, 1], np.linalg.norm(e[3:]), atol=1e-12)
+        errors.append(np.hypot(rows.error[0, 0], 0.5 * rows.error[0, 1]))
+    assert (np.diff(errors) <= 0.0).all()
+    assert errors[-1] < errors[0]
+
+
+def test_what_is_reached_is_the_answer_even_if_an_earlier_end_was_nearer():
+    solver = IkSolver(WAM, position_tolerance=0.5, rotation_tolerance=1e-3)
+    Ts, seeds = tasks(WAM, np.random.default_rng(9), 50)
+    rows = new_rows(50, 7, 0)
+    rows.counts[:, 0] = 1  # one attempt made: it ended on the spot, but turned too far
+    rows.error[:] = 0.0, 1.1e-3
+    search_rows(WAM.chain, *solver.kernel_structs, Ts, seeds, 500, rows)
+    assert rows.reached.all()
+    assert (rows.error <= [0.5, 1e-3]).all()
+    assert rows.error[:, 0].max() > 1e-3
+    for T, q in zip(Ts, rows.best, strict=True):
+        assert np.linalg.norm(pose_error(T, WAM.fk(q))[3:]) <= 1.01e-3
+
+
+@pytest.mark.parametrize("what", ["nan pose", "nan seed", "inf pose", "scaled", "mirrored"])
+def test_rows_that_are_no_task_are_passed_over(what):
+    solver = IkSolver(WAM)
+    Ts, seeds = tasks(WAM, np.random.default_rng(6), 3)
+    clean = search(solver, Ts, seeds, 20)
+    if what == "nan seed":
+        seeds[1, 2] = np.nan
+    else:
+        entries = {"nan pose": np.nan, "inf pose": np.inf, "scaled": 1.1, "mirrored": -1.0}
+        Ts[1, :3, 0] *= entries[what]
+    rows = search(solver, Ts, seeds, 20)
+    assert rows.reached.tolist() == [True, False, True]
+    np.testing.assert_array_equal(rows.counts[1], 0)
+    assert np.isnan(rows.best[1]).all()
+    np.testing.assert_array_equal(rows.best[[0, 2]], clean.best[[0, 2]])
+
+
+def test_unwinding_ends_within_half_a_turn_of_the_seed_and_at_the_same_angle():
+    rng = np.random.default_rng(7)
+    turning = np.array([True, False, True, True, False])
+    starts = Starts(np.full(5, -np.pi), np.full(5, np.pi), turning)
+    for _ in range(100):
+        seed, q = rng.uniform(-50.0, 50.0, (2, 5))
+        turned = q.copy()
+        unwind(starts, seed, turned)
+        assert (np.abs(turned - seed)[turning] <= np.pi + 1e-12).all()
+        np.testing.assert_allclose(np.exp(1j * turned), np.exp(1j * q), atol=1e-12)
+        np.testing.assert_array_equal(turned[~turning], q[~turning])
+
+
+def test_restarts_cover_the_limits():
+    arm = random_arm(np.random.default_rng(8), "prismatic", "revolute", "continuous", "revolute")
+    solver = IkSolver(arm, "jp", max_iterations=1, alpha=1e-6)  # an attempt ends where it starts
+    T_d = arm.fk(np.zeros(4))
+    T_d[:3, 3] += 50.0
+    ends = np.array([search(solver, T_d[None], np.zeros((1, 4)), 2, random_seed=k).best[0]
+                     for k in range(400)])  # fmt: skip
+    ends = ends[np.abs(ends).max(axis=1) > 1e-3]  # where the restart did better than the seed
+    lower, upper = arm.finite_limits()
+    assert len(ends) > 100
+    assert (ends > lower - 1e-3).all()
+    assert (ends < upper + 1e-3).all()
+    share = (ends - lower) / (upper - lower)
+    assert (share.min(axis=0) < 0.05).all()
+    assert (share.max(axis=0) > 0.95).all()

@@ -1,0 +1,133 @@
+"""Options: defaults, ranges, types; what is refused names the option and its range."""
+
+from dataclasses import FrozenInstanceError, fields
+
+import numpy as np
+import pytest
+
+from dls_ik import IkSolver, RobotModel, method_names
+from dls_ik.exceptions import DlsIkError, MethodError, OptionError
+from dls_ik.solver.options import SolverOptions
+
+WAM = RobotModel.wam()
+FIELDS = {f.name: f for f in fields(SolverOptions)}
+RANGES = {name: f.metadata["range"] for name, f in FIELDS.items()}
+WHOLE = ["max_iterations", "max_restarts", "random_seed", "stall_count"]
+REAL = [name for name in FIELDS if name not in WHOLE]
+
+
+def made(method="ed", **options):
+    return IkSolver(WAM, method, **options).options
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_both_ends_of_its_range_are_taken(name):
+    for value in RANGES[name]:
+        assert getattr(made(**{name: value}), name) == value
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_beyond_its_range_it_is_refused(name):
+    low, high = RANGES[name]
+    outside = [low - 1, high + 1] if name in WHOLE else [low - 1e-3 * (low or 1), high * 1.001]
+    for value in [*outside, np.inf, -np.inf, np.nan]:
+        with pytest.raises(OptionError) as caught:
+            made(**{name: value})
+        assert isinstance(caught.value, DlsIkError)
+        assert str(caught.value).startswith(name)
+        assert f"from {low:g} to {high:g}" in str(caught.value)
+        assert repr(value) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "value", [True, False, np.True_, "0.5", b"1", 1j, [1], (1,), {}, np.array([1.0]), object()],
+    ids=["True", "False", "numpy bool", "text", "bytes", "complex", "list", "tuple", "dict",
+         "array", "object"],
+)  # fmt: skip
+def test_what_is_no_number_is_refused(value):
+    for name in FIELDS:
+        with pytest.raises(OptionError, match=name):
+            made(**{name: value})
+
+
+def test_none_is_no_number_either():
+    for name in set(FIELDS) - {"max_restarts"}:
+        with pytest.raises(OptionError, match=name):
+            made(**{name: None})
+    assert made(max_restarts=None).max_restarts is None
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_whole_numbers(name):
+    for value in (3, 3.0, np.int32(3), np.int64(3), np.uint8(3), np.float64(3.0)):
+        taken = getattr(made(**{name: value}), name)
+        assert (taken, type(taken)) == (3, int)
+    for value in (2.5, np.float64(3.0000001)):
+        with pytest.raises(OptionError, match="a whole number"):
+            made(**{name: value})
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_numbers_of_any_type(name):
+    for value in (1, 1.0, np.float32(1.0), np.int64(1), np.float64(1.0)):
+        if name == "margin":
+            value = value / 2
+        taken = getattr(made(**{name: value}), name)
+        assert (taken, type(taken)) == (float(value), float)
+
+
+@pytest.mark.parametrize("seed", [2**53 + 1, 2**62 + 1, 2**63 - 1])
+def test_random_seeds_keep_every_digit(seed):
+    assert made(random_seed=seed).random_seed == seed
+    assert made(random_seed=np.int64(seed)).random_seed == seed
+
+
+def test_unknown_options_are_refused_and_the_known_ones_listed():
+    with pytest.raises(OptionError) as caught:
+        made(tolerance=1e-3, lambda_=0.1, gain=1.0)
+    message = str(caught.value)
+    assert "unknown option gain, tolerance" in message
+    assert [name for name in FIELDS if name not in message] == []
+
+
+@pytest.mark.parametrize("method", method_names())
+def test_defaults(method):
+    options = made(method)
+    assert options.position_tolerance == options.rotation_tolerance == 1e-6
+    assert options.rotation_weight == 0.5  # 2 rad = 1 m
+    assert options.max_restarts == (None if method == "auto" else 0)
+    published = {"alpha": 1.0, "lambda_": 0.005, "nu": 10.0, "sigma0": 0.01, "gamma_max": 0.5,
+                 "mu": 0.2}  # fmt: skip
+    assert {name: getattr(options, name) for name in published} == published
+    assert options.error_gain == (0.1 if method == "auto" else 0.5)
+
+
+def test_options_cannot_be_changed_under_the_solver():
+    with pytest.raises(FrozenInstanceError):
+        made().alpha = 0.5
+
+
+@pytest.mark.parametrize("option", FIELDS.values(), ids=lambda f: f.name)
+def test_each_is_described(option):
+    low, high = option.metadata["range"]
+    assert option.metadata["text"]
+    assert isinstance(option.metadata["unit"], str)
+    assert option.default is None or low <= option.default <= high
+
+
+@pytest.mark.parametrize("method", [name for name in method_names() if "svf" in name])
+@pytest.mark.parametrize(
+    ("nu", "sigma0"), [(0.01, 0.01), (0.005, 0.01), (200.0, 0.01), (10.0, 0.2), (1.0, 2.0)]
+)
+def test_svf_refuses_a_filter_that_does_not_rise(method, nu, sigma0):
+    with pytest.raises(MethodError, match=f"nu={nu}, sigma0={sigma0}"):
+        made(method, nu=nu, sigma0=sigma0)
+
+
+@pytest.mark.parametrize(("nu", "sigma0"), [(0.011, 0.01), (199.0, 0.01), (10.0, 0.199)])
+def test_svf_takes_a_filter_that_does(nu, sigma0):
+    assert made("svf", nu=nu, sigma0=sigma0).sigma0 == sigma0
+
+
+def test_other_methods_do_not_care_for_the_filter():
+    assert made("jd", nu=1.0, sigma0=2.0).nu == 1.0

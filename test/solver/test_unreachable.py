@@ -1,0 +1,176 @@
+"""Poses out of reach: a value, not an exception, in time, with the best that was found."""
+
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from oracle_ik import parts_of, pose_error
+
+from dls_ik import IkSolver, RobotModel, Status, method_names
+from dls_ik.core.search import search_rows
+from dls_ik.solver import solver as solver_module
+from dls_ik.solver.solver import FIRST_ATTEMPTS
+
+NAMES = method_names()
+WAM, PUMA = RobotModel.wam(), RobotModel.from_name("puma560")
+PLANAR = RobotModel.from_name("planar_2r")
+
+
+def too_far(robot, rng, reach=3.0):
+    T = robot.fk(robot.random(rng))
+    T[:3, 3] *= reach / np.linalg.norm(T[:3, 3])
+    return T
+
+
+def errors(robot, T, q):
+    e = pose_error(T, robot.fk(q))
+    return np.linalg.norm(e[:3]), np.linalg.norm(e[3:])
+
+
+def assert_told_as_it_is(robot, T, result):
+    assert not result.success
+    position, rotation = errors(robot, T, result.q)
+    assert result.position_error == pytest.approx(position, abs=1e-12)
+    assert result.rotation_error == pytest.approx(rotation, abs=1e-9)
+
+
+@pytest.mark.parametrize("robot", [WAM, PUMA, PLANAR], ids=["wam", "puma560", "planar_2r"])
+def test_best_is_inside_the_limits_and_told_as_it_is(robot):
+    rng = np.random.default_rng(1)
+    solver = IkSolver(robot, max_restarts=20)
+    for _ in range(20):
+        T = too_far(robot, rng)
+        result = solver.solve(T, robot.random(rng), timeout=3600.0)
+        assert (result.status, result.restarts) == (Status.MAX_RESTARTS, 20)
+        assert robot.within_limits(result.q)
+        assert_told_as_it_is(robot, T, result)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_method_tells_it_as_it_is(name):
+    rng = np.random.default_rng(2)
+    solver = IkSolver(WAM, name, max_restarts=3, max_iterations=50)
+    for _ in range(5):
+        T = too_far(WAM, rng)
+        result = solver.solve(T, WAM.random(rng), timeout=3600.0)
+        assert (result.status, result.restarts) == (Status.MAX_RESTARTS, 3)
+        assert result.iterations <= 200
+        assert np.isfinite(result.q).all()
+        assert_told_as_it_is(WAM, T, result)
+
+
+def test_the_best_comes_near_what_is_possible():
+    """A point straight ahead of the planar arm: 2 m is as near as it gets to 3 m."""
+    T = np.eye(4)
+    T[0, 3] = 3.0
+    result = IkSolver(PLANAR, max_restarts=20).solve(T, [0.5, 0.5], timeout=3600.0)
+    assert result.position_error == pytest.approx(1.0, abs=0.05)
+    np.testing.assert_allclose(result.q, 0.0, atol=0.3)
+
+
+def test_more_restarts_do_not_make_it_worse():
+    T = too_far(WAM, np.random.default_rng(3))
+    scaled = []
+    for restarts in (0, 1, 3, 10, 30, 100):
+        result = IkSolver(WAM, max_restarts=restarts).solve(T, np.zeros(7), timeout=3600.0)
+        scaled.append(np.hypot(result.position_error, 0.5 * result.rotation_error))
+    assert scaled == sorted(scaled, reverse=True)
+    assert scaled[-1] < scaled[0]
+
+
+@pytest.mark.parametrize("off", ["out of the plane", "tilted"])
+def test_a_planar_arm_cannot_leave_its_plane(off):
+    T = PLANAR.fk([0.3, 0.8])
+    if off == "tilted":
+        T[:3, :3] = T[:3, :3] @ np.array([[1.0, 0, 0], [0, 0.8, -0.6], [0, 0.6, 0.8]])
+    else:
+        T[2, 3] = 1e-3
+    result = IkSolver(PLANAR, max_restarts=10).solve(T, timeout=3600.0)
+    assert result.status is Status.MAX_RESTARTS
+    assert PLANAR.within_limits(result.q)
+    assert_told_as_it_is(PLANAR, T, result)
+
+
+def test_reached_outside_the_limits_is_no_success():
+    rng = np.random.default_rng(4)
+    seen = set()
+    for _ in range(100):
+        T, seed = WAM.fk(WAM.random(rng)), WAM.random(rng)
+        result = IkSolver(WAM, "jp").solve(T, seed, timeout=3600.0)
+        seen.add(result.status)
+        assert result.success == (result.status is Status.SUCCESS)
+        if result.status is Status.OUTSIDE_LIMITS:
+            assert not WAM.within_limits(result.q)
+            assert max(errors(WAM, T, result.q)) <= 1.01e-6
+    assert Status.OUTSIDE_LIMITS in seen
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if parts_of(n).strategy in ("jc", "active")])
+def test_methods_that_clamp_are_never_outside(name):
+    rng = np.random.default_rng(5)
+    solver = IkSolver(WAM, name, max_restarts=2)
+    for _ in range(30):
+        result = solver.solve(WAM.fk(WAM.random(rng)), 3.0 * rng.normal(size=7), timeout=3600.0)
+        assert result.status in (Status.SUCCESS, Status.MAX_RESTARTS)
+        assert WAM.within_limits(result.q)
+
+
+def let_attempts_take(monkeypatch, seconds):
+    """Give the solver a clock that moves by so much an attempt, and not otherwise."""
+    clock = SimpleNamespace(now=0.0, perf_counter=lambda: clock.now)
+
+    def slow_search(chain, method, goal, starts, Ts, seeds, attempts, rows):
+        search_rows(chain, method, goal, starts, Ts, seeds, attempts, rows)
+        clock.now += seconds * attempts
+
+    monkeypatch.setattr(solver_module, "time", clock)
+    monkeypatch.setattr(solver_module, "search_rows", slow_search)
+
+
+@pytest.mark.parametrize("seconds", [1e-5, 1e-4, 1e-3])
+def test_uses_its_time_and_no_more(monkeypatch, seconds):
+    T = too_far(WAM, np.random.default_rng(6))
+    let_attempts_take(monkeypatch, seconds)
+    result = IkSolver(WAM).solve(T, timeout=0.05)
+    assert result.status is Status.TIMED_OUT
+    assert 0.05 <= result.duration < 0.05 + 2.0 * seconds
+    assert result.restarts == pytest.approx(0.05 / seconds, abs=2)
+    assert WAM.within_limits(result.q)
+
+
+@pytest.mark.parametrize("timeout", [0.0, 1e-9, 0.001])
+def test_makes_a_first_round_of_attempts_whatever_the_timeout(monkeypatch, timeout):
+    T = too_far(WAM, np.random.default_rng(6))
+    let_attempts_take(monkeypatch, 0.001)
+    result = IkSolver(WAM).solve(T, timeout=timeout)
+    assert (result.status, result.restarts) == (Status.TIMED_OUT, FIRST_ATTEMPTS - 1)
+    published = IkSolver(WAM, "ed", max_restarts=None).solve(T, timeout=timeout)
+    assert (published.status, published.restarts) == (Status.TIMED_OUT, 0)
+
+
+def test_timeout_of_the_options(monkeypatch):
+    T = too_far(WAM, np.random.default_rng(6))
+    let_attempts_take(monkeypatch, 0.001)
+    short, long = (IkSolver(WAM, timeout=t, max_restarts=300).solve(T) for t in (0.1, 1.0))
+    assert short.status is Status.TIMED_OUT
+    assert short.duration == pytest.approx(0.1, abs=0.002)
+    assert (long.status, long.restarts) == (Status.MAX_RESTARTS, 300)
+    assert long.duration == pytest.approx(0.301)
+
+
+@pytest.mark.parametrize("robot", [WAM, PUMA], ids=["wam", "puma560"])
+def test_timeout_by_a_real_clock(robot):
+    T = too_far(robot, np.random.default_rng(7))
+    solver = IkSolver(robot)
+    solver.solve(T, timeout=0.0)
+    before = time.thread_time()  # of this thread alone: others may be busy
+    result = solver.solve(T, timeout=0.01)
+    assert time.thread_time() - before < 0.2
+    assert result.status is Status.TIMED_OUT
+    assert result.duration >= 0.01
+
+
+@pytest.mark.parametrize("status", Status)
+def test_every_status_explains_itself(status):
+    assert len(status.explanation) > 20

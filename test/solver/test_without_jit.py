@@ -1,0 +1,48 @@
+"""The kernels as plain Python: the same answers as their machine code gives."""
+
+import json
+import os
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+
+from dls_ik import IkSolver, RobotModel, method_names
+
+
+def answers():
+    """Joint values by robot and method, for a few tasks."""
+    found = {}
+    for robot in map(RobotModel.from_name, ("wam", "puma560")):
+        rng = np.random.default_rng(1)
+        seeds = robot.random(rng, 3)
+        Ts = robot.fk(seeds + 0.2 * (robot.random(rng, 3) - seeds))
+        for name in method_names():
+            most = 30 if name == "auto" else 4
+            solver = IkSolver(robot, name, max_iterations=most, max_restarts=3)
+            result = solver.solve_batch(Ts, seeds)
+            found[f"{robot.name} {name}"] = [result.q.tolist(), result.restarts.tolist()]
+    return found
+
+
+def test_same_answers():
+    result = subprocess.run(
+        [sys.executable, __file__],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True, text=True, check=False, timeout=600,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    plain, compiled = json.loads(result.stdout), answers()
+    assert plain.keys() == compiled.keys()
+    assert max(max(restarts) for _, restarts in compiled.values()) == 3
+    for case, (q, restarts) in compiled.items():
+        assert plain[case][1] == restarts, case
+        np.testing.assert_allclose(plain[case][0], q, atol=1e-9, err_msg=case)
+
+
+if __name__ == "__main__":
+    # Of its 64-bit words the random generator means to keep the low digits.
+    warnings.simplefilter("error", RuntimeWarning)
+    warnings.filterwarnings("ignore", "overflow encountered", RuntimeWarning, "dls_ik.core.random")
+    json.dump(answers(), sys.stdout)
