@@ -55,7 +55,8 @@ def test_a_stubborn_process_and_its_children_are_ended_on_failure(tmp_path, monk
         {signal.SIGINT: 0.2, signal.SIGTERM: 0.2, signal.SIGKILL: 5.0},
     )
     ignore = "import signal, time; [signal.signal(n, signal.SIG_IGN) for n in (2, 15)]; "
-    code = ignore + "import os; print(os.fork() or os.getpid(), flush=True); time.sleep(99)"
+    both = "import os; os.write(1, b'%d\\n' % (os.fork() or os.getpid())); "  # a line in one piece
+    code = ignore + both + "time.sleep(99)"
     lines = []
 
     def fail_while_it_runs():
