@@ -112,7 +112,11 @@ def assert_solves(client: Node, launch: Launch, namespace: str, robot: RobotMode
     where.robot_state.joint_state.position = q.tolist()
     how = GetPositionIK.Request()
     how.ik_request.timeout.sec = 1
+    deadline = time.monotonic() + PATIENCE
     answer = call(client, launch, GetPositionFK, f"{namespace}/compute_fk", where)
+    while answer.error_code.val == MoveItErrorCodes.FAILURE:  # a robot from a topic comes late
+        assert time.monotonic() < deadline, answer.error_code.message
+        answer = call(client, launch, GetPositionFK, f"{namespace}/compute_fk", where)
     [how.ik_request.pose_stamped] = answer.pose_stamped
     answer = call(client, launch, GetPositionIK, f"{namespace}/compute_ik", how)
     assert answer.error_code.val == MoveItErrorCodes.SUCCESS
