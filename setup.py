@@ -23,7 +23,7 @@ setup(
         (f"share/{NAME}/urdf", glob("urdf/*.*")),
     ],
     python_requires=">=3.10",
-    install_requires=["numba>=0.56", "numpy>=1.21", "urdf-parser-py>=0.0.4"],
+    install_requires=["numba>=0.55", "numpy>=1.21", "urdf-parser-py>=0.0.4"],
     extras_require={
         "ros": [
             "ros-rclpy[fastrtps]>=9.1",

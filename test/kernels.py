@@ -39,9 +39,9 @@ def continuous_inverse(J, h, lambda2=0.0):
     return X.T
 
 
-def step(name, robot, q, J, e, one_way=False, **options):
+def step(name, robot, q, J, e, following=False, **options):
     """The step of a method for a scaled Jacobian and error."""
-    method = options_of(name, **options).method(parse_method(name))._replace(one_way=one_way)
+    method = options_of(name, **options).method(parse_method(name))._replace(following=following)
     work = workspace(robot.chain)
     work.J[:], work.e[:] = J, e
     joint_step.joint_step(robot.chain, method, robot.validated(q), work)

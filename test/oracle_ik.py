@@ -55,18 +55,19 @@ def filtered(s, o):
     return (s**3 + o.nu * s**2 + 2 * s + 2 * o.sigma0) / (s**2 + o.nu * s + 2)
 
 
-def gain(law, o, s, e):
-    """What takes the place of 1/s (Table II)."""
-    if law == "jd":
-        return s / (s**2 + o.lambda_**2)
+def lambda_squared(law, o, e, following):
+    """What damps (Table II); the error damps too while a target is followed."""
+    by_error = o.error_gain * (e @ e)
     if law == "ed":
-        return s / (s**2 + o.error_gain * (e @ e))
-    return 1 / filtered(s, o) if law == "svf" else 1 / np.where(s > 1e-12 * s[0], s, np.inf)
+        return by_error
+    return following * by_error + (o.lambda_**2 if law == "jd" else 0.0)
 
 
-def damped_inverse(J, law, o, e):
+def damped_inverse(J, lambda2):
     U, s, Vt = np.linalg.svd(J, full_matrices=False)
-    return Vt.T @ np.diag(gain(law, o, s, e)) @ U.T
+    kept = s > 1e-12 * s[0]
+    gain = np.divide(s, s**2 + lambda2, where=kept, out=np.zeros_like(s))
+    return Vt.T @ np.diag(gain) @ U.T
 
 
 def filtered_jacobian(J, o):
@@ -98,7 +99,7 @@ def activation(q, lower, upper, margin):
     return np.where(h < 1e-6, 0.0, h)
 
 
-def held(strategy, o, robot, q, J, e, one_way):
+def held(strategy, o, robot, q, J, e, following):
     """How far each joint is held, and the motion asked of it: h, z (Table III)."""
     h, z = np.zeros(robot.n), np.zeros(robot.n)
     push = J.T @ e
@@ -107,7 +108,7 @@ def held(strategy, o, robot, q, J, e, one_way):
         h[outward] = 1.0
     if strategy == "ctp":
         h = activation(q, robot.lower, robot.upper, o.margin)
-        if one_way:
+        if following:
             return h * pushed_outward(robot, q, J, e), z
         near = np.flatnonzero(h)
         z[near] = -h[near] * o.mu * (q[near] - 0.5 * (robot.lower[near] + robot.upper[near]))
@@ -122,20 +123,21 @@ def pushed_outward(robot, q, J, e):
     return np.where(robot.clip(q) == q, np.clip(cosine / 0.1, 0.0, 1.0), 1.0)
 
 
-def joint_step(name, o, robot, q, J, e, one_way=False):
+def joint_step(name, o, robot, q, J, e, following=False):
     """dq = z + J^{(I-H)+} (e - J z), bounded, times alpha.
 
     Args:
-        o: the options, any object with their names. J, e: scaled. one_way: see core/limits/ctp.py.
+        o: the options, any object with their names. J, e: scaled. following: as a servo has it.
     """
     law, strategy, bound = parts_of(name)
-    h, z = held(strategy, o, robot, q, J, e, one_way)
+    h, z = held(strategy, o, robot, q, J, e, following)
+    lambda2 = lambda_squared(law, o, e, following)
     if law == "svf":
         free = (h == 0.0) | (strategy == "ctp")
-        J, law = J.copy(), "jp"
+        J = J.copy()
         J[:, free] = filtered_jacobian(J[:, free], o)
     while True:
-        P = continuous_inverse(J, h, lambda B: damped_inverse(B, law, o, e))
+        P = continuous_inverse(J, h, lambda B: damped_inverse(B, lambda2))
         dq = z + P @ (e - J @ z) if bound == "none" else selectively_damped(P, J, z, e, o)
         passed = (h == 0.0) & (robot.clip(q + dq) != q + dq)
         if strategy != "active" or not passed.any():

@@ -11,6 +11,8 @@ from dls_ik.core.types import Array, Chain, Goal, Method, Workspace
 from dls_ik.core.workspace import workspace
 
 HALVINGS = 20  # of a step that would lead away from the target, before it is left out
+SHORTEST, LONGER = 1e-3, 1.3  # share of a full step after turns, and its growth without
+LEAST_RATE = 1e-5  # [1/s] share of the squared error that motion must take off, not to be creep
 
 
 @kernel
@@ -22,6 +24,7 @@ def follow(
     T_d: Array,
     dt: float,
     q: Array,
+    memory: Array,
     seen: Array,
 ) -> None:
     """Move `q` (n,) one cycle of `dt` [s] toward the pose, in place.
@@ -30,21 +33,23 @@ def follow(
     method's, scaled as a whole to the velocity limits so that the path keeps its direction, and
     halved until it lowers the error: beyond reach and in a singularity the arm then settles, where
     the bare method would go back and forth. Not every method leads down everywhere: where it does
-    not, the step of one that does takes its place. Without memory: the same target and q, the same
-    step.
+    not, the step of one that does takes its place. A step that turns back on the one before is
+    shortened, more each time, so that the arm does not swing on its way.
 
     Args:
         descending: a method whose steps lower the error wherever that is possible.
         T_d: (4, 4) desired pose.
+        memory: (n + 1,) in and out: the last step, and the share of a full step that is taken;
+            zeros and a one to begin with.
         seen: (4,) out: position [m] and rotation error [rad] at the new q; least singular value of
             the scaled Jacobian and largest activation of a limit at the old one.
     """
     work = workspace(chain)
     outside = _return_into_limits(chain, dt, q)
-    if _step(chain, method, goal, T_d, dt, outside, q, work, seen):
+    if _step(chain, method, goal, T_d, dt, outside, q, memory, work, seen):
         return
     least, held = seen[2], seen[3]
-    _step(chain, descending, goal, T_d, dt, outside, q, work, seen)
+    _step(chain, descending, goal, T_d, dt, outside, q, memory, work, seen)
     seen[2], seen[3] = least, max(held, seen[3])
 
 
@@ -57,6 +62,7 @@ def _step(
     dt: float,
     outside: Array,
     q: Array,
+    memory: Array,
     work: Workspace,
     seen: Array,
 ) -> bool:
@@ -72,7 +78,8 @@ def _step(
     if seen[0] <= goal.position_tolerance and seen[1] <= goal.rotation_tolerance:
         return True
     _keep_velocity(chain, dt, work.dq)
-    return _descend(chain, goal, T_d, q, work, seen)
+    _keep_from_swinging(work.dq, memory)
+    return _descend(chain, goal, T_d, dt, q, work, seen)
 
 
 @inlined
@@ -106,18 +113,34 @@ def _keep_velocity(chain: Chain, dt: float, dq: Array) -> None:
         dq[j] *= scale
 
 
+@inlined
+def _keep_from_swinging(dq: Array, memory: Array) -> None:
+    """Shorten a step that turns back on the last one; lengthen one that goes on."""
+    n, along = dq.shape[0], 0.0
+    for j in range(n):
+        along += dq[j] * memory[j]
+        memory[j] = dq[j]
+    share = float(memory[n])
+    share = max(0.5 * share, SHORTEST) if along < 0.0 else min(LONGER * share, 1.0)
+    memory[n] = share
+    for j in range(n):
+        dq[j] *= share
+
+
 @kernel
-def _descend(chain: Chain, goal: Goal, T_d: Array, q: Array, work: Workspace, seen: Array) -> bool:
+def _descend(
+    chain: Chain, goal: Goal, T_d: Array, dt: float, q: Array, work: Workspace, seen: Array
+) -> bool:
     """Move `q` by the largest share of ``work.dq`` that lowers the error, if there is one."""
     trial, error = np.empty(q.shape[0]), np.empty(2)
-    before = scaled_error(goal, seen)
+    enough = (1.0 - LEAST_RATE * dt) * scaled_error(goal, seen)
     share = 1.0
     for _ in range(HALVINGS):
         for j in range(q.shape[0]):
             lower, upper = min(chain.lower[j], q[j]), max(chain.upper[j], q[j])
             trial[j] = min(max(q[j] + share * work.dq[j], lower), upper)
         error[0], error[1] = observe(chain, goal, T_d, trial, work)
-        if scaled_error(goal, error) < before:
+        if scaled_error(goal, error) < enough:
             copy(trial, q)
             seen[0], seen[1] = error[0], error[1]
             return True

@@ -40,7 +40,7 @@ class Method(NamedTuple):
     gamma_max: float  # largest joint change of SD [rad or m]
     margin: float  # CTP: where activation begins, as a fraction of the joint's range
     mu: float  # CTP: gain of the push toward mid-range
-    one_way: bool  # CTP: hold joints only against the error, see limits/ctp.py
+    following: bool  # a target: CTP one way (limits/ctp.py), and the error damps too
 
 
 class Goal(NamedTuple):

@@ -50,6 +50,8 @@ def tree_from_dh(
     Raises:
         RobotModelError: a row that is not one, by its number, or not a usable joint.
     """
+    if not isinstance(rows, Iterable):
+        raise RobotModelError(f"DH rows are a sequence of mappings, given {quoted(rows)}")
     checked = [_row(row, number) for number, row in enumerate(rows, start=1)]
     joints: list[Joint] = []
     parent, origin = base, np.eye(4)
@@ -72,7 +74,8 @@ def load_dh(path: str | os.PathLike[str]) -> Tree:
     if not isinstance(document, dict) or not isinstance(document.get("rows"), list):
         raise RobotModelError(f"{shown}: expected a mapping with a list of 'rows'")
     _refuse_unknown(document, ("rows", "name", "base", "tip"), shown)
-    names = {key: str(value) for key, value in document.items() if key != "rows"}
+    given = {key: value for key, value in document.items() if key != "rows"}
+    names = {key: str(value) for key, value in given.items() if value is not None}
     try:
         return tree_from_dh(document["rows"], **names)
     except RobotModelError as error:

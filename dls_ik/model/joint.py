@@ -109,6 +109,8 @@ class Joint:
             raise self.error(
                 f"a {self.kind} joint needs finite limits, given {self.lower} to {self.upper}{hint}"
             )
+        if not math.isfinite(self.upper - self.lower):
+            raise self.error(f"the range {self.lower} to {self.upper} is not finite")
         if self.upper < self.lower:
             raise self.error(f"upper limit {self.upper} is below lower limit {self.lower}")
 

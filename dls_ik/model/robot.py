@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,8 +38,8 @@ class RobotModel:
     upper: Array  # (n,) [rad or m], +inf where there is none
     velocity: Array  # (n,) [rad/s or m/s], +inf where there is none
     continuous: NDArray[np.bool_]  # (n,) no limits, and a full turn changes nothing
-    chain: Chain
-    tree: Tree
+    chain: Chain = field(repr=False)
+    tree: Tree = field(repr=False)
 
     @classmethod
     def from_tree(cls, tree: Tree, base: str | None = None, tip: str | None = None) -> "RobotModel":

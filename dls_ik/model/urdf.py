@@ -39,11 +39,10 @@ def _text(source: str | os.PathLike[str]) -> str | bytes:
         raise RobotModelError(
             f"a URDF is given as XML text or as the path of a file, not as {type(source).__name__}"
         )
-    return _file(Path(source))
+    return _file(Path(source), quoted(os.fspath(source)))
 
 
-def _file(path: Path) -> bytes:
-    shown = quoted(str(path))
+def _file(path: Path, shown: str) -> bytes:
     try:
         if not path.is_file():
             raise RobotModelError(f"{shown} is neither URDF text nor an existing file")

@@ -16,7 +16,7 @@ def checked_values(q: ArrayLike, joint_names: tuple[str, ...]) -> Array:
             given, and names the joint.
     """
     try:
-        values = np.require(q, np.float64, ["C", "W", "A"])
+        values = np.require(np.asarray(q), np.float64, ["C", "W", "A"])
     except (TypeError, ValueError, OverflowError) as error:
         raise JointValueError(f"joint values must be numbers: {error}") from error
     if values.ndim not in (1, 2) or values.shape[-1] != len(joint_names):

@@ -1,5 +1,6 @@
 """What the node does: holds the arm in use, and gives it to the services and to the stream."""
 
+import math
 import time
 
 from rclpy.node import Node
@@ -103,3 +104,10 @@ class Application:
             f"{arm.solver.method}; targets on {self._streaming.targets_topic} by "
             f"{arm.servo.method} at {arm.parameters.rate:g} Hz to {self._streaming.topic}"
         )
+        pairs = zip(robot.joint_names, robot.velocity, strict=True)
+        unlimited = [name for name, velocity in pairs if not math.isfinite(velocity)]
+        if unlimited:
+            node.get_logger().warning(
+                f"no velocity limit is given for {', '.join(unlimited)}: targets are followed "
+                "without one; give it as <limit velocity=...> in the robot description"
+            )

@@ -15,16 +15,19 @@ class Echo:
     """
 
     def __init__(self) -> None:
-        self._published: OrderedDict[tuple[int, int], bytes] = OrderedDict()
+        self._published: OrderedDict[tuple[int, int, bytes], None] = OrderedDict()
 
     def remember(self, message: Any) -> None:
         """Keep what identifies a ``sensor_msgs/JointState`` that is about to be published."""
-        stamp = message.header.stamp
-        self._published[stamp.sec, stamp.nanosec] = message.position.tobytes()
+        self._published[_identity(message)] = None
         if len(self._published) > MEMORY:
             self._published.popitem(last=False)
 
     def is_own(self, message: Any) -> bool:
         """Whether a message received is one that was published here."""
-        stamp = message.header.stamp
-        return self._published.get((stamp.sec, stamp.nanosec)) == message.position.tobytes()
+        return _identity(message) in self._published
+
+
+def _identity(message: Any) -> tuple[int, int, bytes]:
+    stamp = message.header.stamp  # under simulated time the same for several messages
+    return stamp.sec, stamp.nanosec, message.position.tobytes()

@@ -11,7 +11,7 @@ from dls_ik.servo import Servo, ServoCode
 from dls_ik.solver.poses import validated_pose
 
 AT_REST = 0.5  # [s] without a new target and without motion
-STANDSTILL = 1e-4  # [rad/s or m/s]
+STANDSTILL = 1e-3  # [rad/s or m/s]
 
 
 class Motion(NamedTuple):

@@ -3,12 +3,13 @@
 import gc
 import os
 import sys
+import time
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import rclpy
-from rclpy.exceptions import ParameterException
+from rclpy.exceptions import NameValidationException, ParameterException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.logging import get_logger
 from rclpy.node import Node
@@ -24,6 +25,7 @@ from dls_ik.ros.signals import on_signal
 from dls_ik.ros.warm_up import WarmUp
 
 NAME = "dls_ik"
+GRACE = 3.0  # [s]
 
 
 class StartError(DlsIkError):
@@ -33,11 +35,11 @@ class StartError(DlsIkError):
 def run_process(args: Sequence[str] | None) -> int:
     """Run the node until a signal; return the exit code."""
     stop = Future()
-    on_signal(lambda: stop.set_result(None))
+    on_signal(lambda: end(stop))
     try:
         with ros_node(args) as node:
             finished = run(node, stop)
-    except (DlsIkError, ParameterException) as error:
+    except (DlsIkError, NameValidationException, ParameterException) as error:
         get_logger(NAME).fatal(f"cannot start: {' '.join(str(error).split())}")
         return 1
     if not finished:  # a thread still compiles, and the end of the interpreter would wait for it
@@ -45,6 +47,16 @@ def run_process(args: Sequence[str] | None) -> int:
         sys.stderr.flush()
         os._exit(0)
     return 0
+
+
+def end(stop: Future) -> None:
+    """Ask the node to stop; end the process if it does not, such as in a request that takes long.
+
+    Runs in a thread that the end of the process ends.
+    """
+    stop.set_result(None)
+    time.sleep(GRACE)
+    os._exit(0)
 
 
 @contextmanager

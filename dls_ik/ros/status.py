@@ -13,7 +13,6 @@ except ImportError:  # before moveit_msgs 2.3
     ServoStatus = None
 
 TOPIC = "~/status"
-IDLE = "no target yet"
 
 
 class StatusReport:

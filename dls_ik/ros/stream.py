@@ -3,6 +3,8 @@
 import time
 from typing import NamedTuple
 
+import numpy as np
+
 from dls_ik.core.types import Array
 from dls_ik.exceptions import PoseError
 from dls_ik.ros.arm import Arm
@@ -82,9 +84,18 @@ class Stream:
         if self._follower is not None and arm.robot is self._follower.robot:
             self._follower.use(arm.servo)
         else:
-            self._follower = Follower(arm.servo, arm.start)
+            self._follower = Follower(arm.servo, self._start(arm))
             self._pending = None
         self._arm = arm
+
+    def _start(self, arm: Arm) -> Array:
+        """Where the command of another robot begins: joints that were there stay where they are."""
+        if self._follower is None:
+            return arm.start
+        before = zip(self._follower.robot.joint_names, self._follower.command, strict=True)
+        known = dict(before)
+        pairs = zip(arm.robot.joint_names, arm.start, strict=True)
+        return np.array([known.get(name, start) for name, start in pairs])
 
     def _may_start(self, now: float, measured: Array | None) -> bool:
         """Whether it is known where the arm is, or that nobody says."""

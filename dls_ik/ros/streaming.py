@@ -66,28 +66,27 @@ class Streaming:
     def _run(self) -> None:
         pacer = Pacer(self._rate, time.monotonic())
         while self._targets.wait(*pacer.window()):
-            now = time.monotonic()
+            now, stamp = time.monotonic(), self._node.get_clock().now().nanoseconds
             arrival = self._targets.take()
-            self._guarded_cycle(now, pacer.began(now, arrival), arrival)
+            self._guarded_cycle(stamp, now, pacer.began(now, arrival), arrival)
 
-    def _guarded_cycle(self, now: float, dt: float, arrival: Arrival | None) -> None:
+    def _guarded_cycle(self, stamp: int, now: float, dt: float, arrival: Arrival | None) -> None:
         """A cycle whose faults are reported, so that the loop outlives them."""
         try:
-            self._cycle(now, dt, arrival)
+            self._cycle(stamp, now, dt, arrival)
         except Exception:  # noqa: BLE001  whatever it is, the next cycle may do
             self._log.warn("fault", f"a cycle of the stream failed:\n{traceback.format_exc()}")
 
-    def _cycle(self, now: float, dt: float, arrival: Arrival | None) -> None:
+    def _cycle(self, stamp: int, now: float, dt: float, arrival: Arrival | None) -> None:
         outcome = self.stream.cycle(now, dt, arrival)
         if outcome.motion is not None:
-            self._publish(outcome.motion)
+            self._publish(outcome.motion, stamp)
         self._status.report(outcome.code, outcome.words)
 
-    def _publish(self, motion: Motion) -> None:
+    def _publish(self, motion: Motion, stamp: int) -> None:
         if self._output is None or motion.names is not self._names:
             self._names = motion.names
             self._output = self._output_type(motion.names, 1.0 / self._rate)
-        stamp = self._node.get_clock().now().nanoseconds
         message = self._output.fill(motion.q, motion.velocity, stamp)
         if self._echo is not None:
             self._echo.remember(message)

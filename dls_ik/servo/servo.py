@@ -48,11 +48,11 @@ class Servo:
         self.robot = robot
         self.method = choice.name
         self.options = solver_options(choice, options)
-        self._method = self.options.method(choice)._replace(one_way=True)
+        self._method = self.options.method(choice)._replace(following=True)
         self._descending = _descending_method()
         self._goal = self.options.goal()
         self._seen = np.zeros(4)  # see core/follow.py
-        self._q = robot.clip(np.zeros(robot.n))
+        self.reset(robot.clip(np.zeros(robot.n)))
 
     @property
     def command(self) -> Array:
@@ -69,6 +69,7 @@ class Servo:
         if start.ndim != 1:
             raise JointValueError(f"a start has the shape ({self.robot.n},), not {start.shape}")
         self._q = start.copy()
+        self._memory = np.append(np.zeros(self.robot.n), 1.0)  # see core/follow.py
 
     def step(self, T_d: ArrayLike | None, dt: float) -> ServoOutput:
         """Advance by one cycle.
@@ -81,8 +82,7 @@ class Servo:
             PoseError: for a pose that is not valid; the command stays.
             OptionError: for a dt that is not positive and finite.
         """
-        if not 0.0 < dt < np.inf:
-            raise OptionError(f"dt is a time above 0 [s], not {dt!r}")
+        elapsed = _checked_duration(dt)
         if T_d is None:
             return ServoOutput(self.command, ServoCode.OK, np.nan, np.nan)
         pose = checked_pose(T_d)
@@ -92,8 +92,9 @@ class Servo:
             self._descending,
             self._goal,
             pose,
-            float(dt),
+            elapsed,
             self._q,
+            self._memory,
             self._seen,
         )
         position, rotation = float(self._seen[0]), float(self._seen[1])
@@ -114,3 +115,14 @@ def _descending_method() -> Method:
     """The solver's own: error damping and an active set lead down from anywhere but a valley."""
     auto = parse_method(AUTO)
     return solver_options(auto, {}).method(auto)
+
+
+def _checked_duration(dt: Any) -> float:
+    """Return a time above zero [s], or raise OptionError."""
+    try:
+        duration = float(dt)
+    except (TypeError, ValueError):
+        duration = np.nan
+    if not 0.0 < duration < np.inf or isinstance(dt, str):
+        raise OptionError(f"dt is a time above 0 [s], not {dt!r}")
+    return duration

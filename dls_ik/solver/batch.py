@@ -50,8 +50,8 @@ def new_rows(b: int, n: int, random_seed: int) -> Rows:
 
 def _poses(Ts: ArrayLike) -> Array:
     try:
-        poses = np.require(Ts, np.float64, ["C", "W", "A"])
-    except (TypeError, ValueError) as error:
+        poses = np.require(np.asarray(Ts), np.float64, ["C", "W", "A"])
+    except (TypeError, ValueError, OverflowError) as error:
         raise PoseError(f"a batch of poses is an array of numbers (b, 4, 4): {error}") from error
     if poses.ndim != 3 or poses.shape[1:] != (4, 4):
         raise PoseError(f"a batch of poses has the shape (b, 4, 4), not {poses.shape}")
@@ -61,7 +61,7 @@ def _poses(Ts: ArrayLike) -> Array:
 def _seeds(seeds: ArrayLike, n: int) -> Array:
     try:
         starts = np.asarray(seeds, np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise JointValueError(f"seeds are an array of numbers (b, {n}): {error}") from error
     if starts.ndim not in (1, 2) or starts.shape[-1] != n:
         raise JointValueError(f"seeds have the shape (b, {n}) or ({n},), not {starts.shape}")

@@ -21,7 +21,7 @@ def checked_pose(T: Any) -> Array:
     Raises:
         PoseError: as :func:`validated_pose`.
     """
-    is_good = isinstance(T, np.ndarray) and T.dtype == np.float64 and T.flags.carray
+    is_good = type(T) is np.ndarray and T.dtype == np.float64 and T.flags.carray
     if is_good and T.shape == (4, 4) and is_pose(T, POSE_TOLERANCE):
         return cast(Array, T)
     return validated_pose(T)
@@ -35,8 +35,8 @@ def validated_pose(T: Any) -> Array:
             that is not a rotation.
     """
     try:
-        pose = np.require(T, np.float64, ["C", "W", "A"])
-    except (TypeError, ValueError) as error:
+        pose = np.require(np.asarray(T), np.float64, ["C", "W", "A"])
+    except (TypeError, ValueError, OverflowError) as error:
         raise PoseError(f"a pose is a 4x4 matrix of numbers, not {T!r}") from error
     if pose.shape != (4, 4):
         raise PoseError(f"a pose is a 4x4 homogeneous matrix, not an array of shape {pose.shape}")

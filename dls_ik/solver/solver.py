@@ -17,6 +17,7 @@ from dls_ik.solver.result import IkBatchResult, IkResult, Status
 from dls_ik.solver.starts import random_starts
 
 FIRST_ATTEMPTS = 8  # of "auto" before the first look at the clock, about 0.1 ms
+QUICK = 100  # steps of an attempt up to which that holds
 UNLIMITED = 2**62
 
 
@@ -48,7 +49,8 @@ class IkSolver:
             self.options.goal(),
             self._starts.arrays,
         )
-        self._first = FIRST_ATTEMPTS if choice.name == AUTO else 1
+        quick = choice.name == AUTO and self.options.max_iterations <= QUICK
+        self._first = FIRST_ATTEMPTS if quick else 1
 
     def solve(
         self, T: ArrayLike, seed: ArrayLike | None = None, timeout: float | None = None
@@ -58,7 +60,7 @@ class IkSolver:
         Args:
             T: (4, 4) ``T_base_tip`` [m].
             seed: (n,) where to start [rad or m], inside the limits or not; default: mid-range.
-            timeout: time for it [s]; default: the option.
+            timeout: time for it [s]; default: the option. The clock is read between attempts.
 
         Returns:
             The result; without success it holds the best that was found.

@@ -72,11 +72,11 @@ def test_is_the_papers_step(name, arm, place):
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("arm", ARMS)
-@pytest.mark.parametrize("name", [name for name in method_names() if "ctp" in name])
-def test_ctp_one_way(name, arm, place):
+@pytest.mark.parametrize("name", method_names())
+def test_is_the_step_of_following(name, arm, place):
     robot = ARMS[arm]
     for q, J, e in draws(robot, place, 6):
-        expected = slow_step(name, options_of(name), robot, q, J, e, one_way=True)
-        ours = step(name, robot, q, J, e, one_way=True)
+        expected = slow_step(name, options_of(name), robot, q, J, e, following=True)
+        ours = step(name, robot, q, J, e, following=True)
         scale = max(1e-3, np.abs(expected).max())
         np.testing.assert_allclose(ours, expected, rtol=0.0, atol=1e-10 * scale)

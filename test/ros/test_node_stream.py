@@ -50,7 +50,7 @@ def test_an_arm_is_shown_before_the_first_target(wam_node, client):
 
 def test_figure_is_followed(streamer):
     streamer.go(figure_of_eight(0.0))
-    streamer.states.clear()
+    del streamer.states[:-1]  # the first target may be asked about before the first answer
     errors = streamer.stream(figure_of_eight, 4.0)
     assert np.median(errors) < 0.02
     assert errors.max() < 0.08

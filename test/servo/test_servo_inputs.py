@@ -31,7 +31,7 @@ def test_pose_that_is_none_is_refused(servo, T):
         servo.step(T, 0.01)
 
 
-@pytest.mark.parametrize("dt", [0.0, -0.01, np.nan, np.inf])
+@pytest.mark.parametrize("dt", [0.0, -0.01, np.nan, np.inf, None, "x"])
 def test_time_step_must_be_positive_and_finite(servo, dt):
     with pytest.raises(OptionError, match="dt"):
         servo.step(np.eye(4), dt)

@@ -71,6 +71,29 @@ def test_unreachable_target_is_approached_and_the_arm_is_still():
     assert reach > 0.8, "0.9 m is the whole arm"
 
 
+def reversals(commands):
+    """How often the joint that does so most turns round, between speeds that can be seen."""
+    velocity = np.diff(commands, axis=0) / DT
+    sign = np.sign(velocity) * (np.abs(velocity) > 0.2)
+    return int((sign[1:] * sign[:-1] < 0).sum(axis=0).max())
+
+
+def test_no_back_and_forth_on_the_way_to_a_target_out_of_reach():
+    rng = np.random.default_rng(25)
+    counts = []
+    for T in WAM.fk(WAM.random(rng, 15)):
+        T[:3, 3] *= 1.6 / np.linalg.norm(T[:3, 3])
+        counts.append(reversals(run(servo_at(WAM.random(rng)), T, 600)[0]))
+    assert np.median(counts) <= 5
+    assert max(counts) <= 30, "undamped, the worst turn round in every cycle"
+
+
+def test_arm_reaching_forward_goes_straight_out():
+    T = np.diag([1.0, -1.0, -1.0, 1.0])
+    T[:3, 3] = 1.5, 0.0, 0.2
+    assert reversals(run(servo_at([0, 0.5, 0, 1.5, 0, 0.5, 0]), T, 1000)[0]) <= 2
+
+
 def test_leaves_as_soon_as_the_target_comes_back():
     T_far = WAM.fk(BENT)
     T_near = T_far.copy()

@@ -16,14 +16,18 @@ IDS = {jp.NAME: JP, jd.NAME: JD, ed.NAME: ED, svf.NAME: SVF}
 def lambda_squared(method: Method, error_norm: float) -> float:
     """What is added to every squared singular value.
 
+    While a target is followed the error damps every law: far from the target a step that is not
+    damped overshoots, and the next one comes back.
+
     Args:
         error_norm: norm of the scaled error [m].
     """
-    if method.damping == JD:
-        return jd.lambda_squared(method, error_norm)
     if method.damping == ED:
         return ed.lambda_squared(method, error_norm)
-    return jp.lambda_squared(method, error_norm)
+    added = ed.lambda_squared(method, error_norm) if method.following else 0.0
+    if method.damping == JD:
+        return added + jd.lambda_squared(method, error_norm)
+    return added + jp.lambda_squared(method, error_norm)
 
 
 @inlined

@@ -56,7 +56,7 @@ def activate(
         h[j] = activation(q[j], lower, upper, method.margin)
         if h[j] > 0.0:
             middle = 0.5 * (lower + upper)
-            if not method.one_way:
+            if not method.following:
                 z[j] = -h[j] * method.mu * (q[j] - middle)
             elif lower <= q[j] <= upper:
                 h[j] *= _pushed_outward(J, e, j, q[j] - middle)
