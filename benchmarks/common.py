@@ -1,0 +1,124 @@
+"""What the benchmarks share: options, tables for people and as JSON."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+
+import numpy as np
+from rich import box
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from dls_ik import DlsIkError, RobotModel
+
+WIDTH = 200  # characters of a table that does not go to a terminal
+
+
+class Column(NamedTuple):
+    """A heading, and how the values below it are written."""
+
+    name: str  # with the unit in brackets
+    form: str = "s"
+
+
+@dataclass
+class Table:
+    """Rows of values; None where there is nothing to say."""
+
+    title: str
+    columns: Sequence[Column]
+    rows: list[Sequence[Any]] = field(default_factory=list)
+
+
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """Options that every benchmark has; the first line of its docstring describes it."""
+    line = (description or "").strip().partition("\n")[0]
+    result = argparse.ArgumentParser(
+        description=line, formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
+    result.add_argument("--json", metavar="FILE", help="write the figures there; - for stdout")
+    return result
+
+
+def positive(text: str) -> int:
+    """Read a whole number above 0, for argparse."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is not above 0")
+    return number
+
+
+def robot_from(name: str) -> RobotModel:
+    """Take the name of a shipped robot or a URDF file, for argparse."""
+    try:
+        is_file = Path(name).suffix in (".urdf", ".xml")
+        return RobotModel.from_urdf(name) if is_file else RobotModel.from_name(name)
+    except DlsIkError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def quartiles(values: Any) -> tuple[float, float, float]:
+    """Return the median and the quartiles around it: how a figure and its spread are stated."""
+    low, middle, high = np.percentile(np.asarray(values, float), (25, 50, 75))
+    return float(middle), float(low), float(high)
+
+
+def spread(values: Any) -> str:
+    """Write a ratio with its quartiles over repeats."""
+    middle, low, high = quartiles(values)
+    return f"{middle:.2f} ({low:.2f} to {high:.2f})"
+
+
+def finish(
+    target: str | None, before: dict[str, Any], tables: Sequence[Table], notes: Sequence[str] = ()
+) -> None:
+    """Show the tables and what they depend on; write JSON where it is wanted.
+
+    Args:
+        target: a file, or ``-`` for stdout (tables then go to stderr), or None.
+        before: the machine as it was at the start.
+    """
+    about = {**before, "load_after": round(os.getloadavg()[0], 1)}
+    stream = sys.stderr if target == "-" else sys.stdout
+    _show(stream, about, tables, notes)
+    if target is not None:
+        found = [
+            {"title": t.title, "rows": [dict(zip(_names(t), r, strict=True)) for r in t.rows]}
+            for t in tables
+        ]
+        text = json.dumps({"machine": about, "tables": found, "notes": list(notes)}, indent=2)
+        sys.stdout.write(text + "\n") if target == "-" else Path(target).write_text(text + "\n")
+
+
+def guarded(main: Callable[[], None]) -> None:
+    """Run a benchmark; what is missing is said in one line."""
+    try:
+        main()
+    except DlsIkError as error:
+        sys.exit(f"{Path(sys.argv[0]).stem}: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _names(table: Table) -> list[str]:
+    return [column.name for column in table.columns]
+
+
+def _show(stream: TextIO, about: dict[str, Any], tables: Sequence[Table], notes: Any) -> None:
+    console = Console(file=stream, width=None if stream.isatty() else WIDTH, highlight=False)
+    console.print(", ".join(f"{key} {value}" for key, value in about.items()), markup=False)
+    for table in tables:
+        shown = RichTable(title=table.title, box=box.MARKDOWN, title_justify="left")
+        for i, column in enumerate(table.columns):
+            shown.add_column(column.name.replace("[", r"\["), justify="right" if i else "left")
+        for row in table.rows:
+            cells = zip(row, table.columns, strict=True)
+            shown.add_row(*("-" if x is None else f"{x:{c.form}}" for x, c in cells))
+        console.print("", shown)
+    for note in notes:
+        console.print(f"* {note}", markup=False)

@@ -1,0 +1,89 @@
+"""Time of one iteration, of every method that dls_ik has, on one thread.
+
+Each method takes the same random reachable poses from the same random joint values, in the kernel
+that a thread of a batch runs; the time is divided by the steps it counted, so that what belongs to
+an attempt and not to a step (the error at the end, the call) is shared out among them. Methods take
+turns, block after block; ratios are to `jd` on the same block. It is the processor time of the
+thread, so that what else runs on the machine takes part only by the caches and the clock.
+"""
+
+import time
+
+import numpy as np
+
+from benchmarks.common import (
+    Column,
+    Table,
+    finish,
+    guarded,
+    parser,
+    positive,
+    quartiles,
+    robot_from,
+    spread,
+)
+from benchmarks.machine import machine
+from dls_ik import IkSolver, RobotModel, method_names
+from dls_ik.core.search import search_rows
+from dls_ik.solver.batch import RESTARTS, new_rows
+
+REFERENCE = "jd"
+COLUMNS = [
+    Column("method"),
+    Column("iterations a pose", ".1f"),
+    Column("median [us]", ".3f"),
+    Column("quartiles [us]"),
+    Column(f"as a multiple of {REFERENCE}"),
+]
+
+
+def timed(solver: IkSolver, Ts: np.ndarray, seeds: np.ndarray) -> tuple[float, float]:
+    """Return iterations a pose, and the time of one [us]."""
+    rows = new_rows(len(Ts), solver.robot.n, 0)
+    attempts = 1 + (RESTARTS if solver.options.max_restarts is None else 0)
+    begin = time.thread_time()
+    search_rows(solver.robot.chain, *solver.kernel_structs, Ts, seeds, attempts, rows)
+    duration = time.thread_time() - begin
+    steps = int(rows.counts[:, 1].sum())
+    return steps / len(Ts), 1e6 * duration / steps
+
+
+def measured(
+    robot: RobotModel, repeats: int, samples: int, rng: np.random.Generator
+) -> dict[str, np.ndarray]:
+    """(repeats, 2) by method: iterations a pose, time of one [us]."""
+    solvers = [IkSolver(robot, name) for name in method_names()]
+    bounds = robot.finite_limits()
+    found: dict[str, list[tuple[float, float]]] = {solver.method: [] for solver in solvers}
+    for _ in range(1 + repeats):
+        Ts = robot.fk(rng.uniform(*bounds, (samples, robot.n)))
+        seeds = rng.uniform(*bounds, (samples, robot.n))
+        for solver in solvers:
+            found[solver.method].append(timed(solver, Ts, seeds))
+    return {name: np.array(values[1:]) for name, values in found.items()}  # the first loads
+
+
+def main() -> None:
+    """Measure, and show."""
+    options = parser(__doc__)
+    options.add_argument("--robot", type=robot_from, default="wam", help="a name or a URDF file")
+    options.add_argument("--repeats", type=positive, default=30, help="blocks of poses")
+    options.add_argument("--samples", type=positive, default=100, help="poses in a block")
+    options.add_argument("--seed", type=int, default=0, help="of the random poses and seeds")
+    given, before = options.parse_args(), machine()
+    rng = np.random.default_rng(given.seed)
+    found = measured(given.robot, given.repeats, given.samples, rng)
+    title = f"{given.repeats} blocks of {given.samples} random poses of {given.robot.name}"
+    table = Table(title, COLUMNS)
+    reference = found[REFERENCE][:, 1]
+    for name, values in found.items():
+        iterations, times = values.T
+        middle, low, high = quartiles(times)
+        between = f"{low:.3f} to {high:.3f}"
+        ratio = spread(times / reference)
+        table.rows.append((name, iterations.mean(), middle, between, ratio))
+    finish(given.json, before, [table])
+
+
+if __name__ == "__main__":
+    guarded(main)

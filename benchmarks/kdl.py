@@ -1,0 +1,142 @@
+"""KDL's solvers through PyKDL, each in the best setting found for it on the WAM at 1e-6.
+
+* NR and NR_JL compare each of six components with `eps`: 1e-6 / sqrt 3 keeps both norms in 1e-6.
+* LMA compares one norm in which a radian counts a hundredth: 1e-8 keeps both in 1e-6. Other
+  weights cannot be given: PyKDL 1.5.1 crashes on them under numpy 2.
+* 100 iterations: more (500) solve 4 % more poses by NR_JL and take four times as long; LMA, none.
+* The velocity solver of NR and NR_JL is ``wdls`` without weights or damping, a pseudoinverse by
+  Eigen; the usual ``pinv`` finds the same and takes twice as long. Damping does not solve more.
+* Restarts: at random within the limits, as dls_ik does, until an answer is inside or 50 ms are
+  over; NR_JL with 15 iterations an attempt (the best of 10, 15, 20, 30 and 50), LMA with 100.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dls_ik import DlsIkError, RobotModel
+from dls_ik.model.kdl import kdl_chain
+
+try:
+    import PyKDL
+except ImportError:  # kdl_chain says what to install
+    PyKDL = None
+
+ITERATIONS, RESTART_ITERATIONS = 100, 15
+NR_EPS, LMA_EPS = 1e-6 / math.sqrt(3.0), 1e-8
+TIMEOUT = 0.05  # [s] for one pose
+STARTS = 4096  # random ones, used in turn
+
+
+class Restarts(NamedTuple):
+    """Where attempts after the first one start, and which answers end them."""
+
+    starts: list[Any]  # of JntArray
+    accepts: Callable[[Any], bool]
+
+
+class KdlSolver:
+    """One of KDL's solvers; `keep` is what it refers to without owning it."""
+
+    def __init__(self, name: str, solver: Any, restarts: Restarts | None, keep: Any) -> None:
+        self.name = name
+        self._solver, self._restarts, self._keep = solver, restarts, keep
+        self._next = 0
+
+    def solve(self, frame: Any, seed: Any, out: Any) -> int:
+        """Write an answer to `out`; return the number of restarts."""
+        code = self._solver.CartToJnt(seed, frame, out)
+        if self._restarts is None:
+            return 0
+        deadline, made = time.perf_counter() + TIMEOUT, 0
+        starts, accepts = self._restarts
+        while not (code >= 0 and accepts(out)) and time.perf_counter() < deadline:
+            self._next = (self._next + 1) % len(starts)
+            code = self._solver.CartToJnt(starts[self._next], frame, out)
+            made += 1
+        return made
+
+
+class Kdl:
+    """A robot in KDL: its kinematics, by which all answers are judged, and its solvers."""
+
+    def __init__(self, robot: RobotModel) -> None:
+        if robot.n < 6:
+            raise DlsIkError(
+                f"KDL's solvers abort on fewer than 6 joints; {robot.name} has {robot.n}"
+            )
+        self.robot = robot
+        self.chain = kdl_chain(robot)
+        prismatic = robot.chain.prismatic.tolist()
+        self._limits = (robot.lower.tolist(), robot.upper.tolist(), prismatic)
+        self._fk = PyKDL.ChainFkSolverPos_recursive(self.chain)
+
+    def joints(self, q: Any) -> Any:
+        """A JntArray."""
+        result = PyKDL.JntArray(self.robot.n)
+        for i, value in enumerate(q):
+            result[i] = float(value)
+        return result
+
+    def frame(self, q: Any) -> Any:
+        """The tip's pose."""
+        frame = PyKDL.Frame()
+        if self._fk.JntToCart(self.joints(q), frame) < 0:
+            raise DlsIkError("KDL cannot compute the pose of this chain")
+        return frame
+
+    def matrix(self, frame: Any) -> np.ndarray:
+        """(4, 4) of a frame."""
+        rows = [[frame[i, j] for j in range(4)] for i in range(3)]
+        return np.array([*rows, [0.0, 0.0, 0.0, 1.0]])
+
+    def errors(self, frame: Any, q: Any) -> tuple[float, float]:
+        """How far the tip at q is from a pose [m], [rad]."""
+        if not np.isfinite(q).all():
+            return math.inf, math.inf
+        difference = PyKDL.diff(self.frame(q), frame)
+        return difference.vel.Norm(), difference.rot.Norm()
+
+    def unwound(self, q: Any) -> np.ndarray:
+        """Turn joints beyond a limit by whole turns to just below the upper one."""
+        joints = zip(q, *self._limits, strict=True)
+        return np.array([_turned(*joint) for joint in joints])
+
+    def _is_inside(self, q: Any) -> bool:
+        """Whether whole turns bring every joint into its limits; in Python, quick for so few."""
+        joints = zip(q, *self._limits, strict=True)
+        return all(low <= _turned(x, low, up, slides) <= up for x, low, up, slides in joints)
+
+    def solvers(self, rng: np.random.Generator) -> list[KdlSolver]:
+        """All of them."""
+        lower, upper = self.robot.finite_limits()
+        bounds = self.joints(lower), self.joints(upper)
+        starts = [self.joints(q) for q in rng.uniform(lower, upper, (STARTS, self.robot.n))]
+        pinv = PyKDL.ChainIkSolverVel_pinv(self.chain)
+        wdls = PyKDL.ChainIkSolverVel_wdls(self.chain)
+        lma = PyKDL.ChainIkSolverPos_LMA(self.chain, LMA_EPS, ITERATIONS, 1e-15)
+        jl = PyKDL.ChainIkSolverPos_NR_JL
+        usual = jl(self.chain, *bounds, self._fk, pinv, ITERATIONS, NR_EPS)
+        quick = jl(self.chain, *bounds, self._fk, wdls, ITERATIONS, NR_EPS)
+        short = jl(self.chain, *bounds, self._fk, wdls, RESTART_ITERATIONS, NR_EPS)
+        nr = PyKDL.ChainIkSolverPos_NR(self.chain, self._fk, wdls, ITERATIONS, NR_EPS)
+        any_answer = Restarts(starts, lambda out: True)  # NR_JL never leaves the limits
+        inside = Restarts(starts, self._is_inside)
+        keep = (self, pinv, wdls, bounds)
+        return [
+            KdlSolver("KDL NR", nr, None, keep),
+            KdlSolver("KDL NR_JL, usual pinv", usual, None, keep),
+            KdlSolver("KDL NR_JL", quick, None, keep),
+            KdlSolver("KDL NR_JL, restarts", short, any_answer, keep),
+            KdlSolver("KDL LMA", lma, None, keep),
+            KdlSolver("KDL LMA, restarts", lma, inside, keep),
+        ]
+
+
+def _turned(x: float, lower: float, upper: float, prismatic: bool) -> float:
+    if prismatic or lower <= x <= upper:
+        return x
+    return upper - (upper - x) % (2.0 * math.pi)

@@ -1,0 +1,123 @@
+"""Round trip of compute_ik: the node beside a trivial server of the same type.
+
+Both run in processes of their own and are called in turns by this one, with the same requests:
+random reachable poses of the WAM from random joint values. Both take part in the same graph all the
+time; the node's stream rests, but publishes its joint states at its usual 100 Hz. The third row is
+the solver called in this process for the same poses.
+"""
+
+import time
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+import rclpy
+from moveit_msgs.srv import GetPositionIK
+from rclpy.executors import SingleThreadedExecutor
+
+from benchmarks.common import Column, Table, finish, guarded, parser, positive, quartiles, spread
+from benchmarks.machine import machine
+from benchmarks.processes import Process, isolate, ros_node, wait_until
+from dls_ik import DlsIkError, IkSolver, RobotModel
+from dls_ik.ros.demo.messages import ik_request
+
+TIMEOUT = 0.05  # [s] to solve in, the node's own default
+ANSWER = 5.0  # [s] to answer in
+WARM_UP = 50  # calls that are not counted
+BLOCK = 100  # calls whose medians make one ratio
+SUCCESS = 1
+SERVERS = {"trivial": "trivial server", "node": "ik_node"}
+SOLVER = "solver alone, in this process"
+COLUMNS = [
+    Column("call"),
+    Column("answered with success [%]", ".2f"),
+    Column("median [ms]", ".3f"),
+    Column("99 % [ms]", ".3f"),
+    Column("largest [ms]", ".3f"),
+    Column("median, as a multiple of the trivial server's"),
+]
+
+
+class Caller:
+    """The client's side: one request at a time."""
+
+    def __init__(self, node: Any) -> None:
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(node)
+        self._clients = {
+            name: node.create_client(GetPositionIK, f"/{name}/compute_ik") for name in SERVERS
+        }
+
+    def connect(self) -> None:
+        """Wait for the servers."""
+        for name, client in self._clients.items():
+            wait_until(client.service_is_ready, f"compute_ik of {SERVERS[name]}")
+
+    def call(self, name: str, request: Any) -> tuple[float, bool]:
+        """Return the time until the answer [s], and whether it is success."""
+        begin = time.perf_counter()
+        future = self._clients[name].call_async(request)
+        self._executor.spin_until_future_complete(future, ANSWER)
+        duration = time.perf_counter() - begin
+        if not future.done():
+            raise DlsIkError(f"{SERVERS[name]} did not answer within {ANSWER:g} s")
+        return duration, future.result().error_code.val == SUCCESS
+
+
+def measured(caller: Caller, calls: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """(calls, 2) by callee: time [s], success."""
+    robot = RobotModel.wam()
+    solver = IkSolver(robot, timeout=TIMEOUT)
+    found: dict[str, list[tuple[float, bool]]] = {name: [] for name in (*SERVERS, SOLVER)}
+    clock = rclpy.clock.Clock()
+    for i in range(WARM_UP + calls):
+        T = robot.fk(rng.uniform(robot.lower, robot.upper))
+        seed = rng.uniform(robot.lower, robot.upper)
+        request = ik_request(robot, T, seed, TIMEOUT, clock.now().to_msg())
+        for name in SERVERS if i % 2 else reversed(SERVERS):
+            found[name].append(caller.call(name, request))
+        begin = time.perf_counter()
+        success = solver.solve(T, seed).success
+        found[SOLVER].append((time.perf_counter() - begin, success))
+    return {name: np.array(values[WARM_UP:], float) for name, values in found.items()}
+
+
+def rows(found: dict[str, np.ndarray]) -> list[list[Any]]:
+    """The figures of each callee; ratios are of medians of blocks."""
+    blocks = {
+        name: [np.median(part) for part in np.array_split(values[:, 0], -(-len(values) // BLOCK))]
+        for name, values in found.items()
+    }
+    result = []
+    for name, values in found.items():
+        times, success = 1e3 * values[:, 0], 100.0 * values[:, 1].mean()
+        ratio = spread(np.array(blocks[name]) / np.array(blocks["trivial"]))
+        tail = float(np.percentile(times, 99)), times.max()
+        result.append([SERVERS.get(name, name), success, quartiles(times)[0], *tail, ratio])
+    return result
+
+
+def main() -> None:
+    """Start the servers, call, and show."""
+    options = parser(__doc__)
+    options.add_argument("--calls", type=positive, default=2000, help="of each server")
+    options.add_argument("--seed", type=int, default=0, help="of the random poses and seeds")
+    given, before = options.parse_args(), machine()
+    isolate()
+    with ExitStack() as stack:
+        for command in (
+            ros_node("benchmarks.trivial_nodes serve", "trivial"),
+            ros_node("dls_ik.ros.node", "node", robot="wam"),
+        ):
+            stack.enter_context(Process(command)).wait_ready()
+        rclpy.init(args=[])
+        stack.callback(rclpy.try_shutdown)
+        caller = Caller(rclpy.create_node("benchmark"))
+        caller.connect()
+        found = measured(caller, given.calls, np.random.default_rng(given.seed))
+    table = Table(f"{given.calls} calls of each, WAM", COLUMNS, rows(found))
+    finish(given.json, before, [table])
+
+
+if __name__ == "__main__":
+    guarded(main)

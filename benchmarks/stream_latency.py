@@ -1,0 +1,130 @@
+"""Latency and cost of the stream, target_pose to joint_states, beside an echo node.
+
+Latency is the time from just before a client publishes a target to its receiving the first
+joint_states that was computed from this very target: targets run along a circle, and the tip at the
+joint values received (for the echo: the numbers themselves) lies at the target that they belong to,
+far nearer than at its neighbours. So a message that was already on its way when a target went out
+counts for nothing. Targets that a later one overtook have no latency; how many had one is stated.
+
+Node and echo are processes of their own, the client is a third one, which publishes and receives in
+one thread. They take turns: while one is measured, the other is stopped by SIGSTOP. The node's rate
+is that of the targets. A share of a core is user and system time in /proc/PID/stat.
+"""
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+
+import numpy as np
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+
+from benchmarks.common import Column, Table, finish, guarded, parser, positive, spread
+from benchmarks.machine import machine
+from benchmarks.processes import Process, isolate, ros_node
+from benchmarks.stream_client import Client, follow, latencies
+from dls_ik import RobotModel
+
+START = [0.0, 0.6, 0.0, 1.8, 0.0, 0.6, 0.0]  # [rad] of the WAM
+SETTLING = 1.0  # [s] at the begin of a turn that do not count; whole circles
+SERVERS = {"echo": "echo", "node": "ik_node"}
+COLUMNS = [
+    Column("rate [Hz]", "d"),
+    Column("node"),
+    Column("targets answered [%]", ".1f"),
+    Column("median [ms]", ".3f"),
+    Column("99 % [ms]", ".3f"),
+    Column("largest [ms]", ".3f"),
+    Column("share of a core [%]", ".1f"),
+    Column("median, as a multiple of the echo's"),
+    Column("share, as a multiple of the echo's"),
+]
+
+
+class Turn(NamedTuple):
+    """What one node did in one turn."""
+
+    latencies: np.ndarray  # [s]
+    answered: float  # share of the targets
+    share: float  # of a core
+
+
+def turn(
+    process: Process, client: Client, executor: Any, tip: Callable, rate: int, duration: float
+) -> Turn:
+    """Measure one node, while the other one is stopped."""
+    process.wake()
+    used, begin = process.processor_time(), time.perf_counter()
+    sent = follow(client, executor, rate, SETTLING + duration)
+    share = (process.processor_time() - used) / (time.perf_counter() - begin)
+    process.sleep()
+    times = np.array([time_ for time_, _ in client.received])
+    tips = tip(np.array([positions for _, positions in client.received]))
+    found = latencies(sent, times, tips, rate)[round(SETTLING * rate) :]
+    answered = found[~np.isnan(found)]
+    return Turn(answered, len(answered) / len(found), share)
+
+
+def measured(rate: int, repeats: int, duration: float) -> dict[str, list[Turn]]:
+    """Start both nodes, and let them take turns."""
+    robot = RobotModel.wam()
+    T = robot.fk(START)
+    tips = {"echo": lambda q: q[:, :3], "node": lambda q: robot.fk(q)[:, :3, 3]}
+    commands = {
+        "echo": ros_node("benchmarks.trivial_nodes echo", "echo"),
+        "node": ros_node(
+            "dls_ik.ros.node", "node", robot="wam", rate=rate, initial_positions=START
+        ),
+    }
+    found: dict[str, list[Turn]] = {name: [] for name in SERVERS}
+    with ExitStack() as stack:
+        processes = {n: stack.enter_context(Process(c)) for n, c in commands.items()}
+        for process in processes.values():
+            process.wait_ready()
+        rclpy.init(args=[])
+        stack.callback(rclpy.try_shutdown)
+        node, executor = rclpy.create_node("benchmark"), SingleThreadedExecutor()
+        executor.add_node(node)
+        clients = {name: Client(node, name, T, robot.base) for name in SERVERS}
+        for name, client in clients.items():
+            client.connect(SERVERS[name])
+        for process in processes.values():
+            process.sleep()
+        for i in range(repeats):
+            for name in SERVERS if i % 2 else reversed(SERVERS):
+                args = processes[name], clients[name], executor, tips[name]
+                found[name].append(turn(*args, rate, duration))
+    return found
+
+
+def rows(rate: int, found: dict[str, list[Turn]]) -> list[list[Any]]:
+    """The figures at one rate; ratios are of turns next to each other."""
+    result = []
+    medians = {n: np.array([np.median(t.latencies) for t in ts]) for n, ts in found.items()}
+    shares = {n: np.array([t.share for t in ts]) for n, ts in found.items()}
+    for name, turns in found.items():
+        times = 1e3 * np.concatenate([t.latencies for t in turns])
+        figures = [*np.percentile(times, (50, 99, 100)).tolist(), 100.0 * shares[name].mean()]
+        answered = 100.0 * float(np.mean([t.answered for t in turns]))
+        ratios = [spread(x[name] / x["echo"]) for x in (medians, shares)]
+        result.append([rate, SERVERS[name], answered, *figures, *ratios])
+    return result
+
+
+def main() -> None:
+    """Measure at every rate, and show."""
+    options = parser(__doc__)
+    options.add_argument("--rates", type=positive, nargs="+", default=[100, 500, 1000], help="[Hz]")
+    options.add_argument("--repeats", type=positive, default=7, help="turns of each node")
+    options.add_argument("--duration", type=positive, default=3, help="of a turn [s]")
+    given, before = options.parse_args(), machine()
+    isolate()
+    table = Table(f"{given.repeats} turns of {given.duration} s of each node", COLUMNS)
+    for rate in given.rates:
+        table.rows += rows(rate, measured(rate, given.repeats, given.duration))
+    finish(given.json, before, [table])
+
+
+if __name__ == "__main__":
+    guarded(main)
