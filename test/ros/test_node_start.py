@@ -144,6 +144,7 @@ def test_robot_of_a_file_namespace_and_remapping():
         ("initial_positions:=[1.0, 2.0]", ["7 joint values"]),
         ("robot_description:=<robot/>", ["give one"]),
         ("random_seed:=abc", ["random_seed"]),
+        ("output_topic:=bad/", ["topic"]),
     ],
 )
 def test_bad_parameter_ends_the_start_with_one_line(parameter, words):

@@ -55,3 +55,12 @@ def test_echo_knows_its_own_messages():
     assert not echo.is_own(output.fill(Q * 5, VELOCITY, 6))
     assert not echo.is_own(output.fill(Q * 5 + 1e-15, VELOCITY, 5))
     assert not echo.is_own(output.fill(Q * 0, VELOCITY, 0))
+
+
+def test_echo_knows_all_messages_of_one_stamp():
+    """Simulated time may stand still for several cycles."""
+    echo = Echo()
+    output = OUTPUTS["joint_state"](["a", "b"], 0.01)
+    for k in range(3):
+        echo.remember(output.fill(Q * k, VELOCITY, 7))
+    assert all(echo.is_own(output.fill(Q * k, VELOCITY, 7)) for k in range(3))

@@ -124,3 +124,13 @@ def test_another_robot_starts_anew(world):
     motion = world.run().motion
     assert motion.names == other.joint_names
     assert not motion.velocity.any()
+
+
+def test_the_same_robot_described_again_goes_on_from_its_command(world):
+    world.run(50, target=world.target([1.5, 1.5]))
+    before = world.run().motion.q
+    again = RobotModel.from_urdf((URDF / "planar_2r.urdf").read_text() + "<!-- again -->")
+    world.stream.use(Arm(again, Parameters()))
+    motion = world.run().motion
+    assert motion.q == near(before, 2.0 * DT + 1e-9)
+    assert np.abs(motion.velocity).max() <= 2.0 + 1e-9
