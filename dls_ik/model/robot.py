@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dls_ik.core.types import Array, Chain
-from dls_ik.exceptions import JointValueError
 from dls_ik.model.chain import build_chain
 from dls_ik.model.dh import DhRow, load_dh, tree_from_dh
 from dls_ik.model.ends import choose_ends
@@ -17,7 +16,7 @@ from dls_ik.model.rigid import inverse
 from dls_ik.model.shipped import shipped_urdf
 from dls_ik.model.tree import Tree
 from dls_ik.model.urdf import load_urdf
-from dls_ik.model.values import checked_values
+from dls_ik.model.values import checked_configuration, checked_values
 
 TURN = 2.0 * np.pi
 
@@ -152,9 +151,7 @@ class RobotModel:
             ChainError: an unknown link.
             JointValueError: as :meth:`validated`; an unknown joint, or a value that is not finite.
         """
-        q = self.validated(q)
-        if q.ndim != 1:
-            raise JointValueError(f"expected one configuration, given the shape {q.shape}")
+        q = checked_configuration(q, self.joint_names)
         values = {**(others or {}), **dict(zip(self.joint_names, q.tolist(), strict=True))}
         self.tree.require(link)
         return inverse(self.tree.pose(self.base, values)) @ self.tree.pose(link, values)

@@ -30,3 +30,18 @@ def checked_values(q: ArrayLike, joint_names: tuple[str, ...]) -> Array:
             f"joint {joint_names[at[-1]]!r} has the value {values[at]}, which is not finite"
         )
     return values
+
+
+def checked_configuration(q: ArrayLike, joint_names: tuple[str, ...]) -> Array:
+    """One configuration (n,), as :func:`checked_values` has it.
+
+    Raises:
+        JointValueError: as :func:`checked_values`; a batch.
+    """
+    values = checked_values(q, joint_names)
+    if values.ndim != 1:
+        raise JointValueError(
+            f"expected one configuration of {len(joint_names)} joint values, "
+            f"given the shape {values.shape}"
+        )
+    return values

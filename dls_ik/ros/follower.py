@@ -8,7 +8,7 @@ import numpy as np
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo import Servo, ServoCode
-from dls_ik.solver.poses import validated_pose
+from dls_ik.solver.poses import checked_pose
 
 AT_REST = 0.5  # [s] without a new target and without motion
 STANDSTILL = 1e-3  # [rad/s or m/s]
@@ -62,7 +62,7 @@ class Follower:
         Raises:
             PoseError: not a pose; nothing changes.
         """
-        target = validated_pose(T_base_tip)
+        target = checked_pose(T_base_tip)
         if measured is not None and now - self._last_event > AT_REST:
             self._servo.reset(measured)
         self._target = target

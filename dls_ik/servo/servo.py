@@ -7,8 +7,9 @@ from numpy.typing import ArrayLike
 
 from dls_ik.core.follow import follow
 from dls_ik.core.types import Array, Method
-from dls_ik.exceptions import JointValueError, OptionError
+from dls_ik.exceptions import OptionError
 from dls_ik.model.robot import RobotModel
+from dls_ik.model.values import checked_configuration
 from dls_ik.servo.status import ServoCode
 from dls_ik.solver.method import AUTO, parse_method
 from dls_ik.solver.options import solver_options
@@ -65,10 +66,7 @@ class Servo:
         Raises:
             JointValueError: for the wrong length, or values that are not finite.
         """
-        start = self.robot.validated(q)
-        if start.ndim != 1:
-            raise JointValueError(f"a start has the shape ({self.robot.n},), not {start.shape}")
-        self._q = start.copy()
+        self._q = checked_configuration(q, self.robot.joint_names).copy()
         self._memory = np.append(np.zeros(self.robot.n), 1.0)  # see core/follow.py
 
     def step(self, T_d: ArrayLike | None, dt: float) -> ServoOutput:

@@ -8,11 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dls_ik.core.search import search_rows
 from dls_ik.core.types import Array, Rows
 from dls_ik.exceptions import JointValueError, PoseError
+from dls_ik.model.robot import RobotModel
 from dls_ik.solver.poses import validated_pose
 from dls_ik.solver.result import IkBatchResult, Status
 
@@ -35,6 +36,12 @@ def solve_rows(solver: IkSolver, Ts: ArrayLike, seeds: ArrayLike) -> IkBatchResu
     _search(solver, poses, starts, rows)
     _search_inexact_rows(solver, poses, starts, rows)
     return _result(solver, rows, time.perf_counter() - begin)
+
+
+def inside_limits(robot: RobotModel, q: Array) -> NDArray[np.bool_]:
+    """Whether answers of our own, (n,) or (b, n), keep the limits; they need no validation."""
+    inside: NDArray[np.bool_] = np.all((q >= robot.lower) & (q <= robot.upper), axis=-1)
+    return inside
 
 
 def new_rows(b: int, n: int, random_seed: int) -> Rows:
@@ -108,8 +115,7 @@ def _search_inexact_rows(solver: IkSolver, poses: Array, seeds: Array, rows: Row
 
 def _result(solver: IkSolver, rows: Rows, duration: float) -> IkBatchResult:
     q, counts, reached = rows.best, rows.counts, rows.reached
-    lower, upper = solver.robot.lower, solver.robot.upper
-    inside = np.all((q >= lower) & (q <= upper), axis=1)
+    inside = inside_limits(solver.robot, q)
     status = np.full(len(q), int(Status.MAX_RESTARTS))
     status[counts[:, 0] == 0] = Status.REFUSED
     status[reached & ~inside] = Status.OUTSIDE_LIMITS

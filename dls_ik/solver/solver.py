@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike
 
 from dls_ik.core.search import search_rows
 from dls_ik.core.types import Array, Rows
-from dls_ik.exceptions import JointValueError
 from dls_ik.model.robot import RobotModel
-from dls_ik.solver.batch import new_rows, solve_rows
+from dls_ik.model.values import checked_configuration
+from dls_ik.solver.batch import inside_limits, new_rows, solve_rows
 from dls_ik.solver.method import AUTO, parse_method
 from dls_ik.solver.options import checked_timeout, solver_options
 from dls_ik.solver.poses import checked_pose
@@ -70,7 +70,8 @@ class IkSolver:
         """
         begin = time.perf_counter()
         pose = checked_pose(T)
-        q0 = self._starts.middle if seed is None else self._checked_seed(seed)
+        names = self.robot.joint_names
+        q0 = self._starts.middle if seed is None else checked_configuration(seed, names)
         deadline = begin + (self.options.timeout if timeout is None else checked_timeout(timeout))
         row = new_rows(1, self.robot.n, self.options.random_seed)
         timed_out = self._search(pose[None], q0[None], deadline, row)
@@ -85,12 +86,6 @@ class IkSolver:
             int(row.counts[0, 0]) - 1,
             time.perf_counter() - begin,
         )
-
-    def _checked_seed(self, seed: ArrayLike) -> Array:
-        q = self.robot.validated(seed)
-        if q.ndim != 1:
-            raise JointValueError(f"a seed has the shape ({self.robot.n},), not {q.shape}")
-        return q
 
     def _search(self, Ts: Array, seeds: Array, deadline: float, row: Rows) -> bool:
         """Make attempts, more at a time as they prove quick; return whether the time ran out."""
@@ -109,7 +104,7 @@ class IkSolver:
 
     def _status(self, reached: bool, timed_out: bool, q: Array) -> Status:
         if reached:
-            inside = self.robot.within_limits(q)
+            inside = inside_limits(self.robot, q)
             return Status.SUCCESS if inside else Status.OUTSIDE_LIMITS
         return Status.TIMED_OUT if timed_out else Status.MAX_RESTARTS
 
