@@ -1,4 +1,4 @@
-"""Forward kinematics and the geometric Jacobian of a chain."""
+"""Forward kinematics and the geometric Jacobian of a chain, one path after the other."""
 
 from math import cos, sin
 
@@ -8,61 +8,66 @@ from dls_ik.core.types import Array, Chain
 
 @inlined
 def forward(chain: Chain, q: Array, axes: Array, T: Array) -> None:
-    """Write the pose of the tip and the axis of every element, all in the base frame.
+    """Write the pose of every tip and the axis of every element, all in the base frame.
 
     Args:
         q: (n,) joint values [rad or m].
         axes: (m, 2, 3) out: z axis and origin of each element's frame.
-        T: (3, 4) out: ``T_base_tip`` without its last row.
+        T: (k, 3, 4) out: ``T_base_tip`` of each tip without its last row.
     """
-    m = chain.prismatic.shape[0]
-    for i in range(3):
-        for j in range(4):
-            T[i, j] = chain.fixed[0, i, j]
-    for k in range(m):
-        value = chain.scale[k] * q[chain.variable[k]] + chain.offset[k]
+    for p in range(T.shape[0]):
+        tip, start = T[p], chain.first[p]
+        before = chain.fixed[start + p]
         for i in range(3):
-            axes[k, 0, i] = T[i, 2]
-            axes[k, 1, i] = T[i, 3]
-        if chain.prismatic[k]:
+            for j in range(4):
+                tip[i, j] = before[i, j]
+        for k in range(start, chain.first[p + 1]):
+            value = chain.scale[k] * q[chain.variable[k]] + chain.offset[k]
             for i in range(3):
-                T[i, 3] += value * T[i, 2]
-        else:
-            c, s = cos(value), sin(value)
+                axes[k, 0, i] = tip[i, 2]
+                axes[k, 1, i] = tip[i, 3]
+            if chain.prismatic[k]:
+                for i in range(3):
+                    tip[i, 3] += value * tip[i, 2]
+            else:
+                c, s = cos(value), sin(value)
+                for i in range(3):
+                    x, y = tip[i, 0], tip[i, 1]
+                    tip[i, 0] = c * x + s * y
+                    tip[i, 1] = c * y - s * x
+            after = chain.fixed[k + p + 1]
             for i in range(3):
-                x, y = T[i, 0], T[i, 1]
-                T[i, 0] = c * x + s * y
-                T[i, 1] = c * y - s * x
-        after = chain.fixed[k + 1]
-        for i in range(3):
-            x, y, z = T[i, 0], T[i, 1], T[i, 2]
-            for j in range(3):
-                T[i, j] = x * after[0, j] + y * after[1, j] + z * after[2, j]
-            T[i, 3] += x * after[0, 3] + y * after[1, 3] + z * after[2, 3]
+                x, y, z = tip[i, 0], tip[i, 1], tip[i, 2]
+                for j in range(3):
+                    tip[i, j] = x * after[0, j] + y * after[1, j] + z * after[2, j]
+                tip[i, 3] += x * after[0, 3] + y * after[1, 3] + z * after[2, 3]
 
 
 @inlined
 def jacobian(chain: Chain, axes: Array, T: Array, J: Array) -> None:
-    """Write the geometric Jacobian of the tip in the base frame, linear rows first.
+    """Write the geometric Jacobian of every tip in the base frame, linear rows first.
 
     Args:
         axes: (m, 2, 3) from :func:`forward`.
-        T: (3, 4) from :func:`forward`.
-        J: (6, n) out, [m/rad, rad/rad] or [m/m, 0] by joint.
+        T: (k, 3, 4) from :func:`forward`.
+        J: (6 k, n) out, six rows a tip, [m/rad, rad/rad] or [m/m, 0] by joint.
     """
     J.fill(0.0)
-    for k in range(chain.prismatic.shape[0]):
-        v, scale = chain.variable[k], chain.scale[k]
-        zx, zy, zz = axes[k, 0, 0] * scale, axes[k, 0, 1] * scale, axes[k, 0, 2] * scale
-        if chain.prismatic[k]:
-            J[0, v] += zx
-            J[1, v] += zy
-            J[2, v] += zz
-        else:
-            rx, ry, rz = T[0, 3] - axes[k, 1, 0], T[1, 3] - axes[k, 1, 1], T[2, 3] - axes[k, 1, 2]
-            J[0, v] += zy * rz - zz * ry
-            J[1, v] += zz * rx - zx * rz
-            J[2, v] += zx * ry - zy * rx
-            J[3, v] += zx
-            J[4, v] += zy
-            J[5, v] += zz
+    for p in range(T.shape[0]):
+        tip, rows = T[p], J[6 * p : 6 * p + 6]
+        for k in range(chain.first[p], chain.first[p + 1]):
+            v, scale = chain.variable[k], chain.scale[k]
+            zx, zy, zz = axes[k, 0, 0] * scale, axes[k, 0, 1] * scale, axes[k, 0, 2] * scale
+            if chain.prismatic[k]:
+                rows[0, v] += zx
+                rows[1, v] += zy
+                rows[2, v] += zz
+            else:
+                rx, ry = tip[0, 3] - axes[k, 1, 0], tip[1, 3] - axes[k, 1, 1]
+                rz = tip[2, 3] - axes[k, 1, 2]
+                rows[0, v] += zy * rz - zz * ry
+                rows[1, v] += zz * rx - zx * rz
+                rows[2, v] += zx * ry - zy * rx
+                rows[3, v] += zx
+                rows[4, v] += zy
+                rows[5, v] += zz

@@ -9,15 +9,10 @@ FARTHEST = 1e9  # [m] of a pose from the base; beyond, squares would lose the ar
 
 
 @inlined
-def rotation_vector(R: Array, out: Array) -> None:
-    """Write the rotation vector of a rotation matrix [rad], right up to and at 180 degrees.
+def quaternion(R: Array) -> tuple[float, float, float, float]:
+    """Return (w, x, y, z) of a rotation matrix (3, 3), w >= 0; its length is 2 to 4.
 
-    By way of the unit quaternion, from its largest component, so that no case loses digits
-    (Shepperd 1978). At 180 degrees the axis may have either sign.
-
-    Args:
-        R: (3, 3).
-        out: (3,) out.
+    From the largest component, so that no case loses digits (Shepperd 1978).
     """
     trace = R[0, 0] + R[1, 1] + R[2, 2]
     if trace >= max(R[0, 0], R[1, 1], R[2, 2]):
@@ -34,6 +29,20 @@ def rotation_vector(R: Array, out: Array) -> None:
         w, x, y = R[1, 0] - R[0, 1], R[0, 2] + R[2, 0], R[2, 1] + R[1, 2]
     if w < 0.0:
         w, x, y, z = -w, -x, -y, -z
+    return w, x, y, z
+
+
+@inlined
+def rotation_vector(R: Array, out: Array) -> None:
+    """Write the rotation vector of a rotation matrix [rad], right up to and at 180 degrees.
+
+    By way of the quaternion. At 180 degrees the axis may have either sign.
+
+    Args:
+        R: (3, 3).
+        out: (3,) out.
+    """
+    w, x, y, z = quaternion(R)
     sine = sqrt(x * x + y * y + z * z)
     scale = 2.0 * atan2(sine, w) / sine if sine > 0.0 else 0.0
     out[0], out[1], out[2] = scale * x, scale * y, scale * z

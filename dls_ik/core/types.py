@@ -9,14 +9,18 @@ Array = NDArray[np.float64]
 
 
 class Chain(NamedTuple):
-    """A serial chain of m moving elements driven by n joint variables, base to tip.
+    """The paths from the base to each of k tips, driven by the same n joint variables.
+
+    A path is a row of moving elements; the m elements of all paths lie one after the other, so that
+    a trunk that several tips share stands in each of their paths. A serial arm is one path.
 
     Every element moves about or along the z axis of its own frame: the model turns other axes into
     z by a fixed rotation before and after. A mimic joint is an element of its own that shares the
     variable of the joint it follows: element value = scale * q[variable] + offset.
     """
 
-    fixed: Array  # (m + 1, 3, 4) transform from element i - 1 to element i; the last one to the tip
+    fixed: Array  # (m + k, 3, 4) transform between elements of a path; its last one to the tip
+    first: NDArray[np.int64]  # (k + 1,) where the elements of each path begin; the last one is m
     prismatic: NDArray[np.bool_]  # (m,) along z instead of about z
     variable: NDArray[np.int64]  # (m,) which joint variable drives the element
     scale: Array  # (m,)
@@ -27,7 +31,7 @@ class Chain(NamedTuple):
 
 
 class Method(NamedTuple):
-    """Which law, strategy and bound, and their parameters. Symbols as in the papers."""
+    """Which law, strategy and bound, and the parameters that most have; symbols as in papers."""
 
     damping: int  # id of a file in damping/
     limits: int  # id of a file in limits/
@@ -37,17 +41,75 @@ class Method(NamedTuple):
     error_gain: float  # E = error_gain * norm(e)^2 of ED
     nu: float  # shape factor of SVF
     sigma0: float  # least singular value that SVF lets through
-    gamma_max: float  # largest joint change of SD [rad or m]
-    margin: float  # CTP: where activation begins, as a fraction of the joint's range
-    mu: float  # CTP: gain of the push toward mid-range
+    gamma_max: float  # largest joint change of SD and SDLS [rad or m]
+    margin: float  # CTP, TP: where activation begins, as a fraction of the joint's range
+    mu: float  # CTP, TP: gain of the push toward mid-range; GP, TA: gain of the objective
     following: bool  # a target: CTP one way (limits/ctp.py), and the error damps too
+
+
+class Task(NamedTuple):
+    """Which of the pose errors count: the r rows of the error and of the Jacobian, k tips."""
+
+    tip: NDArray[np.int64]  # (r,) whose error a row is of
+    component: NDArray[np.int64]  # (r,) 0 to 2: position, 3 to 5: rotation, along x, y or z
+    weight: Array  # (r,) of the row; rotation rows: w included [m/rad]
+    group: NDArray[np.int64]  # (r,) rows of one group make one vector: a tip's position or rotation
+    groups: int
+    in_target: NDArray[np.bool_]  # (k,) components are along the axes of the target, not the base's
+    turning: NDArray[np.int64]  # (k,) how rotation is compared: FREE to TWIST in task.py
+    axis: NDArray[np.int64]  # (k,) 0 to 2: the axis that points (SWING), or is turned about (TWIST)
+
+
+class Settings(NamedTuple):
+    """Choices and parameters of methods beyond the quick ones: numbers only, cheap to hand on."""
+
+    policy: int  # id of a file in policy/: how the damping factor is chosen
+    reach: int  # id of a file in reach/: how much of the error one step goes for
+    objective: int  # id of a file in objectives/
+    search: int  # 17 or 18: iteration for the optimal damping factor, Deo & Walker 1993
+    form: int  # 22, 23 or 24: GP with damping, Deo & Walker 1993
+    adaptive: bool  # ClampMag: D_max grows when the target jumps away
+    soft: bool  # SDLS: scaled as by the published code, not clamped as in the text
+    published: bool  # slips of the published code instead of what is meant
+    lambda0: float  # damping at the singularity (manipulability), and its scale (rate, Mayorga)
+    w_t: float  # manipulability below which is damped
+    rate_t: float  # ratio of manipulabilities of two steps below which is damped
+    velocity_bound: float  # joint velocity for a unit velocity of the tip
+    tracking_bound: float  # largest tracking error relative to the tip's velocity
+    condition_bound: float  # largest condition number
+    lambda_max: float  # JF, accuracy: damping factor at the singularity
+    epsilon: float  # JF, accuracy: least singular value below which is damped
+    w_min: float  # accuracy: least weight of the direction that may be less exact
+    omega: float  # IED: added to E
+    truncation: float  # TPINV: singular values below this share of the largest count as zero
+    alpha1: float  # GP (22), (23): weight of the distance from the objective's motion
+    alpha2: float  # GP (22): weight of the joint motion
+    Delta: float  # bound on the 2-norm of the step [rad or m]
+    D_max: float  # ClampMag: longest error of a group [m]
+    halving: float  # part of the error out of reach above which it is halved [m]
+    max_joint_change: float  # [rad or m]
+    w_c: float  # TA: weight of the added row
+    influence: float  # obstacle: distance within which it pushes [m]
+
+
+class Details(NamedTuple):
+    """What the methods beyond the quick ones need to know; None in its place leaves them out."""
+
+    task: Task
+    settings: Settings
+    direction: Array  # (r,) accuracy: unit vector of the task that may be less exact
+    reference: Array  # (n,) posture: where to [rad or m]
+    obstacle: Array  # (3,) in the base frame [m]
+    joint_weights: Array  # (n,) diagonal of A in GP (22)
+    translational: NDArray[np.bool_]  # (n,) joints that only slide
 
 
 class Goal(NamedTuple):
     """When a pose counts as reached, and when an attempt ends."""
 
-    position_tolerance: float  # [m]
+    position_tolerance: float  # [m] for every tip
     rotation_tolerance: float  # [rad]
+    error_tolerance: float  # [m] for the norm of the scaled error
     rotation_weight: float  # w [m/rad]: the error is (dp, w * rotation vector)
     max_iterations: int  # of one attempt
     stall_ratio: float  # an iteration is slow if it leaves more than this share of the error
@@ -72,22 +134,32 @@ class Rows(NamedTuple):
     error: Array  # (b, 2) position [m] and rotation error [rad] there
 
 
+class Memory(NamedTuple):
+    """What a method remembers from one step of an attempt to the next; `steps` 0 is a fresh one."""
+
+    steps: NDArray[np.int64]  # (3,) made; iterations of the search for lambda, last and in all
+    lambda2: Array  # (1,) squared damping factor of the last step
+    manipulability: Array  # (1,)
+    gradient: Array  # (n,) of the limit criterion
+    J: Array  # (rows, n)
+    e: Array  # (r,) before it was bounded
+    left: Array  # (r,) what the step left of it, if the target has moved since; else nan
+
+
 class Workspace(NamedTuple):
-    """Scratch of one thread for a chain of m elements and n variables; 6 task rows."""
+    """Scratch of one thread for m elements, k tips, n variables and r task rows."""
 
     axes: Array  # (m, 2, 3)
-    T: Array  # (3, 4)
+    T: Array  # (k, 3, 4)
     relative: Array  # (3, 3)
-    e: Array  # (6,) scaled error
-    J: Array  # (6, n) scaled Jacobian
+    e: Array  # (r,) scaled error
+    J: Array  # (r, n) scaled Jacobian
     dq: Array  # (n,) the step
     h: Array  # (n,) activation of each joint's limit, 0 free to 1 held
     z: Array  # (n,) motion that the limit strategy asks for
     free: NDArray[np.int64]  # (n,) indices of the columns in use
-    r: Array  # (6, 6) right-hand sides, one a row
-    A: Array  # (6, 6) normal matrix
-    Ut: Array  # (6, 6)
-    y: Array  # (6,)
-    s: Array  # (6,)
-    gain: Array  # (6,)
+    left: Array  # (r,) what z leaves of the error
+    A: Array  # (r, r) normal matrix
+    y: Array  # (r,)
     part: Array  # (n,)
+    memory: Memory

@@ -1,4 +1,4 @@
-"""From a path in a tree to the arrays that the kernels read."""
+"""From the paths in a tree to the arrays that the kernels read."""
 
 import math
 from collections.abc import Sequence
@@ -7,19 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dls_ik.core.types import Array, Chain
-from dls_ik.exceptions import ChainError, RobotModelError
-from dls_ik.model.joint import Joint, Mimic
-from dls_ik.model.names import listing
-from dls_ik.model.rigid import rotation_from_z, transform
+from dls_ik.core.types import Chain
+from dls_ik.model.path import Element, build_path
 from dls_ik.model.tree import Tree
-
-
-class Element(NamedTuple):
-    """One moving element of a chain."""
-
-    joint: Joint
-    drive: Mimic  # who drives it
 
 
 class NamedChain(NamedTuple):
@@ -30,26 +20,25 @@ class NamedChain(NamedTuple):
     continuous: NDArray[np.bool_]  # (n,) a full turn changes nothing, and nothing limits it
 
 
-def build_chain(tree: Tree, base: str, tip: str) -> NamedChain:
-    """The chain from a link down to another one, its arrays read-only.
+def build_chain(tree: Tree, base: str, tips: Sequence[str]) -> NamedChain:
+    """The chain from a link down to each of k others, its arrays read-only.
 
-    Mimic joints share the variable of the joint that they follow, which takes that joint's name and
-    limits even when it lies off the chain; their own limits narrow it.
+    Variables are in the order in which the paths first meet them. Mimic joints share the variable
+    of the joint that they follow, which takes that joint's name and limits even when it lies off
+    the chain; their own limits narrow it, on whichever path they are.
 
     Raises:
-        ChainError: the links do not span a chain, it has no moving joints, or a floating or planar
-            one.
+        ChainError: links that do not span a chain, a path without moving joints, or with a
+            floating or planar one.
         RobotModelError: a mimic joint's limits leave its master no room, or lengths overflow.
     """
-    elements, fixed = _elements(tree, base, tip)
+    paths = [build_path(tree, base, tip) for tip in tips]
+    elements = [element for path in paths for element in path.elements]  # (m,)
     names = tuple(dict.fromkeys(element.drive.master for element in elements))
-    if not names:
-        raise ChainError(
-            f"no moving joint lies between {base!r} and {tip!r}; links: {listing(tree.links)}"
-        )
     limits = np.array([_limits(tree, name, elements) for name in names])  # (n, 3)
     chain = Chain(
-        fixed=fixed,
+        fixed=np.concatenate([path.fixed for path in paths]),
+        first=np.cumsum([0, *(len(path.elements) for path in paths)], dtype=np.int64),
         prismatic=np.array([element.joint.kind == "prismatic" for element in elements]),
         variable=np.array([names.index(element.drive.master) for element in elements], np.int64),
         scale=np.array([element.drive.multiplier for element in elements]),
@@ -62,39 +51,6 @@ def build_chain(tree: Tree, base: str, tip: str) -> NamedChain:
     for array in (*chain, continuous):
         array.flags.writeable = False
     return NamedChain(names, chain, continuous)
-
-
-@np.errstate(over="ignore", invalid="ignore")  # refused at the end
-def _elements(tree: Tree, base: str, tip: str) -> tuple[list[Element], Array]:
-    """The m elements, and the (m + 1, 3, 4) fixed transforms between their frames."""
-    elements: list[Element] = []
-    fixed: list[Array] = []
-    T = np.eye(4)  # from the previous element's frame
-    for joint in tree.path(base, tip):
-        T = T @ joint.origin
-        if joint.kind == "fixed":
-            continue
-        if not joint.is_driven:
-            raise ChainError(
-                f"joint {joint.name!r} between {base!r} and {tip!r} is {joint.kind}; a chain takes "
-                "revolute, continuous, prismatic and fixed joints"
-            )
-        drive = tree.drives[joint.name]
-        if drive.multiplier == 0.0:  # follows its master by not moving at all
-            T = T @ joint.motion(drive.offset)
-            continue
-        element_from_z = transform(rotation_from_z(joint.axis))
-        fixed.append((T @ element_from_z)[:3])
-        elements.append(Element(joint, drive))
-        T = element_from_z.T
-    return elements, _finite([*fixed, T[:3]], base, tip)
-
-
-def _finite(fixed: list[Array], base: str, tip: str) -> Array:
-    stacked = np.array(fixed)  # (m + 1, 3, 4)
-    if not np.isfinite(stacked).all():
-        raise RobotModelError(f"the lengths between {base!r} and {tip!r} overflow")
-    return stacked
 
 
 def _limits(tree: Tree, name: str, elements: Sequence[Element]) -> tuple[float, float, float]:

@@ -1,18 +1,38 @@
-"""Where a chain begins and ends when nobody says."""
+"""Where a chain begins and ends, and which tip it has when nobody says."""
+
+from collections.abc import Sequence
 
 from dls_ik.exceptions import ChainError
-from dls_ik.model.names import listing
+from dls_ik.model.names import listing, quoted
 from dls_ik.model.tree import Tree
 
+TipNames = str | Sequence[str] | None  # a link, several that are solved together, or find it
 
-def choose_ends(tree: Tree, base: str | None, tip: str | None) -> tuple[str, str]:
-    """The base and the tip of a chain: as given, else the root, and the only tip that moves.
+
+def choose_ends(tree: Tree, base: str | None, tip: TipNames) -> tuple[str, tuple[str, ...]]:
+    """The base and the tips of a chain: as given, else the root, and the only tip that moves.
 
     Raises:
-        ChainError: an unknown link, or several links could be the tip; the message lists them.
+        ChainError: an unknown link, a tip given twice, or several links could be the tip; the
+            message lists them.
     """
     base = tree.require(base or tree.root, "base link")
-    return base, tree.require(tip or _only_tip(tree, base), "tip link")
+    tips = _given(tip) or (_only_tip(tree, base),)
+    for each in tips:
+        tree.require(each, "tip link")
+    twice = [each for i, each in enumerate(tips) if each in tips[:i]]
+    if twice:
+        raise ChainError(f"each tip is given once; more than once: {listing(twice)}")
+    return base, tips
+
+
+def _given(tip: TipNames) -> tuple[str, ...]:
+    """The names given, none for an empty name or sequence."""
+    if tip is None or isinstance(tip, str):
+        return (tip,) if tip else ()
+    if not (isinstance(tip, Sequence) and all(isinstance(each, str) for each in tip)):
+        raise ChainError(f"a tip is the name of a link or a sequence of names, not {quoted(tip)}")
+    return tuple(tip)
 
 
 def _only_tip(tree: Tree, base: str) -> str:

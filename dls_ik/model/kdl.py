@@ -8,6 +8,7 @@ import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.exceptions import DlsIkError, RobotModelError
+from dls_ik.model.names import listing
 from dls_ik.model.robot import RobotModel
 
 
@@ -15,10 +16,14 @@ def kdl_chain(robot: RobotModel) -> Any:
     """A ``PyKDL.Chain`` of n segments, one for each joint, from base to tip.
 
     Raises:
-        RobotModelError: the chain has mimic joints, which KDL does not know.
+        RobotModelError: the chain has several tips or mimic joints, which KDL does not know.
         DlsIkError: PyKDL is not installed.
     """
-    kdl = _pykdl()
+    kdl = pykdl()
+    if len(robot.tips) > 1:
+        raise RobotModelError(
+            f"a KDL chain has one tip, this robot {len(robot.tips)}: {listing(robot.tips)}"
+        )
     elements = robot.chain.prismatic.shape[0]
     if elements != robot.n or (robot.chain.scale != 1.0).any() or robot.chain.offset.any():
         raise RobotModelError(
@@ -32,19 +37,25 @@ def kdl_chain(robot: RobotModel) -> Any:
 
 def _segment(kdl: ModuleType, robot: RobotModel, i: int, name: str) -> Any:
     """Joint i about or along z, then what is fixed behind it, and for the first before it."""
-    before = _frame(kdl, robot.chain.fixed[0] if i == 0 else np.eye(4))
+    before = kdl_frame(kdl, robot.chain.fixed[0] if i == 0 else np.eye(4))
     prismatic = robot.chain.prismatic[i]
     kind = kdl.Joint.TransAxis if prismatic else kdl.Joint.RotAxis
     joint = kdl.Joint(name, before.p, before.M * kdl.Vector(0.0, 0.0, 1.0), kind)
-    return kdl.Segment(name, joint, before * _frame(kdl, robot.chain.fixed[i + 1]))
+    return kdl.Segment(name, joint, before * kdl_frame(kdl, robot.chain.fixed[i + 1]))
 
 
-def _frame(kdl: ModuleType, T: Array) -> Any:
+def kdl_frame(kdl: ModuleType, T: Array) -> Any:
+    """A ``PyKDL.Frame`` of a pose (4, 4) or (3, 4)."""
     rotation = kdl.Rotation(*(float(value) for value in T[:3, :3].ravel()))
     return kdl.Frame(rotation, kdl.Vector(*(float(value) for value in T[:3, 3])))
 
 
-def _pykdl() -> ModuleType:
+def pykdl() -> ModuleType:
+    """The module PyKDL.
+
+    Raises:
+        DlsIkError: it is not installed.
+    """
     try:
         return import_module("PyKDL")
     except ImportError as error:

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from dls_ik.core.types import Array, Chain
 from dls_ik.model.chain import build_chain
 from dls_ik.model.dh import DhRow, load_dh, tree_from_dh
-from dls_ik.model.ends import choose_ends
+from dls_ik.model.ends import TipNames, choose_ends
+from dls_ik.model.kinematics import tip_jacobians, tip_poses
 from dls_ik.model.rigid import inverse
 from dls_ik.model.shipped import shipped_urdf
 from dls_ik.model.tree import Tree
@@ -23,14 +24,16 @@ TURN = 2.0 * np.pi
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RobotModel:
-    """A serial chain of n joint variables within a robot; immutable, arrays are read-only.
+    """The n joint variables between a base and one tip, or several; immutable, arrays read-only.
 
-    Joint values are in [rad], or [m] for prismatic joints; poses are 4x4, in the base frame.
+    Joint values are in [rad], or [m] for prismatic joints; poses are 4x4, in the base frame. With
+    k tips, given as a sequence of more than one, poses are (k, 4, 4) and Jacobians (6 k, n).
     """
 
     name: str
     base: str  # link
-    tip: str  # link
+    tip: str  # link, the first one of several
+    tips: tuple[str, ...]  # (k,)
     joint_names: tuple[str, ...]  # (n,)
     n: int
     lower: Array  # (n,) [rad or m], -inf where there is none
@@ -41,20 +44,25 @@ class RobotModel:
     tree: Tree = field(repr=False)
 
     @classmethod
-    def from_tree(cls, tree: Tree, base: str | None = None, tip: str | None = None) -> "RobotModel":
+    def from_tree(cls, tree: Tree, base: str | None = None, tip: TipNames = None) -> "RobotModel":
         """The chain between two links of a tree; by default from the root to the only tip.
 
+        Args:
+            tip: A link; or several, such as both hands of a torso, that are solved together.
+
         Raises:
-            ChainError: unknown links, several tips to choose from, or no chain that moves.
+            ChainError: unknown links, a tip given twice, several tips to choose from, or no chain
+                that moves.
         """
-        base, tip = choose_ends(tree, base, tip)
-        names, chain, continuous = build_chain(tree, base, tip)
+        base, tips = choose_ends(tree, base, tip)
+        names, chain, continuous = build_chain(tree, base, tips)
         limits = (chain.lower, chain.upper, chain.velocity)
-        return cls(tree.name, base, tip, names, len(names), *limits, continuous, chain, tree)
+        ends = (base, tips[0], tips)
+        return cls(tree.name, *ends, names, len(names), *limits, continuous, chain, tree)
 
     @classmethod
     def from_urdf(
-        cls, source: str | os.PathLike[str], base: str | None = None, tip: str | None = None
+        cls, source: str | os.PathLike[str], base: str | None = None, tip: TipNames = None
     ) -> "RobotModel":
         """A robot from a URDF file, or from the text of one.
 
@@ -82,7 +90,7 @@ class RobotModel:
         return cls.from_tree(tree_from_dh(rows, name, base, tip))
 
     @classmethod
-    def from_name(cls, name: str, base: str | None = None, tip: str | None = None) -> "RobotModel":
+    def from_name(cls, name: str, base: str | None = None, tip: TipNames = None) -> "RobotModel":
         """A robot that comes with the package, see :func:`dls_ik.model.shipped_names`."""
         return cls.from_urdf(shipped_urdf(name), base, tip)
 
@@ -97,44 +105,37 @@ class RobotModel:
         return self.tree.links
 
     def fk(self, q: ArrayLike) -> Array:
-        """Forward kinematics ``T_base_tip``, (n,) to (4, 4), or (b, n) to (b, 4, 4).
-
-        Raises:
-            JointValueError: as :meth:`validated`.
-        """
-        from dls_ik.core.kinematics import forward  # numba takes long to import
-
-        q = self.validated(q)
-        configurations = q.reshape(-1, self.n)
-        poses = np.zeros((len(configurations), 4, 4))
-        poses[:, 3, 3] = 1.0
-        axes = self._axes()
-        for values, T in zip(configurations, poses, strict=True):
-            forward(self.chain, values, axes, T[:3])
-        return poses.reshape(*q.shape[:-1], 4, 4)
-
-    def jacobian(self, q: ArrayLike) -> Array:
-        """Geometric Jacobian of the tip in the base frame, linear rows first.
+        """Forward kinematics ``T_base_tip``.
 
         Args:
             q: (n,) or (b, n).
 
         Returns:
-            (6, n) or (b, 6, n), in [m/rad, rad/rad] or [m/m, 0] by joint.
+            (4, 4) or (b, 4, 4); of several tips (k, 4, 4) or (b, k, 4, 4).
 
         Raises:
             JointValueError: as :meth:`validated`.
         """
-        from dls_ik.core.kinematics import forward, jacobian  # numba takes long to import
-
         q = self.validated(q)
-        configurations = q.reshape(-1, self.n)
-        jacobians = np.empty((len(configurations), 6, self.n))
-        axes, T = self._axes(), np.empty((3, 4))
-        for values, J in zip(configurations, jacobians, strict=True):
-            forward(self.chain, values, axes, T)
-            jacobian(self.chain, axes, T, J)
-        return jacobians.reshape(*q.shape[:-1], 6, self.n)
+        tips = () if len(self.tips) == 1 else (len(self.tips),)
+        poses = tip_poses(self.chain, q.reshape(-1, self.n))
+        return poses.reshape(*q.shape[:-1], *tips, 4, 4)
+
+    def jacobian(self, q: ArrayLike) -> Array:
+        """Geometric Jacobian of the tips in the base frame, six rows a tip, linear rows first.
+
+        Args:
+            q: (n,) or (b, n).
+
+        Returns:
+            (6 k, n) or (b, 6 k, n), in [m/rad, rad/rad] or [m/m, 0] by joint.
+
+        Raises:
+            JointValueError: as :meth:`validated`.
+        """
+        q = self.validated(q)
+        jacobians = tip_jacobians(self.chain, q.reshape(-1, self.n))
+        return jacobians.reshape(*q.shape[:-1], 6 * len(self.tips), self.n)
 
     def link_pose(
         self, link: str, q: ArrayLike, others: Mapping[str, float] | None = None
@@ -191,6 +192,3 @@ class RobotModel:
                 given, and names the joint.
         """
         return checked_values(q, self.joint_names)
-
-    def _axes(self) -> Array:
-        return np.empty((self.chain.prismatic.shape[0], 2, 3))
