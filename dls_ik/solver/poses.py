@@ -21,10 +21,56 @@ def checked_pose(T: Any) -> Array:
     Raises:
         PoseError: as :func:`validated_pose`.
     """
-    is_good = type(T) is np.ndarray and T.dtype == np.float64 and T.flags.carray
-    if is_good and T.shape == (4, 4) and is_pose(T, POSE_TOLERANCE):
+    if _is_plain(T, (4, 4)) and is_pose(T, POSE_TOLERANCE):
         return cast(Array, T)
     return validated_pose(T)
+
+
+def checked_poses(Ts: Any, k: int) -> Array:
+    """Return the poses of k tips as (k, 4, 4), each as :func:`checked_pose` has it.
+
+    Args:
+        Ts: (k, 4, 4); for a single tip also (4, 4).
+
+    Raises:
+        PoseError: another number of poses; as :func:`validated_pose`.
+    """
+    if k == 1:
+        return checked_pose(_only(Ts)).reshape(1, 4, 4)
+    if _is_plain(Ts, (k, 4, 4)) and all(is_pose(T, POSE_TOLERANCE) for T in Ts):
+        return cast(Array, Ts)
+    return np.stack([_pose_of_tip(T, i, k) for i, T in enumerate(_separate(Ts, k))])
+
+
+def _is_plain(T: Any, shape: tuple[int, ...]) -> bool:
+    """Whether it is an array as kernels take it."""
+    is_plain = type(T) is np.ndarray and T.dtype == np.float64 and T.flags.carray
+    return bool(is_plain and T.shape == shape)
+
+
+def _only(Ts: Any) -> Any:
+    """The pose itself, given as it is or as the only one of several."""
+    several = isinstance(Ts, (list, tuple)) or (isinstance(Ts, np.ndarray) and Ts.ndim == 3)
+    return Ts[0] if several and len(Ts) == 1 else Ts
+
+
+def _separate(Ts: Any, k: int) -> list[Any]:
+    """The poses one by one, k of them."""
+    try:
+        given = list(Ts)
+    except TypeError as error:
+        raise PoseError(f"{k} tips have {k} poses (4, 4), one each, not {Ts!r}") from error
+    if len(given) != k:
+        shape = f"an array of shape {Ts.shape}" if isinstance(Ts, np.ndarray) else str(len(given))
+        raise PoseError(f"{k} tips have {k} poses (4, 4), one each, not {shape}")
+    return given
+
+
+def _pose_of_tip(T: Any, i: int, k: int) -> Array:
+    try:
+        return validated_pose(T)
+    except PoseError as error:
+        raise PoseError(f"pose {i + 1} of {k}: {error}") from error
 
 
 def validated_pose(T: Any) -> Array:

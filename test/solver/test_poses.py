@@ -39,7 +39,7 @@ BAD = {
     "3x4": GOOD[:3],
     "3x3": R,
     "one number": 1.0,
-    "a list of poses": GOOD[None],
+    "a list of poses": [GOOD, GOOD],
     "16 numbers": GOOD.ravel(),
     "empty": np.empty((0, 4, 4)),
     "nan": changed((0, 3, np.nan)),

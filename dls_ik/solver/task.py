@@ -1,0 +1,186 @@
+"""Tasks as users state them: which axes of a tip's pose count, along whose axes, how much."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from dls_ik.core import task as kernels
+from dls_ik.core import types
+from dls_ik.exceptions import OptionError
+from dls_ik.model.names import listing, quoted
+from dls_ik.model.robot import RobotModel
+
+AXES = "xyz"
+FRAMES = ("base", "target")
+
+
+@dataclass(frozen=True)
+class Task:
+    """What of a tip's pose is to be reached; by default all of it.
+
+    Each axis of the position and of the rotation that counts is one row of the error. Three axes of
+    rotation are the rotation vector. Two leave the tip free to turn about the third, which has to
+    point as the target's does. One is the angle about it, whatever else the tip turns.
+
+    Attributes:
+        position: Axes along which the position counts, such as ``"xz"``; ``""`` for none.
+        rotation: Axes about which the rotation counts.
+        frame: Whose axes they are: ``"base"`` or ``"target"``. The tip's own axes are the target's
+            where the pose is reached.
+        weights: A number above 0 for each row, position before rotation, x before y before z; 1
+            by default. The error of a rotation has the solver's rotation weight besides.
+
+    Raises:
+        OptionError: no axis at all, an axis that is none or comes twice, another frame, weights
+            that are not one finite number above 0 for each row.
+    """
+
+    position: str = AXES
+    rotation: str = AXES
+    frame: str = "base"
+    weights: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Check, and put axes and weights in their form."""
+        object.__setattr__(self, "position", _axes("position", self.position))
+        object.__setattr__(self, "rotation", _axes("rotation", self.rotation))
+        if not self.position + self.rotation:
+            raise OptionError("a task needs an axis of position or of rotation; both are empty")
+        if not isinstance(self.frame, str) or self.frame not in FRAMES:
+            raise OptionError(f"the frame of a task is base or target, not {quoted(self.frame)}")
+        object.__setattr__(self, "weights", _weights(self.weights, self.rows))
+
+    @classmethod
+    def pose(cls) -> "Task":
+        """Position and rotation: the full pose."""
+        return cls()
+
+    @classmethod
+    def position_only(cls) -> "Task":
+        """The position, with any rotation."""
+        return cls(rotation="")
+
+    @classmethod
+    def pointing(cls, axis: str = "z") -> "Task":
+        """The position, and one axis of the tip as the target has it: the tip may turn about it."""
+        if not isinstance(axis, str) or len(axis) != 1 or axis not in AXES:
+            raise OptionError(f"the axis that points is x, y or z, not {quoted(axis)}")
+        return cls(rotation=AXES.replace(axis, ""), frame="target")
+
+    @property
+    def rows(self) -> int:
+        """How many numbers the error has."""
+        return len(self.position) + len(self.rotation)
+
+
+Tasks: TypeAlias = Task | Sequence[Task] | None  # one for all tips, one a tip, or full poses
+
+
+class Row(NamedTuple):
+    """One row of the error."""
+
+    tip: int
+    component: int  # 0 to 2: position, 3 to 5: rotation
+    weight: float
+
+
+def build_task(robot: RobotModel, task: Tasks, rotation_weight: float) -> types.Task:
+    """What kernels read of a task for all tips of a robot, or of one a tip; None: full poses.
+
+    Rows are in the order of the tips, of a tip the position before the rotation, x before y
+    before z.
+
+    Args:
+        rotation_weight: w [m/rad] of rows of rotation.
+
+    Raises:
+        OptionError: what is not a task, or not one for each tip.
+    """
+    tasks = checked_tasks(robot, task)
+    rows = [row for tip, each in enumerate(tasks) for row in _rows(tip, each, rotation_weight)]
+    vectors = {(row.tip, row.component // 3): None for row in rows}  # ordered
+    numbers = {vector: number for number, vector in enumerate(vectors)}
+    turning, axis = zip(*(_turning(each.rotation) for each in tasks), strict=True)
+    built = types.Task(
+        tip=np.array([row.tip for row in rows], np.int64),
+        component=np.array([row.component for row in rows], np.int64),
+        weight=np.array([row.weight for row in rows]),
+        group=np.array([numbers[row.tip, row.component // 3] for row in rows], np.int64),
+        groups=len(numbers),
+        in_target=np.array([each.frame == "target" for each in tasks]),
+        turning=np.array(turning, np.int64),
+        axis=np.array(axis, np.int64),
+    )
+    for array in built:
+        if isinstance(array, np.ndarray):
+            array.flags.writeable = False
+    return built
+
+
+def checked_tasks(robot: RobotModel, task: Tasks) -> tuple[Task, ...]:
+    """One task for each tip.
+
+    Raises:
+        OptionError: as :func:`build_task`.
+    """
+    if task is None or isinstance(task, Task):
+        return (task or Task(),) * len(robot.tips)
+    if not isinstance(task, Sequence) or not all(isinstance(each, Task) for each in task):
+        raise OptionError(f"a task is a dls_ik.Task, or a sequence of them, not {quoted(task)}")
+    if len(task) != len(robot.tips):
+        raise OptionError(
+            f"tasks are one for all tips or one for each of the {len(robot.tips)} "
+            f"({listing(robot.tips)}), not {len(task)}"
+        )
+    return tuple(task)
+
+
+def is_full_pose(robot: RobotModel, task: Tasks) -> bool:
+    """Whether it is the full pose of a single tip as the quick kernels have it, unweighted."""
+    return checked_tasks(robot, task) == (Task(),)
+
+
+def _axes(name: str, given: Any) -> str:
+    """The axes given, in the order x, y, z."""
+    if not isinstance(given, str) or set(given) - set(AXES) or len(set(given)) != len(given):
+        raise OptionError(
+            f"{name} of a task takes some of the axes x, y, z, each once, such as 'xy', or '' for "
+            f"none, not {quoted(given)}"
+        )
+    return "".join(sorted(given))
+
+
+def _weights(given: Any, rows: int) -> tuple[float, ...] | None:
+    if given is None:
+        return None
+    try:
+        weights = () if isinstance(given, str) else tuple(float(weight) for weight in given)
+    except (TypeError, ValueError, OverflowError):
+        weights = ()
+    if len(weights) != rows or not all(0.0 < weight < math.inf for weight in weights):
+        raise OptionError(
+            f"weights of a task are finite numbers above 0, one for each row ({rows}), not "
+            f"{quoted(given)}"
+        )
+    return weights
+
+
+def _rows(tip: int, task: Task, rotation_weight: float) -> Iterable[Row]:
+    weights = task.weights or (1.0,) * task.rows
+    components = [AXES.index(axis) for axis in task.position]
+    components += [3 + AXES.index(axis) for axis in task.rotation]
+    for component, weight in zip(components, weights, strict=True):
+        yield Row(tip, component, weight * (rotation_weight if component >= 3 else 1.0))
+
+
+def _turning(rotation: str) -> tuple[int, int]:
+    """How rotation is compared, and the axis that points or is turned about."""
+    if len(rotation) == 2:
+        (pointing,) = set(AXES) - set(rotation)
+        return kernels.SWING, AXES.index(pointing)
+    if len(rotation) == 1:
+        return kernels.TWIST, AXES.index(rotation)
+    return (kernels.VECTOR if rotation else kernels.FREE), 0
