@@ -1,0 +1,80 @@
+"""The structs of the kernels, with only what a test cares about said."""
+
+from typing import get_type_hints
+
+import numpy as np
+
+from dls_ik.core.types import Chain, Details, Memory, Method, Settings, Task
+
+PLAIN = {int: 0, float: 1.0, bool: False}
+
+
+def task(r=6, weights=None):
+    """The first r rows of the pose of one tip."""
+    rows = np.arange(r)
+    return Task(
+        tip=np.zeros(r, np.int64),
+        component=rows.astype(np.int64),
+        weight=np.ones(r) if weights is None else np.asarray(weights, float),
+        group=(rows // 3).astype(np.int64),
+        groups=(r + 2) // 3,
+        in_target=np.zeros(1, np.bool_),
+        turning=np.ones(1, np.int64),
+        axis=np.zeros(1, np.int64),
+    )
+
+
+def details(r=6, n=7, **given):
+    """Zero for a whole number, 1.0 for any other, unless given; choices and parameters too."""
+    arrays = {
+        "task": task(r),
+        "direction": np.eye(r)[r - 1],
+        "reference": np.zeros(n),
+        "obstacle": np.zeros(3),
+        "joint_weights": np.ones(n),
+        "translational": np.zeros(n, np.bool_),
+    }
+    chosen = {name: given.pop(name) for name in Settings._fields if name in given}
+    plain = {name: PLAIN[kind] for name, kind in get_type_hints(Settings).items()}
+    return Details(settings=Settings(**{**plain, **chosen}), **{**arrays, **given})
+
+
+def parameters(r=6, n=7, **given):
+    return details(r, n, **given).settings
+
+
+def method(**given):
+    plain = {name: PLAIN[kind] for name, kind in get_type_hints(Method).items()}
+    return Method(**{**plain, **given})
+
+
+def memory(r, n, steps=0):
+    """Of an attempt that has made so many steps; room for one row more than r."""
+    sizes = {"steps": 3, "lambda2": 1, "manipulability": 1, "gradient": n, "J": (r + 1, n)}
+    fields = {name: np.zeros(sizes.get(name, r)) for name in Memory._fields}
+    fields["steps"] = np.array([steps, 0, 0], np.int64)
+    return Memory(**fields)
+
+
+def random_chain(rng, sizes=(4,), n=4, prismatic=0.3):
+    """A path of so many elements to each tip, with lengths of about 0.3 m.
+
+    Elements are driven by any of the n variables, by more or less than the variable itself.
+    """
+    m, k = sum(sizes), len(sizes)
+    fixed = np.empty((m + k, 3, 4))
+    for T in fixed:
+        T[:, :3] = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        T[:, 2] *= np.sign(np.linalg.det(T[:, :3]))
+        T[:, 3] = rng.normal(scale=0.2, size=3)
+    return Chain(
+        fixed=fixed,
+        first=np.cumsum([0, *sizes], dtype=np.int64),
+        prismatic=rng.random(m) < prismatic,
+        variable=rng.integers(n, size=m),
+        scale=rng.choice([1.0, 1.0, -0.5, 2.0], m),
+        offset=rng.choice([0.0, 0.0, 0.3], m),
+        lower=np.full(n, -2.0),
+        upper=np.full(n, 2.5),
+        velocity=np.ones(n),
+    )
