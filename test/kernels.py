@@ -2,13 +2,24 @@
 
 import numpy as np
 
-from dls_ik.core import inverse, joint_step, linalg, se3
-from dls_ik.core.workspace import workspace
+from dls_ik import method_names
+from dls_ik.core import continuous_inverse as sum_of_inverses
+from dls_ik.core import joint_step, linalg, se3
+from dls_ik.core.jit import kernel
+from dls_ik.core.kinematics import forward
+from dls_ik.core.workspace import new_memory, workspace
 from dls_ik.model import DhRow, RobotModel
 from dls_ik.solver.method import parse_method
 from dls_ik.solver.options import solver_options
+from dls_ik.solver.problem import build_details, build_problem
 
 WAM = RobotModel.wam()
+STEPPED = tuple(name for name in method_names() if not name.startswith("kdl"))  # not by PyKDL
+
+
+def serves(name, robot):
+    """Whether a method takes a robot for its full pose: TA needs redundancy."""
+    return robot.n > 6 or "ta" not in name.split("+")
 
 
 def svd(B):
@@ -32,26 +43,52 @@ def pose_error(T_d, T):
 
 
 def continuous_inverse(J, h, lambda2=0.0):
-    """(n, 6)."""
+    """(n, 6), by the pseudoinverse or, with a lambda^2, the damped one."""
     X = np.full((6, J.shape[1]), np.nan)
-    work = workspace(serial_chain(J.shape[1]))
-    inverse.continuous_inverse(np.ascontiguousarray(J), h.copy(), lambda2, np.eye(6), X, work)
+    robot = serial_arm(J.shape[1])
+    method, details = structs("jd", robot)
+    J, R = np.ascontiguousarray(J), np.eye(6)
+    sum_of_inverses.continuous_inverse(method, details.settings, J, h.copy(), lambda2, R, X)
     return X.T
 
 
-def step(name, robot, q, J, e, following=False, **options):
-    """The step of a method for a scaled Jacobian and error."""
-    method = options_of(name, **options).method(parse_method(name))._replace(following=following)
-    work = workspace(robot.chain)
+def structs(name, robot, task=None, **options):
+    """What kernels read of a method, with the details of the general step."""
+    choice, chosen = parse_method(name), options_of(name, **options)
+    return chosen.method(choice), build_details(robot, choice, chosen, task)
+
+
+def step(name, robot, q, J, e, following=False, general=False, **options):
+    """The step of a method for a scaled Jacobian and error of the full pose, its first one.
+
+    Args:
+        general: even for a method of the quick step, that of all methods.
+    """
+    choice, chosen = parse_method(name), options_of(name, **options)
+    method, _, _, quick, details = build_problem(robot, choice, chosen, None)
+    if general or following:
+        quick, details = None, build_details(robot, choice, chosen, None)
+    method = method._replace(following=following)
+    memory = new_memory(robot.chain, method, details)
+    work = workspace(robot.chain, details, memory)
+    q = robot.validated(q)
+    T_d = robot.fk(q)[None].copy()
+    forward(robot.chain, q, work.axes, work.T)
     work.J[:], work.e[:] = J, e
-    joint_step.joint_step(robot.chain, method, robot.validated(q), work)
+    one_step(robot.chain, method, quick, details, T_d, q, work)
     return work.dq
+
+
+@kernel
+def one_step(chain, method, quick, details, T_d, q, work):
+    """A kernel of its own, as a step is a part of every loop that makes it."""
+    joint_step.joint_step(chain, method, quick, details, T_d, q, work)
 
 
 def options_of(name, **options):
     return solver_options(parse_method(name), options)
 
 
-def serial_chain(n):
-    """Any chain of n variables, for the size of its scratch."""
-    return RobotModel.from_dh([DhRow(a=0.1, alpha=1.0, lower=-1.0, upper=1.0)] * n).chain
+def serial_arm(n):
+    """Any arm of n joints, for the size of its scratch."""
+    return RobotModel.from_dh([DhRow(a=0.1, alpha=1.0, lower=-1.0, upper=1.0)] * n)

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from dls_ik.core.jit import inlined, kernel
+from dls_ik.core.jit import kernel, spliced
 from dls_ik.core.joint_step import joint_step
 from dls_ik.core.linalg import copy, svd
 from dls_ik.core.loop import observe, scaled_jacobian
 from dls_ik.core.search import scaled_error
-from dls_ik.core.types import Array, Chain, Goal, Method, Workspace
-from dls_ik.core.workspace import workspace
+from dls_ik.core.types import Array, Chain, Details, Goal, Memory, Method, Workspace
+from dls_ik.core.workspace import new_memory, workspace
 
 HALVINGS = 20  # of a step that would lead away from the target, before it is left out
 SHORTEST, LONGER = 1e-3, 1.3  # share of a full step after turns, and its growth without
@@ -21,10 +21,13 @@ def follow(
     method: Method,
     descending: Method,
     goal: Goal,
+    details: Details,
+    plain: Details,
     T_d: Array,
     dt: float,
     q: Array,
-    memory: Array,
+    motion: Array,
+    memory: Memory,
     seen: Array,
 ) -> None:
     """Move `q` (n,) one cycle of `dt` [s] toward the pose, in place.
@@ -37,19 +40,22 @@ def follow(
     shortened, more each time, so that the arm does not swing on its way.
 
     Args:
-        descending: a method whose steps lower the error wherever that is possible.
-        T_d: (4, 4) desired pose.
-        memory: (n + 1,) in and out: the last step, and the share of a full step that is taken;
+        descending: a method whose steps lower the error wherever that is possible; `plain` goes
+            with it.
+        T_d: (k, 4, 4) desired poses.
+        motion: (n + 1,) in and out: the last step, and the share of a full step that is taken;
             zeros and a one to begin with.
+        memory: in and out, of the method.
         seen: (4,) out: position [m] and rotation error [rad] at the new q; least singular value of
             the scaled Jacobian and largest activation of a limit at the old one.
     """
-    work = workspace(chain)
+    work = workspace(chain, details, memory)
     outside = _return_into_limits(chain, dt, q)
-    if _step(chain, method, goal, T_d, dt, outside, q, memory, work, seen):
+    if _step(chain, method, goal, details, T_d, dt, outside, q, motion, work, seen):
         return
     least, held = seen[2], seen[3]
-    _step(chain, descending, goal, T_d, dt, outside, q, memory, work, seen)
+    work = workspace(chain, plain, new_memory(chain, descending, plain))
+    _step(chain, descending, goal, plain, T_d, dt, outside, q, motion, work, seen)
     seen[2], seen[3] = least, max(held, seen[3])
 
 
@@ -58,19 +64,20 @@ def _step(
     chain: Chain,
     method: Method,
     goal: Goal,
+    details: Details,
     T_d: Array,
     dt: float,
     outside: Array,
     q: Array,
-    memory: Array,
+    motion: Array,
     work: Workspace,
     seen: Array,
 ) -> bool:
     """Move `q` by one step of a method; return whether there was one, or none was needed."""
-    seen[0], seen[1] = observe(chain, goal, T_d, q, work)
-    scaled_jacobian(chain, goal, work)
+    seen[0], seen[1] = observe(chain, goal, None, details, T_d, q, work)
+    scaled_jacobian(chain, goal, None, details, T_d, work)
     seen[2] = _least_singular_value(work)
-    joint_step(chain, method, q, work)
+    joint_step(chain, method, None, details, T_d, q, work)
     seen[3] = 0.0
     for j in range(q.shape[0]):
         seen[3] = max(seen[3], work.h[j], outside[j])
@@ -78,11 +85,11 @@ def _step(
     if seen[0] <= goal.position_tolerance and seen[1] <= goal.rotation_tolerance:
         return True
     _keep_velocity(chain, dt, work.dq)
-    _keep_from_swinging(work.dq, memory)
-    return _descend(chain, goal, T_d, dt, q, work, seen)
+    _keep_from_swinging(work.dq, motion)
+    return _descend(chain, goal, details, T_d, dt, q, work, seen)
 
 
-@inlined
+@spliced
 def _return_into_limits(chain: Chain, dt: float, q: Array) -> Array:
     """Move joints beyond a limit toward it at their velocity limit; return 1 for each of them."""
     outside = np.zeros(q.shape[0])
@@ -95,14 +102,15 @@ def _return_into_limits(chain: Chain, dt: float, q: Array) -> Array:
     return outside
 
 
-@inlined
+@spliced
 def _least_singular_value(work: Workspace) -> float:
     r, n = work.J.shape
-    svd(work.J, work.Ut, work.s, np.empty((r, n)))
-    return float(work.s[min(r, n) - 1])
+    s = np.empty(r)
+    svd(work.J, np.empty((r, r)), s, np.empty((r, n)))
+    return float(s[min(r, n) - 1])
 
 
-@inlined
+@spliced
 def _keep_velocity(chain: Chain, dt: float, dq: Array) -> None:
     """Scale the whole step to the velocity limits."""
     scale = 1.0
@@ -113,23 +121,30 @@ def _keep_velocity(chain: Chain, dt: float, dq: Array) -> None:
         dq[j] *= scale
 
 
-@inlined
-def _keep_from_swinging(dq: Array, memory: Array) -> None:
+@spliced
+def _keep_from_swinging(dq: Array, motion: Array) -> None:
     """Shorten a step that turns back on the last one; lengthen one that goes on."""
     n, along = dq.shape[0], 0.0
     for j in range(n):
-        along += dq[j] * memory[j]
-        memory[j] = dq[j]
-    share = float(memory[n])
+        along += dq[j] * motion[j]
+        motion[j] = dq[j]
+    share = float(motion[n])
     share = max(0.5 * share, SHORTEST) if along < 0.0 else min(LONGER * share, 1.0)
-    memory[n] = share
+    motion[n] = share
     for j in range(n):
         dq[j] *= share
 
 
 @kernel
 def _descend(
-    chain: Chain, goal: Goal, T_d: Array, dt: float, q: Array, work: Workspace, seen: Array
+    chain: Chain,
+    goal: Goal,
+    details: Details,
+    T_d: Array,
+    dt: float,
+    q: Array,
+    work: Workspace,
+    seen: Array,
 ) -> bool:
     """Move `q` by the largest share of ``work.dq`` that lowers the error, if there is one."""
     trial, error = np.empty(q.shape[0]), np.empty(2)
@@ -139,7 +154,7 @@ def _descend(
         for j in range(q.shape[0]):
             lower, upper = min(chain.lower[j], q[j]), max(chain.upper[j], q[j])
             trial[j] = min(max(q[j] + share * work.dq[j], lower), upper)
-        error[0], error[1] = observe(chain, goal, T_d, trial, work)
+        error[0], error[1] = observe(chain, goal, None, details, T_d, trial, work)
         if scaled_error(goal, error) < enough:
             copy(trial, q)
             seen[0], seen[1] = error[0], error[1]

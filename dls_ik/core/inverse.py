@@ -1,14 +1,13 @@
-"""The continuous inverse J^{(I-H)+}, and the damped inverse of a set of columns beneath it."""
+"""The damped inverse of a set of columns, by a factorisation or by the singular values."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dls_ik.core.jit import inlined, kernel
 from dls_ik.core.linalg import factor, solve_factored, svd
-from dls_ik.core.types import Array, Workspace
+from dls_ik.core.types import Array
 
 LEAST_PIVOT = 1e-6  # below it the squared condition number costs digits: go by the singular values
-MAX_BRANCHING = 10  # joints in their margins at once; more are rounded to free or held
 
 
 @inlined
@@ -87,89 +86,37 @@ def apply_factored(B: Array, A: Array, right: Array, y: Array, x: Array) -> None
         x[j] = total
 
 
-@kernel
-def apply_singular(Ut: Array, s: Array, Vt: Array, lambda2: float, right: Array, x: Array) -> None:
-    """Write x = sum_i s_i / (s_i^2 + lambda^2) v_i (u_i . right), zero singular values left out.
+@inlined
+def apply_singular(Ut: Array, gain: Array, Vt: Array, right: Array, x: Array) -> None:
+    """Write x = sum_i gain_i v_i (u_i . right).
 
     Args:
-        Ut: (r, r), s: (r,), Vt: (r, k), right: (r,), x: (k,) out.
+        Ut: (r, r), gain: (r,), Vt: (r, k), right: (r,), x: (k,) out.
     """
     r, k = Vt.shape
     for j in range(k):
         x[j] = 0.0
     for i in range(r):
-        if s[i] <= 0.0:
+        if gain[i] == 0.0:
             continue
         along = 0.0
         for c in range(r):
             along += Ut[i, c] * right[c]
-        along *= s[i] / (s[i] * s[i] + lambda2)
+        along *= gain[i]
         for j in range(k):
             x[j] += along * Vt[i, j]
 
 
 @kernel
-def _add_leaf(
-    B: Array, count: int, lambda2: float, R: Array, weight: float, X: Array, work: Workspace
-) -> None:
-    """Add weight times the damped inverse of the free columns B (r, count), applied to R, to X."""
-    part = work.part[:count]
-    factored = factor_normal(B, lambda2, work.A)
-    Vt = np.empty(B.shape)
-    if not factored:
-        svd(B, work.Ut, work.s, Vt)
-    for c in range(R.shape[0]):
-        if factored:
-            apply_factored(B, work.A, R[c], work.y, part)
-        else:
-            apply_singular(work.Ut, work.s, Vt, lambda2, R[c], part)
-        for k in range(count):
-            X[c, work.free[k]] += weight * part[k]
-
-
-@kernel
-def _round_excess(h: Array) -> int:
-    """Count the joints with 0 < h < 1; round the least undecided of them if there are too many."""
-    count = 0
-    for j in range(h.shape[0]):
-        if 0.0 < h[j] < 1.0:
-            count += 1
-    while count > MAX_BRANCHING:
-        nearest, best = 0, 2.0
-        for j in range(h.shape[0]):
-            if 0.0 < h[j] < 1.0 and min(h[j], 1.0 - h[j]) < best:
-                nearest, best = j, min(h[j], 1.0 - h[j])
-        h[nearest] = 0.0 if h[nearest] < 0.5 else 1.0
-        count -= 1
-    return count
-
-
-@kernel
-def continuous_inverse(
-    J: Array, h: Array, lambda2: float, R: Array, X: Array, work: Workspace
-) -> None:
-    """Write X = J^{(I-H)+} R, exactly: the sum over the sets Q of joints that may be free.
-
-    J^{(I-H)+} = sum_Q prod_{j in Q} (1 - h_j) prod_{j not in Q} h_j J_Q^+
-    (Mansard, Remazeilles & Chaumette 2009, definition 4.1). A joint with h = 0 is in every set and
-    one with h = 1 in none, so only those between branch: 2^b terms instead of 2^n.
+def apply_pseudoinverse(B: Array, lambda2: float, right: Array, x: Array) -> None:
+    """Write x = sum_i s_i / (s_i^2 + lambda^2) v_i (u_i . right), zero singular values left out.
 
     Args:
-        J: (6, n), h: (n,), R: (c, 6) right-hand sides as rows, X: (c, n) out.
+        B: (r, k), right: (r,), x: (k,) out.
     """
-    X.fill(0.0)
-    branching = _round_excess(h)
-    for chosen in range(1 << branching):
-        count, branch, weight = 0, 0, 1.0
-        for j in range(h.shape[0]):
-            joint_is_free = h[j] == 0.0
-            if 0.0 < h[j] < 1.0:
-                joint_is_free = (chosen >> branch) & 1 == 1
-                weight *= 1.0 - h[j] if joint_is_free else h[j]
-                branch += 1
-            if joint_is_free:
-                work.free[count] = j
-                count += 1
-        if count > 0:
-            B = gather(J, work.free, count)
-            _add_leaf(B, count, lambda2, R, weight, X, work)
+    r = B.shape[0]
+    Ut, s, Vt = np.empty((r, r)), np.empty(r), np.empty(B.shape)
+    svd(B, Ut, s, Vt)
+    for i in range(r):
+        s[i] = s[i] / (s[i] * s[i] + lambda2) if s[i] > 0.0 else 0.0
+    apply_singular(Ut, s, Vt, right, x)

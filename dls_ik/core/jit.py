@@ -20,13 +20,13 @@ def _fingerprint() -> str:
 _SOURCES = _fingerprint()
 
 
-def _compile(function: F, inline: bool) -> F:
+def _compile(function: F, **inlining: Any) -> F:
     options: dict[str, Any] = {
         "nogil": True,
         "error_model": "numpy",
         "no_cfunc_wrapper": True,  # nobody takes their address; a fifth of the compilation
         "fastmath": {"contract", "reassoc", "nsz"},  # not nnan, ninf: NaN must stay what it is
-        "forceinline": inline,
+        **inlining,
     }
     try:
         compiled = njit(cache=True, **options)(function)
@@ -44,13 +44,23 @@ def kernel(function: F) -> F:
     Numba's own cache looks at the file of the function alone, and would go on using the old code
     of a kernel that it calls from another file. Here the stamp covers all of ``core``.
     """
-    return _compile(function, inline=False)
+    return _compile(function)
 
 
 def inlined(function: F) -> F:
     """Compile `function` into each of its callers.
 
-    For the short kernels on the path of every iteration: handing over a struct of arrays costs
-    more than they do (half of an iteration, measured), but the code of each caller grows.
+    For short kernels of arrays on the path of every iteration.
     """
-    return _compile(function, inline=True)
+    return _compile(function, forceinline=True)
+
+
+def spliced(function: F) -> F:
+    """Make `function` part of each of its callers before they are compiled.
+
+    For what takes structs of arrays: handing one over costs more than a short kernel does (half of
+    an iteration, measured), and to compile, seconds. What is called is optimised anew as a part of
+    its caller, and of the caller's caller, so that a tree of few levels compiles in a fraction of
+    the time of a deep one; but a kernel of hundreds of lines takes longer again.
+    """
+    return _compile(function, inline="always")

@@ -5,6 +5,8 @@ Our own, because Numba's needs SciPy and costs more than the matrices here are w
 
 from math import sqrt
 
+import numpy as np
+
 from dls_ik.core.jit import inlined, kernel
 from dls_ik.core.types import Array
 
@@ -17,6 +19,16 @@ def copy(source: Array, target: Array) -> None:
     """Copy (n,); a slice assignment compiles to ten times the code."""
     for i in range(target.shape[0]):
         target[i] = source[i]
+
+
+@kernel
+def times(A: Array, x: Array) -> Array:
+    """Return A x, (r,); Numba's own product needs SciPy."""
+    y = np.zeros(A.shape[0])
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            y[i] += A[i, j] * x[j]
+    return y
 
 
 @inlined

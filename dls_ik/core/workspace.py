@@ -2,29 +2,60 @@
 
 import numpy as np
 
-from dls_ik.core.jit import kernel
-from dls_ik.core.types import Chain, Workspace
+from dls_ik.core import limits
+from dls_ik.core.jit import kernel, spliced
+from dls_ik.core.types import Chain, Details, Memory, Method, Workspace
+
+
+@spliced
+def _task_rows(details: Details | None) -> int:
+    rows = 6
+    if details is not None:
+        rows = details.task.component.shape[0]
+    return rows
 
 
 @kernel
-def workspace(chain: Chain) -> Workspace:
-    """Allocate the scratch of one thread for a chain."""
-    m, n = chain.prismatic.shape[0], chain.lower.shape[0]
+def new_memory(chain: Chain, method: Method, details: Details | None) -> Memory:
+    """Return the memory of a method that has made no step."""
+    n, r = chain.lower.shape[0], _task_rows(details)
+    rows = r + 1 if method.limits == limits.TA else r
+    return Memory(
+        np.zeros(3, np.int64),
+        np.zeros(1),
+        np.zeros(1),
+        np.zeros(n),
+        np.zeros((rows, n)),
+        np.zeros(r),
+        np.full(r, np.nan),
+    )
+
+
+@kernel
+def workspace(chain: Chain, details: Details | None, memory: Memory) -> Workspace:
+    """Allocate the scratch of one thread; without details for the full pose of one tip."""
+    r, m = _task_rows(details), chain.prismatic.shape[0]
+    n, k = chain.lower.shape[0], chain.first.shape[0] - 1
     return Workspace(
         np.zeros((m, 2, 3)),
-        np.zeros((3, 4)),
+        np.zeros((k, 3, 4)),
         np.zeros((3, 3)),
-        np.zeros(6),
-        np.zeros((6, n)),
+        np.zeros(r),
+        np.zeros((r, n)),
         np.zeros(n),
         np.zeros(n),
         np.zeros(n),
         np.zeros(n, np.int64),
-        np.zeros((6, 6)),
-        np.zeros((6, 6)),
-        np.zeros((6, 6)),
-        np.zeros(6),
-        np.zeros(6),
-        np.zeros(6),
+        np.zeros(r),
+        np.zeros((r, r)),
+        np.zeros(r),
         np.zeros(n),
+        memory,
     )
+
+
+@spliced
+def forget(memory: Memory) -> None:
+    """Begin an attempt: the next step is a first one."""
+    memory.steps[0] = 0
+    memory.lambda2[0] = 0.0

@@ -7,7 +7,7 @@ from kernels import WAM
 from oracle_ik import pose_error
 
 from dls_ik import IkSolver
-from dls_ik.core.search import search_rows, unwind
+from dls_ik.core.search import unwind
 from dls_ik.core.types import Starts
 from dls_ik.solver.batch import new_rows
 
@@ -22,7 +22,7 @@ def search(solver, Ts, seeds, *chunks, random_seed=0):
     """The state of the rows after so many attempts, and so many more, and so on."""
     rows = new_rows(len(Ts), solver.robot.n, random_seed)
     for attempts in chunks:
-        search_rows(solver.robot.chain, *solver.kernel_structs, Ts, seeds, attempts, rows)
+        solver.search(solver.problem, Ts[:, None], seeds, attempts, rows)
         if rows.reached.all():
             break
     return rows
@@ -96,7 +96,7 @@ def test_what_is_reached_is_the_answer_even_if_an_earlier_end_was_nearer():
     rows = new_rows(50, 7, 0)
     rows.counts[:, 0] = 1  # one attempt made: it ended on the spot, but turned too far
     rows.error[:] = 0.0, 1.1e-3
-    search_rows(WAM.chain, *solver.kernel_structs, Ts, seeds, 500, rows)
+    solver.search(solver.problem, Ts[:, None], seeds, 500, rows)
     assert rows.reached.all()
     assert (rows.error <= [0.5, 1e-3]).all()
     assert rows.error[:, 0].max() > 1e-3

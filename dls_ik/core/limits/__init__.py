@@ -1,31 +1,37 @@
-"""Limit strategies: what becomes of a joint near its limit. One file each; told apart here.
+"""Limit strategies and secondary tasks: what becomes of a joint near its limit. One file each.
 
-A strategy says how far each joint is held, h from 0 (free) to 1 (held), and which motion z it asks
-for. The step is then dq = z + J^{(I-H)+} (e - J z) for all of them.
+A strategy says how far each joint is held, h from 0 (free) to 1 (held), which motion z it asks for,
+and how much each joint counts, c. The step is then, for all of them,
+
+dq = z + C P (e - J z),  P the law's inverse of J C without the joints that are held.
 """
 
-from dls_ik.core.jit import inlined
-from dls_ik.core.limits import active, ctp, jc, none
+from dls_ik.core.jit import spliced
+from dls_ik.core.limits import active, ctp, gp, jc, jw, none, ta, tp
 from dls_ik.core.types import Array, Chain, Method
 
-NONE, JC, CTP, ACTIVE = range(4)
-IDS = {none.NAME: NONE, jc.NAME: JC, ctp.NAME: CTP, active.NAME: ACTIVE}
+NONE, JC, CTP, ACTIVE, JW, GP, TA, TP = range(8)
+IDS = {
+    none.NAME: NONE,
+    jw.NAME: JW,
+    gp.NAME: GP,
+    ta.NAME: TA,
+    jc.NAME: JC,
+    tp.NAME: TP,
+    ctp.NAME: CTP,
+    active.NAME: ACTIVE,
+}
 
 
-@inlined
-def activate(
-    method: Method, chain: Chain, q: Array, J: Array, e: Array, h: Array, z: Array
-) -> None:
-    """Write h and z before the step is solved; (n,) each."""
+@spliced
+def quick_activate(method: Method, chain: Chain, q: Array, J: Array, e: Array, h: Array) -> None:
+    """Write h (n,) before a quick step is solved."""
     h.fill(0.0)
-    z.fill(0.0)
-    if method.limits == CTP:
-        ctp.activate(method, chain, q, J, e, h, z)
-    elif method.limits == JC or method.limits == ACTIVE:
+    if method.limits == JC or method.limits == ACTIVE:
         jc.activate(method, chain, q, J, e, h)
 
 
-@inlined
+@spliced
 def revise(method: Method, chain: Chain, q: Array, dq: Array, h: Array, z: Array) -> bool:
     """After a step is solved: hold more joints and return True to have it solved again."""
     if method.limits == ACTIVE:
@@ -33,13 +39,13 @@ def revise(method: Method, chain: Chain, q: Array, dq: Array, h: Array, z: Array
     return False
 
 
-@inlined
-def is_continuous(method: Method) -> bool:
-    """Whether h may lie between 0 and 1, so that the continuous inverse is needed."""
-    return method.limits == CTP
-
-
-@inlined
+@spliced
 def clips(method: Method) -> bool:
     """Whether what passes a limit after the step is cut off."""
     return method.limits == JC or method.limits == ACTIVE
+
+
+@spliced
+def has_objective(method: Method) -> bool:
+    """Whether the strategy makes an objective less."""
+    return method.limits == GP or method.limits == TA

@@ -1,0 +1,3 @@
+"""No error bound: each step goes for the whole error."""
+
+NAME = "none"
