@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from dls_ik.solver.method import method_names
     from dls_ik.solver.result import IkBatchResult, IkResult, Status
     from dls_ik.solver.solver import IkSolver
+    from dls_ik.solver.stepper import Stepper
+    from dls_ik.solver.task import Task
 
 __version__ = "0.1.0"
 __all__ = [
@@ -21,6 +23,8 @@ __all__ = [
     "IkSolver",
     "RobotModel",
     "Status",
+    "Stepper",
+    "Task",
     "method_names",
 ]
 
@@ -31,6 +35,8 @@ _ROOMS = {
     "IkSolver": "dls_ik.solver.solver",
     "RobotModel": "dls_ik.model.robot",
     "Status": "dls_ik.solver.result",
+    "Stepper": "dls_ik.solver.stepper",
+    "Task": "dls_ik.solver.task",
     "method_names": "dls_ik.solver.method",
 }
 

@@ -13,7 +13,7 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.model.tree import Tree
 from dls_ik.ros.codes import Code, RequestError
 from dls_ik.ros.parameters import Parameters
-from dls_ik.servo import Servo
+from dls_ik.servo import DEFAULT_METHOD, Servo
 from dls_ik.solver import IkSolver
 
 
@@ -39,7 +39,8 @@ class Arm:
         self.start = robot.validated(parameters.initial_positions or robot.clip(np.zeros(robot.n)))
         options = parameters.solver_options()
         self.solver = IkSolver(robot, parameters.method, **options)
-        self.servo = servo or Servo(robot, parameters.stream_method, **options)
+        named = parameters.stream_method if parameters.stream_method != DEFAULT_METHOD else None
+        self.servo = servo or Servo(robot, named, **options)
         self._reaches = {robot.tip: Reach(self.solver, np.eye(4))}
 
     def changed(self, parameters: Parameters) -> "Arm":

@@ -129,13 +129,17 @@ class Parameters:
         return candidate
 
     def solver_options(self) -> dict[str, Any]:
-        """What of this a solver and a servo take."""
-        known = {f.name for f in fields(SolverOptions)}
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name in known}
+        """What of this a solver and a servo take.
+
+        Parameters at their default are left out, as some methods have defaults of their own.
+        """
+        defaults = {f.name: f.default for f in fields(SolverOptions)}
+        given = {f.name: getattr(self, f.name) for f in fields(self) if f.name in defaults}
+        return {name: value for name, value in given.items() if value != defaults[name]}
 
     def stream_settings(self) -> tuple[Any, ...]:
         """All that a servo is made from, to see whether it has changed."""
-        return (self.stream_method, *self.solver_options().values())
+        return (self.stream_method, *self.solver_options().items())
 
 
 DECLARED: dict[str, Field[Any]] = {f.name.rstrip("_"): f for f in fields(Parameters)}

@@ -6,16 +6,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dls_ik.core.follow import follow
-from dls_ik.core.types import Array, Method
-from dls_ik.exceptions import OptionError
+from dls_ik.core.types import Array, Details, Method
+from dls_ik.core.workspace import new_memory
+from dls_ik.exceptions import MethodError, OptionError
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.values import checked_configuration
 from dls_ik.servo.status import ServoCode
 from dls_ik.solver.method import AUTO, parse_method
 from dls_ik.solver.options import solver_options
-from dls_ik.solver.poses import checked_pose
+from dls_ik.solver.poses import checked_poses
+from dls_ik.solver.problem import build_details
 
-DEFAULT_METHOD = "ctp+sd+svf"
+DEFAULT_METHOD, WITHOUT_LIMITS = "ctp+sd+svf", "svf+sd"
 HELD = 0.99  # activation from which a joint counts as held
 
 
@@ -37,20 +39,24 @@ class Servo:
 
     Args:
         robot: the chain to move.
-        method: a name from :func:`dls_ik.method_names`.
+        method: a name from :func:`dls_ik.method_names`; default: ``ctp+sd+svf``, or ``svf+sd``
+            where no joint has limits.
         options: as for :class:`dls_ik.IkSolver`.
 
     Raises:
         MethodError, OptionError: as :class:`dls_ik.IkSolver`.
     """
 
-    def __init__(self, robot: RobotModel, method: str = DEFAULT_METHOD, **options: Any) -> None:
-        choice = parse_method(method)
+    def __init__(self, robot: RobotModel, method: str | None = None, **options: Any) -> None:
+        choice = parse_method(method or default_method(robot))
+        if choice.is_kdl:
+            raise MethodError(f"method {choice.name!r} solves for poses and follows no target")
         self.robot = robot
         self.method = choice.name
         self.options = solver_options(choice, options)
         self._method = self.options.method(choice)._replace(following=True)
-        self._descending = _descending_method()
+        self._details = build_details(robot, choice, self.options, None)
+        self._descending, self._plain = _descending(robot)
         self._goal = self.options.goal()
         self._seen = np.zeros(4)  # see core/follow.py
         self.reset(robot.clip(np.zeros(robot.n)))
@@ -67,13 +73,14 @@ class Servo:
             JointValueError: for the wrong length, or values that are not finite.
         """
         self._q = checked_configuration(q, self.robot.joint_names).copy()
-        self._memory = np.append(np.zeros(self.robot.n), 1.0)  # see core/follow.py
+        self._motion = np.append(np.zeros(self.robot.n), 1.0)  # see core/follow.py
+        self._memory = new_memory(self.robot.chain, self._method, self._details)
 
     def step(self, T_d: ArrayLike | None, dt: float) -> ServoOutput:
         """Advance by one cycle.
 
         Args:
-            T_d: (4, 4) desired ``T_base_tip`` [m]; None to stand still.
+            T_d: (4, 4) desired ``T_base_tip`` [m], (k, 4, 4) for k tips; None to stand still.
             dt: time since the last cycle [s].
 
         Raises:
@@ -83,15 +90,18 @@ class Servo:
         elapsed = _checked_duration(dt)
         if T_d is None:
             return ServoOutput(self.command, ServoCode.OK, np.nan, np.nan)
-        pose = checked_pose(T_d)
+        poses = checked_poses(T_d, len(self.robot.tips))
         follow(
             self.robot.chain,
             self._method,
             self._descending,
             self._goal,
-            pose,
+            self._details,
+            self._plain,
+            poses,
             elapsed,
             self._q,
+            self._motion,
             self._memory,
             self._seen,
         )
@@ -109,10 +119,17 @@ class Servo:
         return ServoCode.OK
 
 
-def _descending_method() -> Method:
+def default_method(robot: RobotModel) -> str:
+    """The method that a robot is moved by when nobody names one."""
+    limited = np.isfinite(robot.lower) & np.isfinite(robot.upper)
+    return DEFAULT_METHOD if limited.any() else WITHOUT_LIMITS
+
+
+def _descending(robot: RobotModel) -> tuple[Method, Details]:
     """The solver's own: error damping and an active set lead down from anywhere but a valley."""
     auto = parse_method(AUTO)
-    return solver_options(auto, {}).method(auto)
+    options = solver_options(auto, {})
+    return options.method(auto), build_details(robot, auto, options, None)
 
 
 def _checked_duration(dt: Any) -> float:

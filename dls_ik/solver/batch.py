@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dls_ik.core.search import search_rows
 from dls_ik.core.types import Array, Rows
 from dls_ik.exceptions import JointValueError, PoseError
 from dls_ik.model.robot import RobotModel
-from dls_ik.solver.poses import validated_pose
+from dls_ik.solver.poses import checked_poses
+from dls_ik.solver.problem import Problem
 from dls_ik.solver.result import IkBatchResult, Status
+from dls_ik.solver.task import Tasks
 
 if TYPE_CHECKING:
     from dls_ik.solver.solver import IkSolver
@@ -24,17 +25,20 @@ RESTARTS = 1000  # of one pose, where the solver has no bound of its own
 CHUNK = 256  # poses that a thread takes at a time
 
 
-def solve_rows(solver: IkSolver, Ts: ArrayLike, seeds: ArrayLike) -> IkBatchResult:
+def solve_rows(
+    solver: IkSolver, Ts: ArrayLike, seeds: ArrayLike, task: Tasks = None
+) -> IkBatchResult:
     """Solve every row; see :meth:`dls_ik.IkSolver.solve_batch`."""
     begin = time.perf_counter()
-    poses, starts = _poses(Ts), _seeds(seeds, solver.robot.n)
+    problem = solver.problem_for(task)
+    poses, starts = _poses(Ts, len(solver.robot.tips)), _seeds(seeds, solver.robot.n)
     b, n = len(poses), solver.robot.n
     if starts.ndim == 2 and len(starts) != b:
         raise JointValueError(f"{b} poses need {b} seeds or one for all, not {len(starts)}")
     starts = np.require(np.broadcast_to(starts, (b, n)), np.float64, ["C", "W", "A"])
     rows = new_rows(b, n, solver.options.random_seed)
-    _search(solver, poses, starts, rows)
-    _search_inexact_rows(solver, poses, starts, rows)
+    _search(solver, problem, poses, starts, rows)
+    _search_inexact_rows(solver, problem, poses, starts, rows)
     return _result(solver, rows, time.perf_counter() - begin)
 
 
@@ -55,14 +59,17 @@ def new_rows(b: int, n: int, random_seed: int) -> Rows:
     )
 
 
-def _poses(Ts: ArrayLike) -> Array:
+def _poses(Ts: ArrayLike, k: int) -> Array:
+    """(b, k, 4, 4)."""
+    shape = (4, 4) if k == 1 else (k, 4, 4)
     try:
         poses = np.require(np.asarray(Ts), np.float64, ["C", "W", "A"])
     except (TypeError, ValueError, OverflowError) as error:
         raise PoseError(f"a batch of poses is an array of numbers (b, 4, 4): {error}") from error
-    if poses.ndim != 3 or poses.shape[1:] != (4, 4):
-        raise PoseError(f"a batch of poses has the shape (b, 4, 4), not {poses.shape}")
-    return poses
+    if poses.ndim != len(shape) + 1 or poses.shape[1:] != shape:
+        named = "(b, 4, 4)" if k == 1 else f"(b, {k}, 4, 4) for {k} tips"
+        raise PoseError(f"a batch of poses has the shape {named}, not {poses.shape}")
+    return poses.reshape(-1, k, 4, 4)
 
 
 def _seeds(seeds: ArrayLike, n: int) -> Array:
@@ -75,20 +82,13 @@ def _seeds(seeds: ArrayLike, n: int) -> Array:
     return starts
 
 
-def _search(solver: IkSolver, poses: Array, seeds: Array, rows: Rows) -> None:
+def _search(solver: IkSolver, problem: Problem, poses: Array, seeds: Array, rows: Rows) -> None:
     """Search slices of the rows in threads; the kernel holds no lock of Python's."""
 
     def work(first: int) -> None:
         chunk = slice(first, first + CHUNK)
         part = Rows._make(array[chunk] for array in rows)
-        search_rows(
-            solver.robot.chain,
-            *solver.kernel_structs,
-            poses[chunk],
-            seeds[chunk],
-            _attempts(solver),
-            part,
-        )
+        solver.search(problem, poses[chunk], seeds[chunk], _attempts(solver), part)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for _ in pool.map(work, range(0, len(poses), CHUNK)):
@@ -100,17 +100,19 @@ def _attempts(solver: IkSolver) -> int:
     return 1 + (RESTARTS if restarts is None else restarts)
 
 
-def _search_inexact_rows(solver: IkSolver, poses: Array, seeds: Array, rows: Rows) -> None:
+def _search_inexact_rows(
+    solver: IkSolver, problem: Problem, poses: Array, seeds: Array, rows: Rows
+) -> None:
     """Take up rows that the kernel passed over for a rotation that is only slightly inexact."""
     for i in np.flatnonzero(rows.counts[:, 0] == 0):
         if not np.isfinite(seeds[i]).all():
             continue
         try:
-            pose = validated_pose(poses[i])
+            exact = checked_poses(poses[i], len(solver.robot.tips))
         except PoseError:
             continue
         row = slice(i, i + 1)
-        _search(solver, pose[None], seeds[row], Rows._make(array[row] for array in rows))
+        _search(solver, problem, exact[None], seeds[row], Rows._make(a[row] for a in rows))
 
 
 def _result(solver: IkSolver, rows: Rows, duration: float) -> IkBatchResult:

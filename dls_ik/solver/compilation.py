@@ -6,7 +6,7 @@ from collections.abc import Callable
 from numba.core import event
 
 LONG = ("search_rows", "follow")  # the kernels called from Python that take long to compile
-WORDS = "compiling kernels for the first time, which takes about half a minute ..."
+WORDS = "compiling kernels for the first time, which takes up to a minute ..."
 
 _say: Callable[[str], None] = logging.getLogger("dls_ik").warning
 _said = False

@@ -1,27 +1,45 @@
 """Options of the solver: each declared once, with its default, unit, range and meaning."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from numbers import Integral, Real
 from typing import Any
 
-from dls_ik.core import damping
+from dls_ik.core import damping, objectives, policy
 from dls_ik.core.types import Goal, Method
 from dls_ik.exceptions import MethodError, OptionError
 from dls_ik.solver.method import AUTO, MethodChoice
+from dls_ik.solver.values import checked_value
+
+FORMS, SEARCHES = (22, 23, 24), (17, 18)
 
 
 def _option(default: Any, low: float, high: float, unit: str, text: str) -> Any:
     return field(default=default, metadata={"range": (low, high), "unit": unit, "text": text})
 
 
+def _choice(default: Any, choices: Iterable[Any], text: str) -> Any:
+    about = {"choices": tuple(choices), "unit": "", "text": text}
+    return field(default=default, metadata=about)
+
+
+def _switch(text: str) -> Any:
+    return _choice(False, (False, True), text)
+
+
+def _vector(unit: str, text: str) -> Any:
+    return field(default=None, metadata={"vector": True, "unit": unit, "text": text})
+
+
 @dataclass(frozen=True)
 class SolverOptions:
-    """What can be set on a solver. Symbols as in Colome & Torras 2012."""
+    """What can be set on a solver. Symbols as in the papers; docs/methods.md has the formulas."""
 
     position_tolerance: float = _option(1e-6, 1e-12, 1e3, "m", "position error small enough")
     rotation_tolerance: float = _option(1e-6, 1e-12, math.pi, "rad", "rotation error allowed")
+    error_tolerance: float = _option(
+        math.inf, 1e-12, math.inf, "m", "norm of the scaled error that must be reached too"
+    )
     rotation_weight: float = _option(
         0.5, 1e-6, 1e6, "m/rad", "length that a rotation error of 1 rad counts as"
     )
@@ -42,15 +60,93 @@ class SolverOptions:
     error_gain: float = _option(0.5, 0.0, 1e6, "", "ED: E = error_gain * norm(e)^2")
     nu: float = _option(10.0, 1e-9, 1e9, "", "SVF: shape factor")
     sigma0: float = _option(0.01, 1e-12, 1e6, "", "SVF: least singular value")
-    gamma_max: float = _option(0.5, 1e-9, 1e6, "rad or m", "SD: largest change of the joints")
-    margin: float = _option(0.05, 1e-6, 0.5, "", "CTP: margin at a limit, as a share of the range")
-    mu: float = _option(0.2, 0.0, 1.0, "", "CTP: gain of the push away from a limit")
+    gamma_max: float = _option(0.5, 1e-9, 1e6, "rad or m", "SD, SDLS: largest change of the joints")
+    margin: float = _option(
+        0.05, 1e-6, 0.5, "", "CTP, TP: margin at a limit, as a share of the range"
+    )
+    mu: float = _option(
+        0.2, 0.0, 1e3, "", "CTP, TP: gain of the push away from a limit; GP, TA: of the objective"
+    )
+
+    policy: str = _choice("constant", policy.IDS, "JD: how the damping factor is chosen")
+    lambda0: float = _option(
+        0.01,
+        0.0,
+        1e6,
+        "",
+        "policies manipulability, rate, mayorga: lambda^2 at a singularity, or its scale",
+    )
+    w_t: float = _option(0.05, 1e-12, 1e6, "", "policy manipulability: damped below it")
+    rate_t: float = _option(
+        0.95, 1e-12, 1.0, "", "policy rate: damped where w falls to less than this share of itself"
+    )
+    velocity_bound: float = _option(
+        20.0, 1e-6, 1e9, "1/m", "policy velocity, NF: joint velocity for a unit velocity of the tip"
+    )
+    tracking_bound: float = _option(
+        0.05, 1e-12, 0.999999, "", "policy tracking: error relative to the velocity of the tip"
+    )
+    condition_bound: float = _option(
+        100.0, 1.001, 1e15, "", "policies condition, mayorga-condition: largest condition number"
+    )
+    lambda_max: float = _option(
+        0.02, 0.0, 1e6, "", "JF, policy accuracy: damping factor at its most"
+    )
+    epsilon: float = _option(
+        0.1, 1e-12, 1e6, "", "JF, policy accuracy: least singular value that is damped less"
+    )
+    w_min: float = _option(
+        0.1, 1e-6, 1.0, "", "policy accuracy: least weight of the direction that may be less exact"
+    )
+    direction: tuple[float, ...] | None = _vector(
+        "", "policy accuracy: that direction, a number for each row of the task; none: the last row"
+    )
+    search: int = _choice(18, SEARCHES, "policy optimal: Newton's iteration, (17) or (18)")
+    Delta: float = _option(
+        0.5, 1e-9, 1e6, "rad or m", "policy optimal, norm: bound on the 2-norm of the step"
+    )
+    omega: float = _option(0.01, 0.0, 1e6, "", "IED: damping factor whose square is added to E")
+    truncation: float = _option(
+        0.01, 0.0, 1.0, "", "TPINV: singular values below this share of the largest count as zero"
+    )
+
+    objective: str = _choice("limits", objectives.IDS, "GP, TA: what the redundancy is used for")
+    form: int = _choice(24, FORMS, "GP: how it is damped, (22), (23) or (24)")
+    alpha1: float = _option(0.05, 1e-9, 1e6, "", "GP (22), (23): weight of the objective's motion")
+    alpha2: float = _option(0.05, 0.0, 1e6, "", "GP (22): weight of the joint motion")
+    joint_weights: tuple[float, ...] | None = _vector(
+        "", "GP (22): diagonal of A, a number above 0 for each joint; none: ones"
+    )
+    w_c: float = _option(1.0, 1e-9, 1e6, "", "TA: weight of the added row")
+    reference: tuple[float, ...] | None = _vector(
+        "rad or m", "objective posture: joint values to stay near; none: mid-range"
+    )
+    obstacle: tuple[float, ...] | None = _vector(
+        "m", "objective obstacle: where it is in the base frame, x y z"
+    )
+    influence: float = _option(
+        0.3, 1e-6, 1e6, "m", "objective obstacle: distance within which it pushes"
+    )
+
+    D_max: float = _option(
+        0.4, 1e-9, 1e9, "m", "CLAMP: longest error of a tip that a step goes for"
+    )
+    adaptive: bool = _switch("CLAMP: longer by what the last step led away from the target")
+    halving: float = _option(
+        1e-3, 1e-12, 1e9, "m", "HALVE: part of the error out of reach above which it is halved"
+    )
+    max_joint_change: float = _option(
+        math.pi / 4, 1e-9, 1e6, "rad or m", "MAX: largest change of a joint in a step"
+    )
+    soft: bool = _switch("SDLS: scaled softly as in the published code, not clamped as in the text")
+    published: bool = _switch("slips of the published code (SD, CLAMP) instead of what is meant")
 
     def goal(self) -> Goal:
         """Return what kernels read of stopping and of the error metric."""
         return Goal(
             self.position_tolerance,
             self.rotation_tolerance,
+            self.error_tolerance,
             self.rotation_weight,
             self.max_iterations,
             self.stall_ratio,
@@ -58,7 +154,7 @@ class SolverOptions:
         )
 
     def method(self, choice: MethodChoice) -> Method:
-        """Return what kernels read of a method and its parameters."""
+        """Return what kernels read of a method and the parameters that most have."""
         return Method(
             choice.damping,
             choice.limits,
@@ -91,35 +187,31 @@ def solver_options(choice: MethodChoice, given: Mapping[str, Any]) -> SolverOpti
     unknown = sorted(set(given) - set(known))
     if unknown:
         raise OptionError(f"unknown option {', '.join(unknown)}; known are {', '.join(known)}")
-    checked = {name: _checked(known[name], value) for name, value in given.items()}
-    options = replace(_AUTO if choice.name == AUTO else _PUBLISHED, **checked)
-    if choice.damping == damping.SVF:
-        _check_filter(options)
+    checked = {name: checked_value(known[name], value) for name, value in given.items()}
+    base = _AUTO if choice.name == AUTO else replace(_PUBLISHED, **dict(choice.defaults))
+    options = replace(base, **checked)
+    _check_conditions(choice, options)
     return options
 
 
 def checked_timeout(value: Any) -> float:
     """Return a time for one pose [s], or raise OptionError."""
-    return float(_checked(SolverOptions.__dataclass_fields__["timeout"], value))
+    return float(checked_value(SolverOptions.__dataclass_fields__["timeout"], value))
 
 
-def _checked(option: Any, value: Any) -> Any:
-    """Return the value as a number of the option's type, in its range."""
-    low, high = option.metadata["range"]
-    if value is None and option.default is None:
-        return None
-    whole = isinstance(option.default, int) or option.default is None
-    number = math.nan
-    if not isinstance(value, bool) and isinstance(value, Real):
-        number = int(value) if isinstance(value, Integral) else float(value)
-    if not low <= number <= high or (whole and number != int(number)):
-        kind = "a whole number" if whole else "a number"
-        unit = f" [{option.metadata['unit']}]" if option.metadata["unit"] else ""
-        raise OptionError(
-            f"{option.name} is {option.metadata['text']}: {kind} from {low:g} to {high:g}{unit}, "
-            f"not {value!r}"
+def _check_conditions(choice: MethodChoice, options: SolverOptions) -> None:
+    """Refuse parameters outside a method's conditions, and options that contradict its name."""
+    if choice.damping in (damping.SVF, damping.SVF_ED):
+        _check_filter(options)
+    if options.policy != "constant":
+        policy_conflict = choice.policy_conflict(options.policy)
+        if policy_conflict:
+            raise MethodError(policy_conflict)
+    if options.form != 24 and not (choice.is_gp and choice.damping == damping.JD):
+        raise MethodError(
+            f"form ({options.form}) is of gradient projection with a damping factor: it needs a "
+            f"method such as gp+dls, not {choice.name}"
         )
-    return int(number) if whole else float(number)
 
 
 def _check_filter(options: SolverOptions) -> None:

@@ -104,3 +104,11 @@ def planar():
     from dls_ik import RobotModel
 
     return RobotModel.from_urdf(URDF / "planar_2r.urdf")
+
+
+def test_defaults_leave_a_method_those_of_its_own(planar):
+    for name in ("dls", "auto", "svf"):
+        given = IkSolver(planar, name, **Parameters().solver_options()).options
+        assert given == IkSolver(planar, name).options
+    heavier = Parameters().changed({"lambda": 0.3}).solver_options()
+    assert IkSolver(planar, "dls", **heavier).options.lambda_ == 0.3

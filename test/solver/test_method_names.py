@@ -1,66 +1,169 @@
-"""Names of methods: every combination, in any order and case, and nothing else."""
+"""Names of methods: every combination of parts, in any order and case, and nothing else."""
 
+import re
 from itertools import permutations, product
+from random import Random
 
 import pytest
 
 from dls_ik import IkSolver, RobotModel, method_names
-from dls_ik.core import damping, limits, step
+from dls_ik.core import damping, limits, reach, step
 from dls_ik.exceptions import DlsIkError, MethodError
-from dls_ik.solver.method import parse_method
+from dls_ik.solver.method import KDL, parse_method
+from dls_ik.solver.options import solver_options
 
 WAM = RobotModel.wam()
-LAWS, STRATEGIES, BOUNDS = ("jp", "jd", "ed", "svf"), ("", "jc", "ctp"), ("", "sd")
+LAWS = {
+    "": damping.JP, "jp": damping.JP, "jt": damping.JT, "tpinv": damping.TPINV, "jd": damping.JD,
+    "jf": damping.JF, "nf": damping.NF, "ed": damping.ED, "ied": damping.IED, "svf": damping.SVF,
+    "svf+ed": damping.SVF_ED, "dls": damping.JD, "odls": damping.JD,
+}  # fmt: skip
+STRATEGIES = ("", "jw", "gp", "jc", "ta", "tp", "ctp")
+REACHES = ("", "clamp", "halve")
+BOUNDS = ("", "max", "norm", "sd", "sdls")
+PARTS = [part for room in (LAWS, STRATEGIES, REACHES, BOUNDS) for part in room if part != "svf+ed"]
+PAPERS = [
+    "auto", "jp", "jt", "tpinv", "jd", "jf", "nf", "ed", "ied", "svf", "svf+ed", "sd", "svf+sd",
+    "dls", "odls", "dls+clamp", "dls+max", "jt+max", "tpinv+max", "sdls", "sdls+clamp", "jw", "gp",
+    "gp+dls", "gp+odls", "ta", "jc", "tp", "ctp", "ctp+svf", "ctp+sd", "ctp+sd+svf",
+]  # fmt: skip
 
 
-def test_every_combination_has_one_name():
-    names = method_names()
-    assert len(names) == len(set(names)) == 1 + len(LAWS) * len(STRATEGIES) * len(BOUNDS)
-    ids = {parse_method(name)[1:] for name in names}
-    assert len(ids) == len(names)
+def is_legal(law, strategy):
+    if law == "odls":
+        return strategy in ("", "gp", "jc", "ta")
+    return (law, strategy) != ("jt", "gp")
 
 
-@pytest.mark.parametrize(
-    "name", ["auto", "jp", "jd", "ed", "svf", "sd", "svf+sd", "jc", "ctp", "ctp+svf", "ctp+sd",
-             "ctp+sd+svf", "ed+sd", "jc+sd+jd"],
-)  # fmt: skip
-def test_the_papers_names_are_the_canonical_ones(name):
+def every_choice():
+    """(law, strategy, reach, bound, words) of all that is not empty."""
+    for law, strategy, error, bound in product(LAWS, STRATEGIES, REACHES, BOUNDS):
+        words = [word for part in (law, strategy, error, bound) for word in part.split("+") if word]
+        if words:
+            yield law, strategy, error, bound, words
+
+
+def test_every_combination_means_its_parts_or_is_refused_with_a_reason():
+    for law, strategy, error, bound, words in every_choice():
+        name = "+".join(words)
+        if not is_legal(law, strategy):
+            with pytest.raises(MethodError, match=law if law == "jt" else "optimal"):
+                parse_method(name)
+            continue
+        choice = parse_method(name)
+        assert choice.damping == LAWS[law]
+        assert choice.limits == limits.IDS[strategy or "none"]
+        assert choice.reach == reach.IDS[error or "none"]
+        assert choice.step == step.IDS[bound or "none"]
+        brought = {"objective": "centring", "mu": 0.0} if strategy == "ta" else {}
+        brought |= {"dls": {"lambda_": 0.1}, "odls": {"policy": "optimal"}}.get(law, {})
+        assert dict(choice.defaults) == brought
+
+
+def test_every_combination_parses_in_any_order_and_case():
+    random = Random(1)
+    for law, strategy, _, _, words in every_choice():
+        if not is_legal(law, strategy):
+            continue
+        choice = parse_method("+".join(words))
+        orders = list(permutations(words)) if len(words) < 4 else [random.sample(words, len(words))]
+        for order in orders:
+            assert parse_method("+".join(order)) == choice
+            assert parse_method(" + ".join(order).upper()) == choice
+
+
+def test_every_combination_has_one_name_and_round_trips():
+    named = {}
+    for law, strategy, _, _, words in every_choice():
+        if is_legal(law, strategy):
+            choice = parse_method("+".join(words))
+            assert parse_method(choice.name) == choice
+            assert named.setdefault(choice.name, choice) == choice
+    choices = set(named.values())
+    assert len(choices) == len(named)
+    meanings = {(choice.damping, *choice[2:]) for choice in choices}
+    assert len(meanings) == len(named)
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_the_papers_names_are_listed_and_canonical(name):
     assert name in method_names()
+    assert parse_method(name).name == name
 
 
-@pytest.mark.parametrize("name", method_names())
-def test_round_trip(name):
-    choice = parse_method(name)
-    assert choice.name == name
+@pytest.mark.parametrize("name", [name for name in method_names() if name not in KDL])
+def test_listed_names_round_trip(name):
+    assert parse_method(name).name == name
     assert IkSolver(WAM, name).method == name
-    for parts in permutations(name.split("+")):
-        assert parse_method("+".join(parts)) == choice
-        assert parse_method(" + ".join(parts).upper()) == choice
 
 
-@pytest.mark.parametrize(("law", "strategy", "bound"), list(product(LAWS, STRATEGIES, BOUNDS)))
-def test_a_name_means_its_parts(law, strategy, bound):
-    choice = parse_method("+".join(part for part in (bound, law, strategy) if part))
-    assert choice.damping == damping.IDS[law]
-    assert choice.limits == limits.IDS[strategy or "none"]
-    assert choice.step == step.IDS[bound or "none"]
+def test_listed_names_are_different_methods():
+    names = method_names()
+    assert len({parse_method(name) for name in names}) == len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("name", KDL)
+def test_names_of_kdl_stand_alone(name):
+    assert parse_method(name).is_kdl
+    assert parse_method(name.upper()).name == name
+    with pytest.raises(MethodError):
+        parse_method(f"{name}+sd")
 
 
 def test_default_is_auto():
     assert IkSolver(WAM).method == "auto"
 
 
+def test_a_name_brings_options_and_those_given_come_first():
+    assert solver_options(parse_method("dls"), {}).lambda_ == 0.1
+    assert solver_options(parse_method("gp+dls+clamp"), {"lambda_": 0.2}).lambda_ == 0.2
+    assert solver_options(parse_method("odls"), {}).policy == "optimal"
+    assert solver_options(parse_method("jd"), {}).lambda_ == 0.005
+    assert solver_options(parse_method("jd"), {}).policy == "constant"
+
+
 UNKNOWN = ["", "+", "jq", "jd+", "+jd", "jd++sd", "jd sd", "none", "active", "jd+none", "sd+xyz",
-           "auto+sd", "auto+jp", "ctp+auto", None, 3, ["jd"]]  # fmt: skip
-TWICE = ["jd+jd", "jp+jp", "sd+sd", "ctp+ctp+sd", "auto+auto"]
-TWO_OF_A_KIND = ["jd+ed", "jd+svf", "jp+jd", "svf+jp", "ctp+jc", "jp+ed+sd", "ctp+sd+jd+svf"]
+           "auto+sd", "auto+jp", "ctp+auto", "kdl", "optimal", None, 3, ["jd"]]  # fmt: skip
+TWICE = ["jd+jd", "jp+jp", "sd+sd", "ctp+ctp+sd", "auto+auto", "svf+svf"]
 
 
-@pytest.mark.parametrize("name", [*UNKNOWN, *TWICE, *TWO_OF_A_KIND])
-def test_refused_with_what_was_given_and_what_there_is(name):
+@pytest.mark.parametrize("name", [*UNKNOWN, *TWICE])
+def test_unknown_names_list_what_there_is(name):
     with pytest.raises(MethodError) as caught:
         IkSolver(WAM, name)
     assert isinstance(caught.value, DlsIkError)
     assert repr(name) in str(caught.value)
-    listed = str(caught.value).replace(":", ",").split(", ")
-    assert [known for known in method_names() if known not in listed] == []
+    listed = re.split(r"[^\w+]+", str(caught.value))
+    assert [known for known in (*method_names(), *PARTS) if known and known not in listed] == []
+
+
+TWO_OF_A_KIND = {
+    "damping law": ["jd+ed", "jd+svf", "jp+jd", "svf+jp", "jp+ed+sd", "dls+odls", "dls+jd", "jt+nf",
+                    "svf+ied", "ctp+sd+jd+svf"],
+    "limit strategy": ["ctp+jc", "gp+ta", "jw+tp+ed", "tp+ctp+sdls"],
+    "error bound": ["clamp+halve", "dls+clamp+halve+max"],
+    "step bound": ["sd+sdls", "max+norm+dls", "ctp+max+sd"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [(kind, name) for kind, names in TWO_OF_A_KIND.items() for name in names]
+)
+def test_two_parts_of_a_kind_are_refused_by_name(kind, name):
+    with pytest.raises(MethodError) as caught:
+        parse_method(name)
+    assert repr(name) in str(caught.value)
+    assert kind in str(caught.value)
+    rooms = {"damping law": LAWS, "limit strategy": STRATEGIES, "error bound": REACHES,
+             "step bound": BOUNDS}  # fmt: skip
+    both = [word for word in name.split("+") if word in rooms[kind]]
+    assert [word for word in both if not re.search(rf"\b{word}\b", str(caught.value))] == []
+
+
+@pytest.mark.parametrize("name", ["jt+gp", "gp+jt+max", "odls+ctp", "jw+odls", "odls+tp+sd"])
+def test_what_makes_no_sense_is_refused_by_its_parts(name):
+    with pytest.raises(MethodError) as caught:
+        parse_method(name)
+    strategy = next(word for word in name.split("+") if word in STRATEGIES)
+    assert strategy in str(caught.value)
+    assert "jt" in str(caught.value) or "optimal" in str(caught.value)

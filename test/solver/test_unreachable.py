@@ -120,8 +120,8 @@ def let_attempts_take(monkeypatch, seconds):
     """Give the solver a clock that moves by so much an attempt, and not otherwise."""
     clock = SimpleNamespace(now=0.0, perf_counter=lambda: clock.now)
 
-    def slow_search(chain, method, goal, starts, Ts, seeds, attempts, rows):
-        search_rows(chain, method, goal, starts, Ts, seeds, attempts, rows)
+    def slow_search(chain, method, goal, starts, quick, details, Ts, seeds, attempts, rows):
+        search_rows(chain, method, goal, starts, quick, details, Ts, seeds, attempts, rows)
         clock.now += seconds * attempts
 
     monkeypatch.setattr(solver_module, "time", clock)

@@ -1,0 +1,138 @@
+"""What kernels read of a robot, a method, its options and a task, put together and checked."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dls_ik.core import limits, objectives, policy
+from dls_ik.core.types import Array, Details, Goal, Method, Settings, Starts
+from dls_ik.exceptions import MethodError, OptionError
+from dls_ik.model.robot import RobotModel
+from dls_ik.solver.method import MethodChoice
+from dls_ik.solver.options import SolverOptions
+from dls_ik.solver.starts import random_starts
+from dls_ik.solver.task import Tasks, build_task, is_full_pose
+
+_BY_RANGE = ("limits", "centring")  # objectives that say nothing about a joint without limits
+
+
+class Problem(NamedTuple):
+    """The structs of a solver for one task."""
+
+    method: Method
+    goal: Goal
+    starts: Starts
+    quick: bool | None  # True where there are no details, else None
+    details: Details | None  # None: the full pose of one tip, by a method of the quick step
+
+
+def build_problem(
+    robot: RobotModel, choice: MethodChoice, options: SolverOptions, task: Tasks
+) -> Problem:
+    """Put together what a solver hands to the kernels.
+
+    Raises:
+        MethodError: a method that cannot serve this robot and this task, with the reason.
+        OptionError: a task or an option that does not fit the robot.
+    """
+    method, goal = options.method(choice), options.goal()
+    starts = random_starts(robot).arrays
+    quick = choice.is_quick and options.policy == "constant"
+    if quick and is_full_pose(robot, task):
+        check_service(robot, choice, options, 6)
+        return Problem(method, goal, starts, True, None)
+    return Problem(method, goal, starts, None, build_details(robot, choice, options, task))
+
+
+def build_details(
+    robot: RobotModel, choice: MethodChoice, options: SolverOptions, task: Tasks
+) -> Details:
+    """Return the struct of the general step.
+
+    Raises:
+        MethodError, OptionError: as :func:`build_problem`.
+    """
+    rows = build_task(robot, task, options.rotation_weight)
+    r = len(rows.weight)
+    check_service(robot, choice, options, r)
+    lower, upper = robot.finite_limits()
+    limited = np.isfinite(robot.lower) & np.isfinite(robot.upper)
+    middle = np.where(limited, 0.5 * (lower + upper), 0.0)
+    last = np.eye(r)[-1]
+    direction = _vector("direction", options.direction, last, "row of the task")
+    length = float(np.linalg.norm(direction))
+    if length == 0.0:
+        raise OptionError("direction is a vector that is not zero")
+    return Details(
+        task=rows,
+        settings=_settings(choice, options),
+        direction=direction / length,
+        reference=_vector("reference", options.reference, middle, "joint"),
+        obstacle=_vector("obstacle", options.obstacle, np.zeros(3), "coordinate"),
+        joint_weights=_weights(options, robot.n),
+        translational=_translational(robot),
+    )
+
+
+def _settings(choice: MethodChoice, options: SolverOptions) -> Settings:
+    ids: dict[str, Any] = {
+        "policy": policy.IDS[options.policy],
+        "reach": choice.reach,
+        "objective": objectives.IDS[options.objective],
+    }
+    others = {name: getattr(options, name) for name in Settings._fields if name not in ids}
+    return Settings(**ids, **others)
+
+
+def check_service(robot: RobotModel, choice: MethodChoice, options: SolverOptions, r: int) -> None:
+    """Refuse a method on a robot that it cannot serve.
+
+    Args:
+        r: rows of the task.
+    """
+    limited = bool((np.isfinite(robot.lower) & np.isfinite(robot.upper)).any())
+    redundancy = robot.n - r
+    about = f"method {choice.name!r} on {robot.name!r}"
+    if choice.limits == limits.TA and redundancy <= 0:
+        raise MethodError(
+            f"{about}: ta adds a row to the task and needs redundancy; {robot.n} joints and "
+            f"{r} rows leave none"
+        )
+    by_limits = choice.limits in (limits.JC, limits.JW, limits.TP, limits.CTP)
+    has_objective = choice.limits in (limits.GP, limits.TA)
+    if has_objective and options.objective in _BY_RANGE:
+        by_limits = True
+    if has_objective and options.objective == "obstacle" and options.obstacle is None:
+        raise MethodError(
+            f"{about}: objective 'obstacle' needs to know where it is: obstacle=(x, y, z)"
+        )
+    if choice.is_gp and options.form == 22 and options.policy != "constant":
+        raise MethodError(f"{about}: form 22 damps by alpha1 and alpha2 and takes no other policy")
+    if by_limits and not limited:
+        raise MethodError(
+            f"{about}: it works by the joint limits, and no joint of this robot has both"
+        )
+
+
+def _vector(name: str, given: tuple[float, ...] | None, default: Array, what: str) -> Array:
+    if given is None:
+        return np.array(default, np.float64)
+    if len(given) != len(default):
+        raise OptionError(
+            f"{name} has a number for each {what}, {len(default)}, not {len(given)}: {given}"
+        )
+    return np.array(given, np.float64)
+
+
+def _weights(options: SolverOptions, n: int) -> Array:
+    weights = _vector("joint_weights", options.joint_weights, np.ones(n), "joint")
+    if not (weights > 0.0).all():
+        raise OptionError(f"joint_weights are numbers above 0, not {options.joint_weights}")
+    return weights
+
+
+def _translational(robot: RobotModel) -> np.ndarray:
+    """(n,) which joints only slide."""
+    turns = np.zeros(robot.n, np.bool_)
+    turns[robot.chain.variable[~robot.chain.prismatic]] = True
+    return ~turns

@@ -1,0 +1,191 @@
+"""One step at a time: for teaching, comparing and reproducing what a method does on its way."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dls_ik.core import damping, linalg, stepping
+from dls_ik.core.types import Array
+from dls_ik.core.workspace import new_memory
+from dls_ik.exceptions import MethodError, OptionError, PoseError
+from dls_ik.model.robot import RobotModel
+from dls_ik.model.values import checked_configuration
+from dls_ik.solver.method import parse_method
+from dls_ik.solver.options import solver_options
+from dls_ik.solver.poses import checked_poses
+from dls_ik.solver.problem import build_details
+from dls_ik.solver.task import Tasks
+
+
+class Trace(NamedTuple):
+    """The way of s steps."""
+
+    q: Array  # (s + 1, n) [rad or m]
+    error: Array  # (s + 1, r) scaled error at q, against the target of the step from there
+    lambda2: Array  # (s,) squared damping factor
+    searches: Array  # (s,) iterations that the optimal damping factor took
+
+
+class Inverse(NamedTuple):
+    """The inverse of a method's law at one configuration: P = sum_i gain_i v_i u_i^T."""
+
+    P: Array  # (n, r)
+    s: Array  # (r,) singular values of the scaled Jacobian, falling
+    gain: Array  # (r,) in the same order
+
+
+class Stepper:
+    """A configuration, and a method that moves it step by step.
+
+    Args:
+        robot, method, task, options: as for :class:`dls_ik.IkSolver`; KDL's methods have no steps.
+        q: (n,) where to start [rad or m]; default: mid-range.
+
+    Raises:
+        MethodError, OptionError, JointValueError: as :class:`dls_ik.IkSolver`.
+    """
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        method: str,
+        q: ArrayLike | None = None,
+        *,
+        task: Tasks = None,
+        **options: Any,
+    ) -> None:
+        choice = parse_method(method)
+        if choice.is_kdl:
+            raise MethodError(f"method {choice.name!r} cannot be made step by step")
+        self.robot = robot
+        self.method = choice.name
+        self.options = solver_options(choice, options)
+        self.details = build_details(robot, choice, self.options, task)
+        self._structs = (self.options.method(choice), self.options.goal(), self.details)
+        self.reset(0.5 * np.sum(robot.finite_limits(), axis=0) if q is None else q)
+
+    @property
+    def rows(self) -> int:
+        """How many rows the task has, r."""
+        return len(self.details.task.weight)
+
+    def reset(self, q: ArrayLike) -> None:
+        """Start from q (n,) [rad or m], with nothing remembered.
+
+        Raises:
+            JointValueError: for the wrong length, or values that are not finite.
+        """
+        self.q = checked_configuration(q, self.robot.joint_names).copy()
+        self._memory = new_memory(self.robot.chain, self._structs[0], self.details)
+
+    def step(self, T: ArrayLike) -> Array:
+        """Move one step toward a pose, (4, 4) or (k, 4, 4) [m]; return the step dq (n,)."""
+        before = self.q
+        self.run(T, 1)
+        return self.q - before
+
+    def run(self, Ts: ArrayLike, steps: int) -> Trace:
+        """Make many steps.
+
+        Args:
+            Ts: a pose (4, 4), or (k, 4, 4) for k tips; or one for each step, the last one staying.
+            steps: how many.
+
+        Raises:
+            PoseError: poses that are not valid, or of another shape.
+            OptionError: fewer than no steps.
+        """
+        if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
+            raise OptionError(f"steps is a whole number from 0, not {steps!r}")
+        qs = np.empty((steps + 1, self.robot.n))
+        qs[0] = self.q
+        errors, chosen = np.empty((steps + 1, self.rows)), np.empty((steps, 2))
+        targets = self._targets(Ts)
+        stepping.run(self.robot.chain, *self._structs, self._memory, targets, qs, errors, chosen)
+        self.q = qs[-1].copy()
+        return Trace(qs, errors, chosen[:, 0], chosen[:, 1])
+
+    def rate(self, x_dot: ArrayLike, dt: float, T: ArrayLike | None = None) -> Array:
+        """Move for dt [s] at the method's joint velocity for a velocity of the task.
+
+        Args:
+            x_dot: (r,) velocity of the rows of the task [m/s, rad/s].
+            T: the pose whose axes the task refers to, if it does; default: where the tips are.
+
+        Returns:
+            (n,) joint velocity [rad/s or m/s].
+        """
+        velocity = np.asarray(x_dot, np.float64)
+        if velocity.shape != (self.rows,) or not np.isfinite(velocity).all():
+            raise OptionError(f"x_dot has {self.rows} finite numbers, not {x_dot!r}")
+        scaled = velocity * self.details.task.weight
+        q_dot = self.step_for(scaled, self.jacobian(T), T)
+        self.q = self.q + dt * q_dot
+        return q_dot
+
+    def error(self, T: ArrayLike) -> Array:
+        """Scaled error (r,) of the task at q."""
+        return self._look(T)[0]
+
+    def jacobian(self, T: ArrayLike | None = None) -> Array:
+        """Scaled Jacobian (r, n) of the task at q; T as for :meth:`rate`."""
+        return self._look(T)[1]
+
+    def step_for(self, e: ArrayLike, J: ArrayLike, T: ArrayLike | None = None) -> Array:
+        """The step (n,) for a scaled error (r,) and Jacobian (r, n) given; q stays."""
+        error = np.array(e, np.float64)
+        J_given = np.array(J, np.float64, order="C")
+        if error.shape != (self.rows,) or J_given.shape != (self.rows, self.robot.n):
+            raise OptionError(
+                f"e has the shape ({self.rows},) and J ({self.rows}, {self.robot.n}), not "
+                f"{error.shape} and {J_given.shape}"
+            )
+        dq = np.empty(self.robot.n)
+        structs = (self.robot.chain, *self._structs, self._memory)
+        stepping.step_for(*structs, self._target(T), self.q, error, J_given, dq)
+        return dq
+
+    def inverse(self, T: ArrayLike) -> Inverse:
+        """The inverse of the method's law at q, for the error that a target leaves; no strategy."""
+        error, J = self._look(T)
+        r = self.rows
+        Ut, s, Vt, gain = np.empty((r, r)), np.empty(r), np.empty(J.shape), np.empty(r)
+        linalg.svd(J, Ut, s, Vt)
+        method, size = self._structs[0], float(np.linalg.norm(error))
+        strength = damping.lambda_squared(method, self.details.settings, size)
+        if method.damping == damping.JT:
+            strength = damping.jt.step_length(J, np.zeros(self.robot.n), error)
+        count = min(r, self.robot.n)
+        damping.gains(method, self.details.settings, s, count, strength, gain)
+        return Inverse(Vt.T @ (gain[:, None] * Ut), s, gain)
+
+    @property
+    def lambda2(self) -> float:
+        """Squared damping factor of the last step."""
+        return float(self._memory.lambda2[0])
+
+    @property
+    def searches(self) -> int:
+        """Iterations that the last search for the optimal damping factor took."""
+        return int(self._memory.steps[1])
+
+    def _look(self, T: ArrayLike | None) -> tuple[Array, Array]:
+        e, J = np.empty(self.rows), np.empty((self.rows, self.robot.n))
+        structs = (self.robot.chain, *self._structs, self._memory)
+        stepping.look(*structs, self._target(T), self.q, e, J)
+        return e, J
+
+    def _target(self, T: ArrayLike | None) -> Array:
+        k = len(self.robot.tips)
+        return checked_poses(self.robot.fk(self.q) if T is None else T, k)
+
+    def _targets(self, Ts: ArrayLike) -> Array:
+        """(t, k, 4, 4) from all the shapes that run takes."""
+        k = len(self.robot.tips)
+        given = np.asarray(Ts)
+        if given.shape[-2:] == (4, 4) and given.ndim in (2, 3, 4):
+            per_tip = given.reshape(-1, k, 4, 4) if given.size % (16 * k) == 0 else None
+            if per_tip is not None and given.ndim <= (3 if k == 1 else 4):
+                return np.array([checked_poses(T, k) for T in per_tip])
+        raise PoseError(f"targets are poses (4, 4), one a tip and one a step, not {given.shape}")

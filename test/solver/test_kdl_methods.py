@@ -1,0 +1,55 @@
+"""KDL's solvers behind the interface of our own: what they answer, and what they refuse."""
+
+import numpy as np
+import pytest
+from oracle_ik import pose_error
+
+from dls_ik import IkSolver, RobotModel, Status, Stepper, Task
+from dls_ik.exceptions import MethodError
+from dls_ik.servo import Servo
+from dls_ik.solver.method import KDL
+
+pytest.importorskip("PyKDL")
+WAM = RobotModel.wam()
+
+
+@pytest.mark.parametrize("name", KDL)
+def test_answers_reach_their_pose(name):
+    rng = np.random.default_rng(1)
+    Ts, seeds = WAM.fk(WAM.random(rng, 60)), WAM.random(rng, 60)
+    found = IkSolver(WAM, name, max_restarts=20).solve_batch(Ts, seeds)
+    reached = np.isin(found.status, [Status.SUCCESS, Status.OUTSIDE_LIMITS])
+    assert reached.mean() > 0.9
+    np.testing.assert_array_equal(found.success, reached & WAM.within_limits(found.q))
+    for T, q in zip(Ts[reached], found.q[reached], strict=True):
+        missing = pose_error(T, WAM.fk(q))
+        assert max(np.linalg.norm(missing[:3]), np.linalg.norm(missing[3:])) <= 1e-6
+    assert (found.restarts[reached] > 0).any() == (name == "kdl_nr_jl")  # the others need none
+
+
+def test_newton_ends_outside_the_limits_and_says_so():
+    rng = np.random.default_rng(2)
+    found = IkSolver(WAM, "kdl_nr").solve_batch(WAM.fk(WAM.random(rng, 40)), WAM.random(rng, 40))
+    outside = found.status == Status.OUTSIDE_LIMITS
+    assert outside.mean() > 0.5
+    assert not WAM.within_limits(found.q[outside]).any()
+    assert IkSolver(WAM, "kdl_nr_jl").solve(WAM.fk(np.zeros(7))).status != Status.OUTSIDE_LIMITS
+
+
+def test_one_pose_as_many():
+    solver, rng = IkSolver(WAM, "kdl_lma"), np.random.default_rng(3)
+    T, seed = WAM.fk(WAM.random(rng)), WAM.random(rng)
+    np.testing.assert_array_equal(solver.solve(T, seed).q, solver.solve_batch([T], seed).q[0])
+
+
+@pytest.mark.parametrize("name", KDL)
+def test_refused_with_the_reason(name):
+    for made in (
+        lambda: IkSolver(RobotModel.from_name("planar_2r"), name),
+        lambda: IkSolver(WAM, name, task=Task.position_only()),
+        lambda: IkSolver(WAM, name).solve(np.eye(4), task=Task.pointing()),
+        lambda: Stepper(WAM, name),
+        lambda: Servo(WAM, name),
+    ):
+        with pytest.raises(MethodError, match=name):
+            made()
