@@ -1,173 +1,221 @@
 """Inverse kinematics the long way: one step of every method, from the papers' formulas.
 
-Colome & Torras 2012: (1), Tables II and III, (6) to (8); NumPy's singular values, all 2^n terms of
-the continuous inverse.
+NumPy's singular values, all 2^n terms of the continuous inverse, nothing of the kernels. Colome &
+Torras 2012, Deo & Walker 1993, Buss & Kim 2004; the parts are in the other ``oracle_*`` files.
 """
 
-from itertools import product
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+import oracle_bounds as bounds
+import oracle_laws as laws
+import oracle_objectives as objectives
+import oracle_policies as policies
+import oracle_strategies as strategies
+from oracle_laws import continuous_inverse
+from oracle_strategies import activation
+from oracle_task import Rows, error_and_jacobian, pose_error, rotation_vector
+
+__all__ = [
+    "Oracle",
+    "Parts",
+    "activation",
+    "attempt",
+    "continuous_inverse",
+    "error_and_jacobian",
+    "joint_step",
+    "parts_of",
+    "pose_error",
+    "rotation_vector",
+]
+
+LAWS = ("jp", "jt", "tpinv", "jd", "jf", "nf", "ed", "ied", "svf")
+STRATEGIES = ("jw", "gp", "jc", "ta", "tp", "ctp")
+REACHES = ("clamp", "halve")
+BOUNDS = ("max", "norm", "sd", "sdls")
 
 
 class Parts(NamedTuple):
-    """The three choices in a method's name."""
+    """The four choices in a method's name."""
 
     law: str
     strategy: str
+    reach: str
     bound: str
 
 
 def parts_of(name):
     """What a name such as ``ctp+sd+svf`` says, and what it leaves unsaid."""
-    words = name.split("+")
+    words = {"dls": "jd", "odls": "jd"}
+    words = [words.get(word, word) for word in name.split("+")]
     if words == ["auto"]:
-        return Parts("ed", "active", "none")
-    law = next((word for word in words if word in ("jd", "ed", "svf")), "jp")
-    strategy = next((word for word in words if word in ("jc", "ctp")), "none")
-    return Parts(law, strategy, "sd" if "sd" in words else "none")
+        return Parts("ed", "active", "none", "none")
+    law = "svf+ed" if {"svf", "ed"} <= set(words) else _one(words, LAWS, "jp")
+    return Parts(law, *(_one(words, room, "none") for room in (STRATEGIES, REACHES, BOUNDS)))
 
 
-def rotation_vector(R):
-    """Axis times angle; near half a turn the axis is an eigenvector of the symmetric part."""
-    vee = 0.5 * np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
-    cosine = 0.5 * (np.trace(R) - 1.0)
-    angle = np.arctan2(np.linalg.norm(vee), cosine)
-    if cosine > -0.9:
-        return vee * (angle / np.linalg.norm(vee) if vee.any() else 1.0)
-    axis = np.linalg.eigh(R + R.T)[1][:, -1]
-    return angle * axis * (1.0 if axis @ vee >= 0.0 else -1.0)
+def _one(words, room, otherwise):
+    return next((word for word in words if word in room), otherwise)
 
 
-def pose_error(T_d, T):
-    """(6,): position difference, rotation vector of R_d R^T, both in the base frame."""
-    return np.concatenate([T_d[:3, 3] - T[:3, 3], rotation_vector(T_d[:3, :3] @ T[:3, :3].T)])
+class Oracle:
+    """A method, step by step, with what it remembers of the step before.
+
+    Afterwards ``lambda2`` is the squared damping factor, ``last_J`` what was inverted, and ``size``
+    the largest motion that the strategy asked for, much of which may cancel.
+    """
+
+    def __init__(self, name, robot, o, task=None):
+        self.parts, self.robot, self.o = parts_of(name), robot, o
+        self.rows = Rows(robot, task, getattr(o, "rotation_weight", 0.5))
+        self.reset()
+
+    def reset(self):
+        self.last_e = self.last_T = self.last_J = self.last_slope = None
+        self.lambda2 = self.size = 0.0
+
+    def error_and_jacobian(self, q, T_d):
+        return self.rows.error(q, T_d), self.rows.jacobian(q, T_d)
+
+    def step(self, q, J, e, following=False, T_d=None):
+        """dq (n,) for scaled J (r, n) and e (r,).
+
+        Args:
+            following: as a servo has it. T_d: of tasks in its frame, for their manipulability.
+        """
+        o, (law, strategy, _, _) = self.o, self.parts
+        e = self._within_reach(q, e, J, T_d)
+        h, z = strategies.held(strategy, o, self.robot, q, J, e, following)
+        c = self._columns(q)
+        groups, by_error = self.rows.groups, o.error_gain * (e @ e)
+        task_e = e
+        if strategy == "ta":
+            J, e, groups = self._augmented(q, J, e, T_d)
+        self.lambda2 = policies.lambda_squared(law, o, J * c, task_e, self.last_J)
+        if following and law not in ("ed", "ied", "svf+ed"):
+            self.lambda2 += by_error
+        self.last_J = J * c
+        if strategy == "gp":
+            v = -o.mu * objectives.gradient(o, self.rows, q, T_d)
+            if law == "jd" and o.policy == "optimal":
+                self.lambda2 = policies.optimal_step(o, J, e, v)[1]
+                z = v / self.lambda2 if self.lambda2 > 0.0 else v
+            elif o.form == 22:
+                return o.alpha * self._form22(J, e, v, groups)
+            else:
+                scaled = o.form == 23 and self.lambda2 > 0.0
+                z = o.alpha1**2 / self.lambda2 * v if scaled else v
+        return o.alpha * self._bounded(q, J, e, h, z, c, groups)
+
+    def _within_reach(self, q, e, J, T_d):
+        given, last, self.last_e = e, self.last_e, e
+        left = given if self.last_T is None else self.rows.error(q, self.last_T)
+        self.last_T = T_d
+        if self.parts.reach == "clamp":
+            return bounds.clamped(self.o, given, self.rows.groups, last, left)
+        return bounds.halved(self.o, given, J) if self.parts.reach == "halve" else given
+
+    def _columns(self, q):
+        slope, last = objectives.limits_gradient(self.robot, q), self.last_slope
+        self.last_slope = slope
+        return strategies.weighting(slope, last) if self.parts.strategy == "jw" else np.ones(len(q))
+
+    def _augmented(self, q, J, e, T_d):
+        """TA: the objective's gradient as one more row, for the residual -mu H."""
+        o = self.o
+        row = o.w_c * objectives.gradient(o, self.rows, q, T_d)
+        residual = -o.w_c * o.mu * objectives.value(o, self.rows, q, T_d)
+        return np.vstack([J, row]), np.append(e, residual), np.append(self.rows.groups, 99)
+
+    def _form22(self, J, e, v, groups):
+        """(22), (J^T J + D^2)^-1 (J^T e + alpha1^2 v) with D^2 = alpha1^2 I + alpha2^2 A."""
+        o = self.o
+        A = np.ones(len(v)) if o.joint_weights is None else np.array(o.joint_weights)
+        D2 = o.alpha1**2 + o.alpha2**2 * A
+        P = np.linalg.solve(J.T @ J + np.diag(D2), J.T)
+        return self._shortened(P, J, e, o.alpha1**2 / D2 * v, groups)
+
+    def _bounded(self, q, J, e, h, z, c, groups):
+        robot, strategy = self.robot, self.parts.strategy
+        while True:
+            P, seen, sized = self._inverse(J, e, h, z, c)
+            self.size = np.abs(z).max()
+            dq = self._shortened(P, seen, e, z, groups, sized)
+            passed = (h == 0.0) & (robot.clip(q + dq) != q + dq)
+            if strategy != "active" or not passed.any():
+                return dq
+            h[passed] = 1.0
+            z[passed] = (robot.clip(q + dq) - q)[passed]
+
+    def _inverse(self, J, e, h, z, c):
+        """P (n, r); the Jacobian it stands for; and the one that says how far the tips move.
+
+        With SVF these are the filtered one: for CTP both (Colome & Torras 2012, section VI), else
+        only for the bounds SD and SDLS, which damp "J, or its filtered version".
+        """
+        o, law, strategy = self.o, self.parts.law, self.parts.strategy
+        free = h < 1.0
+        if not free.any():
+            return np.zeros(J.T.shape), J, J
+        if law in laws.FILTERS and strategy == "ctp":
+            seen = laws.filtered_jacobian(J, o)
+            of_columns = partial(laws.inverse, "jd", o=o, lambda2=self.lambda2)
+            return laws.continuous_inverse(seen, h, of_columns), seen, seen
+        W = np.eye(len(e))
+        if law == "jd" and o.policy == "accuracy":
+            W = policies.task_weighting(o, J * c, len(self.rows.groups))
+        if law == "jd" and o.policy == "optimal" and strategy != "gp":
+            self.lambda2 = policies.optimal_step(o, (J * c)[:, free], e - J @ z)[1]
+        length = laws.step_length(J * c, h, e - J @ z) if law == "jt" else 0.0
+        of_columns = partial(laws.inverse, law, o=o, lambda2=self.lambda2, length=length)
+        P = c[:, None] * laws.continuous_inverse(W @ J * c, h, of_columns) @ W
+        sized = J.copy()
+        if law in laws.FILTERS:
+            sized[:, free] = laws.filtered_jacobian((J * c)[:, free], o) / c[free]
+        return P, J, sized
+
+    def _shortened(self, P, J, e, z, groups, sized=None):
+        o, bound = self.o, self.parts.bound
+        sized = J if sized is None else sized
+        if bound == "sd":
+            return bounds.selectively_damped(P, J, z, e, o, sized)
+        if bound == "sdls":
+            slides = _slides(self.robot.chain)
+            return bounds.sdls(P, J, z, e, o, sized, groups, slides)
+        dq = z + P @ (e - J @ z)
+        every = np.ones(len(dq), bool)
+        if bound == "max":
+            return bounds.in_largest(dq, o.max_joint_change, every)
+        return bounds.in_norm(dq, o.Delta) if bound == "norm" else dq
 
 
-def error_and_jacobian(robot, T_d, q, weight=0.5):
-    """Both with their rotation rows scaled by ``weight`` [m/rad]."""
-    scale = np.repeat([1.0, weight], 3)
-    return scale * pose_error(T_d, robot.fk(q)), scale[:, None] * robot.jacobian(q)
-
-
-def filtered(s, o):
-    """(3)."""
-    return (s**3 + o.nu * s**2 + 2 * s + 2 * o.sigma0) / (s**2 + o.nu * s + 2)
-
-
-def lambda_squared(law, o, e, following):
-    """What damps (Table II); the error damps too while a target is followed."""
-    by_error = o.error_gain * (e @ e)
-    if law == "ed":
-        return by_error
-    return following * by_error + (o.lambda_**2 if law == "jd" else 0.0)
-
-
-def damped_inverse(J, lambda2):
-    U, s, Vt = np.linalg.svd(J, full_matrices=False)
-    kept = s > 1e-12 * s[0]
-    gain = np.divide(s, s**2 + lambda2, where=kept, out=np.zeros_like(s))
-    return Vt.T @ np.diag(gain) @ U.T
-
-
-def filtered_jacobian(J, o):
-    U, s, Vt = np.linalg.svd(J, full_matrices=False)
-    return U @ np.diag(filtered(s, o)) @ Vt
-
-
-def continuous_inverse(J, h, inverse):
-    """J^{(I-H)+}: the inverses of every set of free joints, (n, 6)."""
-    P = np.zeros(J.T.shape)
-    for free in product((False, True), repeat=len(h)):
-        free = np.array(free)
-        weight = np.prod(np.where(free, 1.0 - h, h))
-        if weight > 0.0 and free.any():
-            P[free] += weight * inverse(J[:, free])
-    return P
-
-
-def activation(q, lower, upper, margin):
-    """0 free, 1 held (Mansard, Remazeilles & Chaumette 2009)."""
-    h = np.zeros(len(q))
-    for j in np.flatnonzero(np.isfinite(upper - lower)):
-        width = margin * (upper[j] - lower[j])
-        u = max(q[j] - (upper[j] - width), lower[j] + width - q[j]) / width
-        if 0.0 < u < 1.0:
-            h[j] = 0.5 * (1.0 + np.tanh(1.0 / (1.0 - u) - 1.0 / u))
-        elif u >= 1.0:
-            h[j] = 1.0
-    return np.where(h < 1e-6, 0.0, h)
-
-
-def held(strategy, o, robot, q, J, e, following):
-    """How far each joint is held, and the motion asked of it: h, z (Table III)."""
-    h, z = np.zeros(robot.n), np.zeros(robot.n)
-    push = J.T @ e
-    outward = ((q >= robot.upper) & (push > 0)) | ((q <= robot.lower) & (push < 0))
-    if strategy in ("jc", "active"):
-        h[outward] = 1.0
-    if strategy == "ctp":
-        h = activation(q, robot.lower, robot.upper, o.margin)
-        if following:
-            return h * pushed_outward(robot, q, J, e), z
-        near = np.flatnonzero(h)
-        z[near] = -h[near] * o.mu * (q[near] - 0.5 * (robot.lower[near] + robot.upper[near]))
-    return h, z
-
-
-def pushed_outward(robot, q, J, e):
-    """How much the error pushes each joint to its nearer limit: 1 beyond it, or from 0.1 on."""
-    lower, upper = robot.finite_limits()
-    outward = np.sign(q - 0.5 * (lower + upper))
-    cosine = outward * (J.T @ e) / (np.linalg.norm(J, axis=0) * np.linalg.norm(e))
-    return np.where(robot.clip(q) == q, np.clip(cosine / 0.1, 0.0, 1.0), 1.0)
+def _slides(chain):
+    """The joints whose every element slides."""
+    turning = chain.variable[~chain.prismatic]
+    return ~np.isin(np.arange(len(chain.lower)), turning)
 
 
 def joint_step(name, o, robot, q, J, e, following=False):
-    """dq = z + J^{(I-H)+} (e - J z), bounded, times alpha.
+    """One step of a fresh attempt at a whole pose.
 
     Args:
         o: the options, any object with their names. J, e: scaled. following: as a servo has it.
     """
-    law, strategy, bound = parts_of(name)
-    h, z = held(strategy, o, robot, q, J, e, following)
-    lambda2 = lambda_squared(law, o, e, following)
-    if law == "svf":
-        free = (h == 0.0) | (strategy == "ctp")
-        J = J.copy()
-        J[:, free] = filtered_jacobian(J[:, free], o)
-    while True:
-        P = continuous_inverse(J, h, lambda B: damped_inverse(B, lambda2))
-        dq = z + P @ (e - J @ z) if bound == "none" else selectively_damped(P, J, z, e, o)
-        passed = (h == 0.0) & (robot.clip(q + dq) != q + dq)
-        if strategy != "active" or not passed.any():
-            return o.alpha * dq
-        h[passed] = 1.0
-        z[passed] = (robot.clip(q + dq) - q)[passed]
-
-
-def selectively_damped(P, J, z, e, o):
-    """(7) and section VI: each direction bounded by gamma_s, the whole by gamma_max."""
-    dq = z - P @ (J @ z)
-    V, gains, Ut = np.linalg.svd(P, full_matrices=False)
-    for v, g, u in zip(V.T, gains, Ut, strict=True):
-        M = g * np.abs(v) @ np.linalg.norm(J, axis=0)
-        gamma = o.gamma_max * min(1.0, 1.0 / M) if M > 0.0 else o.gamma_max
-        w = g * v * (u @ e)
-        dq += w * min(1.0, gamma / np.abs(w).max()) if w.any() else 0.0
-    return dq * min(1.0, o.gamma_max / np.linalg.norm(dq)) if dq.any() else dq
+    return Oracle(name, robot, o).step(q, J, e, following)
 
 
 def attempt(name, o, robot, T_d, q):
     """Steps until the pose is reached or the iterations are out: q, steps made."""
     clips = parts_of(name).strategy in ("jc", "active")
+    oracle = Oracle(name, robot, o)
     q = robot.clip(q) if clips else q
     for made in range(o.max_iterations + 1):
-        e, J = error_and_jacobian(robot, T_d, q, o.rotation_weight)
+        e, J = oracle.error_and_jacobian(q, T_d)
         position, rotation = np.linalg.norm(e[:3]), np.linalg.norm(e[3:]) / o.rotation_weight
         if position <= o.position_tolerance and rotation <= o.rotation_tolerance:
             break
         if made < o.max_iterations:
-            q = q + joint_step(name, o, robot, q, J, e)
+            q = q + oracle.step(q, J, e)
             q = robot.clip(q) if clips else q
     return q, made

@@ -1,0 +1,146 @@
+"""Condition numbers and gains as the papers claim them, of the inverses that the kernels apply.
+
+Colome & Torras 2012, sections III and IV, and the appendix; Deo & Walker 1993, (6) to (8).
+"""
+
+import numpy as np
+import pytest
+from cases import WAM, jacobian_with
+from oracle_laws import filtered
+from ours import options_of, our_inverse, our_step
+
+Q = np.zeros(7)
+OTHERS = [2.0, 1.1, 0.7, 0.5, 0.3]
+
+
+def inverse_gains(name, least, others=OTHERS, **options):
+    """What becomes of each singular value: (6,), the least one last; and the inverse."""
+    J, U, V = jacobian_with([*others, least], 7, np.random.default_rng(1))
+    P = our_inverse(name, WAM, Q, J, **options)
+    np.testing.assert_allclose(V.T @ P @ U, np.diag(np.diag(V.T @ P @ U)), atol=1e-9 * P.max())
+    return np.diag(V.T @ P @ U), P
+
+
+def condition(P):
+    s = np.linalg.svd(P)[1]
+    return s[0] / s[-1]
+
+
+@pytest.mark.parametrize("sigma0", [0.005, 0.01, 0.1])
+@pytest.mark.parametrize("nu", [2.0, 10.0, 15.0])
+def test_svf_bounds_the_condition_number(sigma0, nu):
+    """kappa <= A(s_1) / sigma0, which is its limit at the singularity."""
+    o = options_of("svf", sigma0=sigma0, nu=nu)
+    bound = filtered(np.array(2.0), o) / sigma0
+    for least in (1e-12, 1e-9, 1e-6, 1e-3, 0.01, 0.1, 0.3):
+        P = inverse_gains("svf", least, sigma0=sigma0, nu=nu)[1]
+        assert condition(P) <= bound * (1.0 + 1e-9)
+        if least <= 1e-6:
+            assert condition(P) == pytest.approx(bound, rel=1e-2)
+
+
+def test_svf_leaves_a_regular_jacobian_almost_as_it_is():
+    gains, _ = inverse_gains("svf", 0.3, [20.0, 15.0, 12.0, 10.0, 8.0])
+    np.testing.assert_allclose(gains[:5] * [20.0, 15.0, 12.0, 10.0, 8.0], 1.0, rtol=2e-5)
+
+
+@pytest.mark.parametrize("name", ["jp", "jt"])
+@pytest.mark.parametrize("least", [1e-4, 1e-2, 0.2])
+def test_condition_number_of_the_pseudoinverse_and_the_transpose(name, least):
+    """Both s_1 / s_n. The transpose's step length is another for each e, so two at a time."""
+    J, U, V = jacobian_with([*OTHERS, least], 7, np.random.default_rng(1))
+    if name == "jp":
+        assert condition(our_inverse("jp", WAM, Q, J)) == pytest.approx(2.0 / least, rel=1e-6)
+        return
+    dq = our_step("jt", WAM, Q, J, U[:, 0] + U[:, 5])
+    assert (V[:, 0] @ dq) / (V[:, 5] @ dq) == pytest.approx(2.0 / least, rel=1e-6)
+
+
+@pytest.mark.parametrize("lambda_", [1e-3, 0.01, 0.1])
+def test_damping_at_its_worst_where_the_least_singular_value_is_lambda(lambda_):
+    """The appendix's first case: kappa -> (lambda^2 + s_1^2) / (2 s_1 lambda), O(1 / lambda)."""
+    gains, P = inverse_gains("jd", lambda_, lambda_=lambda_)
+    assert gains[-1] == pytest.approx(0.5 / lambda_, rel=1e-6)
+    assert condition(P) == pytest.approx((lambda_**2 + 4.0) / (4.0 * lambda_), rel=1e-6)
+
+
+def test_damping_is_bounded_while_the_least_gain_is_another():
+    """The second case: lambda^2 / s_i < s_n < lambda^2 / s_j, and kappa does not depend on s_n."""
+    conditions = [condition(inverse_gains("jd", least, lambda_=0.7)[1])
+                  for least in (0.26, 0.27, 0.28, 0.29)]  # fmt: skip
+    g = np.array(OTHERS) / (np.array(OTHERS) ** 2 + 0.49)
+    np.testing.assert_allclose(conditions, g.max() / g.min(), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "share"),
+    [("jd", {"lambda_": 0.01}, 1.0), ("ed", {}, 1.0), ("ied", {}, 1.0), ("dls", {}, 1.0),
+     ("jf", {"epsilon": 0.1, "lambda_max": 0.02}, 1.0)],
+)  # fmt: skip
+def test_damping_grows_without_bound_at_the_singularity(name, options, share):
+    """The third case, of all that add to the squares: kappa ~ lambda^2 g_k / s_n."""
+    conditions = [condition(inverse_gains(name, least, **options)[1])
+                  for least in (1e-6, 1e-8)]  # fmt: skip
+    assert conditions[0] > 1e2
+    assert conditions[1] == pytest.approx(100.0 * conditions[0], rel=1e-2)
+
+
+@pytest.mark.parametrize("name", ["jd", "dls", "ed", "ied", "svf", "svf+ed", "tpinv", "nf", "jf"])
+def test_gains_have_their_bound(name):
+    """1 / (2 lambda), 1 / sigma0, 1 / (t s_1), the joint velocity; e has norm 1 here."""
+    bound = {
+        "jd": 0.5 / 0.005, "dls": 0.5 / 0.1, "ed": 0.5 / np.sqrt(0.5), "ied": 0.5 / np.sqrt(0.5001),
+        "svf": 1.0 / 0.01, "svf+ed": 0.5 / np.sqrt(0.5), "tpinv": 1.0 / (0.01 * 2.0), "nf": 20.0,
+        "jf": 0.6 / 0.02,
+    }[name]  # fmt: skip
+    for least in np.geomspace(1e-9, 0.3, 30):
+        gains, _ = inverse_gains(name, least)
+        assert gains.max() <= bound * (1.0 + 1e-6)
+
+
+def test_truncation_leaves_out_what_is_small():
+    assert inverse_gains("tpinv", 0.0199)[0][-1] == pytest.approx(0.0, abs=1e-10)
+    assert inverse_gains("tpinv", 0.0201)[0][-1] == pytest.approx(1.0 / 0.0201)
+
+
+@pytest.mark.parametrize("least", [1e-6, 1e-3, 0.04])
+def test_policy_velocity_keeps_the_joint_velocity(least):
+    """(6): for the tip's unit velocity in the singular direction the bound itself."""
+    gains, _ = inverse_gains("jd", least, policy="velocity", velocity_bound=20.0)
+    assert gains[-1] == pytest.approx(20.0, rel=1e-6)
+    gains, _ = inverse_gains("jd", 0.06, policy="velocity", velocity_bound=20.0)
+    assert gains[-1] == pytest.approx(1.0 / 0.06)
+
+
+@pytest.mark.parametrize("bound", [0.01, 0.05, 0.5])
+@pytest.mark.parametrize("least", [1e-4, 0.1])
+def test_policy_tracking_keeps_the_tracking_error(bound, least):
+    """(7): what is left of a velocity along u_r is the bound."""
+    gains, _ = inverse_gains("jd", least, policy="tracking", tracking_bound=bound)
+    assert 1.0 - gains[-1] * least == pytest.approx(bound, rel=1e-6)
+    assert 1.0 - gains[0] * 2.0 < bound
+
+
+@pytest.mark.parametrize("bound", [10.0, 100.0, 1e4])
+def test_policy_condition_keeps_the_condition_number(bound):
+    """(8): of J^T J + lambda I, whose least singular value is 0 if the arm is redundant."""
+    gains, _ = inverse_gains("jd", 1e-3, policy="condition", condition_bound=bound)
+    s = np.array([*OTHERS, 1e-3])
+    lambda2 = (s / gains - s**2)[:5]
+    np.testing.assert_allclose(lambda2, 4.0 / (bound - 1.0), rtol=1e-6)
+    assert (4.0 + lambda2[0]) / lambda2[0] == pytest.approx(bound, rel=1e-6)
+
+
+@pytest.mark.parametrize("least", [1e-9, 1e-3, 0.05, 0.09])
+def test_policy_accuracy_gives_up_one_direction_first(least):
+    """With d the singular direction, the others lose only what damping takes."""
+    J, U, _ = jacobian_with([*OTHERS, least], 7, np.random.default_rng(1))
+    options = {"policy": "accuracy", "direction": tuple(U[:, 5]), "epsilon": 0.1}
+    near = 1.0 - (least / 0.1) ** 2
+    lambda2, w = near * 0.02**2, 1.0 - np.sqrt(near) * 0.9
+    for i, s in enumerate([*OTHERS, least]):
+        weight = w if i == 5 else 1.0
+        dq = our_step("jd", WAM, Q, J, U[:, i], **options)
+        assert np.linalg.norm(dq) == pytest.approx(
+            weight**2 * s / (weight**2 * s**2 + lambda2), rel=1e-6
+        )

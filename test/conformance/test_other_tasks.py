@@ -1,0 +1,224 @@
+"""Tasks of fewer rows, in other frames, with weights, for several tips: beside the oracle."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from arms import random_arm
+from cases import ARMS, WAM, is_regular, slack
+from oracle import difference_jacobian
+from oracle_ik import Oracle, parts_of
+from oracle_task import Rows
+from ours import options_of, our_moves, stepper
+from robots import joint, urdf
+
+from dls_ik import RobotModel, Task
+
+TASKS = {
+    "pose": {},
+    "position": {"rotation": ""},
+    "rotation": {"position": ""},
+    "x and z": {"position": "xz", "rotation": ""},
+    "in a plane": {"position": "xy", "rotation": "z"},
+    "pointing": {"rotation": "xy", "frame": "target"},
+    "pointing y": {"rotation": "xz", "frame": "target"},
+    "upright": {"position": "xyz", "rotation": "xy"},
+    "turned": {"position": "z", "rotation": "x", "frame": "target"},
+    "pose seen by the target": {"frame": "target"},
+    "weighted": {"weights": (1.0, 2.0, 0.5, 3.0, 1.0, 0.1)},
+    "weighted rows of the target": {
+        "position": "yz", "rotation": "z", "frame": "target", "weights": (2.0, 0.5, 0.1),
+    },
+}  # fmt: skip
+METHODS = [
+    ("jp", {}),
+    ("jt", {}),
+    ("dls", {}),
+    ("ed", {}),
+    ("nf", {}),
+    ("jd", {"policy": "condition", "condition_bound": 20.0}),
+    ("jd", {"policy": "accuracy", "epsilon": 1.0}),
+    ("jd", {"policy": "mayorga-condition", "condition_bound": 3.0}),
+    ("odls", {"Delta": 0.1}),
+    ("svf", {}),
+    ("sd", {}),
+    ("sdls", {}),
+    ("sdls+clamp", {"D_max": 0.1}),
+    ("dls+halve", {}),
+    ("dls+clamp", {"adaptive": True, "D_max": 0.05}),
+    ("jw", {}),
+    ("jc+dls", {}),
+    ("tp+ed", {"margin": 0.3}),
+    ("ctp+dls", {"margin": 0.3}),
+    ("ctp+sd+svf", {"margin": 0.3}),
+    ("gp+dls", {"objective": "centring"}),
+    ("gp", {"objective": "manipulability", "mu": 2.0}),
+    ("ta+dls", {"objective": "centring"}),
+]
+
+
+def as_oracle(task):
+    """The same for the oracle, whatever the package makes of it."""
+    full = {"position": "xyz", "rotation": "xyz", "frame": "base", "weights": None, "tip": None}
+    return SimpleNamespace(**{**full, **task})
+
+
+def start(robot, seed=1, reach=0.3):
+    rng = np.random.default_rng(seed)
+    lower, upper = robot.finite_limits()
+    while True:
+        q = rng.uniform(lower + 0.2 * (upper - lower), upper - 0.2 * (upper - lower))
+        T_d = robot.fk(q + reach * (robot.random(rng) - q))
+        if is_regular(np.reshape(robot.jacobian(q), (-1, robot.n)), []):
+            return q, T_d
+
+
+def assert_same_steps(name, options, robot, given, known, q, T_d):
+    oracle = Oracle(name, robot, options_of(name, **options), known)
+    for move in our_moves(name, robot, q, [T_d] * 3, given, **options):
+        e, J = oracle.error_and_jacobian(move.before, T_d)
+        dq = oracle.step(move.before, J, e, T_d=T_d)
+        expected = move.before + dq
+        expected = robot.clip(expected) if parts_of(name).strategy == "jc" else expected
+        atol = slack(name, options, oracle, dq)
+        np.testing.assert_allclose(move.after, expected, rtol=1e-15, atol=atol)
+
+
+@pytest.mark.parametrize("what", TASKS)
+@pytest.mark.parametrize("arm", ["wam", "6 and a follower", "8 with slides"])
+def test_error_and_jacobian(what, arm):
+    robot = ARMS[arm]
+    for seed, reach in enumerate((0.01, 0.3, 1.0)):
+        q, T_d = start(robot, seed, reach)
+        ours = stepper("jp", robot, q, Task(**TASKS[what]))
+        rows = Rows(robot, as_oracle(TASKS[what]))
+        np.testing.assert_allclose(ours.error(T_d), rows.error(q, T_d), atol=1e-12)
+        np.testing.assert_allclose(ours.jacobian(T_d), rows.jacobian(q, T_d), atol=1e-12)
+
+
+def test_a_twist_has_the_jacobian_of_its_own_angle():
+    """Far from the target too."""
+    task = {"position": "", "rotation": "y", "frame": "target"}
+    q, T_d = start(WAM, 9, reach=0.4)
+    ours = stepper("jp", WAM, q, Task(**task), rotation_weight=1.0)
+    J, numeric = ours.jacobian(T_d)[0], np.empty(7)
+    for i, h in enumerate(1e-6 * np.eye(7)):
+        ours.reset(q - h)
+        before = ours.error(T_d)[0]
+        ours.reset(q + h)
+        numeric[i] = (before - ours.error(T_d)[0]) / 2e-6
+    np.testing.assert_allclose(J, numeric, atol=1e-8)
+    np.testing.assert_allclose(J, Rows(WAM, as_oracle(task), 1.0).jacobian(q, T_d)[0], atol=1e-12)
+
+
+@pytest.mark.parametrize("what", TASKS)
+def test_jacobian_is_the_derivative_of_the_error_at_the_target(what):
+    """To first order in what is left; far away the error turns with the target instead."""
+    q, _ = start(WAM, 2)
+    T_d, weight = WAM.fk(q), 0.5
+    ours = stepper("jp", WAM, q, Task(**TASKS[what]), rotation_weight=weight)
+    numeric = np.empty_like(ours.jacobian(T_d))
+    for i, h in enumerate(1e-6 * np.eye(7)):
+        ours.reset(q - h)
+        before = ours.error(T_d)
+        ours.reset(q + h)
+        numeric[:, i] = (before - ours.error(T_d)) / 2e-6
+    ours.reset(q)
+    np.testing.assert_allclose(ours.jacobian(T_d), numeric, atol=1e-8)
+
+
+@pytest.mark.parametrize("what", TASKS)
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: " ".join(map(str, [m[0], *m[1].items()])))
+def test_steps_are_the_papers(what, method):
+    q, T_d = start(WAM, 3)
+    task = TASKS[what]
+    assert_same_steps(*method, WAM, Task(**task), as_oracle(task), q, T_d)
+
+
+@pytest.mark.parametrize("what", ["position", "pointing", "in a plane", "turned"])
+def test_an_arm_of_few_joints(what):
+    robot = random_arm(np.random.default_rng(5), *["revolute"] * 3)
+    q, T_d = start(robot, 4)
+    for method in METHODS:
+        task = TASKS[what]
+        rows = Rows(robot, as_oracle(task)).groups.size
+        if parts_of(method[0]).strategy != "ta" or robot.n > rows:
+            assert_same_steps(*method, robot, Task(**task), as_oracle(task), q, T_d)
+
+
+def test_named_tasks():
+    q, T_d = start(WAM, 5)
+    for named, task in (
+        (Task.pose(), {}),
+        (Task.position_only(), {"rotation": ""}),
+        (Task.pointing(), {"rotation": "xy", "frame": "target"}),
+        (Task.pointing(axis="x"), {"rotation": "yz", "frame": "target"}),
+    ):
+        ours = stepper("jp", WAM, q, named)
+        rows = Rows(WAM, as_oracle(task))
+        assert np.linalg.norm(ours.error(T_d)) == pytest.approx(
+            np.linalg.norm(rows.error(q, T_d)), rel=1e-12
+        )
+
+
+def branched(rng):
+    """A trunk of three joints, and a left and a right arm of four each."""
+    names = {"t": 3, "l": 4, "r": 4}
+    joints, links = [], ["base"]
+    for arm, count in names.items():
+        parent = "base" if arm == "t" else "t2"
+        for i in range(count):
+            xyz, rpy = rng.uniform(-0.4, 0.4, 3), rng.uniform(-3.0, 3.0, 3)
+            kind = "prismatic" if (arm, i) == ("l", 1) else "revolute"
+            detail = (
+                f'<origin xyz="{_words(xyz)}" rpy="{_words(rpy)}"/>'
+                '<limit lower="-1.5" upper="2" effort="1" velocity="1"/>'
+            )
+            axis = _words(rng.normal(size=3))
+            joints.append(joint(f"j{arm}{i}", kind, parent, f"{arm}{i}", detail, axis))
+            parent = f"{arm}{i}"
+            links.append(parent)
+    return urdf(" ".join(links), *joints)
+
+
+def _words(values):
+    return " ".join(repr(float(value)) for value in values)
+
+
+TEXT = branched(np.random.default_rng(6))
+TWO = {"left": "l3", "right": "r3"}
+
+
+def two_tips():
+    return RobotModel.from_urdf(TEXT, "base", tip=("l3", "r3"))
+
+
+def test_several_tips_are_single_ones_side_by_side():
+    robot = two_tips()
+    assert robot.n == 11
+    q = robot.random(np.random.default_rng(7))
+    poses, J = robot.fk(q), robot.jacobian(q)
+    assert poses.shape == (2, 4, 4)
+    assert J.shape == (12, 11)
+    for i, tip in enumerate(("l3", "r3")):
+        alone = RobotModel.from_urdf(TEXT, "base", tip)
+        which = [robot.joint_names.index(name) for name in alone.joint_names]
+        np.testing.assert_allclose(poses[i], alone.fk(q[which]), atol=1e-14)
+        expected = np.zeros((6, 11))
+        expected[:, which] = difference_jacobian(alone.fk, q[which])
+        np.testing.assert_allclose(J[6 * i : 6 * i + 6], expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("what", ["position", "pose", "pointing", "weighted", "one of each"])
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: " ".join(map(str, [m[0], *m[1].items()])))
+def test_steps_of_several_tips_are_the_papers(what, method):
+    robot = two_tips()
+    q, T_d = start(robot, 8)
+    both = ("position", "turned") if what == "one of each" else (what, what)
+    tasks = [TASKS[each] for each in both]
+    known = [as_oracle(task) for task in tasks]
+    rows = len(Rows(robot, known).groups)
+    if parts_of(method[0]).strategy == "ta" and robot.n <= rows:
+        return
+    given = [Task(**task) for task in tasks] if what == "one of each" else Task(**tasks[0])
+    assert_same_steps(*method, robot, given, known, q, T_d)

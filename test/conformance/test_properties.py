@@ -1,0 +1,256 @@
+"""What every step owes its user: still at the target, downhill, bounded, finite, no jumps."""
+
+import numpy as np
+import pytest
+from arms import random_arm
+from cases import ARMS, CASES, NAMES, PLANAR, PUMA, SAMPLE, WAM, generic, label, placed, suits
+from oracle_ik import error_and_jacobian, parts_of
+from ours import options_of, our_step
+
+SLIDER = random_arm(np.random.default_rng(1), "prismatic")
+FROZEN = WAM.clip(np.full(7, 9.0))  # every joint at its upper limit
+SINGULAR = {
+    "wam straight": (WAM, np.zeros(7)),
+    "wam wrist": (WAM, np.array([0.3, 0.5, 0.2, 1.0, 0.1, 0.0, 0.4])),
+    "wam at all limits": (WAM, FROZEN),
+    "puma straight": (PUMA, np.array([0.0, 0.0, -np.pi / 2, 0.0, 0.0, 0.0])),
+    "planar straight": (PLANAR, np.zeros(2)),
+    "planar folded": (PLANAR, PLANAR.clip([0.0, 9.0])),
+    "one joint": (SLIDER, np.zeros(1)),
+}
+OFFSETS = [0.0, *(sign * 10.0**k for k in range(-12, -2, 3) for sign in (-1.0, 1.0))]
+FEW_OFFSETS = [0.0, 1e-12, -1e-8, 1e-4]
+COMBINED = [*NAMES, *SAMPLE]
+
+
+def parts(case):
+    return parts_of(case[0])
+
+
+def stays(case):
+    """Without an objective and away from margins nothing moves an arm that is there."""
+    return parts(case).strategy not in ("gp", "ta")
+
+
+def descends(case):
+    """Whether the step promises to lower the error, to first order, away from limits.
+
+    J P is positive semidefinite for every law, and stays so when directions are damped one by one
+    or the step is shortened as a whole. Not promised: GP with a damped inverse, whose I - J* J is
+    not entirely in the null space (Deo & Walker 1993, 4), TA with one, whose added row competes; a
+    weighted task (accuracy); ClampMag with a damped inverse, which turns the error; SDLS where a
+    joint slides; JW with SD or SDLS, whose directions are not those of J. TP and CTP are the law
+    alone away from margins, and may go uphill inside them.
+    """
+    law, strategy, reach, bound = parts(case)
+    exact = law == "jp" and bound in ("none", "max", "norm")
+    if strategy in ("gp", "ta"):
+        return exact and reach != "clamp"
+    if strategy == "jw" and bound in ("sd", "sdls"):
+        return False
+    return (reach != "clamp" or exact) and case[1].get("policy") != "accuracy"
+
+
+@pytest.mark.parametrize("case", list(filter(stays, CASES)), ids=label)
+def test_at_the_target_it_stays(case):
+    name, options = case
+    rng = np.random.default_rng(4)
+    for robot in (WAM, PUMA, ARMS["3"], ARMS["9"]):
+        q, _ = placed(robot, "inside", rng)
+        if suits(name, options, robot):
+            np.testing.assert_array_equal(
+                our_step(name, robot, q, robot.jacobian(q), np.zeros(6), **options), 0.0
+            )
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if stays(case) and parts(case).strategy not in ("tp", "ctp")],
+    ids=label,
+)  # fmt: skip
+def test_at_the_target_it_stays_even_where_it_is_singular_or_at_a_limit(case):
+    name, options = case
+    for robot, q in SINGULAR.values():
+        dq = our_step(name, robot, q, robot.jacobian(q), np.zeros(6), **options)
+        np.testing.assert_array_equal(dq, 0.0)
+
+
+@pytest.mark.parametrize("strategy", ["gp", "ta"])
+@pytest.mark.parametrize("objective", ["limits", "centring", "manipulability", "posture"])
+def test_at_the_target_the_objective_moves_only_what_is_redundant(strategy, objective):
+    q, J, _, _ = generic(WAM, np.random.default_rng(14))
+    dq = our_step(strategy, WAM, q, J, np.zeros(6), objective=objective, mu=0.2)
+    assert np.linalg.norm(dq) > 1e-6
+    np.testing.assert_allclose(J @ dq, 0.0, atol=1e-12 * max(1.0, np.linalg.norm(dq)))
+
+
+@pytest.mark.parametrize("case", list(filter(descends, CASES)), ids=label)
+def test_a_short_step_is_downhill(case):
+    name, options = case
+    rng = np.random.default_rng(5)
+    weight = options.get("rotation_weight", 0.5)
+    for robot in (WAM, PUMA):
+        if not suits(name, options, robot):
+            continue
+        for _ in range(4):
+            q, _, _, T_d = generic(robot, rng)
+            e, J = error_and_jacobian(robot, T_d, q, weight)
+            dq = our_step(name, robot, q, J, e, **{**options, "alpha": 1e-6})
+            nearer = error_and_jacobian(robot, T_d, q + dq, weight)[0]
+            promised = (J @ dq) @ e / np.linalg.norm(e)
+            assert promised > 0.0
+            gained = np.linalg.norm(e) - np.linalg.norm(nearer)
+            assert gained == pytest.approx(promised, rel=1e-2, abs=1e-12)
+
+
+@pytest.mark.parametrize("case", CASES, ids=label)
+def test_alpha_scales_the_step(case):
+    name, options = case
+    q, J, e, _ = generic(WAM, np.random.default_rng(6))
+    whole = our_step(name, WAM, q, J, e, **{**options, "alpha": 1.0})
+    half = our_step(name, WAM, q, J, e, **{**options, "alpha": 0.5})
+    np.testing.assert_allclose(half, 0.5 * whole, rtol=1e-13, atol=1e-300)
+
+
+@pytest.mark.parametrize("case", CASES, ids=label)
+def test_finite_at_and_around_a_singularity(case):
+    name, options = case
+    for robot, singular in SINGULAR.values():
+        if not suits(name, options, robot):
+            continue
+        rng = np.random.default_rng(2)
+        T_d, direction = robot.fk(robot.random(rng)), rng.normal(size=robot.n)
+        for offset in OFFSETS if name in NAMES else FEW_OFFSETS:
+            q = singular + offset * direction
+            e, J = error_and_jacobian(robot, T_d, q)
+            assert np.isfinite(our_step(name, robot, q, J, e, **options)).all(), (q, offset)
+
+
+@pytest.mark.parametrize("name", [n for n in COMBINED if parts_of(n).bound != "none"])
+@pytest.mark.parametrize("most", [1e-3, 0.1, 0.5])
+def test_bounds_are_kept(name, most):
+    option = {"max": "max_joint_change", "norm": "Delta"}.get(parts_of(name).bound, "gamma_max")
+    slides = ARMS["8 with slides"].chain.prismatic
+    longest, shapes = 0.0, [(WAM, np.ones(7, bool)), (ARMS["8 with slides"], ~slides)]
+    for robot, turning in shapes:
+        rng = np.random.default_rng(3)
+        for _ in range(20):
+            q, J, _, _ = generic(robot, rng)
+            e = 10.0 ** rng.uniform(-3, 2) * rng.normal(size=6)
+            dq = our_step(name, robot, q, J, e, **{option: most})
+            every = np.ones(robot.n, bool) if parts_of(name).bound != "sdls" else turning
+            in_norm = parts_of(name).bound in ("sd", "norm")
+            size = np.linalg.norm(dq) if in_norm else np.abs(dq[every]).max()
+            assert size <= most * (1.0 + 1e-12)
+            longest = max(longest, size)
+    assert longest > 0.5 * most
+
+
+def test_sdls_leaves_what_slides_as_it_is():
+    robot = ARMS["8 with slides"]
+    q, J, e, _ = generic(robot, np.random.default_rng(8))
+    plain = our_step("jp", robot, q, J, 100.0 * e)
+    bounded = our_step("sdls", robot, q, J, 100.0 * e)
+    slides = robot.chain.prismatic
+    assert np.abs(plain[slides]).min() > 0.5
+    np.testing.assert_allclose(bounded[slides], plain[slides], rtol=1e-9)
+    assert np.abs(bounded[~slides]).max() <= 0.5 * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("name", ["odls", "gp+odls", "ta+odls", "jc+odls"])
+@pytest.mark.parametrize("search", [17, 18])
+@pytest.mark.parametrize("Delta", [0.01, 0.5, 5.0])
+def test_optimal_damping_is_least(name, search, Delta):
+    """Undamped where that is short enough; else as long as may be, and no longer."""
+    rng = np.random.default_rng(9)
+    plain = name.replace("odls", "jp")
+    for scale in (1e-3, 0.1, 1.0, 10.0):
+        q, J, e, _ = generic(WAM, rng)
+        options = {"objective": "centring"}
+        dq = our_step(name, WAM, q, J, scale * e, Delta=Delta, search=search, **options)
+        undamped = our_step(plain, WAM, q, J, scale * e, **options)
+        assert np.linalg.norm(dq) <= Delta * (1.0 + 1e-12)
+        if np.linalg.norm(undamped) <= Delta:
+            np.testing.assert_allclose(dq, undamped, rtol=1e-9, atol=1e-12)
+        elif name != "gp+odls":  # whose factor begins at T
+            assert np.linalg.norm(dq) >= Delta * (1.0 - 2e-3)
+
+
+def test_clamp_shortens_each_group_of_the_error():
+    rng = np.random.default_rng(10)
+    for _ in range(5):
+        q, J, e, _ = generic(WAM, rng)
+        for D_max in (0.01, 0.1, 0.4):
+            shorter = e.copy()
+            for rows in (slice(0, 3), slice(3, 6)):
+                shorter[rows] *= min(1.0, D_max / np.linalg.norm(e[rows]))
+            expected = our_step("dls", WAM, q, J, shorter)
+            ours = our_step("dls+clamp", WAM, q, J, e, D_max=D_max)
+            np.testing.assert_allclose(ours, expected, rtol=1e-12, atol=1e-14)
+
+
+def test_halve_halves_until_the_rest_is_within_reach():
+    robot = ARMS["3"]
+    q, _ = placed(robot, "inside", np.random.default_rng(11))
+    T_d = robot.fk(robot.random(np.random.default_rng(12)))
+    e, J = error_and_jacobian(robot, T_d, q)
+    out_of_reach = np.linalg.norm(e - J @ np.linalg.lstsq(J, e, rcond=None)[0])
+    for halving in (1e-4, 0.01, 0.2, 10.0):
+        times = max(0, int(np.ceil(np.log2(out_of_reach / halving))))
+        expected = our_step("tpinv", robot, q, J, e / 2.0**times)
+        ours = our_step("tpinv+halve", robot, q, J, e, halving=halving)
+        np.testing.assert_allclose(ours, expected, rtol=1e-12, atol=1e-15)
+
+
+CTP = [name for name in COMBINED if parts_of(name).strategy == "ctp"]
+
+
+@pytest.mark.parametrize("name", CTP)
+def test_ctp_does_not_jump_where_a_margin_begins_or_ends(name):
+    for j in range(7):
+        rng = np.random.default_rng([7, j])
+        q, _, _, T_d = generic(WAM, rng)
+        size = WAM.upper[j] - WAM.lower[j]
+        for edge in (WAM.upper[j] - 0.05 * size, WAM.upper[j], WAM.lower[j] + 0.05 * size):
+            before, after = q.copy(), q.copy()
+            before[j], after[j] = edge - 1e-9, edge + 1e-9
+            if min(np.linalg.svd(np.delete(WAM.jacobian(before), j, axis=1))[1]) < 0.02:
+                continue
+            steps = [
+                our_step(name, WAM, x, *reversed(error_and_jacobian(WAM, T_d, x)))
+                for x in (before, after)
+            ]
+            np.testing.assert_allclose(steps[0], steps[1], atol=1e-4)
+
+
+@pytest.mark.parametrize("law", ["jp", "dls", "ed", "svf", "tpinv"])
+def test_ctp_does_not_jump_anywhere_in_a_margin(law):
+    """Fine steps of a joint through its margin and beyond: no change out of proportion."""
+    q, _, _, T_d = generic(WAM, np.random.default_rng(13))
+    size = WAM.upper[5] - WAM.lower[5]
+    path = []
+    for value in np.linspace(WAM.upper[5] - 0.06 * size, WAM.upper[5] + 0.01 * size, 1001):
+        q[5] = value
+        path.append(our_step(f"ctp+{law}", WAM, q, *reversed(error_and_jacobian(WAM, T_d, q))))
+    jumps = np.linalg.norm(np.diff(path, axis=0), axis=1)
+    assert jumps.max() < 0.03 * (np.linalg.norm(path[0] - path[-1]) + np.linalg.norm(path[0]))
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if parts_of(n).strategy in ("tp", "ctp")])
+def test_joints_at_their_limits_are_moved_toward_mid_range(name):
+    dq = our_step(name, WAM, FROZEN, WAM.jacobian(FROZEN), np.zeros(6))
+    away = 0.2 * (0.5 * (WAM.lower + WAM.upper) - FROZEN)
+    if parts_of(name).bound == "sd":
+        away *= 0.5 / np.linalg.norm(away)
+    np.testing.assert_allclose(dq, away, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [n for n in COMBINED if parts_of(n).strategy in ("tp", "ctp")])
+def test_away_from_all_limits_it_is_the_method_without_the_strategy(name):
+    words = [word for word in name.split("+") if word not in ("tp", "ctp")]
+    plain = "+".join(words) or "jp"
+    assert options_of(plain) == options_of(name)
+    rng = np.random.default_rng(8)
+    for _ in range(5):
+        q, J, e, _ = generic(WAM, rng)
+        expected = our_step(plain, WAM, q, J, e)
+        np.testing.assert_allclose(our_step(name, WAM, q, J, e), expected, rtol=1e-9, atol=1e-11)
