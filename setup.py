@@ -23,7 +23,13 @@ setup(
         (f"share/{NAME}/urdf", glob("urdf/*.*")),
     ],
     python_requires=">=3.10",
-    install_requires=["numba>=0.55", "numpy>=1.21", "urdf-parser-py>=0.0.4"],
+    install_requires=[
+        "click>=8.0",
+        "numba>=0.55",
+        "numpy>=1.21",
+        "rich>=12",
+        "urdf-parser-py>=0.0.4",
+    ],
     extras_require={
         "ros": [
             "ros-rclpy[fastrtps]>=9.1",
@@ -38,6 +44,11 @@ setup(
         "viewer": ["viser>=1.0", "yourdfpy>=0.0.56"],
         "test": ["hypothesis>=6", "matplotlib>=3.5", "pytest>=6.2", "rich>=12"],
     },
-    entry_points={"console_scripts": [f"ik_node = {NAME}.ros.node:main"]},
+    entry_points={
+        "console_scripts": [
+            f"dls-ik = {NAME}.cli.main:main",
+            f"ik_node = {NAME}.ros.node:main",
+        ]
+    },
     zip_safe=False,
 )

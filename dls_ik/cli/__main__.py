@@ -1,0 +1,5 @@
+"""``python -m dls_ik.cli``."""
+
+from dls_ik.cli.main import main
+
+main()

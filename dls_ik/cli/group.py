@@ -1,0 +1,33 @@
+"""A group of commands whose errors are one line, with exit code 2."""
+
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import click
+
+from dls_ik.exceptions import DlsIkError
+
+BAD_INPUT, INTERRUPTED = 2, 130
+
+
+class OneLineGroup(click.Group):
+    """Says what is wrong in a line on stderr; click would add usage and a hint."""
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **named: Any) -> NoReturn:
+        """Run the command line and exit."""
+        named["standalone_mode"] = False
+        try:
+            code = super().main(args, *rest, **named)
+        except click.Abort:
+            sys.exit(INTERRUPTED)
+        except click.ClickException as error:
+            _complain(error.format_message())
+        except DlsIkError as error:
+            _complain(str(error))
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _complain(text: str) -> NoReturn:
+    click.echo("dls-ik: " + " ".join(text.split()), err=True)
+    sys.exit(BAD_INPUT)

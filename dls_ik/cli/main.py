@@ -1,0 +1,19 @@
+"""The command ``dls-ik`` and its subcommands, each in its file."""
+
+import click
+
+from dls_ik import __version__
+from dls_ik.cli.group import OneLineGroup
+from dls_ik.cli.reproduce import reproduce
+
+
+@click.group(cls=OneLineGroup, invoke_without_command=True)
+@click.version_option(__version__, prog_name="dls-ik")
+@click.pass_context
+def main(context: click.Context) -> None:
+    """Inverse kinematics by the Jacobian: the methods of five papers, and their experiments."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+main.add_command(reproduce)

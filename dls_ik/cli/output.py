@@ -1,0 +1,61 @@
+"""Files that are checked before the work begins, and written whole or not at all."""
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+STDOUT = "-"
+
+
+def check_writable(paths: list[str]) -> None:
+    """Refuse what could not be written later, and two outputs in one file.
+
+    Raises:
+        click.ClickException: the reason.
+    """
+    files = [Path(path).resolve() for path in paths if path != STDOUT]
+    for path, file in zip((p for p in paths if p != STDOUT), files, strict=True):
+        reason = _obstacle(file)
+        if reason:
+            raise click.UsageError(f"cannot write {path}: {reason}")
+        if files.count(file) > 1:
+            raise click.UsageError(f"two outputs would be written to {path}")
+
+
+def write_whole(path: str, write: Callable[[Path], object]) -> None:
+    """Let `write` fill a file beside `path`, then put it in its place in one move.
+
+    Raises:
+        click.ClickException: the file cannot be written; what was there before still is.
+    """
+    target = Path(path).resolve()
+    if target.exists() and not target.is_file():  # a pipe or a device
+        write(target)
+        return
+    try:
+        _replace(target, write)
+    except OSError as error:
+        raise click.UsageError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _replace(target: Path, write: Callable[[Path], object]) -> None:
+    with tempfile.TemporaryDirectory(prefix=".dls-ik-", dir=target.parent) as folder:
+        part = Path(folder) / target.name
+        write(part)
+        if target.exists():
+            part.chmod(target.stat().st_mode & 0o777)
+        part.replace(target)
+
+
+def _obstacle(file: Path) -> str | None:
+    """Why it cannot be written, if so."""
+    if file.is_dir():
+        return "it is a directory"
+    if file.exists():
+        return None if os.access(file, os.W_OK) else "permission denied"
+    if not file.parent.is_dir():
+        return f"there is no directory {file.parent}"
+    return None if os.access(file.parent, os.W_OK | os.X_OK) else "permission denied"

@@ -1,0 +1,1 @@
+"""The published tables and figures, run again: one file each, found by name in ``registry``."""

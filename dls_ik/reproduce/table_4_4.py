@@ -1,0 +1,183 @@
+"""Table 4.4 of Tabaczynski 2005: three methods on planar chains, targets out of reach and within.
+
+Iterations count as in his code: the first one looks at the start. A method has converged to the
+target line, on which the point nearest to the target lies, once its distance stays within 0.01 of
+the least possible.
+"""
+
+from __future__ import annotations
+
+from math import pi, sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dls_ik.core.types import Array
+from dls_ik.model import RobotModel
+from dls_ik.model.dh import DhRow
+from dls_ik.reproduce.experiment import Experiment, Progress
+from dls_ik.reproduce.planar_scenarios import SCENARIOS, Scenario
+from dls_ik.reproduce.report import Reproduction, Row
+from dls_ik.reproduce.stroboscope import stroboscope
+from dls_ik.reproduce.table import Column, Table
+from dls_ik.solver.stepper import Stepper
+from dls_ik.solver.task import Task
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COARSE, FINE = 0.01, 1e-7
+NEVER = "never"
+STEP_CAP = {"max_joint_change": pi / 4}
+METHODS: dict[str, tuple[str, dict[str, Any]]] = {
+    "truncated pinv": ("tpinv+max", {"truncation": 5e-5, **STEP_CAP}),
+    "transpose": ("jt+max", STEP_CAP),
+    "DLS": ("dls+clamp+max", {"lambda_": sqrt(1.1), "D_max": 0.7, **STEP_CAP}),
+}
+
+SETTINGS = {
+    "2 links": "lengths 1, 2; start pi/4, pi/8",
+    "5 links": "lengths 2, 1, 1.5, 2.5, 0.7; start pi/4, 2 pi/3, 1.5, pi/3, -3",
+    "goals": "(-2, -2); too far (-2.5, -2.5); too close (-0.5, -0.5)",
+    "methods": "singular values below 1e-4 are zero; lambda^2 = 1.1; D_max 0.7; step cap pi/4",
+}
+NOTES = [
+    "The paper prints neither links nor starts nor goals. Those of 5 links were recovered from its "
+    "trace of the truncated pseudoinverse: links, start and goal fitted to the 30 numbers of "
+    "iterations 1 to 5 leave only rounding, and are round themselves. Both other methods then give "
+    "the printed iterations, and DLS its printed trace. A turn of the whole plane changes nothing.",
+    "Of 2 links, a search over round lengths and angles for the six printed iterations of the "
+    "target in reach: this start with these links gives all six.",
+    "The goals out of reach are assumed, on the line of the others, with the same chain. What "
+    "'converged to the target line' means is not said, and was read off a plot: here, distance "
+    "within 0.01 of the least possible, for good. So these iterations differ from the printed. "
+    "Those of the transpose, target too close, are chaotic: the last digit moves them by hundreds.",
+    "Oscillation, for which the paper has words: joints turning back, in percent of the steps, of "
+    "the first 100 or until 0.01; and how far all joints turn in them beyond their net change.",
+    "Never: not in the iterations that were made; it differs only where the paper needs no more.",
+    "His code adds lambda where the text has lambda squared: lambda^2 = 1.1 here.",
+]
+
+
+def run(report: Reproduction, progress: Progress) -> None:
+    """Run every method in every scenario."""
+    report.settings.update(SETTINGS)
+    report.notes += NOTES
+    report.printed += [row for scenario in SCENARIOS for row in _printed(scenario)]
+    pairs = [(scenario, method) for scenario in SCENARIOS for method in METHODS]
+    for scenario, method in progress.track(pairs, "chains"):
+        q, distance = follow(scenario, method, report.samples)
+        row = _row(scenario, method, q, distance)
+        printed = next(p for p in report.printed if _name(p) == _name(row))
+        keys = ("line", "coarse", "fine")
+        far = [key for key in keys if _differs(row.get(key), printed.get(key), len(distance))]
+        report.rows.append({**row, "differs": far} if far else row)
+        report.series[f"{scenario.name}, {method}"] = {
+            "points": joint_positions(scenario.links, q[: _shown(distance)]),
+            "goal": scenario.goal,
+        }
+
+
+def follow(scenario: Scenario, method: str, iterations: int) -> tuple[Array, Array]:
+    """Joint values (i, n) and distance to the goal (i,) of every iteration."""
+    rows = [DhRow(a=length, kind="continuous") for length in scenario.links]
+    robot = RobotModel.from_dh(rows)
+    name, options = METHODS[method]
+    T = np.eye(4)
+    T[:2, 3] = scenario.goal
+    stepper = Stepper(robot, name, scenario.start, task=Task("xy", ""), **options)
+    trace = stepper.run(T, iterations - 1)
+    return trace.q, np.asarray(np.linalg.norm(trace.error, axis=1))
+
+
+def joint_positions(links: tuple[float, ...], q: Array) -> Array:
+    """The base, all joints and the end (i, n + 1, 2) of a planar chain at q (i, n)."""
+    turned = np.cumsum(q, axis=1)
+    steps = np.array(links)[:, None] * np.stack([np.cos(turned), np.sin(turned)], axis=2)
+    return np.concatenate([np.zeros((len(q), 1, 2)), np.cumsum(steps, axis=1)], axis=1)
+
+
+def _row(scenario: Scenario, method: str, q: Array, distance: Array) -> Row:
+    row: Row = {"table": _table(scenario), "scenario": scenario.name, "method": method}
+    if scenario.is_reachable:
+        row |= {"coarse": _first(distance <= COARSE), "fine": _first(distance <= FINE)}
+    else:
+        row["line"] = _for_good(distance <= scenario.least_distance + COARSE)
+    moved = np.diff(q[: _shown(distance)], axis=0)
+    back = moved[1:] * moved[:-1] < 0.0
+    beyond = np.abs(moved).sum(axis=0) - np.abs(moved.sum(axis=0))
+    turns = 100.0 * float(back.mean()) if back.size else 0.0
+    return {**row, "oscillation": turns, "beyond": float(beyond.sum())}
+
+
+def _shown(distance: Array) -> int:
+    """How many iterations count for the trajectory: until it is there, at most 100."""
+    first = _first(distance <= COARSE)
+    return min(100, len(distance), first if isinstance(first, int) else 100)
+
+
+def _differs(ours: int | str | None, printed: int | str | None, iterations: int) -> bool:
+    """Whether they do; what has not come yet, in fewer iterations than it needs, does not."""
+    if ours == NEVER and isinstance(printed, int):
+        return printed <= iterations
+    return ours != printed
+
+
+def _first(good: NDArray[np.bool_]) -> int | str:
+    return int(np.argmax(good)) + 1 if good.any() else NEVER
+
+
+def _for_good(good: NDArray[np.bool_]) -> int | str:
+    bad = np.flatnonzero(~good)
+    if not len(bad):
+        return 1
+    return int(bad[-1]) + 2 if bad[-1] + 1 < len(good) else NEVER
+
+
+def _printed(scenario: Scenario) -> list[Row]:
+    keys = ("coarse", "fine", "oscillation") if scenario.is_reachable else ("line", "oscillation")
+    name = {"table": _table(scenario), "scenario": scenario.name}
+    return [
+        {**name, "method": method, **dict(zip(keys, figures, strict=True))}
+        for method, figures in zip(METHODS, scenario.printed, strict=True)
+    ]
+
+
+def _table(scenario: Scenario) -> str:
+    return "in reach" if scenario.is_reachable else "out of reach"
+
+
+def _name(row: Row) -> tuple[Any, ...]:
+    return row["scenario"], row["method"]
+
+
+def plot(report: Reproduction) -> Figure:
+    """Stroboscopic pictures from red to green, and the paths of the joints."""
+    return stroboscope(report.series, [s.name for s in SCENARIOS], list(METHODS))
+
+
+_NAMES = (Column("scenario", "target", is_name=True), Column("method", "method", is_name=True))
+_MOTION = (Column("oscillation", "turns back [%]", ".0f"), Column("beyond", "beyond [rad]", ".2f"))
+EXPERIMENT = Experiment(
+    what="table-4-4",
+    source="Tabaczynski 2005, table 4.4",
+    title="Planar chains of 2 and 5 links: iterations and oscillation",
+    tables=(
+        Table(
+            (*_NAMES, Column("line", "iterations to the target line"), *_MOTION),
+            "Out of reach",
+            {"table": "out of reach"},
+        ),
+        Table(
+            (*_NAMES, Column("coarse", "to 0.01"), Column("fine", "to 1e-7"), *_MOTION),
+            "In reach",
+            {"table": "in reach"},
+        ),
+    ),
+    run=run,
+    plot=plot,
+    samples=1000,
+    samples_are="iterations at most",
+    least_samples=2,
+)

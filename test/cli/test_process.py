@@ -1,0 +1,115 @@
+"""The command as a process: signals, exit codes, and streams that are no terminal."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+COMMAND = [sys.executable, "-m", "dls_ik.cli"]
+
+SLOW = """
+import sys, time
+from dls_ik.cli import reproduce
+from dls_ik.cli.main import main
+from dls_ik.reproduce.experiment import Experiment
+from dls_ik.reproduce.table import Column, Table
+from dls_ik.plot.canvas import new_figure
+
+def run(report, progress):
+    for i in progress.track(range(1000), "slow"):
+        if i == 2:
+            print("ready", file=sys.stderr, flush=True)
+        if i >= 2:
+            time.sleep(0.05)
+        report.rows.append({"method": f"m{i}"})
+
+def plot(report):
+    figure = new_figure(1, 1)
+    figure.subplots().plot([1, 2])
+    return figure
+
+table = Table((Column("method", "method", is_name=True),))
+slow = Experiment("figure-2", "nobody", "slow", (table,), run, plot, 1, "samples")
+reproduce.experiment = lambda what: slow
+main()
+"""
+
+
+def run(*arguments, **options):
+    return subprocess.run(
+        [*COMMAND, *arguments], capture_output=True, text=True, check=False, timeout=300, **options
+    )
+
+
+def test_help_comes_without_the_kernels():
+    code = "import sys; from dls_ik.cli.main import main; sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert run("--version").returncode == 0
+
+
+def test_exit_code_and_line_of_bad_input():
+    result = run("reproduce", "table-v", "--samples", "0")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_is_not_ours(tmp_path):
+    tmp_path.chmod(0o500)
+    result = run("reproduce", "figure-2", "--json", str(tmp_path / "x.json"))
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "permission denied" in result.stderr
+
+
+def test_a_closed_pipe_is_no_disaster():
+    shell = f"{' '.join(COMMAND)} reproduce figure-2 --samples 20 | head -n 1"
+    result = subprocess.run(shell, shell=True, capture_output=True, text=True, check=False)
+    assert "Traceback" not in result.stderr
+
+
+def ignore_interrupts():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def test_ctrl_c_during_table_v(tmp_path):
+    path = tmp_path / "x.json"
+    command = [*COMMAND, "reproduce", "table-v", "--samples", "100000", "--json", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        time.sleep(8.0)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert process.returncode == 130
+    found = json.loads(path.read_text())
+    assert not found["complete"]
+    assert len(found["printed"]) in (0, 19)  # none where kernels were still being compiled
+
+
+@pytest.mark.parametrize("begin", [None, ignore_interrupts], ids=["terminal", "script's job"])
+@pytest.mark.parametrize("target", ["-", "file"])
+def test_ctrl_c_leaves_what_was_finished(tmp_path, target, begin):
+    path, picture = tmp_path / "x.json", tmp_path / "x.png"
+    arguments = ["reproduce", "figure-2", "--plot", str(picture), "--json"]
+    arguments.append(target if target == "-" else str(path))
+    with subprocess.Popen(
+        [sys.executable, "-c", SLOW, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=begin,
+    ) as process:
+        assert process.stderr.readline() == "ready\n"
+        time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert stderr.count("\n") == 1
+    found = json.loads(stdout if target == "-" else path.read_text())
+    assert len(found["rows"]) >= 2
+    assert not found["complete"]
+    assert picture.is_file()
+    if target == "file":
+        assert "interrupted" in stdout

@@ -1,0 +1,16 @@
+"""Whether a picture shows anything."""
+
+import io
+
+import numpy as np
+from matplotlib.image import imread
+
+
+def shows_something(figure):
+    """Whether a share of the pixels, of several colours, is not white."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=60)
+    buffer.seek(0)
+    pixels = np.round(imread(buffer)[..., :3] * 8.0)
+    drawn = np.any(pixels < 8.0, axis=-1)
+    return 0.01 < drawn.mean() < 0.9 and len(np.unique(pixels[drawn], axis=0)) > 8

@@ -1,0 +1,82 @@
+"""Figures 4 to 7 of Deo & Walker: optimal damping keeps the bound and little more is lost."""
+
+import numpy as np
+import pytest
+from reproduce.pictures import shows_something
+
+from dls_ik.reproduce import planar_3r
+from dls_ik.reproduce.experiment import begin, reproduce
+from dls_ik.reproduce.rates import DELTA
+from dls_ik.reproduce.registry import experiment
+
+WHATS = ("figures-4-5", "figure-6", "figure-7")
+KEPT = DELTA * (1 + 2e-3)
+
+
+@pytest.fixture(scope="module")
+def reports():
+    return {what: reproduce(experiment(what), 160) for what in WHATS}
+
+
+def rows_of(report):
+    return {row["method"]: row for row in report.rows}
+
+
+@pytest.mark.parametrize("what", ["figures-4-5", "figure-6"])
+def test_the_pseudoinverse_peaks_and_the_optimal_factor_does_not(reports, what):
+    rows = rows_of(reports[what])
+    assert rows["pseudoinverse"]["peak"] > 3 * DELTA
+    for search in (17, 18):
+        row = rows[f"optimal ({search})"]
+        assert row["peak"] == pytest.approx(DELTA, rel=2e-3)
+        assert row["peak"] <= KEPT
+        assert rows["pseudoinverse"]["deviation"] < row["deviation"] < 0.1
+
+
+@pytest.mark.parametrize("what", WHATS)
+def test_searches_take_few_iterations_and_18_fewer_than_17(reports, what):
+    rows = rows_of(reports[what])
+    names = {name[:-5] for name in rows if name.endswith("(17)")}
+    for name in names:
+        slow, quick = rows[f"{name} (17)"], rows[f"{name} (18)"]
+        assert 1 <= quick["searches"] <= slow["searches"] <= 3.5
+        assert 1 <= quick["searches_anew"] <= 3.5
+        assert quick["searches_anew"] <= slow["searches_anew"]
+
+
+def test_damping_only_where_the_pseudoinverse_is_too_fast(reports):
+    series = reports["figures-4-5"].series
+    norm = np.asarray(series["optimal (18)"]["norm"])
+    assert np.all(norm <= KEPT)
+    assert 1 < rows_of(reports["figures-4-5"])["optimal (18)"]["damped_percent"] < 15
+
+
+def test_the_tip_comes_back_to_the_corner(reports):
+    q = reports["figures-4-5"].series["optimal (18)"]["q"]
+    corner = planar_3r.joints(planar_3r.START)[-1]
+    assert np.linalg.norm(planar_3r.joints(q[-1])[-1] - corner) < 0.05
+
+
+def test_the_rectangle_is_within_reach_and_its_corners_are_right():
+    path = np.array([moment.T[:2, 3] for moment in planar_3r.rectangle(320)])
+    np.testing.assert_allclose(np.ptp(path, axis=0), [0.7, 0.9], atol=1e-9)
+    np.testing.assert_allclose(path[0], planar_3r.joints(planar_3r.START)[-1])
+    assert np.linalg.norm(path, axis=1).max() < sum(planar_3r.LINKS)
+    robot = planar_3r.case().robot
+    q = np.array([0.3, -0.7, 1.1])
+    np.testing.assert_allclose(planar_3r.joints(q)[-1], robot.fk(q)[:2, 3], atol=1e-12)
+
+
+def test_the_distance_criterion_brings_the_elbow_up_and_away(reports):
+    rows = rows_of(reports["figure-7"])
+    assert rows["distance (18)"]["elbow"] == "up"
+    assert rows["no subtask (18)"]["elbow"] == "down"
+    assert rows["distance (18)"]["clearance"] > 0.3
+    assert rows["distance (18)"]["clearance"] > rows["reference (18)"]["clearance"]
+    assert all(row["peak"] <= KEPT for row in rows.values())
+
+
+@pytest.mark.parametrize("what", WHATS)
+def test_pictures(reports, what):
+    assert shows_something(experiment(what).plot(reports[what]))
+    experiment(what).plot(begin(experiment(what)))

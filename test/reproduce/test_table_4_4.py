@@ -1,0 +1,84 @@
+"""Table 4.4 of Tabaczynski."""
+
+import numpy as np
+import pytest
+
+from dls_ik.reproduce import table_4_4
+from dls_ik.reproduce.experiment import reproduce
+from dls_ik.reproduce.planar_scenarios import SCENARIOS
+
+BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
+# The printed traces of 5 links, distance at each iteration.
+TRACES = {
+    "truncated pinv": [3.1772, 2.2797, 1.3181, 0.2902, 0.0388, 0.0002],
+    "DLS": [3.1772, 2.5221, 1.9160, 1.4197, 1.0371, 0.7239, 0.4460, 0.2767, 0.1722, 0.1072,
+            0.0667, 0.0415, 0.0258, 0.0161, 0.0100, 0.0062],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def report():
+    return reproduce(table_4_4.EXPERIMENT)
+
+
+def row(report, scenario, method):
+    return next(r for r in report.rows if (r["scenario"], r["method"]) == (scenario, method))
+
+
+@pytest.mark.parametrize("method", TRACES)
+def test_printed_traces_of_5_links(method):
+    _, distance = table_4_4.follow(BY_NAME["5 links"], method, len(TRACES[method]))
+    np.testing.assert_allclose(distance, TRACES[method], atol=6e-5)
+
+
+def test_printed_first_step_of_5_links():
+    q, _ = table_4_4.follow(BY_NAME["5 links"], "truncated pinv", 2)
+    printed = [-0.2548, -0.3650, -0.4744, -0.2963, 0.1077]
+    np.testing.assert_allclose(q[1] - q[0], printed, atol=6e-5)
+
+
+@pytest.mark.parametrize("scenario", ["2 links", "5 links"])
+@pytest.mark.parametrize("method", table_4_4.METHODS)
+def test_iterations_in_reach_are_the_printed_ones(report, scenario, method):
+    measured = row(report, scenario, method)
+    printed = BY_NAME[scenario].printed[list(table_4_4.METHODS).index(method)]
+    assert (measured["coarse"], measured["fine"]) == printed[:2]
+    assert "differs" not in measured
+
+
+@pytest.mark.parametrize("scenario", ["2 links, too far", "2 links, too close"])
+def test_out_of_reach_only_damping_comes_quietly_to_the_line(report, scenario):
+    pinv, transpose, dls = (row(report, scenario, method) for method in table_4_4.METHODS)
+    assert pinv["line"] == "never"
+    assert dls["line"] < 45
+    assert transpose["line"] == "never" or transpose["line"] > dls["line"]
+    assert pinv["oscillation"] > 80.0
+    assert dls["oscillation"] < 5.0 < transpose["oscillation"]
+
+
+def test_what_has_not_come_in_few_iterations_does_not_differ():
+    few = reproduce(table_4_4.EXPERIMENT, samples=200)
+    measured = row(few, "2 links", "transpose")
+    assert (measured["coarse"], measured["fine"]) == (120, "never")
+    assert "differs" not in measured
+
+
+def test_least_distance():
+    assert BY_NAME["2 links, too far"].least_distance == pytest.approx(2.5 * 2**0.5 - 3.0)
+    assert BY_NAME["2 links, too close"].least_distance == pytest.approx(1.0 - 0.5**0.5)
+    assert BY_NAME["5 links"].least_distance == 0.0
+
+
+def test_joint_positions_end_where_the_tip_is():
+    scenario = BY_NAME["5 links"]
+    q, distance = table_4_4.follow(scenario, "DLS", 3)
+    points = table_4_4.joint_positions(scenario.links, q)
+    assert points.shape == (3, 6, 2)
+    away = np.linalg.norm(points[:, -1] - scenario.goal, axis=1)
+    np.testing.assert_allclose(away, distance, atol=1e-12)
+
+
+def test_picture_of_few_iterations():
+    report = reproduce(table_4_4.EXPERIMENT, samples=2)
+    assert row(report, "5 links", "DLS")["fine"] == "never"
+    assert table_4_4.plot(report).axes
