@@ -8,7 +8,6 @@ import numpy as np
 
 from benchmarks.kdl import TIMEOUT, Kdl, KdlSolver
 from dls_ik import IkSolver, RobotModel
-from dls_ik.core.search import search_rows
 from dls_ik.solver.batch import RESTARTS, new_rows
 
 NAMES = ("dls_ik solve", "dls_ik solve_batch", "dls_ik batch, one thread")
@@ -69,9 +68,7 @@ def by_one_thread(solver: IkSolver, block: Poses) -> Answers:
     """The kernel that a thread of a batch runs."""
     begin = time.perf_counter()
     rows = new_rows(len(block.Ts), solver.robot.n, solver.options.random_seed)
-    search_rows(
-        solver.robot.chain, *solver.kernel_structs, block.Ts, block.seeds, 1 + RESTARTS, rows
-    )
+    solver.search(solver.problem, block.Ts[:, None], block.seeds, 1 + RESTARTS, rows)
     mean = (time.perf_counter() - begin) / len(block.Ts)
     attempts, iterations = rows.counts.mean(axis=0)
     return Answers(rows.best, np.array([1e6 * mean]), iterations, attempts - 1.0)

@@ -24,7 +24,6 @@ from benchmarks.common import (
 )
 from benchmarks.machine import machine
 from dls_ik import IkSolver, RobotModel, method_names
-from dls_ik.core.search import search_rows
 from dls_ik.solver.batch import RESTARTS, new_rows
 
 REFERENCE = "jd"
@@ -42,7 +41,7 @@ def timed(solver: IkSolver, Ts: np.ndarray, seeds: np.ndarray) -> tuple[float, f
     rows = new_rows(len(Ts), solver.robot.n, 0)
     attempts = 1 + (RESTARTS if solver.options.max_restarts is None else 0)
     begin = time.thread_time()
-    search_rows(solver.robot.chain, *solver.kernel_structs, Ts, seeds, attempts, rows)
+    solver.search(solver.problem, Ts[:, None], seeds, attempts, rows)
     duration = time.thread_time() - begin
     steps = int(rows.counts[:, 1].sum())
     return steps / len(Ts), 1e6 * duration / steps
@@ -52,7 +51,8 @@ def measured(
     robot: RobotModel, repeats: int, samples: int, rng: np.random.Generator
 ) -> dict[str, np.ndarray]:
     """(repeats, 2) by method: iterations a pose, time of one [us]."""
-    solvers = [IkSolver(robot, name) for name in method_names()]
+    names = [name for name in method_names() if not name.startswith("kdl")]  # they do not count
+    solvers = [IkSolver(robot, name) for name in names]
     bounds = robot.finite_limits()
     found: dict[str, list[tuple[float, float]]] = {solver.method: [] for solver in solvers}
     for _ in range(1 + repeats):
