@@ -1,0 +1,184 @@
+"""docs/methods.md has an entry for everything that has a name, and for nothing else."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dls_ik
+from dls_ik.core import damping, limits, objectives, policy, reach, step
+from dls_ik.reproduce.table_v_printed import METHODS
+from dls_ik.solver.options import SolverOptions
+
+ROOT = Path(__file__).resolve().parents[1]
+METHODS_PAGE, REFERENCES = ROOT / "docs" / "methods.md", ROOT / "docs" / "references.md"
+NAMED = {
+    "Methods by name": dls_ik.method_names(),
+    "Damping-factor policies": policy.IDS,
+    "Null-space objectives": objectives.IDS,
+    "Error bounds": reach.IDS,
+    "Step bounds": step.IDS,
+}
+OPTIONS = {option.name: option for option in fields(SolverOptions)}
+KEY = re.compile(
+    r"[A-Z][a-z][\w-]*(?:(?:, [A-Z][\w-]+)* & [A-Z][\w-]+| et al\.)? (?:19|20)\d\d\b"
+)  # such as "Mayorga, Wong & Milano 1992"
+
+
+@cache
+def section(title: str) -> str:
+    """The text under a heading of the second level."""
+    parts = re.split(r"^## (.+)\n", METHODS_PAGE.read_text(), flags=re.MULTILINE)
+    found = dict(zip(parts[1::2], parts[2::2], strict=True))
+    return found[title]
+
+
+def entries(title: str) -> list[tuple[str, str]]:
+    """The names and the texts of a section's entries."""
+    parts = re.split(r"^### `(.+)`\n", section(title), flags=re.MULTILINE)
+    return list(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def line(text: str, label: str) -> str:
+    """What an entry says after a label."""
+    found = re.findall(rf"^- {label}: (.+)$", text, flags=re.MULTILINE)
+    assert len(found) == 1, (label, text)
+    return str(found[0])
+
+
+def reference_keys() -> set[str]:
+    return set(re.findall(r"^\| ([^|]+?) \| ", REFERENCES.read_text(), flags=re.MULTILINE))
+
+
+ENTRIES = [
+    pytest.param(text, id=f"{title}: {name}") for title in NAMED for name, text in entries(title)
+]
+
+
+@pytest.mark.parametrize("title", NAMED)
+def test_every_name_has_one_entry_and_no_other_has(title: str) -> None:
+    assert sorted(name for name, _ in entries(title)) == sorted(NAMED[title])
+
+
+@pytest.mark.parametrize("text", ENTRIES)
+def test_entry_has_a_formula(text: str) -> None:
+    formula_or_text = text.split("\n- Source:")[0]
+    assert "`" in formula_or_text
+
+
+@pytest.mark.parametrize("text", ENTRIES)
+def test_sources_of_an_entry_are_references(text: str) -> None:
+    known = reference_keys()
+    for source in line(text, "Source").split("; "):
+        assert any(source == key or source.startswith(f"{key}, ") for key in known), source
+
+
+@pytest.mark.parametrize("text", ENTRIES)
+def test_options_of_an_entry_exist(text: str) -> None:
+    said = line(text, "Options")
+    named = re.findall(r"`(\w+)`", said)
+    assert set(named) <= set(OPTIONS)
+    assert named or said == "none"
+
+
+@pytest.mark.parametrize("title", ["Methods by name", *list(NAMED)[1:3]])
+def test_entry_says_when_to_use_it(title: str) -> None:
+    for _, text in entries(title):
+        assert line(text, "Use it")
+
+
+def test_parts_of_names_are_listed() -> None:
+    text = section("How names combine").partition("`jp` goes without")[0]
+    words = {word for cell in re.findall(r"`([^`]+)`", text) for word in cell.split("+")}
+    parts = {*damping.IDS, *limits.IDS, *reach.IDS, *step.IDS} - {"none", "active", "svf+ed"}
+    assert parts | {"dls", "odls"} <= words
+    assert words <= parts | {"dls", "odls", "+"} | {""}
+
+
+def test_rows_of_table_v_are_with_their_methods() -> None:
+    with_row = [name for name, text in entries("Methods by name") if "\n- Table V: " in text]
+    assert sorted(with_row) == sorted(METHODS)
+
+
+def shown(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def test_table_of_options_is_that_of_the_solver() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \| (.*?) \|", section("Options"), flags=re.MULTILINE)
+    meant = [(name, shown(o.default), o.metadata["unit"]) for name, o in OPTIONS.items()]
+    assert rows == meant
+
+
+def test_meanings_of_options_are_those_of_the_solver() -> None:
+    rows = re.findall(r"^\| `(\w+)` \|.* \| (.+?) \|$", section("Options"), flags=re.MULTILINE)
+    assert dict(rows) == {name: option.metadata["text"] for name, option in OPTIONS.items()}
+
+
+@pytest.mark.parametrize("call", re.findall(r"`(Task\(.*?\)|Task\.\w+\(.*?\))`", section("Tasks")))
+def test_task_of_the_page_has_the_rows_it_says(call: str) -> None:
+    rows = re.findall(rf"^\| `{re.escape(call)}` \| (\d) \|", section("Tasks"), re.MULTILINE)
+    assert eval(call, {"Task": dls_ik.Task}).rows == int(rows[0])
+
+
+def test_links_within_the_page_lead_somewhere() -> None:
+    text = METHODS_PAGE.read_text()
+    targets: list[str] = []
+    for heading in re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE):
+        slug = re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+        count = sum(
+            re.fullmatch(rf"{re.escape(slug)}(-\d+)?", other) is not None for other in targets
+        )
+        targets.append(f"{slug}-{count}" if count else slug)
+    assert set(re.findall(r"\]\(#([^)]+)\)", text)) <= set(targets)
+
+
+@pytest.mark.parametrize("page", [METHODS_PAGE, ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+def test_files_that_a_page_links_to_exist(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+def test_sources_that_docstrings_name_are_references() -> None:
+    known = reference_keys()
+    for file in (ROOT / "dls_ik").rglob("*.py"):
+        text = re.sub(r"[\s#]+", " ", file.read_text())
+        for key in KEY.findall(text):
+            assert key in known, f"{file}: {key}"
+
+
+def test_first_example_is_short() -> None:
+    text = (ROOT / "examples" / "01_minimal_clik.py").read_text()
+    assert sum(bool(each.strip()) for each in text.splitlines()) <= 40
+
+
+@pytest.mark.parametrize("example", sorted(p.name for p in (ROOT / "examples").glob("*.py")))
+def test_example_runs(example: str, tmp_path: Path) -> None:
+    if example.startswith("02"):
+        pytest.importorskip("matplotlib")
+    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / example)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+    for picture in re.findall(r"^saved (.+)$", done.stdout, flags=re.MULTILINE):
+        assert (tmp_path / picture).read_bytes().startswith(b"\x89PNG")
