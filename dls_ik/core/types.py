@@ -80,7 +80,7 @@ class Settings(NamedTuple):
     lambda_max: float  # JF, accuracy: damping factor at the singularity
     epsilon: float  # JF, accuracy: least singular value below which is damped
     w_min: float  # accuracy: least weight of the direction that may be less exact
-    omega: float  # IED: added to E
+    omega: float  # IED: its square is added to E
     truncation: float  # TPINV: singular values below this share of the largest count as zero
     alpha1: float  # GP (22), (23): weight of the distance from the objective's motion
     alpha2: float  # GP (22): weight of the joint motion
