@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dls_ik.core import damping
-from dls_ik.core.inverse import apply_factored, apply_singular, factor_normal, gather
+from dls_ik.core.inverse import apply_factored, apply_singular, damped_gains, factor_normal, gather
 from dls_ik.core.jit import kernel
 from dls_ik.core.linalg import svd
 from dls_ik.core.types import Array, Method, Settings
@@ -32,8 +32,7 @@ def _add_leaf(
     if not factored:
         svd(B, Ut, s, Vt)
         if uniform:
-            for i in range(r):
-                gain[i] = s[i] / (s[i] * s[i] + strength) if s[i] > 0.0 else 0.0
+            damped_gains(s, strength, gain)
         else:
             damping.gains(method, settings, s, min(r, k), strength, gain)
     for c in range(R.shape[0]):

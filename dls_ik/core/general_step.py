@@ -44,7 +44,8 @@ def general_step(
             weight = accuracy.weight(settings, singular_values(B), q.shape[0])
         if method.limits == limits.GP:
             lambda2 = gp.activate(settings, details.joint_weights, lambda2, v, work.z, c)
-            B = scaled_columns(J, c)
+            if settings.form == gp.WEIGHTED:
+                B = scaled_columns(J, c)
         whole = needs_whole_inverse(method, settings)
         if whole and damping.is_filter(method):
             filter_columns(method, B)

@@ -107,6 +107,13 @@ def apply_singular(Ut: Array, gain: Array, Vt: Array, right: Array, x: Array) ->
             x[j] += along * Vt[i, j]
 
 
+@inlined
+def damped_gains(s: Array, lambda2: float, gain: Array) -> None:
+    """Write s_i / (s_i^2 + lambda^2), zero singular values left out; (r,) each, also in place."""
+    for i in range(s.shape[0]):
+        gain[i] = s[i] / (s[i] * s[i] + lambda2) if s[i] > 0.0 else 0.0
+
+
 @kernel
 def apply_pseudoinverse(B: Array, lambda2: float, right: Array, x: Array) -> None:
     """Write x = sum_i s_i / (s_i^2 + lambda^2) v_i (u_i . right), zero singular values left out.
@@ -117,6 +124,5 @@ def apply_pseudoinverse(B: Array, lambda2: float, right: Array, x: Array) -> Non
     r = B.shape[0]
     Ut, s, Vt = np.empty((r, r)), np.empty(r), np.empty(B.shape)
     svd(B, Ut, s, Vt)
-    for i in range(r):
-        s[i] = s[i] / (s[i] * s[i] + lambda2) if s[i] > 0.0 else 0.0
+    damped_gains(s, lambda2, s)
     apply_singular(Ut, s, Vt, right, x)

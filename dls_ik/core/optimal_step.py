@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from dls_ik.core import limits, step
 from dls_ik.core.free_columns import add_unbounded
-from dls_ik.core.inverse import apply_singular, gather
+from dls_ik.core.inverse import apply_singular, damped_gains, gather
 from dls_ik.core.jit import kernel, spliced
 from dls_ik.core.linalg import svd, times
 from dls_ik.core.policy import optimal
@@ -56,8 +56,7 @@ def optimal_step(
     memory.lambda2[0] = lambda2
     memory.steps[1] = searched
     memory.steps[2] += searched
-    for i in range(r):
-        s[i] = s[i] / (s[i] * s[i] + lambda2) if s[i] > 0.0 else 0.0
+    damped_gains(s, lambda2, s)
     part, left = np.empty(count), e - times(J, z)
     if step.goes_by_direction(method):
         step.bounded_sum(method, settings, group, F, Ut, s, Vt, e, slides[free[:count]], part)

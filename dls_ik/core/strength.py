@@ -23,7 +23,9 @@ def law_damping(method: Method, settings: Settings, B: Array, e: Array, memory: 
     if settings.policy == policy.CONSTANT or method.damping != damping.JD:
         lambda2 = damping.lambda_squared(method, settings, sqrt(total))
     else:
-        s = singular_values(B)
+        s = np.zeros(B.shape[0])
+        if policy.needs_singular_values(settings.policy):
+            s = singular_values(B)
         lambda2 = policy.lambda_squared(method, settings, B, s, sqrt(total), memory)
         policy.remember(settings, B, s, memory)
         if method.following:

@@ -104,6 +104,12 @@ class RobotModel:
         """All links of the robot, on the chain or not."""
         return self.tree.links
 
+    @property
+    def limited(self) -> NDArray[np.bool_]:
+        """(n,) which joints have both limits."""
+        both: NDArray[np.bool_] = np.isfinite(self.lower) & np.isfinite(self.upper)
+        return both
+
     def fk(self, q: ArrayLike) -> Array:
         """Forward kinematics ``T_base_tip``.
 

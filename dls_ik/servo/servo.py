@@ -121,8 +121,7 @@ class Servo:
 
 def default_method(robot: RobotModel) -> str:
     """The method that a robot is moved by when nobody names one."""
-    limited = np.isfinite(robot.lower) & np.isfinite(robot.upper)
-    return DEFAULT_METHOD if limited.any() else WITHOUT_LIMITS
+    return DEFAULT_METHOD if robot.limited.any() else WITHOUT_LIMITS
 
 
 def _descending(robot: RobotModel) -> tuple[Method, Details]:

@@ -17,7 +17,6 @@ from dls_ik.core.random import uniform
 from dls_ik.core.types import Array, Rows
 from dls_ik.exceptions import MethodError
 from dls_ik.model.kdl import kdl_chain, kdl_frame, pykdl
-from dls_ik.solver.starts import random_starts
 from dls_ik.solver.task import Tasks, is_full_pose
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ class KdlSearch:
         self._kdl = pykdl()
         self._chain = kdl_chain(self._robot)
         self._fk = self._kdl.ChainFkSolverPos_recursive(self._chain)
-        self._starts = random_starts(self._robot).arrays
+        self._starts = solver.problem.starts
         self._keep: tuple[Any, ...] = ()  # what KDL's solver refers to without owning it
         self._solver = self._new_solver()
 

@@ -36,7 +36,7 @@ def build_problem(
         OptionError: a task or an option that does not fit the robot.
     """
     method, goal = options.method(choice), options.goal()
-    starts = random_starts(robot).arrays
+    starts = random_starts(robot)
     quick = choice.is_quick and options.policy == "constant"
     if quick and is_full_pose(robot, task):
         check_service(robot, choice, options, 6)
@@ -56,8 +56,7 @@ def build_details(
     r = len(rows.weight)
     check_service(robot, choice, options, r)
     lower, upper = robot.finite_limits()
-    limited = np.isfinite(robot.lower) & np.isfinite(robot.upper)
-    middle = np.where(limited, 0.5 * (lower + upper), 0.0)
+    middle = np.where(robot.limited, 0.5 * (lower + upper), 0.0)
     last = np.eye(r)[-1]
     direction = _vector("direction", options.direction, last, "row of the task")
     length = float(np.linalg.norm(direction))
@@ -90,7 +89,6 @@ def check_service(robot: RobotModel, choice: MethodChoice, options: SolverOption
     Args:
         r: rows of the task.
     """
-    limited = bool((np.isfinite(robot.lower) & np.isfinite(robot.upper)).any())
     redundancy = robot.n - r
     about = f"method {choice.name!r} on {robot.name!r}"
     if choice.limits == limits.TA and redundancy <= 0:
@@ -108,7 +106,7 @@ def check_service(robot: RobotModel, choice: MethodChoice, options: SolverOption
         )
     if choice.is_gp and options.form == 22 and options.policy != "constant":
         raise MethodError(f"{about}: form 22 damps by alpha1 and alpha2 and takes no other policy")
-    if by_limits and not limited:
+    if by_limits and not robot.limited.any():
         raise MethodError(
             f"{about}: it works by the joint limits, and no joint of this robot has both"
         )

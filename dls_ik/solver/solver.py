@@ -16,7 +16,6 @@ from dls_ik.solver.options import checked_timeout, solver_options
 from dls_ik.solver.poses import checked_poses
 from dls_ik.solver.problem import Problem, build_problem
 from dls_ik.solver.result import IkBatchResult, IkResult, Status
-from dls_ik.solver.starts import random_starts
 from dls_ik.solver.task import Task, Tasks, checked_tasks
 
 FIRST_ATTEMPTS = 8  # of "auto" before the first look at the clock, about 0.1 ms
@@ -53,7 +52,8 @@ class IkSolver:
         self.options = solver_options(self._choice, options)
         self.problem = build_problem(robot, self._choice, self.options, task)
         self._problems: dict[tuple[Task, ...], Problem] = {}
-        self._middle = random_starts(robot).middle
+        starts = self.problem.starts
+        self._middle = 0.5 * (starts.lower + starts.upper)  # the seed that stands in for none
         self._kdl = KdlSearch(self, task) if self._choice.is_kdl else None
         quick = self.method == AUTO and self.options.max_iterations <= QUICK
         self._first = FIRST_ATTEMPTS if quick else 1
