@@ -1,0 +1,236 @@
+"""Rigorous least and largest values of a form over all configurations within the limits.
+
+Branch and bound. A form is affine in the point (cos q, sin q) or (q, q^2) of each joint separately.
+An arc of these points lies in the triangle of its ends and its tangents' intersection, a whole
+circle in one about it. Over a product of triangles a function that is affine in each takes its
+extremes at corners: these bound the form over the box of joint values. The smaller the box, the
+smaller the triangles: what they add falls with the square of their width.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dls_ik.core.types import Array
+from dls_ik.model.forms import Form
+
+MOST_JOINTS = 5  # a box of d joints has 3^d corners
+CORNERS = 20_000  # evaluated at a time
+ROUNDS = 60
+ENOUGH = 1e-11  # of the form's scale: how near the bound must come to a value that is taken
+SLACK = 10.0  # times ENOUGH, for rounding errors
+TURN = 2.0 * np.pi
+WIDE = 2.0 * np.pi / 3.0  # an arc beyond this has no triangle smaller than the circle's
+IRRELEVANT = 1e-12  # of the form's scale
+THIRDS = np.arange(3) / 3.0
+
+
+class Elements(NamedTuple):
+    """One path of a chain: m elements, each free within its own range."""
+
+    fixed: Array  # (m + 1, 4, 4) before, between and after
+    prismatic: NDArray[np.bool_]  # (m,)
+    lower: Array  # (m,) [rad or m]
+    upper: Array  # (m,)
+
+    @property
+    def length(self) -> float:
+        """How far the tip can be from the base at most [m], not sharply."""
+        slides = np.maximum(np.abs(self.lower), np.abs(self.upper))[self.prismatic]
+        return float(np.linalg.norm(self.fixed[:, :3, 3], axis=1).sum() + slides.sum())
+
+
+class Product(NamedTuple):
+    """A form as row @ motion @ between @ motion ... @ column, over d joints that matter."""
+
+    form: Form
+    row: Array  # (s,)
+    between: Array  # (d - 1, s, s)
+    column: Array  # (s,)
+    prismatic: NDArray[np.bool_]  # (d,)
+    lower: Array  # (d,)
+    upper: Array  # (d,)
+
+
+class Bounded(NamedTuple):
+    """b boxes of joint values, and what is known of the form's values there."""
+
+    lower: Array  # (b, d)
+    upper: Array  # (b, d)
+    bound: Array  # (b,) no value in the box is larger
+    taken: Array  # (b,) a value in the box
+    worst: NDArray[np.int64]  # (b,) the joint whose triangle adds most to the bound
+
+
+def extremes(elements: Elements, form: Form) -> tuple[float, float] | None:
+    """Bounds on a form below and above; None where too many joints matter."""
+    product = reduced(elements, form)
+    if len(product.lower) > MOST_JOINTS:
+        return None
+    slides = product.prismatic
+    if np.isinf(product.lower[slides]).any() or np.isinf(product.upper[slides]).any():
+        return -np.inf, np.inf
+    return -maximum(product._replace(row=-product.row)), maximum(product)
+
+
+def reduced(elements: Elements, form: Form) -> Product:
+    """Leave out the joints at either end that move nothing, such as those through a point."""
+    row, column = form.row, form.column
+    fixed = [form.matrix(T) for T in elements.fixed]
+    first, last = 0, len(elements.prismatic)
+    while True:
+        row = row @ fixed[first]
+        if first == last or _moves(form, row, elements.prismatic[first], row=True):
+            break
+        first += 1
+    while True:
+        column = fixed[last] @ column if first < last else column
+        if first == last or _moves(form, column, elements.prismatic[last - 1], row=False):
+            break
+        last -= 1
+    s = len(row)
+    return Product(
+        form,
+        row,
+        np.array(fixed[first + 1 : last]).reshape(-1, s, s),
+        column,
+        elements.prismatic[first:last],
+        elements.lower[first:last],
+        elements.upper[first:last],
+    )
+
+
+def _moves(form: Form, vector: Array, prismatic: bool, row: bool) -> bool:
+    """Whether a joint changes a row before it or a column after it."""
+    motions = _motions(form, prismatic, TURN * THIRDS)  # (3, s, s), the first one at rest
+    moved = vector @ motions if row else motions @ vector
+    return bool(np.abs(moved - vector).max() > IRRELEVANT * form.scale)
+
+
+def maximum(product: Product) -> float:
+    """An upper bound on the form, the largest value itself as far as the rounds suffice."""
+    d, enough = len(product.lower), ENOUGH * product.form.scale
+    if d == 0:
+        return float(product.row @ product.column) + SLACK * enough
+    full = ~product.prismatic & ~(product.upper - product.lower < 2.0 * np.pi)
+    lower = np.where(full, -np.pi, product.lower)[None]
+    upper = np.where(full, np.pi, product.upper)[None]
+    boxes, taken = _bounded(product, lower, upper), -np.inf
+    for _ in range(ROUNDS):
+        taken = max(taken, boxes.taken.max(initial=taken))
+        boxes = _sorted(boxes, above=taken + enough)
+        if not len(boxes.bound):
+            break
+        count = max(4, CORNERS // 3 ** (d + 1))
+        parts = _bounded(product, *_thirds(boxes, count))
+        rest = (field[count:] for field in boxes)
+        boxes = Bounded(*(np.concatenate(pair) for pair in zip(rest, parts, strict=True)))
+    return float(boxes.bound.max(initial=taken)) + SLACK * enough
+
+
+def _sorted(boxes: Bounded, above: float) -> Bounded:
+    """The boxes whose bound is above a value, the largest first."""
+    order = np.argsort(-boxes.bound)[: np.count_nonzero(boxes.bound > above)]
+    return Bounded(*(field[order] for field in boxes))
+
+
+def _thirds(boxes: Bounded, count: int) -> tuple[Array, Array]:
+    """The first so many boxes cut in three across their worst joint, (3 count, d) each."""
+    lower, upper = (np.concatenate([end[:count]] * 3) for end in (boxes.lower, boxes.upper))
+    rows, worst = np.arange(len(lower)), np.concatenate([boxes.worst[:count]] * 3)
+    part = np.repeat(np.arange(3), len(lower) // 3)
+    a, b = lower[rows, worst], upper[rows, worst]
+    lower[rows, worst] = np.where(part == 0, a, a + part / 3.0 * (b - a))
+    upper[rows, worst] = np.where(part == 2, b, a + (part + 1) / 3.0 * (b - a))
+    return lower, upper
+
+
+def _bounded(product: Product, lower: Array, upper: Array) -> Bounded:
+    """Evaluate the form at all corners of b boxes (b, d), and at the values next to the best."""
+    b, d = lower.shape
+    wide = ~product.prismatic & (upper - lower > WIDE)  # (b, d)
+    on_arc = _on_arc(wide, lower, upper)  # (b, d, 3)
+    share = _share(product.prismatic, wide, lower, upper)  # (b, d)
+    corners = np.broadcast_to(product.row, (b, 1, 1, len(product.row)))
+    for j in range(d):
+        V = _triangle(product, j, on_arc[:, j], wide[:, j], share[:, j])
+        corners = np.swapaxes(corners @ V, 1, 2)  # (b, corners, 3, s)
+        corners = corners.reshape(b, 1, -1, corners.shape[-1])
+        corners = corners @ (product.between[j] if j + 1 < d else product.column)
+    best = corners.reshape(b, -1).argmax(1)
+    gap, index = _gaps(corners.reshape(b, -1), best, wide, share)
+    nearest = np.take_along_axis(on_arc, index[..., None], 2)[..., 0]
+    bound = corners.reshape(b, -1)[np.arange(b), best]
+    return Bounded(lower, upper, bound, _values(product, nearest), gap.argmax(1))
+
+
+def _on_arc(wide: NDArray[np.bool_], lower: Array, upper: Array) -> Array:
+    """The values (b, d, 3) whose points span the triangles: ends and middle, or thirds."""
+    middle = 0.5 * (lower + upper)
+    narrow = np.stack([lower, upper, middle], -1)
+    return np.where(wide[..., None], middle[..., None] + TURN * THIRDS, narrow)
+
+
+def _share(
+    prismatic: NDArray[np.bool_], wide: NDArray[np.bool_], lower: Array, upper: Array
+) -> Array:
+    """(b, d) where from chord, or centre, to corner the curve passes, as a share of the way."""
+    cosine = np.where(prismatic | wide, 1.0, np.cos(0.5 * (upper - lower)))
+    return np.where(wide, 0.5, cosine / (1.0 + cosine))
+
+
+def _triangle(
+    product: Product, j: int, on_arc: Array, wide: NDArray[np.bool_], share: Array
+) -> Array:
+    """The matrices (b, 3, s, s) at the corners of joint j's triangles."""
+    V = _motions(product.form, bool(product.prismatic[j]), on_arc)
+    s = share[:, None, None]
+    chord = 0.5 * (V[:, 0] + V[:, 1])
+    centre = V.mean(1, keepdims=True)
+    narrow = np.stack([V[:, 0], V[:, 1], chord + (V[:, 2] - chord) / s], 1)
+    return np.where(wide[:, None, None, None], 2.0 * V - centre, narrow)
+
+
+def _gaps(
+    corners: Array, best: NDArray[np.int64], wide: NDArray[np.bool_], share: Array
+) -> tuple[Array, NDArray[np.int64]]:
+    """How far each joint's corner lifts the bound above its curve, and which corner it is, (b, d).
+
+    Args:
+        corners: (b, 3^d) values, best: (b,) index of the largest.
+    """
+    b, d = wide.shape
+    gap, index = np.empty((b, d)), np.empty((b, d), np.int64)
+    for j in range(d):
+        step = 3 ** (d - 1 - j)
+        index[:, j] = best // step % 3
+        line = (best - index[:, j] * step)[:, None] + step * np.arange(3)
+        line = np.take_along_axis(corners, line, 1)  # (b, 3) along this joint
+        top = corners[np.arange(b), best]
+        below = np.where(wide[:, j], line.mean(1), 0.5 * (line[:, 0] + line[:, 1]))
+        lifted = wide[:, j] | (index[:, j] == 2)
+        gap[:, j] = np.where(lifted, (1.0 - share[:, j]) * (top - below), 0.0)
+    return gap, index
+
+
+def _values(product: Product, q: Array) -> Array:
+    """The form (b,) at joint values (b, d)."""
+    row = np.broadcast_to(product.row, (len(q), 1, len(product.row)))
+    for j in range(q.shape[1]):
+        row = row @ _motions(product.form, bool(product.prismatic[j]), q[:, j])
+        row = row @ product.between[j] if j + 1 < q.shape[1] else row
+    return (row @ product.column)[:, 0]
+
+
+def _motions(form: Form, prismatic: bool, values: Array) -> Array:
+    """The matrices (..., s, s) of a joint at its values (...)."""
+    T = np.zeros((*values.shape, 4, 4))
+    T[..., range(4), range(4)] = 1.0
+    if prismatic:
+        T[..., 2, 3] = values
+    else:
+        T[..., 0, 0] = T[..., 1, 1] = np.cos(values)
+        T[..., 1, 0] = np.sin(values)
+        T[..., 0, 1] = -T[..., 1, 0]
+    return form.matrix(T)
