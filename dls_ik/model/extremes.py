@@ -1,5 +1,7 @@
 """Rigorous least and largest values of a form over all configurations within the limits.
 
+Lengths are in units of the arm's, so that what counts as nothing is the same for every arm.
+
 Branch and bound. A form is affine in the point (cos q, sin q) or (q, q^2) of each joint separately.
 An arc of these points lies in the triangle of its ends and its tangents' intersection, a whole
 circle in one about it. Over a product of triangles a function that is affine in each takes its
@@ -13,32 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dls_ik.core.types import Array
+from dls_ik.model.elements import TURN, Elements, motions
 from dls_ik.model.forms import Form
 
 MOST_JOINTS = 5  # a box of d joints has 3^d corners
-CORNERS = 20_000  # evaluated at a time
-ROUNDS = 60
-ENOUGH = 1e-11  # of the form's scale: how near the bound must come to a value that is taken
-SLACK = 10.0  # times ENOUGH, for rounding errors
-TURN = 2.0 * np.pi
-WIDE = 2.0 * np.pi / 3.0  # an arc beyond this has no triangle smaller than the circle's
-IRRELEVANT = 1e-12  # of the form's scale
-THIRDS = np.arange(3) / 3.0
-
-
-class Elements(NamedTuple):
-    """One path of a chain: m elements, each free within its own range."""
-
-    fixed: Array  # (m + 1, 4, 4) before, between and after
-    prismatic: NDArray[np.bool_]  # (m,)
-    lower: Array  # (m,) [rad or m]
-    upper: Array  # (m,)
-
-    @property
-    def length(self) -> float:
-        """How far the tip can be from the base at most [m], not sharply."""
-        slides = np.maximum(np.abs(self.lower), np.abs(self.upper))[self.prismatic]
-        return float(np.linalg.norm(self.fixed[:, :3, 3], axis=1).sum() + slides.sum())
+CORNERS = 10_000  # evaluated at a time
+ROUNDS = 40
+ENOUGH = 1e-9  # of the form's scale: how near the bound must come to a value that is taken
+ROUNDING = 1e-10  # of the form's scale
+WIDE = TURN / 3.0  # an arc beyond this has no triangle smaller than the circle's
+IRRELEVANT = 1e-13  # of the form's scale
+THIRDS = np.array([0.0, 1.0, -1.0]) / 3.0
 
 
 class Product(NamedTuple):
@@ -62,16 +49,23 @@ class Bounded(NamedTuple):
     taken: Array  # (b,) a value in the box
     worst: NDArray[np.int64]  # (b,) the joint whose triangle adds most to the bound
 
+    def rows(self, which: NDArray[np.int64] | slice) -> "Bounded":
+        """Some of the boxes."""
+        ends = self.lower[which], self.upper[which]
+        return Bounded(*ends, self.bound[which], self.taken[which], self.worst[which])
 
-def extremes(elements: Elements, form: Form) -> tuple[float, float] | None:
-    """Bounds on a form below and above; None where too many joints matter."""
+    def and_more(self, others: "Bounded") -> "Bounded":
+        """These boxes and others."""
+        lower, upper, bound, taken, worst = map(np.concatenate, zip(self, others, strict=True))
+        return Bounded(lower, upper, bound, taken, worst)
+
+
+def largest(elements: Elements, form: Form) -> float:
+    """A bound on a form from above, infinite where more than MOST_JOINTS matter."""
     product = reduced(elements, form)
-    if len(product.lower) > MOST_JOINTS:
-        return None
     slides = product.prismatic
-    if np.isinf(product.lower[slides]).any() or np.isinf(product.upper[slides]).any():
-        return -np.inf, np.inf
-    return -maximum(product._replace(row=-product.row)), maximum(product)
+    bounded = np.isfinite([product.lower[slides], product.upper[slides]]).all()
+    return maximum(product) if bounded and len(slides) <= MOST_JOINTS else np.inf
 
 
 def reduced(elements: Elements, form: Form) -> Product:
@@ -112,8 +106,8 @@ def maximum(product: Product) -> float:
     """An upper bound on the form, the largest value itself as far as the rounds suffice."""
     d, enough = len(product.lower), ENOUGH * product.form.scale
     if d == 0:
-        return float(product.row @ product.column) + SLACK * enough
-    full = ~product.prismatic & ~(product.upper - product.lower < 2.0 * np.pi)
+        return float(product.row @ product.column) + ROUNDING * product.form.scale
+    full = ~product.prismatic & ~(product.upper - product.lower < TURN)
     lower = np.where(full, -np.pi, product.lower)[None]
     upper = np.where(full, np.pi, product.upper)[None]
     boxes, taken = _bounded(product, lower, upper), -np.inf
@@ -124,15 +118,14 @@ def maximum(product: Product) -> float:
             break
         count = max(4, CORNERS // 3 ** (d + 1))
         parts = _bounded(product, *_thirds(boxes, count))
-        rest = (field[count:] for field in boxes)
-        boxes = Bounded(*(np.concatenate(pair) for pair in zip(rest, parts, strict=True)))
-    return float(boxes.bound.max(initial=taken)) + SLACK * enough
+        boxes = boxes.rows(slice(count, None)).and_more(parts)
+    return float(boxes.bound.max(initial=taken)) + enough
 
 
 def _sorted(boxes: Bounded, above: float) -> Bounded:
     """The boxes whose bound is above a value, the largest first."""
     order = np.argsort(-boxes.bound)[: np.count_nonzero(boxes.bound > above)]
-    return Bounded(*(field[order] for field in boxes))
+    return boxes.rows(order)
 
 
 def _thirds(boxes: Bounded, count: int) -> tuple[Array, Array]:
@@ -160,7 +153,7 @@ def _bounded(product: Product, lower: Array, upper: Array) -> Bounded:
         corners = corners @ (product.between[j] if j + 1 < d else product.column)
     best = corners.reshape(b, -1).argmax(1)
     gap, index = _gaps(corners.reshape(b, -1), best, wide, share)
-    nearest = np.take_along_axis(on_arc, index[..., None], 2)[..., 0]
+    nearest = np.clip(np.take_along_axis(on_arc, index[..., None], 2)[..., 0], lower, upper)
     bound = corners.reshape(b, -1)[np.arange(b), best]
     return Bounded(lower, upper, bound, _values(product, nearest), gap.argmax(1))
 
@@ -225,12 +218,4 @@ def _values(product: Product, q: Array) -> Array:
 
 def _motions(form: Form, prismatic: bool, values: Array) -> Array:
     """The matrices (..., s, s) of a joint at its values (...)."""
-    T = np.zeros((*values.shape, 4, 4))
-    T[..., range(4), range(4)] = 1.0
-    if prismatic:
-        T[..., 2, 3] = values
-    else:
-        T[..., 0, 0] = T[..., 1, 1] = np.cos(values)
-        T[..., 1, 0] = np.sin(values)
-        T[..., 0, 1] = -T[..., 1, 0]
-    return form.matrix(T)
+    return form.matrix(motions(prismatic, values))

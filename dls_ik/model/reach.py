@@ -1,98 +1,100 @@
 """Which numbers of a pose to bound for a robot, and their bounds: once a robot."""
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 import numpy as np
 
-from dls_ik.core.reach_bounds import Reach
+from dls_ik.core.reach_bounds import DISTANCE, HEIGHT, LEAN, MOMENT, Reach
 from dls_ik.core.types import Array, Chain
-from dls_ik.model.extremes import Elements, extremes
-from dls_ik.model.forms import Form, alignment, height, mutual_moment, squared_distance
-from dls_ik.model.rigid import inverse, rotation_about, transform
+from dls_ik.model.distances import farthest, nearest
+from dls_ik.model.elements import Elements, elements_of, end_axes
+from dls_ik.model.extremes import largest
+from dls_ik.model.forms import Form, height, lean, moment, negative, squared_distance
+from dls_ik.model.telling import telling_sides
 
-PARALLEL = 1e-9  # squared sine of the angle between axes
 APART = 0.3  # of the arm's length: between points on one axis
+
+
+class Reading(NamedTuple):
+    """A number of a pose, of a unit vector and a point (2, 3) of the base and of the tip.
+
+    Lengths are in units of the arm's.
+    """
+
+    kind: int  # one of core/reach_bounds.py
+    base: Array
+    tip: Array
+    form: Form
 
 
 def build_reach(chain: Chain, tip: int = 0, position_only: bool = False) -> Reach:
     """Bounds that every configuration within the limits satisfies, of one tip.
 
+    Of the numbers that may be bounded those are that seem to refuse most; takes some tenths of a
+    second.
+
     Args:
         tip: Which of the chain's tips.
-        position_only: Nothing is said about rotations: only the tip's own point counts.
+        position_only: Only the position of a pose counts, its rotation may be any.
     """
     elements = elements_of(chain, tip)
+    unit = elements.length or 1.0  # [m]
+    elements = elements.scaled(1.0 / unit)
+    readings = list(_readings(elements, position_only))
+    sides = telling_sides(elements, [reading.form for reading in readings])
+    rows = [readings[i] for i, _ in sides]
+    kind = np.array([reading.kind for reading in rows], np.int64)
+    units = np.where(kind == LEAN, 1.0, unit)
+    metres = np.array([[1.0], [unit]])  # of a unit vector and a point
+    tip_lines = np.array([reading.tip for reading in rows]).reshape(-1, 2, 3) * metres
+    ranges = [_range(elements, readings[i], wanted) for i, wanted in sides]
+    return Reach(
+        kind=kind,
+        base=np.array([reading.base for reading in rows]).reshape(-1, 2, 3) * metres,
+        tip=tip_lines,
+        radius=np.linalg.norm(tip_lines[:, 1], axis=1),
+        least=units * [least for least, _ in ranges],
+        largest=units * [largest for _, largest in ranges],
+    )
+
+
+def _readings(elements: Elements, position_only: bool) -> Iterator[Reading]:
+    """Numbers that few joints change: points on the first and the last axis, and the axes.
+
+    A point on the last axis is one of the tip's that the last joint does not move. For positions
+    alone it is the tip's origin.
+    """
     first, last = end_axes(elements)
-    length = elements.length
-    steps = APART * length * np.array([0.0, -1.0, 1.0])
-    bases = first[1] + steps[:, None] * first[0]
-    tips = np.zeros((1, 3)) if position_only else last[1] + steps[:, None] * last[0]
-    b, t = (np.repeat(bases, len(tips), 0), np.tile(tips, (len(bases), 1)))
-    squared = [bounds(elements, squared_distance(*pair, length)) for pair in zip(b, t, strict=True)]
-    frame = elements.fixed[0, :3, :3]
-    n = np.concatenate([np.repeat(frame[:, 2:].T, len(tips), 0), frame[:, :2].T])
-    p = np.concatenate([tips, tips[:1], tips[:1]])
-    heights = [bounds(elements, height(*pair, length)) for pair in zip(n, p, strict=True)]
-    cosine = moment = np.array([-np.inf, np.inf])
+    (n, b), a = first, last[0]
+    tips = np.array([a, np.zeros(3)])[None] if position_only else _along(last, APART)
+    pairs = [(first, tip) for tip in tips] + [(base, tips[0]) for base in _along(first, APART)[1:]]
+    for base, tip in pairs:
+        yield Reading(DISTANCE, base, tip, squared_distance(base[1], tip[1]))
+    for direction in elements.fixed[0, :3, :3].T[::-1]:
+        base = np.array([direction, b])
+        for tip in tips if np.allclose(direction, n) else tips[:1]:
+            yield Reading(HEIGHT, base, tip, height(base, tip[1]))
+        if not position_only:
+            yield Reading(LEAN, base, last, lean(direction, a))
     if not position_only:
-        cosine = bounds(elements, alignment(first[0], last[0]))
-        moment = bounds(elements, mutual_moment(first, last, length))
-    distance = np.sqrt(np.maximum(squared, 0.0))
-    return Reach(b, t, distance, n, p, np.array(heights), first, last, cosine, moment)
+        yield Reading(MOMENT, first, last, moment(first, last))
 
 
-def bounds(elements: Elements, form: Form) -> Array:
-    """The (2,) least and largest value, infinite where too many joints matter."""
-    found = extremes(elements, form)
-    return np.array([-np.inf, np.inf] if found is None else found)
+def _along(line: Array, step: float) -> Array:
+    """The line's (2, 3) unit vector and point, and with points a step further either way."""
+    shifts = step * np.array([0.0, -1.0, 1.0])[:, None, None]
+    lines: Array = line + shifts * np.array([np.zeros(3), line[0]])
+    return lines
 
 
-def elements_of(chain: Chain, tip: int) -> Elements:
-    """The path to a tip, each element free within the limits of the variable that drives it."""
-    start, stop = chain.first[tip : tip + 2]
-    path = slice(start, stop)
-    fixed = np.zeros((stop - start + 1, 4, 4))
-    fixed[:, :3] = chain.fixed[start + tip : stop + tip + 1]
-    fixed[:, 3, 3] = 1.0
-    ends = np.stack([chain.lower, chain.upper])[:, chain.variable[path]]
-    ends = chain.scale[path] * ends + chain.offset[path]
-    return Elements(fixed, chain.prismatic[path], ends.min(0), ends.max(0))
-
-
-def end_axes(elements: Elements) -> tuple[Array, Array]:
-    """The first axis in the base frame and the last one in the tip's: (2, 3) direction and point.
-
-    The points are where these axes come nearest to the ones next to them, so that all the axes that
-    meet in a shoulder or a wrist meet there.
-    """
-    before, after = elements.fixed[0], inverse(elements.fixed[-1])
-    b = nearest_to_next(elements.fixed[1]) if len(elements.prismatic) > 1 else None
-    t = nearest_to_next(inverse(elements.fixed[-2])) if len(elements.prismatic) > 1 else None
-    at = home(elements)
-    if t is None:
-        t = 0.0 if b is None else float((inverse(at) @ [0.0, 0.0, b, 1.0])[2])
-    if b is None:
-        b = float((at @ [0.0, 0.0, t, 1.0])[2])
-    first = np.array([before[:3, 2], before[:3, 3] + b * before[:3, 2]])
-    return first, np.array([after[:3, 2], after[:3, 3] + t * after[:3, 2]])
-
-
-def nearest_to_next(T: Array) -> float | None:
-    """Where on z the z axis of frame T comes nearest; None where it is parallel.
-
-    Args:
-        T: (4, 4) in the frame whose z it is.
-    """
-    u, o = T[:3, 2], T[:3, 3]
-    sine2 = u[:2] @ u[:2]
-    return None if sine2 < PARALLEL else float(o[2] - u[2] * (u[:2] @ o[:2]) / sine2)
-
-
-def home(elements: Elements) -> Array:
-    """The last element's frame in the first one's (4, 4), all joints midway in their ranges."""
-    T = np.eye(4)
-    middle = 0.5 * (elements.lower + elements.upper)
-    for k, value in enumerate(np.where(np.isfinite(middle), middle, 0.0)[:-1]):
-        z = np.array([0.0, 0.0, 1.0])
-        slides = elements.prismatic[k]
-        T = T @ (transform(None, value * z) if slides else transform(rotation_about(z, value)))
-        T = T @ elements.fixed[k + 1]
-    return T
+def _range(elements: Elements, reading: Reading, wanted: tuple[bool, bool]) -> tuple[float, float]:
+    """The bounds from below and above, each if it is wanted."""
+    if reading.kind == DISTANCE:
+        points = reading.base[1], reading.tip[1]
+        return (
+            nearest(elements, *points) if wanted[0] else 0.0,
+            farthest(elements, *points) if wanted[1] else np.inf,
+        )
+    below = largest(elements, negative(reading.form)) if wanted[0] else np.inf
+    return -below, largest(elements, reading.form) if wanted[1] else np.inf
