@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dls_ik.core.types import Array
-from dls_ik.model.elements import TURN, Elements, motions
+from dls_ik.model.elements import TURN, Elements
 from dls_ik.model.forms import Form
+from dls_ik.model.products import THIRDS, Product, motion, reduced, values
 
 MOST_JOINTS = 5  # a box of d joints has 3^d corners
 CORNERS = 10_000  # evaluated at a time
@@ -24,20 +25,6 @@ ROUNDS = 40
 ENOUGH = 1e-9  # of the form's scale: how near the bound must come to a value that is taken
 ROUNDING = 1e-10  # of the form's scale
 WIDE = TURN / 3.0  # an arc beyond this has no triangle smaller than the circle's
-IRRELEVANT = 1e-13  # of the form's scale
-THIRDS = np.array([0.0, 1.0, -1.0]) / 3.0
-
-
-class Product(NamedTuple):
-    """A form as row @ motion @ between @ motion ... @ column, over d joints that matter."""
-
-    form: Form
-    row: Array  # (s,)
-    between: Array  # (d - 1, s, s)
-    column: Array  # (s,)
-    prismatic: NDArray[np.bool_]  # (d,)
-    lower: Array  # (d,)
-    upper: Array  # (d,)
 
 
 class Bounded(NamedTuple):
@@ -56,8 +43,13 @@ class Bounded(NamedTuple):
 
     def and_more(self, others: "Bounded") -> "Bounded":
         """These boxes and others."""
-        lower, upper, bound, taken, worst = map(np.concatenate, zip(self, others, strict=True))
-        return Bounded(lower, upper, bound, taken, worst)
+        return Bounded(
+            np.concatenate([self.lower, others.lower]),
+            np.concatenate([self.upper, others.upper]),
+            np.concatenate([self.bound, others.bound]),
+            np.concatenate([self.taken, others.taken]),
+            np.concatenate([self.worst, others.worst]),
+        )
 
 
 def largest(elements: Elements, form: Form) -> float:
@@ -66,40 +58,6 @@ def largest(elements: Elements, form: Form) -> float:
     slides = product.prismatic
     bounded = np.isfinite([product.lower[slides], product.upper[slides]]).all()
     return maximum(product) if bounded and len(slides) <= MOST_JOINTS else np.inf
-
-
-def reduced(elements: Elements, form: Form) -> Product:
-    """Leave out the joints at either end that move nothing, such as those through a point."""
-    row, column = form.row, form.column
-    fixed = [form.matrix(T) for T in elements.fixed]
-    first, last = 0, len(elements.prismatic)
-    while True:
-        row = row @ fixed[first]
-        if first == last or _moves(form, row, elements.prismatic[first], row=True):
-            break
-        first += 1
-    while True:
-        column = fixed[last] @ column if first < last else column
-        if first == last or _moves(form, column, elements.prismatic[last - 1], row=False):
-            break
-        last -= 1
-    s = len(row)
-    return Product(
-        form,
-        row,
-        np.array(fixed[first + 1 : last]).reshape(-1, s, s),
-        column,
-        elements.prismatic[first:last],
-        elements.lower[first:last],
-        elements.upper[first:last],
-    )
-
-
-def _moves(form: Form, vector: Array, prismatic: bool, row: bool) -> bool:
-    """Whether a joint changes a row before it or a column after it."""
-    motions = _motions(form, prismatic, TURN * THIRDS)  # (3, s, s), the first one at rest
-    moved = vector @ motions if row else motions @ vector
-    return bool(np.abs(moved - vector).max() > IRRELEVANT * form.scale)
 
 
 def maximum(product: Product) -> float:
@@ -155,7 +113,7 @@ def _bounded(product: Product, lower: Array, upper: Array) -> Bounded:
     gap, index = _gaps(corners.reshape(b, -1), best, wide, share)
     nearest = np.clip(np.take_along_axis(on_arc, index[..., None], 2)[..., 0], lower, upper)
     bound = corners.reshape(b, -1)[np.arange(b), best]
-    return Bounded(lower, upper, bound, _values(product, nearest), gap.argmax(1))
+    return Bounded(lower, upper, bound, values(product, nearest), gap.argmax(1))
 
 
 def _on_arc(wide: NDArray[np.bool_], lower: Array, upper: Array) -> Array:
@@ -177,7 +135,7 @@ def _triangle(
     product: Product, j: int, on_arc: Array, wide: NDArray[np.bool_], share: Array
 ) -> Array:
     """The matrices (b, 3, s, s) at the corners of joint j's triangles."""
-    V = _motions(product.form, bool(product.prismatic[j]), on_arc)
+    V = motion(product.form, bool(product.prismatic[j]), on_arc)
     s = share[:, None, None]
     chord = 0.5 * (V[:, 0] + V[:, 1])
     centre = V.mean(1, keepdims=True)
@@ -205,17 +163,3 @@ def _gaps(
         lifted = wide[:, j] | (index[:, j] == 2)
         gap[:, j] = np.where(lifted, (1.0 - share[:, j]) * (top - below), 0.0)
     return gap, index
-
-
-def _values(product: Product, q: Array) -> Array:
-    """The form (b,) at joint values (b, d)."""
-    row = np.broadcast_to(product.row, (len(q), 1, len(product.row)))
-    for j in range(q.shape[1]):
-        row = row @ _motions(product.form, bool(product.prismatic[j]), q[:, j])
-        row = row @ product.between[j] if j + 1 < q.shape[1] else row
-    return (row @ product.column)[:, 0]
-
-
-def _motions(form: Form, prismatic: bool, values: Array) -> Array:
-    """The matrices (..., s, s) of a joint at its values (...)."""
-    return form.matrix(motions(prismatic, values))

@@ -10,7 +10,8 @@ from structs import random_chain
 from dls_ik.model import DhRow, RobotModel, forms
 from dls_ik.model.distances import farthest, nearest
 from dls_ik.model.elements import elements_of, poses
-from dls_ik.model.extremes import largest, reduced
+from dls_ik.model.extremes import largest
+from dls_ik.model.products import reduced
 
 quick = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
 ORIGIN = np.zeros(3)

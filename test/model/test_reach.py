@@ -5,6 +5,7 @@ import pytest
 from arms import random_arm
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from oracle import rigid, rotation
 from oracle_reach import moved, random_pose
 from structs import random_chain
 
@@ -63,6 +64,8 @@ DH = st.builds(
     kind=st.sampled_from(["revolute", "revolute", "continuous", "prismatic"]),
     lower=st.floats(-4.0, 0.0),
     upper=st.floats(0.0, 4.0),
+    velocity=st.just(1.0),
+    name=st.just(""),
 )
 
 
@@ -123,11 +126,7 @@ def test_out_of_the_plane_and_tilted():
     robot = SHIPPED["planar_2r"]
     reach, T = build_reach(robot.chain), robot.fk([0.3, 0.8])
     for tilt, expected in ((0.5e-6, False), (1e-5, True)):
-        axis = np.array(
-            [[1, 0, 0], [0, np.cos(tilt), -np.sin(tilt)], [0, np.sin(tilt), np.cos(tilt)]]
-        )
-        tilted = T.copy()
-        tilted[:3, :3] = T[:3, :3] @ axis
+        tilted = T @ rigid(rotation([1.0, 0.0, 0.0], tilt), np.zeros(3))
         assert is_beyond_reach(reach, tilted, TOLERANCE, TOLERANCE) == expected
 
 
