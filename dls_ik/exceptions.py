@@ -4,6 +4,8 @@ Misuse raises; non-convergence is data (see :class:`dls_ik.IkResult`). Each mess
 given and what is valid.
 """
 
+from typing import Any
+
 
 class DlsIkError(Exception):
     """Root of all errors of this package."""
@@ -27,6 +29,19 @@ class OptionError(DlsIkError):
 
 class PoseError(DlsIkError):
     """A pose that is not a finite rigid transform."""
+
+
+class BatchInterrupted(KeyboardInterrupt):
+    """Ctrl-C while a batch was solved; a KeyboardInterrupt, so that who does not ask for it ends.
+
+    Attributes:
+        result: The :class:`dls_ik.IkBatchResult` with all that was finished; rows that were not
+            are ``INTERRUPTED``.
+    """
+
+    def __init__(self, result: Any) -> None:
+        super().__init__("interrupted; .result has the rows that were finished")
+        self.result = result
 
 
 class JointValueError(DlsIkError):

@@ -4,11 +4,15 @@ import numpy as np
 
 from dls_ik import method_names
 from dls_ik.core import continuous_inverse as sum_of_inverses
-from dls_ik.core import joint_step, linalg, se3
+from dls_ik.core import linalg, se3
+from dls_ik.core.general_step import general_step
 from dls_ik.core.jit import kernel
 from dls_ik.core.kinematics import forward
-from dls_ik.core.workspace import new_memory, workspace
+from dls_ik.core.quick.step import quick_step
+from dls_ik.core.quick.table import LEAF
+from dls_ik.core.workspace import new_memory, quick_workspace, workspace
 from dls_ik.model import DhRow, RobotModel
+from dls_ik.model.arm import build_arm
 from dls_ik.solver.method import parse_method
 from dls_ik.solver.options import solver_options
 from dls_ik.solver.problem import build_details, build_problem
@@ -62,27 +66,30 @@ def step(name, robot, q, J, e, following=False, general=False, **options):
     """The step of a method for a scaled Jacobian and error of the full pose, its first one.
 
     Args:
-        general: even for a method of the quick step, that of all methods.
+        general: even for a method of the quick path, the step of all methods.
     """
     choice, chosen = parse_method(name), options_of(name, **options)
-    method, _, _, quick, details = build_problem(robot, choice, chosen, None)
-    if general or following:
-        quick, details = None, build_details(robot, choice, chosen, None)
-    method = method._replace(following=following)
-    memory = new_memory(robot.chain, method, details)
-    work = workspace(robot.chain, details, memory)
+    method, _, _, packed, details, _ = build_problem(robot, choice, chosen, None)
     q = robot.validated(q)
-    T_d = robot.fk(q)[None].copy()
+    if packed is not None and not (general or following):
+        arm = build_arm(robot.chain)
+        work = quick_workspace(arm, LEAF)
+        work.J[:], work.e[:] = J.T, e
+        one_quick_step(arm, method, float(np.linalg.norm(e)), q, work)
+        return work.dq
+    details = build_details(robot, choice, chosen, None)
+    method = method._replace(following=following)
+    work = workspace(robot.chain, details, new_memory(robot.chain, method, details))
     forward(robot.chain, q, work.axes, work.T)
     work.J[:], work.e[:] = J, e
-    one_step(robot.chain, method, quick, details, T_d, q, work)
+    general_step(robot.chain, method, details, robot.fk(q)[None].copy(), q, work)
     return work.dq
 
 
 @kernel
-def one_step(chain, method, quick, details, T_d, q, work):
-    """A kernel of its own, as a step is a part of every loop that makes it."""
-    joint_step.joint_step(chain, method, quick, details, T_d, q, work)
+def one_quick_step(arm, method, error, q, work):
+    """A kernel of its own, as a step is a part of the loop that makes it."""
+    quick_step(arm, method, error, q, work)
 
 
 def options_of(name, **options):

@@ -186,7 +186,7 @@ class Oracle:
         dq = z + P @ (e - J @ z)
         every = np.ones(len(dq), bool)
         if bound == "max":
-            return bounds.in_largest(dq, o.max_joint_change, every)
+            return bounds.in_largest(dq, o.largest_change, every)
         return bounds.in_norm(dq, o.Delta) if bound == "norm" else dq
 
 

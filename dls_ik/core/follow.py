@@ -2,11 +2,10 @@
 
 import numpy as np
 
+from dls_ik.core.general_step import general_step
 from dls_ik.core.jit import kernel, spliced
-from dls_ik.core.joint_step import joint_step
 from dls_ik.core.linalg import copy, svd
-from dls_ik.core.loop import observe, scaled_jacobian
-from dls_ik.core.search import scaled_error
+from dls_ik.core.observe import jacobian_there, observe, scaled_error
 from dls_ik.core.types import Array, Chain, Details, Goal, Memory, Method, Workspace
 from dls_ik.core.workspace import new_memory, workspace
 
@@ -74,10 +73,10 @@ def _step(
     seen: Array,
 ) -> bool:
     """Move `q` by one step of a method; return whether there was one, or none was needed."""
-    seen[0], seen[1] = observe(chain, goal, None, details, T_d, q, work)
-    scaled_jacobian(chain, goal, None, details, T_d, work)
+    seen[0], seen[1] = observe(chain, details, T_d, q, work)
+    jacobian_there(chain, details, T_d, work)
     seen[2] = _least_singular_value(work)
-    joint_step(chain, method, None, details, T_d, q, work)
+    general_step(chain, method, details, T_d, q, work)
     seen[3] = 0.0
     for j in range(q.shape[0]):
         seen[3] = max(seen[3], work.h[j], outside[j])
@@ -154,7 +153,7 @@ def _descend(
         for j in range(q.shape[0]):
             lower, upper = min(chain.lower[j], q[j]), max(chain.upper[j], q[j])
             trial[j] = min(max(q[j] + share * work.dq[j], lower), upper)
-        error[0], error[1] = observe(chain, goal, None, details, T_d, trial, work)
+        error[0], error[1] = observe(chain, details, T_d, trial, work)
         if scaled_error(goal, error) < enough:
             copy(trial, q)
             seen[0], seen[1] = error[0], error[1]

@@ -5,10 +5,15 @@ from numpy.typing import NDArray
 
 from dls_ik.core import damping, step
 from dls_ik.core.damping import jt
-from dls_ik.core.inverse import apply_factored, apply_singular, factor_normal, gather
+from dls_ik.core.inverse import (
+    apply_factored,
+    apply_singular,
+    factor_normal,
+    free_joints,
+    gather,
+)
 from dls_ik.core.jit import kernel, spliced
 from dls_ik.core.linalg import copy, svd
-from dls_ik.core.quick_step import free_joints
 from dls_ik.core.types import Array, Method, Settings
 
 

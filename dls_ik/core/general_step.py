@@ -1,5 +1,7 @@
-"""The step of every method, from its parts.
+"""One step of closed-loop inverse kinematics, for every method: its choices put together.
 
+dq = z + C P (e - J z) for every combination: the limit strategy gives z, the scale C of the columns
+and how far each joint is held, the damping law gives P, the bounds shorten what comes of the error.
 In this order: the error is bounded; the strategy says what is held, moved and weighted; the law and
 its policy give the inverse; the step is bounded.
 """
@@ -8,11 +10,11 @@ import numpy as np
 
 from dls_ik.core import damping, limits, objectives, policy, reach, step
 from dls_ik.core.free_columns import invert_free_columns
+from dls_ik.core.inverse import remaining_error
 from dls_ik.core.jit import kernel, spliced
 from dls_ik.core.limits import ctp, gp, jw, ta, tp
 from dls_ik.core.optimal_step import optimal_step
 from dls_ik.core.policy import accuracy
-from dls_ik.core.quick_step import remaining_error
 from dls_ik.core.strength import law_damping, scaled_columns, singular_values
 from dls_ik.core.types import Array, Chain, Details, Method, Workspace
 from dls_ik.core.whole_inverse import filter_columns, invert_whole, needs_whole_inverse
@@ -22,7 +24,13 @@ from dls_ik.core.whole_inverse import filter_columns, invert_whole, needs_whole_
 def general_step(
     chain: Chain, method: Method, details: Details, T_d: Array, q: Array, work: Workspace
 ) -> None:
-    """As :func:`dls_ik.core.joint_step.joint_step`."""
+    """Write the step for the error ``work.e`` and Jacobian ``work.J``, both scaled, to ``work.dq``.
+
+    ``work.e`` and ``work.J`` are spoilt. Equation (1) of Colome & Torras 2012.
+
+    Args:
+        T_d: (k, 4, 4) desired poses, q: (n,) joint values [rad or m].
+    """
     settings, group, memory = details.settings, details.task.group, work.memory
     reach.bound(settings, group, work.J, memory, work.e)
     J, e, v, c = work.J, work.e, np.zeros(q.shape[0]), np.ones(q.shape[0])
@@ -76,7 +84,7 @@ def general_step(
 def _activate(chain: Chain, method: Method, q: Array, work: Workspace, c: Array) -> None:
     """Write h, z and c (n,) of the strategy."""
     work.z.fill(0.0)
-    limits.quick_activate(method, chain, q, work.J, work.e, work.h)
+    limits.activate(method, chain, q, work.J, work.e, work.h)
     if method.limits == limits.CTP:
         ctp.activate(method, chain, q, work.J, work.e, work.h, work.z)
     elif method.limits == limits.TP:

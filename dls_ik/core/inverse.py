@@ -11,6 +11,28 @@ LEAST_PIVOT = 1e-6  # below it the squared condition number costs digits: go by 
 
 
 @inlined
+def remaining_error(J: Array, e: Array, z: Array, left: Array) -> None:
+    """Write e - J z, what the motion z leaves of the error: (r,)."""
+    for i in range(e.shape[0]):
+        left[i] = e[i]
+    for j in range(z.shape[0]):
+        if z[j] != 0.0:
+            for i in range(e.shape[0]):
+                left[i] -= J[i, j] * z[j]
+
+
+@inlined
+def free_joints(h: Array, free: NDArray[np.int64]) -> int:
+    """List the joints that are not held; return how many."""
+    count = 0
+    for j in range(h.shape[0]):
+        if h[j] == 0.0:
+            free[count] = j
+            count += 1
+    return count
+
+
+@inlined
 def gather(J: Array, free: NDArray[np.int64], count: int) -> Array:
     """Copy the first `count` columns named in `free` side by side: (r, count); J if that is all."""
     r = J.shape[0]

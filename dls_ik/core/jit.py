@@ -20,13 +20,13 @@ def _fingerprint() -> str:
 _SOURCES = _fingerprint()
 
 
-def _compile(function: F, **inlining: Any) -> F:
+def _compile(function: F, **chosen: Any) -> F:
     options: dict[str, Any] = {
         "nogil": True,
         "error_model": "numpy",
         "no_cfunc_wrapper": True,  # nobody takes their address; a fifth of the compilation
         "fastmath": {"contract", "reassoc", "nsz"},  # not nnan, ninf: NaN must stay what it is
-        **inlining,
+        **chosen,
     }
     try:
         compiled = njit(cache=True, **options)(function)
@@ -44,7 +44,16 @@ def kernel(function: F) -> F:
     Numba's own cache looks at the file of the function alone, and would go on using the old code
     of a kernel that it calls from another file. Here the stamp covers all of ``core``.
     """
-    return _compile(function)
+    return _compile(function, _nrt=True)  # said, or it would be as in the kernel that calls it
+
+
+def borrowing(function: F) -> F:
+    """As :func:`kernel`, for what makes no array: references to those it is given are not counted.
+
+    Otherwise every array that is taken out of a struct is counted in and out by a call, which in
+    a loop over short kernels takes as long as they do.
+    """
+    return _compile(function, _nrt=False)
 
 
 def inlined(function: F) -> F:
@@ -53,6 +62,11 @@ def inlined(function: F) -> F:
     For short kernels of arrays on the path of every iteration.
     """
     return _compile(function, forceinline=True)
+
+
+def exact(function: F) -> F:
+    """As :func:`inlined`, every sum and product rounded as it is written."""
+    return _compile(function, forceinline=True, fastmath=False)
 
 
 def spliced(function: F) -> F:

@@ -3,62 +3,72 @@
 from math import sqrt
 
 from dls_ik.core import limits
-from dls_ik.core.jit import spliced
-from dls_ik.core.joint_step import joint_step
-from dls_ik.core.kinematics import forward, jacobian
-from dls_ik.core.se3 import norm3, pose_error
-from dls_ik.core.task import task_error, task_jacobian
-from dls_ik.core.types import Array, Chain, Details, Goal, Method, Workspace
+from dls_ik.core.general_step import general_step
+from dls_ik.core.jit import inlined, spliced
+from dls_ik.core.observe import jacobian_there, observe
+from dls_ik.core.quick.kinematics import arm_jacobian, observe_arm
+from dls_ik.core.quick.step import quick_step
+from dls_ik.core.types import Array, Details, Goal, Method, Scratch, Structure, Table
 from dls_ik.core.workspace import forget
 
 REACHED, SLOW, OUT_OF_ITERATIONS = range(3)
 
 
 @spliced
-def observe(
-    chain: Chain,
+def error_at(
+    chain: Structure,
     goal: Goal,
-    quick: bool | None,
+    quick: Table | None,
     details: Details | None,
     T_d: Array,
     q: Array,
-    work: Workspace,
+    work: Scratch,
 ) -> tuple[float, float]:
     """Write the scaled error at `q`; return the largest position [m] and rotation error [rad].
 
     Args:
-        quick, details: as for :func:`dls_ik.core.joint_step.joint_step`.
-        T_d: (k, 4, 4) desired poses.
+        chain, work: of the one kind or of the other, as below.
+        quick, details: one of them is None: Numba leaves out the branch of what is None, so that
+            each of the two kinds of solvers is compiled without the other.
+        T_d: (k, 4, 4) desired poses; the quick path has its target in `work`.
     """
-    forward(chain, q, work.axes, work.T)
     position, rotation = 0.0, 0.0
     if details is not None:
-        position, rotation = task_error(details.task, T_d, work.T, work.relative, work.e)
+        position, rotation = observe(chain, details, T_d, q, work)
     if quick is not None:
-        pose_error(T_d[0], work.T[0], work.relative, work.e)
-        position, rotation = norm3(work.e), norm3(work.e[3:])
-        for i in range(3, 6):
-            work.e[i] *= goal.rotation_weight
+        position, rotation = observe_arm(chain, goal.rotation_weight, q, work)
     return position, rotation
 
 
 @spliced
-def scaled_jacobian(
-    chain: Chain,
+def make_step(
+    chain: Structure,
+    method: Method,
     goal: Goal,
-    quick: bool | None,
+    quick: Table | None,
     details: Details | None,
     T_d: Array,
-    work: Workspace,
+    error: float,
+    q: Array,
+    work: Scratch,
 ) -> None:
-    """Write the Jacobian of the scaled error at the configuration last observed."""
+    """Move `q` by a step of the method for what was observed there.
+
+    Args:
+        error: norm of the scaled error [m].
+    """
     if details is not None:
-        task_jacobian(chain, details.task, T_d, work.axes, work.T, work.relative, work.J)
+        jacobian_there(chain, details, T_d, work)
+        general_step(chain, method, details, T_d, q, work)
     if quick is not None:
-        jacobian(chain, work.axes, work.T, work.J)
-        for i in range(3, 6):
-            for j in range(work.J.shape[1]):
-                work.J[i, j] *= goal.rotation_weight
+        arm_jacobian(
+            chain.turn, chain.slide, chain.variable, work.axes, work.T, goal.rotation_weight, work.J
+        )
+        quick_step(chain, method, error, q, work)
+    for j in range(q.shape[0]):
+        q[j] += work.dq[j]
+    if limits.clips(method):
+        clip(chain.lower, chain.upper, q)
 
 
 @spliced
@@ -68,7 +78,7 @@ def is_reached(goal: Goal, position: float, rotation: float, error: float) -> bo
     return within and error <= goal.error_tolerance
 
 
-@spliced
+@inlined
 def norm(e: Array) -> float:
     """Length of e (r,)."""
     total = 0.0
@@ -77,23 +87,23 @@ def norm(e: Array) -> float:
     return sqrt(total)
 
 
-@spliced
-def clip(chain: Chain, q: Array) -> None:
+@inlined
+def clip(lower: Array, upper: Array, q: Array) -> None:
     """Bring every joint value into its limits, in place."""
     for j in range(q.shape[0]):
-        q[j] = min(max(q[j], chain.lower[j]), chain.upper[j])
+        q[j] = min(max(q[j], lower[j]), upper[j])
 
 
 @spliced
 def attempt(
-    chain: Chain,
+    chain: Structure,
     method: Method,
     goal: Goal,
-    quick: bool | None,
+    quick: Table | None,
     details: Details | None,
     T_d: Array,
     q: Array,
-    work: Workspace,
+    work: Scratch,
     out: Array,
 ) -> tuple[int, int]:
     """Step `q` toward the pose until it is reached or the attempt is given up.
@@ -106,12 +116,13 @@ def attempt(
         REACHED, SLOW or OUT_OF_ITERATIONS, and the number of steps made.
     """
     if limits.clips(method):
-        clip(chain, q)
-    forget(work.memory)
+        clip(chain.lower, chain.upper, q)
+    if details is not None:
+        forget(work.memory)
     last, slow = 1e300, 0
     iteration = 0
     while True:
-        out[0], out[1] = observe(chain, goal, quick, details, T_d, q, work)
+        out[0], out[1] = error_at(chain, goal, quick, details, T_d, q, work)
         error = norm(work.e)
         if is_reached(goal, out[0], out[1], error):
             return REACHED, iteration
@@ -121,10 +132,5 @@ def attempt(
         if goal.stall_count > 0 and slow >= goal.stall_count:
             return SLOW, iteration
         last = error
-        scaled_jacobian(chain, goal, quick, details, T_d, work)
-        joint_step(chain, method, quick, details, T_d, q, work)
-        for j in range(q.shape[0]):
-            q[j] += work.dq[j]
-        if limits.clips(method):
-            clip(chain, q)
+        make_step(chain, method, goal, quick, details, T_d, error, q, work)
         iteration += 1

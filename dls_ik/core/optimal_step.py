@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 
 from dls_ik.core import limits, step
 from dls_ik.core.free_columns import add_unbounded
-from dls_ik.core.inverse import apply_singular, damped_gains, gather
+from dls_ik.core.inverse import apply_singular, damped_gains, free_joints, gather
 from dls_ik.core.jit import kernel, spliced
 from dls_ik.core.linalg import svd, times
 from dls_ik.core.policy import optimal
-from dls_ik.core.quick_step import free_joints
 from dls_ik.core.step import norm
 from dls_ik.core.types import Array, Memory, Method, Settings
 

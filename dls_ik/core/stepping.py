@@ -1,9 +1,10 @@
 """Steps one after another for those who look at each: teaching, comparing, reproducing."""
 
 from dls_ik.core import limits
+from dls_ik.core.general_step import general_step
 from dls_ik.core.jit import kernel
-from dls_ik.core.joint_step import joint_step
-from dls_ik.core.loop import clip, observe, scaled_jacobian
+from dls_ik.core.loop import clip
+from dls_ik.core.observe import jacobian_there, observe
 from dls_ik.core.types import Array, Chain, Details, Goal, Memory, Method
 from dls_ik.core.workspace import workspace
 
@@ -33,18 +34,18 @@ def run(
     steps = damping.shape[0]
     for i in range(steps + 1):
         T_d = Ts[min(i, Ts.shape[0] - 1)]
-        observe(chain, goal, None, details, T_d, qs[i], work)
+        observe(chain, details, T_d, qs[i], work)
         errors[i] = work.e
         if i == steps:
             break
-        scaled_jacobian(chain, goal, None, details, T_d, work)
-        joint_step(chain, method, None, details, T_d, qs[i], work)
+        jacobian_there(chain, details, T_d, work)
+        general_step(chain, method, details, T_d, qs[i], work)
         for j in range(qs.shape[1]):
             qs[i + 1, j] = qs[i, j] + work.dq[j]
         if limits.clips(method):
-            clip(chain, qs[i + 1])
+            clip(chain.lower, chain.upper, qs[i + 1])
         damping[i, 0], damping[i, 1] = memory.lambda2[0], memory.steps[1]
-        observe(chain, goal, None, details, T_d, qs[i + 1], work)
+        observe(chain, details, T_d, qs[i + 1], work)
         memory.left[:] = work.e
 
 
@@ -62,8 +63,8 @@ def look(
 ) -> None:
     """Write the scaled error e (r,) and Jacobian J (r, n) of the task at q (n,)."""
     work = workspace(chain, details, memory)
-    observe(chain, goal, None, details, T_d, q, work)
-    scaled_jacobian(chain, goal, None, details, T_d, work)
+    observe(chain, details, T_d, q, work)
+    jacobian_there(chain, details, T_d, work)
     e[:] = work.e
     J[:] = work.J
 
@@ -83,8 +84,8 @@ def step_for(
 ) -> None:
     """Write the step dq (n,) of a method for a scaled error e (r,) and Jacobian J (r, n) given."""
     work = workspace(chain, details, memory)
-    observe(chain, goal, None, details, T_d, q, work)
+    observe(chain, details, T_d, q, work)
     work.e[:] = e
     work.J[:] = J
-    joint_step(chain, method, None, details, T_d, q, work)
+    general_step(chain, method, details, T_d, q, work)
     dq[:] = work.dq

@@ -1,11 +1,12 @@
 """The structs that kernels take and give. Arrays and numbers only, so that they cache on disk."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
 
 
 class Chain(NamedTuple):
@@ -28,6 +29,39 @@ class Chain(NamedTuple):
     lower: Array  # (n,) [rad or m], -inf where there is none
     upper: Array  # (n,) [rad or m], +inf where there is none
     velocity: Array  # (n,) [rad/s or m/s], +inf where there is none
+
+
+class Arm(NamedTuple):
+    """The only path of a chain in frames that make an iteration cheap: core/quick/kinematics.py.
+
+    Element k turns by turn[k, 0] * q + turn[k, 1] about and slides by slide[k] * q along its z
+    axis, q the value of its variable; then comes a translation and a rotation about x.
+    """
+
+    turn: Array  # (m, 2) rate, 0 for prismatic elements, and offset [rad]
+    slide: Array  # (m,) rate, 0 for revolute elements
+    link: Array  # (m, 5) translation [m] to, cosine and sine of the rotation into the next frame
+    variable: NDArray[np.int64]  # (m,) which joint variable drives the element
+    lower: Array  # (n,) [rad or m], -inf where there is none
+    upper: Array  # (n,) [rad or m], +inf where there is none
+    base: Array  # (3, 4) from the base into the first frame
+    tip: Array  # (3, 3) from the tip's axes to those of the last frame
+
+
+class Table(NamedTuple):
+    """Configurations to start from, found by their poses: core/quick/table.py.
+
+    A tree halves the rows again and again by one of their features; its leaves have `LEAF` rows.
+    """
+
+    features: Array  # (leaves, 9, LEAF) of the middle of the arm
+    middle: Array  # (rows, 3, 4) last frame with the first and last joint at zero angle
+    q: Array  # (rows, n)
+    by: NDArray[np.int64]  # (nodes,) feature that a node of the tree goes by; node 1 is the root
+    cut: Array  # (nodes,) its least value in the second half
+    levels: int
+    first_turns: bool  # the first joint can make up for any turn of the arm about its axis
+    last_turns: bool  # and the last one about its own
 
 
 class Method(NamedTuple):
@@ -87,7 +121,7 @@ class Settings(NamedTuple):
     Delta: float  # bound on the 2-norm of the step [rad or m]
     D_max: float  # ClampMag: longest error of a group [m]
     halving: float  # part of the error out of reach above which it is halved [m]
-    max_joint_change: float  # [rad or m]
+    largest_change: float  # [rad or m]
     w_c: float  # TA: weight of the added row
     influence: float  # obstacle: distance within which it pushes [m]
 
@@ -121,17 +155,24 @@ class Starts(NamedTuple):
 
     lower: Array  # (n,) finite bounds of a uniform start [rad or m]
     upper: Array  # (n,)
-    turning: NDArray[np.bool_]  # (n,) revolute without limits: whole turns make no difference
+    turning: Indices  # (n,) 1 where whole turns make no difference to the pose, else 0
+    joint_weights: Array  # (n,) of the squared joint distances in the joint metric
+
+
+class Wish(NamedTuple):
+    """Which of the solutions is wanted: numbers only."""
+
+    kind: int  # FIRST, NEAREST or DEXTROUS in search.py
+    compared: int  # attempts, of which the best solution is taken; FIRST takes the first one
+    seeded: bool  # whether the first attempt starts from the seed
 
 
 class Rows(NamedTuple):
     """The state of the searches for b poses, so that each can be stopped and taken up again."""
 
-    state: NDArray[np.uint64]  # (b,) of the random generators
-    counts: NDArray[np.int64]  # (b, 2) attempts begun, steps made; zero for a row passed over
-    reached: NDArray[np.bool_]  # (b,)
-    best: Array  # (b, n) joint values with the least error at the end of an attempt
-    error: Array  # (b, 2) position [m] and rotation error [rad] there
+    counts: NDArray[np.int64]  # (b, 4) see ATTEMPTS to STATE in search.py
+    best: Array  # (b, n) the best solution, or where an attempt ended with the least error
+    figures: Array  # (b, 3) position [m] and rotation error [rad] there, and what a wish goes by
 
 
 class Memory(NamedTuple):
@@ -157,9 +198,28 @@ class Workspace(NamedTuple):
     dq: Array  # (n,) the step
     h: Array  # (n,) activation of each joint's limit, 0 free to 1 held
     z: Array  # (n,) motion that the limit strategy asks for
-    free: NDArray[np.int64]  # (n,) indices of the columns in use
-    left: Array  # (r,) what z leaves of the error
-    A: Array  # (r, r) normal matrix
-    y: Array  # (r,)
-    part: Array  # (n,)
     memory: Memory
+
+
+class QuickWork(NamedTuple):
+    """Scratch of one thread on the quick path, for m elements and n variables."""
+
+    s: Array  # (m,) sine of each element's angle
+    c: Array  # (m,) cosine
+    axes: Array  # (m, 6) z axis and origin of each element's frame
+    T: Array  # (3, 4) last frame, moved to the tip
+    target: Array  # (3, 4) where that should be
+    relative: Array  # (3, 3)
+    e: Array  # (6,) scaled error
+    J: Array  # (n, 6) columns of the scaled Jacobian
+    dq: Array  # (n,) the step
+    h: Array  # (n,) 1 where a joint is held, else 0
+    y: Array  # (6,)
+    z: Array  # (n,) way to the seed
+    distance: Array  # (LEAF,) of the rows of a leaf from the target; inf once used
+    features: Array  # (9,) of the target
+
+
+# What loops hand on without looking into it: the types of the one kind of solver or of the other.
+Structure: TypeAlias = Any  # Chain, or Arm on the quick path
+Scratch: TypeAlias = Any  # Workspace, or QuickWork

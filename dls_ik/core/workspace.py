@@ -4,7 +4,7 @@ import numpy as np
 
 from dls_ik.core import limits
 from dls_ik.core.jit import kernel, spliced
-from dls_ik.core.types import Chain, Details, Memory, Method, Workspace
+from dls_ik.core.types import Arm, Chain, Details, Memory, Method, QuickWork, Workspace
 
 
 @spliced
@@ -45,12 +45,33 @@ def workspace(chain: Chain, details: Details | None, memory: Memory) -> Workspac
         np.zeros(n),
         np.zeros(n),
         np.zeros(n),
-        np.zeros(n, np.int64),
-        np.zeros(r),
-        np.zeros((r, r)),
-        np.zeros(r),
-        np.zeros(n),
         memory,
+    )
+
+
+@kernel
+def quick_workspace(arm: Arm, leaf: int) -> QuickWork:
+    """Allocate the scratch of one thread on the quick path.
+
+    Args:
+        leaf: rows of a leaf of the table.
+    """
+    m, n = arm.variable.shape[0], arm.lower.shape[0]
+    return QuickWork(
+        np.zeros(m),
+        np.zeros(m),
+        np.zeros((m, 6)),
+        np.zeros((3, 4)),
+        np.zeros((3, 4)),
+        np.zeros((3, 3)),
+        np.zeros(6),
+        np.zeros((n, 6)),
+        np.zeros(n),
+        np.zeros(n),
+        np.zeros(6),
+        np.zeros(n),
+        np.zeros(leaf),
+        np.zeros(9),
     )
 
 

@@ -69,9 +69,9 @@ def contestants(published: bool) -> dict[str, Contestant]:
     """
     clamp: dict[str, Any] = {"D_max": 0.4, "adaptive": True, "published": published}
     sdls = {"gamma_max": 45 * DEGREE, **clamp}
-    turn = {"max_joint_change": 45 * DEGREE}
-    few = {"max_joint_change": 30 * DEGREE}
-    fewer = {"max_joint_change": 5 * DEGREE, "truncation": 0.01}
+    turn = {"largest_change": 45 * DEGREE}
+    few = {"largest_change": 30 * DEGREE}
+    fewer = {"largest_change": 5 * DEGREE, "truncation": 0.01}
     listed = (
         Contestant("SDLS", "sdls+clamp", {**sdls, "soft": True}),
         Contestant("SDLS hard", "sdls+clamp", sdls),

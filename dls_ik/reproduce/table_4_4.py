@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 COARSE, FINE = 0.01, 1e-7
 NEVER = "never"
-STEP_CAP = {"max_joint_change": pi / 4}
+STEP_CAP = {"largest_change": pi / 4}
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "truncated pinv": ("tpinv+max", {"truncation": 5e-5, **STEP_CAP}),
     "transpose": ("jt+max", STEP_CAP),

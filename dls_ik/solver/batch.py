@@ -3,64 +3,82 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dls_ik.core.search import ALL, ATTEMPTS, FIRST, FOUND
 from dls_ik.core.types import Array, Rows
-from dls_ik.exceptions import JointValueError, PoseError
-from dls_ik.model.robot import RobotModel
+from dls_ik.exceptions import BatchInterrupted, JointValueError, OptionError, PoseError
+from dls_ik.solver.best import approach_poses
+from dls_ik.solver.method import AUTO
 from dls_ik.solver.poses import checked_poses
 from dls_ik.solver.problem import Problem
+from dls_ik.solver.request import Request
 from dls_ik.solver.result import IkBatchResult, Status
-from dls_ik.solver.task import Tasks
+from dls_ik.solver.rows import attempts, found, new_rows, some_rows, steps
 
 if TYPE_CHECKING:
     from dls_ik.solver.solver import IkSolver
 
+Progress = Callable[[int, int], None]
+
 RESTARTS = 1000  # of one pose, where the solver has no bound of its own
-CHUNK = 256  # poses that a thread takes at a time
+CHUNK = 1024  # poses that a thread takes at a time, at most
+CHUNKS = 8  # for each thread, at least
+FIRST_ATTEMPTS = 8  # before it is asked whether a pose can be reached; of "auto" some 20 us
+
+
+class Task(NamedTuple):
+    """What a batch is about, and what has become of it."""
+
+    solver: IkSolver
+    problem: Problem
+    request: Request
+    poses: Array  # (b, k, 4, 4)
+    seeds: Array  # (b, n), or (1, n) for all
+    seeded: bool
+    rows: Rows
+    status: NDArray[np.int64]  # (b,)
 
 
 def solve_rows(
-    solver: IkSolver, Ts: ArrayLike, seeds: ArrayLike, task: Tasks = None
+    solver: IkSolver,
+    problem: Problem,
+    request: Request,
+    Ts: ArrayLike,
+    seeds: ArrayLike | None,
+    threads: int | None = None,
+    progress: Progress | None = None,
 ) -> IkBatchResult:
     """Solve every row; see :meth:`dls_ik.IkSolver.solve_batch`."""
     begin = time.perf_counter()
-    problem = solver.problem_for(task)
-    poses, starts = _poses(Ts, len(solver.robot.tips)), _seeds(seeds, solver.robot.n)
+    poses = batch_poses(Ts, len(solver.robot.tips))
     b, n = len(poses), solver.robot.n
-    if starts.ndim == 2 and len(starts) != b:
+    starts = solver.middle if seeds is None else _seeds(seeds, n)
+    if len(starts) not in (1, b):
         raise JointValueError(f"{b} poses need {b} seeds or one for all, not {len(starts)}")
-    starts = np.require(np.broadcast_to(starts, (b, n)), np.float64, ["C", "W", "A"])
     rows = new_rows(b, n, solver.options.random_seed)
-    _search(solver, problem, poses, starts, rows)
-    _search_inexact_rows(solver, problem, poses, starts, rows)
-    return _result(solver, rows, time.perf_counter() - begin)
+    status = np.full(b, int(Status.INTERRUPTED))
+    task = Task(solver, problem, request, poses, starts, seeds is not None, rows, status)
+    try:
+        _solve_chunks(task, _thread_count(threads), progress)
+    except KeyboardInterrupt as error:
+        raise BatchInterrupted(_result(task, time.perf_counter() - begin)) from error
+    return _result(task, time.perf_counter() - begin)
 
 
-def inside_limits(robot: RobotModel, q: Array) -> NDArray[np.bool_]:
-    """Whether answers of our own, (n,) or (b, n), keep the limits; they need no validation."""
-    inside: NDArray[np.bool_] = np.all((q >= robot.lower) & (q <= robot.upper), axis=-1)
-    return inside
+def batch_poses(Ts: ArrayLike, k: int) -> Array:
+    """(b, k, 4, 4) of poses (b, 4, 4), or (b, k, 4, 4) for k tips; not copied if need not be.
 
-
-def new_rows(b: int, n: int, random_seed: int) -> Rows:
-    """Return the state of b searches that have not begun."""
-    return Rows(
-        np.full(b, random_seed, np.uint64),
-        np.zeros((b, 2), np.int64),
-        np.zeros(b, np.bool_),
-        np.full((b, n), np.nan),
-        np.full((b, 2), np.nan),
-    )
-
-
-def _poses(Ts: ArrayLike, k: int) -> Array:
-    """(b, k, 4, 4)."""
+    Raises:
+        PoseError: no numbers, or another shape.
+    """
     shape = (4, 4) if k == 1 else (k, 4, 4)
     try:
         poses = np.require(np.asarray(Ts), np.float64, ["C", "W", "A"])
@@ -73,62 +91,129 @@ def _poses(Ts: ArrayLike, k: int) -> Array:
 
 
 def _seeds(seeds: ArrayLike, n: int) -> Array:
+    """(b, n), or (1, n)."""
     try:
-        starts = np.asarray(seeds, np.float64)
+        starts = np.require(np.asarray(seeds), np.float64, ["C", "W", "A"])
     except (TypeError, ValueError, OverflowError) as error:
         raise JointValueError(f"seeds are an array of numbers (b, {n}): {error}") from error
     if starts.ndim not in (1, 2) or starts.shape[-1] != n:
         raise JointValueError(f"seeds have the shape (b, {n}) or ({n},), not {starts.shape}")
-    return starts
+    return starts.reshape(-1, n)
 
 
-def _search(solver: IkSolver, problem: Problem, poses: Array, seeds: Array, rows: Rows) -> None:
-    """Search slices of the rows in threads; the kernel holds no lock of Python's."""
-
-    def work(first: int) -> None:
-        chunk = slice(first, first + CHUNK)
-        part = Rows._make(array[chunk] for array in rows)
-        solver.search(problem, poses[chunk], seeds[chunk], _attempts(solver), part)
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for _ in pool.map(work, range(0, len(poses), CHUNK)):
-            pass
+def _thread_count(threads: int | None) -> int:
+    if threads is None:
+        return len(os.sched_getaffinity(0))
+    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
+        raise OptionError(f"threads is a whole number from 1, not {threads!r}")
+    return int(threads)
 
 
-def _attempts(solver: IkSolver) -> int:
-    restarts = solver.options.max_restarts
-    return 1 + (RESTARTS if restarts is None else restarts)
+def _solve_chunks(task: Task, threads: int, progress: Progress | None) -> None:
+    """Solve slices of the rows in threads; the kernel holds no lock of Python's."""
+    b = len(task.poses)
+    size = min(CHUNK, max(1, -(-b // (CHUNKS * threads))))
+    stopped = threading.Event()
+
+    def work(first: int) -> int:
+        rows = slice(first, min(first + size, b))
+        if not stopped.is_set():
+            solve_chunk(task, rows)
+        return rows.stop
+
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for done in pool.map(work, range(0, b, size)):
+                if progress is not None:
+                    progress(done, b)
+        except BaseException:
+            stopped.set()
+            raise
 
 
-def _search_inexact_rows(
-    solver: IkSolver, problem: Problem, poses: Array, seeds: Array, rows: Rows
-) -> None:
-    """Take up rows that the kernel passed over for a rotation that is only slightly inexact."""
-    for i in np.flatnonzero(rows.counts[:, 0] == 0):
-        if not np.isfinite(seeds[i]).all():
+def solve_chunk(task: Task, which: slice) -> None:
+    """Solve some of the rows, and say how that ended."""
+    solver, problem, request = task.solver, task.problem, task.request
+    rows, poses, status = some_rows(task.rows, which), task.poses[which], task.status[which]
+    seeds = task.seeds if len(task.seeds) == 1 else task.seeds[which]
+    limit = 1 + (RESTARTS if solver.options.max_restarts is None else solver.options.max_restarts)
+    begun = min(limit, FIRST_ATTEMPTS if request.kind == FIRST else limit)
+    solver.search(problem, poses, seeds, begun, rows, request, task.seeded)
+    poses = _solve_inexact(task, poses, seeds, rows, begun)
+    left = np.flatnonzero((rows.counts[:, FOUND] != ALL) & (rows.counts[:, ATTEMPTS] > 0))
+    beyond = left[solver.reach.rows_beyond(problem, poses[left])]
+    left = np.setdiff1d(left, beyond)
+    if limit > begun and len(left):
+        part, some = some_rows(rows, left), _of(seeds, left)
+        solver.search(problem, poses[left], some, limit - begun, part, request, task.seeded)
+        _put_back(rows, left, part)
+    status[:] = Status.SUCCESS
+    status[~found(rows)] = Status.MAX_RESTARTS
+    status[beyond] = Status.UNREACHABLE
+    status[attempts(rows) == 0] = Status.REFUSED
+    if not solver.keeps_limits:
+        status[found(rows) & ~_inside(task, rows.best, seeds)] = Status.OUTSIDE_LIMITS
+    missed = np.flatnonzero(
+        ((status == Status.UNREACHABLE) & (solver.method == AUTO or request.approximate))
+        | ((status == Status.MAX_RESTARTS) & request.approximate)
+    )
+    if len(missed):
+        part = some_rows(rows, missed)
+        approach_poses(solver, problem, request, poses[missed], _of(seeds, missed), part)
+        _put_back(rows, missed, part)
+
+
+def _of(seeds: Array, which: NDArray[np.intp]) -> Array:
+    return seeds if len(seeds) == 1 else seeds[which]
+
+
+def _put_back(rows: Rows, which: NDArray[np.intp], part: Rows) -> None:
+    for array, some in zip(rows, part, strict=True):
+        array[which] = some
+
+
+def _solve_inexact(task: Task, poses: Array, seeds: Array, rows: Rows, begun: int) -> Array:
+    """Take up rows that the kernel passed over for a rotation that is only slightly inexact.
+
+    Returns:
+        The poses, in a copy with those rows made exact where there are some.
+    """
+    for i in np.flatnonzero(rows.counts[:, ATTEMPTS] == 0):
+        seed = _of(seeds, np.array([i]))
+        if not np.isfinite(seed).all():
             continue
         try:
-            exact = checked_poses(poses[i], len(solver.robot.tips))
+            exact = checked_poses(poses[i], len(task.solver.robot.tips))
         except PoseError:
             continue
-        row = slice(i, i + 1)
-        _search(solver, problem, exact[None], seeds[row], Rows._make(a[row] for a in rows))
+        if np.shares_memory(poses, task.poses):
+            poses = poses.copy()
+        poses[i] = exact
+        row = some_rows(rows, slice(i, i + 1))
+        task.solver.search(task.problem, exact[None], seed, begun, row, task.request, task.seeded)
+    return poses
 
 
-def _result(solver: IkSolver, rows: Rows, duration: float) -> IkBatchResult:
-    q, counts, reached = rows.best, rows.counts, rows.reached
-    inside = inside_limits(solver.robot, q)
-    status = np.full(len(q), int(Status.MAX_RESTARTS))
-    status[counts[:, 0] == 0] = Status.REFUSED
-    status[reached & ~inside] = Status.OUTSIDE_LIMITS
-    status[reached & inside] = Status.SUCCESS
+def _inside(task: Task, q: Array, seeds: Array) -> NDArray[np.bool_]:
+    """(b,) whether answers of our own keep the limits, those around the seeds too."""
+    robot = task.solver.robot
+    near = np.abs(q - seeds) <= task.request.change
+    inside: NDArray[np.bool_] = np.all((q >= robot.lower) & (q <= robot.upper) & near, axis=-1)
+    return inside
+
+
+def _result(task: Task, duration: float) -> IkBatchResult:
+    rows, status = task.rows, task.status
+    success = status == Status.SUCCESS
+    if task.request.approximate:
+        success |= (status == Status.MAX_RESTARTS) | (status == Status.UNREACHABLE)
     return IkBatchResult(
-        reached & inside,
+        success,
         status,
-        q,
-        rows.error[:, 0],
-        rows.error[:, 1],
-        counts[:, 1],
-        np.maximum(counts[:, 0] - 1, 0),
+        rows.best,
+        rows.figures[:, 0],
+        rows.figures[:, 1],
+        steps(rows),
+        np.maximum(attempts(rows) - 1, 0),
         duration,
     )

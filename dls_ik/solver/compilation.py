@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from numba.core import event
 
-LONG = ("search_rows", "follow")  # the kernels called from Python that take long to compile
+LONG = ("search_packed", "search_rows", "follow")  # called from Python, long to compile
 WORDS = "compiling kernels for the first time, which takes up to a minute ..."
 
 _say: Callable[[str], None] = logging.getLogger("dls_ik").warning

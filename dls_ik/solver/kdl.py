@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dls_ik.core.random import uniform
+from dls_ik.core.search import ALL, ATTEMPTS, FOUND, STATE
 from dls_ik.core.types import Array, Rows
 from dls_ik.exceptions import MethodError
 from dls_ik.model.kdl import kdl_chain, kdl_frame, pykdl
@@ -60,32 +61,34 @@ class KdlSearch:
         Rows whose pose or seed is not finite are passed over.
         """
         for i in range(len(Ts)):
-            if np.isfinite(Ts[i]).all() and np.isfinite(seeds[i]).all():
-                row = Rows._make(array[i : i + 1] for array in rows)
-                self._search_row(kdl_frame(self._kdl, Ts[i, 0]), seeds[i], attempts, row)
+            seed = seeds[min(i, len(seeds) - 1)]
+            if np.isfinite(Ts[i]).all() and np.isfinite(seed).all():
+                row = Rows._make(array[i] for array in rows)
+                self._search_row(kdl_frame(self._kdl, Ts[i, 0]), seed, attempts, row)
 
     def _search_row(self, frame: Any, seed: Array, attempts: int, row: Rows) -> None:
         out = self._kdl.JntArray(self._robot.n)
         for _ in range(attempts):
-            start = seed if row.counts[0, 0] == 0 else self._random_start(row)
+            start = seed if row.counts[ATTEMPTS] == 0 else self._random_start(row)
             self._solver.CartToJnt(self._joints(start), frame, out)
-            row.counts[0, 0] += 1
+            row.counts[ATTEMPTS] += 1
             q = np.array([out[j] for j in range(self._robot.n)])
             error = np.array(self._errors(frame, q))
-            row.reached[0] = bool(
+            reached = bool(
                 error[0] <= self._options.position_tolerance
                 and error[1] <= self._options.rotation_tolerance
                 and math.hypot(error[0], self._options.rotation_weight * error[1])
                 <= self._options.error_tolerance
             )
-            if row.reached[0] or not error.sum() >= row.error[0].sum():
-                row.best[0], row.error[0] = q, error
-            if row.reached[0]:
+            if reached or row.counts[ATTEMPTS] == 1 or error.sum() < row.figures[:2].sum():
+                row.best[:], row.figures[:2] = q, error
+            if reached:
+                row.counts[FOUND] = ALL
                 return
 
     def _random_start(self, row: Rows) -> Array:
-        span = self._starts.upper - self._starts.lower
-        return self._starts.lower + span * [uniform(row.state) for _ in range(self._robot.n)]
+        span, state = self._starts.upper - self._starts.lower, row.counts[STATE:].view(np.uint64)
+        return self._starts.lower + span * [uniform(state) for _ in range(self._robot.n)]
 
     def _errors(self, frame: Any, q: Array) -> tuple[float, float]:
         """Position [m] and rotation error [rad] at q, by KDL's own kinematics."""

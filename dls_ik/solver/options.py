@@ -12,6 +12,7 @@ from dls_ik.solver.method import AUTO, MethodChoice
 from dls_ik.solver.values import checked_value
 
 FORMS, SEARCHES = (22, 23, 24), (17, 18)
+STARTS, SOLVE_TYPES = ("random", "table"), ("speed", "distance", "manipulability")
 
 
 def _option(default: Any, low: float, high: float, unit: str, text: str) -> Any:
@@ -29,6 +30,11 @@ def _switch(text: str) -> Any:
 
 def _vector(unit: str, text: str) -> Any:
     return field(default=None, metadata={"vector": True, "unit": unit, "text": text})
+
+
+def _per_joint(default: float, unit: str, text: str) -> Any:
+    about = {"per_joint": True, "unit": unit, "text": text}
+    return field(default=default, metadata=about)
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,25 @@ class SolverOptions:
     )
     stall_count: int = _option(
         0, 0, 1_000_000, "", "slow steps in a row that end an attempt, if above 0"
+    )
+    starts: str = _choice(
+        "random",
+        STARTS,
+        "where restarts begin, and solves without a seed: near the pose, or anywhere",
+    )
+    solve_type: str = _choice(
+        "speed",
+        SOLVE_TYPES,
+        "which solution: the first one, nearest the seed, far from singularities",
+    )
+    compared: int = _option(
+        60, 1, 1_000_000, "", "attempts whose solutions are compared, unless the first one is taken"
+    )
+    max_joint_change: float | tuple[float, ...] = _per_joint(
+        math.inf, "rad or m", "how far from the seed an answer may be, for all joints or for each"
+    )
+    approximate: bool = _switch(
+        "the nearest that was found is an answer where the pose is not reached"
     )
     alpha: float = _option(1.0, 1e-6, 1.0, "", "gain of every step, (1)")
     lambda_: float = _option(0.005, 0.0, 1e6, "", "JD: damping factor")
@@ -135,7 +160,7 @@ class SolverOptions:
     halving: float = _option(
         1e-3, 1e-12, 1e9, "m", "HALVE: part of the error out of reach above which it is halved"
     )
-    max_joint_change: float = _option(
+    largest_change: float = _option(
         math.pi / 4, 1e-9, 1e6, "rad or m", "MAX: largest change of a joint in a step"
     )
     soft: bool = _switch("SDLS: scaled softly as in the published code, not clamped as in the text")
@@ -172,7 +197,9 @@ class SolverOptions:
 
 
 # Measured on the WAM and on five 6- and 7-joint arms: light damping, give up early, try elsewhere.
-_AUTO = SolverOptions(error_gain=0.1, max_iterations=60, stall_count=2)
+_AUTO = SolverOptions(
+    error_gain=0.1, max_iterations=25, stall_ratio=0.6, stall_count=2, starts="table"
+)
 _PUBLISHED = SolverOptions(max_restarts=0)  # one attempt, as in the papers
 
 

@@ -21,7 +21,7 @@ def checked_pose(T: Any) -> Array:
     Raises:
         PoseError: as :func:`validated_pose`.
     """
-    if _is_plain(T, (4, 4)) and is_pose(T, POSE_TOLERANCE):
+    if is_plain(T, (4, 4)) and is_pose(T, POSE_TOLERANCE):
         return cast(Array, T)
     return validated_pose(T)
 
@@ -37,12 +37,12 @@ def checked_poses(Ts: Any, k: int) -> Array:
     """
     if k == 1:
         return checked_pose(_only(Ts)).reshape(1, 4, 4)
-    if _is_plain(Ts, (k, 4, 4)) and all(is_pose(T, POSE_TOLERANCE) for T in Ts):
+    if is_plain(Ts, (k, 4, 4)) and all(is_pose(T, POSE_TOLERANCE) for T in Ts):
         return cast(Array, Ts)
     return np.stack([_pose_of_tip(T, i, k) for i, T in enumerate(_separate(Ts, k))])
 
 
-def _is_plain(T: Any, shape: tuple[int, ...]) -> bool:
+def is_plain(T: Any, shape: tuple[int, ...]) -> bool:
     """Whether it is an array as kernels take it."""
     is_plain = type(T) is np.ndarray and T.dtype == np.float64 and T.flags.carray
     return bool(is_plain and T.shape == shape)

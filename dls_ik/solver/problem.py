@@ -5,25 +5,29 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dls_ik.core import limits, objectives, policy
+from dls_ik.core.quick.packed import Packed, pack
 from dls_ik.core.types import Array, Details, Goal, Method, Settings, Starts
 from dls_ik.exceptions import MethodError, OptionError
+from dls_ik.model.arm import build_arm
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.method import MethodChoice
 from dls_ik.solver.options import SolverOptions
 from dls_ik.solver.starts import random_starts
+from dls_ik.solver.table import no_table, start_table
 from dls_ik.solver.task import Tasks, build_task, is_full_pose
 
 _BY_RANGE = ("limits", "centring")  # objectives that say nothing about a joint without limits
 
 
 class Problem(NamedTuple):
-    """The structs of a solver for one task."""
+    """The structs of a solver for one task; `packed` or `details` is None."""
 
     method: Method
     goal: Goal
     starts: Starts
-    quick: bool | None  # True where there are no details, else None
-    details: Details | None  # None: the full pose of one tip, by a method of the quick step
+    packed: Packed | None  # the full pose of one tip, by a method of the quick path
+    details: Details | None  # anything else
+    has_table: bool  # whether the first start may come from a table
 
 
 def build_problem(
@@ -36,12 +40,16 @@ def build_problem(
         OptionError: a task or an option that does not fit the robot.
     """
     method, goal = options.method(choice), options.goal()
-    starts = random_starts(robot)
+    starts = random_starts(robot, _weights(options, robot.n), limits.clips(method))
     quick = choice.is_quick and options.policy == "constant"
-    if quick and is_full_pose(robot, task):
-        check_service(robot, choice, options, 6)
-        return Problem(method, goal, starts, True, None)
-    return Problem(method, goal, starts, None, build_details(robot, choice, options, task))
+    if not quick or not is_full_pose(robot, task):
+        details = build_details(robot, choice, options, task)
+        return Problem(method, goal, starts, None, details, False)
+    check_service(robot, choice, options, 6)
+    has_table = options.starts == "table"
+    table = start_table(robot, options.rotation_weight) if has_table else no_table(robot.n)
+    packed = pack(build_arm(robot.chain), table, method, goal, starts)
+    return Problem(method, goal, starts, packed, None, has_table)
 
 
 def build_details(

@@ -18,6 +18,8 @@ class Status(enum.IntEnum):
     MAX_RESTARTS = 2
     TIMED_OUT = 3
     REFUSED = 4
+    UNREACHABLE = 5
+    INTERRUPTED = 6
 
     @property
     def explanation(self) -> str:
@@ -31,17 +33,19 @@ class Status(enum.IntEnum):
 
 _EXPLANATIONS = {
     Status.SUCCESS: "the pose is reached inside the joint limits",
-    Status.OUTSIDE_LIMITS: "the pose is reached, but outside the joint limits",
+    Status.OUTSIDE_LIMITS: "the pose is reached, but outside the limits or far from the seed",
     Status.MAX_RESTARTS: "no attempt reached the pose",
     Status.TIMED_OUT: "no attempt reached the pose within the timeout",
     Status.REFUSED: "the pose or the seed is not valid",
+    Status.UNREACHABLE: "no configuration inside the joint limits reaches the pose",
+    Status.INTERRUPTED: "the batch was interrupted before it came to the pose",
 }
 
 
 class IkResult(NamedTuple):
     """The answer for one pose."""
 
-    success: bool  # reached within both tolerances, inside the limits
+    success: bool  # reached within both tolerances, inside the limits; or any with `approximate`
     status: Status
     q: Array  # (n,) [rad or m]; without success the best that was found
     position_error: float  # [m] at q
@@ -80,3 +84,10 @@ class IkBatchResult:
             int(self.restarts[i]),
             self.duration / len(self),
         )
+
+
+@dataclass(frozen=True)
+class IkPathResult(IkBatchResult):
+    """The answers along a path of b poses."""
+
+    jumps: NDArray[np.bool_]  # (b,) a joint moves farther from the pose before than it may

@@ -3,24 +3,26 @@
 import time
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from dls_ik.core.search import search_rows
-from dls_ik.core.types import Array, Rows
+from dls_ik.core import limits
+from dls_ik.core.search import FIRST, search_packed, search_rows
+from dls_ik.core.types import Array, Rows, Wish
+from dls_ik.exceptions import MethodError
 from dls_ik.model.robot import RobotModel
-from dls_ik.model.values import checked_configuration
-from dls_ik.solver.batch import inside_limits, new_rows, solve_rows
+from dls_ik.solver.batch import Progress, solve_rows
 from dls_ik.solver.kdl import KdlSearch
 from dls_ik.solver.method import AUTO, parse_method
 from dls_ik.solver.options import checked_timeout, solver_options
-from dls_ik.solver.poses import checked_poses
+from dls_ik.solver.path import solve_path
 from dls_ik.solver.problem import Problem, build_problem
-from dls_ik.solver.result import IkBatchResult, IkResult, Status
+from dls_ik.solver.reached import ReachTest
+from dls_ik.solver.request import Request, build_request
+from dls_ik.solver.result import IkBatchResult, IkPathResult, IkResult
+from dls_ik.solver.single import solve_pose
+from dls_ik.solver.solutions import solve_all
 from dls_ik.solver.task import Task, Tasks, checked_tasks
-
-FIRST_ATTEMPTS = 8  # of "auto" before the first look at the clock, about 0.1 ms
-QUICK = 100  # steps of an attempt up to which that holds
-UNLIMITED = 2**62
 
 
 class IkSolver:
@@ -31,8 +33,8 @@ class IkSolver:
     Args:
         robot: the chain to solve for; with several tips they are solved for together.
         method: a name from :func:`dls_ik.method_names`, or other parts joined by ``+``. ``"auto"``
-            restarts at random until the timeout and never answers outside the limits; the published
-            methods make one attempt from the seed unless `max_restarts` says otherwise.
+            starts again elsewhere until the timeout and never answers outside the limits; the
+            published methods make one attempt from the seed unless `max_restarts` says otherwise.
         task: which of the pose errors count, a :class:`dls_ik.Task` or one for each tip; default:
             the full pose of every tip.
         options: fields of :class:`dls_ik.solver.options.SolverOptions`.
@@ -51,12 +53,13 @@ class IkSolver:
         self.method = self._choice.name
         self.options = solver_options(self._choice, options)
         self.problem = build_problem(robot, self._choice, self.options, task)
+        self.request = self.request_for()
         self._problems: dict[tuple[Task, ...], Problem] = {}
         starts = self.problem.starts
-        self._middle = 0.5 * (starts.lower + starts.upper)  # the seed that stands in for none
+        self.middle = 0.5 * (starts.lower + starts.upper)[None]  # (1, n) stands in for no seed
+        self.keeps_limits = limits.clips(self.problem.method)
         self._kdl = KdlSearch(self, task) if self._choice.is_kdl else None
-        quick = self.method == AUTO and self.options.max_iterations <= QUICK
-        self._first = FIRST_ATTEMPTS if quick else 1
+        self.reach = ReachTest(self)
 
     def solve(
         self,
@@ -64,14 +67,20 @@ class IkSolver:
         seed: ArrayLike | None = None,
         timeout: float | None = None,
         task: Tasks = None,
+        *,
+        solve_type: str | None = None,
+        max_joint_change: ArrayLike | None = None,
+        approximate: bool | None = None,
     ) -> IkResult:
         """Find joint values that bring the tip to a pose.
 
         Args:
             T: (4, 4) ``T_base_tip`` [m]; with k tips (k, 4, 4).
-            seed: (n,) where to start [rad or m], inside the limits or not; default: mid-range.
+            seed: (n,) where to start [rad or m], inside the limits or not; default: mid-range, or
+                with ``starts="table"`` wherever the pose is near.
             timeout: time for it [s]; default: the option. The clock is read between attempts.
             task: which of the pose errors count; default: the solver's.
+            solve_type, max_joint_change, approximate: default: the options of these names.
 
         Returns:
             The result; without success it holds the best that was found.
@@ -80,47 +89,96 @@ class IkSolver:
             PoseError, JointValueError, OptionError, MethodError: for arguments that are not valid.
         """
         begin = time.perf_counter()
-        poses = checked_poses(T, len(self.robot.tips))
-        q0 = self._middle
-        if seed is not None:
-            q0 = checked_configuration(seed, self.robot.joint_names)
-        deadline = begin + (self.options.timeout if timeout is None else checked_timeout(timeout))
-        row = new_rows(1, self.robot.n, self.options.random_seed)
-        problem = self.problem_for(task)
-        timed_out = self._attempts(problem, poses[None], q0[None], deadline, row)
-        status = self._status(bool(row.reached[0]), timed_out, row.best[0])
-        return IkResult(
-            status is Status.SUCCESS,
-            status,
-            row.best[0],
-            float(row.error[0, 0]),
-            float(row.error[0, 1]),
-            int(row.counts[0, 1]),
-            int(row.counts[0, 0]) - 1,
-            time.perf_counter() - begin,
-        )
+        problem = self.problem if task is None else self.problem_for(task)
+        request = self.request
+        if solve_type is not None or max_joint_change is not None or approximate is not None:
+            request = self.request_for(solve_type, max_joint_change, approximate)
+        given = self.options.timeout if timeout is None else checked_timeout(timeout)
+        return solve_pose(self, problem, request, T, seed, begin, begin + given)
 
     def solve_batch(
-        self, Ts: ArrayLike, seeds: ArrayLike | None = None, task: Tasks = None
+        self,
+        Ts: ArrayLike,
+        seeds: ArrayLike | None = None,
+        task: Tasks = None,
+        *,
+        threads: int | None = None,
+        progress: Progress | None = None,
+        solve_type: str | None = None,
+        max_joint_change: ArrayLike | None = None,
+        approximate: bool | None = None,
     ) -> IkBatchResult:
         """Find joint values for many poses, on all cores; every pose as if it were alone.
 
-        Without a clock, so that the answers are the same on every machine: a pose is given up
-        after `max_restarts`, or 1000 where the option is not set.
+        Without a clock, so that the answers are the same on every machine and for any number of
+        threads: a pose is given up after `max_restarts`, or 1000 where the option is not set.
 
         Args:
             Ts: (b, 4, 4) [m]; with k tips (b, k, 4, 4).
-            seeds: (b, n), or (n,) for all [rad or m]; default: mid-range.
+            seeds: (b, n), or (n,) for all [rad or m]; default: as for :meth:`solve`.
             task: which of the pose errors count; default: the solver's.
+            threads: how many; default: one for each core.
+            progress: called with the number of poses done and of all, as they get more.
+            solve_type, max_joint_change, approximate: default: the options of these names.
 
         Returns:
             The results; rows with an invalid pose or seed are ``REFUSED``, the others are solved.
 
         Raises:
-            PoseError, JointValueError, MethodError: for arrays of the wrong shape, or a task that
-                the method cannot serve.
+            PoseError, JointValueError, OptionError, MethodError: for arrays of the wrong shape, or
+                other arguments that are not valid.
+            BatchInterrupted: for Ctrl-C; it is a KeyboardInterrupt that has the results so far.
         """
-        return solve_rows(self, Ts, self._middle if seeds is None else seeds, task)
+        problem = self.problem_for(task)
+        request = self.request_for(solve_type, max_joint_change, approximate)
+        return solve_rows(self, problem, request, Ts, seeds, threads, progress)
+
+    def solve_path(
+        self,
+        Ts: ArrayLike,
+        seed: ArrayLike | None = None,
+        task: Tasks = None,
+        *,
+        jump: float = 0.5,
+    ) -> IkPathResult:
+        """Find joint values along a path of poses, each pose from the answer before.
+
+        Args:
+            Ts: (b, 4, 4) [m]; with k tips (b, k, 4, 4).
+            seed: (n,) for the first pose; default: as for :meth:`solve`.
+            task: which of the pose errors count; default: the solver's.
+            jump: largest change of a joint from one pose to the next [rad or m] that is still
+                motion; where even the nearest solution is farther, the path has a jump.
+
+        Returns:
+            The results of the poses, and where the jumps are.
+
+        Raises:
+            PoseError, JointValueError, OptionError, MethodError: for arguments that are not valid.
+        """
+        return solve_path(self, self.problem_for(task), Ts, seed, jump)
+
+    def solve_all(
+        self, T: ArrayLike, count: int = 16, seed: ArrayLike | None = None, task: Tasks = None
+    ) -> Array:
+        """Find distinct solutions of one pose, nearest the seed first.
+
+        Solutions are distinct that differ by more than 0.1 rad or m in some joint. An arm without
+        redundancy has but so many; a redundant one has any number, and those found are spread.
+
+        Args:
+            T: (4, 4) [m]; with k tips (k, 4, 4).
+            count: how many at most.
+            seed: (n,) that distances are from [rad or m]; default: mid-range.
+            task: which of the pose errors count; default: the solver's.
+
+        Returns:
+            (s, n) solutions [rad or m], 0 <= s <= count.
+
+        Raises:
+            PoseError, JointValueError, OptionError, MethodError: for arguments that are not valid.
+        """
+        return solve_all(self, self.problem_for(task), T, count, seed)
 
     def problem_for(self, task: Tasks) -> Problem:
         """Return what kernels read for a task, the solver's own for None; kept for the next time.
@@ -137,32 +195,48 @@ class IkSolver:
             self._problems[tasks] = build_problem(self.robot, self._choice, self.options, tasks)
         return self._problems[tasks]
 
-    def search(self, problem: Problem, Ts: Array, seeds: Array, attempts: int, rows: Rows) -> None:
+    def request_for(
+        self,
+        solve_type: str | None = None,
+        max_joint_change: ArrayLike | None = None,
+        approximate: bool | None = None,
+    ) -> Request:
+        """Return which solution is wanted; what is None is left to the options.
+
+        Raises:
+            OptionError: a value that is not valid.
+            MethodError: another than the first solution, of PyKDL.
+        """
+        given = {"solve_type": solve_type, "max_joint_change": max_joint_change}
+        request = build_request(self.robot, self.options, **given, approximate=approximate)
+        if self._choice.is_kdl and (request.kind != FIRST or np.isfinite(request.change).any()):
+            raise MethodError(
+                f"method {self.method!r} gives the first solution that it finds; solve_type and "
+                "max_joint_change are for other methods"
+            )
+        return request
+
+    def search(
+        self,
+        problem: Problem,
+        Ts: Array,
+        seeds: Array,
+        attempts: int,
+        rows: Rows,
+        request: Request | None = None,
+        seeded: bool = True,
+    ) -> None:
         """Make so many more attempts for every row: :func:`dls_ik.core.search.search_rows`."""
+        kind, compared, change, _ = self.request if request is None else request
+        row = rows.counts, rows.best, rows.figures
         if self._kdl is not None:
             self._kdl.search(Ts, seeds, attempts, rows)
-        else:
-            search_rows(self.robot.chain, *problem, Ts, seeds, attempts, rows)
-
-    def _attempts(
-        self, problem: Problem, Ts: Array, seeds: Array, deadline: float, row: Rows
-    ) -> bool:
-        """Make attempts, more at a time as they prove quick; return whether the time ran out."""
-        restarts = self.options.max_restarts
-        limit = UNLIMITED if restarts is None else restarts + 1
-        attempts = min(self._first, limit)
-        while True:
-            before = time.perf_counter()
-            self.search(problem, Ts, seeds, attempts, row)
-            now = time.perf_counter()
-            made = int(row.counts[0, 0])
-            if row.reached[0] or made >= limit or now >= deadline:
-                return made < limit
-            affordable = 0.5 * attempts * (deadline - now) / (now - before)
-            attempts = max(1, int(min(2.0 * attempts, affordable, limit - made)))
-
-    def _status(self, reached: bool, timed_out: bool, q: Array) -> Status:
-        if reached:
-            inside = inside_limits(self.robot, q)
-            return Status.SUCCESS if inside else Status.OUTSIDE_LIMITS
-        return Status.TIMED_OUT if timed_out else Status.MAX_RESTARTS
+        elif problem.details is not None:
+            structs = self.robot.chain, problem.method, problem.goal, problem.starts
+            wish = Wish(kind, compared, True)
+            search_rows(*structs, problem.details, wish, Ts, seeds, change, attempts, *row)
+        elif problem.packed is not None:
+            seeded = seeded or not problem.has_table
+            numbers, integers = problem.packed
+            args = Ts, seeds, change, kind, compared, seeded, attempts
+            search_packed(numbers, integers, *args, *row)

@@ -1,5 +1,6 @@
 """Values of options: numbers, choices and vectors, checked against how they are declared."""
 
+import contextlib
 import math
 from numbers import Integral, Real
 from typing import Any
@@ -11,6 +12,8 @@ def checked_value(option: Any, value: Any) -> Any:
     """Return the value as the option's type, in its range."""
     if "choices" in option.metadata:
         return _checked_choice(option, value)
+    if "per_joint" in option.metadata:
+        return _checked_per_joint(option, value)
     if "vector" in option.metadata:
         return _checked_vector(option, value)
     return _checked_number(option, value)
@@ -44,6 +47,18 @@ def _checked_choice(option: Any, value: Any) -> Any:
             f"{option.name} is {option.metadata['text']}: one of {listed}, not {value!r}"
         )
     return kind(value)
+
+
+def _checked_per_joint(option: Any, value: Any) -> float | tuple[float, ...]:
+    numbers: tuple[float, ...] = ()
+    with contextlib.suppress(TypeError, ValueError):
+        numbers = (float(value),) if isinstance(value, Real) else tuple(float(x) for x in value)
+    if not numbers or not all(x >= 0.0 for x in numbers) or isinstance(value, (bool, str)):
+        raise OptionError(
+            f"{option.name} is {option.metadata['text']}: a number from 0, or one for each joint "
+            f"[{option.metadata['unit']}], not {value!r}"
+        )
+    return numbers[0] if isinstance(value, Real) else numbers
 
 
 def _checked_vector(option: Any, value: Any) -> tuple[float, ...] | None:

@@ -100,7 +100,7 @@ VARIANTS = [
     ("sdls", {"soft": True}),
     ("sdls+dls", {"soft": True, "gamma_max": 0.1}),
     ("sdls+jc", {"gamma_max": 0.7854}),
-    ("jd+max", {"max_joint_change": 0.05, "alpha": 0.3}),
+    ("jd+max", {"largest_change": 0.05, "alpha": 0.3}),
     ("jp+norm", {"Delta": 0.05}),
     ("clamp+dls", {"D_max": 0.1}),
     ("clamp+ctp+sdls", {"D_max": 0.1}),

@@ -9,7 +9,7 @@ from bare import diagonal, step_of
 
 def test_step_bounds():
     e = [0.3, 3.0, -4.0]
-    np.testing.assert_allclose(diagonal("max", [1, 1, 1], e, max_joint_change=2.0),
+    np.testing.assert_allclose(diagonal("max", [1, 1, 1], e, largest_change=2.0),
                                [0.15, 1.5, -2.0])  # fmt: skip
     np.testing.assert_allclose(diagonal("norm", [3, 1, 1], [0, 3, -4], Delta=0.5), [0, 0.3, -0.4])
 

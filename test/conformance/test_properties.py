@@ -128,7 +128,7 @@ def test_finite_at_and_around_a_singularity(case):
 @pytest.mark.parametrize("name", [n for n in COMBINED if parts_of(n).bound != "none"])
 @pytest.mark.parametrize("most", [1e-3, 0.1, 0.5])
 def test_bounds_are_kept(name, most):
-    option = {"max": "max_joint_change", "norm": "Delta"}.get(parts_of(name).bound, "gamma_max")
+    option = {"max": "largest_change", "norm": "Delta"}.get(parts_of(name).bound, "gamma_max")
     slides = ARMS["8 with slides"].chain.prismatic
     longest, shapes = 0.0, [(WAM, np.ones(7, bool)), (ARMS["8 with slides"], ~slides)]
     for robot, turning in shapes:

@@ -20,7 +20,7 @@ SAME = {
     "clamp of nothing": (("dls+clamp", {"D_max": FAR}), ("dls", {})),
     "adaptive clamp at first": (("dls+clamp", {"adaptive": True, "D_max": 0.01}), ("dls", {})),
     "halve within reach": (("dls+halve", {}), ("dls", {})),
-    "max of nothing": (("dls+max", {"max_joint_change": FAR}), ("dls", {})),
+    "max of nothing": (("dls+max", {"largest_change": FAR}), ("dls", {})),
     "norm of nothing": (("dls+norm", {"Delta": FAR}), ("dls", {})),
     "gp without a gain": (("gp+dls", {"mu": 0.0}), ("dls", {})),
     "jc away from limits": (("jc+dls", {}), ("dls", {})),
@@ -83,7 +83,7 @@ def test_cholesky_and_singular_values_give_the_same_damped_inverse(lambda_):
         close = {"rtol": 0.0, "atol": 1e-9 * np.abs(by_values).max()}
         np.testing.assert_allclose(by_factor, by_values, **close)
         for name in ("jd", "jd+norm", "jd+max"):
-            bounds = {"Delta": FAR, "max_joint_change": FAR}
+            bounds = {"Delta": FAR, "largest_change": FAR}
             ours = our_step(name, WAM, q, J, e, lambda_=lambda_, **bounds)
             np.testing.assert_allclose(ours, by_values, **close)
 

@@ -78,9 +78,18 @@ def test_whole_numbers():
     assert SOLVER.solve(GOOD, [0, 0, 0, 1, 0, 0, 0], timeout=3600.0).success
 
 
-def test_without_a_seed_it_starts_mid_range():
-    expected = SOLVER.solve(GOOD, 0.5 * (WAM.lower + WAM.upper), timeout=3600.0)
-    np.testing.assert_array_equal(SOLVER.solve(GOOD, timeout=3600.0).q, expected.q)
+@pytest.mark.parametrize("name", ["ed", "ctp+sd+svf"])
+def test_without_a_seed_a_published_method_starts_mid_range(name):
+    solver = IkSolver(WAM, name)
+    expected = solver.solve(GOOD, 0.5 * (WAM.lower + WAM.upper), timeout=3600.0)
+    np.testing.assert_array_equal(solver.solve(GOOD, timeout=3600.0).q, expected.q)
+
+
+def test_without_a_seed_auto_starts_near_the_pose():
+    Ts = WAM.fk(WAM.random(np.random.default_rng(5), 200))
+    near, middle = SOLVER.solve_batch(Ts), SOLVER.solve_batch(Ts, 0.5 * (WAM.lower + WAM.upper))
+    assert near.success.all()
+    assert near.iterations.mean() < 0.8 * middle.iterations.mean()
 
 
 @pytest.mark.parametrize("far", [0.1, 1.0, 10.0, 1e3, 1e9, 1e300])

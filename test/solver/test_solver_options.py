@@ -14,7 +14,8 @@ FIELDS = {f.name: f for f in fields(SolverOptions)}
 RANGES = {name: f.metadata["range"] for name, f in FIELDS.items() if "range" in f.metadata}
 CHOICES = {name: f.metadata["choices"] for name, f in FIELDS.items() if "choices" in f.metadata}
 VECTORS = [name for name, f in FIELDS.items() if "vector" in f.metadata]
-WHOLE = ["max_iterations", "max_restarts", "random_seed", "stall_count"]
+PER_JOINT = [name for name, f in FIELDS.items() if "per_joint" in f.metadata]
+WHOLE = ["compared", "max_iterations", "max_restarts", "random_seed", "stall_count"]
 REAL = [name for name in RANGES if name not in WHOLE]
 
 
@@ -22,8 +23,8 @@ def made(method="ed", **options):
     return IkSolver(WAM, method, **options).options
 
 
-def test_every_option_is_a_number_a_choice_or_a_vector():
-    assert sorted([*RANGES, *CHOICES, *VECTORS]) == sorted(FIELDS)
+def test_every_option_is_of_one_kind():
+    assert sorted([*RANGES, *CHOICES, *VECTORS, *PER_JOINT]) == sorted(FIELDS)
 
 
 @pytest.mark.parametrize("name", CHOICES)
@@ -42,6 +43,16 @@ def test_choices(name):
 def test_vectors(name):
     assert made(**{name: None}) == made()
     for value in ["123", 1.0, [], [np.nan], ["a"], [[1.0, 2.0]]]:
+        with pytest.raises(OptionError, match=name):
+            made(**{name: value})
+
+
+@pytest.mark.parametrize("name", PER_JOINT)
+def test_one_number_or_one_for_each_joint(name):
+    assert getattr(made(**{name: 1}), name) == 1.0
+    assert getattr(made(**{name: np.inf}), name) == np.inf
+    assert getattr(made(**{name: range(7)}), name) == tuple(map(float, range(7)))
+    for value in ["123", "1", -1.0, np.nan, [], [1.0, -1.0], ["a"], [[1.0]], None, True, range(6)]:
         with pytest.raises(OptionError, match=name):
             made(**{name: value})
 

@@ -24,8 +24,8 @@ IDS = {
 
 
 @spliced
-def quick_activate(method: Method, chain: Chain, q: Array, J: Array, e: Array, h: Array) -> None:
-    """Write h (n,) before a quick step is solved."""
+def activate(method: Method, chain: Chain, q: Array, J: Array, e: Array, h: Array) -> None:
+    """Write h (n,) of JC and the active set before a step is solved."""
     h.fill(0.0)
     if method.limits == JC or method.limits == ACTIVE:
         jc.activate(method, chain, q, J, e, h)
@@ -37,6 +37,12 @@ def revise(method: Method, chain: Chain, q: Array, dq: Array, h: Array, z: Array
     if method.limits == ACTIVE:
         return active.revise(chain, q, dq, h, z)
     return False
+
+
+@spliced
+def revises(method: Method) -> bool:
+    """Whether more joints are held once a step is known."""
+    return method.limits == ACTIVE
 
 
 @spliced

@@ -66,6 +66,6 @@ def bound(method: Method, settings: Settings, slides: NDArray[np.bool_], dq: Arr
     elif method.step == SDLS:
         sdls.bound(dq, slides, method.gamma_max, settings.soft)
     elif method.step == MAX:
-        largest.bound(settings.max_joint_change, dq)
+        largest.bound(settings.largest_change, dq)
     elif method.step == NORM:
         norm.bound(settings.Delta, dq)

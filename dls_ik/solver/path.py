@@ -1,0 +1,68 @@
+"""A path of poses, each solved from the answer before."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dls_ik.core.search import FOUND, NEAREST, NOTHING
+from dls_ik.exceptions import OptionError
+from dls_ik.model.values import checked_configuration
+from dls_ik.solver.batch import Task, batch_poses, solve_chunk
+from dls_ik.solver.problem import Problem
+from dls_ik.solver.result import IkPathResult, Status
+from dls_ik.solver.rows import attempts, new_rows, some_rows, steps
+
+if TYPE_CHECKING:
+    from dls_ik.solver.solver import IkSolver
+
+
+def solve_path(
+    solver: IkSolver, problem: Problem, Ts: ArrayLike, seed: ArrayLike | None, jump: float
+) -> IkPathResult:
+    """As :meth:`dls_ik.IkSolver.solve_path`."""
+    begin = time.perf_counter()
+    if isinstance(jump, bool) or not isinstance(jump, (int, float)) or not jump > 0.0:
+        raise OptionError(f"jump is a number above 0 [rad or m], not {jump!r}")
+    poses = batch_poses(Ts, len(solver.robot.tips))
+    b, n = len(poses), solver.robot.n
+    last = None if seed is None else checked_configuration(seed, solver.robot.joint_names)
+    rows, status = new_rows(b, n, solver.options.random_seed), np.full(b, int(Status.REFUSED))
+    jumps = np.zeros(b, np.bool_)
+    for i in range(b):
+        one = slice(i, i + 1)
+        start = solver.middle if last is None else last[None]
+        task = Task(
+            solver, problem, solver.request, poses[one], start, last is not None,
+            some_rows(rows, one), status[one],
+        )  # fmt: skip
+        jumps[i] = _solve_next(task, jump)
+        if status[i] == Status.SUCCESS:
+            last = rows.best[i]
+    success = status == Status.SUCCESS
+    errors = rows.figures[:, 0], rows.figures[:, 1]
+    restarts = np.maximum(attempts(rows) - 1, 0)
+    duration = time.perf_counter() - begin
+    return IkPathResult(success, status, rows.best, *errors, steps(rows), restarts, duration, jumps)
+
+
+def _solve_next(task: Task, jump: float) -> bool:
+    """Solve a row, for the nearest solution where the first one is far; say whether it still is."""
+    solve_chunk(task, slice(0, 1))
+    if not task.seeded or task.status[0] != Status.SUCCESS:
+        return False
+    if _change(task) > jump and task.solver.method == "auto":
+        nearest = new_rows(1, task.solver.robot.n, task.solver.options.random_seed)
+        request = task.request._replace(kind=NEAREST)
+        task.solver.search(task.problem, task.poses, task.seeds, request.compared, nearest, request)
+        if nearest.counts[0, FOUND] != NOTHING:
+            for ours, found in zip(task.rows, nearest, strict=True):
+                ours[:] = found
+    return _change(task) > jump
+
+
+def _change(task: Task) -> float:
+    return float(np.abs(task.rows.best[0] - task.seeds[0]).max())

@@ -1,0 +1,54 @@
+"""Which of the solutions a call asks for: the solver's options, and what the call says instead."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dls_ik.core import search
+from dls_ik.core.types import Array
+from dls_ik.exceptions import OptionError
+from dls_ik.model.names import listing
+from dls_ik.model.robot import RobotModel
+from dls_ik.solver.options import SolverOptions
+from dls_ik.solver.values import checked_value
+
+KINDS = {"speed": search.FIRST, "distance": search.NEAREST, "manipulability": search.DEXTROUS}
+_FIELDS = SolverOptions.__dataclass_fields__
+
+
+class Request(NamedTuple):
+    """Which solution is wanted, and what counts as one."""
+
+    kind: int  # of core/search.py
+    compared: int  # attempts
+    change: Array  # (n,) by which an answer may differ from the seed [rad or m]
+    approximate: bool  # whether what is found is an answer in any case
+
+    def leaves_nothing(self, robot: RobotModel, seed: Array) -> bool:
+        """Whether no configuration inside the limits is near enough to the seed (n,)."""
+        lower, upper = np.maximum(robot.lower, seed - self.change), seed + self.change
+        return bool((lower > np.minimum(robot.upper, upper)).any())
+
+
+def build_request(robot: RobotModel, options: SolverOptions, **given: Any) -> Request:
+    """Return what is wanted; those of `given` that are None are left to the options.
+
+    Raises:
+        OptionError: a value that is not valid.
+    """
+    chosen = {
+        name: getattr(options, name) if value is None else checked_value(_FIELDS[name], value)
+        for name, value in given.items()
+    }
+    change = np.array(chosen["max_joint_change"], np.float64)
+    if change.ndim == 1 and len(change) != robot.n:
+        raise OptionError(
+            f"max_joint_change is one number, or one for each of the {robot.n} joints "
+            f"({listing(robot.joint_names)}), not {len(change)}"
+        )
+    return Request(
+        KINDS[chosen["solve_type"]],
+        options.compared,
+        np.broadcast_to(change, (robot.n,)).copy(),
+        bool(chosen["approximate"]),
+    )

@@ -1,0 +1,127 @@
+"""One pose, with an eye on the clock."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dls_ik.core.search import ALL, ATTEMPTS, FOUND, NOTHING, STATE
+from dls_ik.core.types import Array, Rows
+from dls_ik.model.values import checked_configuration
+from dls_ik.solver.batch import FIRST_ATTEMPTS
+from dls_ik.solver.best import approach_poses
+from dls_ik.solver.method import AUTO
+from dls_ik.solver.poses import checked_poses, is_plain
+from dls_ik.solver.problem import Problem
+from dls_ik.solver.request import Request
+from dls_ik.solver.result import IkResult, Status
+
+if TYPE_CHECKING:
+    from dls_ik.solver.solver import IkSolver
+
+QUICK = 100  # steps of an attempt up to which that holds
+UNLIMITED = 2**62
+
+
+def solve_pose(
+    solver: IkSolver,
+    problem: Problem,
+    request: Request,
+    T: ArrayLike,
+    seed: ArrayLike | None,
+    begin: float,
+    deadline: float,
+) -> IkResult:
+    """As :meth:`dls_ik.IkSolver.solve`; begin and deadline [s] on the clock of perf_counter."""
+    n, k = solver.robot.n, len(solver.robot.tips)
+    counts = np.zeros((1, 4), np.int64)
+    counts[0, STATE] = solver.options.random_seed
+    row = Rows(counts, np.empty((1, n)), np.empty((1, 3)))
+    seeded = seed is not None
+    plain = is_plain(T, (4, 4) if k == 1 else (k, 4, 4)) and (seed is None or is_plain(seed, (n,)))
+    poses, seeds = _plain(T, seed, solver) if plain else _checked(T, seed, solver)
+    timed_out = _attempts(solver, problem, request, poses, seeds, seeded, deadline, row)
+    if counts[0, ATTEMPTS] == 0:  # the kernel passed over what is not exact
+        poses, seeds = _checked(T, seed, solver)
+        timed_out = _attempts(solver, problem, request, poses, seeds, seeded, deadline, row)
+    reached = counts[0, FOUND] != NOTHING
+    status = Status.SUCCESS
+    if not reached:
+        status = _failure(solver, problem, request, poses, seeds, timed_out)
+        if request.approximate or (status is Status.UNREACHABLE and solver.method == AUTO):
+            approach_poses(solver, problem, request, poses, seeds, row)
+    elif not solver.keeps_limits and not _inside(solver, request, row.best[0], seeds[0]):
+        status = Status.OUTSIDE_LIMITS
+    made, steps = counts[0, :2].tolist()
+    position, rotation = row.figures[0, :2].tolist()
+    success = status is Status.SUCCESS or (request.approximate and not reached)
+    duration = time.perf_counter() - begin
+    return IkResult(success, status, row.best[0], position, rotation, steps, made - 1, duration)
+
+
+def _plain(T: Any, seed: Any, solver: IkSolver) -> tuple[Array, Array]:
+    """Arrays as kernels take them; the kernel looks at the numbers."""
+    poses = T.reshape(1, -1, 4, 4)
+    return poses, solver.middle if seed is None else seed[None]
+
+
+def _checked(T: ArrayLike, seed: ArrayLike | None, solver: IkSolver) -> tuple[Array, Array]:
+    """(1, k, 4, 4) and (1, n) from whatever was given."""
+    poses = checked_poses(T, len(solver.robot.tips))[None]
+    if seed is None:
+        return poses, solver.middle
+    return poses, checked_configuration(seed, solver.robot.joint_names)[None]
+
+
+def _attempts(
+    solver: IkSolver,
+    problem: Problem,
+    request: Request,
+    poses: Array,
+    seeds: Array,
+    seeded: bool,
+    deadline: float,
+    row: Rows,
+) -> bool:
+    """Make attempts, more at a time as they prove quick; return whether the time ran out.
+
+    A pose that is proved to be beyond reach gets no more than the first ones.
+    """
+    restarts = solver.options.max_restarts
+    limit = UNLIMITED if restarts is None else restarts + 1
+    is_quick = solver.method == AUTO and solver.options.max_iterations <= QUICK
+    attempts = min(FIRST_ATTEMPTS if is_quick else 1, limit)
+    while True:
+        before = time.perf_counter()
+        solver.search(problem, poses, seeds, attempts, row, request, seeded)
+        made, _, found, _ = row.counts[0].tolist()
+        if found == ALL or made == 0:
+            return False
+        now = time.perf_counter()
+        if made >= limit or now >= deadline:
+            return bool(made < limit)
+        is_time = made == FIRST_ATTEMPTS and found == NOTHING
+        if is_time and solver.reach.proves_beyond(problem, poses[0]):
+            return False
+        affordable = 0.5 * attempts * (deadline - now) / (now - before)
+        until = limit if made >= FIRST_ATTEMPTS else min(limit, FIRST_ATTEMPTS)
+        attempts = max(1, int(min(2.0 * attempts, affordable, until - made)))
+
+
+def _failure(
+    solver: IkSolver, problem: Problem, request: Request, poses: Array, seeds: Array, late: bool
+) -> Status:
+    nothing = request.leaves_nothing(solver.robot, seeds[0])
+    if nothing or solver.reach.proves_beyond(problem, poses[0]):
+        return Status.UNREACHABLE
+    return Status.TIMED_OUT if late else Status.MAX_RESTARTS
+
+
+def _inside(solver: IkSolver, request: Request, q: Array, seed: Array) -> bool:
+    """Whether an answer of our own keeps the limits, those around the seed too."""
+    robot = solver.robot
+    inside = (q >= robot.lower) & (q <= robot.upper) & (np.abs(q - seed) <= request.change)
+    return bool(inside.all())

@@ -1,0 +1,90 @@
+"""All solutions of a pose, or as many as are wanted of a redundant arm's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dls_ik.core.search import FIRST, NEAREST
+from dls_ik.core.types import Array, Indices
+from dls_ik.exceptions import OptionError
+from dls_ik.model.robot import RobotModel
+from dls_ik.model.values import checked_configuration
+from dls_ik.solver.poses import checked_poses
+from dls_ik.solver.problem import Problem
+from dls_ik.solver.request import Request
+from dls_ik.solver.rows import found, new_rows
+
+if TYPE_CHECKING:
+    from dls_ik.solver.solver import IkSolver
+
+DISTINCT = 0.1  # [rad or m] by which some joint differs
+STARTS, IN_VAIN, ROUNDS = 64, 4, 200  # of a round; rounds without a new one; at most
+
+
+def solve_all(
+    solver: IkSolver, problem: Problem, T: ArrayLike, count: int, seed: ArrayLike | None
+) -> Array:
+    """As :meth:`dls_ik.IkSolver.solve_all`."""
+    if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 0:
+        raise OptionError(f"count is a whole number from 0, not {count!r}")
+    poses = checked_poses(T, len(solver.robot.tips))[None]
+    near = solver.middle
+    if seed is not None:
+        near = checked_configuration(seed, solver.robot.joint_names)[None]
+    kept = _distinct(np.empty((0, solver.robot.n)), _nearest(solver, problem, poses, near))
+    rng = np.random.default_rng(solver.options.random_seed)
+    in_vain = 0
+    for _ in range(ROUNDS):
+        if len(kept) >= count or in_vain >= IN_VAIN:
+            break
+        starts = solver.robot.random(rng, STARTS)
+        more = _distinct(kept, _solutions(solver, problem, poses, starts, near))
+        in_vain = 0 if len(more) > len(kept) else in_vain + 1
+        kept = more
+    distances = ((kept - near) ** 2) @ problem.starts.joint_weights
+    return kept[np.argsort(distances, kind="stable")[:count]]
+
+
+def _nearest(solver: IkSolver, problem: Problem, poses: Array, near: Array) -> Array:
+    """(0 or 1, n) the nearest solution, as the solver finds it."""
+    row, request = new_rows(1, solver.robot.n, solver.options.random_seed), solver.request
+    request = request._replace(kind=NEAREST)
+    solver.search(problem, poses, near, request.compared, row, request)
+    return _within(solver, request, row.best[found(row)], near)
+
+
+def _solutions(
+    solver: IkSolver, problem: Problem, poses: Array, starts: Array, near: Array
+) -> Array:
+    """(s, n) solutions that attempts from some starts (b, n) end in."""
+    rows = new_rows(len(starts), solver.robot.n, solver.options.random_seed)
+    anywhere = solver.request._replace(kind=FIRST, change=np.full(solver.robot.n, np.inf))
+    Ts = np.repeat(poses, len(starts), axis=0)
+    solver.search(problem, Ts, starts, 1, rows, anywhere)
+    turned = _unwound(solver.robot, problem.starts.turning, rows.best[found(rows)], near)
+    return _within(solver, solver.request, turned, near)
+
+
+def _unwound(robot: RobotModel, turning: Indices, q: Array, near: Array) -> Array:
+    """Joint values (s, n) at the turns nearest to `near` (1, n) that the limits allow."""
+    turn = 2.0 * np.pi
+    most, least = np.floor((q - robot.lower) / turn), np.ceil((q - robot.upper) / turn)
+    turns = np.clip(np.floor((q - near) / turn + 0.5), least, np.maximum(least, most))
+    return np.where(turning != 0, q - turn * turns, q)
+
+
+def _within(solver: IkSolver, request: Request, q: Array, near: Array) -> Array:
+    """Those of q (s, n) that keep the limits, and are near enough."""
+    inside = solver.robot.within_limits(q) & (np.abs(q - near) <= request.change).all(axis=1)
+    return q[inside]
+
+
+def _distinct(kept: Array, more: Array) -> Array:
+    """`kept` (s, n), and those of `more` (b, n) that are like none before."""
+    for q in more:
+        if (np.abs(kept - q).max(axis=1, initial=0.0) > DISTINCT).all():
+            kept = np.vstack([kept, q])
+    return kept
