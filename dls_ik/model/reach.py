@@ -1,6 +1,5 @@
 """Which numbers of a pose to bound for a robot, and their bounds: once a robot."""
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from dls_ik.model.extremes import largest
 from dls_ik.model.forms import Form, height, lean, moment, negative, squared_distance
 from dls_ik.model.telling import telling_sides
 
-APART = 0.3  # of the arm's length: between points on one axis
+APART = (0.3, 1.0, 3.0)  # of the arm's length: of points on an axis from the first one
 
 
 class Reading(NamedTuple):
@@ -41,8 +40,9 @@ def build_reach(chain: Chain, tip: int = 0, position_only: bool = False) -> Reac
     elements = elements_of(chain, tip)
     unit = elements.length or 1.0  # [m]
     elements = elements.scaled(1.0 / unit)
-    readings = list(_readings(elements, position_only))
-    sides = telling_sides(elements, [reading.form for reading in readings])
+    plain, further = _readings(elements, position_only)
+    readings = plain + further
+    sides = telling_sides(elements, [reading.form for reading in readings], len(plain))
     rows = [readings[i] for i, _ in sides]
     kind = np.array([reading.kind for reading in rows], np.int64)
     units = np.where(kind == LEAN, 1.0, unit)
@@ -59,32 +59,41 @@ def build_reach(chain: Chain, tip: int = 0, position_only: bool = False) -> Reac
     )
 
 
-def _readings(elements: Elements, position_only: bool) -> Iterator[Reading]:
+def _readings(elements: Elements, position_only: bool) -> tuple[list[Reading], list[Reading]]:
     """Numbers that few joints change: points on the first and the last axis, and the axes.
 
     A point on the last axis is one of the tip's that the last joint does not move. For positions
     alone it is the tip's origin.
+
+    Returns:
+        Of one point on each axis, and of further points on one of them.
     """
     first, last = end_axes(elements)
-    (n, b), a = first, last[0]
-    tips = np.array([a, np.zeros(3)])[None] if position_only else _along(last, APART)
-    pairs = [(first, tip) for tip in tips] + [(base, tips[0]) for base in _along(first, APART)[1:]]
-    for base, tip in pairs:
-        yield Reading(DISTANCE, base, tip, squared_distance(base[1], tip[1]))
-    for direction in elements.fixed[0, :3, :3].T[::-1]:
-        base = np.array([direction, b])
-        for tip in tips if np.allclose(direction, n) else tips[:1]:
-            yield Reading(HEIGHT, base, tip, height(base, tip[1]))
-        if not position_only:
-            yield Reading(LEAN, base, last, lean(direction, a))
+    b, a = first[1], last[0]
+    tip = np.array([a, np.zeros(3)]) if position_only else last
+    bases = [np.array([direction, b]) for direction in elements.fixed[0, :3, :3].T[::-1]]
+    plain = [_distance(first, tip), *(_height(base, tip) for base in bases)]
+    further = [_distance(base, tip) for base in _along(first)]
     if not position_only:
-        yield Reading(MOMENT, first, last, moment(first, last))
+        plain += [Reading(LEAN, base, last, lean(base[0], a)) for base in bases]
+        plain += [Reading(MOMENT, first, last, moment(first, last))]
+        for beyond in _along(last):
+            further += [_distance(first, beyond), _height(first, beyond)]
+    return plain, further
 
 
-def _along(line: Array, step: float) -> Array:
-    """The line's (2, 3) unit vector and point, and with points a step further either way."""
-    shifts = step * np.array([0.0, -1.0, 1.0])[:, None, None]
-    lines: Array = line + shifts * np.array([np.zeros(3), line[0]])
+def _distance(base: Array, tip: Array) -> Reading:
+    return Reading(DISTANCE, base, tip, squared_distance(base[1], tip[1]))
+
+
+def _height(base: Array, tip: Array) -> Reading:
+    return Reading(HEIGHT, base, tip, height(base, tip[1]))
+
+
+def _along(line: Array) -> Array:
+    """The line's (2, 3) unit vector with points further along either way, (b, 2, 3)."""
+    shifts = np.array([*APART, *(-step for step in APART)])
+    lines: Array = line + shifts[:, None, None] * np.array([np.zeros(3), line[0]])
     return lines
 
 

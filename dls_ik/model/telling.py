@@ -21,11 +21,13 @@ SAME = 1e-9  # of a form's scale: a number that no configuration changes
 LEAST = 0.001  # share of the poses that a side must add
 
 
-def telling_sides(elements: Elements, forms: Sequence[Form]) -> list[tuple[int, tuple[bool, bool]]]:
+def telling_sides(
+    elements: Elements, forms: Sequence[Form], plain: int
+) -> list[tuple[int, tuple[bool, bool]]]:
     """Which forms to bound, most telling first, and whether from below and from above.
 
-    Those that have one value only are all among them: random poses cannot tell which of them say
-    the same, and they are what keeps a planar arm to its plane.
+    Of the first so many, the plain ones, those that have one value only are all among them: random
+    poses cannot tell which of them say the same, and they are what keeps a planar arm to its plane.
     """
     rng = np.random.default_rng(0)
     reached = poses(elements, _shares(elements, rng, AT_END))[1]
@@ -37,7 +39,7 @@ def telling_sides(elements: Elements, forms: Sequence[Form]) -> list[tuple[int, 
         margin = 1e-3 * spread + SAME * form.scale
         refused += [numbers < seen.min() - margin, numbers > seen.max() + margin]
         constant += 2 * [bool(spread < SAME * form.scale)]
-    sides = _greedy(np.array(refused)) + np.flatnonzero(constant).tolist()
+    sides = _greedy(np.array(refused)) + np.flatnonzero(constant[: 2 * plain]).tolist()
     order = dict.fromkeys(side // 2 for side in sides)
     return [(i, (2 * i in sides, 2 * i + 1 in sides)) for i in order]
 
