@@ -1,0 +1,104 @@
+"""Blocks of poses through all peers in turns, so that what else the machine does meets them all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from benchmarks.peers.arm import Arm
+from benchmarks.peers.process import Peer, PeerError
+from benchmarks.peers.verdict import Verdict, judged
+
+WARM = 10  # poses that load what is to be loaded
+SECONDS = 20.0  # of one solver for one block
+
+
+@dataclass
+class Record:
+    """What one solver did."""
+
+    name: str
+    setting: str
+    is_batch: bool
+    times: list[np.ndarray] = field(default_factory=list)  # [us] of each block
+    verdicts: list[Verdict] = field(default_factory=list)
+    why: str = ""  # it stopped
+
+    def __len__(self) -> int:
+        return sum(len(v.solved) for v in self.verdicts)
+
+    @property
+    def time(self) -> np.ndarray:
+        """(k,) [us] of each pose; of a batch, (blocks,) means."""
+        return np.concatenate(self.times)
+
+    @property
+    def mean(self) -> float:
+        """[us] a pose."""
+        sizes = [len(v.solved) for v in self.verdicts]
+        return float(np.average([t.mean() for t in self.times], weights=sizes))
+
+    def share(self, inside: bool) -> float:
+        """Poses solved, or also inside the limits [%]."""
+        return 100.0 * float(np.mean(np.concatenate([v[inside] for v in self.verdicts])))
+
+
+@dataclass
+class Contestants:
+    """The peers that run, their rows, and why others do not."""
+
+    peers: dict[str, Peer] = field(default_factory=dict)
+    records: dict[str, list[Record]] = field(default_factory=dict)  # by peer
+    missing: dict[str, str] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+
+    def add(self, name: str, peer: Peer) -> None:
+        """Ask a peer for its rows."""
+        try:
+            rows, versions = peer.described()
+        except PeerError as error:
+            self.missing[name] = str(error)
+            return
+        self.peers[name] = peer
+        self.records[name] = [Record(row, *about) for row, about in rows.items()]
+        self.versions |= versions | self.versions  # the first to name a package is dls_ik itself
+
+    def rows(self) -> Iterable[tuple[Peer, Record]]:
+        """Every row with its peer, as long as it works."""
+        for name, records in self.records.items():
+            yield from ((self.peers[name], record) for record in records if not record.why)
+
+
+def run(
+    contestants: Contestants,
+    arm: Arm,
+    sizes: Iterable[int],
+    rng: np.random.Generator,
+    progress: Callable[[int], None],
+) -> bool:
+    """Give every row every block; return False when interrupted, which keeps what was done."""
+    try:
+        for warm, size in enumerate([WARM, *sizes]):
+            _block(contestants, arm, size, rng, keep=warm > 0)
+            progress(size if warm else 0)
+    except KeyboardInterrupt:
+        return False
+    return True
+
+
+def _block(
+    contestants: Contestants, arm: Arm, size: int, rng: np.random.Generator, keep: bool
+) -> None:
+    Ts, seeds = arm.fk(arm.random(rng, size)), arm.random(rng, size)
+    for peer, record in contestants.rows():
+        try:
+            found = peer.solve(record.name, Ts, seeds, SECONDS)
+        except PeerError as error:
+            record.why = str(error)
+            continue
+        if keep:
+            verdict = judged(arm, Ts[: len(found.q)], found.q)
+            record.times.append(found.times)
+            record.verdicts.append(verdict)
