@@ -28,6 +28,7 @@ except ImportError:  # kdl_chain says what to install
 ITERATIONS, RESTART_ITERATIONS = 100, 15
 NR_EPS, LMA_EPS = 1e-6 / math.sqrt(3.0), 1e-8
 TIMEOUT = 0.05  # [s] for one pose
+FAR = 1e6  # [rad or m] limit of a joint that has none
 STARTS = 4096  # random ones, used in turn
 
 
@@ -94,8 +95,11 @@ class Kdl:
 
     def solvers(self, rng: np.random.Generator) -> list[KdlSolver]:
         """All of them."""
-        lower, upper = self.robot.finite_limits()
-        bounds = self.joints(lower), self.joints(upper)
+        (lower, upper), endless = self.robot.finite_limits(), ~self.robot.limited
+        bounds = (
+            self.joints(np.where(endless, -FAR, lower)),
+            self.joints(np.where(endless, FAR, upper)),
+        )
         starts = [self.joints(q) for q in rng.uniform(lower, upper, (STARTS, self.robot.n))]
         pinv = PyKDL.ChainIkSolverVel_pinv(self.chain)
         wdls = PyKDL.ChainIkSolverVel_wdls(self.chain)

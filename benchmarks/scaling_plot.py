@@ -5,6 +5,7 @@ from typing import Any
 
 from benchmarks.common import Table
 
+TICKS = [k * 10.0**i for i in range(-2, 6) for k in (1, 2, 5)]  # [us]
 STEP, POSE, IDEAL = "#d1495b", "#0b6e4f", "0.6"
 
 
@@ -21,10 +22,12 @@ def draw(target: str, tables: Sequence[Table], about: dict[str, Any]) -> None:
     for axes, table, label in zip(panels, tables, ("joints", "tolerance [m], [rad]"), strict=False):
         _costs(axes, table)
         axes.set(xlabel=label, xscale="log", yscale="log")
-        axes.yaxis.set_major_formatter("{x:g}")
+        axes.minorticks_off()
+        low, high = axes.get_ylim()
+        ticks = [tick for tick in TICKS if low <= tick <= high]
+        axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     joints = [int(row[0]) for row in tables[0].rows]
     panels[0].set_xticks(joints, [str(n) for n in joints], fontsize=8)
-    panels[0].xaxis.minorticks_off()
     panels[1].invert_xaxis()
     _threads(panels[2], tables[2])
     for axes in panels:

@@ -3,11 +3,13 @@
 Poses are those of joint values uniform within the limits, and every solver starts from the same
 random values. Solved is a position error within 1e-6 m and a rotation error within 1e-6 rad by
 forward kinematics in NumPy; in limits is solved with every joint within 1e-9 of its limits, where
-whole turns are granted. Each peer has a process of its own, one core unless it says otherwise, and
-an environment apart (made once); blocks of poses go round all of them in turns. A peer that is not
-there or cannot serve the arm is a row that says why.
+whole turns are granted. Times are of calls from Python by the clock; the mean processor time, of
+all threads, is free of what else runs. Each peer has a process of its own, one core unless it says
+otherwise, and an environment apart (made once); blocks of poses go round all of them in turns. A
+peer that is not there or cannot serve the arm is a row that says why.
 """
 
+import argparse
 import sys
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -42,12 +44,13 @@ COLUMNS = [
     Column("median [us]", ".1f"),
     Column("99 % [us]", ".1f"),
     Column("99.9 % [us]", ".1f"),
+    Column("processor [us]", ".1f"),
     Column("mean / our solve", ".2f"),
     Column("mean / our batch", ".2f"),
 ]
 
 
-def options() -> Any:
+def options() -> argparse.Namespace:
     """What the command takes."""
     result = parser(__doc__)
     result.add_argument("--robot", default="wam", help="a name or a URDF file")
@@ -98,7 +101,7 @@ def row(record: Record, single: float | None, batch: float | None) -> list[Any]:
     tail = [None] * 3 if record.is_batch else np.percentile(record.time, (50, 99, 99.9)).tolist()
     shares = record.share(inside=False), record.share(inside=True)
     ratios = [other and record.mean / other for other in (single, batch)]
-    return [record.name, len(record), *shares, record.mean, *tail, *ratios]
+    return [record.name, len(record), *shares, record.mean, *tail, record.used, *ratios]
 
 
 def table(title: str, contestants: Contestants) -> tuple[Table, list[str]]:
@@ -116,22 +119,27 @@ def table(title: str, contestants: Contestants) -> tuple[Table, list[str]]:
     return result, notes
 
 
-def blocks(samples: int, size: int) -> list[int]:
-    """Sizes of the blocks that make up so many samples."""
-    return [min(size, samples - first) for first in range(0, samples, size)]
+def compared(contestants: Contestants, arm: Arm, given: argparse.Namespace) -> bool:
+    """Run all blocks; return False when interrupted, which keeps what was done."""
+    rng, size = np.random.default_rng(given.seed), given.block
+    sizes = (min(size, given.samples - first) for first in range(0, given.samples, size))
+    try:
+        print(f"peers: running {', '.join(contestants.records) or 'none'}", file=sys.stderr)
+        with Progress(transient=True, disable=not sys.stderr.isatty()) as progress:
+            task = progress.add_task("poses", total=given.samples)
+            run(contestants, arm, sizes, rng, lambda count: progress.advance(task, count))
+    except KeyboardInterrupt:
+        return False
+    return True
 
 
 def main() -> None:
     """Solve, and show."""
     given, before = options(), machine()
-    robot = robot_of(given.robot, given.base, given.tip)
-    arm, rng = arm_of(robot), np.random.default_rng(given.seed)
+    arm = arm_of(robot_of(given.robot, given.base, given.tip))
     with ExitStack() as stack:
         contestants = started(given.only, given.environment, arm, stack)
-        progress = stack.enter_context(Progress(transient=True, disable=not sys.stderr.isatty()))
-        task = progress.add_task("poses", total=given.samples)
-        sizes = blocks(given.samples, given.block)
-        whole = run(contestants, arm, sizes, rng, lambda count: progress.advance(task, count))
+        whole = compared(contestants, arm, given)
     title = f"{given.samples} random poses of {arm.name}, {arm.n} joints, seed {given.seed}"
     shown, notes = table(title, contestants)
     if not whole:

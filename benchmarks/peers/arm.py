@@ -22,7 +22,7 @@ class Arm(NamedTuple):
     prismatic: np.ndarray  # (n,) bool
     lower: np.ndarray  # (n,) [rad or m]; a range of one turn where there is no limit
     upper: np.ndarray
-    endless: np.ndarray  # (n,) bool: joints without limits
+    endless: np.ndarray  # (n,) bool: revolute joints without limits
 
     @property
     def n(self) -> int:
@@ -70,8 +70,9 @@ def arm_of(robot: RobotModel) -> Arm:
         raise RobotModelError(f"{robot.name} has several tips or mimic joints; peers take neither")
     fixed = np.tile(np.eye(4), (robot.n + 1, 1, 1))
     fixed[:, :3] = chain.fixed[:, :3]
-    endless = ~(np.isfinite(robot.lower) & np.isfinite(robot.upper))
-    return Arm(robot.name, fixed, np.array(chain.prismatic), *robot.finite_limits(), endless)
+    prismatic = np.array(chain.prismatic)
+    endless = np.isinf(robot.lower) & np.isinf(robot.upper) & ~prismatic
+    return Arm(robot.name, fixed, prismatic, *robot.finite_limits(), endless)
 
 
 def _motion(values: np.ndarray, prismatic: bool) -> np.ndarray:

@@ -44,8 +44,8 @@ def draw(target: str, title: str, contestants: Contestants, about: dict[str, Any
 
 
 def _rank(record: Record) -> tuple[bool, float, float]:
-    """Single calls first, then the most solved to a tenth of a percent, then the least mean."""
-    return record.is_batch, -round(record.share(inside=True), 1), record.mean
+    """Single calls first, then the most solved to a percent, then the least mean."""
+    return record.is_batch, -round(record.share(inside=True)), record.mean
 
 
 def _line(axes: Any, record: Record, colour: str, dash: Any, is_best: bool) -> None:

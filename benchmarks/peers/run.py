@@ -11,7 +11,7 @@ from benchmarks.peers.arm import Arm
 from benchmarks.peers.process import Peer, PeerError
 from benchmarks.peers.verdict import Verdict, judged
 
-WARM = 10  # poses that load what is to be loaded
+WARM = 10  # poses of the first block
 SECONDS = 20.0  # of one solver for one block
 
 
@@ -23,6 +23,7 @@ class Record:
     setting: str
     is_batch: bool
     times: list[np.ndarray] = field(default_factory=list)  # [us] of each block
+    processor: list[float] = field(default_factory=list)  # [us] a pose, of each block
     verdicts: list[Verdict] = field(default_factory=list)
     why: str = ""  # it stopped
 
@@ -37,8 +38,15 @@ class Record:
     @property
     def mean(self) -> float:
         """[us] a pose."""
-        sizes = [len(v.solved) for v in self.verdicts]
-        return float(np.average([t.mean() for t in self.times], weights=sizes))
+        return self._average([t.mean() for t in self.times])
+
+    @property
+    def used(self) -> float:
+        """Processor time [us] a pose."""
+        return self._average(self.processor)
+
+    def _average(self, values: list[float]) -> float:
+        return float(np.average(values, weights=[len(v.solved) for v in self.verdicts]))
 
     def share(self, inside: bool) -> float:
         """Poses solved, or also inside the limits [%]."""
@@ -77,15 +85,12 @@ def run(
     sizes: Iterable[int],
     rng: np.random.Generator,
     progress: Callable[[int], None],
-) -> bool:
-    """Give every row every block; return False when interrupted, which keeps what was done."""
-    try:
-        for warm, size in enumerate([WARM, *sizes]):
-            _block(contestants, arm, size, rng, keep=warm > 0)
-            progress(size if warm else 0)
-    except KeyboardInterrupt:
-        return False
-    return True
+) -> None:
+    """Give every row every block, after a small one that loads what is to be loaded."""
+    _block(contestants, arm, WARM, rng, keep=False)
+    for size in sizes:
+        _block(contestants, arm, size, rng, keep=True)
+        progress(size)
 
 
 def _block(
@@ -101,4 +106,5 @@ def _block(
         if keep:
             verdict = judged(arm, Ts[: len(found.q)], found.q)
             record.times.append(found.times)
+            record.processor.append(found.processor)
             record.verdicts.append(verdict)

@@ -16,6 +16,7 @@ class Found(NamedTuple):
 
     q: np.ndarray  # (k, n), NaN where there is none
     times: np.ndarray  # (k,) [us] of each call, or (1,) of the mean
+    processor: float  # time [us] of all threads a pose; what else runs does not count
 
 
 Run = Callable[[np.ndarray, np.ndarray, float], Found]  # (b, 4, 4), (b, n), seconds for all
@@ -50,7 +51,7 @@ def one_by_one(
     def run(Ts: np.ndarray, seeds: np.ndarray, seconds: float) -> Found:
         ready = [given(T, seed) for T, seed in zip(Ts, seeds, strict=True)]
         q, times = np.full(seeds.shape, np.nan), []
-        end = time.perf_counter() + seconds
+        used, end = time.process_time(), time.perf_counter() + seconds
         for i, (T, seed) in enumerate(ready):
             begin = time.perf_counter()
             result = call(T, seed)
@@ -61,7 +62,8 @@ def one_by_one(
                 q[i] = found
             if now > end:
                 break
-        return Found(q[: len(times)], 1e6 * np.array(times))
+        used = time.process_time() - used
+        return Found(q[: len(times)], 1e6 * np.array(times), 1e6 * used / len(times))
 
     return run
 

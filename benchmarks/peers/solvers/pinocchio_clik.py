@@ -18,7 +18,9 @@ class Clik:
 
     def __init__(self, arm: Arm) -> None:
         self.model = pin.Model()
-        self.lower, self.upper = arm.lower, arm.upper
+        self.arm = arm
+        self.lower = np.where(arm.endless, -np.inf, arm.lower)
+        self.upper = np.where(arm.endless, np.inf, arm.upper)
         joint = 0
         for i in range(arm.n):
             kind = pin.JointModelPZ() if arm.prismatic[i] else pin.JointModelRZ()
@@ -36,7 +38,7 @@ class Clik:
         start = q
         for attempt in until(TIMEOUT):
             if attempt:
-                start = self.rng.uniform(self.lower, self.upper)
+                start = self.arm.random(self.rng, 1)[0]
             found = self.attempt(target, start)
             if found is not None:
                 return found

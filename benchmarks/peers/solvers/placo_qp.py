@@ -11,7 +11,7 @@ import numpy as np
 import placo
 
 from benchmarks.peers.arm import TIP, Arm
-from benchmarks.peers.solver import RESTARTS_SEED, TOLERANCE, Solver, UnfitError, one_by_one, until
+from benchmarks.peers.solver import RESTARTS_SEED, TOLERANCE, Solver, one_by_one, until
 
 ITERATIONS = 12  # of an attempt: the best of 8, 10, 12, 15, 20 and 30 on the WAM
 SECONDS = 0.2  # for a pose: a step takes tens of microseconds
@@ -21,9 +21,7 @@ class Stepper:
     """The robot, the task, and the loop over steps."""
 
     def __init__(self, arm: Arm, folder: str) -> None:
-        if arm.endless.any():
-            raise UnfitError("continuous joints have two coordinates in placo")
-        Path(folder, "robot.urdf").write_text(arm.urdf())
+        Path(folder, "robot.urdf").write_text(_limited(arm).urdf())
         self.robot = placo.RobotWrapper(folder, placo.Flags.ignore_collisions)
         self.arm, self.offset = arm, 7  # of the floating base
         self.solver = placo.KinematicsSolver(self.robot)
@@ -40,7 +38,7 @@ class Stepper:
         start = seed
         for attempt in until(SECONDS):
             if attempt:
-                start = self.rng.uniform(self.arm.lower, self.arm.upper)
+                start = self.arm.random(self.rng, 1)[0]
             found = self.attempt(start)
             if found is not None:
                 return found
@@ -64,6 +62,13 @@ class Stepper:
             except RuntimeError:  # the program has no solution
                 return None
         return None
+
+
+def _limited(arm: Arm) -> Arm:
+    """Ten turns for joints without limits, which have two coordinates otherwise."""
+    width = np.where(arm.endless, 10.0 * np.pi, 0.0)
+    lower, upper = arm.lower - width, arm.upper + width
+    return arm._replace(lower=lower, upper=upper, endless=np.zeros(arm.n, bool))
 
 
 def solvers(arm: Arm) -> dict[str, Solver]:
