@@ -106,7 +106,8 @@ def guarded(main: Callable[[], None]) -> None:
     try:
         main()
     except DlsIkError as error:
-        sys.exit(f"{Path(sys.argv[0]).stem}: {error}")
+        script = Path(sys.argv[0])
+        sys.exit(f"{script.parent.name if script.stem == '__main__' else script.stem}: {error}")
     except KeyboardInterrupt:
         sys.exit(130)
 

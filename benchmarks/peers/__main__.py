@@ -75,9 +75,9 @@ def options() -> argparse.Namespace:
 
 def started(only: list[str], folder: Path, arm: Arm, stack: ExitStack) -> Contestants:
     """Start the peers, all at once, and hear what they offer."""
-    python, missing = sys.executable, {}
+    python, refused = sys.executable, {}
     if any(name in APART for name in only):
-        python, missing = prepared(folder, lambda text: print(text, file=sys.stderr))
+        python, refused = prepared(folder, lambda text: print(text, file=sys.stderr))
     peers = {
         name: Peer(file, sys.executable if name in OWN else python, arm)
         for name, file in {**OWN, **APART}.items()
@@ -85,12 +85,9 @@ def started(only: list[str], folder: Path, arm: Arm, stack: ExitStack) -> Contes
     }
     for peer in peers.values():
         stack.enter_context(closing(peer))
-    result = Contestants()
+    result = Contestants(refused=refused)
     for name, peer in peers.items():
         result.add(name, peer)
-    for name in result.missing:
-        reasons = [f"{line}: {why}" for line, why in missing.items()]
-        result.missing[name] += "".join(f"; {text}" for text in reasons)
     return result
 
 
@@ -116,6 +113,7 @@ def table(title: str, contestants: Contestants) -> tuple[Table, list[str]]:
     for name, why in contestants.missing.items():
         result.rows.append([name, 0, *[None] * (len(COLUMNS) - 2)])
         notes.append(f"{name}: not run: {why}")
+    notes += [f"could not install {line}: {why}" for line, why in contestants.refused.items()]
     return result, notes
 
 

@@ -39,9 +39,14 @@ def prepared(folder: Path, say: Callable[[str], None]) -> tuple[str, dict[str, s
         raise DlsIkError(f"{folder} is no environment of the peers: name an empty or a new folder")
     say(f"peers: installing {REQUIREMENTS.name} into {folder}, 600 MB, about a minute")
     _make(folder)
+    _mark(stamp, "", {})  # an install that is interrupted is made anew
     missing = _installed(python)
-    stamp.write_text(json.dumps({"key": key, "missing": missing}, indent=2) + "\n")
+    _mark(stamp, "" if missing else key, missing)
     return str(python), missing
+
+
+def _mark(stamp: Path, key: str, missing: dict[str, str]) -> None:
+    stamp.write_text(json.dumps({"key": key, "missing": missing}, indent=2) + "\n")
 
 
 def _make(folder: Path) -> None:

@@ -60,6 +60,7 @@ class Contestants:
     peers: dict[str, Peer] = field(default_factory=dict)
     records: dict[str, list[Record]] = field(default_factory=dict)  # by peer
     missing: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)  # why, by line of the requirements
     versions: dict[str, str] = field(default_factory=dict)
 
     def add(self, name: str, peer: Peer) -> None:

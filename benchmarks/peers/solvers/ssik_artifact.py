@@ -5,10 +5,10 @@ WAM (250 us, 13 ms). One solution is asked for and no seed is given, which would
 it a pose takes 30 % more. Building takes seconds for a WAM, minutes for some redundant arms.
 """
 
+import hashlib
 import importlib
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,30 +19,38 @@ from benchmarks.peers.arm import BASE, TIP, Arm
 from benchmarks.peers.solver import Solver, UnfitError, one_by_one
 
 BUILD_TIME = 1800.0  # [s]
+MODULE = "arm_ik"
 
 
-def _module(arm: Arm, folder: Path) -> ModuleType:
-    """Generate the solver of an arm, and import it."""
-    (folder / "arm.urdf").write_text(arm.urdf())
+def _module(arm: Arm) -> ModuleType:
+    """The generated solver of an arm; it is kept beside the environment's packages."""
+    text = arm.urdf()
+    folder = Path(sys.prefix) / "ssik" / hashlib.sha256(text.encode()).hexdigest()[:16]
+    if not (folder / f"{MODULE}.py").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "arm.urdf").write_text(text)
+        _build(folder)
+    sys.path.insert(0, str(folder))
+    return importlib.import_module(MODULE)
+
+
+def _build(folder: Path) -> None:
     command = [sys.executable, "-m", "ssik.cli", "build", "arm.urdf", "--base", BASE, "--ee", TIP]
-    command += ["--out", "arm_ik.py", "--no-validate"]
+    command += ["--out", f"{MODULE}.py", "--no-validate"]
     try:
         done = subprocess.run(
             command, cwd=folder, capture_output=True, text=True, timeout=BUILD_TIME, check=False
         )
     except subprocess.TimeoutExpired:
         raise UnfitError(f"ssik build takes more than {BUILD_TIME:g} s") from None
-    if done.returncode or not (folder / "arm_ik.py").exists():
+    if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines()
         raise UnfitError(f"ssik build: {lines[-1] if lines else 'failed'}")
-    sys.path.insert(0, str(folder))
-    return importlib.import_module("arm_ik")
 
 
 def solvers(arm: Arm) -> dict[str, Solver]:
     """One row; its setting names the method that ssik chose."""
-    with tempfile.TemporaryDirectory() as folder:
-        module = _module(arm, Path(folder))
+    module = _module(arm)
 
     def call(T: np.ndarray, seed: np.ndarray) -> Any:
         return module.solve(T, max_solutions=1)
