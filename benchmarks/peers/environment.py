@@ -37,7 +37,7 @@ def prepared(folder: Path, say: Callable[[str], None]) -> tuple[str, dict[str, s
             return str(python), made["missing"]
     elif folder.exists() and any(folder.iterdir()):
         raise DlsIkError(f"{folder} is no environment of the peers: name an empty or a new folder")
-    say(f"peers: installing {REQUIREMENTS.name} into {folder}, 600 MB, about a minute")
+    say(f"peers: installing {REQUIREMENTS.name} into {folder}, 1.4 GB, about a minute")
     _make(folder)
     _mark(stamp, "", {})  # an install that is interrupted is made anew
     missing = _installed(python)
