@@ -53,11 +53,17 @@ def positive(text: str) -> int:
     return number
 
 
+def robot_of(name: str, base: str | None = None, tip: str | None = None) -> RobotModel:
+    """Take the name of a shipped robot or a URDF file."""
+    is_file = Path(name).suffix in (".urdf", ".xml")
+    load = RobotModel.from_urdf if is_file else RobotModel.from_name
+    return load(name, base, tip)
+
+
 def robot_from(name: str) -> RobotModel:
     """Take the name of a shipped robot or a URDF file, for argparse."""
     try:
-        is_file = Path(name).suffix in (".urdf", ".xml")
-        return RobotModel.from_urdf(name) if is_file else RobotModel.from_name(name)
+        return robot_of(name)
     except DlsIkError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
@@ -100,7 +106,8 @@ def guarded(main: Callable[[], None]) -> None:
     try:
         main()
     except DlsIkError as error:
-        sys.exit(f"{Path(sys.argv[0]).stem}: {error}")
+        script = Path(sys.argv[0])
+        sys.exit(f"{script.parent.name if script.stem == '__main__' else script.stem}: {error}")
     except KeyboardInterrupt:
         sys.exit(130)
 

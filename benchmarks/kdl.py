@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dls_ik import DlsIkError, RobotModel
-from dls_ik.model.kdl import kdl_chain
+from dls_ik.model.kdl import kdl_chain, kdl_frame
 
 try:
     import PyKDL
@@ -28,6 +28,7 @@ except ImportError:  # kdl_chain says what to install
 ITERATIONS, RESTART_ITERATIONS = 100, 15
 NR_EPS, LMA_EPS = 1e-6 / math.sqrt(3.0), 1e-8
 TIMEOUT = 0.05  # [s] for one pose
+FAR = 1e6  # [rad or m] limit of a joint that has none
 STARTS = 4096  # random ones, used in turn
 
 
@@ -41,8 +42,10 @@ class Restarts(NamedTuple):
 class KdlSolver:
     """One of KDL's solvers; `keep` is what it refers to without owning it."""
 
-    def __init__(self, name: str, solver: Any, restarts: Restarts | None, keep: Any) -> None:
-        self.name = name
+    def __init__(
+        self, name: str, setting: str, solver: Any, restarts: Restarts | None, keep: Any
+    ) -> None:
+        self.name, self.setting = name, setting
         self._solver, self._restarts, self._keep = solver, restarts, keep
         self._next = 0
 
@@ -61,7 +64,7 @@ class KdlSolver:
 
 
 class Kdl:
-    """A robot in KDL: its kinematics, by which all answers are judged, and its solvers."""
+    """A robot in KDL, and its solvers."""
 
     def __init__(self, robot: RobotModel) -> None:
         if robot.n < 6:
@@ -81,29 +84,9 @@ class Kdl:
             result[i] = float(value)
         return result
 
-    def frame(self, q: Any) -> Any:
-        """The tip's pose."""
-        frame = PyKDL.Frame()
-        if self._fk.JntToCart(self.joints(q), frame) < 0:
-            raise DlsIkError("KDL cannot compute the pose of this chain")
-        return frame
-
-    def matrix(self, frame: Any) -> np.ndarray:
-        """(4, 4) of a frame."""
-        rows = [[frame[i, j] for j in range(4)] for i in range(3)]
-        return np.array([*rows, [0.0, 0.0, 0.0, 1.0]])
-
-    def errors(self, frame: Any, q: Any) -> tuple[float, float]:
-        """How far the tip at q is from a pose [m], [rad]."""
-        if not np.isfinite(q).all():
-            return math.inf, math.inf
-        difference = PyKDL.diff(self.frame(q), frame)
-        return difference.vel.Norm(), difference.rot.Norm()
-
-    def unwound(self, q: Any) -> np.ndarray:
-        """Turn joints beyond a limit by whole turns to just below the upper one."""
-        joints = zip(q, *self._limits, strict=True)
-        return np.array([_turned(*joint) for joint in joints])
+    def frame(self, T: np.ndarray) -> Any:
+        """A Frame of a pose (4, 4)."""
+        return kdl_frame(PyKDL, T)
 
     def _is_inside(self, q: Any) -> bool:
         """Whether whole turns bring every joint into its limits; in Python, quick for so few."""
@@ -112,8 +95,11 @@ class Kdl:
 
     def solvers(self, rng: np.random.Generator) -> list[KdlSolver]:
         """All of them."""
-        lower, upper = self.robot.finite_limits()
-        bounds = self.joints(lower), self.joints(upper)
+        (lower, upper), endless = self.robot.finite_limits(), ~self.robot.limited
+        bounds = (
+            self.joints(np.where(endless, -FAR, lower)),
+            self.joints(np.where(endless, FAR, upper)),
+        )
         starts = [self.joints(q) for q in rng.uniform(lower, upper, (STARTS, self.robot.n))]
         pinv = PyKDL.ChainIkSolverVel_pinv(self.chain)
         wdls = PyKDL.ChainIkSolverVel_wdls(self.chain)
@@ -126,13 +112,15 @@ class Kdl:
         any_answer = Restarts(starts, lambda out: True)  # NR_JL never leaves the limits
         inside = Restarts(starts, self._is_inside)
         keep = (self, pinv, wdls, bounds)
+        again = "random restarts for 50 ms"
+        long, brief = (f"wdls, {k} iterations" for k in (ITERATIONS, RESTART_ITERATIONS))
         return [
-            KdlSolver("KDL NR", nr, None, keep),
-            KdlSolver("KDL NR_JL, usual pinv", usual, None, keep),
-            KdlSolver("KDL NR_JL", quick, None, keep),
-            KdlSolver("KDL NR_JL, restarts", short, any_answer, keep),
-            KdlSolver("KDL LMA", lma, None, keep),
-            KdlSolver("KDL LMA, restarts", lma, inside, keep),
+            KdlSolver("KDL NR", f"{long}; ignores limits", nr, None, keep),
+            KdlSolver("KDL NR_JL, usual pinv", f"pinv, {ITERATIONS} iterations", usual, None, keep),
+            KdlSolver("KDL NR_JL", long, quick, None, keep),
+            KdlSolver("KDL NR_JL, restarts", f"{brief}, {again}", short, any_answer, keep),
+            KdlSolver("KDL LMA", f"{ITERATIONS} iterations; ignores limits", lma, None, keep),
+            KdlSolver("KDL LMA, restarts", f"{ITERATIONS} iterations, {again}", lma, inside, keep),
         ]
 
 

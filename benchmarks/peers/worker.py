@@ -1,0 +1,65 @@
+"""The process of one peer: ``python -m benchmarks.peers.worker FILE DESCRIPTOR``, by the parent.
+
+It receives an arm and answers with its solvers' settings and versions, or with the reason why it
+has none; then it receives blocks of poses until the connection ends.
+"""
+
+import importlib
+import os
+import platform
+import sys
+from importlib.metadata import distributions
+from multiprocessing.connection import Connection
+from typing import Any
+
+from benchmarks.peers.solver import Solver, UnfitError
+
+PACKAGES = ("numba", "numpy", "pytracik", "roboticstoolbox-python", "pin", "placo", "ssik")
+
+
+def held(cores: set[int], solver: Solver) -> set[int]:
+    """The cores that a solver may use: the last one, or all."""
+    return cores if solver.cores is None else set(sorted(cores)[-solver.cores :])
+
+
+def versions() -> dict[str, str]:
+    """Of Python and of the packages that are there."""
+    installed = {package.name: package.version for package in distributions()}
+    found = {"python": platform.python_version()}
+    found |= {name: installed[name] for name in PACKAGES if name in installed}
+    if "PyKDL" in sys.modules:
+        found["PyKDL"] = sys.modules["PyKDL"].__version__
+    return found
+
+
+def made(file: str, arm: Any) -> dict[str, Solver] | str:
+    """The solvers of a file, or why there are none."""
+    try:
+        return importlib.import_module(f"benchmarks.peers.solvers.{file}").solvers(arm)
+    except (ImportError, UnfitError) as error:
+        return str(error)
+    except Exception as error:  # noqa: BLE001 - whatever a peer raises is the reason
+        return f"{type(error).__name__}: {error}"
+
+
+def main() -> None:
+    """Serve until the parent is gone."""
+    file, connection = sys.argv[1], Connection(int(sys.argv[2]))
+    solvers = made(file, connection.recv())
+    if isinstance(solvers, str):
+        connection.send(solvers)
+        return
+    rows = {name: (s.setting, s.is_batch) for name, s in solvers.items()}
+    connection.send((rows, versions()))
+    cores = os.sched_getaffinity(0)
+    while True:
+        try:
+            name, *block = connection.recv()
+        except EOFError:
+            return
+        os.sched_setaffinity(0, held(cores, solvers[name]))
+        connection.send(tuple(solvers[name].run(*block)))
+
+
+if __name__ == "__main__":
+    main()
