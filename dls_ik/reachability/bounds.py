@@ -20,8 +20,7 @@ def reach_ball(robot: RobotModel) -> Ball:
 
     Built from the tip to the base: turning about an axis moves the centre onto that axis and adds
     its distance from there to the radius; sliding moves it to mid-range and adds half the range.
-    For an arm with a shoulder the centre is the shoulder, at its height above the base. With a
-    prismatic joint that has no limits the radius is infinite.
+    For an arm with a shoulder the centre is the shoulder, at its height above the base.
     """
     chain = robot.chain
     centre, radius = chain.fixed[-1, :, 3].copy(), 0.0
@@ -38,10 +37,8 @@ def reach_ball(robot: RobotModel) -> Ball:
 
 
 def _range(robot: RobotModel, i: int) -> tuple[float, float]:
-    """Middle and half of the range of a prismatic element [m]; without limits 0 and infinity."""
+    """Middle and half of the range of a prismatic element [m]; its limits are always finite."""
     chain, variable = robot.chain, robot.chain.variable[i]
-    if not robot.limited[variable]:
-        return 0.0, float("inf")
     middle = (chain.lower[variable] + chain.upper[variable]) / 2.0
     half = (chain.upper[variable] - chain.lower[variable]) / 2.0
     return float(chain.scale[i] * middle + chain.offset[i]), float(abs(chain.scale[i]) * half)

@@ -70,10 +70,8 @@ def grid_around(ball: Ball, resolution: float) -> Grid:
     """Voxels that cover a ball; one of them is centred on the ball's centre.
 
     Raises:
-        ReachabilityError: too many voxels, or a ball without end.
+        ReachabilityError: too many voxels.
     """
-    if not math.isfinite(ball.radius):
-        raise ReachabilityError("a joint slides without limits: such a map needs a region")
     beside = max(0, math.ceil(ball.radius / resolution - 0.5 - 1e-9))  # on each side of the middle
     x, y, z = (float(c) - beside * resolution for c in ball.centre)
     count = 2 * beside + 1

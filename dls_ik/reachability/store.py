@@ -70,7 +70,7 @@ def load_map(path: str | os.PathLike[str]) -> ReachabilityMap:
         settings = Settings.from_json(about["settings"])
         shoulder = tuple(map(float, about["shoulder"]))
         found = ReachabilityMap(settings, Voxels(**arrays), shoulder, about["versions"])  # type: ignore[arg-type]
-    except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
         raise ReachabilityError(f"{quoted(os.fspath(path))} holds no map: {error}") from error
     if settings.format != FORMAT or any(a.shape != settings.shape for a in found.voxels):
         raise ReachabilityError(f"{quoted(os.fspath(path))} holds a map of another format")

@@ -11,8 +11,8 @@ from robots import joint, urdf
 from dls_ik.model import RobotModel
 from dls_ik.reachability import reachability_map
 
-WAM = {"resolution": 0.25, "orientations": 64, "max_restarts": 5}  # 46656 poses in 23 chunks
-WAM_OPTIONS = ["--resolution", "0.25", "--orientations", "64", "--restarts", "5"]
+WAM = {"resolution": 0.25, "orientations": 128, "max_restarts": 5}  # 93312 poses in 46 chunks
+WAM_OPTIONS = ["--resolution", "0.25", "--orientations", "128", "--restarts", "5"]
 COMMAND = [sys.executable, "-m", "dls_ik.cli", "reachability", "wam", *WAM_OPTIONS]
 
 
