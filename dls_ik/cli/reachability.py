@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import sys
 from pathlib import Path
@@ -15,7 +16,6 @@ from dls_ik.cli.estimate import Estimate
 from dls_ik.cli.group import INTERRUPTED
 from dls_ik.cli.output import STDOUT, check_writable, write_whole
 from dls_ik.cli.progress import Bars
-from dls_ik.cli.terminal import stdout_console
 from dls_ik.reachability import defaults
 from dls_ik.reproduce.picture import check_picture, save_picture
 
@@ -108,7 +108,7 @@ def reachability(
     """
     _check_outputs(plot_path, json_path)
     job = _job(robot, **asked)
-    out = out_path or f"{job.settings.robot}-reachability.npz"
+    out = out_path or re.sub(r"[^\w.-]+", "_", job.settings.robot) + "-reachability.npz"
     found = _compute(job, out, scheduler)
     summary = {**found.summary(), "map": out}
     if json_path != STDOUT:
@@ -153,15 +153,14 @@ def _compute(job: Job, out: str, scheduler: str | None) -> ReachabilityMap:
 
 
 def _show_summary(summary: dict[str, Any]) -> None:
-    console = stdout_console()
     volume = (
         f"{summary['volume']:.4g} m3 in {summary['voxels_reached']} of {summary['voxels']} voxels"
     )
-    console.print(f"reached       {volume}")
-    console.print(f"poses         {summary['poses_reached']} of {summary['poses']}")
-    console.print(f"mean index    {100.0 * summary['mean_index']:.1f} % where anything is reached")
-    console.print(f"largest index {100.0 * summary['largest_index']:.1f} %")
-    console.print(f"map           {summary['map']}")
+    click.echo(f"reached       {volume}")
+    click.echo(f"poses         {summary['poses_reached']} of {summary['poses']}")
+    click.echo(f"mean index    {100.0 * summary['mean_index']:.1f} % where anything is reached")
+    click.echo(f"largest index {100.0 * summary['largest_index']:.1f} %")
+    click.echo(f"map           {summary['map']}")
 
 
 def _write_json(path: str, summary: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Executor
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from dls_ik import __version__
 from dls_ik.reachability.connect import connected_client
 from dls_ik.reachability.error import ReachabilityError
 
+LOG = logging.getLogger("dls_ik")
 RETRIES = 5  # of a chunk that fails; Dask itself moves chunks away from workers that die
 AHEAD = 2  # chunks for each thread of the cluster
 
@@ -21,15 +23,17 @@ def dask_cluster(address: str) -> Iterator[tuple[Executor, Callable[[], int]]]:
 
     Raises:
         ReachabilityError: dask.distributed is not installed, no scheduler answers there, its
-            workers have another dls_ik, it goes away, or a chunk kills one worker after another.
+            cluster has no or another dls_ik, it goes away, or a chunk kills one worker after another.
     """
     client = connected_client(address)
     from distributed import KilledWorker
 
     try:
-        _check_workers(client)
+        _check_versions(client)
+        if not client.nthreads():
+            LOG.warning("the cluster at %s has no worker yet: waiting for one", address)
         yield client.get_executor(retries=RETRIES, pure=False), lambda: _depth(client)
-    except CancelledError as error:
+    except (CancelledError, OSError) as error:
         raise ReachabilityError(
             f"the Dask scheduler at {address} went away; what was finished is kept"
         ) from error
@@ -41,15 +45,20 @@ def dask_cluster(address: str) -> Iterator[tuple[Executor, Callable[[], int]]]:
         client.close()
 
 
-def _check_workers(client: Any) -> None:
-    """Refuse workers whose package is missing or of another version; later ones come unchecked."""
+def _check_versions(client: Any) -> None:
+    """Refuse a scheduler and workers without this package, or with another version of it.
+
+    Workers that come later are not asked.
+    """
     try:
-        versions = set(client.run(_version).values())
+        versions = {client.run_on_scheduler(_version), *client.run(_version).values()}
     except Exception as error:  # whatever importing raises over there
-        raise ReachabilityError(f"the workers cannot import dls_ik: {error}") from error
-    if versions - {__version__}:
         raise ReachabilityError(
-            f"the workers have dls_ik {', '.join(sorted(versions))}, here is {__version__}"
+            f"the scheduler and its workers need dls_ik {__version__} too: {error}"
+        ) from error
+    if versions != {__version__}:
+        raise ReachabilityError(
+            f"the cluster has dls_ik {', '.join(sorted(versions))}, here is {__version__}"
         )
 
 
