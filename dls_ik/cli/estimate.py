@@ -53,7 +53,7 @@ class Estimate:
         there = f", {done} of them there already" if done else ""
         return (
             f"{settings.robot}: {settings.grid.size} voxels, {settings.poses} poses in {total} "
-            f"chunks{there}"
+            f"chunk{'s' if total > 1 else ''}{there}"
         )
 
     def _say_time(self, total: int) -> None:

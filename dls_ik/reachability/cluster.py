@@ -23,7 +23,7 @@ def dask_cluster(address: str) -> Iterator[tuple[Executor, Callable[[], int]]]:
 
     Raises:
         ReachabilityError: dask.distributed is not installed, no scheduler answers there, its
-            cluster has no or another dls_ik, it goes away, or a chunk kills one worker after another.
+            cluster lacks this dls_ik, it goes away, or a chunk kills worker after worker.
     """
     client = connected_client(address)
     from distributed import KilledWorker
