@@ -111,16 +111,18 @@ def _mark_base(axes: Axes, found: ReachabilityMap, i: int, j: int) -> None:
 
 
 def _name_base(axes: Axes, found: ReachabilityMap) -> None:
-    box = {"facecolor": "white", "alpha": 0.75, "linewidth": 0, "pad": 1.0}
+    from matplotlib.patheffects import withStroke
+
     axes.annotate(
         found.settings.base,
         (0.0, 0.0),
-        (8.0, -8.0),
+        (0.0, -9.0),
         textcoords="offset points",
         fontsize=8,
+        ha="center",
         va="top",
         color=RED,
-        bbox=box,
+        path_effects=[withStroke(linewidth=2.5, foreground="white")],
     )
 
 

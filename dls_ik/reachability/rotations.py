@@ -22,7 +22,7 @@ def spread_rotations(count: int) -> Array:
 
 
 def spread_directions(count: int) -> Array:
-    """Rotations (count, 3, 3) whose z axes fill the sphere evenly: a Fibonacci lattice (Gonzalez 2010)."""
+    """Rotations (count, 3, 3) whose z axes spread evenly: a Fibonacci lattice (Gonzalez 2010)."""
     k = np.arange(count)
     height = 1.0 - (2.0 * k + 1.0) / count
     turn, radius = GOLDEN_ANGLE * k, np.sqrt(1.0 - height**2)

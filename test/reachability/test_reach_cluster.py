@@ -75,13 +75,14 @@ def test_a_scheduler_that_goes_away_keeps_what_is_finished(wam, tmp_path):
     out = tmp_path / "map.npz"
     with ExitStack() as stack:
         address, file, running = stack.enter_context(scheduler(tmp_path))
-        stack.enter_context(worker(file, "only"))
-        wait_for_workers(address, 1)
         with start("--out", out, "--scheduler", address) as command:
+            said_first = command.stderr.readline() + command.stderr.readline()
+            stack.enter_context(worker(file, "only"))
             wait_for_chunks(command, out, 2)
             running.kill()
             _, said = command.communicate(timeout=300)
     assert command.returncode == 2, said
+    assert "has no worker yet: waiting for one" in said_first
     assert "went away; what was finished is kept" in said
     assert 2 <= len(chunks_of(out)) < wam.settings.chunks
     assert_same(wam_map(out=out), wam)  # here, with what the cluster left
