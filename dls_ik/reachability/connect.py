@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from dls_ik.reachability.error import ReachabilityError
@@ -23,7 +24,8 @@ def connected_client(address: str) -> Any:
             "a Dask cluster needs dask.distributed: pip install 'dls-ik[cluster]'"
         ) from error
     try:
-        asyncio.run(asyncio.wait_for(_shake_hands(address), PATIENCE + 1.0))
+        with ThreadPoolExecutor(1) as thread:  # a notebook has an event loop in its own
+            thread.submit(asyncio.run, _shake_hands(address)).result()
         return distributed.Client(address, timeout=PATIENCE, set_as_default=False)
     except Exception as error:  # what is not Dask may answer anything
         raise ReachabilityError(

@@ -1,5 +1,6 @@
 """A real Dask scheduler and real workers, as processes."""
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -86,6 +87,18 @@ def test_a_scheduler_that_goes_away_keeps_what_is_finished(wam, tmp_path):
     assert "went away; what was finished is kept" in said
     assert 2 <= len(chunks_of(out)) < wam.settings.chunks
     assert_same(wam_map(out=out), wam)  # here, with what the cluster left
+
+
+def test_a_program_with_an_event_loop_may_ask(tmp_path):
+    async def notebook():
+        return wam_map(resolution=0.5, orientations=4, scheduler=address)
+
+    with ExitStack() as stack:
+        address, file, _ = stack.enter_context(scheduler(tmp_path))
+        stack.enter_context(worker(file, "only"))
+        wait_for_workers(address, 1)
+        there = asyncio.run(notebook())
+    assert_same(there, wam_map(resolution=0.5, orientations=4))
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "127.0.0.1:9", "smoke://x", "", "x"])
