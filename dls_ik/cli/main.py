@@ -4,6 +4,7 @@ import click
 
 from dls_ik import __version__
 from dls_ik.cli.group import OneLineGroup
+from dls_ik.cli.reachability import reachability
 from dls_ik.cli.reproduce import reproduce
 
 
@@ -11,9 +12,10 @@ from dls_ik.cli.reproduce import reproduce
 @click.version_option(__version__, prog_name="dls-ik")
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Inverse kinematics by the Jacobian: the methods of five papers, and their experiments."""
+    """Inverse kinematics by the Jacobian: maps of what arms reach, and published experiments."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
 
+main.add_command(reachability)
 main.add_command(reproduce)

@@ -1,7 +1,7 @@
 """Bars on stderr for what takes longer than two seconds; none where stderr is no terminal."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 
 from rich.console import Console
@@ -41,6 +41,17 @@ class Bars:
     ) -> None:
         """Take the bars away."""
         self._bars.stop()
+
+    def counter(self, title: str) -> Callable[[int, int], None]:
+        """A function to be told how many of how many are done; its bar appears as that of track."""
+        task = self._bars.add_task(title, total=None)
+
+        def show(done: int, total: int) -> None:
+            self._bars.update(task, completed=done, total=total)
+            if time.monotonic() - self._begin > self._patience:
+                self._bars.start()
+
+        return show
 
     def track(self, items: Sequence[Item], title: str) -> Iterator[Item]:
         """The items one by one; the bar appears once the run has lasted two seconds."""

@@ -1,0 +1,178 @@
+"""``dls-ik reachability``: a map of what an arm reaches."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+
+from dls_ik.cli.estimate import Estimate
+from dls_ik.cli.group import INTERRUPTED
+from dls_ik.cli.output import STDOUT, check_writable, write_whole
+from dls_ik.cli.progress import Bars
+from dls_ik.reachability import defaults
+from dls_ik.reproduce.picture import check_picture, save_picture
+
+if TYPE_CHECKING:
+    from dls_ik.reachability import ReachabilityMap
+    from dls_ik.reachability.settings import Job
+
+EPILOG = (
+    "An interrupted map is gone on with by the same command: finished chunks are kept in "
+    "FILE.parts. docs/reachability.md says what is computed, and how to use a cluster."
+)
+
+
+@click.command(epilog=EPILOG)
+@click.argument("robot")
+@click.option("--base", metavar="LINK", help="Where the chain begins; found if there is no choice.")
+@click.option("--tip", metavar="LINK", help="Where it ends; found if there is no choice.")
+@click.option(
+    "--resolution",
+    type=float,
+    default=defaults.RESOLUTION,
+    show_default=True,
+    help="Edge of a voxel [m].",
+)
+@click.option(
+    "--orientations",
+    type=int,
+    help=f"How many to try in each voxel, spread evenly.  [default: {defaults.ORIENTATIONS}]",
+)
+@click.option(
+    "--region",
+    nargs=6,
+    type=float,
+    metavar="X0 X1 Y0 Y1 Z0 Z1",
+    help="Box to map, in the base frame [m]; equal ends: one layer.  [default: the arm's reach]",
+)
+@click.option(
+    "--task",
+    type=click.Choice(defaults.TASKS),
+    default=defaults.TASKS[0],
+    show_default=True,
+    help="What counts: all, the tool's z axis with any turn about it, or the position alone.",
+)
+@click.option(
+    "--tolerance",
+    type=float,
+    default=defaults.TOLERANCE,
+    show_default=True,
+    help="Position and rotation error allowed [m, rad].",
+)
+@click.option(
+    "--restarts",
+    type=int,
+    default=defaults.RESTARTS,
+    show_default=True,
+    help="After so many a pose counts as not reached.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the random restarts.")
+@click.option(
+    "--out",
+    "out_path",
+    metavar="FILE",
+    help="The map: .npz, or .zarr with zarr.  [default: ROBOT-reachability.npz]",
+)
+@click.option(
+    "--scheduler", metavar="ADDRESS", help="Dask cluster to compute on, as tcp://10.0.0.1:8786."
+)
+@click.option("--plot", "plot_path", metavar="FILE", help="Draw it there: .png, .svg or .pdf.")
+@click.option(
+    "--show",
+    type=click.Choice(["index", "manipulability"]),
+    default="index",
+    show_default=True,
+    help="What the picture shows.",
+)
+@click.option("--json", "json_path", metavar="FILE", help="Write the summary there; - for stdout.")
+def reachability(
+    robot: str,
+    out_path: str | None,
+    scheduler: str | None,
+    plot_path: str | None,
+    show: str,
+    json_path: str | None,
+    **asked: Any,
+) -> None:
+    """Map what an arm reaches: in each voxel, the share of orientations, and how well it moves.
+
+    ROBOT is a URDF file or the name of a robot that comes with the package: wam, puma560,
+    planar_2r.
+    """
+    _check_outputs(plot_path, json_path)
+    job = _job(robot, **asked)
+    out = out_path or re.sub(r"[^\w.-]+", "_", job.settings.robot) + "-reachability.npz"
+    found = _compute(job, out, scheduler)
+    summary = {**found.summary(), "map": out}
+    if json_path != STDOUT:
+        _show_summary(summary)
+    if json_path is not None:
+        _write_json(json_path, summary)
+    if plot_path is not None:
+        _write_picture(plot_path, found, show)
+
+
+def _check_outputs(plot_path: str | None, json_path: str | None) -> None:
+    """Refuse before the work begins what could not be written after it."""
+    if plot_path is not None:
+        check_picture(Path(plot_path))
+    if plot_path == STDOUT:
+        raise click.UsageError("only --json can write to standard output")
+    check_writable([path for path in (plot_path, json_path) if path is not None])
+
+
+def _job(
+    robot: str, base: str | None, tip: str | None, restarts: int, seed: int, **asked: Any
+) -> Job:
+    from dls_ik.reachability.compute import find_robot
+    from dls_ik.reachability.settings import new_job
+
+    return new_job(find_robot(robot, base, tip), max_restarts=restarts, random_seed=seed, **asked)
+
+
+def _compute(job: Job, out: str, scheduler: str | None) -> ReachabilityMap:
+    """Compute the map, or say how to go on after Ctrl-C."""
+    from dls_ik.reachability.compute import compute
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background job ignores it
+    estimate = Estimate(job, out)
+    try:
+        with Bars(Console(stderr=True)) as bars:
+            estimate.show_in(bars.counter("chunks"))
+            return compute(job, out, scheduler, estimate)
+    except KeyboardInterrupt:
+        click.echo(f"dls-ik: {estimate.interrupted()}", err=True)
+        sys.exit(INTERRUPTED)
+
+
+def _show_summary(summary: dict[str, Any]) -> None:
+    volume = (
+        f"{summary['volume']:.4g} m3 in {summary['voxels_reached']} of {summary['voxels']} voxels"
+    )
+    click.echo(f"reached       {volume}")
+    click.echo(f"poses         {summary['poses_reached']} of {summary['poses']}")
+    click.echo(f"mean index    {100.0 * summary['mean_index']:.1f} % where anything is reached")
+    click.echo(f"largest index {100.0 * summary['largest_index']:.1f} %")
+    click.echo(f"map           {summary['map']}")
+
+
+def _write_json(path: str, summary: dict[str, Any]) -> None:
+    text = json.dumps(summary, indent=2)
+    if path == STDOUT:
+        click.echo(text)
+    else:
+        write_whole(path, lambda part: part.write_text(text + "\n", encoding="utf-8"))
+
+
+def _write_picture(path: str, found: ReachabilityMap, show: str) -> None:
+    from dls_ik.reachability.picture import map_picture
+
+    write_whole(path, lambda part: save_picture(part, map_picture(found, show)))
+    click.echo(f"picture: {path}", err=True)

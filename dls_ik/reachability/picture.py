@@ -1,0 +1,141 @@
+"""What a map looks like: slices through the shoulder, and the whole with a quarter cut out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dls_ik.core.types import Array
+from dls_ik.plot.canvas import GREY, RED, new_figure
+from dls_ik.reachability.error import ReachabilityError
+from dls_ik.reachability.map import ReachabilityMap
+from dls_ik.reachability.solid import draw_solid
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+AXES = "xyz"
+Slices = tuple[tuple[int, int, str], ...]
+SLICES: Slices = ((0, 1, "from above"), (0, 2, "from the side"), (1, 2, "from the front"))
+EDGE: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 1.2, "linestyle": ""}
+COUNTED = {"pose": " orientations", "pointing": " directions of the tool"}
+
+
+class Shown(NamedTuple):
+    """What the colours stand for."""
+
+    values: Array  # (nx, ny, nz), NaN where nothing is reached
+    top: float
+    label: str
+    colours: str  # name of a colour map
+
+
+def map_picture(found: ReachabilityMap, show: str = "index") -> Figure:
+    """Slices through the shoulder and a view in space; of a flat map the slice that it is.
+
+    Args:
+        found: the map.
+        show: ``index``, the share of the orientations that is reached, or ``manipulability``, the
+            mean over them.
+
+    Raises:
+        ReachabilityError: something else to show.
+        DlsIkError: matplotlib is not installed.
+    """
+    shown = _shown(found, show)
+    thick = [n > 1 for n in found.settings.shape]
+    if all(thick):
+        figure = new_figure(11.0, 10.6)
+        grid = figure.add_gridspec(2, 2)
+        panels = [figure.add_subplot(grid[i]) for i in range(3)]
+        space = figure.add_subplot(grid[3], projection="3d")
+        draw_solid(space, found, shown.values / shown.top, shown.colours)
+    else:
+        figure = new_figure(7.2, 7.6)
+        panels = [figure.subplots()]
+    slices = [s for s in SLICES if thick[s[0]] and thick[s[1]]] or SLICES
+    for axes, (i, j, view) in zip(panels, slices, strict=False):
+        mesh = _slice(axes, found, shown, i, j, view)
+    _name_base(panels[0], found)
+    _colour_bar(figure, mesh, shown.label)
+    figure.suptitle(_title(found), fontsize=13, fontweight="bold")
+    return figure
+
+
+def _shown(found: ReachabilityMap, show: str) -> Shown:
+    if show == "index":
+        values = np.where(found.voxels.reached > 0, 100.0 * found.index, np.nan)
+        return Shown(values, 100.0, "reachability index: what is reached [%]", "viridis")
+    if show == "manipulability":
+        values = found.voxels.manipulability_mean.astype(float)
+        top = float(np.max(values, where=np.isfinite(values), initial=1e-12))
+        return Shown(values, top, "manipulability, mean over the solutions", "viridis")
+    raise ReachabilityError(f"a picture shows index or manipulability, not {show!r}")
+
+
+def _slice(axes: Axes, found: ReachabilityMap, shown: Shown, i: int, j: int, view: str) -> Any:
+    """The layer that the shoulder is in, across the axis that is neither i nor j."""
+    (across,) = {0, 1, 2} - {i, j}
+    layer = found.at(found.shoulder)[across]
+    values = np.take(shown.values, layer, axis=across)  # (n_i, n_j)
+    mesh = axes.pcolormesh(
+        found.grid.edges(i),
+        found.grid.edges(j),
+        values.T,
+        vmin=0.0,
+        vmax=shown.top,
+        cmap=shown.colours,
+    )
+    _mark_base(axes, found, i, j)
+    axes.set_aspect("equal")
+    axes.set_xlim(*found.extent(i))
+    axes.set_ylim(*found.extent(j))
+    axes.set_xlabel(f"{AXES[i]} [m]", fontsize=9)
+    axes.set_ylabel(f"{AXES[j]} [m]", fontsize=9)
+    place = f"{AXES[across]} = {found.grid.axis(across)[layer] + 0.0:.2f} m"
+    axes.set_title(f"{view}, at {place}", fontsize=10, loc="left")
+    axes.tick_params(labelsize=8, colors=GREY)
+    return mesh
+
+
+def _mark_base(axes: Axes, found: ReachabilityMap, i: int, j: int) -> None:
+    """The base as a triangle, and the shoulder as a dot where that is elsewhere."""
+    end = (found.shoulder[i], found.shoulder[j])
+    if np.hypot(*end) > found.settings.resolution / 2.0:
+        axes.plot([0.0, end[0]], [0.0, end[1]], color="white", linewidth=4.0)
+        axes.plot([0.0, end[0]], [0.0, end[1]], color=RED, linewidth=2.0)
+        axes.plot(*end, color=RED, marker="o", markersize=7, **EDGE)
+    axes.plot(0.0, 0.0, color=RED, marker="^", markersize=11, **EDGE)
+
+
+def _name_base(axes: Axes, found: ReachabilityMap) -> None:
+    from matplotlib.patheffects import withStroke
+
+    axes.annotate(
+        found.settings.base,
+        (0.0, 0.0),
+        (0.0, -9.0),
+        textcoords="offset points",
+        fontsize=8,
+        ha="center",
+        va="top",
+        color=RED,
+        path_effects=[withStroke(linewidth=2.5, foreground="white")],
+    )
+
+
+def _colour_bar(figure: Figure, mesh: Any, label: str) -> None:
+    bar = figure.colorbar(
+        mesh, ax=figure.axes, location="bottom", shrink=0.6, aspect=40, pad=0.02, fraction=0.05
+    )
+    bar.set_label(label, fontsize=10)
+    bar.ax.tick_params(labelsize=8, colors=GREY)
+
+
+def _title(found: ReachabilityMap) -> str:
+    settings = found.settings
+    counted = COUNTED.get(settings.task)
+    asked = f", {settings.orientations}{counted}" if counted else ""
+    return f"What {settings.robot} reaches: voxels of {100.0 * settings.resolution:g} cm{asked}"

@@ -1,0 +1,153 @@
+"""What a map is of: settings that decide every number in it, and the robot that goes with them."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from dls_ik.model.robot import RobotModel
+from dls_ik.model.tree import Tree
+from dls_ik.reachability.bounds import reach_ball
+from dls_ik.reachability.error import ReachabilityError
+from dls_ik.reachability.grid import Grid, checked_resolution, grid_around, grid_in
+from dls_ik.reachability.tasks import checked_orientations, checked_task
+from dls_ik.solver.solver import IkSolver
+
+FORMAT = 1  # of the files; another number means another meaning
+POSES_PER_CHUNK = (2048, 16384)  # seconds of work, and what a kill can cost
+MANY_CHUNKS = 5000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All that a map depends on; equal settings give equal maps."""
+
+    robot: str  # name
+    kinematics: str  # SHA-256 of the chain
+    base: str  # link
+    tip: str  # link
+    task: str  # pose, pointing or position
+    origin: tuple[float, float, float]  # centre of the first voxel [m]
+    resolution: float  # [m]
+    shape: tuple[int, int, int]
+    orientations: int  # of every voxel
+    tolerance: float  # [m] and [rad]
+    max_restarts: int  # after which a pose counts as not reached
+    random_seed: int
+    format: int = FORMAT
+
+    @property
+    def grid(self) -> Grid:
+        """Where the voxels are."""
+        return Grid(self.origin, self.resolution, self.shape)
+
+    @property
+    def poses(self) -> int:
+        """How many poses are solved for."""
+        return self.grid.size * self.orientations
+
+    @property
+    def voxels_per_chunk(self) -> int:
+        """How many voxels are worked on at a time, by the settings alone."""
+        least, most = POSES_PER_CHUNK
+        poses = min(max(self.poses // MANY_CHUNKS, least), most)
+        return max(1, poses // self.orientations)
+
+    @property
+    def chunks(self) -> int:
+        """How many chunks there are."""
+        return -(-self.grid.size // self.voxels_per_chunk)
+
+    def voxels(self, chunk: int) -> tuple[int, int]:
+        """First voxel of a chunk, and the one after its last."""
+        first = chunk * self.voxels_per_chunk
+        return first, min(first + self.voxels_per_chunk, self.grid.size)
+
+    def as_json(self) -> dict[str, Any]:
+        """The settings as JSON has them."""
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+
+    @classmethod
+    def from_json(cls, found: dict[str, Any]) -> "Settings":
+        """The settings of a file; TypeError for other fields."""
+        fields: dict[str, Any] = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in found.items()
+        }
+        return cls(**fields)
+
+
+@dataclass(frozen=True)
+class Job:
+    """Settings and the robot, as sent to workers: it compares by its settings."""
+
+    settings: Settings
+    tree: Tree = field(compare=False, repr=False)
+
+    def solver(self) -> IkSolver:
+        """The solver of every pose of the map.
+
+        The chain is built where it is used: arrays that were sent would be of another type to the
+        kernels, which would be compiled anew.
+        """
+        settings = self.settings
+        return IkSolver(
+            RobotModel.from_tree(self.tree, settings.base, settings.tip),
+            task=checked_task(settings.task),
+            position_tolerance=settings.tolerance,
+            rotation_tolerance=settings.tolerance,
+            max_restarts=settings.max_restarts,
+            random_seed=settings.random_seed,
+        )
+
+
+def new_job(
+    robot: RobotModel,
+    resolution: float,
+    orientations: int | None,
+    region: Sequence[float] | None,
+    task: str,
+    tolerance: float,
+    max_restarts: int,
+    random_seed: int,
+) -> Job:
+    """Check what was asked for; see :func:`dls_ik.reachability.reachability_map`.
+
+    Raises:
+        DlsIkError: the reason why it cannot be computed.
+    """
+    if len(robot.tips) > 1:
+        raise ReachabilityError(f"a map is of one tip, not of {len(robot.tips)}")
+    edge = checked_resolution(resolution)
+    grid = grid_around(reach_ball(robot), edge) if region is None else grid_in(region, edge)
+    options = IkSolver(
+        robot,
+        task=checked_task(task),
+        position_tolerance=tolerance,
+        rotation_tolerance=tolerance,
+        max_restarts=max_restarts,
+        random_seed=random_seed,
+    ).options
+    settings = Settings(
+        robot=robot.name,
+        kinematics=kinematics_digest(robot),
+        base=robot.base,
+        tip=robot.tip,
+        task=task,
+        **grid._asdict(),
+        orientations=checked_orientations(orientations, task),
+        tolerance=options.position_tolerance,
+        max_restarts=int(max_restarts),
+        random_seed=options.random_seed,
+    )
+    return Job(settings, robot.tree)
+
+
+def kinematics_digest(robot: RobotModel) -> str:
+    """SHA-256 of what the answers depend on: shapes and masses in a URDF do not count."""
+    chain = robot.chain
+    digest = hashlib.sha256()
+    joints = (chain.prismatic, chain.variable, chain.scale, chain.offset)
+    for array in (chain.fixed, *joints, chain.lower, chain.upper):
+        digest.update(repr((array.dtype.str, array.shape)).encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()

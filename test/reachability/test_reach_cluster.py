@@ -1,0 +1,108 @@
+"""A real Dask scheduler and real workers, as processes."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, contextmanager
+
+import pytest
+from reach_maps import assert_same, chunks_of, start, wait_for_chunks, wam_map
+
+distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
+
+from dls_ik.reachability import ReachabilityError, ReachabilityMap
+
+PATIENCE = 60.0
+
+
+@contextmanager
+def process(*arguments):
+    """A process of Dask, killed at the end."""
+    command = [sys.executable, "-m", *map(str, arguments)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+        try:
+            yield running
+        finally:
+            running.kill()
+
+
+def worker(file, name):
+    options = ("--nthreads", 1, "--no-nanny", "--no-dashboard", "--name", name)
+    return process("distributed.cli.dask_worker", "--scheduler-file", file, *options)
+
+
+@contextmanager
+def scheduler(tmp_path):
+    """The address of a scheduler, and the file that workers find it by."""
+    file = tmp_path / "scheduler.json"
+    options = ("--host", "127.0.0.1", "--port", 0, "--no-dashboard", "--scheduler-file", file)
+    with process("distributed.cli.dask_scheduler", *options) as running:
+        yield address_in(file, running), file, running
+
+
+def address_in(file, running):
+    while running.poll() is None and not (file.exists() and file.read_text().endswith("}")):
+        time.sleep(0.05)
+    return json.loads(file.read_text())["address"]
+
+
+def wait_for_workers(address, count):
+    with distributed.Client(address, timeout=PATIENCE, set_as_default=False) as client:
+        client.wait_for_workers(count, timeout=PATIENCE)
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_changes_nothing(wam, tmp_path):
+    out = tmp_path / "map.npz"
+    with ExitStack() as stack:
+        address, file, _ = stack.enter_context(scheduler(tmp_path))
+        first = stack.enter_context(worker(file, "first"))
+        stack.enter_context(worker(file, "second"))
+        wait_for_workers(address, 2)
+        with start("--out", out, "--scheduler", address) as command:
+            wait_for_chunks(command, out, 3)
+            first.kill()
+            first.wait()
+            assert len(chunks_of(out)) < wam.settings.chunks
+            _, said = command.communicate(timeout=300)
+        assert command.returncode == 0, said
+        assert_same(ReachabilityMap.load(out), wam)
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_goes_away_keeps_what_is_finished(wam, tmp_path):
+    out = tmp_path / "map.npz"
+    with ExitStack() as stack:
+        address, file, running = stack.enter_context(scheduler(tmp_path))
+        with start("--out", out, "--scheduler", address) as command:
+            said_first = command.stderr.readline() + command.stderr.readline()
+            stack.enter_context(worker(file, "only"))
+            wait_for_chunks(command, out, 2)
+            running.kill()
+            _, said = command.communicate(timeout=300)
+    assert command.returncode == 2, said
+    assert "has no worker yet: waiting for one" in said_first
+    assert "went away; what was finished is kept" in said
+    assert 2 <= len(chunks_of(out)) < wam.settings.chunks
+    assert_same(wam_map(out=out), wam)  # here, with what the cluster left
+
+
+def test_a_program_with_an_event_loop_may_ask(tmp_path):
+    async def notebook():
+        return wam_map(resolution=0.5, orientations=4, scheduler=address)
+
+    with ExitStack() as stack:
+        address, file, _ = stack.enter_context(scheduler(tmp_path))
+        stack.enter_context(worker(file, "only"))
+        wait_for_workers(address, 1)
+        there = asyncio.run(notebook())
+    assert_same(there, wam_map(resolution=0.5, orientations=4))
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "127.0.0.1:9", "smoke://x", "", "x"])
+def test_where_no_scheduler_answers(tmp_path, address):
+    with pytest.raises(ReachabilityError, match="no Dask scheduler answers at"):
+        wam_map(out=tmp_path / "map.npz", scheduler=address)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,82 @@
+"""Pictures of maps: drawn without a display, with something on them."""
+
+import io
+
+import numpy as np
+import pytest
+from reach_maps import planar_arm
+
+from dls_ik.reachability import ReachabilityError, map_picture, reachability_map
+from dls_ik.reachability.solid import _blocks
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+
+
+def drawn(figure):
+    """The pixels (h, w, 3), from 0 to 1."""
+    from matplotlib.image import imread
+
+    file = io.BytesIO()
+    figure.savefig(file, format="png")
+    file.seek(0)
+    return imread(file)[:, :, :3]
+
+
+def colourful(pixels):
+    """The share of pixels that are neither white nor grey."""
+    return (np.ptp(pixels, axis=2) > 0.2).mean()
+
+
+@pytest.mark.parametrize("show", ["index", "manipulability"])
+def test_slices_and_the_whole(wam, show):
+    figure = map_picture(wam, show)
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert [t for t in titles if t][:3] == [
+        "from above, at z = 0.00 m",
+        "from the side, at y = 0.00 m",
+        "from the front, at x = 0.00 m",
+    ]
+    assert colourful(drawn(figure)) > 0.15
+    words = [text.get_text() for axes in figure.axes for text in axes.texts]
+    assert wam.settings.base in words
+
+
+def test_colours_are_the_index(wam):
+    figure = map_picture(wam)
+    layer = wam.at(wam.shoulder)[2]
+    shown = np.ma.filled(figure.axes[0].collections[0].get_array(), np.nan)
+    expected = 100.0 * wam.index[:, :, layer].T
+    np.testing.assert_allclose(np.nan_to_num(shown).reshape(expected.shape), expected)
+
+
+def test_a_flat_map_is_one_slice():
+    flat = reachability_map(
+        planar_arm(1.0, 0.5), 0.2, region=(-1.6, 1.6, -1.6, 1.6, 0, 0), task="position"
+    )
+    figure = map_picture(flat)
+    assert len(figure.axes) == 2  # one of them the colour bar
+    assert colourful(drawn(figure)) > 0.1
+
+
+def test_a_map_in_which_nothing_is_reached():
+    far = reachability_map("wam", 1.0, 2, region=(9, 11, 9, 11, 9, 11), max_restarts=0)
+    assert far.voxels.reached.sum() == 0
+    assert far.summary()["mean_index"] == 0.0
+    for show in ("index", "manipulability"):
+        assert drawn(map_picture(far, show)).size
+
+
+def test_what_else_cannot_be_shown(wam):
+    with pytest.raises(ReachabilityError, match="index or manipulability"):
+        map_picture(wam, "beauty")
+
+
+def test_fine_maps_are_drawn_by_the_mean():
+    values = np.full((5, 4, 2), np.nan)
+    values[0, 0] = 0.5, 1.0
+    values[4, 3, 1] = 0.25
+    coarse = _blocks(values, 2)
+    assert coarse.shape == (3, 2, 1)
+    assert coarse[0, 0, 0] == 0.75
+    assert coarse[2, 1, 0] == 0.25
+    assert np.isnan(coarse).sum() == 4

@@ -1,0 +1,182 @@
+"""Maps on disk: one file, parts that outlive a kill, and refusals to mix what does not belong."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from reach_maps import COMMAND, assert_same, chunks_of, start, wait_for_chunks, wam_map
+
+from dls_ik.reachability import ReachabilityError, ReachabilityMap
+from dls_ik.reachability.parts import open_parts
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".zarr"])
+def test_a_map_is_read_as_it_was_written(wam, tmp_path, suffix):
+    if suffix == ".zarr":
+        pytest.importorskip("zarr", reason="zarr is not installed")
+    path = tmp_path / f"map{suffix}"
+    for _ in range(2):  # the second time over the first
+        wam.save(path)
+    found = ReachabilityMap.load(path)
+    assert_same(found, wam)
+    assert (found.shoulder, found.versions) == (wam.shoulder, wam.versions)
+    assert os.listdir(tmp_path) == [path.name]
+
+
+def test_arrays_are_there_for_numpy_alone(wam, tmp_path):
+    wam.save(tmp_path / "map.npz")
+    with np.load(tmp_path / "map.npz") as file:
+        np.testing.assert_array_equal(file["reached"], wam.voxels.reached)
+        about = json.loads(str(file["about"]))
+    assert about["settings"]["robot"] == "wam7"
+    assert len(about["settings"]["kinematics"]) == 64
+    assert set(about["versions"]) == {"dls_ik", "numba", "numpy", "python"}
+
+
+@pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x03\x04 torn"])
+def test_files_that_hold_no_map(tmp_path, content):
+    path = tmp_path / "map.npz"
+    path.write_bytes(content)
+    with pytest.raises(ReachabilityError, match="holds no map"):
+        ReachabilityMap.load(path)
+    with pytest.raises(ReachabilityError, match="there is no map"):
+        ReachabilityMap.load(tmp_path / "other.npz")
+
+
+def test_other_arrays_are_no_map(tmp_path):
+    np.savez(tmp_path / "map.npz", x=np.zeros(3))
+    with pytest.raises(ReachabilityError, match="holds no map"):
+        ReachabilityMap.load(tmp_path / "map.npz")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("map.csv", r"\.npz or \.zarr"), ("none/map.npz", "no directory")]
+)
+def test_where_no_map_can_be_written(tmp_path, name, said):
+    with pytest.raises(ReachabilityError, match=said):
+        wam_map(out=tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_with_a_file_it_is_the_same_map(wam, tmp_path):
+    out, seen = tmp_path / "map.npz", []
+    assert_same(wam_map(out=out, progress=lambda done, total: seen.append((done, total))), wam)
+    assert seen == [(i, wam.settings.chunks) for i in range(wam.settings.chunks + 1)]
+    assert os.listdir(tmp_path) == [out.name]
+    assert_same(ReachabilityMap.load(out), wam)
+    before = out.stat().st_mtime_ns
+    assert_same(wam_map(out=out, progress=lambda *_: pytest.fail("it worked again")), wam)
+    assert out.stat().st_mtime_ns == before
+
+
+def test_a_map_of_other_settings_is_not_written_over(wam, tmp_path):
+    out = tmp_path / "map.npz"
+    wam.save(out)
+    with pytest.raises(ReachabilityError, match="max_restarts 5, now 6"):
+        wam_map(out=out, max_restarts=6)
+    assert_same(ReachabilityMap.load(out), wam)
+
+
+class StopError(Exception):
+    pass
+
+
+def stop_after(count):
+    def progress(done, total):
+        if done == count:
+            raise StopError
+
+    return progress
+
+
+def test_parts_of_other_settings_are_refused(tmp_path):
+    out = tmp_path / "map.npz"
+    with pytest.raises(StopError):
+        wam_map(out=out, progress=stop_after(2))
+    with pytest.raises(ReachabilityError, match="random_seed 0, now 7"):
+        wam_map(out=out, random_seed=7)
+    assert len(chunks_of(out)) >= 2
+
+
+def test_nothing_is_left_where_nothing_was_finished(tmp_path):
+    with pytest.raises(StopError):
+        wam_map(out=tmp_path / "map.npz", progress=stop_after(0))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_damaged_part_is_computed_anew(wam, tmp_path):
+    out = tmp_path / "map.npz"
+    with pytest.raises(StopError):
+        wam_map(out=out, progress=stop_after(3))
+    part = out.with_name("map.npz.parts") / chunks_of(out)[0]
+    part.write_bytes(part.read_bytes()[:100])
+    (part.parent / "chunk-0000000.part").write_bytes(b"what a kill left")
+    with pytest.raises(ReachabilityError, match="damaged and is removed"):
+        wam_map(out=out)
+    assert_same(wam_map(out=out), wam)
+    assert os.listdir(tmp_path) == [out.name]
+
+
+def test_two_processes_do_not_share_a_map(wam, tmp_path):
+    out = tmp_path / "map.npz"
+    with open_parts(out, wam.settings):
+        result = subprocess.run(
+            [*COMMAND, "--out", str(out)], capture_output=True, text=True, check=False
+        )
+    assert result.returncode == 2
+    assert "another process is computing" in result.stderr
+
+
+def test_a_killed_run_goes_on_to_the_same_map(wam, tmp_path):
+    out = tmp_path / "map.npz"
+    for count in (2, 6):
+        with start("--out", out) as process:
+            wait_for_chunks(process, out, count)
+            process.kill()
+        assert process.returncode == -signal.SIGKILL
+        assert not out.exists()
+    kept = len(chunks_of(out))
+    assert 6 <= kept < wam.settings.chunks
+    with start("--out", out) as process:
+        _, said = process.communicate(timeout=120)
+    assert process.returncode == 0, said
+    assert f"{kept} of them there already" in said
+    assert_same(ReachabilityMap.load(out), wam)
+    assert os.listdir(tmp_path) == [out.name]
+
+
+def ignore_interrupts():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@pytest.mark.parametrize("begin", [None, ignore_interrupts], ids=["terminal", "script's job"])
+def test_ctrl_c_keeps_what_is_finished(wam, tmp_path, begin):
+    out = tmp_path / "map.npz"
+    with start("--out", out, preexec_fn=begin) as process:
+        wait_for_chunks(process, out, 3)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=120)
+    assert process.returncode == 130, said
+    kept = len(chunks_of(out))
+    assert kept >= 3
+    assert f"interrupted; {kept} of {wam.settings.chunks} chunks are kept" in said
+    assert "Traceback" not in said
+    assert_same(wam_map(out=out), wam)
+
+
+def test_a_kill_between_the_map_and_its_parts_leaves_them_to_the_next(wam, tmp_path):
+    out = tmp_path / "map.npz"
+    with pytest.raises(StopError):
+        wam_map(out=out, progress=stop_after(2))
+    wam.save(out)
+    assert_same(wam_map(out=out), wam)
+    assert os.listdir(tmp_path) == [out.name]
+
+
+def test_help_and_import_come_without_the_kernels():
+    code = "import sys, dls_ik.reachability; sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
