@@ -1,0 +1,110 @@
+"""The default method on real arms where they end: joints at limits, arms stretched out."""
+
+import numpy as np
+import pytest
+from arms import PUBLISHED, published
+from published_arms import ARMS
+from reached import check
+
+from dls_ik import Task
+
+STRAIGHT = {  # the elbow and where it is straight, of arms that can
+    "ur5e": (2, 0.0),
+    "ur10e": (2, 0.0),
+    "iiwa14": (3, 0.0),
+    "gen3": (3, 0.0),
+    "sawyer": (3, 0.0),
+    "irb140": (2, -np.pi / 2),
+    "tx60": (2, 0.0),
+    "cobra600": (1, 0.0),
+    "youbot": (2, 0.0),
+    "fetch": (4, 0.0),
+    "column_lwr": (5, 0.0),
+}
+MISSED = {"gen3", "baxter"}  # by position alone at the edge: attempts end 5e-6 m from it
+SLOW = [pytest.param(name, marks=pytest.mark.xfail(strict=True)) for name in sorted(MISSED)]
+
+
+def far(robot, q):
+    """How far the tip is from the base."""
+    return np.linalg.norm(robot.fk(q)[:, :3, 3], axis=1)
+
+
+def stretched(robot, rng, count, rounds=40):
+    """Joint values at the workspace's edge: the tip as far from the base as it goes thereabouts.
+
+    One joint after the other goes where the distance is largest, on ever finer grids.
+    """
+    q = robot.random(rng, count)
+    lower, upper = robot.finite_limits()
+    width = upper - lower
+    for _ in range(rounds):
+        for joint in range(robot.n):
+            tried = np.repeat(q[:, None], 21, axis=1)
+            tried[:, :, joint] += 0.5 * width[joint] * np.linspace(-1.0, 1.0, 21)
+            tried = np.clip(tried, lower, upper)
+            distance = far(robot, tried.reshape(-1, robot.n)).reshape(count, 21)
+            q = tried[np.arange(count), distance.argmax(axis=1)]
+        width = 0.6 * width
+    return q
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+class TestEveryArm:
+    """One property a test, for each arm."""
+
+    def test_one_joint_exactly_at_its_limit(self, name):
+        robot, rng = published(name), np.random.default_rng(1)
+        for joint in np.flatnonzero(robot.limited):
+            for limit in (robot.lower, robot.upper):
+                q = robot.random(rng, 15)
+                q[:, joint] = limit[joint]
+                check(name, ARMS[name].pose(q), robot.random(rng, 15))
+
+    def test_all_joints_exactly_at_limits(self, name):
+        robot, rng = published(name), np.random.default_rng(2)
+        lower, upper = robot.finite_limits()
+        q = np.where(rng.random((100, robot.n)) < 0.5, lower, upper)
+        check(name, ARMS[name].pose(q), robot.random(rng, 100))
+
+    def test_pose_at_the_edge_of_the_workspace(self, name):
+        robot, rng = published(name), np.random.default_rng(3)
+        q = stretched(robot, rng, 20)
+        near = robot.clip(q + 1e-3 * rng.normal(size=q.shape))
+        assert (far(robot, near) <= far(robot, q) + 1e-7).all()
+        check(name, ARMS[name].pose(q), robot.random(rng, 20))
+
+
+@pytest.mark.parametrize("name", SLOW + [name for name in PUBLISHED if name not in MISSED])
+def test_position_at_the_edge_of_the_workspace(name):
+    robot, rng = published(name), np.random.default_rng(3)
+    Ts = ARMS[name].pose(stretched(robot, rng, 20))
+    check(name, Ts, robot.random(np.random.default_rng(5), 20), Task.position_only())
+
+
+@pytest.mark.parametrize("name", STRAIGHT)
+class TestStraightElbow:
+    """The elbow is straight where the tip is to go, or where it starts, or both."""
+
+    def test_there(self, name):
+        robot, rng = published(name), np.random.default_rng(4)
+        joint, value = STRAIGHT[name]
+        q, seeds = robot.random(rng, 150), robot.random(rng, 150)
+        q[:, joint] = value
+        check(name, ARMS[name].pose(q), seeds)
+        seeds[:, joint] = value
+        check(name, ARMS[name].pose(q), seeds)
+
+    def test_at_the_start(self, name):
+        robot, rng = published(name), np.random.default_rng(5)
+        joint, value = STRAIGHT[name]
+        q, seeds = robot.random(rng, 150), robot.random(rng, 150)
+        seeds[:, joint] = value
+        check(name, ARMS[name].pose(q), seeds)
+
+    def test_wholly_straight(self, name):
+        """Every joint at zero: elbows, and wrists that have lost a degree of freedom."""
+        robot, rng = published(name), np.random.default_rng(6)
+        q = robot.clip(np.zeros(robot.n))
+        check(name, ARMS[name].pose([q] * 50), robot.random(rng, 50))
+        check(name, ARMS[name].pose(robot.random(rng, 50)), np.tile(q, (50, 1)))
