@@ -11,12 +11,23 @@ from dls_ik.model.tree import Tree
 Forward = Callable[[np.ndarray], np.ndarray]  # (b, n) to (b, 4, 4)
 
 
-def forward(robot: RobotModel) -> tuple[str, Forward]:
-    """The kinematics of a chain, and whose they are."""
+def library() -> str:
+    """Whose kinematics these are."""
     try:
-        return "PyKDL", _by_kdl(robot)
-    except DlsIkError:  # not installed, or a mimic joint
-        return "NumPy", lambda q: by_numpy(robot.tree, robot.base, robot.tip, robot.joint_names, q)
+        return pykdl().__name__
+    except DlsIkError:
+        return "NumPy"
+
+
+def forward(robot: RobotModel) -> Forward:
+    """The kinematics of a chain.
+
+    Raises:
+        DlsIkError: joints of it follow others, which neither knows.
+    """
+    if library() == "NumPy":
+        return lambda q: by_numpy(robot.tree, robot.base, robot.tip, robot.joint_names, q)
+    return _by_kdl(robot)
 
 
 def _by_kdl(robot: RobotModel) -> Forward:

@@ -25,6 +25,17 @@ MISSED = {"gen3", "baxter"}  # by position alone at the edge: attempts end 5e-6 
 SLOW = [pytest.param(name, marks=pytest.mark.xfail(strict=True)) for name in sorted(MISSED)]
 
 
+def marked(robot, rng, count):
+    """Joint values many of which are limits, zero, a quarter turn or mid-range."""
+    lower, upper = robot.finite_limits()
+    quarter, q = np.full(robot.n, np.pi / 2), robot.random(rng, count)
+    marks = (lower, upper, 0.0 * lower, quarter, -quarter, 0.5 * (lower + upper))
+    which = rng.integers(0, 9, q.shape)  # a third stay as drawn
+    for k, mark in enumerate(marks):
+        q = np.where(which == k, mark, q)
+    return np.clip(q, lower, upper)
+
+
 def far(robot, q):
     """How far the tip is from the base."""
     return np.linalg.norm(robot.fk(q)[:, :3, 3], axis=1)
@@ -66,6 +77,13 @@ class TestEveryArm:
         lower, upper = robot.finite_limits()
         q = np.where(rng.random((100, robot.n)) < 0.5, lower, upper)
         check(name, ARMS[name].pose(q), robot.random(rng, 100))
+
+    def test_wherever_singular_or_at_limits(self, name):
+        robot, rng = published(name), np.random.default_rng(7)
+        Ts = ARMS[name].pose(marked(robot, rng, 300))
+        for task in (Task.pose(), Task.pointing("z"), Task.position_only()):
+            check(name, Ts, marked(robot, rng, 300), task)
+            check(name, Ts, None, task)
 
     def test_pose_at_the_edge_of_the_workspace(self, name):
         robot, rng = published(name), np.random.default_rng(3)
