@@ -1,4 +1,7 @@
-"""One chain solved many times: what was missed, what is no answer after all, how long it took."""
+"""One chain solved many times: what was missed, what is no answer after all, how long it took.
+
+Times are processor time of the one thread that works: of what else runs here they count nothing.
+"""
 
 import time
 from collections.abc import Iterator
@@ -41,7 +44,7 @@ class Outcome(NamedTuple):
     poses: int
     outside_limits: int  # of the answers that claim success
     outside_tolerance: int
-    seconds: float  # on one thread
+    seconds: float  # of processor time, on one thread
     iterations: int
     restarts: int
     missed: list[Missed]
@@ -66,9 +69,9 @@ class Contestant:
     def outcome(self, block: Block) -> Outcome:
         """Solve a block twice: for its answers, and for the time that one thread takes."""
         result = self.solver.solve_batch(block.Ts, block.seeds)
-        begin = time.perf_counter()
+        begin = time.thread_time()
         on_one_thread(self.solver, block.Ts, block.seeds)
-        seconds = time.perf_counter() - begin
+        seconds = time.thread_time() - begin
         good, apart = result.success, errors(self.task, block.Ts, self.fk(result.q))
         beyond = ((result.q < self.robot.lower) | (result.q > self.robot.upper)).any(axis=1)
         apart_too_far = ~(apart <= TOLERANCE).all(axis=1)
@@ -83,13 +86,13 @@ class Contestant:
         )
 
     def call_times(self, block: Block, calls: int) -> np.ndarray:
-        """Times [us] of single calls of `solve`."""
+        """Processor times [us] of single calls of `solve`."""
         times = []
         seeds = [None] * len(block.Ts) if block.seeds is None else block.seeds
         for T, seed in islice(zip(block.Ts, seeds, strict=True), calls):
-            begin = time.perf_counter()
+            begin = time.thread_time()
             self.solver.solve(T, seed)
-            times.append(time.perf_counter() - begin)
+            times.append(time.thread_time() - begin)
         return 1e6 * np.array(times)
 
 

@@ -4,9 +4,9 @@ Poses are those of joint values uniform within the limits (+-pi where there are 
 kinematics or else NumPy's, and so is the check of every answer. Each chain is solved from random
 joint values within the limits, and without a seed. Missed is what `solve_batch` does not solve
 with its default restarts; beyond limits and inaccurate (1e-6 m, 1e-6 rad) are answers that claim
-success and are none. The mean is of a batch on one thread; "call" is that of single calls of
-`solve` from Python for the first poses, and the percentiles are theirs. What was missed is listed
-with its joint values.
+success and are none. Times are processor time of one thread. The mean is of a batch; "call" is that
+of single calls of `solve` from Python for the first poses, and the percentiles are theirs. What was
+missed is listed with its joint values.
 """
 
 import argparse
