@@ -101,28 +101,20 @@ def test_position_at_the_edge_of_the_workspace(name):
 
 
 @pytest.mark.parametrize("name", STRAIGHT)
-class TestStraightElbow:
-    """The elbow is straight where the tip is to go, or where it starts, or both."""
+@pytest.mark.parametrize("straight", [("goals",), ("seeds",), ("goals", "seeds")])
+def test_straight_elbow(name, straight):
+    robot, rng = published(name), np.random.default_rng(4)
+    q = {"goals": robot.random(rng, 150), "seeds": robot.random(rng, 150)}
+    joint, value = STRAIGHT[name]
+    for which in straight:
+        q[which][:, joint] = value
+    check(name, ARMS[name].pose(q["goals"]), q["seeds"])
 
-    def test_there(self, name):
-        robot, rng = published(name), np.random.default_rng(4)
-        joint, value = STRAIGHT[name]
-        q, seeds = robot.random(rng, 150), robot.random(rng, 150)
-        q[:, joint] = value
-        check(name, ARMS[name].pose(q), seeds)
-        seeds[:, joint] = value
-        check(name, ARMS[name].pose(q), seeds)
 
-    def test_at_the_start(self, name):
-        robot, rng = published(name), np.random.default_rng(5)
-        joint, value = STRAIGHT[name]
-        q, seeds = robot.random(rng, 150), robot.random(rng, 150)
-        seeds[:, joint] = value
-        check(name, ARMS[name].pose(q), seeds)
-
-    def test_wholly_straight(self, name):
-        """Every joint at zero: elbows, and wrists that have lost a degree of freedom."""
-        robot, rng = published(name), np.random.default_rng(6)
-        q = robot.clip(np.zeros(robot.n))
-        check(name, ARMS[name].pose([q] * 50), robot.random(rng, 50))
-        check(name, ARMS[name].pose(robot.random(rng, 50)), np.tile(q, (50, 1)))
+@pytest.mark.parametrize("name", STRAIGHT)
+def test_every_joint_at_zero(name):
+    """Elbows are straight, and wrists have lost a degree of freedom."""
+    robot, rng = published(name), np.random.default_rng(6)
+    zero, q = np.tile(robot.clip(np.zeros(robot.n)), (50, 1)), robot.random(rng, 50)
+    check(name, ARMS[name].pose(zero), q)
+    check(name, ARMS[name].pose(q), zero)
