@@ -47,6 +47,7 @@ class Outcome(NamedTuple):
     seconds: float  # of processor time, on one thread
     iterations: int
     restarts: int
+    most_restarts: int  # of any pose: how near the rest came to being missed
     missed: list[Missed]
 
 
@@ -82,6 +83,7 @@ class Contestant:
             seconds,
             int(result.iterations.sum()),
             int(result.restarts.sum()),
+            int(result.restarts.max()),
             [_missed(block, i, apart[i]) for i in np.flatnonzero(~good).tolist()],
         )
 
@@ -107,8 +109,10 @@ def on_one_thread(solver: IkSolver, Ts: np.ndarray, seeds: np.ndarray | None) ->
 
 def total(outcomes: list[Outcome]) -> Outcome:
     """All blocks together."""
-    *numbers, missed = zip(*outcomes, strict=True)
-    return Outcome(*(sum(column) for column in numbers), [one for some in missed for one in some])
+    *sums, most, missed = zip(*outcomes, strict=True)
+    return Outcome(
+        *(sum(column) for column in sums), max(most), [one for some in missed for one in some]
+    )
 
 
 def _missed(block: Block, i: int, apart: np.ndarray) -> Missed:

@@ -6,7 +6,7 @@ joint values within the limits, and without a seed. Missed is what `solve_batch`
 with its default restarts; beyond limits and inaccurate (1e-6 m, 1e-6 rad) are answers that claim
 success and are none. Times are processor time of one thread. The mean is of a batch; "call" is that
 of single calls of `solve` from Python for the first poses, and the percentiles are theirs. What was
-missed is listed with its joint values.
+missed is listed with its joint values; "most" is how many restarts any pose took.
 """
 
 import argparse
@@ -40,6 +40,7 @@ COLUMNS = [
     Column("99.9 % [us]", ".1f"),
     Column("iterations", ".1f"),
     Column("restarts", ".2f"),
+    Column("most", "d"),
 ]
 MISSED = [
     Column("chain"),
@@ -66,7 +67,7 @@ def measured(row: ChainRow, given: argparse.Namespace, seeded: bool) -> tuple[li
         *(100.0 * (1.0 - counts[0] / found.poses), *counts),
         1e6 * found.seconds / found.poses,
         *(float(times.mean()), *np.percentile(times, (50, 99, 99.9)).tolist()),
-        *(found.iterations / found.poses, found.restarts / found.poses),
+        *(found.iterations / found.poses, found.restarts / found.poses, found.most_restarts),
     ]
     return figures, [[row.name, seeds, *one] for one in found.missed]
 
