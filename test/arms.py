@@ -1,9 +1,20 @@
-"""Serial arms drawn at random: any axes and origins, joints of every kind, mimic joints."""
+"""Serial arms: real ones, and ones drawn at random with joints of every kind, mimic joints too."""
+
+from functools import cache
 
 import numpy as np
-from robots import joint, urdf
+from published_arms import ARMS
+from robots import TEST_URDF, joint, urdf
 
 from dls_ik.model import RobotModel
+
+PUBLISHED = tuple(ARMS)
+
+
+@cache
+def published(name):
+    """A real arm of ``test/urdf``."""
+    return RobotModel.from_urdf(TEST_URDF / f"{name}.urdf")
 
 
 def random_arm(rng, *kinds):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 ROOT = Path(__file__).resolve().parents[1]
 URDF = ROOT / "urdf"
+TEST_URDF = ROOT / "test" / "urdf"
 CONFIG = ROOT / "config"
 FREE = ("revolute", "continuous", "prismatic")
 LIMIT = '<limit lower="-2" upper="2" effort="1" velocity="1.5"/>'

@@ -1,0 +1,94 @@
+"""The arms of ``test/urdf``: their URDFs say what their published tables say."""
+
+import numpy as np
+import pytest
+from arms import PUBLISHED, published
+from oracle import urdf_pose
+from published_arms import ARMS
+from robots import TEST_URDF
+
+from dls_ik.model import RobotModel
+from dls_ik.model.kdl import kdl_chain
+
+KINDS = {
+    "gen3": "crcrcrc",
+    "fetch": "prrcrcrc",
+    "stanford": "rrprrr",
+    "cobra600": "rrpr",
+    "column_lwr": "prrrrrrrr",
+}
+STANDARD = [  # tables that `from_dh` takes: rows of joints alone
+    name for name, arm in ARMS.items() if not arm.modified and len(arm.joints) == len(arm.rows)
+]
+
+
+def draws(robot, count):
+    return robot.random(np.random.default_rng(1), count)
+
+
+def test_every_table_has_its_file():
+    assert sorted(PUBLISHED) == sorted(path.stem for path in TEST_URDF.glob("*.urdf"))
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+class TestEveryArm:
+    """One property a test, for each arm."""
+
+    def test_poses_are_the_products_of_the_table(self, name):
+        robot = published(name)
+        for q in draws(robot, 100):
+            np.testing.assert_allclose(robot.fk(q), ARMS[name].pose(q), atol=1e-13)
+
+    def test_limits_are_the_tables(self, name):
+        robot, joints = published(name), ARMS[name].joints
+        np.testing.assert_allclose(robot.lower, [row.lower for row in joints], atol=1e-15)
+        np.testing.assert_allclose(robot.upper, [row.upper for row in joints], atol=1e-15)
+
+    def test_kinds_of_joints_are_the_tables(self, name):
+        robot, joints = published(name), ARMS[name].joints
+        assert "".join(row.kind[0] for row in joints) == KINDS.get(name, "r" * robot.n)
+        assert robot.continuous.tolist() == [row.kind == "continuous" for row in joints]
+        assert robot.chain.prismatic.tolist() == [row.kind == "prismatic" for row in joints]
+
+    def test_the_file_read_without_the_library(self, name):
+        robot, text = published(name), (TEST_URDF / f"{name}.urdf").read_text()
+        for q in draws(robot, 10):
+            values = dict(zip(robot.joint_names, q, strict=True))
+            expected = urdf_pose(text, robot.base, robot.tip, values)
+            np.testing.assert_allclose(robot.fk(q), expected, atol=1e-13)
+
+    def test_kdl_agrees(self, name):
+        kdl = pytest.importorskip("PyKDL")
+        robot = published(name)
+        chain = kdl_chain(robot)  # the solver does not keep it alive
+        forward = kdl.ChainFkSolverPos_recursive(chain)
+        for q in draws(robot, 20):
+            values, frame = kdl.JntArray(robot.n), kdl.Frame()
+            for j in range(robot.n):
+                values[j] = q[j]
+            assert forward.JntToCart(values, frame) == 0
+            found = [[frame[i, j] for j in range(4)] for i in range(3)]
+            np.testing.assert_allclose(robot.fk(q)[:3], found, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", STANDARD)
+def test_standard_tables_as_rows(name):
+    robot = RobotModel.from_dh([row._asdict() for row in ARMS[name].rows])
+    for q in draws(robot, 20):
+        np.testing.assert_allclose(robot.fk(q), published(name).fk(q), atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("name", "q", "position"),
+    [
+        ("ur5e", [0.0] * 6, [-0.8172, -0.2329, 0.0628]),
+        ("gen3", [0.0] * 7, [0.0, -0.0246, 1.1873]),
+        ("iiwa14", [0.0] * 7, [0.0, 0.0, 1.306]),
+        ("fr3", [0.0] * 7, [0.088, 0.0, 0.926]),
+        ("tx60", [0.0] * 6, [0.0, 0.02, 1.045]),
+        ("irb140", [0.0] * 6, [0.515, 0.0, 0.712]),
+    ],
+)
+def test_known_poses(name, q, position):
+    """Where the makers' drawings have the tip, measured along the arm."""
+    np.testing.assert_allclose(published(name).fk(q)[:3, 3], position, atol=1e-9)
