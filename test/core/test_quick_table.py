@@ -1,0 +1,228 @@
+"""Starts from a table: near the pose, inside the limits, the end joints where they belong."""
+
+import numpy as np
+import pytest
+from arms import PUBLISHED, published, random_arm
+from oracle import rigid, rotation
+
+from dls_ik import RobotModel
+from dls_ik.core.jit import kernel
+from dls_ik.core.quick.kinematics import aim
+from dls_ik.core.quick.table import LEAF, MISSED, look_up, next_start
+from dls_ik.core.workspace import quick_workspace
+from dls_ik.model import DhRow
+from dls_ik.model.arm import build_arm
+from dls_ik.solver.table import start_table
+
+WEIGHT = 0.5
+
+
+@kernel
+def find(arm, table, rotation_weight, T_d, work):
+    aim(arm.base, arm.tip, T_d, work.target)
+    return look_up(arm, table, rotation_weight, work)
+
+
+@kernel
+def following(arm, table, first, q, work):
+    return next_start(arm, table, first, q, work)
+
+
+class Drawn:
+    """A robot with its table, and all starts for a pose."""
+
+    def __init__(self, robot):
+        self.robot, self.arm = robot, build_arm(robot.chain)
+        self.table = start_table(robot, WEIGHT)
+
+    def starts(self, T):
+        """The first row of the leaf, distances (LEAF,) of its rows, and the starts (s, n)."""
+        work, q, found = quick_workspace(self.arm, LEAF), np.empty(self.robot.n), []
+        first = find(self.arm, self.table, WEIGHT, T, work)
+        distances = work.distance.copy()
+        while following(self.arm, self.table, first, q, work):
+            found.append(q.copy())
+            assert len(found) <= LEAF
+        assert np.isinf(work.distance).all()
+        assert not following(self.arm, self.table, first, q, work)  # and stays so
+        return first, distances, np.array(found).reshape(-1, self.robot.n)
+
+    def parts(self, T):
+        """Position and z and x axis of the last joint's frame, turned back by the first joint.
+
+        By the chain's own kinematics: the first axis and where the tip lies in the last frame.
+        """
+        arm = self.arm
+        middle = rigid(np.eye(3), np.zeros(3))
+        middle[:3] = arm.base @ T
+        middle[:3, :3] = middle[:3, :3] @ arm.tip
+        if self.table.last_turns:
+            middle[:3, 3] -= middle[:3, :3] @ self.in_last_frame()
+        turn = np.eye(3)
+        if self.table.first_turns:
+            turn = rotation([0, 0, 1], -np.arctan2(middle[1, 3], middle[0, 3]))
+        p, R = turn @ middle[:3, 3], WEIGHT * turn @ middle[:3, :3]
+        x = 0.0 * R[:, 0] if self.table.last_turns else R[:, 0]
+        return np.concatenate([p, R[:, 2], x])
+
+    def in_last_frame(self):
+        return self.arm.link[-1, :3]
+
+
+KINDS = {
+    "7": ["revolute"] * 7,
+    "turning ends": ["continuous", *["revolute"] * 4, "continuous"],
+    "slides first": ["prismatic", *["revolute"] * 6],
+    "slides last": [*["revolute"] * 6, "prismatic"],
+    "slides at both ends": ["prismatic", *["revolute"] * 4, "prismatic"],
+    "first followed": ["revolute", "mimic", *["revolute"] * 5],
+    "last follows": [*["revolute"] * 6, "mimic"],
+    "2": ["revolute"] * 2,
+    "1": ["revolute"],
+    "1 slide": ["prismatic"],
+    "all slide": ["prismatic"] * 3,
+}
+
+
+def drawn(name):
+    return Drawn(random_arm(np.random.default_rng(5), *KINDS[name]))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_ends_turn_that_can_make_up_for_any_turn(name):
+    table = drawn(name).table
+    first = name not in ("slides first", "slides at both ends", "first followed", "1 slide",
+                         "all slide")  # fmt: skip
+    last = name not in ("slides last", "slides at both ends", "last follows", "1", "1 slide",
+                        "all slide")  # fmt: skip
+    assert (table.first_turns, table.last_turns) == (first, last)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_rows_are_inside_the_limits_and_so_are_starts(name):
+    arm = drawn(name)
+    robot, rng = arm.robot, np.random.default_rng(6)
+    assert robot.within_limits(arm.table.q).all()
+    for q in robot.random(rng, 20):
+        starts = arm.starts(robot.fk(q))[2]
+        assert np.isfinite(starts).all()
+        assert robot.within_limits(starts).all()
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_distances_are_those_of_what_the_end_joints_leave(name):
+    arm, rng = drawn(name), np.random.default_rng(7)
+    for q in arm.robot.random(rng, 10):
+        T = arm.robot.fk(q)
+        first, distances, _ = arm.starts(T)
+        assert first % LEAF == 0
+        rows = arm.table.q[first : first + LEAF]
+        apart = [np.sum((arm.parts(T) - arm.parts(arm.robot.fk(row))) ** 2) for row in rows]
+        np.testing.assert_allclose(distances, apart, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_row_of_the_table_finds_itself(name):
+    arm = drawn(name)
+    for row in range(0, len(arm.table.q), 997):
+        first, distances, _ = arm.starts(arm.robot.fk(arm.table.q[row]))
+        assert distances.min() <= 1e-12
+        if not first <= row < first + LEAF:  # on the cut between two leaves
+            other = arm.table.q[first + distances.argmin()]
+            apart = arm.parts(arm.robot.fk(other)) - arm.parts(arm.robot.fk(arm.table.q[row]))
+            assert np.abs(apart).max() <= 1e-6
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if name not in ("1", "1 slide")])
+def test_error_of_a_start_is_what_its_distance_says(name):
+    """The end joints where they belong, no more of the error is left than what tables go by."""
+    arm, rng = drawn(name), np.random.default_rng(8)
+    robot, checked = arm.robot, 0
+    for q in robot.random(rng, 40):
+        T = robot.fk(q)
+        goal = arm.parts(T)
+        for start in arm.starts(T)[2]:
+            inside = (start > robot.lower) & (start < robot.upper)
+            if not (inside[0] and inside[-1]):
+                continue
+            checked += 1
+            reached = robot.fk(start)
+            left = np.linalg.norm(arm.parts(reached) - goal)
+            away = np.linalg.norm(at_last_joint(arm, T) - at_last_joint(arm, reached))
+            assert away <= left + 1e-9
+    assert checked > 0 or name == "all slide"
+
+
+def at_last_joint(arm, T):
+    """Where the last joint's frame is, or the tip if that joint does not turn."""
+    frame = arm.arm.base @ T
+    R = frame[:, :3] @ arm.arm.tip
+    return frame[:, 3] - (R @ arm.in_last_frame() if arm.table.last_turns else 0.0)
+
+
+def test_the_last_joint_is_turned_as_near_as_it_can_be():
+    arm, rng = drawn("turning ends"), np.random.default_rng(9)
+    robot = arm.robot
+    for q in robot.random(rng, 20):
+        T = robot.fk(q)
+        for start in arm.starts(T)[2]:
+            ours = np.trace(T[:3, :3].T @ robot.fk(start)[:3, :3])
+            for angle in np.linspace(-np.pi, np.pi, 60):
+                other = start + angle * np.eye(robot.n)[-1]
+                assert np.trace(T[:3, :3].T @ robot.fk(other)[:3, :3]) <= ours + 1e-9
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_starts_of_published_arms(name):
+    """Most poses have a start, inside the limits, nearer than a random configuration."""
+    arm, rng = Drawn(published(name)), np.random.default_rng(10)
+    robot = arm.robot
+    Ts, near, anywhere = robot.fk(robot.random(rng, 60)), [], []
+    for T in Ts:
+        starts = arm.starts(T)[2]
+        assert robot.within_limits(starts).all()
+        if len(starts):
+            near.append(np.linalg.norm(robot.fk(starts[0])[:3, 3] - T[:3, 3]))
+            anywhere.append(np.linalg.norm(robot.fk(robot.random(rng))[:3, 3] - T[:3, 3]))
+    assert len(near) > 40
+    assert np.mean(near) < 0.5 * np.mean(anywhere)
+
+
+def test_limits_that_keep_the_first_joint_away_cost_starts():
+    rng = np.random.default_rng(11)
+    lengths, twists = rng.uniform(0.1, 0.4, 6), rng.uniform(-np.pi, np.pi, 6)
+    wide = [
+        DhRow(a=a, alpha=t, lower=-3.0, upper=3.0) for a, t in zip(lengths, twists, strict=True)
+    ]
+    arm = Drawn(RobotModel.from_dh([wide[0]._replace(lower=-0.2, upper=0.2), *wide[1:]]))
+    robot, counts = RobotModel.from_dh(wide), []
+    for first in (0.0, 2.5):
+        q = robot.random(rng)
+        q[0] = first
+        T = robot.fk(q)
+        starts = arm.starts(T)[2]
+        counts.append(len(starts))
+        for start in starts:
+            wanted, reached = at_last_joint(arm, T), at_last_joint(arm, arm.robot.fk(start))
+            away = np.arctan2(wanted[1], wanted[0]) - np.arctan2(reached[1], reached[0])
+            assert abs((away + np.pi) % (2.0 * np.pi) - np.pi) <= MISSED + 1e-9
+    assert counts[1] < counts[0]
+
+
+@pytest.mark.parametrize("name", ["7", "slides first"])
+def test_is_the_same_every_time(name):
+    one = start_table(random_arm(np.random.default_rng(5), *KINDS[name]), WEIGHT)
+    other = start_table(random_arm(np.random.default_rng(5), *KINDS[name]), WEIGHT)
+    for field, ours, theirs in zip(one._fields, one, other, strict=True):
+        np.testing.assert_array_equal(ours, theirs, field)
+
+
+def test_every_row_is_in_one_leaf_on_its_side_of_every_cut():
+    table = drawn("7").table
+    features = table.features.transpose(0, 2, 1).reshape(-1, 9)
+    for row in range(0, len(features), 13):
+        node = row // LEAF + (1 << table.levels)
+        while node > 1:
+            value, cut = features[row, table.by[node // 2]], table.cut[node // 2]
+            assert value >= cut if node % 2 else value <= cut
+            node //= 2
