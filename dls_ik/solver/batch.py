@@ -136,31 +136,36 @@ def solve_chunk(task: Task, which: slice) -> None:
     solver, problem, request = task.solver, task.problem, task.request
     rows, poses, status = some_rows(task.rows, which), task.poses[which], task.status[which]
     seeds = task.seeds if len(task.seeds) == 1 else task.seeds[which]
+    nothing = request.leaves_nothing(solver.robot, seeds)
+    if nothing.any():  # as near as the limits are
+        clipped = np.clip(seeds, solver.robot.lower, solver.robot.upper)
+        seeds = np.where(nothing[:, None], clipped, seeds)
+    nothing = np.broadcast_to(nothing, len(poses))
     limit = 1 + (RESTARTS if solver.options.max_restarts is None else solver.options.max_restarts)
     begun = min(limit, FIRST_ATTEMPTS if request.kind == FIRST else limit)
     solver.search(problem, poses, seeds, begun, rows, request, task.seeded)
     poses = _solve_inexact(task, poses, seeds, rows, begun)
     left = np.flatnonzero((rows.counts[:, FOUND] != ALL) & (rows.counts[:, ATTEMPTS] > 0))
-    beyond = left[solver.reach.rows_beyond(problem, poses[left])]
+    beyond = left[solver.reach.rows_beyond(problem, poses[left]) | nothing[left]]
     left = np.setdiff1d(left, beyond)
     if limit > begun and len(left):
         part, some = some_rows(rows, left), _of(seeds, left)
         solver.search(problem, poses[left], some, limit - begun, part, request, task.seeded)
         _put_back(rows, left, part)
-    status[:] = Status.SUCCESS
-    status[~found(rows)] = Status.MAX_RESTARTS
+    begun_at_all = attempts(rows) > 0
+    status[:] = np.where(begun_at_all, Status.MAX_RESTARTS, Status.REFUSED)
     status[beyond] = Status.UNREACHABLE
-    status[attempts(rows) == 0] = Status.REFUSED
+    missed = begun_at_all & ~found(rows)
+    missed &= request.approximate | ((status == Status.UNREACHABLE) & (solver.method == AUTO))
+    if missed.any():
+        which_ones = np.flatnonzero(missed)
+        part, near = some_rows(rows, which_ones), _of(seeds, which_ones)
+        approach_poses(solver, problem, request, poses[which_ones], near, part)
+        _put_back(rows, which_ones, part)
+    status[found(rows)] = Status.SUCCESS
     if not solver.keeps_limits:
         status[found(rows) & ~_inside(task, rows.best, seeds)] = Status.OUTSIDE_LIMITS
-    missed = np.flatnonzero(
-        ((status == Status.UNREACHABLE) & (solver.method == AUTO or request.approximate))
-        | ((status == Status.MAX_RESTARTS) & request.approximate)
-    )
-    if len(missed):
-        part = some_rows(rows, missed)
-        approach_poses(solver, problem, request, poses[missed], _of(seeds, missed), part)
-        _put_back(rows, missed, part)
+    status[nothing & begun_at_all] = Status.UNREACHABLE
 
 
 def _of(seeds: Array, which: NDArray[np.intp]) -> Array:
@@ -202,13 +207,19 @@ def _inside(task: Task, q: Array, seeds: Array) -> NDArray[np.bool_]:
     return inside
 
 
+def succeeded(task: Task) -> NDArray[np.bool_]:
+    """(b,) which rows have an answer: where the solver approximates, one that was missed too."""
+    success: NDArray[np.bool_] = task.status == Status.SUCCESS
+    if task.request.approximate:
+        missed = (task.status == Status.MAX_RESTARTS) | (task.status == Status.UNREACHABLE)
+        success = success | (missed & ~task.request.leaves_nothing(task.solver.robot, task.seeds))
+    return success
+
+
 def _result(task: Task, duration: float) -> IkBatchResult:
     rows, status = task.rows, task.status
-    success = status == Status.SUCCESS
-    if task.request.approximate:
-        success |= (status == Status.MAX_RESTARTS) | (status == Status.UNREACHABLE)
     return IkBatchResult(
-        success,
+        succeeded(task),
         status,
         rows.best,
         rows.figures[:, 0],

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dls_ik.core.quick.packed import pack
-from dls_ik.core.search import STEPS
+from dls_ik.core.search import FOUND, STEPS
 from dls_ik.core.types import Array, Rows
 from dls_ik.model.arm import build_arm
 from dls_ik.solver.problem import Problem
 from dls_ik.solver.request import Request
-from dls_ik.solver.rows import new_rows
+from dls_ik.solver.rows import found, new_rows
 from dls_ik.solver.table import no_table
 
 if TYPE_CHECKING:
@@ -27,19 +27,23 @@ def approach_poses(
 ) -> None:
     """Come nearer to poses than the search has, which gives up where the error falls slowly.
 
-    Its steps are counted, its attempts are no restarts.
+    Its steps are counted, its attempts are no restarts. From the best so far, or from the seeds
+    where answers must not be far from them.
 
     Args:
-        poses: (b, k, 4, 4), seeds: (b, n) or (1, n), rows: in and out, of poses not reached.
+        poses: (b, k, 4, 4), seeds: (b, n) or (1, n), rows: in and out, of poses not reached; some
+            of them may be in the end.
     """
     b, n = rows.best.shape
     tried = new_rows(b, n, solver.options.random_seed)
     patient = patient_problem(solver, problem)
-    solver.search(patient, poses, np.ascontiguousarray(rows.best), TRIES, tried, request)
+    starts = seeds if request.narrows else np.ascontiguousarray(rows.best)
+    solver.search(patient, poses, starts, TRIES, tried, request)
     weights = np.array([1.0, problem.goal.rotation_weight])
     ours, before = (np.linalg.norm(r.figures[:, :2] * weights, axis=1) for r in (tried, rows))
-    nearer = ours < before
+    nearer = found(tried) | (ours < before)
     rows.best[nearer], rows.figures[nearer] = tried.best[nearer], tried.figures[nearer]
+    rows.counts[nearer, FOUND] = tried.counts[nearer, FOUND]
     rows.counts[:, STEPS] += tried.counts[:, STEPS]
 
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from dls_ik.core.search import FOUND, NEAREST, NOTHING
 from dls_ik.exceptions import OptionError
 from dls_ik.model.values import checked_configuration
-from dls_ik.solver.batch import Task, batch_poses, solve_chunk
+from dls_ik.solver.batch import Task, batch_poses, solve_chunk, succeeded
 from dls_ik.solver.problem import Problem
 from dls_ik.solver.result import IkPathResult, Status
 from dls_ik.solver.rows import attempts, new_rows, some_rows, steps
@@ -31,7 +31,7 @@ def solve_path(
     b, n = len(poses), solver.robot.n
     last = None if seed is None else checked_configuration(seed, solver.robot.joint_names)
     rows, status = new_rows(b, n, solver.options.random_seed), np.full(b, int(Status.REFUSED))
-    jumps = np.zeros(b, np.bool_)
+    jumps, success = np.zeros(b, np.bool_), np.zeros(b, np.bool_)
     for i in range(b):
         one = slice(i, i + 1)
         start = solver.middle if last is None else last[None]
@@ -40,9 +40,9 @@ def solve_path(
             some_rows(rows, one), status[one],
         )  # fmt: skip
         jumps[i] = _solve_next(task, jump)
+        success[i] = succeeded(task)[0]
         if status[i] == Status.SUCCESS:
             last = rows.best[i]
-    success = status == Status.SUCCESS
     errors = rows.figures[:, 0], rows.figures[:, 1]
     restarts = np.maximum(attempts(rows) - 1, 0)
     duration = time.perf_counter() - begin

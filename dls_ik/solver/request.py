@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dls_ik.core import search
 from dls_ik.core.types import Array
@@ -24,10 +25,14 @@ class Request(NamedTuple):
     change: Array  # (n,) by which an answer may differ from the seed [rad or m]
     approximate: bool  # whether what is found is an answer in any case
 
-    def leaves_nothing(self, robot: RobotModel, seed: Array) -> bool:
-        """Whether no configuration inside the limits is near enough to the seed (n,)."""
-        lower, upper = np.maximum(robot.lower, seed - self.change), seed + self.change
-        return bool((lower > np.minimum(robot.upper, upper)).any())
+    narrows: bool  # whether some change is bounded
+
+    def leaves_nothing(self, robot: RobotModel, seeds: Array) -> NDArray[np.bool_]:
+        """(b,) whether no configuration inside the limits is near enough to each seed (b, n)."""
+        if not self.narrows:
+            return np.zeros(len(seeds), np.bool_)
+        apart = (seeds - self.change > robot.upper) | (seeds + self.change < robot.lower)
+        return np.logical_and(apart.any(axis=1), np.isfinite(seeds).all(axis=1))
 
 
 def build_request(robot: RobotModel, options: SolverOptions, **given: Any) -> Request:
@@ -51,4 +56,5 @@ def build_request(robot: RobotModel, options: SolverOptions, **given: Any) -> Re
         options.compared,
         np.broadcast_to(change, (robot.n,)).copy(),
         bool(chosen["approximate"]),
+        bool(np.isfinite(change).any()),
     )

@@ -43,21 +43,19 @@ def solve_pose(
     seeded = seed is not None
     plain = is_plain(T, (4, 4) if k == 1 else (k, 4, 4)) and (seed is None or is_plain(seed, (n,)))
     poses, seeds = _plain(T, seed, solver) if plain else _checked(T, seed, solver)
+    nothing = request.narrows and bool(request.leaves_nothing(solver.robot, seeds)[0])
+    if nothing:  # as near as the limits are, for a moment
+        seeds, deadline = solver.robot.clip(seeds), begin
     timed_out = _attempts(solver, problem, request, poses, seeds, seeded, deadline, row)
     if counts[0, ATTEMPTS] == 0:  # the kernel passed over what is not exact
-        poses, seeds = _checked(T, seed, solver)
+        poses = _checked(T, seed, solver)[0]
         timed_out = _attempts(solver, problem, request, poses, seeds, seeded, deadline, row)
-    reached = counts[0, FOUND] != NOTHING
-    status = Status.SUCCESS
-    if not reached:
-        status = _failure(solver, problem, request, poses, seeds, timed_out)
-        if request.approximate or (status is Status.UNREACHABLE and solver.method == AUTO):
-            approach_poses(solver, problem, request, poses, seeds, row)
-    elif not solver.keeps_limits and not _inside(solver, request, row.best[0], seeds[0]):
-        status = Status.OUTSIDE_LIMITS
+    status = _outcome(solver, problem, request, poses, seeds, timed_out, row)
+    status = Status.UNREACHABLE if nothing else status
     made, steps = counts[0, :2].tolist()
     position, rotation = row.figures[0, :2].tolist()
-    success = status is Status.SUCCESS or (request.approximate and not reached)
+    missed = status not in (Status.SUCCESS, Status.OUTSIDE_LIMITS)
+    success = status is Status.SUCCESS or (request.approximate and missed and not nothing)
     duration = time.perf_counter() - begin
     return IkResult(success, status, row.best[0], position, rotation, steps, made - 1, duration)
 
@@ -111,13 +109,26 @@ def _attempts(
         attempts = max(1, int(min(2.0 * attempts, affordable, until - made)))
 
 
-def _failure(
-    solver: IkSolver, problem: Problem, request: Request, poses: Array, seeds: Array, late: bool
+def _outcome(
+    solver: IkSolver,
+    problem: Problem,
+    request: Request,
+    poses: Array,
+    seeds: Array,
+    late: bool,
+    row: Rows,
 ) -> Status:
-    nothing = request.leaves_nothing(solver.robot, seeds[0])
-    if nothing or solver.reach.proves_beyond(problem, poses[0]):
-        return Status.UNREACHABLE
-    return Status.TIMED_OUT if late else Status.MAX_RESTARTS
+    """Say how a search ended; come nearer to a pose that it missed."""
+    status = Status.TIMED_OUT if late else Status.MAX_RESTARTS
+    if row.counts[0, FOUND] == NOTHING:
+        if solver.reach.proves_beyond(problem, poses[0]):
+            status = Status.UNREACHABLE
+        if request.approximate or (status is Status.UNREACHABLE and solver.method == AUTO):
+            approach_poses(solver, problem, request, poses, seeds, row)
+    if row.counts[0, FOUND] == NOTHING:
+        return status
+    inside = solver.keeps_limits or _inside(solver, request, row.best[0], seeds[0])
+    return Status.SUCCESS if inside else Status.OUTSIDE_LIMITS
 
 
 def _inside(solver: IkSolver, request: Request, q: Array, seed: Array) -> bool:

@@ -227,7 +227,7 @@ class IkSolver:
         seeded: bool = True,
     ) -> None:
         """Make so many more attempts for every row: :func:`dls_ik.core.search.search_rows`."""
-        kind, compared, change, _ = self.request if request is None else request
+        kind, compared, change, _, _ = self.request if request is None else request
         row = rows.counts, rows.best, rows.figures
         if self._kdl is not None:
             self._kdl.search(Ts, seeds, attempts, rows)
