@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dls_ik.core.search import FIRST, NEAREST
+from dls_ik.core.quick.table import LEAF
+from dls_ik.core.search import ATTEMPTS, FIRST, NEAREST
 from dls_ik.core.types import Array, Indices
 from dls_ik.exceptions import OptionError
 from dls_ik.model.robot import RobotModel
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from dls_ik.solver.solver import IkSolver
 
 DISTINCT = 0.1  # [rad or m] by which some joint differs
-STARTS, IN_VAIN, ROUNDS = 64, 4, 200  # of a round; rounds without a new one; at most
+STARTS, IN_VAIN, ROUNDS = 64, 16, 200  # of a round; rounds without a new one; at most
 
 
 def solve_all(
@@ -35,12 +36,16 @@ def solve_all(
     if seed is not None:
         near = checked_configuration(seed, solver.robot.joint_names)[None]
     kept = _distinct(np.empty((0, solver.robot.n)), _nearest(solver, problem, poses, near))
+    if len(kept) == 0 and solver.reach.proves_beyond(problem, poses[0]):
+        return kept
+    if len(kept) < count and problem.has_table:
+        kept = _distinct(kept, _solutions(solver, problem, poses, None, near))
     rng = np.random.default_rng(solver.options.random_seed)
     in_vain = 0
     for _ in range(ROUNDS):
         if len(kept) >= count or in_vain >= IN_VAIN:
             break
-        starts = solver.robot.random(rng, STARTS)
+        starts = rng.uniform(*_bounds(solver, near), (STARTS, solver.robot.n))
         more = _distinct(kept, _solutions(solver, problem, poses, starts, near))
         in_vain = 0 if len(more) > len(kept) else in_vain + 1
         kept = more
@@ -56,14 +61,28 @@ def _nearest(solver: IkSolver, problem: Problem, poses: Array, near: Array) -> A
     return _within(solver, request, row.best[found(row)], near)
 
 
+def _bounds(solver: IkSolver, near: Array) -> tuple[Array, Array]:
+    """Of random starts, (1, n) each: the limits, and no farther from `near` than answers may be."""
+    robot, change = solver.robot, solver.request.change
+    lower, upper = robot.finite_limits()
+    low = np.where(np.isfinite(change), np.maximum(robot.lower, near - change), lower)
+    high = np.where(np.isfinite(change), np.minimum(robot.upper, near + change), upper)
+    return low, np.maximum(low, high)
+
+
 def _solutions(
-    solver: IkSolver, problem: Problem, poses: Array, starts: Array, near: Array
+    solver: IkSolver, problem: Problem, poses: Array, starts: Array | None, near: Array
 ) -> Array:
-    """(s, n) solutions that attempts from some starts (b, n) end in."""
-    rows = new_rows(len(starts), solver.robot.n, solver.options.random_seed)
+    """(s, n) solutions that attempts from some starts (b, n) end in, or from the table's."""
+    b = LEAF if starts is None else len(starts)
+    rows = new_rows(b, solver.robot.n, solver.options.random_seed)
     anywhere = solver.request._replace(kind=FIRST, change=np.full(solver.robot.n, np.inf))
-    Ts = np.repeat(poses, len(starts), axis=0)
-    solver.search(problem, Ts, starts, 1, rows, anywhere)
+    Ts = np.repeat(poses, b, axis=0)
+    if starts is None:
+        rows.counts[:, ATTEMPTS] = np.arange(b)  # each as if it had used the starts before
+        solver.search(problem, Ts, near, 1, rows, anywhere, seeded=False)
+    else:
+        solver.search(problem, Ts, starts, 1, rows, anywhere)
     turned = _unwound(solver.robot, problem.starts.turning, rows.best[found(rows)], near)
     return _within(solver, solver.request, turned, near)
 
