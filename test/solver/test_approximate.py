@@ -1,0 +1,164 @@
+"""``approximate=True``: the nearest that was found is an answer, and the status says why."""
+
+import numpy as np
+import pytest
+from wishes import PUMA, TOLERANCE, WAM, drawn, errors, robot_of
+
+from dls_ik import IkSolver, RobotModel, Status, Task
+from dls_ik.exceptions import OptionError
+
+PLANAR = RobotModel.from_name("planar_2r")
+MISSED = (Status.UNREACHABLE, Status.MAX_RESTARTS)
+
+
+def out_of_reach(robot, count, seed=1):
+    """Poses too far away, and ones in a rotation that the arm cannot take there."""
+    rng = np.random.default_rng(seed)
+    Ts = robot.fk(robot.random(rng, count))
+    Ts[::2, :3, 3] *= rng.uniform(1.5, 3.0, (len(Ts[::2]), 1))
+    Ts[1::2, :3, :3] = Ts[1::2, :3, :3] @ np.diag([1.0, -1.0, -1.0])
+    return Ts, robot.random(rng, count)
+
+
+def scaled_error(robot, T, q):
+    position, rotation = errors(robot, T, q)
+    return np.hypot(position, 0.5 * rotation)
+
+
+@pytest.mark.parametrize("name", ["wam", "puma560", "fr3", "gen3", "column_lwr"])
+def test_all_have_an_answer_and_are_told_as_they_are(name):
+    robot = robot_of(name)
+    Ts, seeds = out_of_reach(robot, 60)
+    solver = IkSolver(robot, max_restarts=100)
+    result = solver.solve_batch(Ts, seeds, approximate=True)
+    assert result.success.all()
+    assert set(result.status.tolist()) >= {Status.SUCCESS, Status.UNREACHABLE}
+    assert robot.within_limits(result.q).all()
+    for T, one in zip(Ts, result, strict=True):
+        position, rotation = errors(robot, T, one.q)
+        assert one.position_error == pytest.approx(position, abs=1e-12)
+        assert one.rotation_error == pytest.approx(rotation, abs=1e-9)
+        reached = max(position, rotation) <= TOLERANCE
+        assert reached == (one.status is Status.SUCCESS)
+
+
+@pytest.mark.parametrize("name", ["wam", "puma560", "fr3"])
+def test_statuses_and_answers_to_poses_that_are_reached_stay(name):
+    robot = robot_of(name)
+    Ts, _, seeds = drawn(robot, 100)
+    solver = IkSolver(robot)
+    plain, told = solver.solve_batch(Ts, seeds), solver.solve_batch(Ts, seeds, approximate=True)
+    assert plain.success.all()
+    np.testing.assert_array_equal(told.q, plain.q)
+    np.testing.assert_array_equal(told.status, plain.status)
+
+
+@pytest.mark.parametrize("robot", [WAM, PUMA, PLANAR], ids=["wam", "puma560", "planar_2r"])
+def test_one_at_a_time_as_in_a_batch(robot):
+    Ts, seeds = out_of_reach(robot, 20)
+    solver = IkSolver(robot, max_restarts=50, approximate=True)
+    batch = solver.solve_batch(Ts, seeds)
+    for T, seed, row in zip(Ts, seeds, batch, strict=True):
+        alone = solver.solve(T, seed, timeout=3600.0)
+        np.testing.assert_array_equal(alone.q, row.q)
+        assert alone[:2] == row[:2]
+        assert alone[3:7] == row[3:7]
+
+
+@pytest.mark.parametrize("name", ["wam", "puma560", "fr3", "iiwa14"])
+def test_no_configuration_nearby_is_better(name):
+    """A minimum of the scaled error within the limits, as far as small motions tell."""
+    robot = robot_of(name)
+    rng = np.random.default_rng(2)
+    Ts, seeds = out_of_reach(robot, 40)
+    result = IkSolver(robot, max_restarts=100, approximate=True).solve_batch(Ts, seeds)
+    gains = []
+    for T, q in zip(Ts, result.q, strict=True):
+        here = scaled_error(robot, T, q)
+        for size in (1e-3, 1e-2):
+            others = robot.clip(q + size * rng.normal(size=(60, robot.n)))
+            gains.append(here - min(scaled_error(robot, T, other) for other in others))
+    assert np.quantile(gains, 0.9) <= 2e-3
+    assert max(gains) <= 1e-2
+
+
+def test_straight_ahead_of_the_planar_arm():
+    """Closed form: 2 m is as near as it comes to 3 m."""
+    T = np.eye(4)
+    T[0, 3] = 3.0
+    for seed in ([0.5, 0.5], [-1.0, 2.0], [3.0, -3.0]):
+        result = IkSolver(PLANAR, approximate=True).solve(T, seed)
+        assert (result.success, result.status) == (True, Status.UNREACHABLE)
+        np.testing.assert_allclose(result.q, 0.0, atol=5e-3)
+        assert result.position_error == pytest.approx(1.0, abs=1e-4)
+
+
+def test_a_pose_found_at_last_is_a_success():
+    """Where too few restarts are allowed the nearest that is found may be the pose itself."""
+    Ts, _, seeds = drawn(WAM, 200)
+    solver = IkSolver(WAM, max_restarts=0, approximate=True)
+    assert not IkSolver(WAM, max_restarts=0).solve_batch(Ts, seeds).success.all()
+    result = solver.solve_batch(Ts, seeds)
+    reached = (result.position_error <= 1e-6) & (result.rotation_error <= 1e-6)
+    np.testing.assert_array_equal(result.status == Status.SUCCESS, reached)
+    assert result.success.all()
+    for i in range(10):
+        alone = solver.solve(Ts[i], seeds[i], timeout=3600.0)
+        assert (alone.status, alone.restarts) == (result.status[i], 0)
+
+
+@pytest.mark.parametrize("name", ["ed", "jc", "jp"])
+def test_of_published_methods(name):
+    Ts, seeds = out_of_reach(WAM, 20)
+    result = IkSolver(WAM, name, approximate=True).solve_batch(Ts, seeds)
+    missed = np.isin(result.status, MISSED)
+    assert missed.any()
+    assert result.success[missed].all()
+    assert not result.success[result.status == Status.OUTSIDE_LIMITS].any()
+
+
+def test_bad_rows_are_no_answer():
+    Ts, seeds = out_of_reach(WAM, 6)
+    Ts[2, 0, 0] = np.nan
+    seeds[4, 1] = np.inf
+    result = IkSolver(WAM, approximate=True, max_restarts=10).solve_batch(Ts, seeds)
+    assert np.flatnonzero(result.status == Status.REFUSED).tolist() == [2, 4]
+    assert np.flatnonzero(~result.success).tolist() == [2, 4]
+
+
+def test_timed_out_is_an_answer_too():
+    Ts, seeds = out_of_reach(PUMA, 100)
+    missed = IkSolver(PUMA, max_restarts=300).solve_batch(Ts, seeds).status == Status.MAX_RESTARTS
+    assert missed.any()  # by the search, and not by the bounds
+    solver = IkSolver(PUMA, approximate=True)
+    for T, seed in zip(Ts[missed], seeds[missed], strict=True):
+        result = solver.solve(T, seed, timeout=0.0)
+        assert (result.success, result.status) == (True, Status.TIMED_OUT)
+
+
+def test_for_a_part_of_the_pose():
+    Ts, seeds = out_of_reach(WAM, 10)
+    solver = IkSolver(WAM, task=Task.position_only(), max_restarts=10, approximate=True)
+    result = solver.solve_batch(Ts[::2], seeds[::2])
+    assert result.success.all()
+    assert WAM.within_limits(result.q).all()
+
+
+@pytest.mark.parametrize("seed", [None, "given"])
+@pytest.mark.parametrize(
+    "name", ["wam", "puma560", "fr3", "gen3", "ur5e", "stanford", "column_lwr", "youbot"]
+)
+def test_what_is_reachable_is_never_called_unreachable(name, seed):
+    robot = robot_of(name)
+    Ts, _, seeds = drawn(robot, 300)
+    solver = IkSolver(robot, max_restarts=8)
+    result = solver.solve_batch(Ts, seeds if seed else None)
+    assert not (result.status == Status.UNREACHABLE).any()
+
+
+@pytest.mark.parametrize("value", [1.5, "yes", 2, [True]])
+def test_other_values_are_refused(value):
+    with pytest.raises(OptionError, match="approximate"):
+        IkSolver(WAM, approximate=value)
+    with pytest.raises(OptionError, match="approximate"):
+        IkSolver(WAM).solve(np.eye(4), approximate=value)

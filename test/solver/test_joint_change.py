@@ -1,0 +1,177 @@
+"""``max_joint_change``: how far from the seed an answer may be, joint by joint."""
+
+import numpy as np
+import pytest
+from wishes import PUMA, WAM, assert_solutions, drawn, errors, robot_of, turning
+
+from dls_ik import IkSolver, Status, Task
+from dls_ik.exceptions import MethodError, OptionError
+
+KINDS = ("speed", "distance", "manipulability")
+ROUND = 1e-12
+
+
+def near_poses(robot, change, count=60, seed=1):
+    """Poses that configurations within `change` of some seeds reach, and those seeds."""
+    rng = np.random.default_rng(seed)
+    seeds = robot.random(rng, count)
+    away = rng.uniform(-1.0, 1.0, seeds.shape) * np.minimum(change, 3.0)
+    return robot.fk(robot.clip(seeds + away)), seeds
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("change", [0.02, 0.3, 1.5])
+@pytest.mark.parametrize("name", ["wam", "puma560", "fr3", "stanford"])
+def test_answers_are_within_it(name, change, kind):
+    robot = robot_of(name)
+    Ts, seeds = near_poses(robot, change)
+    solver = IkSolver(robot, max_joint_change=change, solve_type=kind)
+    result = solver.solve_batch(Ts, seeds)
+    assert result.success.mean() >= 0.98
+    assert (np.abs(result.q - seeds) <= change + ROUND).all()
+    ok = result.success
+    assert_solutions(robot, Ts[ok], solver.solve_batch(Ts[ok], seeds[ok]))
+
+
+def test_each_joint_has_its_own():
+    change = np.array([0.1, 1.0, np.inf, 0.05, 0.5, 2.0, 0.2])
+    Ts, seeds = near_poses(WAM, change)
+    result = IkSolver(WAM).solve_batch(Ts, seeds, max_joint_change=change)
+    assert result.success.mean() >= 0.98
+    assert (np.abs(result.q - seeds) <= change + ROUND).all()
+
+
+def test_of_a_call_or_of_the_options():
+    Ts, seeds = near_poses(WAM, 0.3)
+    narrow, wide = IkSolver(WAM, max_joint_change=0.3), IkSolver(WAM)
+    one, other = narrow.solve_batch(Ts, seeds), wide.solve_batch(Ts, seeds, max_joint_change=0.3)
+    np.testing.assert_array_equal(one.q, other.q)
+    free = narrow.solve_batch(Ts, seeds, max_joint_change=np.inf)
+    np.testing.assert_array_equal(free.q, wide.solve_batch(Ts, seeds).q)
+    for T, seed, q in zip(Ts[:10], seeds, one.q, strict=False):
+        np.testing.assert_array_equal(narrow.solve(T, seed, timeout=3600.0).q, q)
+        again = wide.solve(T, seed, timeout=3600.0, max_joint_change=[0.3] * 7)
+        np.testing.assert_array_equal(again.q, q)
+
+
+def test_none_allowed_leaves_the_seed():
+    Ts, q, seeds = drawn(WAM, 10)
+    solver = IkSolver(WAM, max_joint_change=0.0, max_restarts=10)
+    at_seed = solver.solve_batch(Ts, q)
+    assert at_seed.success.all()
+    np.testing.assert_array_equal(at_seed.q, q)
+    elsewhere = solver.solve_batch(Ts, seeds)
+    assert not elsewhere.success.any()
+    np.testing.assert_array_equal(elsewhere.q, seeds)
+
+
+@pytest.mark.parametrize("approximate", [False, True])
+@pytest.mark.parametrize("name", ["auto", "jc", "jp", "ctp+sd+svf"])
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_a_seed_too_far_outside_the_limits_has_no_answer(side, name, approximate):
+    rng = np.random.default_rng(2)
+    solver = IkSolver(WAM, name, max_restarts=20, approximate=approximate)
+    for _ in range(10):
+        seed = WAM.random(rng)
+        j = rng.integers(7)
+        seed[j] = (WAM.lower if side < 0.0 else WAM.upper)[j] + 3.0 * side
+        q = seed.copy()
+        q[j] -= side  # beyond the limit, and within the change
+        for T in (WAM.fk(q), WAM.fk(WAM.clip(q)), WAM.fk(WAM.random(rng))):
+            alone = solver.solve(T, seed, timeout=3600.0, max_joint_change=1.0)
+            batch = solver.solve_batch(T[None], seed, max_joint_change=1.0)[0]
+            for result in (alone, batch):
+                assert (result.success, result.status) == (False, Status.UNREACHABLE)
+                told = errors(WAM, T, result.q)
+                np.testing.assert_allclose(result[3:5], told, atol=1e-9)
+                assert not solver.keeps_limits or WAM.within_limits(result.q)
+
+
+def test_a_seed_outside_the_limits_but_near_enough():
+    rng = np.random.default_rng(3)
+    seeds = np.where(rng.random((50, 7)) < 0.3, WAM.upper + 0.2, WAM.random(rng, 50))
+    goals = WAM.clip(seeds + rng.uniform(-0.3, 0.3, seeds.shape))
+    result = IkSolver(WAM).solve_batch(WAM.fk(goals), seeds, max_joint_change=0.5)
+    assert result.success.mean() >= 0.98
+    assert WAM.within_limits(result.q).all()
+    assert (np.abs(result.q - seeds) <= 0.5 + ROUND).all()
+
+
+@pytest.mark.parametrize("approximate", [False, True])
+def test_what_is_not_reached_is_within_it_too(approximate):
+    Ts, _, seeds = drawn(WAM, 40)
+    Ts[::2, :3, 3] *= 3.0
+    solver = IkSolver(WAM, max_restarts=20, approximate=approximate, max_joint_change=0.2)
+    result = solver.solve_batch(Ts, seeds)
+    assert (result.status != Status.SUCCESS).mean() > 0.9
+    assert (result.success == (approximate | (result.status == Status.SUCCESS))).all()
+    assert (np.abs(result.q - seeds) <= 0.2 + ROUND).all()
+    assert WAM.within_limits(result.q).all()
+    for T, seed in zip(Ts[:8], seeds, strict=False):
+        q = solver.solve(T, seed, timeout=3600.0).q
+        assert np.abs(q - seed).max() <= 0.2 + ROUND
+
+
+def test_joints_without_limits():
+    rng = np.random.default_rng(4)
+    robot = turning(rng)
+    seeds = robot.random(rng, 40) + robot.continuous * rng.uniform(-40.0, 40.0, (40, robot.n))
+    Ts = robot.fk(robot.clip(seeds + rng.uniform(-0.2, 0.2, seeds.shape)))
+    result = IkSolver(robot).solve_batch(Ts, seeds, max_joint_change=0.2)
+    assert result.success.mean() >= 0.95
+    assert (np.abs(result.q - seeds) <= 0.2 + ROUND).all()
+
+
+def test_of_a_part_of_the_pose():
+    Ts, seeds = near_poses(WAM, 0.3, count=20)
+    solver = IkSolver(WAM, task=Task.position_only(), max_joint_change=0.3)
+    result = solver.solve_batch(Ts, seeds)
+    assert result.success.all()
+    assert (np.abs(result.q - seeds) <= 0.3 + ROUND).all()
+
+
+@pytest.mark.parametrize("name", ["jp", "svf", "jd"])
+def test_methods_that_do_not_heed_it_say_so(name):
+    Ts, _, seeds = drawn(PUMA, 50)
+    solver = IkSolver(PUMA, name, max_iterations=300)
+    free = solver.solve_batch(Ts, seeds)
+    result = solver.solve_batch(Ts, seeds, max_joint_change=0.1)
+    np.testing.assert_array_equal(result.q, free.q)
+    reached = free.status != Status.MAX_RESTARTS
+    assert reached.any()
+    far = np.abs(free.q - seeds).max(axis=1) > 0.1
+    assert (result.status[reached & far] == Status.OUTSIDE_LIMITS).all()
+
+
+@pytest.mark.parametrize(
+    "change", [-0.1, np.nan, "much", [0.1] * 6, [0.1] * 8, [], [-1.0] * 7, True, None, [[0.1] * 7]]
+)
+def test_other_values_are_refused(change):
+    with pytest.raises(OptionError, match="max_joint_change"):
+        IkSolver(WAM, max_joint_change=change)
+    if change is not None:
+        with pytest.raises(OptionError, match="max_joint_change"):
+            IkSolver(WAM).solve(np.eye(4), max_joint_change=change)
+
+
+@pytest.mark.parametrize("kind", ["nearest", "", 1, True, ["speed"]])
+def test_other_solve_types_are_refused(kind):
+    for ask in (lambda: IkSolver(WAM, solve_type=kind),
+                lambda: IkSolver(WAM).solve(np.eye(4), solve_type=kind),
+                lambda: IkSolver(WAM).solve_batch(np.eye(4)[None], solve_type=kind)):  # fmt: skip
+        with pytest.raises(OptionError, match="speed, distance, manipulability"):
+            ask()
+
+
+@pytest.mark.parametrize("method", ["kdl_lma", "kdl_nr", "kdl_nr_jl"])
+@pytest.mark.parametrize(
+    "wish", [{"solve_type": "distance"}, {"solve_type": "manipulability"}, {"max_joint_change": 1}]
+)
+def test_kdl_takes_no_wishes(method, wish):
+    pytest.importorskip("PyKDL")
+    with pytest.raises(MethodError, match="first solution"):
+        IkSolver(WAM, method, **wish)
+    solver = IkSolver(WAM, method)
+    for ask in (solver.solve, lambda T, **more: solver.solve_batch(T[None], **more)):
+        with pytest.raises(MethodError, match="first solution"):
+            ask(WAM.fk(np.zeros(7)), **wish)

@@ -1,0 +1,174 @@
+"""``solve_type="distance"``: of all solutions the one nearest the seed."""
+
+import numpy as np
+import pytest
+from wishes import (
+    PUMA,
+    REDUNDANT,
+    SIX,
+    WAM,
+    apart,
+    assert_solutions,
+    drawn,
+    is_solution,
+    robot_of,
+    turning,
+)
+
+from dls_ik import IkSolver, Status
+
+NEAREST = {"solve_type": "distance"}
+
+
+@pytest.mark.parametrize("name", [*REDUNDANT, *SIX])
+def test_never_farther_than_the_first_solution(name):
+    robot = robot_of(name)
+    Ts, _, seeds = drawn(robot, 100)
+    solver = IkSolver(robot)
+    first, nearest = solver.solve_batch(Ts, seeds), solver.solve_batch(Ts, seeds, **NEAREST)
+    assert_solutions(robot, Ts, nearest)
+    ours, theirs = apart(nearest.q, seeds), apart(first.q, seeds)
+    assert (ours <= theirs + 1e-5).all()
+    assert ours.mean() < theirs.mean()
+
+
+@pytest.mark.parametrize("name", [*REDUNDANT, *SIX])
+def test_a_seed_that_is_a_solution_is_the_answer(name):
+    robot = robot_of(name)
+    Ts, q, _ = drawn(robot, 50)
+    result = IkSolver(robot, **NEAREST).solve_batch(Ts, q)
+    np.testing.assert_array_equal(result.q, q)
+    assert (result.restarts == 0).all()
+    if robot.n <= 6:
+        assert (result.iterations == 0).all()
+
+
+@pytest.mark.xfail(reason="the slide along the redundancy is made, and counted, for nothing")
+def test_a_seed_that_is_a_solution_takes_no_step():
+    Ts, q, _ = drawn(WAM, 20)
+    assert (IkSolver(WAM, **NEAREST).solve_batch(Ts, q).iterations == 0).all()
+
+
+@pytest.mark.parametrize("name", SIX)
+def test_without_redundancy_it_is_the_nearest_of_all_branches(name):
+    robot = robot_of(name)
+    Ts, _, seeds = drawn(robot, 30)
+    ours = IkSolver(robot, **NEAREST).solve_batch(Ts, seeds).q
+    many = IkSolver(robot, max_restarts=1000)
+    rng, least = np.random.default_rng(2), np.full(len(Ts), np.inf)
+    for _ in range(150):  # each answer is the turn nearest the seed, whatever the start was
+        starts = robot.random(rng, len(Ts))
+        found = many.solve_batch(Ts, starts).q
+        turns = np.round((found - seeds) / (2.0 * np.pi)) * robot_turns(robot)
+        for q in (found, found - 2.0 * np.pi * turns):
+            inside = robot.within_limits(q)
+            least = np.minimum(least, np.where(inside, apart(q, seeds), np.inf))
+    far = apart(ours, seeds) > least + 1e-4
+    assert far.mean() <= 0.04, np.column_stack([apart(ours, seeds), least])[far]
+
+
+def robot_turns(robot):
+    """(n,) 1 for joints that turn."""
+    turns = np.ones(robot.n)
+    turns[robot.chain.variable[robot.chain.prismatic]] = 0.0
+    return turns
+
+
+@pytest.mark.parametrize("name", [name for name in REDUNDANT if robot_of(name).n == 7])
+def test_along_the_redundancy_it_cannot_come_nearer(name):
+    """The self-motion that leads nearer goes against a limit, if there is one."""
+    robot = robot_of(name)
+    Ts, _, seeds = drawn(robot, 100)
+    result = IkSolver(robot, **NEAREST).solve_batch(Ts, seeds)
+    assert result.success.all()
+    left = [
+        descent(robot, q, seed) / max(apart(q, seed), 0.1)
+        for q, seed in zip(result.q, seeds, strict=True)
+    ]
+    assert np.mean(np.array(left) > 0.05) <= 0.03, np.sort(left)[-8:]
+
+
+def descent(robot, q, seed):
+    """How steeply the distance falls, at most, along a motion that is open: 0 at a minimum."""
+    motion = np.linalg.svd(robot.jacobian(q))[2][6]  # all that leaves the pose, to first order
+    motion *= -np.sign(motion @ (q - seed))
+    outward = (motion > 1e-3) & (q >= robot.upper - 1e-3)
+    outward |= (motion < -1e-3) & (q <= robot.lower + 1e-3)
+    return 0.0 if outward.any() else -motion @ (q - seed)
+
+
+@pytest.mark.parametrize("name", ["wam", "fr3"])
+def test_near_the_best_of_many_restarts(name):
+    robot = robot_of(name)
+    Ts, _, seeds = drawn(robot, 40)
+    ours = apart(IkSolver(robot, **NEAREST).solve_batch(Ts, seeds).q, seeds)
+    most = IkSolver(robot, **NEAREST, compared=1000)
+    best = apart(most.solve_batch(Ts, seeds).q, seeds)
+    assert (best <= ours + 1e-5).all()
+    assert np.mean(ours <= 1.02 * best + 1e-4) >= 0.95
+
+
+def test_more_attempts_are_never_worse():
+    Ts, _, seeds = drawn(WAM, 50)
+    far = [
+        apart(IkSolver(WAM, **NEAREST, compared=count).solve_batch(Ts, seeds).q, seeds)
+        for count in (1, 3, 10, 60, 200)
+    ]
+    for fewer, more in zip(far, far[1:], strict=False):
+        assert (more <= fewer + 1e-12).all()
+
+
+@pytest.mark.parametrize("heavy", [0, 5])
+def test_weights_are_those_of_the_metric(heavy):
+    Ts, _, seeds = drawn(WAM, 60)
+    weights = np.where(np.arange(7) == heavy, 100.0, 1.0)
+    plain = IkSolver(WAM, **NEAREST).solve_batch(Ts, seeds)
+    result = IkSolver(WAM, **NEAREST, joint_weights=weights.tolist()).solve_batch(Ts, seeds)
+    assert_solutions(WAM, Ts, result)
+    better = apart(result.q, seeds, weights) <= apart(plain.q, seeds, weights) + 1e-4
+    assert better.mean() >= 0.95
+    moved = np.abs(result.q - seeds)[:, heavy], np.abs(plain.q - seeds)[:, heavy]
+    assert moved[0].mean() < 0.5 * moved[1].mean()
+
+
+@pytest.mark.parametrize("robot", [WAM, PUMA], ids=["wam", "puma560"])
+def test_one_at_a_time_as_in_a_batch(robot):
+    Ts, _, seeds = drawn(robot, 20)
+    solver = IkSolver(robot, **NEAREST, max_restarts=200)
+    batch = solver.solve_batch(Ts, seeds)
+    for T, seed, q, steps in zip(Ts, seeds, batch.q, batch.iterations, strict=True):
+        alone = solver.solve(T, seed, timeout=3600.0)
+        np.testing.assert_array_equal(alone.q, q)
+        assert alone.iterations == steps
+
+
+def test_joints_without_limits_are_at_the_turn_nearest_the_seed():
+    rng = np.random.default_rng(3)
+    robot = turning(rng)
+    Ts = robot.fk(robot.random(rng, 40))
+    seeds = robot.random(rng, 40) + robot.continuous * rng.uniform(-50.0, 50.0, (40, robot.n))
+    result = IkSolver(robot, **NEAREST, max_restarts=2000).solve_batch(Ts, seeds)
+    assert_solutions(robot, Ts, result)
+    assert np.abs(result.q - seeds)[:, robot.continuous].max() <= np.pi + 1e-9
+
+
+@pytest.mark.parametrize("kind", ["speed", "distance"])
+@pytest.mark.parametrize("name", ["ur5e", "puma560"])
+def test_joints_of_more_than_a_turn_are_at_the_turn_nearest_the_seed(name, kind):
+    robot = robot_of(name)
+    Ts, _, seeds = drawn(robot, 100)
+    result = IkSolver(robot, solve_type=kind).solve_batch(Ts, seeds)
+    assert_solutions(robot, Ts, result)
+    for turn in (-2.0 * np.pi, 2.0 * np.pi):
+        other = result.q + turn
+        allowed = (other >= robot.lower) & (other <= robot.upper)
+        nearer = np.abs(other - seeds) < np.abs(result.q - seeds) - 1e-9
+        assert not (allowed & nearer).any()
+
+
+def test_a_pose_out_of_reach_is_told_as_ever():
+    T = WAM.fk(np.zeros(7))
+    T[:3, 3] *= 5.0
+    result = IkSolver(WAM, **NEAREST).solve(T, np.zeros(7))
+    assert (result.success, result.status) == (False, Status.UNREACHABLE)
+    assert not is_solution(WAM, T, result.q)

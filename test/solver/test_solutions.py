@@ -1,0 +1,167 @@
+"""``solve_all``: distinct solutions of one pose, all of them where an arm has but so many."""
+
+import numpy as np
+import pytest
+from wishes import PUMA, WAM, apart, drawn, is_solution, robot_of, turning
+
+from dls_ik import IkSolver, RobotModel, Task
+from dls_ik.exceptions import JointValueError, OptionError, PoseError
+
+NAMES = ("wam", "fr3", "puma560", "ur5e", "irb140", "column_lwr")
+DISTINCT = 0.1
+
+
+def assert_as_promised(robot, T, found, near, weights=1.0):
+    for q in found:
+        assert is_solution(robot, T, q)
+    for i, q in enumerate(found):
+        assert (np.abs(found[:i] - q).max(axis=1, initial=0.0) > DISTINCT).all() or i == 0
+    far = apart(found, near, weights)
+    assert (np.diff(far) >= 0.0).all()
+
+
+@pytest.mark.parametrize("seeded", [False, True], ids=["middle", "seeded"])
+@pytest.mark.parametrize("name", NAMES)
+def test_solutions_distinct_nearest_first(name, seeded):
+    robot = robot_of(name)
+    Ts, _, seeds = drawn(robot, 8)
+    solver, middle = IkSolver(robot), 0.5 * sum(robot.finite_limits())
+    for T, seed in zip(Ts, seeds, strict=True):
+        found = solver.solve_all(T, seed=seed if seeded else None)
+        assert 1 <= len(found) <= 16
+        assert_as_promised(robot, T, found, seed if seeded else middle)
+
+
+def branches(robot, T, rng, starts=1500):
+    """Solutions (s, n) that differ by more than whole turns, of many random restarts."""
+    solver = IkSolver(robot, max_restarts=100, starts="random")
+    found = solver.solve_batch(np.tile(T, (starts, 1, 1)), robot.random(rng, starts)).q
+    kept = np.empty((0, robot.n))
+    for q in found:
+        if not any(same_branch(q, other) for other in kept):
+            kept = np.vstack([kept, q])
+    return kept
+
+
+def same_branch(one, other, most=1e-3):
+    """Whether they differ by whole turns of joints alone, as far as numbers say."""
+    away = one - other
+    return np.abs(away - 2.0 * np.pi * np.round(away / (2.0 * np.pi))).max() < most
+
+
+@pytest.mark.parametrize("name", ["puma560", "ur5e", "irb140"])
+def test_all_branches_of_an_arm_without_redundancy(name):
+    robot, rng = robot_of(name), np.random.default_rng(4)
+    for T in robot.fk(robot.random(rng, 8)):
+        expected = branches(robot, T, rng)
+        found = IkSolver(robot).solve_all(T, count=1000)
+        missing = [q for q in expected if not any(same_branch(q, o, DISTINCT) for o in found)]
+        assert not missing, (len(expected), len(found), missing)
+
+
+def test_the_puma_has_eight_branches_where_its_limits_allow():
+    """Arm left or right, elbow up or down, wrist flipped or not."""
+    wide = RobotModel.from_dh(
+        [dict(row, lower=-np.pi, upper=np.pi) for row in (
+            {"alpha": np.pi / 2, "d": 0.67183}, {"a": 0.4318}, {"a": 0.0203, "alpha": -np.pi / 2,
+             "d": 0.15005}, {"alpha": np.pi / 2, "d": 0.4318}, {"alpha": -np.pi / 2}, {},
+        )]
+    )  # fmt: skip
+    rng, counts = np.random.default_rng(5), []
+    for q in rng.uniform([0.3, 0.4, 0.2, 0.3, 0.5, 0.3], [0.9, 0.9, 0.7, 0.9, 0.9, 0.9], (20, 6)):
+        T = wide.fk(q)
+        found = IkSolver(wide).solve_all(T, count=100)
+        counts.append(len(found))
+        assert_as_promised(wide, T, found, np.zeros(6))
+    assert max(counts) == 8
+    assert np.mean(np.array(counts) == 8) >= 0.9
+
+
+@pytest.mark.parametrize("name", ["puma560", "ur5e"])
+def test_each_is_at_the_turn_nearest_the_seed(name):
+    robot = robot_of(name)
+    Ts, _, seeds = drawn(robot, 5)
+    for T, seed in zip(Ts, seeds, strict=True):
+        for q in IkSolver(robot).solve_all(T, 100, seed):
+            for turn in (-2.0 * np.pi, 2.0 * np.pi):
+                other = q + turn
+                allowed = (other >= robot.lower) & (other <= robot.upper)
+                assert not (allowed & (np.abs(other - seed) < np.abs(q - seed) - 1e-6)).any()
+
+
+def test_the_first_is_the_nearest():
+    for robot in (WAM, PUMA):
+        Ts, _, seeds = drawn(robot, 20)
+        solver = IkSolver(robot, solve_type="distance", max_restarts=200)
+        for T, seed in zip(Ts, seeds, strict=True):
+            nearest = solver.solve(T, seed, timeout=3600.0).q
+            found = solver.solve_all(T, 16, seed)
+            assert apart(found[0], seed) <= apart(nearest, seed) + 1e-9
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 40])
+def test_count_is_the_most(count):
+    T, q = drawn(WAM, 1)[:2]
+    found = IkSolver(WAM).solve_all(T[0], count, q[0])
+    assert found.shape == (count, 7)
+    np.testing.assert_allclose(found[0], q[0], atol=1e-9)
+
+
+def test_none_are_wanted_or_there_are_none():
+    solver = IkSolver(WAM, max_restarts=5)
+    T = drawn(WAM, 1)[0][0]
+    assert solver.solve_all(T, 0).shape == (0, 7)
+    T = T.copy()
+    T[:3, 3] *= 9.0
+    assert solver.solve_all(T).shape == (0, 7)
+
+
+@pytest.mark.parametrize("count", [-1, 1.5, "3", None, True, np.nan])
+def test_other_counts_are_refused(count):
+    with pytest.raises(OptionError, match="count"):
+        IkSolver(WAM).solve_all(np.eye(4), count)
+
+
+def test_bad_poses_and_seeds_are_refused():
+    solver, T = IkSolver(WAM), WAM.fk(np.zeros(7))
+    with pytest.raises(PoseError):
+        solver.solve_all(np.full((4, 4), np.nan))
+    for seed in (np.zeros(6), np.full(7, np.nan), np.zeros((2, 7))):
+        with pytest.raises(JointValueError):
+            solver.solve_all(T, seed=seed)
+
+
+def test_are_the_same_every_time():
+    Ts, _, seeds = drawn(WAM, 3)
+    for T, seed in zip(Ts, seeds, strict=True):
+        one, other = (IkSolver(WAM).solve_all(T, 10, seed) for _ in range(2))
+        np.testing.assert_array_equal(one, other)
+
+
+def test_weights_order_them():
+    T, _, seeds = drawn(PUMA, 1)
+    weights = [100.0, 1.0, 1.0, 1.0, 1.0, 0.01]
+    found = IkSolver(PUMA, joint_weights=weights).solve_all(T[0], 100, seeds[0])
+    assert_as_promised(PUMA, T[0], found, seeds[0], weights)
+
+
+def test_no_farther_from_the_seed_than_they_may_be():
+    Ts, q, _ = drawn(WAM, 5)
+    change = 0.5
+    for T, near in zip(Ts, q, strict=True):
+        found = IkSolver(WAM, max_joint_change=change).solve_all(T, 16, near)
+        assert len(found) > 1
+        assert np.abs(found - near).max() <= change + 1e-12
+
+
+def test_joints_without_limits_and_parts_of_poses():
+    rng = np.random.default_rng(6)
+    robot = turning(rng)
+    seed = robot.random(rng) + 20.0 * robot.continuous
+    T = robot.fk(robot.random(rng))
+    found = IkSolver(robot).solve_all(T, 8, seed)
+    assert len(found) == 8
+    assert np.abs(found - seed)[:, robot.continuous].max() <= np.pi + 1e-6
+    for q in IkSolver(WAM).solve_all(WAM.fk(np.full(7, 0.4)), 5, task=Task.position_only()):
+        assert WAM.within_limits(q)
+        assert np.linalg.norm((WAM.fk(q) - WAM.fk(np.full(7, 0.4)))[:3, 3]) <= 1.01e-6

@@ -1,0 +1,56 @@
+"""Robots, poses and checks that the tests of wishes share."""
+
+import numpy as np
+from arms import published, random_arm
+from oracle_ik import pose_error
+
+from dls_ik import RobotModel
+
+TOLERANCE = 1e-6 * (1.0 + 1e-6)  # [m], [rad]; rounding
+WAM, PUMA = RobotModel.wam(), RobotModel.from_name("puma560")
+REDUNDANT = ("wam", "iiwa14", "fr3", "gen3", "column_lwr")
+SIX = ("puma560", "ur5e", "irb140", "tx60", "stanford")
+
+
+def robot_of(name):
+    return RobotModel.from_name(name) if name in ("wam", "puma560") else published(name)
+
+
+def turning(rng):
+    """Seven joints, some of which turn without end, and a slide."""
+    return random_arm(rng, *["continuous", "revolute"] * 2, "prismatic", "continuous", "revolute")
+
+
+def drawn(robot, count, seed=1):
+    """Reachable poses, the configurations they are of, and seeds."""
+    rng = np.random.default_rng(seed)
+    q, seeds = robot.random(rng, count), robot.random(rng, count)
+    return robot.fk(q), q, seeds
+
+
+def errors(robot, T, q):
+    """Position [m] and rotation error [rad]."""
+    e = pose_error(T, robot.fk(q))
+    return np.linalg.norm(e[:3]), np.linalg.norm(e[3:])
+
+
+def is_solution(robot, T, q):
+    return bool(robot.within_limits(q)) and max(errors(robot, T, q)) <= TOLERANCE
+
+
+def assert_solutions(robot, Ts, result):
+    assert result.success.all(), np.flatnonzero(~result.success)
+    for T, q in zip(Ts, result.q, strict=True):
+        assert is_solution(robot, T, q)
+
+
+def apart(q, seeds, weights=1.0):
+    """(b,) distances in the joint metric."""
+    return np.sqrt((np.asarray(weights) * (q - seeds) ** 2).sum(axis=-1))
+
+
+def manipulability(robot, q, weight=0.5):
+    """Yoshikawa's measure of the scaled Jacobian."""
+    J = np.repeat([1.0, weight], 3)[:, None] * robot.jacobian(q)
+    s = np.linalg.svd(J, compute_uv=False)
+    return float(np.prod(s))
