@@ -1,0 +1,208 @@
+"""``solve_path``: each pose from the answer before, and told where that jumps."""
+
+import numpy as np
+import pytest
+from wishes import PUMA, TOLERANCE, WAM, errors, robot_of, turning
+
+import dls_ik
+from dls_ik import IkSolver, Status, Task
+from dls_ik.exceptions import JointValueError, OptionError, PoseError
+from dls_ik.solver.result import IkPathResult
+
+FIELDS = ("success", "status", "q", "position_error", "rotation_error", "iterations", "restarts",
+          "jumps")  # fmt: skip
+
+
+def joint_path(robot, rng, count=200):
+    """Configurations along a smooth curve through the middle of the ranges."""
+    lower, upper = robot.finite_limits()
+    t = np.linspace(0.0, 1.0, count)[:, None]
+    phase, size = rng.uniform(0.0, 2.0 * np.pi, robot.n), rng.uniform(0.1, 0.3, robot.n)
+    return 0.5 * (lower + upper) + size * (upper - lower) * np.sin(2.0 * np.pi * t + phase)
+
+
+def check_solved(robot, Ts, result):
+    assert result.success.all(), np.flatnonzero(~result.success)
+    assert robot.within_limits(result.q).all()
+    for T, q in zip(Ts, result.q, strict=True):
+        assert max(errors(robot, T, q)) <= TOLERANCE
+
+
+def largest_moves(q):
+    """(b,) largest change of a joint from the pose before; 0 at first."""
+    return np.concatenate([[0.0], np.abs(np.diff(q, axis=0)).max(axis=1)])
+
+
+@pytest.mark.parametrize("name", ["wam", "fr3", "iiwa14", "gen3"])
+@pytest.mark.parametrize("seeded", [False, True], ids=["anywhere", "seeded"])
+def test_along_a_smooth_path(name, seeded):
+    """Solved everywhere, and no joint jumps that is not told."""
+    robot = robot_of(name)
+    path = joint_path(robot, np.random.default_rng(1))
+    Ts = robot.fk(path)
+    result = IkSolver(robot).solve_path(Ts, path[0] if seeded else None)
+    check_solved(robot, Ts, result)
+    np.testing.assert_array_equal(result.jumps, largest_moves(result.q) > 0.5)
+    if seeded:
+        np.testing.assert_allclose(result.q[0], path[0], atol=1e-9)
+        assert result.jumps.mean() <= 0.02
+
+
+@pytest.mark.parametrize("name", ["puma560", "ur5e", "irb140"])
+def test_without_redundancy_it_follows_the_configurations(name):
+    """Away from singularities the branch of the seed is the only one that is near."""
+    robot = robot_of(name)
+    t = np.linspace(0.0, 1.0, 300)[:, None]
+    lower, upper = robot.finite_limits()
+    begin = np.clip(np.array([0.3, 0.4, 0.6, 0.3, 0.7, 0.2]), lower + 0.2, upper - 0.4)
+    path = begin + 0.2 * t * np.array([1.0, -1.0, 0.5, 1.0, 0.5, -1.0])
+    result = IkSolver(robot).solve_path(robot.fk(path), path[0])
+    assert result.success.all()
+    assert not result.jumps.any()
+    np.testing.assert_allclose(result.q, path, atol=2e-5)
+
+
+def test_a_joint_that_passes_its_range_must_jump():
+    """A turn of the first joint by more than it can: somewhere it goes back."""
+    turns = np.linspace(-2.5, 2.5 + 2.0 * np.pi, 400)
+    q = np.array([0.0, 0.6, 0.2, 1.6, 0.3, 0.5, 0.2])
+    begin, T = q.copy(), WAM.fk(q)
+    begin[0] = turns[0]
+    Ts = []
+    for angle in turns:
+        c, s = np.cos(angle), np.sin(angle)
+        about = np.eye(4)
+        about[:2, :2] = [[c, -s], [s, c]]
+        Ts.append(about @ T)
+    result = IkSolver(WAM).solve_path(Ts, begin)
+    check_solved(WAM, Ts, result)
+    assert result.jumps.any()
+    np.testing.assert_array_equal(result.jumps, largest_moves(result.q) > 0.5)
+
+
+def test_between_two_places_it_jumps_once():
+    rng = np.random.default_rng(2)
+    one, other = PUMA.clip(0.3 * rng.normal(size=6)), PUMA.clip(0.3 * rng.normal(size=6) + 1.5)
+    Ts = PUMA.fk(np.repeat([one, other], 5, axis=0))
+    result = IkSolver(PUMA).solve_path(Ts, one)
+    check_solved(PUMA, Ts, result)
+    assert np.flatnonzero(result.jumps).tolist() == [5]
+    wide = IkSolver(PUMA).solve_path(Ts, one, jump=100.0)
+    assert not wide.jumps.any()
+
+
+@pytest.mark.parametrize("jump", [1e-6, 0.05, 0.5, 3.0, 1, np.inf])
+def test_what_counts_as_a_jump(jump):
+    path = joint_path(WAM, np.random.default_rng(3), 40)
+    result = IkSolver(WAM).solve_path(WAM.fk(path), path[0], jump=jump)
+    assert result.success.all()
+    np.testing.assert_array_equal(result.jumps, largest_moves(result.q) > jump)
+
+
+def test_the_first_pose_is_a_jump_from_a_seed_that_is_far():
+    path = joint_path(PUMA, np.random.default_rng(4), 5)
+    seed = PUMA.clip(path[0] + 1.5)
+    assert IkSolver(PUMA).solve_path(PUMA.fk(path), seed).jumps[0]
+    assert not IkSolver(PUMA).solve_path(PUMA.fk(path)).jumps[0]  # from nowhere
+
+
+@pytest.mark.parametrize("approximate", [False, True])
+def test_unreachable_poses_in_the_middle(approximate):
+    path = joint_path(WAM, np.random.default_rng(5), 30)
+    Ts = WAM.fk(path)
+    Ts[10:13, :3, 3] *= 5.0
+    result = IkSolver(WAM, approximate=approximate).solve_path(Ts, path[0])
+    missed = np.isin(np.arange(30), [10, 11, 12])
+    np.testing.assert_array_equal(result.status == Status.UNREACHABLE, missed)
+    np.testing.assert_array_equal(result.success, ~missed | approximate)
+    check = np.abs(result.q[13] - result.q[9]).max()
+    assert result.jumps[13] == (check > 0.5)  # from the last one that was reached
+    assert not result.jumps[10:13].any()
+    assert WAM.within_limits(result.q).all()
+
+
+def test_refused_poses_in_the_middle():
+    path = joint_path(WAM, np.random.default_rng(6), 20)
+    Ts = WAM.fk(path)
+    Ts[0, 0, 0] = Ts[7, 2, 3] = np.nan
+    result = IkSolver(WAM).solve_path(Ts, path[0])
+    bad = np.isin(np.arange(20), [0, 7])
+    np.testing.assert_array_equal(result.status == Status.REFUSED, bad)
+    np.testing.assert_array_equal(result.success, ~bad)
+    assert np.isnan(result.q[bad]).all()
+    assert not result.jumps[bad].any()
+
+
+def test_each_pose_is_as_solved_from_the_answer_before():
+    path = joint_path(WAM, np.random.default_rng(7), 50)
+    Ts, solver = WAM.fk(path), IkSolver(WAM, max_restarts=1000)
+    result, last = solver.solve_path(Ts, path[0]), path[0]
+    for i, T in enumerate(Ts):
+        alone = solver.solve(T, last, timeout=3600.0)
+        if np.abs(alone.q - last).max() <= 0.5:
+            np.testing.assert_array_equal(result.q[i], alone.q)
+        last = result.q[i]
+
+
+def test_slightly_inexact_rotations_where_it_jumps():
+    rng = np.random.default_rng(8)
+    Ts = WAM.fk(WAM.random(rng, 20))
+    exact = IkSolver(WAM).solve_path(Ts, np.zeros(7))
+    Ts[:, :3, :3] += rng.uniform(-1e-8, 1e-8, (20, 3, 3))
+    rough = IkSolver(WAM).solve_path(Ts, np.zeros(7))
+    assert rough.success.all()
+    np.testing.assert_allclose(rough.q, exact.q, atol=1e-3)
+
+
+def test_is_the_same_every_time_and_a_batch_result():
+    path = joint_path(WAM, np.random.default_rng(9), 40)
+    Ts = WAM.fk(path)
+    one, other = (IkSolver(WAM).solve_path(Ts, path[0]) for _ in range(2))
+    for name in FIELDS:
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
+    assert isinstance(one, IkPathResult)
+    assert isinstance(one, dls_ik.IkBatchResult)
+    assert len(one) == 40
+    assert one[3].success
+    assert one[3].status is Status.SUCCESS
+
+
+def test_joints_without_limits_go_on_turning():
+    rng = np.random.default_rng(10)
+    robot = turning(rng)
+    t = np.linspace(0.0, 1.0, 400)[:, None]
+    path = robot.clip(0.05 + 12.0 * t * robot.continuous)
+    result = IkSolver(robot, max_restarts=2000).solve_path(robot.fk(path), path[0])
+    assert result.success.all()
+    np.testing.assert_array_equal(result.jumps, largest_moves(result.q) > 0.5)
+
+
+def test_parts_of_poses_and_no_poses():
+    path = joint_path(WAM, np.random.default_rng(11), 20)
+    result = IkSolver(WAM).solve_path(WAM.fk(path), path[0], Task.position_only())
+    assert result.success.all()
+    assert np.abs(WAM.fk(result.q) - WAM.fk(path))[:, :3, 3].max() <= 1.01e-6
+    empty = IkSolver(WAM).solve_path(np.empty((0, 4, 4)))
+    assert len(empty) == 0
+    assert empty.jumps.shape == (0,)
+
+
+@pytest.mark.parametrize("jump", [0.0, -1.0, np.nan, "far", None, True, [0.5]])
+def test_other_jumps_are_refused(jump):
+    with pytest.raises(OptionError, match="jump"):
+        IkSolver(WAM).solve_path(np.eye(4)[None], jump=jump)
+
+
+@pytest.mark.parametrize("jump", [np.float32(0.5), np.int64(1), np.float64(0.5)])
+def test_jumps_of_numpy(jump):
+    assert len(IkSolver(WAM).solve_path(WAM.fk(np.zeros((2, 7))), jump=jump)) == 2
+
+
+def test_bad_poses_and_seeds_are_refused():
+    solver = IkSolver(WAM)
+    for Ts in (np.eye(4), np.zeros((2, 3, 3)), "poses", None):
+        with pytest.raises(PoseError):
+            solver.solve_path(Ts)
+    for seed in (np.zeros(6), np.full(7, np.nan), np.zeros((2, 7))):
+        with pytest.raises(JointValueError):
+            solver.solve_path(np.eye(4)[None], seed)
