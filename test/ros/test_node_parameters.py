@@ -2,14 +2,16 @@
 
 import math
 
+import numpy as np
 import pytest
 
 pytest.importorskip("rclpy", reason="needs rclpy")
 pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 
+from out_of_grasp import out_of_grasp
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.msg import ParameterValue
-from ros_wam import bad_pose, ik
+from ros_wam import WAM, bad_pose, ik, stamped
 
 pytestmark = pytest.mark.ros
 
@@ -54,7 +56,8 @@ def test_parameter_is_refused_and_nothing_changes(client, values, words):
 
 
 def test_parameters_change_live(client):
-    before = ik(client, bad_pose(position=(5.0, 0.0, 0.0))).error_code.message
+    pose = stamped(out_of_grasp(WAM, np.random.default_rng(1)))
+    before = ik(client, pose).error_code.message
     try:
         assert client.set_parameters(timeout=0.2, method="SVF+SD", group_name=["x"]).successful
         assert ik(client, group_name="arm").error_code.val == -15
