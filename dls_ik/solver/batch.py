@@ -122,8 +122,9 @@ def _solve_chunks(task: Task, threads: int, progress: Progress | None) -> None:
         return rows.stop
 
     with ThreadPoolExecutor(threads) as pool:
+        chunks = range(0, b, size)
         try:
-            for done in pool.map(work, range(0, b, size)):
+            for done in map(work, chunks) if threads == 1 else pool.map(work, chunks):
                 if progress is not None:
                     progress(done, b)
         except BaseException:
