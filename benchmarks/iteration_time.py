@@ -24,7 +24,8 @@ from benchmarks.common import (
 )
 from benchmarks.machine import machine
 from dls_ik import IkSolver, RobotModel, method_names
-from dls_ik.solver.batch import RESTARTS, new_rows
+from dls_ik.solver.batch import RESTARTS
+from dls_ik.solver.rows import new_rows
 
 REFERENCE = "jd"
 COLUMNS = [

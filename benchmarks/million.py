@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.common import Column, Table, finish, guarded, parser, positive, robot_from
 from benchmarks.machine import machine
-from benchmarks.threads import solve_on, thread_counts
+from benchmarks.threads import thread_counts
 from dls_ik import IkBatchResult, IkSolver, RobotModel
 
 MIB = 2.0**20
@@ -64,7 +64,7 @@ def solved(solver: IkSolver, Ts: np.ndarray, threads: int) -> Batch:
     """Solve all poses on so many threads."""
     forget_peak()
     before, begin = memory("VmRSS"), time.perf_counter()
-    result = solve_on(threads, solver, Ts, None)
+    result = solver.solve_batch(Ts, threads=threads)
     seconds = time.perf_counter() - begin
     answer = _size(result)
     above = memory("VmHWM") - before - answer

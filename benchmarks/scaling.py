@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.common import Column, Table, finish, guarded, parser, positive, robot_from, spread
 from benchmarks.machine import machine
 from benchmarks.scaling_plot import draw
-from benchmarks.threads import solve_on, thread_counts
+from benchmarks.threads import thread_counts
 from dls_ik import IkSolver, RobotModel
 
 JOINTS = (6, 7, 8, 10, 12, 16, 20, 25, 30, 40, 50, 60)
@@ -57,7 +57,7 @@ def measured(cases: Sequence[Case], repeats: int, samples: int, seed: int) -> np
             rng = np.random.default_rng((seed, 1 + repeat))  # the same robot gets the same poses
             Ts, seeds = robot.fk(robot.random(rng, samples)), robot.random(rng, samples)
             used, begin = time.process_time(), time.perf_counter()
-            result = solve_on(case.threads, case.solver, Ts, seeds)
+            result = case.solver.solve_batch(Ts, seeds, threads=case.threads)
             times = time.process_time() - used, time.perf_counter() - begin
             costs = 1e6 * np.array(times) / samples
             if repeat >= 0:

@@ -83,7 +83,16 @@ def choose_start(
         if leaf >= 0 and next_start(chain, quick, leaf, q, work):
             return leaf
     random_start(starts, state, q)
+    if wish.kind == NEAREST:
+        draw_near(seed, uniform(state), q)
     return EXHAUSTED
+
+
+@inlined
+def draw_near(seed: Array, share: float, q: Array) -> None:
+    """Leave only a share of the way from the seed (n,) to q (n,)."""
+    for j in range(q.shape[0]):
+        q[j] = seed[j] + share * (q[j] - seed[j])
 
 
 @inlined

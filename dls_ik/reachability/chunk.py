@@ -56,7 +56,7 @@ def _solver(job: Job) -> IkSolver:
 
 
 def _solve(solver: IkSolver, poses: Array) -> IkBatchResult:
-    return solver.solve_batch(poses)  # chunks run side by side: one thread each is enough
+    return solver.solve_batch(poses, threads=1)  # chunks run side by side
 
 
 def _per_voxel(job: Job, solver: IkSolver, result: IkBatchResult, voxels: int) -> Voxels:

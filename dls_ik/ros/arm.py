@@ -39,6 +39,7 @@ class Arm:
         self.start = robot.validated(parameters.initial_positions or robot.clip(np.zeros(robot.n)))
         options = parameters.solver_options()
         self.solver = IkSolver(robot, parameters.method, **options)
+        self.solver.reach.prepare()  # not while a request waits
         named = parameters.stream_method if parameters.stream_method != DEFAULT_METHOD else None
         self.servo = servo or Servo(robot, named, **options)
         self._reaches = {robot.tip: Reach(self.solver, np.eye(4))}

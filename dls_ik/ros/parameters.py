@@ -38,6 +38,8 @@ def _option(name: str) -> Any:
     """An option of the solver, declared there."""
     option = {f.name: f for f in fields(SolverOptions)}[name]
     about = option.metadata
+    if "choices" in about:
+        return _parameter(option.default, readers.text, about["text"], choices=about["choices"])
     read = readers.whole_number if isinstance(option.default, int) else readers.number
     return _parameter(option.default, read, about["text"], about["unit"], about["range"])
 
@@ -70,6 +72,7 @@ class Parameters:
     rotation_tolerance: float = _option("rotation_tolerance")
     rotation_weight: float = _option("rotation_weight")
     timeout: float = _option("timeout")
+    solve_type: str = _option("solve_type")
     random_seed: int = _option("random_seed")
     avoid_collisions: str = _parameter(
         IGNORE,

@@ -14,6 +14,7 @@ def use_kernels() -> None:
     robot = RobotModel.from_dh([row, row])
     T = robot.fk(np.full(robot.n, 0.5))
     IkSolver(robot).solve(T)
+    IkSolver(robot).solve(T + np.eye(4, k=3))  # beyond reach
     IkSolver(robot, "ctp").solve(T)  # the general step
     Servo(robot).step(T, 0.01)
 

@@ -69,6 +69,8 @@ def solve_rows(
     try:
         _solve_chunks(task, _thread_count(threads), progress)
     except KeyboardInterrupt as error:
+        left, fresh = np.flatnonzero(status == Status.INTERRUPTED), new_rows(1, n, 0)
+        _put_back(rows, left, fresh)  # of a chunk that was begun
         raise BatchInterrupted(_result(task, time.perf_counter() - begin)) from error
     return _result(task, time.perf_counter() - begin)
 
@@ -122,8 +124,9 @@ def _solve_chunks(task: Task, threads: int, progress: Progress | None) -> None:
         return rows.stop
 
     with ThreadPoolExecutor(threads) as pool:
+        chunks = range(0, b, size)
         try:
-            for done in pool.map(work, range(0, b, size)):
+            for done in map(work, chunks) if threads == 1 else pool.map(work, chunks):
                 if progress is not None:
                     progress(done, b)
         except BaseException:
@@ -153,19 +156,20 @@ def solve_chunk(task: Task, which: slice) -> None:
         solver.search(problem, poses[left], some, limit - begun, part, request, task.seeded)
         _put_back(rows, left, part)
     begun_at_all = attempts(rows) > 0
-    status[:] = np.where(begun_at_all, Status.MAX_RESTARTS, Status.REFUSED)
-    status[beyond] = Status.UNREACHABLE
+    ended = np.where(begun_at_all, Status.MAX_RESTARTS, Status.REFUSED)
+    ended[beyond] = Status.UNREACHABLE
     missed = begun_at_all & ~found(rows)
-    missed &= request.approximate | ((status == Status.UNREACHABLE) & (solver.method == AUTO))
+    missed &= request.approximate | ((ended == Status.UNREACHABLE) & (solver.method == AUTO))
     if missed.any():
         which_ones = np.flatnonzero(missed)
         part, near = some_rows(rows, which_ones), _of(seeds, which_ones)
         approach_poses(solver, problem, request, poses[which_ones], near, part)
         _put_back(rows, which_ones, part)
-    status[found(rows)] = Status.SUCCESS
+    ended[found(rows)] = Status.SUCCESS
     if not solver.keeps_limits:
-        status[found(rows) & ~_inside(task, rows.best, seeds)] = Status.OUTSIDE_LIMITS
-    status[nothing & begun_at_all] = Status.UNREACHABLE
+        ended[found(rows) & ~_inside(task, rows.best, seeds)] = Status.OUTSIDE_LIMITS
+    ended[nothing & begun_at_all] = Status.UNREACHABLE
+    status[:] = ended  # at once: Ctrl-C may come between any two lines
 
 
 def _of(seeds: Array, which: NDArray[np.intp]) -> Array:

@@ -18,7 +18,7 @@ from dls_ik.solver.table import no_table
 if TYPE_CHECKING:
     from dls_ik.solver.solver import IkSolver
 
-TRIES = 8  # the best so far, and random starts
+TRIES = 8  # the best so far, and random starts, where the nearest is to be an answer; else 1
 STEPS_EACH, SLOW, SLOW_STEPS = 100, 0.999, 3  # an attempt ends where the error stays as it is
 
 
@@ -38,7 +38,8 @@ def approach_poses(
     tried = new_rows(b, n, solver.options.random_seed)
     patient = patient_problem(solver, problem)
     starts = seeds if request.narrows else np.ascontiguousarray(rows.best)
-    solver.search(patient, poses, starts, TRIES, tried, request)
+    tries = TRIES if request.approximate else 1
+    solver.search(patient, poses, starts, tries, tried, request)
     weights = np.array([1.0, problem.goal.rotation_weight])
     ours, before = (np.linalg.norm(r.figures[:, :2] * weights, axis=1) for r in (tried, rows))
     nearer = found(tried) | (ours < before)

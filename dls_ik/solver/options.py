@@ -72,7 +72,11 @@ class SolverOptions:
         "which solution: the first one, nearest the seed, far from singularities",
     )
     compared: int = _option(
-        60, 1, 1_000_000, "", "attempts whose solutions are compared, unless the first one is taken"
+        150,
+        1,
+        1_000_000,
+        "",
+        "attempts whose solutions are compared, if not the first one is taken",
     )
     max_joint_change: float | tuple[float, ...] = _per_joint(
         math.inf, "rad or m", "how far from the seed an answer may be, for all joints or for each"

@@ -37,11 +37,13 @@ class ReachTest:
             min(options.position_tolerance, most),
             min(options.rotation_tolerance, most / options.rotation_weight),
         )
+        self._full_pose = solver.problem.packed is not None
         self._applies = solver.keeps_limits  # beyond the limits a method may reach more
 
     def prepare(self) -> None:
-        """Find the bounds now."""
-        reach_of(self._robot)
+        """Find the bounds now, where they are of use."""
+        if self._applies and self._full_pose:
+            reach_of(self._robot)
 
     def proves_beyond(self, problem: Problem, poses: Array) -> bool:
         """Whether poses (k, 4, 4) are proved to be beyond reach; False says nothing."""

@@ -33,7 +33,7 @@ class Status(enum.IntEnum):
 
 _EXPLANATIONS = {
     Status.SUCCESS: "the pose is reached inside the joint limits",
-    Status.OUTSIDE_LIMITS: "the pose is reached, but outside the limits or far from the seed",
+    Status.OUTSIDE_LIMITS: "the pose is reached, but outside the joint limits, or too far off",
     Status.MAX_RESTARTS: "no attempt reached the pose",
     Status.TIMED_OUT: "no attempt reached the pose within the timeout",
     Status.REFUSED: "the pose or the seed is not valid",

@@ -101,9 +101,10 @@ def _attempts(
         now = time.perf_counter()
         if made >= limit or now >= deadline:
             return bool(made < limit)
-        is_time = made == FIRST_ATTEMPTS and found == NOTHING
-        if is_time and solver.reach.proves_beyond(problem, poses[0]):
-            return False
+        if made == FIRST_ATTEMPTS and found == NOTHING:
+            if solver.reach.proves_beyond(problem, poses[0]):
+                return False
+            deadline += time.perf_counter() - now  # bounds are found once, not for this pose alone
         affordable = 0.5 * attempts * (deadline - now) / (now - before)
         until = limit if made >= FIRST_ATTEMPTS else min(limit, FIRST_ATTEMPTS)
         attempts = max(1, int(min(2.0 * attempts, affordable, until - made)))

@@ -10,7 +10,7 @@ from robots import ROOT
 
 from benchmarks.million import poses
 from benchmarks.scaling import LIMIT, chain
-from benchmarks.threads import solve_on, thread_counts
+from benchmarks.threads import thread_counts
 from dls_ik import IkSolver, RobotModel
 
 
@@ -75,5 +75,5 @@ def test_any_number_of_threads_gives_the_same_answers():
     robot = RobotModel.wam()
     rng = np.random.default_rng(5)
     Ts, solver = robot.fk(robot.random(rng, 600)), IkSolver(robot)
-    one, every = (solve_on(threads, solver, Ts, None).q for threads in (1, None))
+    one, every = (solver.solve_batch(Ts, threads=threads).q for threads in (1, None))
     assert np.array_equal(one, every)

@@ -2,14 +2,16 @@
 
 import math
 
+import numpy as np
 import pytest
 
 pytest.importorskip("rclpy", reason="needs rclpy")
 pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 
+from out_of_grasp import out_of_grasp
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.msg import ParameterValue
-from ros_wam import bad_pose, ik
+from ros_wam import WAM, bad_pose, ik, stamped, state
 
 pytestmark = pytest.mark.ros
 
@@ -54,7 +56,8 @@ def test_parameter_is_refused_and_nothing_changes(client, values, words):
 
 
 def test_parameters_change_live(client):
-    before = ik(client, bad_pose(position=(5.0, 0.0, 0.0))).error_code.message
+    pose = stamped(out_of_grasp(WAM, np.random.default_rng(1)))
+    before = ik(client, pose).error_code.message
     try:
         assert client.set_parameters(timeout=0.2, method="SVF+SD", group_name=["x"]).successful
         assert ik(client, group_name="arm").error_code.val == -15
@@ -65,6 +68,29 @@ def test_parameters_change_live(client):
     finally:
         result = client.set_parameters(timeout=0.05, method="auto", group_name="arm, wam")
         assert result.successful, result.reason
+
+
+def test_solve_type_says_which_solution(client):
+    rng = np.random.default_rng(2)
+    tasks = [(stamped(WAM.fk(WAM.random(rng))), WAM.random(rng)) for _ in range(5)]
+
+    def distances():
+        for pose, seed in tasks:
+            answer = ik(client, pose, timeout=1.0, **state(WAM.joint_names, seed.tolist()))
+            assert answer.error_code.val == 1, answer.error_code.message
+            yield np.linalg.norm(np.array(answer.solution.joint_state.position) - seed)
+
+    first = list(distances())
+    try:
+        assert client.set_parameters(solve_type="distance").successful
+        nearest = list(distances())
+    finally:
+        assert client.set_parameters(solve_type="speed").successful
+    assert (np.array(nearest) <= np.array(first) + 1e-6).all()
+    assert sum(nearest) < 0.9 * sum(first)
+    refused = client.set_parameters(solve_type="nearest")
+    assert not refused.successful
+    assert "speed, distance, manipulability" in refused.reason
 
 
 def test_parameters_are_described(client):

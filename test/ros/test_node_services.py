@@ -10,6 +10,7 @@ pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 
 from moveit_msgs.msg import JointConstraint
 from moveit_msgs.srv import GetPositionFK, GetPositionIK
+from out_of_grasp import out_of_grasp
 from ros_wam import WAM, Q, bad_pose, ik, stamped, state
 from sensor_msgs.msg import JointState
 
@@ -97,8 +98,17 @@ def test_bad_request_is_refused_with_a_reason(client, name):
     assert list(response.solution.joint_state.position) == []
 
 
-def test_unreachable_is_answered_within_the_timeout(client):
-    response = ik(client, bad_pose(position=(5.0, 0.0, 0.0)), timeout=0.2)
+def test_beyond_reach_is_answered_at_once(client):
+    response = ik(client, bad_pose(position=(5.0, 0.0, 0.0)), timeout=5.0)
+    assert response.error_code.val == -31
+    assert (
+        "no configuration inside the joint limits reaches the pose" in response.error_code.message
+    )
+
+
+def test_what_is_not_found_is_answered_within_the_timeout(client):
+    pose = stamped(out_of_grasp(WAM, np.random.default_rng(1)))
+    response = ik(client, pose, timeout=0.2)
     spent = float(response.error_code.message.split("tried for ")[1].split(" ms")[0])
     assert response.error_code.val == -31
     assert 199.0 <= spent < 300.0

@@ -10,6 +10,7 @@ moveit = pytest.importorskip("moveit_msgs.msg", reason="needs moveit_msgs")
 
 from geometry_msgs.msg import PoseStamped
 from moveit_msgs.srv import GetPositionIK
+from out_of_grasp import out_of_grasp
 from ros_streamer import HOME, PERIOD, Streamer, positions, stamped
 from ros_wam import WAM
 from sensor_msgs.msg import JointState
@@ -105,7 +106,7 @@ def test_bad_targets_hold_the_arm_and_are_explained(streamer, client, wam_node):
 def test_service_does_not_stop_the_stream(streamer, client):
     streamer.go(figure_of_eight(0.0))
     request = GetPositionIK.Request()
-    request.ik_request.pose_stamped.pose.position.x = 9.0
+    request.ik_request.pose_stamped = stamped(out_of_grasp(WAM, np.random.default_rng(1)))
     request.ik_request.timeout.nanosec = 800_000_000
     streamer.states.clear()
     response = client.call(GetPositionIK, "compute_ik", request)

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from oracle_ik import parts_of, pose_error
+from out_of_grasp import out_of_grasp
 
 from dls_ik import IkSolver, RobotModel, Status, method_names
 from dls_ik.core.search import search_packed
@@ -23,15 +24,6 @@ def too_far(robot, rng, reach=3.0):
     T = robot.fk(robot.random(rng))
     T[:3, 3] *= reach / np.linalg.norm(T[:3, 3])
     return T
-
-
-def out_of_grasp(robot, rng):
-    """A pose whose position is reached, in another rotation, and that no bound refuses."""
-    while True:
-        T = robot.fk(robot.random(rng))
-        T[:3, :3] = robot.fk(robot.random(rng))[:3, :3]
-        if IkSolver(robot, max_restarts=300).solve(T, timeout=3600.0).status is Status.MAX_RESTARTS:
-            return T
 
 
 def errors(robot, T, q):

@@ -6,7 +6,6 @@ import numpy as np
 
 from benchmarks.peers.arm import Arm
 from benchmarks.peers.solver import TIMEOUT, Found, Run, Solver, one_by_one
-from benchmarks.threads import solve_on
 from dls_ik import IkSolver, RobotModel
 
 SINGLE, BATCH = "dls_ik solve", "dls_ik batch, one thread"
@@ -15,7 +14,7 @@ SINGLE, BATCH = "dls_ik solve", "dls_ik batch, one thread"
 def _batch(solver: IkSolver, seeded: bool, threads: int | None) -> Run:
     def run(Ts: np.ndarray, seeds: np.ndarray, seconds: float) -> Found:
         used, begin = time.process_time(), time.perf_counter()
-        result = solve_on(threads, solver, Ts, seeds if seeded else None)
+        result = solver.solve_batch(Ts, seeds if seeded else None, threads=threads)
         taken, used = time.perf_counter() - begin, time.process_time() - used
         return Found(result.q, 1e6 * np.array([taken]) / len(Ts), 1e6 * used / len(Ts))
 

@@ -1,0 +1,15 @@
+"""Poses that no attempt reaches and no bound refuses, so that the time for them is used."""
+
+from dls_ik import IkSolver, Status
+
+RESTARTS = 300
+
+
+def out_of_grasp(robot, rng):
+    """A pose whose position is reached, in another rotation, and that no bound refuses."""
+    solver = IkSolver(robot, max_restarts=RESTARTS)
+    while True:
+        T = robot.fk(robot.random(rng))
+        T[:3, :3] = robot.fk(robot.random(rng))[:3, :3]
+        if solver.solve(T, timeout=3600.0).status is Status.MAX_RESTARTS:
+            return T
