@@ -81,7 +81,7 @@ def test_given_arrays_stay_as_they_are(layout):
 
 
 def test_single_precision_is_made_exact():
-    Ts, q, seeds = drawn(WAM, 30)
+    Ts, _, seeds = drawn(WAM, 30)
     result = SOLVER.solve_batch(Ts.astype(np.float32), seeds.astype(np.float32))
     assert result.success.all()
     assert result.q.dtype == np.float64

@@ -1,5 +1,7 @@
 """``solve_type="manipulability"``: of several solutions the one farthest from singularities."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from wishes import WAM, assert_solutions, drawn, manipulability, robot_of
@@ -35,7 +37,7 @@ def test_more_attempts_are_never_worse():
         measured(WAM, IkSolver(WAM, solve_type="manipulability", compared=c).solve_batch(Ts, seeds))
         for c in (1, 3, 10, 60)
     ]
-    for fewer, more in zip(found, found[1:], strict=False):
+    for fewer, more in pairwise(found):
         assert (more >= fewer - 1e-9).all()
 
 

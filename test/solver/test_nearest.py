@@ -1,5 +1,7 @@
 """``solve_type="distance"``: of all solutions the one nearest the seed."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from wishes import (
@@ -114,7 +116,7 @@ def test_more_attempts_are_never_worse():
         apart(IkSolver(WAM, **NEAREST, compared=count).solve_batch(Ts, seeds).q, seeds)
         for count in (1, 3, 10, 60, 200)
     ]
-    for fewer, more in zip(far, far[1:], strict=False):
+    for fewer, more in pairwise(far):
         assert (more <= fewer + 1e-12).all()
 
 
