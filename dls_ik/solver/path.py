@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from numbers import Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +13,8 @@ from dls_ik.core.search import FOUND, NEAREST, NOTHING
 from dls_ik.exceptions import OptionError
 from dls_ik.model.values import checked_configuration
 from dls_ik.solver.batch import Task, batch_poses, solve_chunk, succeeded
+from dls_ik.solver.method import AUTO
+from dls_ik.solver.poses import checked_poses
 from dls_ik.solver.problem import Problem
 from dls_ik.solver.result import IkPathResult, Status
 from dls_ik.solver.rows import attempts, new_rows, some_rows, steps
@@ -21,11 +24,11 @@ if TYPE_CHECKING:
 
 
 def solve_path(
-    solver: IkSolver, problem: Problem, Ts: ArrayLike, seed: ArrayLike | None, jump: float
+    solver: IkSolver, problem: Problem, Ts: ArrayLike, seed: ArrayLike | None, jump: Any
 ) -> IkPathResult:
     """As :meth:`dls_ik.IkSolver.solve_path`."""
     begin = time.perf_counter()
-    if isinstance(jump, bool) or not isinstance(jump, (int, float)) or not jump > 0.0:
+    if isinstance(jump, bool) or not isinstance(jump, Real) or not float(jump) > 0.0:
         raise OptionError(f"jump is a number above 0 [rad or m], not {jump!r}")
     poses = batch_poses(Ts, len(solver.robot.tips))
     b, n = len(poses), solver.robot.n
@@ -39,7 +42,7 @@ def solve_path(
             solver, problem, solver.request, poses[one], start, last is not None,
             some_rows(rows, one), status[one],
         )  # fmt: skip
-        jumps[i] = _solve_next(task, jump)
+        jumps[i] = _solve_next(task, float(jump))
         success[i] = succeeded(task)[0]
         if status[i] == Status.SUCCESS:
             last = rows.best[i]
@@ -54,10 +57,11 @@ def _solve_next(task: Task, jump: float) -> bool:
     solve_chunk(task, slice(0, 1))
     if not task.seeded or task.status[0] != Status.SUCCESS:
         return False
-    if _change(task) > jump and task.solver.method == "auto":
+    if _change(task) > jump and task.solver.method == AUTO:
+        poses = checked_poses(task.poses[0], len(task.solver.robot.tips))[None]
         nearest = new_rows(1, task.solver.robot.n, task.solver.options.random_seed)
         request = task.request._replace(kind=NEAREST)
-        task.solver.search(task.problem, task.poses, task.seeds, request.compared, nearest, request)
+        task.solver.search(task.problem, poses, task.seeds, request.compared, nearest, request)
         if nearest.counts[0, FOUND] != NOTHING:
             for ours, found in zip(task.rows, nearest, strict=True):
                 ours[:] = found
