@@ -17,7 +17,7 @@ from dls_ik.core.types import Array, Rows
 from dls_ik.exceptions import BatchInterrupted, JointValueError, OptionError, PoseError
 from dls_ik.solver.best import approach_poses
 from dls_ik.solver.method import AUTO
-from dls_ik.solver.poses import checked_poses
+from dls_ik.solver.poses import checked_poses, real_array
 from dls_ik.solver.problem import Problem
 from dls_ik.solver.request import Request
 from dls_ik.solver.result import IkBatchResult, Status
@@ -83,7 +83,7 @@ def batch_poses(Ts: ArrayLike, k: int) -> Array:
     """
     shape = (4, 4) if k == 1 else (k, 4, 4)
     try:
-        poses = np.require(np.asarray(Ts), np.float64, ["C", "W", "A"])
+        poses = real_array(Ts)
     except (TypeError, ValueError, OverflowError) as error:
         raise PoseError(f"a batch of poses is an array of numbers (b, 4, 4): {error}") from error
     if poses.ndim != len(shape) + 1 or poses.shape[1:] != shape:
@@ -95,7 +95,7 @@ def batch_poses(Ts: ArrayLike, k: int) -> Array:
 def _seeds(seeds: ArrayLike, n: int) -> Array:
     """(b, n), or (1, n)."""
     try:
-        starts = np.require(np.asarray(seeds), np.float64, ["C", "W", "A"])
+        starts = real_array(seeds)
     except (TypeError, ValueError, OverflowError) as error:
         raise JointValueError(f"seeds are an array of numbers (b, {n}): {error}") from error
     if starts.ndim not in (1, 2) or starts.shape[-1] != n:

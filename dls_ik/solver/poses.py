@@ -73,6 +73,18 @@ def _pose_of_tip(T: Any, i: int, k: int) -> Array:
         raise PoseError(f"pose {i + 1} of {k}: {error}") from error
 
 
+def real_array(values: Any) -> Array:
+    """Numbers as contiguous, writable float64; the very array if it is that already.
+
+    Raises:
+        TypeError, ValueError, OverflowError: no real numbers.
+    """
+    given = np.asarray(values)
+    if given.dtype.kind in "cmM":  # NumPy would leave out the imaginary part, or count seconds
+        raise TypeError(f"{given.dtype} is no real number")
+    return np.require(given, np.float64, ["C", "W", "A"])
+
+
 def validated_pose(T: Any) -> Array:
     """Return T as a (4, 4) float64 rigid transform; a slightly inexact rotation is made exact.
 
@@ -81,7 +93,7 @@ def validated_pose(T: Any) -> Array:
             that is not a rotation.
     """
     try:
-        pose = np.require(np.asarray(T), np.float64, ["C", "W", "A"])
+        pose = real_array(T)
     except (TypeError, ValueError, OverflowError) as error:
         raise PoseError(f"a pose is a 4x4 matrix of numbers, not {T!r}") from error
     if pose.shape != (4, 4):
