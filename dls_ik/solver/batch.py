@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dls_ik.core.search import ALL, ATTEMPTS, FIRST, FOUND
+from dls_ik.core.search import ALL, ATTEMPTS, FOUND
 from dls_ik.core.types import Array, Rows
 from dls_ik.exceptions import BatchInterrupted, JointValueError, OptionError, PoseError
 from dls_ik.solver.best import approach_poses
@@ -145,7 +145,7 @@ def solve_chunk(task: Task, which: slice) -> None:
         seeds = np.where(nothing[:, None], clipped, seeds)
     nothing = np.broadcast_to(nothing, len(poses))
     limit = 1 + (RESTARTS if solver.options.max_restarts is None else solver.options.max_restarts)
-    begun = min(limit, FIRST_ATTEMPTS if request.kind == FIRST else limit)
+    begun = min(limit, FIRST_ATTEMPTS)
     solver.search(problem, poses, seeds, begun, rows, request, task.seeded)
     poses = _solve_inexact(task, poses, seeds, rows, begun)
     left = np.flatnonzero((rows.counts[:, FOUND] != ALL) & (rows.counts[:, ATTEMPTS] > 0))

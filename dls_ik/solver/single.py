@@ -50,12 +50,14 @@ def solve_pose(
     if counts[0, ATTEMPTS] == 0:  # the kernel passed over what is not exact
         poses = _checked(T, seed, solver)[0]
         timed_out = _attempts(solver, problem, request, poses, seeds, seeded, deadline, row)
-    status = _outcome(solver, problem, request, poses, seeds, timed_out, row)
+    missed = Status.TIMED_OUT if timed_out else Status.MAX_RESTARTS
+    missed = Status.UNREACHABLE if nothing else missed
+    status = _outcome(solver, problem, request, poses, seeds, missed, row)
     status = Status.UNREACHABLE if nothing else status
     made, steps = counts[0, :2].tolist()
     position, rotation = row.figures[0, :2].tolist()
-    missed = status not in (Status.SUCCESS, Status.OUTSIDE_LIMITS)
-    success = status is Status.SUCCESS or (request.approximate and missed and not nothing)
+    is_near = request.approximate and status is not Status.OUTSIDE_LIMITS and not nothing
+    success = status is Status.SUCCESS or is_near
     duration = time.perf_counter() - begin
     return IkResult(success, status, row.best[0], position, rotation, steps, made - 1, duration)
 
@@ -116,11 +118,11 @@ def _outcome(
     request: Request,
     poses: Array,
     seeds: Array,
-    late: bool,
+    missed: Status,
     row: Rows,
 ) -> Status:
     """Say how a search ended; come nearer to a pose that it missed."""
-    status = Status.TIMED_OUT if late else Status.MAX_RESTARTS
+    status = missed
     if row.counts[0, FOUND] == NOTHING:
         if solver.reach.proves_beyond(problem, poses[0]):
             status = Status.UNREACHABLE

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import warnings
+from itertools import product
 
 import numpy as np
 from kernels import STEPPED, serves
@@ -26,6 +27,19 @@ def answers():
             solver = IkSolver(robot, name, max_iterations=most, max_restarts=3)
             result = solver.solve_batch(Ts, seeds)
             found[f"{robot.name} {name}"] = [result.q.tolist(), result.restarts.tolist()]
+        found.update(wished(robot, robot.fk(robot.random(rng, 3)), seeds))
+    return found
+
+
+def wished(robot, Ts, seeds):
+    """Starts from the table first, and at random when it is used up; every kind of solution."""
+    found = {}
+    for kind, starts in product(("speed", "distance", "manipulability"), ("table", "random")):
+        solver = IkSolver(robot, solve_type=kind, starts=starts, compared=36, max_restarts=35)
+        for where in (None, seeds):
+            result = solver.solve_batch(Ts, where, max_joint_change=6.0)
+            case = f"{robot.name} {kind} {starts} {where is None}"
+            found[case] = [result.q.tolist(), result.restarts.tolist()]
     return found
 
 
@@ -38,7 +52,9 @@ def test_same_answers():
     assert result.returncode == 0, result.stderr
     plain, compiled = json.loads(result.stdout), answers()
     assert plain.keys() == compiled.keys()
-    assert max(max(restarts) for _, restarts in compiled.values()) == 3
+    restarts = {case: max(restarts) for case, (_, restarts) in compiled.items()}
+    assert max(restarts[case] for case in restarts if case.endswith(tuple(STEPPED))) == 3
+    assert restarts["wam distance table True"] == 35
     for case, (q, restarts) in compiled.items():
         assert plain[case][1] == restarts, case
         np.testing.assert_allclose(plain[case][0], q, atol=1e-9, err_msg=case)
