@@ -6,7 +6,6 @@ from wishes import PUMA, TOLERANCE, WAM, errors, robot_of, turning
 
 import dls_ik
 from dls_ik import IkSolver, Status, Task
-from dls_ik.exceptions import JointValueError, OptionError, PoseError
 from dls_ik.solver.result import IkPathResult
 
 FIELDS = ("success", "status", "q", "position_error", "rotation_error", "iterations", "restarts",
@@ -185,24 +184,3 @@ def test_parts_of_poses_and_no_poses():
     empty = IkSolver(WAM).solve_path(np.empty((0, 4, 4)))
     assert len(empty) == 0
     assert empty.jumps.shape == (0,)
-
-
-@pytest.mark.parametrize("jump", [0.0, -1.0, np.nan, "far", None, True, [0.5]])
-def test_other_jumps_are_refused(jump):
-    with pytest.raises(OptionError, match="jump"):
-        IkSolver(WAM).solve_path(np.eye(4)[None], jump=jump)
-
-
-@pytest.mark.parametrize("jump", [np.float32(0.5), np.int64(1), np.float64(0.5)])
-def test_jumps_of_numpy(jump):
-    assert len(IkSolver(WAM).solve_path(WAM.fk(np.zeros((2, 7))), jump=jump)) == 2
-
-
-def test_bad_poses_and_seeds_are_refused():
-    solver = IkSolver(WAM)
-    for Ts in (np.eye(4), np.zeros((2, 3, 3)), "poses", None):
-        with pytest.raises(PoseError):
-            solver.solve_path(Ts)
-    for seed in (np.zeros(6), np.full(7, np.nan), np.zeros((2, 7))):
-        with pytest.raises(JointValueError):
-            solver.solve_path(np.eye(4)[None], seed)
