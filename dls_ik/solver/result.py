@@ -37,7 +37,9 @@ _EXPLANATIONS = {
     Status.MAX_RESTARTS: "no attempt reached the pose",
     Status.TIMED_OUT: "no attempt reached the pose within the timeout",
     Status.REFUSED: "the pose or the seed is not valid",
-    Status.UNREACHABLE: "no configuration inside the limits, near enough to the seed, reaches it",
+    Status.UNREACHABLE: (
+        "no configuration inside the joint limits reaches the pose, near enough to the seed"
+    ),
     Status.INTERRUPTED: "the batch was interrupted before it came to the pose",
 }
 
