@@ -13,7 +13,8 @@ import numpy as np
 from benchmarks.chain_check import errors, forward
 from benchmarks.chain_list import ChainRow
 from dls_ik import IkSolver
-from dls_ik.solver.batch import RESTARTS, new_rows
+from dls_ik.solver.batch import RESTARTS
+from dls_ik.solver.rows import new_rows
 
 TOLERANCE = 1e-6 * (1.0 + 1e-6)  # [m], [rad]; other kinematics round differently
 CHUNK = 10_000  # poses solved at a time
@@ -100,11 +101,10 @@ class Contestant:
 
 def on_one_thread(solver: IkSolver, Ts: np.ndarray, seeds: np.ndarray | None) -> None:
     """The kernel that a thread of a batch runs, without the threads."""
-    if seeds is None:
-        lower, upper = solver.robot.finite_limits()
-        seeds = np.tile(0.5 * (lower + upper), (len(Ts), 1))
+    seeded = seeds is not None
+    starts = solver.middle if seeds is None else seeds
     rows = new_rows(len(Ts), solver.robot.n, solver.options.random_seed)
-    solver.search(solver.problem, Ts[:, None], seeds, 1 + RESTARTS, rows)
+    solver.search(solver.problem, Ts[:, None], starts, 1 + RESTARTS, rows, None, seeded)
 
 
 def total(outcomes: list[Outcome]) -> Outcome:

@@ -12,6 +12,7 @@ from dls_ik.core.types import Array, Details, Goal, Method, Scratch, Structure, 
 from dls_ik.core.workspace import forget
 
 REACHED, SLOW, OUT_OF_ITERATIONS = range(3)
+PATIENT_STEPS, PATIENT_RATIO = 8, 0.99  # times max_iterations; in place of the stall ratio
 
 
 @spliced
@@ -102,6 +103,7 @@ def attempt(
     quick: Table | None,
     details: Details | None,
     T_d: Array,
+    patient: bool,
     q: Array,
     work: Scratch,
     out: Array,
@@ -110,6 +112,7 @@ def attempt(
 
     Args:
         T_d: (k, 4, 4) desired poses, q: (n,) in and out [rad or m].
+        patient: to go on as long as it gets anywhere, as it takes where the arm is stretched out.
         out: (2,) position [m] and rotation error [rad] at the last q.
 
     Returns:
@@ -119,6 +122,9 @@ def attempt(
         clip(chain.lower, chain.upper, q)
     if details is not None:
         forget(work.memory)
+    most, ratio = goal.max_iterations, goal.stall_ratio
+    if patient:
+        most, ratio = PATIENT_STEPS * most, PATIENT_RATIO
     last, slow = 1e300, 0
     iteration = 0
     while True:
@@ -126,9 +132,9 @@ def attempt(
         error = norm(work.e)
         if is_reached(goal, out[0], out[1], error):
             return REACHED, iteration
-        if iteration >= goal.max_iterations:
+        if iteration >= most:
             return OUT_OF_ITERATIONS, iteration
-        slow = slow + 1 if error > goal.stall_ratio * last else 0
+        slow = slow + 1 if error > ratio * last else 0
         if goal.stall_count > 0 and slow >= goal.stall_count:
             return SLOW, iteration
         last = error

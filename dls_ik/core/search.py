@@ -38,15 +38,24 @@ MOST_TURNS = 1e6  # beyond, a turn would cost digits that tolerances need
 FIRST, NEAREST, DEXTROUS = range(3)  # kinds of wishes
 ATTEMPTS, STEPS, FOUND, STATE = range(4)  # columns of Rows.counts: begun, made, see below, random
 NOTHING, SOMETHING, ALL = range(3)  # found: no solution; one, and the search goes on; it is over
+LATE = 32  # attempts after which a pose is no ordinary one
 UNKNOWN, EXHAUSTED = -1, -2  # in place of the leaf of a table
 TURNS, REDUNDANCY, SAME = range(3)  # by what a solution comes nearer; observed once more
 
 
 @spliced
-def random_start(starts: Starts, state: NDArray[np.uint64], q: Array) -> None:
-    """Write joint values uniform within the bounds to q (n,)."""
+def random_start(starts: Starts, at_bounds: bool, state: NDArray[np.uint64], q: Array) -> None:
+    """Write random joint values within the bounds to q (n,).
+
+    Args:
+        at_bounds: half of the joints at one of theirs, where poses can have small basins; else
+            all are uniform.
+    """
     for j in range(q.shape[0]):
-        q[j] = starts.lower[j] + uniform(state) * (starts.upper[j] - starts.lower[j])
+        share = uniform(state)
+        if at_bounds:
+            share = min(max(2.0 * share - 0.5, 0.0), 1.0)
+        q[j] = starts.lower[j] + share * (starts.upper[j] - starts.lower[j])
 
 
 @spliced
@@ -65,6 +74,8 @@ def choose_start(
 ) -> int:
     """Write the start of attempt `index` to q (n,): the seed, then from the table, then random.
 
+    Of the late ones every fourth has joints at their bounds.
+
     Args:
         leaf: of the table, from the attempt before; UNKNOWN at first.
 
@@ -82,7 +93,7 @@ def choose_start(
                     leaf = EXHAUSTED
         if leaf >= 0 and next_start(chain, quick, leaf, q, work):
             return leaf
-    random_start(starts, state, q)
+    random_start(starts, index >= LATE and index % 4 == 0, state, q)
     if wish.kind == NEAREST:
         draw_near(seed, uniform(state), q)
     return EXHAUSTED
@@ -93,6 +104,16 @@ def draw_near(seed: Array, share: float, q: Array) -> None:
     """Leave only a share of the way from the seed (n,) to q (n,)."""
     for j in range(q.shape[0]):
         q[j] = seed[j] + share * (q[j] - seed[j])
+
+
+@inlined
+def is_patient(goal: Goal, index: int) -> bool:
+    """Whether attempt `index` is one of those that go on while they get anywhere.
+
+    Of the late ones every other does: from most starts such poses are reached slowly or not at all.
+    """
+    every = min(goal.patience, 2) if index >= LATE else goal.patience
+    return every > 0 and (index + 1) % every == 0
 
 
 @inlined
@@ -257,10 +278,11 @@ def search(
     for _ in range(attempts):
         if counts[FOUND] == ALL:
             break
+        patient = is_patient(goal, counts[ATTEMPTS])
         leaf = choose_start(
             chain, goal, starts, quick, wish, seed, counts[ATTEMPTS], leaf, state, q, work
         )
-        status, steps = attempt(chain, method, goal, quick, details, T_d, q, work, now)
+        status, steps = attempt(chain, method, goal, quick, details, T_d, patient, q, work, now)
         first = counts[ATTEMPTS] == 0
         counts[ATTEMPTS] += 1
         counts[STEPS] += steps

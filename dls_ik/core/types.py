@@ -148,6 +148,7 @@ class Goal(NamedTuple):
     max_iterations: int  # of one attempt
     stall_ratio: float  # an iteration is slow if it leaves more than this share of the error
     stall_count: int  # so many slow iterations in a row end an attempt; 0: never
+    patience: int  # every so many attempts one goes on while it gets anywhere; 0: none does
 
 
 class Starts(NamedTuple):

@@ -61,6 +61,13 @@ class SolverOptions:
     stall_count: int = _option(
         0, 0, 1_000_000, "", "slow steps in a row that end an attempt, if above 0"
     )
+    patience: int = _option(
+        0,
+        0,
+        1_000_000,
+        "",
+        "every so many attempts one goes on while it gets anywhere, for 8 times the steps; 0: none",
+    )
     starts: str = _choice(
         "random",
         STARTS,
@@ -180,6 +187,7 @@ class SolverOptions:
             self.max_iterations,
             self.stall_ratio,
             self.stall_count,
+            self.patience,
         )
 
     def method(self, choice: MethodChoice) -> Method:
@@ -202,7 +210,12 @@ class SolverOptions:
 
 # Measured on the WAM and on five 6- and 7-joint arms: light damping, give up early, try elsewhere.
 _AUTO = SolverOptions(
-    error_gain=0.1, max_iterations=25, stall_ratio=0.6, stall_count=2, starts="table"
+    error_gain=0.1,
+    max_iterations=25,
+    stall_ratio=0.6,
+    stall_count=2,
+    patience=16,
+    starts="table",
 )
 _PUBLISHED = SolverOptions(max_restarts=0)  # one attempt, as in the papers
 

@@ -6,7 +6,7 @@ from arms import random_arm
 from kernels import WAM
 from oracle_ik import pose_error
 
-from dls_ik import IkSolver
+from dls_ik import IkSolver, Task
 from dls_ik.core.search import unwind
 from dls_ik.solver.rows import errors as errors_of
 from dls_ik.solver.rows import found, new_rows
@@ -121,6 +121,20 @@ def test_rows_that_are_no_task_are_passed_over(what):
     np.testing.assert_array_equal(rows.best[[0, 2]], clean.best[[0, 2]])
 
 
+@pytest.mark.parametrize("task", [Task.pose(), Task.position_only()])
+def test_some_attempts_are_patient(task):
+    options = {"max_iterations": 5, "stall_ratio": 0.01, "stall_count": 1, "patience": 3}
+    solver = IkSolver(WAM, task=task, **options)
+    Ts, seeds = tasks(WAM, np.random.default_rng(10), 30)
+    rows = [search(solver, Ts, seeds, attempts) for attempts in (2, 3)]
+    assert (rows[0].counts[:, 1] <= 2).all()  # all steps are slow ones
+    assert not found(rows[0]).any()
+    made = rows[1].counts[:, 1] - rows[0].counts[:, 1]
+    assert made.max() <= 8 * 5
+    assert made.mean() > 3.0
+    assert found(rows[1]).mean() > 0.3
+
+
 def test_unwinding_ends_within_half_a_turn_of_the_seed_and_at_the_same_angle():
     rng = np.random.default_rng(7)
     turning = np.array([1, 0, 1, 1, 0])
@@ -149,3 +163,13 @@ def test_restarts_cover_the_limits():
     share = (ends - lower) / (upper - lower)
     assert (share.min(axis=0) < 0.05).all()
     assert (share.max(axis=0) > 0.95).all()
+
+
+def test_later_restarts_have_joints_at_their_limits():
+    solver = IkSolver(WAM, "jp", max_iterations=1, alpha=1e-6)
+    Ts, seeds = tasks(WAM, np.random.default_rng(11), 300, farther=3.0)
+    width = WAM.upper - WAM.lower
+    early, late = (search(solver, Ts, seeds, k).best for k in (30, 200))
+    for q, least, most in ((early, 0.0, 0.05), (late, 0.1, 0.6)):
+        at_limits = (np.minimum(q - WAM.lower, WAM.upper - q) < 1e-4 * width).mean()
+        assert least <= at_limits <= most

@@ -21,8 +21,6 @@ STRAIGHT = {  # the elbow and where it is straight, of arms that can
     "fetch": (4, 0.0),
     "column_lwr": (5, 0.0),
 }
-MISSED = {"gen3", "baxter"}  # attempts end as too slow some 1e-6 m from it; patience helps
-SLOW = [pytest.param(name, marks=pytest.mark.xfail(strict=True)) for name in sorted(MISSED)]
 
 
 def marked(robot, rng, count):
@@ -93,7 +91,7 @@ class TestEveryArm:
         check(name, ARMS[name].pose(q), robot.random(rng, 20))
 
 
-@pytest.mark.parametrize("name", SLOW + [name for name in PUBLISHED if name not in MISSED])
+@pytest.mark.parametrize("name", PUBLISHED)
 def test_position_at_the_edge_of_the_workspace(name):
     robot, rng = published(name), np.random.default_rng(3)
     Ts = ARMS[name].pose(stretched(robot, rng, 20))

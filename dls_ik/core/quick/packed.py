@@ -13,7 +13,7 @@ from dls_ik.core.jit import inlined, spliced
 from dls_ik.core.quick.table import LEAF
 from dls_ik.core.types import Arm, Array, Goal, Method, Starts, Table
 
-SIZES = 12  # whole numbers before the arrays
+SIZES = 13  # whole numbers before the arrays
 NUMBERS = 13  # other numbers before the arrays
 
 
@@ -30,7 +30,7 @@ def pack(arm: Arm, table: Table, method: Method, goal: Goal, starts: Starts) -> 
     sizes = (
         m, n, len(table.q), table.levels, table.first_turns, table.last_turns,
         method.damping, method.limits, method.step, method.following,
-        goal.max_iterations, goal.stall_count,
+        goal.max_iterations, goal.stall_count, goal.patience,
     )  # fmt: skip
     numbers = (
         method.alpha, method.lambda_, method.error_gain, method.nu, method.sigma0,
@@ -92,8 +92,9 @@ def unpack(numbers: Array, integers: NDArray[np.int64]) -> tuple[Arm, Table, Met
         numbers[4], numbers[5], numbers[6], numbers[7], integers[9] != 0,
     )  # fmt: skip
     goal = Goal(
-        numbers[8], numbers[9], numbers[10], numbers[11], integers[10], numbers[12], integers[11]
-    )
+        numbers[8], numbers[9], numbers[10], numbers[11], integers[10], numbers[12], integers[11],
+        integers[12],
+    )  # fmt: skip
     starts = Starts(
         numbers[b : b + n], numbers[b + n : b + 2 * n], integers[v:t], numbers[b + 2 * n : c]
     )
