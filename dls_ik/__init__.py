@@ -7,18 +7,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dls_ik.exceptions import DlsIkError
+    from dls_ik.exceptions import BatchInterrupted, DlsIkError
     from dls_ik.model.robot import RobotModel
     from dls_ik.solver.method import method_names
-    from dls_ik.solver.result import IkBatchResult, IkResult, Status
+    from dls_ik.solver.result import IkBatchResult, IkPathResult, IkResult, Status
     from dls_ik.solver.solver import IkSolver
     from dls_ik.solver.stepper import Stepper
     from dls_ik.solver.task import Task
 
 __version__ = "0.1.0"
 __all__ = [
+    "BatchInterrupted",
     "DlsIkError",
     "IkBatchResult",
+    "IkPathResult",
     "IkResult",
     "IkSolver",
     "RobotModel",
@@ -29,8 +31,10 @@ __all__ = [
 ]
 
 _ROOMS = {
+    "BatchInterrupted": "dls_ik.exceptions",
     "DlsIkError": "dls_ik.exceptions",
     "IkBatchResult": "dls_ik.solver.result",
+    "IkPathResult": "dls_ik.solver.result",
     "IkResult": "dls_ik.solver.result",
     "IkSolver": "dls_ik.solver.solver",
     "RobotModel": "dls_ik.model.robot",

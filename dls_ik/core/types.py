@@ -163,7 +163,7 @@ class Starts(NamedTuple):
 class Wish(NamedTuple):
     """Which of the solutions is wanted: numbers only."""
 
-    kind: int  # FIRST, NEAREST or DEXTROUS in search.py
+    kind: int  # FIRST, NEAREST or DEXTROUS in wishes.py
     compared: int  # attempts, of which the best solution is taken; FIRST takes the first one
     seeded: bool  # whether the first attempt starts from the seed
 

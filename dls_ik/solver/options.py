@@ -151,7 +151,7 @@ class SolverOptions:
     alpha1: float = _option(0.05, 1e-9, 1e6, "", "GP (22), (23): weight of the objective's motion")
     alpha2: float = _option(0.05, 0.0, 1e6, "", "GP (22): weight of the joint motion")
     joint_weights: tuple[float, ...] | None = _vector(
-        "", "GP (22): diagonal of A, a number above 0 for each joint; none: ones"
+        "", "GP (22), distance: weights of the joints, numbers above 0; none: ones"
     )
     w_c: float = _option(1.0, 1e-9, 1e6, "", "TA: weight of the added row")
     reference: tuple[float, ...] | None = _vector(

@@ -5,7 +5,7 @@ from typing import Any, cast
 import numpy as np
 
 from dls_ik.core.se3 import FARTHEST, is_pose
-from dls_ik.core.search import POSE_TOLERANCE
+from dls_ik.core.search_rows import POSE_TOLERANCE
 from dls_ik.core.types import Array
 from dls_ik.exceptions import PoseError
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dls_ik.core import search
+from dls_ik.core import wishes
 from dls_ik.core.types import Array
 from dls_ik.exceptions import OptionError
 from dls_ik.model.names import listing
@@ -13,19 +13,28 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.solver.options import SolverOptions
 from dls_ik.solver.values import checked_value
 
-KINDS = {"speed": search.FIRST, "distance": search.NEAREST, "manipulability": search.DEXTROUS}
+KINDS = {"speed": wishes.FIRST, "distance": wishes.NEAREST, "manipulability": wishes.DEXTROUS}
 _FIELDS = SolverOptions.__dataclass_fields__
 
 
 class Request(NamedTuple):
     """Which solution is wanted, and what counts as one."""
 
-    kind: int  # of core/search.py
+    kind: int  # of core/wishes.py
     compared: int  # attempts
     change: Array  # (n,) by which an answer may differ from the seed [rad or m]
     approximate: bool  # whether what is found is an answer in any case
 
     narrows: bool  # whether some change is bounded
+
+    def check_seed(self, seed: Any) -> None:
+        """Refuse to bound the distance from a seed that is None.
+
+        Raises:
+            OptionError: as said.
+        """
+        if seed is None and self.narrows:
+            raise OptionError("max_joint_change is the distance from a seed, and none is given")
 
     def leaves_nothing(self, robot: RobotModel, seeds: Array) -> NDArray[np.bool_]:
         """(b,) whether no configuration inside the limits is near enough to each seed (b, n)."""

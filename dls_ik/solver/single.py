@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dls_ik.core.search import ALL, ATTEMPTS, FOUND, NOTHING, STATE
+from dls_ik.core.search import ALL, FOUND, NOTHING, STATE
 from dls_ik.core.types import Array, Rows
 from dls_ik.model.values import checked_configuration
 from dls_ik.solver.batch import FIRST_ATTEMPTS
@@ -46,16 +46,17 @@ def solve_pose(
     nothing = request.narrows and bool(request.leaves_nothing(solver.robot, seeds)[0])
     if nothing:  # as near as the limits are, for a moment
         seeds, deadline = solver.robot.clip(seeds), begin
-    timed_out = _attempts(solver, problem, request, poses, seeds, seeded, deadline, row)
-    if counts[0, ATTEMPTS] == 0:  # the kernel passed over what is not exact
+    missed = _attempts(solver, problem, request, poses, seeds, seeded, deadline, row)
+    if missed is Status.REFUSED:  # the kernel passed over what is not exact
         poses = _checked(T, seed, solver)[0]
-        timed_out = _attempts(solver, problem, request, poses, seeds, seeded, deadline, row)
-    missed = Status.TIMED_OUT if timed_out else Status.MAX_RESTARTS
-    missed = Status.UNREACHABLE if nothing else missed
-    status = _outcome(solver, problem, request, poses, seeds, missed, row)
-    status = Status.UNREACHABLE if nothing else status
-    made, steps = counts[0, :2].tolist()
-    position, rotation = row.figures[0, :2].tolist()
+        missed = _attempts(solver, problem, request, poses, seeds, seeded, deadline, row)
+    status = missed
+    if nothing or missed is not Status.SUCCESS or not solver.keeps_limits:
+        missed = Status.UNREACHABLE if nothing else missed
+        status = _outcome(solver, problem, request, poses, seeds, missed, row)
+        status = Status.UNREACHABLE if nothing else status
+    made, steps, _, _ = counts.tolist()[0]
+    position, rotation, _ = row.figures.tolist()[0]
     is_near = request.approximate and status is not Status.OUTSIDE_LIMITS and not nothing
     success = status is Status.SUCCESS or is_near
     duration = time.perf_counter() - begin
@@ -85,10 +86,11 @@ def _attempts(
     seeded: bool,
     deadline: float,
     row: Rows,
-) -> bool:
-    """Make attempts, more at a time as they prove quick; return whether the time ran out.
+) -> Status:
+    """Make attempts, more at a time as they prove quick; return how that ended.
 
-    A pose that is proved to be beyond reach gets no more than the first ones.
+    A pose that is proved to be beyond reach gets no more than the first ones. REFUSED is a pose
+    that kernels do not take as it is.
     """
     restarts = solver.options.max_restarts
     limit = UNLIMITED if restarts is None else restarts + 1
@@ -97,15 +99,15 @@ def _attempts(
     while True:
         before = time.perf_counter()
         solver.search(problem, poses, seeds, attempts, row, request, seeded)
-        made, _, found, _ = row.counts[0].tolist()
+        made, _, found, _ = row.counts.tolist()[0]
         if found == ALL or made == 0:
-            return False
+            return Status.SUCCESS if made else Status.REFUSED
         now = time.perf_counter()
         if made >= limit or now >= deadline:
-            return bool(made < limit)
+            return Status.TIMED_OUT if made < limit else Status.MAX_RESTARTS
         if made == FIRST_ATTEMPTS and found == NOTHING:
             if solver.reach.proves_beyond(problem, poses[0]):
-                return False
+                return Status.UNREACHABLE
             deadline += time.perf_counter() - now  # bounds are found once, not for this pose alone
         affordable = 0.5 * attempts * (deadline - now) / (now - before)
         until = limit if made >= FIRST_ATTEMPTS else min(limit, FIRST_ATTEMPTS)

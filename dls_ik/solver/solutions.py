@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dls_ik.core.quick.table import LEAF
-from dls_ik.core.search import ATTEMPTS, FIRST, NEAREST
+from dls_ik.core.search import ATTEMPTS
 from dls_ik.core.types import Array, Indices
+from dls_ik.core.wishes import FIRST, NEAREST
 from dls_ik.exceptions import OptionError
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.values import checked_configuration

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dls_ik.core import limits
-from dls_ik.core.search import FIRST, search_packed, search_rows
+from dls_ik.core.search_rows import search_packed, search_rows
 from dls_ik.core.types import Array, Rows, Wish
+from dls_ik.core.wishes import FIRST
 from dls_ik.exceptions import MethodError
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.batch import Progress, solve_rows
@@ -93,6 +94,7 @@ class IkSolver:
         request = self.request
         if solve_type is not None or max_joint_change is not None or approximate is not None:
             request = self.request_for(solve_type, max_joint_change, approximate)
+        request.check_seed(seed)
         given = self.options.timeout if timeout is None else checked_timeout(timeout)
         return solve_pose(self, problem, request, T, seed, begin, begin + given)
 
@@ -131,6 +133,7 @@ class IkSolver:
         """
         problem = self.problem_for(task)
         request = self.request_for(solve_type, max_joint_change, approximate)
+        request.check_seed(seeds)
         return solve_rows(self, problem, request, Ts, seeds, threads, progress)
 
     def solve_path(
@@ -156,6 +159,7 @@ class IkSolver:
         Raises:
             PoseError, JointValueError, OptionError, MethodError: for arguments that are not valid.
         """
+        self.request.check_seed(seed)
         return solve_path(self, self.problem_for(task), Ts, seed, jump)
 
     def solve_all(
@@ -179,6 +183,7 @@ class IkSolver:
         Raises:
             PoseError, JointValueError, OptionError, MethodError: for arguments that are not valid.
         """
+        self.request.check_seed(seed)
         return solve_all(self, self.problem_for(task), T, count, seed)
 
     def problem_for(self, task: Tasks) -> Problem:
@@ -227,7 +232,7 @@ class IkSolver:
         request: Request | None = None,
         seeded: bool = True,
     ) -> None:
-        """Make so many more attempts for every row: :func:`dls_ik.core.search.search_rows`."""
+        """Make so many more attempts for every row: :func:`dls_ik.core.search_rows`."""
         kind, compared, change, _, _ = self.request if request is None else request
         row = rows.counts, rows.best, rows.figures
         if self._kdl is not None:

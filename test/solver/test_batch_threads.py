@@ -32,7 +32,7 @@ def assert_same(one, other):
 def test_any_number_of_threads(wish, seeded):
     Ts, seeds = some(WAM, 150)
     solver = IkSolver(WAM, max_restarts=30)
-    seeds = seeds if seeded else None
+    seeds = seeds if seeded or "max_joint_change" in wish else None
     one = solver.solve_batch(Ts, seeds, threads=1, **wish)
     for threads in (2, 5, np.int64(3), 200, None):
         assert_same(solver.solve_batch(Ts, seeds, threads=threads, **wish), one)

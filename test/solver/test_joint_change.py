@@ -175,3 +175,19 @@ def test_kdl_takes_no_wishes(method, wish):
     for ask in (solver.solve, lambda T, **more: solver.solve_batch(T[None], **more)):
         with pytest.raises(MethodError, match="first solution"):
             ask(WAM.fk(np.zeros(7)), **wish)
+
+
+def test_without_a_seed_there_is_nothing_to_be_near():
+    T = WAM.fk(np.zeros(7))
+    bounded = IkSolver(WAM, max_joint_change=1.0)
+    calls = [
+        lambda: bounded.solve(T),
+        lambda: bounded.solve_batch(T[None]),
+        lambda: bounded.solve_path(T[None]),
+        lambda: bounded.solve_all(T),
+        lambda: IkSolver(WAM).solve(T, max_joint_change=1.0),
+    ]
+    for call in calls:
+        with pytest.raises(OptionError, match="seed"):
+            call()
+    assert IkSolver(WAM).solve(T, max_joint_change=np.inf).success

@@ -66,7 +66,7 @@ def test_single_precision_is_taken_for_what_it_is():
 
 COUNT = """
 import test_layouts
-from dls_ik.core.search import search_packed
+from dls_ik.core.search_rows import search_packed
 for layout in test_layouts.LAYOUTS:
     test_layouts.solve_every_way(layout)
 print(len(search_packed.signatures))

@@ -45,7 +45,6 @@ def test_a_seed_that_is_a_solution_is_the_answer(name):
         assert (result.iterations == 0).all()
 
 
-@pytest.mark.xfail(reason="the slide along the redundancy is made, and counted, for nothing")
 def test_a_seed_that_is_a_solution_takes_no_step():
     Ts, q, _ = drawn(WAM, 20)
     assert (IkSolver(WAM, **NEAREST).solve_batch(Ts, q).iterations == 0).all()

@@ -10,7 +10,7 @@ from oracle_ik import parts_of, pose_error
 from out_of_grasp import out_of_grasp
 
 from dls_ik import IkSolver, RobotModel, Status, method_names
-from dls_ik.core.search import search_packed
+from dls_ik.core.search_rows import search_packed
 from dls_ik.solver import single
 from dls_ik.solver import solver as solver_module
 from dls_ik.solver.batch import FIRST_ATTEMPTS

@@ -37,7 +37,8 @@ def wished(robot, Ts, seeds):
     for kind, starts in product(("speed", "distance", "manipulability"), ("table", "random")):
         solver = IkSolver(robot, solve_type=kind, starts=starts, compared=36, max_restarts=35)
         for where in (None, seeds):
-            result = solver.solve_batch(Ts, where, max_joint_change=6.0)
+            change = None if where is None else 6.0
+            result = solver.solve_batch(Ts, where, max_joint_change=change)
             case = f"{robot.name} {kind} {starts} {where is None}"
             found[case] = [result.q.tolist(), result.restarts.tolist()]
     return found
