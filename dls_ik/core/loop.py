@@ -12,7 +12,7 @@ from dls_ik.core.types import Array, Details, Goal, Method, Scratch, Structure, 
 from dls_ik.core.workspace import forget
 
 REACHED, SLOW, OUT_OF_ITERATIONS = range(3)
-PATIENT_STEPS, PATIENT_RATIO = 8, 0.99  # times max_iterations; in place of the stall ratio
+PATIENT_STEPS, PATIENT_RATIO = 8, 0.95  # times max_iterations; in place of the stall ratio
 
 
 @spliced
