@@ -96,6 +96,7 @@ class Job:
             position_tolerance=settings.tolerance,
             rotation_tolerance=settings.tolerance,
             max_restarts=settings.max_restarts,
+            prove_after=2,  # most poses of a map are out of reach
             random_seed=settings.random_seed,
         )
 

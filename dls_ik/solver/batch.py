@@ -31,7 +31,6 @@ Progress = Callable[[int, int], None]
 RESTARTS = 1000  # of one pose, where the solver has no bound of its own
 CHUNK = 1024  # poses that a thread takes at a time, at most
 CHUNKS = 8  # for each thread, at least
-FIRST_ATTEMPTS = 8  # before it is asked whether a pose can be reached; of "auto" some 20 us
 
 
 class Task(NamedTuple):
@@ -145,7 +144,7 @@ def solve_chunk(task: Task, which: slice) -> None:
         seeds = np.where(nothing[:, None], clipped, seeds)
     nothing = np.broadcast_to(nothing, len(poses))
     limit = 1 + (RESTARTS if solver.options.max_restarts is None else solver.options.max_restarts)
-    begun = min(limit, FIRST_ATTEMPTS)
+    begun = min(limit, solver.options.prove_after)
     solver.search(problem, poses, seeds, begun, rows, request, task.seeded)
     poses = _solve_inexact(task, poses, seeds, rows, begun)
     left = np.flatnonzero((rows.counts[:, FOUND] != ALL) & (rows.counts[:, ATTEMPTS] > 0))

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from dls_ik.core.search import ALL, FOUND, NOTHING, STATE
 from dls_ik.core.types import Array, Rows
 from dls_ik.model.values import checked_configuration
-from dls_ik.solver.batch import FIRST_ATTEMPTS
 from dls_ik.solver.best import approach_poses
 from dls_ik.solver.method import AUTO
 from dls_ik.solver.poses import checked_poses, is_plain
@@ -22,6 +21,7 @@ from dls_ik.solver.result import IkResult, Status
 if TYPE_CHECKING:
     from dls_ik.solver.solver import IkSolver
 
+FIRST_ATTEMPTS = 8  # of "auto" before the first look at the clock, about 20 us
 QUICK = 100  # steps of an attempt up to which that holds
 UNLIMITED = 2**62
 
@@ -95,7 +95,8 @@ def _attempts(
     restarts = solver.options.max_restarts
     limit = UNLIMITED if restarts is None else restarts + 1
     is_quick = solver.method == AUTO and solver.options.max_iterations <= QUICK
-    attempts = min(FIRST_ATTEMPTS if is_quick else 1, limit)
+    asked = solver.options.prove_after
+    attempts = min(FIRST_ATTEMPTS if is_quick else 1, limit, asked)
     while True:
         before = time.perf_counter()
         solver.search(problem, poses, seeds, attempts, row, request, seeded)
@@ -105,12 +106,12 @@ def _attempts(
         now = time.perf_counter()
         if made >= limit or now >= deadline:
             return Status.TIMED_OUT if made < limit else Status.MAX_RESTARTS
-        if made == FIRST_ATTEMPTS and found == NOTHING:
+        if made == asked and found == NOTHING:
             if solver.reach.proves_beyond(problem, poses[0]):
                 return Status.UNREACHABLE
             deadline += time.perf_counter() - now  # bounds are found once, not for this pose alone
         affordable = 0.5 * attempts * (deadline - now) / (now - before)
-        until = limit if made >= FIRST_ATTEMPTS else min(limit, FIRST_ATTEMPTS)
+        until = limit if made >= asked else min(limit, asked)
         attempts = max(1, int(min(2.0 * attempts, affordable, until - made)))
 
 

@@ -15,7 +15,10 @@ RANGES = {name: f.metadata["range"] for name, f in FIELDS.items() if "range" in 
 CHOICES = {name: f.metadata["choices"] for name, f in FIELDS.items() if "choices" in f.metadata}
 VECTORS = [name for name, f in FIELDS.items() if "vector" in f.metadata]
 PER_JOINT = [name for name, f in FIELDS.items() if "per_joint" in f.metadata]
-WHOLE = ["compared", "max_iterations", "max_restarts", "patience", "random_seed", "stall_count"]
+WHOLE = [
+    "compared", "max_iterations", "max_restarts", "patience", "prove_after", "random_seed",
+    "stall_count",
+]  # fmt: skip
 REAL = [name for name in RANGES if name not in WHOLE]
 
 
