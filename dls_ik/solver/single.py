@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -44,12 +45,12 @@ def solve_pose(
     plain = is_plain(T, (4, 4) if k == 1 else (k, 4, 4)) and (seed is None or is_plain(seed, (n,)))
     poses, seeds = _plain(T, seed, solver) if plain else _checked(T, seed, solver)
     nothing = request.narrows and bool(request.leaves_nothing(solver.robot, seeds)[0])
-    if nothing:  # as near as the limits are, for a moment
-        seeds, deadline = solver.robot.clip(seeds), begin
-    missed = _attempts(solver, problem, request, poses, seeds, seeded, deadline, row)
+    if nothing:  # as near as the limits are
+        seeds = solver.robot.clip(seeds)
+    missed = _attempts(solver, problem, request, poses, seeds, seeded, deadline, row, nothing)
     if missed is Status.REFUSED:  # the kernel passed over what is not exact
         poses = _checked(T, seed, solver)[0]
-        missed = _attempts(solver, problem, request, poses, seeds, seeded, deadline, row)
+        missed = _attempts(solver, problem, request, poses, seeds, seeded, deadline, row, nothing)
     status = missed
     if nothing or missed is not Status.SUCCESS or not solver.keeps_limits:
         missed = Status.UNREACHABLE if nothing else missed
@@ -86,17 +87,20 @@ def _attempts(
     seeded: bool,
     deadline: float,
     row: Rows,
+    nothing: bool,
 ) -> Status:
     """Make attempts, more at a time as they prove quick; return how that ended.
 
-    A pose that is proved to be beyond reach gets no more than the first ones. REFUSED is a pose
-    that kernels do not take as it is.
+    A pose that is proved to be beyond reach, or where `nothing` is near enough to the seed, gets no
+    more than the first ones. REFUSED is a pose that kernels do not take as it is.
     """
     restarts = solver.options.max_restarts
     limit = UNLIMITED if restarts is None else restarts + 1
     is_quick = solver.method == AUTO and solver.options.max_iterations <= QUICK
     asked = solver.options.prove_after
     attempts = min(FIRST_ATTEMPTS if is_quick else 1, limit, asked)
+    if nothing:
+        deadline = math.inf
     while True:
         before = time.perf_counter()
         solver.search(problem, poses, seeds, attempts, row, request, seeded)
@@ -107,7 +111,7 @@ def _attempts(
         if made >= limit or now >= deadline:
             return Status.TIMED_OUT if made < limit else Status.MAX_RESTARTS
         if made == asked and found == NOTHING:
-            if solver.reach.proves_beyond(problem, poses[0]):
+            if nothing or solver.reach.proves_beyond(problem, poses[0]):
                 return Status.UNREACHABLE
             deadline += time.perf_counter() - now  # bounds are found once, not for this pose alone
         affordable = 0.5 * attempts * (deadline - now) / (now - before)
