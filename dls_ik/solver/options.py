@@ -69,7 +69,7 @@ class SolverOptions:
         "every so many attempts one goes on while it gets anywhere, for 8 times the steps; 0: none",
     )
     prove_after: int = _option(
-        32, 1, 1_000_000, "", "attempts after which it is asked whether a pose is beyond reach"
+        100, 1, 1_000_000, "", "attempts after which it is asked whether a pose is beyond reach"
     )
     starts: str = _choice(
         "random",
