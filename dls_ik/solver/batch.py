@@ -146,6 +146,9 @@ def solve_chunk(task: Task, which: slice) -> None:
     limit = 1 + (RESTARTS if solver.options.max_restarts is None else solver.options.max_restarts)
     begun = min(limit, solver.options.prove_after)
     solver.search(problem, poses, seeds, begun, rows, request, task.seeded)
+    if solver.keeps_limits and (rows.counts[:, FOUND] == ALL).all() and not nothing.any():
+        status[:] = Status.SUCCESS  # as a rule; what follows holds Python's lock
+        return
     poses = _solve_inexact(task, poses, seeds, rows, begun)
     left = np.flatnonzero((rows.counts[:, FOUND] != ALL) & (rows.counts[:, ATTEMPTS] > 0))
     beyond = left[solver.reach.rows_beyond(problem, poses[left]) | nothing[left]]
