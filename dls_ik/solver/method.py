@@ -54,7 +54,7 @@ class MethodChoice(NamedTuple):
 
     @property
     def is_quick(self) -> bool:
-        """Whether the quick step (core/quick_step.py) can make it."""
+        """Whether the quick path (core/quick) can make its steps."""
         return (
             self.damping in (damping.JP, damping.JD, damping.ED)
             and self.limits in (limits.NONE, limits.JC, limits.ACTIVE)
