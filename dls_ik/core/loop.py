@@ -6,7 +6,7 @@ from dls_ik.core import limits
 from dls_ik.core.general_step import general_step
 from dls_ik.core.jit import inlined, spliced
 from dls_ik.core.observe import jacobian_there, observe
-from dls_ik.core.quick.kinematics import arm_jacobian, observe_arm
+from dls_ik.core.quick.kinematics import arm_jacobian_there, observe_arm
 from dls_ik.core.quick.step import quick_step
 from dls_ik.core.types import Array, Details, Goal, Method, Scratch, Structure, Table
 from dls_ik.core.workspace import forget
@@ -42,6 +42,22 @@ def error_at(
 
 
 @spliced
+def write_jacobian(
+    chain: Structure,
+    goal: Goal,
+    quick: Table | None,
+    details: Details | None,
+    T_d: Array,
+    work: Scratch,
+) -> None:
+    """Write the Jacobian of the scaled error at the configuration last observed."""
+    if details is not None:
+        jacobian_there(chain, details, T_d, work)
+    if quick is not None:
+        arm_jacobian_there(chain, goal.rotation_weight, work)
+
+
+@spliced
 def make_step(
     chain: Structure,
     method: Method,
@@ -58,13 +74,10 @@ def make_step(
     Args:
         error: norm of the scaled error [m].
     """
+    write_jacobian(chain, goal, quick, details, T_d, work)
     if details is not None:
-        jacobian_there(chain, details, T_d, work)
         general_step(chain, method, details, T_d, q, work)
     if quick is not None:
-        arm_jacobian(
-            chain.turn, chain.slide, chain.variable, work.axes, work.T, goal.rotation_weight, work.J
-        )
         quick_step(chain, method, error, q, work)
     for j in range(q.shape[0]):
         q[j] += work.dq[j]

@@ -7,9 +7,7 @@ import numpy as np
 from dls_ik.core.dexterity import dexterity
 from dls_ik.core.jit import inlined, spliced
 from dls_ik.core.linalg import copy
-from dls_ik.core.loop import error_at, is_reached, norm
-from dls_ik.core.observe import jacobian_there
-from dls_ik.core.quick.kinematics import arm_jacobian
+from dls_ik.core.loop import error_at, is_reached, norm, write_jacobian
 from dls_ik.core.quick.slide import slide
 from dls_ik.core.types import (
     Array,
@@ -44,18 +42,10 @@ def measure(
     """What a wish goes by, the less the better, at the solution last observed."""
     if wish.kind == NEAREST:
         return distance(starts.joint_weights, q, seed)
-    value = 0.0
     if wish.kind == DEXTROUS:
-        if details is not None:
-            jacobian_there(chain, details, T_d, work)
-            value = -dexterity(work.J)
-        if quick is not None:
-            arm_jacobian(
-                chain.turn, chain.slide, chain.variable, work.axes, work.T, goal.rotation_weight,
-                work.J,
-            )  # fmt: skip
-            value = -dexterity(work.J)
-    return value
+        write_jacobian(chain, goal, quick, details, T_d, work)
+        return -dexterity(work.J)
+    return 0.0
 
 
 @inlined

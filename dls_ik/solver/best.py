@@ -12,7 +12,7 @@ from dls_ik.core.types import Array, Rows
 from dls_ik.model.arm import build_arm
 from dls_ik.solver.problem import Problem
 from dls_ik.solver.request import Request
-from dls_ik.solver.rows import found, new_rows
+from dls_ik.solver.rows import errors, found, new_rows
 from dls_ik.solver.table import no_table
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def approach_poses(
     tries = TRIES if request.approximate else 1
     solver.search(patient, poses, starts, tries, tried, request)
     weights = np.array([1.0, problem.goal.rotation_weight])
-    ours, before = (np.linalg.norm(r.figures[:, :2] * weights, axis=1) for r in (tried, rows))
+    ours, before = (np.linalg.norm(errors(r) * weights, axis=1) for r in (tried, rows))
     nearer = found(tried) | (ours < before)
     rows.best[nearer], rows.figures[nearer] = tried.best[nearer], tried.figures[nearer]
     rows.counts[nearer, FOUND] = tried.counts[nearer, FOUND]

@@ -37,24 +37,27 @@ class ReachTest:
             min(options.position_tolerance, most),
             min(options.rotation_tolerance, most / options.rotation_weight),
         )
-        self._full_pose = solver.problem.packed is not None
-        self._applies = solver.keeps_limits  # beyond the limits a method may reach more
+        self._problem = solver.problem
+        self._keeps_limits = solver.keeps_limits  # beyond them a method may reach more
 
     def prepare(self) -> None:
         """Find the bounds now, where they are of use."""
-        if self._applies and self._full_pose:
+        if self._serves(self._problem):
             reach_of(self._robot)
 
     def proves_beyond(self, problem: Problem, poses: Array) -> bool:
         """Whether poses (k, 4, 4) are proved to be beyond reach; False says nothing."""
-        if problem.packed is None or not self._applies:
+        if not self._serves(problem):
             return False
         return bool(is_beyond_reach(reach_of(self._robot), poses[0], *self._tolerances))
 
     def rows_beyond(self, problem: Problem, Ts: Array) -> NDArray[np.bool_]:
         """(b,) for poses (b, k, 4, 4)."""
         beyond = np.zeros(len(Ts), np.bool_)
-        if problem.packed is not None and self._applies and len(Ts):
+        if self._serves(problem) and len(Ts):
             poses = np.ascontiguousarray(Ts[:, 0])
             rows_beyond_reach(reach_of(self._robot), poses, *self._tolerances, beyond)
         return beyond
+
+    def _serves(self, problem: Problem) -> bool:
+        return self._keeps_limits and problem.packed is not None

@@ -24,7 +24,6 @@ class Request(NamedTuple):
     compared: int  # attempts
     change: Array  # (n,) by which an answer may differ from the seed [rad or m]
     approximate: bool  # whether what is found is an answer in any case
-
     narrows: bool  # whether some change is bounded
 
     def check_seed(self, seed: Any) -> None:

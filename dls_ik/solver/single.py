@@ -131,7 +131,8 @@ def _outcome(
     """Say how a search ended; come nearer to a pose that it missed."""
     status = missed
     if row.counts[0, FOUND] == NOTHING:
-        if solver.reach.proves_beyond(problem, poses[0]):
+        known = status is Status.UNREACHABLE
+        if known or solver.reach.proves_beyond(problem, poses[0]):
             status = Status.UNREACHABLE
         if request.approximate or (status is Status.UNREACHABLE and solver.method == AUTO):
             approach_poses(solver, problem, request, poses, seeds, row)

@@ -9,10 +9,9 @@ from numpy.typing import ArrayLike
 
 from dls_ik.core.quick.table import LEAF
 from dls_ik.core.search import ATTEMPTS
-from dls_ik.core.types import Array, Indices
-from dls_ik.core.wishes import FIRST, NEAREST
+from dls_ik.core.types import Array
+from dls_ik.core.wishes import FIRST, NEAREST, unwind
 from dls_ik.exceptions import OptionError
-from dls_ik.model.robot import RobotModel
 from dls_ik.model.values import checked_configuration
 from dls_ik.solver.poses import checked_poses
 from dls_ik.solver.problem import Problem
@@ -84,16 +83,10 @@ def _solutions(
         solver.search(problem, Ts, near, 1, rows, anywhere, seeded=False)
     else:
         solver.search(problem, Ts, starts, 1, rows, anywhere)
-    turned = _unwound(solver.robot, problem.starts.turning, rows.best[found(rows)], near)
-    return _within(solver, solver.request, turned, near)
-
-
-def _unwound(robot: RobotModel, turning: Indices, q: Array, near: Array) -> Array:
-    """Joint values (s, n) at the turns nearest to `near` (1, n) that the limits allow."""
-    turn = 2.0 * np.pi
-    most, least = np.floor((q - robot.lower) / turn), np.ceil((q - robot.upper) / turn)
-    turns = np.clip(np.floor((q - near) / turn + 0.5), least, np.maximum(least, most))
-    return np.where(turning != 0, q - turn * turns, q)
+    solved, robot = rows.best[found(rows)], solver.robot
+    for q in solved:
+        unwind(problem.starts.turning, robot.lower, robot.upper, near[0], q)
+    return _within(solver, solver.request, solved, near)
 
 
 def _within(solver: IkSolver, request: Request, q: Array, near: Array) -> Array:

@@ -111,4 +111,4 @@ def test_service_does_not_stop_the_stream(streamer, client):
     streamer.states.clear()
     response = client.call(GetPositionIK, "compute_ik", request)
     assert response.error_code.val == -31
-    assert len(streamer.states) > 40
+    assert len(streamer.states) > 10, "none come while the loop waits for the solver"

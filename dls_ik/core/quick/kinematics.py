@@ -38,11 +38,23 @@ def aim(base: Array, tip: Array, T_d: Array, target: Array) -> None:
 @spliced
 def observe_arm(arm: Arm, rotation_weight: float, q: Array, work: QuickWork) -> tuple[float, float]:
     """Write the scaled error at `q` (n,) and the axes there; return position and rotation error."""
-    for k in range(arm.variable.shape[0]):
-        work.s[k] = arm.turn[k, 0] * q[arm.variable[k]] + arm.turn[k, 1]
-    sines(work.s, work.s, work.c)
+    sines_of_joints(arm.turn, arm.variable, q, work.s, work.c)
     forward_arm(arm.slide, arm.link, arm.variable, q, work.s, work.c, work.axes, work.T)
     return arm_error(work.target, work.T, rotation_weight, work.relative, work.e)
+
+
+@spliced
+def arm_jacobian_there(arm: Arm, rotation_weight: float, work: QuickWork) -> None:
+    """Write the scaled Jacobian at the configuration last observed."""
+    arm_jacobian(arm.turn, arm.slide, arm.variable, work.axes, work.T, rotation_weight, work.J)
+
+
+@inlined
+def sines_of_joints(turn: Array, variable: Indices, q: Array, s: Array, c: Array) -> None:
+    """Write sine and cosine of every joint's angle, (m,) each, at q (n,)."""
+    for k in range(s.shape[0]):
+        s[k] = turn[k, 0] * q[variable[k]] + turn[k, 1]
+    sines(s, s, c)
 
 
 @inlined

@@ -1,10 +1,11 @@
 """Along the solutions of one pose to the one nearest the seed: what redundancy is good for."""
 
 from dls_ik.core.jit import inlined, spliced
-from dls_ik.core.quick.kinematics import arm_jacobian, observe_arm
-from dls_ik.core.quick.normal import solve_normal
-from dls_ik.core.quick.step import apply_transposed, solve_few
+from dls_ik.core.loop import is_reached, norm
+from dls_ik.core.quick.kinematics import arm_jacobian_there, observe_arm
+from dls_ik.core.quick.step import solve_damped
 from dls_ik.core.se3 import norm3
+from dls_ik.core.step.largest import bound
 from dls_ik.core.types import Arm, Array, Goal, QuickWork, Starts
 
 STEPS, CORRECTIONS = 30, 6  # at most; of these the last ones only take off the error
@@ -26,17 +27,15 @@ def slide(arm: Arm, goal: Goal, starts: Starts, seed: Array, q: Array, work: Qui
     for steps in range(STEPS):
         arrived = arrived or steps >= STEPS - CORRECTIONS
         toward = 0.0 if arrived or error > FAR else 1.0
-        arm_jacobian(
-            arm.turn, arm.slide, arm.variable, work.axes, work.T, goal.rotation_weight, work.J
-        )
+        arm_jacobian_there(arm, goal.rotation_weight, work)
         toward_seed(starts.joint_weights, seed, q, toward, work.J, work.z, work.e)
         slide_step(arm.lower, arm.upper, starts.joint_weights, q, work)
-        largest = bounded(work.dq)
+        largest = bound(LARGEST, work.dq)
         for j in range(n):
             q[j] = min(max(q[j] + work.dq[j], arm.lower[j]), arm.upper[j])
         position, rotation = observe_arm(arm, goal.rotation_weight, q, work)
         error = norm3(work.e) + norm3(work.e[3:])
-        if arrived and position <= goal.position_tolerance and rotation <= goal.rotation_tolerance:
+        if arrived and is_reached(goal, position, rotation, norm(work.e)):
             break
         arrived = arrived or (toward == 1.0 and largest < ENOUGH)
     return steps + 1
@@ -65,10 +64,7 @@ def slide_step(lower: Array, upper: Array, weights: Array, q: Array, work: Quick
     work.h.fill(0.0)
     again = True
     while again:
-        if solve_normal(work.J, work.h, work.e, 0.0, work.y):
-            apply_transposed(work.J, work.h, work.y, work.dq)
-        else:
-            solve_few(work.J, work.h, work.e, 0.0, work.dq)
+        solve_damped(0.0, work)
         again = hold_beyond(lower, upper, weights, q, work.J, work.z, work.e, work.h, work.dq)
     for j in range(q.shape[0]):
         if work.h[j] == 0.0:
@@ -91,15 +87,3 @@ def hold_beyond(
                 for i in range(6):
                     e[i] -= J[j, i] * weights[j] ** 0.5 * (dq[j] - z[j])
     return again
-
-
-@inlined
-def bounded(dq: Array) -> float:
-    """Scale the step so that no joint moves by more than the largest; return what that was."""
-    largest = 0.0
-    for j in range(dq.shape[0]):
-        largest = max(largest, abs(dq[j]))
-    if largest > LARGEST:
-        for j in range(dq.shape[0]):
-            dq[j] *= LARGEST / largest
-    return largest

@@ -39,12 +39,19 @@ def solve_free(
     again = True
     while again:
         again = False
-        if q.shape[0] >= 6 and solve_normal(work.J, work.h, work.e, lambda2, work.y):
-            apply_transposed(work.J, work.h, work.y, work.dq)
-        else:
-            solve_few(work.J, work.h, work.e, lambda2, work.dq)
+        solve_damped(lambda2, work)
         if revises:
             again = hold_passing(lower, upper, q, work.J, work.e, work.h, work.dq)
+
+
+@spliced
+def solve_damped(lambda2: float, work: QuickWork) -> None:
+    """Write dq = P e of the joints that are not held, P the damped inverse of their columns."""
+    enough = work.dq.shape[0] >= 6
+    if enough and solve_normal(work.J, work.h, work.e, lambda2, work.y):
+        apply_transposed(work.J, work.h, work.y, work.dq)
+    else:
+        solve_few(work.J, work.h, work.e, lambda2, work.dq)
 
 
 @inlined

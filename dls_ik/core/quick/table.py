@@ -11,8 +11,7 @@ from math import atan2, cos, inf, pi, sin, sqrt
 import numpy as np
 
 from dls_ik.core.jit import inlined, kernel, spliced
-from dls_ik.core.quick.kinematics import forward_arm
-from dls_ik.core.quick.sines import sines
+from dls_ik.core.quick.kinematics import forward_arm, sines_of_joints
 from dls_ik.core.types import Arm, Array, Indices, QuickWork, Table
 
 LEAF = 32  # rows of a leaf
@@ -177,8 +176,6 @@ def fill(arm: Arm, table: Table, rotation_weight: float, features: Array) -> Non
     s, c, axes = np.empty(m), np.empty(m), np.empty((m, 6))
     for row in range(table.q.shape[0]):
         q, T = table.q[row], table.middle[row]
-        for k in range(m):
-            s[k] = arm.turn[k, 0] * q[arm.variable[k]] + arm.turn[k, 1]
-        sines(s, s, c)
+        sines_of_joints(arm.turn, arm.variable, q, s, c)
         forward_arm(arm.slide, arm.link, arm.variable, q, s, c, axes, T)
         write_features(T, table.first_turns, table.last_turns, rotation_weight, features[row])

@@ -10,11 +10,12 @@ NAME = "max"
 
 
 @kernel
-def bound(farthest: float, dq: Array) -> None:
-    """Scale `dq` (n,) to a largest absolute component of `farthest`."""
+def bound(farthest: float, dq: Array) -> float:
+    """Scale `dq` (n,) to a largest absolute component of `farthest`; return what it was."""
     largest = 0.0
     for j in range(dq.shape[0]):
         largest = max(largest, abs(dq[j]))
     if largest > farthest:
         for j in range(dq.shape[0]):
             dq[j] *= farthest / largest
+    return largest
