@@ -11,8 +11,8 @@ from dls_ik.ros import STARTED
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.codes import Code, RequestError
 from dls_ik.ros.frames import Frames
-from dls_ik.ros.live_parameters import LiveParameters
 from dls_ik.ros.parameters import Parameters
+from dls_ik.ros.parameters.live import LiveParameters
 from dls_ik.ros.robot_source import DescriptionTopic, robot_from_parameters
 from dls_ik.ros.services import NAMES, Services
 from dls_ik.ros.streaming import Streaming

@@ -11,7 +11,7 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from dls_ik.core.types import Array
-from dls_ik.ros.parameters import JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY
+from dls_ik.ros.parameters.outputs import JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY
 
 
 def writable(message: Any, name: str, n: int) -> Array:

@@ -19,8 +19,8 @@ from rclpy.utilities import try_shutdown
 
 from dls_ik.exceptions import DlsIkError
 from dls_ik.ros.application import Application
-from dls_ik.ros.live_parameters import LiveParameters
 from dls_ik.ros.logs import Throttle
+from dls_ik.ros.parameters.live import LiveParameters
 from dls_ik.ros.signals import on_signal
 from dls_ik.ros.warm_up import WarmUp
 

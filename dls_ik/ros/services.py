@@ -13,7 +13,7 @@ from dls_ik.ros.codes import Code, RequestError, fill_error_code
 from dls_ik.ros.forward import answer_fk
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.inverse import Answer, answer_ik
-from dls_ik.ros.parameters import IGNORE
+from dls_ik.ros.parameters.solving import IGNORE
 
 NAMES = ("compute_ik", "compute_fk")
 

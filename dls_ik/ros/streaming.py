@@ -14,7 +14,8 @@ from dls_ik.ros.joint_states import JointStates
 from dls_ik.ros.logs import Throttle
 from dls_ik.ros.outputs import OUTPUTS, Output
 from dls_ik.ros.pacing import Pacer
-from dls_ik.ros.parameters import JOINT_STATE, Parameters
+from dls_ik.ros.parameters import Parameters
+from dls_ik.ros.parameters.outputs import JOINT_STATE
 from dls_ik.ros.status import StatusReport
 from dls_ik.ros.stream import Stream
 from dls_ik.ros.targets import TOPIC as TARGETS

@@ -9,8 +9,8 @@ from dataclasses import fields
 from robots import URDF
 
 from dls_ik.exceptions import MethodError, OptionError
-from dls_ik.ros.live_parameters import descriptor
 from dls_ik.ros.parameters import DECLARED, Parameters
+from dls_ik.ros.parameters.live import descriptor
 from dls_ik.solver import IkSolver
 
 

@@ -14,8 +14,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from dls_ik.exceptions import DlsIkError
-from dls_ik.ros import readers
-from dls_ik.ros.parameters import DECLARED, Parameters
+from dls_ik.ros.parameters import DECLARED, Parameters, readers
 
 # Of rclpy itself; `start_type_description_service` and `use_sim_time` are there in every node.
 FOREIGN = ("qos_overrides.", "start_type_description_service", "use_sim_time")

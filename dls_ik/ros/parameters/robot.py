@@ -1,0 +1,25 @@
+"""Which robot."""
+
+from dataclasses import dataclass
+
+from dls_ik.ros.parameters import readers
+from dls_ik.ros.parameters.declare import parameter
+
+
+@dataclass(frozen=True)
+class RobotParameters:
+    """The robot, and the ends of its chain."""
+
+    robot: str = parameter(
+        "", readers.text, "robot that comes with the package, or a URDF file", read_only=True
+    )
+    robot_description: str = parameter(
+        "",
+        readers.text,
+        "URDF of the robot as text; without it and without 'robot' the topic is waited for",
+        read_only=True,
+    )
+    base: str = parameter("", readers.text, "first link of the chain; empty: root", read_only=True)
+    tip: str = parameter(
+        "", readers.text, "last link of the chain; empty: the only one there is", read_only=True
+    )
