@@ -46,3 +46,11 @@ class BatchInterrupted(KeyboardInterrupt):
 
 class JointValueError(DlsIkError):
     """Joint values of the wrong length, or not finite."""
+
+
+class StaleTargetError(DlsIkError):
+    """A target that is too old, or from the future, by its stamp."""
+
+
+class HeldError(DlsIkError):
+    """No target is taken: the controller is paused, or has a fault."""

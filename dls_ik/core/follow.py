@@ -28,6 +28,7 @@ def follow(
     motion: Array,
     memory: Memory,
     seen: Array,
+    held: Array,
 ) -> None:
     """Move `q` (n,) one cycle of `dt` [s] toward the pose, in place.
 
@@ -45,17 +46,19 @@ def follow(
         motion: (n + 1,) in and out: the last step, and the share of a full step that is taken;
             zeros and a one to begin with.
         memory: in and out, of the method.
-        seen: (4,) out: position [m] and rotation error [rad] at the new q; least singular value of
-            the scaled Jacobian and largest activation of a limit at the old one.
+        seen: (4,) out: position [m] and rotation error [rad] at the new q; least and greatest
+            singular value of the scaled Jacobian at the old one.
+        held: (n,) out: 0 free to 1 held, how far each joint is held by its limit.
     """
     work = workspace(chain, details, memory)
     outside = _return_into_limits(chain, dt, q)
-    if _step(chain, method, goal, details, T_d, dt, outside, q, motion, work, seen):
+    copy(outside, held)
+    if _step(chain, method, goal, details, T_d, dt, outside, q, motion, work, seen, held):
         return
-    least, held = seen[2], seen[3]
+    least, greatest = seen[2], seen[3]
     work = workspace(chain, plain, new_memory(chain, descending, plain))
-    _step(chain, descending, goal, plain, T_d, dt, outside, q, motion, work, seen)
-    seen[2], seen[3] = least, max(held, seen[3])
+    _step(chain, descending, goal, plain, T_d, dt, outside, q, motion, work, seen, held)
+    seen[2], seen[3] = least, greatest
 
 
 @kernel
@@ -71,15 +74,15 @@ def _step(
     motion: Array,
     work: Workspace,
     seen: Array,
+    held: Array,
 ) -> bool:
     """Move `q` by one step of a method; return whether there was one, or none was needed."""
     seen[0], seen[1] = observe(chain, details, T_d, q, work)
     jacobian_there(chain, details, T_d, work)
-    seen[2] = _least_singular_value(work)
+    _see_singular_values(work, seen)
     general_step(chain, method, details, T_d, q, work)
-    seen[3] = 0.0
     for j in range(q.shape[0]):
-        seen[3] = max(seen[3], work.h[j], outside[j])
+        held[j] = max(held[j], work.h[j])
         work.dq[j] *= 1.0 - outside[j]
     if seen[0] <= goal.position_tolerance and seen[1] <= goal.rotation_tolerance:
         return True
@@ -102,11 +105,11 @@ def _return_into_limits(chain: Chain, dt: float, q: Array) -> Array:
 
 
 @spliced
-def _least_singular_value(work: Workspace) -> float:
+def _see_singular_values(work: Workspace, seen: Array) -> None:
     r, n = work.J.shape
     s = np.empty(r)
     svd(work.J, np.empty((r, r)), s, np.empty((r, n)))
-    return float(s[min(r, n) - 1])
+    seen[2], seen[3] = s[min(r, n) - 1], s[0]
 
 
 @spliced

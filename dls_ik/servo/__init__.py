@@ -1,6 +1,17 @@
-"""Following a target without ROS: state, target, elapsed time -> command."""
+"""Following a target without ROS: state, target, time -> command, status."""
 
-from dls_ik.servo.servo import DEFAULT_METHOD, Servo, ServoOutput
-from dls_ik.servo.status import ServoCode
+from dls_ik.servo.controller import Controller
+from dls_ik.servo.options import ControllerOptions
+from dls_ik.servo.output import ServoOutput
+from dls_ik.servo.servo import DEFAULT_METHOD, Servo, ServoStep
+from dls_ik.servo.state import ServoState
 
-__all__ = ["DEFAULT_METHOD", "Servo", "ServoCode", "ServoOutput"]
+__all__ = [
+    "DEFAULT_METHOD",
+    "Controller",
+    "ControllerOptions",
+    "Servo",
+    "ServoOutput",
+    "ServoState",
+    "ServoStep",
+]

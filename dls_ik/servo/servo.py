@@ -1,4 +1,4 @@
-"""The streaming controller: one step toward the target each cycle, never past a limit."""
+"""Local motion by a method: one step toward the target each cycle, never past a limit."""
 
 from typing import Any, NamedTuple
 
@@ -11,27 +11,27 @@ from dls_ik.core.workspace import new_memory
 from dls_ik.exceptions import MethodError, OptionError
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.values import checked_configuration
-from dls_ik.servo.status import ServoCode
 from dls_ik.solver.method import AUTO, parse_method
 from dls_ik.solver.options import solver_options
 from dls_ik.solver.poses import checked_poses
 from dls_ik.solver.problem import build_details
 
 DEFAULT_METHOD, WITHOUT_LIMITS = "ctp+sd+svf", "svf+sd"
-HELD = 0.99  # activation from which a joint counts as held
 
 
-class ServoOutput(NamedTuple):
-    """The command of one cycle."""
+class ServoStep(NamedTuple):
+    """Where one step led, and what was seen on it."""
 
     q: Array  # (n,) [rad or m]
-    code: ServoCode
-    position_error: float  # [m] of the command; NaN without a target
+    position_error: float  # [m] there; NaN without a target
     rotation_error: float  # [rad]
+    least_singular_value: float  # of the scaled Jacobian where the step began; NaN without a target
+    greatest_singular_value: float
+    held: Array  # (n,) 0 free to 1 held: how far each joint was held by its limit
 
 
 class Servo:
-    """Steps joint values toward a target, from the last command and not from a measurement.
+    """Steps joint values toward a target, from where the last step led.
 
     No step passes a position limit or is faster than the velocity limits; joint values beyond a
     limit at the start come back at that speed. Each step lowers the error, so that the arm settles
@@ -58,12 +58,12 @@ class Servo:
         self._details = build_details(robot, choice, self.options, None)
         self._descending, self._plain = _descending(robot)
         self._goal = self.options.goal()
-        self._seen = np.zeros(4)  # see core/follow.py
+        self._seen, self._held = np.zeros(4), np.zeros(robot.n)  # see core/follow.py
         self.reset(robot.clip(np.zeros(robot.n)))
 
     @property
-    def command(self) -> Array:
-        """The joint values of the last cycle (n,) [rad or m]; a copy."""
+    def q(self) -> Array:
+        """Where the last step led (n,) [rad or m]; a copy."""
         return self._q.copy()
 
     def reset(self, q: ArrayLike) -> None:
@@ -76,7 +76,7 @@ class Servo:
         self._motion = np.append(np.zeros(self.robot.n), 1.0)  # see core/follow.py
         self._memory = new_memory(self.robot.chain, self._method, self._details)
 
-    def step(self, T_d: ArrayLike | None, dt: float) -> ServoOutput:
+    def step(self, T_d: ArrayLike | None, dt: float) -> ServoStep:
         """Advance by one cycle.
 
         Args:
@@ -84,12 +84,12 @@ class Servo:
             dt: time since the last cycle [s].
 
         Raises:
-            PoseError: for a pose that is not valid; the command stays.
+            PoseError: for a pose that is not valid; nothing moves.
             OptionError: for a dt that is not positive and finite.
         """
-        elapsed = _checked_duration(dt)
+        elapsed = checked_duration(dt)
         if T_d is None:
-            return ServoOutput(self.command, ServoCode.OK, np.nan, np.nan)
+            return ServoStep(self.q, np.nan, np.nan, np.nan, np.nan, np.zeros(self.robot.n))
         poses = checked_poses(T_d, len(self.robot.tips))
         follow(
             self.robot.chain,
@@ -104,19 +104,10 @@ class Servo:
             self._motion,
             self._memory,
             self._seen,
+            self._held,
         )
-        position, rotation = float(self._seen[0]), float(self._seen[1])
-        return ServoOutput(self.command, self._code(position, rotation), position, rotation)
-
-    def _code(self, position: float, rotation: float) -> ServoCode:
-        goal = self._goal
-        if position <= goal.position_tolerance and rotation <= goal.rotation_tolerance:
-            return ServoCode.OK
-        if self._seen[3] >= HELD:
-            return ServoCode.JOINT_BOUND
-        if self._seen[2] < 2.0 * self.options.sigma0:
-            return ServoCode.NEAR_SINGULARITY
-        return ServoCode.OK
+        position, rotation, least, greatest = self._seen.tolist()
+        return ServoStep(self.q, position, rotation, least, greatest, self._held.copy())
 
 
 def default_method(robot: RobotModel) -> str:
@@ -131,7 +122,7 @@ def _descending(robot: RobotModel) -> tuple[Method, Details]:
     return options.method(auto), build_details(robot, auto, options, None)
 
 
-def _checked_duration(dt: Any) -> float:
+def checked_duration(dt: Any) -> float:
     """Return a time above zero [s], or raise OptionError."""
     try:
         duration = float(dt)

@@ -1,13 +1,14 @@
 """Options of the solver: each declared once, with its default, unit, range and meaning."""
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from dls_ik.core import damping, objectives, policy
 from dls_ik.core.types import Goal, Method
 from dls_ik.exceptions import MethodError, OptionError
+from dls_ik.solver import declare
 from dls_ik.solver.method import AUTO, MethodChoice
 from dls_ik.solver.values import checked_value
 
@@ -15,170 +16,162 @@ FORMS, SEARCHES = (22, 23, 24), (17, 18)
 STARTS, SOLVE_TYPES = ("random", "table"), ("speed", "distance", "manipulability")
 
 
-def _option(default: Any, low: float, high: float, unit: str, text: str) -> Any:
-    return field(default=default, metadata={"range": (low, high), "unit": unit, "text": text})
-
-
-def _choice(default: Any, choices: Iterable[Any], text: str) -> Any:
-    about = {"choices": tuple(choices), "unit": "", "text": text}
-    return field(default=default, metadata=about)
-
-
-def _switch(text: str) -> Any:
-    return _choice(False, (False, True), text)
-
-
-def _vector(unit: str, text: str) -> Any:
-    return field(default=None, metadata={"vector": True, "unit": unit, "text": text})
-
-
-def _per_joint(default: float, unit: str, text: str) -> Any:
-    about = {"per_joint": True, "unit": unit, "text": text}
-    return field(default=default, metadata=about)
-
-
 @dataclass(frozen=True)
 class SolverOptions:
     """What can be set on a solver. Symbols as in the papers; docs/methods.md has the formulas."""
 
-    position_tolerance: float = _option(1e-6, 1e-12, 1e3, "m", "position error small enough")
-    rotation_tolerance: float = _option(1e-6, 1e-12, math.pi, "rad", "rotation error allowed")
-    error_tolerance: float = _option(
+    position_tolerance: float = declare.number(1e-6, 1e-12, 1e3, "m", "position error small enough")
+    rotation_tolerance: float = declare.number(
+        1e-6, 1e-12, math.pi, "rad", "rotation error allowed"
+    )
+    error_tolerance: float = declare.number(
         math.inf, 1e-12, math.inf, "m", "norm of the scaled error that must be reached too"
     )
-    rotation_weight: float = _option(
+    rotation_weight: float = declare.number(
         0.5, 1e-6, 1e6, "m/rad", "length that a rotation error of 1 rad counts as"
     )
-    timeout: float = _option(0.05, 0.0, 3600.0, "s", "time for one pose")
-    max_iterations: int = _option(250, 1, 1_000_000, "", "steps of one attempt")
-    max_restarts: int | None = _option(
+    timeout: float = declare.number(0.05, 0.0, 3600.0, "s", "time for one pose")
+    max_iterations: int = declare.number(250, 1, 1_000_000, "", "steps of one attempt")
+    max_restarts: int | None = declare.number(
         None, 0, 1_000_000_000, "", "random restarts of one pose; none: until the timeout"
     )
-    random_seed: int = _option(0, 0, 2**63 - 1, "", "where the random restarts begin")
-    stall_ratio: float = _option(
+    random_seed: int = declare.number(0, 0, 2**63 - 1, "", "where the random restarts begin")
+    stall_ratio: float = declare.number(
         0.7, 0.0, 1e9, "", "a step is slow if it leaves more than this share of the error"
     )
-    stall_count: int = _option(
+    stall_count: int = declare.number(
         0, 0, 1_000_000, "", "slow steps in a row that end an attempt, if above 0"
     )
-    patience: int = _option(
+    patience: int = declare.number(
         0,
         0,
         1_000_000,
         "",
         "every so many attempts one goes on while it gets anywhere, for 8 times the steps; 0: none",
     )
-    prove_after: int = _option(
+    prove_after: int = declare.number(
         100, 1, 1_000_000, "", "attempts after which it is asked whether a pose is beyond reach"
     )
-    starts: str = _choice(
+    starts: str = declare.choice(
         "random",
         STARTS,
         "where restarts begin, and solves without a seed: near the pose, or anywhere",
     )
-    solve_type: str = _choice(
+    solve_type: str = declare.choice(
         "speed",
         SOLVE_TYPES,
         "which solution: the first one, nearest the seed, far from singularities",
     )
-    compared: int = _option(
+    compared: int = declare.number(
         150,
         1,
         1_000_000,
         "",
         "attempts whose solutions are compared, if not the first one is taken",
     )
-    max_joint_change: float | tuple[float, ...] = _per_joint(
+    max_joint_change: float | tuple[float, ...] = declare.per_joint(
         math.inf, "rad or m", "how far from the seed an answer may be, for all joints or for each"
     )
-    approximate: bool = _switch(
+    approximate: bool = declare.switch(
         "the nearest that was found is an answer where the pose is not reached"
     )
-    alpha: float = _option(1.0, 1e-6, 1.0, "", "gain of every step, (1)")
-    lambda_: float = _option(0.005, 0.0, 1e6, "", "JD: damping factor")
-    error_gain: float = _option(0.5, 0.0, 1e6, "", "ED: E = error_gain * norm(e)^2")
-    nu: float = _option(10.0, 1e-9, 1e9, "", "SVF: shape factor")
-    sigma0: float = _option(0.01, 1e-12, 1e6, "", "SVF: least singular value")
-    gamma_max: float = _option(0.5, 1e-9, 1e6, "rad or m", "SD, SDLS: largest change of the joints")
-    margin: float = _option(
+    alpha: float = declare.number(1.0, 1e-6, 1.0, "", "gain of every step, (1)")
+    lambda_: float = declare.number(0.005, 0.0, 1e6, "", "JD: damping factor")
+    error_gain: float = declare.number(0.5, 0.0, 1e6, "", "ED: E = error_gain * norm(e)^2")
+    nu: float = declare.number(10.0, 1e-9, 1e9, "", "SVF: shape factor")
+    sigma0: float = declare.number(0.01, 1e-12, 1e6, "", "SVF: least singular value")
+    gamma_max: float = declare.number(
+        0.5, 1e-9, 1e6, "rad or m", "SD, SDLS: largest change of the joints"
+    )
+    margin: float = declare.number(
         0.05, 1e-6, 0.5, "", "CTP, TP: margin at a limit, as a share of the range"
     )
-    mu: float = _option(
+    mu: float = declare.number(
         0.2, 0.0, 1e3, "", "CTP, TP: gain of the push away from a limit; GP, TA: of the objective"
     )
 
-    policy: str = _choice("constant", policy.IDS, "JD: how the damping factor is chosen")
-    lambda0: float = _option(
+    policy: str = declare.choice("constant", policy.IDS, "JD: how the damping factor is chosen")
+    lambda0: float = declare.number(
         0.01,
         0.0,
         1e6,
         "",
         "policies manipulability, rate, mayorga: lambda^2 at a singularity, or its scale",
     )
-    w_t: float = _option(0.05, 1e-12, 1e6, "", "policy manipulability: damped below it")
-    rate_t: float = _option(
+    w_t: float = declare.number(0.05, 1e-12, 1e6, "", "policy manipulability: damped below it")
+    rate_t: float = declare.number(
         0.95, 1e-12, 1.0, "", "policy rate: damped where w falls to less than this share of itself"
     )
-    velocity_bound: float = _option(
+    velocity_bound: float = declare.number(
         20.0, 1e-6, 1e9, "1/m", "policy velocity, NF: joint velocity for a unit velocity of the tip"
     )
-    tracking_bound: float = _option(
+    tracking_bound: float = declare.number(
         0.05, 1e-12, 0.999999, "", "policy tracking: error relative to the velocity of the tip"
     )
-    condition_bound: float = _option(
+    condition_bound: float = declare.number(
         100.0, 1.001, 1e15, "", "policies condition, mayorga-condition: largest condition number"
     )
-    lambda_max: float = _option(
+    lambda_max: float = declare.number(
         0.02, 0.0, 1e6, "", "JF, policy accuracy: damping factor at its most"
     )
-    epsilon: float = _option(
+    epsilon: float = declare.number(
         0.1, 1e-12, 1e6, "", "JF, policy accuracy: least singular value that is damped less"
     )
-    w_min: float = _option(
+    w_min: float = declare.number(
         0.1, 1e-6, 1.0, "", "policy accuracy: least weight of the direction that may be less exact"
     )
-    direction: tuple[float, ...] | None = _vector(
+    direction: tuple[float, ...] | None = declare.vector(
         "", "policy accuracy: that direction, a number for each row of the task; none: the last row"
     )
-    search: int = _choice(18, SEARCHES, "policy optimal: Newton's iteration, (17) or (18)")
-    Delta: float = _option(
+    search: int = declare.choice(18, SEARCHES, "policy optimal: Newton's iteration, (17) or (18)")
+    Delta: float = declare.number(
         0.5, 1e-9, 1e6, "rad or m", "policy optimal, norm: bound on the 2-norm of the step"
     )
-    omega: float = _option(0.01, 0.0, 1e6, "", "IED: damping factor whose square is added to E")
-    truncation: float = _option(
+    omega: float = declare.number(
+        0.01, 0.0, 1e6, "", "IED: damping factor whose square is added to E"
+    )
+    truncation: float = declare.number(
         0.01, 0.0, 1.0, "", "TPINV: singular values below this share of the largest count as zero"
     )
 
-    objective: str = _choice("limits", objectives.IDS, "GP, TA: what the redundancy is used for")
-    form: int = _choice(24, FORMS, "GP: how it is damped, (22), (23) or (24)")
-    alpha1: float = _option(0.05, 1e-9, 1e6, "", "GP (22), (23): weight of the objective's motion")
-    alpha2: float = _option(0.05, 0.0, 1e6, "", "GP (22): weight of the joint motion")
-    joint_weights: tuple[float, ...] | None = _vector(
+    objective: str = declare.choice(
+        "limits", objectives.IDS, "GP, TA: what the redundancy is used for"
+    )
+    form: int = declare.choice(24, FORMS, "GP: how it is damped, (22), (23) or (24)")
+    alpha1: float = declare.number(
+        0.05, 1e-9, 1e6, "", "GP (22), (23): weight of the objective's motion"
+    )
+    alpha2: float = declare.number(0.05, 0.0, 1e6, "", "GP (22): weight of the joint motion")
+    joint_weights: tuple[float, ...] | None = declare.vector(
         "", "GP (22), distance: weights of the joints, numbers above 0; none: ones"
     )
-    w_c: float = _option(1.0, 1e-9, 1e6, "", "TA: weight of the added row")
-    reference: tuple[float, ...] | None = _vector(
+    w_c: float = declare.number(1.0, 1e-9, 1e6, "", "TA: weight of the added row")
+    reference: tuple[float, ...] | None = declare.vector(
         "rad or m", "objective posture: joint values to stay near; none: mid-range"
     )
-    obstacle: tuple[float, ...] | None = _vector(
+    obstacle: tuple[float, ...] | None = declare.vector(
         "m", "objective obstacle: where it is in the base frame, x y z"
     )
-    influence: float = _option(
+    influence: float = declare.number(
         0.3, 1e-6, 1e6, "m", "objective obstacle: distance within which it pushes"
     )
 
-    D_max: float = _option(
+    D_max: float = declare.number(
         0.4, 1e-9, 1e9, "m", "CLAMP: longest error of a tip that a step goes for"
     )
-    adaptive: bool = _switch("CLAMP: longer by what the last step led away from the target")
-    halving: float = _option(
+    adaptive: bool = declare.switch("CLAMP: longer by what the last step led away from the target")
+    halving: float = declare.number(
         1e-3, 1e-12, 1e9, "m", "HALVE: part of the error out of reach above which it is halved"
     )
-    largest_change: float = _option(
+    largest_change: float = declare.number(
         math.pi / 4, 1e-9, 1e6, "rad or m", "MAX: largest change of a joint in a step"
     )
-    soft: bool = _switch("SDLS: scaled softly as in the published code, not clamped as in the text")
-    published: bool = _switch("slips of the published code (SD, CLAMP) instead of what is meant")
+    soft: bool = declare.switch(
+        "SDLS: scaled softly as in the published code, not clamped as in the text"
+    )
+    published: bool = declare.switch(
+        "slips of the published code (SD, CLAMP) instead of what is meant"
+    )
 
     def goal(self) -> Goal:
         """Return what kernels read of stopping and of the error metric."""

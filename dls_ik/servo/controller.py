@@ -1,0 +1,243 @@
+"""The controller: targets and measurements in, at any time; a command and a state each cycle.
+
+Time is an argument everywhere, in seconds on a clock that only goes forward.
+"""
+
+import math
+from concurrent.futures import Executor
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dls_ik.core.types import Array
+from dls_ik.exceptions import HeldError, StaleTargetError
+from dls_ik.model.robot import RobotModel
+from dls_ik.model.values import checked_configuration
+from dls_ik.servo.build import build_tracker, split_options
+from dls_ik.servo.output import ServoOutput
+from dls_ik.servo.report import Hold, held_output, tracking_output
+from dls_ik.servo.servo import checked_duration
+from dls_ik.servo.state import ServoState
+from dls_ik.servo.supervision import fault
+from dls_ik.servo.targets import PoseTarget, Target, TrajectoryTarget, TwistTarget
+from dls_ik.servo.targets.checks import (
+    checked_period,
+    checked_rotation,
+    checked_trajectory,
+    checked_twist,
+)
+from dls_ik.solver.poses import checked_pose
+
+AT_REST = 0.5  # [s] without a new target and without motion
+STANDSTILL = 1e-3  # [rad/s or m/s]
+LONGEST_WAIT = 60.0  # [s] for the beginning of a trajectory
+LATCHED = (ServoState.PAUSED, ServoState.FAULT)
+
+
+class Controller:
+    """Follows one tip's poses, twists and trajectories within all limits, or stops and says why.
+
+    The command goes on from the command before, because a measurement lags. It is taken from the
+    measurement until the first target, and again when a target comes after a rest.
+
+    Args:
+        robot: a chain with one tip.
+        method: a name from :func:`dls_ik.method_names`; default: ``ctp+sd+svf``, or ``svf+sd``
+            where no joint has limits.
+        executor: in which the solver is asked for solutions that local motion does not find; None:
+            in the cycle, which may then take some milliseconds.
+        options: fields of :class:`dls_ik.servo.ControllerOptions`, and those of the method, as for
+            :class:`dls_ik.IkSolver`.
+
+    Raises:
+        MethodError, OptionError: as :class:`dls_ik.IkSolver`; more than one tip.
+    """
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        method: str | None = None,
+        executor: Executor | None = None,
+        **options: Any,
+    ) -> None:
+        self.robot = robot
+        self.options, of_method = split_options(robot, options)
+        self._tracker = build_tracker(robot, method, self.options, of_method, executor)
+        self.method = self._tracker.servo.method
+        self._target: Target | None = None
+        self._hold = Hold(ServoState.WAITING)
+        self._least = math.nan  # singular value of the last cycle
+        self._last_event = -math.inf  # a target, or motion
+        self._start_again = False  # from the measurement, if there is one
+        self.started = False  # there was a target that was not refused
+
+    @property
+    def command(self) -> Array:
+        """The joint values of the last cycle (n,) [rad or m]; a copy."""
+        return self._tracker.limiter.q.copy()
+
+    @property
+    def hold_reason(self) -> str:
+        """Why no target is taken until there is a reset; empty where there is no reason."""
+        return self._hold.words if self._hold.state in LATCHED else ""
+
+    def seed(self, q: ArrayLike) -> None:
+        """Let the command be joint values (n,) [rad or m], inside the limits or not, at rest.
+
+        Raises:
+            JointValueError: the wrong length, or values that are not finite.
+        """
+        self._tracker.seed(checked_configuration(q, self.robot.joint_names))
+
+    def take_over(self, other: "Controller") -> None:
+        """Go on where another controller of the same joints is, with its target and velocity."""
+        limiter = other._tracker.limiter
+        self._tracker.seed(limiter.q, limiter.v)
+        self._target, self._hold = other._target, other._hold
+        self._last_event, self._start_again = other._last_event, other._start_again
+        self.started = other.started
+
+    def follow_pose(self, T_d: ArrayLike, now: float, age: float = 0.0) -> None:
+        """Follow ``T_base_tip`` (4, 4), `age` [s] old, which may be the next of a stream.
+
+        Raises:
+            PoseError: not a pose. This and all other errors leave the arm to what it does.
+            StaleTargetError: too old, or from the future.
+            HeldError: paused, or a fault.
+        """
+        T, sampled = checked_pose(T_d).copy(), self._sampled(now, age)
+        target = self._target
+        if not isinstance(target, PoseTarget):
+            target = PoseTarget(self.options.target_timeout, self.options.feed_forward)
+        target.take(T, sampled, now)
+        self._begin(target, now)
+
+    def follow_twist(
+        self, V: ArrayLike, now: float, R: ArrayLike | None = None, age: float = 0.0
+    ) -> None:
+        """Follow a twist of the tip (6,) [m/s, rad/s], linear first, until the next one.
+
+        Args:
+            R: (3, 3) axes that it is given along, in the base frame; None: those of the tip, as it
+                turns.
+
+        Raises:
+            PoseError: values that are not finite; else as :meth:`follow_pose`.
+        """
+        twist, sampled = checked_twist(V), self._sampled(now, age)
+        if R is not None:
+            rotation = checked_rotation(R)
+            twist = np.concatenate([rotation @ twist[:3], rotation @ twist[3:]])
+        target = self._target
+        if not isinstance(target, TwistTarget):
+            weight = self._tracker.servo.options.rotation_weight
+            target = TwistTarget(self.options.target_timeout, self.options.lead, weight)
+        target.take(twist, R is None, sampled, now)
+        self._begin(target, now)
+
+    def follow_trajectory(self, Ts: ArrayLike, period: float, now: float, age: float = 0.0) -> None:
+        """Go to the first of the poses (m, 4, 4), then through them, one every `period` [s].
+
+        Args:
+            age: [s]; below zero for one that is to begin later, by a minute at most.
+
+        Raises:
+            PoseError: no poses; OptionError: for the period; else as :meth:`follow_pose`.
+        """
+        poses, interval = checked_trajectory(Ts), checked_period(period)
+        if not age < -self.options.stamp_tolerance or age < -LONGEST_WAIT:
+            self._sampled(now, age)
+        self._begin(TrajectoryTarget(poses, interval, now + max(-age, 0.0)), now)
+
+    def refuse(self, reason: str) -> None:
+        """Stop and hold, because a target is not valid."""
+        if self._hold.state not in LATCHED:
+            self._stop(Hold(ServoState.REFUSED, reason))
+
+    def pause(self) -> None:
+        """Stop, and take no targets until :meth:`resume`. A fault stays one."""
+        if self._hold.state is not ServoState.FAULT:
+            self._stop(Hold(ServoState.PAUSED))
+
+    def resume(self) -> None:
+        """Take targets again, the next one from where the arm is measured to be."""
+        if self._hold.state is ServoState.PAUSED:
+            self._wait()
+
+    def reset(self) -> None:
+        """Stop, forget target, pause and fault, and wait for a target as at the start."""
+        self._wait()
+
+    def cycle(self, now: float, dt: float, measured: Array | None = None) -> ServoOutput:
+        """Advance by `dt` [s].
+
+        Args:
+            measured: (n,) where the arm is; None: not known.
+
+        Raises:
+            OptionError: for a dt that is not positive and finite.
+        """
+        elapsed = checked_duration(dt)
+        if self.options.supervised and self._is_engaged():
+            reason = fault(self.robot, self.options, measured, self.command)
+            if reason:
+                self._stop(Hold(ServoState.FAULT, reason))
+        if measured is not None:
+            self._take_measurement(measured)
+        if self._target is not None and self._target.is_stale(now):
+            self._stop(Hold(ServoState.STALE))
+        return self._advance(now, elapsed)
+
+    def _advance(self, now: float, dt: float) -> ServoOutput:
+        target, tracker = self._target, self._tracker
+        if target is None:
+            tracker.brake(dt)
+            output = held_output(tracker, self._hold)
+        else:
+            T_d = target.pose(now, dt, lambda: self.robot.fk(tracker.servo.q))
+            phase, step = tracker.track(T_d, target.stands(now), now, dt)
+            age = now - target.sampled
+            output = tracking_output(tracker, phase, step, T_d, age, self._least)
+        self._least = output.least_singular_value
+        if float(np.abs(output.velocity).max()) > STANDSTILL:
+            self._last_event = now
+        return output
+
+    def _is_engaged(self) -> bool:
+        return self._target is not None or bool(self._tracker.limiter.v.any())
+
+    def _take_measurement(self, measured: Array) -> None:
+        """Be where the arm is, before the first target and where a target ended a rest."""
+        waits = self._target is None and not self.started
+        if (waits or self._start_again) and not self._tracker.limiter.v.any():
+            self._tracker.seed(measured)
+            self._start_again = False
+
+    def _begin(self, target: Target, now: float) -> None:
+        if self._hold.state in LATCHED:
+            raise HeldError(self._hold.words)
+        if now - self._last_event > AT_REST:
+            self._start_again = True
+        self._target, self._last_event, self.started = target, now, True
+
+    def _sampled(self, now: float, age: float) -> float:
+        """When a target of that age was taken [s]; it is not from the future."""
+        if age > self.options.target_timeout:
+            raise StaleTargetError(
+                f"the target is {age:.3g} s old by its stamp, more than target_timeout = "
+                f"{self.options.target_timeout:g} s"
+            )
+        if -age > self.options.stamp_tolerance:
+            raise StaleTargetError(
+                f"the target's stamp is {-age:.3g} s in the future, more than stamp_tolerance = "
+                f"{self.options.stamp_tolerance:g} s: do the clocks agree?"
+            )
+        return now - max(age, 0.0)
+
+    def _stop(self, hold: Hold) -> None:
+        self._target, self._hold = None, hold
+
+    def _wait(self) -> None:
+        self._stop(Hold(ServoState.WAITING))
+        self.started, self._start_again = False, True

@@ -1,0 +1,96 @@
+"""Options of the controller, beyond those of its method: each declared once."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from dls_ik.core.types import Array
+from dls_ik.exceptions import OptionError
+from dls_ik.model.robot import RobotModel
+from dls_ik.solver import declare
+from dls_ik.solver.values import checked_value
+
+HOLD, JOINT_MOTION = "hold", "joint_motion"
+
+
+@dataclass(frozen=True)
+class ControllerOptions:
+    """How targets are followed, and when the arm stops instead."""
+
+    acceleration: float | tuple[float, ...] = declare.per_joint(
+        math.inf, "rad/s^2 or m/s^2", "largest acceleration, for all joints or for each"
+    )
+    jerk: float | tuple[float, ...] = declare.per_joint(
+        math.inf,
+        "rad/s^3 or m/s^3",
+        "largest jerk, for all joints or for each; needs limits of acceleration, and ruckig",
+    )
+    when_stuck: str = declare.choice(
+        JOINT_MOTION,
+        (JOINT_MOTION, HOLD),
+        "what is done where local motion stalls short of a target that stands still: move through "
+        "joint space to the nearest solution, or hold",
+    )
+    feed_forward: bool = declare.switch(
+        "targets move on between messages with the velocity of the last two"
+    )
+    target_timeout: float = declare.number(
+        0.25,
+        1e-3,
+        3600.0,
+        "s",
+        "a stream of targets has ceased after it; a target older than it by its stamp is not used",
+    )
+    stamp_tolerance: float = declare.number(
+        0.1, 0.0, 3600.0, "s", "how far in the future the stamp of a target may be"
+    )
+    lead: float = declare.number(
+        0.02, 1e-6, 1e3, "m", "how far a twist may lead the tip that cannot follow"
+    )
+    supervised: bool = declare.switch(
+        "the arm does not move without measurements, and stops where they say something else"
+    )
+    measurement_timeout: float = declare.number(
+        0.5, 1e-3, 3600.0, "s", "a driver that is silent for longer is a fault"
+    )
+    max_deviation: float = declare.number(
+        0.5, 1e-6, 1e3, "rad or m", "a measurement farther from the command is a fault"
+    )
+
+
+def controller_options(robot: RobotModel, given: Mapping[str, Any]) -> ControllerOptions:
+    """Complete and check the options given, by their names.
+
+    Raises:
+        OptionError: an unknown option, a value out of range, or limits that do not fit the robot.
+    """
+    known = {f.name: f for f in fields(ControllerOptions)}
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        raise OptionError(f"unknown option {', '.join(unknown)}; known are {', '.join(known)}")
+    options = ControllerOptions(**{n: checked_value(known[n], value) for n, value in given.items()})
+    acceleration = joint_limits("acceleration", options.acceleration, robot)
+    jerk = joint_limits("jerk", options.jerk, robot)
+    if np.isfinite(jerk).any() and not np.isfinite(acceleration).all():
+        raise OptionError("limits of jerk need a limit of acceleration for every joint")
+    return options
+
+
+def joint_limits(name: str, value: float | tuple[float, ...], robot: RobotModel) -> Array:
+    """Limits (n,) from one number for all joints, or one for each; above zero.
+
+    Raises:
+        OptionError: another count, or a limit that is not above zero.
+    """
+    limits = np.atleast_1d(np.asarray(value, float))
+    if len(limits) not in (1, robot.n):
+        raise OptionError(
+            f"{name} is a number, or {robot.n}, one for each of {', '.join(robot.joint_names)}; "
+            f"given: {len(limits)}"
+        )
+    if not (limits > 0.0).all():
+        raise OptionError(f"{name} is above 0, not {value!r}")
+    return np.broadcast_to(limits, robot.n).copy()

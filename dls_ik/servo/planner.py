@@ -1,0 +1,57 @@
+"""Solutions for targets that local motion does not reach, found beside the loop."""
+
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from typing import Any
+
+from dls_ik.core.types import Array
+from dls_ik.model.robot import RobotModel
+from dls_ik.servo.targets.target import is_same
+from dls_ik.solver import IkResult, IkSolver
+
+RESTARTS = 2000  # some 20 ms; not a time, so that the same motion comes of the same targets
+
+
+class Planner:
+    """Asks the solver for the solution nearest to where the arm is; one target at a time.
+
+    Args:
+        executor: what the solver runs in, so that the loop need not wait; None: in the loop, which
+            makes the same motion every time.
+        options: tolerances, as for :class:`dls_ik.IkSolver`.
+    """
+
+    def __init__(self, robot: RobotModel, executor: Executor | None, **options: Any) -> None:
+        self._solver = IkSolver(
+            robot, timeout=3600.0, max_restarts=RESTARTS, solve_type="distance", **options
+        )
+        self._executor = executor
+        self._pending: Future[IkResult] | None = None
+        self._asked: Array | None = None  # (4, 4) target of the question last asked
+
+    def has_asked(self, T: Array) -> bool:
+        """Whether the last question was for this target (4, 4)."""
+        return self._asked is not None and is_same(T, self._asked)
+
+    def forget(self) -> None:
+        """Let the same target be asked for again, and pass over an answer to come."""
+        self._pending = self._asked = None
+
+    def ask(self, T: Array, q: Array) -> None:
+        """Begin to solve for a target (4, 4), from joint values (n,)."""
+        self._asked = T.copy()
+        self._pending = self._submit(lambda: self._solver.solve(T, q))
+
+    def answer(self) -> IkResult | None:
+        """The answer, once, as soon as there is one."""
+        if self._pending is None or not self._pending.done():
+            return None
+        pending, self._pending = self._pending, None
+        return pending.result()
+
+    def _submit(self, solve: Callable[[], IkResult]) -> "Future[IkResult]":
+        if self._executor is not None:
+            return self._executor.submit(solve)
+        done: Future[IkResult] = Future()
+        done.set_result(solve())
+        return done

@@ -1,0 +1,57 @@
+"""What is given as a target: checked, with the reason where it is refused."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dls_ik.core.se3 import FARTHEST
+from dls_ik.core.types import Array
+from dls_ik.exceptions import OptionError, PoseError
+from dls_ik.model.rigid import transform
+from dls_ik.solver.poses import checked_pose, real_array
+
+
+def checked_twist(V: ArrayLike) -> Array:
+    """A twist (6,), or a PoseError."""
+    twist = real_array(V)
+    if twist.shape != (6,):
+        raise PoseError(f"a twist is 6 numbers, linear first, not an array {twist.shape}")
+    if not (np.abs(twist) <= FARTHEST).all():
+        raise PoseError(f"a twist is finite and at most {FARTHEST:g} [m/s, rad/s], not {twist}")
+    return twist.copy()
+
+
+def checked_rotation(R: ArrayLike) -> Array:
+    """A rotation (3, 3), or a PoseError."""
+    rotation = real_array(R)
+    if rotation.shape != (3, 3):
+        raise PoseError(f"the axes of a twist are a 3x3 rotation, not an array {rotation.shape}")
+    return checked_pose(transform(rotation))[:3, :3].copy()
+
+
+def checked_trajectory(Ts: ArrayLike) -> Array:
+    """Poses (m, 4, 4), at least one, or a PoseError that says which one is none."""
+    poses = real_array(Ts)
+    if poses.ndim != 3 or poses.shape[1:] != (4, 4) or not len(poses):
+        raise PoseError(f"a trajectory is an array (m, 4, 4) of poses, not {poses.shape}")
+    return np.array([_checked_member(T, k) for k, T in enumerate(poses)])
+
+
+def _checked_member(T: Array, k: int) -> Array:
+    try:
+        return checked_pose(T)
+    except PoseError as error:
+        raise PoseError(f"pose {k} of the trajectory: {error}") from error
+
+
+def checked_period(period: Any) -> float:
+    """A time between poses [s], or an OptionError."""
+    try:
+        interval = float(period)
+    except (TypeError, ValueError):
+        interval = math.nan
+    if not 1e-3 <= interval <= 3600.0 or isinstance(period, (str, bool)):
+        raise OptionError(f"period is a time from 0.001 to 3600 [s], not {period!r}")
+    return interval

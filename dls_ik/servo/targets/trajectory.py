@@ -1,0 +1,54 @@
+"""Poses at equal times, for scripted motion."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from dls_ik.core.motion import difference, moved
+from dls_ik.core.types import Array
+from dls_ik.servo.targets.target import STANDING, Tip
+
+AT_START = 1e-3  # [m and rad] near enough to the first pose
+
+
+class TrajectoryTarget:
+    """Goes to the first pose, by whatever way, and from there through the others on time.
+
+    Between two poses the tip moves straight and turns about one axis, at constant rates. The last
+    pose stands.
+
+    Args:
+        Ts: (m, 4, 4) poses.
+        period: [s] between two of them.
+        begin: when the motion may begin.
+    """
+
+    def __init__(self, Ts: Array, period: float, begin: float) -> None:
+        self._Ts: list[Array] = list(Ts)
+        self._period, self._begin = period, begin
+        self._started: float | None = None
+        self._legs = np.array([difference(a, b) for a, b in pairwise(Ts)])
+        self.sampled = begin
+
+    def pose(self, now: float, dt: float, tip: Tip) -> Array:
+        """The pose now (4, 4)."""
+        self.sampled = now
+        if self._started is None:
+            if now < self._begin or np.abs(difference(tip(), self._Ts[0])).max() > AT_START:
+                return self._Ts[0]
+            self._started = now
+        done = (now - self._started) / self._period
+        leg = int(done)
+        if leg >= len(self._legs):
+            return self._Ts[-1]
+        return moved(self._Ts[leg], self._legs[leg] * (done - leg))
+
+    def is_stale(self, now: float) -> bool:
+        """Never: it is complete."""
+        return False
+
+    def stands(self, now: float) -> bool:
+        """Whether the arm is still to come to its beginning, or to its end."""
+        if self._started is None:
+            return now - self._begin >= STANDING
+        return now - self._started >= len(self._legs) * self._period + STANDING

@@ -1,0 +1,139 @@
+"""Bringing the tip to a pose: by local motion, and through joint space where that gets stuck."""
+
+import math
+from concurrent.futures import Executor
+from typing import NamedTuple
+
+import numpy as np
+
+from dls_ik.core.types import Array
+from dls_ik.servo.limiter import Limiter
+from dls_ik.servo.planner import Planner
+from dls_ik.servo.servo import Servo, ServoStep
+from dls_ik.servo.stall import StallWatch
+from dls_ik.servo.state import ServoState
+from dls_ik.solver import IkResult
+
+SAME = 1e-9  # [m and 1] entries of poses that are the same target
+ARRIVED = 1e-9  # [rad or m] from the goal of a joint motion
+BETTER = 0.9  # share of the error that the nearest configuration must leave to be gone to
+
+
+class Goal(NamedTuple):
+    """Where a joint motion leads."""
+
+    q: Array  # (n,)
+    T_d: Array  # (4, 4) the target it was found for
+
+
+class Tracker:
+    """Moves a command toward poses, from wherever it is.
+
+    Local motion makes a reference, and the command goes after it within the limits. Where the
+    reference stalls short of a target that stands, the solver is asked for the nearest solution,
+    and the command goes straight there in joint space; for a target out of reach, to the nearest
+    configuration that the solver found, if it is clearly nearer.
+
+    Args:
+        servo: makes the reference.
+        limiter: keeps the command.
+        joint_motion: whether to move through joint space.
+        executor: see :class:`dls_ik.servo.planner.Planner`.
+    """
+
+    def __init__(
+        self, servo: Servo, limiter: Limiter, joint_motion: bool, executor: Executor | None
+    ) -> None:
+        self.servo, self.limiter = servo, limiter
+        self._joint_motion = joint_motion
+        self._velocity = servo.robot.velocity
+        tolerances = ("position_tolerance", "rotation_tolerance", "rotation_weight")
+        options = {name: getattr(servo.options, name) for name in tolerances}
+        self._planner = Planner(servo.robot, executor, **options)
+        self._stall = StallWatch()
+        self._goal: Goal | None = None
+        self._out_of_reach = False  # the target last asked for
+
+    def seed(self, q: Array, v: Array | None = None) -> None:
+        """Go on from joint values (n,), at rest or with a velocity (n,)."""
+        self.limiter.reset(q, v)
+        self._restart()
+
+    def brake(self, dt: float) -> None:
+        """Slow down for `dt` [s]; what was gone after is forgotten."""
+        self.limiter.brake(dt)
+        self._restart()
+
+    def track(
+        self, T_d: Array, stands: bool, now: float, dt: float
+    ) -> tuple[ServoState, ServoStep]:
+        """Move for a cycle of `dt` [s] toward a pose (4, 4).
+
+        Args:
+            stands: whether it waits for the arm, so that a joint motion makes sense.
+
+        Returns:
+            What goes on, as far as it is known here, and what was seen.
+        """
+        if self._goal is not None and not _is_same(T_d, self._goal.T_d):
+            self._restart()
+        if self._goal is not None:
+            return ServoState.JOINT_MOTION, self._approach(self._goal, dt)
+        before = self.servo.q
+        step = self.servo.step(T_d, dt)
+        v_r = (step.q - before) / dt
+        self.limiter.advance(step.q, v_r, dt)
+        speed = float(np.max(np.abs(v_r) / self._velocity))
+        if self._stall.update(now, self._size(step), speed) and not self._is_there(step):
+            return self._stalled(T_d, stands, step), step
+        return ServoState.FOLLOWING, step
+
+    def _restart(self) -> None:
+        """Let local motion begin where the command can stop."""
+        self.servo.reset(self.limiter.stopping_point())
+        self._stall.reset()
+        self._planner.forget()
+        self._goal = None
+
+    def _approach(self, goal: Goal, dt: float) -> ServoStep:
+        self.limiter.advance(goal.q, np.zeros_like(goal.q), dt)
+        self.servo.reset(goal.q)
+        if np.abs(goal.q - self.limiter.q).max() <= ARRIVED:
+            self._goal = None
+            self._stall.reset()
+        return self.servo.step(None, dt)
+
+    def _stalled(self, T_d: Array, stands: bool, step: ServoStep) -> ServoState:
+        """What is done about a target that local motion does not reach."""
+        if not (stands and self._joint_motion):
+            return ServoState.STALLED
+        if not self._planner.has_asked(T_d):
+            self._out_of_reach = False
+            self._planner.ask(T_d, self.limiter.q)
+        result = self._planner.answer()
+        if result is not None:
+            self._use(result, T_d, step)
+        if self._goal is not None:
+            return ServoState.JOINT_MOTION
+        return ServoState.UNREACHABLE if self._out_of_reach else ServoState.STALLED
+
+    def _use(self, result: IkResult, T_d: Array, step: ServoStep) -> None:
+        self._out_of_reach = not result.success
+        if result.success or self._size(result) < BETTER * self._size(step):
+            self._goal = Goal(result.q, T_d.copy())
+
+    def _size(self, at: ServoStep | IkResult) -> float:
+        """Length of the scaled error [m]."""
+        weight = self.servo.options.rotation_weight
+        return math.hypot(at.position_error, weight * at.rotation_error)
+
+    def _is_there(self, step: ServoStep) -> bool:
+        options = self.servo.options
+        return (
+            step.position_error <= options.position_tolerance
+            and step.rotation_error <= options.rotation_tolerance
+        )
+
+
+def _is_same(T_a: Array, T_b: Array) -> bool:
+    return float(np.abs(T_a - T_b).max()) <= SAME
