@@ -2,6 +2,7 @@
 
 import math
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from rclpy.node import Node
 
@@ -27,6 +28,7 @@ class Application:
         self._live = live
         self._arm: Arm | None = None
         self._reason = "there is no robot yet"
+        self._executor = ThreadPoolExecutor(1, "planner")
         frames = Frames(tf2_lookup(node))
         self._streaming = Streaming(node, live.current, frames)
         Services(node, self.arm, self._current, frames)
@@ -48,11 +50,12 @@ class Application:
         if robot is None:
             self._wait_for_robot()
         else:
-            self._use(Arm(robot, self._live.current))
+            self._use(Arm(robot, self._live.current, self._executor))
 
     def stop(self) -> None:
         """End the stream."""
         self._streaming.stop()
+        self._executor.shutdown(wait=False, cancel_futures=True)
 
     def arm(self) -> Arm:
         """The arm in use.
@@ -76,7 +79,7 @@ class Application:
     def _take(self, robot: RobotModel) -> None:
         """Use a robot that came late."""
         try:
-            self._use(Arm(robot, self._live.current))
+            self._use(Arm(robot, self._live.current, self._executor))
         except DlsIkError as error:
             self._refuse(error)
 
@@ -101,8 +104,8 @@ class Application:
         node.get_logger().info(
             f"ready after {time.monotonic() - STARTED:.1f} s: {robot.name}, {robot.base} to "
             f"{robot.tip}, joints {', '.join(robot.joint_names)}; {services} by "
-            f"{arm.solver.method}; targets on {self._streaming.targets_topic} by "
-            f"{arm.servo.method} at {arm.parameters.rate:g} Hz to {self._streaming.topic}"
+            f"{arm.solver.method}; targets on {self._streaming.target_topics} by "
+            f"{arm.controller.method} at {arm.parameters.rate:g} Hz to {self._streaming.topic}"
         )
         pairs = zip(robot.joint_names, robot.velocity, strict=True)
         unlimited = [name for name, velocity in pairs if not math.isfinite(velocity)]

@@ -1,6 +1,7 @@
-"""A robot ready for use: its solvers by link, and its servo."""
+"""A robot ready for use: its solvers by link, and its controller."""
 
 from collections.abc import Mapping
+from concurrent.futures import Executor
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.model.tree import Tree
 from dls_ik.ros.codes import Code, RequestError
 from dls_ik.ros.parameters import Parameters
-from dls_ik.servo import DEFAULT_METHOD, Servo
+from dls_ik.servo import DEFAULT_METHOD, Controller
 from dls_ik.solver import IkSolver
 
 
@@ -27,12 +28,22 @@ class Reach(NamedTuple):
 class Arm:
     """A robot with the parameters that it is used with; never changed, only replaced.
 
+    Args:
+        executor: what the controller asks the solver in.
+        controller: that there is already, made from the same parameters.
+
     Raises:
         MethodError, OptionError: a method that does not serve this robot.
         JointValueError: initial positions that do not fit it.
     """
 
-    def __init__(self, robot: RobotModel, parameters: Parameters, servo: Servo | None = None):
+    def __init__(
+        self,
+        robot: RobotModel,
+        parameters: Parameters,
+        executor: Executor | None = None,
+        controller: Controller | None = None,
+    ) -> None:
         self.robot = robot
         self.parameters = parameters
         self.tree: Tree = robot.tree
@@ -41,17 +52,20 @@ class Arm:
         self.solver = IkSolver(robot, parameters.method, **options)
         self.solver.reach.prepare()  # not while a request waits
         named = parameters.stream_method if parameters.stream_method != DEFAULT_METHOD else None
-        self.servo = servo or Servo(robot, named, **options)
+        self._executor = executor
+        self.controller = controller or Controller(
+            robot, named, executor, **options, **parameters.controller_options()
+        )
         self._reaches = {robot.tip: Reach(self.solver, np.eye(4))}
 
     def changed(self, parameters: Parameters) -> "Arm":
-        """The same robot with other parameters; with the same servo where it is not concerned.
+        """The same robot with other parameters; with the same controller where it is not concerned.
 
         Raises:
             MethodError, OptionError, JointValueError: as on construction.
         """
         same = parameters.stream_settings() == self.parameters.stream_settings()
-        return Arm(self.robot, parameters, self.servo if same else None)
+        return Arm(self.robot, parameters, self._executor, self.controller if same else None)
 
     def base_from_root(self, T_root_link: Array, base: str, values: Mapping[str, float]) -> Array:
         """(4, 4) T_base_link for a pose in the root frame, with the base where `values` put it."""

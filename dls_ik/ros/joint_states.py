@@ -58,12 +58,12 @@ class JointStates:
         listens = self._subscription is not None
         return now - self._changed > SETTLING and listens == self.has_driver()
 
-    def measured(self, names: Iterable[str], now: float) -> Array | None:
-        """The positions of joints (n,), if a driver published all of them just now."""
+    def measured(self, names: Iterable[str], now: float, fresh: float = FRESH) -> Array | None:
+        """The positions of joints (n,), if a driver published all of them not `fresh` [s] ago."""
         with self._lock:
             heard = [self._heard.get(name) for name in names]
-        fresh = [item[0] for item in heard if item is not None and now - item[1] < FRESH]
-        return np.array(fresh) if len(fresh) == len(heard) else None
+        known = [item[0] for item in heard if item is not None and now - item[1] < fresh]
+        return np.array(known) if len(known) == len(heard) else None
 
     def values(self) -> dict[str, float]:
         """The last position of every joint that was ever heard of."""

@@ -5,7 +5,7 @@ from typing import Any
 from rclpy.node import Node
 
 from dls_ik.ros.logs import Throttle
-from dls_ik.servo import ServoCode
+from dls_ik.servo import ServoState
 
 try:
     from moveit_msgs.msg import ServoStatus
@@ -13,23 +13,25 @@ except ImportError:  # before moveit_msgs 2.3
     ServoStatus = None
 
 TOPIC = "~/status"
+USUAL = (ServoState.WAITING, ServoState.FOLLOWING, ServoState.REACHED)
 
 
 class StatusReport:
-    """Publishes ``moveit_msgs/msg/ServoStatus`` each cycle, and logs when the code changes."""
+    """Publishes ``moveit_msgs/msg/ServoStatus`` each cycle, and logs when the state changes."""
 
     def __init__(self, node: Node) -> None:
         self._log = Throttle(node)
-        self._last = ServoCode.OK
+        self._last = ServoState.FOLLOWING
         self._publisher: Any = None
         if ServoStatus is not None:
             self._publisher = node.create_publisher(ServoStatus, TOPIC, 1)
 
-    def report(self, code: ServoCode, words: str = "") -> None:
-        """Say the code, in other words than its own where they are given."""
-        words = words or code.explanation
-        if code != self._last:
-            self._last = code
-            self._log.info(code.name, f"stream: {words}")
+    def report(self, state: ServoState, words: str = "") -> None:
+        """Say the state, in other words than its own where they are given."""
+        words = words or state.explanation
+        if state is not self._last:
+            self._last = state
+            if state not in USUAL:
+                self._log.info(state.name, f"stream: {words}")
         if self._publisher is not None and self._publisher.get_subscription_count() > 0:
-            self._publisher.publish(ServoStatus(code=int(code), message=words))
+            self._publisher.publish(ServoStatus(code=state.code, message=words))

@@ -1,28 +1,34 @@
-"""One cycle of the stream: from the target that arrived to the command that goes out."""
+"""One cycle of the stream: from the messages that arrived to the command that goes out."""
 
 import time
+from collections import deque
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import PoseError
+from dls_ik.exceptions import DlsIkError, HeldError, StaleTargetError
+from dls_ik.ros.aim import age_by_stamp, aim
 from dls_ik.ros.arm import Arm
-from dls_ik.ros.codes import RequestError
-from dls_ik.ros.follower import Follower, Motion
 from dls_ik.ros.frames import Frames
-from dls_ik.ros.joint_states import JointStates
+from dls_ik.ros.joint_states import FRESH, JointStates
 from dls_ik.ros.logs import Throttle
+from dls_ik.ros.parameters.streaming import NONE, REQUIRED
 from dls_ik.ros.targets import Arrival
-from dls_ik.servo import ServoCode
+from dls_ik.servo import Controller, ServoOutput, ServoState
+
+NO_ROBOT = "no robot yet"
 
 
 class Outcome(NamedTuple):
     """What came of a cycle."""
 
-    motion: Motion | None  # None: nothing goes out
-    code: ServoCode
-    words: str  # other than the code's own, where there are any
+    names: tuple[str, ...]  # (n,) of the joints; none without a robot
+    output: ServoOutput | None  # None without a robot
+    is_command: bool  # whether it goes out
+    state: ServoState
+    words: str
 
 
 class Stream:
@@ -41,95 +47,123 @@ class Stream:
         self._shows, self._shares = shows, shares
         self._next: Arm | None = None  # written by `use`, taken up by the next cycle
         self._arm: Arm | None = None
-        self._follower: Follower | None = None
         self._pending: Arrival | None = None
+        self._orders: deque[Callable[[Controller], None]] = deque()  # for the next cycle
+
+    @property
+    def has_arm(self) -> bool:
+        """Whether there is anything to move."""
+        return self._next is not None
 
     def use(self, arm: Arm) -> None:
         """Go on with this arm from the next cycle."""
         self._next = arm
 
+    def order(self, order: Callable[[Controller], None]) -> None:
+        """Do something with the controller at the beginning of the next cycle, from any thread."""
+        self._orders.append(order)
+
     def current(self, arm: Arm) -> dict[str, float]:
         """Joint values by name: as drivers publish them, else as they are commanded."""
         values = self._states.values()
         names = arm.robot.joint_names
-        if self._states.measured(names, time.monotonic()) is None:
-            follower = self._follower
-            known = follower is not None and follower.robot is arm.robot
-            q = follower.command if follower is not None and known else arm.start
+        if self._measured(arm, time.monotonic()) is None:
+            known = self._arm is not None and self._arm.robot is arm.robot
+            q = arm.controller.command if known else arm.start
             values.update(zip(names, q.tolist(), strict=True))
         return values
 
-    def cycle(self, now: float, dt: float, arrival: Arrival | None) -> Outcome:
-        """Advance by `dt` [s], with the target that arrived since the last cycle."""
+    def cycle(self, now: float, stamp: int, dt: float, arrival: Arrival | None) -> Outcome:
+        """Advance by `dt` [s], with the message that arrived since the last cycle.
+
+        Args:
+            stamp: the time now by the clock that messages are stamped with [ns].
+        """
         self._take_up()
-        if self._arm is None or self._follower is None:
+        arm = self._arm
+        if arm is None:
             if arrival is not None:
-                self._log.warn("robot", "a target arrived, but there is no robot yet")
-            return Outcome(None, ServoCode.INVALID, "no robot yet")
-        measured = self._states.measured(self._arm.robot.joint_names, now)
+                self._log.warn("robot", f"a target arrived, but there is {NO_ROBOT}")
+            return Outcome((), None, False, ServoState.WAITING, NO_ROBOT)
+        measured = self._measured(arm, now)
+        while self._orders:
+            self._orders.popleft()(arm.controller)
         self._pending = arrival or self._pending
-        if self._pending is not None and self._may_start(now, measured):
-            self._aim(self._arm, self._follower, now, measured)
-        if not self._follower.started:
-            return self._idle(self._follower, now, dt, measured)
-        if measured is not None and self._shares:
+        if self._pending is not None and self._may_start(arm, now, measured):
+            self._aim(arm, self._pending, now, stamp)
+            self._pending = None
+        output = arm.controller.cycle(now, dt, measured)
+        is_command = self._is_command(arm, output, measured, now)
+        if is_command and measured is not None and self._shares:
             self._warn_of_driver()
-        motion = self._follower.cycle(now, dt)
-        return Outcome(motion, motion.code, "")
+        words = self._words(arm, output, measured)
+        return Outcome(arm.robot.joint_names, output, is_command, output.state, words)
 
     def _take_up(self) -> None:
-        arm = self._next
-        if arm is None or arm is self._arm:
+        arm, old = self._next, self._arm
+        if arm is None or arm is old:
             return
-        if self._follower is not None and arm.robot is self._follower.robot:
-            self._follower.use(arm.servo)
-        else:
-            self._follower = Follower(arm.servo, self._start(arm))
-            self._pending = None
+        if old is None:
+            arm.controller.seed(arm.start)
+        elif arm.controller is not old.controller:
+            if arm.robot.joint_names == old.robot.joint_names:
+                arm.controller.take_over(old.controller)
+            else:
+                arm.controller.seed(_start(arm, old))
+                self._pending = None
         self._arm = arm
 
-    def _start(self, arm: Arm) -> Array:
-        """Where the command of another robot begins: joints that were there stay where they are."""
-        if self._follower is None:
-            return arm.start
-        before = zip(self._follower.robot.joint_names, self._follower.command, strict=True)
-        known = dict(before)
-        pairs = zip(arm.robot.joint_names, arm.start, strict=True)
-        return np.array([known.get(name, start) for name, start in pairs])
+    def _measured(self, arm: Arm, now: float) -> Array | None:
+        parameters = arm.parameters
+        if parameters.driver == NONE:
+            return None
+        required = parameters.driver == REQUIRED
+        fresh = parameters.measurement_timeout if required else FRESH
+        return self._states.measured(arm.robot.joint_names, now, fresh)
 
-    def _may_start(self, now: float, measured: Array | None) -> bool:
+    def _may_start(self, arm: Arm, now: float, measured: Array | None) -> bool:
         """Whether it is known where the arm is, or that nobody says."""
-        started = self._follower is not None and self._follower.started
-        return started or measured is not None or self._states.settled(now)
+        if arm.controller.started or measured is not None:
+            return True
+        driver = arm.parameters.driver
+        return driver == NONE or (driver != REQUIRED and self._states.settled(now))
 
-    def _aim(self, arm: Arm, follower: Follower, now: float, measured: Array | None) -> None:
-        arrival, self._pending = self._pending, None
-        if arrival is None:
-            return
-        known = self._known(arm, follower)
+    def _aim(self, arm: Arm, arrival: Arrival, now: float, stamp: int) -> None:
         try:
-            T_root_tip = self._frames.pose_in_root(arrival.message, arm.tree, known)
-            T_base_tip = arm.base_from_root(T_root_tip, arm.robot.base, known)
-            follower.aim(T_base_tip, now, measured)
-        except (RequestError, PoseError) as error:
-            follower.hold()
+            age = age_by_stamp(arrival.message, stamp, now - arrival.time)
+            aim(arm, arrival.message, self._frames, self._known(arm), now, age)
+        except (HeldError, StaleTargetError) as error:
+            self._log.warn("passed over", f"target passed over: {error}")
+        except DlsIkError as error:
+            arm.controller.refuse(str(error))
             self._log.warn("target", f"target refused, the arm holds: {error}")
 
-    def _known(self, arm: Arm, follower: Follower) -> dict[str, float]:
+    def _known(self, arm: Arm) -> dict[str, float]:
         """The values of all joints of the robot, those of the chain as they are commanded."""
         heard = {n: p for n, p in self._states.values().items() if n in arm.tree.drives}
-        commanded = zip(follower.robot.joint_names, follower.command.tolist(), strict=True)
-        return {**heard, **dict(commanded)}
+        names = arm.robot.joint_names
+        return {**heard, **dict(zip(names, arm.controller.command.tolist(), strict=True))}
 
-    def _idle(self, follower: Follower, now: float, dt: float, measured: Array | None) -> Outcome:
-        refused = follower.refused
-        code = ServoCode.INVALID if refused else ServoCode.OK
-        words = "" if refused else "no target yet"
-        if measured is not None:
-            follower.rest(measured)
-        if measured is not None or not self._shows or not self._states.settled(now):
-            return Outcome(None, code, words)
-        return Outcome(follower.cycle(now, dt), code, words)
+    def _is_command(
+        self, arm: Arm, output: ServoOutput, measured: Array | None, now: float
+    ) -> bool:
+        """Whether a command goes out: not from an arm at rest that nobody gave a target, or paused.
+
+        Others may move it then.
+        """
+        if output.velocity.any():
+            return True
+        if output.state is ServoState.PAUSED:
+            return self._shows
+        if arm.controller.started:
+            return True
+        return self._shows and measured is None and self._may_start(arm, now, measured)
+
+    def _words(self, arm: Arm, output: ServoOutput, measured: Array | None) -> str:
+        missing = measured is None and arm.parameters.driver == REQUIRED
+        if missing and output.state is ServoState.WAITING:
+            return f"waiting for joint states on {self._states.topic}"
+        return output.words
 
     def _warn_of_driver(self) -> None:
         self._log.once(
@@ -138,3 +172,11 @@ class Stream:
             "whoever listens gets both; set the parameter output_topic to another topic, and "
             "output_type to what the driver takes",
         )
+
+
+def _start(arm: Arm, old: Arm) -> Array:
+    """Where the command of another robot begins: joints that were there stay where they are."""
+    before = zip(old.robot.joint_names, old.controller.command, strict=True)
+    known = dict(before)
+    pairs = zip(arm.robot.joint_names, arm.start, strict=True)
+    return np.array([known.get(name, start) for name, start in pairs])

@@ -7,7 +7,6 @@ import traceback
 from rclpy.node import Node
 
 from dls_ik.ros.echo import Echo
-from dls_ik.ros.follower import Motion
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.joint_states import TOPIC as JOINT_STATES
 from dls_ik.ros.joint_states import JointStates
@@ -18,8 +17,9 @@ from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.parameters.outputs import JOINT_STATE
 from dls_ik.ros.status import StatusReport
 from dls_ik.ros.stream import Stream
-from dls_ik.ros.targets import TOPIC as TARGETS
-from dls_ik.ros.targets import Arrival, Targets
+from dls_ik.ros.stream_services import StreamServices
+from dls_ik.ros.targets import TOPICS, Arrival, Targets
+from dls_ik.servo import ServoOutput
 
 
 class Streaming:
@@ -40,6 +40,7 @@ class Streaming:
         self._echo = Echo() if shares else None
         states = JointStates(node, self._echo)
         self.stream = Stream(states, frames, self._log, shows, shares)
+        StreamServices(node, self.stream)
         self._targets = Targets()
         self._targets.subscribe(node)
         self._thread = threading.Thread(target=self._run, name="streaming", daemon=True)
@@ -50,9 +51,9 @@ class Streaming:
         return str(self._publisher.topic_name)
 
     @property
-    def targets_topic(self) -> str:
-        """Where targets come in, as it is after remapping."""
-        return str(self._node.resolve_topic_name(TARGETS))
+    def target_topics(self) -> str:
+        """Where targets come in, as they are after remapping."""
+        return ", ".join(map(self._node.resolve_topic_name, TOPICS))
 
     def start(self) -> None:
         """Begin to cycle."""
@@ -79,16 +80,16 @@ class Streaming:
             self._log.warn("fault", f"a cycle of the stream failed:\n{traceback.format_exc()}")
 
     def _cycle(self, stamp: int, now: float, dt: float, arrival: Arrival | None) -> None:
-        outcome = self.stream.cycle(now, dt, arrival)
-        if outcome.motion is not None:
-            self._publish(outcome.motion, stamp)
-        self._status.report(outcome.code, outcome.words)
+        outcome = self.stream.cycle(now, stamp, dt, arrival)
+        if outcome.is_command and outcome.output is not None:
+            self._publish(outcome.names, outcome.output, stamp)
+        self._status.report(outcome.state, outcome.words)
 
-    def _publish(self, motion: Motion, stamp: int) -> None:
-        if self._output is None or motion.names is not self._names:
-            self._names = motion.names
-            self._output = self._output_type(motion.names, 1.0 / self._rate)
-        message = self._output.fill(motion.q, motion.velocity, stamp)
+    def _publish(self, names: tuple[str, ...], output: ServoOutput, stamp: int) -> None:
+        if self._output is None or names is not self._names:
+            self._names = names
+            self._output = self._output_type(names, 1.0 / self._rate)
+        message = self._output.fill(output.q, output.velocity, stamp)
         if self._echo is not None:
             self._echo.remember(message)
         self._publisher.publish(message)

@@ -1,22 +1,22 @@
-"""Targets as they arrive: the callback stores, the loop waits and takes."""
+"""Targets of all kinds as they arrive: the callback stores, the loop waits and takes."""
 
 import math
 import threading
 import time
 from typing import Any, NamedTuple
 
-from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import PoseArray, PoseStamped, TwistStamped
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
-TOPIC = "target_pose"
+TOPICS = {"target_pose": PoseStamped, "target_twist": TwistStamped, "target_trajectory": PoseArray}
 QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)  # hears reliable ones too
 
 
 class Arrival(NamedTuple):
     """The newest target since the last one was taken."""
 
-    message: Any  # geometry_msgs/PoseStamped
+    message: Any  # of one of the types of TOPICS
     time: float  # [s] steady
     number: int  # how many arrived since then
 
@@ -31,8 +31,9 @@ class Targets:
         self._closed = False
 
     def subscribe(self, node: Node) -> None:
-        """Store what arrives on the topic."""
-        node.create_subscription(PoseStamped, TOPIC, self.store, QOS)
+        """Store what arrives on the topics; the newest counts, whatever it is."""
+        for topic, kind in TOPICS.items():
+            node.create_subscription(kind, topic, self.store, QOS)
 
     def store(self, message: Any) -> None:
         """Keep a target; wake the loop if it waits for one."""

@@ -185,6 +185,7 @@ class Controller:
                 self._stop(Hold(ServoState.FAULT, reason))
         if measured is not None:
             self._take_measurement(measured)
+        self._start_again &= self._target is None
         if self._target is not None and self._target.is_stale(now):
             self._stop(Hold(ServoState.STALE))
         return self._advance(now, elapsed)
@@ -212,7 +213,6 @@ class Controller:
         waits = self._target is None and not self.started
         if (waits or self._start_again) and not self._tracker.limiter.v.any():
             self._tracker.seed(measured)
-            self._start_again = False
 
     def _begin(self, target: Target, now: float) -> None:
         if self._hold.state in LATCHED:

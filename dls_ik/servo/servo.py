@@ -1,5 +1,6 @@
 """Local motion by a method: one step toward the target each cycle, never past a limit."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,7 +42,8 @@ class Servo:
         robot: the chain to move.
         method: a name from :func:`dls_ik.method_names`; default: ``ctp+sd+svf``, or ``svf+sd``
             where no joint has limits.
-        options: as for :class:`dls_ik.IkSolver`.
+        options: as for :class:`dls_ik.IkSolver`; the bound `Delta` of the optimal damping factor
+            (``odls``) is that of the slowest joint in a cycle unless it is given.
 
     Raises:
         MethodError, OptionError: as :class:`dls_ik.IkSolver`.
@@ -56,6 +58,9 @@ class Servo:
         self.options = solver_options(choice, options)
         self._method = self.options.method(choice)._replace(following=True)
         self._details = build_details(robot, choice, self.options, None)
+        self._slowest = math.inf  # [rad/s or m/s]
+        if self.options.policy == "optimal" and "Delta" not in options:
+            self._slowest = float(robot.velocity.min())
         self._descending, self._plain = _descending(robot)
         self._goal = self.options.goal()
         self._seen, self._held = np.zeros(4), np.zeros(robot.n)  # see core/follow.py
@@ -91,12 +96,16 @@ class Servo:
         if T_d is None:
             return ServoStep(self.q, np.nan, np.nan, np.nan, np.nan, np.zeros(self.robot.n))
         poses = checked_poses(T_d, len(self.robot.tips))
+        details = self._details
+        if math.isfinite(self._slowest):
+            settings = details.settings._replace(Delta=self._slowest * elapsed)
+            details = details._replace(settings=settings)
         follow(
             self.robot.chain,
             self._method,
             self._descending,
             self._goal,
-            self._details,
+            details,
             self._plain,
             poses,
             elapsed,

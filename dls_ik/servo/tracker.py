@@ -2,7 +2,6 @@
 
 import math
 from concurrent.futures import Executor
-from typing import NamedTuple
 
 import numpy as np
 
@@ -14,16 +13,8 @@ from dls_ik.servo.stall import StallWatch
 from dls_ik.servo.state import ServoState
 from dls_ik.solver import IkResult
 
-SAME = 1e-9  # [m and 1] entries of poses that are the same target
 ARRIVED = 1e-9  # [rad or m] from the goal of a joint motion
-BETTER = 0.9  # share of the error that the nearest configuration must leave to be gone to
-
-
-class Goal(NamedTuple):
-    """Where a joint motion leads."""
-
-    q: Array  # (n,)
-    T_d: Array  # (4, 4) the target it was found for
+BETTER = 0.99  # share of the error that the nearest configuration must leave to be gone to
 
 
 class Tracker:
@@ -32,7 +23,8 @@ class Tracker:
     Local motion makes a reference, and the command goes after it within the limits. Where the
     reference stalls short of a target that stands, the solver is asked for the nearest solution,
     and the command goes straight there in joint space; for a target out of reach, to the nearest
-    configuration that the solver found, if it is clearly nearer.
+    configuration that the solver found, if it is nearer, and then it is still: local motion would
+    creep on for minutes.
 
     Args:
         servo: makes the reference.
@@ -51,8 +43,9 @@ class Tracker:
         options = {name: getattr(servo.options, name) for name in tolerances}
         self._planner = Planner(servo.robot, executor, **options)
         self._stall = StallWatch()
-        self._goal: Goal | None = None
+        self._goal: Array | None = None  # (n,) of a joint motion
         self._out_of_reach = False  # the target last asked for
+        self._resting: ServoStep | None = None  # as near to it as the arm comes
 
     def seed(self, q: Array, v: Array | None = None) -> None:
         """Go on from joint values (n,), at rest or with a velocity (n,)."""
@@ -75,10 +68,13 @@ class Tracker:
         Returns:
             What goes on, as far as it is known here, and what was seen.
         """
-        if self._goal is not None and not _is_same(T_d, self._goal.T_d):
+        if not self._planner.has_asked(T_d) and (self._goal is not None or self._resting):
             self._restart()
         if self._goal is not None:
             return ServoState.JOINT_MOTION, self._approach(self._goal, dt)
+        if self._resting is not None:
+            self.limiter.advance(self._resting.q, np.zeros_like(self._resting.q), dt)
+            return ServoState.UNREACHABLE, self._resting
         before = self.servo.q
         step = self.servo.step(T_d, dt)
         v_r = (step.q - before) / dt
@@ -93,12 +89,12 @@ class Tracker:
         self.servo.reset(self.limiter.stopping_point())
         self._stall.reset()
         self._planner.forget()
-        self._goal = None
+        self._goal = self._resting = None
 
-    def _approach(self, goal: Goal, dt: float) -> ServoStep:
-        self.limiter.advance(goal.q, np.zeros_like(goal.q), dt)
-        self.servo.reset(goal.q)
-        if np.abs(goal.q - self.limiter.q).max() <= ARRIVED:
+    def _approach(self, goal: Array, dt: float) -> ServoStep:
+        self.limiter.advance(goal, np.zeros_like(goal), dt)
+        self.servo.reset(goal)
+        if np.abs(goal - self.limiter.q).max() <= ARRIVED:
             self._goal = None
             self._stall.reset()
         return self.servo.step(None, dt)
@@ -112,15 +108,18 @@ class Tracker:
             self._planner.ask(T_d, self.limiter.q)
         result = self._planner.answer()
         if result is not None:
-            self._use(result, T_d, step)
+            self._use(result, step)
         if self._goal is not None:
             return ServoState.JOINT_MOTION
-        return ServoState.UNREACHABLE if self._out_of_reach else ServoState.STALLED
+        if not self._out_of_reach:
+            return ServoState.STALLED
+        self._resting = step
+        return ServoState.UNREACHABLE
 
-    def _use(self, result: IkResult, T_d: Array, step: ServoStep) -> None:
+    def _use(self, result: IkResult, step: ServoStep) -> None:
         self._out_of_reach = not result.success
         if result.success or self._size(result) < BETTER * self._size(step):
-            self._goal = Goal(result.q, T_d.copy())
+            self._goal = result.q
 
     def _size(self, at: ServoStep | IkResult) -> float:
         """Length of the scaled error [m]."""
@@ -133,7 +132,3 @@ class Tracker:
             step.position_error <= options.position_tolerance
             and step.rotation_error <= options.rotation_tolerance
         )
-
-
-def _is_same(T_a: Array, T_b: Array) -> bool:
-    return float(np.abs(T_a - T_b).max()) <= SAME

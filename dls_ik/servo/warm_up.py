@@ -4,7 +4,7 @@ import numpy as np
 
 from dls_ik.model.dh import DhRow
 from dls_ik.model.robot import RobotModel
-from dls_ik.servo.servo import Servo
+from dls_ik.servo.controller import Controller
 from dls_ik.solver import IkSolver
 
 
@@ -15,8 +15,13 @@ def use_kernels() -> None:
     T = robot.fk(np.full(robot.n, 0.5))
     IkSolver(robot).solve(T)
     IkSolver(robot).solve(T + np.eye(4, k=3))  # beyond reach
+    IkSolver(robot).solve(T, solve_type="distance")
     IkSolver(robot, "ctp").solve(T)  # the general step
-    Servo(robot).step(T, 0.01)
+    controller = Controller(robot)
+    controller.follow_pose(T, 0.0)
+    controller.cycle(0.0, 0.01)
+    controller.follow_twist(np.ones(6), 0.0)
+    controller.cycle(0.01, 0.01)
 
 
 if __name__ == "__main__":

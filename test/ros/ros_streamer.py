@@ -9,9 +9,11 @@ from ros_wam import WAM
 from sensor_msgs.msg import JointState
 
 from dls_ik.ros.conversions import pose_from_matrix
+from dls_ik.servo import ControllerOptions
 
 HOME = np.array([0.0, 0.6, 0.0, 1.6, 0.0, 0.4, 0.0])
 PERIOD = 0.01
+TARGET_TIMEOUT = ControllerOptions().target_timeout
 
 
 def stamped(T):
@@ -44,6 +46,11 @@ class Streamer:
             self.client.spin_for(max(0.0, begin + (k + 1) * PERIOD - time.monotonic()))
             errors.append(self.error(T))
         return np.array(errors)
+
+    def is_still(self):
+        """Whether no target came for a while, so that the next one is not of the same stream."""
+        self.client.spin_for(2 * TARGET_TIMEOUT)
+        return not any(self.states[-1].velocity)
 
     def error(self, T):
         return np.abs(WAM.fk(positions(self.states[-1])) - T).max() if self.states else math.inf

@@ -82,7 +82,7 @@ class World:
                 for listener in self.node.listeners:
                     listener(self.driver)
             arrival = None if target is None else Arrival(target, self.now, 1)
-            outcome = self.stream.cycle(self.now, DT, arrival)
+            outcome = self.stream.cycle(self.now, 0, DT, arrival)
         return outcome
 
     def target(self, q, frame=""):

@@ -85,7 +85,8 @@ def test_unreachable_target_is_approached_calmly(streamer, client):
     tip = WAM.fk(positions(streamer.states[-1]))[:3, 3]
     assert np.linalg.norm(far[:3, 3] - tip) < np.linalg.norm(far[:3, 3]) - 0.8
     resting = np.array([positions(state) for state in streamer.states[-50:]])
-    assert np.ptp(resting, axis=0).max() < 0.02
+    assert np.ptp(resting, axis=0).max() < 1e-4
+    client.spin_until(lambda: streamer.is_still(), what="the end of the stream noticed")
     streamer.go(figure_of_eight(0.0), 1e-3)
 
 

@@ -10,8 +10,8 @@ pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 from ros_world import DT, World, near
 from sensor_msgs.msg import JointState
 
-from dls_ik.ros.follower import AT_REST
 from dls_ik.ros.joint_states import FRESH, SETTLING
+from dls_ik.servo.controller import AT_REST
 
 
 @pytest.fixture
@@ -21,8 +21,8 @@ def world(monkeypatch):
 
 def test_starts_where_the_driver_says_the_arm_is(world):
     world.add_driver([0.8, 0.9])
-    assert world.run(10, driver=True).motion is None
-    first = world.run(target=world.target([0.9, 1.0]), driver=True).motion
+    assert not world.run(10, driver=True).is_command
+    first = world.run(target=world.target([0.9, 1.0]), driver=True).output
     assert first.q == near([0.8, 0.9], 2.0 * DT + 1e-9)
 
 
@@ -30,58 +30,58 @@ def test_goes_on_from_the_last_command_and_not_from_the_driver_while_it_moves(wo
     world.add_driver([0.8, 0.9])
     world.run(10, driver=True)
     for k in range(20):
-        motion = world.run(target=world.target([0.8 + 0.01 * k, 0.9]), driver=True).motion
+        motion = world.run(target=world.target([0.8 + 0.01 * k, 0.9]), driver=True).output
     assert motion.q[0] > 0.9
 
 
 def test_says_nothing_until_there_was_time_to_find_a_driver(world):
     world.now -= 2.0 * SETTLING
-    assert world.run(target=world.target([0.5, 0.5])).motion is None
-    assert world.run(int(0.9 * SETTLING / DT)).motion is None
-    assert world.run(int(1.1 * SETTLING / DT)).motion.q == near([0.5, 0.5])
+    assert not world.run(target=world.target([0.5, 0.5])).is_command
+    assert not world.run(int(0.9 * SETTLING / DT)).is_command
+    assert world.run(int(1.1 * SETTLING / DT)).output.q == near([0.5, 0.5])
 
 
 def test_starts_from_the_driver_again_after_a_rest(world):
     world.add_driver([0.8, 0.9])
     world.run(10, driver=True)
     world.run(target=world.target([1.0, 1.0]), driver=True)
-    held = world.run(int(2 * AT_REST / DT) + 50, driver=True).motion
+    held = world.run(int(2 * AT_REST / DT) + 50, driver=True).output
     assert held.q == near([1.0, 1.0])
     world.driver.position = [0.95, 0.97]
-    assert world.run(5, driver=True).motion.q == near([1.0, 1.0])
-    assert world.run(target=world.target([0.95, 0.97]), driver=True).motion.q == near([0.95, 0.97])
+    assert world.run(5, driver=True).output.q == near([1.0, 1.0])
+    assert world.run(target=world.target([0.95, 0.97]), driver=True).output.q == near([0.95, 0.97])
 
 
 def test_waits_for_a_publisher_to_be_heard_before_it_starts(world):
     world.add_driver([0.8, 0.9])
-    assert world.run(target=world.target([0.9, 1.0])).motion is None
-    assert world.run(5).motion is None
+    assert not world.run(target=world.target([0.9, 1.0])).is_command
+    assert not world.run(5).is_command
     world.run(driver=True)
-    assert world.run().motion.q == near([0.85, 0.95], 0.06)
+    assert world.run().output.q == near([0.85, 0.95], 0.06)
 
 
 def test_waits_no_longer_than_it_takes_to_hear_one(world):
     world.add_driver([0.1], names=["gripper"])
     world.run(target=world.target([0.5, 0.5]), driver=True)
-    assert world.run(int(0.5 * SETTLING / DT), driver=True).motion is None
-    assert world.run(int(2.0 * SETTLING / DT), driver=True).motion.q == near([0.5, 0.5])
+    assert not world.run(int(0.5 * SETTLING / DT), driver=True).is_command
+    assert world.run(int(2.0 * SETTLING / DT), driver=True).output.q == near([0.5, 0.5])
 
 
 def test_shows_where_the_driver_was_when_it_is_gone(world):
     world.add_driver([0.8, 0.9])
-    assert world.run(10, driver=True).motion is None
+    assert not world.run(10, driver=True).is_command
     world.node.publishers -= 1
     world.node.look_out()
     assert not world.node.listeners
-    assert world.run(int(1.1 * FRESH / DT)).motion.q == near([0.8, 0.9])
+    assert world.run(int(1.1 * FRESH / DT)).output.q == near([0.8, 0.9])
 
 
 def test_is_not_its_own_driver(world):
     world.add_driver([0.1], names=["gripper"])
     world.run(int(2.0 * SETTLING / DT))
     for _ in range(100):
-        motion = world.run(driver=True).motion
-        message = JointState(name=list(motion.names), position=motion.q.tolist())
+        outcome = world.run(driver=True)
+        message = JointState(name=list(outcome.names), position=outcome.output.q.tolist())
         message.header.stamp.nanosec = int(world.now * 1e6) % 10**9
         world.echo.remember(message)
         world.states.store(message)

@@ -121,7 +121,7 @@ def test_state_may_be_unknown_altogether(arm):
 
 
 def test_arm_keeps_its_servo_until_the_stream_is_concerned(arm):
-    assert arm.changed(arm.parameters.changed({"method": "jd"})).servo is arm.servo
-    assert arm.changed(arm.parameters.changed({"group_name": "x"})).servo is arm.servo
-    assert arm.changed(arm.parameters.changed({"nu": 5.0})).servo is not arm.servo
-    assert arm.changed(arm.parameters.changed({"stream_method": "jd"})).servo.method == "jd"
+    assert arm.changed(arm.parameters.changed({"method": "jd"})).controller is arm.controller
+    assert arm.changed(arm.parameters.changed({"group_name": "x"})).controller is arm.controller
+    assert arm.changed(arm.parameters.changed({"nu": 5.0})).controller is not arm.controller
+    assert arm.changed(arm.parameters.changed({"stream_method": "jd"})).controller.method == "jd"

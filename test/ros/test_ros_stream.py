@@ -20,7 +20,7 @@ from dls_ik.ros.frames import Frames
 from dls_ik.ros.logs import Throttle
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.stream import Stream
-from dls_ik.servo import ServoCode
+from dls_ik.servo import ServoState
 
 
 @pytest.fixture
@@ -31,35 +31,35 @@ def world(monkeypatch):
 def test_no_robot_yet(world):
     world.stream = Stream(world.states, Frames(), Throttle(world.node), True, True)
     outcome = world.run(target=world.target([0.5, 0.5]))
-    assert (outcome.motion, outcome.code) == (None, ServoCode.INVALID)
+    assert (outcome.output, outcome.state) == (None, ServoState.WAITING)
     assert world.node.lines == ["a target arrived, but there is no robot yet"]
 
 
 def test_shows_the_initial_positions_before_the_first_target(monkeypatch):
     world = World(monkeypatch, initial_positions=[0.3, 0.4])
     outcome = world.run(10)
-    assert outcome.motion.q == near([0.3, 0.4])
-    assert not outcome.motion.velocity.any()
+    assert outcome.output.q == near([0.3, 0.4])
+    assert not outcome.output.velocity.any()
     assert outcome.words == "no target yet"
 
 
 def test_says_nothing_to_a_controller_before_the_first_target(monkeypatch):
     world = World(monkeypatch, shows=False, shares=False)
-    assert world.run(10).motion is None
-    assert world.run(target=world.target([0.5, 0.5])).motion is not None
+    assert not world.run(10).is_command
+    assert world.run(target=world.target([0.5, 0.5])).is_command
 
 
 def test_follows_a_target_until_it_is_there_and_then_holds(world):
     world.run(target=world.target([0.5, 0.7]))
     outcome = world.run(200)
-    assert outcome.motion.q == near([0.5, 0.7])
-    assert outcome.code is ServoCode.OK
-    assert not outcome.motion.velocity.any()
+    assert outcome.output.q == near([0.5, 0.7])
+    assert outcome.state is ServoState.REACHED
+    assert not outcome.output.velocity.any()
 
 
 def test_velocity_is_that_of_the_command(world):
-    before = world.run().motion.q
-    motion = world.run(target=world.target([1.5, 1.0])).motion
+    before = world.run().output.q
+    motion = world.run(target=world.target([1.5, 1.0])).output
     assert motion.velocity == near((motion.q - before) / DT)
     assert 0.0 < np.abs(motion.velocity).max() <= 2.0 + 1e-9
 
@@ -78,20 +78,20 @@ def bad_targets():
 def test_bad_target_holds_the_arm_and_is_logged_now_and_then(world, words):
     world.run(5, target=world.target([1.5, 1.5]))
     outcome = world.run(300, target=bad_targets()[words])
-    assert outcome.code is ServoCode.INVALID
-    assert not outcome.motion.velocity.any()
-    assert outcome.motion.q == near([0.1, 0.1], 0.1)
+    assert outcome.state is ServoState.REFUSED
+    assert not outcome.output.velocity.any()
+    assert outcome.output.q == near([0.1, 0.1], 0.1)
     assert len(world.node.lines) == 2
     assert all("the arm holds" in line for line in world.node.lines)
     assert re.search(words, world.node.lines[0])
     world.run(target=world.target([1.5, 1.5]))
-    assert world.run(200).motion.q == near([1.5, 1.5])
+    assert world.run(200).output.q == near([1.5, 1.5])
 
 
 def test_bad_first_target_starts_nothing(world):
     outcome = world.run(target=bad_targets()["nan"])
-    assert outcome.code is ServoCode.INVALID
-    assert outcome.motion.q == near([0.0, 0.0])
+    assert outcome.state is ServoState.REFUSED
+    assert outcome.output.q == near([0.0, 0.0])
 
 
 @pytest.mark.parametrize("frame", ["base", "/base", "link2"])
@@ -103,34 +103,35 @@ def test_target_in_a_frame_of_the_robot(world, frame):
     stamped = PoseStamped(pose=pose_from_matrix(goal))
     stamped.header.frame_id = frame
     world.run(target=stamped)
-    assert world.run(200).motion.q == near([0.8, 0.3])
+    assert world.run(200).output.q == near([0.8, 0.3])
 
 
 def test_another_servo_goes_on_from_the_same_command(world):
-    world.run(20, target=world.target([1.5, 1.5]))
-    before = world.run().motion.q
+    world.run(target=world.target([1.5, 1.5]))
+    world.run(19)
+    before = world.run().output.q
     world.arm = world.arm.changed(world.arm.parameters.changed({"stream_method": "jd"}))
     world.stream.use(world.arm)
-    motion = world.run().motion
+    motion = world.run().output
     assert np.abs(motion.velocity).max() <= 2.0 + 1e-9
     assert motion.q == near(before, 2.0 * DT + 1e-9)
-    assert world.run(200).motion.q == near([1.5, 1.5])
+    assert world.run(200).output.q == near([1.5, 1.5])
 
 
 def test_another_robot_starts_anew(world):
     world.run(50, target=world.target([1.5, 1.5]))
     other = RobotModel.from_urdf(URDF / "puma560.urdf")
     world.stream.use(Arm(other, Parameters()))
-    motion = world.run().motion
-    assert motion.names == other.joint_names
-    assert not motion.velocity.any()
+    outcome = world.run()
+    assert outcome.names == other.joint_names
+    assert not outcome.output.velocity.any()
 
 
 def test_the_same_robot_described_again_goes_on_from_its_command(world):
     world.run(50, target=world.target([1.5, 1.5]))
-    before = world.run().motion.q
+    before = world.run().output.q
     again = RobotModel.from_urdf((URDF / "planar_2r.urdf").read_text() + "<!-- again -->")
     world.stream.use(Arm(again, Parameters()))
-    motion = world.run().motion
+    motion = world.run().output
     assert motion.q == near(before, 2.0 * DT + 1e-9)
     assert np.abs(motion.velocity).max() <= 2.0 + 1e-9

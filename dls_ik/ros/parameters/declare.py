@@ -6,7 +6,6 @@ from typing import Any
 
 from dls_ik.exceptions import OptionError
 from dls_ik.ros.parameters import readers
-from dls_ik.solver.options import SolverOptions
 
 
 def parameter(
@@ -36,14 +35,19 @@ def parameter(
     return field(default=default, metadata=about)
 
 
-def option(name: str) -> Any:
-    """A field for an option of the solver, declared there."""
-    option = {f.name: f for f in fields(SolverOptions)}[name]
-    about = option.metadata
+def option(owner: type, name: str) -> Any:
+    """A field for an option of the solver or the controller, declared there."""
+    option = {f.name: f for f in fields(owner)}[name]
+    about, default = option.metadata, option.default
+    if "per_joint" in about:
+        text = about["text"] + "; empty: none"
+        return parameter((), readers.numbers, text, about["unit"], (1e-6, 1e9))
+    if isinstance(default, bool):
+        return parameter(default, readers.switch, about["text"])
     if "choices" in about:
-        return parameter(option.default, readers.text, about["text"], choices=about["choices"])
-    read = readers.whole_number if isinstance(option.default, int) else readers.number
-    return parameter(option.default, read, about["text"], about["unit"], about["range"])
+        return parameter(default, readers.text, about["text"], choices=about["choices"])
+    read = readers.whole_number if isinstance(default, int) else readers.number
+    return parameter(default, read, about["text"], about["unit"], about["range"])
 
 
 def checked(name: str, field: "Field[Any]", value: Any) -> Any:

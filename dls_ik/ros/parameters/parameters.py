@@ -53,7 +53,7 @@ class Parameters(
 
     def stream_settings(self) -> tuple[Any, ...]:
         """All that a servo is made from, to see whether it has changed."""
-        return (self.stream_method, *self.solver_options().items())
+        return (self.stream_method, self.controller_options(), self.solver_options())
 
 
 DECLARED: dict[str, Field[Any]] = {f.name.rstrip("_"): f for f in fields(Parameters)}

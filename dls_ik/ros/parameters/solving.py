@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from dls_ik.ros.parameters import readers
 from dls_ik.ros.parameters.declare import option, parameter
 from dls_ik.solver.method import AUTO
+from dls_ik.solver.options import SolverOptions
 
 IGNORE, REFUSE = "ignore", "refuse"
 
@@ -17,12 +18,12 @@ class SolvingParameters:
         (), readers.names, "group names that requests may give, one or several; empty: any"
     )
     method: str = parameter(AUTO, readers.text, "method that services solve with")
-    position_tolerance: float = option("position_tolerance")
-    rotation_tolerance: float = option("rotation_tolerance")
-    rotation_weight: float = option("rotation_weight")
-    timeout: float = option("timeout")
-    solve_type: str = option("solve_type")
-    random_seed: int = option("random_seed")
+    position_tolerance: float = option(SolverOptions, "position_tolerance")
+    rotation_tolerance: float = option(SolverOptions, "rotation_tolerance")
+    rotation_weight: float = option(SolverOptions, "rotation_weight")
+    timeout: float = option(SolverOptions, "timeout")
+    solve_type: str = option(SolverOptions, "solve_type")
+    random_seed: int = option(SolverOptions, "random_seed")
     avoid_collisions: str = parameter(
         IGNORE,
         readers.text,

@@ -1,10 +1,16 @@
 """How targets are followed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 from dls_ik.ros.parameters import readers
-from dls_ik.ros.parameters.declare import parameter
-from dls_ik.servo import DEFAULT_METHOD
+from dls_ik.ros.parameters.declare import option, parameter
+from dls_ik.servo import DEFAULT_METHOD, ControllerOptions
+
+AUTO, REQUIRED, NONE = "auto", "required", "none"
+
+
+_OPTIONS = {f.name for f in fields(ControllerOptions)}
 
 
 @dataclass(frozen=True)
@@ -22,6 +28,29 @@ class StreamingParameters:
         (1.0, 1000.0),
         read_only=True,
     )
+    acceleration: tuple[float, ...] = option(ControllerOptions, "acceleration")
+    jerk: tuple[float, ...] = option(ControllerOptions, "jerk")
+    when_stuck: str = option(ControllerOptions, "when_stuck")
+    feed_forward: bool = option(ControllerOptions, "feed_forward")
+    target_timeout: float = option(ControllerOptions, "target_timeout")
+    stamp_tolerance: float = option(ControllerOptions, "stamp_tolerance")
+    lead: float = option(ControllerOptions, "lead")
+    trajectory_period: float = parameter(
+        0.1,
+        readers.number,
+        "time between the poses of a trajectory",
+        "s",
+        (1e-3, 3600.0),
+    )
+    driver: str = parameter(
+        AUTO,
+        readers.text,
+        "whether joint states of a driver are used where there are any, waited for and watched, or "
+        "passed over",
+        choices=(AUTO, REQUIRED, NONE),
+    )
+    measurement_timeout: float = option(ControllerOptions, "measurement_timeout")
+    max_deviation: float = option(ControllerOptions, "max_deviation")
     initial_positions: tuple[float, ...] = parameter(
         (),
         readers.numbers,
@@ -29,3 +58,14 @@ class StreamingParameters:
         "robot is taken up; empty: 0, or the limit next to it",
         "rad or m",
     )
+
+    def controller_options(self) -> dict[str, Any]:
+        """What of this a controller takes, beside the options of its method."""
+        given = {f.name: getattr(self, f.name) for f in fields(self) if f.name in _OPTIONS}
+        given["supervised"] = self.driver == REQUIRED
+        return {name: _for_joints(value) for name, value in given.items() if value != ()}
+
+
+def _for_joints(value: Any) -> Any:
+    """One number for all joints may be given as a list of one."""
+    return value[0] if isinstance(value, tuple) and len(value) == 1 else value
