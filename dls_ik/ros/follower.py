@@ -23,6 +23,7 @@ class Motion(NamedTuple):
     code: ServoCode
     position_error: float  # [m] NaN without a target
     rotation_error: float  # [rad]
+    T_d: Array | None  # (4, 4) T_base_tip that is followed; None: none
 
 
 class Follower:
@@ -89,4 +90,4 @@ class Follower:
             self._last_event = now
         code = ServoCode.INVALID if self.refused else out.code
         errors = (out.position_error, out.rotation_error)
-        return Motion(self.robot.joint_names, out.q, velocity, code, *errors)
+        return Motion(self.robot.joint_names, out.q, velocity, code, *errors, self._target)

@@ -7,6 +7,7 @@ import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.exceptions import PoseError
+from dls_ik.model.robot import RobotModel
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.codes import RequestError
 from dls_ik.ros.follower import Follower, Motion
@@ -47,6 +48,11 @@ class Stream:
     def use(self, arm: Arm) -> None:
         """Go on with this arm from the next cycle."""
         self._next = arm
+
+    @property
+    def robot(self) -> RobotModel | None:
+        """The robot of the last cycle."""
+        return None if self._follower is None else self._follower.robot
 
     def current(self, arm: Arm) -> dict[str, float]:
         """Joint values by name: as drivers publish them, else as they are commanded."""
