@@ -45,13 +45,21 @@ class JointStates:
         self._lock = threading.Lock()
         self._robot_names: Mapping[str, str] = {}
         self._subscription: Any = None
-        self._changed = time.monotonic()  # when it began to listen, or ceased to
+        self._changed = time.monotonic()  # when it began to listen anew, or ceased to
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         node.create_timer(LOOK_OUT, self._look_out, clock=steady)
 
     def rename(self, robot_names: Mapping[str, str]) -> None:
-        """Take joints that drivers call otherwise by these names from now on."""
+        """Take joints that drivers call otherwise by these names from now on.
+
+        What was heard under other names may be of other joints, and must be heard again.
+        """
+        if robot_names == self._robot_names:
+            return
         self._robot_names = dict(robot_names)
+        with self._lock:
+            self._heard.clear()
+        self._changed = time.monotonic()
 
     def has_driver(self) -> bool:
         """Whether anybody else publishes on the topic, heard or not."""

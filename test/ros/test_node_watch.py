@@ -43,10 +43,9 @@ def test_diagnostics(wam_node, client):
     assert int(seen["cycles"]) > int(values(heard[0])["cycles"])
     assert float(seen["position error [m]"]) < 1e-3
     assert float(seen["worst cycle time [ms]"]) >= float(seen["mean cycle time [ms]"]) > 0.0
-    for name, q, low, high in zip(WAM.joint_names, HOME, WAM.lower, WAM.upper, strict=True):
+    for name, low, high in zip(WAM.joint_names, WAM.lower, WAM.upper, strict=True):
         distance = float(seen[f"distance to a limit, {name} [rad or m]"])
-        assert distance < high - low
-        assert np.isfinite(q + distance)
+        assert 0.0 <= distance <= 0.5 * (high - low) + 1e-4
     assert seen["joint nearest to a limit"] in WAM.joint_names
 
     bad = stamped(T)
@@ -76,7 +75,7 @@ def test_tip_pose_is_that_of_the_command(wam_node, client):
     streamer = Streamer(client)
     T = WAM.fk(HOME)
     streamer.go(T)
-    client.spin_until(lambda: tips and near(tips[-1], T))
+    client.spin_until(lambda: len(tips) > 30 and near(tips[-1], T))
     assert tips[-1].header.frame_id == WAM.tree.root
     stamps = [(m.header.stamp.sec, m.header.stamp.nanosec) for m in tips]
     assert stamps == sorted(set(stamps))

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from rclpy.node import Node
+from rclpy.validate_topic_name import validate_topic_name
 
 from dls_ik.core.types import Array
 from dls_ik.exceptions import OptionError
@@ -36,13 +37,14 @@ class Outputs:
 
     Raises:
         OptionError: two outputs on one topic.
+        rclpy.exceptions.NameValidationException: a topic with a name that is none.
     """
 
     def __init__(self, node: Node, parameters: Parameters) -> None:
         self._parameters = parameters
         kinds = [OUTPUTS[name] for name in parameters.output_type]
         names = parameters.output_topic or [kind.default_topic for kind in kinds]
-        self.topics = _distinct([node.resolve_topic_name(name) for name in names])
+        self.topics = _distinct([_resolved(node, name) for name in names])
         self.shows = set(kinds) == {JointStateOutput}
         driven = (JointStateOutput, node.resolve_topic_name(JOINT_STATES))
         pairs = list(zip(kinds, self.topics, strict=True))
@@ -96,6 +98,11 @@ class Outputs:
         q, velocity = q[self._order], velocity[self._order]
         for channel in self._channels:
             channel.publish(q, velocity, stamp)
+
+
+def _resolved(node: Node, topic: str) -> str:
+    validate_topic_name(topic)  # with more to say about it than what comes next
+    return str(node.resolve_topic_name(topic))
 
 
 def _distinct(topics: list[str]) -> tuple[str, ...]:
