@@ -27,8 +27,8 @@ TEXTS = {  # empty if not given
     "base": "The link that the chain starts from. Empty: found, where there is only one.",
     "tip": "The link that is to reach the target. Empty: found, where there is only one.",
     "rate": "How often the ik node answers a streamed target [Hz]. Empty: the node's default.",
-    "output_type": "The type of the joint commands. Empty: the node's default.",
-    "output_topic": "The topic of the joint commands. Empty: the node's default.",
+    "output_type": "The types of the joint commands, with commas. Empty: the node's default.",
+    "output_topic": "The topics of the joint commands, one for each type. Empty: the usual ones.",
 }
 SWITCHES = {
     "use_sim_time": "Whether the nodes take the time from the clock topic.",

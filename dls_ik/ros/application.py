@@ -93,8 +93,8 @@ class Application:
 
     def _use(self, arm: Arm) -> None:
         is_new = self._arm is None or self._arm.robot is not arm.robot
+        self._streaming.use(arm)
         self._arm = arm
-        self._streaming.stream.use(arm)
         if is_new:
             self._announce(arm)
 
@@ -105,7 +105,8 @@ class Application:
             f"ready after {time.monotonic() - STARTED:.1f} s: {robot.name}, {robot.base} to "
             f"{robot.tip}, joints {', '.join(robot.joint_names)}; {services} by "
             f"{arm.solver.method}; targets on {self._streaming.target_topics} by "
-            f"{arm.controller.method} at {arm.parameters.rate:g} Hz to {self._streaming.topic}"
+            f"{arm.controller.method} at {arm.parameters.rate:g} Hz to "
+            f"{' and '.join(self._streaming.topics)}"
         )
         pairs = zip(robot.joint_names, robot.velocity, strict=True)
         unlimited = [name for name, velocity in pairs if not math.isfinite(velocity)]

@@ -50,10 +50,15 @@ def _rotation(x: float, y: float, z: float, w: float) -> list[list[float]]:
 def pose_from_matrix(T: Array) -> Any:
     """A ``geometry_msgs/Pose`` of a (4, 4) rigid transform."""
     pose = Pose()
-    pose.position.x, pose.position.y, pose.position.z = T[:3, 3].tolist()
-    o = pose.orientation
-    o.x, o.y, o.z, o.w = quaternion_from_rotation(T[:3, :3])
+    fill_pose(pose, T)
     return pose
+
+
+def fill_pose(pose: Any, T: Array) -> None:
+    """Write a (4, 4) rigid transform into a ``geometry_msgs/Pose``."""
+    p, o = pose.position, pose.orientation
+    p.x, p.y, p.z = T[:3, 3].tolist()
+    o.x, o.y, o.z, o.w = quaternion_from_rotation(T[:3, :3])
 
 
 def quaternion_from_rotation(R: Array) -> tuple[float, float, float, float]:

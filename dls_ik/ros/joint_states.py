@@ -3,7 +3,7 @@
 import math
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -43,10 +43,23 @@ class JointStates:
         self._log = Throttle(node, period=10.0)
         self._heard: dict[str, tuple[float, float]] = {}  # position, and when, by joint
         self._lock = threading.Lock()
+        self._robot_names: Mapping[str, str] = {}
         self._subscription: Any = None
-        self._changed = time.monotonic()  # when it began to listen, or ceased to
+        self._changed = time.monotonic()  # when it began to listen anew, or ceased to
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         node.create_timer(LOOK_OUT, self._look_out, clock=steady)
+
+    def rename(self, robot_names: Mapping[str, str]) -> None:
+        """Take joints that drivers call otherwise by these names from now on.
+
+        What was heard under other names may be of other joints, and must be heard again.
+        """
+        if robot_names == self._robot_names:
+            return
+        self._robot_names = dict(robot_names)
+        with self._lock:
+            self._heard.clear()
+        self._changed = time.monotonic()
 
     def has_driver(self) -> bool:
         """Whether anybody else publishes on the topic, heard or not."""
@@ -89,6 +102,7 @@ class JointStates:
             counts = f"{len(names)} names and {len(positions)} positions"
             self._log.warn("lengths", f"a message on {self.topic} has {counts}: not used")
             return
+        names = [self._robot_names.get(name, name) for name in names]
         now = time.monotonic()
         news = {n: (p, now) for n, p in zip(names, positions, strict=True) if math.isfinite(p)}
         if len(news) < len(names):

@@ -18,14 +18,12 @@ from dls_ik.ros.parameters.streaming import NONE, REQUIRED
 from dls_ik.ros.targets import Arrival
 from dls_ik.servo import Controller, ServoOutput, ServoState
 
-NO_ROBOT = "no robot yet"
-
 
 class Outcome(NamedTuple):
     """What came of a cycle."""
 
-    names: tuple[str, ...]  # (n,) of the joints; none without a robot
-    output: ServoOutput | None  # None without a robot
+    arm: Arm | None  # None: there is no robot yet
+    output: ServoOutput | None  # None: as well
     is_command: bool  # whether it goes out
     state: ServoState
     words: str
@@ -82,9 +80,10 @@ class Stream:
         self._take_up()
         arm = self._arm
         if arm is None:
+            nothing = ServoState.NO_ROBOT
             if arrival is not None:
-                self._log.warn("robot", f"a target arrived, but there is {NO_ROBOT}")
-            return Outcome((), None, False, ServoState.WAITING, NO_ROBOT)
+                self._log.warn("robot", f"a target arrived, but there is {nothing.explanation}")
+            return Outcome(None, None, False, nothing, nothing.explanation)
         measured = self._measured(arm, now)
         while self._orders:
             self._orders.popleft()(arm.controller)
@@ -97,7 +96,7 @@ class Stream:
         if is_command and measured is not None and self._shares:
             self._warn_of_driver()
         words = self._words(arm, output, measured)
-        return Outcome(arm.robot.joint_names, output, is_command, output.state, words)
+        return Outcome(arm, output, is_command, output.state, words)
 
     def _take_up(self) -> None:
         arm, old = self._next, self._arm

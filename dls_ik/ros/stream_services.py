@@ -5,7 +5,8 @@ from typing import Any
 from rclpy.node import Node
 from std_srvs.srv import SetBool, Trigger
 
-from dls_ik.ros.stream import NO_ROBOT, Stream
+from dls_ik.ros.stream import Stream
+from dls_ik.servo import ServoState
 
 PAUSE, RESET = "~/pause", "~/reset"
 
@@ -31,5 +32,5 @@ class StreamServices:
 
     def _answered(self, response: Any, message: str) -> Any:
         response.success = self._stream.has_arm
-        response.message = message if response.success else NO_ROBOT
+        response.message = message if response.success else ServoState.NO_ROBOT.explanation
         return response

@@ -6,20 +6,18 @@ import traceback
 
 from rclpy.node import Node
 
-from dls_ik.ros.echo import Echo
+from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
-from dls_ik.ros.joint_states import TOPIC as JOINT_STATES
 from dls_ik.ros.joint_states import JointStates
 from dls_ik.ros.logs import Throttle
-from dls_ik.ros.outputs import OUTPUTS, Output
+from dls_ik.ros.outputs import Outputs
 from dls_ik.ros.pacing import Pacer
 from dls_ik.ros.parameters import Parameters
-from dls_ik.ros.parameters.outputs import JOINT_STATE
-from dls_ik.ros.status import StatusReport
-from dls_ik.ros.stream import Stream
+from dls_ik.ros.stream import Outcome, Stream
 from dls_ik.ros.stream_services import StreamServices
 from dls_ik.ros.targets import TOPICS, Arrival, Targets
-from dls_ik.servo import ServoOutput
+from dls_ik.ros.watch import Watch
+from dls_ik.servo import ServoState
 
 
 class Streaming:
@@ -29,26 +27,21 @@ class Streaming:
         self._node = node
         self._rate = parameters.rate
         self._log = Throttle(node)
-        self._status = StatusReport(node)
-        self._output_type = OUTPUTS[parameters.output_type]
-        topic = parameters.output_topic or self._output_type.default_topic
-        self._publisher = node.create_publisher(self._output_type.message_type, topic, 1)
-        self._output: Output | None = None
-        self._names: tuple[str, ...] = ()  # of the joints in the output
-        shows = parameters.output_type == JOINT_STATE
-        shares = shows and self.topic == node.resolve_topic_name(JOINT_STATES)
-        self._echo = Echo() if shares else None
-        states = JointStates(node, self._echo)
-        self.stream = Stream(states, frames, self._log, shows, shares)
+        self._outputs = Outputs(node, parameters)
+        self._states = JointStates(node, self._outputs.echo)
+        self._watch = Watch(node, parameters, self._states.values)
+        self._arm: Arm | None = None  # that the outputs are for
+        shows, shares = self._outputs.shows, self._outputs.echo is not None
+        self.stream = Stream(self._states, frames, self._log, shows, shares)
         StreamServices(node, self.stream)
         self._targets = Targets()
         self._targets.subscribe(node)
         self._thread = threading.Thread(target=self._run, name="streaming", daemon=True)
 
     @property
-    def topic(self) -> str:
+    def topics(self) -> tuple[str, ...]:
         """Where commands go out, as it is after remapping."""
-        return str(self._publisher.topic_name)
+        return self._outputs.topics
 
     @property
     def target_topics(self) -> str:
@@ -59,6 +52,16 @@ class Streaming:
         """Begin to cycle."""
         self._thread.start()
 
+    def use(self, arm: Arm) -> None:
+        """Go on with this arm from the next cycle.
+
+        Raises:
+            OptionError: the outputs are for other joints.
+        """
+        joints = self._outputs.joints(arm.robot.joint_names)
+        self._states.rename(joints.robot_names)
+        self.stream.use(arm)
+
     def stop(self) -> None:
         """End the loop and wait for its end."""
         self._targets.close()
@@ -67,29 +70,36 @@ class Streaming:
 
     def _run(self) -> None:
         pacer = Pacer(self._rate, time.monotonic())
-        while self._targets.wait(*pacer.window()):
+        window = pacer.window()
+        while self._targets.wait(*window):
             now, stamp = time.monotonic(), self._node.get_clock().now().nanoseconds
             arrival = self._targets.take()
             self._guarded_cycle(stamp, now, pacer.began(now, arrival), arrival)
+            self._watch.meter.cycle(window.latest, now, time.monotonic())
+            window = pacer.window()
 
     def _guarded_cycle(self, stamp: int, now: float, dt: float, arrival: Arrival | None) -> None:
         """A cycle whose faults are reported, so that the loop outlives them."""
         try:
             self._cycle(stamp, now, dt, arrival)
-        except Exception:  # noqa: BLE001  whatever it is, the next cycle may do
+        except Exception as error:  # noqa: BLE001  whatever it is, the next cycle may do
             self._log.warn("fault", f"a cycle of the stream failed:\n{traceback.format_exc()}")
+            words = f"a cycle failed: {error!r}"
+            self._watch.cycle(None, None, ServoState.FAULT, words, now, stamp)
 
     def _cycle(self, stamp: int, now: float, dt: float, arrival: Arrival | None) -> None:
         outcome = self.stream.cycle(now, stamp, dt, arrival)
-        if outcome.is_command and outcome.output is not None:
-            self._publish(outcome.names, outcome.output, stamp)
-        self._status.report(outcome.state, outcome.words)
+        if outcome.is_command:
+            self._publish(outcome, stamp)
+        robot = None if outcome.arm is None else outcome.arm.robot
+        self._watch.cycle(robot, outcome.output, outcome.state, outcome.words, now, stamp)
 
-    def _publish(self, names: tuple[str, ...], output: ServoOutput, stamp: int) -> None:
-        if self._output is None or names is not self._names:
-            self._names = names
-            self._output = self._output_type(names, 1.0 / self._rate)
-        message = self._output.fill(output.q, output.velocity, stamp)
-        if self._echo is not None:
-            self._echo.remember(message)
-        self._publisher.publish(message)
+    def _publish(self, outcome: Outcome, stamp: int) -> None:
+        arm, output = outcome.arm, outcome.output
+        if arm is None or output is None:
+            return
+        if arm is not self._arm:
+            robot, acceleration = arm.robot, arm.controller.acceleration
+            self._outputs.use(robot.joint_names, robot.lower, robot.upper, acceleration)
+            self._arm = arm
+        self._outputs.publish(output.q, output.velocity, stamp)

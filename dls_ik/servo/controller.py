@@ -15,6 +15,7 @@ from dls_ik.exceptions import HeldError, StaleTargetError
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.values import checked_configuration
 from dls_ik.servo.build import build_tracker, split_options
+from dls_ik.servo.options import joint_limits
 from dls_ik.servo.output import ServoOutput
 from dls_ik.servo.report import Hold, held_output, tracking_output
 from dls_ik.servo.servo import checked_duration
@@ -71,6 +72,11 @@ class Controller:
         self._last_event = -math.inf  # a target, or motion
         self._start_again = False  # from the measurement, if there is one
         self.started = False  # there was a target that was not refused
+
+    @property
+    def acceleration(self) -> Array:
+        """Limits (n,) [rad/s^2 or m/s^2], infinite where there is none."""
+        return joint_limits("acceleration", self.options.acceleration, self.robot)
 
     @property
     def command(self) -> Array:

@@ -6,6 +6,7 @@ import enum
 class ServoState(enum.Enum):
     """One state a cycle: a name, the number of it in ServoStatus, and a sentence for a person."""
 
+    NO_ROBOT = (-1, "no robot yet")
     WAITING = (0, "no target yet")
     FOLLOWING = (0, "following")
     REACHED = (0, "at the target")

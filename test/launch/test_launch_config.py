@@ -14,7 +14,7 @@ DISPLAYS = {display["Class"].rpartition("/")[2]: display for display in RVIZ["Di
 
 def test_rviz_opens_for_the_wam() -> None:
     assert RVIZ["Global Options"]["Fixed Frame"] == RobotModel.wam().tree.root
-    assert set(DISPLAYS) == {"Grid", "RobotModel", "TF", "Pose"}
+    assert set(DISPLAYS) == {"Grid", "RobotModel", "TF", "Pose", "MarkerArray"}
     assert all(display["Enabled"] for display in DISPLAYS.values())
 
 
@@ -25,6 +25,7 @@ def test_rviz_listens_to_relative_topics_as_they_are_published() -> None:
     target = DISPLAYS["Pose"]["Topic"]
     assert target["Value"] == "target_pose"
     assert target["Reliability Policy"] == "Best Effort"
+    assert DISPLAYS["MarkerArray"]["Topic"]["Value"] == "dls_ik/markers"
 
 
 def test_the_example_parameters_are_the_defaults_but_for_a_bent_wam() -> None:

@@ -135,3 +135,21 @@ def test_several_drivers_make_one_state(world):
     world.now += 2 * FRESH
     world.states.store(JointState(name=["joint2"], position=[0.6]))
     assert world.states.measured(world.robot.joint_names, world.now) is None
+
+
+def test_driver_that_has_names_of_its_own(world):
+    world.states.rename({"a": "joint2", "joint2": "joint1"})
+    world.states.store(JointState(name=["a", "joint2", "grip"], position=[0.5, 0.6, 0.1]))
+    assert world.states.measured(world.robot.joint_names, world.now) == near([0.6, 0.5])
+    assert world.states.values() == {"joint2": 0.5, "joint1": 0.6, "grip": 0.1}
+
+
+def test_driver_is_heard_again_under_other_names_before_anything_starts(world):
+    world.add_driver([0.8, 0.9])
+    world.run(10, driver=True)
+    world.states.rename({"joint1": "joint2", "joint2": "joint1"})
+    assert world.run(5, target=world.target([0.9, 0.8])).motion is None
+    first = world.run(driver=True).motion
+    assert first.q == near([0.9, 0.8])
+    world.states.rename({"joint1": "joint2", "joint2": "joint1"})
+    assert world.states.measured(world.robot.joint_names, world.now) == near([0.9, 0.8])

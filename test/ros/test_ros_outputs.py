@@ -8,21 +8,31 @@ pytest.importorskip("rclpy", reason="needs rclpy")
 from rclpy.serialization import deserialize_message, serialize_message
 
 from dls_ik.ros.echo import MEMORY, Echo
-from dls_ik.ros.outputs import OUTPUTS
+from dls_ik.ros.outputs.outputs import OUTPUTS
+from dls_ik.ros.outputs.spec import OutputSpec
 
 Q, VELOCITY = np.array([0.1, -0.2]), np.array([1.0, 2.0])
+FREE = np.full(2, np.inf)
 
 
-def sent(kind, *fills):
+def make(kind, points=1, acceleration=FREE):
+    return OUTPUTS[kind](OutputSpec(("a", "b"), -FREE, FREE, acceleration, 0.008, points))
+
+
+def sent(output, *fills):
     """What arrives of the last of some messages, which is one that was filled before."""
-    output = OUTPUTS[kind](["a", "b"], 0.008)
-    for fill in fills:
-        message = output.fill(*fill)
-    return deserialize_message(serialize_message(message), type(message))
+    messages = [output.fill(*fill) for fill in fills]
+    assert all(message is messages[0] for message in messages)
+    return deserialize_message(serialize_message(messages[-1]), type(messages[-1]))
+
+
+def times(trajectory):
+    starts = [point.time_from_start for point in trajectory.points]
+    return [start.sec + 1e-9 * start.nanosec for start in starts]
 
 
 def test_joint_state():
-    received = sent("joint_state", (VELOCITY, Q, 5), (Q, VELOCITY, 3 * 10**9 + 7))
+    received = sent(make("joint_state"), (VELOCITY, Q, 5), (Q, VELOCITY, 3 * 10**9 + 7))
     assert received.name == ["a", "b"]
     assert (received.header.stamp.sec, received.header.stamp.nanosec) == (3, 7)
     assert list(received.position) == Q.tolist()
@@ -30,8 +40,8 @@ def test_joint_state():
     assert len(received.effort) == 0
 
 
-def test_joint_trajectory():
-    received = sent("joint_trajectory", (VELOCITY, Q, 5), (Q, VELOCITY, 6))
+def test_joint_trajectory_of_one_point():
+    received = sent(make("joint_trajectory"), (VELOCITY, Q, 5), (Q, VELOCITY, 6))
     assert received.joint_names == ["a", "b"]
     assert (received.header.stamp.sec, received.header.stamp.nanosec) == (0, 0)
     (point,) = received.points
@@ -40,13 +50,38 @@ def test_joint_trajectory():
     assert (point.time_from_start.sec, point.time_from_start.nanosec) == (0, 8_000_000)
 
 
+def test_joint_trajectory_of_several_points_ends_at_rest():
+    received = sent(make("joint_trajectory", 4), (VELOCITY, Q, 5), (Q, VELOCITY, 6))
+    assert (received.header.stamp.sec, received.header.stamp.nanosec) == (0, 0)
+    assert times(received) == pytest.approx([0.008, 0.016, 0.024, 0.032])
+    first, *others = received.points
+    assert list(first.positions) == Q.tolist()
+    assert list(first.velocities) == VELOCITY.tolist()
+    for point in others:
+        assert list(point.positions) == pytest.approx(Q + 0.004 * VELOCITY)
+        assert list(point.velocities) == [0.0, 0.0]
+
+
+def test_last_point_comes_when_the_arm_can_be_at_rest():
+    output = make("joint_trajectory", 4, np.array([100.0, 10.0]))
+    received = sent(output, (Q, 0.1 * VELOCITY, 5), (Q, VELOCITY, 6))
+    assert times(received) == pytest.approx([0.008, 0.016, 0.024, 0.208])
+    q = np.array([point.positions for point in received.points])
+    v = np.array([point.velocities for point in received.points])
+    assert v[:3] == pytest.approx(np.outer([1.0, 0.96, 0.92], VELOCITY))
+    assert not v[3].any()
+    assert q[3] == pytest.approx(Q + 0.1 * VELOCITY)
+    assert times(sent(output, (Q, 0.0 * VELOCITY, 7)))[-1] == pytest.approx(0.032)
+
+
 def test_position_array():
-    assert list(sent("position_array", (VELOCITY, Q, 5), (Q, VELOCITY, 6)).data) == Q.tolist()
+    received = sent(make("position_array"), (VELOCITY, Q, 5), (Q, VELOCITY, 6))
+    assert list(received.data) == Q.tolist()
 
 
 def test_echo_knows_its_own_messages():
     echo = Echo()
-    output = OUTPUTS["joint_state"](["a", "b"], 0.01)
+    output = make("joint_state")
     for stamp in range(MEMORY + 1):
         message = output.fill(Q * stamp, VELOCITY, stamp)
         echo.remember(message)
@@ -60,7 +95,7 @@ def test_echo_knows_its_own_messages():
 def test_echo_knows_all_messages_of_one_stamp():
     """Simulated time may stand still for several cycles."""
     echo = Echo()
-    output = OUTPUTS["joint_state"](["a", "b"], 0.01)
+    output = make("joint_state")
     for k in range(3):
         echo.remember(output.fill(Q * k, VELOCITY, 7))
     assert all(echo.is_own(output.fill(Q * k, VELOCITY, 7)) for k in range(3))

@@ -86,10 +86,10 @@ def descriptor(field: "Field[Any]") -> ParameterDescriptor:
         read_only=about["read_only"],
         dynamic_typing=about["read"] in (readers.number, readers.numbers, readers.names),
     )
-    if about["choices"]:
-        message.additional_constraints = f"one of: {', '.join(about['choices'])}"
+    notes = [f"one of: {', '.join(about['choices'])}"] if about["choices"] else []
     if about["read"] is readers.names:
-        message.additional_constraints = "a string, with commas between names, or a string array"
+        notes.append("a string, with commas between names, or a string array")
+    message.additional_constraints = "; ".join(notes)
     if about["range"] and about["read"] is readers.whole_number:
         first, last = map(int, about["range"])
         message.integer_range = [IntegerRange(from_value=first, to_value=last)]

@@ -36,6 +36,7 @@ class Parameters(
             for name, value in given.items()
         }
         candidate = replace(self, **values)
+        candidate.check_outputs()
         for method in (candidate.method, candidate.stream_method):
             solver_options(parse_method(method), candidate.solver_options())
         if candidate.robot and candidate.robot_description:

@@ -1,0 +1,115 @@
+"""All outputs of the node: each a topic and a message that is filled again every cycle."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from rclpy.node import Node
+from rclpy.validate_topic_name import validate_topic_name
+
+from dls_ik.core.types import Array
+from dls_ik.exceptions import OptionError
+from dls_ik.ros.echo import Echo
+from dls_ik.ros.joint_states import TOPIC as JOINT_STATES
+from dls_ik.ros.outputs.channel import Channel
+from dls_ik.ros.outputs.joint_state import JointStateOutput
+from dls_ik.ros.outputs.joint_trajectory import JointTrajectoryOutput
+from dls_ik.ros.outputs.joints import OutputJoints, arrange
+from dls_ik.ros.outputs.position_array import PositionArrayOutput
+from dls_ik.ros.outputs.spec import OutputSpec
+from dls_ik.ros.parameters import Parameters
+from dls_ik.ros.parameters.outputs import JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY
+
+OUTPUTS: dict[str, Any] = {
+    JOINT_STATE: JointStateOutput,
+    JOINT_TRAJECTORY: JointTrajectoryOutput,
+    POSITION_ARRAY: PositionArrayOutput,
+}
+
+
+class Outputs:
+    """Publishes each command as all the messages that are wanted.
+
+    Attributes:
+        topics: where commands go out, after remapping.
+        shows: the commands are for display only, and no controller takes them.
+        echo: remembers what goes out on the topic that drivers publish on; None if nothing does.
+
+    Raises:
+        OptionError: two outputs on one topic.
+        rclpy.exceptions.NameValidationException: a topic with a name that is none.
+    """
+
+    def __init__(self, node: Node, parameters: Parameters) -> None:
+        self._parameters = parameters
+        kinds = [OUTPUTS[name] for name in parameters.output_type]
+        names = parameters.output_topic or [kind.default_topic for kind in kinds]
+        self.topics = _distinct([_resolved(node, name) for name in names])
+        self.shows = set(kinds) == {JointStateOutput}
+        driven = (JointStateOutput, node.resolve_topic_name(JOINT_STATES))
+        pairs = list(zip(kinds, self.topics, strict=True))
+        self.echo = Echo() if driven in pairs else None
+        self._channels = [
+            Channel(node, kind, name, self.echo if pair == driven else None)
+            for kind, name, pair in zip(kinds, names, pairs, strict=True)
+        ]
+        self._order = np.arange(0)
+
+    def joints(self, chain: Sequence[str]) -> OutputJoints:
+        """The joints of a chain as they stand in the outputs.
+
+        Raises:
+            OptionError: the parameters do not fit this chain.
+        """
+        return arrange(chain, self._parameters.output_joints, self._parameters.output_names)
+
+    def use(
+        self,
+        chain: Sequence[str],
+        lower: Array | None = None,
+        upper: Array | None = None,
+        acceleration: Array | None = None,
+    ) -> None:
+        """Publish for another arm from now on.
+
+        Args:
+            chain: (n,) names of the joints in the order of the commands to come.
+            lower, upper, acceleration: (n,) limits that a trajectory stops within; default: none.
+
+        Raises:
+            OptionError: as :meth:`joints`.
+        """
+        joints = self.joints(chain)
+        nowhere, order = np.full(len(chain), np.inf), joints.order
+        spec = OutputSpec(
+            joints.names,
+            lower=(-nowhere if lower is None else lower)[order],
+            upper=(nowhere if upper is None else upper)[order],
+            acceleration=(nowhere if acceleration is None else acceleration)[order],
+            period=1.0 / self._parameters.rate,
+            points=self._parameters.trajectory_points,
+        )
+        self._order = order
+        for channel in self._channels:
+            channel.use(spec)
+
+    def publish(self, q: Array, velocity: Array, stamp: int) -> None:
+        """Send a command (n,), (n,) [rad or m, s], in the order of the chain, at a time [ns]."""
+        q, velocity = q[self._order], velocity[self._order]
+        for channel in self._channels:
+            channel.publish(q, velocity, stamp)
+
+
+def _resolved(node: Node, topic: str) -> str:
+    validate_topic_name(topic)  # with more to say about it than what comes next
+    return str(node.resolve_topic_name(topic))
+
+
+def _distinct(topics: list[str]) -> tuple[str, ...]:
+    twice = sorted({topic for topic in topics if topics.count(topic) > 1})
+    if twice:
+        raise OptionError(
+            f"two outputs would share the topic {', '.join(twice)}; give each of output_type a "
+            "topic of its own in output_topic"
+        )
+    return tuple(topics)

@@ -1,0 +1,134 @@
+"""The running node with several outputs, and with a driver that has names of its own."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
+
+from geometry_msgs.msg import PoseStamped
+from moveit_msgs.srv import GetPositionFK
+from ros_client import READY, Client, NodeProcess
+from ros_streamer import HOME, Driver, positions, stamped
+from ros_wam import WAM
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory
+
+pytestmark = pytest.mark.ros
+
+REVERSED = WAM.joint_names[::-1]
+DRIVER = [f"arm_j{k}" for k in range(7, 0, -1)]
+RENAMED = (
+    "-p", "robot:=wam", "-p", "rate:=50", "-p", f"output_joints:={','.join(REVERSED)}",
+    "-p", f"output_names:={','.join(DRIVER)}",
+)  # fmt: skip
+
+
+def at(q, T):
+    """Whether positions in the order of the outputs reach a pose."""
+    return np.abs(WAM.fk(np.array(q)[::-1]) - T).max() < 1e-4
+
+
+def test_all_outputs_at_once_in_the_order_and_with_the_names_of_the_driver():
+    types = "output_type:=joint_state, joint_trajectory, position_array, joint_state"
+    topics = "output_topic:=joint_states, jtc/joint_trajectory, forward/commands, shown"
+    arguments = ("-r", "__ns:=/many", *RENAMED, "-p", types, "-p", topics)
+    with NodeProcess(*arguments, "-p", "trajectory_points:=5") as node, Client("many") as client:
+        line = node.wait_for_line("ready")
+        for topic in ("joint_states", "jtc/joint_trajectory", "forward/commands", "shown"):
+            assert f"/many/{topic}" in line
+        states = client.listen(JointState, "shown")
+        shared = client.listen(JointState, "joint_states")
+        trajectories = client.listen(JointTrajectory, "jtc/joint_trajectory")
+        arrays = client.listen(Float64MultiArray, "forward/commands")
+        targets = client.publisher(PoseStamped, "target_pose", 1)
+        client.spin_for(0.5)
+        assert not states + shared + trajectories + arrays, "controllers are to wait for a target"
+
+        T = WAM.fk(HOME + 0.05)
+        targets.publish(stamped(T))
+        client.spin_until(lambda: arrays and at(arrays[-1].data, T), what="the target")
+        client.spin_until(lambda: states and at(states[-1].position, T))
+        client.spin_until(lambda: shared and at(shared[-1].position, T))
+        client.spin_until(lambda: trajectories and at(trajectories[-1].points[0].positions, T))
+        assert states[-1].name == shared[-1].name == trajectories[-1].joint_names == DRIVER
+        assert_ends_at_rest(trajectories)
+        assert node.end() == 0
+
+
+def assert_ends_at_rest(trajectories):
+    """Each slows down from its first point to its last."""
+    for trajectory in trajectories:
+        velocities = np.array([point.velocities for point in trajectory.points])
+        assert velocities.shape == (5, WAM.n)
+        assert (np.diff(np.abs(velocities), axis=0) <= 0.0).all()
+        assert not velocities[-1].any()
+    assert any(any(t.points[0].velocities) for t in trajectories)
+
+
+def test_joint_states_of_a_driver_with_names_of_its_own():
+    arguments = ("-r", "__ns:=/named", *RENAMED)
+    with NodeProcess(*arguments) as node, Client("named") as client:
+        node.wait_for_line("ready", "/named/joint_states")
+        driver = Driver(client, DRIVER, HOME[::-1])
+        states = client.listen(JointState, "joint_states")
+        request = GetPositionFK.Request()
+
+        def tip():
+            pose = client.call(GetPositionFK, "compute_fk", request).pose_stamped[0].pose
+            return [pose.position.x, pose.position.y, pose.position.z]
+
+        expected = pytest.approx(WAM.fk(HOME)[:3, 3], abs=1e-6)
+        client.spin_until(lambda: tip() == expected, what="the state of the driver")
+        targets = client.publisher(PoseStamped, "target_pose", 1)
+        states.clear()
+        targets.publish(stamped(WAM.fk(HOME + 0.1)))
+        own = lambda: [s for s in states if s.header.frame_id != "driver"]  # noqa: E731
+        client.spin_until(lambda: len(own()) > 5)
+        first = positions(own()[0])[::-1]
+        np.testing.assert_allclose(first, HOME, atol=0.05 * WAM.velocity.max())
+        assert own()[0].name == DRIVER
+        driver.stop()
+        assert node.end() == 0
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        (["output_joints:=wam_joint1"], ["output_joints", *WAM.joint_names]),
+        (["output_names:=a,b"], ["output_names", "2 names", "7 joints"]),
+        (["output_topic:=a,b"], ["output_topic", "2 topics", "1 of"]),
+        (["output_type:=joint_state,joint_state"], ["share", "/joint_states"]),
+        (
+            ["output_type:=joint_state,position_array", "output_topic:=x, /x"],
+            ["share the topic /x"],
+        ),
+    ],
+)
+def test_outputs_that_do_not_fit_end_the_start_with_one_line(parameters, words):
+    given = [argument for parameter in parameters for argument in ("-p", parameter)]
+    with NodeProcess("-p", "robot:=wam", *given) as node:
+        assert node.wait_for_end(READY) == 1
+        node.wait_for_line("FATAL", "cannot start", *words)
+        assert "Traceback" not in node.output
+
+
+def test_robot_that_comes_late_must_fit_the_outputs():
+    from robots import URDF
+    from std_msgs.msg import String
+
+    from dls_ik.ros.robot_source import QOS
+
+    arguments = ("-r", "__ns:=/picky", "-p", "output_joints:=joint2,joint1")
+    with NodeProcess(*arguments) as node, Client("picky") as client:
+        node.wait_for_line("waiting for a robot")
+        topic = client.node.create_publisher(String, "robot_description", QOS)
+        topic.publish(String(data=(URDF / "puma560.urdf").read_text()))
+        node.wait_for_line("ERROR", "robot refused", "output_joints")
+        topic.publish(String(data=(URDF / "planar_2r.urdf").read_text()))
+        node.wait_for_line("ready")
+        states = client.listen(JointState, "joint_states")
+        client.spin_until(lambda: states)
+        assert states[-1].name == ["joint2", "joint1"]
+        assert node.end() == 0

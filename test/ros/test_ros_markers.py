@@ -1,0 +1,121 @@
+"""The tip, its trail, and markers of them as they come out on the other side."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+
+from rclpy.serialization import deserialize_message, serialize_message
+from robots import URDF, joint, urdf
+from visualization_msgs.msg import Marker
+
+from dls_ik import RobotModel
+from dls_ik.ros.conversions import matrix_from_pose
+from dls_ik.ros.watch.colours import colour_of
+from dls_ik.ros.watch.marker_array import MarkerMessage
+from dls_ik.ros.watch.tip import Tip
+from dls_ik.ros.watch.trail import MOST_POINTS, Trail
+from dls_ik.servo.state import ServoState
+
+RAIL = urdf(
+    "world rail foot arm hand",
+    joint("slide", "prismatic", "world", "rail", axis="0 1 0"),
+    joint("stand", "fixed", "rail", "foot", '<origin xyz="0 0 0.5"/>'),
+    joint("turn", "revolute", "foot", "arm", '<limit lower="-2" upper="2" velocity="1"/>'),
+    joint("end", "fixed", "arm", "hand", '<origin xyz="1 0 0"/>'),
+)
+
+
+@pytest.fixture
+def planar():
+    return Tip(RobotModel.from_urdf(URDF / "planar_2r.urdf"), dict)
+
+
+def sent(message):
+    return deserialize_message(serialize_message(message), type(message))
+
+
+def test_tip_is_given_in_the_root_frame_wherever_the_base_is():
+    heard = {"stranger": 7.0}
+    tip = Tip(RobotModel.from_urdf(RAIL, "foot", "hand"), lambda: heard)
+    assert tip.frame == "world"
+    assert tip.poses(np.zeros(1))[:3, 3] == pytest.approx([1.0, 0.0, 0.5])
+    heard["slide"] = 0.25
+    both = tip.poses(np.array([[0.0], [np.pi / 2]]))[:, :3, 3]
+    assert both == pytest.approx(np.array([[1.0, 0.25, 0.5], [0.0, 1.25, 0.5]]))
+    assert tip.in_root(np.eye(4))[:3, 3] == pytest.approx([0.0, 0.25, 0.5])
+
+
+def test_tip_of_a_base_that_stands_still():
+    tip = Tip(RobotModel.from_urdf(RAIL, "rail", "hand"), dict)
+    assert tip.length() == pytest.approx(1.5)
+    robot = RobotModel.wam()
+    q = robot.random(np.random.default_rng(0))
+    assert Tip(robot, dict).poses(q) == pytest.approx(robot.fk(q))
+
+
+def test_trail_is_as_long_as_it_is_to_be(planar):
+    trail = Trail(planar, 1.0)
+    assert trail.points(0.0).shape == (0, 3)
+    for k in range(300):
+        trail.sample(0.01 * k, np.array([0.001 * k, 0.0]))
+    points = trail.points(3.0)
+    angles = np.arctan2(points[:, 1], points[:, 0])
+    assert (np.diff(angles) > 0.0).all()
+    assert angles[0] >= 0.2 - 1e-9
+    assert angles[-1] == pytest.approx(0.3, abs=0.003)
+    assert len(points) == pytest.approx(50, abs=2)
+    assert len(trail.points(3.5)) == pytest.approx(25, abs=2)
+    assert len(trail.points(5.0)) == 0
+
+
+def test_trail_has_a_bound_and_may_be_none(planar):
+    long, none = Trail(planar, 60.0), Trail(planar, 0.0)
+    for k in range(60000):
+        long.sample(0.001 * k, np.zeros(2))
+        none.sample(0.001 * k, np.zeros(2))
+    assert MOST_POINTS - 5 < len(long.points(60.0)) <= MOST_POINTS
+    assert len(none.points(60.0)) == 0
+
+
+def test_markers():
+    T_tip, T_target = np.eye(4), RobotModel.wam().fk(np.full(7, 0.3))
+    T_tip[:3, 3] = [0.1, 0.2, 0.3]
+    trail = np.arange(9.0).reshape(3, 3)
+    message = MarkerMessage("world", 1.0)
+    message.fill(ServoState.FAULT, T_tip, None, trail[:1])
+    target, tip, line = sent(message.fill(ServoState.FOLLOWING, T_tip, T_target, trail)).markers
+    assert {m.header.frame_id for m in (target, tip, line)} == {"world"}
+    assert len({(m.ns, m.id) for m in (target, tip, line)}) == 3
+    assert all(m.action == Marker.ADD and m.lifetime.sec == 1 for m in (target, tip, line))
+    assert matrix_from_pose(target.pose) == pytest.approx(T_target)
+    assert len(target.points) == len(target.colors) == 6
+    assert matrix_from_pose(tip.pose) == pytest.approx(T_tip)
+    assert [[p.x, p.y, p.z] for p in line.points] == trail.tolist()
+    assert matrix_from_pose(line.pose) == pytest.approx(np.eye(4))
+    assert tip.color == sent(colour_of(ServoState.FOLLOWING))
+
+
+def test_markers_of_what_is_not_there_are_deleted():
+    message = MarkerMessage("world", 1.0)
+    filled = message.fill(ServoState.WAITING, np.eye(4), None, np.zeros((1, 3)))
+    target, tip, line = sent(filled).markers
+    assert (target.action, tip.action, line.action) == (Marker.DELETE, Marker.ADD, Marker.DELETE)
+
+
+def test_colours_tell_states_apart():
+    def colour(state):
+        c = colour_of(state)
+        return c.r, c.g, c.b
+
+    assert colour(ServoState.FOLLOWING) == colour(ServoState.REACHED)
+    told = [
+        ServoState.FOLLOWING,
+        ServoState.JOINT_MOTION,
+        ServoState.NEAR_SINGULARITY,
+        ServoState.JOINT_BOUND,
+        ServoState.FAULT,
+        ServoState.PAUSED,
+    ]
+    assert len({colour(state) for state in told}) == len(told)
+    assert all(colour_of(state).a == 1.0 for state in ServoState)
