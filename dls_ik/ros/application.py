@@ -10,13 +10,13 @@ from dls_ik.exceptions import DlsIkError, RobotModelError
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros import STARTED
 from dls_ik.ros.arm import Arm
-from dls_ik.ros.codes import Code, RequestError
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.parameters.live import LiveParameters
 from dls_ik.ros.robot_source import DescriptionTopic, robot_from_parameters
-from dls_ik.ros.services import NAMES, Services
-from dls_ik.ros.streaming import Streaming
+from dls_ik.ros.services.codes import Code, RequestError
+from dls_ik.ros.services.services import NAMES, Services
+from dls_ik.ros.stream.loop import Streaming
 from dls_ik.ros.transforms import tf2_lookup
 
 

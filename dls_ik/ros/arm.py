@@ -12,8 +12,8 @@ from dls_ik.model.names import listing
 from dls_ik.model.rigid import inverse
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.tree import Tree
-from dls_ik.ros.codes import Code, RequestError
 from dls_ik.ros.parameters import Parameters
+from dls_ik.ros.services.codes import Code, RequestError
 from dls_ik.servo import DEFAULT_METHOD, Controller
 from dls_ik.solver import IkSolver
 

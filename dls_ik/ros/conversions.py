@@ -8,7 +8,7 @@ from geometry_msgs.msg import Pose
 
 from dls_ik.core.se3 import FARTHEST
 from dls_ik.core.types import Array
-from dls_ik.ros.codes import Code, RequestError
+from dls_ik.ros.services.codes import Code, RequestError
 
 SHORTEST_QUATERNION = 1e-6
 LONGEST_TIMEOUT = 3600.0  # [s]

@@ -6,8 +6,8 @@ from typing import Any
 from dls_ik.core.types import Array
 from dls_ik.model.names import listing
 from dls_ik.model.tree import Tree
-from dls_ik.ros.codes import Code, RequestError
 from dls_ik.ros.conversions import matrix_from_pose
+from dls_ik.ros.services.codes import Code, RequestError
 
 # The latest (4, 4) T_target_source; a LookupError says why there is none.
 Lookup = Callable[[str, str], Array]

@@ -10,11 +10,11 @@ from sensor_msgs.msg import JointState
 
 from dls_ik import RobotModel
 from dls_ik.ros.arm import Arm
-from dls_ik.ros.codes import RequestError
 from dls_ik.ros.conversions import pose_from_matrix
 from dls_ik.ros.frames import Frames
-from dls_ik.ros.inverse import answer_ik
 from dls_ik.ros.parameters import Parameters
+from dls_ik.ros.services.codes import RequestError
+from dls_ik.ros.services.inverse import answer_ik
 
 LIMIT = '<limit lower="-2" upper="2" effort="1" velocity="1.5"/>'
 

@@ -7,16 +7,16 @@ from robots import URDF
 from sensor_msgs.msg import JointState
 
 from dls_ik import RobotModel
-from dls_ik.ros import joint_states
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.conversions import pose_from_matrix
-from dls_ik.ros.echo import Echo
 from dls_ik.ros.frames import Frames
-from dls_ik.ros.joint_states import SETTLING, JointStates
 from dls_ik.ros.logs import Throttle
 from dls_ik.ros.parameters import Parameters
-from dls_ik.ros.stream import Stream
-from dls_ik.ros.targets import Arrival
+from dls_ik.ros.stream import joint_states
+from dls_ik.ros.stream.cycle import Stream
+from dls_ik.ros.stream.echo import Echo
+from dls_ik.ros.stream.joint_states import SETTLING, JointStates
+from dls_ik.ros.stream.targets import Arrival
 
 DT = 0.01
 

@@ -11,8 +11,8 @@ from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Point, Pose, Quaternion
 from oracle import rigid, rotation
 
-from dls_ik.ros.codes import Code, RequestError
 from dls_ik.ros.conversions import matrix_from_pose, pose_from_matrix, seconds
+from dls_ik.ros.services.codes import Code, RequestError
 
 ANGLES = [0.0, 1e-9, 1e-4, 1.0, math.pi - 1e-9, math.pi, math.pi + 1e-9, 6.0]
 

@@ -10,7 +10,7 @@ pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 from ros_world import DT, World, near
 from sensor_msgs.msg import JointState
 
-from dls_ik.ros.joint_states import FRESH, SETTLING
+from dls_ik.ros.stream.joint_states import FRESH, SETTLING
 from dls_ik.servo.controller import AT_REST
 
 
@@ -81,7 +81,9 @@ def test_is_not_its_own_driver(world):
     world.run(int(2.0 * SETTLING / DT))
     for _ in range(100):
         outcome = world.run(driver=True)
-        message = JointState(name=list(outcome.names), position=outcome.output.q.tolist())
+        message = JointState(
+            name=list(outcome.arm.robot.joint_names), position=outcome.output.q.tolist()
+        )
         message.header.stamp.nanosec = int(world.now * 1e6) % 10**9
         world.echo.remember(message)
         world.states.store(message)
@@ -148,8 +150,8 @@ def test_driver_is_heard_again_under_other_names_before_anything_starts(world):
     world.add_driver([0.8, 0.9])
     world.run(10, driver=True)
     world.states.rename({"joint1": "joint2", "joint2": "joint1"})
-    assert world.run(5, target=world.target([0.9, 0.8])).motion is None
-    first = world.run(driver=True).motion
+    assert not world.run(5, target=world.target([0.9, 0.8])).is_command
+    first = world.run(driver=True).output
     assert first.q == near([0.9, 0.8])
     world.states.rename({"joint1": "joint2", "joint2": "joint1"})
     assert world.states.measured(world.robot.joint_names, world.now) == near([0.9, 0.8])

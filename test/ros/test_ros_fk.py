@@ -11,10 +11,10 @@ pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 from moveit_msgs.srv import GetPositionFK
 from ros_requests import CURRENT, make_arm, refusal, state
 
-from dls_ik.ros.codes import Code
 from dls_ik.ros.conversions import matrix_from_pose
-from dls_ik.ros.forward import answer_fk
 from dls_ik.ros.frames import Frames
+from dls_ik.ros.services.codes import Code
+from dls_ik.ros.services.forward import answer_fk
 
 
 @pytest.fixture(scope="module")

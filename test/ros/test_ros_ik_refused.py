@@ -17,11 +17,11 @@ from ros_requests import CURRENT, ask, make_arm, pose, refusal, state
 
 from dls_ik import RobotModel
 from dls_ik.ros.arm import Arm
-from dls_ik.ros.codes import Code
 from dls_ik.ros.conversions import pose_from_matrix
 from dls_ik.ros.frames import Frames
-from dls_ik.ros.inverse import answer_ik
 from dls_ik.ros.parameters import Parameters
+from dls_ik.ros.services.codes import Code
+from dls_ik.ros.services.inverse import answer_ik
 
 
 @pytest.fixture(scope="module")

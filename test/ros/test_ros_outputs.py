@@ -7,9 +7,9 @@ pytest.importorskip("rclpy", reason="needs rclpy")
 
 from rclpy.serialization import deserialize_message, serialize_message
 
-from dls_ik.ros.echo import MEMORY, Echo
 from dls_ik.ros.outputs.outputs import OUTPUTS
 from dls_ik.ros.outputs.spec import OutputSpec
+from dls_ik.ros.stream.echo import MEMORY, Echo
 
 Q, VELOCITY = np.array([0.1, -0.2]), np.array([1.0, 2.0])
 FREE = np.full(2, np.inf)

@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs rclpy")
 
-from dls_ik.ros.pacing import Pacer, Window
-from dls_ik.ros.targets import Arrival, Rhythm, Targets
+from dls_ik.ros.stream.pacing import Pacer, Window
+from dls_ik.ros.stream.targets import Arrival, Rhythm, Targets
 
 PERIOD = 0.01
 

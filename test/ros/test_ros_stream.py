@@ -19,7 +19,7 @@ from dls_ik.ros.conversions import pose_from_matrix
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.logs import Throttle
 from dls_ik.ros.parameters import Parameters
-from dls_ik.ros.stream import Stream
+from dls_ik.ros.stream.cycle import Stream
 from dls_ik.servo import ServoState
 
 
@@ -31,7 +31,7 @@ def world(monkeypatch):
 def test_no_robot_yet(world):
     world.stream = Stream(world.states, Frames(), Throttle(world.node), True, True)
     outcome = world.run(target=world.target([0.5, 0.5]))
-    assert (outcome.output, outcome.state) == (None, ServoState.WAITING)
+    assert (outcome.output, outcome.state) == (None, ServoState.NO_ROBOT)
     assert world.node.lines == ["a target arrived, but there is no robot yet"]
 
 
@@ -123,7 +123,7 @@ def test_another_robot_starts_anew(world):
     other = RobotModel.from_urdf(URDF / "puma560.urdf")
     world.stream.use(Arm(other, Parameters()))
     outcome = world.run()
-    assert outcome.names == other.joint_names
+    assert outcome.arm.robot.joint_names == other.joint_names
     assert not outcome.output.velocity.any()
 
 

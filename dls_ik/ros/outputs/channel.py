@@ -5,8 +5,8 @@ from typing import Any
 from rclpy.node import Node
 
 from dls_ik.core.types import Array
-from dls_ik.ros.echo import Echo
 from dls_ik.ros.outputs.spec import Output, OutputSpec
+from dls_ik.ros.stream.echo import Echo
 
 
 class Channel:

@@ -9,8 +9,6 @@ from rclpy.validate_topic_name import validate_topic_name
 
 from dls_ik.core.types import Array
 from dls_ik.exceptions import OptionError
-from dls_ik.ros.echo import Echo
-from dls_ik.ros.joint_states import TOPIC as JOINT_STATES
 from dls_ik.ros.outputs.channel import Channel
 from dls_ik.ros.outputs.joint_state import JointStateOutput
 from dls_ik.ros.outputs.joint_trajectory import JointTrajectoryOutput
@@ -19,6 +17,8 @@ from dls_ik.ros.outputs.position_array import PositionArrayOutput
 from dls_ik.ros.outputs.spec import OutputSpec
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.parameters.outputs import JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY
+from dls_ik.ros.stream.echo import Echo
+from dls_ik.ros.stream.joint_states import TOPIC as JOINT_STATES
 
 OUTPUTS: dict[str, Any] = {
     JOINT_STATE: JointStateOutput,

@@ -9,13 +9,13 @@ import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.exceptions import DlsIkError, HeldError, StaleTargetError
-from dls_ik.ros.aim import age_by_stamp, aim
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
-from dls_ik.ros.joint_states import FRESH, JointStates
 from dls_ik.ros.logs import Throttle
 from dls_ik.ros.parameters.streaming import NONE, REQUIRED
-from dls_ik.ros.targets import Arrival
+from dls_ik.ros.stream.aim import age_by_stamp, aim
+from dls_ik.ros.stream.joint_states import FRESH, JointStates
+from dls_ik.ros.stream.targets import Arrival
 from dls_ik.servo import Controller, ServoOutput, ServoState
 
 

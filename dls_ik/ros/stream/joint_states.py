@@ -13,8 +13,8 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 
 from dls_ik.core.types import Array
-from dls_ik.ros.echo import Echo
 from dls_ik.ros.logs import Throttle
+from dls_ik.ros.stream.echo import Echo
 
 TOPIC = "joint_states"
 FRESH = 1.0  # [s] a driver is there if it was heard this long ago

@@ -9,12 +9,12 @@ from moveit_msgs.srv import GetPositionIK
 from dls_ik.core.types import Array
 from dls_ik.exceptions import PoseError
 from dls_ik.ros.arm import Arm
-from dls_ik.ros.codes import Code, RequestError
 from dls_ik.ros.conversions import seconds
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.parameters.solving import REFUSE
-from dls_ik.ros.states import driven_joints, overlaid
+from dls_ik.ros.services.codes import Code, RequestError
+from dls_ik.ros.services.state import driven_joints, overlaid
 from dls_ik.solver import IkResult, IkSolver, Status
 
 

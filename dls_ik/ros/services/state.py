@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from dls_ik.model.tree import Tree
-from dls_ik.ros.codes import Code, RequestError
+from dls_ik.ros.services.codes import Code, RequestError
 
 
 class State(NamedTuple):

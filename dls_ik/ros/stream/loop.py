@@ -8,14 +8,14 @@ from rclpy.node import Node
 
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
-from dls_ik.ros.joint_states import JointStates
 from dls_ik.ros.logs import Throttle
 from dls_ik.ros.outputs import Outputs
-from dls_ik.ros.pacing import Pacer
 from dls_ik.ros.parameters import Parameters
-from dls_ik.ros.stream import Outcome, Stream
-from dls_ik.ros.stream_services import StreamServices
-from dls_ik.ros.targets import TOPICS, Arrival, Targets
+from dls_ik.ros.stream.cycle import Outcome, Stream
+from dls_ik.ros.stream.joint_states import JointStates
+from dls_ik.ros.stream.orders import Orders
+from dls_ik.ros.stream.pacing import Pacer
+from dls_ik.ros.stream.targets import TOPICS, Arrival, Targets
 from dls_ik.ros.watch import Watch
 from dls_ik.servo import ServoState
 
@@ -33,7 +33,7 @@ class Streaming:
         self._arm: Arm | None = None  # that the outputs are for
         shows, shares = self._outputs.shows, self._outputs.echo is not None
         self.stream = Stream(self._states, frames, self._log, shows, shares)
-        StreamServices(node, self.stream)
+        Orders(node, self.stream)
         self._targets = Targets()
         self._targets.subscribe(node)
         self._thread = threading.Thread(target=self._run, name="streaming", daemon=True)

@@ -9,11 +9,11 @@ from moveit_msgs.srv import GetPositionFK
 from dls_ik.exceptions import ChainError
 from dls_ik.model.rigid import inverse
 from dls_ik.ros.arm import Arm
-from dls_ik.ros.codes import Code, RequestError
 from dls_ik.ros.conversions import pose_from_matrix
 from dls_ik.ros.frames import Frames, bare
-from dls_ik.ros.inverse import Answer
-from dls_ik.ros.states import overlaid
+from dls_ik.ros.services.codes import Code, RequestError
+from dls_ik.ros.services.inverse import Answer
+from dls_ik.ros.services.state import overlaid
 
 
 def answer_fk(request: Any, arm: Arm, current: Mapping[str, float], frames: Frames) -> Answer:

@@ -5,13 +5,13 @@ from typing import Any
 from rclpy.node import Node
 from std_srvs.srv import SetBool, Trigger
 
-from dls_ik.ros.stream import Stream
+from dls_ik.ros.stream.cycle import Stream
 from dls_ik.servo import ServoState
 
 PAUSE, RESET = "~/pause", "~/reset"
 
 
-class StreamServices:
+class Orders:
     """Passes orders on to the stream, which carries them out in its next cycle."""
 
     def __init__(self, node: Node, stream: Stream) -> None:

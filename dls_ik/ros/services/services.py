@@ -9,11 +9,11 @@ from rclpy.node import Node
 
 from dls_ik.exceptions import DlsIkError
 from dls_ik.ros.arm import Arm
-from dls_ik.ros.codes import Code, RequestError, fill_error_code
-from dls_ik.ros.forward import answer_fk
 from dls_ik.ros.frames import Frames
-from dls_ik.ros.inverse import Answer, answer_ik
 from dls_ik.ros.parameters.solving import IGNORE
+from dls_ik.ros.services.codes import Code, RequestError, fill_error_code
+from dls_ik.ros.services.forward import answer_fk
+from dls_ik.ros.services.inverse import Answer, answer_ik
 
 NAMES = ("compute_ik", "compute_fk")
 

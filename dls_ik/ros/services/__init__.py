@@ -1,0 +1,1 @@
+"""Answering requests: ``compute_ik`` and ``compute_fk``."""

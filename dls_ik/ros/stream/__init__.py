@@ -1,0 +1,1 @@
+"""Following targets: messages in, cycles at a rate, commands out."""
