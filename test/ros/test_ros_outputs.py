@@ -64,3 +64,12 @@ def test_echo_knows_all_messages_of_one_stamp():
     for k in range(3):
         echo.remember(output.fill(Q * k, VELOCITY, 7))
     assert all(echo.is_own(output.fill(Q * k, VELOCITY, 7)) for k in range(3))
+
+
+def test_echo_does_not_take_another_arm_for_itself():
+    """Two arms in the same place may say so under the same stamp of simulated time."""
+    echo = Echo()
+    echo.remember(OUTPUTS["joint_state"](["left_a", "left_b"], 0.01).fill(Q, VELOCITY, 7))
+    assert not echo.is_own(
+        OUTPUTS["joint_state"](["right_a", "right_b"], 0.01).fill(Q, VELOCITY, 7)
+    )

@@ -16,6 +16,13 @@ def text(value: Any) -> str:
     return value
 
 
+def flag(value: Any) -> bool:
+    """True or false."""
+    if not isinstance(value, bool):
+        raise ValueError("true or false")
+    return value
+
+
 def number(value: Any) -> float:
     """A finite number; whole ones are taken as well, so that ``rate:=100`` works."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
