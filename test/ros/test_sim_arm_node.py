@@ -8,7 +8,7 @@ pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_client import Client, NodeProcess, SimArmProcess
-from ros_streamer import HOME, Streamer, positions
+from ros_streamer import HOME, Streamer, positions, stamped
 from ros_wam import WAM
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -53,7 +53,7 @@ def test_ik_node_drives_the_arm_to_its_targets(kind, more):
         node.wait_for_line("ready")
         streamer = Streamer(client)
         for offset in (0.2, -0.1):
-            streamer.go(WAM.fk(HOME + offset))
+            drive(streamer, WAM.fk(HOME + offset))
         assert client.node.count_publishers("joint_states") == 1
         speeds = np.array([list(state.velocity) for state in streamer.states])
         assert (np.abs(speeds) <= WAM.velocity * (1.0 + 1e-9)).all()
@@ -62,7 +62,18 @@ def test_ik_node_drives_the_arm_to_its_targets(kind, more):
         assert arm.end() == 0
 
 
+def drive(streamer, T):
+    """Publish a target until the arm is there, as the first ones may come before the node hears."""
+
+    def there():
+        streamer.targets.publish(stamped(T))
+        return streamer.error(T) < 1e-4
+
+    streamer.client.spin_until(there, what="the arm at its target")
+
+
 def command(client, message, topic):
+    """Publish a command that is not lost: publisher and subscription are both reliable."""
     client.publisher(type(message), topic).publish(message)
 
 
