@@ -1,10 +1,14 @@
 """What can befall the simulated arm: gaps in what is heard, stuck drives, silence, a reset."""
 
+import re
+
 import numpy as np
 import pytest
+from robots import ROOT
 
 from dls_ik import RobotModel
 from dls_ik.exceptions import JointValueError, OptionError
+from dls_ik.ros.parameters.declare import declared
 from dls_ik.ros.sim_arm.dropouts import Dropouts
 from dls_ik.ros.sim_arm.joints import joints_of, named_joints
 from dls_ik.ros.sim_arm.parameters import SimArmParameters
@@ -66,7 +70,7 @@ def test_silence_and_gaps_do_not_stop_the_arm():
     assert arm.cycle(1.0) is None
     arm.change(SimArmParameters(), 1.0)
     assert (arm.cycle(1.001).q == GOAL).all()
-    arm.silent = True
+    arm.silence(True)
     assert arm.cycle(1.002) is None
 
 
@@ -75,7 +79,7 @@ def test_a_reset_is_a_new_start():
     arm = simulation(initial_positions=start, delay=0.1)
     arm.command(standstill(GOAL, 0.0), 0.0)
     arm.cycle(0.05)
-    arm.silent = True
+    arm.silence(True)
     arm.freeze(True)
     arm.reset()
     for t in (0.2, 0.4):
@@ -121,3 +125,14 @@ def test_wrong_initial_positions_are_refused_and_nothing_changes():
 def test_bad_parameters_are_refused(given, words):
     with pytest.raises(OptionError, match=words):
         SimArmParameters().changed(given)
+
+
+def test_the_page_has_every_parameter_and_an_example_that_runs(capsys):
+    page = (ROOT / "docs" / "sim_arm.md").read_text()
+    rows = re.findall(r"^\| (`.*?`) \| [^`]", page.partition("## Parameters")[2], re.MULTILINE)
+    assert {name.strip("`") for row in rows for name in row.split(", ")} == set(
+        declared(SimArmParameters)
+    )
+    [example] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(example, {})
+    assert capsys.readouterr().out.count("0.16") == 2 * WAM.n  # 2 rad/s from 0.02 s to 0.1 s

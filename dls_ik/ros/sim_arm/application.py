@@ -1,10 +1,10 @@
-"""The wiring of the node: messages to commands, a timer, readings to messages."""
+"""The wiring of the node: messages to commands, readings to messages."""
 
+import gc
 import time
 from collections.abc import Callable
 from typing import Any
 
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
@@ -26,6 +26,7 @@ from dls_ik.ros.sim_arm.commands import (
     path_from_trajectory,
 )
 from dls_ik.ros.sim_arm.joints import Joints, joints_of, named_joints
+from dls_ik.ros.sim_arm.loop import Loop
 from dls_ik.ros.sim_arm.parameters import SimArmParameters
 from dls_ik.ros.sim_arm.path import Path
 from dls_ik.ros.sim_arm.services import Services
@@ -40,8 +41,12 @@ Read = Callable[[Any, tuple[str, ...], float], Path]
 def serve_arm(node: Node, stop: Future) -> bool:
     """Stand in for an arm until it is time to stop."""
     application = Application(node, LiveParameters(node, SimArmParameters()))
-    application.start()
-    spin(node, stop)
+    try:
+        application.start()
+        gc.freeze()  # else the collector stops the loop, to look at numba's objects
+        spin(node, stop)
+    finally:
+        application.stop()
     return True
 
 
@@ -52,8 +57,9 @@ class Application:
         self._node, self._live = node, live
         self._log = Throttle(node)
         self._simulation: Simulation | None = None
-        self._output: JointStateOutput | None = None
+        self._shown: tuple[Simulation, JointStateOutput] | None = None  # by the loop
         self._publisher = node.create_publisher(JointState, JOINT_STATES, DEPTH)
+        self._loop = Loop(live.current.rate, self._cycle, self._log)
         self._subscribe(
             JointTrajectory, JointTrajectoryOutput.default_topic, self._path_from_trajectory
         )
@@ -76,8 +82,11 @@ class Application:
             self._use(joints_of(robot))
         else:
             self._wait_for_robot()
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._node.create_timer(1.0 / parameters.rate, self._cycle, clock=steady)
+        self._loop.start()
+
+    def stop(self) -> None:
+        """Publish no more."""
+        self._loop.stop()
 
     def _wait_for_robot(self) -> None:
         topic = DescriptionTopic(
@@ -96,10 +105,12 @@ class Application:
         self._node.get_logger().error(f"robot refused: {error}")
 
     def _use(self, joints: Joints) -> None:
-        self._simulation = Simulation(joints, self._live.current, time.monotonic())
-        self._output = JointStateOutput(joints.names, 1.0 / self._live.current.rate)
+        parameters = self._live.current
+        self._simulation = Simulation(joints, parameters, time.monotonic())
+        output = JointStateOutput(joints.names, 1.0 / parameters.rate)
+        self._shown = (self._simulation, output)
         self._node.get_logger().info(
-            f"ready: joints {listing(joints.names)} at {self._live.current.rate:g} Hz "
+            f"ready: joints {listing(joints.names)} at {parameters.rate:g} Hz "
             f"on {self._publisher.topic_name}"
         )
 
@@ -128,9 +139,10 @@ class Application:
         return path_from_trajectory(message, names, now, self._node.get_clock().now().nanoseconds)
 
     def _cycle(self) -> None:
-        if self._simulation is None or self._output is None:
+        if self._shown is None:
             return
-        reading = self._simulation.cycle(time.monotonic())
+        simulation, output = self._shown
+        reading = simulation.cycle(time.monotonic())
         if reading is not None:
             stamp = self._node.get_clock().now().nanoseconds
-            self._publisher.publish(self._output.fill(reading.q, reading.velocity, stamp))
+            self._publisher.publish(output.fill(reading.q, reading.velocity, stamp))

@@ -33,11 +33,8 @@ class Services:
         return self._answer(response, lambda arm: arm.freeze(request.data), words)
 
     def _silence(self, request: Any, response: Any) -> Any:
-        def silence(arm: Simulation) -> None:
-            arm.silent = request.data
-
         words = "joint states cease" if request.data else "joint states come"
-        return self._answer(response, silence, words)
+        return self._answer(response, lambda arm: arm.silence(request.data), words)
 
     def _answer(self, response: Any, act: Callable[[Simulation], None], words: str) -> Any:
         simulation = self._current()
