@@ -44,10 +44,10 @@ def sim():
     ],
 )
 def test_ik_node_drives_the_arm_to_its_targets(kind, more):
-    where = ("-r", f"__ns:=/by_{kind}", "-p", "robot:=wam")
+    where = ("-r", f"__ns:=/by_{kind}", "-p", "robot:=wam", "-p", INITIAL)
     dynamics = ("-p", "delay:=0.02", "-p", "time_constant:=0.03")
     with (
-        SimArmProcess(*where, "-p", INITIAL, *dynamics) as arm,
+        SimArmProcess(*where, *dynamics) as arm,
         NodeProcess(*where, "-p", f"output_type:={kind}", *more) as node,
         Client(f"by_{kind}") as client,
     ):
