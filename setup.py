@@ -52,6 +52,7 @@ setup(
         "console_scripts": [
             f"dls-ik = {NAME}.cli.main:main",
             f"ik_node = {NAME}.ros.node:main",
+            f"ik_sim_arm = {NAME}.ros.sim_arm.node:main",
         ]
     },
     zip_safe=False,

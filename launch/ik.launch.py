@@ -1,8 +1,12 @@
-"""Inverse kinematics for any robot: the ik node, robot_state_publisher and, if asked for, RViz."""
+"""Inverse kinematics for any robot: the ik node and robot_state_publisher.
+
+If asked for, a simulated arm that takes the commands, and RViz.
+"""
 
 import shlex
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +31,22 @@ TEXTS = {  # empty if not given
     "base": "The link that the chain starts from. Empty: found, where there is only one.",
     "tip": "The link that is to reach the target. Empty: found, where there is only one.",
     "rate": "How often the ik node answers a streamed target [Hz]. Empty: the node's default.",
-    "output_type": "The types of the joint commands, with commas. Empty: the node's default.",
-    "output_topic": "The topics of the joint commands, one for each type. Empty: the usual ones.",
+    "output_type": "The types of the joint commands, with commas. Empty: the node's default, or "
+    "joint_trajectory for the simulated arm.",
+    "output_topic": "The topics of the joint commands, one for each type. Empty: the usual ones, "
+    "or where the simulated arm takes them.",
+    "sim_params_file": "A YAML file of parameters of the simulated arm, such as "
+    "config/sim_params.yaml. Empty: its defaults.",
 }
 SWITCHES = {
+    "sim": "Whether to start a simulated arm, which takes the commands and publishes joint_states.",
     "use_sim_time": "Whether the nodes take the time from the clock topic.",
     "rviz": "Whether to start RViz. Its fixed frame is base, or else the root link of urdf.",
 }
-PARAMETERS = ("base", "tip", "rate", "output_type", "output_topic")  # of the ik node
+Given = dict[str, str]  # arguments of the launch file
+Values = dict[str, Any]
+ENDS = ("base", "tip")
+PARAMETERS = (*ENDS, "rate", "output_type", "output_topic")  # of the ik node
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -63,27 +75,63 @@ def nodes(context: LaunchContext) -> list[Node]:
     robot = {"robot_description": text(urdf)} if urdf else {}
     clock = {"use_sim_time": is_true(given["use_sim_time"])}
     common = {"namespace": given["namespace"], "output": "screen"}
+    wanted = {
+        ik_node(given, clock, robot, common): True,
+        sim_arm(given, clock, robot, common): is_true(given["sim"]),
+        state_publisher(clock | robot, common): bool(urdf),
+        rviz(given["base"], urdf, clock, common): is_true(given["rviz"]),
+    }
+    return [node for node, is_wanted in wanted.items() if is_wanted]
 
-    ik = Node(
+
+def ik_node(given: Given, clock: Values, robot: Values, common: Values) -> Node:
+    if is_true(given["sim"]):
+        given = given | driving_outputs(given)
+    return Node(
         package="dls_ik",
         executable="ik_node",
-        parameters=[clock, *params_files(given["params_file"]), robot | chosen_parameters(given)],
+        parameters=[
+            clock,
+            *params_files("params_file", given),
+            robot | chosen_parameters(given, PARAMETERS),
+        ],
         **common,
     )
-    state_publisher = Node(
-        package="robot_state_publisher",
-        executable="robot_state_publisher",
-        parameters=[clock | robot],
+
+
+def sim_arm(given: Given, clock: Values, robot: Values, common: Values) -> Node:
+    return Node(
+        package="dls_ik",
+        executable="ik_sim_arm",
+        parameters=[
+            clock,
+            *params_files("sim_params_file", given),
+            robot | chosen_parameters(given, ENDS),
+        ],
         **common,
     )
-    rviz = Node(
+
+
+def state_publisher(parameters: Values, common: Values) -> Node:
+    name = "robot_state_publisher"
+    return Node(package=name, executable=name, parameters=[parameters], **common)
+
+
+def rviz(base: str, urdf: str, clock: Values, common: Values) -> Node:
+    return Node(
         package="rviz2",
         executable="rviz2",
-        arguments=rviz_arguments(given["base"], urdf),
+        arguments=rviz_arguments(base, urdf),
         parameters=[clock],
         **common,
     )
-    return [ik, *([state_publisher] if urdf else []), *([rviz] if is_true(given["rviz"]) else [])]
+
+
+def driving_outputs(given: Given) -> Given:
+    """The outputs of the ik node where a simulated arm takes them, as far as they are not given."""
+    kind = given["output_type"] or "joint_trajectory"
+    topic = given["output_topic"] or ("joint_commands" if kind == "joint_state" else "")
+    return {"output_type": kind, "output_topic": topic}
 
 
 def description(urdf: str, xacro_args: str) -> str:
@@ -105,8 +153,8 @@ def description(urdf: str, xacro_args: str) -> str:
     return done.stdout
 
 
-def params_files(path: str) -> list[str]:
-    return [str(existing_file("params_file", path))] if path else []
+def params_files(argument: str, given: Given) -> list[str]:
+    return [str(existing_file(argument, given[argument]))] if given[argument] else []
 
 
 def existing_file(argument: str, value: str) -> Path:
@@ -116,8 +164,8 @@ def existing_file(argument: str, value: str) -> Path:
     return path
 
 
-def chosen_parameters(given: dict[str, str]) -> dict[str, Any]:
-    chosen = {name: given[name] for name in PARAMETERS if given[name]}
+def chosen_parameters(given: Given, names: Sequence[str]) -> dict[str, Any]:
+    chosen = {name: given[name] for name in names if given[name]}
     return {
         name: number(name, value) if name == "rate" else text(value)
         for name, value in chosen.items()

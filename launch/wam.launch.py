@@ -20,5 +20,10 @@ def generate_launch_description() -> LaunchDescription:
         default_value=str(SHARE / "config" / "ik_params.yaml"),
         description="A YAML file of parameters of the ik node; the default one has its arm bent.",
     )
+    simulated = DeclareLaunchArgument(
+        "sim_params_file",
+        default_value=str(SHARE / "config" / "sim_params.yaml"),
+        description="A YAML file of parameters of the simulated arm; the default one is bent too.",
+    )
     ik = IncludeLaunchDescription(str(SHARE / "launch" / "ik.launch.py"))
-    return LaunchDescription([robot, parameters, ik])
+    return LaunchDescription([robot, parameters, simulated, ik])

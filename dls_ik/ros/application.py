@@ -23,7 +23,7 @@ from dls_ik.ros.transforms import tf2_lookup
 class Application:
     """One arm at a time, which changes as a whole, with its parameters."""
 
-    def __init__(self, node: Node, live: LiveParameters) -> None:
+    def __init__(self, node: Node, live: LiveParameters[Parameters]) -> None:
         self._node = node
         self._live = live
         self._arm: Arm | None = None

@@ -5,7 +5,7 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import rclpy
@@ -20,6 +20,7 @@ from rclpy.utilities import try_shutdown
 from dls_ik.exceptions import DlsIkError
 from dls_ik.ros.application import Application
 from dls_ik.ros.logs import Throttle
+from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.parameters.live import LiveParameters
 from dls_ik.ros.signals import on_signal
 from dls_ik.ros.warm_up import WarmUp
@@ -32,15 +33,24 @@ class StartError(DlsIkError):
     """A command line that rclpy cannot make a node from."""
 
 
-def run_process(args: Sequence[str] | None) -> int:
-    """Run the node until a signal; return the exit code."""
+def run_process(
+    args: Sequence[str] | None,
+    name: str = NAME,
+    run: Callable[[Node, Future], bool] | None = None,
+) -> int:
+    """Run a node until a signal; return the exit code.
+
+    Args:
+        name: of the node.
+        run: serves until the future is done, as :func:`serve_ik` does, which is the default.
+    """
     stop = Future()
     on_signal(lambda: end(stop))
     try:
-        with ros_node(args) as node:
-            finished = run(node, stop)
+        with ros_node(args, name) as node:
+            finished = (run or serve_ik)(node, stop)
     except (DlsIkError, NameValidationException, ParameterException) as error:
-        get_logger(NAME).fatal(f"cannot start: {' '.join(str(error).split())}")
+        get_logger(name).fatal(f"cannot start: {' '.join(str(error).split())}")
         return 1
     if not finished:  # a thread still compiles, and the end of the interpreter would wait for it
         sys.stdout.flush()
@@ -60,7 +70,7 @@ def end(stop: Future) -> None:
 
 
 @contextmanager
-def ros_node(args: Sequence[str] | None) -> Iterator[Node]:
+def ros_node(args: Sequence[str] | None, name: str) -> Iterator[Node]:
     """A node, and rclpy for as long as it lives.
 
     Signals are left to :mod:`dls_ik.ros.signals`: a handler of rclpy would take the context away
@@ -69,7 +79,7 @@ def ros_node(args: Sequence[str] | None) -> Iterator[Node]:
     try:
         try:
             rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-            node = Node(NAME)
+            node = Node(name)
         except RuntimeError as error:
             raise StartError(str(error)) from error
         try:
@@ -80,13 +90,13 @@ def ros_node(args: Sequence[str] | None) -> Iterator[Node]:
         try_shutdown()
 
 
-def run(node: Node, stop: Future) -> bool:
-    """Serve until it is time to stop.
+def serve_ik(node: Node, stop: Future) -> bool:
+    """Serve inverse kinematics until it is time to stop.
 
     Returns:
         False if that was before there was anything to serve, while kernels were compiled.
     """
-    live = LiveParameters(node)
+    live = LiveParameters(node, Parameters())
     if not WarmUp().run(node.get_logger().info, lambda: not stop.done()):
         return False
     application = Application(node, live)

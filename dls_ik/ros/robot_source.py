@@ -13,7 +13,7 @@ from std_msgs.msg import String
 from dls_ik.exceptions import RobotModelError
 from dls_ik.model.names import quoted
 from dls_ik.model.robot import RobotModel
-from dls_ik.ros.parameters import Parameters
+from dls_ik.ros.parameters.robot import RobotParameters
 
 TOPIC = "robot_description"
 FILE_ENDINGS = (".urdf", ".xml")
@@ -23,7 +23,7 @@ QOS = QoSProfile(
 )
 
 
-def robot_from_parameters(parameters: Parameters) -> RobotModel | None:
+def robot_from_parameters(parameters: RobotParameters) -> RobotModel | None:
     """The robot that the parameters name or describe; None where they do neither.
 
     Raises:
@@ -59,7 +59,7 @@ class DescriptionTopic:
     def __init__(
         self,
         node: Node,
-        parameters: Parameters,
+        parameters: RobotParameters,
         take: Callable[[RobotModel], None],
         refuse: Callable[[RobotModelError], None],
         waiting: Callable[[], bool],

@@ -13,11 +13,11 @@ from robots import ROOT
 
 # Writes how it was called, and the contents of its parameter files.
 RECORDER = """
-import json, sys
+import json, os, sys
 from pathlib import Path
 words = sys.argv[1:]
 files = [Path(b).read_text() for a, b in zip(words, words[1:]) if a == "--params-file"]
-Path(__file__ + ".json").write_text(json.dumps([words, files]))
+Path(f"{__file__}.{os.getpid()}.json").write_text(json.dumps([words, files]))
 """
 LAUNCH = """
 import sys
@@ -38,6 +38,7 @@ class Call(NamedTuple):
     arguments: list[str]  # those before --ros-args
     namespace: str
     parameters: dict[str, object]
+    remappings: tuple[str, ...] = ()
 
 
 class Launch:
@@ -107,13 +108,20 @@ class Prefix:
         return launch.ended(timeout=60), launch.output()
 
     def calls(self, file: str, *arguments: str, **environment: str) -> dict[str, Call]:
-        """What a launch starts, by executable; all executables are recorders."""
+        """What a launch starts, by executable, each once; all executables are recorders."""
+        records = self.records(file, *arguments, **environment)
+        calls = dict(records)
+        assert len(calls) == len(records)
+        return calls
+
+    def records(self, file: str, *arguments: str, **environment: str) -> list[tuple[str, Call]]:
+        """What a launch starts, with the names of the executables, in their order."""
         for old in self.folder.glob("lib/*/*.json"):
             old.unlink()
         code, output = self.output(file, *arguments, **environment)
         assert code == 0, output
-        records = self.folder.glob("lib/*/*.json")
-        return {path.stem: _call(*json.loads(path.read_text())) for path in records}
+        files = sorted(self.folder.glob("lib/*/*.json"))
+        return [(f.name.split(".")[0], _call(*json.loads(f.read_text()))) for f in files]
 
 
 def write_executable(path: Path, text: str) -> Path:
@@ -137,7 +145,9 @@ def _call(arguments: list[str], files: list[str]) -> Call:
     rules = [word.partition(":=") for word in arguments[ros:]]
     namespace = next((value for rule, _, value in rules if rule == "__ns"), "/")
     parameters: dict[str, object] = {}
-    for file in files:  # the later come before the earlier
-        for node in yaml.safe_load(file).values():
+    for file in files:  # the later come before the earlier; launch writes lists as tuples
+        for node in yaml.full_load(file).values():
             parameters |= node["ros__parameters"]
-    return Call(arguments[:ros], namespace, parameters)
+    pairs = zip(arguments[ros:], arguments[ros + 1 :], strict=False)
+    names = tuple(rule for flag, rule in pairs if flag == "-r" and not rule.startswith("__"))
+    return Call(arguments[:ros], namespace, parameters, names)

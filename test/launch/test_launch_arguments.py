@@ -14,6 +14,7 @@ from robots import CONFIG, ROOT, URDF
 
 FILES = ("ik.launch.py", "wam.launch.py")
 WAM = (URDF / "wam7.urdf").read_text()
+SIM = yaml.safe_load((CONFIG / "sim_params.yaml").read_text())["/**"]["ros__parameters"]
 EXAMPLE = yaml.safe_load((CONFIG / "ik_params.yaml").read_text())["/**"]["ros__parameters"]
 PUMA = f"urdf:={URDF / 'puma560.urdf'}"
 
@@ -22,6 +23,7 @@ PUMA = f"urdf:={URDF / 'puma560.urdf'}"
 def prefix(tmp_path_factory: pytest.TempPathFactory) -> Prefix:
     made = Prefix(tmp_path_factory.mktemp("prefix"))
     made.add("dls_ik", "ik_node", RECORDER)
+    made.add("dls_ik", "ik_sim_arm", RECORDER)
     made.add("robot_state_publisher", "robot_state_publisher", RECORDER)
     made.add("rviz2", "rviz2", RECORDER)
     return made
@@ -158,3 +160,52 @@ def test_bad_arguments_are_refused(file: str, argument: str, message: str, prefi
     assert code == 1
     assert message in output
     assert "process started" not in output
+
+
+def test_a_simulated_arm_has_the_same_robot_and_takes_the_commands(prefix: Prefix) -> None:
+    calls = prefix.calls("wam.launch.py", "sim:=true", "namespace:=cell")
+    robot = {"robot_description": WAM, "use_sim_time": False}
+    assert calls["ik_sim_arm"] == Call([], "/cell", SIM | robot)
+    driven = {"output_type": "joint_trajectory"}
+    assert calls["ik_node"] == Call([], "/cell", EXAMPLE | robot | driven)
+    call = prefix.calls("ik.launch.py", PUMA, "sim:=true", "base:=here", "tip:=there")["ik_sim_arm"]
+    assert (call.parameters["base"], call.parameters["tip"]) == ("here", "there")
+    assert "initial_positions" not in call.parameters
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "topic"),
+    [
+        (["output_type:=position_array"], "position_array", None),
+        (["output_type:=joint_state"], "joint_state", "joint_commands"),
+        (["output_topic:=elsewhere"], "joint_trajectory", "elsewhere"),
+    ],
+)
+def test_the_outputs_may_be_others_that_a_simulated_arm_takes(
+    arguments: list[str], kind: str, topic: str | None, prefix: Prefix
+) -> None:
+    parameters = prefix.calls("ik.launch.py", "sim:=true", *arguments)["ik_node"].parameters
+    assert parameters["output_type"] == kind
+    assert parameters.get("output_topic") == topic
+
+
+@pytest.mark.parametrize("sim", ["false", "true"])
+def test_two_wams_have_a_node_each_and_one_state_publisher(sim: str, prefix: Prefix) -> None:
+    records = prefix.records("two_wams.launch.py", f"sim:={sim}", "rviz:=true", "rate:=50")
+    text = (URDF / "two_wams.urdf").read_text()
+    for side in ("left", "right"):
+        calls = {name: call for name, call in records if call.namespace == f"/{side}"}
+        assert set(calls) == {"ik_node"} | ({"ik_sim_arm"} if sim == "true" else set())
+        for call in calls.values():
+            assert call.remappings == ("joint_states:=/joint_states",)
+            assert call.parameters["robot_description"] == text
+            assert call.parameters["base"] == f"{side}_wam_base"
+            assert call.parameters["tip"] == f"{side}_wam_tip"
+            assert list(call.parameters["initial_positions"]) == EXAMPLE["initial_positions"]
+        assert calls["ik_node"].parameters["rate"] == 50.0
+        output = calls["ik_node"].parameters.get("output_type")
+        assert output == ("joint_trajectory" if sim == "true" else None)
+    shared = {name: call for name, call in records if call.namespace == "/"}
+    assert set(shared) == {"robot_state_publisher", "rviz2"}
+    assert shared["robot_state_publisher"].parameters["robot_description"] == text
+    assert shared["rviz2"].arguments == ["-d", str(prefix.share / "config" / "two_wams.rviz")]

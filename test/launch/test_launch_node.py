@@ -1,7 +1,7 @@
 """The launch files for real: nodes come up, answer in their namespace and end cleanly."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -12,76 +12,20 @@ pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 pytest.importorskip("dls_ik.ros", reason="needs the node")
 
 import rclpy
-from ament_index_python.packages import PackageNotFoundError, get_package_prefix
-from ament_prefix import Launch, Prefix
+from ament_prefix import Launch
 from moveit_msgs.msg import MoveItErrorCodes
 from moveit_msgs.srv import GetPositionFK, GetPositionIK
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from robots import ROOT, URDF
+from robots import URDF
 from std_msgs.msg import String
 
 from dls_ik import RobotModel
 
 pytestmark = pytest.mark.ros
 
-PATIENCE = 180.0  # [s], the kernels may have to be compiled
+PATIENCE = 300.0  # [s], the kernels may have to be compiled
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-IK_NODE = f"""
-import sys
-sys.path.insert(0, {str(ROOT)!r})
-from dls_ik.ros.node import main
-sys.exit(main())
-"""
-STATE_PUBLISHER = """
-import rclpy
-from rclpy.executors import ExternalShutdownException
-from rclpy.qos import DurabilityPolicy, QoSProfile
-from std_msgs.msg import String
-rclpy.init()
-node = rclpy.create_node("robot_state_publisher")
-description = node.declare_parameter("robot_description", "").value
-latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-node.create_publisher(String, "robot_description", latched).publish(String(data=description))
-try:
-    rclpy.spin(node)
-except (KeyboardInterrupt, ExternalShutdownException):
-    pass
-"""
-
-
-@pytest.fixture(scope="module")
-def prefix(tmp_path_factory: pytest.TempPathFactory) -> Prefix:
-    """The node of this source tree; a stand-in where there is no robot_state_publisher."""
-    made = Prefix(tmp_path_factory.mktemp("prefix"))
-    made.add("dls_ik", "ik_node", IK_NODE)
-    try:
-        get_package_prefix("robot_state_publisher")
-    except (PackageNotFoundError, OSError):  # the latter where no prefix is sourced
-        made.add("robot_state_publisher", "robot_state_publisher", STATE_PUBLISHER)
-    return made
-
-
-@pytest.fixture
-def start(prefix: Prefix) -> Iterator[Callable[..., Launch]]:
-    started: list[Launch] = []
-
-    def start(file: str, *arguments: str) -> Launch:
-        started.append(prefix.start(file, *arguments))
-        return started[-1]
-
-    yield start
-    for launch in started:
-        launch.interrupted()
-
-
-@pytest.fixture
-def client() -> Iterator[Node]:
-    rclpy.init()
-    node = rclpy.create_node("client")
-    yield node
-    node.destroy_node()
-    rclpy.shutdown()
 
 
 def call(client: Node, launch: Launch, service: type, name: str, request: object) -> object:

@@ -24,10 +24,12 @@ SOON = 15.0  # [s] for everything else, on a busy machine too
 class NodeProcess:
     """``ik_node`` as a process of its own; what it logs is kept."""
 
+    module = "dls_ik.ros.node"
+
     def __init__(self, *ros_arguments, **environment):
         environment = {**os.environ, "PYTHONPATH": _python_path(), **environment}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "dls_ik.ros.node", "--ros-args", *ros_arguments],
+            [sys.executable, "-m", self.module, "--ros-args", *ros_arguments],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -84,6 +86,12 @@ class NodeProcess:
                 self._news.notify_all()
         with self._news:
             self._news.notify_all()
+
+
+class SimArmProcess(NodeProcess):
+    """``ik_sim_arm`` as a process of its own."""
+
+    module = "dls_ik.ros.sim_arm.node"
 
 
 class Client:

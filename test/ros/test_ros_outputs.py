@@ -8,7 +8,7 @@ pytest.importorskip("rclpy", reason="needs rclpy")
 from rclpy.serialization import deserialize_message, serialize_message
 
 from dls_ik.ros.outputs.outputs import OUTPUTS
-from dls_ik.ros.outputs.spec import OutputSpec
+from dls_ik.ros.outputs.spec import OutputSpec, unlimited
 from dls_ik.ros.stream.echo import MEMORY, Echo
 
 Q, VELOCITY = np.array([0.1, -0.2]), np.array([1.0, 2.0])
@@ -99,3 +99,14 @@ def test_echo_knows_all_messages_of_one_stamp():
     for k in range(3):
         echo.remember(output.fill(Q * k, VELOCITY, 7))
     assert all(echo.is_own(output.fill(Q * k, VELOCITY, 7)) for k in range(3))
+
+
+def test_echo_does_not_take_another_arm_for_itself():
+    """Two arms in the same place may say so under the same stamp of simulated time."""
+    echo = Echo()
+    left, right = (
+        OUTPUTS["joint_state"](unlimited((f"{side}_a", f"{side}_b"), 0.01))
+        for side in ("left", "right")
+    )
+    echo.remember(left.fill(Q, VELOCITY, 7))
+    assert not echo.is_own(right.fill(Q, VELOCITY, 7))

@@ -44,9 +44,20 @@ def test_shows_the_initial_positions_before_the_first_target(monkeypatch):
 
 
 def test_says_nothing_to_a_controller_before_the_first_target(monkeypatch):
-    world = World(monkeypatch, shows=False, shares=False)
+    world = World(monkeypatch, shows=False, shares=False, driver="none")
     assert not world.run(10).is_command
     assert world.run(target=world.target([0.5, 0.5])).is_command
+
+
+def test_says_nothing_to_a_controller_until_it_is_known_where_the_arm_is(monkeypatch):
+    world = World(monkeypatch, shows=False, shares=False)
+    outcome = world.run(1000, target=world.target([0.5, 0.5]))
+    assert not outcome.is_command
+    assert outcome.words.startswith("waiting for joint states")
+    world.add_driver([0.4, 0.5])
+    first = world.run(driver=True)
+    assert first.is_command
+    assert first.output.q == near([0.42, 0.5], 0.05)
 
 
 def test_follows_a_target_until_it_is_there_and_then_holds(world):

@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
 from dls_ik.core.types import Array
 
 
@@ -14,6 +16,12 @@ class OutputSpec(NamedTuple):
     acceleration: Array  # (n,) [rad/s^2 or m/s^2], +inf where there is none
     period: float  # [s] of the loop
     points: int  # of a trajectory
+
+
+def unlimited(names: tuple[str, ...], period: float) -> OutputSpec:
+    """For joints (n,) without limits."""
+    nowhere = np.full(len(names), np.inf)
+    return OutputSpec(names, -nowhere, nowhere, nowhere, period, 1)
 
 
 class Output(Protocol):

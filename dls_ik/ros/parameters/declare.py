@@ -1,11 +1,44 @@
 """How a parameter is declared: once, with all that is known of it; and how a value is checked."""
 
-from collections.abc import Callable
-from dataclasses import Field, field, fields
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import Field, dataclass, field, fields, replace
+from typing import Any, TypeVar
 
 from dls_ik.exceptions import OptionError
 from dls_ik.ros.parameters import readers
+
+SettingsT = TypeVar("SettingsT", bound="Settings")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The parameters of a node; a trailing underscore is not part of a name in ROS."""
+
+    def changed(self: SettingsT, given: Mapping[str, Any]) -> SettingsT:
+        """The parameters with some values changed, by their names in ROS; all of it checked.
+
+        Raises:
+            OptionError: a value of the wrong type or out of range, or an unknown name.
+            DlsIkError: values that do not go together.
+        """
+        known = declared(type(self))
+        unknown = sorted(set(given) - set(known))
+        if unknown:
+            raise OptionError(f"unknown parameter {unknown[0]!r}; known: {', '.join(known)}")
+        values = {
+            known[name].name: checked(name, known[name], value) for name, value in given.items()
+        }
+        candidate = replace(self, **values)
+        candidate.check()
+        return candidate
+
+    def check(self) -> None:
+        """Raise a DlsIkError for values that do not go together."""
+
+
+def declared(kind: type[Settings]) -> "dict[str, Field[Any]]":
+    """All parameters of a class of settings, by their names in ROS."""
+    return {f.name.rstrip("_"): f for f in fields(kind)}
 
 
 def parameter(

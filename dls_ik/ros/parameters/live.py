@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import Field
-from typing import Any
+from typing import Any, Generic
 
 from rcl_interfaces.msg import (
     FloatingPointRange,
@@ -14,28 +14,33 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from dls_ik.exceptions import DlsIkError
-from dls_ik.ros.parameters import DECLARED, Parameters, readers
+from dls_ik.ros.parameters import readers
+from dls_ik.ros.parameters.declare import SettingsT, declared
 
 # Of rclpy itself; `start_type_description_service` and `use_sim_time` are there in every node.
 FOREIGN = ("qos_overrides.", "start_type_description_service", "use_sim_time")
 
 
-class LiveParameters:
+class LiveParameters(Generic[SettingsT]):
     """Declares the parameters on a node, and takes changes of them all at once or not at all.
+
+    Args:
+        defaults: what holds where the node is not told otherwise.
 
     Raises:
         DlsIkError: a value that the node was started with is not valid.
         rclpy.exceptions.ParameterException: the same, seen by rclpy.
     """
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, defaults: SettingsT) -> None:
         self._node = node
-        self._apply: Callable[[Parameters], None] | None = None
-        given = {name: self._declare(name, field) for name, field in DECLARED.items()}
-        self.current = Parameters().changed(given)
+        self._apply: Callable[[SettingsT], None] | None = None
+        self._declared = declared(type(defaults))
+        given = {name: self._declare(name, field) for name, field in self._declared.items()}
+        self.current = defaults.changed(given)
         self._warn_of_unknown_names()
 
-    def on_change(self, apply: Callable[[Parameters], None]) -> None:
+    def on_change(self, apply: Callable[[SettingsT], None]) -> None:
         """Let changes come; `apply` puts them into effect, or raises a DlsIkError to refuse."""
         self._apply = apply
         self._node.add_on_set_parameters_callback(self._set)
@@ -52,7 +57,7 @@ class LiveParameters:
         return value
 
     def _set(self, changes: Sequence[Any]) -> SetParametersResult:
-        ours = {change.name: change.value for change in changes if change.name in DECLARED}
+        ours = {change.name: change.value for change in changes if change.name in self._declared}
         try:
             candidate = self.current.changed(ours)
             if self._apply is not None and candidate != self.current:
@@ -65,11 +70,12 @@ class LiveParameters:
     def _warn_of_unknown_names(self) -> None:
         """A misspelt name would be passed over in silence; rclpy has no public list of them."""
         given = getattr(self._node, "_parameter_overrides", {})
-        unknown = [name for name in given if name not in DECLARED and not name.startswith(FOREIGN)]
+        known = self._declared
+        unknown = [name for name in given if name not in known and not name.startswith(FOREIGN)]
         if unknown:
             self._node.get_logger().warning(
                 f"unknown parameter {', '.join(map(repr, unknown))} is not used; "
-                f"known: {', '.join(DECLARED)}"
+                f"known: {', '.join(known)}"
             )
 
 

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 from dls_ik.exceptions import OptionError
 from dls_ik.ros.parameters import readers
-from dls_ik.ros.parameters.declare import parameter
+from dls_ik.ros.parameters.declare import Settings, parameter
 
 JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY = "joint_state", "joint_trajectory", "position_array"
 
 
 @dataclass(frozen=True)
-class OutputParameters:
+class OutputParameters(Settings):
     """Of what is published."""
 
     output_type: tuple[str, ...] = parameter(
@@ -55,12 +55,13 @@ class OutputParameters:
         read_only=True,
     )
 
-    def check_outputs(self) -> None:
+    def check(self) -> None:
         """Refuse lists that do not fit each other.
 
         Raises:
             OptionError: with what was given.
         """
+        super().check()
         types, topics = self.output_type, self.output_topic
         if not types:
             raise OptionError("output_type is empty; give at least one type")

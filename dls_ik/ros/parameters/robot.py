@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
+from dls_ik.exceptions import OptionError
 from dls_ik.ros.parameters import readers
-from dls_ik.ros.parameters.declare import parameter
+from dls_ik.ros.parameters.declare import Settings, parameter
 
 
 @dataclass(frozen=True)
-class RobotParameters:
+class RobotParameters(Settings):
     """The robot, and the ends of its chain."""
 
     robot: str = parameter(
@@ -23,3 +24,13 @@ class RobotParameters:
     tip: str = parameter(
         "", readers.text, "last link of the chain; empty: the only one there is", read_only=True
     )
+
+    def check(self) -> None:
+        """Refuse two robots.
+
+        Raises:
+            OptionError: both are given.
+        """
+        super().check()
+        if self.robot and self.robot_description:
+            raise OptionError("'robot' and 'robot_description' are both given; give one of them")

@@ -45,8 +45,8 @@ class StreamingParameters:
     driver: str = parameter(
         AUTO,
         readers.text,
-        "whether joint states of a driver are used where there are any, waited for and watched, or "
-        "passed over",
+        "joint states of a driver: auto: they are where the arm starts, and commands for a "
+        "controller wait for them; required: they are watched too; none: passed over",
         choices=(AUTO, REQUIRED, NONE),
     )
     measurement_timeout: float = option(ControllerOptions, "measurement_timeout")

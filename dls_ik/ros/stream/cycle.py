@@ -12,7 +12,7 @@ from dls_ik.exceptions import DlsIkError, HeldError, StaleTargetError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.logs import Throttle
-from dls_ik.ros.parameters.streaming import NONE, REQUIRED
+from dls_ik.ros.parameters.streaming import AUTO, NONE, REQUIRED
 from dls_ik.ros.stream.aim import age_by_stamp, aim
 from dls_ik.ros.stream.joint_states import FRESH, JointStates
 from dls_ik.ros.stream.targets import Arrival
@@ -95,7 +95,7 @@ class Stream:
         is_command = self._is_command(arm, output, measured, now)
         if is_command and measured is not None and self._shares:
             self._warn_of_driver()
-        words = self._words(arm, output, measured)
+        words = self._words(arm, output, measured, now)
         return Outcome(arm, output, is_command, output.state, words)
 
     def _take_up(self) -> None:
@@ -121,11 +121,10 @@ class Stream:
         return self._states.measured(arm.robot.joint_names, now, fresh)
 
     def _may_start(self, arm: Arm, now: float, measured: Array | None) -> bool:
-        """Whether it is known where the arm is, or that nobody says."""
-        if arm.controller.started or measured is not None:
+        """Whether it is known where the arm is, or that nobody says and nothing can be hurt."""
+        if arm.controller.started or measured is not None or arm.parameters.driver == NONE:
             return True
-        driver = arm.parameters.driver
-        return driver == NONE or (driver != REQUIRED and self._states.settled(now))
+        return self._shows and arm.parameters.driver == AUTO and self._states.settled(now)
 
     def _aim(self, arm: Arm, arrival: Arrival, now: float, stamp: int) -> None:
         try:
@@ -158,9 +157,8 @@ class Stream:
             return True
         return self._shows and measured is None and self._may_start(arm, now, measured)
 
-    def _words(self, arm: Arm, output: ServoOutput, measured: Array | None) -> str:
-        missing = measured is None and arm.parameters.driver == REQUIRED
-        if missing and output.state is ServoState.WAITING:
+    def _words(self, arm: Arm, output: ServoOutput, measured: Array | None, now: float) -> str:
+        if output.state is ServoState.WAITING and not self._may_start(arm, now, measured):
             return f"waiting for joint states on {self._states.topic}"
         return output.words
 

@@ -1,0 +1,1 @@
+"""A node that stands in for an arm: it takes commands, and gives joint states back."""

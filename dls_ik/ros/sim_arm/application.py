@@ -1,0 +1,151 @@
+"""The wiring of the node: messages to commands, readings to messages."""
+
+import gc
+import time
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.node import Node
+from rclpy.task import Future
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory
+
+from dls_ik.exceptions import DlsIkError
+from dls_ik.model.names import listing
+from dls_ik.model.robot import RobotModel
+from dls_ik.ros.logs import Throttle
+from dls_ik.ros.outputs.joint_state import JointStateOutput
+from dls_ik.ros.outputs.joint_trajectory import JointTrajectoryOutput
+from dls_ik.ros.outputs.position_array import PositionArrayOutput
+from dls_ik.ros.outputs.spec import unlimited
+from dls_ik.ros.parameters.live import LiveParameters
+from dls_ik.ros.process import spin
+from dls_ik.ros.robot_source import DescriptionTopic, robot_from_parameters
+from dls_ik.ros.sim_arm.commands import (
+    path_from_array,
+    path_from_joint_state,
+    path_from_trajectory,
+)
+from dls_ik.ros.sim_arm.joints import Joints, joints_of, named_joints
+from dls_ik.ros.sim_arm.loop import Loop
+from dls_ik.ros.sim_arm.parameters import SimArmParameters
+from dls_ik.ros.sim_arm.path import Path
+from dls_ik.ros.sim_arm.services import Services
+from dls_ik.ros.sim_arm.simulation import Simulation
+from dls_ik.ros.stream.joint_states import TOPIC as JOINT_STATES
+
+COMMANDS = "joint_commands"
+DEPTH = 10
+
+Read = Callable[[Any, tuple[str, ...], float], Path]
+
+
+def serve_arm(node: Node, stop: Future) -> bool:
+    """Stand in for an arm until it is time to stop."""
+    application = Application(node, LiveParameters(node, SimArmParameters()))
+    try:
+        application.start()
+        gc.freeze()  # else the collector stops the loop, to look at numba's objects
+        spin(node, stop)
+    finally:
+        application.stop()
+    return True
+
+
+class Application:
+    """The simulation in use, with the topics and services around it."""
+
+    def __init__(self, node: Node, live: LiveParameters[SimArmParameters]) -> None:
+        self._node, self._live = node, live
+        self._log = Throttle(node)
+        self._simulation: Simulation | None = None
+        self._shown: tuple[Simulation, JointStateOutput] | None = None  # by the loop
+        self._publisher = node.create_publisher(JointState, JOINT_STATES, DEPTH)
+        self._loop = Loop(live.current.rate, self._cycle, self._log)
+        self._subscribe(
+            JointTrajectory, JointTrajectoryOutput.default_topic, self._path_from_trajectory
+        )
+        self._subscribe(Float64MultiArray, PositionArrayOutput.default_topic, path_from_array)
+        self._subscribe(JointState, COMMANDS, path_from_joint_state)
+        Services(node, lambda: self._simulation)
+        live.on_change(self._change)
+
+    def start(self) -> None:
+        """Begin to publish, with the joints of the parameters or of the first robot on the topic.
+
+        Raises:
+            DlsIkError: joints or parameters that are not usable.
+        """
+        parameters = self._live.current
+        robot = None if parameters.joint_names else robot_from_parameters(parameters)
+        if parameters.joint_names:
+            self._use(named_joints(parameters.joint_names))
+        elif robot is not None:
+            self._use(joints_of(robot))
+        else:
+            self._wait_for_robot()
+        self._loop.start()
+
+    def stop(self) -> None:
+        """Publish no more."""
+        self._loop.stop()
+
+    def _wait_for_robot(self) -> None:
+        topic = DescriptionTopic(
+            self._node, self._live.current, self._take, self._refuse, lambda: not self._simulation
+        )
+        topic.remind()
+
+    def _take(self, robot: RobotModel) -> None:
+        """Use a robot that came late."""
+        try:
+            self._use(joints_of(robot))
+        except DlsIkError as error:
+            self._refuse(error)
+
+    def _refuse(self, error: DlsIkError) -> None:
+        self._node.get_logger().error(f"robot refused: {error}")
+
+    def _use(self, joints: Joints) -> None:
+        parameters = self._live.current
+        self._simulation = Simulation(joints, parameters, time.monotonic())
+        output = JointStateOutput(unlimited(joints.names, 1.0 / parameters.rate))
+        self._shown = (self._simulation, output)
+        self._node.get_logger().info(
+            f"ready: joints {listing(joints.names)} at {parameters.rate:g} Hz "
+            f"on {self._publisher.topic_name}"
+        )
+
+    def _change(self, parameters: SimArmParameters) -> None:
+        if self._simulation is not None:
+            self._simulation.change(parameters, time.monotonic())
+
+    def _subscribe(self, message_type: Any, topic: str, read: Read) -> None:
+        name = self._node.resolve_topic_name(topic)
+        self._node.create_subscription(
+            message_type, topic, lambda message: self._command(message, name, read), DEPTH
+        )
+
+    def _command(self, message: Any, topic: str, read: Read) -> None:
+        """Follow a command, or hold to the one before and say why."""
+        if self._simulation is None:
+            self._log.warn(topic, f"a command on {topic} is not followed: there is no robot yet")
+            return
+        now = time.monotonic()
+        try:
+            self._simulation.command(read(message, self._simulation.joints.names, now), now)
+        except DlsIkError as error:
+            self._log.warn(topic, f"a command on {topic} is not followed: {error}")
+
+    def _path_from_trajectory(self, message: Any, names: tuple[str, ...], now: float) -> Path:
+        return path_from_trajectory(message, names, now, self._node.get_clock().now().nanoseconds)
+
+    def _cycle(self) -> None:
+        if self._shown is None:
+            return
+        simulation, output = self._shown
+        reading = simulation.cycle(time.monotonic())
+        if reading is not None:
+            stamp = self._node.get_clock().now().nanoseconds
+            self._publisher.publish(output.fill(reading.q, reading.velocity, stamp))

@@ -1,0 +1,25 @@
+"""The program ``ik_sim_arm``: it takes hold of the signals first, and imports all the rest then."""
+
+import sys
+from collections.abc import Sequence
+
+from dls_ik.ros.signals import hold_signals
+
+NAME = "sim_arm"
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the node until SIGINT or SIGTERM.
+
+    Returns:
+        The exit code: 0, or 1 if it was started with something that is not valid.
+    """
+    hold_signals()
+    from dls_ik.ros.process import run_process  # takes about a second
+    from dls_ik.ros.sim_arm.application import serve_arm
+
+    return run_process(args, NAME, serve_arm)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,79 @@
+"""Two WAMs of one description: an ik node for each, which both go by the same joint states.
+
+Everything of an arm has its namespace: /left/target_pose, /right/compute_ik, ... What they share is
+at the root: one robot_state_publisher, and /joint_states, where each publishes its own joints, and
+hears those of the other. So a target may be given in a frame of the other arm.
+"""
+
+from pathlib import Path
+
+from ament_index_python.packages import get_package_share_directory
+from launch import LaunchContext, LaunchDescription
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
+
+SHARE = Path(get_package_share_directory("dls_ik"))
+SIDES = ("left", "right")
+START = [0.0, 0.6, 0.0, 1.8, 0.0, 0.6, 0.0]  # [rad] bent, of each arm
+SWITCHES = {
+    "sim": "Whether to start a simulated arm on each side, driven by joint_trajectory.",
+    "use_sim_time": "Whether the nodes take the time from the clock topic.",
+    "rviz": "Whether to start RViz.",
+}
+
+
+def generate_launch_description() -> LaunchDescription:
+    rate = DeclareLaunchArgument(
+        "rate", default_value="100.0", description="How often each answers a streamed target [Hz]."
+    )
+    switches = [
+        DeclareLaunchArgument(
+            name,
+            default_value="false",
+            choices=["true", "false", "True", "False"],
+            description=description,
+        )
+        for name, description in SWITCHES.items()
+    ]
+    return LaunchDescription([rate, *switches, OpaqueFunction(function=nodes)])
+
+
+def nodes(context: LaunchContext) -> list[Node]:
+    on = {name: LaunchConfiguration(name).perform(context).lower() == "true" for name in SWITCHES}
+    text = (SHARE / "urdf" / "two_wams.urdf").read_text(encoding="utf-8")
+    robot = {"robot_description": ParameterValue(text, value_type=str)}
+    clock = {"use_sim_time": on["use_sim_time"]}
+    arms = [node for side in SIDES for node in arm(side, clock | robot, on["sim"])]
+    state_publisher = Node(
+        package="robot_state_publisher",
+        executable="robot_state_publisher",
+        parameters=[clock | robot],
+        output="screen",
+    )
+    rviz = Node(
+        package="rviz2",
+        executable="rviz2",
+        arguments=["-d", str(SHARE / "config" / "two_wams.rviz")],
+        parameters=[clock],
+        output="screen",
+    )
+    return [*arms, state_publisher, *([rviz] if on["rviz"] else [])]
+
+
+def arm(side: str, shared: dict[str, object], sim: bool) -> list[Node]:
+    """The ik node of a side, and its simulated arm."""
+    chain = shared | {"base": f"{side}_wam_base", "tip": f"{side}_wam_tip"}
+    chain["initial_positions"] = START
+    rate = ParameterValue(LaunchConfiguration("rate"), value_type=float)
+    output = {"output_type": "joint_trajectory"} if sim else {}
+    common = {
+        "package": "dls_ik",
+        "namespace": side,
+        "remappings": [("joint_states", "/joint_states")],
+        "output": "screen",
+    }
+    ik = Node(executable="ik_node", parameters=[chain | {"rate": rate} | output], **common)
+    simulated = Node(executable="ik_sim_arm", parameters=[chain], **common)
+    return [ik, *([simulated] if sim else [])]

@@ -1,0 +1,152 @@
+"""The simulated arm against closed forms; time is an argument, at odd intervals."""
+
+import numpy as np
+import pytest
+
+from dls_ik.ros.sim_arm.arm import Dynamics, SimulatedArm
+from dls_ik.ros.sim_arm.path import Path, standstill
+
+START, GOAL = np.array([0.5, -1.0]), np.array([1.5, 2.0])
+FREE = np.full(2, np.inf)
+NONE = np.full(2, np.nan)
+
+
+def arm(velocity=FREE, seed=0, **dynamics):
+    return SimulatedArm(START, Dynamics(velocity, **dynamics), seed, 10.0)
+
+
+def odd_times(begin, end, seed=3, mean=0.004):
+    """Increasing times, the last of which is `end`."""
+    steps = np.random.default_rng(seed).uniform(0.1 * mean, 1.9 * mean, int((end - begin) / mean))
+    times = begin + np.cumsum(steps)
+    return [*times[times < end].tolist(), end]
+
+
+def motion(simulated, times):
+    rows = []
+    for t in times:
+        simulated.advance(t)
+        rows.append(simulated.q)
+    return np.array(rows)
+
+
+def ramp(begin, end):
+    knots = np.array([START, GOAL])
+    return Path(np.array([begin, end]), knots, np.array([NONE, NONE]))
+
+
+def test_without_dynamics_it_is_where_it_was_told_at_once():
+    simulated = arm()
+    simulated.command(standstill(GOAL, 10.0), 10.0)
+    simulated.advance(10.001)
+    assert (simulated.q == GOAL).all()
+
+
+def test_it_stands_where_it_starts():
+    assert (motion(arm(delay=0.1, time_constant=0.2), odd_times(10.0, 11.0)) == START).all()
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.0317])
+def test_step_response_of_first_order(delay):
+    simulated = arm(delay=delay, time_constant=0.08)
+    simulated.command(standstill(GOAL, 10.0), 10.0)
+    times = np.array(odd_times(10.0, 10.6))
+    since = np.maximum(0.0, times - 10.0 - delay)
+    expected = GOAL + (START - GOAL) * np.exp(-since / 0.08)[:, None]
+    np.testing.assert_allclose(motion(simulated, times), expected, atol=1e-12)
+
+
+def test_a_ramp_is_followed_one_time_constant_behind():
+    simulated = arm(time_constant=0.05)
+    simulated.command(ramp(10.0, 11.0), 10.0)
+    times = np.array(odd_times(10.0, 11.0))
+    since = (times - 10.0)[:, None]
+    behind = 0.05 * (1.0 - np.exp(-since / 0.05))
+    expected = START + (GOAL - START) * (since - behind)
+    np.testing.assert_allclose(motion(simulated, times), expected, atol=1e-12)
+    np.testing.assert_allclose(simulated.velocity, GOAL - START, rtol=1e-6)
+
+
+def test_the_delay_is_exact():
+    path, late, prompt = ramp(10.1, 10.9), arm(delay=0.25), arm()
+    for simulated in (late, prompt):
+        simulated.command(path, 10.0)
+    times = np.array(odd_times(10.0, 11.0))
+    expected = motion(prompt, times)
+    assert (motion(late, times[times <= 10.25]) == START).all()
+    rest = times[times > 10.0]
+    np.testing.assert_allclose(motion(late, rest + 0.25), expected, atol=1e-12)
+
+
+def test_drives_saturate_at_their_velocity_limits():
+    limits = np.array([2.0, 4.0])
+    simulated = arm(velocity=limits)
+    simulated.command(standstill(GOAL, 10.0), 10.0)
+    times = np.array(odd_times(10.0, 11.0))
+    expected = np.minimum(START + limits * (times - 10.0)[:, None], GOAL)
+    np.testing.assert_allclose(motion(simulated, times), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("time_constant", [0.0, 0.02])
+def test_no_command_makes_a_joint_faster_than_its_limit(time_constant):
+    limits = np.array([1.0, 3.0])
+    simulated = arm(velocity=limits, delay=0.03, time_constant=time_constant)
+    rng = np.random.default_rng(5)
+    for t in odd_times(10.0, 12.0):
+        if rng.random() < 0.1:
+            simulated.command(standstill(rng.uniform(-3.0, 3.0, 2), t), t)
+        simulated.advance(t)
+        assert (np.abs(simulated.velocity) <= limits * (1.0 + 1e-9)).all()
+
+
+def test_what_comes_out_does_not_depend_on_how_often_it_is_asked():
+    def commanded():
+        simulated = arm(delay=0.013, time_constant=0.03)
+        simulated.command(ramp(10.0, 10.3), 10.0)
+        simulated.command(standstill(START, 10.11), 10.11)
+        return simulated
+
+    often = motion(commanded(), odd_times(10.11, 10.4))
+    once = motion(commanded(), [10.4])
+    np.testing.assert_allclose(often[-1], once[-1], atol=1e-12)
+
+
+def test_a_new_command_replaces_what_follows_but_not_what_is_on_its_way():
+    simulated = arm(delay=0.1)
+    simulated.command(ramp(10.0, 11.0), 10.0)
+    simulated.advance(10.5)
+    simulated.command(standstill(START, 10.5), 10.5)
+    simulated.advance(10.55)
+    np.testing.assert_allclose(simulated.q, START + 0.45 * (GOAL - START), atol=1e-12)
+    simulated.advance(10.61)
+    np.testing.assert_allclose(simulated.q, START, atol=1e-12)
+
+
+def test_a_longer_delay_may_come_at_any_time():
+    simulated = arm()
+    for t in odd_times(10.0, 11.0):
+        simulated.command(standstill(GOAL, t), t)
+        simulated.advance(t)
+    simulated.dynamics = Dynamics(FREE, delay=30.0)
+    simulated.advance(11.1)
+    assert np.isfinite(simulated.q).all()
+
+
+def test_noise_is_white_of_its_deviation_and_only_in_what_is_measured():
+    count, noise = 20_000, 0.01
+    simulated = arm(noise=noise)
+    errors = np.array([simulated.measured() for _ in range(count)]) - START
+    assert (simulated.q == START).all()
+    assert (np.abs(errors.mean(axis=0)) < 5.0 * noise / np.sqrt(count)).all()
+    assert (np.abs(errors.std(axis=0) / noise - 1.0) < 5.0 / np.sqrt(2.0 * count)).all()
+    x = errors / noise
+    for product in (x[1:] * x[:-1], x[:, :1] * x[:, 1:]):  # with the one before, with the other
+        assert (np.abs(product.mean(axis=0)) < 5.0 / np.sqrt(count)).all()
+    assert abs((np.abs(x) < 1.0).mean() - 0.6827) < 0.01
+
+
+def test_the_seed_decides_about_the_noise():
+    def measured(seed):
+        return arm(noise=0.1, seed=seed).measured().tolist()
+
+    assert measured(1) == measured(1) != measured(2)

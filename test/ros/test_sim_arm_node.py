@@ -1,0 +1,210 @@
+"""The simulated arm as a node: driven by ik_node, and by messages that are none."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
+
+from rcl_interfaces.srv import SetParametersAtomically
+from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from ros_client import Client, NodeProcess, SimArmProcess
+from ros_streamer import HOME, Streamer, positions, stamped
+from ros_wam import WAM
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import SetBool, Trigger
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from dls_ik.model.shipped import shipped_urdf
+
+pytestmark = pytest.mark.ros
+
+TRAJECTORIES = "joint_trajectory_controller/joint_trajectory"
+ARRAYS = "forward_position_controller/commands"
+INITIAL = f"initial_positions:={HOME.tolist()}"
+
+
+@pytest.fixture(scope="module")
+def sim():
+    """A WAM in a namespace of its own, and a client beside it."""
+    arguments = ("-r", "__ns:=/sim", "-p", "robot:=wam", "-p", INITIAL)
+    with SimArmProcess(*arguments) as arm, Client("sim") as client:
+        arm.wait_for_line("ready", "wam_j7", "/sim/joint_states")
+        yield arm, client
+
+
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [
+        ("joint_trajectory", ()),
+        ("position_array", ()),
+        ("joint_state", ("-p", "output_topic:=joint_commands")),
+    ],
+)
+def test_ik_node_drives_the_arm_to_its_targets(kind, more):
+    where = ("-r", f"__ns:=/by_{kind}", "-p", "robot:=wam", "-p", INITIAL)
+    dynamics = ("-p", "delay:=0.02", "-p", "time_constant:=0.03")
+    with (
+        SimArmProcess(*where, *dynamics) as arm,
+        NodeProcess(*where, "-p", f"output_type:={kind}", *more) as node,
+        Client(f"by_{kind}") as client,
+    ):
+        arm.wait_for_line("ready")
+        node.wait_for_line("ready")
+        streamer = Streamer(client)
+        for offset in (0.2, -0.1):
+            drive(streamer, WAM.fk(HOME + offset))
+        assert client.node.count_publishers("joint_states") == 1
+        speeds = np.array([list(state.velocity) for state in streamer.states])
+        assert (np.abs(speeds) <= WAM.velocity * (1.0 + 1e-9)).all()
+        assert arm.count("WARN") == 0
+        assert node.end() == 0
+        assert arm.end() == 0
+
+
+def drive(streamer, T):
+    """Publish a target until the arm is there, as the first ones may come before the node hears."""
+
+    def there():
+        streamer.targets.publish(stamped(T))
+        return streamer.error(T) < 1e-4
+
+    streamer.client.spin_until(there, what="the arm at its target")
+
+
+def command(client, message, topic):
+    """Publish a command that is not lost: publisher and subscription are both reliable."""
+    client.publisher(type(message), topic).publish(message)
+
+
+def reaches(client, states, goal):
+    def there():
+        return states and np.abs(positions(states[-1]) - goal).max() < 1e-9
+
+    client.spin_until(there, what=f"{goal}")
+
+
+def test_bad_commands_are_logged_once_and_the_arm_holds(sim):
+    arm, client = sim
+    states = client.listen(JointState, "joint_states")
+    names = list(WAM.joint_names)
+    reaches(client, states, HOME)
+    bad = {
+        "joint_commands": JointState(name=names, position=[np.nan] * WAM.n),
+        ARRAYS: Float64MultiArray(data=[0.0]),
+        TRAJECTORIES: JointTrajectory(joint_names=names),
+    }
+    publishers = {topic: client.publisher(type(m), topic) for topic, m in bad.items()}
+    for _ in range(20):
+        for topic, message in bad.items():
+            publishers[topic].publish(message)
+    for topic, words in zip(bad, ("not finite", "7 joint values", "no points"), strict=True):
+        arm.wait_for_line("WARN", f"/sim/{topic}", words, timeout=15.0)
+        assert arm.count("WARN", f"/sim/{topic}") == 1
+    client.spin_for(0.1)
+    assert all((positions(state) == HOME).all() for state in states)
+
+    points = [
+        JointTrajectoryPoint(positions=(HOME + offset).tolist()) for offset in (0.1, 0.05, 0.2)
+    ]
+    for k, point in enumerate(points, start=1):
+        point.time_from_start.nanosec = k * 100_000_000
+    command(client, JointTrajectory(joint_names=names, points=points), TRAJECTORIES)
+    reaches(client, states, HOME + 0.2)
+
+
+def test_it_sticks_falls_silent_and_begins_again_when_asked(sim):
+    _, client = sim
+    states = client.listen(JointState, "joint_states")
+
+    def switch(name, value):
+        answer = client.call(SetBool, f"sim_arm/{name}", SetBool.Request(data=value))
+        assert answer.success
+
+    assert client.call(Trigger, "sim_arm/reset", Trigger.Request()).success
+    reaches(client, states, HOME)
+    switch("freeze", True)
+    command(client, Float64MultiArray(data=(HOME + 0.1).tolist()), ARRAYS)
+    states.clear()
+    client.spin_until(lambda: len(states) > 50)
+    assert all((positions(state) == HOME).all() for state in states)
+    switch("freeze", False)
+    reaches(client, states, HOME + 0.1)
+
+    switch("silence", True)
+    client.spin_for(0.1)
+    states.clear()
+    client.spin_for(0.3)
+    assert states == []
+    assert client.call(Trigger, "sim_arm/reset", Trigger.Request()).success
+    reaches(client, states, HOME)
+
+
+def test_parameters_change_while_it_runs_or_are_refused(sim):
+    _, client = sim
+    states = client.listen(JointState, "joint_states")
+    assert client.call(Trigger, "sim_arm/reset", Trigger.Request()).success
+    reaches(client, states, HOME)
+    states.clear()
+
+    def changed(**values):
+        parameters = [Parameter(name, value=v).to_parameter_msg() for name, v in values.items()]
+        request = SetParametersAtomically.Request(parameters=parameters)
+        return client.call(
+            SetParametersAtomically, "sim_arm/set_parameters_atomically", request
+        ).result
+
+    for values, words in (
+        ({"delay": 61.0}, "Max: 60"),
+        ({"rate": 100.0}, "read-only"),
+        ({"limit_velocity": False, "initial_positions": [0.0]}, "7 joint values"),
+    ):
+        answer = changed(**values)
+        assert not answer.successful
+        assert words in answer.reason
+    assert changed(limit_velocity=False).successful
+    command(client, Float64MultiArray(data=(HOME + 0.5).tolist()), ARRAYS)
+    reaches(client, states, HOME + 0.5)
+    ways = [np.abs(positions(state) - HOME).max() for state in states]
+    assert all(way < 1e-9 or abs(way - 0.5) < 1e-9 for way in ways)  # it jumps
+    assert changed(limit_velocity=True).successful
+
+
+def test_joints_may_be_names_alone():
+    arguments = ("-r", "__ns:=/named", "-p", "joint_names:=[b, a]", "-p", "rate:=1000")
+    with SimArmProcess(*arguments) as arm, Client("named") as client:
+        arm.wait_for_line("ready", "joints b, a")
+        states = client.listen(JointState, "joint_states")
+        command(client, JointState(name=["a", "b"], position=[1.0, 50.0]), "joint_commands")
+        reaches(client, states, np.array([50.0, 1.0]))
+        assert states[-1].name == ["b", "a"]
+        assert arm.end() == 0
+
+
+def test_the_robot_may_come_from_the_topic():
+    with SimArmProcess("-r", "__ns:=/late") as arm, Client("late") as client:
+        arm.wait_for_line("waiting for a robot")
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        publisher = client.node.create_publisher(String, "robot_description", latched)
+        answer = client.call(Trigger, "sim_arm/reset", Trigger.Request())
+        assert not answer.success
+        assert "no robot" in answer.message
+        publisher.publish(String(data=shipped_urdf("wam").read_text()))
+        arm.wait_for_line("ready", "wam_j1")
+        assert arm.end() == 0
+
+
+@pytest.mark.parametrize(
+    ("parameter", "words"),
+    [
+        ("robot:=kuka", "unknown robot"),
+        ("delay:=-1.0", "delay"),
+        ("joint_names:=[a, a]", "a name twice"),
+    ],
+)
+def test_it_does_not_start_with_what_is_not_valid(parameter, words):
+    with SimArmProcess("-p", parameter) as arm:
+        assert arm.wait_for_end(60.0) == 1
+        assert arm.count("FATAL", "cannot start", words) == 1
