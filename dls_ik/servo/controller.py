@@ -24,6 +24,7 @@ from dls_ik.servo.targets import PoseTarget, Target, TrajectoryTarget, TwistTarg
 from dls_ik.servo.targets.checks import (
     checked_period,
     checked_rotation,
+    checked_time,
     checked_trajectory,
     checked_twist,
 )
@@ -103,6 +104,7 @@ class Controller:
 
         Raises:
             PoseError: not a pose. This and all other errors leave the arm to what it does.
+            OptionError: a time that is not finite.
             StaleTargetError: too old, or from the future.
             HeldError: paused, or a fault.
         """
@@ -146,6 +148,7 @@ class Controller:
             PoseError: no poses; OptionError: for the period; else as :meth:`follow_pose`.
         """
         poses, interval = checked_trajectory(Ts), checked_period(period)
+        now, age = checked_time("now", now), checked_time("age", age)
         if not age < -self.options.stamp_tolerance or age < -LONGEST_WAIT:
             self._sampled(now, age)
         self._begin(TrajectoryTarget(poses, interval, now + max(-age, 0.0)), now)
@@ -176,9 +179,12 @@ class Controller:
             measured: (n,) where the arm is; None: not known.
 
         Raises:
-            OptionError: for a dt that is not positive and finite.
+            OptionError: for a dt that is not positive and finite, or such a `now`.
+            JointValueError: for a measurement of the wrong length, or that is not finite.
         """
-        elapsed = checked_duration(dt)
+        now, elapsed = checked_time("now", now), checked_duration(dt)
+        if measured is not None:
+            measured = checked_configuration(measured, self.robot.joint_names)
         if self.options.supervised and self._is_engaged():
             reason = fault(self.robot, self.options, measured, self.command)
             if reason:
@@ -223,6 +229,7 @@ class Controller:
 
     def _sampled(self, now: float, age: float) -> float:
         """When a target of that age was taken [s]; it is not from the future."""
+        now, age = checked_time("now", now), checked_time("age", age)
         if age > self.options.target_timeout:
             raise StaleTargetError(
                 f"the target is {age:.3g} s old by its stamp, more than target_timeout = "
