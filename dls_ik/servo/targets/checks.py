@@ -72,7 +72,7 @@ def checked_time(name: str, value: Any) -> float:
 
 def _number(value: Any) -> float:
     """It as a float, NaN where it is none."""
-    if not isinstance(value, Real) or isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, Real):
         return math.nan
     try:
         return float(value)
