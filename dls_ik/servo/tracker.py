@@ -97,10 +97,12 @@ class Tracker:
 
     def _approach(self, goal: Goal, dt: float) -> ServoStep:
         self.limiter.advance(goal.q, np.zeros_like(goal.q), dt)
-        self.servo.reset(goal.q)
         if np.abs(goal.q - self.limiter.q).max() <= ARRIVED:
+            self.servo.reset(goal.q)
             self._goal = None
             self._stall.reset()
+        else:
+            self.servo.reset(self.limiter.stopping_point())  # where another target would begin
         return self.servo.step(None, dt)
 
     def _stalled(self, T_d: Array, stands: bool, step: ServoStep) -> ServoState:
