@@ -58,7 +58,7 @@ def tracking_output(
         position,
         rotation,
         least,
-        greatest / least if least > 0.0 else math.inf,
+        math.inf if least == 0.0 else greatest / least,
         step.held,
         age,
     )
