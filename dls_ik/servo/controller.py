@@ -33,6 +33,7 @@ from dls_ik.solver.poses import checked_pose
 AT_REST = 0.5  # [s] without a new target and without motion
 STANDSTILL = 1e-3  # [rad/s or m/s]
 LONGEST_WAIT = 60.0  # [s] for the beginning of a trajectory
+NO_MEASUREMENT = "waiting for joint states, to know where the arm is"
 LATCHED = (ServoState.PAUSED, ServoState.FAULT)
 
 
@@ -185,14 +186,19 @@ class Controller:
         now, elapsed = checked_time("now", now), checked_duration(dt)
         if measured is not None:
             measured = checked_configuration(measured, self.robot.joint_names)
-        if self.options.supervised and self._is_engaged():
+        if measured is not None:
+            self._take_measurement(measured)
+        waits = self._waits_for_measurement()
+        if self.options.supervised and self._is_engaged() and not waits:
             reason = fault(self.robot, self.options, measured, self.command)
             if reason:
                 self._stop(Hold(ServoState.FAULT, reason))
-        if measured is not None:
-            self._take_measurement(measured)
         if self._target is not None and self._target.is_stale(now):
             self._stop(Hold(ServoState.STALE))
+        if self._target is not None and waits:
+            return held_output(self._tracker, self._hold)._replace(
+                state=ServoState.WAITING, words=NO_MEASUREMENT
+            )
         return self._advance(now, elapsed)
 
     def _advance(self, now: float, dt: float) -> ServoOutput:
@@ -201,17 +207,27 @@ class Controller:
             tracker.brake(dt)
             output = held_output(tracker, self._hold)
         else:
-            T_d = target.pose(now, dt, lambda: self.robot.fk(tracker.servo.q))
+            T_d = target.pose(now, dt, lambda: self._tip(target))
             phase, step = tracker.track(T_d, target.stands(now), now, dt)
             age = now - target.sampled
             output = tracking_output(tracker, phase, step, T_d, age, self._least)
         self._least = output.least_singular_value
         if float(np.abs(output.velocity).max()) > STANDSTILL:
             self._last_event = now
+            self._start_again &= target is None  # the measurement now lags behind
         return output
+
+    def _tip(self, target: Target) -> Array:
+        tracker = self._tracker
+        return self.robot.fk(tracker.limiter.q if target.waits_for_command else tracker.servo.q)
 
     def _is_engaged(self) -> bool:
         return self._target is not None or bool(self._tracker.limiter.v.any())
+
+    def _waits_for_measurement(self) -> bool:
+        """Whether the arm may not start before it is known where it is."""
+        at_rest = not self._tracker.limiter.v.any()
+        return self.options.supervised and self._start_again and at_rest
 
     def _take_measurement(self, measured: Array) -> None:
         """Be where the arm is, before the first target and where a target ended a rest."""
