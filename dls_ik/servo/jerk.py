@@ -113,7 +113,7 @@ class JerkLimiter:
         way = self._ruckig.Trajectory(given.degrees_of_freedom)
         try:
             result = self._planner.calculate(given, way)
-        except self._ruckig.RuckigError:
+        except (self._ruckig.RuckigError, ValueError):  # the latter: a result it has no name for
             return None
         return (
             way if result in (self._ruckig.Result.Working, self._ruckig.Result.Finished) else None
