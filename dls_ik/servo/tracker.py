@@ -12,9 +12,9 @@ from dls_ik.servo.planner import Planner
 from dls_ik.servo.servo import Servo, ServoStep
 from dls_ik.servo.stall import StallWatch
 from dls_ik.servo.state import ServoState
+from dls_ik.servo.targets.target import is_same
 from dls_ik.solver import IkResult
 
-SAME = 1e-9  # [m and 1] entries of poses that are the same target
 ARRIVED = 1e-9  # [rad or m] from the goal of a joint motion
 BETTER = 0.9  # share of the error that the nearest configuration must leave to be gone to
 
@@ -53,6 +53,7 @@ class Tracker:
         self._stall = StallWatch()
         self._goal: Goal | None = None
         self._out_of_reach = False  # the target last asked for
+        self._rests_at: Array | None = None  # (4, 4) the target it stalled at for good
 
     def seed(self, q: Array, v: Array | None = None) -> None:
         """Go on from joint values (n,), at rest or with a velocity (n,)."""
@@ -75,25 +76,40 @@ class Tracker:
         Returns:
             What goes on, as far as it is known here, and what was seen.
         """
-        if self._goal is not None and not _is_same(T_d, self._goal.T_d):
+        if self._goal is not None and not is_same(T_d, self._goal.T_d):
             self._restart()
         if self._goal is not None:
             return ServoState.JOINT_MOTION, self._approach(self._goal, dt)
+        if self._rests_at is not None and not is_same(T_d, self._rests_at):
+            self._rests_at = None
+            self._stall.reset()
+        if self._rests_at is not None:
+            return self._rest(T_d, stands, dt)
         before = self.servo.q
         step = self.servo.step(T_d, dt)
         v_r = (step.q - before) / dt
         self.limiter.advance(step.q, v_r, dt)
         speed = float(np.max(np.abs(v_r) / self._velocity))
-        if self._stall.update(now, self._size(step), speed) and not self._is_there(step):
-            return self._stalled(T_d, stands, step), step
-        return ServoState.FOLLOWING, step
+        if not self._stall.update(now, self._size(step), speed) or self._is_there(step):
+            return ServoState.FOLLOWING, step
+        if stands and self._stall.has_lasted(now):
+            self._rests_at = T_d.copy()
+        return self._stalled(T_d, stands, step), step
+
+    def _rest(self, T_d: Array, stands: bool, dt: float) -> tuple[ServoState, ServoStep]:
+        """Creep no nearer to a target that was stalled at for long; see what there is to see."""
+        q = self.servo.q
+        step = self.servo.step(T_d, dt)
+        self.servo.reset(q)
+        self.limiter.advance(q, np.zeros_like(q), dt)
+        return self._stalled(T_d, stands, step), step
 
     def _restart(self) -> None:
         """Let local motion begin where the command can stop."""
         self.servo.reset(self.limiter.stopping_point())
         self._stall.reset()
         self._planner.forget()
-        self._goal = None
+        self._goal = self._rests_at = None
 
     def _approach(self, goal: Goal, dt: float) -> ServoStep:
         self.limiter.advance(goal.q, np.zeros_like(goal.q), dt)
@@ -122,7 +138,7 @@ class Tracker:
     def _use(self, result: IkResult, T_d: Array, step: ServoStep) -> None:
         self._out_of_reach = not result.success
         if result.success or self._size(result) < BETTER * self._size(step):
-            self._goal = Goal(result.q, T_d.copy())
+            self._goal, self._rests_at = Goal(result.q, T_d.copy()), None
 
     def _size(self, at: ServoStep | IkResult) -> float:
         """Length of the scaled error [m]."""
@@ -135,7 +151,3 @@ class Tracker:
             step.position_error <= options.position_tolerance
             and step.rotation_error <= options.rotation_tolerance
         )
-
-
-def _is_same(T_a: Array, T_b: Array) -> bool:
-    return float(np.abs(T_a - T_b).max()) <= SAME
