@@ -126,7 +126,7 @@ def checked_duration(dt: Any) -> float:
     """Return a time above zero [s], or raise OptionError."""
     try:
         duration = float(dt)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         duration = np.nan
     if not 0.0 < duration < np.inf or isinstance(dt, str):
         raise OptionError(f"dt is a time above 0 [s], not {dt!r}")
