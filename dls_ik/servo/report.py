@@ -54,7 +54,7 @@ def tracking_output(
         tracker.limiter.v.copy(),
         state,
         state.explanation,
-        T_d,
+        T_d.copy(),
         position,
         rotation,
         least,
