@@ -94,8 +94,7 @@ class Controller:
 
     def take_over(self, other: "Controller") -> None:
         """Go on where another controller of the same joints is, with its target and velocity."""
-        limiter = other._tracker.limiter
-        self._tracker.seed(limiter.q, limiter.v)
+        self._tracker.take_over(other._tracker)
         self._target, self._hold = other._target, other._hold
         self._last_event, self._start_again = other._last_event, other._start_again
         self.started = other.started

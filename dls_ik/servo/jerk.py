@@ -7,6 +7,7 @@ import numpy as np
 from dls_ik.core.types import Array
 from dls_ik.exceptions import OptionError
 from dls_ik.model.robot import RobotModel
+from dls_ik.servo.limiter import Limiter
 
 FAST = 1e6  # [rad/s, rad/s^2, ...] where there is no limit: Ruckig wants numbers
 SLACK = 1e-9  # relative, for Ruckig's rounding
@@ -43,6 +44,13 @@ class JerkLimiter:
         self.v = np.zeros_like(q) if v is None else v.copy()
         self._rate, self._a = self.v.copy(), np.zeros_like(q)  # at the end of the cycle
         self._stop, self._stopping = self._stop_from(self.q, self._rate, self._a), 0.0
+
+    def take_over(self, other: Limiter) -> None:
+        """Go on with the motion of another limiter of the same joints, its acceleration too."""
+        self.reset(other.q, other.v)
+        if isinstance(other, JerkLimiter):
+            self._rate, self._a = other._rate.copy(), other._a.copy()
+            self._stop = self._stop_from(self.q, self._rate, self._a)
 
     def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
         """Go toward a reference (n,) that has the velocity `v_r` (n,), for `dt` [s]."""

@@ -60,6 +60,11 @@ class Tracker:
         self.limiter.reset(q, v)
         self._restart()
 
+    def take_over(self, other: "Tracker") -> None:
+        """Go on with the motion of another tracker of the same joints."""
+        self.limiter.take_over(other.limiter)
+        self._restart()
+
     def brake(self, dt: float) -> None:
         """Slow down for `dt` [s]; what was gone after is forgotten."""
         self.limiter.brake(dt)

@@ -69,6 +69,18 @@ def test_another_method_goes_on_from_there(moment, method):
     drive.assert_limits(A)
 
 
+def test_another_method_goes_on_within_the_limit_of_jerk():
+    pytest.importorskip("ruckig")
+    for moment in (0.06, 0.15, 0.3):
+        drive = Drive(BENT, acceleration=A, jerk=JERK).pose(FAR)
+        drive.run(moment)
+        other = Controller(WAM, "svf", acceleration=A, jerk=JERK)
+        other.take_over(drive.controller)
+        drive.controller = other
+        drive.run(2.0)
+        drive.assert_limits(A, JERK)
+
+
 def test_another_controller_is_paused_if_the_first_was():
     drive = Drive(BENT, acceleration=A).pose(FAR)
     drive.run(0.2)
