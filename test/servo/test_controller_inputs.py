@@ -56,7 +56,7 @@ CASES = {
     "path age": (OptionError, TIMES, lambda c, x, now: c.follow_trajectory([GOOD], 1.0, now, x)),
     "seed": (JointValueError, STARTS, lambda c, x, now: c.seed(x)),
     "cycle now": (OptionError, TIMES, lambda c, x, now: c.cycle(x, DT)),
-    "cycle dt": (OptionError, [0, -1.0, *TIMES], lambda c, x, now: c.cycle(now, x)),
+    "cycle dt": (OptionError, [0, -1.0, True, *TIMES], lambda c, x, now: c.cycle(now, x)),
 }
 
 

@@ -55,7 +55,11 @@ def test_a_silent_driver_is_a_fault_that_stops_and_stays():
     drive.assert_limits(5.0)
     drive.run(1.0, measured=drive.last.q)
     assert drive.last.state is ServoState.FAULT
-    for give in (drive.pose, lambda T: drive.twist(np.zeros(6)), lambda T: drive.trajectory([T], 1)):
+    for give in (
+        drive.pose,
+        lambda T: drive.twist(np.zeros(6)),
+        lambda T: drive.trajectory([T], 1),
+    ):
         with pytest.raises(HeldError, match="no joint states"):
             give(NEAR)
     drive.controller.pause()

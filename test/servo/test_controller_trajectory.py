@@ -49,7 +49,9 @@ def test_it_begins_after_a_joint_motion_not_during_it():
         for out in drive.outputs:
             if out.state is ServoState.JOINT_MOTION:
                 assert np.array_equal(out.T_d, Ts[0]) or np.array_equal(out.T_d, Ts[1])
-        begun = next((k for k, o in enumerate(drive.outputs) if not np.array_equal(o.T_d, Ts[0])), 0)
+        begun = next(
+            (k for k, o in enumerate(drive.outputs) if not np.array_equal(o.T_d, Ts[0])), 0
+        )
         if ServoState.JOINT_MOTION in drive.states[:begun]:
             found += 1
             assert drive.outputs[begun - 1].position_error < 2e-3

@@ -67,7 +67,9 @@ def test_a_turn_back_from_a_limit_is_at_once():
     assert way @ -inward[:3] / np.linalg.norm(inward) > 0.04, "0.28 m/s for 0.3 s, less the lead"
 
 
-@pytest.mark.parametrize("V", [np.full(6, 1e9), np.array([0, 0, 0, 0, 0, 1e9]), [1e9, 0, 0, 0, 0, 0]])
+@pytest.mark.parametrize(
+    "V", [np.full(6, 1e9), np.array([0, 0, 0, 0, 0, 1e9]), [1e9, 0, 0, 0, 0, 0]]
+)
 @pytest.mark.parametrize("R", [None, np.eye(3)])
 def test_a_huge_twist_moves_within_limits(V, R):
     drive = Drive(BENT, acceleration=20.0)

@@ -38,7 +38,9 @@ def test_cycles_add_up():
 
 
 @pytest.mark.parametrize("lead", [1e-6, 0.02, 0.1])
-@pytest.mark.parametrize("V", [[1, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0], [1e9] * 6, [0, 0, 0, 0, 0, 450]])
+@pytest.mark.parametrize(
+    "V", [[1, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0], [1e9] * 6, [0, 0, 0, 0, 0, 450]]
+)
 def test_it_is_never_farther_ahead_than_the_lead_and_in_the_direction_of_the_twist(V, lead):
     one = target(V, lead=lead)
     for k in range(50):
