@@ -1,5 +1,7 @@
 """Twists: the tip moves as it is told, along the axes it is told in, and never more than it may."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from drive import BENT, DT, WAM, Drive, tip_speeds
@@ -19,7 +21,7 @@ def again(V, **given):
 def tip_twists(drive):
     """Of the tip from cycle to cycle, in the base frame (m, 6)."""
     Ts = WAM.fk(drive.q)
-    return np.array([difference(a, b) for a, b in zip(Ts, Ts[1:], strict=False)]) / drive.dt
+    return np.array([difference(a, b) for a, b in pairwise(Ts)]) / drive.dt
 
 
 def in_axes(R, V):
