@@ -21,7 +21,8 @@ def changed(value, *index):
 
 POSES = [
     None, "pose", 1.0, [], {}, object(), np.zeros((4, 4)), np.eye(3), np.zeros((2, 4, 4)),
-    GOOD * 1j,    GOOD.tolist()[:3], [[1, 2], [3]], -np.eye(4), np.diag([1.0, 1.0, -1.0, 1.0]), 2 * np.eye(4),
+    GOOD * 1j, GOOD.tolist()[:3], [[1, 2], [3]], -np.eye(4),
+    np.diag([1.0, 1.0, -1.0, 1.0]), 2 * np.eye(4),
     *(changed(value, 0, 3) for value in (np.nan, np.inf, 1e300)),
     *(changed(value, 1, 1) for value in (np.nan, -np.inf, 1e300)), changed(0.5, 3, 3),
     np.full((4, 4), None),

@@ -42,7 +42,7 @@ ROBOTS = {
     "one continuous": arm("continuous"),
     "revolute and prismatic": arm("revolute", "prismatic"),
     "no limits at all": arm(*["continuous"] * 7),
-    "slow": arm(*["revolute"] * 7, velocity=0.05),
+    "slow": arm(*["revolute"] * 7, velocity=0.1),
     "mimic": mimicking(),
 }
 LIMITS = [{}, {"acceleration": 4.0}, {"acceleration": 4.0, "jerk": 80.0}]
@@ -55,7 +55,7 @@ def test_reaches_standing_targets_within_limits(name, limits):
         pytest.importorskip("ruckig")
     robot, rng = ROBOTS[name], np.random.default_rng(81)
     for _ in range(2):
-        drive = Drive(robot.random(rng), robot, dt=0.02, **limits)
+        drive = Drive(robot.random(rng), robot, dt=0.025, **limits)
         drive.pose(robot.fk(robot.random(rng)))
         assert drive.run_until(ServoState.REACHED, 200.0)
         drive.assert_limits(**limits)

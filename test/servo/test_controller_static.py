@@ -30,7 +30,7 @@ LIMITS = [{}, {"acceleration": 8.0}, {"acceleration": 8.0, "jerk": 200.0}]
 def test_wam_reaches_every_target_within_its_limits(limits):
     if "jerk" in limits:
         pytest.importorskip("ruckig")
-    for drive in reached(WAM, np.random.default_rng(41), 12 if "jerk" in limits else 60, **limits):
+    for drive in reached(WAM, np.random.default_rng(41), 12 if "jerk" in limits else 50, **limits):
         drive.assert_limits(**limits)
 
 
@@ -42,15 +42,15 @@ def test_other_arms_reach_every_target_within_their_limits(name):
 
 def test_with_hold_the_state_says_where_the_arm_stalls():
     rng, ends = np.random.default_rng(43), {ServoState.REACHED: 0, ServoState.STALLED: 0}
-    for _ in range(30):
+    for _ in range(16):
         drive = Drive(WAM.random(rng), when_stuck="hold").pose(WAM.fk(WAM.random(rng)))
-        drive.run(25.0)
+        drive.run(12.0)
         assert ServoState.JOINT_MOTION not in drive.states
         ends[drive.last.state] += 1
         if drive.last.state is ServoState.STALLED:
             assert max(drive.last.position_error, drive.last.rotation_error) > 1e-6
             assert np.ptp(drive.q[-50:], axis=0).max() < 1e-4
-    assert min(ends.values()) >= 3, "local motion alone reaches about half"
+    assert min(ends.values()) >= 2, "local motion alone reaches about half"
 
 
 def test_joint_motion_is_said_while_it_is_done_and_is_straight():
@@ -93,3 +93,13 @@ def test_it_does_not_matter_what_time_it_is(now):
     for drive in drives:
         assert drive.run_until(ServoState.REACHED, SLOWEST)
     assert len(drives[0].outputs) == pytest.approx(len(drives[1].outputs), abs=2)
+
+
+@pytest.mark.parametrize("jerk", [30.0, 200.0])
+def test_limits_of_jerk_do_not_lead_away_from_the_target_first(jerk):
+    pytest.importorskip("ruckig")
+    q = np.array([0.0, 0.6, 0.0, 1.8, 0.0, 0.6, 0.0])
+    drive = Drive(q, acceleration=5.0, jerk=jerk).pose(WAM.fk(q + 0.5))
+    drive.run(1.0)
+    errors = [out.position_error for out in drive.outputs]
+    assert max(errors) <= errors[0] + 1e-4

@@ -36,7 +36,7 @@ def test_it_waits_for_the_first_measurement_and_begins_there():
     np.testing.assert_array_equal(drive.last.q, drive.start)
     drive.run(DT, measured=BENT)
     assert np.abs(drive.last.q - BENT).max() <= 2.001 * DT
-    drive.run(3.0, measured=lagging(3))
+    drive.run(3.0, measured=lagging(1))
     assert drive.last.state is ServoState.REACHED
 
 

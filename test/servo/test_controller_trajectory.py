@@ -40,7 +40,7 @@ def test_it_begins_when_the_arm_is_at_the_first_pose(acceleration):
 
 def test_it_begins_after_a_joint_motion_not_during_it():
     rng, found = np.random.default_rng(62), 0
-    for _ in range(12):
+    for _ in range(8):
         q = WAM.random(rng)
         Ts = np.repeat(WAM.fk(q)[None], 2, axis=0)
         Ts[1, 2, 3] -= 0.01

@@ -112,3 +112,19 @@ def test_comes_back_from_outside():
         commands.append(limiter.q.copy())
     assert_limits(WAM, np.array(commands), 0.01, 5.0, 50.0)
     np.testing.assert_allclose(limiter.q, WAM.clip(outside), atol=1e-9)
+
+
+@pytest.mark.parametrize("jerk", [30.0, 100.0, 1000.0])
+def test_takes_no_run_up_for_a_reference_that_moves_on(jerk):
+    """Which Ruckig would: to be at a place near by with a speed, it goes back first."""
+    limiter = JerkLimiter(WAM, np.full(WAM.n, 5.0), np.full(WAM.n, jerk))
+    v = np.array([0.5, -0.3, 0.2, 0.4, -0.5, 0.1, 0.3])
+    start = WAM.clip(np.full(WAM.n, 0.5))
+    limiter.reset(start)
+    velocities = []
+    for k in range(1, 101):
+        limiter.advance(start + v * k * 0.01, v, 0.01)
+        velocities.append(limiter.v / v)
+    assert np.min(velocities) >= -0.02
+    assert np.max(velocities) <= 1.5
+    np.testing.assert_allclose(velocities[-1], 1.0, atol=0.05)
