@@ -25,6 +25,7 @@ from dls_ik.servo.targets import PoseTarget, Target, TrajectoryTarget, TwistTarg
 from dls_ik.servo.targets.checks import (
     checked_period,
     checked_rotation,
+    checked_time,
     checked_trajectory,
     checked_twist,
 )
@@ -33,6 +34,7 @@ from dls_ik.solver.poses import checked_pose
 AT_REST = 0.5  # [s] without a new target and without motion
 STANDSTILL = 1e-3  # [rad/s or m/s]
 LONGEST_WAIT = 60.0  # [s] for the beginning of a trajectory
+NO_MEASUREMENT = "waiting for joint states, to know where the arm is"
 LATCHED = (ServoState.PAUSED, ServoState.FAULT)
 
 
@@ -98,8 +100,7 @@ class Controller:
 
     def take_over(self, other: "Controller") -> None:
         """Go on where another controller of the same joints is, with its target and velocity."""
-        limiter = other._tracker.limiter
-        self._tracker.seed(limiter.q, limiter.v)
+        self._tracker.take_over(other._tracker)
         self._target, self._hold = other._target, other._hold
         self._last_event, self._start_again = other._last_event, other._start_again
         self.started = other.started
@@ -109,6 +110,7 @@ class Controller:
 
         Raises:
             PoseError: not a pose. This and all other errors leave the arm to what it does.
+            OptionError: a time that is not finite.
             StaleTargetError: too old, or from the future.
             HeldError: paused, or a fault.
         """
@@ -152,6 +154,7 @@ class Controller:
             PoseError: no poses; OptionError: for the period; else as :meth:`follow_pose`.
         """
         poses, interval = checked_trajectory(Ts), checked_period(period)
+        now, age = checked_time("now", now), checked_time("age", age)
         if not age < -self.options.stamp_tolerance or age < -LONGEST_WAIT:
             self._sampled(now, age)
         self._begin(TrajectoryTarget(poses, interval, now + max(-age, 0.0)), now)
@@ -182,18 +185,25 @@ class Controller:
             measured: (n,) where the arm is; None: not known.
 
         Raises:
-            OptionError: for a dt that is not positive and finite.
+            OptionError: for a dt that is not positive and finite, or such a `now`.
+            JointValueError: for a measurement of the wrong length, or that is not finite.
         """
-        elapsed = checked_duration(dt)
-        if self.options.supervised and self._is_engaged():
+        now, elapsed = checked_time("now", now), checked_duration(dt)
+        if measured is not None:
+            measured = checked_configuration(measured, self.robot.joint_names)
+        if measured is not None:
+            self._take_measurement(measured)
+        waits = self._waits_for_measurement()
+        if self.options.supervised and self._is_engaged() and not waits:
             reason = fault(self.robot, self.options, measured, self.command)
             if reason:
                 self._stop(Hold(ServoState.FAULT, reason))
-        if measured is not None:
-            self._take_measurement(measured)
-        self._start_again &= self._target is None
         if self._target is not None and self._target.is_stale(now):
             self._stop(Hold(ServoState.STALE))
+        if self._target is not None and waits:
+            return held_output(self._tracker, self._hold)._replace(
+                state=ServoState.WAITING, words=NO_MEASUREMENT
+            )
         return self._advance(now, elapsed)
 
     def _advance(self, now: float, dt: float) -> ServoOutput:
@@ -202,23 +212,34 @@ class Controller:
             tracker.brake(dt)
             output = held_output(tracker, self._hold)
         else:
-            T_d = target.pose(now, dt, lambda: self.robot.fk(tracker.servo.q))
+            T_d = target.pose(now, dt, lambda: self._tip(target))
             phase, step = tracker.track(T_d, target.stands(now), now, dt)
             age = now - target.sampled
             output = tracking_output(tracker, phase, step, T_d, age, self._least)
         self._least = output.least_singular_value
         if float(np.abs(output.velocity).max()) > STANDSTILL:
             self._last_event = now
+            self._start_again &= target is None  # the measurement now lags behind
         return output
+
+    def _tip(self, target: Target) -> Array:
+        tracker = self._tracker
+        return self.robot.fk(tracker.limiter.q if target.waits_for_command else tracker.servo.q)
 
     def _is_engaged(self) -> bool:
         return self._target is not None or bool(self._tracker.limiter.v.any())
+
+    def _waits_for_measurement(self) -> bool:
+        """Whether the arm may not start before it is known where it is."""
+        at_rest = not self._tracker.limiter.v.any()
+        return self.options.supervised and self._start_again and at_rest
 
     def _take_measurement(self, measured: Array) -> None:
         """Be where the arm is, before the first target and where a target ended a rest."""
         waits = self._target is None and not self.started
         if (waits or self._start_again) and not self._tracker.limiter.v.any():
             self._tracker.seed(measured)
+            self._start_again = False
 
     def _begin(self, target: Target, now: float) -> None:
         if self._hold.state in LATCHED:
@@ -229,6 +250,7 @@ class Controller:
 
     def _sampled(self, now: float, age: float) -> float:
         """When a target of that age was taken [s]; it is not from the future."""
+        now, age = checked_time("now", now), checked_time("age", age)
         if age > self.options.target_timeout:
             raise StaleTargetError(
                 f"the target is {age:.3g} s old by its stamp, more than target_timeout = "

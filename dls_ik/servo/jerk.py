@@ -7,8 +7,10 @@ import numpy as np
 from dls_ik.core.types import Array
 from dls_ik.exceptions import OptionError
 from dls_ik.model.robot import RobotModel
+from dls_ik.servo.limiter import Limiter
 
 FAST = 1e6  # [rad/s, rad/s^2, ...] where there is no limit: Ruckig wants numbers
+SHARES = np.linspace(1.0, 0.0, 21)[:, None]  # of the reference's velocity, to choose from
 SLACK = 1e-9  # relative, for Ruckig's rounding
 
 
@@ -43,6 +45,13 @@ class JerkLimiter:
         self.v = np.zeros_like(q) if v is None else v.copy()
         self._rate, self._a = self.v.copy(), np.zeros_like(q)  # at the end of the cycle
         self._stop, self._stopping = self._stop_from(self.q, self._rate, self._a), 0.0
+
+    def take_over(self, other: Limiter) -> None:
+        """Go on with the motion of another limiter of the same joints, its acceleration too."""
+        self.reset(other.q, other.v)
+        if isinstance(other, JerkLimiter):
+            self._rate, self._a = other._rate.copy(), other._a.copy()
+            self._stop = self._stop_from(self.q, self._rate, self._a)
 
     def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
         """Go toward a reference (n,) that has the velocity `v_r` (n,), for `dt` [s]."""
@@ -90,8 +99,23 @@ class JerkLimiter:
         given.target_position = q_r.tolist()
         room = np.minimum(self._upper - q_r, q_r - self._lower)  # to stop in, beyond the reference
         most = np.minimum(velocity, np.sqrt(acceleration * np.maximum(room, 0.0)))
-        given.target_velocity = np.clip(v_r, -most, most).tolist()
+        given.target_velocity = self._without_run_up(q_r, np.clip(v_r, -most, most)).tolist()
         return self._found(given)
+
+    def _without_run_up(self, q_r: Array, v_r: Array) -> Array:
+        """The largest share of `v_r` for which no joint has to go back first to gain speed.
+
+        Each joint changes its speed by a jerk, a stretch of constant acceleration and a jerk.
+        """
+        _, A, J = self._limits
+        direction = np.sign(v_r)
+        d, u = direction * (q_r - self.q), np.maximum(direction * self._rate, 0.0)
+        speeds = SHARES * np.abs(v_r)  # (shares, n)
+        change = np.abs(speeds - u)
+        time = np.where(change * J <= A * A, 2.0 * np.sqrt(change / J), change / A + A / J)
+        fits = 0.5 * (speeds + u) * time <= d
+        share = SHARES[np.argmax(fits, axis=0), 0]
+        return np.where(fits.any(axis=0), share * v_r, 0.0)
 
     def _stop_from(self, q: Array, v: Array, a: Array) -> Any:
         given = self._input(q, v, a)
@@ -113,7 +137,7 @@ class JerkLimiter:
         way = self._ruckig.Trajectory(given.degrees_of_freedom)
         try:
             result = self._planner.calculate(given, way)
-        except self._ruckig.RuckigError:
+        except (self._ruckig.RuckigError, ValueError):  # the latter: a result it has no name for
             return None
         return (
             way if result in (self._ruckig.Result.Working, self._ruckig.Result.Finished) else None

@@ -18,6 +18,9 @@ class Limiter(Protocol):
     def reset(self, q: Array, v: Array | None = None) -> None:
         """Stand at `q` (n,), or pass it with `v`."""
 
+    def take_over(self, other: "Limiter") -> None:
+        """Go on with the motion of another limiter of the same joints."""
+
     def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
         """Go toward a reference (n,) that has the velocity `v_r` (n,), for `dt` [s]."""
 
@@ -43,6 +46,10 @@ class AccelerationLimiter:
         """Stand at `q` (n,), or pass it with `v`."""
         self.q = q.copy()
         self.v = np.zeros_like(q) if v is None else v.copy()
+
+    def take_over(self, other: Limiter) -> None:
+        """Go on with the motion of another limiter of the same joints."""
+        self.reset(other.q, other.v)
 
     def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
         """Go toward a reference (n,) that has the velocity `v_r` (n,), for `dt` [s]."""

@@ -16,7 +16,7 @@ class ServoOutput(NamedTuple):
     T_d: Array | None  # (4, 4) T_base_tip that is followed now; None: none
     position_error: float  # [m] of the command; NaN without a target
     rotation_error: float  # [rad]
-    least_singular_value: float  # of the scaled Jacobian; NaN without a target
-    condition: float  # greatest by least singular value; NaN without a target
+    least_singular_value: float  # of the scaled Jacobian; NaN without a step of local motion
+    condition: float  # greatest by least singular value; NaN without a step of local motion
     held: Array  # (n,) 0 free to 1 held: how far each joint is held by its limit
     target_age: float  # [s] since the target was sampled; NaN without a target

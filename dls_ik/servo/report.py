@@ -54,11 +54,11 @@ def tracking_output(
         tracker.limiter.v.copy(),
         state,
         state.explanation,
-        T_d,
+        T_d.copy(),
         position,
         rotation,
         least,
-        greatest / least if least > 0.0 else math.inf,
+        math.inf if least == 0.0 else greatest / least,
         step.held,
         age,
     )

@@ -1,6 +1,7 @@
 """Local motion by a method: one step toward the target each cycle, never past a limit."""
 
 import math
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -134,9 +135,9 @@ def _descending(robot: RobotModel) -> tuple[Method, Details]:
 def checked_duration(dt: Any) -> float:
     """Return a time above zero [s], or raise OptionError."""
     try:
-        duration = float(dt)
-    except (TypeError, ValueError):
+        duration = np.nan if isinstance(dt, bool) or not isinstance(dt, Real) else float(dt)
+    except OverflowError:
         duration = np.nan
-    if not 0.0 < duration < np.inf or isinstance(dt, str):
+    if not 0.0 < duration < np.inf:
         raise OptionError(f"dt is a time above 0 [s], not {dt!r}")
     return duration

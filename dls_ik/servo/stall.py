@@ -3,6 +3,7 @@
 import math
 
 WINDOW = 0.25  # [s]
+PATIENCE = 2.0  # [s]
 CYCLES = 5  # at least, in a window
 PROGRESS = 0.8  # share of the error that a window may leave
 CREEP = 0.1  # share of a velocity limit: slower motion gets nowhere either
@@ -30,3 +31,7 @@ class StallWatch:
             self._since, self._error, self._cycles = now, error, 0
         self._cycles += 1
         return now - self._since >= WINDOW and self._cycles > CYCLES
+
+    def has_lasted(self, now: float) -> bool:
+        """Whether a stall is such an old one that there is no use in creeping on."""
+        return now - self._since >= PATIENCE and self._cycles > CYCLES

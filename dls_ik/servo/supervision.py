@@ -21,7 +21,7 @@ def fault(
     if measured is None:
         return f"no joint states came for {options.measurement_timeout:g} s"
     deviation = np.abs(measured - command)
-    turns = np.isinf(robot.lower) & np.isinf(robot.upper)  # drivers may count whole turns or not
+    turns = robot.continuous  # drivers may count whole turns or not
     deviation[turns] = np.abs(np.remainder(deviation[turns] + math.pi, 2 * math.pi) - math.pi)
     worst = int(np.argmax(deviation))
     if deviation[worst] <= options.max_deviation:

@@ -11,6 +11,7 @@ from dls_ik.servo.planner import Planner
 from dls_ik.servo.servo import Servo, ServoStep
 from dls_ik.servo.stall import StallWatch
 from dls_ik.servo.state import ServoState
+from dls_ik.servo.targets.target import is_same
 from dls_ik.solver import IkResult
 
 ARRIVED = 1e-9  # [rad or m] from the goal of a joint motion
@@ -45,11 +46,16 @@ class Tracker:
         self._stall = StallWatch()
         self._goal: Array | None = None  # (n,) of a joint motion
         self._out_of_reach = False  # the target last asked for
-        self._resting: ServoStep | None = None  # as near to it as the arm comes
+        self._rests_at: Array | None = None  # (4, 4) the target it stalled at for good
 
     def seed(self, q: Array, v: Array | None = None) -> None:
         """Go on from joint values (n,), at rest or with a velocity (n,)."""
         self.limiter.reset(q, v)
+        self._restart()
+
+    def take_over(self, other: "Tracker") -> None:
+        """Go on with the motion of another tracker of the same joints."""
+        self.limiter.take_over(other.limiter)
         self._restart()
 
     def brake(self, dt: float) -> None:
@@ -68,35 +74,49 @@ class Tracker:
         Returns:
             What goes on, as far as it is known here, and what was seen.
         """
-        if not self._planner.has_asked(T_d) and (self._goal is not None or self._resting):
+        if self._goal is not None and not self._planner.has_asked(T_d):
             self._restart()
         if self._goal is not None:
             return ServoState.JOINT_MOTION, self._approach(self._goal, dt)
-        if self._resting is not None:
-            self.limiter.advance(self._resting.q, np.zeros_like(self._resting.q), dt)
-            return ServoState.UNREACHABLE, self._resting
+        if self._rests_at is not None and not is_same(T_d, self._rests_at):
+            self._rests_at = None
+            self._stall.reset()
+        if self._rests_at is not None:
+            return self._rest(T_d, stands, dt)
         before = self.servo.q
         step = self.servo.step(T_d, dt)
         v_r = (step.q - before) / dt
         self.limiter.advance(step.q, v_r, dt)
         speed = float(np.max(np.abs(v_r) / self._velocity))
-        if self._stall.update(now, self._size(step), speed) and not self._is_there(step):
-            return self._stalled(T_d, stands, step), step
-        return ServoState.FOLLOWING, step
+        if not self._stall.update(now, self._size(step), speed) or self._is_there(step):
+            return ServoState.FOLLOWING, step
+        if stands and self._stall.has_lasted(now):
+            self._rests_at = T_d.copy()
+        return self._stalled(T_d, stands, step), step
+
+    def _rest(self, T_d: Array, stands: bool, dt: float) -> tuple[ServoState, ServoStep]:
+        """Creep no nearer to a target that was stalled at for long; see what there is to see."""
+        q = self.servo.q
+        step = self.servo.step(T_d, dt)
+        self.servo.reset(q)
+        self.limiter.advance(q, np.zeros_like(q), dt)
+        return self._stalled(T_d, stands, step), step
 
     def _restart(self) -> None:
         """Let local motion begin where the command can stop."""
         self.servo.reset(self.limiter.stopping_point())
         self._stall.reset()
         self._planner.forget()
-        self._goal = self._resting = None
+        self._goal = self._rests_at = None
 
     def _approach(self, goal: Array, dt: float) -> ServoStep:
         self.limiter.advance(goal, np.zeros_like(goal), dt)
-        self.servo.reset(goal)
         if np.abs(goal - self.limiter.q).max() <= ARRIVED:
+            self.servo.reset(goal)
             self._goal = None
             self._stall.reset()
+        else:
+            self.servo.reset(self.limiter.stopping_point())  # where another target would begin
         return self.servo.step(None, dt)
 
     def _stalled(self, T_d: Array, stands: bool, step: ServoStep) -> ServoState:
@@ -113,13 +133,13 @@ class Tracker:
             return ServoState.JOINT_MOTION
         if not self._out_of_reach:
             return ServoState.STALLED
-        self._resting = step
+        self._rests_at = T_d.copy()
         return ServoState.UNREACHABLE
 
     def _use(self, result: IkResult, step: ServoStep) -> None:
         self._out_of_reach = not result.success
         if result.success or self._size(result) < BETTER * self._size(step):
-            self._goal = result.q
+            self._goal, self._rests_at = result.q, None
 
     def _size(self, at: ServoStep | IkResult) -> float:
         """Length of the scaled error [m]."""

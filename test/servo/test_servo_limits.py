@@ -29,7 +29,7 @@ def test_wam_keeps_every_limit_on_the_way_to_any_pose(method):
         servo.reset(robot.random(rng))
         dt = rng.uniform(0.001, 0.02)
         for _ in range(150):
-            before = servo.command
+            before = servo.q
             assert_step_allowed(robot, before, servo.step(T, dt).q, dt)
 
 
@@ -49,7 +49,7 @@ def test_any_arm_keeps_its_limits(kinds, seed, dt, method):
     T[:3, 3] *= rng.choice([1.0, 5.0])
     servo.reset(robot.random(rng) * rng.choice([1.0, 1.5]))
     for _ in range(30):
-        before = servo.command
+        before = servo.q
         assert_step_allowed(robot, before, servo.step(T, dt).q, dt)
 
 
@@ -61,8 +61,8 @@ def test_start_outside_comes_back_at_the_velocity_limit(method):
     servo.reset(outside)
     T = robot.fk(robot.clip(outside))
     dt, steps = 0.01, 0
-    while not robot.within_limits(servo.command):
-        before = servo.command
+    while not robot.within_limits(servo.q):
+        before = servo.q
         q = servo.step(T, dt).q
         assert_step_allowed(robot, before, q, dt)
         steps += 1

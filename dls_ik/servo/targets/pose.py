@@ -22,6 +22,8 @@ class PoseTarget:
         feed_forward: poses move on between messages with the velocity of the last two.
     """
 
+    waits_for_command = False
+
     def __init__(self, timeout: float, feed_forward: bool) -> None:
         self._timeout, self._feed_forward = timeout, feed_forward
         self._T: Array = np.eye(4)

@@ -10,7 +10,7 @@ from dls_ik.core.types import Array
 SAME = 1e-9  # [m and 1] entries of two poses that are the same target
 STANDING = 0.25  # [s] without change, after which a target stands still
 
-Tip = Callable[[], Array]  # the pose of the tip as the reference has it, (4, 4)
+Tip = Callable[[], Array]  # the pose of the tip (4, 4), of the reference or of the command
 
 
 def is_same(T_a: Array, T_b: Array) -> bool:
@@ -22,6 +22,7 @@ class Target(Protocol):
     """A pose to follow at any time, on the steady clock [s]."""
 
     sampled: float  # when the newest of its data was taken
+    waits_for_command: bool  # whether the tip it asks for is the command's, else the reference's
 
     def pose(self, now: float, dt: float, tip: Tip) -> Array:
         """The pose (4, 4) to be at, at the end of a cycle of `dt` [s]; once a cycle."""

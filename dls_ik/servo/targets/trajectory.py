@@ -23,6 +23,8 @@ class TrajectoryTarget:
         begin: when the motion may begin.
     """
 
+    waits_for_command = True
+
     def __init__(self, Ts: Array, period: float, begin: float) -> None:
         self._Ts: list[Array] = list(Ts)
         self._period, self._begin = period, begin

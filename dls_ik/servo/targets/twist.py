@@ -20,6 +20,8 @@ class TwistTarget:
         rotation_weight: [m/rad] length that a lead of 1 rad counts as.
     """
 
+    waits_for_command = False
+
     def __init__(self, timeout: float, lead: float, rotation_weight: float) -> None:
         self._timeout = timeout
         self._lead = lead
@@ -43,7 +45,9 @@ class TwistTarget:
         V = self._V
         if self._in_tool:
             V = np.concatenate([T[:3, :3] @ V[:3], T[:3, :3] @ V[3:]])
-        self._T = self._within_lead(moved(T, V * dt), tip())
+        length = float(np.linalg.norm(self._weights * V)) * dt
+        V = V * (dt if length <= self._lead else dt * self._lead / length)  # never half a turn
+        self._T = self._within_lead(moved(T, V), tip())
         return self._T
 
     def _within_lead(self, T: Array, T_tip: Array) -> Array:

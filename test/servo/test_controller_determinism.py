@@ -1,0 +1,74 @@
+"""The same targets make the same motion; and with the solver beside the loop, the same end."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from drive import DT, WAM, Drive
+
+from dls_ik.servo import ServoState
+
+
+def stuck_case():
+    """A start and a target that local motion does not reach."""
+    rng = np.random.default_rng(91)
+    while True:
+        q, T = WAM.random(rng), WAM.fk(WAM.random(rng))
+        drive = Drive(q).pose(T)
+        drive.run_until(ServoState.REACHED, 20.0)
+        if ServoState.JOINT_MOTION in drive.states:
+            return q, T
+
+
+def test_same_targets_same_motion():
+    q, T = stuck_case()
+    motions = []
+    for _ in range(2):
+        drive = Drive(q, acceleration=8.0).pose(T)
+        drive.run(6.0)
+        drive.run(0.5, lambda drive: drive.twist(np.full(6, 0.1)))
+        drive.run(1.0)
+        motions.append(drive)
+    np.testing.assert_array_equal(motions[0].q, motions[1].q)
+    assert motions[0].states == motions[1].states
+
+
+def test_a_controller_that_was_used_before_makes_the_same_motion():
+    q, T = stuck_case()
+    fresh = Drive(q).pose(T)
+    fresh.run(6.0)
+    used = Drive(q).pose(WAM.fk(q + 0.1))
+    used.run(2.0)
+    used.controller.reset()
+    used.run(DT)
+    used.controller.seed(q)
+    used.pose(T)
+    np.testing.assert_array_equal([out.q for out in used.run(6.0)], fresh.q[1:])
+
+
+def test_with_an_executor_it_ends_at_the_same_pose_within_the_same_limits():
+    q, T = stuck_case()
+    with ThreadPoolExecutor(1) as executor:
+        drive = Drive(q, executor=executor, acceleration=8.0).pose(T)
+        while ServoState.STALLED not in drive.states:
+            drive.run(DT)
+        executor.submit(lambda: None).result()  # it solves for one after the other
+        assert drive.run_until(ServoState.REACHED, 20.0)
+    drive.assert_limits(8.0)
+    assert ServoState.JOINT_MOTION in drive.states
+    np.testing.assert_allclose(WAM.fk(drive.last.q), T, atol=2e-6)
+
+
+def test_an_answer_for_a_target_that_has_gone_is_not_used():
+    q, T = stuck_case()
+    with ThreadPoolExecutor(1) as executor:
+        drive = Drive(q, executor=executor).pose(T)
+        while ServoState.STALLED not in drive.states:
+            drive.run(DT)
+        drive.controller.pause()
+        executor.submit(lambda: None).result()
+        drive.run(1.0)
+        drive.controller.resume()
+        drive.pose(WAM.fk(drive.last.q))
+        drive.run(1.0)
+    assert ServoState.JOINT_MOTION not in drive.states
+    assert drive.last.state is ServoState.REACHED

@@ -1,0 +1,147 @@
+"""Measurements: where to begin, and whether the arm does what it is told."""
+
+import numpy as np
+import pytest
+from arms import published
+from drive import BENT, DT, WAM, Drive
+
+from dls_ik.exceptions import HeldError, JointValueError
+from dls_ik.servo import ServoState
+
+NEAR = WAM.fk(BENT + 0.3)
+
+
+def lagging(cycles):
+    """Where the arm was some cycles ago."""
+    return lambda drive: drive.q[max(len(drive.q) - cycles, 0)]
+
+
+def supervised(q=BENT, **options):
+    return Drive(q, supervised=True, **options)
+
+
+def test_before_the_first_target_the_command_is_where_the_arm_is():
+    drive = Drive(np.zeros(WAM.n))
+    for q in (BENT, BENT + 0.1, BENT - 0.2):
+        drive.run(DT, measured=q)
+        np.testing.assert_array_equal(drive.last.q, q)
+        assert not drive.last.velocity.any()
+
+
+def test_it_waits_for_the_first_measurement_and_begins_there():
+    drive = supervised(np.zeros(WAM.n)).pose(NEAR)
+    drive.run(3.0)
+    assert set(drive.states) == {ServoState.WAITING}
+    assert "joint states" in drive.last.words
+    np.testing.assert_array_equal(drive.last.q, drive.start)
+    drive.run(DT, measured=BENT)
+    assert np.abs(drive.last.q - BENT).max() <= 2.001 * DT
+    drive.run(3.0, measured=lagging(1))
+    assert drive.last.state is ServoState.REACHED
+
+
+def test_without_supervision_it_goes_without_measurements():
+    drive = Drive(BENT).pose(NEAR)
+    assert drive.run_until(ServoState.REACHED, 5.0)
+
+
+def test_a_silent_driver_is_a_fault_that_stops_and_stays():
+    drive = supervised(acceleration=5.0).pose(NEAR)
+    drive.run(0.2, measured=lagging(2))
+    drive.run(1.0)
+    assert drive.last.state is ServoState.FAULT
+    assert "no joint states" in drive.last.words
+    assert not drive.last.velocity.any()
+    drive.assert_limits(5.0)
+    drive.run(1.0, measured=drive.last.q)
+    assert drive.last.state is ServoState.FAULT
+    for give in (
+        drive.pose,
+        lambda T: drive.twist(np.zeros(6)),
+        lambda T: drive.trajectory([T], 1),
+    ):
+        with pytest.raises(HeldError, match="no joint states"):
+            give(NEAR)
+    drive.controller.pause()
+    drive.controller.resume()
+    drive.controller.refuse("no matter")
+    drive.run(0.1)
+    assert drive.last.state is ServoState.FAULT
+    drive.controller.reset()
+    drive.pose(NEAR)
+    drive.run(3.0, measured=lagging(2))
+    assert drive.last.state is ServoState.REACHED
+
+
+@pytest.mark.parametrize("joint", [0, 3, 6])
+def test_an_arm_that_is_elsewhere_is_a_fault_that_names_the_joint(joint):
+    drive = supervised(max_deviation=0.2).pose(NEAR)
+    drive.run(0.3, measured=lagging(2))
+    off = 0.21 * (np.arange(WAM.n) == joint)
+    drive.run(0.5, measured=lambda drive: drive.last.q - off)
+    assert drive.last.state is ServoState.FAULT
+    assert WAM.joint_names[joint] in drive.last.words
+    assert "max_deviation" in drive.last.words
+
+
+def test_a_lag_within_the_bound_is_none():
+    drive = supervised(max_deviation=0.2).pose(NEAR)
+    drive.run(4.0, measured=lagging(9))
+    assert drive.last.state is ServoState.REACHED
+
+
+def test_an_arm_moved_by_hand_while_it_rests_is_where_the_next_target_begins():
+    drive = supervised(target_timeout=0.1, max_deviation=0.1)
+    drive.pose(NEAR).run(0.05, measured=lagging(1))
+    drive.pose(NEAR).run(2.0, measured=lagging(1))
+    assert drive.last.state is ServoState.STALE
+    elsewhere = drive.last.q + 0.4
+    drive.run(1.0, measured=elsewhere)
+    assert drive.last.state is ServoState.STALE
+    drive.pose(NEAR).run(DT, measured=elsewhere)
+    assert np.abs(drive.last.q - elsewhere).max() <= 2.001 * DT
+    drive.run(4.0, measured=lagging(1))
+    assert drive.last.state is ServoState.REACHED
+
+
+def test_after_a_pause_it_begins_where_the_arm_is():
+    drive = supervised(max_deviation=0.1).pose(NEAR)
+    drive.run(0.1, measured=lagging(1))
+    drive.controller.pause()
+    drive.run(1.0, measured=lagging(1))
+    elsewhere = drive.last.q - 0.3
+    drive.controller.resume()
+    drive.run(DT, measured=elsewhere)
+    np.testing.assert_array_equal(drive.last.q, elsewhere)
+
+
+def test_joints_without_limits_may_be_measured_whole_turns_away():
+    gen3 = published("gen3")
+    q = gen3.random(np.random.default_rng(72))
+    turns = 2 * np.pi * gen3.continuous
+    assert turns.any()
+    drive = Drive(q, gen3, supervised=True, max_deviation=0.05).pose(gen3.fk(gen3.clip(q + 0.2)))
+    drive.run(DT, measured=q)
+    drive.run(5.0, measured=lambda drive: drive.last.q - turns)
+    assert drive.last.state is ServoState.REACHED
+
+
+@pytest.mark.parametrize(
+    "measured", [np.zeros(6), np.full(7, np.nan), np.full((1, 7), 0.1), "here", [np.inf] * 7, 3.0]
+)
+@pytest.mark.parametrize("given", [True, False])
+def test_a_measurement_that_is_none_is_refused_and_nothing_changes(measured, given):
+    drive, twin = Drive(BENT, supervised=given), Drive(BENT, supervised=given)
+    for each in (drive, twin):
+        each.pose(NEAR).run(0.1, measured=lagging(1))
+    with pytest.raises(JointValueError):
+        drive.controller.cycle(drive.now, DT, measured)
+    for each in (drive, twin):
+        each.run(0.1, measured=lagging(1))
+    np.testing.assert_array_equal(drive.q, twin.q)
+
+
+def test_a_measurement_may_be_a_list():
+    drive = Drive(np.zeros(WAM.n))
+    drive.run(DT, measured=list(BENT))
+    np.testing.assert_array_equal(drive.last.q, BENT)

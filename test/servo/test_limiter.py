@@ -1,0 +1,211 @@
+"""The limits of position, velocity and acceleration, whatever the reference does."""
+
+import numpy as np
+import pytest
+from arms import random_arm
+from drive import assert_limits
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from robots import joint, urdf
+
+from dls_ik import RobotModel
+from dls_ik.core.limiter import advance
+from dls_ik.servo.limiter import AccelerationLimiter
+
+KINDS = st.lists(st.sampled_from(["revolute", "continuous", "prismatic", "mimic"]), max_size=6)
+SEEDS = st.integers(0, 2**32 - 1)
+some = settings(max_examples=100, deadline=None)
+few = settings(max_examples=30, deadline=None)
+
+
+def drawn(kinds, seed):
+    rng = np.random.default_rng(seed)
+    robot = random_arm(rng, "revolute", *kinds)
+    acceleration = rng.choice([0.01, 0.5, 5.0, 100.0, np.inf], robot.n)
+    return rng, robot, acceleration
+
+
+def wild_reference(rng, robot, q):
+    """Somewhere inside, near, at a limit, or absurd."""
+    kind = rng.integers(5)
+    if kind == 0:
+        return robot.random(rng)
+    if kind == 1:
+        return q + rng.normal(size=robot.n) * 1e-3
+    if kind == 2:
+        return np.where(np.isfinite(robot.upper), robot.upper, 1.0)
+    if kind == 3:
+        return rng.choice([-1e6, 1e6], robot.n)
+    return robot.clip(np.zeros(robot.n))
+
+
+def still_stopping(robot, acceleration, rng):
+    """A start with a velocity from which each joint can stop inside its limits."""
+    q = robot.random(rng)
+    room = np.minimum(robot.upper - q, q - robot.lower)
+    most = np.minimum(robot.velocity, np.sqrt(2 * acceleration * room))
+    most = np.where(np.isfinite(most), most, 1.0)
+    return q, most * rng.uniform(-0.999, 0.999, robot.n)
+
+
+@some
+@given(KINDS, SEEDS, st.booleans(), st.booleans())
+def test_no_limit_is_passed_whatever_comes(kinds, seed, varying, moving):
+    rng, robot, acceleration = drawn(kinds, seed)
+    limiter = AccelerationLimiter(robot, acceleration)
+    q, v = still_stopping(robot, acceleration, rng)
+    v *= moving
+    limiter.reset(q, v)
+    dt = 10.0 ** rng.uniform(-4, -1)
+    times, commands = [], [q]
+    for _ in range(60):
+        dt = 10.0 ** rng.uniform(-4, -1) if varying else dt
+        if rng.random() < 0.8:
+            v_r = rng.choice([0.0, 1.0, 1e6]) * rng.normal(size=robot.n)
+            limiter.advance(wild_reference(rng, robot, limiter.q), v_r, dt)
+        else:
+            limiter.brake(dt)
+        times.append(dt)
+        commands.append(limiter.q.copy())
+        np.testing.assert_allclose(commands[-1] - commands[-2], limiter.v * dt, atol=1e-14)
+    assert_limits(robot, np.array(commands), times, acceleration, v=v)
+
+
+@few
+@given(KINDS, SEEDS, st.floats(5e-3, 0.05))
+def test_start_outside_comes_back_and_stays(kinds, seed, dt):
+    rng, robot, _ = drawn(kinds, seed)
+    acceleration = rng.choice([0.5, 5.0, np.inf], robot.n)
+    limiter = AccelerationLimiter(robot, acceleration)
+    q = robot.random(rng) + rng.uniform(-5.0, 5.0, robot.n)
+    limiter.reset(q)
+    goal, commands = robot.random(rng), [q]
+    for _ in range(round(40.0 / dt)):
+        limiter.advance(goal, np.zeros(robot.n), dt)
+        commands.append(limiter.q.copy())
+    assert_limits(robot, np.array(commands), dt, acceleration)
+    np.testing.assert_allclose(limiter.q, goal, rtol=0.0, atol=1e-15)
+
+
+@few
+@given(KINDS, SEEDS, st.floats(5e-3, 0.05))
+def test_way_to_a_standing_reference_is_straight_and_ends_there(kinds, seed, dt):
+    rng, robot, _ = drawn(kinds, seed)
+    acceleration = rng.choice([0.5, 5.0, np.inf], robot.n)
+    limiter = AccelerationLimiter(robot, acceleration)
+    start, goal = robot.random(rng), robot.random(rng)
+    limiter.reset(start)
+    commands = [start]
+    for _ in range(round(30.0 / dt)):
+        limiter.advance(goal, np.zeros(robot.n), dt)
+        commands.append(limiter.q.copy())
+    share = (np.array(commands) - start) / (goal - start)
+    assert np.ptp(share, axis=1).max() <= 1e-9, "all joints have come equally far"
+    assert (np.diff(share, axis=0) >= -1e-12).all()
+    assert share.max() <= 1 + 1e-9
+    np.testing.assert_allclose(limiter.q, goal, rtol=0.0, atol=1e-15)
+    assert not limiter.v.any()
+
+
+@few
+@given(KINDS, SEEDS)
+def test_settles_though_cycles_are_uneven(kinds, seed):
+    rng, robot, _ = drawn(kinds, seed)
+    acceleration = rng.choice([0.5, 5.0, np.inf], robot.n)
+    limiter = AccelerationLimiter(robot, acceleration)
+    limiter.reset(robot.random(rng))
+    goal, now, way = robot.random(rng), 0.0, []
+    while now < 30.0:
+        dt = 0.01 * 2.0 ** rng.uniform(-2, 2)
+        limiter.advance(goal, np.zeros(robot.n), dt)
+        way.append(np.abs(goal - limiter.q).max())
+        now += dt
+    assert way[-1] <= 1e-15
+    closest = int(np.argmax(np.array(way) < 1e-3))
+    assert max(way[closest:]) <= 5.0 * 0.04**2 + 1e-3, "past it by a cycle at most"
+
+
+@some
+@given(KINDS, SEEDS, st.floats(5e-3, 0.05))
+def test_brake_is_straight_and_takes_no_longer_than_it_must(kinds, seed, dt):
+    rng, robot, _ = drawn(kinds, seed)
+    acceleration = rng.choice([0.5, 5.0, 50.0], robot.n)
+    limiter = AccelerationLimiter(robot, acceleration)
+    q, v = still_stopping(robot, acceleration, rng)
+    room = np.minimum(robot.upper - q, q - robot.lower)
+    longest = np.max(np.abs(v) / acceleration)
+    v *= min(1.0, np.min(np.sqrt(room / (np.abs(v) * longest))))  # all may take as long as one
+    limiter.reset(q, v)
+    velocities = []
+    for _ in range(int(np.max(np.abs(v) / acceleration) / dt) + 1):
+        limiter.brake(dt)
+        velocities.append(limiter.v / v)
+    assert not limiter.v.any()
+    assert np.ptp(velocities, axis=1).max() <= 1e-9, "every joint keeps the same share"
+
+
+def test_stopping_point_is_where_braking_ends():
+    robot = RobotModel.wam()
+    acceleration = np.full(robot.n, 4.0)
+    limiter = AccelerationLimiter(robot, acceleration)
+    v = np.array([1.0, -0.5, 0.2, 0.0, 1.5, -0.1, 0.3])
+    limiter.reset(robot.clip(np.full(robot.n, 0.3)), v)
+    expected = limiter.stopping_point()
+    np.testing.assert_allclose(expected - limiter.q, v * np.abs(v) / 8.0)
+    dt = 1e-5
+    for j in range(robot.n):  # one alone brakes as fast as it may
+        alone = AccelerationLimiter(robot, acceleration)
+        alone.reset(limiter.q, np.where(np.arange(robot.n) == j, v, 0.0))
+        while alone.v.any():
+            alone.brake(dt)
+        assert alone.q[j] == pytest.approx(expected[j], abs=1e-4)
+
+
+def naive_advance(robot, A, q_r, v_r, dt, q, v):
+    """One cycle in plain NumPy, from what it promises."""
+    stopping = lambda d: np.where(  # noqa: E731
+        np.isinf(A), np.maximum(d, 0) / dt, stopping_speed(np.maximum(d, 0.0), A, dt)
+    )
+    away = q_r - q - v_r * dt
+    d = np.abs(away)
+    closing = np.maximum(stopping(d), np.minimum(d / dt, A * dt))
+    with np.errstate(all="ignore"):
+        share = min(1.0, np.nanmin(np.append(closing * dt / d, 1.0)))
+    wanted = v_r + share * away / dt
+    wanted = wanted * min(1.0, np.min(robot.velocity / np.maximum(np.abs(wanted), 1e-300)))
+    change = wanted - v
+    with np.errstate(all="ignore"):
+        change = change * min(1.0, np.nanmin(np.append(A * dt / np.abs(change), 1.0)))
+    low = np.maximum(-robot.velocity, -stopping(q - robot.lower))
+    high = np.minimum(robot.velocity, stopping(robot.upper - q))
+    speed = np.clip(np.clip(v + change, low, high), v - A * dt, v + A * dt)
+    return np.clip(q + speed * dt, np.minimum(robot.lower, q), np.maximum(robot.upper, q))
+
+
+def stopping_speed(d, A, dt):
+    """The positive root of v dt + v^2 / (2 A) = d."""
+    A = np.where(np.isinf(A), 1.0, A)
+    with np.errstate(invalid="ignore"):
+        root = A * (np.sqrt(dt**2 + 2.0 * d / A) - dt)
+    return np.where(np.isinf(d), np.inf, root)
+
+
+@some
+@given(KINDS, SEEDS, st.floats(1e-3, 0.1))
+def test_is_the_naive_limiter(kinds, seed, dt):
+    rng, robot, acceleration = drawn(kinds, seed)
+    q, v = still_stopping(robot, acceleration, rng)
+    for _ in range(10):
+        q_r, v_r = wild_reference(rng, robot, q), rng.normal(size=robot.n)
+        expected = naive_advance(robot, acceleration, q_r, v_r, dt, q, v)
+        advance(robot.chain, acceleration, q_r, v_r, dt, q, v)
+        np.testing.assert_allclose(q, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["continuous", "revolute"])
+def test_without_any_limits_it_is_at_the_reference_at_once(kind):
+    detail = '<limit lower="-1" upper="1" effort="1" velocity="1"/>' if kind == "revolute" else ""
+    robot = RobotModel.from_urdf(urdf("a b", joint("j", kind, detail=detail)))
+    limiter = AccelerationLimiter(robot, np.array([np.inf]))
+    limiter.advance(np.array([0.5]), np.zeros(1), 0.5)
+    assert limiter.q[0] == 0.5

@@ -1,0 +1,45 @@
+"""When slow motion counts as a stall."""
+
+import numpy as np
+import pytest
+
+from dls_ik.servo.stall import StallWatch
+
+
+def first_stall(errors, speeds, dt=0.01):
+    watch = StallWatch()
+    for k, (error, speed) in enumerate(zip(errors, speeds, strict=True)):
+        if watch.update(k * dt, error, speed):
+            return k * dt
+    return None
+
+
+def test_no_progress_and_no_motion_is_a_stall_after_a_quarter_of_a_second():
+    assert first_stall(np.ones(100), np.zeros(100)) == pytest.approx(0.25)
+
+
+def test_fast_motion_is_none_whatever_the_error():
+    assert first_stall(np.ones(1000), np.full(1000, 0.11)) is None
+
+
+@pytest.mark.parametrize("rate", [2.0, 50.0])
+def test_an_error_that_falls_or_rises_is_none(rate):
+    times = np.arange(300) * 0.01
+    assert first_stall(np.exp(-rate * times), np.zeros(300)) is None
+    assert first_stall(np.exp(rate * times), np.zeros(300)) is None
+
+
+def test_long_cycles_are_counted():
+    assert first_stall(np.ones(20), np.zeros(20), dt=1.0) == pytest.approx(5.0)
+
+
+def test_it_has_lasted_after_two_seconds_until_it_begins_anew():
+    watch = StallWatch()
+    lasted = []
+    for k in range(250):
+        watch.update(k * 0.01, 1.0, 0.0)
+        lasted.append(watch.has_lasted(k * 0.01))
+    assert lasted.index(True) == 200
+    watch.reset()
+    watch.update(2.51, 1.0, 0.0)
+    assert not watch.has_lasted(2.51)

@@ -1,0 +1,16 @@
+"""What the states are called, for people and for ServoStatus."""
+
+import pytest
+
+from dls_ik.servo import ServoState
+
+
+@pytest.mark.parametrize("state", list(ServoState))
+def test_every_state_has_a_number_of_servo_status_and_a_sentence(state):
+    assert state.code in (-1, 0, 1, 2, 3, 6)
+    assert state.explanation
+
+
+def test_states_that_share_a_number_are_still_told_apart():
+    assert len({state.explanation for state in ServoState}) == len(ServoState)
+    assert len({state.name for state in ServoState}) == len(ServoState)
