@@ -4,7 +4,8 @@ Simulated, one cycle after the other, without a driver. Starts and targets are o
 uniform within the limits; every joint may move at 2 rad/s. A target is reached when the state says
 so (1e-6 m, 1e-6 rad) and the arm stands. Beside the time to reach is that of the straight motion
 through joint space to the nearest solution, as fast as the limits let it be. "Hold" is local motion
-alone (`when_stuck`). A try ends after 30 s, or when no joint has moved by 1e-4 rad in two seconds.
+alone (`when_stuck`). A try ends after 30 s; of local motion alone, when no joint has moved by
+1e-4 rad in two seconds.
 """
 
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from benchmarks.machine import machine
 from benchmarks.servo_runs import VELOCITY, add_processes, in_processes, joint_time, moving
 from dls_ik import IkSolver
 from dls_ik.servo import DEFAULT_METHOD, Controller, ServoState
+from dls_ik.servo.options import HOLD, JOINT_MOTION
 
 METHODS = (
     DEFAULT_METHOD, "ctp", "svf+sd", "svf", "sd", "auto", "jd", "odls",
@@ -96,7 +98,7 @@ def reach(controller: Controller, case: Case, begin: float, straight: float) -> 
             break
         if np.abs(q - anchor).max() > STILL:
             anchor, since = q, i
-        elif (i - since) * dt > LOOK:
+        elif (i - since) * dt > LOOK and case.when_stuck == HOLD:
             break
     return Found(time, straight, jumped, beyond)
 
@@ -118,7 +120,7 @@ def row(case: Case, found: list[Found]) -> list[Any]:
     spread = np.percentile(times[reached], (50, 95, 100)) if reached.any() else [None] * 3
     motions = sum(f.joint_motion for f in found)
     beyond = max(0.0, max(f.beyond for f in found))
-    name = "motion" if case.when_stuck == "joint_motion" else case.when_stuck
+    name = "motion" if case.when_stuck == JOINT_MOTION else case.when_stuck
     share = 100.0 * reached.mean()
     return [
         moving(case.robot).name, case.method, name, share, *spread,
@@ -153,10 +155,10 @@ def main() -> None:
     about = f"{given.targets} targets, {VELOCITY:g} rad/s, {given.acceleration:g} rad/s^2"
     table = Table(f"{about}, {given.rate:g} Hz", COLUMNS)
     for method in given.methods:
-        for stuck in ("hold", "joint_motion"):
+        for stuck in (HOLD, JOINT_MOTION):
             table.rows.append(measured(given.robots[0], method, stuck, given))
     for robot in given.robots[1:]:
-        for stuck in ("hold", "joint_motion"):
+        for stuck in (HOLD, JOINT_MOTION):
             table.rows.append(measured(robot, DEFAULT_METHOD, stuck, given))
     finish(given.json, before, [table])
 
