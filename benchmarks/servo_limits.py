@@ -1,0 +1,189 @@
+"""The largest violation of any limit by the controller, over many random cycles. Simulated.
+
+Each run takes a shipped robot or a random arm of one to eight joints, and random limits, options
+and loop times. It is given poses within and beyond reach, streams of them, twists, trajectories,
+jumps, pauses and starts beyond the limits, in random order. Violations are relative to the limit:
+of the position to its range; a joint that begins beyond a limit may not go farther. Runs without a
+limit of jerk change the loop time from cycle to cycle. With one it stays the same, as velocity,
+acceleration and jerk are taken from differences of the commands.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.common import Column, Table, finish, guarded, parser, positive
+from benchmarks.machine import machine
+from benchmarks.servo_runs import add_processes, in_processes, moving
+from dls_ik import RobotModel
+from dls_ik.servo import Controller
+
+SHIPPED = (
+    "wam7",
+    "puma560",
+    "planar_2r",
+    "ur10e",
+    "fr3",
+    "iiwa14",
+    "irb140",
+    "stanford",
+    "cobra600",
+)
+METHODS = (None, None, None, "auto", "jd", "svf", "odls")
+STEPS = 2000  # of one run
+JERKY = 0.1  # share of runs with a limit of jerk
+COLUMNS = [
+    Column("limits of"),
+    Column("runs", "d"),
+    Column("cycles", "d"),
+    Column("position / range", ".1e"),
+    Column("velocity / limit", ".1e"),
+    Column("acceleration / limit", ".1e"),
+    Column("jerk / limit", ".1e"),
+    Column("worst run", "d"),
+]
+
+
+class Run(NamedTuple):
+    """What one run saw."""
+
+    kind: str  # its limits
+    worst: np.ndarray  # (4,) position, velocity, acceleration, jerk, relative to the limit
+    seed: int
+
+
+def random_arm(rng: np.random.Generator) -> RobotModel:
+    """One to eight joints, some of them sliding, some without end."""
+    rows = []
+    for _ in range(rng.integers(1, 9)):
+        kind = rng.choice(["revolute", "revolute", "revolute", "prismatic", "continuous"])
+        row = {"a": rng.uniform(-0.5, 0.5), "alpha": rng.uniform(-2, 2), "d": rng.uniform(0, 0.4)}
+        row |= {"kind": str(kind), "velocity": float(rng.choice([0.5, 2.0, 6.0]))}
+        if kind != "continuous":
+            lower = rng.uniform(-3.0, 0.5)
+            row |= {"lower": lower, "upper": lower + rng.uniform(0.1, 4.0)}
+        rows.append(row)
+    return RobotModel.from_dh(rows)
+
+
+def controller_for(robot: RobotModel, rng: np.random.Generator, jerky: bool) -> Controller:
+    """A controller with random limits and options."""
+    options: dict[str, Any] = {
+        "when_stuck": rng.choice(["hold", "joint_motion"], p=[0.9, 0.1]).item(),
+        "feed_forward": bool(rng.integers(2)),
+        "lead": float(rng.choice([0.001, 0.02, 0.5])),
+        "target_timeout": float(rng.choice([0.05, 0.25, 2.0])),
+    }
+    if jerky or rng.random() < 0.7:
+        options["acceleration"] = float(rng.choice([0.5, 2.0, 10.0, 100.0]))
+    if jerky:
+        options["jerk"] = options["acceleration"] * float(rng.choice([2.0, 10.0, 50.0]))
+    method = METHODS[rng.integers(len(METHODS))]
+    return Controller(robot, method, **options)
+
+
+def act(controller: Controller, rng: np.random.Generator, now: float, T: np.ndarray) -> np.ndarray:
+    """Maybe tell the controller something; return the pose that a stream goes on from."""
+    robot, choice = controller.robot, rng.random()
+    if choice < 0.004:  # a jump, now and then beyond reach
+        T = robot.fk(robot.random(rng))
+        T[:3, 3] *= rng.choice([1.0, 1.0, 3.0])
+        controller.follow_pose(T, now)
+    elif choice < 0.3:  # the next of a stream
+        T = T.copy()
+        T[:3, 3] += rng.normal(0.0, rng.choice([1e-3, 1e-2]), 3)
+        controller.follow_pose(T, now, age=rng.uniform(0.0, 0.02))
+    elif choice < 0.302:
+        controller.follow_twist(rng.normal(0.0, rng.choice([0.1, 1.0, 100.0]), 6), now)
+    elif choice < 0.303:
+        Ts = np.array([robot.fk(robot.random(rng)) for _ in range(5)])
+        controller.follow_trajectory(Ts, rng.uniform(0.01, 1.0), now)
+    elif choice < 0.304:
+        controller.pause() if rng.random() < 0.3 else controller.refuse("a test")
+    return T
+
+
+def begin(controller: Controller, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Stand anywhere, now and then beyond the limits; the pose there."""
+    robot = controller.robot
+    q = robot.random(rng)
+    if rng.random() < 0.2:
+        q = q + rng.normal(0.0, 0.5, robot.n)
+    controller.reset()
+    controller.seed(q)
+    return q, robot.fk(q)
+
+
+def run(seed: int) -> Run:
+    """One run."""
+    rng = np.random.default_rng(seed)
+    shipped = rng.random() < 0.5
+    robot = moving(str(rng.choice(SHIPPED)), 2.0) if shipped else random_arm(rng)
+    jerky = rng.random() < JERKY
+    controller = controller_for(robot, rng, jerky)
+    options = controller.options
+    period = float(rng.choice([1e-3, 2e-3, 1e-2, 2e-2]))
+    now, worst = 0.0, np.full(4, -math.inf)
+    q, T = begin(controller, rng)
+    v, a = np.zeros(robot.n), np.zeros(robot.n)
+    for i in range(1, STEPS + 1):
+        if i % 500 == 0:
+            q, T = begin(controller, rng)
+            v, a = np.zeros(robot.n), np.zeros(robot.n)
+        dt = period if jerky else period * rng.uniform(0.3, 3.0)
+        now += dt
+        if controller.hold_reason and rng.random() < 0.02:
+            controller.resume()
+        if not controller.hold_reason:
+            T = act(controller, rng, now, T)
+        out = controller.cycle(now, dt)
+        new = (out.q - q) / dt
+        change = (new - v) / dt
+        worst = np.maximum(worst, violations(robot, options, out.q, q, new, change, a, dt))
+        q, v, a = out.q, new, change
+    kind = "velocity"
+    if np.isfinite(options.acceleration):
+        kind = "velocity, acceleration, jerk" if jerky else "velocity, acceleration"
+    return Run(kind, worst, seed)
+
+
+def violations(
+    robot: RobotModel, options: Any, q: Any, before: Any, v: Any, change: Any, a: Any, dt: float
+) -> np.ndarray:
+    """(4,) how far beyond each limit, relative to it; below zero within."""
+    extent = np.where(robot.limited, robot.upper - robot.lower, 1.0)
+    over = np.maximum(q - np.maximum(robot.upper, before), np.minimum(robot.lower, before) - q)
+    return np.array(
+        [
+            (over / extent).max(),
+            (np.abs(v) / robot.velocity).max() - 1.0,
+            (np.abs(change) / options.acceleration).max() - 1.0,
+            (np.abs(change - a) / (dt * options.jerk)).max() - 1.0,
+        ]
+    )
+
+
+def main() -> None:
+    """Measure, and show."""
+    options = parser(__doc__)
+    options.add_argument("--cycles", type=positive, default=10_000_000, help="of all runs")
+    options.add_argument("--seed", type=int, default=0, help="of the first run")
+    add_processes(options)
+    given, before = options.parse_args(), machine()
+    count = -(-given.cycles // STEPS)
+    seeds = range(given.seed, given.seed + count)
+    found = in_processes(run, seeds, given.processes, f"{count * STEPS} cycles")
+    table = Table(f"largest violation in {count} runs of {STEPS} cycles; 0 is none", COLUMNS)
+    for kind in sorted({f.kind for f in found}, key=len):
+        runs = [f for f in found if f.kind == kind]
+        worst = np.array([f.worst for f in runs])
+        limited = 2 + kind.count(",")
+        most = [max(0.0, float(x)) for x in worst.max(axis=0)[:limited]] + [None] * (4 - limited)
+        at = runs[int(worst[:, :limited].max(axis=1).argmax())].seed
+        table.rows.append([kind, len(runs), len(runs) * STEPS, *most, at])
+    finish(given.json, before, [table], ["`--seed` of a worst run and `--cycles 1` repeat it"])
+
+
+if __name__ == "__main__":
+    guarded(main)

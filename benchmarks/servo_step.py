@@ -1,0 +1,166 @@
+"""Time of one cycle of the controller, by method and by limits; and where it goes.
+
+All controllers follow the same stream of poses on the WAM at 1 kHz, a circle of 0.1 m at 0.25 m/s,
+each a block of cycles in turns. Beside a cycle is the bare step of the method (`Servo.step`). It is
+the processor time of the thread, of each call alone, less that of an empty one; ratios are of
+medians to `jd` in the same turn. The second table times the parts of one cycle, for the controller
+with the default method and a limit of acceleration.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.common import Column, Table, finish, guarded, parser, positive, quartiles, spread
+from benchmarks.machine import machine
+from benchmarks.servo_runs import moving
+from benchmarks.tracking import LIMITS, Path, paths
+from dls_ik.core.motion import difference
+from dls_ik.servo import DEFAULT_METHOD, Controller, Servo
+
+REFERENCE = "jd"
+METHODS = (
+    REFERENCE, "auto", "ed", "svf", "svf+sd", "sd", "odls", "jc+ed", "ctp", "ctp+sd", DEFAULT_METHOD
+)  # fmt: skip
+DT, SPEED = 1e-3, 0.25  # [s], [m/s]
+COLUMNS = [
+    Column("what"),
+    Column("method"),
+    Column("limits to"),
+    Column("median [us]", ".1f"),
+    Column("99 % [us]", ".1f"),
+    Column(f"as a multiple of {REFERENCE}"),
+]
+PARTS = [Column("part"), Column("median [us]", ".2f"), Column("99 % [us]", ".2f")]
+
+
+class Contestant(NamedTuple):
+    """What is timed: takes a pose and a time."""
+
+    what: str
+    method: str
+    limits: str
+    call: Callable[[np.ndarray, float], Any]
+
+
+def controller_cycle(method: str, limits: str, path: Path) -> Contestant:
+    """A controller's cycle; the target is given before it, and not timed."""
+    controller = Controller(moving("wam7"), method, **LIMITS[limits])
+    controller.seed(path.start())
+    return Contestant("cycle", method, limits, timed_cycle(controller))
+
+
+def timed_cycle(controller: Controller) -> Callable[[np.ndarray, float], float]:
+    """Give a target, and return the time of the cycle [us]."""
+
+    def call(T: np.ndarray, now: float) -> float:
+        controller.follow_pose(T, now)
+        begin = time.thread_time_ns()
+        controller.cycle(now, DT)
+        return 1e-3 * (time.thread_time_ns() - begin)
+
+    return call
+
+
+def servo_step(method: str, path: Path) -> Contestant:
+    """The bare step of a method."""
+    servo = Servo(moving("wam7"), method)
+    servo.reset(path.start())
+
+    def call(T: np.ndarray, now: float) -> float:
+        begin = time.thread_time_ns()
+        servo.step(T, DT)
+        return 1e-3 * (time.thread_time_ns() - begin)
+
+    return Contestant("step", method, "velocity", call)
+
+
+def contestants(methods: Any, path: Path) -> list[Contestant]:
+    """All rows; the reference comes first."""
+    rest = [m for m in methods if m != REFERENCE]
+    steps = [servo_step(m, path) for m in (REFERENCE, *rest)]
+    cycles = [controller_cycle(m, "velocity", path) for m in (REFERENCE, *rest)]
+    limited = [controller_cycle(DEFAULT_METHOD, x, path) for x in ("acceleration", "jerk")]
+    return steps + cycles + limited
+
+
+def empty_call(count: int = 2000) -> float:
+    """Time of a call that does nothing [us]."""
+    found = []
+    for _ in range(count):
+        begin = time.thread_time_ns()
+        found.append(1e-3 * (time.thread_time_ns() - begin))
+    return float(np.median(found))
+
+
+def measured(rows: list[Contestant], path: Path, repeats: int, cycles: int) -> np.ndarray:
+    """(rows, repeats, cycles) times [us]; they go on along the path from turn to turn."""
+    found = np.empty((len(rows), 1 + repeats, cycles))
+    turn = SPEED / path.length
+    for repeat in range(1 + repeats):
+        nows = DT * (repeat * cycles + np.arange(1, cycles + 1))
+        Ts = [path.pose(turn * now) for now in nows]
+        for i, row in enumerate(rows):
+            found[i, repeat] = [row.call(T, now) for T, now in zip(Ts, nows, strict=True)]
+    return found[:, 1:] - empty_call()  # the first loads
+
+
+def parts(path: Path, cycles: int) -> Table:
+    """Time of what a cycle is made of, by calling each alone."""
+    robot = moving("wam7")
+    controller = Controller(robot, acceleration=10.0)
+    controller.seed(path.start())
+    tracker = controller._tracker
+    servo, limiter = tracker.servo, tracker.limiter
+    turn, last = SPEED / path.length, {}
+    calls: dict[str, Callable[[np.ndarray, float], Any]] = {
+        "follow_pose": controller.follow_pose,
+        "cycle, whole": lambda T, now: controller.cycle(now, DT),
+        "Servo.step": lambda T, now: last.update(step=servo.step(T, DT)),
+        "limiter.advance": lambda T, now: limiter.advance(last["step"].q, 0.0 * limiter.q, DT),
+        "difference of two poses": lambda T, now: difference(T, T),
+        "robot.fk": lambda T, now: robot.fk(limiter.q),
+        "servo.q": lambda T, now: servo.q,
+    }
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    nothing = empty_call()
+    for k in range(1, cycles + 1):
+        now = k * DT
+        T = path.pose(turn * now)
+        for name, call in calls.items():
+            begin = time.thread_time_ns()
+            call(T, now)
+            times[name].append(1e-3 * (time.thread_time_ns() - begin) - nothing)
+    table = Table(f"parts of a cycle of {DEFAULT_METHOD} with a limit of acceleration", PARTS)
+    for name, values in times.items():
+        table.rows.append([name, *map(float, np.percentile(values[cycles // 4 :], (50, 99)))])
+    return table
+
+
+def main() -> None:
+    """Measure, and show."""
+    options = parser(__doc__)
+    options.add_argument("--methods", nargs="+", default=METHODS)
+    options.add_argument("--repeats", type=positive, default=20, help="turns")
+    options.add_argument("--cycles", type=positive, default=250, help="of a turn")
+    given, before = options.parse_args(), machine()
+    path = paths()["circle"]
+    rows = contestants(given.methods, path)
+    found = measured(rows, path, given.repeats, given.cycles)
+    reference = {
+        row.what: np.median(times, axis=1)
+        for row, times in zip(rows, found, strict=True)
+        if row.method == REFERENCE
+    }
+    table = Table(f"{given.repeats} turns of {given.cycles} cycles, WAM", COLUMNS)
+    for row, times in zip(rows, found, strict=True):
+        medians = np.median(times, axis=1)
+        ratio = spread(medians / reference[row.what])
+        table.rows.append([*row[:3], quartiles(times)[0], float(np.percentile(times, 99)), ratio])
+    finish(given.json, before, [table, parts(path, 4 * given.cycles)])
+
+
+if __name__ == "__main__":
+    guarded(main)

@@ -1,0 +1,167 @@
+"""Random starts to random reachable targets that stand: how many the controller reaches, how fast.
+
+Simulated, one cycle after the other, without a driver. Starts and targets are of joint values
+uniform within the limits; every joint may move at 2 rad/s. A target is reached when the state says
+so (1e-6 m, 1e-6 rad) and the arm stands. Beside the time to reach is that of the straight motion
+through joint space to the nearest solution, as fast as the limits let it be. "Hold" is local motion
+alone (`when_stuck`). A try ends after 30 s; of local motion alone, when no joint has moved by
+1e-4 rad in two seconds.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.common import Column, Table, finish, guarded, parser, positive
+from benchmarks.machine import machine
+from benchmarks.servo_runs import VELOCITY, add_processes, in_processes, joint_time, moving
+from dls_ik import IkSolver
+from dls_ik.servo import DEFAULT_METHOD, Controller, ServoState
+from dls_ik.servo.options import HOLD, JOINT_MOTION
+
+METHODS = (
+    DEFAULT_METHOD, "ctp", "svf+sd", "svf", "sd", "auto", "jd", "odls",
+)  # fmt: skip
+ARMS = ("wam7", "ur10e", "fr3")
+STILL, LOOK = 1e-4, 2.0  # [rad or m] in [s]: less motion leads nowhere
+CHUNK = 25  # targets for a process at a time
+COLUMNS = [
+    Column("robot"),
+    Column("method"),
+    Column("when stuck"),
+    Column("reached [%]", ".1f"),
+    Column("median [s]", ".2f"),
+    Column("95 % [s]", ".2f"),
+    Column("largest [s]", ".2f"),
+    Column("straight, median [s]", ".2f"),
+    Column("straight, 95 % [s]", ".2f"),
+    Column("joint motions", "d"),
+    Column("beyond a limit", ".1e"),
+]
+
+
+class Case(NamedTuple):
+    """What one process is given."""
+
+    robot: str
+    method: str
+    when_stuck: str
+    acceleration: float
+    rate: float  # [Hz]
+    longest: float  # [s]
+    seed: int
+    first: int  # number of the first target
+    count: int
+
+
+class Found(NamedTuple):
+    """One target."""
+
+    time: float  # [s]; NaN: not reached
+    straight: float  # [s]
+    joint_motion: bool
+    beyond: float  # largest excess over a limit, relative to it
+
+
+def run(case: Case) -> list[Found]:
+    """Follow each target of a case."""
+    robot = moving(case.robot)
+    options = {"when_stuck": case.when_stuck, "acceleration": case.acceleration}
+    controller = Controller(robot, case.method, **options)
+    nearest = IkSolver(robot, solve_type="distance")
+    found = []
+    for k in range(case.first, case.first + case.count):
+        rng = np.random.default_rng((case.seed, k))  # every method gets the same
+        q, T = robot.random(rng), robot.fk(robot.random(rng))
+        controller.reset()
+        controller.seed(q)
+        controller.follow_pose(T, k * 1e4)
+        straight = joint_time(robot, nearest.solve(T, q, timeout=60.0).q - q, case.acceleration)
+        found.append(reach(controller, case, k * 1e4, straight))
+    return found
+
+
+def reach(controller: Controller, case: Case, begin: float, straight: float) -> Found:
+    """Cycles until the target is reached, or the time is over, or nothing moves."""
+    robot, dt = controller.robot, 1.0 / case.rate
+    q, v = controller.command, np.zeros(controller.robot.n)
+    jumped, beyond, time = False, -np.inf, np.nan
+    anchor, since = q, 0
+    for i in range(1, int(case.longest * case.rate) + 1):
+        out = controller.cycle(begin + i * dt, dt)
+        jumped |= out.state is ServoState.JOINT_MOTION
+        beyond = max(beyond, excess(robot, case.acceleration, dt, out.q, q, v))
+        v = (out.q - q) / dt
+        q = out.q
+        if out.state is ServoState.REACHED and not out.velocity.any():
+            time = (i - 1) * dt  # the last cycle only saw that it stands
+            break
+        if np.abs(q - anchor).max() > STILL:
+            anchor, since = q, i
+        elif (i - since) * dt > LOOK and case.when_stuck == HOLD:
+            break
+    return Found(time, straight, jumped, beyond)
+
+
+def excess(robot: Any, acceleration: float, dt: float, q: Any, before: Any, v: Any) -> float:
+    """Largest excess over a limit of position [rad], of velocity and acceleration relative."""
+    new = (q - before) / dt
+    position = max((q - robot.upper).max(), (robot.lower - q).max())
+    speed = (np.abs(new) / robot.velocity).max() - 1.0
+    change = (np.abs(new - v) / (acceleration * dt)).max() - 1.0 if acceleration < np.inf else -1.0
+    return float(max(position, speed, change))
+
+
+def row(case: Case, found: list[Found]) -> list[Any]:
+    """The figures of one method."""
+    times = np.array([f.time for f in found])
+    straight = np.array([f.straight for f in found])
+    reached = np.isfinite(times)
+    spread = np.percentile(times[reached], (50, 95, 100)) if reached.any() else [None] * 3
+    motions = sum(f.joint_motion for f in found)
+    beyond = max(0.0, max(f.beyond for f in found))
+    name = "motion" if case.when_stuck == JOINT_MOTION else case.when_stuck
+    share = 100.0 * reached.mean()
+    return [
+        moving(case.robot).name, case.method, name, share, *spread,
+        *np.percentile(straight, (50, 95)), motions, beyond,
+    ]  # fmt: skip
+
+
+def measured(robot: str, method: str, stuck: str, given: Any) -> list[Any]:
+    """One row, in several processes."""
+    case = Case(
+        robot, method, stuck, given.acceleration, given.rate, given.longest, given.seed, 0, 0
+    )
+    starts = range(0, given.targets, CHUNK)
+    tasks = [case._replace(first=s, count=min(CHUNK, given.targets - s)) for s in starts]
+    title = f"{robot} {method} {stuck}"
+    found = [f for part in in_processes(run, tasks, given.processes, title) for f in part]
+    return row(case, found)
+
+
+def main() -> None:
+    """Measure, and show."""
+    options = parser(__doc__)
+    options.add_argument("--targets", type=positive, default=1000, help="of each row")
+    options.add_argument("--methods", nargs="*", default=METHODS, help="of the first robot")
+    options.add_argument("--robots", nargs="+", default=ARMS, help="files of urdf/ or test/urdf/")
+    options.add_argument("--acceleration", type=float, default=np.inf, help="limit [rad/s^2]")
+    options.add_argument("--rate", type=float, default=100.0, help="of the loop [Hz]")
+    options.add_argument("--longest", type=float, default=30.0, help="simulated time a target [s]")
+    options.add_argument("--seed", type=int, default=0, help="of the random starts and targets")
+    add_processes(options)
+    given, before = options.parse_args(), machine()
+    about = f"{given.targets} targets, {VELOCITY:g} rad/s, {given.acceleration:g} rad/s^2"
+    table = Table(f"{about}, {given.rate:g} Hz", COLUMNS)
+    for method in given.methods:
+        for stuck in (HOLD, JOINT_MOTION):
+            table.rows.append(measured(given.robots[0], method, stuck, given))
+    for robot in given.robots[1:]:
+        for stuck in (HOLD, JOINT_MOTION):
+            table.rows.append(measured(robot, DEFAULT_METHOD, stuck, given))
+    finish(given.json, before, [table])
+
+
+if __name__ == "__main__":
+    guarded(main)

@@ -1,0 +1,113 @@
+"""The benchmarks of the controller, run for real at the smallest size."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from robots import ROOT
+
+from benchmarks.servo_limits import random_arm
+from benchmarks.servo_runs import in_processes, joint_time, moving
+from benchmarks.stopping import shortest
+from benchmarks.tracking import STRETCHED, errors, lost, paths
+from dls_ik import DlsIkError, IkSolver
+
+
+def figures(tool, tmp_path, *options):
+    """Run a tool and read its JSON."""
+    target = tmp_path / "figures.json"
+    command = [sys.executable, "-m", f"benchmarks.{tool}", "--json", str(target), *options]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return [table["rows"] for table in json.loads(target.read_text())["tables"]]
+
+
+def test_static_targets_are_all_reached_with_the_joint_motion(tmp_path):
+    small = ["--targets", "3", "--methods", "jd", "--robots", "wam7", "--processes", "1"]
+    (rows,) = figures("static_targets", tmp_path, *small, "--acceleration", "10")
+    assert [row["when stuck"] for row in rows] == ["hold", "motion"]
+    assert rows[1]["reached [%]"] == 100.0
+    for row in rows:
+        assert row["beyond a limit"] <= 1e-9
+
+
+def test_tracking_is_nearer_with_feed_forward(tmp_path):
+    small = ["--paths", "circle", "--speeds", "0.5", "--rates", "100", "--messages", "30"]
+    rest = ["--limits", "velocity", "--processes", "1"]
+    rows, needs = figures("tracking", tmp_path, *small, *rest)
+    without, forward = (row["position, max [mm]"] for row in rows)
+    assert 0.0 < forward < without
+    assert needs[0]["poses with a solution [%]"] == 100.0
+
+
+def test_limits_are_kept(tmp_path):
+    (rows,) = figures("servo_limits", tmp_path, "--cycles", "2000", "--processes", "1")
+    (row,) = rows
+    assert row["cycles"] == 2000
+    for name in ("position / range", "velocity / limit"):
+        assert 0.0 <= row[name] <= 1e-9
+
+
+def test_a_step_has_a_time_beside_that_of_jd(tmp_path):
+    small = ["--methods", "jd", "--repeats", "1", "--cycles", "8"]
+    rows, parts = figures("servo_step", tmp_path, *small)
+    assert rows[0]["as a multiple of jd"].startswith("1.00")
+    assert {row["what"] for row in rows} == {"step", "cycle"}
+    assert "Servo.step" in {row["part"] for row in parts}
+
+
+def test_the_arm_stops_on_the_way_that_its_brakes_need(tmp_path):
+    (rows,) = figures("stopping", tmp_path, "--shares", "0.25", "--rate", "100", "--time", "0.3")
+    assert len(rows) == 15
+    for row in rows:
+        if row["acceleration [rad/s^2]"] and not row["jerk [rad/s^3]"]:
+            assert row["way of braking [rad]"] <= row["shortest [rad]"] + 1e-9
+
+
+def test_motion_at_the_limits_takes_its_time():
+    robot = moving("wam7")
+    way = np.array([0.1, -4.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    assert joint_time(robot, way, np.inf) == pytest.approx(2.0)
+    assert joint_time(robot, way, 2.0) == pytest.approx(3.0)
+    assert joint_time(robot, 0.125 * way, 2.0) == pytest.approx(1.0)
+
+
+def test_the_shortest_way_with_a_limit_of_jerk_is_continuous():
+    limits = {"acceleration": 10.0, "jerk": 50.0}
+    assert shortest(2.0, limits) == pytest.approx(shortest(2.0 + 1e-9, limits))
+    assert shortest(2.0, {"acceleration": 10.0}) == pytest.approx(0.2)
+
+
+def test_paths_begin_where_the_arm_is_and_have_solutions():
+    robot = moving("wam7")
+    for path in paths().values():
+        assert np.allclose(robot.fk(path.start()), path.pose(0.0), atol=2e-6)
+        Ts = np.array([path.pose(phase) for phase in np.linspace(0.0, 6.28, 40)])
+        assert IkSolver(robot).solve_batch(Ts).success.all()
+    J = robot.jacobian(STRETCHED)
+    assert np.linalg.svd(J)[1][-1] < 1e-12
+    assert np.linalg.norm(lost(STRETCHED)) == pytest.approx(1.0)
+
+
+def test_a_lag_is_a_delay_along_the_path():
+    Ts_d = np.tile(np.eye(4), (50, 1, 1))
+    Ts_d[:, 0, 3] = 0.2 * np.arange(50)
+    Ts, velocity = Ts_d.copy(), np.tile([0.2, 0.0, 0.0], (50, 1))
+    Ts[:, 0, 3] -= 0.2 * 0.03
+    position, rotation, lag = errors(Ts, Ts_d, velocity)
+    assert lag == pytest.approx(0.03)
+    assert position == pytest.approx(0.006)
+    assert rotation == pytest.approx(0.0)
+
+
+def test_robots_are_found_or_named():
+    assert (moving("ur10e", 1.5).velocity == 1.5).all()
+    with pytest.raises(DlsIkError, match="no_such_robot"):
+        moving("no_such_robot")
+    assert random_arm(np.random.default_rng(1)).n >= 1
+
+
+def test_results_keep_their_order_in_several_processes():
+    assert in_processes(abs, [-3, 2, -1], 2, "a test") == [3, 2, 1]
