@@ -213,7 +213,7 @@ class Controller:
             output = held_output(tracker, self._hold)
         else:
             T_d = target.pose(now, dt, lambda: self._tip(target))
-            phase, step = tracker.track(T_d, target.stands(now), now, dt)
+            phase, step = tracker.track(T_d, target, now, dt)
             age = now - target.sampled
             output = tracking_output(tracker, phase, step, T_d, age, self._least)
         self._least = output.least_singular_value

@@ -10,8 +10,7 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.servo.limiter import Limiter
 
 FAST = 1e6  # [rad/s, rad/s^2, ...] where there is no limit: Ruckig wants numbers
-SHARES = np.linspace(1.0, 0.0, 21)[:, None]  # of the reference's velocity, to choose from
-SLACK = 1e-9  # relative, for Ruckig's rounding
+SLACK = 1e-11  # [rad or m] for rounding
 
 
 class JerkLimiter:
@@ -44,23 +43,23 @@ class JerkLimiter:
         self.q = q.copy()
         self.v = np.zeros_like(q) if v is None else v.copy()
         self._rate, self._a = self.v.copy(), np.zeros_like(q)  # at the end of the cycle
-        self._stop, self._stopping = self._stop_from(self.q, self._rate, self._a), 0.0
+        self._plan_stop()
 
     def take_over(self, other: Limiter) -> None:
         """Go on with the motion of another limiter of the same joints, its acceleration too."""
         self.reset(other.q, other.v)
         if isinstance(other, JerkLimiter):
             self._rate, self._a = other._rate.copy(), other._a.copy()
-            self._stop = self._stop_from(self.q, self._rate, self._a)
+            self._plan_stop()
 
     def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
         """Go toward a reference (n,) that has the velocity `v_r` (n,), for `dt` [s]."""
-        way = self._way_to(q_r, v_r)
+        way = self._way_along(q_r - v_r * dt, v_r) if v_r.any() else self._way_to(q_r)
         if way is not None:
             q, v, a = (np.array(x) for x in way.at_time(dt))
             stop = self._stop_from(q, v, a)
             if stop is not None and self._stays_inside(stop):
-                self._stop, self._stopping = stop, 0.0
+                self._take(stop)
                 self._go(q, v, a, dt)
                 return
         self.brake(dt)
@@ -70,7 +69,11 @@ class JerkLimiter:
         if self._stop is None:
             return
         self._stopping += dt
-        q, v, a = (np.array(x) for x in self._stop.at_time(self._stopping))
+        if self._stopping - dt >= self._stop.duration:
+            self.v, self._rate, self._a = (np.zeros_like(self.q) for _ in range(3))
+            return
+        time = min(self._stopping, self._stop.duration)
+        q, v, a = (np.array(x) for x in self._stop.at_time(time))
         self._go(q, v, a, dt)
 
     def stopping_point(self) -> Array:
@@ -78,44 +81,55 @@ class JerkLimiter:
         if self._stop is None:
             return self.q.copy()
         q, _, _ = self._stop.at_time(self._stop.duration)
-        return np.array(q)
+        standing: Array = np.clip(q, self._least, self._most)
+        return standing
 
     def _go(self, q: Array, v: Array, a: Array, dt: float) -> None:
-        lower, upper = np.minimum(self._lower, self.q), np.maximum(self._upper, self.q)
-        q = np.clip(q, lower, upper)
+        q = np.clip(q, self._least, self._most)
         self.v = (q - self.q) / dt
         self.q, self._rate, self._a = q, v, a
 
+    def _plan_stop(self) -> None:
+        """Stop from where the arm is, if it must."""
+        self._least, self._most = self._lower, self._upper
+        self._stop, self._stopping = self._stop_from(self.q, self._rate, self._a), 0.0
+        if self._stop is not None:
+            self._take(self._stop)
+
+    def _take(self, stop: Any) -> None:
+        """Keep a stop, and to where it leads: no farther than the limits but from beyond them."""
+        least, most = _extrema(stop)
+        self._least = np.where(least < self._lower - SLACK, least, self._lower)
+        self._most = np.where(most > self._upper + SLACK, most, self._upper)
+        self._stop, self._stopping = stop, 0.0
+
     def _stays_inside(self, stop: Any) -> bool:
         """Whether a stop leads beyond no limit, and where the arm is beyond, not farther."""
-        least = np.array([extrema.min for extrema in stop.position_extrema])
-        most = np.array([extrema.max for extrema in stop.position_extrema])
+        least, most = _extrema(stop)
         lower, upper = np.minimum(self._lower, self.q), np.maximum(self._upper, self.q)
         return bool((least >= lower - SLACK).all() and (most <= upper + SLACK).all())
 
-    def _way_to(self, q_r: Array, v_r: Array) -> Any:
+    def _way_to(self, q_r: Array) -> Any:
+        """The fastest way to a reference that stands."""
         given = self._input(self.q, self._rate, self._a)
-        velocity, acceleration, _ = self._limits
         given.target_position = q_r.tolist()
-        room = np.minimum(self._upper - q_r, q_r - self._lower)  # to stop in, beyond the reference
-        most = np.minimum(velocity, np.sqrt(acceleration * np.maximum(room, 0.0)))
-        given.target_velocity = self._without_run_up(q_r, np.clip(v_r, -most, most)).tolist()
         return self._found(given)
 
-    def _without_run_up(self, q_r: Array, v_r: Array) -> Array:
-        """The largest share of `v_r` for which no joint has to go back first to gain speed.
+    def _way_along(self, q_r: Array, v_r: Array) -> Any:
+        """A way to the velocity of the reference, and more of it while the reference is ahead.
 
-        Each joint changes its speed by a jerk, a stretch of constant acceleration and a jerk.
+        The way to a place with a speed would lead to where the reference is now, not to where it
+        will be then.
         """
-        _, A, J = self._limits
-        direction = np.sign(v_r)
-        d, u = direction * (q_r - self.q), np.maximum(direction * self._rate, 0.0)
-        speeds = SHARES * np.abs(v_r)  # (shares, n)
-        change = np.abs(speeds - u)
-        time = np.where(change * J <= A * A, 2.0 * np.sqrt(change / J), change / A + A / J)
-        fits = 0.5 * (speeds + u) * time <= d
-        share = SHARES[np.argmax(fits, axis=0), 0]
-        return np.where(fits.any(axis=0), share * v_r, 0.0)
+        velocity, A, J = self._limits
+        ahead = q_r - self.q
+        closing = np.minimum(np.abs(ahead) * J / (2.0 * A), np.sqrt(A * np.abs(ahead)))
+        wanted = np.clip(v_r + np.sign(ahead) * closing, -velocity, velocity)
+        given = self._input(self.q, self._rate, self._a)
+        given.control_interface = self._ruckig.ControlInterface.Velocity
+        given.synchronization = self._ruckig.Synchronization.No
+        given.target_velocity = wanted.tolist()
+        return self._found(given)
 
     def _stop_from(self, q: Array, v: Array, a: Array) -> Any:
         given = self._input(q, v, a)
@@ -142,3 +156,9 @@ class JerkLimiter:
         return (
             way if result in (self._ruckig.Result.Working, self._ruckig.Result.Finished) else None
         )
+
+
+def _extrema(way: Any) -> tuple[Array, Array]:
+    """The least and greatest positions (n,) on a way."""
+    extrema = way.position_extrema
+    return np.array([x.min for x in extrema]), np.array([x.max for x in extrema])

@@ -48,7 +48,7 @@ class ControllerOptions:
         0.1, 0.0, 3600.0, "s", "how far in the future the stamp of a target may be"
     )
     lead: float = declare.number(
-        0.02, 1e-6, 1e3, "m", "how far a twist may lead the tip that cannot follow"
+        0.005, 1e-6, 1e3, "m", "how far a twist may lead the tip that cannot follow"
     )
     supervised: bool = declare.switch(
         "the arm does not move without measurements, and stops where they say something else"

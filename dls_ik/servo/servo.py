@@ -82,6 +82,10 @@ class Servo:
         self._motion = np.append(np.zeros(self.robot.n), 1.0)  # see core/follow.py
         self._memory = new_memory(self.robot.chain, self._method, self._details)
 
+    def go_on_from(self, q: Array) -> None:
+        """Let the next step begin at joint values (n,), without a break."""
+        self._q[:] = q
+
     def step(self, T_d: ArrayLike | None, dt: float) -> ServoStep:
         """Advance by one cycle.
 

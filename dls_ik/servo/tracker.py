@@ -11,7 +11,7 @@ from dls_ik.servo.planner import Planner
 from dls_ik.servo.servo import Servo, ServoStep
 from dls_ik.servo.stall import StallWatch
 from dls_ik.servo.state import ServoState
-from dls_ik.servo.targets.target import is_same
+from dls_ik.servo.targets.target import Target, is_same
 from dls_ik.solver import IkResult
 
 ARRIVED = 1e-9  # [rad or m] from the goal of a joint motion
@@ -39,11 +39,10 @@ class Tracker:
     ) -> None:
         self.servo, self.limiter = servo, limiter
         self._joint_motion = joint_motion
-        self._velocity = servo.robot.velocity
         tolerances = ("position_tolerance", "rotation_tolerance", "rotation_weight")
         options = {name: getattr(servo.options, name) for name in tolerances}
         self._planner = Planner(servo.robot, executor, **options)
-        self._stall = StallWatch()
+        self._stall = StallWatch(servo.robot.velocity)
         self._goal: Array | None = None  # (n,) of a joint motion
         self._out_of_reach = False  # the target last asked for
         self._rests_at: Array | None = None  # (4, 4) the target it stalled at for good
@@ -64,12 +63,12 @@ class Tracker:
         self._restart()
 
     def track(
-        self, T_d: Array, stands: bool, now: float, dt: float
+        self, T_d: Array, target: Target, now: float, dt: float
     ) -> tuple[ServoState, ServoStep]:
-        """Move for a cycle of `dt` [s] toward a pose (4, 4).
+        """Move for a cycle of `dt` [s] toward a pose (4, 4) of a target.
 
-        Args:
-            stands: whether it waits for the arm, so that a joint motion makes sense.
+        A joint motion makes sense for a target that stands and waits for the arm. A velocity leads
+        on from the command: the reference does not run ahead, to be caught up with later.
 
         Returns:
             What goes on, as far as it is known here, and what was seen.
@@ -82,13 +81,14 @@ class Tracker:
             self._rests_at = None
             self._stall.reset()
         if self._rests_at is not None:
-            return self._rest(T_d, stands, dt)
-        before = self.servo.q
+            return self._rest(T_d, target.stands(now), dt)
+        if target.is_velocity:
+            self.servo.go_on_from(self.limiter.q)
+        stands, before = target.stands(now), self.servo.q
         step = self.servo.step(T_d, dt)
         v_r = (step.q - before) / dt
         self.limiter.advance(step.q, v_r, dt)
-        speed = float(np.max(np.abs(v_r) / self._velocity))
-        if not self._stall.update(now, self._size(step), speed) or self._is_there(step):
+        if not self._stall.update(now, self._size(step), step.q) or self._is_there(step):
             return ServoState.FOLLOWING, step
         if stands and self._stall.has_lasted(now):
             self._rests_at = T_d.copy()

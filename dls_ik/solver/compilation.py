@@ -19,7 +19,8 @@ class _Listener(event.Listener):  # type: ignore[misc]
         """Say so, the first time."""
         global _said
         function = event.data["dispatcher"].py_func
-        ours = function.__module__.startswith("dls_ik.core") and function.__name__ in LONG
+        module = function.__module__ or ""  # none for what numba makes itself
+        ours = module.startswith("dls_ik.core") and function.__name__ in LONG
         if ours and not _said:
             _said = True
             _say(WORDS)

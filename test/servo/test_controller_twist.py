@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from drive import BENT, DT, WAM, Drive, tip_speeds
+from drive import BENT, DT, WAM, Drive, reversals, tip_speeds
 from oracle import rotation
 
 from dls_ik.core.motion import difference
@@ -62,7 +62,8 @@ def test_a_turn_back_from_a_limit_is_at_once():
     drive = Drive(q)
     inward = np.array([-0.2, 0.0, -0.2, 0.0, 0.0, 0.0])
     drive.run(6.0, again(inward, R=np.eye(3)))
-    assert tip_speeds(WAM, drive.q[-20:]).max() < 0.02, "no farther"
+    assert tip_speeds(WAM, drive.q[-20:]).max() < 0.1, "it slides along the limit, no more"
+    assert reversals(drive.q[-200:], slowest=0.02) <= 2, "and smoothly"
     tip = WAM.fk(drive.last.q)[:3, 3]
     drive.run(0.3, again(-inward, R=np.eye(3)))
     way = WAM.fk(drive.last.q)[:3, 3] - tip

