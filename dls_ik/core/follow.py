@@ -10,6 +10,7 @@ from dls_ik.core.types import Array, Chain, Details, Goal, Memory, Method, Works
 from dls_ik.core.workspace import new_memory, workspace
 
 HALVINGS = 20  # of a step that would lead away from the target, before it is left out
+STILL = 1e-7  # [rad or m] steps that turn back and are shorter are rounding
 SHORTEST, LONGER = 1e-3, 1.3  # share of a full step after turns, and its growth without
 LEAST_RATE = 1e-5  # [1/s] share of the squared error that motion must take off, not to be creep
 
@@ -36,15 +37,15 @@ def follow(
     method's, scaled as a whole to the velocity limits so that the path keeps its direction, and
     halved until it lowers the error: beyond reach and in a singularity the arm then settles, where
     the bare method would go back and forth. Not every method leads down everywhere: where it does
-    not, the step of one that does takes its place. A step that turns back on the one before is
-    shortened, more each time, so that the arm does not swing on its way.
+    not, the step of one that does takes its place. A joint that turns back on its last step
+    takes a shorter one, more so each time, so that the arm does not swing on its way.
 
     Args:
         descending: a method whose steps lower the error wherever that is possible; `plain` goes
             with it.
         T_d: (k, 4, 4) desired poses.
-        motion: (n + 1,) in and out: the last step, and the share of a full step that is taken;
-            zeros and a one to begin with.
+        motion: (2 n,) in and out: the last step, and the share that each joint takes of a full one;
+            zeros and ones to begin with.
         memory: in and out, of the method.
         seen: (4,) out: position [m] and rotation error [rad] at the new q; least and greatest
             singular value of the scaled Jacobian at the old one.
@@ -125,16 +126,17 @@ def _keep_velocity(chain: Chain, dt: float, dq: Array) -> None:
 
 @spliced
 def _keep_from_swinging(dq: Array, motion: Array) -> None:
-    """Shorten a step that turns back on the last one; lengthen one that goes on."""
-    n, along = dq.shape[0], 0.0
+    """Shorten the steps of joints that turn back on their last ones; lengthen those of others.
+
+    Joint by joint, as one may swing more each time while the others are well on their way.
+    """
+    n = dq.shape[0]
     for j in range(n):
-        along += dq[j] * motion[j]
+        share = motion[n + j]
+        turns = dq[j] * motion[j] < 0.0 and abs(dq[j]) > STILL
         motion[j] = dq[j]
-    share = float(motion[n])
-    share = max(0.5 * share, SHORTEST) if along < 0.0 else min(LONGER * share, 1.0)
-    motion[n] = share
-    for j in range(n):
-        dq[j] *= share
+        motion[n + j] = max(0.5 * share, SHORTEST) if turns else min(LONGER * share, 1.0)
+        dq[j] *= motion[n + j]
 
 
 @kernel

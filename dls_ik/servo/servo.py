@@ -79,7 +79,7 @@ class Servo:
             JointValueError: for the wrong length, or values that are not finite.
         """
         self._q = checked_configuration(q, self.robot.joint_names).copy()
-        self._motion = np.append(np.zeros(self.robot.n), 1.0)  # see core/follow.py
+        self._motion = np.repeat([0.0, 1.0], self.robot.n)  # see core/follow.py
         self._memory = new_memory(self.robot.chain, self._method, self._details)
 
     def go_on_from(self, q: Array) -> None:
