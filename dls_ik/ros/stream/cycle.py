@@ -174,9 +174,7 @@ class Stream:
             return True
         return self._shows and measured is None and self._may_start(arm, now, measured)
 
-    def _words(
-        self, arm: Arm, output: ServoOutput, measured: Array | None, now: float
-    ) -> str:
+    def _words(self, arm: Arm, output: ServoOutput, measured: Array | None, now: float) -> str:
         words = output.words
         missing = measured is None and arm.parameters.driver == REQUIRED
         if missing and output.state is ServoState.WAITING:

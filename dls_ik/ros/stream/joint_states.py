@@ -106,7 +106,9 @@ class JointStates:
         names = [self._robot_names.get(name, name) for name in names]
         if len(set(names)) < len(names):
             twice = listing(sorted({name for name in names if names.count(name) > 1}))
-            self._log.warn("twice", f"a message on {self.topic} has joints twice: {twice}: not used")
+            self._log.warn(
+                "twice", f"a message on {self.topic} has joints twice: {twice}: not used"
+            )
             return
         now = time.monotonic()
         news = {n: (p, now) for n, p in zip(names, positions, strict=True) if abs(p) <= FARTHEST}
