@@ -14,7 +14,7 @@ from std_srvs.srv import SetBool, Trigger
 from dls_ik.ros.conversions import pose_from_matrix
 
 ACCELERATION = 8.0  # [rad/s^2] of every joint
-JITTER = 1e-3  # [s] between the stamp of a command and the time it was made for
+JITTER = 0.01  # [s] by which a stamp is off when the loop is put aside between its two clocks
 KINDS = {"target_pose": PoseStamped, "target_twist": TwistStamped, "target_trajectory": PoseArray}
 
 
