@@ -65,6 +65,7 @@ class Nodes:
             for choice, name in self.names.items()
         }
         self.node, self.executor = rclpy.create_node(f"client_{rate}"), SingleThreadedExecutor()
+        stack.callback(self.node.destroy_node)
         self.executor.add_node(self.node)
         self.overruns = Overruns(self.node)
         self.robot, self.rate = RobotModel.wam(), rate
