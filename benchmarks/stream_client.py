@@ -19,6 +19,7 @@ class Client:
 
     def __init__(self, node: Any, name: str, T: np.ndarray, frame: str) -> None:
         self.received: list[tuple[float, Any]] = []  # time [s], positions
+        self.stamps: list[int] = []  # [ns] of the messages received
         self._start = T[:3, 3]
         self._message = pose_message(T, frame, node.get_clock().now().to_msg())
         self._clock = node.get_clock()
@@ -45,11 +46,14 @@ class Client:
 
     def _receive(self, message: Any) -> None:
         self.received.append((time.perf_counter(), message.position))
+        stamp = message.header.stamp
+        self.stamps.append(10**9 * stamp.sec + stamp.nanosec)
 
 
 def follow(client: Client, executor: Any, rate: int, duration: float) -> np.ndarray:
     """Stream targets; return (k, 4) when each was published [s], and where it was [m]."""
     client.received.clear()
+    client.stamps.clear()
     begin, sent = time.perf_counter(), []
     for i in range(round(rate * duration)):
         while (left := begin + i / rate - time.perf_counter()) > 0.0:

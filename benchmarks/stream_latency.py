@@ -8,7 +8,10 @@ counts for nothing. Targets that a later one overtook have no latency; how many 
 
 Node and echo are processes of their own, the client is a third one, which publishes and receives in
 one thread. They take turns: while one is measured, the other is stopped by SIGSTOP. The node's rate
-is that of the targets. A share of a core is user and system time in /proc/PID/stat.
+is that of the targets. A share of a core is user and system time in /proc/PID/stat. Jitter is how
+far the times between the stamps of joint_states are from the period: a cycle begins when a target
+arrives, so it has that of the client in it, as the echo's has. Late are cycles that began more than
+a period after they were to, by /diagnostics.
 """
 
 import time
@@ -24,6 +27,7 @@ from benchmarks.common import Column, Table, finish, guarded, parser, positive, 
 from benchmarks.machine import machine
 from benchmarks.processes import Process, isolate, ros_node
 from benchmarks.stream_client import Client, follow, latencies
+from benchmarks.stream_jitter import Overruns, intervals, jitter
 from dls_ik import RobotModel
 
 START = [0.0, 0.6, 0.0, 1.8, 0.0, 0.6, 0.0]  # [rad] of the WAM
@@ -36,6 +40,10 @@ COLUMNS = [
     Column("median [ms]", ".3f"),
     Column("99 % [ms]", ".3f"),
     Column("largest [ms]", ".3f"),
+    Column("jitter, deviation [ms]", ".3f"),
+    Column("jitter, 99 % [ms]", ".3f"),
+    Column("jitter, largest [ms]", ".3f"),
+    Column("late cycles [%]", ".2f"),
     Column("share of a core [%]", ".1f"),
     Column("median, as a multiple of the echo's"),
     Column("share, as a multiple of the echo's"),
@@ -48,13 +56,22 @@ class Turn(NamedTuple):
     latencies: np.ndarray  # [s]
     answered: float  # share of the targets
     share: float  # of a core
+    intervals: np.ndarray  # [s] between the stamps of what was received
+    late: float | None  # share of the cycles
 
 
 def turn(
-    process: Process, client: Client, executor: Any, tip: Callable, rate: int, duration: float
+    process: Process,
+    client: Client,
+    executor: Any,
+    overruns: Overruns,
+    tip: Callable,
+    rate: int,
+    duration: float,
 ) -> Turn:
     """Measure one node, while the other one is stopped."""
     process.wake()
+    overruns.clear()
     used, begin = process.processor_time(), time.perf_counter()
     sent = follow(client, executor, rate, SETTLING + duration)
     share = (process.processor_time() - used) / (time.perf_counter() - begin)
@@ -63,7 +80,8 @@ def turn(
     tips = tip(np.array([positions for _, positions in client.received]))
     found = latencies(sent, times, tips, rate)[round(SETTLING * rate) :]
     answered = found[~np.isnan(found)]
-    return Turn(answered, len(answered) / len(found), share)
+    pauses = intervals(client.stamps, SETTLING)
+    return Turn(answered, len(answered) / len(found), share, pauses, overruns.share())
 
 
 def measured(rate: int, repeats: int, duration: float) -> dict[str, list[Turn]]:
@@ -86,6 +104,7 @@ def measured(rate: int, repeats: int, duration: float) -> dict[str, list[Turn]]:
         stack.callback(rclpy.try_shutdown)
         node, executor = rclpy.create_node("benchmark"), SingleThreadedExecutor()
         executor.add_node(node)
+        overruns = Overruns(node)
         clients = {name: Client(node, name, T, robot.base) for name in SERVERS}
         for name, client in clients.items():
             client.connect(SERVERS[name])
@@ -93,7 +112,7 @@ def measured(rate: int, repeats: int, duration: float) -> dict[str, list[Turn]]:
             process.sleep()
         for i in range(repeats):
             for name in SERVERS if i % 2 else reversed(SERVERS):
-                args = processes[name], clients[name], executor, tips[name]
+                args = processes[name], clients[name], executor, overruns, tips[name]
                 found[name].append(turn(*args, rate, duration))
     return found
 
@@ -105,7 +124,11 @@ def rows(rate: int, found: dict[str, list[Turn]]) -> list[list[Any]]:
     shares = {n: np.array([t.share for t in ts]) for n, ts in found.items()}
     for name, turns in found.items():
         times = 1e3 * np.concatenate([t.latencies for t in turns])
-        figures = [*np.percentile(times, (50, 99, 100)).tolist(), 100.0 * shares[name].mean()]
+        figures = np.percentile(times, (50, 99, 100)).tolist()
+        figures += jitter(np.concatenate([t.intervals for t in turns]), rate)
+        late = [t.late for t in turns if t.late is not None]
+        figures += [100.0 * float(np.mean(late)) if late and name != "echo" else None]
+        figures += [100.0 * float(shares[name].mean())]
         answered = 100.0 * float(np.mean([t.answered for t in turns]))
         ratios = [spread(x[name] / x["echo"]) for x in (medians, shares)]
         result.append([rate, SERVERS[name], answered, *figures, *ratios])

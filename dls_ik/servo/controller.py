@@ -102,6 +102,7 @@ class Controller:
         """Go on where another controller of the same joints is, with its target and velocity."""
         self._tracker.take_over(other._tracker)
         self._target, self._hold = other._target, other._hold
+        self._tune(self._target)
         self._last_event, self._start_again = other._last_event, other._start_again
         self.started = other.started
 
@@ -225,6 +226,15 @@ class Controller:
     def _tip(self, target: Target) -> Array:
         tracker = self._tracker
         return self.robot.fk(tracker.limiter.q if target.waits_for_command else tracker.servo.q)
+
+    def _tune(self, target: Target | None) -> None:
+        """Give a target that was begun with other options those of now."""
+        if isinstance(target, PoseTarget):
+            target.feed_forward = self.options.feed_forward
+        if isinstance(target, TwistTarget):
+            target.lead = self.options.lead
+        if isinstance(target, (PoseTarget, TwistTarget)):
+            target.timeout = self.options.target_timeout
 
     def _is_engaged(self) -> bool:
         return self._target is not None or bool(self._tracker.limiter.v.any())

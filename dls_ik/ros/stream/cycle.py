@@ -1,11 +1,13 @@
 """One cycle of the stream: from the messages that arrived to the command that goes out."""
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from geometry_msgs.msg import TwistStamped
 
 from dls_ik.core.types import Array
 from dls_ik.exceptions import DlsIkError, HeldError, StaleTargetError
@@ -17,6 +19,8 @@ from dls_ik.ros.stream.aim import age_by_stamp, aim
 from dls_ik.ros.stream.joint_states import FRESH, JointStates
 from dls_ik.ros.stream.targets import Arrival
 from dls_ik.servo import Controller, ServoOutput, ServoState
+
+SAID = 0.5  # [s] that the status tells of a target that was passed over
 
 
 class Outcome(NamedTuple):
@@ -46,6 +50,7 @@ class Stream:
         self._next: Arm | None = None  # written by `use`, taken up by the next cycle
         self._arm: Arm | None = None
         self._pending: Arrival | None = None
+        self._passed_over = (-math.inf, "")  # when, and why
         self._orders: deque[Callable[[Controller], None]] = deque()  # for the next cycle
 
     @property
@@ -85,10 +90,9 @@ class Stream:
                 self._log.warn("robot", f"a target arrived, but there is {nothing.explanation}")
             return Outcome(None, None, False, nothing, nothing.explanation)
         measured = self._measured(arm, now)
-        while self._orders:
-            self._orders.popleft()(arm.controller)
+        self._obey(arm)
         self._pending = arrival or self._pending
-        if self._pending is not None and self._may_start(arm, now, measured):
+        if self._pending is not None and self._may_aim(arm, now, measured):
             self._aim(arm, self._pending, now, stamp)
             self._pending = None
         output = arm.controller.cycle(now, dt, measured)
@@ -112,6 +116,12 @@ class Stream:
                 self._pending = None
         self._arm = arm
 
+    def _obey(self, arm: Arm) -> None:
+        """Carry the orders out; a target that still waits was sent before them."""
+        while self._orders:
+            self._orders.popleft()(arm.controller)
+            self._pending = None
+
     def _measured(self, arm: Arm, now: float) -> Array | None:
         parameters = arm.parameters
         if parameters.driver == NONE:
@@ -119,6 +129,10 @@ class Stream:
         required = parameters.driver == REQUIRED
         fresh = parameters.measurement_timeout if required else FRESH
         return self._states.measured(arm.robot.joint_names, now, fresh)
+
+    def _may_aim(self, arm: Arm, now: float, measured: Array | None) -> bool:
+        """Whether a target need not wait: it can be followed, or will be passed over anyway."""
+        return bool(arm.controller.hold_reason) or self._may_start(arm, now, measured)
 
     def _may_start(self, arm: Arm, now: float, measured: Array | None) -> bool:
         """Whether it is known where the arm is, or that nobody says and nothing can be hurt."""
@@ -128,10 +142,14 @@ class Stream:
 
     def _aim(self, arm: Arm, arrival: Arrival, now: float, stamp: int) -> None:
         try:
-            age = age_by_stamp(arrival.message, stamp, now - arrival.time)
+            waited = now - arrival.time
+            age = age_by_stamp(arrival.message, stamp, waited)
+            if isinstance(arrival.message, TwistStamped):
+                age += waited  # a pose may wait for a driver, motion may not
             aim(arm, arrival.message, self._frames, self._known(arm), now, age)
         except (HeldError, StaleTargetError) as error:
-            self._log.warn("passed over", f"target passed over: {error}")
+            self._passed_over = (now, f"target passed over: {error}")
+            self._log.warn("passed over", self._passed_over[1])
         except DlsIkError as error:
             arm.controller.refuse(str(error))
             self._log.warn("target", f"target refused, the arm holds: {error}")
@@ -151,16 +169,16 @@ class Stream:
         """
         if output.velocity.any():
             return True
-        if output.state is ServoState.PAUSED:
-            return self._shows
-        if arm.controller.started:
+        if arm.controller.started and (self._shows or output.state is not ServoState.PAUSED):
             return True
         return self._shows and measured is None and self._may_start(arm, now, measured)
 
     def _words(self, arm: Arm, output: ServoOutput, measured: Array | None, now: float) -> str:
+        words = output.words
         if output.state is ServoState.WAITING and not self._may_start(arm, now, measured):
-            return f"waiting for joint states on {self._states.topic}"
-        return output.words
+            words = f"waiting for joint states on {self._states.topic}"
+        since, passed_over = self._passed_over
+        return f"{words}; {passed_over}" if now - since < SAID else words
 
     def _warn_of_driver(self) -> None:
         self._log.once(

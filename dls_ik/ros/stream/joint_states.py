@@ -1,6 +1,5 @@
 """What drivers say about the joints, told apart from what this node says itself."""
 
-import math
 import threading
 import time
 from collections.abc import Iterable, Mapping
@@ -13,12 +12,14 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 
 from dls_ik.core.types import Array
+from dls_ik.model.names import listing
 from dls_ik.ros.logs import Throttle
 from dls_ik.ros.stream.echo import Echo
 
 TOPIC = "joint_states"
 FRESH = 1.0  # [s] a driver is there if it was heard this long ago
 SETTLING = 0.5  # [s] to find publishers, and to hear which joints they publish
+FARTHEST = 1e6  # [rad or m] that a joint can be
 LOOK_OUT = 0.1  # [s] between looks for publishers
 # Best effort hears reliable publishers too. Several may share the topic (arm, gripper), so the
 # depth is not 1, which would keep the last message of all of them.
@@ -103,10 +104,17 @@ class JointStates:
             self._log.warn("lengths", f"a message on {self.topic} has {counts}: not used")
             return
         names = [self._robot_names.get(name, name) for name in names]
+        if len(set(names)) < len(names):
+            twice = listing(sorted({name for name in names if names.count(name) > 1}))
+            self._log.warn(
+                "twice", f"a message on {self.topic} has joints twice: {twice}: not used"
+            )
+            return
         now = time.monotonic()
-        news = {n: (p, now) for n, p in zip(names, positions, strict=True) if math.isfinite(p)}
+        news = {n: (p, now) for n, p in zip(names, positions, strict=True) if abs(p) <= FARTHEST}
         if len(news) < len(names):
-            lost = ", ".join(name for name in names if name not in news)
-            self._log.warn("finite", f"positions on {self.topic} are not finite: {lost}: not used")
+            lost = listing(name for name in names if name not in news)
+            what = f"not finite, or beyond {FARTHEST:g}"
+            self._log.warn("finite", f"positions on {self.topic} are {what}: {lost}: not used")
         with self._lock:
             self._heard.update(news)

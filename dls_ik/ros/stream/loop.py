@@ -35,7 +35,7 @@ class Streaming:
         self.stream = Stream(self._states, frames, self._log, shows, shares)
         Orders(node, self.stream)
         self._targets = Targets()
-        self._targets.subscribe(node)
+        self._targets.subscribe(node, self._log)
         self._thread = threading.Thread(target=self._run, name="streaming", daemon=True)
 
     @property

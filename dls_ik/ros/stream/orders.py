@@ -1,12 +1,13 @@
 """``~/pause`` and ``~/reset``: stopping the stream, and taking it up again."""
 
+from collections.abc import Callable
 from typing import Any
 
 from rclpy.node import Node
 from std_srvs.srv import SetBool, Trigger
 
 from dls_ik.ros.stream.cycle import Stream
-from dls_ik.servo import ServoState
+from dls_ik.servo import Controller, ServoState
 
 PAUSE, RESET = "~/pause", "~/reset"
 
@@ -21,16 +22,17 @@ class Orders:
 
     def _pause(self, request: Any, response: Any) -> Any:
         if request.data:
-            self._stream.order(lambda controller: controller.pause())
-            return self._answered(response, "paused: the arm stops, and targets are passed over")
-        self._stream.order(lambda controller: controller.resume())
-        return self._answered(response, "goes on with the next target")
+            words = "paused: the arm stops, and targets are passed over"
+            return self._ordered(response, Controller.pause, words)
+        return self._ordered(response, Controller.resume, "goes on with the next target")
 
     def _reset(self, request: Any, response: Any) -> Any:
-        self._stream.order(lambda controller: controller.reset())
-        return self._answered(response, "reset: waiting for a target")
+        return self._ordered(response, Controller.reset, "reset: waiting for a target")
 
-    def _answered(self, response: Any, message: str) -> Any:
+    def _ordered(self, response: Any, order: Callable[[Controller], None], words: str) -> Any:
+        """Give an order, or say that there is nothing to order."""
         response.success = self._stream.has_arm
-        response.message = message if response.success else ServoState.NO_ROBOT.explanation
+        response.message = words if response.success else ServoState.NO_ROBOT.explanation
+        if response.success:
+            self._stream.order(order)
         return response

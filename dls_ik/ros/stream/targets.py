@@ -6,11 +6,25 @@ import time
 from typing import Any, NamedTuple
 
 from geometry_msgs.msg import PoseArray, PoseStamped, TwistStamped
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
+from dls_ik.ros.logs import Throttle
+
 TOPICS = {"target_pose": PoseStamped, "target_twist": TwistStamped, "target_trajectory": PoseArray}
+LOOK_OUT = 1.0  # [s] between looks for publishers
 QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)  # hears reliable ones too
+
+
+def _look_out(node: Node, log: Throttle) -> None:
+    """Say where several publishers send targets: the arm goes to and fro between them."""
+    for topic in map(node.resolve_topic_name, TOPICS):
+        count = node.count_publishers(topic)
+        if count > 1:
+            log.once(
+                f"{count} on {topic}", f"{count} publishers on {topic}: the newest target counts"
+            )
 
 
 class Arrival(NamedTuple):
@@ -30,10 +44,12 @@ class Targets:
         self._awaited = False
         self._closed = False
 
-    def subscribe(self, node: Node) -> None:
+    def subscribe(self, node: Node, log: Throttle) -> None:
         """Store what arrives on the topics; the newest counts, whatever it is."""
         for topic, kind in TOPICS.items():
             node.create_subscription(kind, topic, self.store, QOS)
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        node.create_timer(LOOK_OUT, lambda: _look_out(node, log), clock=steady)
 
     def store(self, message: Any) -> None:
         """Keep a target; wake the loop if it waits for one."""

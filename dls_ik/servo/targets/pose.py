@@ -26,7 +26,7 @@ class PoseTarget:
     waits_for_command = False
 
     def __init__(self, timeout: float, feed_forward: bool) -> None:
-        self._timeout, self._feed_forward = timeout, feed_forward
+        self.timeout, self.feed_forward = timeout, feed_forward
         self._T: Array = np.eye(4)
         self._stood: Array = self._T  # the pose that it has not left since it changed
         self._velocity = np.zeros(6)  # [m/s, rad/s]
@@ -37,22 +37,22 @@ class PoseTarget:
         """The next pose (4, 4), sampled at a time [s] before it arrived now."""
         V = difference(self._T, T)
         interval = now - self._arrived
-        if not interval <= self._timeout or not is_same(T, self._stood):
+        if not interval <= self.timeout or not is_same(T, self._stood):
             self._changed, self._stood = now, T
         between = sampled - self.sampled
-        self._velocity = V / between if 1e-4 < between <= self._timeout else np.zeros(6)
+        self._velocity = V / between if 1e-4 < between <= self.timeout else np.zeros(6)
         self._T, self._arrived, self.sampled, self._interval = T, now, sampled, interval
 
     def pose(self, now: float, dt: float, tip: Tip) -> Array:
         """The pose now (4, 4)."""
-        if not self._feed_forward:
+        if not self.feed_forward:
             return self._T
         ahead = min(max(now - self.sampled, 0.0), FARTHEST_AHEAD * self._interval)
         return moved(self._T, self._velocity * ahead) if ahead > 0.0 else self._T
 
     def is_stale(self, now: float) -> bool:
         """Whether it was a stream that has ceased."""
-        return self._interval <= self._timeout < now - self._arrived
+        return self._interval <= self.timeout < now - self._arrived
 
     def stands(self, now: float) -> bool:
         """Whether it has not changed for a while."""

@@ -27,8 +27,8 @@ class TwistTarget:
     waits_for_command = True
 
     def __init__(self, timeout: float, lead: float, rotation_weight: float) -> None:
-        self._timeout = timeout
-        self._lead = lead
+        self.timeout = timeout
+        self.lead = lead
         self._weights = np.array([1.0] * 3 + [rotation_weight] * 3)
         self._V: Array = np.zeros(6)
         self._in_tool = False
@@ -76,11 +76,11 @@ class TwistTarget:
             return np.zeros(6)
         ahead = difference(x_a, self._x_d)
         length = self._length(ahead)
-        return ahead * (self._lead / length) if length > self._lead else ahead
+        return ahead * (self.lead / length) if length > self.lead else ahead
 
     def is_stale(self, now: float) -> bool:
         """Whether there was none for too long."""
-        return now - self._arrived > self._timeout
+        return now - self._arrived > self.timeout
 
     def stands(self, now: float) -> bool:
         """Never: the arm is to move as it is told, or not at all."""

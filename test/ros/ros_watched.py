@@ -1,0 +1,189 @@
+"""A node under watch: what it commands, what it says, and whether the commands are calm."""
+
+import time
+
+import numpy as np
+from geometry_msgs.msg import PoseArray, PoseStamped, TwistStamped
+from moveit_msgs.msg import ServoStatus
+from ros_client import Client, NodeProcess
+from ros_streamer import HOME, TARGET_TIMEOUT, positions
+from ros_wam import WAM
+from sensor_msgs.msg import JointState
+from std_srvs.srv import SetBool, Trigger
+
+from dls_ik.ros.conversions import pose_from_matrix
+
+ACCELERATION = 8.0  # [rad/s^2] of every joint
+JITTER = 0.01  # [s] by which a stamp is off when the loop is put aside between its two clocks
+KINDS = {"target_pose": PoseStamped, "target_twist": TwistStamped, "target_trajectory": PoseArray}
+
+
+def arguments(namespace, **parameters):
+    """The command line of a node whose limits of acceleration are those of this file."""
+    given = {"robot": "wam", "acceleration": [ACCELERATION], **parameters}
+    words = ["-r", f"__ns:=/{namespace}"]
+    for name, value in given.items():
+        words += ["-p", f"{name}:={value}"]
+    return words
+
+
+class Watched:
+    """A node of its own and a client of it, in a namespace."""
+
+    def __init__(self, namespace, **parameters):
+        initial = {"initial_positions": HOME.tolist(), **parameters}
+        self.node = NodeProcess(*arguments(namespace, **initial))
+        self.client = Client(namespace)
+        self.heard = self.client.listen(JointState, "joint_states", 1000)
+        self.statuses = self.client.listen(ServoStatus, "dls_ik/status", 1000)
+        self._publishers = {}
+        self._sent = -np.inf  # when
+
+    def __enter__(self):
+        self.node.wait_for_line("ready")
+        for topic, kind in KINDS.items():
+            self._publishers[topic] = self.client.publisher(kind, topic, 1)
+        self.client.spin_until(lambda: self.statuses, what="a status")
+        return self
+
+    def __exit__(self, *_):
+        self.client.__exit__()
+        self.node.__exit__()
+
+    @property
+    def commands(self):
+        return [message for message in self.heard if message.header.frame_id != "driver"]
+
+    @property
+    def q(self):
+        return positions(self.commands[-1])
+
+    def send(self, message):
+        topic = next(t for t, kind in KINDS.items() if isinstance(message, kind))
+        self._publishers[topic].publish(message)
+        self._sent = time.monotonic()
+
+    def send_alone(self, message):
+        """Send a message that is not the next of a stream."""
+        self.client.spin_for(max(0.0, self._sent + 1.2 * TARGET_TIMEOUT - time.monotonic()))
+        self.send(message)
+
+    def stamp(self, ahead=0.0):
+        """The time now, or later [s], for the header of a message."""
+        at = self.client.node.get_clock().now().nanoseconds + round(ahead * 1e9)
+        return divmod(at, 10**9)
+
+    def stream(self, message_at, duration, period=0.02):
+        """Send a message each period, made from the time since the begin [s]."""
+        begin = time.monotonic()
+        for k in range(round(duration / period)):
+            self.send(message_at(k * period))
+            self.client.spin_for(max(0.0, begin + (k + 1) * period - time.monotonic()))
+
+    def says(self, *words, within=15.0):
+        """Wait for a status with all of these words that is newer than now."""
+        del self.statuses[:]
+        self.client.spin_until(
+            lambda: any(all(w in s.message for w in words) for s in self.statuses),
+            within,
+            f"a status with {words}",
+        )
+
+    def goes(self, T, tolerance=1e-4):
+        """Send a pose once, and wait for the arm to be there."""
+        self.send_alone(pose(T))
+        self.arrives(T, tolerance)
+
+    def arrives(self, T, tolerance=1e-4):
+        self.client.spin_until(lambda: self.error(T) < tolerance, what="the arm at its target")
+
+    def stands(self):
+        """Wait until the command stands still."""
+        self.client.spin_until(
+            lambda: len(c := self.commands) > 3 and not any(np.any(m.velocity) for m in c[-3:]),
+            what="the arm at rest",
+        )
+
+    def error(self, T):
+        return np.abs(WAM.fk(self.q) - T).max() if self.commands else np.inf
+
+    def moves(self, speed=0.3):
+        """Wait until a joint is as fast as that [rad/s]."""
+        self.client.spin_until(
+            lambda: self.commands and max(np.abs(self.commands[-1].velocity)) > speed,
+            what="motion",
+        )
+
+    def pause(self, data=True):
+        return self.client.call(SetBool, "dls_ik/pause", SetBool.Request(data=data))
+
+    def reset(self):
+        return self.client.call(Trigger, "dls_ik/reset", Trigger.Request())
+
+    def assert_calm(self, acceleration=ACCELERATION, start=None):
+        """All commands so far keep all limits, and follow each other without a jump.
+
+        Args:
+            start: (n,) where the first one begins, if that is known.
+        """
+        self.client.spin_until(lambda: len(self.commands) > 3, what="commands")
+        commands = self.commands
+        q = np.array([positions(c) for c in commands])
+        v = np.array([c.velocity for c in commands])
+        t = np.array([c.header.stamp.sec + 1e-9 * c.header.stamp.nanosec for c in commands])
+        assert np.isfinite(q).all()
+        assert WAM.within_limits(q, 1e-9).all()
+        assert (np.abs(v) <= WAM.velocity * (1.0 + 1e-6)).all()
+        elapsed = np.diff(t)[:, None] + JITTER
+        _assert_within(np.diff(q, axis=0), WAM.velocity * elapsed + 1e-9, elapsed, "jump")
+        # velocities are means of cycles; with a limit of jerk they lie half a cycle back
+        between = np.maximum(elapsed[1:], 0.5 * (elapsed[1:] + elapsed[:-1]))
+        _assert_within(np.diff(v[1:], axis=0), acceleration * between, between, "acceleration")
+        if start is not None:
+            assert (np.abs(q[0] - start) <= WAM.velocity * 0.1).all()
+
+    def assert_alive(self):
+        """The process lives, and follows a good target without a jump."""
+        assert self.node.process.poll() is None, self.node.output
+        self.goes(WAM.fk(HOME))
+        self.assert_calm()
+        assert "Traceback" not in self.node.output, self.node.output
+        del self.heard[:]
+
+
+def _assert_within(changes, most, elapsed, what):
+    worst = np.abs(changes) / np.broadcast_to(most, changes.shape)
+    k, j = np.unravel_index(np.argmax(worst), worst.shape)
+    assert worst[k, j] <= 1.0 + 1e-6, (
+        f"{what} of joint {j + 1}: {changes[k, j]:.4g} in {elapsed[k, 0]:.4f} s, "
+        f"command {k} of {len(changes)}, {worst[k, j]:.2f} of what is allowed"
+    )
+
+
+def pose(T, frame="", stamp=(0, 0)):
+    message = PoseStamped(pose=pose_from_matrix(T))
+    return headed(message, frame, stamp)
+
+
+def twist(linear=(0.0, 0.0, 0.0), angular=(0.0, 0.0, 0.0), frame="", stamp=(0, 0)):
+    message = TwistStamped()
+    v, w = message.twist.linear, message.twist.angular
+    (v.x, v.y, v.z), (w.x, w.y, w.z) = linear, angular
+    return headed(message, frame, stamp)
+
+
+def trajectory(Ts, frame="", stamp=(0, 0)):
+    return headed(PoseArray(poses=[pose_from_matrix(T) for T in Ts]), frame, stamp)
+
+
+def headed(message, frame="", stamp=(0, 0)):
+    message.header.frame_id = frame
+    message.header.stamp.sec, message.header.stamp.nanosec = stamp
+    return message
+
+
+def shifted(x=0.0, y=0.0, z=0.0):
+    """The pose of the tip at HOME, moved [m] in the base frame."""
+    T = WAM.fk(HOME).copy()
+    T[:3, 3] += x, y, z
+    return T

@@ -1,0 +1,272 @@
+"""The running node stops, pauses, resets and changes what it follows within its limits."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+moveit = pytest.importorskip("moveit_msgs.msg", reason="needs moveit_msgs")
+if not hasattr(moveit, "ServoStatus"):
+    pytest.skip("this moveit_msgs has no ServoStatus", allow_module_level=True)
+
+from ros_client import SOON
+from ros_streamer import HOME, positions
+from ros_wam import WAM
+from ros_watched import ACCELERATION, Watched, pose, shifted, trajectory, twist
+from std_srvs.srv import SetBool, Trigger
+
+from dls_ik.ros.conversions import quaternion_from_rotation
+
+pytestmark = pytest.mark.ros
+
+SPEED = 0.2  # [m/s]
+
+
+@pytest.fixture(scope="module")
+def arm():
+    with Watched("safety", driver="none", trajectory_period=0.1) as arm:
+        yield arm
+        assert arm.node.end() == 0
+
+
+@pytest.fixture(autouse=True)
+def _good_before(arm):
+    arm.assert_alive()
+
+
+def sweep(t):
+    """A pose that moves along y."""
+    return pose(shifted(0.0, 0.1 * np.sin(2.0 * t), 0.0))
+
+
+@pytest.mark.parametrize("make", [sweep, lambda _: twist((0.0, SPEED, 0.0))], ids=["pose", "twist"])
+def test_stream_that_ceases_stops_within_the_acceleration(arm, make):
+    arm.stream(make, 0.5)
+    assert any(np.abs(arm.commands[-1].velocity) > 0.05)
+    arm.says("ceased")
+    arm.stands()
+    arm.assert_calm()
+    arm.stream(make, 0.3)
+    assert any(np.abs(arm.commands[-1].velocity) > 0.05), "it goes on with the next one"
+    arm.assert_calm()
+
+
+def test_single_pose_stays_in_force(arm):
+    T = shifted(0.0, 0.3, -0.1)
+    arm.goes(T, 1e-6)
+    arm.says("at the target")
+    arm.client.spin_for(0.8)
+    assert arm.error(T) < 1e-5
+    arm.assert_calm()
+
+
+def test_pause_while_moving_and_resume(arm):
+    arm.send_alone(pose(shifted(0.0, 0.4, 0.0)))
+    arm.moves()
+    answer = arm.pause()
+    assert answer.success
+    assert "paused" in answer.message
+    arm.says("paused")
+    arm.stands()
+    held = arm.q
+    assert arm.error(shifted(0.0, 0.4, 0.0)) > 0.05
+    for message in (pose(shifted()), twist((0.0, 1.0, 0.0)), trajectory([shifted()])):
+        arm.send(message)
+        arm.says("paused", "passed over")
+    arm.node.wait_for_line("WARN", "passed over", "paused")
+    assert arm.pause(False).success
+    arm.client.spin_for(0.5)
+    np.testing.assert_array_equal(arm.q, held)
+    arm.assert_calm()
+    arm.goes(WAM.fk(HOME))
+    arm.assert_calm()
+
+
+def test_reset_while_moving(arm):
+    arm.send_alone(pose(shifted(0.0, 0.4, 0.0)))
+    arm.moves()
+    assert arm.reset().success
+    arm.says("no target yet")
+    arm.stands()
+    assert arm.error(shifted(0.0, 0.4, 0.0)) > 0.05
+    arm.assert_calm()
+
+
+@pytest.mark.parametrize(
+    ("frame", "turned"), [("", np.eye(3)), ("wam_base", np.eye(3)), ("wam_tip", None),
+                          ("wam_link1", WAM.link_pose("wam_link1", HOME)[:3, :3])],
+    ids=["empty", "root", "tool", "link"],
+)  # fmt: skip
+def test_twist_is_along_the_axes_of_its_frame(arm, frame, turned):
+    arm.goes(WAM.fk(HOME), 1e-5)
+    R = WAM.fk(HOME)[:3, :3] if turned is None else turned
+    arm.stream(lambda _: twist((0.0, 0.0, -0.05), frame=frame), 0.6)
+    way = WAM.fk(arm.q)[:3, 3] - WAM.fk(HOME)[:3, 3]
+    assert 0.01 < np.linalg.norm(way) < 0.04
+    np.testing.assert_allclose(way / np.linalg.norm(way), -R[:, 2], atol=0.15)
+    arm.assert_calm()
+
+
+def test_pose_in_the_frame_of_the_tool(arm):
+    arm.goes(WAM.fk(HOME), 1e-6)
+    step = np.eye(4)
+    step[2, 3] = -0.05
+    arm.send_alone(pose(step, "wam_tip"))
+    arm.arrives(WAM.fk(HOME) @ step)
+    arm.assert_calm()
+
+
+def test_trajectory_is_on_time(arm):
+    Ts = [shifted(0.0, 0.02 * k, 0.0) for k in range(11)]
+    arm.goes(Ts[0], 1e-6)
+    arm.client.spin_for(0.3)
+    arm.send(trajectory(Ts))
+    arm.arrives(Ts[-1], 1e-3)
+    arm.assert_calm()
+    y = np.array([WAM.fk(positions(c))[1, 3] for c in arm.commands]) - Ts[0][1, 3]
+    t = np.array([c.header.stamp.sec + 1e-9 * c.header.stamp.nanosec for c in arm.commands])
+    begun, halfway, most = (np.interp(share * 0.2, *rising(y, t)) for share in (0.1, 0.5, 0.9))
+    assert halfway - begun == pytest.approx(0.4, abs=0.08)
+    assert most - halfway == pytest.approx(0.4, abs=0.08)
+
+
+def rising(y, t):
+    kept = np.flatnonzero(np.diff(np.maximum.accumulate(y), prepend=-np.inf) > 0.0)
+    return y[kept], t[kept]
+
+
+def test_what_is_followed_changes_without_a_jump(arm):
+    arm.stream(sweep, 0.4)
+    arm.stream(lambda _: twist((0.0, SPEED, 0.0), (0.0, 0.0, 0.3)), 0.4)
+    arm.send(trajectory([shifted(), shifted(0.0, 0.1, 0.0), shifted()]))
+    arm.client.spin_for(0.4)
+    arm.stream(sweep, 0.4)
+    arm.assert_calm()
+    arm.goes(shifted(0.0, 0.0, 0.05))
+    arm.assert_calm()
+
+
+def turning(t):
+    R = np.array([[np.cos(t), -np.sin(t), 0.0], [np.sin(t), np.cos(t), 0.0], [0.0, 0.0, 1.0]])
+    message = sweep(t)
+    T = WAM.fk(HOME)
+    o = message.pose.orientation
+    o.x, o.y, o.z, o.w = quaternion_from_rotation(R @ T[:3, :3])
+    return message
+
+
+CHANGES = [
+    {"acceleration": [4.0]},
+    {"acceleration": [6.0] * 7, "feed_forward": True},
+    {"when_stuck": "hold"},
+    {"jerk": [200.0]},
+    {"stream_method": "svf+sd"},
+    {"jerk": [], "feed_forward": False, "when_stuck": "joint_motion"},
+    {"driver": "auto", "target_timeout": 0.3},
+    {"stream_method": "ctp+sd+svf", "acceleration": [ACCELERATION], "driver": "none"},
+    {"target_timeout": 0.25},
+]
+
+
+def test_parameters_change_while_the_arm_moves(arm):
+    try:
+        for change in CHANGES:
+            if "jerk" in change:
+                pytest.importorskip("ruckig", reason="needs ruckig")
+            arm.stream(turning, 0.3)
+            result = arm.client.set_parameters(**change)
+            assert result.successful, result.reason
+            arm.stream(turning, 0.3)
+            arm.assert_calm()
+    finally:
+        assert arm.client.set_parameters(jerk=[], acceleration=[ACCELERATION]).successful
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"acceleration": [1.0, 2.0]}, "given: 2"),
+        ({"acceleration": [-1.0]}, "acceleration"),
+        ({"acceleration": [float("nan")]}, "finite"),
+        ({"jerk": [1.0] * 3}, "given: 3"),
+        ({"driver": "maybe"}, "auto, required, none"),
+        ({"when_stuck": "panic"}, "joint_motion, hold"),
+        ({"target_timeout": 0.0}, "target_timeout"),
+        ({"trajectory_period": 1e-9}, "trajectory_period"),
+        ({"lead": float("inf")}, "lead"),
+    ],
+)  # fmt: skip
+def test_parameter_is_refused_while_the_arm_moves_on(arm, values, words):
+    T = shifted(0.0, 0.1, 0.0)
+    arm.send_alone(pose(T))
+    result = arm.client.set_parameters(**values)
+    assert not result.successful
+    assert words in result.reason
+    arm.arrives(T)
+    arm.assert_calm()
+
+
+def test_acceleration_and_jerk_are_kept(arm):
+    pytest.importorskip("ruckig", reason="needs ruckig")
+    assert arm.client.set_parameters(jerk=[80.0]).successful
+    try:
+        arm.stream(sweep, 1.0)
+        arm.says("ceased")
+        arm.stands()
+        arm.goes(shifted(0.0, 0.2, 0.0))
+        arm.assert_calm()
+        a, elapsed = accelerations(arm.commands)
+        assert (np.abs(np.diff(a, axis=0)) <= 80.0 * 3.0 * elapsed + 0.5).all()
+    finally:
+        assert arm.client.set_parameters(jerk=[]).successful
+
+
+def accelerations(commands):
+    v = np.array([c.velocity for c in commands])
+    t = np.array([c.header.stamp.sec + 1e-9 * c.header.stamp.nanosec for c in commands])
+    dt = np.diff(t)[:, None]
+    return np.diff(v, axis=0) / dt, np.maximum(dt[1:], dt[:-1])
+
+
+def test_joint_motion_where_local_motion_stalls(arm):
+    q = WAM.random(np.random.default_rng(13))
+    arm.goes(WAM.fk(HOME), 1e-6)
+    arm.send_alone(pose(WAM.fk(q)))
+    arm.says("moving through joint space")
+    arm.arrives(WAM.fk(q))
+    arm.says("at the target")
+    arm.assert_calm()
+    arm.send_alone(pose(WAM.fk(HOME)))
+    arm.client.spin_until(lambda: arm.error(WAM.fk(HOME)) < 1e-3, 2 * SOON)
+    arm.assert_calm()
+
+
+def test_services_without_a_robot_say_so_and_leave_nothing_for_later():
+    from robots import URDF
+    from ros_client import Client, NodeProcess
+    from std_msgs.msg import String
+
+    from dls_ik.ros.robot_source import QOS
+
+    with NodeProcess("-r", "__ns:=/bare") as node, Client("bare") as client:
+        node.wait_for_line("waiting for a robot")
+        statuses = client.listen(moveit.ServoStatus, "dls_ik/status")
+        for kind, name, request in (
+            (SetBool, "dls_ik/pause", SetBool.Request(data=True)),
+            (Trigger, "dls_ik/reset", Trigger.Request()),
+        ):
+            answer = client.call(kind, name, request)
+            assert not answer.success
+            assert answer.message == "no robot yet"
+        for topic, message in (
+            ("target_pose", pose(np.eye(4))),
+            ("target_twist", twist((1.0, 0.0, 0.0))),
+            ("target_trajectory", trajectory([])),
+        ):
+            client.publisher(type(message), topic, 1).publish(message)
+            client.spin_until(lambda: statuses and statuses[-1].message == "no robot yet")
+        node.wait_for_line("WARN", "a target arrived", "no robot")
+        topic = client.node.create_publisher(String, "robot_description", QOS)
+        topic.publish(String(data=(URDF / "planar_2r.urdf").read_text()))
+        node.wait_for_line("ready")
+        client.spin_until(lambda: statuses[-1].message == "no target yet", what="not paused")
+        assert node.end() == 0
