@@ -35,23 +35,24 @@ def general_step(
         T_d: (k, 4, 4) desired poses, q: (n,) joint values [rad or m].
     """
     task = details.task
-    if not task.has_slack:
-        _step(chain, method, details, T_d, q, work)
-        return
-    r = work.e.shape[0]
-    e, J, held = np.empty(r), np.empty(work.J.shape), np.zeros(r, np.bool_)
+    r = work.e.shape[0] if task.has_slack else 0
+    e, J, held = np.empty(r), np.empty((r, q.shape[0])), np.zeros(r, np.bool_)
+    if task.has_slack:
+        copy(work.e, e)
+        J[:] = work.J
     again = True
-    copy(work.e, e)
-    J[:] = work.J
     while again:
-        copy(e, work.e)
-        work.J[:] = J
-        release(task, e, held, work.J)
+        again = False
+        if task.has_slack:
+            copy(e, work.e)
+            work.J[:] = J
+            release(task, e, held, work.J)
         _step(chain, method, details, T_d, q, work)
-        again = method.limits == limits.ACTIVE and hold(task, J, work.whole, work.dq, e, held)
+        if task.has_slack and method.limits == limits.ACTIVE:
+            again = hold(task, J, work.whole, work.dq, e, held)
 
 
-@kernel
+@spliced
 def _step(
     chain: Chain, method: Method, details: Details, T_d: Array, q: Array, work: Workspace
 ) -> None:

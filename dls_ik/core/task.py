@@ -16,7 +16,7 @@ from math import sqrt
 
 import numpy as np
 
-from dls_ik.core.jit import inlined, kernel
+from dls_ik.core.jit import inlined, kernel, spliced
 from dls_ik.core.kinematics import jacobian
 from dls_ik.core.se3 import rotation_vector
 from dls_ik.core.slack import dead_zone
@@ -53,20 +53,28 @@ def task_error(
         tip [m] and the largest rotation error of one [rad].
     """
     k, r = T.shape[0], e.shape[0]
-    errors, squares, beyond = np.empty((k, 6)), np.zeros((k, 2)), np.empty(r)
+    errors, squares = np.empty((k, 6)), np.zeros((k, 2))
     for p in range(k):
         _position_error(task.in_target[p], T_d[p], T[p], errors[p])
         _rotation_error(task, p, T_d[p], T[p], relative, errors[p, 3:])
     for i in range(r):
         e[i] = errors[task.tip[i], task.component[i]]
-        beyond[i] = e[i]
+        whole[i] = task.weight[i] * e[i]
     if task.has_slack:
+        beyond = np.empty(r)
         dead_zone(task, e, beyond)
+        _add_squares(task, beyond, squares)
+    else:
+        _add_squares(task, e, squares)
     for i in range(r):
-        whole[i] = task.weight[i] * errors[task.tip[i], task.component[i]]
         e[i] *= task.weight[i]
-        squares[task.tip[i], task.component[i] // 3] += beyond[i] * beyond[i]
     return sqrt(squares[:, 0].max()), sqrt(squares[:, 1].max())
+
+
+@spliced
+def _add_squares(task: Task, e: Array, squares: Array) -> None:
+    for i in range(e.shape[0]):
+        squares[task.tip[i], task.component[i] // 3] += e[i] * e[i]
 
 
 @kernel
