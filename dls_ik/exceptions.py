@@ -19,6 +19,10 @@ class ChainError(RobotModelError):
     """A base and tip that do not span a chain with moving joints."""
 
 
+class LimitsError(DlsIkError):
+    """Limits that leave a joint no value; the message has both intervals."""
+
+
 class MethodError(DlsIkError):
     """A method name, or a parameter of a method, that is not valid."""
 

@@ -21,6 +21,11 @@ def task(r=6, weights=None):
         in_target=np.zeros(1, np.bool_),
         turning=np.ones(1, np.int64),
         axis=np.zeros(1, np.int64),
+        exact=np.zeros(1, np.bool_),
+        has_slack=False,
+        slack=np.zeros(r),
+        aim=np.zeros(r),
+        round=np.zeros(r, np.bool_),
     )
 
 

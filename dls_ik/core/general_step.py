@@ -2,8 +2,8 @@
 
 dq = z + C P (e - J z) for every combination: the limit strategy gives z, the scale C of the columns
 and how far each joint is held, the damping law gives P, the bounds shorten what comes of the error.
-In this order: the error is bounded; the strategy says what is held, moved and weighted; the law and
-its policy give the inverse; the step is bounded.
+In this order: rows inside their tolerance are left out; the error is bounded; the strategy says
+what is held, moved and weighted; the law and its policy give the inverse; the step is bounded.
 """
 
 import numpy as np
@@ -13,8 +13,10 @@ from dls_ik.core.free_columns import invert_free_columns
 from dls_ik.core.inverse import remaining_error
 from dls_ik.core.jit import kernel, spliced
 from dls_ik.core.limits import ctp, gp, jw, ta, tp
+from dls_ik.core.linalg import copy
 from dls_ik.core.optimal_step import optimal_step
 from dls_ik.core.policy import accuracy
+from dls_ik.core.slack import hold, release
 from dls_ik.core.strength import law_damping, scaled_columns, singular_values
 from dls_ik.core.types import Array, Chain, Details, Method, Workspace
 from dls_ik.core.whole_inverse import filter_columns, invert_whole, needs_whole_inverse
@@ -26,11 +28,35 @@ def general_step(
 ) -> None:
     """Write the step for the error ``work.e`` and Jacobian ``work.J``, both scaled, to ``work.dq``.
 
-    ``work.e`` and ``work.J`` are spoilt. Equation (1) of Colome & Torras 2012.
+    ``work.e`` and ``work.J`` are spoilt. Rows inside their tolerance are left out; the active set
+    of :mod:`dls_ik.core.limits.active` takes in again those that the step would bring out of it.
 
     Args:
         T_d: (k, 4, 4) desired poses, q: (n,) joint values [rad or m].
     """
+    task = details.task
+    r = work.e.shape[0] if task.has_slack else 0
+    e, J, held = np.empty(r), np.empty((r, q.shape[0])), np.zeros(r, np.bool_)
+    if task.has_slack:
+        copy(work.e, e)
+        J[:] = work.J
+    again = True
+    while again:
+        again = False
+        if task.has_slack:
+            copy(e, work.e)
+            work.J[:] = J
+            release(task, e, held, work.J)
+        _step(chain, method, details, T_d, q, work)
+        if task.has_slack and method.limits == limits.ACTIVE:
+            again = hold(task, J, work.whole, work.dq, e, held)
+
+
+@spliced
+def _step(
+    chain: Chain, method: Method, details: Details, T_d: Array, q: Array, work: Workspace
+) -> None:
+    """:func:`general_step` for rows that all count: equation (1) of Colome & Torras 2012."""
     settings, group, memory = details.settings, details.task.group, work.memory
     reach.bound(settings, group, work.J, memory, work.e)
     J, e, v, c = work.J, work.e, np.zeros(q.shape[0]), np.ones(q.shape[0])

@@ -16,7 +16,7 @@ def observe(
         T_d: (k, 4, 4) desired poses, q: (n,).
     """
     forward(chain, q, work.axes, work.T)
-    return task_error(details.task, T_d, work.T, work.relative, work.e)
+    return task_error(details.task, T_d, work.T, work.relative, work.whole, work.e)
 
 
 @spliced

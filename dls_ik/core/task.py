@@ -7,45 +7,74 @@ VECTOR (three axes count): the rotation vector of E.
 SWING (two axes): the shortest rotation that brings the frame's third axis, as the tip has it, onto
 the target's; turning about that axis is free.
 TWIST (one axis): the angle of E about that axis, whatever it turns about the others.
+EULER: the angles of the tip as the target sees it, by Rx Ry Rz, with the sign of E.
+
+Rows with a tolerance: core/slack.py.
 """
 
-from math import atan2, hypot, pi, sqrt
+from math import sqrt
 
 import numpy as np
 
-from dls_ik.core.jit import inlined, kernel
+from dls_ik.core.jit import inlined, kernel, spliced
 from dls_ik.core.kinematics import jacobian
-from dls_ik.core.se3 import quaternion, rotation_vector
+from dls_ik.core.se3 import rotation_vector
+from dls_ik.core.slack import dead_zone
+from dls_ik.core.turning import (
+    euler,
+    euler_gradient,
+    missing_rotation,
+    swing,
+    swing_gradient,
+    twist,
+    twist_gradient,
+    unit,
+    vector_gradient,
+)
 from dls_ik.core.types import Array, Chain, Task
 
-FREE, VECTOR, SWING, TWIST = range(4)
-VANISHING = 1e-20  # (w^2 + p^2) of a twist: half a turn about another axis, where it has no angle
+FREE, VECTOR, SWING, TWIST, EULER = range(5)
 
 
 @kernel
-def task_error(task: Task, T_d: Array, T: Array, relative: Array, e: Array) -> tuple[float, float]:
+def task_error(
+    task: Task, T_d: Array, T: Array, relative: Array, whole: Array, e: Array
+) -> tuple[float, float]:
     """Write the scaled error of every row; return the largest position and rotation error.
 
     Args:
         T_d: (k, 4, 4) desired poses, T: (k, 3, 4) actual poses.
         relative: (3, 3) scratch.
-        e: (r,) out, [m].
+        whole: (r,) out: the scaled errors as they are [m].
+        e: (r,) out: and with the tolerances taken off.
 
     Returns:
-        Of the components that count, the longest position error of a tip [m] and the largest
-        rotation error of one [rad].
+        Of the components that count, and beyond their tolerances, the longest position error of a
+        tip [m] and the largest rotation error of one [rad].
     """
-    k = T.shape[0]
+    k, r = T.shape[0], e.shape[0]
     errors, squares = np.empty((k, 6)), np.zeros((k, 2))
     for p in range(k):
         _position_error(task.in_target[p], T_d[p], T[p], errors[p])
         _rotation_error(task, p, T_d[p], T[p], relative, errors[p, 3:])
-    for i in range(task.tip.shape[0]):
-        p, component = task.tip[i], task.component[i]
-        error = errors[p, component]
-        e[i] = task.weight[i] * error
-        squares[p, component // 3] += error * error
+    for i in range(r):
+        e[i] = errors[task.tip[i], task.component[i]]
+        whole[i] = task.weight[i] * e[i]
+    if task.has_slack:
+        beyond = np.empty(r)
+        dead_zone(task, e, beyond)
+        _add_squares(task, beyond, squares)
+    else:
+        _add_squares(task, e, squares)
+    for i in range(r):
+        e[i] *= task.weight[i]
     return sqrt(squares[:, 0].max()), sqrt(squares[:, 1].max())
+
+
+@spliced
+def _add_squares(task: Task, e: Array, squares: Array) -> None:
+    for i in range(e.shape[0]):
+        squares[task.tip[i], task.component[i] // 3] += e[i] * e[i]
 
 
 @kernel
@@ -54,7 +83,9 @@ def task_jacobian(
 ) -> None:
     """Write the Jacobian of the scaled error: J dq is what a small step takes off it.
 
-    Exact for positions and TWIST. For VECTOR and SWING it takes the angular velocity along the
+    Exact for positions, TWIST and EULER, and for all rotations with a tolerance, but as if there
+    were none; :func:`dls_ik.core.slack.release` then makes it that of the error beyond. For other
+    VECTOR and SWING it takes the angular velocity along the
     axes of the frame, as is usual: exact at the target; anywhere, J^T e is down the gradient of
     half the squared error if the weights of a tip's rotation are equal.
 
@@ -95,54 +126,15 @@ def _rotation_error(task: Task, p: int, T_d: Array, T: Array, relative: Array, o
     out[0], out[1], out[2] = 0.0, 0.0, 0.0
     if turning == FREE:
         return
-    _missing_rotation(task.in_target[p], T_d, T, relative)
+    missing_rotation(task.in_target[p], T_d, T, relative)
     if turning == VECTOR:
         rotation_vector(relative, out)
     elif turning == SWING:
-        _swing(relative, axis, out)
+        swing(relative, axis, out)
+    elif turning == EULER:
+        euler(relative, out)
     else:
-        out[axis] = _twist(relative, axis)
-
-
-@inlined
-def _missing_rotation(in_target: bool, T_d: Array, T: Array, E: Array) -> None:
-    """Write E (3, 3): R_d R^T, or R^T R_d, the same rotation along the target's axes."""
-    for i in range(3):
-        for j in range(3):
-            E[i, j] = 0.0
-            for c in range(3):
-                E[i, j] += T[c, i] * T_d[c, j] if in_target else T_d[i, c] * T[j, c]
-
-
-@inlined
-def _swing(E: Array, axis: int, out: Array) -> None:
-    """Write the shortest rotation vector (3,) [rad] that takes the tip's axis to the target's.
-
-    In the frame the target's axis a_d is a unit vector, and the tip's is a = E^T a_d. At half a
-    turn it is about the next axis, one of all that are perpendicular.
-    """
-    u, v = (axis + 1) % 3, (axis + 2) % 3
-    sine, cosine = hypot(E[axis, u], E[axis, v]), E[axis, axis]  # |a x a_d|, a . a_d
-    angle = atan2(sine, cosine)
-    out[axis] = 0.0
-    if sine > 0.0:
-        out[u], out[v] = angle * (E[axis, v] / sine), -angle * (E[axis, u] / sine)
-    else:
-        out[u], out[v] = angle, 0.0
-
-
-@inlined
-def _twist(E: Array, axis: int) -> float:
-    """Return the angle of E about an axis, in (-pi, pi] [rad].
-
-    That of the factor about the axis where E is a rotation about the axis and one across it, with
-    the unit quaternion (w, v) of E, w >= 0: 2 atan2(v . a, w).
-    """
-    w, x, y, z = quaternion(E)
-    p = x if axis == 0 else y if axis == 1 else z
-    if w == 0.0:
-        return pi if p != 0.0 else 0.0
-    return 2.0 * atan2(p, w)
+        out[axis] = twist(relative, axis)
 
 
 @inlined
@@ -151,11 +143,10 @@ def _direction(
 ) -> None:
     """Write the direction (3,), in the base frame, along which a row takes the tip's velocity."""
     turning, in_target = task.turning[p], task.in_target[p]
-    if component >= 3 and turning == TWIST:
-        _missing_rotation(in_target, T_d, T, relative)
-        x, y, z = _twist_gradient(relative, task.axis[p])
-    else:
-        x, y, z = _unit(component % 3)
+    x, y, z = unit(component % 3)
+    if component >= 3 and (task.exact[p] or turning >= TWIST):
+        missing_rotation(in_target, T_d, T, relative)
+        x, y, z = _gradient(turning, task.axis[p], relative, component - 3)
     out[0], out[1], out[2] = x, y, z
     if in_target:
         for c in range(3):
@@ -163,24 +154,15 @@ def _direction(
 
 
 @inlined
-def _unit(c: int) -> tuple[float, float, float]:
-    return 1.0 if c == 0 else 0.0, 1.0 if c == 1 else 0.0, 1.0 if c == 2 else 0.0
-
-
-@inlined
-def _twist_gradient(E: Array, axis: int) -> tuple[float, float, float]:
-    """Return g of d(twist)/dt = -g . omega, omega the angular velocity of the tip in the frame.
-
-    With dw/dt = v . omega / 2 and dv/dt = -(w omega + v x omega) / 2 it is
-    g = (w^2 a + w a x v + p v) / (w^2 + p^2), p = v . a. Without an angle, g is the axis a.
-    """
-    w, x, y, z = quaternion(E)
-    a, b, c = _unit(axis)
-    p, whole = a * x + b * y + c * z, w * w + x * x + y * y + z * z
-    size = w * w + p * p
-    if size <= VANISHING * whole:
-        return a, b, c
-    gx = w * w * a + w * (b * z - c * y) + p * x
-    gy = w * w * b + w * (c * x - a * z) + p * y
-    gz = w * w * c + w * (a * y - b * x) + p * z
-    return gx / size, gy / size, gz / size
+def _gradient(turning: int, axis: int, E: Array, c: int) -> tuple[float, float, float]:
+    """Return g of row `c` of a rotation, along the axes of the frame."""
+    if turning == TWIST:
+        return twist_gradient(E, axis)
+    if turning == SWING:
+        return swing_gradient(E, axis, c)
+    error = np.empty(3)
+    if turning == EULER:
+        euler(E, error)
+        return euler_gradient(error, c)
+    rotation_vector(E, error)
+    return vector_gradient(error, c)

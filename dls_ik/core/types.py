@@ -90,8 +90,13 @@ class Task(NamedTuple):
     group: NDArray[np.int64]  # (r,) rows of one group make one vector: a tip's position or rotation
     groups: int
     in_target: NDArray[np.bool_]  # (k,) components are along the axes of the target, not the base's
-    turning: NDArray[np.int64]  # (k,) how rotation is compared: FREE to TWIST in task.py
+    turning: NDArray[np.int64]  # (k,) how rotation is compared: FREE to EULER in task.py
     axis: NDArray[np.int64]  # (k,) 0 to 2: the axis that points (SWING), or is turned about (TWIST)
+    exact: NDArray[np.bool_]  # (k,) rotation rows have their exact derivative, far from the target
+    has_slack: bool  # whether any row has a tolerance
+    slack: Array  # (r,) tolerance: error that counts as zero [m or rad]
+    aim: Array  # (r,) how much of it is left to a row that is brought inside [m or rad]
+    round: NDArray[np.bool_]  # (r,) of a tip's position: those of one length that is compared
 
 
 class Settings(NamedTuple):
@@ -194,6 +199,7 @@ class Workspace(NamedTuple):
     axes: Array  # (m, 2, 3)
     T: Array  # (k, 3, 4)
     relative: Array  # (3, 3)
+    whole: Array  # (r,) scaled error before tolerances are taken off
     e: Array  # (r,) scaled error
     J: Array  # (r, n) scaled Jacobian
     dq: Array  # (n,) the step

@@ -41,6 +41,7 @@ def workspace(chain: Chain, details: Details | None, memory: Memory) -> Workspac
         np.zeros((k, 3, 4)),
         np.zeros((3, 3)),
         np.zeros(r),
+        np.zeros(r),
         np.zeros((r, n)),
         np.zeros(n),
         np.zeros(n),

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dls_ik.core.types import Chain
+from dls_ik.core.types import Array, Chain
 from dls_ik.model.path import Element, build_path
 from dls_ik.model.tree import Tree
 
@@ -20,19 +20,23 @@ class NamedChain(NamedTuple):
     continuous: NDArray[np.bool_]  # (n,) a full turn changes nothing, and nothing limits it
 
 
-def build_chain(tree: Tree, base: str, tips: Sequence[str]) -> NamedChain:
+def build_chain(tree: Tree, base: str, tips: Sequence[str], offsets: Array) -> NamedChain:
     """The chain from a link down to each of k others, its arrays read-only.
 
     Variables are in the order in which the paths first meet them. Mimic joints share the variable
     of the joint that they follow, which takes that joint's name and limits even when it lies off
     the chain; their own limits narrow it, on whichever path they are.
 
+    Args:
+        offsets: (k, 4, 4) from the links to the tips.
+
     Raises:
         ChainError: links that do not span a chain, a path without moving joints, or with a
             floating or planar one.
         RobotModelError: a mimic joint's limits leave its master no room, or lengths overflow.
     """
-    paths = [build_path(tree, base, tip) for tip in tips]
+    ends = zip(tips, offsets, strict=True)
+    paths = [build_path(tree, base, tip).followed_by(offset) for tip, offset in ends]
     elements = [element for path in paths for element in path.elements]  # (m,)
     names = tuple(dict.fromkeys(element.drive.master for element in elements))
     limits = np.array([_limits(tree, name, elements) for name in names])  # (n, 3)

@@ -1,16 +1,27 @@
 """Where a chain begins and ends, and which tip it has when nobody says."""
 
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
+
+from dls_ik.core.types import Array
 from dls_ik.exceptions import ChainError
 from dls_ik.model.names import listing, quoted
 from dls_ik.model.tree import Tree
 
 TipNames = str | Sequence[str] | None  # a link, several that are solved together, or find it
+Offsets = Sequence[Any] | None  # (4, 4) T_link_tip of each tip, None for none
+ROUGHNESS = 1e-6  # how far from orthonormal the rotation of an offset may be
 
 
-def choose_ends(tree: Tree, base: str | None, tip: TipNames) -> tuple[str, tuple[str, ...]]:
+def choose_ends(
+    tree: Tree, base: str | None, tip: TipNames, is_offset: bool = False
+) -> tuple[str, tuple[str, ...]]:
     """The base and the tips of a chain: as given, else the root, and the only tip that moves.
+
+    Args:
+        is_offset: tips have offsets, so that a link may have several.
 
     Raises:
         ChainError: an unknown link, a tip given twice, or several links could be the tip; the
@@ -21,9 +32,45 @@ def choose_ends(tree: Tree, base: str | None, tip: TipNames) -> tuple[str, tuple
     for each in tips:
         tree.require(each, "tip link")
     twice = [each for i, each in enumerate(tips) if each in tips[:i]]
-    if twice:
+    if twice and not is_offset:
         raise ChainError(f"each tip is given once; more than once: {listing(twice)}")
     return base, tips
+
+
+def checked_offsets(tips: Sequence[str], offsets: Offsets) -> Array:
+    """(k, 4, 4) ``T_link_tip`` of k tips, read-only.
+
+    Raises:
+        ChainError: another number of offsets, or what is no rigid transform.
+    """
+    if offsets is None:
+        offsets = (None,) * len(tips)
+    if len(offsets) != len(tips):
+        raise ChainError(f"{len(tips)} tips have one offset each, not {len(offsets)}")
+    checked = np.array([_checked_offset(*each) for each in zip(tips, offsets, strict=True)])
+    checked.flags.writeable = False
+    return checked
+
+
+def _checked_offset(tip: str, offset: Any) -> Array:
+    """An offset of a link (4, 4).
+
+    Raises:
+        ChainError: no rigid transform.
+    """
+    if offset is None:
+        return np.eye(4)
+    try:
+        T = np.array(offset, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        T = np.empty(0)
+    rotation = T[:3, :3] if T.shape == (4, 4) and np.isfinite(T).all() else np.zeros((3, 3))
+    rigid = np.allclose(rotation @ rotation.T, np.eye(3), rtol=0.0, atol=ROUGHNESS)
+    if not rigid or np.linalg.det(rotation) < 0.0 or (T[3] != (0.0, 0.0, 0.0, 1.0)).any():
+        raise ChainError(
+            f"the offset of tip {tip!r} is a rigid transform (4, 4), not {quoted(offset)}"
+        )
+    return T
 
 
 def _given(tip: TipNames) -> tuple[str, ...]:

@@ -25,6 +25,12 @@ class Path(NamedTuple):
     elements: tuple[Element, ...]  # (m,)
     fixed: Array  # (m + 1, 3, 4) transforms between their frames, each with its motion along z
 
+    def followed_by(self, offset: Array) -> "Path":
+        """The path that goes on by a transform (4, 4)."""
+        fixed = self.fixed.copy()
+        fixed[-1] = self.fixed[-1] @ offset
+        return self._replace(fixed=fixed)
+
 
 @np.errstate(over="ignore", invalid="ignore")  # refused at the end
 def build_path(tree: Tree, base: str, tip: str) -> Path:

@@ -2,17 +2,19 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dls_ik.core.types import Array, Chain
-from dls_ik.model.chain import build_chain
+from dls_ik.model.chain import NamedChain, build_chain
 from dls_ik.model.dh import DhRow, load_dh, tree_from_dh
-from dls_ik.model.ends import TipNames, choose_ends
+from dls_ik.model.ends import Offsets, TipNames, checked_offsets, choose_ends
 from dls_ik.model.kinematics import tip_jacobians, tip_poses
+from dls_ik.model.more_tips import extended, moved_link, path_of
+from dls_ik.model.narrowing import narrowed_limits
 from dls_ik.model.rigid import inverse
 from dls_ik.model.shipped import shipped_urdf
 from dls_ik.model.tree import Tree
@@ -42,23 +44,34 @@ class RobotModel:
     continuous: NDArray[np.bool_]  # (n,) no limits, and a full turn changes nothing
     chain: Chain = field(repr=False)
     tree: Tree = field(repr=False)
+    offsets: Array = field(repr=False)  # (k, 4, 4) T_link_tip, the identity where the tip is a link
+    whole: "RobotModel | None" = field(default=None, repr=False)  # before its limits were narrowed
 
     @classmethod
-    def from_tree(cls, tree: Tree, base: str | None = None, tip: TipNames = None) -> "RobotModel":
+    def from_tree(
+        cls,
+        tree: Tree,
+        base: str | None = None,
+        tip: TipNames = None,
+        offsets: Offsets = None,
+    ) -> "RobotModel":
         """The chain between two links of a tree; by default from the root to the only tip.
 
         Args:
             tip: A link; or several, such as both hands of a torso, that are solved together.
+            offsets: For each tip (4, 4) ``T_link_tip`` [m], where it is on the link, or None. A
+                link may then have several tips.
 
         Raises:
-            ChainError: unknown links, a tip given twice, several tips to choose from, or no chain
-                that moves.
+            ChainError: unknown links, a tip given twice, several tips to choose from, no chain
+                that moves, or an offset that is no rigid transform.
         """
-        base, tips = choose_ends(tree, base, tip)
-        names, chain, continuous = build_chain(tree, base, tips)
+        base, tips = choose_ends(tree, base, tip, offsets is not None)
+        fixed = checked_offsets(tips, offsets)
+        names, chain, continuous = build_chain(tree, base, tips, fixed)
         limits = (chain.lower, chain.upper, chain.velocity)
         ends = (base, tips[0], tips)
-        return cls(tree.name, *ends, names, len(names), *limits, continuous, chain, tree)
+        return cls(tree.name, *ends, names, len(names), *limits, continuous, chain, tree, fixed)
 
     @classmethod
     def from_urdf(
@@ -98,6 +111,57 @@ class RobotModel:
     def wam(cls) -> "RobotModel":
         """The Barrett WAM with 7 joints."""
         return cls.from_name("wam")
+
+    def with_tip(
+        self, link: str, offset: ArrayLike | None = None, others: Mapping[str, float] | None = None
+    ) -> "RobotModel":
+        """The same chain with one more tip, behind those it has, such as an elbow to constrain.
+
+        Args:
+            link: Any link that the chain moves, a tip again too.
+            offset: (4, 4) ``T_link_tip`` [m], a point or axes fixed to the link; default: the link.
+            others: Values of joints between the chain and the link that are not the chain's, as
+                for :meth:`link_pose`; they stay where they are.
+
+        Raises:
+            ChainError: an unknown link, one that is not below the base or that the chain does not
+                move, or an offset that is no rigid transform.
+            JointValueError: as :meth:`link_pose`.
+        """
+        fixed = checked_offsets((*self.tips, link), (*self.offsets, offset))
+        moved, T = moved_link(self.tree, self.base, self.joint_names, link, others)
+        path = path_of(self.tree, self.base, moved, T @ fixed[-1])
+        known = NamedChain(self.joint_names, self.chain, self.continuous)
+        _, chain, continuous = extended(known, path)
+        limits = {name: getattr(chain, name) for name in ("lower", "upper", "velocity")}
+        tips = (*self.tips, link)
+        return replace(self, tips=tips, offsets=fixed, chain=chain, continuous=continuous, **limits)
+
+    def narrowed(
+        self, lower: ArrayLike, upper: ArrayLike, near: ArrayLike | None = None
+    ) -> "RobotModel":
+        """The same robot with less room: its limits, and these intervals too.
+
+        Of a joint that turns freely the interval means angles: that some turns on is the same.
+        Where it is a turn or more, it is none. Of two arcs that have two parts in common the larger
+        part counts. Everything else but the limits is shared, so that it costs next to nothing.
+
+        Args:
+            lower: (n,), or one for all [rad or m]; -inf for none.
+            upper: (n,), or one for all [rad or m]; inf for none.
+            near: (n,) such as a seed: of joints that turn freely the interval nearest to it is
+                taken; default: nearest to 0.
+
+        Raises:
+            LimitsError: a joint is left without a value; not numbers, or not n.
+            JointValueError: for `near`, as :meth:`validated`.
+        """
+        low, high = narrowed_limits(self, lower, upper, near)
+        free = np.isinf(low) & np.isinf(high) & self.continuous
+        free.flags.writeable = False
+        chain = self.chain._replace(lower=low, upper=high)
+        whole = self.whole or self
+        return replace(self, lower=low, upper=high, continuous=free, chain=chain, whole=whole)
 
     @property
     def link_names(self) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from dls_ik.model.arm import build_arm
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.method import MethodChoice
 from dls_ik.solver.options import SolverOptions
+from dls_ik.solver.slack import strict_goal
 from dls_ik.solver.starts import random_starts
 from dls_ik.solver.table import no_table, start_table
 from dls_ik.solver.task import Tasks, build_task, is_full_pose
@@ -44,9 +45,12 @@ def build_problem(
     quick = choice.is_quick and options.policy == "constant"
     if not quick or not is_full_pose(robot, task):
         details = build_details(robot, choice, options, task)
-        return Problem(method, goal, starts, None, details, False)
+        return Problem(method, strict_goal(goal, details.task), starts, None, details, False)
     check_service(robot, choice, options, 6)
-    has_table = options.starts == "table"
+    is_whole = (
+        robot.whole is None
+    )  # a table takes longer to make than poses of one request to solve
+    has_table = options.starts == "table" and is_whole
     table = start_table(robot, options.rotation_weight) if has_table else no_table(robot.n)
     packed = pack(build_arm(robot.chain), table, method, goal, starts)
     return Problem(method, goal, starts, packed, None, has_table)

@@ -27,11 +27,13 @@ def reach_of(robot: RobotModel) -> Reach:
 class ReachTest:
     """The proof for one solver: for the full pose of one tip, within the solver's tolerances.
 
-    Bounds are found when they are first asked for, or by :meth:`prepare`.
+    Bounds are found when they are first asked for, or by :meth:`prepare`. For a robot whose limits
+    were narrowed they are those of the whole one, beyond which it does not reach either. Of tasks,
+    with slack or without, nothing is proved.
     """
 
     def __init__(self, solver: IkSolver) -> None:
-        self._robot, options = solver.robot, solver.options
+        self._robot, options = solver.robot.whole or solver.robot, solver.options
         most = options.error_tolerance
         self._tolerances = (
             min(options.position_tolerance, most),

@@ -25,6 +25,8 @@ from dls_ik.solver.single import solve_pose
 from dls_ik.solver.solutions import solve_all
 from dls_ik.solver.task import Task, Tasks, checked_tasks
 
+MOST_PROBLEMS = 64  # tasks whose structs are kept; requests may each bring another
+
 
 class IkSolver:
     """Inverse kinematics of one robot by one method.
@@ -198,7 +200,11 @@ class IkSolver:
         if tasks not in self._problems:
             if self._kdl is not None:
                 self._kdl.check(tasks)
-            self._problems[tasks] = build_problem(self.robot, self._choice, self.options, tasks)
+            problem = build_problem(self.robot, self._choice, self.options, tasks)
+            for oldest in list(self._problems)[: 1 - MOST_PROBLEMS]:
+                self._problems.pop(oldest, None)
+            self._problems[tasks] = problem
+            return problem
         return self._problems[tasks]
 
     def request_for(

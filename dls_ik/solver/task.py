@@ -12,9 +12,11 @@ from dls_ik.core import types
 from dls_ik.exceptions import OptionError
 from dls_ik.model.names import listing, quoted
 from dls_ik.model.robot import RobotModel
+from dls_ik.solver.slack import INSIDE, ZERO, Slack, check_round, checked_slack, is_bound
 
 AXES = "xyz"
 FRAMES = ("base", "target")
+ANGLES = ("vector", "euler")
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,11 @@ class Task:
 
     Each axis of the position and of the rotation that counts is one row of the error. Three axes of
     rotation are the rotation vector. Two leave the tip free to turn about the third, which has to
-    point as the target's does. One is the angle about it, whatever else the tip turns.
+    point as the target's does. One is the angle about it, whatever else the tip turns. Or they are
+    Euler angles.
+
+    Each row may have a slack, a tolerance within which its error counts as zero, so that the tip
+    may be anywhere in a region: the solver looks for the region, not for its middle.
 
     Attributes:
         position: Axes along which the position counts, such as ``"xz"``; ``""`` for none.
@@ -32,26 +38,46 @@ class Task:
             where the pose is reached.
         weights: A number above 0 for each row, position before rotation, x before y before z; 1
             by default. The error of a rotation has the solver's rotation weight besides.
+        position_slack: (x, y, z) how far the tip may be from the target along each axis [m]; one
+            number for all three; infinite where an axis does not count. Of an axis that is not in
+            `position` it is of no account.
+        rotation_slack: (x, y, z) how large the component of the rotation may be [rad]; one number
+            for all three. From pi on (pi/2 for the second Euler angle) it is no bound.
+        round: Axes of the position whose slack, the same for each, is the radius of a ball
+            (``"xyz"``) or of a cylinder (two axes) instead of a half-length of a box.
+        angles: ``"vector"`` as said above, or ``"euler"``: rotation along x, y, z is the angles a,
+            b, c of the tip in the frame, Rx(a) Ry(b) Rz(c).
 
     Raises:
         OptionError: no axis at all, an axis that is none or comes twice, another frame, weights
-            that are not one finite number above 0 for each row.
+            that are not one finite number above 0 for each row, slacks that are not three numbers
+            from 0 on, round axes of different slack.
     """
 
     position: str = AXES
     rotation: str = AXES
     frame: str = "base"
     weights: tuple[float, ...] | None = None
+    position_slack: Slack = ZERO
+    rotation_slack: Slack = ZERO
+    round: str = ""
+    angles: str = "vector"
 
     def __post_init__(self) -> None:
-        """Check, and put axes and weights in their form."""
+        """Check, and put axes, weights and slacks in their form."""
         object.__setattr__(self, "position", _axes("position", self.position))
         object.__setattr__(self, "rotation", _axes("rotation", self.rotation))
         if not self.position + self.rotation:
             raise OptionError("a task needs an axis of position or of rotation; both are empty")
         if not isinstance(self.frame, str) or self.frame not in FRAMES:
             raise OptionError(f"the frame of a task is base or target, not {quoted(self.frame)}")
+        if not isinstance(self.angles, str) or self.angles not in ANGLES:
+            raise OptionError(f"angles of a task are vector or euler, not {quoted(self.angles)}")
         object.__setattr__(self, "weights", _weights(self.weights, self.rows))
+        object.__setattr__(self, "position_slack", checked_slack("position", self.position_slack))
+        object.__setattr__(self, "rotation_slack", checked_slack("rotation", self.rotation_slack))
+        object.__setattr__(self, "round", _axes("round", self.round))
+        check_round(self.position, self.round, self.position_slack)
 
     @classmethod
     def pose(cls) -> "Task":
@@ -70,6 +96,22 @@ class Task:
             raise OptionError(f"the axis that points is x, y or z, not {quoted(axis)}")
         return cls(rotation=AXES.replace(axis, ""), frame="target")
 
+    @classmethod
+    def box(cls, x: float, y: float, z: float) -> "Task":
+        """Anywhere in a box, with any rotation: half-lengths [m] along the target's axes."""
+        return cls(rotation="", frame="target", position_slack=(x, y, z))
+
+    @classmethod
+    def ball(cls, radius: float) -> "Task":
+        """Anywhere in a ball about the target, with any rotation: radius [m]."""
+        return cls(rotation="", frame="target", position_slack=radius, round=AXES)
+
+    @classmethod
+    def cylinder(cls, radius: float, half_length: float) -> "Task":
+        """Anywhere in a cylinder about the target's z axis [m], with any rotation."""
+        slack = (radius, radius, half_length)
+        return cls(rotation="", frame="target", position_slack=slack, round="xy")
+
     @property
     def rows(self) -> int:
         """How many numbers the error has."""
@@ -85,6 +127,8 @@ class Row(NamedTuple):
     tip: int
     component: int  # 0 to 2: position, 3 to 5: rotation
     weight: float
+    slack: float  # [m or rad]; infinite for a row that is no bound
+    is_round: bool
 
 
 def build_task(robot: RobotModel, task: Tasks, rotation_weight: float) -> types.Task:
@@ -101,9 +145,11 @@ def build_task(robot: RobotModel, task: Tasks, rotation_weight: float) -> types.
     """
     tasks = checked_tasks(robot, task)
     rows = [row for tip, each in enumerate(tasks) for row in _rows(tip, each, rotation_weight)]
+    rows = [row for row in rows if math.isfinite(row.slack)] or rows
     vectors = {(row.tip, row.component // 3): None for row in rows}  # ordered
     numbers = {vector: number for number, vector in enumerate(vectors)}
-    turning, axis = zip(*(_turning(each.rotation) for each in tasks), strict=True)
+    turning, axis = zip(*(_turning(each) for each in tasks), strict=True)
+    slack = np.array([row.slack for row in rows])
     built = types.Task(
         tip=np.array([row.tip for row in rows], np.int64),
         component=np.array([row.component for row in rows], np.int64),
@@ -113,6 +159,11 @@ def build_task(robot: RobotModel, task: Tasks, rotation_weight: float) -> types.
         in_target=np.array([each.frame == "target" for each in tasks]),
         turning=np.array(turning, np.int64),
         axis=np.array(axis, np.int64),
+        exact=np.array([any(each.rotation_slack) for each in tasks]),
+        has_slack=bool(slack.any()),
+        slack=slack,
+        aim=INSIDE * slack,
+        round=np.array([row.is_round for row in rows]),
     )
     for array in built:
         if isinstance(array, np.ndarray):
@@ -170,14 +221,24 @@ def _weights(given: Any, rows: int) -> tuple[float, ...] | None:
 
 def _rows(tip: int, task: Task, rotation_weight: float) -> Iterable[Row]:
     weights = task.weights or (1.0,) * task.rows
+    slacks = (*task.position_slack, *task.rotation_slack)
     components = [AXES.index(axis) for axis in task.position]
     components += [3 + AXES.index(axis) for axis in task.rotation]
     for component, weight in zip(components, weights, strict=True):
-        yield Row(tip, component, weight * (rotation_weight if component >= 3 else 1.0))
+        is_rotation = component >= 3
+        bounds = (
+            slacks[component] if is_bound(component, slacks[component], task.angles) else math.inf
+        )
+        is_round = not is_rotation and AXES[component] in task.round
+        scaled = weight * (rotation_weight if is_rotation else 1.0)
+        yield Row(tip, component, scaled, bounds, is_round)
 
 
-def _turning(rotation: str) -> tuple[int, int]:
+def _turning(task: Task) -> tuple[int, int]:
     """How rotation is compared, and the axis that points or is turned about."""
+    rotation = task.rotation
+    if rotation and task.angles == "euler":
+        return kernels.EULER, 0
     if len(rotation) == 2:
         (pointing,) = set(AXES) - set(rotation)
         return kernels.SWING, AXES.index(pointing)

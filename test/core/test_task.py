@@ -57,13 +57,18 @@ def task_of(*tips, position=(0, 1, 2), weight=None):
         np.array(in_target, bool),
         np.array(turning, np.int64),
         np.array(axis, np.int64),
+        np.zeros(len(tips), bool),
+        False,
+        np.zeros(len(rows)),
+        np.zeros(len(rows)),
+        np.zeros(len(rows), bool),
     )
 
 
 def error_of(task, T_d, T):
     e = np.full(len(task.tip), np.nan)
     T_d, T = np.reshape(T_d, (-1, 4, 4)), np.reshape(T, (-1, 4, 4))[:, :3].copy()
-    largest = task_error(task, T_d, T, np.empty((3, 3)), e)
+    largest = task_error(task, T_d, T, np.empty((3, 3)), e.copy(), e)
     return e, largest
 
 

@@ -1,0 +1,228 @@
+"""Tasks with tolerances through the solver: answers are in the region, and are found."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import rigid, rotation
+from oracle_slack import beyond, euler_angles
+from robots import TEST_URDF
+
+from dls_ik import IkSolver, RobotModel, Status, Stepper, Task, method_names
+from dls_ik.exceptions import DlsIkError, MethodError, OptionError
+from dls_ik.model.kdl import kdl_chain, pykdl
+
+ROBOTS = {
+    "wam": RobotModel.wam(),
+    "fr3": RobotModel.from_urdf(TEST_URDF / "fr3.urdf"),
+    "ur5e": RobotModel.from_urdf(TEST_URDF / "ur5e.urdf"),
+}
+WAM = ROBOTS["wam"]
+few = settings(deadline=None, max_examples=60, derandomize=True)
+SLACKS = st.sampled_from([0.0, 1e-3, 0.05, 0.3])
+ANGLES = st.sampled_from([0.0, 1e-3, 0.05, 0.2, 1.0, 4.0])
+TASKS = st.builds(
+    lambda xyz, abc, frame, angles, is_round: Task(
+        position_slack=max(xyz) if is_round else xyz,
+        rotation_slack=abc,
+        frame=frame,
+        angles=angles,
+        round="xyz" if is_round else "",
+    ),
+    st.tuples(SLACKS, SLACKS, SLACKS),
+    st.tuples(ANGLES, ANGLES, ANGLES),
+    st.sampled_from(["base", "target"]),
+    st.sampled_from(["vector", "euler"]),
+    st.booleans(),
+)
+
+
+def inside(task, rng):
+    """Of a pose that is inside a region: the way along its axes, and the rotation."""
+    way = rng.uniform(-1.0, 1.0, 3) * task.position_slack
+    if task.round:
+        way /= np.sqrt(3.0)
+    largest = np.minimum(task.rotation_slack, (np.pi, np.pi / 2, np.pi))
+    turn = rng.uniform(-1.0, 1.0, 3) * largest
+    if task.angles == "euler":
+        x, y, z = np.eye(3)
+        return way, rotation(x, turn[0]) @ rotation(y, turn[1]) @ rotation(z, turn[2])
+    turn *= min(1.0, 3.1 / max(np.linalg.norm(turn), 1e-9))
+    return way, rotation(turn, np.linalg.norm(turn)) if turn.any() else np.eye(3)
+
+
+def feasible(robot, task, rng):
+    """A target whose region has a reachable pose."""
+    T = robot.fk(robot.random(rng))
+    way, turn = inside(task, rng)
+    if task.frame == "target":
+        return T @ np.linalg.inv(rigid(turn, way))
+    return rigid(turn.T @ T[:3, :3], T[:3, 3] - way)
+
+
+def solver(robot, task, **options):
+    return IkSolver(robot, task=task, **{"max_restarts": 1000, "random_seed": 1, **options})
+
+
+def assert_inside(robot, task, T_d, q):
+    away, turn = beyond(task, T_d, robot.fk(q))
+    assert np.linalg.norm(away) <= 1.001e-6
+    assert np.linalg.norm(turn) <= 1.001e-6
+    for left, slack in ((away, task.position_slack), (turn, task.rotation_slack)):
+        assert np.abs(left[np.array(slack) > 1e-4]).max(initial=0.0) <= 1e-12  # to the last digit
+
+
+@few
+@given(st.sampled_from(list(ROBOTS)), TASKS, st.integers(0, 10**6))
+def test_what_is_feasible_is_found_and_is_inside(name, task, seed):
+    robot, rng = ROBOTS[name], np.random.default_rng(seed)
+    T_d = feasible(robot, task, rng)
+    found = solver(robot, task).solve_batch(T_d[None], robot.random(rng))
+    assert found.success.all()
+    assert robot.within_limits(found.q[0])
+    assert_inside(robot, task, T_d, found.q[0])
+
+
+@few
+@given(st.sampled_from(list(ROBOTS)), TASKS, st.integers(0, 10**6), st.floats(1.0, 4.0))
+def test_more_room_is_never_less(name, task, seed, factor):
+    robot, rng = ROBOTS[name], np.random.default_rng(seed)
+    T_d, seeds = feasible(robot, task, rng), robot.random(rng)
+    larger = Task(
+        position_slack=tuple(factor * x for x in task.position_slack),
+        rotation_slack=tuple(factor * x for x in task.rotation_slack),
+        frame=task.frame,
+        angles=task.angles,
+        round=task.round,
+    )
+    assert solver(robot, larger).solve_batch(T_d[None], seeds).success.all()
+
+
+@few
+@given(st.integers(0, 10**6))
+def test_no_slack_is_the_task_without(seed):
+    rng = np.random.default_rng(seed)
+    T_d, seeds = WAM.fk(WAM.random(rng)), WAM.random(rng)
+    for plain in (Task(), Task.pointing(), Task(rotation="")):
+        fields = {"position": plain.position, "rotation": plain.rotation, "frame": plain.frame}
+        none = Task(**fields, position_slack=0.0, rotation_slack=(0, 0, 0))
+        assert none == plain
+        a, b = (solver(WAM, task).solve_batch(T_d[None], seeds) for task in (plain, none))
+        np.testing.assert_array_equal(a.q, b.q)
+    tiny = solver(WAM, Task(position_slack=1e-300, rotation_slack=1e-300))
+    assert_inside(WAM, Task(), T_d, tiny.solve_batch(T_d[None], seeds).q[0])
+
+
+def test_two_thousand_problems_of_each_kind():
+    for name, robot in ROBOTS.items():
+        for task in (
+            Task.box(0.05, 0.05, 0.05),
+            Task.ball(0.05),
+            Task.cylinder(0.05, 0.1),
+            Task(rotation_slack=0.2, frame="target"),
+            Task(rotation_slack=(0.1, 0.1, 4.0), frame="target", angles="euler"),
+            Task(position_slack=0.05, rotation_slack=0.2, frame="target"),
+        ):
+            rng = np.random.default_rng(7)
+            Ts = np.array([feasible(robot, task, rng) for _ in range(200)])
+            found = solver(robot, task).solve_batch(Ts, robot.random(rng, 200))
+            assert found.success.all(), (name, task)
+            assert not found.position_error[found.position_error > 1e-6].size
+
+
+def test_a_region_in_reach_about_a_pose_that_is_not():
+    far = WAM.fk(np.zeros(7))  # stretched out upward
+    far[2, 3] += 0.04
+    assert IkSolver(WAM).solve(far).status is Status.UNREACHABLE
+    for task in (Task(position_slack=0.05), Task.box(0.05, 0.05, 0.05), Task.ball(0.041)):
+        found = solver(WAM, task).solve(far, np.full(7, 0.2), 20.0)
+        assert found.status is Status.SUCCESS
+        assert_inside(WAM, task, far, found.q)
+
+
+def test_errors_are_what_is_beyond():
+    far = WAM.fk(np.full(7, 0.4))
+    far[0, 3] += 3.0
+    task = Task(position_slack=(0.5, 0.1, 0.1), rotation_slack=0.1)
+    found = IkSolver(WAM, task=task, max_restarts=5).solve(far, np.zeros(7), 20.0)
+    assert found.status is Status.MAX_RESTARTS
+    away, turn = beyond(task, far, WAM.fk(found.q))
+    assert found.position_error == pytest.approx(np.linalg.norm(away), abs=1e-12)
+    assert found.rotation_error == pytest.approx(np.linalg.norm(turn), abs=1e-9)
+
+
+def test_rows_that_bind_nothing_leave_the_arm_free():
+    """From pi on any component of a rotation is allowed; of no row at all the seed is an answer."""
+    T_d, seed = WAM.fk(np.full(7, 0.5)), np.full(7, 0.1)
+    free = Task(position="", rotation_slack=4.0)
+    np.testing.assert_array_equal(IkSolver(WAM, task=free).solve(T_d, seed).q, seed)
+    only = IkSolver(WAM, task=Task(rotation_slack=4.0)).solve(T_d, seed)
+    np.testing.assert_array_equal(only.q, IkSolver(WAM, task=Task(rotation="")).solve(T_d, seed).q)
+
+
+def test_by_the_kinematics_of_kdl():
+    kdl = pytest.importorskip("PyKDL")
+    chain = kdl_chain(WAM)
+    fk = kdl.ChainFkSolverPos_recursive(chain)
+    task = Task(
+        position_slack=(0.02, 0.05, 0.1), rotation_slack=(0.1, 0.2, 4.0),
+        frame="target", angles="euler",
+    )  # fmt: skip
+    rng = np.random.default_rng(3)
+    Ts = np.array([feasible(WAM, task, rng) for _ in range(100)])
+    found = solver(WAM, task).solve_batch(Ts, WAM.random(rng, 100))
+    assert found.success.all()
+    for q, T_d in zip(found.q, Ts, strict=True):
+        joints, frame = kdl.JntArray(7), kdl.Frame()
+        for j in range(7):
+            joints[j] = q[j]
+        fk.JntToCart(joints, frame)
+        T = rigid([[frame.M[i, j] for j in range(3)] for i in range(3)], list(frame.p))
+        local = np.linalg.inv(T_d) @ T
+        assert (np.abs(local[:3, 3]) <= np.array(task.position_slack) + 1e-12).all()
+        assert (np.abs(euler_angles(local[:3, :3]))[:2] <= [0.1 + 1e-9, 0.2 + 1e-9]).all()
+
+
+@pytest.mark.parametrize("name", [name for name in method_names() if not name.startswith("kdl")])
+def test_every_method_takes_slack(name):
+    task = Task(position_slack=0.01, rotation_slack=(0.1, 0.1, 4.0), frame="target")
+    rng = np.random.default_rng(4)
+    q = WAM.random(rng)
+    T_d = WAM.fk(q + 0.05)
+    try:
+        stepper = Stepper(WAM, name, q, task=task)
+    except DlsIkError:
+        stepper = None
+    if stepper is not None:
+        assert np.isfinite(stepper.run(T_d, 20).q).all()
+    found = IkSolver(WAM, name, task=task, max_restarts=50).solve(T_d, q, 20.0)
+    assert np.isfinite(found.q).all()
+
+
+def test_kdl_has_none():
+    try:
+        pykdl()
+    except DlsIkError:
+        pytest.skip("PyKDL is not installed")
+    with pytest.raises(MethodError, match="full pose"):
+        IkSolver(WAM, "kdl_lma", task=Task(position_slack=0.1))
+
+
+@pytest.mark.parametrize(
+    "bad", [-0.1, np.nan, (1.0, 2.0), "wide", None, (0.1, 0.1, -0.1), [[1]] * 3]
+)
+@pytest.mark.parametrize("field", ["position_slack", "rotation_slack"])
+def test_bad_slack_is_refused(field, bad):
+    with pytest.raises(OptionError, match=field):
+        Task(**{field: bad})
+
+
+def test_bad_shapes_are_refused():
+    with pytest.raises(OptionError, match="round"):
+        Task(position_slack=(0.1, 0.2, 0.1), round="xy")
+    with pytest.raises(OptionError, match="round"):
+        Task(position_slack=0.1, round="x")
+    with pytest.raises(OptionError, match="round"):
+        Task(position="xy", position_slack=0.1, round="xyz")
+    with pytest.raises(OptionError, match="angles"):
+        Task(angles="quaternion")
