@@ -91,6 +91,13 @@ class Process:
                 raise DlsIkError(f"{' '.join(self._command)} is not ready: {' | '.join(said)}")
         return time.perf_counter() - self.started
 
+    def rest(self) -> list[str]:
+        """What it says until it ends; it must end by itself."""
+        lines = []
+        while (line := self._lines.get()) != ENDED:
+            lines.append(line)
+        return lines
+
     def _next_line(self) -> str:
         left = self.started + STARTING - time.perf_counter()
         try:

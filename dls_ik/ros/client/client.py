@@ -21,7 +21,7 @@ from dls_ik.ros.client.requests import JointValues, fk_request, ik_request
 
 AnswerT = TypeVar("AnswerT", IkAnswer, FkAnswer)
 
-DEPTH = 100  # answers that wait to be taken
+DEPTH = 1000  # answers that wait to be taken, those to other clients among them
 POLL = 0.01  # [s]
 
 

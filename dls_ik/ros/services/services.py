@@ -30,7 +30,7 @@ from dls_ik.ros.services.responses import Responses
 
 NAMES = ("compute_ik", "compute_fk")
 MOMENT = 0.001  # [s]
-DEPTH = 10  # requests that the middleware keeps at least
+DEPTH = 1000  # requests and responses that the middleware keeps at least
 
 
 class Services:

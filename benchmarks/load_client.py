@@ -1,0 +1,51 @@
+"""One client of compute_ik: ``python -m benchmarks.load_client SERVICE SECONDS SEED HARD``.
+
+Says that it is ready, waits for SIGCONT, calls one request after the other for a time, and prints
+what came of each call as JSON: seconds and code; null for a call that was not answered.
+"""
+
+import json
+import signal
+import sys
+import time
+
+import numpy as np
+
+from dls_ik import RobotModel
+from dls_ik.ros.client import IkClient, NoAnswerError
+
+TIMEOUT = 0.05  # [s] to solve in, the node's own default
+PATIENCE = 20.0  # [s] after which a call counts as lost
+
+
+def call(client: IkClient, T: np.ndarray, seed: np.ndarray) -> tuple[float, int | None]:
+    """Ask once; return the time that it took [s], and the code."""
+    begin = time.perf_counter()
+    try:
+        code: int | None = client.solve(T, seed, timeout=TIMEOUT).code
+    except NoAnswerError:
+        code = None
+    return time.perf_counter() - begin, code
+
+
+def main() -> None:
+    """Wait, call, and tell."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCONT})
+    service, seconds, seed, hard = sys.argv[1], *map(float, sys.argv[2:])
+    robot, rng = RobotModel.wam(), np.random.default_rng(int(seed))
+    with IkClient(ik=service, joint_names=robot.joint_names, patience=PATIENCE) as client:
+        client.wait()
+        call(client, robot.fk(robot.random(rng)), robot.random(rng))  # connects
+        print("ready", flush=True)
+        signal.sigwait({signal.SIGCONT})
+        end, found = time.perf_counter() + seconds, []
+        while time.perf_counter() < end:
+            T, other = robot.fk(robot.random(rng)), robot.fk(robot.random(rng))
+            if rng.random() < hard:
+                T[:3, :3] = other[:3, :3]  # which a seven-joint arm often cannot do
+            found.append(call(client, T, robot.random(rng)))
+    print(json.dumps(found), flush=True)
+
+
+if __name__ == "__main__":
+    main()
