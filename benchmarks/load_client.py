@@ -1,13 +1,14 @@
-"""One client of compute_ik: ``python -m benchmarks.load_client SERVICE SECONDS SEED HARD``.
+"""One client of compute_ik: ``python -m benchmarks.load_client SECONDS SEED HARD SERVICE ...``.
 
-Says that it is ready, waits for SIGCONT, calls one request after the other for a time, and prints
-what came of each call as JSON: seconds and code; null for a call that was not answered.
+Says that it is ready. For each service it waits for SIGCONT, calls one request after the other for
+a time, and prints what came of each call as JSON: seconds and code; null for one not answered.
 """
 
 import json
 import signal
 import sys
 import time
+from contextlib import ExitStack
 
 import numpy as np
 
@@ -28,23 +29,38 @@ def call(client: IkClient, T: np.ndarray, seed: np.ndarray) -> tuple[float, int 
     return time.perf_counter() - begin, code
 
 
+def call_on(
+    client: IkClient, robot: RobotModel, rng: np.random.Generator, seconds: float, hard: float
+) -> list[tuple[float, int | None]]:
+    """Call for a time; a share of the poses, `hard`, has the rotation of another one."""
+    end, found = time.perf_counter() + seconds, []
+    while time.perf_counter() < end:
+        T, other = robot.fk(robot.random(rng)), robot.fk(robot.random(rng))
+        if rng.random() < hard:
+            T[:3, :3] = other[:3, :3]  # which a seven-joint arm often cannot do
+        found.append(call(client, T, robot.random(rng)))
+    return found
+
+
 def main() -> None:
     """Wait, call, and tell."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCONT})
-    service, seconds, seed, hard = sys.argv[1], *map(float, sys.argv[2:])
+    seconds, seed, hard = map(float, sys.argv[1:4])
     robot, rng = RobotModel.wam(), np.random.default_rng(int(seed))
-    with IkClient(ik=service, joint_names=robot.joint_names, patience=PATIENCE) as client:
-        client.wait()
-        call(client, robot.fk(robot.random(rng)), robot.random(rng))  # connects
+    with ExitStack() as stack:
+        clients = [
+            stack.enter_context(
+                IkClient(ik=service, joint_names=robot.joint_names, patience=PATIENCE)
+            )
+            for service in sys.argv[4:]
+        ]
+        for client in clients:
+            client.wait()
+            call(client, robot.fk(robot.random(rng)), robot.random(rng))  # connects
         print("ready", flush=True)
-        signal.sigwait({signal.SIGCONT})
-        end, found = time.perf_counter() + seconds, []
-        while time.perf_counter() < end:
-            T, other = robot.fk(robot.random(rng)), robot.fk(robot.random(rng))
-            if rng.random() < hard:
-                T[:3, :3] = other[:3, :3]  # which a seven-joint arm often cannot do
-            found.append(call(client, T, robot.random(rng)))
-    print(json.dumps(found), flush=True)
+        for client in clients:
+            signal.sigwait({signal.SIGCONT})
+            print(json.dumps(call_on(client, robot, rng, seconds, hard)), flush=True)
 
 
 if __name__ == "__main__":

@@ -91,12 +91,19 @@ class Process:
                 raise DlsIkError(f"{' '.join(self._command)} is not ready: {' | '.join(said)}")
         return time.perf_counter() - self.started
 
-    def rest(self) -> list[str]:
-        """What it says until it ends; it must end by itself."""
-        lines = []
-        while (line := self._lines.get()) != ENDED:
-            lines.append(line)
-        return lines
+    def line(self, patience: float) -> str:
+        """The next line that it says.
+
+        Raises:
+            DlsIkError: it ended, or took too long.
+        """
+        try:
+            line = self._lines.get(timeout=patience)
+        except Empty:
+            line = ENDED
+        if line == ENDED:
+            raise DlsIkError(f"{' '.join(self._command)} {ENDED}")
+        return line
 
     def _next_line(self) -> str:
         left = self.started + STARTING - time.perf_counter()

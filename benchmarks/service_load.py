@@ -2,12 +2,14 @@
 
 Clients are processes of their own that call one request after the other, as fast as they can:
 random reachable poses of the WAM from random joint values, and a share whose rotation is of another
-pose, which often cannot be reached and then use up their timeout of 0.05 s. A call is lost that has
-no answer in 20 s. With more clients than cores their shares are how the system runs them. The stream follows a slow circle whose targets come at 20 Hz, at its own rate.
+pose, which often cannot be reached and then uses up its timeout of 0.05 s. A call is lost that has
+no answer in 20 s. With more clients than cores their shares are how the system runs them. The
+stream follows a circle whose targets come at 20 Hz, at its own rate.
 
-Jitter is how far the time from one command to the next, by their stamps, is from the period;
-overruns are cycles that began later than a period after their deadline, as the node's diagnostics
-count them.
+The stream is measured alone, while the same clients call a trivial server in another process, which
+takes the processors but nothing of the node, and while they call the node. Jitter is how far the
+time from one command to the next, by their stamps, is from the period; overruns are cycles that
+began later than a period after their deadline, as the node's diagnostics count them.
 """
 
 import json
@@ -30,6 +32,8 @@ from benchmarks.stream_client import Client, follow
 from dls_ik import RobotModel
 
 START = [0.0, 0.6, 0.0, 1.8, 0.0, 0.6, 0.0]  # [rad] of the WAM
+CLIENT = [sys.executable, "-m", "benchmarks.load_client"]
+PATIENCE = 60.0  # [s] for a client to tell, after the last call
 TARGETS, ALONE = 20, 10  # [Hz] of targets, [s] of the stream without load
 CALLS = [
     Column("client"),
@@ -83,11 +87,13 @@ def measured(rate: int, given: Any) -> tuple[list[list[list[Any]]], list[list[An
     with ExitStack() as stack:
         command = ros_node("dls_ik.ros.node", name, robot="wam", rate=rate, initial_positions=START)
         stack.enter_context(Process(command)).wait_ready()
+        trivial = ros_node("benchmarks.trivial_nodes serve", f"trivial{rate}")
+        stack.enter_context(Process(trivial)).wait_ready()
         clients = []
+        services = f"/trivial{rate}/compute_ik", f"/{name}/compute_ik"
         for i in range(given.clients):
-            words = f"/{name}/compute_ik", str(given.seconds), str(i), str(given.hard / 100.0)
-            process = Process([*ros_client(), *words])
-            clients.append(stack.enter_context(process))
+            words = str(given.seconds), str(i), str(given.hard / 100.0), *services
+            clients.append(stack.enter_context(Process([*CLIENT, *words])))
         for process in clients:
             process.wait_ready()
         context = rclpy.Context()
@@ -103,17 +109,21 @@ def measured(rate: int, given: Any) -> tuple[list[list[list[Any]]], list[list[An
         watcher.row("", rate)
         follow(stream, executor, TARGETS, ALONE)
         streamed = [watcher.row(f"{rate} Hz, alone", rate)]
-        for process in clients:
-            process.wake()
-        follow(stream, executor, TARGETS, given.seconds)
-        streamed.append(watcher.row(f"{rate} Hz, {given.clients} clients", rate))
-        found = [json.loads(process.rest()[-1]) for process in clients]
+        for what in ("a trivial server", "the node"):
+            for process in clients:
+                process.wake()
+            follow(stream, executor, TARGETS, given.seconds)
+            streamed.append(watcher.row(f"{rate} Hz, {given.clients} clients of {what}", rate))
+            found = [told(process) for process in clients]
+            watcher.stamps, watcher.counts = [], []
     return found, streamed
 
 
-def ros_client() -> list[str]:
-    """How to run a client."""
-    return [sys.executable, "-m", "benchmarks.load_client"]
+def told(process: Process) -> list[list[Any]]:
+    """What a client says of its calls; lines of its log are passed over."""
+    while not (line := process.line(PATIENCE)).startswith("[["):
+        pass
+    return json.loads(line)
 
 
 def rows(found: list[list[list[Any]]], seconds: int) -> list[list[Any]]:
