@@ -27,9 +27,10 @@ from sensor_msgs.msg import JointState
 
 from benchmarks.common import Column, Table, finish, guarded, parser, positive
 from benchmarks.machine import machine
-from benchmarks.processes import Process, isolate, ros_node
+from benchmarks.processes import Process, ros_node
 from benchmarks.stream_client import Client, follow
 from dls_ik import RobotModel
+from dls_ik.ros.child import stay_alone
 
 START = [0.0, 0.6, 0.0, 1.8, 0.0, 0.6, 0.0]  # [rad] of the WAM
 CLIENT = [sys.executable, "-m", "benchmarks.load_client"]
@@ -150,7 +151,7 @@ def main() -> None:
     )
     options.add_argument("--rates", type=positive, nargs="+", default=[100, 500], help="[Hz]")
     given, before = options.parse_args(), machine()
-    isolate()
+    stay_alone()
     tables, streamed, notes = [], [], []
     for rate in given.rates:
         found, stream_rows = measured(rate, given)
