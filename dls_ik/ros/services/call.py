@@ -19,13 +19,14 @@ class Call:
 
     Args:
         request: ``moveit_msgs/PositionIKRequest``; its timeout is written.
+        empty: the response where there is no answer.
 
     Raises:
         RequestError: a timeout that is not valid.
     """
 
-    def __init__(self, request: Any, arm: Arm) -> None:
-        self.request, self.arm = request, arm
+    def __init__(self, request: Any, empty: Any, arm: Arm) -> None:
+        self.request, self.empty, self.arm = request, empty, arm
         self._arrived = time.perf_counter()
         self.timeout = seconds(request.timeout, arm.parameters.timeout)  # [s]
 

@@ -19,25 +19,30 @@ class LaterService:
     (rclpy 9.1), or is asked over and over (Humble).
 
     Args:
-        handle: called with a request and its reply, in the thread of the executor.
+        handle: called with a request, an empty response and the reply, in the executor's thread.
         depth: requests and responses that the middleware keeps; one too many takes the place of
             the oldest, whose client waits in vain.
     """
 
     def __init__(
-        self, node: Node, kind: Any, name: str, handle: Callable[[Any, Reply], None], depth: int
+        self,
+        node: Node,
+        kind: Any,
+        name: str,
+        handle: Callable[[Any, Any, Reply], None],
+        depth: int,
     ) -> None:
         self._handle = handle
         self._lock = threading.Lock()  # rcl sends from one thread at a time
         service = node.create_service(
-            kind, name, lambda request, _: request, qos_profile=QoSProfile(depth=depth)
+            kind, name, lambda *pair: pair, qos_profile=QoSProfile(depth=depth)
         )
         self._send = service.send_response
         service.send_response = self._hand_on
 
-    def _hand_on(self, request: Any, header: Any) -> None:
+    def _hand_on(self, pair: tuple[Any, Any], header: Any) -> None:
         def reply(response: Any) -> None:
             with self._lock:
                 self._send(response, header)
 
-        self._handle(request, reply)
+        self._handle(*pair, reply)

@@ -37,9 +37,8 @@ class Responses:
         fill_error_code(response.error_code, code, message, self._node.get_name())
         return response
 
-    def timed_out(self, message: str) -> Any:
-        """The response to a request for ``compute_ik`` whose turn did not come in time."""
-        response = GetPositionIK.Response()
+    def timed_out(self, response: Any, message: str) -> Any:
+        """Fill the response to a request whose turn did not come in time."""
         fill_error_code(response.error_code, Code.FAILURE, message, self._node.get_name())
         response.error_code.val = TIMED_OUT
         return response

@@ -69,11 +69,11 @@ class Services:
 
         return self._responses.answered(answer, response)
 
-    def _ik(self, request: Any, reply: Reply) -> None:
+    def _ik(self, request: Any, empty: Any, reply: Reply) -> None:
         try:
-            call = Call(request.ik_request, self._arm())
+            call = Call(request.ik_request, empty, self._arm())
         except RequestError as error:
-            self._send(reply, self._responses.answered(partial(_refuse, error), _empty()))
+            self._send(reply, self._responses.answered(partial(_refuse, error), empty))
             return
         self._warn_of_collisions(call)
         response = None
@@ -81,8 +81,9 @@ class Services:
             response = self._at_once(call)
         if response is None and not self._line.join(partial(self._in_turn, call, reply)):
             response = self._responses.timed_out(
+                empty,
                 f"{self._line.waiting} requests wait already, and the parameter service_queue is "
-                f"{self._line.bound}: ask again later"
+                f"{self._line.bound}: ask again later",
             )
         if response is not None:
             self._send(reply, response)
@@ -98,9 +99,10 @@ class Services:
         """Answer in this thread, with what is left of the timeout."""
         if call.is_late:
             response = self._responses.timed_out(
+                call.empty,
                 f"the request waited {call.waited:.3g} s for its turn, longer than its timeout of "
                 f"{call.timeout:.3g} s; {self._line.waiting} requests wait, service_queue is "
-                f"{self._line.bound}"
+                f"{self._line.bound}",
             )
         else:
             response = self._answered(call, call.timeout)
@@ -114,7 +116,7 @@ class Services:
         def answer() -> Answer:
             return answer_ik(call.request, call.arm, self._current(call.arm), self._frames)
 
-        return self._responses.answered(answer, _empty())
+        return self._responses.answered(answer, call.empty)
 
     def _send(self, reply: Reply, response: Any) -> None:
         try:
@@ -133,7 +135,3 @@ class Services:
 
 def _refuse(error: RequestError) -> Answer:
     raise error
-
-
-def _empty() -> Any:
-    return GetPositionIK.Response()
