@@ -17,9 +17,10 @@ from rclpy.executors import SingleThreadedExecutor
 
 from benchmarks.common import Column, Table, finish, guarded, parser, positive, quartiles, spread
 from benchmarks.machine import machine
-from benchmarks.processes import Process, isolate, ros_node, wait_until
+from benchmarks.processes import Process, ros_node, wait_until
 from dls_ik import DlsIkError, IkSolver, RobotModel
-from dls_ik.ros.demo.messages import ik_request
+from dls_ik.ros.child import stay_alone
+from dls_ik.ros.client.requests import ik_request
 
 TIMEOUT = 0.05  # [s] to solve in, the node's own default
 ANSWER = 5.0  # [s] to answer in
@@ -69,11 +70,11 @@ def measured(caller: Caller, calls: int, rng: np.random.Generator) -> dict[str, 
     robot = RobotModel.wam()
     solver = IkSolver(robot, timeout=TIMEOUT)
     found: dict[str, list[tuple[float, bool]]] = {name: [] for name in (*SERVERS, SOLVER)}
-    clock = rclpy.clock.Clock()
     for i in range(WARM_UP + calls):
         T = robot.fk(rng.uniform(robot.lower, robot.upper))
         seed = rng.uniform(robot.lower, robot.upper)
-        request = ik_request(robot, T, seed, TIMEOUT, clock.now().to_msg())
+        names = robot.joint_names
+        request = ik_request(T, seed, frame=robot.base, timeout=TIMEOUT, joint_names=names)
         for name in SERVERS if i % 2 else reversed(SERVERS):
             found[name].append(caller.call(name, request))
         begin = time.perf_counter()
@@ -103,7 +104,7 @@ def main() -> None:
     options.add_argument("--calls", type=positive, default=2000, help="of each server")
     options.add_argument("--seed", type=int, default=0, help="of the random poses and seeds")
     given, before = options.parse_args(), machine()
-    isolate()
+    stay_alone()
     with ExitStack() as stack:
         for command in (
             ros_node("benchmarks.trivial_nodes serve", "trivial"),

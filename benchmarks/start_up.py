@@ -17,8 +17,9 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.common import Column, Table, finish, guarded, parser, positive, quartiles, spread
 from benchmarks.machine import machine
-from benchmarks.processes import ROOT, Process, isolate, ros_node
+from benchmarks.processes import ROOT, Process, ros_node
 from dls_ik import DlsIkError
+from dls_ik.ros.child import stay_alone
 
 REFERENCE = "import numba"
 COLUMNS = [
@@ -97,7 +98,7 @@ def main() -> None:
     options = parser(__doc__)
     options.add_argument("--repeats", type=positive, default=5, help="rounds")
     given, before = options.parse_args(), machine()
-    isolate()
+    stay_alone()
     found: dict[str, list[float]] = {}
     for _ in range(given.repeats):
         one_round(lambda step, span: found.setdefault(step, []).append(span))

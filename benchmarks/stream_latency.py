@@ -25,10 +25,11 @@ from rclpy.executors import SingleThreadedExecutor
 
 from benchmarks.common import Column, Table, finish, guarded, parser, positive, spread
 from benchmarks.machine import machine
-from benchmarks.processes import Process, isolate, ros_node
+from benchmarks.processes import Process, ros_node
 from benchmarks.stream_client import Client, follow, latencies
 from benchmarks.stream_jitter import Overruns, intervals, jitter
 from dls_ik import RobotModel
+from dls_ik.ros.child import stay_alone
 
 START = [0.0, 0.6, 0.0, 1.8, 0.0, 0.6, 0.0]  # [rad] of the WAM
 SETTLING = 1.0  # [s] at the begin of a turn that do not count; whole circles
@@ -142,7 +143,7 @@ def main() -> None:
     options.add_argument("--repeats", type=positive, default=7, help="turns of each node")
     options.add_argument("--duration", type=positive, default=3, help="of a turn [s]")
     given, before = options.parse_args(), machine()
-    isolate()
+    stay_alone()
     table = Table(f"{given.repeats} turns of {given.duration} s of each node", COLUMNS)
     for rate in given.rates:
         table.rows += rows(rate, measured(rate, given.repeats, given.duration))

@@ -1,7 +1,9 @@
 """What the node does: holds the arm in use, and gives it to the services and to the stream."""
 
 import math
+import threading
 import time
+import traceback
 from concurrent.futures import ThreadPoolExecutor
 
 from rclpy.node import Node
@@ -11,6 +13,7 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.ros import STARTED
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
+from dls_ik.ros.newest import Newest
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.parameters.live import LiveParameters
 from dls_ik.ros.robot_source import DescriptionTopic, robot_from_parameters
@@ -21,17 +24,25 @@ from dls_ik.ros.transforms import tf2_lookup
 
 
 class Application:
-    """One arm at a time, which changes as a whole, with its parameters."""
+    """One arm at a time, which changes as a whole, with its parameters.
+
+    A robot that comes on the topic is made ready in a thread beside the callbacks, and takes the
+    place of the one before in one move; requests that came earlier are answered on that one.
+    """
 
     def __init__(self, node: Node, live: LiveParameters[Parameters]) -> None:
         self._node = node
         self._live = live
+        self._parameters = live.current  # in effect, or about to be
         self._arm: Arm | None = None
+        self._swap = threading.Lock()  # held where the arm or the parameters change
+        self._newest = Newest(self._fault)
         self._reason = "there is no robot yet"
         self._executor = ThreadPoolExecutor(1, "planner")
         frames = Frames(tf2_lookup(node))
         self._streaming = Streaming(node, live.current, frames)
-        Services(node, self.arm, self._current, frames)
+        current = self._streaming.stream.current
+        self._services = Services(node, self.arm, current, frames, live.current)
         live.on_change(self._change)
 
     def start(self) -> None:
@@ -50,10 +61,12 @@ class Application:
         if robot is None:
             self._wait_for_robot()
         else:
-            self._use(Arm(robot, self._live.current, self._executor))
+            self._use(Arm(robot, self._parameters, self._executor))
 
     def stop(self) -> None:
         """End the stream."""
+        self._newest.close()
+        self._services.close()
         self._streaming.stop()
         self._executor.shutdown(wait=False, cancel_futures=True)
 
@@ -67,29 +80,41 @@ class Application:
             raise RequestError(Code.FAILURE, self._reason)
         return self._arm
 
-    def _current(self) -> dict[str, float]:
-        return self._streaming.stream.current(self.arm())
-
     def _wait_for_robot(self) -> None:
         topic = DescriptionTopic(
-            self._node, self._live.current, self._take, self._refuse, lambda: self._arm is None
+            self._node,
+            self._live.current,
+            self._take,
+            self._refuse,
+            lambda: self._arm is None,
+            self._newest.do,
         )
         topic.remind()
 
     def _take(self, robot: RobotModel) -> None:
-        """Use a robot that came late."""
+        """Use a robot that came late; in the thread beside."""
         try:
-            self._use(Arm(robot, self._live.current, self._executor))
+            arm = Arm(robot, self._parameters, self._executor)
+            with self._swap:
+                if arm.parameters is not self._parameters:  # they changed meanwhile
+                    arm = arm.changed(self._parameters)
+                self._use(arm)
         except DlsIkError as error:
             self._refuse(error)
+
+    def _fault(self, error: Exception) -> None:
+        self._node.get_logger().error("".join(traceback.format_exception(error)))
+        self._reason = f"there is no robot: internal error: {error!r}"
 
     def _refuse(self, error: DlsIkError) -> None:
         self._node.get_logger().error(f"robot refused: {error}")
         self._reason = f"there is no robot: {error}"
 
     def _change(self, parameters: Parameters) -> None:
-        if self._arm is not None:
-            self._use(self._arm.changed(parameters))
+        with self._swap:
+            if self._arm is not None:
+                self._use(self._arm.changed(parameters))
+            self._parameters = parameters
 
     def _use(self, arm: Arm) -> None:
         is_new = self._arm is None or self._arm.robot is not arm.robot

@@ -54,6 +54,7 @@ class DescriptionTopic:
         take: called with each usable robot.
         refuse: called with what is wrong with each of the others.
         waiting: whether a robot is still missing.
+        run: does the work of taking or refusing a robot, at once or beside.
     """
 
     def __init__(
@@ -63,9 +64,10 @@ class DescriptionTopic:
         take: Callable[[RobotModel], None],
         refuse: Callable[[RobotModelError], None],
         waiting: Callable[[], bool],
+        run: Callable[[Callable[[], None]], None] = lambda job: job(),
     ) -> None:
         self._ends = (parameters.base or None, parameters.tip or None)
-        self._take, self._refuse, self._waiting = take, refuse, waiting
+        self._take, self._refuse, self._waiting, self._run = take, refuse, waiting, run
         self._logger = node.get_logger()
         self._topic = node.resolve_topic_name(TOPIC)
         self._text = ""
@@ -83,9 +85,12 @@ class DescriptionTopic:
     def _receive(self, message: Any) -> None:
         if message.data == self._text:
             return
-        self._text = message.data
+        self._text = text = message.data
+        self._run(lambda: self._read(text))
+
+    def _read(self, text: str) -> None:
         try:
-            robot = _from_text(self._text, *self._ends)
+            robot = _from_text(text, *self._ends)
         except RobotModelError as error:
             self._refuse(error)
         else:

@@ -51,7 +51,7 @@ def test_a_process_that_ends_by_itself_leaves_its_last_words(tmp_path):
 
 def test_a_stubborn_process_and_its_children_are_ended_on_failure(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "dls_ik.ros.demo.node_process.PATIENCE",
+        "dls_ik.ros.child.PATIENCE",
         {signal.SIGINT: 0.2, signal.SIGTERM: 0.2, signal.SIGKILL: 5.0},
     )
     ignore = "import signal, time; [signal.signal(n, signal.SIG_IGN) for n in (2, 15)]; "

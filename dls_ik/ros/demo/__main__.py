@@ -1,6 +1,5 @@
 """``python -m dls_ik.ros.demo``; ``scripts/demo`` sets up what it needs and runs it."""
 
-import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -8,6 +7,7 @@ from io import TextIOWrapper
 from typing import Any
 
 from dls_ik.exceptions import DlsIkError
+from dls_ik.ros.child import stay_alone
 from dls_ik.ros.demo.options import parse_options
 
 INTERRUPTED = 128 + signal.SIGINT
@@ -32,14 +32,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         _failed("interrupted")
         return INTERRUPTED
-
-
-def stay_alone() -> None:
-    """Meet nobody else's nodes: a ROS domain of our own, on this machine, unless one is chosen."""
-    os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
-    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    if os.environ.get("ROS_DISTRO") == "humble":
-        os.environ.setdefault("ROS_LOCALHOST_ONLY", "1")  # the same, as Humble knows it
 
 
 def _end(number: int, frame: Any) -> None:

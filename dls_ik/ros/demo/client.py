@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import rclpy
 from geometry_msgs.msg import PoseStamped
-from moveit_msgs.srv import GetPositionIK
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import qos_profile_sensor_data
 from rclpy.signals import SignalHandlerOptions
@@ -14,7 +13,8 @@ from sensor_msgs.msg import JointState
 from dls_ik.core.types import Array
 from dls_ik.exceptions import DlsIkError
 from dls_ik.model.robot import RobotModel
-from dls_ik.ros.demo.messages import ik_request, joint_values, pose_message, seconds
+from dls_ik.ros.client import IkClient
+from dls_ik.ros.demo.messages import joint_values, pose_message, seconds
 
 ANSWER_TIMEOUT = 10.0  # [s] for one answer, which takes some ms
 
@@ -61,7 +61,7 @@ class Client:
         )
         self._target = self._node.create_publisher(PoseStamped, "target_pose", 1)
         # After the subscription: the other way round, rclpy of the wheels prints a harmless error.
-        self._ik = self._node.create_client(GetPositionIK, "compute_ik")
+        self._ik = IkClient(self._node, joint_names=self.robot.joint_names)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -73,7 +73,7 @@ class Client:
     @property
     def is_served(self) -> bool:
         """Whether somebody serves compute_ik."""
-        return bool(self._ik.service_is_ready())
+        return self._ik.is_served
 
     @property
     def is_heard(self) -> bool:
@@ -88,16 +88,17 @@ class Client:
         Raises:
             DlsIkError: no answer came.
         """
-        request = ik_request(self.robot, T, seed, timeout, self._stamp())
+        request = self._ik.ik_request(T, seed, frame=self.robot.base, timeout=timeout)
         begin = now()
-        future = self._ik.call_async(request)
-        self._executor.spin_until_future_complete(future, ANSWER_TIMEOUT)
+        pending = self._ik.send(request)
+        while not pending.done() and now() < begin + ANSWER_TIMEOUT:
+            self._executor.spin_once(timeout_sec=ANSWER_TIMEOUT)
         round_trip = now() - begin
-        if not future.done():
+        if not pending.done():
             raise DlsIkError(f"/compute_ik did not answer within {ANSWER_TIMEOUT:g} s")
-        response = future.result()
-        q = joint_values(self.robot, response.solution.joint_state)
-        return Reply(int(response.error_code.val), q, round_trip)
+        answer = pending.result()
+        q = joint_values(self.robot, answer.response.solution.joint_state)
+        return Reply(answer.code, q, round_trip)
 
     def publish(self, T: Array) -> float:
         """Send a target; return when that began."""

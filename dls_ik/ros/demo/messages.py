@@ -3,11 +3,9 @@
 from typing import Any
 
 import numpy as np
-from builtin_interfaces.msg import Duration, Time
+from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PoseStamped
 from moveit_msgs.msg import MoveItErrorCodes
-from moveit_msgs.srv import GetPositionIK
-from sensor_msgs.msg import JointState
 
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
@@ -32,18 +30,6 @@ def pose_message(T: Array, frame: str, stamp: Time) -> PoseStamped:
     position.x, position.y, position.z = T[:3, 3].tolist()
     orientation.x, orientation.y, orientation.z, orientation.w = quaternion(T[:3, :3]).tolist()
     return message
-
-
-def ik_request(
-    robot: RobotModel, T: Array, seed: Array, timeout: float, stamp: Time
-) -> GetPositionIK.Request:
-    """A request for the tip of a robot at a pose."""
-    request = GetPositionIK.Request()
-    ik = request.ik_request
-    ik.pose_stamped = pose_message(T, robot.base, stamp)
-    ik.robot_state.joint_state = JointState(name=list(robot.joint_names), position=seed.tolist())
-    ik.timeout = Duration(nanosec=int(timeout * 1e9))
-    return request
 
 
 def joint_values(robot: RobotModel, state: Any) -> Array | None:

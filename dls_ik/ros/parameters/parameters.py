@@ -7,6 +7,7 @@ from dls_ik.ros.parameters.declare import declared
 from dls_ik.ros.parameters.methods import MethodParameters
 from dls_ik.ros.parameters.outputs import OutputParameters
 from dls_ik.ros.parameters.robot import RobotParameters
+from dls_ik.ros.parameters.serving import ServingParameters
 from dls_ik.ros.parameters.solving import SolvingParameters
 from dls_ik.ros.parameters.streaming import StreamingParameters
 from dls_ik.solver.method import parse_method
@@ -15,7 +16,12 @@ from dls_ik.solver.options import SolverOptions, solver_options
 
 @dataclass(frozen=True)
 class Parameters(
-    MethodParameters, OutputParameters, StreamingParameters, SolvingParameters, RobotParameters
+    MethodParameters,
+    OutputParameters,
+    StreamingParameters,
+    ServingParameters,
+    SolvingParameters,
+    RobotParameters,
 ):
     """All parameters of the node."""
 

@@ -1,6 +1,6 @@
 """How targets are followed."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from dls_ik.ros.parameters import readers
@@ -11,6 +11,12 @@ AUTO, REQUIRED, NONE = "auto", "required", "none"
 
 
 _OPTIONS = {f.name for f in fields(ControllerOptions)}
+
+
+def _fixed(name: str) -> Any:
+    """An option that keeps an arm from harm: not to be changed while it moves."""
+    declared = option(ControllerOptions, name)
+    return field(default=declared.default, metadata={**declared.metadata, "read_only": True})
 
 
 @dataclass(frozen=True)
@@ -28,8 +34,8 @@ class StreamingParameters:
         (1.0, 1000.0),
         read_only=True,
     )
-    acceleration: tuple[float, ...] = option(ControllerOptions, "acceleration")
-    jerk: tuple[float, ...] = option(ControllerOptions, "jerk")
+    acceleration: tuple[float, ...] = _fixed("acceleration")
+    jerk: tuple[float, ...] = _fixed("jerk")
     when_stuck: str = option(ControllerOptions, "when_stuck")
     feed_forward: bool = option(ControllerOptions, "feed_forward")
     target_timeout: float = option(ControllerOptions, "target_timeout")
@@ -48,9 +54,10 @@ class StreamingParameters:
         "joint states of a driver: auto: they are where the arm starts, and commands for a "
         "controller wait for them; required: they are watched too; none: passed over",
         choices=(AUTO, REQUIRED, NONE),
+        read_only=True,
     )
-    measurement_timeout: float = option(ControllerOptions, "measurement_timeout")
-    max_deviation: float = option(ControllerOptions, "max_deviation")
+    measurement_timeout: float = _fixed("measurement_timeout")
+    max_deviation: float = _fixed("max_deviation")
     initial_positions: tuple[float, ...] = parameter(
         (),
         readers.numbers,

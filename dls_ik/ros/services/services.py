@@ -1,21 +1,36 @@
-"""``compute_ik`` and ``compute_fk``: every request gets an answer, whatever happens."""
+"""``compute_ik`` and ``compute_fk``: every request gets an answer, whatever happens.
 
+Requests for ``compute_ik`` are tried at once for a moment, which is enough for nearly all of them,
+and cheaper than a change of threads. Those that take longer go on in threads of their own, in the
+order in which they came; other callbacks run meanwhile, as kernels run without the GIL.
+"""
+
+import time
 import traceback
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from moveit_msgs.srv import GetPositionFK, GetPositionIK
 from rclpy.node import Node
 
-from dls_ik.exceptions import DlsIkError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
+from dls_ik.ros.logs import Throttle
+from dls_ik.ros.parameters.serving import ServingParameters
 from dls_ik.ros.parameters.solving import IGNORE
-from dls_ik.ros.services.codes import Code, RequestError, fill_error_code
+from dls_ik.ros.services.call import Call
+from dls_ik.ros.services.codes import Code, RequestError
 from dls_ik.ros.services.forward import answer_fk
 from dls_ik.ros.services.inverse import Answer, answer_ik
+from dls_ik.ros.services.known import Known
+from dls_ik.ros.services.later import LaterService, Reply
+from dls_ik.ros.services.line import Line
+from dls_ik.ros.services.responses import Responses
 
 NAMES = ("compute_ik", "compute_fk")
+MOMENT = 0.001  # [s]
+DEPTH = 1000  # requests and responses that the middleware keeps at least
 
 
 class Services:
@@ -30,58 +45,93 @@ class Services:
         self,
         node: Node,
         arm: Callable[[], Arm],
-        current: Callable[[], Mapping[str, float]],
+        current: Callable[[Arm], Mapping[str, float]],
         frames: Frames,
+        parameters: ServingParameters,
     ) -> None:
-        self._node = node
-        self._arm = arm
-        self._current = current
-        self._frames = frames
-        self._told_of_collisions = False
-        node.create_service(GetPositionIK, NAMES[0], self._ik)
+        self._arm, self._current, self._frames = arm, current, frames
+        self._log = Throttle(node)
+        self._responses = Responses(node)
+        self._line = Line(parameters.service_threads, parameters.service_queue)
+        self._known = Known()
+        depth = max(DEPTH, parameters.service_queue)
+        LaterService(node, GetPositionIK, NAMES[0], self._ik, depth)
         node.create_service(GetPositionFK, NAMES[1], self._fk)
 
-    def _ik(self, request: Any, response: Any) -> Any:
-        def answer(arm: Arm) -> Answer:
-            self._warn_of_collisions(request.ik_request, arm)
-            return answer_ik(request.ik_request, arm, self._current(), self._frames)
-
-        return self._answered(answer, response)
+    def close(self) -> None:
+        """Begin with no more requests."""
+        self._line.close()
 
     def _fk(self, request: Any, response: Any) -> Any:
-        return self._answered(
-            lambda arm: answer_fk(request, arm, self._current(), self._frames), response
-        )
+        def answer() -> Answer:
+            arm = self._arm()
+            return answer_fk(request, arm, self._current(arm), self._frames)
 
-    def _answered(self, answer: Callable[[Arm], Answer], empty: Any) -> Any:
+        return self._responses.answered(answer, response)
+
+    def _ik(self, request: Any, empty: Any, reply: Reply) -> None:
         try:
-            response, message = answer(self._arm())
-            self._stamp(response)
-            code = Code.SUCCESS
+            call = Call(request.ik_request, empty, self._arm())
         except RequestError as error:
-            response, code, message = empty, error.code, str(error)
-        except DlsIkError as error:
-            response, code, message = empty, Code.FAILURE, str(error)
-        except Exception as error:  # noqa: BLE001  a client waits for an answer, and others come
-            self._node.get_logger().error(traceback.format_exc())
-            response, code, message = empty, Code.FAILURE, f"internal error: {error!r}"
-        fill_error_code(response.error_code, code, message, self._node.get_name())
-        return response
-
-    def _stamp(self, response: Any) -> None:
-        now = self._node.get_clock().now().to_msg()
-        if isinstance(response, GetPositionIK.Response):
-            response.solution.joint_state.header.stamp = now
-        else:
-            for stamped in response.pose_stamped:
-                stamped.header.stamp = now
-
-    def _warn_of_collisions(self, request: Any, arm: Arm) -> None:
-        if not request.avoid_collisions or self._told_of_collisions:
+            self._send(reply, self._responses.answered(partial(_refuse, error), empty))
             return
-        if arm.parameters.avoid_collisions == IGNORE:
-            self._told_of_collisions = True
-            self._node.get_logger().warning(
-                "a request asks to avoid collisions, which this node cannot see: answered without; "
-                "to refuse such requests set the parameter avoid_collisions to 'refuse'"
+        self._warn_of_collisions(call)
+        response = None
+        if not self._line.waiting and self._known.is_known(call):
+            response = self._at_once(call)
+        if response is None and not self._line.join(partial(self._in_turn, call, reply)):
+            response = self._responses.timed_out(
+                empty,
+                f"{self._line.waiting} requests wait already, and the parameter service_queue is "
+                f"{self._line.bound}: ask again later",
             )
+        if response is not None:
+            self._send(reply, response)
+
+    def _at_once(self, call: Call) -> Any | None:
+        """The answer that is found in a moment; None if it takes longer."""
+        begin = time.perf_counter()
+        response = self._answered(call, MOMENT)
+        was_short = call.timeout > MOMENT and time.perf_counter() - begin > MOMENT
+        return None if was_short and response.error_code.val == Code.NO_IK_SOLUTION else response
+
+    def _in_turn(self, call: Call, reply: Reply) -> None:
+        """Answer in this thread, with what is left of the timeout."""
+        if call.is_late:
+            response = self._responses.timed_out(
+                call.empty,
+                f"the request waited {call.waited:.3g} s for its turn, longer than its timeout of "
+                f"{call.timeout:.3g} s; {self._line.waiting} requests wait, service_queue is "
+                f"{self._line.bound}",
+            )
+        else:
+            response = self._answered(call, call.timeout)
+            if response.error_code.val == Code.SUCCESS:
+                self._known.remember(call)
+        self._send(reply, response)
+
+    def _answered(self, call: Call, longest: float) -> Any:
+        call.allow(longest)
+
+        def answer() -> Answer:
+            return answer_ik(call.request, call.arm, self._current(call.arm), self._frames)
+
+        return self._responses.answered(answer, call.empty)
+
+    def _send(self, reply: Reply, response: Any) -> None:
+        try:
+            reply(response)
+        except Exception:  # noqa: BLE001  the node ends, or the client is gone; others wait
+            self._log.warn("reply", f"an answer was not sent:\n{traceback.format_exc()}")
+
+    def _warn_of_collisions(self, call: Call) -> None:
+        if call.request.avoid_collisions and call.arm.parameters.avoid_collisions == IGNORE:
+            self._log.once(
+                "collisions",
+                "a request asks to avoid collisions, which this node cannot see: answered without; "
+                "to refuse such requests set the parameter avoid_collisions to 'refuse'",
+            )
+
+
+def _refuse(error: RequestError) -> Answer:
+    raise error

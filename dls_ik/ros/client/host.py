@@ -1,0 +1,41 @@
+"""The node that a client's messages go through: somebody's, or one with a thread of its own."""
+
+import threading
+from contextlib import suppress
+
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+NAME = "dls_ik_client"
+
+
+class OwnHost:
+    """A node in a context of its own, whose callbacks a thread runs; signals stay Python's."""
+
+    def __init__(self, namespace: str) -> None:
+        self._context = Context()
+        rclpy.init(args=[], context=self._context, signal_handler_options=SignalHandlerOptions.NO)
+        self.node = Node(
+            NAME, context=self._context, namespace=namespace, use_global_arguments=False
+        )
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self.node)
+        self._thread = threading.Thread(target=self._spin, name=NAME, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the thread, then the node; nothing the second time."""
+        if not self._context.ok():
+            return
+        self._executor.shutdown()
+        if self._thread is not threading.current_thread():
+            self._thread.join()
+        self.node.destroy_node()
+        self._context.try_shutdown()
+
+    def _spin(self) -> None:
+        with suppress(ExternalShutdownException):
+            self._executor.spin()

@@ -1,0 +1,26 @@
+"""How many requests are worked on, and how many wait."""
+
+from dataclasses import dataclass
+
+from dls_ik.ros.parameters import readers
+from dls_ik.ros.parameters.declare import parameter
+
+
+@dataclass(frozen=True)
+class ServingParameters:
+    """Of compute_ik under load."""
+
+    service_threads: int = parameter(
+        2,
+        readers.whole_number,
+        "requests that take long that are solved at once",
+        span=(1, 64),
+        read_only=True,
+    )
+    service_queue: int = parameter(
+        64,
+        readers.whole_number,
+        "requests that wait for one of these threads; more are answered at once with an error",
+        span=(1, 10_000),
+        read_only=True,
+    )

@@ -1,0 +1,149 @@
+"""IkClient against the running node: waiting, in asyncio, in callbacks, and with nobody there."""
+
+import asyncio
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
+
+from ros_client import SOON
+from ros_wam import WAM, Q, stamped
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Empty
+
+from dls_ik.exceptions import JointValueError, OptionError, PoseError
+from dls_ik.ros.client import IkClient, NotSpunError, ServiceMissingError
+
+pytestmark = pytest.mark.ros
+NAMES = WAM.joint_names
+
+
+@pytest.fixture(scope="module")
+def asker(wam_node):
+    with IkClient(joint_names=NAMES, patience=SOON) as asker:
+        asker.wait()
+        yield asker
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [
+        Q + 0.01,
+        dict(zip(NAMES, Q + 0.01, strict=True)),
+        JointState(name=list(NAMES), position=(Q + 0.01).tolist()),
+    ],
+    ids=["array", "by name", "message"],
+)
+@pytest.mark.parametrize("pose", [WAM.fk(Q), stamped()], ids=["matrix", "message"])
+def test_solution_brings_the_tip_to_the_pose(asker, pose, seed):
+    answer = asker.solve(pose, seed, timeout=2.0)
+    assert answer.success, answer.message
+    assert answer.code == 1
+    q = answer.array(NAMES)
+    np.testing.assert_allclose(WAM.fk(q), WAM.fk(Q), atol=2e-6)
+    np.testing.assert_allclose(q, Q, atol=0.05)
+    poses = asker.fk(answer.q, ["wam_tip", "wam_base"]).poses
+    np.testing.assert_allclose(poses["wam_tip"], WAM.fk(q), atol=1e-9)
+    np.testing.assert_allclose(poses["wam_base"], np.eye(4), atol=1e-12)
+
+
+def test_frames_and_links_are_passed_on(asker):
+    link = WAM.tip
+    at = asker.fk(Q, [link], frame="wam_base")
+    assert at.frame == "wam_base"
+    answer = asker.solve(at.poses[link], Q, link=link, frame="wam_base", timeout=2.0)
+    assert answer.success, answer.message
+
+
+def test_refusals_have_code_and_words(asker):
+    far = np.eye(4)
+    far[0, 3] = 50.0
+    for answer, code in [
+        (asker.solve(far), -31),
+        (asker.solve(WAM.fk(Q), link="nowhere"), -18),
+        (asker.solve(WAM.fk(Q), group="nobody"), -15),
+        (asker.fk(Q, ["nowhere"]), -18),
+    ]:
+        assert not answer.success
+        assert answer.code == code
+        assert answer.message
+    with pytest.raises(JointValueError, match="has none"):
+        asker.solve(far).array(NAMES)
+
+
+def test_bad_arguments_never_leave(asker):
+    with pytest.raises(PoseError, match="\\(3, 3\\)"):
+        asker.solve(np.eye(3))
+    with pytest.raises(PoseError, match="rotation"):
+        asker.solve(2.0 * np.eye(4))
+    with pytest.raises(JointValueError, match="joint_names"):
+        asker.solve(np.eye(4), [0.1])
+    with pytest.raises(OptionError, match="timeout"):
+        asker.solve(np.eye(4), timeout=-1.0)
+    with pytest.raises(OptionError, match="elsewhere"):
+        asker.solve(stamped(frame="wam_base"), frame="elsewhere")
+
+
+def test_many_at_once_in_asyncio(asker):
+    targets = [WAM.fk(q) for q in WAM.random(np.random.default_rng(1), 20)]
+
+    async def ask():
+        return await asyncio.gather(*(asker.solve_async(T, timeout=2.0) for T in targets))
+
+    for T, answer in zip(targets, asyncio.run(ask()), strict=True):
+        assert answer.success, answer.message
+        np.testing.assert_allclose(WAM.fk(answer.array(NAMES)), T, atol=2e-6)
+
+
+def test_awaited_in_a_callback_of_the_same_node(client):
+    found = []
+    with IkClient(client.node, joint_names=NAMES) as asker:
+        client.spin_until(lambda: asker.is_served)
+
+        async def callback(_):
+            first = await asker.solve_async(WAM.fk(Q), Q, timeout=2.0)
+            found.append(await asker.fk_async(first.q))
+
+        subscription = client.node.create_subscription(Empty, "ask", callback, 1)
+        client.publisher(Empty, "ask").publish(Empty())
+        client.spin_until(lambda: found)
+        client.node.destroy_subscription(subscription)
+    np.testing.assert_allclose(found[0].poses["wam_tip"], WAM.fk(Q), atol=2e-6)
+
+
+def test_a_call_that_waits_inside_a_callback_of_another_node(client, asker):
+    found = []
+    client.node.create_subscription(
+        Empty, "ask_and_wait", lambda _: found.append(asker.solve(WAM.fk(Q), Q, timeout=2.0)), 1
+    )
+    client.publisher(Empty, "ask_and_wait").publish(Empty())
+    client.spin_until(lambda: found)
+    assert found[0].success
+
+
+def test_nobody_there_is_said_with_who_is(wam_node):
+    with IkClient(ik="nowhere/compute_ik", patience=1.0) as asker:
+        words = r"/nowhere/compute_ik .*there is /compute_ik"
+        with pytest.raises(ServiceMissingError, match=words):
+            asker.solve(np.eye(4))
+        with pytest.raises(ServiceMissingError, match="GetPositionIK"):
+            asker.solve_async(np.eye(4)).result(SOON)
+
+
+def test_a_node_that_nobody_spins_is_refused(client):
+    import rclpy
+
+    node = rclpy.create_node("idle", context=client.context)
+    with IkClient(node) as asker, pytest.raises(NotSpunError, match="'idle'"):
+        asker.solve(np.eye(4))
+    node.destroy_node()
+
+
+def test_closing_twice_and_two_at_a_time(wam_node):
+    with IkClient(patience=SOON) as one, IkClient(patience=SOON) as other:
+        assert one.solve(WAM.fk(Q), timeout=2.0).success
+        assert other.solve(WAM.fk(Q), timeout=2.0).success
+        one.close()
+        assert other.solve(WAM.fk(Q), timeout=2.0).success

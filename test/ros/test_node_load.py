@@ -1,0 +1,107 @@
+"""The services under load, and while the robot is replaced."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
+
+from out_of_grasp import out_of_grasp
+from robots import URDF
+from ros_client import Client, NodeProcess
+from ros_wam import WAM, Q
+from std_msgs.msg import String
+
+from dls_ik import RobotModel
+from dls_ik.model.shipped import shipped_urdf
+from dls_ik.ros.client import IkClient
+from dls_ik.ros.robot_source import QOS
+
+pytestmark = pytest.mark.ros
+TIMED_OUT, NO_IK_SOLUTION, FAILURE = -6, -31, 99999
+CLIENTS, CALLS = 8, 50
+HARD = out_of_grasp(WAM, np.random.default_rng(3))
+PLANAR = (URDF / "planar_2r.urdf").read_text()
+
+
+def test_requests_finish_on_the_robot_that_they_came_for():
+    arguments = ("-r", "__ns:=/swap", "-p", "service_threads:=1")
+    with NodeProcess(*arguments) as node, Client("swap") as client, IkClient(client.node) as asker:
+        topic = client.node.create_publisher(String, "robot_description", QOS)
+        topic.publish(String(data=wam_text()))
+        node.wait_for_line("ready", "wam")
+        client.spin_until(lambda: asker.is_served)
+        long = asker.solve_async(HARD, link="wam_tip", timeout=8.0)
+        behind = asker.solve_async(WAM.fk(Q), link="wam_tip", timeout=20.0)
+        topic.publish(String(data=wam_text().replace('"wam_tip"', '"passed_over"')))
+        topic.publish(String(data=PLANAR))
+        client.spin_until(lambda: node.count("ready", "planar_2r"))
+        at = fk(client, asker)
+        assert list(at.poses) == [RobotModel.from_urdf(PLANAR).tip]
+        assert not long.done(), "the services wait for the solve"
+        client.spin_until(behind.done, timeout=60.0)
+        assert long.result().code == NO_IK_SOLUTION
+        assert behind.result().success
+        assert tuple(behind.result().q) == WAM.joint_names
+        after = asker.solve_async(at.poses["tip"])
+        client.spin_until(after.done)
+        assert set(after.result().q) == set(RobotModel.from_urdf(PLANAR).joint_names)
+
+
+def test_late_and_too_many_requests_are_told_so():
+    arguments = ("-r", "__ns:=/crowd", "-p", "robot:=wam", "-p", "service_threads:=1")
+    with NodeProcess(*arguments, "-p", "service_queue:=2") as node, Client("crowd") as client:
+        node.wait_for_line("ready")
+        with IkClient(client.node) as asker:
+            client.spin_until(lambda: asker.is_served)
+            slow = partial(asker.solve_async, HARD)
+            asked = [slow(timeout=1.0), slow(timeout=0.1), slow(timeout=3.0)]
+            asked += [slow(timeout=3.0) for _ in range(3)]
+            client.spin_until(lambda: all(each.done() for each in asked))
+            answers = [each.result() for each in asked]
+        assert [a.code for a in answers[:3]] == [NO_IK_SOLUTION, TIMED_OUT, NO_IK_SOLUTION]
+        assert "longer than its timeout of 0.1 s" in answers[1].message
+        for answer in answers[3:]:
+            assert answer.code == TIMED_OUT
+            assert "2 requests wait already" in answer.message
+            assert "service_queue is 2" in answer.message
+
+
+def test_eight_clients_are_all_answered_and_none_before_the_others(wam_node, client):
+    askers = [IkClient(client.node) for _ in range(CLIENTS)]
+    client.spin_until(lambda: all(asker.is_served for asker in askers))
+    rng = np.random.default_rng(4)
+    answers = [[] for _ in askers]
+
+    def ask(i):
+        q = WAM.random(rng)
+        pending = askers[i].solve_async(WAM.fk(q), timeout=10.0)
+        pending.add_done_callback(partial(take, i))
+
+    def take(i, pending):
+        answers[i].append(pending.result())
+        if len(answers[i]) < CALLS:
+            ask(i)
+        elif not shares:
+            shares.extend(map(len, answers))
+
+    shares = []
+    for i in range(CLIENTS):
+        ask(i)
+    client.spin_until(lambda: all(len(each) == CALLS for each in answers), timeout=120.0)
+    assert all(answer.success for each in answers for answer in each)
+    assert min(shares) >= CALLS // 2, f"answers when the first had all of its {CALLS}: {shares}"
+    for asker in askers:
+        asker.close()
+
+
+def fk(client, asker):
+    pending = asker.fk_async()
+    client.spin_until(pending.done)
+    return pending.result()
+
+
+def wam_text():
+    return shipped_urdf("wam").read_text()

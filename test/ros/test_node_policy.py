@@ -1,0 +1,82 @@
+"""The SROS 2 policy allows what the node does, no less and no more."""
+
+import importlib.util
+import os
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
+
+from robots import URDF
+from ros_client import Client, NodeProcess
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from dls_ik.ros.robot_source import QOS
+
+pytestmark = pytest.mark.ros
+POLICY = Path(__file__).resolve().parents[2] / "config" / "sros2" / "dls_ik_policy.xml"
+SPACE, NODE = "/policy", "dls_ik"
+
+
+def allowed(kind, permission):
+    """The full names that the policy allows."""
+    found = set()
+    for group in ET.parse(POLICY).getroot().iter(f"{kind}s"):
+        if group.get(permission) == "ALLOW":
+            found |= {full_name(entry.text) for entry in group.iter(kind)}
+    return found
+
+
+def full_name(name):
+    """The name as it is in the namespace of the test, where no other node has the same name."""
+    if name[0] == "/":
+        return name
+    return f"{SPACE}/{name}" if name[0] != "~" else f"{SPACE}/{NODE}{name[1:]}"
+
+
+def not_here():
+    """What a machine without tf2, or an older distribution, has not."""
+    missing = set() if importlib.util.find_spec("tf2_ros") else {"/tf", "/tf_static"}
+    is_humble = os.environ.get("ROS_DISTRO") == "humble"
+    return missing | ({full_name("~/get_type_description")} if is_humble else set())
+
+
+def test_the_profile_is_that_of_the_node():
+    profile = ET.parse(POLICY).getroot().find("enclaves/enclave/profiles/profile")
+    assert (profile.get("ns"), profile.get("node")) == ("/", NODE)
+
+
+def test_policy_and_graph_agree_both_ways():
+    outputs = "output_type:=joint_state,joint_trajectory,position_array"
+    arguments = ("-r", f"__ns:={SPACE}", "-p", outputs, "-p", "use_sim_time:=true")
+    with NodeProcess(*arguments) as node, Client(SPACE) as client:
+        node.wait_for_line("waiting for a robot")
+        driver = client.node.create_publisher(JointState, "joint_states", 1)
+        robot = client.node.create_publisher(String, "robot_description", QOS)
+        robot.publish(String(data=(URDF / "planar_2r.urdf").read_text()))
+        node.wait_for_line("ready")
+        ways = {
+            ("topic", "publish"): client.node.get_publisher_names_and_types_by_node,
+            ("topic", "subscribe"): client.node.get_subscriber_names_and_types_by_node,
+            ("service", "reply"): client.node.get_service_names_and_types_by_node,
+            ("service", "request"): client.node.get_client_names_and_types_by_node,
+        }
+        for (kind, permission), ask in ways.items():
+            wanted = allowed(kind, permission) - not_here()
+
+            def seen(ask=ask):
+                return {name for name, _ in ask(NODE, SPACE)}
+
+            def agree(seen=seen, wanted=wanted):
+                return seen() == wanted
+
+            try:
+                client.spin_until(agree)
+            except AssertionError:
+                assert seen() == wanted, (kind, permission)
+        client.node.destroy_publisher(driver)
+        assert "Traceback" not in node.output
