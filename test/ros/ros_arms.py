@@ -1,5 +1,6 @@
 """Two WAMs on one description, and requests to the node that serves them."""
 
+import yaml
 from geometry_msgs.msg import PoseStamped
 from moveit_msgs.srv import GetPositionFK, GetPositionIK
 from robots import CONFIG, URDF
@@ -8,6 +9,7 @@ from sensor_msgs.msg import JointState
 from dls_ik import RobotModel
 from dls_ik.model.rigid import inverse
 from dls_ik.ros.conversions import pose_from_matrix
+from dls_ik.ros.parameters import Parameters
 
 ARGUMENTS = (
     "-p",
@@ -61,3 +63,20 @@ def send(client, whole):
     if isinstance(whole, GetPositionIK.Request):
         return client.call(GetPositionIK, "compute_ik", whole)
     return client.call(GetPositionFK, "compute_fk", whole)
+
+
+def robot_and_parameters():
+    """What the node is started with."""
+    file = yaml.safe_load((CONFIG / "moveit" / "ik_node.yaml").read_text())
+    given = dict(_flat(file["/**"]["ros__parameters"]))
+    parameters = Parameters().changed(given)
+    return RobotModel.from_tree(TREE, *parameters.ends()), parameters
+
+
+def _flat(values, prefix=""):
+    """The parameters of a file by their full names."""
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value

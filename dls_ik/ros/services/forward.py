@@ -39,7 +39,8 @@ def answer_fk(request: Any, arm: Arm, current: Mapping[str, float], frames: Fram
         stamped = PoseStamped(pose=pose_from_matrix(poses[link]))
         stamped.header.frame_id = frame
         response.pose_stamped.append(stamped)
-    return Answer(response, state.note)
+    found = f"{len(links)} poses in {quoted(frame)}"
+    return Answer(response, f"{found}; {state.note}" if state.note else found)
 
 
 def _check_links(links: list[str], tree: Tree) -> None:
