@@ -126,10 +126,11 @@ class Application:
     def _announce(self, arm: Arm) -> None:
         robot, node = arm.robot, self._node
         services = " and ".join(map(node.resolve_service_name, NAMES))
+        groups = f" for {', '.join(arm.parameters.groups)}" if arm.parameters.groups else ""
         node.get_logger().info(
             f"ready after {time.monotonic() - STARTED:.1f} s: {robot.name}, {robot.base} to "
             f"{robot.tip}, joints {', '.join(robot.joint_names)}; {services} by "
-            f"{arm.solver.method}; targets on {self._streaming.target_topics} by "
+            f"{arm.solver.method}{groups}; targets on {self._streaming.target_topics} by "
             f"{arm.controller.method} at {arm.parameters.rate:g} Hz to "
             f"{' and '.join(self._streaming.topics)}"
         )

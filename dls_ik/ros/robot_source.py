@@ -29,7 +29,7 @@ def robot_from_parameters(parameters: RobotParameters) -> RobotModel | None:
     Raises:
         RobotModelError: it is not a usable robot, or has no such base and tip.
     """
-    ends = (parameters.base or None, parameters.tip or None)
+    ends = parameters.ends()
     name = parameters.robot
     if parameters.robot_description:
         return _from_text(parameters.robot_description, *ends)
@@ -66,7 +66,7 @@ class DescriptionTopic:
         waiting: Callable[[], bool],
         run: Callable[[Callable[[], None]], None] = lambda job: job(),
     ) -> None:
-        self._ends = (parameters.base or None, parameters.tip or None)
+        self._ends = parameters.ends()
         self._take, self._refuse, self._waiting, self._run = take, refuse, waiting, run
         self._logger = node.get_logger()
         self._topic = node.resolve_topic_name(TOPIC)

@@ -32,3 +32,15 @@ def client(wam_node):
 
     with Client() as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def arms_client(private_domain):
+    """A client of a node with two WAMs, in a namespace, which no test may leave changed."""
+    from ros_arms import ARGUMENTS
+    from ros_client import Client, NodeProcess
+
+    with NodeProcess("-r", "__ns:=/arms", *ARGUMENTS) as node, Client("/arms") as client:
+        node.wait_for_line("ready")
+        client.process = node
+        yield client

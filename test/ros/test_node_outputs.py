@@ -73,7 +73,7 @@ def test_joint_states_of_a_driver_with_names_of_its_own():
         node.wait_for_line("ready", "/named/joint_states")
         driver = Driver(client, DRIVER, HOME[::-1])
         states = client.listen(JointState, "joint_states")
-        request = GetPositionFK.Request()
+        request = GetPositionFK.Request(fk_link_names=[WAM.tip])
 
         def tip():
             pose = client.call(GetPositionFK, "compute_fk", request).pose_stamped[0].pose

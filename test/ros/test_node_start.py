@@ -20,12 +20,12 @@ pytestmark = pytest.mark.ros
 PLANAR = (URDF / "planar_2r.urdf").read_text()
 
 
-def fk(client, service="compute_fk"):
-    return client.call(GetPositionFK, service, GetPositionFK.Request())
+def fk(client, link="tip", service="compute_fk"):
+    return client.call(GetPositionFK, service, GetPositionFK.Request(fk_link_names=[link]))
 
 
-def fk_position(client, service="compute_fk"):
-    response = fk(client, service)
+def fk_position(client, link="tip", service="compute_fk"):
+    response = fk(client, link, service)
     assert response.error_code.val == 1, response.error_code.message
     p = response.pose_stamped[0].pose.position
     return [p.x, p.y, p.z]
@@ -86,7 +86,7 @@ def test_latched_robot_is_found_by_a_node_that_comes_later():
         topic.publish(String(data=PLANAR))
         with NodeProcess("-r", "__ns:=/latched", "-p", "tip:=link2") as node:
             node.wait_for_line("ready", "base to link2")
-            assert fk_position(client) == pytest.approx([1.0, 0.0, 0.0])
+            assert fk_position(client, "link2") == pytest.approx([1.0, 0.0, 0.0])
             node.process.send_signal(signal.SIGINT)
             assert node.end(signal.SIGINT) == 0
             assert_no_traceback(node)
@@ -129,8 +129,8 @@ def test_robot_of_a_file_namespace_and_remapping():
         robot = RobotModel.from_name("puma560")
         assert ", ".join(robot.joint_names) in line
         expected = robot.fk(robot.clip(np.zeros(robot.n)))[:3, 3]
-        assert fk_position(client, "/left/forward") == pytest.approx(expected.tolist())
-        assert fk(client, "/left/forward").error_code.source == "solver"
+        assert fk_position(client, robot.tip, "/left/forward") == pytest.approx(expected.tolist())
+        assert fk(client, robot.tip, "/left/forward").error_code.source == "solver"
         assert node.end(signal.SIGTERM) == 0
         assert_no_traceback(node)
 

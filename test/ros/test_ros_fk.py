@@ -9,6 +9,7 @@ pytest.importorskip("rclpy", reason="needs rclpy")
 pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 
 from moveit_msgs.srv import GetPositionFK
+from oracle import rigid
 from ros_requests import CURRENT, make_arm, refusal, state
 
 from dls_ik.ros.conversions import matrix_from_pose
@@ -28,14 +29,41 @@ def ask_fk(arm, links=(), frame="", **fields):
     return answer_fk(request, arm, CURRENT, Frames())
 
 
-def test_fk_of_the_tip_by_default(arm):
-    answer = ask_fk(arm)
-    assert list(answer.response.fk_link_names) == ["tool"]
-    (stamped,) = answer.response.pose_stamped
-    assert stamped.header.frame_id == "world"
+def test_fk_without_links_is_refused_as_by_move_group(arm):
+    refusal(Code.INVALID_LINK_NAME, "fk_link_names is empty; links: world", ask_fk, arm)
+
+
+def test_joints_that_the_state_lacks_are_where_they_are(arm):
+    answer = ask_fk(arm, ["tool"], **state(["a2"], [0.9]))
+    expected = arm.tree.pose("tool", {**CURRENT, "a2": 0.9})
     np.testing.assert_allclose(
-        matrix_from_pose(stamped.pose), arm.tree.pose("tool", CURRENT), atol=1e-12
+        matrix_from_pose(answer.response.pose_stamped[0].pose), expected, atol=1e-12
     )
+
+
+def test_links_come_back_in_the_order_and_as_often_as_asked_for(arm):
+    links = ["tool", "camera", "/tool", "tool"]
+    answer = ask_fk(arm, links)
+    assert list(answer.response.fk_link_names) == links
+    tool, camera, again, last = (stamped.pose for stamped in answer.response.pose_stamped)
+    assert tool == again == last != camera
+
+
+def test_frames_that_the_robot_lacks_are_looked_up_at_the_stamp(arm):
+    asked = []
+
+    def lookup(target, source, stamp):
+        asked.append((target, source, stamp.sec))
+        return rigid(np.eye(3), [1, 2, 3])
+
+    request = GetPositionFK.Request(fk_link_names=["tool"])
+    request.header.frame_id, request.header.stamp.sec = "table", 7
+    answer = answer_fk(request, arm, CURRENT, Frames(lookup))
+    (stamped,) = answer.response.pose_stamped
+    assert asked == [("world", "table", 7)]
+    assert stamped.header.frame_id == "table"
+    found = matrix_from_pose(stamped.pose)[:3, 3]
+    np.testing.assert_allclose(found, arm.tree.pose("tool", CURRENT)[:3, 3] - [1, 2, 3], atol=1e-12)
 
 
 @pytest.mark.parametrize("frame", ["", "world", "j4", "/camera"])
@@ -52,8 +80,9 @@ def test_fk_of_any_links_in_any_frame(arm, frame):
 
 
 def test_fk_refusals(arm):
-    refusal(Code.INVALID_LINK_NAME, "'nope'.*links: world", ask_fk, arm, ["tool", "nope"])
-    refusal(Code.FRAME_TRANSFORM_FAILURE, "'table'", ask_fk, arm, [], "table")
+    some = ["tool", "nope", "j1", "neither", "nope"]
+    refusal(Code.INVALID_LINK_NAME, "'nope', 'neither'; links: world", ask_fk, arm, some)
+    refusal(Code.FRAME_TRANSFORM_FAILURE, "'table'", ask_fk, arm, ["tool"], "table")
     seed = state(["a1"], [math.inf])
-    refusal(Code.INVALID_ROBOT_STATE, "'a1'", ask_fk, arm, **seed)
-    assert "not used" in ask_fk(arm, **state(["a1"], [])).message
+    refusal(Code.INVALID_ROBOT_STATE, "'a1'", ask_fk, arm, ["tool"], **seed)
+    assert "not used" in ask_fk(arm, ["tool"], **state(["a1"], [])).message

@@ -9,6 +9,7 @@ pytest.importorskip("rclpy", reason="needs rclpy")
 pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 
 from geometry_msgs.msg import PoseStamped
+from moveit_msgs.msg import AttachedCollisionObject
 from oracle import rigid, rotation
 from ros_requests import CURRENT, NAMES, ask, make_arm, pose, state, values
 
@@ -49,15 +50,15 @@ def test_frames_of_the_robot(arm, frame):
 def test_other_frames_come_from_a_lookup(arm):
     asked = []
 
-    def lookup(target, source):
-        asked.append((target, source))
+    def lookup(target, source, stamp):
+        asked.append((target, source, stamp.nanosec))
         return TURN_ABOUT_Z
 
     wanted = arm.tree.pose("tool", {**CURRENT, "a2": 0.8})
     stamped = PoseStamped(pose=pose_from_matrix(np.linalg.inv(TURN_ABOUT_Z) @ wanted))
-    stamped.header.frame_id = "table"
+    stamped.header.frame_id, stamped.header.stamp.nanosec = "table", 5
     found = values(ask(arm, stamped, Frames(lookup)))
-    assert asked == [("world", "table")]
+    assert asked == [("world", "table", 5)]
     np.testing.assert_allclose(arm.tree.pose("tool", found), wanted, atol=2e-6)
 
 
@@ -108,6 +109,26 @@ def test_seed_of_two_lengths_is_not_used_and_the_answer_says_so(arm):
     answer = ask(arm, pose(arm, "tool"), **state(["grip", "a3"], [0.2]))
     assert "2 names and 1 positions, so it is not used" in answer.message
     assert values(answer)["grip"] == 0.0
+
+
+def test_what_a_state_has_besides_is_not_used_and_the_answer_says_so(arm):
+    fields = state(["a3"], [1.0])
+    fields["robot_state"].multi_dof_joint_state.joint_names = ["floating"]
+    fields["robot_state"].attached_collision_objects = [AttachedCollisionObject()]
+    message = ask(arm, pose(arm, "tool"), **fields).message
+    assert "joints with several degrees of freedom are not used" in message
+    assert "attached objects are not used" in message
+
+
+@pytest.mark.parametrize("is_diff", [True, False])
+def test_a_state_overlays_the_current_one_whether_it_is_a_difference_or_not(arm, is_diff):
+    fields = state(["grip"], [0.2])
+    fields["robot_state"].is_diff = is_diff
+    found = values(ask(arm, pose(arm, "tool"), **fields))
+    assert (found["grip"], found["rail_joint"]) == (0.2, 0.4)
+    fields = state([], [])
+    fields["robot_state"].is_diff = is_diff
+    assert values(ask(arm, pose(arm, "tool"), **fields))["rail_joint"] == 0.4
 
 
 def test_seed_outside_the_limits_is_taken(arm):

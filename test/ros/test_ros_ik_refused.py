@@ -45,7 +45,8 @@ def test_long_lists_of_names_are_shortened():
     links = " ".join(f"l{i}" for i in range(100))
     text = urdf(links, *(joint(f"j{i}", parent=f"l{i}", child=f"l{i + 1}") for i in range(99)))
     arm = Arm(RobotModel.from_urdf(text), Parameters())
-    refusal(Code.INVALID_LINK_NAME, "l24 and 75 more", arm.reach, "nope")
+    words = "l24 and 75 more"
+    refusal(Code.INVALID_LINK_NAME, words, arm.reach, arm.group(""), ["nope"])
 
 
 def test_which_pose_and_link(arm):
@@ -58,7 +59,12 @@ def test_which_pose_and_link(arm):
     two = {"pose_stamped_vector": [flange, tool]}
     refusal(Code.INVALID_LINK_NAME, "2 poses.*given 1", ask, arm, **two, ik_link_names=["flange"])
     both = ["flange", "tool"]
-    refusal(Code.NO_IK_SOLUTION, "one pose at a time", ask, arm, **two, ik_link_names=both)
+    refusal(Code.INVALID_LINK_NAME, "'flange' and 'tool' are", ask, arm, **two, ik_link_names=both)
+    same = ["/tool", "tool"]
+    refusal(Code.INVALID_LINK_NAME, "'tool' is given twice", ask, arm, **two, ik_link_names=same)
+    unknown = ["nope", "neither"]
+    words = "'nope', 'neither'; links"
+    refusal(Code.INVALID_LINK_NAME, words, ask, arm, **two, ik_link_names=unknown)
 
 
 def test_group_names(arm):
@@ -70,7 +76,15 @@ def test_group_names(arm):
     refusal(Code.INVALID_GROUP_NAME, words, ask, strict, pose(arm, "tool"), group_name="hand")
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_several_links_by_a_method_of_one_tip_have_no_solution():
+    pytest.importorskip("PyKDL", reason="needs PyKDL")
+    arm = make_arm(method="kdl_lma")
+    poses = [pose(arm, "tool"), pose(arm, "camera")]
+    fields = {"pose_stamped_vector": poses, "ik_link_names": ["tool", "camera"]}
+    refusal(Code.NO_IK_SOLUTION, "tool, camera: .*kdl_lma", ask, arm, **fields)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, 1e12])
 @pytest.mark.parametrize("name", ["a3", "grip", "follow"])
 def test_seed_that_is_not_finite_is_refused(arm, name, value):
     seed = state([name], [value])

@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs rclpy")
 
+from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Quaternion, Transform, Vector3
 from oracle import rigid, rotation
 
@@ -19,14 +20,19 @@ class UnknownFrameError(Exception):
 
 
 class Buffer:
+    """Knows the table at 9 and at 10 s, a little farther on, and the wall at all times."""
+
     def lookup_transform(self, target, source, time):
-        if (target, source) != ("base", "table"):
+        if target != "base" or source not in ("table", "wall"):
             raise UnknownFrameError(f"{source} does not exist")
-        assert time.nanoseconds == 0
+        now = time.nanoseconds
+        if source == "table" and now not in (0, 9 * 10**9, 10 * 10**9):
+            raise UnknownFrameError(f"would require\n extrapolation to {now}")
         turn = Quaternion(z=np.sin(0.25), w=np.cos(0.25))
-        return SimpleNamespace(
-            transform=Transform(translation=Vector3(x=1.0, y=2.0, z=3.0), rotation=turn)
-        )
+        x = 0.0 if now == 9 * 10**9 else 1.0
+        transform = Transform(translation=Vector3(x=x, y=2.0, z=3.0), rotation=turn)
+        newest = Time(sec=10 if source == "table" else 0)
+        return SimpleNamespace(transform=transform, header=SimpleNamespace(stamp=newest))
 
 
 @pytest.fixture
@@ -43,17 +49,33 @@ def lookup(monkeypatch):
     return found
 
 
-def test_latest_transform(lookup):
+@pytest.mark.parametrize("stamp", [None, Time(), Time(sec=10), Time(sec=10, nanosec=100_000_000)])
+def test_latest_transform_for_no_stamp_or_one_hardly_later(lookup, stamp):
     expected = rigid(rotation([0, 0, 1], 0.5), [1, 2, 3])
-    np.testing.assert_allclose(lookup("base", "table"), expected, atol=1e-12)
+    np.testing.assert_allclose(lookup("base", "table", stamp), expected, atol=1e-12)
+
+
+def test_transform_at_the_stamp(lookup):
+    expected = rigid(rotation([0, 0, 1], 0.5), [0, 2, 3])
+    np.testing.assert_allclose(lookup("base", "table", Time(sec=9)), expected, atol=1e-12)
+
+
+def test_frames_that_do_not_move_are_known_at_any_time(lookup):
+    assert lookup("base", "wall", Time(sec=77))[0, 3] == 1.0
+
+
+@pytest.mark.parametrize("stamp", [Time(sec=8), Time(sec=10, nanosec=100_000_001)])
+def test_time_that_tf2_does_not_know(lookup, stamp):
+    with pytest.raises(LookupError, match="tf2 says: would require extrapolation"):
+        lookup("base", "table", stamp)
 
 
 def test_what_tf2_does_not_know(lookup):
     with pytest.raises(LookupError, match="tf2 says: nowhere does not exist"):
-        lookup("base", "nowhere")
+        lookup("base", "nowhere", None)
 
 
 def test_without_tf2(monkeypatch):
     monkeypatch.setitem(sys.modules, "tf2_ros", None)
     with pytest.raises(LookupError, match="not installed"):
-        tf2_lookup("a node")("base", "table")
+        tf2_lookup("a node")("base", "table", None)

@@ -35,10 +35,14 @@ class Settings:
     def check(self) -> None:
         """Raise a DlsIkError for values that do not go together."""
 
+    def further(self, given: Mapping[str, Any]) -> "dict[str, Field[Any]]":
+        """Parameters that there are besides because of these values, by their names in ROS."""
+        return {}
+
 
 def declared(kind: type[Settings]) -> "dict[str, Field[Any]]":
     """All parameters of a class of settings, by their names in ROS."""
-    return {f.name.rstrip("_"): f for f in fields(kind)}
+    return {f.name.rstrip("_"): f for f in fields(kind) if f.metadata}
 
 
 def parameter(

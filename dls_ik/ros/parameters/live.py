@@ -35,8 +35,11 @@ class LiveParameters(Generic[SettingsT]):
     def __init__(self, node: Node, defaults: SettingsT) -> None:
         self._node = node
         self._apply: Callable[[SettingsT], None] | None = None
-        self._declared = declared(type(defaults))
-        given = {name: self._declare(name, field) for name, field in self._declared.items()}
+        fixed = declared(type(defaults))
+        given = {name: self._declare(name, field) for name, field in fixed.items()}
+        further = defaults.further(given)
+        given |= {name: self._declare(name, field) for name, field in further.items()}
+        self._declared = fixed | further
         self.current = defaults.changed(given)
         self._warn_of_unknown_names()
 

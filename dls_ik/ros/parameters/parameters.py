@@ -4,9 +4,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from dls_ik.ros.parameters.declare import declared
+from dls_ik.ros.parameters.groups import GroupsParameters
 from dls_ik.ros.parameters.methods import MethodParameters
 from dls_ik.ros.parameters.outputs import OutputParameters
-from dls_ik.ros.parameters.robot import RobotParameters
 from dls_ik.ros.parameters.serving import ServingParameters
 from dls_ik.ros.parameters.solving import SolvingParameters
 from dls_ik.ros.parameters.streaming import StreamingParameters
@@ -21,7 +21,7 @@ class Parameters(
     StreamingParameters,
     ServingParameters,
     SolvingParameters,
-    RobotParameters,
+    GroupsParameters,
 ):
     """All parameters of the node."""
 
@@ -29,11 +29,12 @@ class Parameters(
         """Refuse what does not go together.
 
         Raises:
-            OptionError: two robots.
+            OptionError: two robots, groups or outputs that do not fit each other.
             MethodError: an unknown method, or parameters that break a condition of a method.
         """
         super().check()
-        for method in (self.method, self.stream_method):
+        of_groups = [group.method for group in self.group_details if group.method]
+        for method in (self.method, self.stream_method, *of_groups):
             solver_options(parse_method(method), self.solver_options())
 
     def solver_options(self) -> dict[str, Any]:
@@ -50,4 +51,4 @@ class Parameters(
         return (self.stream_method, self.controller_options(), self.solver_options())
 
 
-DECLARED = declared(Parameters)
+DECLARED = declared(Parameters)  # without those of each group

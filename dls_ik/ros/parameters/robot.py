@@ -25,6 +25,10 @@ class RobotParameters(Settings):
         "", readers.text, "last link of the chain; empty: the only one there is", read_only=True
     )
 
+    def ends(self) -> tuple[str | None, str | None]:
+        """Base and tip; None where the robot tells."""
+        return self.base or None, self.tip or None
+
     def check(self) -> None:
         """Refuse two robots.
 

@@ -1,23 +1,4 @@
-"""What a service answers when it does not succeed.
-
-======================================  ==========================================
-given                                   code
-======================================  ==========================================
-no robot yet, or a bad description      FAILURE
-unknown group                           INVALID_GROUP_NAME
-unknown link, one that does not move    INVALID_LINK_NAME
-as many links as poses are not given    INVALID_LINK_NAME
-unknown frame                           FRAME_TRANSFORM_FAILURE
-pose with NaN, inf, zero quaternion     GOAL_STATE_INVALID
-joint state with NaN or inf             INVALID_ROBOT_STATE
-constraints, which are not solved for   INVALID_GOAL_CONSTRAINTS
-several poses for one solution          NO_IK_SOLUTION
-avoid_collisions, refused by parameter  NO_IK_SOLUTION
-out of reach, or the timeout is over    NO_IK_SOLUTION
-timeout below zero or above an hour     FAILURE
-a fault of this package                 FAILURE
-======================================  ==========================================
-"""
+"""What a service answers when it does not succeed; docs/services.md has the cases of each code."""
 
 import enum
 from typing import Any

@@ -6,8 +6,9 @@ from typing import Any
 from geometry_msgs.msg import PoseStamped
 from moveit_msgs.srv import GetPositionFK
 
-from dls_ik.exceptions import ChainError
+from dls_ik.model.names import listing, quoted
 from dls_ik.model.rigid import inverse
+from dls_ik.model.tree import Tree
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.conversions import pose_from_matrix
 from dls_ik.ros.frames import Frames, bare
@@ -20,29 +21,33 @@ def answer_fk(request: Any, arm: Arm, current: Mapping[str, float], frames: Fram
     """The poses of links, in the frame that the header of the request names; empty: the root.
 
     Args:
-        request: ``moveit_msgs/srv/GetPositionFK`` request; without links it is about the tip.
+        request: ``moveit_msgs/srv/GetPositionFK`` request.
         current: the joint values that the state of the request overlays.
 
     Raises:
         RequestError: a request that is not valid.
     """
-    links = list(request.fk_link_names) or [arm.robot.tip]
-    _check_links(links, arm)
-    state = overlaid(arm.tree, current, request.robot_state.joint_state)
+    links = [bare(link) for link in request.fk_link_names]
+    _check_links(links, arm.tree)
+    state = overlaid(arm.tree, current, request.robot_state)
     frame = bare(request.header.frame_id) or arm.tree.root
-    T_frame_root = inverse(frames.T_root_frame(frame, arm.tree, state.values))
-    response = GetPositionFK.Response(fk_link_names=links)
+    stamp = request.header.stamp
+    T_frame_root = inverse(frames.T_root_frame(frame, arm.tree, state.values, stamp))
+    poses = {link: T_frame_root @ arm.tree.pose(link, state.values) for link in set(links)}
+    response = GetPositionFK.Response(fk_link_names=request.fk_link_names)
     for link in links:
-        T_frame_link = T_frame_root @ arm.tree.pose(link, state.values)
-        stamped = PoseStamped(pose=pose_from_matrix(T_frame_link))
+        stamped = PoseStamped(pose=pose_from_matrix(poses[link]))
         stamped.header.frame_id = frame
         response.pose_stamped.append(stamped)
-    return Answer(response, state.note)
+    found = f"{len(links)} poses in {quoted(frame)}"
+    return Answer(response, f"{found}; {state.note}" if state.note else found)
 
 
-def _check_links(links: list[str], arm: Arm) -> None:
-    try:
-        for link in links:
-            arm.tree.require(link)
-    except ChainError as error:
-        raise RequestError(Code.INVALID_LINK_NAME, str(error)) from error
+def _check_links(links: list[str], tree: Tree) -> None:
+    known = f"links: {listing(tree.links)}"
+    if not links:
+        raise RequestError(Code.INVALID_LINK_NAME, f"fk_link_names is empty; {known}")
+    unknown = [link for link in dict.fromkeys(links) if link not in tree.below]
+    if unknown:
+        words = f"unknown link {listing(map(quoted, unknown))}; {known}"
+        raise RequestError(Code.INVALID_LINK_NAME, words)

@@ -3,19 +3,16 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
 from moveit_msgs.srv import GetPositionIK
 
-from dls_ik.core.types import Array
-from dls_ik.exceptions import PoseError
 from dls_ik.ros.arm import Arm
-from dls_ik.ros.conversions import seconds
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.parameters.solving import REFUSE
 from dls_ik.ros.services.codes import Code, RequestError
+from dls_ik.ros.services.problem import build_problem, solve
 from dls_ik.ros.services.state import driven_joints, overlaid
-from dls_ik.solver import IkResult, IkSolver, Status
+from dls_ik.solver import IkResult, Status
 
 
 class Answer(NamedTuple):
@@ -23,13 +20,6 @@ class Answer(NamedTuple):
 
     response: Any
     message: str
-
-
-class Wanted(NamedTuple):
-    """Which link goes where."""
-
-    link: str  # empty: the tip
-    pose: Any  # geometry_msgs/PoseStamped
 
 
 def answer_ik(request: Any, arm: Arm, current: Mapping[str, float], frames: Frames) -> Answer:
@@ -41,36 +31,15 @@ def answer_ik(request: Any, arm: Arm, current: Mapping[str, float], frames: Fram
     Raises:
         RequestError: a request that is not valid, or has no solution.
     """
-    _check_group(request.group_name, arm.parameters)
     _check_wishes(request, arm.parameters)
-    timeout = seconds(request.timeout, arm.parameters.timeout)
-    wanted = _wanted(request)
-    solver, T_link_tip = arm.reach(wanted.link)
-    state = overlaid(arm.tree, current, request.robot_state.joint_state)
-    T_root_tip = frames.pose_in_root(wanted.pose, arm.tree, state.values) @ T_link_tip
-    T_base_tip = arm.base_from_root(T_root_tip, solver.robot.base, state.values)
-    complete = arm.tree.values(state.values)
-    seed = np.array([complete[name] for name in solver.robot.joint_names])
-    result = _solved(solver, T_base_tip, seed, timeout)
+    state = overlaid(arm.tree, current, request.robot_state)
+    problem = build_problem(request, arm, state, frames)
+    result = solve(problem)
     if not result.success:
         raise RequestError(Code.NO_IK_SOLUTION, _join(_failure(result), state.note))
-    found = dict(zip(solver.robot.joint_names, result.q.tolist(), strict=True))
+    names = problem.solver.robot.joint_names
+    found = dict(zip(names, result.q.tolist(), strict=True))
     return Answer(_response(arm, {**state.values, **found}), _join(_success(result), state.note))
-
-
-def _solved(solver: IkSolver, T_base_tip: Array, seed: Array, timeout: float) -> IkResult:
-    try:
-        return solver.solve(T_base_tip, seed, timeout)
-    except PoseError as error:  # beyond what is finite in practice
-        raise RequestError(Code.GOAL_STATE_INVALID, str(error)) from error
-
-
-def _check_group(name: str, parameters: Parameters) -> None:
-    valid = parameters.group_name
-    if name and valid and name not in valid:
-        raise RequestError(
-            Code.INVALID_GROUP_NAME, f"unknown group {name!r}; known: {', '.join(valid)}"
-        )
 
 
 def _check_wishes(request: Any, parameters: Parameters) -> None:
@@ -88,23 +57,6 @@ def _check_wishes(request: Any, parameters: Parameters) -> None:
             Code.INVALID_GOAL_CONSTRAINTS,
             f"constraints are not solved for; given: {', '.join(present)}",
         )
-
-
-def _wanted(request: Any) -> Wanted:
-    """Which of the poses and links in a request are meant, as move_group has it."""
-    poses, links = request.pose_stamped_vector, request.ik_link_names
-    if not poses:
-        return Wanted(request.ik_link_name, request.pose_stamped)
-    if len(poses) == 1:
-        return Wanted(links[0] if links else "", poses[0])
-    if len(poses) != len(links):
-        raise RequestError(
-            Code.INVALID_LINK_NAME,
-            f"{len(poses)} poses need as many ik_link_names, given {len(links)}",
-        )
-    raise RequestError(
-        Code.NO_IK_SOLUTION, f"one pose at a time can be solved for, given {len(poses)}"
-    )
 
 
 def _response(arm: Arm, values: Mapping[str, float]) -> Any:

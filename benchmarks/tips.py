@@ -1,0 +1,66 @@
+"""Two tips solved for together: how often each method reaches both, and how long it takes.
+
+Poses and seeds are of joint values uniform within the limits, and within a turn where there are
+none. Methods that make one attempt as published start again until the timeout here. Times are of
+one thread, by the clock.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks.common import Column, Table, finish, guarded, parser, positive
+from benchmarks.machine import machine
+from dls_ik import IkSolver, RobotModel
+from dls_ik.exceptions import MethodError
+from dls_ik.model.shipped import share_file
+
+ROBOTS = {
+    "y_shape": ("E0", "E1"),
+    "two_wams": ("left_wam_tip", "right_wam_tip"),
+}
+METHODS = ("auto", "jc+ed", "ctp+sd+svf", "tp", "svf+sd", "sdls+clamp", "dls")
+COLUMNS = [
+    Column("robot"),
+    Column("joints", "d"),
+    Column("method"),
+    Column("reached [%]", ".1f"),
+    Column("median [ms]", ".2f"),
+    Column("99 % [ms]", ".1f"),
+]
+
+
+def row(robot: RobotModel, method: str, samples: int, timeout: float, seed: int) -> list[Any]:
+    """The figures of one robot by one method; None where it does not serve the robot."""
+    rng = np.random.default_rng(seed)
+    Ts, seeds = robot.fk(robot.random(rng, samples)), robot.random(rng, samples)
+    start = [robot.name, robot.n, method]
+    try:
+        solver = IkSolver(robot, method, timeout=timeout, max_restarts=None)
+    except MethodError:
+        return [*start, None, None, None]
+    solver.solve(Ts[0], seeds[0])  # compiles
+    results = [solver.solve(T, seed) for T, seed in zip(Ts, seeds, strict=True)]
+    times = [1e3 * result.duration for result in results]
+    reached = 100.0 * np.mean([result.success for result in results])
+    return [*start, float(reached), float(np.median(times)), float(np.percentile(times, 99))]
+
+
+def main() -> None:
+    """Measure, and show."""
+    options = parser(__doc__)
+    options.add_argument("--methods", nargs="*", default=METHODS)
+    options.add_argument("--samples", type=positive, default=500, help="poses of each")
+    options.add_argument("--timeout", type=float, default=0.05, help="for each pose [s]")
+    options.add_argument("--seed", type=int, default=0, help="of the random poses and seeds")
+    given, before = options.parse_args(), machine()
+    table = Table(f"{given.samples} poses of two tips, timeout {given.timeout:g} s", COLUMNS)
+    for name, tips in ROBOTS.items():
+        robot = RobotModel.from_urdf(share_file("urdf", f"{name}.urdf"), tip=tips)
+        for method in given.methods:
+            table.rows.append(row(robot, method, given.samples, given.timeout, given.seed))
+    finish(given.json, before, [table])
+
+
+if __name__ == "__main__":
+    guarded(main)

@@ -1,0 +1,74 @@
+"""What a request comes to: tips, where each of them is to be, and from where to start."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dls_ik.core.types import Array
+from dls_ik.exceptions import PoseError
+from dls_ik.ros.arm import Arm
+from dls_ik.ros.conversions import seconds
+from dls_ik.ros.frames import Frames
+from dls_ik.ros.reach import Lead
+from dls_ik.ros.services.codes import Code, RequestError
+from dls_ik.ros.services.state import State
+from dls_ik.ros.services.wanted import Wanted, wanted
+from dls_ik.solver import IkResult, IkSolver
+from dls_ik.solver.task import Task
+
+
+class Problem(NamedTuple):
+    """All that a solver needs: k tips, a pose and a task for each, a seed and a time."""
+
+    solver: IkSolver
+    targets: Array  # (k, 4, 4) T_base_tip [m]
+    tasks: tuple[Task, ...] | None  # (k,) which of the pose errors count; None: all
+    seed: Array  # (n,) [rad or m]
+    timeout: float  # [s]
+
+
+def build_problem(request: Any, arm: Arm, state: State, frames: Frames) -> Problem:
+    """The problem that a ``moveit_msgs/PositionIKRequest`` states, without its constraints.
+
+    Raises:
+        RequestError: a group, a link, a frame, a pose or a timeout that is not valid.
+    """
+    group = arm.group(request.group_name)
+    timeout = seconds(request.timeout, group.timeout)
+    asked = wanted(request)
+    solver, leads = arm.reach(group, asked.links)
+    tips = solver.robot.tips
+    targets = [
+        _target(tip, lead, asked, arm, solver.robot.base, state, frames)
+        for tip, lead in zip(tips, leads, strict=True)
+    ]
+    complete = arm.tree.values(state.values)
+    seed = np.array([complete[name] for name in solver.robot.joint_names])
+    return Problem(solver, np.array(targets), None, seed, timeout)
+
+
+def solve(problem: Problem) -> IkResult:
+    """Find joint values.
+
+    Raises:
+        RequestError: a pose beyond what is finite in practice.
+    """
+    solver, targets, tasks, seed, timeout = problem
+    T = targets if len(targets) > 1 else targets[0]
+    try:
+        return solver.solve(T, seed, timeout, tasks)
+    except PoseError as error:
+        raise RequestError(Code.GOAL_STATE_INVALID, str(error)) from error
+
+
+def _target(
+    tip: str, lead: Lead | None, asked: Wanted, arm: Arm, base: str, state: State, frames: Frames
+) -> Array:
+    """(4, 4) T_base_tip of a tip that a link takes along, or that stays where it is."""
+    if lead is None:
+        T_root_tip = arm.tree.pose(tip, state.values)
+    else:
+        pose = asked.poses[lead.asked]
+        T_root_link = frames.pose_in_root(pose, arm.tree, state.values, at_stamp=True)
+        T_root_tip = T_root_link @ lead.T_link_tip
+    return arm.base_from_root(T_root_tip, base, state.values)

@@ -1,0 +1,82 @@
+"""Two WAMs on one description, and requests to the node that serves them."""
+
+import yaml
+from geometry_msgs.msg import PoseStamped
+from moveit_msgs.srv import GetPositionFK, GetPositionIK
+from robots import CONFIG, URDF
+from sensor_msgs.msg import JointState
+
+from dls_ik import RobotModel
+from dls_ik.model.rigid import inverse
+from dls_ik.ros.conversions import pose_from_matrix
+from dls_ik.ros.parameters import Parameters
+
+ARGUMENTS = (
+    "-p",
+    f"robot:={URDF / 'two_wams.urdf'}",
+    "--params-file",
+    str(CONFIG / "moveit" / "ik_node.yaml"),
+)
+TIPS = ("left_wam_tip", "right_wam_tip")
+BOTH = RobotModel.from_urdf(URDF / "two_wams.urdf", tip=TIPS)
+TREE = BOTH.tree
+BENT = (0.2, 0.5, -0.1, 1.6, 0.3, -0.4, 0.6)
+CURRENT = {f"{side}_wam_j{i + 1}": BENT[i] for side in ("left", "right") for i in range(7)}
+
+
+def place(link, frame="", **moved):
+    """A stamped pose of a link with some joints elsewhere, in a frame that stands at CURRENT."""
+    T = TREE.pose(link, {**CURRENT, **moved})
+    if frame:
+        T = inverse(TREE.pose(frame, CURRENT)) @ T
+    stamped = PoseStamped(pose=pose_from_matrix(T))
+    stamped.header.frame_id = frame
+    return stamped
+
+
+def joint_state(values=CURRENT):
+    return JointState(name=list(values), position=list(map(float, values.values())))
+
+
+def request(stamped=None, values=CURRENT, **fields):
+    """A request for IK: a pose, the joints at CURRENT, a second of time."""
+    whole = GetPositionIK.Request()
+    asked = whole.ik_request
+    asked.robot_state.joint_state = joint_state(values)
+    asked.timeout.sec = 1
+    if stamped is not None:
+        asked.pose_stamped = stamped
+    for name, value in fields.items():
+        setattr(asked, name, value)
+    return whole
+
+
+def fk_request(links, frame="", values=CURRENT):
+    whole = GetPositionFK.Request(fk_link_names=list(links))
+    whole.header.frame_id = frame
+    whole.robot_state.joint_state = joint_state(values)
+    return whole
+
+
+def send(client, whole):
+    """The response of the service that a request is for."""
+    if isinstance(whole, GetPositionIK.Request):
+        return client.call(GetPositionIK, "compute_ik", whole)
+    return client.call(GetPositionFK, "compute_fk", whole)
+
+
+def robot_and_parameters():
+    """What the node is started with."""
+    file = yaml.safe_load((CONFIG / "moveit" / "ik_node.yaml").read_text())
+    given = dict(_flat(file["/**"]["ros__parameters"]))
+    parameters = Parameters().changed(given)
+    return RobotModel.from_tree(TREE, *parameters.ends()), parameters
+
+
+def _flat(values, prefix=""):
+    """The parameters of a file by their full names."""
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value

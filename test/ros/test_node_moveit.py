@@ -1,0 +1,159 @@
+"""What MoveIt's srv_kinematics_plugin and pymoveit2 send, and what they make of the answer.
+
+docs/services.md says where this was read. The requests are put together as described there.
+"""
+
+import numpy as np
+import pytest
+import yaml
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
+
+from geometry_msgs.msg import Transform
+from moveit_msgs.srv import GetPositionFK, GetPositionIK
+from robots import CONFIG
+from ros_arms import BENT, CURRENT, TIPS, TREE, joint_state, place, send
+
+from dls_ik.ros.conversions import matrix_from_pose
+
+pytestmark = pytest.mark.ros
+
+SIDES = pytest.mark.parametrize("side", ["left", "right"])
+
+
+class Plugin:
+    """The plugin for one group of a chain, in the process of move_group."""
+
+    def __init__(self, client, side):
+        self.client, self.side = client, side
+        self.joints = [f"{side}_wam_j{i + 1}" for i in range(7)]
+        self.state = dict.fromkeys(CURRENT, 0.0)  # the defaults of the model
+
+    def search(self, pose, seed):
+        """The code, and the joint values of the group."""
+        self.state.update(zip(self.joints, seed, strict=True))
+        asked = GetPositionIK.Request()
+        request = asked.ik_request
+        request.group_name = f"{self.side}_arm"
+        request.avoid_collisions = True
+        request.robot_state.joint_state = joint_state(self.state)
+        request.robot_state.joint_state.header.frame_id = "base"
+        request.robot_state.multi_dof_joint_state.header.frame_id = "base"
+        request.robot_state.multi_dof_joint_state.joint_names = ["virtual_joint"]
+        request.robot_state.multi_dof_joint_state.transforms = [Transform()]
+        request.pose_stamped.header.frame_id = f"{self.side}_wam_base"
+        request.pose_stamped.pose = pose
+        request.ik_link_name = f"{self.side}_wam_tip"
+        response = send(self.client, asked)
+        if response.error_code.val == 1:
+            solution = response.solution.joint_state
+            self.state = {**self.state, **dict(zip(solution.name, solution.position, strict=True))}
+        return response, [self.state[name] for name in self.joints]
+
+
+@SIDES
+def test_the_plugin_gets_solutions_one_after_another(arms_client, side):
+    plugin = Plugin(arms_client, side)
+    seed = [0.0] * 7
+    for angle in (0.3, 0.6, 0.9):
+        wanted = place(f"{side}_wam_tip", f"{side}_wam_base", **{f"{side}_wam_j4": 1.0 + angle})
+        response, seed = plugin.search(wanted.pose, seed)
+        assert response.error_code.val == 1, response.error_code.message
+        found = TREE.pose(f"{side}_wam_tip", plugin.state)
+        T_root_base = TREE.pose(f"{side}_wam_base", plugin.state)
+        expected = T_root_base @ matrix_from_pose(wanted.pose)
+        np.testing.assert_allclose(found, expected, atol=3e-6)
+        other = "right" if side == "left" else "left"
+        assert all(plugin.state[f"{other}_wam_j{i + 1}"] == 0.0 for i in range(7))
+
+
+def test_the_plugin_finds_every_joint_of_the_answer_in_its_model(arms_client):
+    response, _ = Plugin(arms_client, "left").search(place(TIPS[0], "left_wam_base").pose, BENT)
+    solution = response.solution
+    assert list(solution.joint_state.name) == list(CURRENT)
+    assert len(solution.joint_state.position) == len(CURRENT)
+    assert solution.joint_state.header.frame_id == "base"
+    assert list(solution.multi_dof_joint_state.joint_names) == []
+    assert not solution.is_diff
+
+
+def test_the_plugin_is_told_that_there_is_no_solution(arms_client):
+    pose = place(TIPS[0], "left_wam_base").pose
+    pose.position.x = 9.0
+    response, values = Plugin(arms_client, "left").search(pose, BENT)
+    assert response.error_code.val == -31
+    assert values == list(BENT)
+
+
+def test_a_plugin_of_several_tips_gets_them_together(arms_client):
+    asked = GetPositionIK.Request()
+    request = asked.ik_request
+    request.group_name, request.avoid_collisions = "both_arms", True
+    request.robot_state.joint_state = joint_state()
+    request.ik_link_names = list(TIPS)
+    request.pose_stamped_vector = [
+        place(tip, "base", left_wam_j2=0.8, right_wam_j2=0.3) for tip in TIPS
+    ]
+    response = send(arms_client, asked)
+    assert response.error_code.val == 1, response.error_code.message
+    solution = response.solution.joint_state
+    found = dict(zip(solution.name, solution.position, strict=True))
+    for tip, wanted in zip(TIPS, request.pose_stamped_vector, strict=True):
+        expected = matrix_from_pose(wanted.pose)
+        np.testing.assert_allclose(TREE.pose(tip, found), expected, atol=3e-6)
+
+
+def now(client):
+    return client.node.get_clock().now().to_msg()
+
+
+def heard():
+    """A joint state as a driver of more than this robot publishes it."""
+    state = joint_state({**CURRENT, "gripper_finger": 0.02})
+    state.header.frame_id = "base"
+    state.velocity = [0.0] * len(state.name)
+    state.effort = [0.0] * len(state.name)
+    return state
+
+
+@SIDES
+@pytest.mark.parametrize("link", ["", "wam_tip", "wam_link7"])
+def test_pymoveit2_computes_ik(arms_client, side, link):
+    asked = GetPositionIK.Request()
+    request = asked.ik_request
+    request.group_name = f"{side}_arm"
+    request.robot_state.is_diff = False
+    request.avoid_collisions = True
+    link = link and f"{side}_{link}"
+    request.pose_stamped = place(link or f"{side}_wam_tip", f"{side}_wam_base")
+    request.pose_stamped.header.stamp = now(arms_client)
+    request.ik_link_name = link
+    request.robot_state.joint_state = heard()
+    response = send(arms_client, asked)
+    assert response.error_code.val == 1
+    assert list(response.solution.joint_state.name) == list(CURRENT)
+    np.testing.assert_allclose(
+        response.solution.joint_state.position, list(CURRENT.values()), atol=1e-6
+    )
+
+
+def test_pymoveit2_computes_fk(arms_client):
+    request = GetPositionFK.Request(fk_link_names=["left_wam_tip"])
+    request.header.frame_id, request.header.stamp = "left_wam_base", now(arms_client)
+    request.robot_state.joint_state = heard()
+    response = arms_client.call(GetPositionFK, "compute_fk", request)
+    assert response.error_code.val == 1
+    expected = matrix_from_pose(place("left_wam_tip", "left_wam_base").pose)
+    found = matrix_from_pose(response.pose_stamped[0].pose)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_the_groups_that_move_group_asks_for_are_those_of_the_node():
+    asked = yaml.safe_load((CONFIG / "moveit" / "kinematics.yaml").read_text())
+    node = yaml.safe_load((CONFIG / "moveit" / "ik_node.yaml").read_text())
+    parameters = node["/**"]["ros__parameters"]
+    assert set(asked) < set(parameters["groups"]) == set(parameters["group"])
+    for entry in asked.values():
+        assert entry["kinematics_solver"] == "srv_kinematics_plugin/SrvKinematicsPlugin"
+        assert entry["kinematics_solver_service_name"] == "/dls_ik/compute_ik"

@@ -1,0 +1,176 @@
+"""Groups of one node, and several tips at once, as functions."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
+
+from geometry_msgs.msg import PoseStamped
+from robots import URDF
+from ros_requests import ask, refusal, values
+
+from dls_ik import RobotModel
+from dls_ik.exceptions import MethodError, OptionError
+from dls_ik.ros.arm import Arm
+from dls_ik.ros.conversions import pose_from_matrix
+from dls_ik.ros.parameters import Parameters
+from dls_ik.ros.services.codes import Code
+
+TREE = RobotModel.from_urdf(URDF / "two_wams.urdf", tip="left_wam_tip").tree
+TIPS = ["left_wam_tip", "right_wam_tip"]
+GROUPS = {
+    "groups": ["left_arm", "right_arm", "both_arms"],
+    "group.left_arm.tip": "left_wam_tip",
+    "group.right_arm.tip": "right_wam_tip",
+    "group.right_arm.base": "right_wam_base",
+    "group.right_arm.method": "svf+sd",
+    "group.right_arm.timeout": 0.3,
+    "group.both_arms.tip": TIPS,
+}
+BENT = [0.2, 0.5, -0.1, 1.6, 0.3, -0.4, 0.6]
+CURRENT = {
+    f"{side}_wam_j{i + 1}": value for side in ("left", "right") for i, value in enumerate(BENT)
+}
+
+
+def two_arms(**parameters):
+    given = Parameters().changed({**GROUPS, **parameters})
+    return Arm(RobotModel.from_tree(TREE, *given.ends()), given)
+
+
+@pytest.fixture(scope="module")
+def arms():
+    return two_arms()
+
+
+def place(link, **moved):
+    """Where a link is, with some joints elsewhere."""
+    return TREE.pose(link, {**CURRENT, **moved})
+
+
+def solved(arms, poses, **fields):
+    """The joint values of an answer; each link is brought to its pose, all else stays."""
+    stamped = [PoseStamped(pose=pose_from_matrix(T)) for T in poses.values()]
+    fields = {"pose_stamped_vector": stamped, "ik_link_names": list(poses), **fields}
+    found = values(ask(arms, current=CURRENT, **fields))
+    for link, T in poses.items():
+        np.testing.assert_allclose(TREE.pose(link, found), T, atol=3e-6)
+    return found
+
+
+def moved_joints(found):
+    return {name[0] for name in found if found[name] != CURRENT[name]}
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_group_moves_its_own_arm_alone(arms, side):
+    T = place(f"{side}_wam_tip", **{f"{side}_wam_j2": 0.7})
+    found = solved(arms, {f"{side}_wam_tip": T}, group_name=f"{side}_arm")
+    assert moved_joints(found) == {side[0]}
+
+
+def test_each_group_has_its_base_method_and_time(arms):
+    right = arms.group("right_arm")
+    assert (right.solver.robot.base, right.solver.method) == ("right_wam_base", "svf+sd")
+    left = arms.group("left_arm")
+    assert (left.solver.robot.base, left.solver.method) == ("base", "auto")
+    assert (left.timeout, right.timeout) == (0.05, 0.3)
+
+
+def test_a_pose_of_no_link_is_for_the_tip_of_the_group(arms):
+    T = place("right_wam_tip", right_wam_j4=1.4)
+    stamped = PoseStamped(pose=pose_from_matrix(T))
+    found = values(ask(arms, stamped, current=CURRENT, group_name="right_arm"))
+    np.testing.assert_allclose(TREE.pose("right_wam_tip", found), T, atol=3e-6)
+    fields = {"group_name": "both_arms"}
+    refusal(Code.INVALID_LINK_NAME, "several tips.*left_wam_tip", ask, arms, stamped, **fields)
+
+
+def test_two_tips_are_reached_together(arms):
+    poses = {link: place(link, left_wam_j1=0.5, right_wam_j6=0.1) for link in TIPS}
+    assert moved_joints(solved(arms, poses, group_name="both_arms")) == {"l", "r"}
+    solved(arms, dict(reversed(poses.items())), group_name="both_arms")
+
+
+def test_links_attached_to_the_tips_are_reached_as_well(arms):
+    links = ["right_wam_link7", "left_wam_tip"]
+    solved(arms, {link: place(link, right_wam_j1=0.5) for link in links}, group_name="both_arms")
+
+
+def test_a_tip_that_no_pose_is_given_for_stays(arms):
+    poses = {"left_wam_tip": place("left_wam_tip", left_wam_j1=0.5)}
+    found = solved(arms, poses, group_name="both_arms")
+    np.testing.assert_allclose(TREE.pose("right_wam_tip", found), place("right_wam_tip"), atol=3e-6)
+
+
+def test_links_of_several_groups_are_reached_from_any_group(arms):
+    poses = {link: place(link, left_wam_j1=0.5, right_wam_j4=1.4) for link in TIPS}
+    solved(arms, poses, group_name="left_arm")
+    elbows = {link: place(link, left_wam_j2=0.1) for link in ("left_wam_link4", "right_wam_tip")}
+    solved(arms, elbows)
+
+
+def test_unknown_groups_are_refused_with_the_known_ones(arms):
+    words = "'hand'; known: left_arm, right_arm, both_arms$"
+    refusal(Code.INVALID_GROUP_NAME, words, arms.group, "hand")
+    named = two_arms(group_name="arm")
+    assert named.group("arm") is named.group("")
+    refusal(Code.INVALID_GROUP_NAME, "both_arms, arm$", named.group, "hand")
+    refusal(Code.INVALID_GROUP_NAME, "'x{70,80}\\.\\.\\.", arms.group, "x" * 100_000)
+
+
+@pytest.mark.parametrize(
+    ("given", "tip"),
+    [
+        ({}, "left_wam_tip"),
+        ({"stream_group": "right_arm"}, "right_wam_tip"),
+        ({"tip": "right_wam_link5"}, "right_wam_link5"),
+    ],
+)
+def test_which_tip_follows_targets(given, tip):
+    arms = two_arms(**given)
+    assert arms.robot.tip == arms.controller.robot.tip == tip
+    assert arms.group("").solver.robot is arms.robot
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (
+            {"group.left_arm.tip": "hand"},
+            "'left_arm' does not fit.*unknown tip link 'hand'.*links:",
+        ),
+        ({"group.both_arms.tip": ["left_wam_tip"] * 2}, "'both_arms'.*more than once"),
+        ({"group.both_arms.tip": "left_wam_tip, left_wam_link7"}, "'both_arms'.*rigidly attached"),
+        ({"group.right_arm.base": "left_wam_base"}, "'right_arm'.*no chain leads"),
+        ({"group.both_arms.method": "kdl_lma"}, "'both_arms'.*kdl_lma"),
+    ],
+)
+def test_groups_that_do_not_fit_the_robot(given, words):
+    with pytest.raises((OptionError, MethodError), match=words):
+        two_arms(tip="right_wam_tip", **given)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"groups": "left_arm, left_arm"}, "groups has left_arm more than once"),
+        ({"group.leg.tip": "foot"}, "unknown parameter 'group.leg.tip'; known: robot"),
+        ({"group.left_arm.method": "nope"}, "unknown method 'nope'"),
+        ({"group.left_arm.timeout": -1.0}, "group.left_arm.timeout is from 0 to 3600 \\[s\\]"),
+        ({"stream_group": "both_arms"}, "\\(left_arm, right_arm\\), not 'both_arms'"),
+        ({"stream_group": "left_arm", "tip": "left_wam_tip"}, "give one"),
+        ({"groups": "both_arms", "group.both_arms.tip": TIPS}, "followed by one tip"),
+    ],
+)
+def test_parameters_of_groups_are_refused(given, words):
+    with pytest.raises((OptionError, MethodError), match=words):
+        Parameters().changed(GROUPS).changed(given)
+
+
+def test_groups_change_live_and_keep_their_models(arms):
+    changed = arms.changed(arms.parameters.changed({"group.left_arm.timeout": 1.5}))
+    assert changed.group("left_arm").timeout == 1.5
+    for name in GROUPS["groups"]:
+        assert changed.group(name).solver.robot is arms.group(name).solver.robot
