@@ -14,17 +14,8 @@ from dls_ik.ros.logs import Throttle
 
 TOPICS = {"target_pose": PoseStamped, "target_twist": TwistStamped, "target_trajectory": PoseArray}
 LOOK_OUT = 1.0  # [s] between looks for publishers
-QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)  # hears reliable ones too
-
-
-def _look_out(node: Node, log: Throttle) -> None:
-    """Say where several publishers send targets: the arm goes to and fro between them."""
-    for topic in map(node.resolve_topic_name, TOPICS):
-        count = node.count_publishers(topic)
-        if count > 1:
-            log.once(
-                f"{count} on {topic}", f"{count} publishers on {topic}: the newest target counts"
-            )
+NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)  # hears reliable ones too
+WHOLE = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)  # there is no next one to come
 
 
 class Arrival(NamedTuple):
@@ -47,7 +38,8 @@ class Targets:
     def subscribe(self, node: Node, log: Throttle) -> None:
         """Store what arrives on the topics; the newest counts, whatever it is."""
         for topic, kind in TOPICS.items():
-            node.create_subscription(kind, topic, self.store, QOS)
+            qos = WHOLE if kind is PoseArray else NEWEST
+            node.create_subscription(kind, topic, self.store, qos)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         node.create_timer(LOOK_OUT, lambda: _look_out(node, log), clock=steady)
 
@@ -114,3 +106,12 @@ class Rhythm:
         if now - self._last > 3.0 * self._interval:
             self._interval = math.inf
         return self._interval
+
+
+def _look_out(node: Node, log: Throttle) -> None:
+    """Say where several publishers send targets: the arm goes to and fro between them."""
+    for topic in map(node.resolve_topic_name, TOPICS):
+        count = node.count_publishers(topic)
+        if count > 1:
+            words = f"{count} publishers on {topic}: the newest target counts"
+            log.once(words, words)
