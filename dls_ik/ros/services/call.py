@@ -22,13 +22,13 @@ class Call:
         empty: the response where there is no answer.
 
     Raises:
-        RequestError: a timeout that is not valid.
+        RequestError: a group or a timeout that is not valid.
     """
 
     def __init__(self, request: Any, empty: Any, arm: Arm) -> None:
         self.request, self.empty, self.arm = request, empty, arm
         self._arrived = time.perf_counter()
-        self.timeout = seconds(request.timeout, arm.parameters.timeout)  # [s]
+        self.timeout = seconds(request.timeout, arm.group(request.group_name).timeout)  # [s]
 
     @property
     def waited(self) -> float:
@@ -43,15 +43,20 @@ class Call:
     @property
     def kind(self) -> tuple[Any, ...]:
         """What requests have in common that are answered with the same solver."""
-        request, constraints = self.request, self.request.constraints
+        request = self.request
         return (
             request.group_name,
             request.ik_link_name,
             tuple(request.ik_link_names),
             len(request.pose_stamped_vector),
-            len(constraints.joint_constraints),
-            len(constraints.position_constraints),
-            len(constraints.orientation_constraints),
+        )
+
+    @property
+    def is_constrained(self) -> bool:
+        """Whether it takes a solver of its own."""
+        given = self.request.constraints
+        return bool(
+            given.joint_constraints or given.position_constraints or given.orientation_constraints
         )
 
     def allow(self, longest: float) -> None:

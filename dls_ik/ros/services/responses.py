@@ -11,9 +11,6 @@ from dls_ik.exceptions import DlsIkError
 from dls_ik.ros.services.codes import Code, RequestError, fill_error_code
 from dls_ik.ros.services.inverse import Answer
 
-# MoveItErrorCodes.TIMED_OUT: nothing was tried, and the same request may succeed later.
-TIMED_OUT = -6
-
 
 class Responses:
     """Fills responses in the name of a node, from any thread."""
@@ -38,9 +35,8 @@ class Responses:
         return response
 
     def timed_out(self, response: Any, message: str) -> Any:
-        """Fill the response to a request whose turn did not come in time."""
-        fill_error_code(response.error_code, Code.FAILURE, message, self._node.get_name())
-        response.error_code.val = TIMED_OUT
+        """Fill the response to a request that nothing was tried for, and that may succeed later."""
+        fill_error_code(response.error_code, Code.TIMED_OUT, message, self._node.get_name())
         return response
 
     def _stamp(self, response: Any) -> None:
