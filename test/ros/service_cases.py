@@ -5,11 +5,9 @@ from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
+from constraint_cases import CONSTRAINED
 from geometry_msgs.msg import PoseStamped
 from ros_arms import CURRENT, TIPS, fk_request, place, request
-from ros_constraints import joint, orientation, position, primitive, together, visibility
-
-from dls_ik.ros.conversions import matrix_from_pose
 
 REACHED = place("left_wam_tip", left_wam_j2=0.7)
 LEFT, RIGHT = TIPS
@@ -41,10 +39,6 @@ def several(poses, links, **fields):
     return request(pose_stamped_vector=poses, ik_link_names=links, **fields)
 
 
-def constrained(*given, stamped=REACHED):
-    return request(stamped, constraints=together(*given))
-
-
 def timed(seconds, stamped=REACHED):
     whole = request(stamped)
     whole.ik_request.timeout.sec = math.floor(seconds)
@@ -65,71 +59,10 @@ def longer(stamped, factor):
 
 NO_TURN = {f"orientation_{axis}": 0.0 for axis in "xyzw"}
 BESIDE = moved(REACHED, position_x=math.nan)
-TURNED = matrix_from_pose(REACHED.pose)[:3, :3]
-# Where the tip is when the arm is stretched out, but turned upside down.
-STRETCHED = place(LEFT, left_wam_j2=1.2, left_wam_j4=0.05)
-AWRY = moved(STRETCHED, orientation_x=1, orientation_y=0, orientation_z=0, orientation_w=0)
 FAR = moved(REACHED, position_x=30.0)
 WRONG = {**CURRENT, "left_wam_j2": math.inf}
 PARTIAL = {"left_wam_j4": 1.2}
 FOREIGN = {**CURRENT, "gripper": math.nan}
-
-AROUND = place("left_wam_link4", left_wam_j2=0.7)  # where the elbow is without a constraint
-ELSEWHERE = moved(AROUND, position_x=30.0)
-UPRIGHT = np.eye(3)
-BALL = primitive(2, 0.2)
-
-
-def elbow(primitives=(BALL,), poses=(AROUND,), link="left_wam_link4", **fields):
-    return constrained(position(link, primitives, [each.pose for each in poses], **fields))
-
-
-CONSTRAINT_CASES = {
-    "a joint within its constraint": Case(constrained(joint("left_wam_j1", 0.2)), "solved to"),
-    "a joint constraint beyond the limits": Case(
-        constrained(joint("left_wam_j1", 9.0)), r"\[-2.6, 2.6\].*\[8.9, 9.1\]"
-    ),
-    "a joint constraint on a joint that is not solved for": Case(
-        constrained(joint("right_wam_j1", 1.0)), "'right_wam_j1' is at 0.2, outside of"
-    ),
-    "a joint constraint of an unknown joint": Case(
-        constrained(joint("hand", 0.0)), "'hand'; joints: left_wam_j1"
-    ),
-    "a joint constraint with NaN or a tolerance below 0": Case(
-        constrained(joint("left_wam_j1", 0.2, -1.0)), "tolerances .* from 0 on.*-1"
-    ),
-    "a pose within its orientation constraint": Case(
-        constrained(orientation(LEFT, TURNED, (0.1, 0.1, 0.1))), "solved to"
-    ),
-    "a pose outside of its orientation constraint": Case(
-        constrained(orientation(LEFT, UPRIGHT, (0.2, 0.2, math.pi))), "orientation is not"
-    ),
-    "a position, with any orientation": Case(
-        constrained(orientation(LEFT, UPRIGHT, [math.pi] * 3), stamped=AWRY), "orientation is not"
-    ),
-    "an orientation constraint with a tolerance below 0, or of no parameterization": Case(
-        constrained(orientation(LEFT, UPRIGHT, (1, 1, 1), parameterization=2)), "Euler.*not 2"
-    ),
-    "a position constraint of an elbow": Case(elbow(), "solved to"),
-    "a position constraint of a union": Case(elbow([BALL] * 2, [ELSEWHERE, AROUND]), "solved to"),
-    "a position constraint that the pose is outside of": Case(
-        elbow(link=LEFT, poses=[ELSEWHERE]), "the pose asked for of link 'left_wam_tip' is outside"
-    ),
-    "a constraint on a link that does not move": Case(
-        elbow(link="right_wam_link4"), "no joint that is solved for moves the link"
-    ),
-    "a constraint of an unknown link": Case(elbow(link="hand"), "'hand'; links: base"),
-    "a constraint in an unknown frame": Case(elbow(frame="table"), "link4.*'table'"),
-    "a region without primitives, or of other numbers of poses": Case(
-        elbow(poses=[]), "1 primitives need as many primitive_poses, not 0"
-    ),
-    "a region with a length not above 0": Case(elbow([primitive(2, 0.0)]), "above 0.*radius"),
-    "a cone, or a mesh": Case(elbow([primitive(4, 1, 1)]), r"CONE \(4\) cannot.*BOX"),
-    "a visibility constraint": Case(constrained(visibility()), "visibility.*obstacles"),
-    "more constraints than 16 on links": Case(
-        constrained(*[orientation(LEFT, UPRIGHT, (1, 1, 1))] * 17), "at most 16 .* not 17"
-    ),
-}
 
 CASES = {
     "a pose that the tip reaches": Case(request(REACHED, group_name="left_arm"), "solved to"),
@@ -172,7 +105,7 @@ CASES = {
     "joints that the robot lacks": Case(request(REACHED, FOREIGN)),
     "a state with NaN or infinity": Case(request(REACHED, WRONG), "'left_wam_j2'.*inf"),
     "more names than positions": Case(unequal(), "14 names and 1 positions, so it is not used"),
-    **CONSTRAINT_CASES,
+    **{name: Case(*case) for name, case in CONSTRAINED.items()},
     "collisions to avoid": Case(request(REACHED, avoid_collisions=True)),
     "collisions to avoid, with `refuse`": Case(
         request(REACHED, avoid_collisions=True),
@@ -194,7 +127,6 @@ CASES = {
 
 def out_of_grasp_of_the_left():
     """A pose in the base of the left arm that takes all its time."""
-    import numpy as np
     from out_of_grasp import out_of_grasp
     from ros_wam import WAM
 

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dls_ik.core.se3 import rotation_vector
 from dls_ik.core.types import Array
+from dls_ik.ros.conversions import quaternion_from_rotation
 from dls_ik.solver.slack import is_bound
 from dls_ik.solver.task import Task
 
@@ -65,6 +65,6 @@ def rotation_angles(R: Array, angles: str) -> Array:
     if angles == "euler":
         b = math.atan2(R[0, 2], math.hypot(R[0, 0], R[0, 1]))
         return np.array([math.atan2(-R[1, 2], R[2, 2]), b, math.atan2(-R[0, 1], R[0, 0])])
-    vector = np.empty(3)
-    rotation_vector(np.ascontiguousarray(R), vector)
-    return vector
+    x, y, z, w = quaternion_from_rotation(R)
+    sine = math.hypot(x, y, z)
+    return 2.0 * math.atan2(sine, w) / sine * np.array([x, y, z]) if sine else np.zeros(3)
