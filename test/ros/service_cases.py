@@ -4,8 +4,9 @@ import math
 from copy import deepcopy
 from typing import Any, NamedTuple
 
+import numpy as np
+from constraint_cases import CONSTRAINED
 from geometry_msgs.msg import PoseStamped
-from moveit_msgs.msg import JointConstraint
 from ros_arms import CURRENT, TIPS, fk_request, place, request
 
 REACHED = place("left_wam_tip", left_wam_j2=0.7)
@@ -36,12 +37,6 @@ def framed(stamped, frame):
 
 def several(poses, links, **fields):
     return request(pose_stamped_vector=poses, ik_link_names=links, **fields)
-
-
-def constrained():
-    whole = request(REACHED)
-    whole.ik_request.constraints.joint_constraints = [JointConstraint(joint_name="left_wam_j1")]
-    return whole
 
 
 def timed(seconds, stamped=REACHED):
@@ -110,7 +105,7 @@ CASES = {
     "joints that the robot lacks": Case(request(REACHED, FOREIGN)),
     "a state with NaN or infinity": Case(request(REACHED, WRONG), "'left_wam_j2'.*inf"),
     "more names than positions": Case(unequal(), "14 names and 1 positions, so it is not used"),
-    "constraints": Case(constrained(), "not solved for; given: joint"),
+    **{name: Case(*case) for name, case in CONSTRAINED.items()},
     "collisions to avoid": Case(request(REACHED, avoid_collisions=True)),
     "collisions to avoid, with `refuse`": Case(
         request(REACHED, avoid_collisions=True),
@@ -132,7 +127,6 @@ CASES = {
 
 def out_of_grasp_of_the_left():
     """A pose in the base of the left arm that takes all its time."""
-    import numpy as np
     from out_of_grasp import out_of_grasp
     from ros_wam import WAM
 

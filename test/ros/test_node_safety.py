@@ -11,7 +11,7 @@ if not hasattr(moveit, "ServoStatus"):
 from ros_client import SOON
 from ros_streamer import HOME, positions
 from ros_wam import WAM
-from ros_watched import ACCELERATION, Watched, pose, shifted, trajectory, twist
+from ros_watched import Watched, pose, shifted, trajectory, twist
 from std_srvs.srv import SetBool, Trigger
 
 from dls_ik.ros.conversions import quaternion_from_rotation
@@ -155,40 +155,30 @@ def turning(t):
 
 
 CHANGES = [
-    {"acceleration": [4.0]},
-    {"acceleration": [6.0] * 7, "feed_forward": True},
+    {"feed_forward": True},
     {"when_stuck": "hold"},
-    {"jerk": [200.0]},
     {"stream_method": "svf+sd"},
-    {"jerk": [], "feed_forward": False, "when_stuck": "joint_motion"},
-    {"driver": "auto", "target_timeout": 0.3},
-    {"stream_method": "ctp+sd+svf", "acceleration": [ACCELERATION], "driver": "none"},
-    {"target_timeout": 0.25},
+    {"feed_forward": False, "when_stuck": "joint_motion"},
+    {"target_timeout": 0.3},
+    {"stream_method": "ctp+sd+svf", "target_timeout": 0.25},
 ]
 
 
 def test_parameters_change_while_the_arm_moves(arm):
-    try:
-        for change in CHANGES:
-            if "jerk" in change:
-                pytest.importorskip("ruckig", reason="needs ruckig")
-            arm.stream(turning, 0.3)
-            result = arm.client.set_parameters(**change)
-            assert result.successful, result.reason
-            arm.stream(turning, 0.3)
-            arm.assert_calm()
-    finally:
-        assert arm.client.set_parameters(jerk=[], acceleration=[ACCELERATION]).successful
+    for change in CHANGES:
+        arm.stream(turning, 0.3)
+        result = arm.client.set_parameters(**change)
+        assert result.successful, result.reason
+        arm.stream(turning, 0.3)
+        arm.assert_calm()
 
 
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"acceleration": [1.0, 2.0]}, "given: 2"),
-        ({"acceleration": [-1.0]}, "acceleration"),
-        ({"acceleration": [float("nan")]}, "finite"),
-        ({"jerk": [1.0] * 3}, "given: 3"),
-        ({"driver": "maybe"}, "auto, required, none"),
+        ({"acceleration": [4.0]}, "read-only"),
+        ({"jerk": [200.0]}, "read-only"),
+        ({"driver": "auto"}, "read-only"),
         ({"when_stuck": "panic"}, "joint_motion, hold"),
         ({"target_timeout": 0.0}, "target_timeout"),
         ({"trajectory_period": 1e-9}, "trajectory_period"),
@@ -205,19 +195,15 @@ def test_parameter_is_refused_while_the_arm_moves_on(arm, values, words):
     arm.assert_calm()
 
 
-def test_acceleration_and_jerk_are_kept(arm):
+def test_with_a_limit_of_jerk_the_arm_is_as_calm_and_as_exact():
     pytest.importorskip("ruckig", reason="needs ruckig")
-    assert arm.client.set_parameters(jerk=[80.0]).successful
-    try:
+    with Watched("jerk", driver="none", jerk=[80.0]) as arm:
         arm.stream(sweep, 1.0)
         arm.says("ceased")
         arm.stands()
         arm.goes(shifted(0.0, 0.2, 0.0))
         arm.assert_calm()
-        a, elapsed = accelerations(arm.commands)
-        assert (np.abs(np.diff(a, axis=0)) <= 80.0 * 3.0 * elapsed + 0.5).all()
-    finally:
-        assert arm.client.set_parameters(jerk=[]).successful
+        assert arm.node.end() == 0
 
 
 def accelerations(commands):

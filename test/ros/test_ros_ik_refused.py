@@ -10,7 +10,7 @@ pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import PoseStamped
-from moveit_msgs.msg import JointConstraint, PositionIKRequest
+from moveit_msgs.msg import PositionIKRequest
 from oracle import rigid
 from robots import joint, urdf
 from ros_requests import CURRENT, ask, make_arm, pose, refusal, state
@@ -133,7 +133,3 @@ def test_what_is_not_solved_for_is_refused(arm):
     assert ask(arm, pose(arm, "tool"), **fields)
     strict = make_arm(avoid_collisions="refuse")
     refusal(Code.NO_IK_SOLUTION, "collisions", ask, strict, pose(arm, "tool"), **fields)
-    request = PositionIKRequest(pose_stamped=pose(arm, "tool"))
-    request.constraints.joint_constraints = [JointConstraint(joint_name="a1")]
-    words = "not solved for; given: joint"
-    refusal(Code.INVALID_GOAL_CONSTRAINTS, words, answer_ik, request, arm, {}, Frames())

@@ -6,6 +6,7 @@ from typing import Any
 from builtin_interfaces.msg import Duration
 
 from dls_ik.ros.arm import Arm
+from dls_ik.ros.constraints.solve import are_given
 from dls_ik.ros.conversions import seconds
 
 HOP = 0.005  # [s] that a change of threads may take; it makes no request late
@@ -41,6 +42,11 @@ class Call:
         return self.waited > self.timeout + HOP
 
     @property
+    def is_constrained(self) -> bool:
+        """Whether it has constraints."""
+        return are_given(self.request.constraints)
+
+    @property
     def kind(self) -> tuple[Any, ...]:
         """What requests have in common that are answered with the same solver."""
         request = self.request
@@ -49,14 +55,7 @@ class Call:
             request.ik_link_name,
             tuple(request.ik_link_names),
             len(request.pose_stamped_vector),
-        )
-
-    @property
-    def is_constrained(self) -> bool:
-        """Whether it takes a solver of its own."""
-        given = self.request.constraints
-        return bool(
-            given.joint_constraints or given.position_constraints or given.orientation_constraints
+            self.is_constrained,
         )
 
     def allow(self, longest: float) -> None:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from moveit_msgs.srv import GetPositionIK
 
 from dls_ik.ros.arm import Arm
+from dls_ik.ros.constraints.solve import are_given, solve_constrained
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.parameters.solving import REFUSE
@@ -34,12 +35,18 @@ def answer_ik(request: Any, arm: Arm, current: Mapping[str, float], frames: Fram
     _check_wishes(request, arm.parameters)
     state = overlaid(arm.tree, current, request.robot_state)
     problem = build_problem(request, arm, state, frames)
-    result = solve(problem)
+    if are_given(request.constraints):
+        given = request.constraints
+        result, note = solve_constrained(problem, given, arm, state.values, frames)
+    else:
+        result, note = solve(problem), ""
     if not result.success:
-        raise RequestError(Code.NO_IK_SOLUTION, _join(_failure(result), state.note))
+        raise RequestError(Code.NO_IK_SOLUTION, _join(_failure(result), note, state.note))
     names = problem.solver.robot.joint_names
     found = dict(zip(names, result.q.tolist(), strict=True))
-    return Answer(_response(arm, {**state.values, **found}), _join(_success(result), state.note))
+    return Answer(
+        _response(arm, {**state.values, **found}), _join(_success(result), note, state.note)
+    )
 
 
 def _check_wishes(request: Any, parameters: Parameters) -> None:
@@ -48,14 +55,6 @@ def _check_wishes(request: Any, parameters: Parameters) -> None:
         raise RequestError(
             Code.NO_IK_SOLUTION,
             "this node cannot see collisions, and its parameter avoid_collisions is 'refuse'",
-        )
-    given = request.constraints
-    kinds = ("joint", "position", "orientation", "visibility")
-    present = [kind for kind in kinds if getattr(given, f"{kind}_constraints")]
-    if present:
-        raise RequestError(
-            Code.INVALID_GOAL_CONSTRAINTS,
-            f"constraints are not solved for; given: {', '.join(present)}",
         )
 
 
@@ -83,5 +82,5 @@ def _failure(result: IkResult) -> str:
     return f"{result.status.explanation}, tried for {1e3 * result.duration:.3g} ms{where}"
 
 
-def _join(message: str, note: str) -> str:
-    return f"{message}; {note}" if note else message
+def _join(*parts: str) -> str:
+    return "; ".join(part for part in parts if part)

@@ -25,7 +25,7 @@ class Known:
         """Whether a request is of a kind that takes no preparation."""
         if call.arm is not self._arm or call.arm.parameters.solve_type != FIRST_SOLUTION:
             return False
-        if call.is_constrained:
+        if call.is_constrained:  # for each such request a solver is made
             return False
         with self._lock:
             return call.arm is self._arm and call.kind in self._kinds

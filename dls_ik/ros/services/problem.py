@@ -25,6 +25,8 @@ class Problem(NamedTuple):
     tasks: tuple[Task, ...] | None  # (k,) which of the pose errors count; None: all
     seed: Array  # (n,) [rad or m]
     timeout: float  # [s]
+    leads: tuple[Lead | None, ...]  # (k,) which link each tip belongs to
+    links: tuple[str, ...]  # asked for; one empty name is the tip
 
 
 def build_problem(request: Any, arm: Arm, state: State, frames: Frames) -> Problem:
@@ -44,7 +46,7 @@ def build_problem(request: Any, arm: Arm, state: State, frames: Frames) -> Probl
     ]
     complete = arm.tree.values(state.values)
     seed = np.array([complete[name] for name in solver.robot.joint_names])
-    return Problem(solver, np.array(targets), None, seed, timeout)
+    return Problem(solver, np.array(targets), None, seed, timeout, leads, asked.links)
 
 
 def solve(problem: Problem) -> IkResult:
@@ -53,7 +55,7 @@ def solve(problem: Problem) -> IkResult:
     Raises:
         RequestError: a pose beyond what is finite in practice.
     """
-    solver, targets, tasks, seed, timeout = problem
+    solver, targets, tasks, seed, timeout = problem[:5]
     T = targets if len(targets) > 1 else targets[0]
     try:
         return solver.solve(T, seed, timeout, tasks)

@@ -1,0 +1,193 @@
+"""Constraints of compute_ik as a function: what each of them does to the answer."""
+
+import math
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
+
+from geometry_msgs.msg import Quaternion
+from oracle import rigid, rotation
+from ros_constraints import (
+    euler,
+    joint,
+    orientation,
+    position,
+    primitive,
+    together,
+    vector_in_frame,
+)
+from ros_requests import CURRENT, ask, make_arm, pose, refusal, state, values
+
+from dls_ik.ros.conversions import matrix_from_pose
+from dls_ik.ros.services.codes import Code
+
+BOX, SPHERE, CYLINDER = 1, 2, 3
+TURN = rotation([1, 2, 3], 0.7)
+NEAR = 1e-5
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return make_arm()
+
+
+def solved(arm, stamped, *given, **fields):
+    return values(ask(arm, stamped, constraints=together(*given), **fields))
+
+
+def both(arm, link, found):
+    return arm.tree.pose(link, found)
+
+
+@pytest.mark.parametrize("value", [0.5, 0.7, 0.9])
+def test_joint_constraint_narrows_its_joint(arm, value):
+    stamped = pose(arm, "tool", a3=value)
+    free = solved(arm, stamped)
+    found = solved(arm, stamped, joint("a3", value, 0.02, 0.01))
+    assert value - 0.02 <= found["a3"] <= value + 0.01
+    assert free["a3"] == pytest.approx(value, abs=NEAR)
+    np.testing.assert_allclose(both(arm, "tool", found), matrix_from_pose(stamped.pose), atol=NEAR)
+
+
+def test_joint_constraint_chooses_another_branch(arm):
+    stamped = pose(arm, "tool", a4=1.6, a6=1.6)  # the wrist may be turned over
+    assert solved(arm, stamped)["a5"] > 0.0
+    found = solved(arm, stamped, joint("a5", -0.5, 1.0, 0.3))
+    assert found["a5"] <= -0.2
+    np.testing.assert_allclose(both(arm, "tool", found), matrix_from_pose(stamped.pose), atol=NEAR)
+
+
+def test_joint_constraint_of_a_mimic_is_one_of_its_master(arm):
+    stamped = pose(arm, "finger", a3=0.9, grip=0.22)
+    found = solved(arm, stamped, joint("follow", -0.25, 0.05), ik_link_name="finger")
+    assert -0.3 <= found["follow"] <= -0.2
+    assert found["grip"] == -found["follow"]
+
+
+def test_joint_that_turns_freely_is_constrained_by_angles(arm):
+    stamped = pose(arm, "camera", pan=1.0, tilt=0.5)
+    seed = state(["pan"], [4 * math.pi])
+    found = solved(
+        arm, stamped, joint("pan", 1.0 - 2 * math.pi, 0.1), ik_link_name="camera", **seed
+    )
+    assert found["pan"] == pytest.approx(1.0 + 4 * math.pi, abs=1e-3)
+
+
+def test_joint_that_is_not_solved_for_is_checked(arm):
+    stamped = pose(arm, "tool")
+    assert solved(arm, stamped, joint("rail_joint", 0.45), joint("pan", 2 * math.pi))
+    words = "'pan' is at 0.0, outside of"
+    refusal(Code.NO_IK_SOLUTION, words, solved, arm, stamped, joint("pan", math.pi))
+
+
+def test_two_intervals_of_a_joint_without_a_common_value(arm):
+    given = joint("a1", 0.5), joint("a1", 0.8)
+    words = r"'a1': its limits \[0.4, 0.6\] and the interval \[0.7"
+    refusal(Code.NO_IK_SOLUTION, words, solved, arm, pose(arm, "tool"), *given)
+
+
+@pytest.mark.parametrize("link", ["tool", "flange"])
+@pytest.mark.parametrize("tolerances", [(0.2, 0.3, 0.1), (0.1, 0.1, math.pi), (0, 0, 0)])
+def test_orientation_outside_of_the_pose_replaces_it(arm, tolerances, link):
+    stamped = pose(arm, "tool", a3=0.9)
+    R = both(arm, link, {**CURRENT, "a5": 0.9})[:3, :3]
+    found = solved(arm, stamped, orientation(link, R, tolerances))
+    p = both(arm, "tool", found)[:3, 3]
+    np.testing.assert_allclose(p, matrix_from_pose(stamped.pose)[:3, 3], atol=NEAR)
+    angles = euler(R, both(arm, link, found)[:3, :3])
+    assert (np.abs(angles) <= np.array(tolerances) + NEAR).all()
+
+
+@pytest.mark.parametrize("frame", ["", "camera"])
+def test_rotation_vector_is_along_the_axes_of_the_header(arm, frame):
+    stamped = pose(arm, "tool", a3=0.9)
+    current = {**CURRENT, "pan": 0.6, "tilt": 0.5}
+    R_frame = arm.tree.pose(frame or "world", current)[:3, :3]
+    R = both(arm, "tool", {**CURRENT, "a5": 0.9})[:3, :3]
+    given = orientation("tool", R_frame.T @ R, (0.02, 0.05, 0.5), frame, 1)
+    found = solved(arm, stamped, given, current=current)
+    vector = vector_in_frame(R_frame, R, both(arm, "tool", found)[:3, :3])
+    assert (np.abs(vector) <= np.array([0.02, 0.05, 0.5]) + NEAR).all()
+
+
+def test_pose_within_its_constraint_is_met_exactly(arm):
+    stamped = pose(arm, "tool", a3=0.9)
+    T = matrix_from_pose(stamped.pose)
+    found = solved(arm, stamped, orientation("tool", T[:3, :3] @ TURN, (math.pi, math.pi, 4)))
+    np.testing.assert_allclose(both(arm, "tool", found), T, atol=NEAR)
+
+
+def test_position_only_where_the_pose_cannot_be_reached(arm):
+    stamped = pose(arm, "tool", a2=0.0, a3=0.0, a4=0.0, a5=0.1)
+    stamped.pose.orientation = Quaternion(x=1.0, w=0.0)  # it points down, where it hardly can
+    refusal(Code.NO_IK_SOLUTION, "no configuration", solved, arm, stamped)
+    answer = ask(arm, stamped, constraints=orientation("tool", TURN, [math.pi] * 3))
+    assert "the orientation is not the one of the pose" in answer.message
+    p = both(arm, "tool", values(answer))[:3, 3]
+    np.testing.assert_allclose(p, matrix_from_pose(stamped.pose)[:3, 3], atol=NEAR)
+
+
+def test_position_of_the_link_attached_is_kept_while_it_turns(arm):
+    stamped = pose(arm, "flange", a3=0.9)  # the tip of the group is the tool, beside it
+    R = both(arm, "flange", {**CURRENT, "a5": 1.2})[:3, :3]
+    given = orientation("flange", R, (0.1, 0.1, 0.1))
+    found = solved(arm, stamped, given, ik_link_name="flange")
+    p = both(arm, "flange", found)[:3, 3]
+    np.testing.assert_allclose(p, matrix_from_pose(stamped.pose)[:3, 3], atol=NEAR)
+
+
+SHAPES = {
+    BOX: ((0.1, 0.2, 0.3), lambda p: (np.abs(p) <= [0.05, 0.1, 0.15]).all()),
+    SPHERE: ((0.08,), lambda p: np.linalg.norm(p) <= 0.08),
+    CYLINDER: ((0.3, 0.06), lambda p: np.hypot(*p[:2]) <= 0.06 and abs(p[2]) <= 0.15),
+}
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+@pytest.mark.parametrize("frame", ["", "camera"])
+def test_point_of_the_tool_in_a_region(arm, kind, frame):
+    dimensions, is_inside = SHAPES[kind]
+    offset = np.array([0.0, 0.1, 0.2])
+    aim = arm.tree.pose("tool", {**CURRENT, "a3": 0.9, "a5": 0.9})
+    T_frame = arm.tree.pose(frame or "world", CURRENT)
+    T = rigid(TURN, aim[:3, :3] @ offset + aim[:3, 3])
+    region = position(
+        "tool", [primitive(kind, *dimensions)], [np.linalg.inv(T_frame) @ T], offset, frame
+    )
+    stamped = pose(arm, "tool", a3=0.9, a5=0.9)
+    stamped.pose.orientation = pose(arm, "tool", a3=0.4, a5=-0.9).pose.orientation
+    found = solved(arm, stamped, region, orientation("tool", np.eye(3), [4] * 3))
+    tool = both(arm, "tool", found)
+    np.testing.assert_allclose(tool[:3, 3], aim[:3, 3], atol=NEAR)
+    p = T[:3, :3].T @ (tool[:3, :3] @ offset + tool[:3, 3] - T[:3, 3])
+    assert is_inside(p * (1 - NEAR))
+
+
+def test_elbow_in_a_region_and_the_union_takes_another_one(arm):
+    there = {**CURRENT, "a2": -0.6, "a3": 1.0}
+    stamped = pose(arm, "tool", **there)
+    elbow = arm.tree.pose("j3", there)
+    ball = primitive(SPHERE, 0.05)
+    far = rigid(np.eye(3), [9, 9, 9])
+    found = solved(arm, stamped, position("j3", [ball, ball], [far, elbow]))
+    assert np.linalg.norm(both(arm, "j3", found)[:3, 3] - elbow[:3, 3]) <= 0.05 + NEAR
+    np.testing.assert_allclose(both(arm, "tool", found), matrix_from_pose(stamped.pose), atol=NEAR)
+
+
+def test_what_cannot_be_met_is_named(arm):
+    ball = primitive(SPHERE, 0.05)
+    stamped, far = pose(arm, "tool"), rigid(np.eye(3), [9, 9, 9])
+    words = "not met there: position constraint of link 'j3'"
+    refusal(Code.NO_IK_SOLUTION, words, solved, arm, stamped, position("j3", [ball], [far]))
+    words = "position constraint of link 'camera' cannot be met: no joint that is solved for"
+    refusal(Code.NO_IK_SOLUTION, words, solved, arm, stamped, position("camera", [ball], [far]))
+
+
+def test_a_method_without_tolerances_says_so():
+    arm = make_arm(method="kdl_lma")
+    pytest.importorskip("PyKDL", reason="needs PyKDL")
+    given = orientation("tool", TURN, (0.1, 0.1, 4))
+    refusal(Code.NO_IK_SOLUTION, "constraints: .*kdl_lma", solved, arm, pose(arm, "tool"), given)
