@@ -29,8 +29,14 @@ def ask_fk(arm, links=(), frame="", **fields):
     return answer_fk(request, arm, CURRENT, Frames())
 
 
-def test_fk_without_links_is_refused_as_by_move_group(arm):
-    refusal(Code.INVALID_LINK_NAME, "fk_link_names is empty; links: world", ask_fk, arm)
+def test_fk_of_the_tip_by_default(arm):
+    answer = ask_fk(arm)
+    assert list(answer.response.fk_link_names) == ["tool"]
+    (stamped,) = answer.response.pose_stamped
+    assert stamped.header.frame_id == "world"
+    np.testing.assert_allclose(
+        matrix_from_pose(stamped.pose), arm.tree.pose("tool", CURRENT), atol=1e-12
+    )
 
 
 def test_joints_that_the_state_lacks_are_where_they_are(arm):

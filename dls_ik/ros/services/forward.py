@@ -20,6 +20,8 @@ from dls_ik.ros.services.state import overlaid
 def answer_fk(request: Any, arm: Arm, current: Mapping[str, float], frames: Frames) -> Answer:
     """The poses of links, in the frame that the header of the request names; empty: the root.
 
+    Without links it is the pose of the tip that follows targets.
+
     Args:
         request: ``moveit_msgs/srv/GetPositionFK`` request.
         current: the joint values that the state of the request overlays.
@@ -27,14 +29,15 @@ def answer_fk(request: Any, arm: Arm, current: Mapping[str, float], frames: Fram
     Raises:
         RequestError: a request that is not valid.
     """
-    links = [bare(link) for link in request.fk_link_names]
+    asked = list(request.fk_link_names) or [arm.robot.tip]
+    links = [bare(link) for link in asked]
     _check_links(links, arm.tree)
     state = overlaid(arm.tree, current, request.robot_state)
     frame = bare(request.header.frame_id) or arm.tree.root
     stamp = request.header.stamp
     T_frame_root = inverse(frames.T_root_frame(frame, arm.tree, state.values, stamp))
     poses = {link: T_frame_root @ arm.tree.pose(link, state.values) for link in set(links)}
-    response = GetPositionFK.Response(fk_link_names=request.fk_link_names)
+    response = GetPositionFK.Response(fk_link_names=asked)
     for link in links:
         stamped = PoseStamped(pose=pose_from_matrix(poses[link]))
         stamped.header.frame_id = frame
@@ -45,8 +48,6 @@ def answer_fk(request: Any, arm: Arm, current: Mapping[str, float], frames: Fram
 
 def _check_links(links: list[str], tree: Tree) -> None:
     known = f"links: {listing(tree.links)}"
-    if not links:
-        raise RequestError(Code.INVALID_LINK_NAME, f"fk_link_names is empty; {known}")
     unknown = [link for link in dict.fromkeys(links) if link not in tree.below]
     if unknown:
         words = f"unknown link {listing(map(quoted, unknown))}; {known}"
