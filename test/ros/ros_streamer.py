@@ -33,7 +33,8 @@ class Streamer:
         self.targets = client.publisher(PoseStamped, "target_pose", 1)
 
     def go(self, T, tolerance=1e-4):
-        """Publish a target once, and wait until the arm is there."""
+        """Publish a target that is not the next of a stream, and wait until the arm is there."""
+        self.client.spin_for(1.2 * TARGET_TIMEOUT)
         self.targets.publish(stamped(T))
         self.client.spin_until(lambda: self.error(T) < tolerance, what="the arm at its target")
 
