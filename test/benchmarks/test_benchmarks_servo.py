@@ -14,6 +14,8 @@ from benchmarks.stopping import shortest
 from benchmarks.tracking import STRETCHED, errors, lost, paths
 from dls_ik import DlsIkError, IkSolver
 
+pytestmark = pytest.mark.slow
+
 
 def figures(tool, tmp_path, *options):
     """Run a tool and read its JSON."""

@@ -17,7 +17,7 @@ from ros_streamer import HOME
 from ros_wam import WAM
 from ros_watched import Watched, headed, pose, shifted, trajectory, twist
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 YEAR = 31_556_952  # [s]
 NOT_FINITE = [math.nan, math.inf, -math.inf]

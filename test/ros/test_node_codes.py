@@ -13,7 +13,7 @@ from ros_arms import request, send
 from ros_client import Client, NodeProcess
 from service_cases import CASES, REACHED, out_of_grasp_of_the_left, timed
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 NO_ROBOT = "no robot yet"
 

@@ -15,7 +15,7 @@ from ros_constraints import euler, joint, orientation, position, primitive, toge
 
 from dls_ik.ros.conversions import matrix_from_pose
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 TEXT = (URDF / "two_wams.urdf").read_text()
 TIP, ELBOW = TIPS[0], "left_wam_link4"

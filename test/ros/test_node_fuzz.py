@@ -20,7 +20,7 @@ from ros_arms import TIPS, place, request, send
 
 from dls_ik.ros.services.codes import Code
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 
 def words(error):

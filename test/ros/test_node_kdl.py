@@ -12,7 +12,7 @@ from ros_wam import WAM
 
 from dls_ik.ros.client import IkClient
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
 METHODS = ("kdl_lma", "kdl_nr_jl", "auto")
 
 

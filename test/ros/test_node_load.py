@@ -19,7 +19,7 @@ from dls_ik.model.shipped import shipped_urdf
 from dls_ik.ros.client import IkClient
 from dls_ik.ros.robot_source import QOS
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
 TIMED_OUT, NO_IK_SOLUTION, FAILURE = -6, -31, 99999
 CLIENTS, CALLS = 8, 50
 HARD = out_of_grasp(WAM, np.random.default_rng(3))

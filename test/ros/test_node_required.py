@@ -17,7 +17,7 @@ from ros_wam import WAM
 from ros_watched import Watched, pose, shifted, twist
 from sensor_msgs.msg import JointState
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 START = HOME + 0.05
 few = settings(max_examples=12, deadline=None, derandomize=True, database=None)

@@ -16,7 +16,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from dls_ik.ros.conversions import quaternion_from_rotation
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 SPEED = 0.2  # [m/s]
 

@@ -13,7 +13,7 @@ from ros_wam import WAM
 from ros_watched import Watched, pose, shifted
 from rosgraph_msgs.msg import Clock
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 
 class Time:

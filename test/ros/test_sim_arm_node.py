@@ -19,7 +19,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from dls_ik.model.shipped import shipped_urdf
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 TRAJECTORIES = "joint_trajectory_controller/joint_trajectory"
 ARRAYS = "forward_position_controller/commands"

@@ -10,6 +10,8 @@ from kernels import STEPPED, serves
 
 from dls_ik.servo import ServoState
 
+pytestmark = pytest.mark.slow
+
 KINDS = st.lists(st.sampled_from(["revolute", "continuous", "prismatic", "mimic"]), max_size=7)
 SEEDS = st.integers(0, 2**32 - 1)
 

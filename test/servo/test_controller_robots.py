@@ -9,6 +9,8 @@ from robots import joint, urdf
 from dls_ik import RobotModel
 from dls_ik.servo import ServoState
 
+pytestmark = pytest.mark.slow
+
 AXES = ("0 0 1", "0 1 0", "1 0 0")
 ORIGIN = '<origin xyz="0.3 0.1 0.2" rpy="0.5 0.4 0.3"/>'
 

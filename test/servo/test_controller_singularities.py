@@ -7,6 +7,8 @@ from drive import BENT, WAM, Drive, reversals, tip_speeds
 
 from dls_ik.servo import ServoState
 
+pytestmark = pytest.mark.slow
+
 METHODS = ["ctp+sd+svf", "odls", "svf", "auto"]
 UR = published("ur5e")
 UR_BENT = np.array([0.0, -1.2, 1.6, -1.0, 0.9, 0.3])

@@ -7,6 +7,8 @@ from drive import DT, WAM, Drive
 
 from dls_ik.servo import ServoState
 
+pytestmark = pytest.mark.slow
+
 SLOWEST = 40.0  # [s] to any target, with joints of 1 to 2 rad/s
 
 

@@ -10,6 +10,8 @@ from oracle import rotation
 from dls_ik.core.motion import difference
 from dls_ik.servo import ServoState
 
+pytestmark = pytest.mark.slow
+
 V = np.array([0.05, -0.04, 0.03, 0.1, 0.2, -0.15])
 AXES = rotation([0.3, -0.5, 0.8], 1.1)
 

@@ -7,6 +7,8 @@ from drive import BENT, WAM, Drive
 from dls_ik import IkSolver
 from dls_ik.servo import ServoState
 
+pytestmark = pytest.mark.slow
+
 
 def far_targets(rng, count):
     for T in WAM.fk(WAM.random(rng, count)):
