@@ -211,10 +211,10 @@ class IkClient:
 
     def _missing(self, client: Any) -> str:
         kind = f"moveit_msgs/srv/{client.srv_type.__name__}"
-        there = self._node.get_service_names_and_types()
-        others = [name for name, kinds in there if kind in kinds]
+        there, asked = self._node.get_service_names_and_types(), self._resolved(client)
+        others = [name for name, kinds in there if kind in kinds and name != asked]
         found = f"there is {listing(others)}" if others else "nobody here serves that type"
-        return f"no service {self._resolved(client)} ({kind}); {found}"
+        return f"no service {asked} ({kind}); {found}"
 
     def _resolved(self, client: Any) -> str:
         return str(self._node.resolve_service_name(client.srv_name))
