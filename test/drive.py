@@ -105,3 +105,17 @@ def reversals(q, dt=DT, slowest=0.2):
 def tip_speeds(robot, q, dt=DT):
     """Of the tip from cycle to cycle [m/s]."""
     return np.linalg.norm(np.diff(robot.fk(q)[:, :3, 3], axis=0), axis=1) / dt
+
+
+def wild_reference(rng, robot, q):
+    """Somewhere inside, near, at a limit, or absurd."""
+    kind = rng.integers(5)
+    if kind == 0:
+        return robot.random(rng)
+    if kind == 1:
+        return q + rng.normal(size=robot.n) * 1e-3
+    if kind == 2:
+        return np.where(np.isfinite(robot.upper), robot.upper, 1.0)
+    if kind == 3:
+        return rng.choice([-1e6, 1e6], robot.n)
+    return robot.clip(np.zeros(robot.n))

@@ -18,17 +18,16 @@ from dls_ik.servo.build import build_tracker, split_options
 from dls_ik.servo.options import joint_limits
 from dls_ik.servo.output import ServoOutput
 from dls_ik.servo.report import Hold, held_output, tracking_output
-from dls_ik.servo.servo import checked_duration
 from dls_ik.servo.state import ServoState
 from dls_ik.servo.supervision import fault
 from dls_ik.servo.targets import PoseTarget, Target, TrajectoryTarget, TwistTarget
 from dls_ik.servo.targets.checks import (
-    checked_period,
     checked_rotation,
-    checked_time,
     checked_trajectory,
     checked_twist,
 )
+from dls_ik.servo.targets.twist import turned
+from dls_ik.servo.times import checked_duration, checked_period, checked_time
 from dls_ik.solver.poses import checked_pose
 
 AT_REST = 0.5  # [s] without a new target and without motion
@@ -136,8 +135,7 @@ class Controller:
         """
         twist, sampled = checked_twist(V), self._sampled(now, age)
         if R is not None:
-            rotation = checked_rotation(R)
-            twist = np.concatenate([rotation @ twist[:3], rotation @ twist[3:]])
+            twist = turned(checked_rotation(R), twist)
         target = self._target
         if not isinstance(target, TwistTarget):
             weight = self._tracker.servo.options.rotation_weight
@@ -192,7 +190,6 @@ class Controller:
         now, elapsed = checked_time("now", now), checked_duration(dt)
         if measured is not None:
             measured = checked_configuration(measured, self.robot.joint_names)
-        if measured is not None:
             self._take_measurement(measured)
         waits = self._waits_for_measurement()
         if self.options.supervised and self._is_engaged() and not waits:

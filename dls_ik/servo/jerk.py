@@ -58,8 +58,9 @@ class JerkLimiter:
         if way is not None:
             q, v, a = (np.array(x) for x in way.at_time(dt))
             stop = self._stop_from(q, v, a)
-            if stop is not None and self._stays_inside(stop):
-                self._take(stop)
+            ends = None if stop is None else _extrema(stop)
+            if ends is not None and self._stays_inside(*ends):
+                self._take(stop, *ends)
                 self._go(q, v, a, dt)
                 return
         self.brake(dt)
@@ -94,18 +95,16 @@ class JerkLimiter:
         self._least, self._most = self._lower, self._upper
         self._stop, self._stopping = self._stop_from(self.q, self._rate, self._a), 0.0
         if self._stop is not None:
-            self._take(self._stop)
+            self._take(self._stop, *_extrema(self._stop))
 
-    def _take(self, stop: Any) -> None:
+    def _take(self, stop: Any, least: Array, most: Array) -> None:
         """Keep a stop, and to where it leads: no farther than the limits but from beyond them."""
-        least, most = _extrema(stop)
         self._least = np.where(least < self._lower - SLACK, least, self._lower)
         self._most = np.where(most > self._upper + SLACK, most, self._upper)
         self._stop, self._stopping = stop, 0.0
 
-    def _stays_inside(self, stop: Any) -> bool:
+    def _stays_inside(self, least: Array, most: Array) -> bool:
         """Whether a stop leads beyond no limit, and where the arm is beyond, not farther."""
-        least, most = _extrema(stop)
         lower, upper = np.minimum(self._lower, self.q), np.maximum(self._upper, self.q)
         return bool((least >= lower - SLACK).all() and (most <= upper + SLACK).all())
 
@@ -125,16 +124,16 @@ class JerkLimiter:
         ahead = q_r - self.q
         closing = np.minimum(np.abs(ahead) * J / (2.0 * A), np.sqrt(A * np.abs(ahead)))
         wanted = np.clip(v_r + np.sign(ahead) * closing, -velocity, velocity)
-        given = self._input(self.q, self._rate, self._a)
+        return self._way_to_speed(self._input(self.q, self._rate, self._a), wanted)
+
+    def _stop_from(self, q: Array, v: Array, a: Array) -> Any:
+        return self._way_to_speed(self._input(q, v, a), np.zeros_like(q))
+
+    def _way_to_speed(self, given: Any, wanted: Array) -> Any:
+        """The fastest way of each joint to a velocity (n,)."""
         given.control_interface = self._ruckig.ControlInterface.Velocity
         given.synchronization = self._ruckig.Synchronization.No
         given.target_velocity = wanted.tolist()
-        return self._found(given)
-
-    def _stop_from(self, q: Array, v: Array, a: Array) -> Any:
-        given = self._input(q, v, a)
-        given.control_interface = self._ruckig.ControlInterface.Velocity
-        given.synchronization = self._ruckig.Synchronization.No
         return self._found(given)
 
     def _input(self, q: Array, v: Array, a: Array) -> Any:

@@ -80,14 +80,13 @@ def _state(
     rotation: float,
     last_least: float,
 ) -> ServoState:
-    options = tracker.servo.options
-    if position <= options.position_tolerance and rotation <= options.rotation_tolerance:
+    if tracker.servo.is_reached(position, rotation):
         return ServoState.REACHED
     if phase is not ServoState.FOLLOWING:
         return phase
     if step.held.max() >= HELD:
         return ServoState.JOINT_BOUND
-    if step.least_singular_value < NEAR * options.sigma0:
+    if step.least_singular_value < NEAR * tracker.servo.options.sigma0:
         rises = step.least_singular_value > last_least
         return ServoState.LEAVING_SINGULARITY if rises else ServoState.NEAR_SINGULARITY
     return ServoState.FOLLOWING

@@ -1,7 +1,6 @@
 """Local motion by a method: one step toward the target each cycle, never past a limit."""
 
 import math
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,9 +9,10 @@ from numpy.typing import ArrayLike
 from dls_ik.core.follow import follow
 from dls_ik.core.types import Array, Details, Method
 from dls_ik.core.workspace import new_memory
-from dls_ik.exceptions import MethodError, OptionError
+from dls_ik.exceptions import MethodError
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.values import checked_configuration
+from dls_ik.servo.times import checked_duration
 from dls_ik.solver.method import AUTO, parse_method
 from dls_ik.solver.options import solver_options
 from dls_ik.solver.poses import checked_poses
@@ -82,6 +82,14 @@ class Servo:
         self._motion = np.repeat([0.0, 1.0], self.robot.n)  # see core/follow.py
         self._memory = new_memory(self.robot.chain, self._method, self._details)
 
+    def is_reached(self, position_error: float, rotation_error: float) -> bool:
+        """Whether errors [m], [rad] are within the tolerances."""
+        options = self.options
+        return (
+            position_error <= options.position_tolerance
+            and rotation_error <= options.rotation_tolerance
+        )
+
     def go_on_from(self, q: Array) -> None:
         """Let the next step begin at joint values (n,), without a break."""
         self._q[:] = q
@@ -134,14 +142,3 @@ def _descending(robot: RobotModel) -> tuple[Method, Details]:
     auto = parse_method(AUTO)
     options = solver_options(auto, {})
     return options.method(auto), build_details(robot, auto, options, None)
-
-
-def checked_duration(dt: Any) -> float:
-    """Return a time above zero [s], or raise OptionError."""
-    try:
-        duration = np.nan if isinstance(dt, bool) or not isinstance(dt, Real) else float(dt)
-    except OverflowError:
-        duration = np.nan
-    if not 0.0 < duration < np.inf:
-        raise OptionError(f"dt is a time above 0 [s], not {dt!r}")
-    return duration

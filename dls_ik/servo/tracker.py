@@ -47,9 +47,9 @@ class Tracker:
         self._out_of_reach = False  # the target last asked for
         self._rests_at: Array | None = None  # (4, 4) the target it stalled at for good
 
-    def seed(self, q: Array, v: Array | None = None) -> None:
-        """Go on from joint values (n,), at rest or with a velocity (n,)."""
-        self.limiter.reset(q, v)
+    def seed(self, q: Array) -> None:
+        """Go on from joint values (n,), at rest."""
+        self.limiter.reset(q)
         self._restart()
 
     def take_over(self, other: "Tracker") -> None:
@@ -88,7 +88,8 @@ class Tracker:
         step = self.servo.step(T_d, dt)
         v_r = (step.q - before) / dt
         self.limiter.advance(step.q, v_r, dt)
-        if not self._stall.update(now, self._size(step), step.q) or self._is_there(step):
+        there = self.servo.is_reached(step.position_error, step.rotation_error)
+        if not self._stall.update(now, self._size(step), step.q) or there:
             return ServoState.FOLLOWING, step
         if stands and self._stall.has_lasted(now):
             self._rests_at = T_d.copy()
@@ -145,10 +146,3 @@ class Tracker:
         """Length of the scaled error [m]."""
         weight = self.servo.options.rotation_weight
         return math.hypot(at.position_error, weight * at.rotation_error)
-
-    def _is_there(self, step: ServoStep) -> bool:
-        options = self.servo.options
-        return (
-            step.position_error <= options.position_tolerance
-            and step.rotation_error <= options.rotation_tolerance
-        )

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from arms import random_arm
-from drive import WAM, assert_limits
+from drive import WAM, assert_limits, wild_reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,17 +19,6 @@ def drawn(kinds, seed):
     rng = np.random.default_rng(seed)
     robot = random_arm(rng, "revolute", *kinds)
     return rng, robot, rng.choice([0.5, 5.0], robot.n), rng.choice([5.0, 100.0, np.inf], robot.n)
-
-
-def wild_reference(rng, robot, q):
-    kind = rng.integers(4)
-    if kind == 0:
-        return robot.random(rng)
-    if kind == 1:
-        return q + rng.normal(size=robot.n) * 1e-3
-    if kind == 2:
-        return np.where(np.isfinite(robot.upper), robot.upper, 1.0)
-    return rng.choice([-1e6, 1e6], robot.n)
 
 
 @some

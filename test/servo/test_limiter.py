@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from arms import random_arm
-from drive import assert_limits
+from drive import assert_limits, wild_reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from robots import joint, urdf
@@ -23,20 +23,6 @@ def drawn(kinds, seed):
     robot = random_arm(rng, "revolute", *kinds)
     acceleration = rng.choice([0.01, 0.5, 5.0, 100.0, np.inf], robot.n)
     return rng, robot, acceleration
-
-
-def wild_reference(rng, robot, q):
-    """Somewhere inside, near, at a limit, or absurd."""
-    kind = rng.integers(5)
-    if kind == 0:
-        return robot.random(rng)
-    if kind == 1:
-        return q + rng.normal(size=robot.n) * 1e-3
-    if kind == 2:
-        return np.where(np.isfinite(robot.upper), robot.upper, 1.0)
-    if kind == 3:
-        return rng.choice([-1e6, 1e6], robot.n)
-    return robot.clip(np.zeros(robot.n))
 
 
 def still_stopping(robot, acceleration, rng):

@@ -1,7 +1,5 @@
 """What is given as a target: checked, with the reason where it is refused."""
 
-import math
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -9,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from dls_ik.core.se3 import FARTHEST
 from dls_ik.core.types import Array
-from dls_ik.exceptions import OptionError, PoseError
+from dls_ik.exceptions import PoseError
 from dls_ik.model.rigid import transform
 from dls_ik.solver.poses import checked_pose, real_array
 
@@ -52,29 +50,3 @@ def _checked_member(T: Array, k: int) -> Array:
         return checked_pose(T)
     except PoseError as error:
         raise PoseError(f"pose {k} of the trajectory: {error}") from error
-
-
-def checked_period(period: Any) -> float:
-    """A time between poses [s], or an OptionError."""
-    interval = _number(period)
-    if not 1e-3 <= interval <= 3600.0:
-        raise OptionError(f"period is a time from 0.001 to 3600 [s], not {period!r}")
-    return interval
-
-
-def checked_time(name: str, value: Any) -> float:
-    """A time or an age [s], finite, or an OptionError."""
-    time = _number(value)
-    if not math.isfinite(time):
-        raise OptionError(f"{name} is a finite time [s], not {value!r}")
-    return time
-
-
-def _number(value: Any) -> float:
-    """It as a float, NaN where it is none."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return math.nan
-    try:
-        return float(value)
-    except OverflowError:
-        return math.nan

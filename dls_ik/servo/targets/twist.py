@@ -57,8 +57,7 @@ class TwistTarget:
         """(6,) along the axes of the base."""
         if not self._in_tool:
             return self._V
-        R = x_a[:3, :3]
-        return np.concatenate([R @ self._V[:3], R @ self._V[3:]])
+        return turned(x_a[:3, :3], self._V)
 
     def _is_blocked(self, x_a: Array, way: Array) -> bool:
         """Whether the tip hardly goes the way; then x_d stands too, for it to settle there."""
@@ -85,6 +84,11 @@ class TwistTarget:
     def stands(self, now: float) -> bool:
         """Never: the arm is to move as it is told, or not at all."""
         return False
+
+
+def turned(R: Array, V: Array) -> Array:
+    """A twist (6,) that is given along other axes, whose rotation is R (3, 3)."""
+    return np.concatenate([R @ V[:3], R @ V[3:]])
 
 
 def _short(way: Array) -> Array:
