@@ -47,6 +47,8 @@ setup(
         "cluster": ["dask[distributed]>=2023.1"],
         "demo": ["matplotlib>=3.5", "rich>=12"],
         "zarr": ["zarr>=3"],
+        "bag": ["rosbags>=0.10"],
+        "docs": ["furo", "myst-parser>=2", "sphinx>=7"],
         "viewer": ["viser>=1.0", "yourdfpy>=0.0.56"],
         "test": ["hypothesis>=6", "matplotlib>=3.5", "pytest>=6.2", "rich>=12"],
     },
