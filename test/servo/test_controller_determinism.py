@@ -1,6 +1,7 @@
 """The same targets make the same motion; and with the solver beside the loop, the same end."""
 
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import numpy as np
 from drive import DT, WAM, Drive
@@ -45,13 +46,23 @@ def test_a_controller_that_was_used_before_makes_the_same_motion():
     np.testing.assert_array_equal([out.q for out in used.run(6.0)], fresh.q[1:])
 
 
+def stall(drive, executor, then=lambda: None):
+    """Cycles until it stalls, seen while the executor is busy; then the executor's answer."""
+    busy = Event()
+    executor.submit(busy.wait)
+    try:
+        assert any(drive.run(DT)[0].state is ServoState.STALLED for _ in range(2000))
+        then()
+    finally:
+        busy.set()
+    executor.submit(lambda: None).result()  # it solves for one after the other
+
+
 def test_with_an_executor_it_ends_at_the_same_pose_within_the_same_limits():
     q, T = stuck_case()
     with ThreadPoolExecutor(1) as executor:
         drive = Drive(q, executor=executor, acceleration=8.0).pose(T)
-        while ServoState.STALLED not in drive.states:
-            drive.run(DT)
-        executor.submit(lambda: None).result()  # it solves for one after the other
+        stall(drive, executor)
         assert drive.run_until(ServoState.REACHED, 20.0)
     drive.assert_limits(8.0)
     assert ServoState.JOINT_MOTION in drive.states
@@ -62,10 +73,7 @@ def test_an_answer_for_a_target_that_has_gone_is_not_used():
     q, T = stuck_case()
     with ThreadPoolExecutor(1) as executor:
         drive = Drive(q, executor=executor).pose(T)
-        while ServoState.STALLED not in drive.states:
-            drive.run(DT)
-        drive.controller.pause()
-        executor.submit(lambda: None).result()
+        stall(drive, executor, then=drive.controller.pause)
         drive.run(1.0)
         drive.controller.resume()
         drive.pose(WAM.fk(drive.last.q))
