@@ -20,7 +20,8 @@ def stamped(T=None, frame=""):
     return message
 
 
-def ik(client, pose=None, timeout=0.0, **fields):
+def ik(client, pose=None, timeout=10.0, **fields):
+    """An answer; the time is for a busy machine, 0 leaves it to the node."""
     request = GetPositionIK.Request()
     request.ik_request.pose_stamped = stamped() if pose is None else pose
     request.ik_request.timeout.sec = math.floor(timeout)

@@ -55,6 +55,15 @@ def test_tracking_finds_a_known_lag():
     assert tracking.state_rate == pytest.approx(100.0, rel=0.01)
 
 
+def test_a_pause_in_sending_longer_than_any_lag_is_measured_from_the_last_target():
+    whole = straight_recording(delay=0.0)
+    kept = (whole.sent < 1.0) | (whole.sent > 2.0)
+    paused = whole._replace(sent=whole.sent[kept], targets=whole.targets[kept])
+    _, tracking = motion_of(paused, plain_check())
+    radius = np.linalg.norm(ROBOT.fk(HOME)[:2, 3])
+    assert tracking.path_error.max == pytest.approx(2.0 * radius * np.sin(0.25), rel=0.05)
+
+
 def test_latency_waits_for_a_state_that_was_computed_later():
     _, tracking = motion_of(straight_recording(delay=0.0), plain_check())
     assert tracking.latency.median == pytest.approx(0.005)

@@ -57,7 +57,7 @@ def test_parameter_is_refused_and_nothing_changes(client, values, words):
 
 def test_parameters_change_live(client):
     pose = stamped(out_of_grasp(WAM, np.random.default_rng(1)))
-    before = ik(client, pose).error_code.message
+    before = ik(client, pose, timeout=1.0).error_code.message
     try:
         assert client.set_parameters(timeout=0.2, method="SVF+SD", group_name=["x"]).successful
         assert ik(client, group_name="arm").error_code.val == -15

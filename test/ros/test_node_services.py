@@ -108,10 +108,10 @@ def test_beyond_reach_is_answered_at_once(client):
 
 def test_what_is_not_found_is_tried_for_the_timeout(client):
     pose = stamped(out_of_grasp(WAM, np.random.default_rng(1)))
-    response = ik(client, pose, timeout=0.2)
+    response = ik(client, pose, timeout=2.0)
     spent = float(response.error_code.message.split("tried for ")[1].split(" ms")[0])
     assert response.error_code.val == -31
-    assert spent >= 150.0, "of 200, of which the request waited some"
+    assert spent >= 1000.0, "of 2000, of which the request waited some"
 
 
 def test_what_is_slightly_wrong_is_put_right(client):

@@ -126,9 +126,12 @@ def _lag(recording: Recording, motion: Motion) -> float:
 
 
 def _path_errors(recording: Recording, motion: Motion) -> Array:
-    """From the tip to the nearest point of the target's recent way, (m,) [m]."""
-    last = np.searchsorted(recording.sent, motion.times, side="right")
-    first = np.searchsorted(recording.sent, motion.times - LONGEST_LAG)
+    """From the tip to the nearest point of the target's recent way, (m,) [m].
+
+    Where none was sent recently, as on a machine that is too busy: to the last that was.
+    """
+    last = np.maximum(np.searchsorted(recording.sent, motion.times, side="right"), 1)
+    first = np.minimum(np.searchsorted(recording.sent, motion.times - LONGEST_LAG), last - 1)
     way = recording.targets[:, :3, 3]
     return np.array(
         [distance_to_way(p, way[a:b]) for p, a, b in zip(motion.tip, first, last, strict=True)]
