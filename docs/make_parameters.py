@@ -65,7 +65,10 @@ def values(about: Mapping[str, Any]) -> str:
         return "`true`, `false`"
     words = [] if read is not readers.numbers else ["list"]
     words += [f"{span[0]:.4g} to {span[1]:.4g}"] if span else []
-    return ", ".join(words) + f" {unit}".rstrip() if words else read.__name__
+    if read is readers.numbers and not span:
+        words.append(unit)
+        unit = ""
+    return f"{', '.join(words)} {unit}".rstrip() if words else read.__name__
 
 
 if __name__ == "__main__":
