@@ -1,0 +1,183 @@
+"""Methods side by side, to choose one: poses far, near, singular and at limits, and a stream.
+
+The WAM. Poses are of joint values uniform within the limits, seeds likewise (far), or 0.2 rad from
+the pose's own joint values in each joint (one sigma): near, with the arm stretched or the wrist
+folded (singular), and with half of the joints at a limit. Named methods make one attempt of 250
+steps, as published; `auto` restarts. Solved is within 1e-6 m and 1e-6 rad, and inside the limits.
+Times are processor time of one thread in a batch, as a multiple of auto's on the same poses.
+
+The stream goes forth and back through the folded wrist, 0.2 m at up to 0.1 m/s, 100 targets a
+second. Bare is one step of the method for each target, and nothing else: the fastest joint says
+what the law asks for (`odls` has a bound by nature, here 2 rad/s for the norm). The controller does
+what the node does, with the WAM's 2 rad/s.
+
+Which solution: of the poses that are far, by auto; the distance from the seed in the joint metric,
+and the manipulability sqrt(det(J J^T)), medians.
+"""
+
+import math
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks.common import Column, Table, finish, guarded, parser, positive, spread
+from benchmarks.machine import machine
+from benchmarks.tracking import ELBOW, Path, errors, paths, rms
+from dls_ik import IkSolver, RobotModel, Stepper
+from dls_ik.servo import Controller
+
+METHODS = (
+    "auto", "jp", "jd", "dls", "ed", "svf", "svf+ed", "sd", "svf+sd", "sdls+clamp", "jc+ed", "ctp",
+    "ctp+sd+svf", "odls",
+)  # fmt: skip
+WISHES = ("speed", "distance", "manipulability")
+CASES = ("far", "near", "singular", "at limits")
+BLOCKS = 3
+NEAR, TOUCH = 0.2, 0.003  # [rad] of seeds from the pose's joint values; of these from a singularity
+SPEED, RATE = 0.1, 100.0  # [m/s], [Hz]
+BOUND = {"odls": {"Delta": 2.0 / RATE}}  # [rad] of a step, for methods that are made for a bound
+
+
+def configurations(robot: RobotModel, case: str, count: int, rng: np.random.Generator) -> Any:
+    """Joint values (count, n) of poses, and seeds (count, n)."""
+    q = robot.random(rng, count)
+    if case == "far":
+        return q, robot.random(rng, count)
+    if case == "singular":
+        half = count // 2
+        q[:half, 3] = ELBOW + TOUCH * rng.normal(size=half)
+        q[half:, 5] = TOUCH * rng.normal(size=count - half)
+    if case == "at limits":
+        ends = np.where(rng.random(q.shape) < 0.5, robot.lower, robot.upper)
+        q = np.where(rng.random(q.shape) < 0.5, ends, q)
+    return q, robot.clip(q + NEAR * rng.normal(size=q.shape))
+
+
+def solved(
+    robot: RobotModel, case: str, names: Sequence[str], samples: int, seed: int
+) -> tuple[Any, Any]:
+    """Shares solved [%], and times of a pose [s] (BLOCKS,), by method."""
+    rng = np.random.default_rng([seed, CASES.index(case)])
+    solvers = {name: IkSolver(robot, name) for name in names}
+    shares, times = {name: [] for name in names}, {name: [] for name in names}
+    for _ in range(1 + BLOCKS):
+        q, seeds = configurations(robot, case, -(-samples // BLOCKS), rng)
+        Ts = robot.fk(q)
+        for name, solver in solvers.items():
+            begin = time.process_time()
+            success = solver.solve_batch(Ts, seeds, threads=1).success
+            times[name].append((time.process_time() - begin) / len(Ts))
+            shares[name].append(100.0 * float(np.mean(success)))
+    for found in (shares, times):
+        for values in found.values():
+            del values[0]  # the first loads kernels
+    return shares, times
+
+
+def bare(path: Path, name: str) -> list[float]:
+    """One step a target: fastest joint [rad/s], largest and rms error [mm] of the second lap."""
+    robot, Ts = RobotModel.wam(), targets(path)
+    stepper = Stepper(robot, name, path.start(), **BOUND.get(name, {}))
+    q = stepper.run(Ts, len(Ts)).q
+    asked = RATE * float(np.abs(np.diff(q, axis=0)).max())
+    return [asked, *judged(robot, q[1:], Ts)]
+
+
+def controlled(path: Path, name: str) -> list[float]:
+    """As the node follows: largest and rms error [mm] of the second lap."""
+    robot, Ts = RobotModel.wam(), targets(path)
+    controller = Controller(robot, name)
+    controller.seed(path.start())
+    qs = []
+    for k, T in enumerate(Ts):
+        controller.follow_pose(T, k / RATE)
+        qs.append(controller.cycle(k / RATE, 1.0 / RATE).q)
+    return judged(robot, np.array(qs), Ts)
+
+
+def targets(path: Path) -> np.ndarray:
+    """(t, 4, 4) of two laps."""
+    turn = SPEED / path.length / RATE  # [rad] from one target to the next
+    return np.array([path.pose(turn * k) for k in range(round(4.0 * math.pi / turn))])
+
+
+def judged(robot: RobotModel, q: np.ndarray, Ts: np.ndarray) -> list[float]:
+    """Largest and rms error of the position [mm] in the second lap."""
+    half = len(Ts) // 2
+    velocity = np.ones((len(Ts) - half, 3))  # the lag is not asked for
+    position, _, _ = errors(robot.fk(q[half:]), Ts[half:], velocity)
+    return [1e3 * float(position.max()), 1e3 * rms(position)]
+
+
+def wished(samples: int, seed: int) -> list[list[Any]]:
+    """A row for each wish: solved [%], distance [rad], manipulability, time of a pose [us]."""
+    robot, rows = RobotModel.wam(), []
+    q, seeds = configurations(robot, "far", samples, np.random.default_rng([seed, len(CASES)]))
+    Ts = robot.fk(q)
+    for wish in WISHES:
+        solver = IkSolver(robot, solve_type=wish)
+        solver.solve_batch(Ts[:1], seeds[:1], threads=1)  # loads its kernels
+        begin = time.process_time()
+        found = solver.solve_batch(Ts, seeds, threads=1)
+        duration = 1e6 * (time.process_time() - begin) / len(Ts)
+        J = robot.jacobian(found.q)
+        w = np.sqrt(np.linalg.det(J @ J.transpose(0, 2, 1)))
+        far = np.linalg.norm(found.q - seeds, axis=1)
+        share = 100.0 * float(np.mean(found.success))
+        rows.append([wish, share, float(np.median(far)), float(np.median(w)), duration])
+    return rows
+
+
+def tables(names: Sequence[str], samples: int, seed: int) -> list[Table]:
+    """All figures."""
+    robot, path = RobotModel.wam(), paths()["wrist"]
+    found = {case: solved(robot, case, names, samples, seed) for case in CASES}
+    shares = Table(
+        "solved, inside the limits [%]", [Column("method"), *(Column(c, ".1f") for c in CASES)]
+    )
+    times = Table("time, as a multiple of auto's", [Column("method"), *map(Column, CASES)])
+    streamed = Table(
+        "streamed through a folded wrist",
+        [
+            Column("method"),
+            Column("bare: fastest joint [rad/s]", ".3g"),
+            Column("largest error [mm]", ".3g"),
+            Column("rms [mm]", ".3g"),
+            Column("controller: largest error [mm]", ".3g"),
+            Column("rms [mm] ", ".3g"),
+        ],
+    )
+    for name in names:
+        shares.rows.append([name, *(float(np.mean(found[case][0][name])) for case in CASES)])
+        ratios = (np.divide(found[c][1][name], found[c][1]["auto"]) for c in CASES)
+        times.rows.append([name, *map(spread, ratios)])
+        streamed.rows.append([name, *bare(path, name), *controlled(path, name)])
+    which = Table(
+        "which solution, far",
+        [
+            Column("solve_type"),
+            Column("solved [%]", ".1f"),
+            Column("from the seed [rad]", ".2f"),
+            Column("manipulability", ".4f"),
+            Column("a pose [us]", ".0f"),
+        ],
+        wished(samples, seed),
+    )
+    return [shares, times, which, streamed]
+
+
+def main() -> None:
+    """Measure, and show."""
+    options = parser(__doc__)
+    options.add_argument("--samples", type=positive, default=600, help="poses of each case")
+    options.add_argument("--seed", type=int, default=0, help="of the random poses and seeds")
+    options.add_argument("--methods", nargs="+", default=METHODS, help="beside auto")
+    given, before = options.parse_args(), machine()
+    names = tuple(dict.fromkeys((METHODS[0], *given.methods)))
+    finish(given.json, before, tables(names, given.samples, given.seed))
+
+
+if __name__ == "__main__":
+    guarded(main)
