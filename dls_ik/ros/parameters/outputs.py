@@ -57,7 +57,7 @@ class OutputParameters(Settings):
     interactive_marker: bool = parameter(
         False,
         readers.switch,
-        "whether there is a marker in RViz that is dragged to where the tip is to go",
+        "whether there is a marker in RViz to drag the target with",
         read_only=True,
     )
 
