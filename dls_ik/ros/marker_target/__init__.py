@@ -1,6 +1,6 @@
-"""A marker in RViz that is dragged to where the arm is to go."""
+"""A marker in RViz to drag the target with."""
 
-from dls_ik.ros.marker_target.build import marker_target
-from dls_ik.ros.marker_target.marker_target import MarkerTarget
+from dls_ik.ros.marker_target.build import build_marker
+from dls_ik.ros.marker_target.marker import MarkerTarget
 
-__all__ = ["MarkerTarget", "marker_target"]
+__all__ = ["MarkerTarget", "build_marker"]

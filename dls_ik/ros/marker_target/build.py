@@ -6,7 +6,7 @@ from typing import Any
 
 from rclpy.node import Node
 
-from dls_ik.ros.marker_target.marker_target import MarkerTarget
+from dls_ik.ros.marker_target.marker import MarkerTarget
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.watch.seen import Seen
 from dls_ik.servo import Controller
@@ -14,7 +14,7 @@ from dls_ik.servo import Controller
 LIBRARY = "interactive_markers"
 
 
-def marker_target(
+def build_marker(
     node: Node,
     parameters: Parameters,
     seen: Callable[[], Seen],
@@ -33,7 +33,7 @@ def marker_target(
     except ImportError:
         node.get_logger().warning(
             "there is no marker to drag in RViz: interactive_marker needs the package "
-            f"{LIBRARY}; sudo apt-get install ros-$ROS_DISTRO-interactive-markers"
+            f"{LIBRARY}: sudo apt-get install ros-$ROS_DISTRO-interactive-markers"
         )
         return None
     return MarkerTarget(node, library, seen, store, order)

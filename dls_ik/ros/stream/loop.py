@@ -9,7 +9,7 @@ from rclpy.node import Node
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.logs import Throttle
-from dls_ik.ros.marker_target import marker_target
+from dls_ik.ros.marker_target import build_marker
 from dls_ik.ros.outputs import Outputs
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.stream.cycle import Outcome, Stream
@@ -37,7 +37,7 @@ class Streaming:
         Orders(node, self.stream)
         self._targets = Targets()
         self._targets.subscribe(node, self._log)
-        self._marker = marker_target(
+        self._marker = build_marker(
             node, parameters, lambda: self._watch.seen, self._targets.store, self.stream.order
         )
         self._thread = threading.Thread(target=self._run, name="streaming", daemon=True)
