@@ -60,6 +60,16 @@ class Rviz:
     def shows(self, T, tolerance=1e-4):
         self.client.spin_until(lambda: np.abs(self.T - T).max() < tolerance, what="the marker")
 
+    def gets_heard(self):
+        """Move the marker a little, until it does: in its first second the library hears nobody."""
+        T = self.T + 0.01 * np.eye(4, k=3)
+
+        def is_heard():
+            self._say(Feedback.POSE_UPDATE, T)
+            return np.abs(self.T - T).max() < 1e-4
+
+        self.client.spin_until(is_heard, what="the marker to move")
+
     def press(self):
         self._say(Feedback.POSE_UPDATE, self.T)
         self._say(Feedback.MOUSE_DOWN, self.T)

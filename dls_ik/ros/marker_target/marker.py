@@ -53,6 +53,8 @@ class MarkerTarget:
         self._tip: Tip | None = None  # that the marker is for
         self._shown: Any = None  # the pose of the marker
         self._touched = -math.inf  # when
+        namespace = self._updates.removesuffix("/update")
+        node.get_logger().info(f"handles for RViz: display InteractiveMarkers of {namespace}")
         node.create_timer(PERIOD, self._update, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def close(self) -> None:
