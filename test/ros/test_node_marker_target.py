@@ -32,9 +32,15 @@ class Dragged(Watched):
     """A node with the marker."""
 
     def waits(self):
-        """Let it forget its target."""
-        self.reset()
-        self.says(ServoState.WAITING.explanation)
+        """Let it forget its target, also one that comes in the same cycle as the reset."""
+
+        def forgets():
+            self.reset()
+            del self.statuses[:]
+            self.client.spin_until(lambda: len(self.statuses) > 5, what="statuses")
+            return self.statuses[-1].message == ServoState.WAITING.explanation
+
+        self.client.spin_until(forgets, what="an arm without a target")
 
     def was_halted(self):
         said = [status.message for status in self.statuses]
