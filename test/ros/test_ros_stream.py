@@ -20,7 +20,8 @@ from dls_ik.ros.frames import Frames
 from dls_ik.ros.logs import Throttle
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.stream.cycle import Stream
-from dls_ik.servo import ServoState
+from dls_ik.ros.stream.targets import Arrival
+from dls_ik.servo import Controller, ServoState
 
 
 @pytest.fixture
@@ -66,6 +67,19 @@ def test_follows_a_target_until_it_is_there_and_then_holds(world):
     assert outcome.output.q == near([0.5, 0.7])
     assert outcome.state is ServoState.REACHED
     assert not outcome.output.velocity.any()
+
+
+@pytest.mark.parametrize(
+    ("sent", "state"), [(0.2, ServoState.WAITING), (0.8, ServoState.FOLLOWING)]
+)
+def test_a_reset_forgets_the_target_of_its_cycle_that_was_sent_before_it(world, sent, state):
+    world.run()
+    begin = world.now
+    world.now = begin + 0.5 * DT
+    world.stream.order(Controller.reset)
+    world.now = begin + DT
+    arrival = Arrival(world.target([0.5, 0.7]), begin + sent * DT, 1)
+    assert world.stream.cycle(world.now, 0, DT, arrival).state is state
 
 
 def test_velocity_is_that_of_the_command(world):

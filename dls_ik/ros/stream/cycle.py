@@ -51,7 +51,7 @@ class Stream:
         self._arm: Arm | None = None
         self._pending: Arrival | None = None
         self._passed_over = (-math.inf, "")  # when, and why
-        self._orders: deque[Callable[[Controller], None]] = deque()  # for the next cycle
+        self._orders: deque[tuple[float, Callable[[Controller], None]]] = deque()
 
     @property
     def has_arm(self) -> bool:
@@ -64,7 +64,7 @@ class Stream:
 
     def order(self, order: Callable[[Controller], None]) -> None:
         """Do something with the controller at the beginning of the next cycle, from any thread."""
-        self._orders.append(order)
+        self._orders.append((time.monotonic(), order))
 
     def current(self, arm: Arm) -> dict[str, float]:
         """Joint values by name: as drivers publish them, else as they are commanded."""
@@ -90,8 +90,8 @@ class Stream:
                 self._log.warn("robot", f"a target arrived, but there is {nothing.explanation}")
             return Outcome(None, None, False, nothing, nothing.explanation)
         measured = self._measured(arm, now)
-        self._obey(arm)
         self._pending = arrival or self._pending
+        self._obey(arm)
         if self._pending is not None and self._may_aim(arm, now, measured):
             self._aim(arm, self._pending, now, stamp)
             self._pending = None
@@ -117,10 +117,12 @@ class Stream:
         self._arm = arm
 
     def _obey(self, arm: Arm) -> None:
-        """Carry the orders out; a target that still waits was sent before them."""
+        """Carry the orders out; a target that was sent before them is forgotten."""
         while self._orders:
-            self._orders.popleft()(arm.controller)
-            self._pending = None
+            given, order = self._orders.popleft()
+            order(arm.controller)
+            if self._pending is not None and self._pending.time <= given:
+                self._pending = None
 
     def _measured(self, arm: Arm, now: float) -> Array | None:
         parameters = arm.parameters
