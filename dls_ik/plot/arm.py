@@ -65,10 +65,22 @@ def draw_arms(axes: Any, points: Array, colours: Sequence[Any], width: float = 1
         axes.plot(*arm.T, color=colour, linewidth=width, solid_joinstyle="round")
 
 
-def draw_joint_paths(axes: Any, points: Array, colours: Sequence[Any], **look: Any) -> None:
-    """The way of every point (k, m, 2 or 3) of the arm but the first, which stays."""
-    for path, colour in zip(np.moveaxis(points[:, 1:], 1, 0), colours, strict=True):
-        axes.plot(*path.T, color=colour, **{"linewidth": 0.9, **look})
+def draw_paths(axes: Any, points: Array, colours: Sequence[Any], width: float = 0.9) -> None:
+    """The ways of points (k, m, 2 or 3), each stretch in the colour of the instant it leads to."""
+    from matplotlib.collections import LineCollection
+    from mpl_toolkits.mplot3d.art3d import Line3DCollection  # type: ignore[import-untyped]
+
+    in_space = points.shape[2] == 3
+    for path in np.moveaxis(points, 1, 0):
+        stretches = np.stack([path[:-1], path[1:]], axis=1)
+        kind = Line3DCollection if in_space else LineCollection
+        axes.add_collection(
+            kind(list(stretches), colors=colours[1:], linewidths=width, capstyle="round")
+        )
+        if in_space:
+            axes.auto_scale_xyz(*path.T)
+    if not in_space:
+        axes.autoscale_view()
 
 
 def moving_points(points: Array) -> Array:

@@ -18,6 +18,7 @@ PAD = 0.12  # of the range, shown beyond each limit
 ROOM = 0.15  # of the range, that 0 keeps from a limit to have a tick of its own
 COLUMNS = ((1, 1), (8, 2), (18, 3), (32, 4))  # joints at most, columns
 MOST_COLUMNS, WIDTHS = 5, (6.5, 9.0, 11.0, 13.0, 15.0)  # [inch] by columns
+MINUS = "\N{MINUS SIGN}"  # as in ticks that matplotlib writes
 NOTE_WIDTH, NAME_WIDTH = 4.2, 6.6  # [pt] of a character
 
 
@@ -87,7 +88,7 @@ def _ticks(axes: Axes, ends: list[float]) -> None:
     low, high = axes.get_ylim()
     clear = min(abs(end) for end in ends) > ROOM * (high - low)
     ticks = sorted([*ends, 0.0]) if clear and low < 0.0 < high else ends
-    axes.set_yticks(ticks, [f"{tick:.3g}" for tick in ticks])
+    axes.set_yticks(ticks, [f"{tick:.3g}".replace("-", MINUS) for tick in ticks])
 
 
 def _shortened(name: str, letters: int) -> str:

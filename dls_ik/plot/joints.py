@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def joint_bands(
-    robot: RobotModel, times: ArrayLike, q: ArrayLike, title: str = "Joints inside their limits"
+    robot: RobotModel,
+    times: ArrayLike,
+    q: ArrayLike,
+    title: str = "Joint positions and their limits",
 ) -> Figure:
     """One panel for each joint: its position, and what its limits forbid, shaded.
 

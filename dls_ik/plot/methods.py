@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from dls_ik.core.types import Array
 from dls_ik.exceptions import OptionError
 from dls_ik.plot.canvas import (
     GREY,
+    RED,
     above_zero,
     heading,
     log_axis,
@@ -111,10 +112,14 @@ def _bars(part: Any, answers: Results, looks: Mapping[str, dict[str, Any]]) -> N
     names = list(answers)
     panels = part.subplots(1, len(kinds), sharey=True)
     colours = [looks[name]["color"] for name in names]
+    hatches = ["" if looks[name]["linestyle"] == "-" else "///" for name in names]
     for axes, kind in zip(panels, kinds, strict=True):
         values = np.array([kind.value(answers[name]) for name in names])
-        axes.barh(range(len(names)), values, height=0.65, color=colours)
-        _label_bars(axes, values, kind)
+        axes.barh(
+            range(len(names)), values, height=0.65, color=colours, hatch=hatches, edgecolor="white"
+        )
+        notes = [_note(answers[name]) if kind is LEFT else "" for name in names]
+        _label_bars(axes, values, notes, kind.is_log)
         panel_title(axes, kind.title)
         axes.set_xlabel(kind.label, fontsize=9)
         plain(axes)
@@ -123,20 +128,26 @@ def _bars(part: Any, answers: Results, looks: Mapping[str, dict[str, Any]]) -> N
     panels[0].set_ylim(len(names) - 0.4, -0.6)  # the first one on top
 
 
-def _label_bars(axes: Axes, values: Array, kind: Bars) -> None:
+def _label_bars(axes: Axes, values: Array, notes: Sequence[str], is_log: bool) -> None:
     """Write each figure at the end of its bar, with room for it."""
     good = values[np.isfinite(values) & (values > 0.0)]
-    if kind.is_log and len(good):
+    room = 1.25 + 0.3 * any(notes)
+    if is_log and len(good):
         axes.set_xscale("log")
-        low, high = np.floor(np.log10(good.min())), np.log10(good.max())
-        axes.set_xlim(10.0 ** (low - 0.3), 10.0 ** (high + 0.35 * max(1.0, high - low)))
+        low, high = np.floor(np.log10(good.min())) - 0.3, np.log10(good.max())
+        axes.set_xlim(10.0**low, 10.0 ** (low + 1.1 * room * (high - low)))
     else:
-        axes.set_xlim(0.0, 1.25 * (good.max() if len(good) else 1.0))
-    for i, value in enumerate(values):
+        axes.set_xlim(0.0, room * (good.max() if len(good) else 1.0))
+    for i, (value, note) in enumerate(zip(values, notes, strict=True)):
         axes.annotate(
-            f"{value:.3g}", (value if value > 0.0 else axes.get_xlim()[0], i), (4, 0),
-            textcoords="offset points", va="center", fontsize=8, color=GREY,
+            f"{value:.3g}{note}" if np.isfinite(value) else f"-{note}",
+            (value if value > 0.0 else axes.get_xlim()[0], i), (4, 0),
+            textcoords="offset points", va="center", fontsize=8, color=RED if note else GREY,
         )  # fmt: skip
+
+
+def _note(answer: IkResult | IkBatchResult) -> str:
+    return "" if np.all(answer.success) else ", not solved"
 
 
 def _milliseconds(answer: IkResult | IkBatchResult) -> float:

@@ -66,6 +66,7 @@ def _plane(axes: Axes, tip: Array, goal: Array | None, seen: tuple[int, int]) ->
     axes.plot(*path[-1], "o", color=BLUE, markersize=6, label="end")
     axes.set_aspect("equal", adjustable="datalim")
     axes.margins(0.08)
+    axes.locator_params(nbins=6)
     axes.set_xlabel(f"{AXES[seen[0]]} [m]", fontsize=9)
     axes.set_ylabel(f"{AXES[seen[1]]} [m]", fontsize=9)
     plain(axes)

@@ -14,7 +14,7 @@ from dls_ik.plot.arm import (
     AXES,
     arm_points,
     draw_arms,
-    draw_joint_paths,
+    draw_paths,
     fading,
     fading_map,
     instants,
@@ -72,14 +72,16 @@ def stroboscope(
     figure = new_figure(11.0, 5.6)
     kind: Any = {"projection": "3d"} if len(scene.seen) == 3 else {}
     left, right = (figure.add_subplot(1, 2, i, **kind) for i in (1, 2))
-    chosen = instants(t, count)
-    _arms(left, scene, chosen, (t[chosen] - t[0]) / (t[-1] - t[0]))
+    chosen, shares = instants(t, count), (t - t[0]) / (t[-1] - t[0])
+    _arms(left, scene, chosen, shares[chosen])
     panel_title(left, f"{robot.name} at {len(chosen)} instants")
-    _paths(right, scene)
+    _paths(right, scene, shares)
     panel_title(right, "paths of the joints, the tip's bold")
+    for name in AXES[: len(scene.seen)]:  # both on the same scale
+        getattr(right, f"set_{name}lim")(getattr(left, f"get_{name}lim")())
     for axes in (left, right):
         _finish(axes, scene)
-    _time_bar(figure, left, t)
+    _time_bar(figure, t)
     heading(figure, title)
     return figure
 
@@ -113,11 +115,11 @@ def _arms(axes: Any, scene: Scene, chosen: Any, shares: Array) -> None:
         axes.plot(*last.T, "o", color="white", markeredgecolor=colours[-1], markersize=4, zorder=9)
 
 
-def _paths(axes: Any, scene: Scene) -> None:
+def _paths(axes: Any, scene: Scene, shares: Array) -> None:
+    colours = fading(shares)
     for arm in scene.arms:
-        joints = arm.shape[1] - 1
-        draw_joint_paths(axes, arm[:, :-1], fading(np.linspace(0.1, 0.7, joints))[:-1])
-        axes.plot(*arm[:, -1].T, color=fading(np.ones(1))[0], linewidth=2.4)
+        draw_paths(axes, arm[:, 1:-1], colours)
+        draw_paths(axes, arm[:, -1:], colours, 2.6)
 
 
 def _finish(axes: Any, scene: Scene) -> None:
@@ -138,12 +140,14 @@ def _finish(axes: Any, scene: Scene) -> None:
     plain(axes)
 
 
-def _time_bar(figure: Figure, axes: Any, t: Array) -> None:
+def _time_bar(figure: Figure, t: Array) -> None:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
     shades = ScalarMappable(Normalize(t[0], t[-1]), fading_map())
-    bar = figure.colorbar(shades, ax=axes, location="bottom", shrink=0.7, aspect=40, pad=0.02)
+    bar = figure.colorbar(
+        shades, ax=figure.axes, location="bottom", shrink=0.5, aspect=50, pad=0.03
+    )
     bar.set_label("time [s]", fontsize=9)
     bar.ax.tick_params(labelsize=8, colors=GREY)
     bar.outline.set_visible(False)

@@ -38,7 +38,7 @@ def tip_path(
     times: ArrayLike,
     q: ArrayLike,
     target: ArrayLike,
-    title: str = "The tip follows its target",
+    title: str = "The tip and its target",
 ) -> Figure:
     """The arm and its path in space, the path in its own plane, and the distance over time.
 
@@ -108,6 +108,7 @@ def _in_its_plane(axes: Axes, tip: Array, goal: Array) -> None:
     axes.plot(*((goal - centre) @ across).T, color=ORANGE, linewidth=5.0, label="target")
     axes.plot(*((tip - centre) @ across).T, color=BLUE, linewidth=1.6, label="tip")
     axes.set_aspect("equal", adjustable="datalim")
+    axes.locator_params(nbins=6)
     axes.set_xlabel("along the path's long side [cm]", fontsize=9)
     axes.set_ylabel("across [cm]", fontsize=9)
     panel_title(axes, "the path in its own plane")

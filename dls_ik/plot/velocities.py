@@ -22,7 +22,7 @@ def joint_velocities(
     times: ArrayLike,
     q: ArrayLike,
     velocity: ArrayLike | None = None,
-    title: str = "Joint velocities inside their limits",
+    title: str = "Joint velocities and their limits",
 ) -> Figure:
     """One panel for each joint: its velocity, and what its limit forbids, shaded.
 
