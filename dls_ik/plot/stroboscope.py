@@ -77,8 +77,9 @@ def stroboscope(
     panel_title(left, f"{robot.name} at {len(chosen)} instants")
     _paths(right, scene, shares)
     panel_title(right, "paths of the joints, the tip's bold")
-    for name in AXES[: len(scene.seen)]:  # both on the same scale
-        getattr(right, f"set_{name}lim")(getattr(left, f"get_{name}lim")())
+    for axes in (left, right):
+        _mark(axes, scene)
+    _same_limits(left, right, len(scene.seen))
     for axes in (left, right):
         _finish(axes, scene)
     _time_bar(figure, t)
@@ -122,7 +123,8 @@ def _paths(axes: Any, scene: Scene, shares: Array) -> None:
         draw_paths(axes, arm[:, -1:], colours, 2.6)
 
 
-def _finish(axes: Any, scene: Scene) -> None:
+def _mark(axes: Any, scene: Scene) -> None:
+    """The base, and targets as crosses, or as a path where there are many."""
     base = scene.arms[0][0, 0]
     axes.plot(*([x] for x in base), "s", color=GREY, markersize=7)
     if scene.goals is not None:
@@ -131,10 +133,20 @@ def _finish(axes: Any, scene: Scene) -> None:
             axes.plot(*scene.goals.T, "x", zorder=10, **look)
         else:
             axes.plot(*scene.goals.T, color=ORANGE, linewidth=1.6)
+
+
+def _same_limits(left: Any, right: Any, directions: int) -> None:
+    for name in AXES[:directions]:
+        limits = [getattr(axes, f"get_{name}lim")() for axes in (left, right)]
+        for axes in (left, right):
+            getattr(axes, f"set_{name}lim")(np.min(limits), np.max(limits))
+
+
+def _finish(axes: Any, scene: Scene) -> None:
     if len(scene.seen) == 3:
         space_axes(axes)
         return
-    axes.set_aspect("equal", adjustable="datalim")
+    axes.set_aspect("equal")
     axes.set_xlabel(f"{AXES[scene.seen[0]]} [m]", fontsize=9)
     axes.set_ylabel(f"{AXES[scene.seen[1]]} [m]", fontsize=9)
     plain(axes)
