@@ -49,7 +49,6 @@ with rclpy.init(), subprocess.Popen(command) as ik_node:
             end = time.monotonic() + 0.01
             while (left := end - time.monotonic()) > 0.0:
                 rclpy.spin_once(node, timeout_sec=left)
-
         error = np.inf
         while error > 1e-4:  # [m]
             rclpy.spin_once(node)
