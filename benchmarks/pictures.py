@@ -40,10 +40,12 @@ def draw_shares(axes: Axes, series: Mapping[str, Any], label: str, title: str) -
         label: of the values, with their unit.
         title: of the panel.
     """
-    for i, (name, values) in enumerate(series.items()):
-        known = np.sort(np.asarray(values, float)[np.isfinite(values)])
-        shares = 100.0 * np.arange(len(known) + 1) / len(values)
-        axes.step([0.0, *known], shares, where="post", label=name, **series_look(i))
+    known = {name: np.sort(np.array(v, float)[np.isfinite(v)]) for name, v in series.items()}
+    top = max((times[-1] for times in known.values() if len(times)), default=1.0)
+    for i, (name, times) in enumerate(known.items()):
+        shares = 100.0 * np.arange(len(times) + 1) / len(series[name])
+        steps = [0.0, *times, top], [*shares, shares[-1]]
+        axes.step(*steps, where="post", label=name, **series_look(i))
     axes.set_ylim(0.0, 102.0)
     axes.set_xlabel(label, fontsize=9)
     axes.set_ylabel("share that came within it [%]", fontsize=9)
@@ -64,7 +66,9 @@ def facets(table: Table, row: str, column: str, x: str, y: str) -> Figure:
     down, across = (list(dict.fromkeys(each[key] for each in rows)) for key in (row, column))
     rest = [key for key in varied if key not in (row, column, x)]
     lines = list(dict.fromkeys(tuple(each[key] for key in rest) for each in rows))
-    figure = new_figure(1.5 + 3.4 * len(across), 1.2 + 2.3 * len(down) + 0.2 * (len(lines) // 3))
+    figure = new_figure(
+        1.5 + 3.4 * len(across), 1.2 + 2.3 * len(down) + 0.2 * (len(lines) // len(across))
+    )
     grid = figure.subplots(len(down), len(across), squeeze=False, sharex=True)
     for panels, first in zip(grid, down, strict=True):
         for axes, second in zip(panels, across, strict=True):
@@ -77,7 +81,9 @@ def facets(table: Table, row: str, column: str, x: str, y: str) -> Figure:
                           color=series_look(i)["color"], label=label)  # fmt: skip
             _finish(axes, [each[y] for each in shown], x, y, f"{first}, {column} {second}")
     handles, labels = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=len(across), frameon=False, fontsize=8
+    )
     return figure
 
 

@@ -146,12 +146,13 @@ def measured(robot: str, method: str, stuck: str, given: Any) -> tuple[list[Any]
 def picture(series: dict[str, dict[str, list[Found]]], title: str) -> Any:
     """The share of the targets that is reached within a time, without and with joint motion."""
     figure = new_figure(12.0, 5.0)
-    for axes, (stuck, each) in zip(figure.subplots(1, 2, sharey=True), series.items(), strict=True):
+    panels = figure.subplots(1, 2, sharex=True, sharey=True)
+    for axes, (stuck, each) in zip(panels, series.items(), strict=True):
         times = {name: [f.time for f in found] for name, found in each.items()}
         first = next(iter(each))
         times[f"{first.split(', ')[0]}, straight"] = [f.straight for f in each[first]]
         draw_shares(axes, times, "time to reach a target [s]", f"when stuck: {stuck}")
-        axes.set_xlim(0.0, max(1.0, np.nanpercentile(np.concatenate(list(times.values())), 99)))
+    axes.set_xlim(left=0.0)
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8)
     heading(figure, title)
