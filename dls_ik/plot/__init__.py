@@ -1,7 +1,7 @@
 """Pictures of a motion, and of methods at work.
 
 Functions take arrays and a robot and return a matplotlib figure, which saves itself without a
-display: ``joint_bands(robot, times, q).savefig("joints.png")``. They are imported when they are first
+display: ``joint_bands(robot, times, q).savefig("joints.png")``. Each is imported when it is first
 used, so that who only saves a picture does not wait for the kernels.
 """
 
