@@ -1,0 +1,18 @@
+"""Every command by its section, with the line that the help has for it.
+
+A command is the function of its name in the module of its name, imported when it is used.
+"""
+
+SECTIONS: dict[str, dict[str, str]] = {
+    "Robots": {
+        "reachability": "Map what an arm reaches.",
+    },
+    "Methods": {
+        "reproduce": "Run a published table or figure again.",
+    },
+    "Node": {
+        "call": "Ask a running node once.",
+    },
+}
+
+COMMANDS: dict[str, str] = {name: line for part in SECTIONS.values() for name, line in part.items()}
