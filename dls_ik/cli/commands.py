@@ -9,6 +9,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "Methods": {
         "reproduce": "Run a published table or figure again.",
+        "bench": "Compare methods on random poses.",
     },
     "Node": {
         "call": "Ask a running node once.",
