@@ -20,6 +20,7 @@ class OneLineGroup(click.Group):
         try:
             code = super().main(args, *rest, **named)
         except click.Abort:
+            click.echo("dls-ik: interrupted", err=True)
             sys.exit(INTERRUPTED)
         except click.ClickException as error:
             _complain(error.format_message())
