@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -10,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dls_ik.cli.document import json_option, print_json
 from dls_ik.cli.group import interrupted
+from dls_ik.cli.robot import find_robot
 from dls_ik.exceptions import DlsIkError
 
 if TYPE_CHECKING:
@@ -19,10 +20,7 @@ if TYPE_CHECKING:
     from dls_ik.solver import IkSolver
 
 KDL = "kdl_lma"
-HEADINGS = (
-    "method", "solved [%]", "inside limits [%]", "restarts", "steps", "median [us]", "95% [us]",
-    "batch [1/s]", "times faster",
-)  # fmt: skip
+HEADINGS = ("method", "solved", "inside", "restarts", "steps", "median", "95 %", "batch", "faster")
 
 
 @click.command(epilog="Exit codes: 0 done, 2 bad input, 130 after Ctrl-C, with what was finished.")
@@ -45,7 +43,7 @@ HEADINGS = (
     "--reference", metavar="METHOD",
     help="What times are compared with.  [default: PyKDL's LMA where it works, else the first]",
 )  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+@json_option
 @click.option("--plot", "plot_path", metavar="FILE", help="Draw it there: .png, .svg or .pdf.")
 def bench(
     robot: str,
@@ -61,13 +59,12 @@ def bench(
 ) -> None:
     """Compare methods on random poses within reach of a robot.
 
-    All methods get the same poses and the same random seeds, in turn. ROBOT is a URDF file or the
-    name of a robot that comes with the package; without it, wam.
+    All methods get the same poses and the same random seeds, in turn. {ROBOT} Without it: wam.
     """
     _check_picture(plot_path)
     from dls_ik.cli.comparison import figures, new_comparison
 
-    model = _robot(robot, base, tip)
+    model = find_robot(robot, base, tip)
     solvers, name = _solvers(model, methods, reference, _options(**limits))
     found = new_comparison(model, list(solvers), samples, seed)
     complete = _run(found, list(solvers.values()))
@@ -83,7 +80,7 @@ def bench(
         "reference": name,
         "methods": figures(found, name),
     }
-    _print_json(report) if as_json else _print_table(report)
+    print_json(report) if as_json else _print_report(report)
     if plot_path is not None:
         _draw(found, plot_path)
     if not complete:
@@ -99,12 +96,6 @@ def _check_picture(path: str | None) -> None:
 
     check_picture(Path(path))
     check_writable([path])
-
-
-def _robot(robot: str, base: str | None, tip: str | None) -> RobotModel:
-    from dls_ik.reachability.compute import find_robot
-
-    return find_robot(robot, base, tip)
 
 
 def _options(restarts: int | None, timeout: float | None) -> dict[str, Any]:
@@ -159,36 +150,39 @@ def _machine() -> dict[str, Any]:
     return {"cores": os.cpu_count(), "python": platform.python_version(), **packages}
 
 
-def _print_json(report: dict[str, Any]) -> None:
-    click.echo(json.dumps(report, indent=2))
-
-
-def _print_table(report: dict[str, Any]) -> None:
-    from dls_ik.cli.tables import show_table
-    from dls_ik.cli.terminal import stdout_console
+def _print_report(report: dict[str, Any]) -> None:
+    from dls_ik.cli.tables import print_table, stdout_console
 
     console = stdout_console()
     poses = f"{report['finished']} random poses within reach, seed {report['seed']}"
     console.print(f"{report['robot']}: {poses}", style="bold", markup=False)
-    show_table(console, HEADINGS, [_cells(row) for row in report["methods"]])
-    against = f"times faster: median time of {report['reference']} over that of the method;"
-    batch = f"batch: all poses at once on {report['machine']['cores']} cores"
-    console.print(f"{against} {batch}", style="dim", markup=False)
+    print_table(console, HEADINGS, [_cells(row) for row in report["methods"]])
+    console.print(
+        "inside: the answer is inside the joint limits; batch: all poses at once on "
+        f"{report['machine']['cores']} cores; faster: median time of {report['reference']} over "
+        "that of the method",
+        style="dim",
+        markup=False,
+    )
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
     rate, steps = row["batch_rate"], row["iterations"]
     return [
         row["method"],
-        f"{100.0 * row['solved']:.1f}",
-        f"{100.0 * row['inside_limits']:.1f}",
+        f"{100.0 * row['solved']:.1f} %",
+        f"{100.0 * row['inside_limits']:.1f} %",
         f"{row['restarts']:.2f}",
         "-" if steps is None else f"{steps:.1f}",
-        f"{1e6 * row['median_time']:.0f}",
-        f"{1e6 * row['p95_time']:.0f}",
-        "-" if rate is None else f"{rate:.0f}",
-        f"{row['faster']:.2f}",
+        _time(row["median_time"]),
+        _time(row["p95_time"]),
+        "-" if rate is None else f"{rate:.0f}/s",
+        f"{row['faster']:.2f}x",
     ]
+
+
+def _time(seconds: float) -> str:
+    return f"{1e6 * seconds:.0f} us" if seconds < 1e-2 else f"{1e3 * seconds:.0f} ms"
 
 
 def _draw(found: Comparison, path: str) -> None:

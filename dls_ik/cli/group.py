@@ -31,6 +31,7 @@ class OneLineGroup(click.Group):
         try:
             code = super().main(args, *rest, **named)
         except click.Abort:
+            click.echo("dls-ik: interrupted", err=True)
             sys.exit(INTERRUPTED)
         except click.ClickException as error:
             leave(error.format_message(), BAD_INPUT)

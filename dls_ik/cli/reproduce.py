@@ -11,7 +11,8 @@ from rich.console import Console
 from dls_ik.cli.group import INTERRUPTED
 from dls_ik.cli.output import STDOUT, check_writable, write_whole
 from dls_ik.cli.progress import Bars
-from dls_ik.cli.terminal import show, stdout_console
+from dls_ik.cli.tables import stdout_console
+from dls_ik.cli.terminal import show
 from dls_ik.reproduce.document import check_suffix, document_files
 from dls_ik.reproduce.experiment import Experiment, begin, complete
 from dls_ik.reproduce.picture import check_picture, save_picture

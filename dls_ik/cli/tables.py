@@ -1,5 +1,6 @@
-"""Small tables in a terminal of any width: rows, or a block for each row where it is narrow."""
+"""Tables that read well in a narrow terminal and in a file."""
 
+import os
 from collections.abc import Sequence
 
 from rich import box
@@ -8,37 +9,74 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+WIDTH = 110  # characters where it is no terminal
 
-def show_table(console: Console, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows of cells below headings, the first column to the left, the others to the right.
+Row = Sequence[str | Text]
 
-    Headings break at their spaces. Where even so a row is too wide, each becomes a block of lines
-    ``heading  cell``.
+
+def stdout_console() -> Console:
+    """Where tables go: as wide as the terminal or as COLUMNS says, wide enough in a file."""
+    console = Console(highlight=False)
+    if console.is_terminal or os.environ.get("COLUMNS", "").isdigit():
+        return console
+    return Console(highlight=False, width=WIDTH)
+
+
+def empty_table(title: str | Text = "") -> Table:
+    """A table without frames, one line below its headings."""
+    shown = Table(
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+        show_edge=False,
+        title_justify="left",
+    )
+    shown.title = Text(title) if isinstance(title, str) and title else title or None
+    return shown
+
+
+def print_table(
+    console: Console, headings: Sequence[str], rows: Sequence[Row], left: Sequence[int] = (0,)
+) -> None:
+    """Print rows below headings; where they do not fit, each row as a block of lines.
+
+    Args:
+        left: columns of words; the others are of figures, and stand to the right.
     """
-    table = _table(headings, rows)
-    wanted = Measurement.get(console, console.options.update(width=10**4), table).maximum
-    if wanted <= console.width:
-        console.print(table)
-        return
-    for k, row in enumerate(rows):
-        if k:
-            console.print()
-        console.print(_block(headings, row))
-
-
-def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    shown = empty_table()
     for i, heading in enumerate(headings):
-        words = Text("\n".join(heading.split()), style="bold")
-        table.add_column(words, justify="right" if i else "left", no_wrap=True, vertical="bottom")
+        justify = "left" if i in left else "right"
+        shown.add_column(Text(heading), justify=justify, no_wrap=True)  # type: ignore[arg-type]
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    return table
+        shown.add_row(*(_text(cell) for cell in row))
+    if width_of(console, shown) <= console.width:
+        console.print(shown)
+    else:
+        for row in rows:
+            console.print(_text(row[0]), soft_wrap=True)
+            print_pairs(console, list(zip(headings[1:], row[1:], strict=True)), indent=2)
 
 
-def _block(headings: Sequence[str], row: Sequence[str]) -> Table:
-    block = Table.grid(padding=(0, 2))
-    block.add_row(Text(headings[0], style="bold"), Text(row[0], style="bold"))
-    for heading, cell in zip(headings[1:], row[1:], strict=True):
-        block.add_row(Text(f"  {heading}"), Text(cell, justify="right"))
-    return block
+def print_pairs(console: Console, pairs: Sequence[tuple[str, str | Text]], indent: int = 0) -> None:
+    """Print names and values one below the other; long values go on below themselves."""
+    grid = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in pairs:
+        grid.add_row(Text(" " * indent + name, style="dim"), _text(value))
+    console.print(grid)
+
+
+def print_heading(console: Console, words: str) -> None:
+    """Print what comes next, after an empty line."""
+    console.print()
+    console.print(Text(words, style="bold"))
+
+
+def width_of(console: Console, shown: Table) -> int:
+    """Characters that a table takes where nothing is broken."""
+    return Measurement.get(console, console.options.update(width=10**4), shown).maximum
+
+
+def _text(cell: str | Text) -> Text:
+    return Text(cell) if isinstance(cell, str) else cell
