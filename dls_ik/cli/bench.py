@@ -11,7 +11,7 @@ import click
 
 from dls_ik.cli.document import json_option, print_json
 from dls_ik.cli.group import interrupted
-from dls_ik.cli.robot import find_robot
+from dls_ik.cli.robot import ROBOT, find_robot
 from dls_ik.exceptions import DlsIkError
 
 if TYPE_CHECKING:
@@ -23,7 +23,9 @@ KDL = "kdl_lma"
 HEADINGS = ("method", "solved", "inside", "restarts", "steps", "median", "95 %", "batch", "faster")
 
 
-@click.command(epilog="Exit codes: 0 done, 2 bad input, 130 after Ctrl-C, with what was finished.")
+@click.command(
+    epilog=f"{ROBOT} Exit codes: 0 done, 2 bad input, 130 after Ctrl-C, with what was finished."
+)
 @click.argument("robot", default="wam")
 @click.option("--base", metavar="LINK", help="Where the chain begins.")
 @click.option("--tip", metavar="LINK", help="Where it ends.")
@@ -59,7 +61,8 @@ def bench(
 ) -> None:
     """Compare methods on random poses within reach of a robot.
 
-    All methods get the same poses and the same random seeds, in turn. {ROBOT} Without it: wam.
+    All methods get the same poses and the same random seeds, in turn. Without
+    ROBOT it is the WAM's.
     """
     _check_picture(plot_path)
     from dls_ik.cli.comparison import figures, new_comparison

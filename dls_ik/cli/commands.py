@@ -14,6 +14,9 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Node": {
         "call": "Ask a running node once.",
     },
+    "Setup": {
+        "doctor": "What is installed, works, or needs mending.",
+    },
 }
 
 COMMANDS: dict[str, str] = {name: line for part in SECTIONS.values() for name, line in part.items()}

@@ -62,7 +62,7 @@ def test_a_table_and_a_picture(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("nobody",), "neither a file nor a robot"),
+        (("nobody",), "unknown robot 'nobody'"),
         (("wam", "--method", "newton"), "unknown method 'newton'"),
         (("wam", "--method", " , "), "one method or more"),
         (("wam", "--reference", "newton"), "unknown method 'newton'"),
