@@ -4,7 +4,9 @@ import click
 
 from dls_ik import __version__
 from dls_ik.cli.call import call
+from dls_ik.cli.fk import fk
 from dls_ik.cli.group import OneLineGroup
+from dls_ik.cli.info import info
 from dls_ik.cli.reachability import reachability
 from dls_ik.cli.reproduce import reproduce
 
@@ -19,5 +21,7 @@ def main(context: click.Context) -> None:
 
 
 main.add_command(call)
+main.add_command(fk)
+main.add_command(info)
 main.add_command(reachability)
 main.add_command(reproduce)
