@@ -5,6 +5,8 @@ A command is the function of its name in the module of its name, imported when i
 
 SECTIONS: dict[str, dict[str, str]] = {
     "Robots": {
+        "info": "Joints, limits and reach of a robot.",
+        "fk": "Where the tip is at joint values.",
         "reachability": "Map what an arm reaches.",
     },
     "Methods": {

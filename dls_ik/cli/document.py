@@ -17,8 +17,8 @@ def print_json(document: Any) -> None:
 
 
 def json_text(document: Any) -> str:
-    """The document as strict JSON, as everything reads it."""
-    return json.dumps(_plain(document), indent=2, allow_nan=False)
+    """The document as strict JSON that people can read too: lists of numbers in a line."""
+    return _written(_plain(document), "")
 
 
 def _plain(value: Any) -> Any:
@@ -31,3 +31,17 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return _plain(value.item())
     return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _written(value: Any, indent: str) -> str:
+    deeper = indent + "  "
+    if isinstance(value, dict) and value:
+        inside = [f"{json.dumps(key)}: {_written(each, deeper)}" for key, each in value.items()]
+        opening, closing = "{", "}"
+    elif isinstance(value, list) and any(isinstance(each, (dict, list)) for each in value):
+        inside = [_written(each, deeper) for each in value]
+        opening, closing = "[", "]"
+    else:
+        return json.dumps(value, allow_nan=False)
+    lines = f",\n{deeper}".join(inside)
+    return f"{opening}\n{deeper}{lines}\n{indent}{closing}"

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from textwrap import wrap
 
 from rich import box
 from rich.console import Console
@@ -9,6 +10,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+LEAST = 20  # characters of a value, however narrow the terminal
 WIDTH = 110  # characters where it is no terminal
 
 Row = Sequence[str | Text]
@@ -54,17 +56,21 @@ def print_table(
     else:
         for row in rows:
             console.print(_text(row[0]), soft_wrap=True)
-            print_pairs(console, list(zip(headings[1:], row[1:], strict=True)), indent=2)
+            print_pairs(
+                console,
+                [(name, str(cell)) for name, cell in zip(headings[1:], row[1:], strict=True)],
+                indent=2,
+            )
 
 
-def print_pairs(console: Console, pairs: Sequence[tuple[str, str | Text]], indent: int = 0) -> None:
+def print_pairs(console: Console, pairs: Sequence[tuple[str, str]], indent: int = 0) -> None:
     """Print names and values one below the other; long values go on below themselves."""
-    grid = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
+    room = indent + max((len(name) for name, _ in pairs), default=0) + 2
     for name, value in pairs:
-        grid.add_row(Text(" " * indent + name, style="dim"), _text(value))
-    console.print(grid)
+        lines = wrap(value, max(console.width - room, LEAST), break_on_hyphens=False) or [""]
+        shown = Text((" " * indent + name).ljust(room), style="dim")
+        shown.append(f"\n{' ' * room}".join(lines), style="not dim")
+        console.print(shown, soft_wrap=True)
 
 
 def print_heading(console: Console, words: str) -> None:

@@ -77,4 +77,4 @@ def _beside(path: Path) -> list[str]:
 
 def _like(given: str, known: Iterable[str]) -> str:
     close = get_close_matches(given, list(known))
-    return f"; did you mean {' or '.join(close)}?" if close else ""
+    return f" (did you mean {' or '.join(close)}?)" if close else ""

@@ -33,7 +33,7 @@ def package_file(address: str) -> Path:
     if folders:
         raise RobotModelError(f"there is no file {quoted(inside)} in {listing(map(str, folders))}")
     close = get_close_matches(name, list(_known()))
-    hint = f"; did you mean {' or '.join(close)}?" if close else ""
+    hint = f" (did you mean {' or '.join(close)}?)" if close else ""
     raise RobotModelError(
         f"no package {quoted(name)}{hint}; packages are looked for in AMENT_PREFIX_PATH "
         f"({listing(_paths('AMENT_PREFIX_PATH'))}) and ROS_PACKAGE_PATH "
