@@ -15,6 +15,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "Node": {
         "call": "Ask a running node once.",
+        "stream": "Send targets to a running node.",
     },
     "Setup": {
         "doctor": "What is installed, works, or needs mending.",
