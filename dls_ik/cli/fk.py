@@ -29,7 +29,7 @@ Posture = tuple[Array, dict[str, float]]  # values of the chain (n,), and of oth
     "given",
     metavar="VALUES",
     multiple=True,
-    help="Joint values [rad or m], all from base to tip (0.1,0.2,...) or some by name (j1=0.1,...).",
+    help="Joint values [rad or m]: all from base to tip (0.1,0.2), or some by name (j1=0.1).",
 )
 @click.option(
     "--random", "count", type=click.IntRange(1, MOST), help="So many configurations at random."

@@ -8,7 +8,7 @@ import click
 
 from dls_ik.exceptions import DlsIkError
 
-BAD_INPUT, INTERRUPTED = 2, 130
+NO_SOLUTION, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 
 class OneLineGroup(click.Group):

@@ -9,6 +9,7 @@ from dls_ik.cli.group import OneLineGroup
 from dls_ik.cli.info import info
 from dls_ik.cli.reachability import reachability
 from dls_ik.cli.reproduce import reproduce
+from dls_ik.cli.solve import solve
 
 
 @click.group(cls=OneLineGroup, invoke_without_command=True)
@@ -25,3 +26,4 @@ main.add_command(fk)
 main.add_command(info)
 main.add_command(reachability)
 main.add_command(reproduce)
+main.add_command(solve)
