@@ -53,8 +53,8 @@ class Answers(NamedTuple):
         """Why methods that did not reach the pose did not, a line each."""
         many = len(self.results) > 1
         return [
-            f"{name + ': ' if many else ''}{result.status}: {result.status.explanation}; the "
-            f"nearest found is {result.position_error:.3g} m and {result.rotation_error:.3g} rad off"
+            f"{name + ': ' if many else ''}{result.status}: {result.status.explanation}; nearest "
+            f"found: {result.position_error:.3g} m and {result.rotation_error:.3g} rad off"
             for name, result in self.results.items()
             if not result.success
         ]

@@ -9,6 +9,13 @@ import click
 from dls_ik.exceptions import DlsIkError
 
 NO_SOLUTION, BAD_INPUT, INTERRUPTED = 1, 2, 130
+MISSING = 3
+
+
+class MissingPartError(click.ClickException):
+    """Something has to be installed or started for what was asked; the message says what."""
+
+    exit_code = MISSING
 
 
 class OneLineGroup(click.Group):
@@ -22,6 +29,8 @@ class OneLineGroup(click.Group):
         except click.Abort:
             click.echo("dls-ik: interrupted", err=True)
             sys.exit(INTERRUPTED)
+        except MissingPartError as error:
+            _complain(error.format_message(), MISSING)
         except click.ClickException as error:
             _complain(error.format_message())
         except DlsIkError as error:
@@ -29,6 +38,6 @@ class OneLineGroup(click.Group):
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def _complain(text: str) -> NoReturn:
+def _complain(text: str, code: int = BAD_INPUT) -> NoReturn:
     click.echo("dls-ik: " + " ".join(text.split()), err=True)
-    sys.exit(BAD_INPUT)
+    sys.exit(code)

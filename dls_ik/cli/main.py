@@ -7,6 +7,7 @@ from dls_ik.cli.call import call
 from dls_ik.cli.fk import fk
 from dls_ik.cli.group import OneLineGroup
 from dls_ik.cli.info import info
+from dls_ik.cli.path import path
 from dls_ik.cli.reachability import reachability
 from dls_ik.cli.reproduce import reproduce
 from dls_ik.cli.solve import solve
@@ -24,6 +25,7 @@ def main(context: click.Context) -> None:
 main.add_command(call)
 main.add_command(fk)
 main.add_command(info)
+main.add_command(path)
 main.add_command(reachability)
 main.add_command(reproduce)
 main.add_command(solve)

@@ -17,16 +17,17 @@ MOST_STEPS = 200
 
 def comparison(answers: Answers) -> Figure:
     """Error and step of each iteration from the seed, of methods that step; and all results."""
-    steps = max(result.iterations for result in answers.results.values())
-    traces = {name: _trace(answers, name, steps) for name in answers.results if name not in KDL}
+    traces = {name: _trace(answers, name) for name in answers.results if name not in KDL}
     many = len(answers.results) > 1
     title = "One pose by several methods" if many else "One pose"
     return compare_methods(traces, answers.results, f"{title}: {answers.question.robot.name}")
 
 
-def _trace(answers: Answers, method: str, steps: int) -> Trace:
+def _trace(answers: Answers, method: str) -> Trace:
+    """The first attempt: restarts are not drawn."""
     question = answers.question
     stepper = Stepper(
         question.robot, method, question.seed, task=question.task, **question.settings
     )
-    return stepper.run(question.T, max(2, min(steps, MOST_STEPS)))
+    steps = min(answers.results[method].iterations, stepper.options.max_iterations, MOST_STEPS)
+    return stepper.run(question.T, max(1, steps))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -22,7 +23,7 @@ def task_option(command: Command) -> Command:
         type=click.Choice(TASKS),
         default=TASKS[0],
         show_default=True,
-        help="What counts: all; the position; position and the tool's z (x, y) axis, with any turn.",
+        help="What counts: all; the position; the position and where the tool's z, x, y points.",
     )(command)
 
 
@@ -64,8 +65,6 @@ def _value(word: str) -> Any:
     if "," in word:
         return tuple(_value(each.strip()) for each in word.split(","))
     for kind in (int, float):
-        try:
+        with suppress(ValueError):
             return kind(word)
-        except ValueError:
-            continue
     return word
