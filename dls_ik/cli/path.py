@@ -32,7 +32,7 @@ EPILOG = (
 )
 
 
-@click.command(epilog=EPILOG)
+@click.command(epilog=EPILOG, short_help="Turn poses into a joint trajectory.")
 @robot_options
 @click.argument("poses")
 @click.option(
@@ -41,23 +41,29 @@ EPILOG = (
     metavar="FILE",
     help="FILE.csv, FILE.json, or a folder (FILE.bag) for a rosbag2; - for standard output.",
 )
-@click.option("--format", "kind", type=click.Choice(KINDS), help="Whatever the ending says.")
+@click.option(
+    "--format", "kind", type=click.Choice(KINDS), help="What FILE is, whatever its ending says."
+)
 @click.option(
     "--storage", type=click.Choice(STORAGES), default="sqlite3", show_default=True, help="Of a bag."
 )
 @click.option(
     "--rate",
     type=click.FloatRange(1e-6, 1e6),
+    metavar="HZ",
     help="Poses a second, whatever the file says. Default: column t, else as fast as can be.",
 )
 @click.option(
     "--seed", metavar="VALUES", multiple=True, help="Where to begin (0.1,0.2 or j1=0.1) [rad or m]."
 )
-@click.option("--method", default="auto", show_default=True, help="See docs/methods.md.")
+@click.option(
+    "--method", default="auto", show_default=True, metavar="NAME", help="See docs/methods.md."
+)
 @task_option
 @click.option(
     "--jump",
     type=click.FloatRange(1e-9),
+    metavar="X",
     default=0.5,
     show_default=True,
     help="Larger changes of a joint are said [rad or m].",

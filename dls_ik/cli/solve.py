@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 EPILOG = f"{ROBOT} Exit codes: 0 every method reached the pose, 1 one or more did not, 2 bad input."
 
 
-@click.command(epilog=EPILOG)
+@click.command(epilog=EPILOG, short_help="Find joint values for a pose; compare methods.")
 @robot_options
 @pose_options
 @click.option(
@@ -40,14 +40,21 @@ EPILOG = f"{ROBOT} Exit codes: 0 every method reached the pose, 1 one or more di
     metavar="A,B,...",
     help="One method, or several to compare; docs/methods.md has all.",
 )
-@click.option("--timeout", type=click.FloatRange(0.0, 3600.0), help="For each [s]. Default: 0.05.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0.0, 3600.0),
+    metavar="S",
+    help="For each [s]. Default: 0.05.",
+)
 @click.option(
     "--solve-type",
     type=click.Choice(["speed", "distance", "manipulability"]),
     help="Which solution: the first (default), the nearest the seed, the most dextrous.",
 )
 @task_option
-@click.option("--all", "count", type=click.IntRange(1, 10_000), help="List so many solutions.")
+@click.option(
+    "--all", "count", type=click.IntRange(1, 10_000), metavar="N", help="List up to N solutions."
+)
 @click.option("--approximate", is_flag=True, help="The nearest that is found counts as an answer.")
 @settings_option
 @click.option("--plot", "plot_path", metavar="FILE", help="Draw the comparison: .png, .svg, .pdf.")
