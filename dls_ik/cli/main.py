@@ -17,7 +17,7 @@ from dls_ik.cli.solve import solve
 @click.version_option(__version__, prog_name="dls-ik")
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Inverse kinematics by the Jacobian: robots, poses, paths, maps, experiments, running nodes."""
+    """Inverse kinematics by the Jacobian: robots, poses, paths, maps, nodes."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
