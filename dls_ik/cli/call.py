@@ -19,7 +19,8 @@ NO_SOLUTION, MISSING = 1, 3
 
 
 @click.command(
-    epilog="Exit codes: 0 found, 1 no solution or refused, 2 bad input, 3 no service or no answer."
+    epilog="Exit codes: 0 found, 1 no solution or refused, 2 bad input, 3 no service or no answer.",
+    short_help="Ask a running node for joint values or poses.",
 )
 @pose_options
 @click.option(

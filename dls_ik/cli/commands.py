@@ -7,6 +7,8 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Robots": {
         "info": "Joints, limits and reach of a robot.",
         "fk": "Where the tip is at joint values.",
+        "solve": "Joint values for a pose, by any methods.",
+        "path": "A file of poses to a joint trajectory.",
         "reachability": "Map what an arm reaches.",
     },
     "Methods": {

@@ -22,20 +22,37 @@ MOST = 100_000  # random configurations
 Posture = tuple[Array, dict[str, float]]  # values of the chain (n,), and of other joints by name
 
 
-@click.command(epilog=ROBOT)
+@click.command(epilog=ROBOT, short_help="Say where joint values take the tip.")
 @robot_options
 @click.option(
     "--q",
     "given",
     metavar="VALUES",
     multiple=True,
-    help="Joint values [rad or m], all from base to tip (0.1,0.2,...) or some by name (j1=0.1,...).",
+    help="Joint values [rad or m]: all from base to tip (0.1,0.2), or some by name (j1=0.1).",
 )
 @click.option(
-    "--random", "count", type=click.IntRange(1, MOST), help="So many configurations at random."
+    "--random",
+    "count",
+    type=click.IntRange(1, MOST),
+    metavar="N",
+    help="So many configurations at random instead.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of --random.")
-@click.option("--link", "links", multiple=True, help="Link that is meant. Default: the tip.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    show_default=True,
+    help="Of --random.",
+)
+@click.option(
+    "--link",
+    "links",
+    multiple=True,
+    metavar="LINK",
+    help="Link that is meant; more than once. Default: the tip.",
+)
 @json_option
 def fk(
     robot: str,

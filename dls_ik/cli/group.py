@@ -13,7 +13,13 @@ import click
 from dls_ik.cli.commands import COMMANDS, SECTIONS
 from dls_ik.exceptions import DlsIkError
 
-BAD_INPUT, INTERRUPTED = 2, 130
+NO_SOLUTION, BAD_INPUT, MISSING, INTERRUPTED = 1, 2, 3, 130
+
+
+class MissingPartError(click.ClickException):
+    """Something has to be installed or started for what was asked; the message says what."""
+
+    exit_code = MISSING
 
 
 class OneLineGroup(click.Group):
@@ -33,6 +39,8 @@ class OneLineGroup(click.Group):
         except click.Abort:
             click.echo("dls-ik: interrupted", err=True)
             sys.exit(INTERRUPTED)
+        except MissingPartError as error:
+            leave(error.format_message(), MISSING)
         except click.ClickException as error:
             leave(error.format_message(), BAD_INPUT)
         except DlsIkError as error:

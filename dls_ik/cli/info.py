@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MOST_TIPS = 4  # that are described without being asked for
 
 
-@click.command(epilog=ROBOT)
+@click.command(epilog=ROBOT, short_help="Say what a robot is and how far it reaches.")
 @robot_options
 @click.option("--quick", is_flag=True, help="Leave out what takes computing: reach, singularities.")
 @json_option

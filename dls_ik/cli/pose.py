@@ -16,18 +16,26 @@ from dls_ik.model.rotations import rotation_from_quaternion
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 OPTIONS = (
-    click.option("--xyz", type=float, nargs=3, help="Position of the pose [m]."),
+    click.option("--xyz", type=float, nargs=3, metavar="X Y Z", help="Position of the pose [m]."),
     click.option(
-        "--rpy", type=float, nargs=3, help="Roll, pitch, yaw as in URDF [rad]. Default: 0."
+        "--rpy",
+        type=float,
+        nargs=3,
+        metavar="R P Y",
+        help="Roll, pitch, yaw as in URDF [rad]. Default: 0.",
     ),
     click.option(
-        "--quat", type=float, nargs=4, help="Its rotation as a quaternion x y z w instead."
+        "--quat",
+        type=float,
+        nargs=4,
+        metavar="X Y Z W",
+        help="Its rotation as a quaternion instead.",
     ),
     click.option(
         "--matrix",
         callback=numbers(12, 16),
         metavar="NUMBERS",
-        help="The whole pose instead: 12 or 16 numbers row by row, in one word or in quotes.",
+        help="The whole pose instead: 12 or 16 numbers, row by row, in quotes.",
     ),
 )
 

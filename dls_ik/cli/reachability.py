@@ -30,7 +30,7 @@ EPILOG = (
 )
 
 
-@click.command(epilog=EPILOG)
+@click.command(epilog=EPILOG, short_help="Map what an arm reaches.")
 @robot_options
 @click.option(
     "--resolution",

@@ -24,7 +24,10 @@ DEFAULT_REPORT = "dls-ik-reproduction.html"
 Run = list[tuple[Experiment, Reproduction]]
 
 
-@click.command(epilog=f"WHAT is one of {', '.join(EXPERIMENTS)}, or {ALL} for a report of them.")
+@click.command(
+    epilog=f"WHAT is one of {', '.join(EXPERIMENTS)}, or {ALL} for a report of them.",
+    short_help="Run a published experiment again.",
+)
 @click.argument("what", type=click.Choice([*EXPERIMENTS, ALL]), metavar="WHAT")
 @click.option("--samples", type=int, help="How many; each experiment has its default.")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True)

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from dls_ik.model.shipped import shipped_names
+
 if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
     from dls_ik.model.tree import Tree
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 ROBOT = (
-    "ROBOT is wam, puma560, planar_2r, a URDF, xacro or DH file (.yaml), or package://NAME/PATH."
+    f"ROBOT is {', '.join(shipped_names())}, a URDF, xacro or DH file (.yaml), or "
+    "package://NAME/PATH."
 )
 
 

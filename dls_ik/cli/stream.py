@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from dls_ik.cli.document import json_option, print_json
-from dls_ik.cli.group import interrupted, leave
+from dls_ik.cli.group import MISSING, NO_SOLUTION, interrupted, leave
 from dls_ik.cli.pose import given_pose, pose_options
 
 if TYPE_CHECKING:
     from dls_ik.cli.numbers import Vector
-    from dls_ik.cli.pose_file import TimedPoses
+    from dls_ik.cli.pose_file import PoseFile
     from dls_ik.core.types import Array
     from dls_ik.ros.client.streamer import Streamer
     from dls_ik.ros.client.streaming import Outcome
 
-NOT_REACHED, MISSING = 1, 3
 PLANES = ("xy", "xz", "yz")
 ABOVE_ZERO = click.FloatRange(0.0, min_open=True)
 MOST_TARGETS = 10**7
@@ -30,7 +29,7 @@ FASTEST = 1e3  # [m/s, rad/s]
 class Task(NamedTuple):
     """What is to be sent; one of pose, file, twist and circle is given."""
 
-    path: TimedPoses | None
+    path: PoseFile | None
     twist: Vector
     duration: float  # [s] of the twist
     radius: float | None  # [m]
@@ -113,8 +112,8 @@ def stream(
     A pose (--xyz or --matrix) and a path (--file) are sent until the arm is there, a velocity
     (--twist) for a time. --circle begins and ends where the tip is.
 
-    Columns of a file are x,y,z and qx,qy,qz,qw or roll,pitch,yaw; with a column t [s] the poses are
-    sent at these times, and more in between.
+    Files of poses are as for dls-ik path; with times [s] the poses are sent at these, and more in
+    between.
     """
     task = _task(given_pose(xyz, rpy, quat, matrix), path, **motion)
     _check_count(task, rate)
@@ -145,12 +144,12 @@ def _task(pose: Array | None, path: str | None, **motion: Any) -> Task:
     given = [pose is not None, path is not None, motion["twist"] is not None]
     if sum([*given, motion["radius"] is not None]) != 1:
         raise click.UsageError("give one of --xyz (or --matrix), --file, --twist and --circle")
-    from dls_ik.cli.pose_file import TimedPoses, read_poses
+    from dls_ik.cli.pose_file import PoseFile, read_poses
 
     if motion["twist"] is not None and not all(abs(v) < FASTEST for v in motion["twist"]):
         raise click.UsageError(f"--twist takes six numbers within {FASTEST:g}")
     if pose is not None:
-        return Task(TimedPoses(None, pose[None]), **motion)
+        return Task(PoseFile(pose[None], None, ("",)), **motion)
     return Task(None if path is None else read_poses(path), **motion)
 
 
@@ -158,7 +157,7 @@ def _check_count(task: Task, rate: float) -> None:
     """Refuse what would never end."""
     seconds = task.duration if task.twist else task.laps * task.period if task.radius else 0.0
     if task.path is not None and task.path.times is not None:
-        seconds = float(task.path.times[-1])
+        seconds = float(task.path.times[-1] - task.path.times[0])
     if not rate * seconds <= MOST_TARGETS:
         raise click.UsageError(f"{seconds:g} s at {rate:g} Hz are more than {MOST_TARGETS} targets")
 
@@ -183,7 +182,7 @@ def _run(streamer: Streamer, task: Task, frame: str, rate: float, wait: float) -
         if task.twist is not None:
             return stream_twist(streamer, task.twist, frame, rate, task.duration, tell)
         if task.path is not None:
-            times, poses = sampled(*task.path, rate)
+            times, poses = sampled(task.path.times, task.path.poses, rate)
         else:
             lap = task.radius or 0.0, task.period, task.laps, task.plane
             times, poses = circle(first.tip, *lap, rate)
@@ -228,7 +227,7 @@ def _end(outcome: Outcome) -> None:
     if outcome.interrupted:
         interrupted("interrupted; the arm was told to stop")
     if outcome.refused:
-        leave(f"the node refuses: {outcome.refused}", NOT_REACHED)
+        leave(f"the node refuses: {outcome.refused}", NO_SOLUTION)
     if outcome.reached is False:
         words = outcome.rows[-1].words or "no word of it" if outcome.rows else "nothing came back"
-        leave(f"not reached: {words}", NOT_REACHED)
+        leave(f"not reached: {words}", NO_SOLUTION)

@@ -20,6 +20,7 @@ def sampled(times: Array | None, poses: Array, rate: float) -> tuple[Array, Arra
         return np.arange(len(poses)) / rate, poses
     from dls_ik.core.motion import difference, moved
 
+    times = times - times[0]
     moments = np.append(np.arange(0.0, times[-1], 1.0 / rate), times[-1])
     before = np.clip(np.searchsorted(times, moments, side="right") - 1, 0, max(len(times) - 2, 0))
     ways = [difference(poses[k], poses[k + 1]) for k in range(len(poses) - 1)]

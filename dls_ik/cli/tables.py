@@ -18,10 +18,10 @@ Row = Sequence[str | Text]
 
 def stdout_console() -> Console:
     """Where tables go: as wide as the terminal or as COLUMNS says, wide enough in a file."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False, emoji=False)
     if console.is_terminal or os.environ.get("COLUMNS", "").isdigit():
         return console
-    return Console(highlight=False, width=WIDTH)
+    return Console(highlight=False, markup=False, emoji=False, width=WIDTH)
 
 
 def empty_table(title: str | Text = "") -> Table:

@@ -61,7 +61,7 @@ def _gradients(robot: RobotModel, q: Array, u: Array, v: Array) -> Array:
     b, n = q.shape
     shifts = STEP * np.eye(n)
     ahead, behind = q[:, None] + shifts, q[:, None] - shifts  # (b, n, n)
-    J = scaled_jacobians(robot, ahead.reshape(-1, n)) - scaled_jacobians(
-        robot, behind.reshape(-1, n)
-    )
-    return np.einsum("bi,bkij,bj->bk", u, J.reshape(b, n, 6, n), v) / (2.0 * STEP)
+    after, before = (scaled_jacobians(robot, each.reshape(-1, n)) for each in (ahead, behind))
+    slopes = (after - before).reshape(b, n, 6, n) / (2.0 * STEP)
+    gradients: Array = np.einsum("bi,bkij,bj->bk", u, slopes, v)
+    return gradients
