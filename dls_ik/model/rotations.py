@@ -9,6 +9,7 @@ from dls_ik.core.types import Array
 from dls_ik.exceptions import PoseError
 
 SHORTEST_QUATERNION = 1e-6
+LEVEL = 1e-14  # cosine of a pitch that leaves the yaw open
 
 
 def rotation_from_quaternion(quaternion: Sequence[float]) -> Array:
@@ -55,11 +56,10 @@ def rpy_from_rotation(R: Array) -> tuple[float, float, float]:
     """Roll, pitch, yaw [rad] of a (3, 3) rotation Rz(yaw) Ry(pitch) Rx(roll), pitch in +-pi/2.
 
     Where the pitch is +-pi/2 only the sum or difference of roll and yaw matters, and the roll is
-    0. The yaw that is taken leaves a rotation about the y and x axes: near +-pi/2 no digit of the
-    rotation is lost.
+    0. The roll is what remains after the yaw that is taken: no digit of the rotation is lost there.
     """
     horizontal = math.hypot(R[0, 0], R[1, 0])
-    yaw = math.atan2(R[1, 0], R[0, 0]) if horizontal > 1e-9 else math.atan2(-R[0, 1], R[1, 1])
+    yaw = math.atan2(R[1, 0], R[0, 0]) if horizontal > LEVEL else math.atan2(-R[0, 1], R[1, 1])
     sine, cosine = math.sin(yaw), math.cos(yaw)
     pitch = math.atan2(-R[2, 0], cosine * R[0, 0] + sine * R[1, 0])
     roll = math.atan2(sine * R[0, 2] - cosine * R[1, 2], cosine * R[1, 1] - sine * R[0, 1])
