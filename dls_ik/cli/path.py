@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -93,7 +92,6 @@ def path(
     if as_json and out == STDOUT:
         raise click.UsageError("--json prints a summary: give --out a file, not -")
     output = checked_output(out, kind, storage, plot)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background job ignores it
     jump = asked["jump"]
     given = read_poses(poses)
     if plot is not None and len(given.poses) < 2:

@@ -72,3 +72,23 @@ def test_without_the_library_it_is_said_what_to_install(poses, tmp_path, monkeyp
     monkeypatch.setitem(sys.modules, "rosbags.rosbag2", None)
     said = refusal("path", "wam", poses, "--out", tmp_path / "a.bag", code=MISSING)
     assert "pip install 'dls-ik[bag]'" in said
+
+
+def test_ros_itself_reads_the_messages(poses, tmp_path):
+    rosbag2 = pytest.importorskip("rosbags.rosbag2", reason="needs rosbags")
+    serialization = pytest.importorskip("rclpy.serialization", reason="needs rclpy")
+    sensors = pytest.importorskip("sensor_msgs.msg", reason="needs sensor_msgs")
+    plans = pytest.importorskip("trajectory_msgs.msg", reason="needs trajectory_msgs")
+    run("path", "wam", poses, "--out", tmp_path / "a.bag")
+    kinds = {STATE: sensors.JointState, PLAN: plans.JointTrajectory}
+    ours, read = messages(tmp_path / "a.bag"), {STATE: [], PLAN: []}
+    with rosbag2.Reader(tmp_path / "a.bag") as bag:
+        for connection, _, raw in bag.messages():
+            kind = kinds[connection.topic]
+            read[connection.topic].append(serialization.deserialize_message(raw, kind))
+    for (_, message), same in zip(ours[STATE], read[STATE], strict=True):
+        assert list(same.name) == list(message.name)
+        np.testing.assert_array_equal(same.position, message.position)
+    (plan,) = read[PLAN]
+    assert len(plan.points) == len(PLACES)
+    assert plan.points[-1].time_from_start.sec == ours[PLAN][0][1].points[-1].time_from_start.sec
