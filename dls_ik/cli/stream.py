@@ -121,12 +121,14 @@ def stream(
 
 def _check_outputs(record: str | None, plot: str | None) -> None:
     """Refuse before the arm moves what could not be written after it."""
-    from dls_ik.cli.output import check_writable
+    from dls_ik.cli.output import STDOUT, check_writable
 
     if plot is not None:
         from dls_ik.plot import check_picture
 
         check_picture(Path(plot))
+    if record == STDOUT:
+        raise click.UsageError("--record takes a file, not standard output")
     check_writable([path for path in (record, plot) if path is not None])
 
 
