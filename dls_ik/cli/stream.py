@@ -190,6 +190,8 @@ def _report(
 def _end(outcome: Outcome) -> None:
     if outcome.interrupted:
         interrupted("interrupted; the arm was told to stop")
+    if outcome.lost:
+        leave("the node has gone: nothing comes from it any more", MISSING)
     if outcome.refused:
         leave(f"the node refuses: {outcome.refused}", NO_SOLUTION)
     if outcome.reached is False:
