@@ -103,7 +103,7 @@ def _show_singularities(console: Console, chain: dict[str, Any]) -> None:
             console,
             f"none within the limits, from {found['starts']} random starts: the least singular "
             f"value stays above {100.0 * worst['share_of_largest']:.3g} % of the largest, where "
-            f"{joint_values(worst['q'])}",
+            f"{joint_values(worst['q'])}; hardest there: {_loss(worst)}",
             style="",
         )
         return

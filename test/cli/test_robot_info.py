@@ -100,4 +100,6 @@ def test_a_joint_that_follows_is_not_given(tmp_path):
     path.write_text(MIMIC)
     assert "j2 follows j1" in refusal("fk", path, "--q", "j2=0.1")
     (pose,) = document("fk", path, "--q", "j1=0.5")["poses"].values()
-    np.testing.assert_allclose(pose["xyz"], [0.0, 0.0, 0.5 * 0.5 + 0.25])
+    along = 0.5 * 0.5 + 0.25  # of the turned z axis
+    expected = [0.0, -along * np.sin(0.5), along * np.cos(0.5)]
+    np.testing.assert_allclose(pose["xyz"], expected, atol=1e-12)
