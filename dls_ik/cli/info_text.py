@@ -73,7 +73,7 @@ def _show_chain(console: Console, chain: dict[str, Any], many: bool) -> None:
 
 def _structure(chain: dict[str, Any]) -> list[tuple[str, str]]:
     n, rank, redundancy = len(chain["joints"]), chain["rank"], chain["redundancy"]
-    moves = f"{n} joints move the tip in {rank} of 6 directions"
+    moves = f"{n} joint{' moves' if n == 1 else 's move'} the tip in {rank} of 6 directions"
     spare = f"{redundancy} to spare: redundant" if redundancy else "none to spare: not redundant"
     reach, figures = chain["reach"], chain["conditioning"]
     seen = f"random ones: {reach['seen'][0]:.3f} to {reach['seen'][1]:.3f} m"
@@ -101,9 +101,9 @@ def _show_singularities(console: Console, chain: dict[str, Any]) -> None:
         worst = found["most_nearly_singular"]
         print_note(
             console,
-            f"none within the limits, from {found['starts']} random starts; nearest to it, at "
-            f"{100.0 * worst['share_of_largest']:.2g} % of the largest singular value: "
-            f"{joint_values(worst['q'])}",
+            f"none within the limits, from {found['starts']} random starts: the least singular "
+            f"value stays above {100.0 * worst['share_of_largest']:.3g} % of the largest, where "
+            f"{joint_values(worst['q'])}; hardest there: {_loss(worst)}",
             style="",
         )
         return

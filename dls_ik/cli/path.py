@@ -29,6 +29,7 @@ EPILOG = (
     f"times [s]; or a JSON list of 4x4 matrices; or - for standard input. {ROBOT} Exit codes: 0 "
     "written, 1 a pose is not reached and nothing is written, 2 bad input."
 )
+NOTHING = "nothing is written; --approximate goes as near as can be"
 
 
 @click.command(epilog=EPILOG, short_help="Turn poses into a joint trajectory.")
@@ -101,8 +102,7 @@ def path(
 
     facts = summary(trajectory, jump)
     is_refused = bool(facts["missed"]) and not approximate
-    warnings = ["nothing is written; --approximate goes as near as can be"]
-    for line in [*reasons(facts), *(warnings if is_refused else complaints(facts, jump))]:
+    for line in [*reasons(facts), *([NOTHING] if is_refused else complaints(facts, jump))]:
         click.echo(f"dls-ik: {line}", err=True)
     _say(facts, output, [] if is_refused else written(output, trajectory), as_json)
     sys.exit(NO_SOLUTION if is_refused else 0)

@@ -93,3 +93,13 @@ def test_sixty_joints(tmp_path):
 )
 def test_bad_input_is_one_line(arguments, said):
     assert said in refusal("info", *arguments)
+
+
+def test_a_joint_that_follows_is_not_given(tmp_path):
+    path = tmp_path / "pair.urdf"
+    path.write_text(MIMIC)
+    assert "j2 follows j1" in refusal("fk", path, "--q", "j2=0.1")
+    (pose,) = document("fk", path, "--q", "j1=0.5")["poses"].values()
+    along = 0.5 * 0.5 + 0.25  # of the turned z axis
+    expected = [0.0, -along * np.sin(0.5), along * np.cos(0.5)]
+    np.testing.assert_allclose(pose["xyz"], expected, atol=1e-12)
