@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 from cli_runner import MISSING, refusal, run
-from test_path import DOWN, PLACES, RPY, table, written
+from test_path_command import DOWN, PLACES, RPY, table, written
 
 STATE, PLAN = "/joint_states", "/joint_trajectory"
 
