@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from dls_ik.core.motion import difference
 from dls_ik.core.types import Array
 
 WINDOW = 0.25  # [s]
@@ -17,35 +18,41 @@ CREEP = 0.1  # share of the velocity limits: slower motion gets nowhere, nor doe
 class StallWatch:
     """Says that motion has stalled when a while has left most of the error, and the arm in place.
 
+    Motion that keeps up with a target that moves has not, however slow: what it is behind is less
+    than what the target moved by meanwhile.
+
     Args:
         velocity: (n,) limits [rad/s or m/s].
+        weight: what a rotation of the target counts as [m/rad].
     """
 
-    def __init__(self, velocity: Array) -> None:
-        self._velocity = velocity
+    def __init__(self, velocity: Array, weight: float) -> None:
+        self._velocity, self._weight = velocity, weight
         self.reset()
 
     def reset(self) -> None:
         """Begin anew, such as for another target."""
         self._since, self._error, self._cycles = -math.inf, math.inf, 0
-        self._q = np.zeros_like(self._velocity)
+        self._q, self._T = np.zeros_like(self._velocity), np.eye(4)
         self._is_stalled = False
 
-    def update(self, now: float, error: float, q: Array) -> bool:
+    def update(self, now: float, error: float, q: Array, T_d: Array) -> bool:
         """Look at a cycle.
 
         Args:
-            error: that is left, of any unit.
+            error: that is left [m], rotation weighted.
             q: (n,) where the arm is.
+            T_d: (4, 4) where the target is.
         """
         self._cycles += 1
         if self._is_getting_on(error):
-            self._begin(now, error, q)
+            self._begin(now, error, q, T_d)
         elif now - self._since >= WINDOW - TICK and self._cycles > CYCLES:
             way = float(np.max(np.abs(q - self._q) / self._velocity))
-            self._is_stalled = way <= CREEP * (now - self._since)
+            is_slow = way <= CREEP * (now - self._since)
+            self._is_stalled = is_slow and error >= self._moved(T_d)
             if not self._is_stalled:
-                self._begin(now, error, q)
+                self._begin(now, error, q, T_d)
         return self._is_stalled
 
     def has_lasted(self, now: float) -> bool:
@@ -56,6 +63,12 @@ class StallWatch:
         """Whether the error has changed much; also on the first cycle, which has none before."""
         return not PROGRESS * self._error <= error <= self._error / PROGRESS
 
-    def _begin(self, now: float, error: float, q: Array) -> None:
-        self._since, self._error, self._q, self._cycles = now, error, q.copy(), 1
+    def _moved(self, T_d: Array) -> float:
+        """How far the target has moved since the while began [m]."""
+        V = difference(self._T, T_d)
+        return math.hypot(*V[:3], *(self._weight * V[3:]))
+
+    def _begin(self, now: float, error: float, q: Array, T_d: Array) -> None:
+        self._since, self._error, self._cycles = now, error, 1
+        self._q, self._T = q.copy(), T_d.copy()
         self._is_stalled = False

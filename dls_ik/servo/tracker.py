@@ -42,7 +42,7 @@ class Tracker:
         tolerances = ("position_tolerance", "rotation_tolerance", "rotation_weight")
         options = {name: getattr(servo.options, name) for name in tolerances}
         self._planner = Planner(servo.robot, executor, **options)
-        self._stall = StallWatch(servo.robot.velocity)
+        self._stall = StallWatch(servo.robot.velocity, servo.options.rotation_weight)
         self._goal: Array | None = None  # (n,) of a joint motion
         self._out_of_reach = False  # the target last asked for
         self._rests_at: Array | None = None  # (4, 4) the target it stalled at for good
@@ -89,7 +89,7 @@ class Tracker:
         v_r = (step.q - before) / dt
         self.limiter.advance(step.q, v_r, dt)
         there = self.servo.is_reached(step.position_error, step.rotation_error)
-        if not self._stall.update(now, self._size(step), step.q) or there:
+        if not self._stall.update(now, self._size(step), step.q, T_d) or there:
             return ServoState.FOLLOWING, step
         if stands and self._stall.has_lasted(now):
             self._rests_at = T_d.copy()

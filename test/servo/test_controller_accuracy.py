@@ -69,3 +69,18 @@ def test_a_target_each_cycle_is_followed_to_a_millimetre():
         drive.pose(circle(drive.now))
         errors.append(drive.run(0.01)[-1].position_error)
     assert max(errors) < 1e-3
+
+
+def test_a_target_that_is_followed_closely_but_slowly_never_counts_as_stalled():
+    T = WAM.fk(BENT)
+    drive = Drive(BENT)
+
+    def circle(drive):
+        phase = 2.0 * np.pi * drive.now / 10.0
+        T_d = T.copy()
+        T_d[:3, 3] += 0.05 * np.array([0.0, np.cos(phase) - 1.0, np.sin(phase)])
+        drive.pose(T_d)
+
+    drive.run(10.0, each=circle)
+    assert ServoState.STALLED not in drive.states
+    assert max(out.position_error for out in drive.outputs) < 5e-3

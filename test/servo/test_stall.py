@@ -6,10 +6,12 @@ import pytest
 from dls_ik.servo.stall import StallWatch
 
 
-def first_stall(errors, positions, dt=0.01):
-    watch = StallWatch(np.ones(1))
+def first_stall(errors, positions, dt=0.01, speed=0.0):
+    """When it stalls [s], with a target that moves at a speed [m/s]."""
+    watch, T = StallWatch(np.ones(1), 0.5), np.eye(4)
     for k, (error, q) in enumerate(zip(errors, positions, strict=True)):
-        if watch.update(k * dt, error, np.array([q])):
+        T[0, 3] = speed * k * dt
+        if watch.update(k * dt, error, np.array([q]), T):
             return k * dt
     return None
 
@@ -29,19 +31,25 @@ def test_an_error_that_falls_or_rises_is_none(rate):
     assert first_stall(np.exp(rate * times), np.zeros(300)) is None
 
 
+def test_keeping_up_with_a_slow_target_is_none_and_falling_short_of_it_is():
+    slow = 0.05 * 0.01 * np.arange(100)
+    assert first_stall(np.full(100, 0.01), slow, speed=0.1) is None
+    assert first_stall(np.full(100, 0.1), slow, speed=0.1) == pytest.approx(0.25)
+
+
 def test_long_cycles_are_counted():
     assert first_stall(np.ones(20), np.zeros(20), dt=1.0) == pytest.approx(5.0)
 
 
 def test_it_has_lasted_after_two_seconds_until_it_begins_anew():
-    watch = StallWatch(np.ones(1))
+    watch = StallWatch(np.ones(1), 0.5)
     lasted = []
     for k in range(250):
-        watch.update(k * 0.01, 1.0, np.zeros(1))
+        watch.update(k * 0.01, 1.0, np.zeros(1), np.eye(4))
         lasted.append(watch.has_lasted(k * 0.01))
     assert lasted.index(True) == 200
     watch.reset()
-    watch.update(2.51, 1.0, np.zeros(1))
+    watch.update(2.51, 1.0, np.zeros(1), np.eye(4))
     assert not watch.has_lasted(2.51)
 
 
