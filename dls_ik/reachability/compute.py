@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from dls_ik import __version__
-from dls_ik.model.names import listing, quoted
+from dls_ik.model.find import find_tree
 from dls_ik.model.robot import RobotModel
-from dls_ik.model.shipped import shipped_names
 from dls_ik.reachability.bounds import reach_ball
 from dls_ik.reachability.chunk import Voxels
 from dls_ik.reachability.cluster import dask_cluster
@@ -54,7 +53,7 @@ def reachability_map(
     """Find out which poses of a workspace an arm reaches, and how well it moves there.
 
     Args:
-        robot: a robot, the name of a shipped one, or the path of a URDF file.
+        robot: a robot, the name of a shipped one, or the path of a file (URDF, xacro, DH).
         resolution: edge of a voxel [m].
         orientations: how many are tried in each voxel, spread evenly; default: 64.
         base: link where the chain begins, and tip: where it ends; found where there is no choice.
@@ -124,19 +123,15 @@ def stored_map(job: Job, store: Path) -> ReachabilityMap | None:
 def find_robot(
     robot: RobotModel | str | os.PathLike[str], base: str | None, tip: str | None
 ) -> RobotModel:
-    """The robot itself, one that comes with the package by its name, or one from a URDF file."""
+    """The robot itself, or as :func:`dls_ik.model.find.robot_file` finds it, or from URDF text."""
     if isinstance(robot, RobotModel):
         if base is None and tip is None:
             return robot
         return RobotModel.from_tree(robot.tree, base or robot.base, tip or robot.tip)
-    if isinstance(robot, str) and robot in shipped_names():
-        return RobotModel.from_name(robot, base, tip)
-    if isinstance(robot, str) and robot.isidentifier() and not Path(robot).exists():
-        raise ReachabilityError(
-            f"{quoted(robot)} is neither a file nor a robot of the package; those are "
-            f"{listing(shipped_names())}"
-        )
-    return RobotModel.from_urdf(robot, base, tip)
+    given = os.fspath(robot)
+    if given.lstrip("\ufeff \t\r\n").startswith("<"):
+        return RobotModel.from_urdf(given, base, tip)
+    return RobotModel.from_tree(find_tree(given), base, tip)
 
 
 def _complete(
