@@ -1,8 +1,6 @@
 """Where the robot comes from: a parameter, or a topic on which it may come late."""
 
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from rclpy.clock import Clock, ClockType
@@ -11,12 +9,12 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import String
 
 from dls_ik.exceptions import RobotModelError
+from dls_ik.model.find import find_tree
 from dls_ik.model.names import quoted
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros.parameters.robot import RobotParameters
 
 TOPIC = "robot_description"
-FILE_ENDINGS = (".urdf", ".xml")
 PATIENCE = 5.0  # [s] between lines that say what is waited for
 QOS = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
@@ -35,9 +33,7 @@ def robot_from_parameters(parameters: RobotParameters) -> RobotModel | None:
         return _from_text(parameters.robot_description, *ends)
     if not name:
         return None
-    if os.sep in name or name.endswith(FILE_ENDINGS) or os.path.isfile(name):
-        return RobotModel.from_urdf(Path(name), *ends)
-    return RobotModel.from_name(name, *ends)
+    return RobotModel.from_tree(find_tree(name), *ends)
 
 
 def _from_text(text: str, base: str | None, tip: str | None) -> RobotModel:

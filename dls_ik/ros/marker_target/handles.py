@@ -6,7 +6,7 @@ import numpy as np
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import InteractiveMarker, InteractiveMarkerControl, Marker
 
-from dls_ik.ros.conversions import quaternion_from_rotation
+from dls_ik.model.rotations import quaternion_from_rotation
 from dls_ik.ros.watch.tip import Tip
 
 SIZE, BALL = 0.25, 0.06  # shares of the arm's length

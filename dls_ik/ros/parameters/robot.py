@@ -12,7 +12,10 @@ class RobotParameters(Settings):
     """The robot, and the ends of its chain."""
 
     robot: str = parameter(
-        "", readers.text, "robot that comes with the package, or a URDF file", read_only=True
+        "",
+        readers.text,
+        "robot that comes with the package, a URDF, xacro or DH file, or package://NAME/PATH",
+        read_only=True,
     )
     robot_description: str = parameter(
         "",
