@@ -1,4 +1,4 @@
-"""Headless Chromium (Debian's) looking at a viser page: what it draws, a mouse, and what it logs."""
+"""Headless Chromium looking at a viser page: what it draws, a mouse, and what it logs."""
 
 import contextlib
 import os
@@ -23,7 +23,8 @@ PIXEL = f"""([name, offset]) => {{
     const node = ({NODE})(name), {{camera, canvas}} = window.__viserMutable;
     node.updateWorldMatrix(true, false);
     camera.updateMatrixWorld();
-    const p = camera.position.clone().fromArray(offset).applyMatrix4(node.matrixWorld).project(camera);
+    const p = camera.position.clone().fromArray(offset);
+    p.applyMatrix4(node.matrixWorld).project(camera);
     const box = canvas.getBoundingClientRect();
     return [box.left + box.width * (1 + p.x) / 2, box.top + box.height * (1 - p.y) / 2];
 }}"""
