@@ -49,9 +49,7 @@ def chromium():
     path = chromium_path()
     sync_api = pytest.importorskip("playwright.sync_api")
     with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=path, args=FLAGS, chromium_sandbox=os.geteuid() != 0
-        )
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         try:
             yield browser
         finally:
