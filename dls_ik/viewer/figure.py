@@ -58,7 +58,8 @@ class Figure:
 
     @visible.setter
     def visible(self, is_shown: bool) -> None:
-        self._root.visible = is_shown
+        if is_shown != self._root.visible:
+            self._root.visible = is_shown
 
     def remove(self) -> None:
         """Take it out of the scene, with all below it."""

@@ -12,7 +12,7 @@ from dls_ik.viewer.panels.methods import MethodPanel
 from dls_ik.viewer.panels.preset_buttons import PresetPanel
 from dls_ik.viewer.panels.record import RecordPanel, Save
 from dls_ik.viewer.panels.status import StatusLine
-from dls_ik.viewer.plots import Plots
+from dls_ik.viewer.plots import JACOBIAN, MOTION, Plots
 from dls_ik.viewer.presets.preset import Preset
 from dls_ik.viewer.session import Seen, Session
 from dls_ik.viewer.shapes import Shapes
@@ -53,10 +53,12 @@ class Page:
             self._bars = gui.add_html("")
         self._add_show()
         self._record = RecordPanel(gui, session, save)
-        self._tab = gui.add_panel()
-        self._plot_tab = self._tab.add_tab("Plots")
-        self._tab.dock_left()
-        self._tab.set_width(NARROW)
+        panel = gui.add_panel()
+        self._tabs = {name: panel.add_tab(name) for name in (MOTION, JACOBIAN)}
+        panel.dock_left()
+        panel.set_width(NARROW)
+        if session.target is not None:
+            self._stage.target.show(session.target)
         self._session = session
 
     def show(self, seen: Sequence[Seen]) -> None:
@@ -79,10 +81,6 @@ class Page:
                 self._plots.show(self._session.history)
             self._presets.update()
 
-    def put_target(self, T: Array) -> None:
-        """Put the target to a pose (4, 4), where nobody drags it."""
-        self._stage.target.show(T)
-
     def finish(self) -> None:
         """End a recording that goes on."""
         if self._session is not None:
@@ -103,8 +101,7 @@ class Page:
     def _renew_plots(self, arms: int) -> None:
         if self._plots is not None:
             self._plots.remove()
-        with self._plot_tab:
-            self._plots = Plots(self._gui, arms)
+        self._plots = Plots(self._gui, self._tabs, arms)
         self._arms = arms
 
     def _add_show(self) -> None:
@@ -129,4 +126,3 @@ class Page:
             if self._session is not None:
                 self._session.reset()
                 self._stage.clear_trails()
-                self._rests = True

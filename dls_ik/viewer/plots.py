@@ -1,7 +1,7 @@
 """Live plots: what is measured over the last seconds, a line for each arm."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,18 +19,21 @@ LARGEST = 1e6  # a condition number beyond it is drawn there
 class Curve(NamedTuple):
     """A plot: what it is called, and its number at a time."""
 
+    tab: str
     title: str
     value: Callable[[Sample, Measures], float]
+    least: float = 1.0  # the top of the scale is not lower
     is_log: bool = False
 
 
+MOTION, JACOBIAN = "Motion", "Conditioning"
 CURVES = (
-    Curve("position error [mm]", lambda s, m: 1e3 * s.position_error),
-    Curve("rotation error [deg]", lambda s, m: float(np.degrees(s.rotation_error))),
-    Curve("fastest joint [rad/s or m/s]", lambda s, m: m.speed),
-    Curve("least singular value", lambda s, m: m.least_singular_value),
-    Curve("condition number", lambda s, m: min(m.condition, LARGEST), True),
-    Curve("activation h of CTP, largest", lambda s, m: float(m.activation.max())),
+    Curve(MOTION, "position error [mm]", lambda s, m: 1e3 * s.position_error, 5.0),
+    Curve(MOTION, "rotation error [deg]", lambda s, m: float(np.degrees(s.rotation_error))),
+    Curve(MOTION, "fastest joint [rad/s or m/s]", lambda s, m: m.speed),
+    Curve(JACOBIAN, "least singular value", lambda s, m: m.least_singular_value, 0.1),
+    Curve(JACOBIAN, "condition number", lambda s, m: min(m.condition, LARGEST), is_log=True),
+    Curve(JACOBIAN, "activation h of CTP, largest", lambda s, m: float(m.activation.max())),
 )
 
 
@@ -63,24 +66,18 @@ class History:
 
 
 class Plots:
-    """The plots in the panel that is open; one arm or two."""
+    """The plots for one arm or two, in tabs by what they are about.
 
-    def __init__(self, gui: Any, arms: int) -> None:
+    Args:
+        tabs: of viser, by the names in :data:`CURVES`.
+    """
+
+    def __init__(self, gui: Any, tabs: Mapping[str, Any], arms: int) -> None:
         self._arms = arms
-        empty = History()
-        self._handles = [
-            gui.add_uplot(
-                empty.data(i, arms),
-                _series(arms),
-                title=curve.title,
-                scales={"x": {"time": False, "range": [-SECONDS, 0.0]}, "y": _scale(curve)},
-                axes=({"size": 22, "values": None}, {"size": 46}),
-                legend={"show": False},
-                height=HEIGHT,
-                padding=(4, 12, 0, 0),
-            )
-            for i, curve in enumerate(CURVES)
-        ]
+        self._handles = []
+        for i, curve in enumerate(CURVES):
+            with tabs[curve.tab]:
+                self._handles.append(_plot(gui, curve, History().data(i, arms)))
 
     def show(self, history: History) -> None:
         """Draw the lines anew."""
@@ -93,10 +90,26 @@ class Plots:
             handle.remove()
 
 
+def _plot(gui: Any, curve: Curve, data: tuple[Array, ...]) -> Any:
+    return gui.add_uplot(
+        data,
+        _series(len(data) - 1),
+        title=curve.title,
+        scales={"x": {"time": False, "range": [-SECONDS, 0.0]}, "y": _scale(curve)},
+        axes=({"size": 26}, {"size": 46}),
+        legend={"show": False},
+        height=HEIGHT,
+        padding=(8, 12, 0, 0),
+    )
+
+
 def _series(arms: int) -> tuple[dict[str, Any], ...]:
     lines = [{"label": name, "stroke": css(c), "width": 1.6} for name, c in zip("AB", ARMS, strict=True)]
     return ({"label": "s"}, *lines[:arms])
 
 
 def _scale(curve: Curve) -> dict[str, Any]:
-    return {"distr": 3} if curve.is_log else {"auto": True}
+    if curve.is_log:
+        return {"distr": 3}
+    top = {"pad": 0.1, "soft": curve.least, "mode": 1}
+    return {"range": {"min": {"pad": 0.0, "soft": 0.0, "mode": 1}, "max": top}}

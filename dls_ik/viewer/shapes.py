@@ -1,5 +1,6 @@
 """What the links of a robot look like, from its URDF."""
 
+from collections.abc import Container
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +30,10 @@ class Shapes(NamedTuple):
 
     pieces: tuple[Piece, ...]
     missing: tuple[str, ...] = ()  # files that are not there, or cannot be read
+
+    def of(self, links: Container[str]) -> "Shapes":
+        """Those of some links."""
+        return self._replace(pieces=tuple(p for p in self.pieces if p.link in links))
 
     @property
     def complaint(self) -> str:

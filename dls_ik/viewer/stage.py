@@ -9,12 +9,15 @@ from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.viewer.colours import SECOND
 from dls_ik.viewer.figure import Figure
-from dls_ik.viewer.links import LinkPoses
+from dls_ik.viewer.links import LinkPoses, moving_links
 from dls_ik.viewer.marks import Ellipsoid, Target, Trail
 from dls_ik.viewer.session import Seen
 from dls_ik.viewer.shapes import Shapes
 
-LOOK_FROM = np.array([1.5, -1.35, 0.95])  # in sizes of the robot, from what is looked at
+LOOK_FROM = np.array([1.25, -1.15, 0.62])  # in sizes of the robot, from what is looked at
+
+APART = 5e-3  # [rad or m] of a joint: a ghost that is nearer to the arm only tints it
+LAMPS = (("/lamp", (2.0, -1.0, 4.0), 1.6), ("/second_lamp", (-2.0, -3.0, 2.0), 0.7))
 
 
 class Stage:
@@ -41,10 +44,13 @@ class Stage:
     def show(self, seen: Sequence[Seen], target: Array | None) -> None:
         """Draw the arms where they are, and the target, (4, 4), where it is."""
         self._populate(len(seen))
-        for arm, figure, trail in zip(seen, self._figures, self._trails, strict=True):
+        for arm, figure, trail in zip(seen, self._figures, self._trails, strict=False):
             figure.show(arm.sample.q)
             if self._has_trails:
                 trail.show(arm.sample.T_tip[:3, 3])
+        if len(seen) > 1:
+            apart = np.abs(seen[1].sample.q - seen[0].sample.q).max()
+            self._figures[1].visible = bool(apart > APART)
         if seen:
             self.ellipsoid.show(seen[0].sample.q, seen[0].sample.T_tip)
         if target is not None:
@@ -64,7 +70,8 @@ class Stage:
     def _populate(self, arms: int) -> None:
         """As many arms as there are, the second one as a ghost."""
         if arms > len(self._figures):
-            ghost = Figure(self._scene, "/ghost", self._robot, self._shapes, SECOND)
+            moved = self._shapes.of(moving_links(self._robot))
+            ghost = Figure(self._scene, "/ghost", self._robot, moved, SECOND)
             self._figures.append(ghost)
             self._trails.append(Trail(self._scene, "/ghost_trail", 1, self.size))
             self._trails[1].visible(self._has_trails)
@@ -74,6 +81,13 @@ class Stage:
 
     def _furnish(self, server: Any) -> None:
         size = self.size
+        # Shadows and reflections would cost a machine without a graphics card most of its pictures.
+        self._scene.configure_environment_map(None)
+        self._scene.configure_default_lights(False)
+        sky, ground = (255, 255, 255), (150, 152, 160)
+        self._scene.add_light_hemisphere("/sky", sky_color=sky, ground_color=ground, intensity=1.7)
+        for name, place, intensity in LAMPS:
+            self._scene.add_light_directional(name, position=place, intensity=intensity)
         self._scene.add_grid(
             "/floor",
             width=6.0 * size,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.viewer.local import LocalSource
-from dls_ik.viewer.presets.preset import Preset
+from dls_ik.viewer.presets import Preset, presets_for
 from dls_ik.viewer.session import Session
 from dls_ik.viewer.start import comfortable
 
@@ -19,13 +19,20 @@ def local_session(
         MethodError: an unknown method, or one that follows no target.
     """
     start = comfortable(robot)
-    session = Session(LocalSource(robot, *methods[:1], start=start), rivals(robot))
+    session = Session(LocalSource(robot, *methods[:1], start=start), rivals(robot, start))
     for method in methods[1:2]:
         session.compare(method)
     session.aim(robot.fk(start))
-    return session, ()
+    return session, presets_for(robot)
 
 
-def rivals(robot: RobotModel) -> Callable[[str, Array | None], LocalSource]:
-    """What makes a second arm for a robot."""
-    return lambda method, q: LocalSource(robot, method, start=q)
+def rivals(robot: RobotModel, start: Array) -> Callable[[str, Array | None], LocalSource]:
+    """What makes a second arm for a robot, at (n,) given or else at `start`."""
+
+    def rival(method: str, q: Array | None) -> LocalSource:
+        source = LocalSource(robot, method, start=start)
+        if q is not None:
+            source.place(q)
+        return source
+
+    return rival

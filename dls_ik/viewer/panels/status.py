@@ -9,11 +9,12 @@ import numpy as np
 from dls_ik.viewer.colours import ARMS, css
 from dls_ik.viewer.session import Seen
 
+LOOKS = ("solid", "ghost")
 BOX = "<div style='padding:6px 12px 2px;font-size:12.5px;line-height:1.35'>{}</div>"
 ARM = (
     "<div style='display:flex;gap:7px;margin-bottom:5px'>"
     "<span style='flex:none;width:11px;height:11px;border-radius:6px;margin-top:3px;"
-    "background:{colour}'></span><span><b>{letter}: {name}</b>{numbers}<br>"
+    "background:{colour}'></span><span><b>{letter}: {name}</b> ({look}){numbers}<br>"
     "<span style='color:#6b7280'>{words}</span></span></div>"
 )
 NOTE = "<div style='color:#92400e;margin-bottom:4px'>{}</div>"
@@ -49,6 +50,7 @@ def _arm(i: int, arm: Seen) -> str:
     return ARM.format(
         colour=css(ARMS[i]),
         letter="AB"[i],
+        look=LOOKS[i],
         name=escape(arm.name),
         numbers=numbers,
         words=escape(arm.sample.words),
