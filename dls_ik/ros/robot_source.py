@@ -32,7 +32,7 @@ def robot_from_parameters(parameters: RobotParameters) -> RobotModel | None:
     ends = parameters.ends()
     name = parameters.robot
     if parameters.robot_description:
-        return _from_text(parameters.robot_description, *ends)
+        return robot_from_text(parameters.robot_description, *ends)
     if not name:
         return None
     if os.sep in name or name.endswith(FILE_ENDINGS) or os.path.isfile(name):
@@ -40,8 +40,12 @@ def robot_from_parameters(parameters: RobotParameters) -> RobotModel | None:
     return RobotModel.from_name(name, *ends)
 
 
-def _from_text(text: str, base: str | None, tip: str | None) -> RobotModel:
-    """A robot from XML, never from a file on this machine that somebody else names."""
+def robot_from_text(text: str, base: str | None, tip: str | None) -> RobotModel:
+    """A robot from XML, never from a file on this machine that somebody else names.
+
+    Raises:
+        RobotModelError: as :func:`robot_from_parameters`.
+    """
     if not text.lstrip("\ufeff \t\r\n").startswith("<"):
         raise RobotModelError(f"a robot description is XML, not {quoted(text)}")
     return RobotModel.from_urdf(text, base, tip)
@@ -90,7 +94,7 @@ class DescriptionTopic:
 
     def _read(self, text: str) -> None:
         try:
-            robot = _from_text(text, *self._ends)
+            robot = robot_from_text(text, *self._ends)
         except RobotModelError as error:
             self._refuse(error)
         else:

@@ -1,0 +1,38 @@
+"""The robot of the node that is shown."""
+
+import time
+
+from dls_ik.exceptions import DlsIkError
+from dls_ik.model.robot import RobotModel
+from dls_ik.ros.client.errors import NoAnswerError, ServiceMissingError
+from dls_ik.ros.robot_source import robot_from_parameters, robot_from_text
+from dls_ik.ros.viewer.heard import Heard
+from dls_ik.ros.viewer.settings import Settings
+
+POLL = 0.05  # [s]
+DESCRIBED = 2.0  # [s] for the description, once the node is there
+
+
+def robot_of_node(settings: Settings, heard: Heard, patience: float) -> RobotModel:
+    """What the node's parameters name or describe, or what the topic describes.
+
+    Args:
+        patience: for the node [s].
+
+    Raises:
+        ServiceMissingError, NoAnswerError: there is neither a node nor a description.
+        RobotModelError: it is not a usable robot.
+    """
+    missing: DlsIkError | None = None
+    try:
+        robot = robot_from_parameters(settings.read(patience))
+        if robot is not None:
+            return robot
+    except (ServiceMissingError, NoAnswerError) as error:
+        missing = error
+    deadline = time.monotonic() + (0.0 if missing else DESCRIBED)
+    while not heard.description and time.monotonic() < deadline:
+        time.sleep(POLL)
+    if heard.description:
+        return robot_from_text(heard.description, *settings.current.ends())
+    raise missing or NoAnswerError("the node has no robot yet")
