@@ -13,6 +13,7 @@ from std_msgs.msg import String
 from dls_ik.exceptions import RobotModelError
 from dls_ik.model.names import quoted
 from dls_ik.model.robot import RobotModel
+from dls_ik.model.shipped import shipped_urdf
 from dls_ik.ros.parameters.robot import RobotParameters
 
 TOPIC = "robot_description"
@@ -23,6 +24,22 @@ QOS = QoSProfile(
 )
 
 
+def urdf_from_parameters(parameters: RobotParameters) -> Path | str | None:
+    """The file, or the text, that describes the robot; None where there is neither.
+
+    Raises:
+        RobotModelError: no robot of that name comes with the package.
+    """
+    name = parameters.robot
+    if parameters.robot_description:
+        return parameters.robot_description
+    if not name:
+        return None
+    if os.sep in name or name.endswith(FILE_ENDINGS) or os.path.isfile(name):
+        return Path(name)
+    return shipped_urdf(name)
+
+
 def robot_from_parameters(parameters: RobotParameters) -> RobotModel | None:
     """The robot that the parameters name or describe; None where they do neither.
 
@@ -30,14 +47,10 @@ def robot_from_parameters(parameters: RobotParameters) -> RobotModel | None:
         RobotModelError: it is not a usable robot, or has no such base and tip.
     """
     ends = parameters.ends()
-    name = parameters.robot
-    if parameters.robot_description:
-        return robot_from_text(parameters.robot_description, *ends)
-    if not name:
-        return None
-    if os.sep in name or name.endswith(FILE_ENDINGS) or os.path.isfile(name):
-        return RobotModel.from_urdf(Path(name), *ends)
-    return RobotModel.from_name(name, *ends)
+    source = urdf_from_parameters(parameters)
+    if isinstance(source, Path):
+        return RobotModel.from_urdf(source, *ends)
+    return None if source is None else robot_from_text(source, *ends)
 
 
 def robot_from_text(text: str, base: str | None, tip: str | None) -> RobotModel:

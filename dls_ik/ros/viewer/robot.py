@@ -1,11 +1,17 @@
 """The robot of the node that is shown."""
 
 import time
+from pathlib import Path
+from typing import NamedTuple
 
 from dls_ik.exceptions import DlsIkError
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros.client.errors import NoAnswerError, ServiceMissingError
-from dls_ik.ros.robot_source import robot_from_parameters, robot_from_text
+from dls_ik.ros.robot_source import (
+    robot_from_parameters,
+    robot_from_text,
+    urdf_from_parameters,
+)
 from dls_ik.ros.viewer.heard import Heard
 from dls_ik.ros.viewer.settings import Settings
 
@@ -13,7 +19,14 @@ POLL = 0.05  # [s]
 DESCRIBED = 2.0  # [s] for the description, once the node is there
 
 
-def robot_of_node(settings: Settings, heard: Heard, patience: float) -> RobotModel:
+class Described(NamedTuple):
+    """A robot, and the file or the text that says what it looks like."""
+
+    robot: RobotModel
+    urdf: Path | str
+
+
+def robot_of_node(settings: Settings, heard: Heard, patience: float) -> Described:
     """What the node's parameters name or describe, or what the topic describes.
 
     Args:
@@ -25,14 +38,16 @@ def robot_of_node(settings: Settings, heard: Heard, patience: float) -> RobotMod
     """
     missing: DlsIkError | None = None
     try:
-        robot = robot_from_parameters(settings.read(patience))
-        if robot is not None:
-            return robot
+        parameters = settings.read(patience)
+        robot, urdf = robot_from_parameters(parameters), urdf_from_parameters(parameters)
+        if robot is not None and urdf is not None:
+            return Described(robot, urdf)
     except (ServiceMissingError, NoAnswerError) as error:
         missing = error
     deadline = time.monotonic() + (0.0 if missing else DESCRIBED)
     while not heard.description and time.monotonic() < deadline:
         time.sleep(POLL)
     if heard.description:
-        return robot_from_text(heard.description, *settings.current.ends())
+        text = heard.description
+        return Described(robot_from_text(text, *settings.current.ends()), text)
     raise missing or NoAnswerError("the node has no robot yet")

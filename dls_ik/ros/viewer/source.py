@@ -11,7 +11,6 @@ from std_srvs.srv import SetBool, Trigger
 from dls_ik.core.types import Array
 from dls_ik.exceptions import DlsIkError
 from dls_ik.model.rigid import inverse
-from dls_ik.model.robot import RobotModel
 from dls_ik.ros.client.host import OwnHost
 from dls_ik.ros.demo.check import pose_errors
 from dls_ik.ros.frames import Frames
@@ -20,7 +19,7 @@ from dls_ik.ros.outputs.joints import arrange
 from dls_ik.ros.robot_source import robot_from_parameters
 from dls_ik.ros.transforms import tf2_lookup
 from dls_ik.ros.viewer.heard import Heard
-from dls_ik.ros.viewer.robot import robot_of_node
+from dls_ik.ros.viewer.robot import Described, robot_of_node
 from dls_ik.ros.viewer.services import Service
 from dls_ik.ros.viewer.settings import CHANGEABLE, Settings
 from dls_ik.ros.viewer.targets import Targets
@@ -37,7 +36,7 @@ class NodeSource:
     """Shows a node ``dls_ik``, which may come late, go, and come again.
 
     Args:
-        robot: what is shown; default: the robot of the node, which is waited for.
+        described: what is shown; default: the robot of the node, which is waited for.
         namespace: of the node.
         patience: how long it is waited for [s].
 
@@ -50,7 +49,7 @@ class NodeSource:
     can_place = False
 
     def __init__(
-        self, robot: RobotModel | None = None, namespace: str = "", patience: float = 10.0
+        self, described: Described | None = None, namespace: str = "", patience: float = 10.0
     ) -> None:
         self._host = OwnHost(namespace, "dls_ik_viewer")
         node = self._host.node
@@ -63,10 +62,11 @@ class NodeSource:
         self._reset = Service(node, Trigger, f"{NODE}/reset")
         self._frames = Frames(tf2_lookup(node))
         try:
-            self.robot = robot or robot_of_node(self._settings, self._heard, patience)
+            found = described or robot_of_node(self._settings, self._heard, patience)
         except BaseException:
             self.close()
             raise
+        self.robot, self.urdf = found
         self._targets = Targets(node, self.robot.base)
         self._rest = self.robot.clip(np.zeros(self.robot.n))
 
