@@ -7,6 +7,7 @@ from dls_ik.cli.call import call
 from dls_ik.cli.group import OneLineGroup
 from dls_ik.cli.reachability import reachability
 from dls_ik.cli.reproduce import reproduce
+from dls_ik.cli.view import view
 
 
 @click.group(cls=OneLineGroup, invoke_without_command=True)
@@ -21,3 +22,4 @@ def main(context: click.Context) -> None:
 main.add_command(call)
 main.add_command(reachability)
 main.add_command(reproduce)
+main.add_command(view)

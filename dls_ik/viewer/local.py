@@ -12,7 +12,7 @@ from dls_ik.servo import Controller
 from dls_ik.servo.options import HOLD
 from dls_ik.solver.method import KDL, method_names
 from dls_ik.viewer.options import tunable
-from dls_ik.viewer.source import Parameter, Sample
+from dls_ik.viewer.source import Sample
 
 LONGEST, SHORTEST = 0.1, 1e-4  # [s] of a cycle: what took longer is not made up for
 SHOWN = {"when_stuck": HOLD}  # a dead end of a method is what there is to see
@@ -46,6 +46,7 @@ class LocalSource:
         self._executor = ThreadPoolExecutor(1, "solver")
         self._lock = threading.Lock()
         self._controller = self._built(method, self._given)
+        self.parameters = tunable(self.method, self._given)
         self._start = self._controller.command if start is None else start
         self._aim: Array | None = None
         self._last: float | None = None  # [s] of a step
@@ -60,11 +61,6 @@ class LocalSource:
     def method(self) -> str:
         """As the papers write it."""
         return self._controller.method
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """Those of its method."""
-        return tunable(self.method, self._given)
 
     def aim(self, T: Array) -> None:
         """Follow a pose (4, 4)."""
@@ -112,6 +108,7 @@ class LocalSource:
             controller = self._built(method, given)
             controller.take_over(self._controller)
             self._controller, self._given = controller, dict(given)
+            self.parameters = tunable(controller.method, given)
 
     def _built(self, method: str | None, given: Mapping[str, Any]) -> Controller:
         return Controller(self.robot, method, self._executor, **given)

@@ -53,7 +53,7 @@ class Trail:
         self._points: deque[Array] = deque(maxlen=TRAIL)
         self._step = STEP * size
         nothing = np.zeros((1, 2, 3), np.float32)
-        self._handle = scene.add_line_segments(name, nothing, ARMS[arm], line_width=2.5)
+        self._handle = scene.add_line_segments(name, nothing, ARMS[arm], thickness=3.0, thickness_units="screen")
 
     def show(self, point: Array) -> None:
         """Go on to a point (3,)."""

@@ -154,7 +154,7 @@ class Page:
     def _close_notice(self, title):
         notice = self.page.locator(".mantine-Notification-root", has_text=title)
         if notice.count():
-            notice.get_by_role("button").click()
+            notice.get_by_role("button").evaluate("button => button.click()")
 
     def _keep_error(self, message):
         if message.type == "error":
