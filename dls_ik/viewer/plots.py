@@ -104,7 +104,9 @@ def _plot(gui: Any, curve: Curve, data: tuple[Array, ...]) -> Any:
 
 
 def _series(arms: int) -> tuple[dict[str, Any], ...]:
-    lines = [{"label": name, "stroke": css(c), "width": 1.6} for name, c in zip("AB", ARMS, strict=True)]
+    lines = [
+        {"label": name, "stroke": css(c), "width": 1.6} for name, c in zip("AB", ARMS, strict=True)
+    ]
     return ({"label": "s"}, *lines[:arms])
 
 

@@ -8,8 +8,13 @@ import time
 import numpy as np
 import pytest
 
-SOON = 60.0  # [s] for all that a page is waited for, on a busy machine too
-FLAGS = ("--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
+SOON = 120.0  # [s] for all that a page is waited for, on a busy machine too
+FLAGS = (
+    "--use-gl=angle",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--disable-gpu-compositing",  # by the same slow renderer: a frame costs a tenth without
+)
 SIZE = {"width": 1280, "height": 800}  # [px]
 
 # viser's page lets its own tests at its scene: three.js objects by the names they have in Python.
@@ -85,6 +90,7 @@ class Page:
         self.page = page  # Playwright's
         self.folder = folder
         self.errors = []
+        page.set_default_timeout(1000 * SOON)
         page.on("pageerror", lambda error: self.errors.append(f"exception: {error}"))
         page.on("console", self._keep_error)
 
