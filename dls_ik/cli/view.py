@@ -88,10 +88,10 @@ def _serve(
     what: Shown, host: str, port: int, rate: float, save: Save | None, no_browser: bool
 ) -> None:
     from dls_ik.viewer.serve import open_server, serve
-    from dls_ik.viewer.shapes import load_shapes
+    from dls_ik.viewer.shapes import Shapes, load_shapes
     from dls_ik.viewer.skeleton import skeleton
 
-    shapes = load_shapes(what.description)
+    shapes = Shapes(()) if what.description is None else load_shapes(what.description)
     if shapes.complaint:
         click.echo(f"dls-ik: {shapes.complaint}", err=True)
     if not shapes.pieces:
