@@ -65,6 +65,7 @@ def view(
     ROBOT is a URDF file or the name of a robot that comes with the package. Default: wam, and with
     --ros that of the node.
     """
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
     methods = _methods(method)
     if ros and methods:
         raise click.UsageError("--method is for an arm here; the page changes that of a node")
@@ -98,7 +99,6 @@ def _serve(
         shapes = skeleton(what.robot)._replace(missing=shapes.missing)
     server = open_server(host, port, f"dls-ik: {what.robot.name}")
     _announce(host, server.get_port(), no_browser)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
     serve(server, what.robot, shapes, what.begin, rate, save)
 
 

@@ -1,5 +1,9 @@
 """The page of the viewer attached to a running node, in a real browser."""
 
+import re
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -11,7 +15,7 @@ from ros_client import Client, NodeProcess
 from ros_streamer import HOME, Streamer, positions
 from ros_wam import WAM
 from viewer.browser import chromium, open_page
-from viewer.view_process import ViewProcess
+from viewer.view_process import ViewProcess, paths
 
 from dls_ik.model.shipped import shipped_urdf
 from dls_ik.viewer.figure import scene_names
@@ -45,6 +49,16 @@ def test_page_of_a_node(private_domain, tmp_path):
             with NodeProcess(*ARGUMENTS):
                 page.wait_for_text("no target yet")
                 wait_for_arm(page, STARTED)
+
+
+def test_without_a_node_the_command_ends_with_one_line(private_domain):
+    words = ["view", "--ros", "--namespace", "/nobody", "--patience", "0.1", "--no-browser"]
+    ended = subprocess.run(
+        [sys.executable, "-m", "dls_ik.cli", *words], capture_output=True, text=True, env=paths()
+    )
+    assert ended.returncode == 3, ended.stderr
+    assert ended.stdout == ""
+    assert re.fullmatch(r"dls-ik: .*/nobody/dls_ik.*--namespace.*\n", ended.stderr)
 
 
 def drag(page, client, streamer):

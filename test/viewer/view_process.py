@@ -15,11 +15,10 @@ class ViewProcess:
     """A context in which the page is served, on a port that is free."""
 
     def __init__(self, *arguments):
-        path = os.pathsep.join(filter(None, [ROOT, os.environ.get("PYTHONPATH")]))
         command = [sys.executable, "-m", "dls_ik.cli", "view", "--no-browser", "--port", "0"]
         self.process = subprocess.Popen(
             [*command, *arguments],
-            env={**os.environ, "PYTHONPATH": path},
+            env=paths(),
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -39,3 +38,9 @@ class ViewProcess:
         found = re.match(r"http://\S+", self._line)
         assert found, f"no address, but {self._line!r}; exit code {self.process.wait()}"
         return found.group()
+
+
+def paths():
+    """The environment in which another process finds the package."""
+    path = os.pathsep.join(filter(None, [ROOT, os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "PYTHONPATH": path}
