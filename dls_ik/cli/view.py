@@ -50,7 +50,8 @@ def view(
 ) -> None:
     """Show an arm in the browser: drag its target, compare methods, watch limits and singularities.
 
-    ROBOT is a URDF file or the name of a robot that comes with the package. Default: wam.
+    ROBOT is a URDF file, a DH file (.yaml), or the name of a robot that comes with the package.
+    Default: wam.
     """
     model, path = _robot(robot, base, tip)
     methods = _methods(method)
@@ -82,6 +83,8 @@ def _robot(robot: str, base: str | None, tip: str | None) -> tuple[RobotModel, P
     from dls_ik.model.shipped import shipped_names, shipped_urdf
 
     path = shipped_urdf(robot) if robot in shipped_names() else Path(robot)
+    if path.suffix in (".yaml", ".yml"):
+        return RobotModel.from_dh(path), None
     return RobotModel.from_urdf(path, base, tip), path
 
 
