@@ -62,8 +62,8 @@ def view(
 ) -> None:
     """Show an arm in the browser: drag its target, compare methods, watch limits and singularities.
 
-    ROBOT is a URDF file or the name of a robot that comes with the package. Default: wam, and with
-    --ros that of the node.
+    ROBOT is a URDF file, a DH file (.yaml), or the name of a robot that comes with the package.
+    Default: wam, and with --ros that of the node.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
     methods = _methods(method)

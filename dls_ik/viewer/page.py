@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Sequence
-from html import escape
 from typing import Any
 
 from dls_ik.core.types import Array

@@ -16,7 +16,7 @@ from viser.infra import WebsockClientConnection
 from dls_ik.exceptions import DlsIkError
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-ANY = ("0.0.0.0", "::", "")  # noqa: S104
+ANY = ("0.0.0.0", "::", "")
 TRIED = 50  # ports that are looked at for one that is free
 FOREIGN = 1008  # close code: a policy is violated
 
