@@ -15,6 +15,7 @@ from dls_ik.viewer.shapes import Colour
 
 TARGET: Colour = (217, 28, 92)
 GIZMO = 0.22  # length of the target's arrows, of the robot's size
+MOVED = 1e-6  # [m and 1] entries of a pose: less does not show
 TRAIL = 300  # points
 STEP = 2e-3  # of the robot's size: a tip that moved less leaves no point
 
@@ -44,7 +45,8 @@ class Target:
 
     def show(self, T: Array) -> None:
         """Put it to a pose (4, 4)."""
-        self._handle.position, self._handle.wxyz = T[:3, 3], wxyz_of(T)
+        if np.abs(T - self.pose).max() > MOVED:
+            self._handle.position, self._handle.wxyz = T[:3, 3], wxyz_of(T)
 
 
 class Trail:

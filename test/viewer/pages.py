@@ -1,13 +1,12 @@
 """``dls-ik view`` as a process of its own, on a port that is free."""
 
 import contextlib
-import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from viewer.view_process import paths
+
 LONG = 120.0  # [s] for a process on a busy machine
 
 
@@ -15,15 +14,11 @@ def command(*arguments):
     return [sys.executable, "-m", "dls_ik.cli", "view", *map(str, arguments)]
 
 
-def environment():
-    return {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
-
-
 def run(*arguments):
     """The command, ended by itself."""
     return subprocess.run(
         command(*arguments),
-        env=environment(),
+        env=paths(),
         capture_output=True,
         text=True,
         timeout=LONG,
@@ -36,7 +31,7 @@ def view(*arguments):
     """The command while it serves; with its URL."""
     process = subprocess.Popen(
         command("--port", 0, "--no-browser", *arguments),
-        env=environment(),
+        env=paths(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from viewer import pages
+from viewer.view_process import paths
 
 pytest.importorskip("viser")
 
@@ -79,7 +80,7 @@ def test_without_viser_a_line_says_what_to_install(tmp_path):
     code += "from dls_ik.cli.main import main; main(['view', '--no-browser'])"
     ended = subprocess.run(
         [sys.executable, "-c", code],
-        env=pages.environment(),
+        env=paths(),
         capture_output=True,
         text=True,
         timeout=pages.LONG,

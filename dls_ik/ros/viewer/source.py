@@ -47,6 +47,7 @@ class NodeSource:
 
     methods = LocalSource.methods
     can_place = False
+    is_remote = True
 
     def __init__(
         self, described: Described | None = None, namespace: str = "", patience: float = 10.0
@@ -165,7 +166,8 @@ class NodeSource:
     def _target(self, state: ServoState, q: Array) -> Array | None:
         """(4, 4) T_base_tip of the last target that anybody sent; None where there is none."""
         message, robot = self._heard.target, self.robot
-        if message is None or state in NO_TARGET:
+        silent = self._heard.is_silent(time.monotonic())
+        if message is None or silent or state in NO_TARGET:
             return None
         names = robot.joint_names
         values = {**self._heard.values(), **dict(zip(names, q.tolist(), strict=True))}
