@@ -14,8 +14,8 @@ from dls_ik.viewer.poses import pose_of, wxyz_of
 from dls_ik.viewer.shapes import Colour
 
 TARGET: Colour = (217, 28, 92)
-GIZMO = 0.22  # length of the target's arrows, of the robot's size
 MOVED = 1e-6  # [m and 1] entries of a pose: less does not show
+GIZMO = 0.22  # length of the target's arrows, of the robot's size
 TRAIL = 300  # points
 STEP = 2e-3  # of the robot's size: a tip that moved less leaves no point
 

@@ -1,8 +1,6 @@
 """The page of the viewer attached to a running node, in a real browser."""
 
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -14,8 +12,8 @@ pytest.importorskip("viser", reason="needs viser")
 from ros_client import Client, NodeProcess
 from ros_streamer import HOME, Streamer, positions
 from ros_wam import WAM
+from viewer import pages
 from viewer.browser import chromium, open_page
-from viewer.view_process import ViewProcess, paths
 
 from dls_ik.model.shipped import shipped_urdf
 from dls_ik.viewer.figure import scene_names
@@ -25,19 +23,23 @@ pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 NAMESPACE = "/paged"
 ARGUMENTS = ("-r", f"__ns:={NAMESPACE}", "-p", "robot:=wam")
+CLICK = "element => element.click()"  # without waiting for frames, which software draws slowly
 STARTED = WAM.clip(np.zeros(WAM.n))
 SHAPES = load_shapes(shipped_urdf("wam"))
 DRAWN = scene_names("/arm", tuple(dict.fromkeys(piece.link for piece in SHAPES.pieces)))
 
 
 def test_page_of_a_node(private_domain, tmp_path):
-    """It shows the node's arm, drives it, follows others, and outlives it."""
+    """It shows the node's arm, drives it, pauses it, and outlives it."""
     with NodeProcess(*ARGUMENTS) as node, Client(NAMESPACE) as client:
         node.wait_for_line("ready")
-        view = ViewProcess("--ros", "--namespace", NAMESPACE)
         streamer = Streamer(client)
         streamer.go(WAM.fk(HOME))
-        with view, chromium() as browser, open_page(browser, view.url, tmp_path, "node") as page:
+        with (
+            pages.view("--ros", "--namespace", NAMESPACE, "--rate", "30") as view,
+            chromium() as browser,
+            open_page(browser, view.url, tmp_path, "node") as page,
+        ):
             wait_for_arm(page, HOME)
             wait_for_target(page, WAM.fk(HOME))
             drag(page, client, streamer)
@@ -52,10 +54,7 @@ def test_page_of_a_node(private_domain, tmp_path):
 
 
 def test_without_a_node_the_command_ends_with_one_line(private_domain):
-    words = ["view", "--ros", "--namespace", "/nobody", "--patience", "0.1", "--no-browser"]
-    ended = subprocess.run(
-        [sys.executable, "-m", "dls_ik.cli", *words], capture_output=True, text=True, env=paths()
-    )
+    ended = pages.run("--ros", "--namespace", "/nobody", "--patience", "0.1", "--no-browser")
     assert ended.returncode == 3, ended.stderr
     assert ended.stdout == ""
     assert re.fullmatch(r"dls-ik: .*/nobody/dls_ik.*--namespace.*\n", ended.stderr)
@@ -71,20 +70,21 @@ def drag(page, client, streamer):
 
 
 def pause_and_go_on(page):
-    page.page.get_by_role("button", name="Pause").click()
-    page.page.get_by_role("button", name="Go on").click()
-    page.page.get_by_role("button", name="Pause").wait_for()
+    for name in ("Pause", "Go on"):
+        page.page.get_by_role("button", name=name, exact=True).evaluate(CLICK)
+    page.page.get_by_role("button", name="Pause", exact=True).wait_for()
 
 
 def wait_for_arm(page, q):
     """Until the page draws every link where it is at joint values."""
 
     def is_there():
-        drawn = page.is_drawn(name) and page.pose(name)
-        return np.abs(drawn - WAM.link_pose(link, q)).max() < 1e-3
+        return all(
+            page.is_drawn(name) and np.abs(page.pose(name) - WAM.link_pose(link, q)).max() < 1e-3
+            for link, name in DRAWN.items()
+        )
 
-    for link in DRAWN:
-        page.wait_until(is_there, f"{link} where it is at {q}")
+    page.wait_until(is_there, f"the arm at {q}")
 
 
 def wait_for_target(page, T):

@@ -1,12 +1,13 @@
 """``dls-ik view`` as a process of its own, on a port that is free."""
 
 import contextlib
+import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
-from viewer.view_process import paths
-
+ROOT = Path(__file__).resolve().parents[2]
 LONG = 120.0  # [s] for a process on a busy machine
 
 
@@ -14,11 +15,16 @@ def command(*arguments):
     return [sys.executable, "-m", "dls_ik.cli", "view", *map(str, arguments)]
 
 
+def environment():
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
+
+
 def run(*arguments):
     """The command, ended by itself."""
     return subprocess.run(
         command(*arguments),
-        env=paths(),
+        env=environment(),
         capture_output=True,
         text=True,
         timeout=LONG,
@@ -31,7 +37,7 @@ def view(*arguments):
     """The command while it serves; with its URL."""
     process = subprocess.Popen(
         command("--port", 0, "--no-browser", *arguments),
-        env=paths(),
+        env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

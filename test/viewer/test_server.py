@@ -6,7 +6,6 @@ import sys
 
 import pytest
 from viewer import pages
-from viewer.view_process import paths
 
 pytest.importorskip("viser")
 
@@ -80,7 +79,7 @@ def test_without_viser_a_line_says_what_to_install(tmp_path):
     code += "from dls_ik.cli.main import main; main(['view', '--no-browser'])"
     ended = subprocess.run(
         [sys.executable, "-c", code],
-        env=paths(),
+        env=pages.environment(),
         capture_output=True,
         text=True,
         timeout=pages.LONG,
