@@ -84,7 +84,8 @@ class Session:
         """(4, 4) where the target goes by itself, or by others; None: it stays where it is."""
         if self._preset is not None:
             return self.target
-        if not self._sources[0].is_remote or time.monotonic() < self._touched + HELD:
+        is_remote = self._sources[0].is_remote
+        if time.monotonic() < self._touched + HELD or not (is_remote or self.target is None):
             return None
         sample = next((seen.sample for seen in self._seen), None)
         if sample is None or sample.T_target is not None:

@@ -16,11 +16,12 @@ TIP: Colour = (230, 115, 33)
 ROUND = 24  # corners of a circle
 SHORTEST = 1e-6  # [m] of a bone
 THICKNESS = 0.022  # of the whole: a bone's radius
+SLENDER = 0.2  # of a bone's length: its radius
 
 
 def skeleton(robot: RobotModel) -> Shapes:
     """Pieces for every link that has joints, or is a tip."""
-    radius = THICKNESS * _size(robot)
+    radius = _radius(robot)
     pieces: list[Piece] = []
     for link in robot.tree.links:
         below = robot.tree.below[link]
@@ -31,6 +32,14 @@ def skeleton(robot: RobotModel) -> Shapes:
             ball = trimesh.creation.icosphere(subdivisions=2, radius=1.1 * radius)
             pieces.append(Piece(link, ball, TIP))
     return Shapes(tuple(pieces))
+
+
+def _radius(robot: RobotModel) -> float:
+    """Of a bone [m]: thin for the whole, and for a bone as long as most."""
+    lengths = [float(np.linalg.norm(joint.origin[:3, 3])) for joint in robot.tree.joints]
+    long = [length for length in lengths if length > SHORTEST]
+    shares = [THICKNESS * _size(robot), *([SLENDER * float(np.median(long))] if long else [])]
+    return min(shares)
 
 
 def _size(robot: RobotModel) -> float:
