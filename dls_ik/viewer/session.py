@@ -131,9 +131,7 @@ class Session:
                 self._sources[0].use(preset.methods[0])
             if self.can_compare:
                 self.compare(preset.methods[1])
-            for source in self._sources:
-                if source.can_place:
-                    source.place(preset.start)
+            self._place(preset.start)
             self.history.clear()
             self._preset, self._begun = preset, None
 
@@ -179,7 +177,15 @@ class Session:
             return
         if self._begun is None:
             self._begun = now
+        if now - self._begun >= self._preset.period:  # arms with joints to spare come back changed
+            self._begun += self._preset.period
+            self._place(self._preset.start)
         self._aim(self._preset.pose(now - self._begun))
+
+    def _place(self, q: Array) -> None:
+        for source in self._sources:
+            if source.can_place:
+                source.place(q)
 
     def _aim(self, T: Array) -> None:
         self.target = T

@@ -77,6 +77,16 @@ def test_a_preset_puts_both_arms_to_its_start_with_its_methods(session, presets)
     assert not np.allclose(session.target, preset.Ts[0])
 
 
+def test_a_preset_begins_again_where_it_began(session, presets):
+    preset = presets[-1]
+    session.play(preset)
+    session.step(0.0)
+    for _ in range(2):
+        again = session.step(preset.period + 0.01)
+    for arm in again:
+        np.testing.assert_allclose(arm.sample.q, preset.start, atol=0.05)
+
+
 def test_a_hand_on_the_target_ends_a_preset(session, presets):
     session.play(presets[0])
     run(session, 5)
