@@ -16,6 +16,10 @@ HEIGHT = 128  # [px] of a plot
 LARGEST = 1e6  # a condition number beyond it is drawn there
 
 
+def _decades(number: float) -> float:
+    return float(np.log10(min(number, LARGEST)))
+
+
 class Curve(NamedTuple):
     """A plot: what it is called, and its number at a time."""
 
@@ -23,7 +27,6 @@ class Curve(NamedTuple):
     title: str
     value: Callable[[Sample, Measures], float]
     least: float = 1.0  # the top of the scale is not lower
-    is_log: bool = False
     worst: Callable[..., Any] = np.fmax  # of two values: what is kept of those between two rows
 
 
@@ -35,7 +38,7 @@ CURVES = (
     Curve(
         JACOBIAN, "least singular value", lambda s, m: m.least_singular_value, 0.1, worst=np.fmin
     ),
-    Curve(JACOBIAN, "condition number", lambda s, m: min(m.condition, LARGEST), is_log=True),
+    Curve(JACOBIAN, "condition number [log10]", lambda s, m: _decades(m.condition)),
     Curve(JACOBIAN, "activation h of CTP, largest", lambda s, m: float(m.activation.max())),
 )
 
@@ -124,7 +127,5 @@ def _series(arms: int) -> tuple[dict[str, Any], ...]:
 
 
 def _scale(curve: Curve) -> dict[str, Any]:
-    if curve.is_log:
-        return {"distr": 3}
     top = {"pad": 0.1, "soft": curve.least, "mode": 1}
     return {"range": {"min": {"pad": 0.0, "soft": 0.0, "mode": 1}, "max": top}}
