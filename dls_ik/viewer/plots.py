@@ -16,6 +16,10 @@ HEIGHT = 128  # [px] of a plot
 LARGEST = 1e6  # a condition number beyond it is drawn there
 
 
+def _decades(number: float) -> float:
+    return float(np.log10(min(number, LARGEST)))
+
+
 class Curve(NamedTuple):
     """A plot: what it is called, and its number at a time."""
 
@@ -23,7 +27,7 @@ class Curve(NamedTuple):
     title: str
     value: Callable[[Sample, Measures], float]
     least: float = 1.0  # the top of the scale is not lower
-    is_log: bool = False
+    worst: Callable[..., Any] = np.fmax  # of two values: what is kept of those between two rows
 
 
 MOTION, JACOBIAN = "Motion", "Conditioning"
@@ -31,8 +35,10 @@ CURVES = (
     Curve(MOTION, "position error [mm]", lambda s, m: 1e3 * s.position_error, 5.0),
     Curve(MOTION, "rotation error [deg]", lambda s, m: float(np.degrees(s.rotation_error))),
     Curve(MOTION, "fastest joint [rad/s or m/s]", lambda s, m: m.speed),
-    Curve(JACOBIAN, "least singular value", lambda s, m: m.least_singular_value, 0.1),
-    Curve(JACOBIAN, "condition number", lambda s, m: min(m.condition, LARGEST), is_log=True),
+    Curve(
+        JACOBIAN, "least singular value", lambda s, m: m.least_singular_value, 0.1, worst=np.fmin
+    ),
+    Curve(JACOBIAN, "condition number [log10]", lambda s, m: _decades(m.condition)),
     Curve(JACOBIAN, "activation h of CTP, largest", lambda s, m: float(m.activation.max())),
 )
 
@@ -42,19 +48,29 @@ class History:
 
     def __init__(self) -> None:
         self._rows: deque[list[float]] = deque(maxlen=KEPT)
+        self._ends = -np.inf  # [s] when the last row does
 
     def add(self, time: float, arms: list[tuple[Sample, Measures]]) -> None:
-        """Note the numbers of all arms at a time [s], at most every KEPT-th part of SECONDS."""
-        if self._rows and time - self._rows[-1][0] < 0.9 * SECONDS / KEPT:
-            return
+        """Note the numbers of all arms at a time [s].
+
+        A row stands for a KEPT-th part of SECONDS and has the worst of it, so that no peak is lost.
+        """
         values = [curve.value(*arm) for curve in CURVES for arm in arms]
         if self._rows and len(self._rows[-1]) != 1 + len(values):
-            self._rows.clear()
+            self.clear()
+        if time < self._ends:
+            curves = [curve for curve in CURVES for _ in arms]
+            last = zip(curves, self._rows[-1][1:], values, strict=True)
+            values = [float(curve.worst(before, now)) for curve, before, now in last]
+            self._rows.pop()
+        else:
+            self._ends = time + 0.99 * SECONDS / KEPT
         self._rows.append([time, *values])
 
     def clear(self) -> None:
         """Forget all."""
         self._rows.clear()
+        self._ends = -np.inf
 
     def data(self, curve: int, arms: int) -> tuple[Array, ...]:
         """Times [s] before now, and the lines of a curve, (k,) each."""
@@ -111,7 +127,5 @@ def _series(arms: int) -> tuple[dict[str, Any], ...]:
 
 
 def _scale(curve: Curve) -> dict[str, Any]:
-    if curve.is_log:
-        return {"distr": 3}
     top = {"pad": 0.1, "soft": curve.least, "mode": 1}
     return {"range": {"min": {"pad": 0.0, "soft": 0.0, "mode": 1}, "max": top}}

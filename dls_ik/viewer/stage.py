@@ -1,6 +1,6 @@
 """The scene: floor, light, camera, the arms, and what is drawn beside them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from dls_ik.viewer.shapes import Shapes
 LOOK_FROM = np.array([1.25, -1.15, 0.62])  # in sizes of the robot, from what is looked at
 
 APART = 5e-3  # [rad or m] of a joint: a ghost that is nearer to the arm only tints it
+POSTURES = 80  # that are looked at to see how large a robot is
 LAMPS = (("/lamp", (2.0, -1.0, 4.0), 1.6), ("/second_lamp", (-2.0, -3.0, 2.0), 0.7))
 
 
@@ -32,7 +33,7 @@ class Stage:
     ) -> None:
         self._scene, self._robot, self._shapes = server.scene, robot, shapes
         self._start = robot.clip(np.zeros(robot.n))
-        self.low, self.size = extent(robot, shapes, self._start)
+        self.low, self.size = extent(robot, shapes)
         self._furnish(server)
         self._figures = [Figure(self._scene, "/arm", robot, shapes)]
         self._trails = [Trail(self._scene, "/trail", 0, self.size)]
@@ -110,13 +111,23 @@ def _round(length: float) -> float:
     return float(10.0 ** np.round(np.log10(length)))
 
 
-def extent(robot: RobotModel, shapes: Shapes, q: Array) -> tuple[float, float]:
-    """Where the floor is and how large the arm is stretched out [m]."""
-    poses = LinkPoses(robot)(q)
+def extent(robot: RobotModel, shapes: Shapes) -> tuple[float, float]:
+    """Where the floor is, below what does not move, and how large the arm is stretched out [m]."""
+    poses = LinkPoses(robot)
+    rng = np.random.default_rng(0)
+    drawn = [_points(shapes, poses(q)) for q in robot.random(rng, POSTURES)]
+    still = shapes.of(set(robot.tree.links) - moving_links(robot))
+    lows = _points(still, poses(robot.clip(np.zeros(robot.n))), links=False)[:, 2]
+    size = max(float(np.ptp(points, axis=0).max()) for points in drawn)
+    return float(min(lows.min(initial=0.0), 0.0)), size or 1.0
+
+
+def _points(shapes: Shapes, poses: Mapping[str, Array], links: bool = True) -> Array:
+    """Corners (k, 3) of all pieces where they are, and the origins of links."""
     parts = [
         piece.mesh.bounds @ poses[piece.link][:3, :3].T + poses[piece.link][:3, 3]
         for piece in shapes.pieces
     ]
-    points = np.concatenate([*parts, [T[:3, 3] for T in poses.values()]])
-    size = float(np.ptp(points, axis=0).max()) or 1.0
-    return float(min(points[:, 2].min(), 0.0)), size
+    if links:
+        parts.append(np.array([T[:3, 3] for T in poses.values()]))
+    return np.concatenate([np.zeros((1, 3)), *parts])

@@ -183,6 +183,18 @@ def test_bars_show_every_joint_and_no_markup_of_a_robot():
     assert joint_bars(RobotModel.wam(), [np.zeros(7)] * 2).count("wam_j") == 14
 
 
+def test_a_peak_between_two_rows_of_the_history_is_kept(session):
+    (arm,) = run(session, 1)
+    history = History()
+    speeds = [0.1, 0.2, 1.9, 0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1]
+    for k, speed in enumerate(speeds):
+        measures = arm.measures._replace(speed=speed, least_singular_value=1.0 - speed / 2)
+        history.add(0.01 * k, [(arm.sample, measures)])
+    assert len(history.data(2, 1)[0]) < len(speeds)
+    assert history.data(2, 1)[1].max() == 1.9
+    assert history.data(3, 1)[1].min() == pytest.approx(0.05)
+
+
 def test_history_has_a_line_for_each_arm_and_begins_anew_with_another_number(session):
     run(session, 50)
     times, *lines = session.history.data(0, 1)
