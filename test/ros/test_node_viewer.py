@@ -14,6 +14,7 @@ from ros_streamer import HOME, Streamer, stamped
 from ros_wam import WAM
 
 from dls_ik.exceptions import DlsIkError, OptionError
+from dls_ik.model.robot import RobotModel
 from dls_ik.model.shipped import shipped_urdf
 from dls_ik.ros.viewer import Described, NodeSource, ServiceMissingError
 from dls_ik.ros.viewer.heard import state_of
@@ -25,6 +26,13 @@ NAMESPACE = "/shown"
 ARGUMENTS = ("-r", f"__ns:={NAMESPACE}", "-p", "robot:=wam")
 NEAR = WAM.fk(HOME + 0.1)
 FAR = WAM.fk(HOME + np.array([2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]))  # a second or more away
+
+UPPER = RobotModel.from_name("wam", base="wam_link1")  # not from the root of the robot
+UPPER_ARGUMENTS = (
+    *("-p", "robot:=wam", "-p", "base:=wam_link1", "-p", "stream_method:=dls"),
+    *("-p", f"initial_positions:={HOME[1:].tolist()}"),
+    *("-p", f"output_names:={','.join(f'driver_{name}' for name in UPPER.joint_names)}"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -132,16 +140,19 @@ def test_a_namespace_that_is_not_valid_is_named():
 
 
 def test_a_node_may_come_late_and_come_again():
-    arguments = ("-r", "__ns:=/late", "-p", "robot:=wam", "-p", "stream_method:=dls")
-    source = NodeSource(Described(WAM, shipped_urdf("wam")), "/late")
+    source = NodeSource(Described(UPPER, shipped_urdf("wam")), "/late")
     try:
         assert "waiting for /late/dls_ik" in source.step(0.0).words
         with pytest.raises(ServiceMissingError, match="/late/dls_ik/pause"):
             source.pause(True)
         for _ in range(2):
-            with NodeProcess(*arguments):
+            with NodeProcess("-r", "__ns:=/late", *UPPER_ARGUMENTS):
                 step_until(source, lambda s: s.words == "no target yet", "the node", READY)
                 step_until(source, lambda _: source.method == "dls", "its parameters")
+                T = UPPER.fk(HOME[1:] + 0.1)
+                source.aim(T)
+                sample = step_until(source, is_at(T), "its arm, by the names of a driver")
+                np.testing.assert_allclose(sample.T_target, T, atol=1e-9)
             sample = step_until(source, lambda s: s.state == "STALE", "the silence")
             assert "/late/dls_ik is silent" in sample.words
             assert sample.T_target is None

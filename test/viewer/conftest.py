@@ -4,7 +4,7 @@ import pytest
 from viewer import browser as browsers
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # not longer: while it runs, this thread has a loop of asyncio
 def browser():
     with browsers.chromium() as browser:
         yield browser

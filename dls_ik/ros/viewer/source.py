@@ -170,7 +170,8 @@ class NodeSource:
         if message is None or silent or state in NO_TARGET:
             return None
         names = robot.joint_names
-        values = {**self._heard.values(), **dict(zip(names, q.tolist(), strict=True))}
+        others = {n: p for n, p in self._heard.values().items() if n in robot.tree.drives}
+        values = {**others, **dict(zip(names, q.tolist(), strict=True))}
         try:
             T_root_tip = self._frames.pose_in_root(message, robot.tree, values)
         except DlsIkError:
