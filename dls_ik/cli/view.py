@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import socket
 import sys
 import webbrowser
 from typing import TYPE_CHECKING, NoReturn
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 MISSING = 3
 DEFAULT = "wam"  # robot
 LOCAL = ("localhost", "127.0.0.1", "::1")
+ANY = ("0.0.0.0", "::")
 
 
 @click.command(epilog="docs/viewer.md tells what the page shows. Ctrl-C ends it.")
@@ -124,14 +127,21 @@ def _saving(record: str | None) -> Save | None:
 
 
 def _announce(host: str, port: int, no_browser: bool) -> None:
-    url = f"http://{'localhost' if host in LOCAL else host}:{port}"
+    name = {**dict.fromkeys(LOCAL, "localhost"), **dict.fromkeys(ANY, socket.gethostname())}
+    url = f"http://{name.get(host, host)}:{port}"
     click.echo(f"{url}  (Ctrl-C ends it)")
     if host in LOCAL:
         click.echo(f"from another machine: ssh -L {port}:localhost:{port} HOST, then the same URL")
     else:
         click.echo(f"dls-ik: whoever reaches {host} can see and move this arm", err=True)
-    if not no_browser:
+    if not no_browser and _has_screen():
         webbrowser.open(url)
+
+
+def _has_screen() -> bool:
+    """Whether there are windows; else a browser such as lynx would take the terminal."""
+    screens = map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY"))
+    return sys.platform in ("darwin", "win32") or any(screens)
 
 
 def _leave(words: str, code: int) -> NoReturn:

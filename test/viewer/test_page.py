@@ -27,7 +27,7 @@ CLICK = "element => element.click()"  # without waiting for frames, which softwa
 def url():
     with pages.view("wam", "--method", "ctp+sd+svf,dls", "--rate", "30") as process:
         yield process.url
-    assert process.returncode == 130
+    assert process.returncode == 130, process.complained
 
 
 def tip(page):
