@@ -15,6 +15,9 @@ SECTIONS: dict[str, dict[str, str]] = {
         "reproduce": "Run a published table or figure again.",
         "bench": "Compare methods on random poses.",
     },
+    "View": {
+        "view": "Show an arm in the browser, and drag it.",
+    },
     "Node": {
         "call": "Ask a running node once.",
         "stream": "Send targets to a running node.",

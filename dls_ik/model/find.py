@@ -49,15 +49,31 @@ def read_tree(path: Path) -> Tree:
     Raises:
         RobotModelError: not a usable robot, or xacro is not installed.
     """
-    ending = path.suffix.lower()
-    if ending in (".yaml", ".yml"):
-        return load_dh(path)
-    return load_urdf(expanded(path) if ending == ".xacro" else path)
+    urdf = _urdf_of(path)
+    return load_dh(path) if urdf is None else load_urdf(urdf)
 
 
 def find_tree(given: str) -> Tree:
     """The links and joints of a robot that is given as :func:`robot_file` takes it."""
     return read_tree(robot_file(given))
+
+
+def find_urdf(given: str) -> Path | str | None:
+    """The URDF of a robot that is given as :func:`robot_file` takes it: a file, or expanded text.
+
+    None of a DH file, which has no shapes.
+
+    Raises:
+        RobotModelError: there is no such robot, or xacro is not installed.
+    """
+    return _urdf_of(robot_file(given))
+
+
+def _urdf_of(path: Path) -> Path | str | None:
+    ending = path.suffix.lower()
+    if ending in (".yaml", ".yml"):
+        return None
+    return expanded(path) if ending == ".xacro" else path
 
 
 def _is_file(path: Path) -> bool:

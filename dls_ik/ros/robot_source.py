@@ -1,6 +1,7 @@
 """Where the robot comes from: a parameter, or a topic on which it may come late."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from rclpy.clock import Clock, ClockType
@@ -9,7 +10,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import String
 
 from dls_ik.exceptions import RobotModelError
-from dls_ik.model.find import find_tree
+from dls_ik.model.find import find_tree, find_urdf
 from dls_ik.model.names import quoted
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros.parameters.robot import RobotParameters
@@ -21,6 +22,17 @@ QOS = QoSProfile(
 )
 
 
+def urdf_from_parameters(parameters: RobotParameters) -> Path | str | None:
+    """The URDF that says what the robot looks like, a file or the text; None where there is none.
+
+    Raises:
+        RobotModelError: there is no robot of that name.
+    """
+    if parameters.robot_description:
+        return parameters.robot_description
+    return find_urdf(parameters.robot) if parameters.robot else None
+
+
 def robot_from_parameters(parameters: RobotParameters) -> RobotModel | None:
     """The robot that the parameters name or describe; None where they do neither.
 
@@ -28,16 +40,19 @@ def robot_from_parameters(parameters: RobotParameters) -> RobotModel | None:
         RobotModelError: it is not a usable robot, or has no such base and tip.
     """
     ends = parameters.ends()
-    name = parameters.robot
     if parameters.robot_description:
-        return _from_text(parameters.robot_description, *ends)
-    if not name:
+        return robot_from_text(parameters.robot_description, *ends)
+    if not parameters.robot:
         return None
-    return RobotModel.from_tree(find_tree(name), *ends)
+    return RobotModel.from_tree(find_tree(parameters.robot), *ends)
 
 
-def _from_text(text: str, base: str | None, tip: str | None) -> RobotModel:
-    """A robot from XML, never from a file on this machine that somebody else names."""
+def robot_from_text(text: str, base: str | None, tip: str | None) -> RobotModel:
+    """A robot from XML, never from a file on this machine that somebody else names.
+
+    Raises:
+        RobotModelError: as :func:`robot_from_parameters`.
+    """
     if not text.lstrip("\ufeff \t\r\n").startswith("<"):
         raise RobotModelError(f"a robot description is XML, not {quoted(text)}")
     return RobotModel.from_urdf(text, base, tip)
@@ -86,7 +101,7 @@ class DescriptionTopic:
 
     def _read(self, text: str) -> None:
         try:
-            robot = _from_text(text, *self._ends)
+            robot = robot_from_text(text, *self._ends)
         except RobotModelError as error:
             self._refuse(error)
         else:

@@ -1,0 +1,140 @@
+"""``dls-ik view``: a web page that shows an arm and its methods."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import webbrowser
+from typing import TYPE_CHECKING
+
+import click
+
+from dls_ik.cli.group import INTERRUPTED, MissingPartError, leave
+from dls_ik.cli.output import check_writable, write_whole
+from dls_ik.cli.robot import ROBOT
+from dls_ik.cli.shown import Ends, Shown, local, remote
+
+if TYPE_CHECKING:
+    from dls_ik.viewer.panels.record import Save
+
+DEFAULT = "wam"  # robot
+LOCAL = ("localhost", "127.0.0.1", "::1")
+ANY = ("0.0.0.0", "::")
+
+
+@click.command(epilog=f"{ROBOT} docs/viewer.md tells what the page shows. Ctrl-C ends it.")
+@click.argument("robot", required=False)
+@click.option("--base", metavar="LINK", help="Where the chain begins; found if there is no choice.")
+@click.option("--tip", metavar="LINK", help="Where it ends; found if there is no choice.")
+@click.option("--method", metavar="A[,B]", default="", help="A method, or two to compare.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True)
+@click.option(
+    "--rate",
+    type=click.FloatRange(10.0, 500.0),
+    default=100.0,
+    show_default=True,
+    help="Steps of the controller [Hz].",
+)
+@click.option("--ros", is_flag=True, help="Show a running node, and send targets to it.")
+@click.option("--namespace", default="", help="Of the node.")
+@click.option(
+    "--patience",
+    type=click.FloatRange(0.0),
+    default=10.0,
+    show_default=True,
+    help="For the node, where its robot is not given [s].",
+)
+@click.option("--record", metavar="FILE", help="Where the page's recordings go, as CSV.")
+@click.option("--no-browser", is_flag=True, help="Open none; only print the address.")
+def view(
+    robot: str | None,
+    base: str | None,
+    tip: str | None,
+    method: str,
+    host: str,
+    port: int,
+    rate: float,
+    ros: bool,
+    namespace: str,
+    patience: float,
+    record: str | None,
+    no_browser: bool,
+) -> None:
+    """Show an arm in the browser: drag its target, compare methods, watch limits and singularities.
+
+    The default ROBOT is wam, and with --ros that of the node.
+    """
+    methods = _methods(method)
+    if ros and methods:
+        raise click.UsageError("--method is for an arm here; the page changes that of a node")
+    if ros and not robot and (base or tip):
+        raise click.UsageError("--base and --tip are those of the node, unless ROBOT is given too")
+    save = _saving(record)
+    ends = None if ros and not robot else Ends(robot or DEFAULT, base, tip)
+    try:
+        shown = local(ends, methods) if ends and not ros else remote(ends, namespace, patience)
+        with shown as what:
+            _serve(what, host, port, rate, save, no_browser)
+    except ImportError as error:
+        words = f"{error.name or error} is missing: pip install 'dls-ik[viewer]'"
+        raise MissingPartError(words) from None
+    except KeyboardInterrupt:
+        leave("ended", INTERRUPTED)
+
+
+def _serve(
+    what: Shown, host: str, port: int, rate: float, save: Save | None, no_browser: bool
+) -> None:
+    from dls_ik.viewer.serve import open_server, serve
+    from dls_ik.viewer.shapes import Shapes, load_shapes
+    from dls_ik.viewer.skeleton import skeleton
+
+    shapes = Shapes(()) if what.description is None else load_shapes(what.description)
+    if shapes.complaint:
+        click.echo(f"dls-ik: {shapes.complaint}", err=True)
+    if not shapes.pieces:
+        shapes = skeleton(what.robot)._replace(missing=shapes.missing)
+    server = open_server(host, port, f"dls-ik: {what.robot.name}")
+    _announce(host, server.get_port(), no_browser)
+    serve(server, what.robot, shapes, what.begin, rate, save)
+
+
+def _methods(given: str) -> list[str]:
+    from dls_ik.solver.method import parse_method
+
+    names = [parse_method(name).name for name in given.split(",")] if given else []
+    if len(names) > 2:
+        raise click.UsageError(f"--method takes one method or two, not {len(names)}")
+    return names
+
+
+def _saving(record: str | None) -> Save | None:
+    if record is None:
+        return None
+    check_writable([record])
+
+    def save(content: bytes) -> str:
+        write_whole(record, lambda part: part.write_bytes(content))
+        return record
+
+    return save
+
+
+def _announce(host: str, port: int, no_browser: bool) -> None:
+    name = {**dict.fromkeys(LOCAL, "localhost"), **dict.fromkeys(ANY, socket.gethostname())}
+    url = f"http://{name.get(host, host)}:{port}"
+    click.echo(f"{url}  (Ctrl-C ends it)")
+    if host in LOCAL:
+        click.echo(f"from another machine: ssh -L {port}:localhost:{port} HOST, then the same URL")
+    else:
+        click.echo(f"dls-ik: whoever reaches {host} can see and move this arm", err=True)
+    if not no_browser and _has_screen():
+        webbrowser.open(url)
+
+
+def _has_screen() -> bool:
+    """Whether there are windows; else a browser such as lynx would take the terminal."""
+    screens = map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY"))
+    return sys.platform in ("darwin", "win32") or any(screens)
