@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -85,7 +86,7 @@ def view(
     except MissingError as error:
         _leave(error.format_message(), MISSING)
     except KeyboardInterrupt:
-        _leave("ended", INTERRUPTED)
+        _end()
 
 
 def _serve(
@@ -142,6 +143,17 @@ def _has_screen() -> bool:
     """Whether there are windows; else a browser such as lynx would take the terminal."""
     screens = map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY"))
     return sys.platform in ("darwin", "win32") or any(screens)
+
+
+def _end() -> NoReturn:
+    """Leave at once: threads of the server may still run, which an interpreter that ends can crash.
+
+    All that was to be closed is.
+    """
+    with contextlib.suppress(OSError):  # nobody reads it
+        click.echo("dls-ik: ended", err=True)
+        sys.stdout.flush()
+    os._exit(INTERRUPTED)
 
 
 def _leave(words: str, code: int) -> NoReturn:
