@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import sys
 import webbrowser
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from dls_ik.cli.group import INTERRUPTED, MissingPartError, leave
+from dls_ik.cli.group import INTERRUPTED, MissingPartError
 from dls_ik.cli.output import check_writable, write_whole
 from dls_ik.cli.robot import ROBOT
 from dls_ik.cli.shown import Ends, Shown, local, remote
@@ -81,7 +82,7 @@ def view(
         words = f"{error.name or error} is missing: pip install 'dls-ik[viewer]'"
         raise MissingPartError(words) from None
     except KeyboardInterrupt:
-        leave("ended", INTERRUPTED)
+        _end()
 
 
 def _serve(
@@ -138,3 +139,14 @@ def _has_screen() -> bool:
     """Whether there are windows; else a browser such as lynx would take the terminal."""
     screens = map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY"))
     return sys.platform in ("darwin", "win32") or any(screens)
+
+
+def _end() -> NoReturn:
+    """Leave at once: threads of the server may still run, which an interpreter that ends can crash.
+
+    All that was to be closed is.
+    """
+    with contextlib.suppress(OSError):  # nobody reads it
+        click.echo("dls-ik: ended", err=True)
+        sys.stdout.flush()
+    os._exit(INTERRUPTED)
