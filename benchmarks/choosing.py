@@ -1,0 +1,142 @@
+"""Methods side by side, to choose one: poses far, near, singular and at limits, and a stream.
+
+The WAM. Poses are of joint values uniform within the limits, seeds likewise (far), or 0.2 rad from
+the pose's own joint values in each joint (one sigma): near, with the arm stretched or the wrist
+folded (singular), and with half of the joints at a limit. Named methods make one attempt of 250
+steps, as published; `auto` restarts. Solved is within 1e-6 m and 1e-6 rad, and inside the limits.
+Times are processor time of one thread in a batch, as a multiple of auto's on the same poses.
+
+The stream goes forth and back through the folded wrist, 0.2 m at up to 0.1 m/s, 100 targets a
+second. Bare is one step of the method for each target, and nothing else: the fastest joint says
+what the law asks for (`odls` has a bound by nature, here 2 rad/s for the norm). The controller does
+what the node does, with the WAM's 2 rad/s.
+"""
+
+import math
+import time
+from typing import Any
+
+import numpy as np
+
+from benchmarks.common import Column, Table, finish, guarded, parser, positive, spread
+from benchmarks.machine import machine
+from benchmarks.tracking import ELBOW, Path, errors, paths, rms
+from dls_ik import IkSolver, RobotModel, Stepper
+from dls_ik.servo import Controller
+
+METHODS = (
+    "auto", "jp", "jd", "dls", "ed", "svf", "svf+ed", "sd", "svf+sd", "sdls+clamp", "jc+ed", "ctp",
+    "ctp+sd+svf", "odls",
+)  # fmt: skip
+CASES = ("far", "near", "singular", "at limits")
+BLOCKS = 3
+NEAR, TOUCH = 0.2, 0.003  # [rad] of seeds from the pose's joint values; of these from a singularity
+SPEED, RATE = 0.1, 100.0  # [m/s], [Hz]
+BOUND = {"odls": {"Delta": 2.0 / RATE}}  # [rad] of a step, for methods that are made for a bound
+
+
+def configurations(robot: RobotModel, case: str, count: int, rng: np.random.Generator) -> Any:
+    """Joint values (count, n) of poses, and seeds (count, n)."""
+    q = robot.random(rng, count)
+    if case == "far":
+        return q, robot.random(rng, count)
+    if case == "singular":
+        half = count // 2
+        q[:half, 3] = ELBOW + TOUCH * rng.normal(size=half)
+        q[half:, 5] = TOUCH * rng.normal(size=count - half)
+    if case == "at limits":
+        ends = np.where(rng.random(q.shape) < 0.5, robot.lower, robot.upper)
+        q = np.where(rng.random(q.shape) < 0.5, ends, q)
+    return q, robot.clip(q + NEAR * rng.normal(size=q.shape))
+
+
+def solved(robot: RobotModel, case: str, samples: int, seed: int) -> tuple[Any, Any]:
+    """Shares solved [%], and times of a pose [s] (BLOCKS,), by method."""
+    rng = np.random.default_rng([seed, CASES.index(case)])
+    solvers = {name: IkSolver(robot, name) for name in METHODS}
+    shares, times = {name: [] for name in METHODS}, {name: [] for name in METHODS}
+    for _ in range(BLOCKS):
+        q, seeds = configurations(robot, case, -(-samples // BLOCKS), rng)
+        Ts = robot.fk(q)
+        for name, solver in solvers.items():
+            solver.solve_batch(Ts[:1], seeds[:1], threads=1)  # loads its kernels
+            begin = time.process_time()
+            found = solver.solve_batch(Ts, seeds, threads=1)
+            times[name].append((time.process_time() - begin) / len(Ts))
+            shares[name].append(100.0 * float(np.mean(found.success)))
+    return shares, times
+
+
+def bare(path: Path, name: str) -> list[float]:
+    """One step a target: fastest joint [rad/s], largest and rms error [mm] of the second lap."""
+    robot, Ts = RobotModel.wam(), targets(path)
+    stepper = Stepper(robot, name, path.start(), **BOUND.get(name, {}))
+    q = stepper.run(Ts, len(Ts)).q
+    asked = RATE * float(np.abs(np.diff(q, axis=0)).max())
+    return [asked, *judged(robot, q[1:], Ts)]
+
+
+def controlled(path: Path, name: str) -> list[float]:
+    """As the node follows: largest and rms error [mm] of the second lap."""
+    robot, Ts = RobotModel.wam(), targets(path)
+    controller = Controller(robot, name)
+    controller.seed(path.start())
+    qs = []
+    for k, T in enumerate(Ts):
+        controller.follow_pose(T, k / RATE)
+        qs.append(controller.cycle(k / RATE, 1.0 / RATE).q)
+    return judged(robot, np.array(qs), Ts)
+
+
+def targets(path: Path) -> np.ndarray:
+    """(t, 4, 4) of two laps."""
+    turn = SPEED / path.length / RATE  # [rad] from one target to the next
+    return np.array([path.pose(turn * k) for k in range(round(4.0 * math.pi / turn))])
+
+
+def judged(robot: RobotModel, q: np.ndarray, Ts: np.ndarray) -> list[float]:
+    """Largest and rms error of the position [mm] in the second lap."""
+    half = len(Ts) // 2
+    velocity = np.ones((len(Ts) - half, 3))  # the lag is not asked for
+    position, _, _ = errors(robot.fk(q[half:]), Ts[half:], velocity)
+    return [1e3 * float(position.max()), 1e3 * rms(position)]
+
+
+def tables(samples: int, seed: int) -> list[Table]:
+    """All figures."""
+    robot, path = RobotModel.wam(), paths()["wrist"]
+    found = {case: solved(robot, case, samples, seed) for case in CASES}
+    shares = Table(
+        "solved, inside the limits [%]", [Column("method"), *(Column(c, ".1f") for c in CASES)]
+    )
+    times = Table("time, as a multiple of auto's", [Column("method"), *map(Column, CASES)])
+    streamed = Table(
+        "streamed through a folded wrist",
+        [
+            Column("method"),
+            Column("bare: fastest joint [rad/s]", ".3g"),
+            Column("largest error [mm]", ".3g"),
+            Column("rms [mm]", ".3g"),
+            Column("controller: largest error [mm]", ".3g"),
+            Column("rms [mm] ", ".3g"),
+        ],
+    )
+    for name in METHODS:
+        shares.rows.append([name, *(float(np.mean(found[case][0][name])) for case in CASES)])
+        ratios = (np.divide(found[c][1][name], found[c][1]["auto"]) for c in CASES)
+        times.rows.append([name, *map(spread, ratios)])
+        streamed.rows.append([name, *bare(path, name), *controlled(path, name)])
+    return [shares, times, streamed]
+
+
+def main() -> None:
+    """Measure, and show."""
+    options = parser(__doc__)
+    options.add_argument("--samples", type=positive, default=600, help="poses of each case")
+    options.add_argument("--seed", type=int, default=0, help="of the random poses and seeds")
+    given, before = options.parse_args(), machine()
+    finish(given.json, before, tables(given.samples, given.seed))
+
+
+if __name__ == "__main__":
+    guarded(main)

@@ -1,0 +1,44 @@
+"""Draw the pictures of concepts.md with the library's own kernels: python docs/make_concepts.py.
+
+The same numbers, and the same bytes, whenever it runs with the same matplotlib.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from concept_pictures import limits, numbers, plane
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PICTURES: dict[str, Callable[[], Figure]] = {
+    "error": plane.error,
+    "singular": plane.singular,
+    "laws": numbers.laws,
+    "steps": numbers.steps,
+    "activation": limits.activation,
+    "nullspace": plane.nullspace,
+    "restarts": numbers.restarts,
+}
+
+
+def png(figure: Figure) -> bytes:
+    """A figure as a file, without what would name the program that wrote it."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def main(folder: Path) -> None:
+    """Write every picture into a folder."""
+    for name, draw in PICTURES.items():
+        (folder / f"concept_{name}.png").write_bytes(png(draw()))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "images")

@@ -1,0 +1,75 @@
+"""Write the parameter tables of topics_and_services.md anew: python docs/make_parameters.py.
+
+Each table stands between two comments that name it, and is made of what the nodes declare.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import Field
+from pathlib import Path
+from typing import Any
+
+from dls_ik.ros.parameters import DECLARED, readers
+from dls_ik.ros.parameters.declare import declared
+from dls_ik.ros.parameters.group import fields_of
+from dls_ik.ros.sim_arm.parameters import SimArmParameters
+
+PAGE = Path(__file__).with_name("topics_and_services.md")
+HEAD = "| parameter | default | values | changes | what |\n| --- | --- | --- | --- | --- |\n"
+TABLES: Mapping[str, Mapping[str, Field[Any]]] = {
+    "ik_node": DECLARED,
+    "a group": fields_of(["NAME"]),
+    "ik_sim_arm": declared(SimArmParameters),
+}
+
+
+def page(text: str) -> str:
+    """The text of the page with its tables made anew."""
+    for name, fields in TABLES.items():
+        begin, end = f"<!-- parameters of {name} -->\n", f"<!-- end of {name} -->\n"
+        rows = "".join(row(*item) for item in fields.items())
+        pattern = re.escape(begin) + ".*?" + re.escape(end)
+        text, count = re.subn(
+            pattern, lambda _, t=begin + HEAD + rows + end: t, text, flags=re.DOTALL
+        )
+        if count != 1:
+            raise SystemExit(f"{PAGE.name} has {count} tables of {name}, not one")
+    return text
+
+
+def row(name: str, field: Field[Any]) -> str:
+    """One parameter."""
+    about = field.metadata
+    changes = "at the start" if about["read_only"] else "live"
+    cells = (f"`{name}`", shown(field.default), values(about), changes, about["text"])
+    return f"| {' | '.join(cells)} |\n"
+
+
+def shown(default: Any) -> str:
+    """A default as it is written on a command line; nothing for none."""
+    if isinstance(default, tuple):
+        return ", ".join(map(shown, default))
+    if isinstance(default, bool):
+        return str(default).lower()
+    return f"{default:g}" if isinstance(default, float) else str(default)
+
+
+def values(about: Mapping[str, Any]) -> str:
+    """What it may be: choices, or a range and its unit; of how many."""
+    read, unit, span = about["read"], about["unit"], about["range"]
+    if about["choices"]:
+        return ", ".join(f"`{choice}`" for choice in about["choices"])
+    if read is readers.switch:
+        return "`true`, `false`"
+    words = [] if read is not readers.numbers else ["list"]
+    words += [f"{span[0]:.4g} to {span[1]:.4g}"] if span else []
+    if read is readers.numbers and not span:
+        words.append(unit)
+        unit = ""
+    return f"{', '.join(words)} {unit}".rstrip() if words else read.__name__
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text()))

@@ -1,0 +1,42 @@
+"""The pictures of docs/concepts.md: there, small, and the same whenever they are drawn."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("matplotlib")
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+SHOWN = re.findall(r"\]\(images/(concept_\w+\.png)\)", (DOCS / "concepts.md").read_text())
+LARGEST = 120_000  # bytes
+
+
+def draw(folder: Path) -> dict[str, bytes]:
+    folder.mkdir()
+    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+    subprocess.run(
+        [sys.executable, str(DOCS / "make_concepts.py"), str(folder)],
+        check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+        capture_output=True,
+        timeout=300,
+    )
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+def test_pictures_are_the_same_whenever_they_are_drawn(tmp_path: Path) -> None:
+    first = draw(tmp_path / "first")
+    assert sorted(first) == sorted(SHOWN)
+    assert draw(tmp_path / "second") == first
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_picture_is_there_and_small(name: str) -> None:
+    picture = (DOCS / "images" / name).read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert len(picture) < LARGEST
