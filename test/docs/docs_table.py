@@ -1,0 +1,82 @@
+"""How each command of the documentation is run: the first rule whose pattern matches its beginning.
+
+A command that no rule matches fails the test. What is not run is named here, with the reason.
+"""
+
+import re
+from enum import Enum
+from typing import NamedTuple
+
+
+class Way(Enum):
+    """What is done with a command."""
+
+    RUN = "run, exit code 0"
+    SERVE = "started, its ready line awaited, ended by Ctrl-C"
+    ASK = "asked of a running node"
+    LAUNCH = "its launch file read for the arguments"
+    PARSE = "its arguments parsed, not run"
+    LEAVE = "not run"
+
+
+class Rule(NamedTuple):
+    pattern: str
+    way: Way
+    reason: str = ""  # for what is not run as it stands
+    ready: str = ""  # of a server: what it says once it is there
+
+
+NODE_READY = r"ready after|waiting for|no robot yet"
+RULES = (
+    # What takes minutes, or another machine
+    Rule(r"(\.venv/bin/)?python -m benchmarks\.", Way.PARSE, "measures for minutes"),
+    Rule(r"dls-ik reproduce (all|table-v)$", Way.PARSE, "minutes; fewer samples in test/reproduce"),
+    Rule(r"dls-ik reproduce all", Way.PARSE, "minutes; fewer samples in test/reproduce"),
+    Rule(r"dls-ik .*--scheduler", Way.PARSE, "a cluster; see test_reach_cluster.py"),
+    Rule(r"dask ", Way.LEAVE, "a cluster; see test_reach_cluster.py"),
+    Rule(r"scripts/demo", Way.LEAVE, "sets up a machine; see test_demo.py"),
+    Rule(r"scripts/(test|setup|docs)", Way.LEAVE, "what runs this very test"),
+    # The reader's workspace and installation of ROS 2
+    Rule(r"cd ", Way.LEAVE, "the reader's folders"),
+    Rule(r"git clone ", Way.LEAVE, "the reader's network"),
+    Rule(r"(sudo )?apt(-get)? ", Way.LEAVE, "the reader's machine"),
+    Rule(r"(\.venv/bin/)?(python -m )?pip install ", Way.LEAVE, "the reader's environment"),
+    Rule(r"rosdep ", Way.LEAVE, "comes with ROS 2"),
+    Rule(r"colcon ", Way.LEAVE, "run by .ci/run"),
+    Rule(r"source ", Way.LEAVE, "the reader's shell"),
+    Rule(r"ssh ", Way.LEAVE, "another machine"),
+    Rule(r"export ", Way.LEAVE, "the reader's shell"),
+    Rule(r"ros2 security ", Way.LEAVE, "sros2 has no wheels"),
+    Rule(r"ros2 run .* --enclave ", Way.LEAVE, "needs the keys of sros2"),
+    # ROS 2
+    Rule(r"ros2 launch dls_ik ", Way.LAUNCH, "launch comes with ROS 2; see test/launch"),
+    Rule(r"(ros2 run dls_ik |\.venv/bin/)?ik_node\b", Way.SERVE, ready=NODE_READY),
+    Rule(r"(ros2 run dls_ik |\.venv/bin/)?ik_sim_arm\b", Way.SERVE, ready=r"ready"),
+    Rule(r"ros2 (service call|topic pub|param set) ", Way.ASK),
+    Rule(r"dls-ik call ", Way.ASK),
+    # The command
+    Rule(r"dls-ik\b", Way.RUN),
+    Rule(r"(\.venv/bin/)?python (examples/|-c )", Way.RUN),
+)
+
+# Nodes that are up while a page is followed, with their arguments.
+WAM = ("-p", "robot:=wam")
+STAGES = {
+    "README.md": [("ik_node", *WAM)],
+    "docs/client.md": [("ik_node", *WAM), ("ik_node", "-r", "__ns:=/left", *WAM)],
+    "docs/sim_arm.md": [("ik_sim_arm", *WAM)],
+}
+
+# Packages that come with ROS 2 alone: where they are not, a snippet that imports one is compiled.
+ONLY_WITH_ROS = ("ament_index_python", "launch", "launch_ros", "moveit_configs_utils")
+
+# Files that pages take for the reader's own, and what stands in for them.
+FILES = {"arm.urdf": "test/urdf/ur10e.urdf"}
+
+
+def rule_of(text: str, inline: bool = False) -> Rule | None:
+    """The rule for a command; one in a sentence is only parsed where it would be run."""
+    found = next((rule for rule in RULES if re.match(rule.pattern, text)), None)
+    if inline and found is not None and found.way is Way.RUN:
+        return found._replace(way=Way.PARSE, reason="in a sentence")
+    return found
