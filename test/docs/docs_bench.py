@@ -14,7 +14,7 @@ PROGRAMS = {
     "ik_sim_arm": "dls_ik.ros.sim_arm.node",
 }
 WRITTEN = ("docs",)  # folders that commands write into: copied, all else is linked
-LEFT_OUT = ("build", "install", "log", "demo_output")
+LEFT_OUT = ("dls_ik", "build", "install", "log", "demo_output")  # the package would be another one
 
 
 def make(folder: Path) -> Path:
