@@ -10,10 +10,14 @@ The stream goes forth and back through the folded wrist, 0.2 m at up to 0.1 m/s,
 second. Bare is one step of the method for each target, and nothing else: the fastest joint says
 what the law asks for (`odls` has a bound by nature, here 2 rad/s for the norm). The controller does
 what the node does, with the WAM's 2 rad/s.
+
+Which solution: of the poses that are far, by auto; the distance from the seed in the joint metric,
+and the manipulability sqrt(det(J J^T)), medians.
 """
 
 import math
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,6 +32,7 @@ METHODS = (
     "auto", "jp", "jd", "dls", "ed", "svf", "svf+ed", "sd", "svf+sd", "sdls+clamp", "jc+ed", "ctp",
     "ctp+sd+svf", "odls",
 )  # fmt: skip
+WISHES = ("speed", "distance", "manipulability")
 CASES = ("far", "near", "singular", "at limits")
 BLOCKS = 3
 NEAR, TOUCH = 0.2, 0.003  # [rad] of seeds from the pose's joint values; of these from a singularity
@@ -50,20 +55,24 @@ def configurations(robot: RobotModel, case: str, count: int, rng: np.random.Gene
     return q, robot.clip(q + NEAR * rng.normal(size=q.shape))
 
 
-def solved(robot: RobotModel, case: str, samples: int, seed: int) -> tuple[Any, Any]:
+def solved(
+    robot: RobotModel, case: str, names: Sequence[str], samples: int, seed: int
+) -> tuple[Any, Any]:
     """Shares solved [%], and times of a pose [s] (BLOCKS,), by method."""
     rng = np.random.default_rng([seed, CASES.index(case)])
-    solvers = {name: IkSolver(robot, name) for name in METHODS}
-    shares, times = {name: [] for name in METHODS}, {name: [] for name in METHODS}
-    for _ in range(BLOCKS):
+    solvers = {name: IkSolver(robot, name) for name in names}
+    shares, times = {name: [] for name in names}, {name: [] for name in names}
+    for _ in range(1 + BLOCKS):
         q, seeds = configurations(robot, case, -(-samples // BLOCKS), rng)
         Ts = robot.fk(q)
         for name, solver in solvers.items():
-            solver.solve_batch(Ts[:1], seeds[:1], threads=1)  # loads its kernels
             begin = time.process_time()
-            found = solver.solve_batch(Ts, seeds, threads=1)
+            success = solver.solve_batch(Ts, seeds, threads=1).success
             times[name].append((time.process_time() - begin) / len(Ts))
-            shares[name].append(100.0 * float(np.mean(found.success)))
+            shares[name].append(100.0 * float(np.mean(success)))
+    for found in (shares, times):
+        for values in found.values():
+            del values[0]  # the first loads kernels
     return shares, times
 
 
@@ -102,10 +111,29 @@ def judged(robot: RobotModel, q: np.ndarray, Ts: np.ndarray) -> list[float]:
     return [1e3 * float(position.max()), 1e3 * rms(position)]
 
 
-def tables(samples: int, seed: int) -> list[Table]:
+def wished(samples: int, seed: int) -> list[list[Any]]:
+    """A row for each wish: solved [%], distance [rad], manipulability, time of a pose [us]."""
+    robot, rows = RobotModel.wam(), []
+    q, seeds = configurations(robot, "far", samples, np.random.default_rng([seed, len(CASES)]))
+    Ts = robot.fk(q)
+    for wish in WISHES:
+        solver = IkSolver(robot, solve_type=wish)
+        solver.solve_batch(Ts[:1], seeds[:1], threads=1)  # loads its kernels
+        begin = time.process_time()
+        found = solver.solve_batch(Ts, seeds, threads=1)
+        duration = 1e6 * (time.process_time() - begin) / len(Ts)
+        J = robot.jacobian(found.q)
+        w = np.sqrt(np.linalg.det(J @ J.transpose(0, 2, 1)))
+        far = np.linalg.norm(found.q - seeds, axis=1)
+        share = 100.0 * float(np.mean(found.success))
+        rows.append([wish, share, float(np.median(far)), float(np.median(w)), duration])
+    return rows
+
+
+def tables(names: Sequence[str], samples: int, seed: int) -> list[Table]:
     """All figures."""
     robot, path = RobotModel.wam(), paths()["wrist"]
-    found = {case: solved(robot, case, samples, seed) for case in CASES}
+    found = {case: solved(robot, case, names, samples, seed) for case in CASES}
     shares = Table(
         "solved, inside the limits [%]", [Column("method"), *(Column(c, ".1f") for c in CASES)]
     )
@@ -121,12 +149,23 @@ def tables(samples: int, seed: int) -> list[Table]:
             Column("rms [mm] ", ".3g"),
         ],
     )
-    for name in METHODS:
+    for name in names:
         shares.rows.append([name, *(float(np.mean(found[case][0][name])) for case in CASES)])
         ratios = (np.divide(found[c][1][name], found[c][1]["auto"]) for c in CASES)
         times.rows.append([name, *map(spread, ratios)])
         streamed.rows.append([name, *bare(path, name), *controlled(path, name)])
-    return [shares, times, streamed]
+    which = Table(
+        "which solution, far",
+        [
+            Column("solve_type"),
+            Column("solved [%]", ".1f"),
+            Column("from the seed [rad]", ".2f"),
+            Column("manipulability", ".4f"),
+            Column("a pose [us]", ".0f"),
+        ],
+        wished(samples, seed),
+    )
+    return [shares, times, which, streamed]
 
 
 def main() -> None:
@@ -134,8 +173,10 @@ def main() -> None:
     options = parser(__doc__)
     options.add_argument("--samples", type=positive, default=600, help="poses of each case")
     options.add_argument("--seed", type=int, default=0, help="of the random poses and seeds")
+    options.add_argument("--methods", nargs="+", default=METHODS, help="beside auto")
     given, before = options.parse_args(), machine()
-    finish(given.json, before, tables(given.samples, given.seed))
+    names = tuple(dict.fromkeys((METHODS[0], *given.methods)))
+    finish(given.json, before, tables(names, given.samples, given.seed))
 
 
 if __name__ == "__main__":

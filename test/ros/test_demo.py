@@ -135,7 +135,9 @@ def test_options():
     assert (options.seconds, options.rate, str(options.output)) == (10.0, 100.0, "demo_output")
 
 
-@pytest.mark.parametrize("words", [["--rate", "5"], ["--seconds", "x"], ["--output"], ["bogus"]])
+@pytest.mark.parametrize(
+    "words", [["--rate", "5"], ["--rate", "nan"], ["--seconds", "x"], ["--output"], ["bogus"]]
+)
 def test_wrong_options_leave_with_2(words, capsys):
     with pytest.raises(SystemExit) as end:
         parse_options(words)

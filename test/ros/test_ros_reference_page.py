@@ -1,4 +1,4 @@
-"""docs/topics_and_services.md has the parameters as they are declared, and the graph as it is."""
+"""Parameters on the pages are as they are declared, topics and services as the graph has them."""
 
 import importlib.util
 import re
@@ -6,8 +6,11 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
+import yaml
 
 pytest.importorskip("rclpy", reason="needs rclpy")
+
+from dls_ik.ros.parameters import Parameters
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "topics_and_services.md"
@@ -50,3 +53,27 @@ def test_services_are_those_of_the_policy():
     of_parameters = {name for name in allowed("service", "reply") if "param" in name}
     other = {"~/get_type_description"}
     assert set(rows) == allowed("service", "reply") - of_parameters - other
+
+
+def flat(values, prefix=""):
+    """Nested names as ROS has them: group.left_arm.tip."""
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from flat(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
+def blocks():
+    """The parameters of the node in YAML on every page."""
+    for page in sorted((ROOT / "docs").glob("*.md")):
+        for text in re.findall(r"^```yaml\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
+            given = yaml.safe_load(text).get("/**", {}).get("ros__parameters")
+            if given:
+                yield pytest.param(dict(flat(given)), id=page.name)
+
+
+@pytest.mark.parametrize("given", list(blocks()))
+def test_parameters_in_yaml_are_valid(given):
+    changed = Parameters().changed(given)
+    assert changed != Parameters()

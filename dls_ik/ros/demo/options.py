@@ -1,20 +1,16 @@
 """The command line of the demonstration."""
 
-import argparse
+import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-DESCRIPTION = """\
-See the WAM arm solved and moving. Starts a real ik_node as a process of its own, then
-(1) asks /compute_ik for a dozen poses, some of them out of reach, and checks every answer;
-(2) streams a figure of eight on target_pose and follows the joint_states that come back;
-(3) saves pictures of the motion.
-"""
-EPILOG = """\
-exit code: 0 if every check at the end holds, 1 if one does not or the node did not start,
-2 for a wrong option, 130 after Ctrl-C. The node's log is ik_node.log beside the pictures.
-"""
+import click
+
+EPILOG = (
+    "Exit code: 0 if every check at the end holds, 1 if one does not or the node did not start, "
+    "2 for a wrong option, 130 after Ctrl-C. The node's log is ik_node.log beside the pictures."
+)
 
 
 class Options(NamedTuple):
@@ -30,32 +26,47 @@ class Options(NamedTuple):
 
 def parse_options(arguments: Sequence[str] | None = None) -> Options:
     """Read the command line; leaves the program after ``--help`` or a wrong option."""
-    parser = argparse.ArgumentParser(
-        prog="scripts/demo",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add = parser.add_argument
-    add("--output", type=Path, default=Path("demo_output"), metavar="DIR", help="for the pictures")
-    add(
-        "--seconds", type=_number(1.0, 600.0), default=10.0, help="how long to stream (%(default)s)"
-    )
-    add("--rate", type=_number(10.0, 1000.0), default=100.0, help="targets a second (%(default)s)")
-    add("--method", help="of the loop that follows the target, such as jd or svf+sd")
-    add("--json", type=Path, metavar="FILE", help="save every figure that is printed")
-    add("--quiet", action="store_true", help="print the checks at the end only")
-    return Options(**vars(parser.parse_args(arguments)))
+    try:
+        found = _options.main(arguments, prog_name="scripts/demo", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        raise SystemExit(error.exit_code) from None
+    if not isinstance(found, Options):  # the help was shown
+        raise SystemExit(0)
+    return found
 
 
-class _number:  # noqa: N801  # argparse shows the name of the type
-    """A number within a range, as a type for argparse."""
+def _no_nan(context: click.Context, param: click.Parameter, value: float) -> float:
+    """Refuse nan, which is in every range of click's."""
+    if math.isnan(value):
+        raise click.BadParameter("nan is no number.")
+    return value
 
-    def __init__(self, least: float, most: float) -> None:
-        self.least, self.most = least, most
 
-    def __call__(self, text: str) -> float:
-        value = float(text)
-        if not self.least <= value <= self.most:
-            raise argparse.ArgumentTypeError(f"{text} is not from {self.least:g} to {self.most:g}")
-        return value
+@click.command(epilog=EPILOG)
+@click.option(
+    "--output", type=click.Path(path_type=Path), default="demo_output", metavar="DIR",
+    show_default=True, help="For the pictures.",
+)  # fmt: skip
+@click.option(
+    "--seconds", type=click.FloatRange(1.0, 600.0), default=10.0, show_default=True,
+    callback=_no_nan, help="How long to stream.",
+)  # fmt: skip
+@click.option(
+    "--rate", type=click.FloatRange(10.0, 1000.0), default=100.0, show_default=True,
+    callback=_no_nan, help="Targets a second.",
+)  # fmt: skip
+@click.option("--method", help="Of the loop that follows the target, such as jd or svf+ed.")
+@click.option(
+    "--json", type=click.Path(path_type=Path), metavar="FILE",
+    help="Save every figure that is printed.",
+)  # fmt: skip
+@click.option("--quiet", is_flag=True, help="Print the checks at the end only.")
+def _options(**given: Any) -> Options:
+    """See the WAM arm solved and moving.
+
+    Starts a real ik_node as a process of its own, asks compute_ik for a dozen poses, some of them
+    out of reach, and checks every answer; streams a figure of eight on target_pose and follows the
+    joint_states that come back; saves pictures of the motion.
+    """
+    return Options(**given)

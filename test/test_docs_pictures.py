@@ -1,4 +1,4 @@
-"""The pictures of docs/concepts.md: there, small, and the same whenever they are drawn."""
+"""Pictures that scripts draw for docs/: there, small, and the same whenever they are drawn."""
 
 import os
 import re
@@ -16,11 +16,11 @@ SHOWN = re.findall(r"\]\(images/(concept_\w+\.png)\)", (DOCS / "concepts.md").re
 LARGEST = 120_000  # bytes
 
 
-def draw(folder: Path) -> dict[str, bytes]:
+def draw(folder: Path, script: str = "make_concepts.py") -> dict[str, bytes]:
     folder.mkdir()
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     subprocess.run(
-        [sys.executable, str(DOCS / "make_concepts.py"), str(folder)],
+        [sys.executable, str(DOCS / script), str(folder)],
         check=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
         capture_output=True,
@@ -40,3 +40,9 @@ def test_picture_is_there_and_small(name: str) -> None:
     picture = (DOCS / "images" / name).read_bytes()
     assert picture.startswith(b"\x89PNG")
     assert len(picture) < LARGEST
+
+
+def test_diagrams_are_those_of_the_script(tmp_path: Path) -> None:
+    for name, drawn in draw(tmp_path / "drawn", "make_diagrams.py").items():
+        assert (DOCS / "images" / name).read_bytes() == drawn, name
+        assert f"](images/{name})" in (DOCS / "architecture.md").read_text()
