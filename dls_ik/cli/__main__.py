@@ -2,4 +2,4 @@
 
 from dls_ik.cli.main import main
 
-main()
+main(prog_name="dls-ik")

@@ -1,6 +1,5 @@
 """``dls-ik call``: one request to a running node, this package's or move_group."""
 
-import json
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -8,42 +7,22 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 import numpy as np
 
-from dls_ik.core.types import Array
-from dls_ik.model.rigid import rotation_about, rotation_from_rpy, transform
+from dls_ik.cli.document import json_option, print_json
+from dls_ik.cli.joints import PAIRS, joint_values
+from dls_ik.cli.numbers import Vector
+from dls_ik.cli.pose import given_pose, pose_options
 
 if TYPE_CHECKING:
     from dls_ik.ros.client import FkAnswer, IkAnswer, IkClient
 
 NO_SOLUTION, MISSING = 1, 3
-PAIRS = "NAME=VALUE,..."
-Triple = tuple[float, float, float]
-Quaternion = tuple[float, float, float, float]
-
-
-def joint_values(context: Any, param: Any, given: tuple[str, ...]) -> dict[str, float]:
-    """Values by name from words such as ``j1=0.1`` or ``j1=0.1,j2=0.2``.
-
-    Raises:
-        click.BadParameter: another form, or no finite number.
-    """
-    found = {}
-    for pair in " ".join(given).replace(",", " ").split():
-        name, _, number = pair.partition("=")
-        try:
-            found[name] = float(number)
-        except ValueError:
-            found[name] = np.nan
-        if not name or not np.isfinite(found[name]):
-            raise click.BadParameter(f"joint values are given as NAME=VALUE, not {pair!r}")
-    return found
 
 
 @click.command(
-    epilog="Exit codes: 0 found, 1 no solution or refused, 2 bad input, 3 no service or no answer."
+    epilog="Exit codes: 0 found, 1 no solution or refused, 2 bad input, 3 no service or no answer.",
+    short_help="Ask a running node for joint values or poses.",
 )
-@click.option("--xyz", type=float, nargs=3, help="Position of the pose [m].")
-@click.option("--rpy", type=float, nargs=3, help="Roll, pitch, yaw as in URDF [rad]. Default: 0.")
-@click.option("--quat", type=float, nargs=4, help="Its rotation as a quaternion x y z w instead.")
+@pose_options
 @click.option(
     "--fk",
     metavar=PAIRS,
@@ -64,11 +43,12 @@ def joint_values(context: Any, param: Any, given: tuple[str, ...]) -> dict[str, 
 @click.option("--timeout", type=click.FloatRange(0.0, 3600.0), default=0.0, help="To solve in [s].")
 @click.option("--service", default=None, help="Default: compute_ik, or compute_fk with --fk.")
 @click.option("--patience", type=click.FloatRange(0.0), default=5.0, help="For the service [s].")
-@click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
+@json_option
 def call(
-    xyz: Triple | None,
-    rpy: Triple | None,
-    quat: Quaternion | None,
+    xyz: Vector,
+    rpy: Vector,
+    quat: Vector,
+    matrix: Vector,
     fk: dict[str, float],
     seed: dict[str, float],
     service: str | None,
@@ -77,9 +57,9 @@ def call(
     **request: Any,
 ) -> None:
     """Ask a running node for joint values of a pose, or with --fk for the pose of a link."""
-    if (xyz is None) == (not fk):
-        raise click.UsageError("give either --xyz, with --rpy or --quat, or --fk")
-    pose = None if xyz is None else _pose(xyz, rpy, quat)
+    pose = given_pose(xyz, rpy, quat, matrix)
+    if (pose is None) == (not fk):
+        raise click.UsageError("give either --xyz, with --rpy or --quat, or --matrix, or --fk")
     try:
         from dls_ik.ros.client import IkClient, NoAnswerError, ServiceMissingError
     except ImportError as error:
@@ -93,20 +73,6 @@ def call(
                 _show_ik(client.solve(pose, seed or None, **request), as_json)
     except (ServiceMissingError, NoAnswerError) as error:
         _leave(str(error), MISSING)
-
-
-def _pose(xyz: Triple, rpy: Triple | None, quat: Quaternion | None) -> Array:
-    if rpy is not None and quat is not None:
-        raise click.UsageError("give --rpy or --quat, not both")
-    if quat is None:
-        return transform(rotation_from_rpy(*(rpy or (0.0, 0.0, 0.0))), np.array(xyz))
-    axis, length = np.array(quat[:3]), float(np.linalg.norm(quat))
-    if not 1e-6 < length < np.inf:
-        raise click.UsageError(f"--quat {quat} has no direction")
-    sine = float(np.linalg.norm(axis))
-    return transform(
-        rotation_about(axis / (sine or 1.0), 2.0 * np.arctan2(sine, quat[3])), np.array(xyz)
-    )
 
 
 def _asked_fk(client: "IkClient", q: Mapping[str, float], request: dict[str, Any]) -> "FkAnswer":
@@ -137,7 +103,7 @@ def _show_fk(answer: "FkAnswer", as_json: bool) -> None:
 
 def _print_json(answer: "IkAnswer | FkAnswer", found: dict[str, Any]) -> None:
     about = {"success": answer.success, "code": answer.code, "message": answer.message}
-    click.echo(json.dumps({**about, **found}))
+    print_json({**about, **found})
 
 
 def _end(answer: "IkAnswer | FkAnswer") -> None:

@@ -1,33 +1,107 @@
-"""A group of commands whose errors are one line, with exit code 2."""
+"""A group of commands that are imported when used; its errors are one line, with exit code 2."""
 
+import difflib
+import signal
 import sys
+import threading
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, NoReturn
 
 import click
 
+from dls_ik.cli.commands import COMMANDS, SECTIONS
 from dls_ik.exceptions import DlsIkError
 
-BAD_INPUT, INTERRUPTED = 2, 130
+NO_SOLUTION, BAD_INPUT, MISSING, INTERRUPTED = 1, 2, 3, 130
+
+
+class MissingPartError(click.ClickException):
+    """Something has to be installed or started for what was asked; the message says what."""
+
+    exit_code = MISSING
 
 
 class OneLineGroup(click.Group):
-    """Says what is wrong in a line on stderr; click would add usage and a hint."""
+    """Says what is wrong in a line on stderr; click would add usage and a hint.
+
+    Help and completion are made from the table of commands alone, so that they come at once.
+    """
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **named: Any) -> NoReturn:
         """Run the command line and exit."""
         named["standalone_mode"] = False
+        if threading.current_thread() is threading.main_thread():
+            # A script's background job ignores it otherwise.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             code = super().main(args, *rest, **named)
         except click.Abort:
+            click.echo("dls-ik: interrupted", err=True)
             sys.exit(INTERRUPTED)
+        except MissingPartError as error:
+            leave(error.format_message(), MISSING)
         except click.ClickException as error:
-            _complain(error.format_message())
+            leave(error.format_message(), BAD_INPUT)
         except DlsIkError as error:
-            _complain(str(error))
+            leave(str(error), BAD_INPUT)
         sys.exit(code if isinstance(code, int) else 0)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; Ctrl-C that it does not know of ends it in a line."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            interrupted()
 
-def _complain(text: str) -> NoReturn:
-    click.echo("dls-ik: " + " ".join(text.split()), err=True)
-    sys.exit(BAD_INPUT)
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Those of the table, in its order, then those that were added."""
+        return [*COMMANDS, *(name for name in self.commands if name not in COMMANDS)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command of the table."""
+        if cmd_name in COMMANDS and cmd_name not in self.commands:
+            module = import_module(f"dls_ik.cli.{cmd_name}")
+            self.add_command(getattr(module, cmd_name), cmd_name)
+        return super().get_command(ctx, cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; one that there is not is answered with those that are alike."""
+        known = self.list_commands(ctx)
+        if args[0] not in known and args[0].isidentifier() and not ctx.resilient_parsing:
+            alike = difflib.get_close_matches(args[0], known)
+            hint = (
+                f"did you mean {' or '.join(alike)}?" if alike else f"there is {', '.join(known)}"
+            )
+            raise click.UsageError(f"no command {args[0]!r}; {hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the sections of the table."""
+        width = max(map(len, COMMANDS))
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:{width}}", line) for name, line in commands.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """Names with their lines, from the table, and the options of the group."""
+        from click.shell_completion import CompletionItem
+
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        found = [CompletionItem(name, help=COMMANDS.get(name)) for name in names]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
+
+
+def leave(words: str, code: int) -> NoReturn:
+    """End with one line on stderr."""
+    click.echo(f"dls-ik: {' '.join(words.split())}", err=True)
+    sys.exit(code)
+
+
+def interrupted(words: str = "interrupted") -> NoReturn:
+    """End as Ctrl-C does, saying in a line what is kept."""
+    if sys.stderr.isatty():
+        click.echo(err=True)  # ends the line of the terminal's ^C
+    leave(words, INTERRUPTED)

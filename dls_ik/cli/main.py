@@ -1,23 +1,19 @@
-"""The command ``dls-ik`` and its subcommands, each in its file."""
+"""The command ``dls-ik``; its subcommands are each in a file of their name."""
 
 import click
 
 from dls_ik import __version__
-from dls_ik.cli.call import call
 from dls_ik.cli.group import OneLineGroup
-from dls_ik.cli.reachability import reachability
-from dls_ik.cli.reproduce import reproduce
 
 
-@click.group(cls=OneLineGroup, invoke_without_command=True)
+@click.group(
+    cls=OneLineGroup,
+    invoke_without_command=True,
+    epilog="dls-ik COMMAND --help says what each takes.",
+)
 @click.version_option(__version__, prog_name="dls-ik")
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Inverse kinematics by the Jacobian: maps, published experiments, requests to a node."""
+    """Inverse kinematics by the Jacobian: solve, compare, look, and talk to a node."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
-
-
-main.add_command(call)
-main.add_command(reachability)
-main.add_command(reproduce)

@@ -41,6 +41,48 @@ def write_whole(path: str, write: Callable[[Path], object]) -> None:
         raise click.UsageError(f"cannot write {path}: {error.strerror}") from error
 
 
+def check_new_folder(path: str) -> None:
+    """Refuse a folder that is there already, or cannot be made.
+
+    Raises:
+        click.ClickException: the reason.
+    """
+    if path == STDOUT:
+        raise click.UsageError("a folder is written, which cannot go to standard output")
+    target = Path(path).resolve()
+    reason = "it is there already" if target.exists() else _obstacle(target)
+    if reason:
+        raise click.UsageError(f"cannot write {path}: {reason}")
+
+
+def write_folder(path: str, write: Callable[[Path], object]) -> None:
+    """Let `write` make a folder beside `path`, then put it in its place in one move.
+
+    Raises:
+        click.ClickException: it cannot be written; then nothing is there.
+    """
+    target = Path(path).resolve()
+    try:
+        with tempfile.TemporaryDirectory(prefix=".dls-ik-", dir=target.parent) as folder:
+            part = Path(folder) / target.name
+            write(part)
+            part.rename(target)
+    except OSError as error:
+        raise click.UsageError(f"cannot write {path}: {error.strerror}") from error
+
+
+def write_text(path: str, text: str) -> None:
+    """Write a text file whole, or to standard output.
+
+    Raises:
+        click.ClickException: as :func:`write_whole`.
+    """
+    if path == STDOUT:
+        click.echo(text, nl=False)
+    else:
+        write_whole(path, lambda part: part.write_text(text, encoding="utf-8"))
+
+
 def _replace(target: Path, write: Callable[[Path], object]) -> None:
     with tempfile.TemporaryDirectory(prefix=".dls-ik-", dir=target.parent) as folder:
         part = Path(folder) / target.name

@@ -16,6 +16,7 @@ from dls_ik.cli.estimate import Estimate
 from dls_ik.cli.group import INTERRUPTED
 from dls_ik.cli.output import STDOUT, check_writable, write_whole
 from dls_ik.cli.progress import Bars
+from dls_ik.cli.robot import find_robot, robot_options
 from dls_ik.reachability import defaults
 from dls_ik.reproduce.picture import check_picture, save_picture
 
@@ -29,10 +30,8 @@ EPILOG = (
 )
 
 
-@click.command(epilog=EPILOG)
-@click.argument("robot")
-@click.option("--base", metavar="LINK", help="Where the chain begins; found if there is no choice.")
-@click.option("--tip", metavar="LINK", help="Where it ends; found if there is no choice.")
+@click.command(epilog=EPILOG, short_help="Map what an arm reaches.")
+@robot_options
 @click.option(
     "--resolution",
     type=float,
@@ -103,8 +102,7 @@ def reachability(
 ) -> None:
     """Map what an arm reaches: in each voxel, the share of orientations, and how well it moves.
 
-    ROBOT is a URDF file or the name of a robot that comes with the package: wam, puma560,
-    planar_2r.
+    ROBOT is wam, puma560, planar_2r, a URDF, xacro or DH file (.yaml), or package://NAME/PATH.
     """
     _check_outputs(plot_path, json_path)
     job = _job(robot, **asked)
@@ -131,7 +129,6 @@ def _check_outputs(plot_path: str | None, json_path: str | None) -> None:
 def _job(
     robot: str, base: str | None, tip: str | None, restarts: int, seed: int, **asked: Any
 ) -> Job:
-    from dls_ik.reachability.compute import find_robot
     from dls_ik.reachability.settings import new_job
 
     return new_job(find_robot(robot, base, tip), max_restarts=restarts, random_seed=seed, **asked)

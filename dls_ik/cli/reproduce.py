@@ -11,7 +11,8 @@ from rich.console import Console
 from dls_ik.cli.group import INTERRUPTED
 from dls_ik.cli.output import STDOUT, check_writable, write_whole
 from dls_ik.cli.progress import Bars
-from dls_ik.cli.terminal import show, stdout_console
+from dls_ik.cli.tables import stdout_console
+from dls_ik.cli.terminal import show
 from dls_ik.reproduce.document import check_suffix, document_files
 from dls_ik.reproduce.experiment import Experiment, begin, complete
 from dls_ik.reproduce.picture import check_picture, save_picture
@@ -23,7 +24,10 @@ DEFAULT_REPORT = "dls-ik-reproduction.html"
 Run = list[tuple[Experiment, Reproduction]]
 
 
-@click.command(epilog=f"WHAT is one of {', '.join(EXPERIMENTS)}, or {ALL} for a report of them.")
+@click.command(
+    epilog=f"WHAT is one of {', '.join(EXPERIMENTS)}, or {ALL} for a report of them.",
+    short_help="Run a published experiment again.",
+)
 @click.argument("what", type=click.Choice([*EXPERIMENTS, ALL]), metavar="WHAT")
 @click.option("--samples", type=int, help="How many; each experiment has its default.")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True)

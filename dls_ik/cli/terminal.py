@@ -1,22 +1,14 @@
 """Reports in a terminal: measured figures, the printed ones dim below them."""
 
-from rich import box
 from rich.console import Console, RenderableType
 from rich.measure import Measurement
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from dls_ik.cli.tables import empty_table, width_of
 from dls_ik.reproduce.experiment import Experiment
 from dls_ik.reproduce.report import Reproduction
 from dls_ik.reproduce.table import MARK, Cell, Column, Table
-
-WIDTH = 110  # characters where it is no terminal
-
-
-def stdout_console() -> Console:
-    """Where tables go: as wide as the terminal, wide enough in a file."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=WIDTH)
 
 
 def show(console: Console, experiment: Experiment, report: Reproduction) -> None:
@@ -33,7 +25,7 @@ def show(console: Console, experiment: Experiment, report: Reproduction) -> None
 
 def _show_table(console: Console, table: Table, lines: list[list[Cell]]) -> None:
     shown = _rich_table(table, lines, break_headings=False)
-    if Measurement.get(console, console.options.update(width=10**4), shown).maximum > console.width:
+    if width_of(console, shown) > console.width:
         shown = _rich_table(table, lines, break_headings=True)
     # Rather lines that the terminal breaks than figures cut off.
     width = max(console.width, Measurement.get(console, console.options, shown).minimum)
@@ -44,14 +36,7 @@ def _show_table(console: Console, table: Table, lines: list[list[Cell]]) -> None
 
 
 def _rich_table(table: Table, lines: list[list[Cell]], break_headings: bool) -> RichTable:
-    shown = RichTable(
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        pad_edge=False,
-        show_edge=False,
-        title_justify="left",
-    )
-    shown.title = Text(table.title) if table.title else None
+    shown = empty_table(table.title)
     for i, column in enumerate(table.columns):
         words = column.heading.split()
         shown.add_column(

@@ -82,8 +82,13 @@ def _given(tip: TipNames) -> tuple[str, ...]:
     return tuple(tip)
 
 
+def moving_tips(tree: Tree, base: str) -> tuple[str, ...]:
+    """The links without a child that some joint moves against a base: what a tip may be."""
+    return tuple(leaf for leaf in tree.leaves if _moves(tree, base, leaf))
+
+
 def _only_tip(tree: Tree, base: str) -> str:
-    moving = [leaf for leaf in tree.leaves if _moves(tree, base, leaf)]
+    moving = moving_tips(tree, base)
     if len(moving) == 1:
         return moving[0]
     if not moving:

@@ -1,8 +1,8 @@
-"""What all pictures share: the empty figure, the colours, the look of axes."""
+"""What all pictures share: the empty figure, the colours, the look of axes, what they refuse."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,8 +19,14 @@ if TYPE_CHECKING:
 BLUE = "#0072B2"  # what was done
 ORANGE = "#E69F00"  # what was asked
 RED = "#D55E00"  # what is forbidden
+GREEN = "#009E73"
+PURPLE = "#CC79A7"
+SKY = "#56B4E9"
+BLACK = "#000000"
 GREY = "#5A5A5A"
 PALE = "#C9CED6"
+SERIES = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK)  # lines of equal rank
+DASHES = ("-", "--", ":", "-.")  # where there are more lines than colours
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -44,6 +50,36 @@ def plain(axes: Axes) -> None:
     axes.tick_params(labelsize=8, colors=GREY)
 
 
+def heading(figure: Figure, title: str) -> None:
+    """Say above all panels what the picture says as a whole."""
+    figure.suptitle(title, fontsize=13, fontweight="bold")
+
+
+def panel_title(axes: Axes, title: str, note: str = "", color: str = GREY) -> None:
+    """What a panel shows, on its left, and a figure or two about it, on its right."""
+    axes.set_title(title, fontsize=10, loc="left")
+    axes.set_title(note, fontsize=8.5, color=color, loc="right")
+
+
+def series_look(i: int) -> dict[str, Any]:
+    """Colour and dashes of the i-th line of a panel."""
+    return {"color": SERIES[i % len(SERIES)], "linestyle": DASHES[i // len(SERIES) % len(DASHES)]}
+
+
+def log_axis(axes: Axes, values: Array) -> None:
+    """A logarithmic vertical axis that holds all values above 0, and two decades or more."""
+    good = values[np.isfinite(values) & (values > 0.0)]
+    if len(good):
+        axes.set_yscale("log")
+        low, high = np.floor(np.log10(good.min())), np.ceil(np.log10(good.max()))
+        axes.set_ylim(0.7 * 10.0 ** min(low, high - 1.0), 1.4 * 10.0**high)
+
+
+def above_zero(values: Array) -> Array:
+    """The same, NaN where a logarithmic axis has no place for it."""
+    return np.where(values > 0.0, values, np.nan)
+
+
 def show_times(axes: Axes, t: Array) -> None:
     """Let the horizontal axis be time (k,), with a little room for the ticks at both ends."""
     room = 0.005 * (t[-1] - t[0])
@@ -54,7 +90,7 @@ def motion(robot: RobotModel, times: ArrayLike, q: ArrayLike) -> tuple[Array, Ar
     """Times (k,) [s] and joint values (k, n) [rad or m], checked.
 
     Raises:
-        JointValueError: values that do not fit the robot or each other.
+        JointValueError: values that do not fit the robot or each other, or times that fall.
     """
     t = np.asarray(times, dtype=np.float64)
     values = robot.validated(q)
@@ -63,4 +99,11 @@ def motion(robot: RobotModel, times: ArrayLike, q: ArrayLike) -> tuple[Array, Ar
             "a picture takes times (k,) and joint values (k, n) for two instants or more, not "
             f"{t.shape} and {values.shape}"
         )
+    if not np.isfinite(t).all() or (np.diff(t) < 0.0).any() or t[0] == t[-1]:
+        raise JointValueError("the times of a picture are finite numbers that rise")
     return t, values
+
+
+def unit_of(robot: RobotModel, i: int) -> str:
+    """The unit of the i-th joint."""
+    return "m" if robot.chain.prismatic[robot.chain.variable == i].any() else "rad"

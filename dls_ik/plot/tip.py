@@ -10,13 +10,27 @@ from numpy.typing import ArrayLike
 from dls_ik.core.types import Array
 from dls_ik.exceptions import PoseError
 from dls_ik.model.robot import RobotModel
-from dls_ik.plot.canvas import BLUE, GREY, ORANGE, PALE, motion, new_figure, plain, show_times
+from dls_ik.plot.arm import arm_points, draw_arms, instants, require_one_tip, space_axes
+from dls_ik.plot.canvas import (
+    BLUE,
+    GREY,
+    ORANGE,
+    PALE,
+    heading,
+    motion,
+    new_figure,
+    panel_title,
+    plain,
+    show_times,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 GHOSTS = 12  # instants at which the arm is drawn
+LENGTHS = ((1.0, "m"), (1e2, "cm"), (1e3, "mm"), (1e6, "um"), (1e9, "nm"))  # in a metre
+ROUNDING = 1e-12  # [m] of distances that are none
 
 
 def tip_path(
@@ -24,7 +38,7 @@ def tip_path(
     times: ArrayLike,
     q: ArrayLike,
     target: ArrayLike,
-    title: str = "The tip follows its target",
+    title: str = "The tip and its target",
 ) -> Figure:
     """The arm and its path in space, the path in its own plane, and the distance over time.
 
@@ -39,50 +53,51 @@ def tip_path(
         JointValueError, PoseError: values that do not fit the robot or each other.
         DlsIkError: matplotlib is not installed.
     """
+    require_one_tip(robot)
     t, values = motion(robot, times, q)
-    goal = np.asarray(target, dtype=np.float64)
-    if goal.shape != (len(t), 3):
-        raise PoseError(f"the target of {len(t)} instants is ({len(t)}, 3), not {goal.shape}")
+    goal = checked_places(target, len(t))
     tip = robot.fk(values)[:, :3, 3]
     figure = new_figure(11.0, 5.6)
     grid = figure.add_gridspec(2, 2, width_ratios=(1.0, 1.1), height_ratios=(1.5, 1.0), wspace=0.08)
-    _in_space(figure.add_subplot(grid[:, 0], projection="3d"), robot, values, tip, goal)
+    draw_in_space(figure.add_subplot(grid[:, 0], projection="3d"), robot, t, values, tip, goal)
     _in_its_plane(figure.add_subplot(grid[0, 1]), tip, goal)
     _over_time(figure.add_subplot(grid[1, 1]), t, tip, goal)
-    figure.suptitle(title, fontsize=13, fontweight="bold")
+    heading(figure, title)
     return figure
 
 
-def _in_space(axes: Any, robot: RobotModel, values: Array, tip: Array, goal: Array) -> None:
+def checked_places(target: ArrayLike, k: int) -> Array:
+    """Places (k, 3) [m], one an instant.
+
+    Raises:
+        PoseError: another shape, or not finite.
+    """
+    goal = np.asarray(target, dtype=np.float64)
+    if goal.shape != (k, 3) or not np.isfinite(goal).all():
+        raise PoseError(
+            f"the target of {k} instants is ({k}, 3), all finite, not {goal.shape}"
+            if goal.shape != (k, 3)
+            else "the target of a path has values that are not finite"
+        )
+    return goal
+
+
+def draw_in_space(
+    axes: Any, robot: RobotModel, t: Array, values: Array, tip: Array, goal: Array | None
+) -> None:
     """The arm as a stick figure at several instants, and both paths."""
-    for i in np.linspace(0, len(values) - 1, GHOSTS).astype(int):
-        axes.plot(*_joints(robot, values[i]).T, color=PALE, linewidth=1.2)
-    arm = _joints(robot, values[-1])
+    ghosts = instants(t, GHOSTS)
+    arms = arm_points(robot, values[[*ghosts, -1]])[0]
+    draw_arms(axes, arms[:-1], [PALE] * len(ghosts))
+    arm = arms[-1]
     axes.plot(*arm.T, color=GREY, linewidth=4.0, solid_joinstyle="round")
     axes.scatter(*arm[:-1].T, s=14, color="white", edgecolors=GREY, depthshade=False, zorder=9)
-    axes.plot(*goal.T, color=ORANGE, linewidth=4.0)
+    if goal is not None:
+        axes.plot(*goal.T, color=ORANGE, linewidth=4.0)
     axes.plot(*tip.T, color=BLUE, linewidth=1.4)
     axes.text(*arm[0], f"  {robot.base}", fontsize=8, color=GREY, va="top")
-    limits = [axes.get_xlim(), axes.get_ylim(), axes.get_zlim()]
-    axes.set_box_aspect(np.ptp(limits, axis=1), zoom=1.05)  # one scale for all three axes
-    axes.view_init(elev=26.0, azim=-52.0)
-    for name, label in zip("xyz", ("x [m]", "y [m]", "z [m]"), strict=True):
-        getattr(axes, f"set_{name}label")(label, fontsize=8, labelpad=-1.0 if name == "z" else 2.0)
-        getattr(axes, f"{name}axis").set_major_locator(_few_ticks())
-    axes.tick_params(labelsize=7, colors=GREY)
-    axes.set_title(f"{robot.name} at the end, and at {GHOSTS} instants", fontsize=10, loc="left")
-
-
-def _few_ticks() -> Any:
-    from matplotlib.ticker import MaxNLocator
-
-    return MaxNLocator(4)
-
-
-def _joints(robot: RobotModel, q: Array) -> Array:
-    """Where the base, the joints and the tip are, (m, 3)."""
-    links = [robot.base, *(joint.child for joint in robot.tree.path(robot.base, robot.tip))]
-    return np.array([robot.link_pose(link, q)[:3, 3] for link in links])
+    space_axes(axes)
+    panel_title(axes, f"{robot.name} at the end, and at {len(ghosts)} instants")
 
 
 def _in_its_plane(axes: Axes, tip: Array, goal: Array) -> None:
@@ -93,9 +108,10 @@ def _in_its_plane(axes: Axes, tip: Array, goal: Array) -> None:
     axes.plot(*((goal - centre) @ across).T, color=ORANGE, linewidth=5.0, label="target")
     axes.plot(*((tip - centre) @ across).T, color=BLUE, linewidth=1.6, label="tip")
     axes.set_aspect("equal", adjustable="datalim")
+    axes.locator_params(nbins=6)
     axes.set_xlabel("along the path's long side [cm]", fontsize=9)
     axes.set_ylabel("across [cm]", fontsize=9)
-    axes.set_title("the path in its own plane", fontsize=10, loc="left")
+    panel_title(axes, "the path in its own plane")
     axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=9, ncol=2)
     plain(axes)
 
@@ -110,16 +126,25 @@ def _plane(points: Array) -> Array:
 
 
 def _over_time(axes: Axes, t: Array, tip: Array, goal: Array) -> None:
-    error = 1e3 * np.linalg.norm(tip - goal, axis=1)  # [mm]
+    distance = np.linalg.norm(tip - goal, axis=1)
+    scale, unit = _length(float(distance.max()))
+    error = scale * distance
     axes.plot(t, error, color=BLUE, linewidth=1.4)
     axes.fill_between(t, error, color=BLUE, alpha=0.15, linewidth=0)
     axes.axhline(error.mean(), color=GREY, linewidth=1.0, linestyle="--")
     at_the_end = axes.get_yaxis_transform()  # x as a share of the axes
     axes.text(1.01, error.mean(), "mean", transform=at_the_end, color=GREY, fontsize=8, va="center")
-    note = f"mean {error.mean():.2g} mm, greatest {error.max():.2g} mm"
-    axes.set_title(f"distance from tip to target: {note}", fontsize=10, loc="left")
+    note = f"mean {error.mean():.2g} {unit}, greatest {error.max():.2g} {unit}"
+    panel_title(axes, f"distance from tip to target: {note}")
     show_times(axes, t)
-    axes.set_ylim(0.0, 1.15 * error.max() + 1e-9)
+    axes.set_ylim(0.0, 1.15 * error.max() if error.max() > 0.0 else 1.0)
     axes.set_xlabel("time [s]", fontsize=9)
-    axes.set_ylabel("distance [mm]", fontsize=9)
+    axes.set_ylabel(f"distance [{unit}]", fontsize=9)
     plain(axes)
+
+
+def _length(top: float) -> tuple[float, str]:
+    """How many of which unit make a metre, so that `top` [m] is a number to read; mm for none."""
+    if top <= ROUNDING:
+        return 1e3, "mm"
+    return next(((scale, unit) for scale, unit in LENGTHS if scale * top >= 0.5), LENGTHS[-1])

@@ -17,7 +17,7 @@ import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.model import RobotModel
-from dls_ik.plot.canvas import BLUE, GREY, ORANGE, RED, new_figure, plain
+from dls_ik.plot.canvas import BLUE, GREEN, GREY, ORANGE, RED, new_figure, plain
 from dls_ik.reproduce import double_y
 from dls_ik.reproduce.experiment import Experiment, Progress
 from dls_ik.reproduce.figure_4_printed import ACCURACIES, GROUPS, KEYS, METHODS, printed_rows
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 SPACING = 3.0 * (1.0 + sqrt(5.0))  # of T between targets: irrational, so that none comes twice
 FIRST_CHUNK, GROWTH = 50, 1.5
-COLORS = (BLUE, ORANGE, RED, "#009E73", GREY)
+COLORS = (BLUE, ORANGE, RED, GREEN, GREY)
 
 SETTINGS = {
     "robot": "double-Y, zero position, no joint limits",

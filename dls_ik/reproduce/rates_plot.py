@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dls_ik.core.types import Array
+from dls_ik.plot.arm import draw_arms, fading
 from dls_ik.plot.canvas import BLUE, GREY, ORANGE, RED, plain, show_times
 from dls_ik.reproduce.rates import DELTA
 
@@ -25,9 +26,7 @@ def arm_panel(axes: Axes, points: Array, path: Array, title: str) -> None:
         path: (s, 2) asked for.
     """
     chosen = np.unique(np.linspace(0, len(points) - 1, POSES).astype(int))
-    for i in chosen:
-        late = i / max(1, len(points) - 1)
-        axes.plot(*points[i].T, color=BLUE, alpha=0.2 + 0.6 * late, linewidth=0.8)
+    draw_arms(axes, points[chosen], fading(np.linspace(0.0, 1.0, len(chosen))), 0.8)
     axes.plot(*path.T, color=ORANGE, linewidth=3.0, alpha=0.7, label="asked for")
     axes.plot(*points[:, -1].T, color="black", linewidth=1.0, label="path of the tip")
     axes.plot(*points[0, 0], "o", color=GREY, markersize=4)

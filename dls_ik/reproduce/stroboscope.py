@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dls_ik.core.types import Array
+from dls_ik.plot.arm import draw_arms
 from dls_ik.plot.canvas import BLUE, GREY, new_figure, plain
 
 if TYPE_CHECKING:
@@ -32,8 +33,10 @@ def stroboscope(
             shown = series.get(f"{scenario}, {method}")
             if shown:
                 points = np.asarray(shown["points"])
-                _chains(row[2 * i], points, shown["goal"])
-                _paths(row[2 * i + 1], points, shown["goal"])
+                draw_arms(row[2 * i], points, _red_to_green(len(points)), 0.8)
+                _paths(row[2 * i + 1], points)
+                for axes in (row[2 * i], row[2 * i + 1]):
+                    _frame(axes, shown["goal"])
                 count = f"{len(points)} iterations"
                 row[2 * i].set_title(f"{scenario}\n{method}, {count}", fontsize=9, loc="left")
                 row[2 * i + 1].set_title("paths of the joints", fontsize=8, loc="left", color=GREY)
@@ -41,19 +44,16 @@ def stroboscope(
     return figure
 
 
-def _chains(axes: Axes, points: Array, goal: Sequence[float]) -> None:
-    """Every configuration as a line of links."""
-    for i, chain in enumerate(points):
-        late = i / max(1, len(points) - 1)
-        axes.plot(*chain.T, color=(1.0 - late, 0.8 * late, 0.0), linewidth=0.8)
-    _frame(axes, goal)
+def _red_to_green(count: int) -> list[Any]:
+    """A colour for each configuration, as in his figures."""
+    late = np.linspace(0.0, 1.0, count)
+    return list(np.stack([1.0 - late, 0.8 * late, np.zeros(count)], axis=1))
 
 
-def _paths(axes: Axes, points: Array, goal: Sequence[float]) -> None:
-    """The way of every joint but the first, which stays, and of the end."""
+def _paths(axes: Axes, points: Array) -> None:
+    """The way of every joint but the first, which stays, and of the end, with each iteration."""
     for path in np.moveaxis(points[:, 1:], 1, 0):
         axes.plot(*path.T, linewidth=0.9, marker=".", markersize=2.0)
-    _frame(axes, goal)
 
 
 def _frame(axes: Axes, goal: Sequence[float]) -> None:

@@ -8,9 +8,13 @@ from geometry_msgs.msg import Pose
 
 from dls_ik.core.se3 import FARTHEST
 from dls_ik.core.types import Array
+from dls_ik.model.rotations import (
+    SHORTEST_QUATERNION,
+    quaternion_from_rotation,
+    rotation_of_unit,
+)
 from dls_ik.ros.services.codes import Code, RequestError
 
-SHORTEST_QUATERNION = 1e-6
 LONGEST_TIMEOUT = 3600.0  # [s]
 
 
@@ -30,21 +34,13 @@ def matrix_from_pose(pose: Any) -> Array:
     if not SHORTEST_QUATERNION <= length < math.inf:
         raise _invalid(f"the target's quaternion (x, y, z, w) {quaternion} has no direction")
     T = np.eye(4)
-    T[:3, :3] = _rotation(*(component / length for component in quaternion))
+    T[:3, :3] = rotation_of_unit(*(component / length for component in quaternion))
     T[:3, 3] = position
     return T
 
 
 def _invalid(message: str) -> RequestError:
     return RequestError(Code.GOAL_STATE_INVALID, message)
-
-
-def _rotation(x: float, y: float, z: float, w: float) -> list[list[float]]:
-    return [
-        [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)],
-        [2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)],
-        [2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)],
-    ]
 
 
 def pose_from_matrix(T: Array) -> Any:
@@ -59,24 +55,6 @@ def fill_pose(pose: Any, T: Array) -> None:
     p, o = pose.position, pose.orientation
     p.x, p.y, p.z = T[:3, 3].tolist()
     o.x, o.y, o.z, o.w = quaternion_from_rotation(T[:3, :3])
-
-
-def quaternion_from_rotation(R: Array) -> tuple[float, float, float, float]:
-    """The unit quaternion (x, y, z, w), w >= 0, of a (3, 3) rotation; exact at every angle.
-
-    The columns of 4 q q' are linear in R; the longest of them, normalised, is q.
-    """
-    (a, b, c), (d, e, f), (g, h, i) = R.tolist()
-    columns = (
-        (1.0 + a - e - i, d + b, g + c, h - f),  # times x
-        (d + b, 1.0 - a + e - i, h + f, c - g),  # times y
-        (g + c, h + f, 1.0 - a - e + i, d - b),  # times z
-        (h - f, c - g, d - b, 1.0 + a + e + i),  # times w
-    )
-    longest = max(range(4), key=lambda k: columns[k][k])
-    scale = math.copysign(1.0 / math.hypot(*columns[longest]), columns[longest][3])
-    x, y, z, w = (scale * component for component in columns[longest])
-    return x, y, z, w
 
 
 def seconds(duration: Any, default: float) -> float:

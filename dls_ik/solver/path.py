@@ -13,7 +13,7 @@ from dls_ik.core.search import FOUND, NOTHING
 from dls_ik.core.wishes import NEAREST
 from dls_ik.exceptions import OptionError
 from dls_ik.model.values import checked_configuration
-from dls_ik.solver.batch import Task, batch_poses, solve_chunk, succeeded
+from dls_ik.solver.batch import Progress, Task, batch_poses, solve_chunk, succeeded
 from dls_ik.solver.method import AUTO
 from dls_ik.solver.poses import checked_poses
 from dls_ik.solver.problem import Problem
@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 
 
 def solve_path(
-    solver: IkSolver, problem: Problem, Ts: ArrayLike, seed: ArrayLike | None, jump: Any
+    solver: IkSolver,
+    problem: Problem,
+    Ts: ArrayLike,
+    seed: ArrayLike | None,
+    jump: Any,
+    progress: Progress | None = None,
 ) -> IkPathResult:
     """As :meth:`dls_ik.IkSolver.solve_path`."""
     begin = time.perf_counter()
@@ -47,6 +52,8 @@ def solve_path(
         success[i] = succeeded(task)[0]
         if status[i] == Status.SUCCESS:
             last = rows.best[i]
+        if progress is not None:
+            progress(i + 1, b)
     errors = rows.figures[:, 0], rows.figures[:, 1]
     restarts = np.maximum(attempts(rows) - 1, 0)
     duration = time.perf_counter() - begin

@@ -145,6 +145,7 @@ class IkSolver:
         task: Tasks = None,
         *,
         jump: float = 0.5,
+        progress: Progress | None = None,
     ) -> IkPathResult:
         """Find joint values along a path of poses, each pose from the answer before.
 
@@ -154,6 +155,7 @@ class IkSolver:
             task: which of the pose errors count; default: the solver's.
             jump: largest change of a joint from one pose to the next [rad or m] that is still
                 motion; where even the nearest solution is farther, the path has a jump.
+            progress: called with the number of poses done and of all, after each.
 
         Returns:
             The results of the poses, and where the jumps are.
@@ -162,7 +164,7 @@ class IkSolver:
             PoseError, JointValueError, OptionError, MethodError: for arguments that are not valid.
         """
         self.request.check_seed(seed)
-        return solve_path(self, self.problem_for(task), Ts, seed, jump)
+        return solve_path(self, self.problem_for(task), Ts, seed, jump, progress)
 
     def solve_all(
         self, T: ArrayLike, count: int = 16, seed: ArrayLike | None = None, task: Tasks = None

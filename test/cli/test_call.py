@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from dls_ik.cli.call import _pose
 from dls_ik.cli.main import main
+from dls_ik.cli.pose import pose_of
 from dls_ik.model.rigid import rotation_from_rpy
 
 FOUND, NO_SOLUTION, BAD_INPUT, MISSING = 0, 1, 2, 3
@@ -43,12 +43,12 @@ def test_bad_input_is_one_line(arguments, said):
 
 def test_rotations():
     rpy = (0.3, -0.4, 2.5)
-    T = _pose((1.0, 2.0, 3.0), rpy, None)
+    T = pose_of((1.0, 2.0, 3.0), rpy, None)
     np.testing.assert_allclose(T[:3, 3], [1.0, 2.0, 3.0])
     np.testing.assert_allclose(T[:3, :3], rotation_from_rpy(*rpy))
-    third = _pose((0.0, 0.0, 0.0), None, (1.0, 1.0, 1.0, 1.0))  # x to y to z to x
+    third = pose_of((0.0, 0.0, 0.0), None, (1.0, 1.0, 1.0, 1.0))  # x to y to z to x
     np.testing.assert_allclose(third[:3, :3], np.eye(3)[[2, 0, 1]], atol=1e-15)
-    np.testing.assert_allclose(_pose((0.0, 0.0, 0.0), None, (0.0, 0.0, 0.0, 2.0)), np.eye(4))
+    np.testing.assert_allclose(pose_of((0.0, 0.0, 0.0), None, (0.0, 0.0, 0.0, 2.0)), np.eye(4))
 
 
 def test_nobody_there():

@@ -29,7 +29,7 @@ def test_the_help_names_robots_and_tasks():
     [
         ([], "ROBOT"),
         (["nosuch"], "wam, planar_2r, puma560"),
-        (["no/such.urdf"], "neither URDF text nor an existing file"),
+        (["no/such.urdf"], "there is no file"),
         (["wam", "--tip", "hand"], "unknown tip link 'hand'"),
         (["wam", "--resolution", "0"], "edge of a voxel"),
         (["wam", "--resolution", "-0.1"], "not -0.1"),

@@ -14,7 +14,7 @@ from ros_wam import WAM
 from ros_watched import Watched, pose, shifted, trajectory, twist
 from std_srvs.srv import SetBool, Trigger
 
-from dls_ik.ros.conversions import quaternion_from_rotation
+from dls_ik.model.rotations import quaternion_from_rotation
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 

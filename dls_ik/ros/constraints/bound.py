@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.ros.conversions import quaternion_from_rotation
+from dls_ik.model.rotations import quaternion_from_rotation
 from dls_ik.solver.slack import is_bound
 from dls_ik.solver.task import Task
 

@@ -1,0 +1,85 @@
+"""Joint values on the command line: in the order of the joints, or by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+from dls_ik.cli.numbers import parsed_numbers
+from dls_ik.core.types import Array
+from dls_ik.model.names import listing
+
+if TYPE_CHECKING:
+    from dls_ik.model.robot import RobotModel
+
+PAIRS = "NAME=VALUE,..."
+VALUES = "VALUES"  # metavar of what joint_vector takes
+
+
+def joint_values(context: Any, param: Any, given: tuple[str, ...]) -> dict[str, float]:
+    """Values by name from words such as ``j1=0.1`` or ``j1=0.1,j2=0.2``, a callback of click.
+
+    Raises:
+        click.BadParameter: another form, or no finite number.
+    """
+    found = {}
+    for pair in " ".join(given).replace(",", " ").split():
+        name, _, number = pair.partition("=")
+        try:
+            found[name] = float(number)
+        except ValueError:
+            found[name] = np.nan
+        if not name or not np.isfinite(found[name]):
+            raise click.BadParameter(f"joint values are given as NAME=VALUE, not {pair!r}")
+    return found
+
+
+def joint_vector(
+    robot: RobotModel, given: tuple[str, ...], option: str
+) -> tuple[Array, dict[str, float]]:
+    """Joint values (n,) from words such as ``0.1,0.2`` or ``j1=0.1,j2=0.2``, and those of others.
+
+    Joints of the chain that are not named stand at 0, or at the limit next to 0.
+
+    Returns:
+        Those of the chain, and of further joints of the robot by name.
+
+    Raises:
+        click.UsageError: not so many numbers, unknown names, or words that are neither.
+    """
+    if not any("=" in words for words in given):
+        return _in_order(robot, " ".join(given), option), {}
+    try:
+        named = joint_values(None, None, given)
+    except click.BadParameter as error:
+        raise click.UsageError(f"{option}: {error.message}") from error
+    driven = robot.tree.drives
+    unknown = [name for name in named if name not in driven]
+    if unknown:
+        raise click.UsageError(
+            f"{option}: unknown joint {listing(unknown)}; joints: {listing(driven)}"
+        )
+    q = np.clip(np.zeros(robot.n), robot.lower, robot.upper)
+    for i, name in enumerate(robot.joint_names):
+        q[i] = named.pop(name, q[i])
+    followers = [name for name in named if driven[name].master != name]
+    if followers:
+        raise click.UsageError(
+            f"{option}: {listing(followers)} follows {driven[followers[0]].master}"
+        )
+    return q, named
+
+
+def _in_order(robot: RobotModel, words: str, option: str) -> Array:
+    try:
+        numbers = parsed_numbers(words)
+    except click.BadParameter as error:
+        raise click.UsageError(f"{option}: {error.message}") from error
+    if len(numbers) != robot.n:
+        raise click.UsageError(
+            f"{option}: {robot.n} joint values are wanted ({listing(robot.joint_names)}), "
+            f"not {len(numbers)}"
+        )
+    return np.array(numbers)

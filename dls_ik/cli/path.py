@@ -1,0 +1,143 @@
+"""``dls-ik path``: a file of poses to a joint trajectory."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+
+from dls_ik.cli.document import json_option, print_json
+from dls_ik.cli.group import NO_SOLUTION
+from dls_ik.cli.joints import joint_vector
+from dls_ik.cli.output import STDOUT
+from dls_ik.cli.path_output import KINDS, STORAGES, checked_output, written
+from dls_ik.cli.pose_file import read_poses
+from dls_ik.cli.progress import Bars
+from dls_ik.cli.robot import ROBOT, find_robot, robot_options
+from dls_ik.cli.solving import settings_option, task_of, task_option
+
+if TYPE_CHECKING:
+    from dls_ik.cli.path_output import Output
+    from dls_ik.cli.pose_file import PoseFile
+    from dls_ik.cli.trajectory import Trajectory
+    from dls_ik.model.robot import RobotModel
+
+EPILOG = (
+    "POSES is a CSV file with the header x,y,z,qx,qy,qz,qw or x,y,z,roll,pitch,yaw, and t for "
+    f"times [s]; or a JSON list of 4x4 matrices; or - for standard input. {ROBOT} Exit codes: 0 "
+    "written, 1 a pose is not reached and nothing is written, 2 bad input."
+)
+
+
+@click.command(epilog=EPILOG, short_help="Turn poses into a joint trajectory.")
+@robot_options
+@click.argument("poses")
+@click.option(
+    "--out",
+    required=True,
+    metavar="FILE",
+    help="FILE.csv, FILE.json, or a folder (FILE.bag) for a rosbag2; - for standard output.",
+)
+@click.option(
+    "--format", "kind", type=click.Choice(KINDS), help="What FILE is, whatever its ending says."
+)
+@click.option(
+    "--storage", type=click.Choice(STORAGES), default="sqlite3", show_default=True, help="Of a bag."
+)
+@click.option(
+    "--rate",
+    type=click.FloatRange(1e-6, 1e6),
+    metavar="HZ",
+    help="Poses a second, whatever the file says. Default: column t, else as fast as can be.",
+)
+@click.option(
+    "--seed", metavar="VALUES", multiple=True, help="Where to begin (0.1,0.2 or j1=0.1) [rad or m]."
+)
+@click.option(
+    "--method", default="auto", show_default=True, metavar="NAME", help="See docs/methods.md."
+)
+@task_option
+@click.option(
+    "--jump",
+    type=click.FloatRange(1e-9),
+    metavar="X",
+    default=0.5,
+    show_default=True,
+    help="Larger changes of a joint are said [rad or m].",
+)
+@click.option("--approximate", is_flag=True, help="Go as near as can be to poses not reached.")
+@settings_option
+@click.option(
+    "--plot",
+    metavar="FILE",
+    help="Draw the joints there, and the tip in FILE-tip: .png, .svg, .pdf.",
+)
+@json_option
+def path(
+    robot: str,
+    base: str | None,
+    tip: str | None,
+    poses: str,
+    out: str,
+    kind: str | None,
+    storage: str,
+    plot: str | None,
+    as_json: bool,
+    approximate: bool,
+    **asked: Any,
+) -> None:
+    """Turn a file of poses into a joint trajectory, as CSV, JSON or a rosbag2."""
+    if as_json and out == STDOUT:
+        raise click.UsageError("--json prints a summary: give --out a file, not -")
+    output = checked_output(out, kind, storage, plot)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background job ignores it
+    jump = asked["jump"]
+    given = read_poses(poses)
+    if plot is not None and len(given.poses) < 2:
+        raise click.UsageError("--plot draws a path of two poses or more")
+    trajectory = _solved(find_robot(robot, base, tip), given, approximate, **asked)
+    from dls_ik.cli.path_text import complaints, reasons, summary
+
+    facts = summary(trajectory, jump)
+    is_refused = bool(facts["missed"]) and not approximate
+    warnings = ["nothing is written; --approximate goes as near as can be"]
+    for line in [*reasons(facts), *(warnings if is_refused else complaints(facts, jump))]:
+        click.echo(f"dls-ik: {line}", err=True)
+    _say(facts, output, [] if is_refused else written(output, trajectory), as_json)
+    sys.exit(NO_SOLUTION if is_refused else 0)
+
+
+def _solved(
+    robot: RobotModel,
+    given: PoseFile,
+    approximate: bool,
+    rate: float | None,
+    seed: tuple[str, ...],
+    method: str,
+    task: str,
+    jump: float,
+    settings: dict[str, Any],
+) -> Trajectory:
+    from dls_ik.cli.path_solving import solved_path
+    from dls_ik.cli.timing import timed
+    from dls_ik.cli.trajectory import Trajectory
+    from dls_ik.solver.solver import IkSolver
+
+    solver = IkSolver(robot, method, **settings, approximate=approximate)
+    start = joint_vector(robot, seed, "--seed")[0] if seed else None
+    with Bars(Console(stderr=True)) as bars:
+        show = bars.counter("poses")
+        result = solved_path(solver, given.poses, start, task_of(task), jump, show)
+    return Trajectory(robot, given, result, timed(robot, result.q, given.times, rate))
+
+
+def _say(facts: dict[str, Any], output: Output, lines: list[str], as_json: bool) -> None:
+    from dls_ik.cli.path_text import show_summary
+
+    if as_json:
+        print_json({**facts, "written": [line.partition(":")[0] for line in lines]})
+    elif lines and output.path != STDOUT:
+        show_summary(facts, lines)

@@ -1,0 +1,233 @@
+"""``dls-ik stream``: targets for a running node, and what it makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from dls_ik.cli.document import json_option, print_json
+from dls_ik.cli.group import MISSING, NO_SOLUTION, interrupted, leave
+from dls_ik.cli.pose import given_pose, pose_options
+
+if TYPE_CHECKING:
+    from dls_ik.cli.numbers import Vector
+    from dls_ik.cli.pose_file import PoseFile
+    from dls_ik.core.types import Array
+    from dls_ik.ros.client.streamer import Streamer
+    from dls_ik.ros.client.streaming import Outcome
+
+PLANES = ("xy", "xz", "yz")
+ABOVE_ZERO = click.FloatRange(0.0, min_open=True)
+MOST_TARGETS = 10**7
+FASTEST = 1e3  # [m/s, rad/s]
+
+
+class Task(NamedTuple):
+    """What is to be sent; one of pose, file, twist and circle is given."""
+
+    path: PoseFile | None
+    twist: Vector
+    duration: float  # [s] of the twist
+    radius: float | None  # [m]
+    period: float  # [s]
+    laps: float
+    plane: str
+
+
+@click.command(
+    epilog="Exit codes: 0 reached or finished, 1 refused or not reached, 2 bad input, 3 nobody "
+    "there, 130 after Ctrl-C."
+)
+@pose_options
+@click.option("--file", "path", metavar="CSV", help="A path of poses, one a line.")
+@click.option(
+    "--twist", type=float, nargs=6, metavar="VX VY VZ WX WY WZ", help="A velocity [m/s, rad/s]."
+)
+@click.option(
+    "--for",
+    "duration",
+    type=ABOVE_ZERO,
+    default=1.0,
+    metavar="S",
+    show_default=True,
+    help="So long [s].",
+)
+@click.option("--circle", "radius", type=ABOVE_ZERO, metavar="R", help="Around the tip [m].")
+@click.option(
+    "--period", type=ABOVE_ZERO, default=5.0, metavar="S", show_default=True, help="Of a lap [s]."
+)
+@click.option(
+    "--laps", type=ABOVE_ZERO, default=1.0, metavar="N", show_default=True, help="Of the circle."
+)
+@click.option(
+    "--plane", type=click.Choice(PLANES), default="xy", show_default=True, help="Of the circle."
+)
+@click.option("--frame", default="", metavar="LINK", help="Frame of targets; default: the root.")
+@click.option(
+    "--rate", type=click.FloatRange(1.0, 1000.0), default=100.0, metavar="HZ",
+    help="Of the messages.", show_default=True,
+)  # fmt: skip
+@click.option(
+    "--wait", type=click.FloatRange(0.0), default=10.0, metavar="S",
+    help="For the arm to reach the last pose [s].", show_default=True,
+)  # fmt: skip
+@click.option("--namespace", default="", metavar="NAME", help="Of the node.")
+@click.option("--node", default="dls_ik", metavar="NAME", help="Of the node.", show_default=True)
+@click.option(
+    "--patience",
+    type=click.FloatRange(0.0),
+    default=5.0,
+    metavar="S",
+    show_default=True,
+    help="For it to be found [s].",
+)
+@json_option
+@click.option("--record", metavar="FILE", help="Write what came back there, as CSV.")
+@click.option("--plot", metavar="FILE", help="Draw it there: .png, .svg or .pdf.")
+@click.option("--robot", metavar="ROBOT", help="That is drawn; default: the node's.")
+def stream(
+    xyz: Vector,
+    rpy: Vector,
+    quat: Vector,
+    matrix: Vector,
+    path: str | None,
+    frame: str,
+    rate: float,
+    wait: float,
+    namespace: str,
+    node: str,
+    patience: float,
+    as_json: bool,
+    record: str | None,
+    plot: str | None,
+    robot: str | None,
+    **motion: Any,
+) -> None:
+    """Send targets to a running node, and show how it follows them.
+
+    A pose (--xyz or --matrix) and a path (--file) are sent until the arm is there, a velocity
+    (--twist) for a time. --circle begins and ends where the tip is.
+
+    Files of poses are as for dls-ik path; with times [s] the poses are sent at these, and more in
+    between.
+    """
+    task = _task(given_pose(xyz, rpy, quat, matrix), path, **motion)
+    _check_count(task, rate)
+    if task.radius is not None and frame:
+        raise click.UsageError("--circle is in the root frame, without --frame")
+    _check_outputs(record, plot)
+    try:
+        from dls_ik.ros.client import NoAnswerError, ServiceMissingError
+        from dls_ik.ros.client.streamer import Streamer
+    except ImportError as error:
+        leave(f"ROS 2 is not here: {error.name or error} is missing; see dls-ik doctor", MISSING)
+    try:
+        with Streamer(namespace, node, patience) as streamer:
+            outcome = _run(streamer, task, frame, rate, wait)
+            _report(streamer, outcome, as_json, record, plot, robot)
+    except (ServiceMissingError, NoAnswerError) as error:
+        leave(str(error), MISSING)
+    _end(outcome)
+
+
+def _task(pose: Array | None, path: str | None, **motion: Any) -> Task:
+    """What is asked for, read and checked.
+
+    Raises:
+        click.UsageError: nothing, or two of them.
+        DlsIkError: a file without poses.
+    """
+    given = [pose is not None, path is not None, motion["twist"] is not None]
+    if sum([*given, motion["radius"] is not None]) != 1:
+        raise click.UsageError("give one of --xyz (or --matrix), --file, --twist and --circle")
+    from dls_ik.cli.pose_file import PoseFile, read_poses
+
+    if motion["twist"] is not None and not all(abs(v) < FASTEST for v in motion["twist"]):
+        raise click.UsageError(f"--twist takes six numbers within {FASTEST:g}")
+    if pose is not None:
+        return Task(PoseFile(pose[None], None, ("",)), **motion)
+    return Task(None if path is None else read_poses(path), **motion)
+
+
+def _check_count(task: Task, rate: float) -> None:
+    """Refuse what would never end."""
+    seconds = task.duration if task.twist else task.laps * task.period if task.radius else 0.0
+    if task.path is not None and task.path.times is not None:
+        seconds = float(task.path.times[-1] - task.path.times[0])
+    if not rate * seconds <= MOST_TARGETS:
+        raise click.UsageError(f"{seconds:g} s at {rate:g} Hz are more than {MOST_TARGETS} targets")
+
+
+def _check_outputs(record: str | None, plot: str | None) -> None:
+    """Refuse before the arm moves what could not be written after it."""
+    from dls_ik.cli.output import check_writable
+
+    if plot is not None:
+        from dls_ik.plot import check_picture
+
+        check_picture(Path(plot))
+    check_writable([path for path in (record, plot) if path is not None])
+
+
+def _run(streamer: Streamer, task: Task, frame: str, rate: float, wait: float) -> Outcome:
+    from dls_ik.cli.stream_path import circle, sampled
+    from dls_ik.ros.client.streaming import stream_poses, stream_twist
+
+    first = streamer.wait()
+    with _line(streamer, rate) as tell:
+        if task.twist is not None:
+            return stream_twist(streamer, task.twist, frame, rate, task.duration, tell)
+        if task.path is not None:
+            times, poses = sampled(task.path.times, task.path.poses, rate)
+        else:
+            lap = task.radius or 0.0, task.period, task.laps, task.plane
+            times, poses = circle(first.tip, *lap, rate)
+        return stream_poses(streamer, times, poses, frame, rate, wait, tell)
+
+
+@contextmanager
+def _line(streamer: Streamer, rate: float) -> Iterator[Callable[[], None]]:
+    """A line on stderr that tells of the stream, where that is a terminal."""
+    from rich.console import Console
+
+    from dls_ik.cli.stream_report import LiveLine
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        click.echo(f"streaming at {rate:g} Hz", err=True)
+        yield lambda: None
+        return
+    with LiveLine(console, streamer) as line:
+        yield line.update
+
+
+def _report(
+    streamer: Streamer,
+    outcome: Outcome,
+    as_json: bool,
+    record: str | None,
+    plot: str | None,
+    robot: str | None,
+) -> None:
+    from dls_ik.cli.stream_report import draw, print_summary, summary, write_record
+
+    found = summary(outcome)
+    print_json(found) if as_json else print_summary(found)
+    if record is not None:
+        write_record(record, outcome)
+    if plot is not None:
+        draw(plot, streamer, outcome, robot)
+
+
+def _end(outcome: Outcome) -> None:
+    if outcome.interrupted:
+        interrupted("interrupted; the arm was told to stop")
+    if outcome.refused:
+        leave(f"the node refuses: {outcome.refused}", NO_SOLUTION)
+    if outcome.reached is False:
+        words = outcome.rows[-1].words or "no word of it" if outcome.rows else "nothing came back"
+        leave(f"not reached: {words}", NO_SOLUTION)

@@ -1,0 +1,190 @@
+"""What a stream came to: while it runs a line, then a summary, a record and a picture."""
+
+from __future__ import annotations
+
+import csv
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from dls_ik.model.rotations import quaternion_from_rotation
+
+if TYPE_CHECKING:
+    from dls_ik.core.types import Array
+    from dls_ik.ros.client.heard import Row
+    from dls_ik.ros.client.streamer import Streamer
+    from dls_ik.ros.client.streaming import Outcome
+
+PERIOD = 0.1  # [s] between updates of the line
+GOOD = ("FOLLOWING", "REACHED", "JOINT_MOTION")
+POSE = ("x", "y", "z", "qx", "qy", "qz", "qw")
+
+
+class LiveLine:
+    """One line of a terminal: time, state, errors, rate."""
+
+    def __init__(self, console: Console, streamer: Streamer) -> None:
+        self._live = Live(console=console, transient=True, auto_refresh=False)
+        self._streamer = streamer
+        self._begin = self._last = time.monotonic()
+
+    def __enter__(self) -> LiveLine:
+        """Begin."""
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Take the line away."""
+        self._live.stop()
+
+    def update(self) -> None:
+        """Show how it is, now and then."""
+        now = time.monotonic()
+        if now - self._last < PERIOD:
+            return
+        self._last = now
+        row, seconds = self._streamer.heard.rows[-1], now - self._begin
+        position, rotation = row.errors()
+        line = Text(f"{seconds:5.1f} s ")
+        line.append(f"{row.state:<19}", style="green" if row.state in GOOD else "yellow")
+        if np.isfinite(position):
+            line.append(f" {_length(position):>7} {_angle(rotation):>9}")
+        line.append(f" {self._streamer.sent / seconds:4.0f} Hz")
+        line.truncate(self._live.console.width)
+        self._live.update(line, refresh=True)
+
+
+def summary(outcome: Outcome) -> dict[str, Any]:
+    """The figures of a stream; lengths in [m], angles in [rad], times in [s]."""
+    rows, duration = outcome.rows, outcome.end - outcome.begin
+    states = Counter(row.state for row in rows)
+    errors = np.array([row.errors() for row in rows]).reshape(-1, 2)
+    return {
+        "reached": outcome.reached,
+        "refused": outcome.refused,
+        "interrupted": outcome.interrupted,
+        "duration": duration,
+        "sent": outcome.sent,
+        "send_rate": outcome.sent / duration if duration > 0.0 else 0.0,
+        "heard": len(rows),
+        "heard_rate": len(rows) / duration if duration > 0.0 else 0.0,
+        "position_error": _spread(errors[:, 0]),
+        "rotation_error": _spread(errors[:, 1]),
+        "states": {name: count / len(rows) for name, count in states.most_common()},
+        "last_state": rows[-1].state if rows else None,
+        "words": rows[-1].words if rows else "",
+    }
+
+
+def _spread(values: Array) -> dict[str, float] | None:
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return None
+    return {"mean": float(known.mean()), "largest": float(known.max()), "last": float(known[-1])}
+
+
+def print_summary(found: dict[str, Any]) -> None:
+    """Print the figures for a person."""
+    from dls_ik.cli.tables import print_pairs, stdout_console
+
+    ends = {True: "reached", False: "not reached", None: "finished"}
+    end = "interrupted" if found["interrupted"] else ends[found["reached"]]
+    if found["refused"]:
+        end = "refused"
+    pairs = [
+        (end, f"after {found['duration']:.1f} s"),
+        ("sent", f"{found['sent']} targets, {found['send_rate']:.1f}/s"),
+        ("heard", f"{found['heard']} cycles of the node, {found['heard_rate']:.1f}/s"),
+    ]
+    for name, form in (("position_error", _length), ("rotation_error", _angle)):
+        if (error := found[name]) is not None:
+            figures = (form(error[key]) for key in ("mean", "largest", "last"))
+            pairs.append((name.replace("_", " "), "mean {}, largest {}, last {}".format(*figures)))
+    if found["states"]:
+        shares = (f"{name} {100.0 * share:.0f} %" for name, share in found["states"].items())
+        pairs.append(("states", ", ".join(shares)))
+    print_pairs(stdout_console(), pairs)
+
+
+def _length(metres: float) -> str:
+    return _scaled(metres, "m")
+
+
+def _angle(radians: float) -> str:
+    return _scaled(radians, "rad")
+
+
+def _scaled(value: float, unit: str) -> str:
+    for prefix, size in (("", 1.0), ("m", 1e-3), ("u", 1e-6), ("n", 1e-9)):
+        if value >= size:
+            return f"{value / size:#.3g}".rstrip(".") + f" {prefix}{unit}"
+    return f"0 {unit}"
+
+
+def write_record(path: str, outcome: Outcome) -> None:
+    """Write a line for each cycle of the node that was heard: target, tip, errors, joints."""
+    from dls_ik.cli.output import write_whole
+
+    names = sorted({name for row in outcome.rows for name in row.q})
+    heads = [f"{what}_{part}" for what in ("target", "tip") for part in POSE]
+
+    def write(part: Path) -> None:
+        with part.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(["t", "state", *heads, "position_error", "rotation_error", *names])
+            for row in outcome.rows:
+                joints = [row.q.get(name, "") for name in names]
+                poses = [*_numbers(row.target), *_numbers(row.tip)]
+                errors = ["" if np.isnan(error) else error for error in row.errors()]
+                t = f"{row.time - outcome.begin:.6f}"
+                writer.writerow([t, row.state, *poses, *errors, *joints])
+
+    write_whole(path, write)
+    click.echo(f"record: {path}", err=True)
+
+
+def _numbers(T: Array | None) -> list[Any]:
+    if T is None:
+        return [""] * len(POSE)
+    return [*T[:3, 3].tolist(), *quaternion_from_rotation(T[:3, :3])]
+
+
+def draw(path: str, streamer: Streamer, outcome: Outcome, robot: str | None) -> None:
+    """Draw the tip beside its targets, or the joints where there were none in the root frame.
+
+    Raises:
+        DlsIkError: the node does not say which robot it has, or sends no values of its joints.
+    """
+    from dls_ik.cli.output import write_whole
+    from dls_ik.cli.robot import find_robot
+    from dls_ik.exceptions import JointValueError
+    from dls_ik.plot import joint_bands, save_picture, tip_path
+    from dls_ik.ros.client.robot import robot_of
+
+    model = find_robot(robot) if robot else robot_of(streamer.node, streamer.name)
+    rows = [row for row in outcome.rows if all(name in row.q for name in model.joint_names)]
+    if len(rows) < 2:
+        raise JointValueError(f"no joint_states of {model.name} came: nothing can be drawn")
+    times = [row.time - outcome.begin for row in rows]
+    q = np.array([[row.q[name] for name in model.joint_names] for row in rows])
+    goals = _goals(rows)
+    if goals is None or model.base != rows[0].frame or len(model.tips) > 1:
+        figure = joint_bands(model, times, q)
+    else:
+        figure = tip_path(model, times, q, goals)
+    write_whole(path, lambda part: save_picture(part, figure))
+    click.echo(f"picture: {path}", err=True)
+
+
+def _goals(rows: list[Row]) -> Array | None:
+    """Where the targets were (k, 3) [m]; None where that is not known of all rows."""
+    targets = [row.target for row in rows]
+    known = [T[:3, 3] for T in targets if T is not None]
+    return np.array(known) if len(known) == len(rows) else None

@@ -1,0 +1,88 @@
+"""Tables that read well in a narrow terminal and in a file."""
+
+import os
+from collections.abc import Sequence
+from textwrap import wrap
+
+from rich import box
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+LEAST = 20  # characters of a value, however narrow the terminal
+WIDTH = 110  # characters where it is no terminal
+
+Row = Sequence[str | Text]
+
+
+def stdout_console() -> Console:
+    """Where tables go: as wide as the terminal or as COLUMNS says, wide enough in a file."""
+    console = Console(highlight=False, markup=False, emoji=False)
+    if console.is_terminal or os.environ.get("COLUMNS", "").isdigit():
+        return console
+    return Console(highlight=False, markup=False, emoji=False, width=WIDTH)
+
+
+def empty_table(title: str | Text = "") -> Table:
+    """A table without frames, one line below its headings."""
+    shown = Table(
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+        show_edge=False,
+        title_justify="left",
+    )
+    shown.title = Text(title) if isinstance(title, str) and title else title or None
+    return shown
+
+
+def print_table(
+    console: Console, headings: Sequence[str], rows: Sequence[Row], left: Sequence[int] = (0,)
+) -> None:
+    """Print rows below headings; where they do not fit, each row as a block of lines.
+
+    Args:
+        left: columns of words; the others are of figures, and stand to the right.
+    """
+    shown = empty_table()
+    for i, heading in enumerate(headings):
+        justify = "left" if i in left else "right"
+        shown.add_column(Text(heading), justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    for row in rows:
+        shown.add_row(*(_text(cell) for cell in row))
+    if width_of(console, shown) <= console.width:
+        console.print(shown)
+    else:
+        for row in rows:
+            console.print(_text(row[0]), soft_wrap=True)
+            print_pairs(
+                console,
+                [(name, str(cell)) for name, cell in zip(headings[1:], row[1:], strict=True)],
+                indent=2,
+            )
+
+
+def print_pairs(console: Console, pairs: Sequence[tuple[str, str]], indent: int = 0) -> None:
+    """Print names and values one below the other; long values go on below themselves."""
+    room = indent + max((len(name) for name, _ in pairs), default=0) + 2
+    for name, value in pairs:
+        lines = wrap(value, max(console.width - room, LEAST), break_on_hyphens=False) or [""]
+        shown = Text((" " * indent + name).ljust(room), style="dim")
+        shown.append(f"\n{' ' * room}".join(lines), style="not dim")
+        console.print(shown, soft_wrap=True)
+
+
+def print_heading(console: Console, words: str) -> None:
+    """Print what comes next, after an empty line."""
+    console.print()
+    console.print(Text(words, style="bold"))
+
+
+def width_of(console: Console, shown: Table) -> int:
+    """Characters that a table takes where nothing is broken."""
+    return Measurement.get(console, console.options.update(width=10**4), shown).maximum
+
+
+def _text(cell: str | Text) -> Text:
+    return Text(cell) if isinstance(cell, str) else cell

@@ -1,0 +1,63 @@
+"""Files in ROS packages, found by the environment variables that ROS sets."""
+
+import os
+from collections.abc import Iterator
+from difflib import get_close_matches
+from pathlib import Path
+
+from dls_ik.exceptions import RobotModelError
+from dls_ik.model.names import listing, quoted
+from dls_ik.model.shipped import PACKAGE, share_file
+
+PACKAGE_SCHEME = "package://"
+
+
+def package_file(address: str) -> Path:
+    """The file of ``package://NAME/PATH``.
+
+    Packages are looked for in ``share/NAME`` below the prefixes of AMENT_PREFIX_PATH, and in the
+    folders of ROS_PACKAGE_PATH; this package is always found.
+
+    Raises:
+        RobotModelError: not such an address, an unknown package, or no such file in it.
+    """
+    name, _, inside = address.removeprefix(PACKAGE_SCHEME).partition("/")
+    if not name or not inside:
+        raise RobotModelError(f"a package path is package://NAME/PATH, not {quoted(address)}")
+    folders = [folder for folder in _folders(name) if folder.is_dir()]
+    for folder in folders:
+        if (folder / inside).is_file():
+            return folder / inside
+    if name == PACKAGE.name:
+        return share_file(*inside.split("/"))
+    if folders:
+        raise RobotModelError(f"there is no file {quoted(inside)} in {listing(map(str, folders))}")
+    close = get_close_matches(name, list(_known()))
+    hint = f" (did you mean {' or '.join(close)}?)" if close else ""
+    raise RobotModelError(
+        f"no package {quoted(name)}{hint}; packages are looked for in AMENT_PREFIX_PATH "
+        f"({listing(_paths('AMENT_PREFIX_PATH'))}) and ROS_PACKAGE_PATH "
+        f"({listing(_paths('ROS_PACKAGE_PATH'))})"
+    )
+
+
+def _folders(name: str) -> Iterator[Path]:
+    """Where a package may be, the nearest overlay first."""
+    for prefix in _paths("AMENT_PREFIX_PATH"):
+        yield Path(prefix) / "share" / name
+    for path in map(Path, _paths("ROS_PACKAGE_PATH")):
+        yield from (folder for folder in (path, *path.glob(f"*/{name}")) if folder.name == name)
+        yield path / name
+
+
+def _known() -> Iterator[str]:
+    """Names of packages that there are."""
+    yield PACKAGE.name
+    for prefix in _paths("AMENT_PREFIX_PATH"):
+        yield from (folder.name for folder in (Path(prefix) / "share").glob("*/"))
+    for path in _paths("ROS_PACKAGE_PATH"):
+        yield from (manifest.parent.name for manifest in Path(path).glob("*/package.xml"))
+
+
+def _paths(variable: str) -> list[str]:
+    return [path for path in os.environ.get(variable, "").split(os.pathsep) if path]

@@ -1,0 +1,117 @@
+"""A panel for each joint: one of its quantities over time, and the band that its limits leave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from dls_ik.core.types import Array
+from dls_ik.plot.canvas import BLUE, GREY, RED, heading, new_figure, plain, show_times
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+PAD = 0.12  # of the range, shown beyond each limit
+ROOM = 0.15  # of the range, that 0 keeps from a limit to have a tick of its own
+COLUMNS = ((1, 1), (8, 2), (18, 3), (32, 4))  # joints at most, columns
+MOST_COLUMNS, WIDTHS = 5, (6.5, 9.0, 11.0, 13.0, 15.0)  # [inch] by columns
+MINUS = "\N{MINUS SIGN}"  # as in ticks that matplotlib writes
+NOTE_WIDTH, NAME_WIDTH = 4.2, 6.6  # [pt] of a character
+
+
+class Band(NamedTuple):
+    """What one panel shows."""
+
+    name: str
+    unit: str
+    lower: float  # -inf where there is none
+    upper: float
+    values: Array  # (k,)
+    note: str
+
+    @property
+    def is_left(self) -> bool:
+        """Whether a value is out of bounds."""
+        return bool(self.values.min() < self.lower or self.values.max() > self.upper)
+
+
+def draw_bands(t: Array, bands: Sequence[Band], title: str, what: str) -> Figure:
+    """All panels, and one legend for them.
+
+    Args:
+        t: (k,) [s].
+        bands: a joint each.
+        title: what the picture says as a whole.
+        what: is drawn as a line, for the legend.
+    """
+    columns = next((c for most, c in COLUMNS if len(bands) <= most), MOST_COLUMNS)
+    rows = -(-len(bands) // columns)
+    width = WIDTHS[columns - 1]
+    figure = new_figure(width, 1.1 + 1.6 * rows)
+    grid = figure.subplots(rows, columns, squeeze=False, sharex=True).ravel()
+    for axes, band in zip(grid, bands, strict=False):
+        _panel(axes, t, band, 72.0 * width / columns - 60.0)
+    for axes in grid[max(0, len(bands) - columns) : len(bands)]:
+        axes.tick_params(labelbottom=True)
+        axes.set_xlabel("time [s]", fontsize=9)
+    for axes in grid[len(bands) :]:
+        axes.set_axis_off()
+    _legend(figure, what)
+    heading(figure, title)
+    return figure
+
+
+def _panel(axes: Axes, t: Array, band: Band, width: float) -> None:
+    ends = [end for end in (band.lower, band.upper) if np.isfinite(end)]
+    shown = np.array([*ends, band.values.min(), band.values.max()])
+    pad = PAD * max(np.ptp(shown), 0.1)
+    axes.set_ylim(shown.min() - pad, shown.max() + pad)
+    show_times(axes, t)
+    _forbid(axes, band)
+    axes.plot(t, band.values, color=BLUE, linewidth=1.8)
+    _ticks(axes, ends)
+    axes.set_ylabel(f"[{band.unit}]", fontsize=9)
+    letters = int((width - NOTE_WIDTH * len(band.note)) / NAME_WIDTH)
+    axes.set_title(_shortened(band.name, letters), fontsize=10, fontweight="bold", loc="left")
+    axes.set_title(band.note, fontsize=8.5, color=RED if band.is_left else GREY, loc="right")
+    plain(axes)
+
+
+def _ticks(axes: Axes, ends: list[float]) -> None:
+    """The limits themselves, and 0 where it is not too near to one."""
+    if not ends:
+        axes.locator_params(axis="y", nbins=3)
+        return
+    low, high = axes.get_ylim()
+    clear = min(abs(end) for end in ends) > ROOM * (high - low)
+    ticks = sorted([*ends, 0.0]) if clear and low < 0.0 < high else ends
+    axes.set_yticks(ticks, [f"{tick:.3g}".replace("-", MINUS) for tick in ticks])
+
+
+def _shortened(name: str, letters: int) -> str:
+    """The name, without its middle where there is no room for that."""
+    half = max(3, letters // 2 - 1)
+    return name if len(name) <= 2 * half + 2 else f"{name[:half]}..{name[-half:]}"
+
+
+def _forbid(axes: Axes, band: Band) -> None:
+    bottom, top = axes.get_ylim()
+    for limit, edge in ((band.lower, bottom), (band.upper, top)):
+        if np.isfinite(limit):
+            axes.axhspan(limit, edge, color=RED, alpha=0.22, linewidth=0)
+            axes.axhline(limit, color=RED, linewidth=1.0)
+
+
+def _legend(figure: Figure, what: str) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    handles = [
+        Line2D([], [], color=BLUE, linewidth=1.8, label=what),
+        Line2D([], [], color=RED, linewidth=1.0, label="its limits"),
+        Patch(color=RED, alpha=0.22, linewidth=0, label="out of bounds"),
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, fontsize=9)

@@ -1,0 +1,167 @@
+"""The same problem by several methods: error and step of each iteration; success and time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dls_ik.core.types import Array
+from dls_ik.exceptions import OptionError
+from dls_ik.plot.canvas import (
+    GREY,
+    RED,
+    above_zero,
+    heading,
+    log_axis,
+    new_figure,
+    panel_title,
+    plain,
+    series_look,
+)
+from dls_ik.solver.result import IkBatchResult, IkResult
+from dls_ik.solver.stepper import Trace
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Results = Mapping[str, IkResult | IkBatchResult]
+ROW = 0.3  # [inch] of a bar
+
+
+class Bars(NamedTuple):
+    """One figure of each method."""
+
+    title: str
+    label: str
+    value: Callable[[IkResult | IkBatchResult], float]
+    is_log: bool
+
+
+def compare_methods(
+    traces: Mapping[str, Trace] | None = None,
+    results: Results | None = None,
+    title: str = "The same problem by several methods",
+) -> Figure:
+    """Error and step of each iteration as lines, success, time and iterations as bars.
+
+    Args:
+        traces: by method, what :meth:`dls_ik.Stepper.run` returned; or none.
+        results: by method, what ``solve`` or ``solve_batch`` of :class:`dls_ik.IkSolver` returned;
+            or none. Of single poses the error that is left takes the place of the share solved.
+        title: what the picture says as a whole.
+
+    Raises:
+        OptionError: neither traces nor results, or a trace without a step.
+        DlsIkError: matplotlib is not installed.
+    """
+    runs, answers = dict(traces or {}), dict(results or {})
+    short = [name for name, trace in runs.items() if len(trace.q) < 2]
+    if (not runs and not answers) or short:
+        raise OptionError(
+            f"the trace of {short[0]} has no step" if short else "no method to compare is given"
+        )
+    names = list(dict.fromkeys([*runs, *answers]))
+    heights = [3.4] * bool(runs) + [0.9 + ROW * len(answers)] * bool(answers)
+    figure = new_figure(11.0, 0.6 + sum(heights) + 0.25 * (len(names) // 8 + 1) * bool(runs))
+    parts = figure.subfigures(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
+    looks = {name: series_look(i) for i, name in enumerate(names)}
+    if runs:
+        _lines(parts[0], runs, looks)
+    if answers:
+        _bars(parts[-1], answers, looks)
+    heading(figure, title)
+    return figure
+
+
+def _lines(part: Any, runs: Mapping[str, Trace], looks: Mapping[str, dict[str, Any]]) -> None:
+    error, step = part.subplots(1, 2, sharex=True)
+    panels = (
+        (error, "error before each iteration", "scaled error [m]", _errors),
+        (step, "length of each step", "step [rad or m]", _steps),
+    )
+    for axes, title, label, measure in panels:
+        values = {name: measure(trace) for name, trace in runs.items()}
+        for name, each in values.items():
+            axes.plot(above_zero(each), linewidth=1.6, label=name, **looks[name])
+        panel_title(axes, title)
+        axes.set_xlabel("iteration", fontsize=9)
+        axes.set_ylabel(label, fontsize=9)
+        plain(axes)
+        log_axis(axes, np.concatenate(list(values.values())))
+    handles, labels = error.get_legend_handles_labels()
+    part.legend(
+        handles, labels, loc="outside lower center", ncols=8, frameon=False, fontsize=9,
+        handlelength=2.6,
+    )  # fmt: skip
+
+
+def _errors(trace: Trace) -> Array:
+    return np.asarray(np.linalg.norm(trace.error, axis=1))
+
+
+def _steps(trace: Trace) -> Array:
+    return np.asarray(np.linalg.norm(np.diff(trace.q, axis=0), axis=1))
+
+
+def _bars(part: Any, answers: Results, looks: Mapping[str, dict[str, Any]]) -> None:
+    are_single = all(isinstance(answer, IkResult) for answer in answers.values())
+    kinds = (LEFT if are_single else SOLVED, TIME, ITERATIONS)
+    names = list(answers)
+    panels = part.subplots(1, len(kinds), sharey=True)
+    colours = [looks[name]["color"] for name in names]
+    hatches = ["" if looks[name]["linestyle"] == "-" else "///" for name in names]
+    for axes, kind in zip(panels, kinds, strict=True):
+        values = np.array([kind.value(answers[name]) for name in names])
+        axes.barh(
+            range(len(names)), values, height=0.65, color=colours, hatch=hatches, edgecolor="white"
+        )
+        notes = [_note(answers[name]) if kind is LEFT else "" for name in names]
+        _label_bars(axes, values, notes, kind.is_log)
+        panel_title(axes, kind.title)
+        axes.set_xlabel(kind.label, fontsize=9)
+        plain(axes)
+        axes.grid(visible=False, axis="y")
+    panels[0].set_yticks(range(len(names)), names)
+    panels[0].set_ylim(len(names) - 0.4, -0.6)  # the first one on top
+
+
+def _label_bars(axes: Axes, values: Array, notes: Sequence[str], is_log: bool) -> None:
+    """Write each figure at the end of its bar, with room for it."""
+    good = values[np.isfinite(values) & (values > 0.0)]
+    room = 1.25 + 0.3 * any(notes)
+    if is_log and len(good):
+        axes.set_xscale("log")
+        low, high = np.floor(np.log10(good.min())) - 0.3, np.log10(good.max())
+        axes.set_xlim(10.0**low, 10.0 ** (low + 1.1 * room * (high - low)))
+    else:
+        axes.set_xlim(0.0, room * (good.max() if len(good) else 1.0))
+    for i, (value, note) in enumerate(zip(values, notes, strict=True)):
+        axes.annotate(
+            f"{value:.3g}{note}" if np.isfinite(value) else f"-{note}",
+            (value if value > 0.0 else axes.get_xlim()[0], i), (4, 0),
+            textcoords="offset points", va="center", fontsize=8, color=RED if note else GREY,
+        )  # fmt: skip
+
+
+def _note(answer: IkResult | IkBatchResult) -> str:
+    return "" if np.all(answer.success) else ", not solved"
+
+
+def _milliseconds(answer: IkResult | IkBatchResult) -> float:
+    count = len(answer) if isinstance(answer, IkBatchResult) else 1
+    return 1e3 * answer.duration / count
+
+
+SOLVED = Bars(
+    "solved", "share of the poses [%]", lambda answer: 100.0 * float(np.mean(answer.success)), False
+)
+LEFT = Bars(
+    "error that is left", "position [m]", lambda answer: float(np.max(answer.position_error)), True
+)
+TIME = Bars("time", "for one pose [ms]", _milliseconds, True)
+ITERATIONS = Bars(
+    "iterations", "for one pose", lambda answer: float(np.mean(answer.iterations)), False
+)

@@ -1,0 +1,79 @@
+"""A message from another process, through whatever middleware is set up.
+
+``python -m dls_ik.ros.selftest.loop TOPIC`` publishes there until it is ended.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+from std_msgs.msg import String
+
+from dls_ik.exceptions import DlsIkError
+from dls_ik.ros.child import ChildProcess
+
+PATIENCE, PERIOD = 20.0, 0.05  # [s]
+
+
+def hear_another_process() -> str:
+    """Receive from a process of its own; return how it went.
+
+    Raises:
+        DlsIkError: nothing came.
+    """
+    topic = f"dls_ik_selftest_{os.getpid()}"
+    said: list[str] = []
+    command = [sys.executable, "-m", "dls_ik.ros.selftest.loop", topic]
+    begin = time.monotonic()
+    with ChildProcess(command, said.append) as other, _own_node() as (node, executor):
+        heard: list[Any] = []
+        node.create_subscription(String, topic, heard.append, 10)
+        while not heard and other.is_running and time.monotonic() < begin + PATIENCE:
+            executor.spin_once(timeout_sec=PERIOD)
+        middleware = rclpy.get_rmw_implementation_identifier()
+        if not heard:
+            reason = said[-1] if said else f"nothing came within {PATIENCE:g} s"
+            raise DlsIkError(f"two processes do not hear each other over {middleware}: {reason}")
+    return f"a message from another process over {middleware}, {_age(begin)}"
+
+
+def _age(begin: float) -> str:
+    return f"{time.monotonic() - begin:.1f} s after the start"
+
+
+@contextmanager
+def _own_node() -> Iterator[tuple[Node, SingleThreadedExecutor]]:
+    context = Context()
+    rclpy.init(args=[], context=context, signal_handler_options=SignalHandlerOptions.NO)
+    name = f"dls_ik_selftest_{os.getpid()}"
+    node = Node(name, context=context, use_global_arguments=False)
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    try:
+        yield node, executor
+    finally:
+        executor.shutdown()
+        node.destroy_node()
+        context.try_shutdown()
+
+
+def publish(topic: str) -> None:
+    """Publish until this process is ended, or that which started it has."""
+    parent = os.getppid()
+    with _own_node() as (node, executor):
+        publisher = node.create_publisher(String, topic, 10)
+        while os.getppid() == parent:
+            publisher.publish(String(data="here"))
+            executor.spin_once(timeout_sec=PERIOD)
+
+
+if __name__ == "__main__":
+    publish(sys.argv[1])

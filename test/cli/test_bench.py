@@ -1,0 +1,107 @@
+"""``dls-ik bench``: methods on the same poses, as a table, JSON and a picture."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from dls_ik import IkSolver, RobotModel
+from dls_ik.cli.comparison import figures, new_comparison, run
+from dls_ik.cli.main import main
+from dls_ik.exceptions import OptionError
+from dls_ik.plot.solve_times import solve_times
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(main, ["bench", *map(str, arguments)])
+
+
+def report(*arguments):
+    result = invoke(*arguments, "--json")
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_figures_of_each_method():
+    found = report("wam", "--method", "auto, jd", "--samples", 40, "--reference", "auto")
+    assert (found["robot"], found["reference"], found["finished"]) == ("wam7", "auto", 40)
+    assert found["complete"]
+    auto, jd = found["methods"]
+    assert (auto["method"], jd["method"]) == ("auto", "jd")
+    assert auto["solved"] == auto["inside_limits"] == auto["faster"] == 1.0
+    assert jd["solved"] < 0.5
+    assert jd["restarts"] == 0.0
+    for row in (auto, jd):
+        assert 0.0 < row["median_time"] <= row["p95_time"]
+        assert row["batch_rate"] > 0.0
+
+
+def test_the_same_seed_gives_the_same_poses():
+    keys = ("solved", "inside_limits", "restarts", "iterations")
+    arguments = ("planar_2r", "--method", "auto,jd", "--samples", 30, "--seed", 7)
+    once, again = (report(*arguments)["methods"] for _ in range(2))
+    assert [[row[key] for key in keys] for row in once] == [
+        [row[key] for key in keys] for row in again
+    ]
+
+
+def test_a_robot_that_pykdl_does_not_serve_is_compared_with_the_first():
+    assert report("planar_2r", "--method", "jd,auto", "--samples", 3)["reference"] == "jd"
+
+
+def test_a_table_and_a_picture(tmp_path):
+    picture = tmp_path / "times.svg"
+    result = invoke("planar_2r", "--method", "auto,jd", "--samples", 5, "--plot", picture)
+    assert result.exit_code == 0, result.stderr
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert any(words[:2] == ["auto", "100.0"] for words in lines)
+    assert "<svg" in picture.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nobody",), "unknown robot 'nobody'"),
+        (("wam", "--method", "newton"), "unknown method 'newton'"),
+        (("wam", "--method", " , "), "one method or more"),
+        (("wam", "--reference", "newton"), "unknown method 'newton'"),
+        (("wam", "--samples", 0), "samples"),
+        (("wam", "--timeout", -1), "timeout"),
+        (("wam", "--restarts", -1), "max_restarts"),
+        (("wam", "--plot", "x.bmp"), ".png"),
+        (("planar_2r", "--method", "kdl_lma"), "kdl_lma"),
+    ],
+)
+def test_bad_input(arguments, said):
+    result = invoke(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_what_was_finished_before_an_interruption_counts():
+    robot = RobotModel.from_name("planar_2r")
+    found = new_comparison(robot, ["auto"], 10, seed=0)
+
+    def stop(done, total):
+        if done == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(found, [IkSolver(robot)], stop)
+    (row,) = figures(found, "auto")
+    assert found.finished == 4
+    assert row["solved"] == 1.0
+    assert row["batch_rate"] is None
+
+
+def test_lines_of_the_picture_end_at_the_share_that_was_solved():
+    times = {"a": [1e-5, 3e-5, 2e-5, 9e-5], "b": [1e-3, 2e-3, 1e-3, 1e-3]}
+    solved = {"a": [True, True, True, False], "b": [False] * 4}
+    lines = {line.get_label(): line for line in solve_times(times, solved).axes[0].lines}
+    np.testing.assert_allclose(lines["a  75 %"].get_xdata()[:3], [10.0, 20.0, 30.0])
+    assert lines["a  75 %"].get_ydata()[-1] == 75.0
+    assert lines["b  0 %"].get_ydata()[-1] == 0.0
+    with pytest.raises(OptionError, match="as many times as answers"):
+        solve_times({"a": [1.0]}, {"a": []})

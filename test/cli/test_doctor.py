@@ -1,0 +1,105 @@
+"""``dls-ik doctor``: what it finds, and that nothing that it finds ends it."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from dls_ik.cli.doctor import surroundings
+from dls_ik.cli.doctor.finding import BROKEN, MISSING, OK
+from dls_ik.cli.doctor.trial import tried
+
+COMMAND = [sys.executable, "-m", "dls_ik.cli", "doctor"]
+
+
+def names():
+    seen = []
+    return seen, seen.append
+
+
+def test_things_that_are_broken_in_every_way(tmp_path, monkeypatch):
+    modules = {
+        "dies": "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)",
+        "leaves": "import os, sys; print('last words', file=sys.stderr); os._exit(7)",
+        "raises": "raise RuntimeError('two\\nlines')",
+        "exits": "raise SystemExit(3)",
+        "lacks": "import nowhere_to_be_found",
+        "prints": "print('noise'); __version__ = '1.2'",
+    }
+    for name, code in modules.items():
+        (tmp_path / f"{name}.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    seen, tell = names()
+    found = tried([*modules, "nowhere_to_be_found", "json"], tell)
+    assert found["dies"] == (BROKEN, "it ends the process with SIGSEGV")
+    assert found["leaves"] == (BROKEN, "it ends the process with code 7: last words")
+    assert found["raises"] == (BROKEN, "RuntimeError: two lines")
+    assert found["exits"] == (BROKEN, "SystemExit: 3")
+    assert found["lacks"] == (BROKEN, "No module named 'nowhere_to_be_found'")
+    assert found["prints"] == (OK, "1.2")
+    assert found["nowhere_to_be_found"] == (MISSING, "not installed")
+    assert found["json"][0] == OK
+    assert list(dict.fromkeys(seen)) == list(found)
+
+
+def test_what_hangs_is_given_up(tmp_path, monkeypatch):
+    (tmp_path / "hangs.py").write_text("import time; time.sleep(1000)")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("dls_ik.cli.doctor.trial.PATIENCE", 1.0)
+    found = tried(["hangs"], lambda name: None)
+    assert found == {"hangs": (BROKEN, "no end of it within 1 s")}
+
+
+def test_the_parts_work_here():
+    found = tried(["solve", "follow"], lambda name: None)
+    assert {state for state, _ in found.values()} == {OK}, found
+
+
+def test_without_numpy_and_rich_it_still_says_so(tmp_path):
+    for name in ("numpy", "rich"):
+        (tmp_path / f"{name}.py").write_text("raise ImportError('no luck')")
+    paths = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    ended = subprocess.run(
+        COMMAND, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True,
+        check=False, timeout=300,
+    )  # fmt: skip
+    assert ended.returncode == 1, ended.stderr
+    assert ended.stderr == ""
+    assert "Needed: numpy: broken: ImportError: no luck: pip install numpy" in ended.stdout
+    assert "mend numpy" in ended.stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "name", "state"),
+    [
+        ("ROS_DOMAIN_ID", "42", "domain", OK),
+        ("ROS_DOMAIN_ID", "233", "domain", BROKEN),
+        ("ROS_DOMAIN_ID", "-1", "domain", BROKEN),
+        ("ROS_DOMAIN_ID", "x" * 1000, "domain", BROKEN),
+        ("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST", "discovery range", OK),
+        ("ROS_AUTOMATIC_DISCOVERY_RANGE", "EVERYWHERE", "discovery range", BROKEN),
+    ],
+)
+def test_variables_of_ros(monkeypatch, variable, value, name, state):
+    monkeypatch.setenv(variable, value)
+    found = {finding.name: finding for finding in surroundings.ros()}
+    assert found[name].state == state
+    assert (found[name].mend == "") == (state == OK)
+    assert len(found[name].words) < 100
+
+
+@pytest.mark.ros
+@pytest.mark.slow
+def test_the_whole_report():
+    pytest.importorskip("rclpy", reason="needs rclpy")
+    pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
+    ended = subprocess.run([*COMMAND, "--json"], capture_output=True, text=True, check=False)
+    assert ended.stderr == ""
+    report = json.loads(ended.stdout)
+    states = {finding["name"]: finding["state"] for finding in report["findings"]}
+    assert ended.returncode == 0, report
+    assert report["ok"]
+    assert {"python", "numba", "viser", "rclpy", "domain", "multicast"} <= set(states)
+    assert [states[name] for name in ("solve", "two processes", "ik_node")] == [OK] * 3

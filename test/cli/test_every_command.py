@@ -1,0 +1,134 @@
+"""What holds for every command of the table: help, JSON, bad input, pipes, Ctrl-C."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from dls_ik.cli.commands import COMMANDS
+from dls_ik.cli.main import main
+
+COMMAND = [sys.executable, "-m", "dls_ik.cli"]
+PATIENCE = 120  # [s]
+WIDE = ("COLUMNS", "FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
+PLAIN = {name: value for name, value in os.environ.items() if name not in WIDE}
+POSES = "x,y,z,roll,pitch,yaw\n0.4,0.2,0.5,0,3,0\n0.4,0.21,0.5,0,3,0\n"
+
+# Quick work that prints; call, stream and doctor have theirs in their own tests.
+WORK = {
+    "info": ["wam", "--quick"],
+    "fk": ["wam", "--random", "3"],
+    "solve": ["wam", "--xyz", "0.4", "0.2", "0.5", "--rpy", "0", "3", "0"],
+    "path": ["wam", "poses.csv", "--out", "-", "--rate", "10"],
+    "reachability": ["planar_2r", "--resolution", "0.5", "--task", "position"],
+    "reproduce": ["figure-2", "--samples", "20"],
+    "bench": ["planar_2r", "--method", "auto", "--samples", "3"],
+}  # fmt: skip
+# Work that takes minutes, until Ctrl-C.
+LONG = {
+    "bench": ["wam", "--method", "auto", "--samples", "10000000"],
+    "reachability": ["wam", "--resolution", "0.02", "--orientations", "1000"],
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "poses.csv").write_text(POSES)
+    return tmp_path
+
+
+def environment():
+    paths = [str(Path(path).resolve()) for path in sys.path if path]
+    return {**PLAIN, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def start(command, folder, stdout):
+    return subprocess.Popen(
+        [*COMMAND, command, *(LONG if stdout is None else WORK)[command]],
+        cwd=folder, env=environment(), stdin=subprocess.DEVNULL, text=True,
+        stdout=subprocess.DEVNULL if stdout is None else stdout, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("width", [60, 80])
+def test_help_fits_the_terminal(command, width):
+    result = CliRunner().invoke(main, [command, "--help"], terminal_width=width, prog_name="dls-ik")
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    assert [line for line in result.stdout.splitlines() if len(line) > width] == []
+    assert len(result.stdout.splitlines()) > 5
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_the_list_of_commands_fits_the_terminal(width):
+    result = CliRunner().invoke(main, ["--help"], terminal_width=width, prog_name="dls-ik")
+    assert [line for line in result.stdout.splitlines() if len(line) > width] == []
+    for command, words in COMMANDS.items():
+        assert f"{command} " in result.stdout
+        assert words in result.stdout  # on one line
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_results_come_as_json_too(command):
+    found = main.get_command(click.Context(main), command)
+    options = {word for param in found.params for word in param.opts}
+    assert found.name == command
+    assert command in ("view",) or "--json" in options
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_unknown_option_is_one_line(command):
+    result = CliRunner().invoke(main, [command, "--frobnicate"])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("dls-ik: ")
+    assert "--frobnicate" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", WORK)
+def test_a_file_gets_plain_text(command, folder):
+    with (folder / "out").open("w") as out, start(command, folder, out) as process:
+        _, errors = process.communicate(timeout=PATIENCE)
+    text = (folder / "out").read_text()
+    assert process.returncode == 0, errors
+    assert text.strip()
+    assert "\x1b" not in text + errors
+    assert "\r" not in text.replace("\r\n", "\n") + errors
+
+
+@pytest.mark.parametrize("command", WORK)
+def test_nobody_reads_the_output(command, folder):
+    """As ``| head -1``, which has gone before the second line."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as out, start(command, folder, out) as process:
+        out.close()
+        _, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode != 2, errors
+    assert "Traceback" not in errors
+    assert "Exception ignored" not in errors
+
+
+@pytest.mark.parametrize("command", LONG)
+def test_ctrl_c_during_work(command, folder):
+    with start(command, folder, None) as process:
+        maps = Path(f"/proc/{process.pid}/maps")
+        deadline = time.monotonic() + PATIENCE
+        while "llvmlite" not in maps.read_text() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(3.0)  # most likely at work by now; Ctrl-C before is as good
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=PATIENCE)
+    said = [line for line in errors.splitlines() if line.startswith("dls-ik: ")]
+    # Python ends by the signal itself, which shells call 130 too, if code was made by exec() then.
+    assert process.returncode in (130, -signal.SIGINT), errors
+    assert len(said) == 1, errors
+    assert "interrupted" in said[0]
+    assert "Traceback" not in errors

@@ -1,0 +1,102 @@
+"""Robots by name, by file, and by package path; and what is said when there is none."""
+
+import sys
+
+import pytest
+
+from dls_ik.exceptions import RobotModelError
+from dls_ik.model.find import find_tree, robot_file
+from dls_ik.model.shipped import share_file, shipped_names, shipped_urdf
+
+XACRO = """<robot name="two" xmlns:xacro="http://www.ros.org/wiki/xacro">
+  <xacro:property name="length" value="0.5"/>
+  <link name="a"/><link name="b"/>
+  <joint name="j" type="continuous">
+    <origin xyz="${2 * length} 0 0"/><parent link="a"/><child link="b"/>
+  </joint>
+</robot>"""
+
+
+@pytest.mark.parametrize("name", shipped_names())
+def test_shipped_names_and_their_files_are_the_same_robot(name):
+    assert robot_file(name) == shipped_urdf(name)
+    assert robot_file(str(shipped_urdf(name))) == shipped_urdf(name)
+    assert robot_file(f"package://dls_ik/urdf/{shipped_urdf(name).name}") == shipped_urdf(name)
+
+
+def test_the_ending_says_what_a_file_is():
+    assert len(find_tree(str(share_file("config", "wam7_dh.yaml"))).drives) == 7
+    assert find_tree("wam").name == "wam7"
+
+
+@pytest.fixture
+def packages(tmp_path, monkeypatch):
+    """A package in an ament prefix, another one in a folder of packages."""
+    for folder in ("install/share/new_arm", "src/old_arm"):
+        (tmp_path / folder / "urdf").mkdir(parents=True)
+        (tmp_path / folder / "package.xml").touch()
+        (tmp_path / folder / "urdf" / "arm.urdf").write_text(shipped_urdf("wam").read_text())
+    monkeypatch.setenv("AMENT_PREFIX_PATH", f"/nowhere:{tmp_path / 'install'}")
+    monkeypatch.setenv("ROS_PACKAGE_PATH", str(tmp_path / "src"))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"), [("new_arm", "install/share/new_arm"), ("old_arm", "src/old_arm")]
+)
+def test_packages_are_found(packages, name, folder):
+    address = f"package://{name}/urdf/arm.urdf"
+    assert robot_file(address) == packages / folder / "urdf" / "arm.urdf"
+    assert find_tree(address).name == "wam7"
+
+
+def test_one_package_may_be_the_path_itself(packages, monkeypatch):
+    monkeypatch.setenv("ROS_PACKAGE_PATH", str(packages / "src" / "old_arm"))
+    assert robot_file("package://old_arm/urdf/arm.urdf").parent.parent.name == "old_arm"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("wan", "did you mean wam?"),
+        ("puma", "puma560"),
+        ("", "wam, "),
+        ("no/such.urdf", "no file 'no/such.urdf'"),
+        ("such.xacro", "no file"),
+        ("package://old_arn/urdf/arm.urdf", "did you mean old_arm?"),
+        ("package://new_arn/urdf/arm.urdf", "AMENT_PREFIX_PATH"),
+        ("package://old_arm/urdf/leg.urdf", "no file 'urdf/leg.urdf'"),
+        ("package://dls_ik/urdf/leg.urdf", "urdf/leg.urdf"),
+        ("package://old_arm", "package://NAME/PATH"),
+        ("x\0y", "unknown robot"),
+    ],
+)
+def test_what_is_missing_is_named_with_what_is_like_it(packages, given, said):
+    with pytest.raises(RobotModelError, match=r".") as caught:
+        robot_file(given)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_beside_the_missing_one_is_named(packages):
+    folder = packages / "src" / "old_arm" / "urdf"
+    with pytest.raises(RobotModelError, match=r"did you mean arm\.urdf"):
+        robot_file(str(folder / "arn.urdf"))
+
+
+def test_a_xacro_file_is_expanded(tmp_path):
+    pytest.importorskip("xacro", reason="needs xacro")
+    path = tmp_path / "two.urdf.xacro"
+    path.write_text(XACRO)
+    assert find_tree(str(path)).joint["j"].origin[0, 3] == 1.0
+    path.write_text(XACRO.replace("length}", "breadth}"))
+    with pytest.raises(RobotModelError, match="xacro cannot expand"):
+        find_tree(str(path))
+
+
+def test_without_xacro_it_is_said_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "xacro", None)
+    path = tmp_path / "two.urdf.xacro"
+    path.write_text(XACRO)
+    with pytest.raises(RobotModelError, match="pip install xacro"):
+        find_tree(str(path))

@@ -1,0 +1,113 @@
+"""Singular configurations, axes and reach: against what is known of these arms by geometry."""
+
+import math
+
+import numpy as np
+import pytest
+from oracle import difference_jacobian
+
+from dls_ik import RobotModel
+from dls_ik.model.axes import joint_axes
+from dls_ik.model.conditioning import conditioning
+from dls_ik.model.extent import tip_extent
+from dls_ik.model.singularities import singularities
+
+# The WAM's elbow is 45 mm off the line from shoulder to wrist, 0.55 m and 0.3 m away.
+STRETCHED = math.atan2(0.045, 0.55) + math.atan2(0.045, 0.3)
+
+
+@pytest.fixture(scope="module")
+def wam():
+    robot = RobotModel.wam()
+    return robot, singularities(robot)
+
+
+@pytest.fixture(scope="module")
+def puma():
+    robot = RobotModel.from_name("puma560")
+    return robot, singularities(robot)
+
+
+def test_the_stretched_elbow_of_the_wam(wam):
+    _, found = wam
+    (elbow,) = [family for family in found.families if family.joints == (3,)]
+    assert elbow.q[3] == pytest.approx(STRETCHED, abs=1e-6)
+    assert (found.rank, elbow.rank, elbow.is_tied) == (6, 5, False)
+
+
+def test_what_is_lost_at_the_elbow_is_motion_along_the_line_of_the_arm(wam):
+    robot, found = wam
+    elbow = next(family for family in found.families if family.joints == (3,))
+    wrist = robot.link_pose("wam_link6", elbow.q)[:3, 3]  # where the axes of the wrist meet
+    np.testing.assert_allclose(np.abs(elbow.force @ wrist), np.linalg.norm(wrist), rtol=1e-6)
+    np.testing.assert_allclose(np.cross(elbow.point, elbow.force), 0.0, atol=1e-6)
+    np.testing.assert_allclose(elbow.moment, 0.0, atol=1e-6)
+
+
+def test_shoulder_and_wrist_of_the_wam_need_two_joints_each(wam):
+    _, found = wam
+    pairs = [(f.joints, f.q[list(f.joints)]) for f in found.families if len(f.joints) == 2]
+    shoulder = [values for joints, values in pairs if joints == (1, 2)]
+    assert sorted(values[1] for values in shoulder) == pytest.approx([-math.pi / 2, math.pi / 2])
+    assert {joints for joints, _ in pairs} <= {(1, 2), (1, 5), (3, 5), (4, 5)}
+
+
+def test_the_puma_has_the_three_of_the_textbooks(puma):
+    robot, found = puma
+    wrist, elbow, shoulder = (
+        next(f for f in found.families if f.joints == joints) for joints in ((4,), (2,), (1, 2))
+    )
+    assert wrist.q[4] == pytest.approx(0.0, abs=1e-6)
+    assert not wrist.force.any()
+    assert elbow.force.any()
+    assert shoulder.is_tied
+    assert np.linalg.matrix_rank(robot.jacobian(shoulder.q), tol=1e-6) == 5
+
+
+@pytest.mark.parametrize("arm", ["wam", "puma"])
+def test_no_joint_feels_what_is_lost(arm, request):
+    robot, found = request.getfixturevalue(arm)
+    assert found.families
+    for family in found.families:
+        tip = robot.fk(family.q)[:3, 3]
+        about_tip = np.cross(family.point - tip, family.force) + family.moment
+        J = difference_jacobian(robot.fk, family.q)
+        np.testing.assert_allclose(J[:3].T @ family.force + J[3:].T @ about_tip, 0.0, atol=1e-5)
+
+
+def test_none_within_the_limits():
+    flat = RobotModel.from_name("planar_2r").narrowed([-1.0, 0.5], [1.0, 1.0])
+    found = singularities(flat)
+    assert (found.rank, found.families) == (2, ())
+    assert found.least > 0.01
+    assert flat.within_limits(found.worst)
+
+
+def test_conditioning_is_that_of_the_singular_values():
+    robot = RobotModel.wam()
+    measured = conditioning(robot, samples=50, random_seed=3)
+    q = robot.random(np.random.default_rng(3), 50)
+    for i in (0, 49):
+        J = difference_jacobian(robot.fk, q[i]) * np.array([[1.0]] * 3 + [[0.5]] * 3)
+        s = np.linalg.svd(J, compute_uv=False)
+        assert measured.least[i] == pytest.approx(s[5], rel=1e-5)
+        assert measured.condition[i] == pytest.approx(s[0] / s[5], rel=1e-5)
+    assert measured.rank == 6
+
+
+def test_axes_that_meet_and_axes_that_are_parallel():
+    assert joint_axes(RobotModel.wam()).meeting == ((0, 1, 2), (4, 5, 6))
+    puma = joint_axes(RobotModel.from_name("puma560"))
+    assert puma.meeting == ((3, 4, 5),)
+    assert puma.parallel == ((1, 2),)
+    assert joint_axes(RobotModel.from_name("planar_2r")).parallel == ((0, 1),)
+
+
+def test_reach_is_between_its_bounds():
+    extent = tip_extent(RobotModel.wam())
+    assert extent.least <= extent.seen[0] <= extent.seen[1] <= extent.most
+    assert extent.most == pytest.approx(
+        math.hypot(0.55, 0.045) + math.hypot(0.3, 0.045) + 0.06, abs=2e-3
+    )
+    flat = tip_extent(RobotModel.from_name("planar_2r"))
+    assert flat.most == pytest.approx(2.0)
