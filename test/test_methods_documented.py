@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
@@ -157,28 +154,3 @@ def test_sources_that_docstrings_name_are_references() -> None:
         text = re.sub(r"[\s#]+", " ", file.read_text())
         for key in KEY.findall(text):
             assert key in known, f"{file}: {key}"
-
-
-def test_first_example_is_short() -> None:
-    text = (ROOT / "examples" / "01_minimal_clik.py").read_text()
-    assert sum(bool(each.strip()) for each in text.splitlines()) <= 40
-
-
-@pytest.mark.parametrize("example", sorted(p.name for p in (ROOT / "examples").glob("*.py")))
-def test_example_runs(example: str, tmp_path: Path) -> None:
-    if example.startswith("02"):
-        pytest.importorskip("matplotlib")
-    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / example)],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
-    for picture in re.findall(r"^saved (.+)$", done.stdout, flags=re.MULTILINE):
-        assert (tmp_path / picture).read_bytes().startswith(b"\x89PNG")

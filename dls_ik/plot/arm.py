@@ -19,7 +19,10 @@ NEAR = 1e-9  # [m]: the same point
 
 
 def arm_points(robot: RobotModel, q: Array) -> list[Array]:
-    """Where base, joints and tip are at q (k, n): for each tip (k, m, 3) [m], in the base frame."""
+    """Where base, joints and tip are at q (k, n): for each tip (k, m, 3) [m], in the base frame.
+
+    A joint that slides counts twice, where its slide begins and where it is.
+    """
     return [
         np.array([_skeleton(robot, link, offset, row) for row in q])
         for link, offset in zip(robot.tips, robot.offsets, strict=True)
@@ -32,8 +35,11 @@ def _skeleton(robot: RobotModel, tip: str, offset: Array, q: Array) -> Array:
     T = np.eye(4)
     places = [T[:3, 3]]
     for joint in robot.tree.path(robot.base, tip):
-        T = T @ joint.origin @ joint.motion(values.get(joint.name, 0.0))
+        T = T @ joint.origin
         places.append(T[:3, 3])
+        T = T @ joint.motion(values.get(joint.name, 0.0))
+        if joint.kind == "prismatic":  # what it slides along
+            places.append(T[:3, 3])
     places.append((T @ offset)[:3, 3])
     return np.array(places)
 

@@ -124,6 +124,8 @@ def _bars(part: Any, answers: Results, looks: Mapping[str, dict[str, Any]]) -> N
         axes.set_xlabel(kind.label, fontsize=9)
         plain(axes)
         axes.grid(visible=False, axis="y")
+        if kind is SOLVED:
+            axes.set_xticks(range(0, 101, 20))
     panels[0].set_yticks(range(len(names)), names)
     panels[0].set_ylim(len(names) - 0.4, -0.6)  # the first one on top
 

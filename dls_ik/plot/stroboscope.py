@@ -76,7 +76,8 @@ def stroboscope(
     _arms(left, scene, chosen, shares[chosen])
     panel_title(left, f"{robot.name} at {len(chosen)} instants")
     _paths(right, scene, shares)
-    panel_title(right, "paths of the joints, the tip's bold")
+    whose = "the tip's" if len(robot.tips) == 1 else "the tips'"
+    panel_title(right, f"paths of the joints, {whose} bold")
     for axes in (left, right):
         _mark(axes, scene)
     _same_limits(left, right, len(scene.seen))

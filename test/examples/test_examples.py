@@ -1,0 +1,100 @@
+"""Each example runs in a process of its own, says what it should, and writes its pictures."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+FILES = sorted(path.name for path in EXAMPLES.glob("*.py"))
+PATIENCE = 300.0  # [s] the first run of all compiles
+SAID = {
+    "01_minimal_clik.py": [r"\|e\| = \d\.\d+e-(0[7-9]|1\d) m", "inside the joint limits"],
+    "02_solve.py": [
+        r"off by \d\.\de-\d+ m",
+        "6 solutions",
+        r"100\.0% of 1000 poses",
+        "out of reach: UNREACHABLE",
+        r"as near as it comes: [1-2]\.\d+ m",
+    ],
+    "03_compare_methods.py": [r"dls +error at the end 0\.1000 m", "nearest there is: 0.1000 m"],
+    "04_follow_a_path.py": ["300 of 300 poses solved, 0 jumps", r"position error \d\.\de-0[6-9] m"],
+    "05_stream_through_ros.py": [r"at the target, 0\.0\d\d mm away"],
+    "06_two_arms.py": ["14 joints", "120 of 120 poses solved, 0 jumps", r"0\.800 m apart"],
+    "07_own_robot_from_dh.py": [
+        "SUCCESS",
+        r"by the law of cosines: ([\d.]+) or (-[\d.]+) rad\n.* elbows at \[\2, \1\] rad",
+        "80 of 80 poses solved, 0 jumps",
+    ],
+    "08_reachability.py": [r"12\.\d\d m2", r"\(1\.9, .*: reached", r"\(2\.0, .*: not reached"],
+}
+SAVES = {
+    "03_compare_methods.py": ["compare_methods.png"],
+    "04_follow_a_path.py": ["path.csv", "tip_path.png", "joint_bands.png", "joint_velocities.png"],
+    "06_two_arms.py": ["two_arms.png", "two_arms_errors.png"],
+    "07_own_robot_from_dh.py": ["scara.png", "scara_joints.png"],
+    "08_reachability.py": ["reachability.png"],
+}
+
+
+def run(example, folder):
+    """What it prints."""
+    if example in SAVES:
+        pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / example)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def check(example, folder):
+    """That it printed what it should, and wrote its files."""
+    said = run(example, folder)
+    for words in SAID[example]:
+        assert re.search(words, said), f"{words!r} is not in:\n{said}"
+    assert re.findall(r"^saved (.+)$", said, flags=re.MULTILINE) == SAVES.get(example, [])
+    for name in SAVES.get(example, []):
+        start = b"\x89PNG" if name.endswith(".png") else b"# time,"
+        assert (folder / name).read_bytes().startswith(start)
+
+
+@pytest.mark.parametrize("example", [name for name in FILES if "ros" not in name])
+def test_example_says_and_draws_what_it_should(example, tmp_path):
+    check(example, tmp_path)
+
+
+@pytest.mark.ros
+@pytest.mark.slow
+def test_example_through_ros_brings_the_arm_to_its_target(tmp_path):
+    pytest.importorskip("rclpy", reason="needs rclpy")
+    pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
+    check("05_stream_through_ros.py", tmp_path)
+
+
+def test_each_example_is_numbered_short_listed_and_says_what_it_teaches():
+    listed = re.findall(r"^\| \[(.+?)\]\((.+?)\) \|", (EXAMPLES / "README.md").read_text(), re.M)
+    assert listed == [(name, name) for name in FILES]
+    assert sorted(SAID) == FILES
+    for i, name in enumerate(FILES, start=1):
+        lines = (EXAMPLES / name).read_text().splitlines()
+        assert name.startswith(f"{i:02d}_")
+        assert len(lines) < 60, name
+        assert lines[0].startswith('"""')
+        assert lines[0].endswith((".", ":")), lines[0]
+
+
+def test_the_first_example_is_very_short():
+    text = (EXAMPLES / "01_minimal_clik.py").read_text()
+    assert sum(bool(each.strip()) for each in text.splitlines()) <= 40

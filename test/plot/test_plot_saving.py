@@ -1,0 +1,54 @@
+"""Saving pictures."""
+
+from itertools import cycle
+
+import pytest
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+
+from plot.plot_cases import PLANAR, SIGNATURES, swing
+
+from dls_ik import Stepper, plot
+from dls_ik.exceptions import DlsIkError
+from dls_ik.plot import check_picture, save_picture, stroboscope
+
+TIMES, Q = swing(PLANAR)
+T = PLANAR.fk(Q)
+RUN = Stepper(PLANAR, "jd", Q[0]).run(T[-1], 5)
+FIGURES = {
+    "compare_methods": lambda: plot.compare_methods({"jd": RUN}),
+    "error_and_conditioning": lambda: plot.error_and_conditioning(PLANAR, TIMES, Q, T[0]),
+    "joint_bands": lambda: plot.joint_bands(PLANAR, TIMES, Q),
+    "joint_velocities": lambda: plot.joint_velocities(PLANAR, TIMES, Q),
+    "stroboscope": lambda: plot.stroboscope(PLANAR, TIMES, Q),
+    "tip_path": lambda: plot.tip_path(PLANAR, TIMES, Q, T[:, :3, 3]),
+    "tip_planes": lambda: plot.tip_planes(PLANAR, TIMES, Q, T[:, :3, 3]),
+}
+
+
+def test_every_picture_is_saved_here():
+    assert {*FIGURES, "check_picture", "save_picture"} == set(plot.__all__)
+
+
+@pytest.mark.parametrize(("name", "suffix"), zip(FIGURES, cycle(SIGNATURES)))
+def test_every_picture_is_saved_as_what_its_suffix_says(name, suffix, tmp_path):
+    file = tmp_path / f"picture.{suffix}"
+    save_picture(file, FIGURES[name](), dpi=40)
+    assert file.read_bytes().startswith(SIGNATURES[suffix])
+
+
+@pytest.mark.parametrize("suffix", SIGNATURES)
+def test_the_same_picture_is_the_same_file(suffix, tmp_path):
+    files = [tmp_path / f"{i}.{suffix}" for i in range(2)]
+    for file in files:
+        save_picture(file, FIGURES["joint_bands"]())
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+@pytest.mark.parametrize("name", ["picture", "picture.bmp", "picture.txt"])
+def test_other_kinds_of_file_are_refused(name, tmp_path):
+    with pytest.raises(DlsIkError, match=rf"one of \.png, \.svg, \.pdf, not {name}"):
+        check_picture(tmp_path / name)
+    with pytest.raises(DlsIkError):
+        save_picture(tmp_path / name, stroboscope(PLANAR, *swing(PLANAR)))
+    assert not list(tmp_path.iterdir())

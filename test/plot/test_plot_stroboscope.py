@@ -1,0 +1,81 @@
+"""The arm at many instants."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+
+from plot.plot_cases import PLANAR, ROBOTS, TWO_TIPS, WAM, arm_of, assert_good, swing, texts
+
+from dls_ik.exceptions import OptionError, PoseError
+from dls_ik.plot import stroboscope
+from dls_ik.plot.arm import arm_points, instants
+
+ALL = {**ROBOTS, "two tips": TWO_TIPS, "60 joints": arm_of(60)}
+
+
+@pytest.mark.parametrize("robot", ALL.values(), ids=ALL)
+def test_every_arm_can_be_drawn(robot):
+    assert_good(stroboscope(robot, *swing(robot)))
+
+
+@pytest.mark.parametrize(("view", "seen"), [("xy", [0, 1]), ("xz", [0, 2]), ("yz", [1, 2])])
+def test_arms_stand_where_the_kinematics_say(view, seen):
+    times, q = swing(WAM)
+    figure = stroboscope(WAM, times, q, view=view, count=5)
+    left = figure.axes[0]
+    shown = [0, 12, 24, 37, 49]
+    assert "at 5 instants" in texts(figure)
+    tips = np.array([line.get_xydata()[-1] for line in left.lines[:5]])
+    nearest = np.abs(tips[:, None] - WAM.fk(q)[None, :, seen, 3]).max(axis=2).argmin(axis=1)
+    assert np.abs(nearest - shown).max() <= 1
+    np.testing.assert_allclose(tips, WAM.fk(q)[nearest][:, seen, 3], atol=1e-12)
+
+
+def test_a_flat_arm_is_drawn_in_its_plane():
+    flat, space = stroboscope(PLANAR, *swing(PLANAR)), stroboscope(WAM, *swing(WAM))
+    assert [axes.name for axes in flat.axes[:2]] == ["rectilinear"] * 2
+    assert flat.axes[0].get_xlabel() == "x [m]"
+    assert [axes.name for axes in space.axes[:2]] == ["3d"] * 2
+
+
+def test_skeletons_end_at_the_tips():
+    for robot in (
+        WAM,
+        TWO_TIPS,
+        ROBOTS["mixed"],
+        WAM.with_tip("wam_link4", np.eye(4) + 0.1 * np.eye(4, k=3)),
+    ):
+        _, q = swing(robot, 4)
+        poses = robot.fk(q).reshape(4, -1, 4, 4)
+        for i, points in enumerate(arm_points(robot, q)):
+            np.testing.assert_allclose(points[:, -1], poses[:, i, :3, 3], atol=1e-12)
+
+
+def test_instants_are_even_in_time():
+    t = np.concatenate([np.linspace(0.0, 1.0, 1000), [2.0, 3.0, 4.0]])
+    np.testing.assert_allclose(t[instants(t, 5)], [0.0, 1.0, 2.0, 3.0, 4.0])
+    assert instants(np.array([0.0, 1.0]), 24).tolist() == [0, 1]
+
+
+def test_targets_are_marked():
+    figure = stroboscope(PLANAR, *swing(PLANAR), target=[1.2, 0.5, 0.0])
+    for axes in figure.axes[:2]:
+        assert any(line.get_xydata().tolist() == [[1.2, 0.5]] for line in axes.lines)
+    path = np.linspace([0.0, 0.0, 0.0], [1.0, 1.0, 0.0], 20)
+    figure = stroboscope(PLANAR, *swing(PLANAR), target=path)
+    assert any(len(line.get_xydata()) == 20 for line in figure.axes[0].lines)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ({"view": "above"}, OptionError, "auto, space, xy, xz, yz, not 'above'"),
+        ({"count": 1}, OptionError, "2 instants or more, not 1"),
+        ({"target": [1.0, 2.0]}, PoseError, r"\(3,\) or \(j, 3\), all finite, not \(2,\)"),
+        ({"target": [1.0, 2.0, np.nan]}, PoseError, "all finite"),
+    ],
+)
+def test_what_it_cannot_draw_is_refused(given, error, said):
+    with pytest.raises(error, match=said):
+        stroboscope(WAM, *swing(WAM), **given)
