@@ -37,16 +37,18 @@ TEXTS = {  # empty if not given
     "or where the simulated arm takes them.",
     "sim_params_file": "A YAML file of parameters of the simulated arm, such as "
     "config/sim_params.yaml. Empty: its defaults.",
+    "rviz_config": "What RViz opens. Empty: config/ik.rviz.",
 }
 SWITCHES = {
     "sim": "Whether to start a simulated arm, which takes the commands and publishes joint_states.",
     "use_sim_time": "Whether the nodes take the time from the clock topic.",
     "rviz": "Whether to start RViz. Its fixed frame is base, or else the root link of urdf.",
 }
+DRAGGED = "Whether there is a marker in RViz to drag the target with. Empty: where rviz is true."
 Given = dict[str, str]  # arguments of the launch file
 Values = dict[str, Any]
-ENDS = ("base", "tip")
-PARAMETERS = (*ENDS, "rate", "output_type", "output_topic")  # of the ik node
+ENDS, MARKER = ("base", "tip"), "interactive_marker"
+PARAMETERS = (*ENDS, "rate", "output_type", "output_topic", MARKER)  # of the ik node
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -61,7 +63,10 @@ def generate_launch_description() -> LaunchDescription:
         )
         for name, description in SWITCHES.items()
     ]
-    return LaunchDescription([*texts, *switches, OpaqueFunction(function=nodes)])
+    marker = DeclareLaunchArgument(
+        MARKER, default_value="", choices=["", *booleans], description=DRAGGED
+    )
+    return LaunchDescription([*texts, *switches, marker, OpaqueFunction(function=nodes)])
 
 
 def nodes(context: LaunchContext) -> list[Node]:
@@ -70,7 +75,9 @@ def nodes(context: LaunchContext) -> list[Node]:
     The ik node has the description as a parameter, not by its topic: it then has its robot from
     the start, and the one that was asked for, whatever else is published.
     """
-    given = {name: LaunchConfiguration(name).perform(context) for name in (*TEXTS, *SWITCHES)}
+    given = {
+        name: LaunchConfiguration(name).perform(context) for name in (*TEXTS, *SWITCHES, MARKER)
+    }
     urdf = description(given["urdf"], given["xacro_args"])
     robot = {"robot_description": text(urdf)} if urdf else {}
     clock = {"use_sim_time": is_true(given["use_sim_time"])}
@@ -79,7 +86,7 @@ def nodes(context: LaunchContext) -> list[Node]:
         ik_node(given, clock, robot, common): True,
         sim_arm(given, clock, robot, common): is_true(given["sim"]),
         state_publisher(clock | robot, common): bool(urdf),
-        rviz(given["base"], urdf, clock, common): is_true(given["rviz"]),
+        rviz(given, urdf, clock, common): is_true(given["rviz"]),
     }
     return [node for node, is_wanted in wanted.items() if is_wanted]
 
@@ -87,6 +94,8 @@ def nodes(context: LaunchContext) -> list[Node]:
 def ik_node(given: Given, clock: Values, robot: Values, common: Values) -> Node:
     if is_true(given["sim"]):
         given = given | driving_outputs(given)
+    if is_true(given["rviz"]):
+        given = {**given, MARKER: given[MARKER] or "true"}
     return Node(
         package="dls_ik",
         executable="ik_node",
@@ -117,11 +126,11 @@ def state_publisher(parameters: Values, common: Values) -> Node:
     return Node(package=name, executable=name, parameters=[parameters], **common)
 
 
-def rviz(base: str, urdf: str, clock: Values, common: Values) -> Node:
+def rviz(given: Given, urdf: str, clock: Values, common: Values) -> Node:
     return Node(
         package="rviz2",
         executable="rviz2",
-        arguments=rviz_arguments(base, urdf),
+        arguments=rviz_arguments(given, urdf),
         parameters=[clock],
         **common,
     )
@@ -165,11 +174,14 @@ def existing_file(argument: str, value: str) -> Path:
 
 
 def chosen_parameters(given: Given, names: Sequence[str]) -> dict[str, Any]:
-    chosen = {name: given[name] for name in names if given[name]}
-    return {
-        name: number(name, value) if name == "rate" else text(value)
-        for name, value in chosen.items()
-    }
+    return {name: typed(name, given[name]) for name in names if given[name]}
+
+
+def typed(name: str, value: str) -> Any:
+    """A parameter as the ik node takes it."""
+    if name == "rate":
+        return number(name, value)
+    return is_true(value) if name == MARKER else text(value)
 
 
 def number(argument: str, value: str) -> float:
@@ -188,9 +200,11 @@ def is_true(value: str) -> bool:
     return value.lower() == "true"
 
 
-def rviz_arguments(base: str, urdf: str) -> list[str]:
-    config = Path(get_package_share_directory("dls_ik"), "config", "ik.rviz")
-    frame = base or root_link(urdf)
+def rviz_arguments(given: Given, urdf: str) -> list[str]:
+    ours = Path(get_package_share_directory("dls_ik"), "config", "ik.rviz")
+    own = given["rviz_config"]
+    config = existing_file("rviz_config", own) if own else ours
+    frame = given["base"] or root_link(urdf)
     return ["-d", str(config), *(["-f", frame] if frame else [])]
 
 

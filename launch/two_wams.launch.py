@@ -20,7 +20,7 @@ START = [0.0, 0.6, 0.0, 1.8, 0.0, 0.6, 0.0]  # [rad] bent, of each arm
 SWITCHES = {
     "sim": "Whether to start a simulated arm on each side, driven by joint_trajectory.",
     "use_sim_time": "Whether the nodes take the time from the clock topic.",
-    "rviz": "Whether to start RViz.",
+    "rviz": "Whether to start RViz, with a marker for each arm to drag its target with.",
 }
 
 
@@ -45,7 +45,7 @@ def nodes(context: LaunchContext) -> list[Node]:
     text = (SHARE / "urdf" / "two_wams.urdf").read_text(encoding="utf-8")
     robot = {"robot_description": ParameterValue(text, value_type=str)}
     clock = {"use_sim_time": on["use_sim_time"]}
-    arms = [node for side in SIDES for node in arm(side, clock | robot, on["sim"])]
+    arms = [node for side in SIDES for node in arm(side, clock | robot, on)]
     state_publisher = Node(
         package="robot_state_publisher",
         executable="robot_state_publisher",
@@ -62,18 +62,20 @@ def nodes(context: LaunchContext) -> list[Node]:
     return [*arms, state_publisher, *([rviz] if on["rviz"] else [])]
 
 
-def arm(side: str, shared: dict[str, object], sim: bool) -> list[Node]:
+def arm(side: str, shared: dict[str, object], on: dict[str, bool]) -> list[Node]:
     """The ik node of a side, and its simulated arm."""
     chain = shared | {"base": f"{side}_wam_base", "tip": f"{side}_wam_tip"}
     chain["initial_positions"] = START
     rate = ParameterValue(LaunchConfiguration("rate"), value_type=float)
-    output = {"output_type": "joint_trajectory"} if sim else {}
+    more = {"output_type": "joint_trajectory"} if on["sim"] else {}
+    if on["rviz"]:
+        more["interactive_marker"] = True
     common = {
         "package": "dls_ik",
         "namespace": side,
         "remappings": [("joint_states", "/joint_states")],
         "output": "screen",
     }
-    ik = Node(executable="ik_node", parameters=[chain | {"rate": rate} | output], **common)
+    ik = Node(executable="ik_node", parameters=[chain | {"rate": rate} | more], **common)
     simulated = Node(executable="ik_sim_arm", parameters=[chain], **common)
-    return [ik, *([simulated] if sim else [])]
+    return [ik, *([simulated] if on["sim"] else [])]

@@ -25,5 +25,10 @@ def generate_launch_description() -> LaunchDescription:
         default_value=str(SHARE / "config" / "sim_params.yaml"),
         description="A YAML file of parameters of the simulated arm; the default one is bent too.",
     )
+    view = DeclareLaunchArgument(
+        "rviz_config",
+        default_value=str(SHARE / "config" / "wam.rviz"),
+        description="What RViz opens; the default one has its floor where this WAM stands.",
+    )
     ik = IncludeLaunchDescription(str(SHARE / "launch" / "ik.launch.py"))
-    return LaunchDescription([robot, parameters, simulated, ik])
+    return LaunchDescription([robot, parameters, simulated, view, ik])

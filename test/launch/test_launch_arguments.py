@@ -60,13 +60,33 @@ def test_wam_starts_the_node_and_the_state_publisher_with_the_same_robot(prefix:
 
 
 def test_rviz_gets_our_config_and_the_root_link(prefix: Prefix) -> None:
-    config = str(prefix.share / "config" / "ik.rviz")
+    ours = prefix.share / "config"
+    config = str(ours / "ik.rviz")
     call = prefix.calls("wam.launch.py", "rviz:=true")["rviz2"]
-    assert call.arguments == ["-d", config, "-f", "wam_base"]
+    assert call.arguments == ["-d", str(ours / "wam.rviz"), "-f", "wam_base"]
     call = prefix.calls("ik.launch.py", PUMA, "rviz:=True", "base:=here")["rviz2"]
     assert call.arguments == ["-d", config, "-f", "here"]
     call = prefix.calls("ik.launch.py", "rviz:=true")["rviz2"]
     assert call.arguments == ["-d", config]
+    own = str(URDF / "wam7.urdf")  # any file
+    call = prefix.calls("wam.launch.py", "rviz:=true", f"rviz_config:={own}")["rviz2"]
+    assert call.arguments[:2] == ["-d", own]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "dragged"),
+    [
+        ([], None),
+        (["rviz:=true"], True),
+        (["rviz:=true", "interactive_marker:=false"], False),
+        (["interactive_marker:=true"], True),
+    ],
+)
+def test_there_is_a_marker_to_drag_with_rviz_or_where_it_is_asked_for(
+    arguments: list[str], dragged: bool | None, prefix: Prefix
+) -> None:
+    call = prefix.calls("ik.launch.py", *arguments)["ik_node"]
+    assert call.parameters.get("interactive_marker") is dragged
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -151,6 +171,8 @@ def test_rviz_opens_for_a_robot_that_is_none(prefix: Prefix) -> None:
         ("rate:=fast", "rate:=fast is not a number"),
         ("rviz:=perhaps", "perhaps"),
         ("use_sim_time:=perhaps", "perhaps"),
+        ("interactive_marker:=perhaps", "perhaps"),
+        ("rviz_config:=none.rviz", "rviz_config:=none.rviz is not a file"),
         ("namespace:=a b", "Invalid namespace"),
     ],
 )
@@ -203,6 +225,7 @@ def test_two_wams_have_a_node_each_and_one_state_publisher(sim: str, prefix: Pre
             assert call.parameters["tip"] == f"{side}_wam_tip"
             assert list(call.parameters["initial_positions"]) == EXAMPLE["initial_positions"]
         assert calls["ik_node"].parameters["rate"] == 50.0
+        assert calls["ik_node"].parameters["interactive_marker"] is True
         output = calls["ik_node"].parameters.get("output_type")
         assert output == ("joint_trajectory" if sim == "true" else None)
     shared = {name: call for name, call in records if call.namespace == "/"}

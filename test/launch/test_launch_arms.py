@@ -12,14 +12,16 @@ pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 pytest.importorskip("dls_ik.ros", reason="needs the node")
 
 import rclpy
-from ament_prefix import Launch
+from ament_prefix import RECORDER, Launch, Prefix
 from geometry_msgs.msg import PoseStamped
 from rclpy.node import Node
 from robots import URDF
 from sensor_msgs.msg import JointState
+from visualization_msgs.msg import InteractiveMarker
+from visualization_msgs.srv import GetInteractiveMarkers
 
 from dls_ik import RobotModel
-from dls_ik.ros.conversions import pose_from_matrix
+from dls_ik.ros.conversions import matrix_from_pose, pose_from_matrix
 
 pytestmark = pytest.mark.ros
 
@@ -118,3 +120,32 @@ def test_two_wams_follow_a_target_each_at_the_same_time(
     assert error({"right": goals["right"]}) < 2e-3  # which has not moved
     assert launch.interrupted() == 0
     assert "[WARN]" not in launch.output(), launch.output()
+
+
+def test_two_wams_have_handles_in_rviz_each_at_its_own_tip(
+    prefix: Prefix, start: Callable[..., Launch], client: Node
+) -> None:
+    pytest.importorskip("interactive_markers", reason="needs interactive_markers, as RViz does")
+    prefix.add("rviz2", "rviz2", RECORDER)
+    launch = start("two_wams.launch.py", "rviz:=true")
+    for side in SIDES:
+        arm = RobotModel.from_urdf(URDF / "two_wams.urdf", "base", f"{side}_wam_tip")
+        [marker] = handles(client, launch, f"{side}/dls_ik/target/get_interactive_markers")
+        assert marker.header.frame_id == "base"
+        np.testing.assert_allclose(matrix_from_pose(marker.pose), arm.fk(HOME), atol=1e-6)
+    assert launch.interrupted() == 0
+
+
+def handles(client: Node, launch: Launch, service: str) -> list[InteractiveMarker]:
+    """The markers of a server, once there are any."""
+    caller = client.create_client(GetInteractiveMarkers, service)
+    deadline = time.monotonic() + PATIENCE
+    markers: list[InteractiveMarker] = []
+    while not markers:
+        assert "process has died" not in launch.output(), launch.output()
+        assert time.monotonic() < deadline, launch.output()
+        if caller.wait_for_service(timeout_sec=0.5):
+            future = caller.call_async(GetInteractiveMarkers.Request())
+            rclpy.spin_until_future_complete(client, future, timeout_sec=10.0)
+            markers = future.result().markers if future.done() else []
+    return markers

@@ -1,5 +1,7 @@
 """The RViz configuration and the example parameters, read without RViz and ROS."""
 
+import copy
+import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import pytest
@@ -8,17 +10,79 @@ from robots import CONFIG, URDF
 
 from dls_ik.model.robot import RobotModel
 
-RVIZ, TWO = (
-    yaml.safe_load((CONFIG / f"{name}.rviz").read_text())["Visualization Manager"]
-    for name in ("ik", "two_wams")
-)
+FILES = {
+    name: yaml.safe_load((CONFIG / f"{name}.rviz").read_text())["Visualization Manager"]
+    for name in ("ik", "wam", "two_wams")
+}
+RVIZ, TWO = FILES["ik"], FILES["two_wams"]
 DISPLAYS = {display["Class"].rpartition("/")[2]: display for display in RVIZ["Displays"]}
+QOS = {"Value", "Depth", "Durability Policy", "History Policy", "Reliability Policy"}
+
+# The names of RViz, from Humble to Rolling; it passes over others without a word.
+OF_ALL = {"Class", "Name", "Enabled", "Value"}
+PROPERTIES = {
+    "Grid": {
+        *("Alpha", "Cell Size", "Color", "Line Style", "Normal Cell Count", "Offset", "Plane"),
+        *("Plane Cell Count", "Reference Frame"),
+    },
+    "RobotModel": {
+        *("Alpha", "Collision Enabled", "Description File", "Description Source", "TF Prefix"),
+        *("Description Topic", "Mass Properties", "Update Interval", "Visual Enabled"),
+    },
+    "TF": {
+        *("Frame Timeout", "Frames", "Marker Scale", "Show Arrows", "Show Axes", "Show Names"),
+        *("Tree", "Update Interval"),
+    },
+    "Pose": {
+        *("Alpha", "Axes Length", "Axes Radius", "Color", "Head Length", "Head Radius"),
+        *("Shaft Length", "Shaft Radius", "Shape", "Topic"),
+    },
+    "MarkerArray": {"Namespaces", "Topic"},
+    "InteractiveMarkers": {
+        *("Enable Transparency", "Interactive Markers Namespace", "Show Axes"),
+        *("Show Descriptions", "Show Visual Aids"),
+    },
+}
+TOOLS = {"Interact", "MoveCamera", "FocusCamera", "Measure"}
 
 
-def test_rviz_opens_for_the_wam() -> None:
-    assert RVIZ["Global Options"]["Fixed Frame"] == RobotModel.wam().tree.root
-    assert set(DISPLAYS) == {"Grid", "RobotModel", "TF", "Pose", "MarkerArray"}
-    assert all(display["Enabled"] for display in DISPLAYS.values())
+@pytest.mark.parametrize("name", FILES)
+def test_rviz_knows_all_that_is_set(name: str) -> None:
+    for display in FILES[name]["Displays"]:
+        library, _, kind = display["Class"].rpartition("/")
+        assert library == "rviz_default_plugins"
+        assert set(display) - OF_ALL <= PROPERTIES[kind]
+        for topic in ("Topic", "Description Topic"):
+            assert set(display.get(topic, ())) <= QOS
+    names = [display["Name"] for display in FILES[name]["Displays"]]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_rviz_opens_with_the_hand_that_drags_markers(name: str) -> None:
+    tools = [tool["Class"].rpartition("/")[2] for tool in FILES[name]["Tools"]]
+    assert tools[0] == "Interact"  # the first one is in use
+    assert set(tools) <= TOOLS
+    assert FILES[name]["Views"]["Current"]["Class"] == "rviz_default_plugins/Orbit"
+
+
+def test_rviz_shows_robot_markers_and_handles_but_no_poses_that_may_be_old() -> None:
+    assert set(DISPLAYS) == set(PROPERTIES)
+    assert {name for name, display in DISPLAYS.items() if not display["Enabled"]} == {"Pose"}
+
+
+def test_rviz_for_the_wam_differs_in_frame_and_floor() -> None:
+    wam = copy.deepcopy(FILES["wam"])
+    assert wam["Global Options"]["Fixed Frame"] == RobotModel.wam().tree.root
+    [grid] = [d for d in wam["Displays"] if d["Class"].endswith("Grid")]
+    lowest = min(
+        float(visual.find("origin").get("xyz").split()[2])  # type: ignore[union-attr]
+        for visual in ET.parse(URDF / "wam7.urdf").getroot().iter("visual")
+    )
+    assert grid["Offset"]["Z"] == pytest.approx(lowest - 0.01)  # below a plate 2 cm thick
+    grid["Offset"]["Z"] = 0
+    wam["Global Options"]["Fixed Frame"] = RVIZ["Global Options"]["Fixed Frame"]
+    assert wam == RVIZ
 
 
 def test_rviz_listens_to_relative_topics_as_they_are_published() -> None:
@@ -29,6 +93,7 @@ def test_rviz_listens_to_relative_topics_as_they_are_published() -> None:
     assert target["Value"] == "target_pose"
     assert target["Reliability Policy"] == "Best Effort"
     assert DISPLAYS["MarkerArray"]["Topic"]["Value"] == "dls_ik/markers"
+    assert DISPLAYS["InteractiveMarkers"]["Interactive Markers Namespace"] == "dls_ik/target"
 
 
 def test_the_example_parameters_are_the_defaults_but_for_a_bent_wam_that_speeds_up_slowly() -> None:
@@ -56,6 +121,8 @@ def test_rviz_opens_for_two_wams_and_shows_target_and_markers_of_each() -> None:
         "left/dls_ik/markers": "Reliable",
         "right/dls_ik/markers": "Reliable",
     }
+    servers = [d.get("Interactive Markers Namespace") for d in TWO["Displays"]]
+    assert [server for server in servers if server] == ["left/dls_ik/target", "right/dls_ik/target"]
     assert {d["Class"] for d in TWO["Displays"]} == {d["Class"] for d in RVIZ["Displays"]}
 
 

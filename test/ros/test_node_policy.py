@@ -39,8 +39,11 @@ def full_name(name):
 
 
 def not_here():
-    """What a machine without tf2, or an older distribution, has not."""
+    """What a machine without tf2 and RViz, or an older distribution, has not."""
     missing = set() if importlib.util.find_spec("tf2_ros") else {"/tf", "/tf_static"}
+    if not importlib.util.find_spec("interactive_markers"):
+        names = ("feedback", "update", "get_interactive_markers")
+        missing |= {full_name(f"~/target/{name}") for name in names}
     is_humble = os.environ.get("ROS_DISTRO") == "humble"
     return missing | ({full_name("~/get_type_description")} if is_humble else set())
 
@@ -52,7 +55,8 @@ def test_the_profile_is_that_of_the_node():
 
 def test_policy_and_graph_agree_both_ways():
     outputs = "output_type:=joint_state,joint_trajectory,position_array"
-    arguments = ("-r", f"__ns:={SPACE}", "-p", outputs, "-p", "use_sim_time:=true")
+    arguments = ["-r", f"__ns:={SPACE}", "-p", outputs, "-p", "use_sim_time:=true"]
+    arguments += ["-p", "interactive_marker:=true"]
     with NodeProcess(*arguments) as node, Client(SPACE) as client:
         node.wait_for_line("waiting for a robot")
         driver = client.node.create_publisher(JointState, "joint_states", 1)

@@ -54,6 +54,12 @@ class OutputParameters(Settings):
         (0.0, 60.0),
         read_only=True,
     )
+    interactive_marker: bool = parameter(
+        False,
+        readers.switch,
+        "whether there is a marker in RViz to drag the target with",
+        read_only=True,
+    )
 
     def check(self) -> None:
         """Refuse lists that do not fit each other.

@@ -9,6 +9,7 @@ from rclpy.node import Node
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.logs import Throttle
+from dls_ik.ros.marker_target import build_marker
 from dls_ik.ros.outputs import Outputs
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.stream.cycle import Outcome, Stream
@@ -36,6 +37,9 @@ class Streaming:
         Orders(node, self.stream)
         self._targets = Targets()
         self._targets.subscribe(node, self._log)
+        self._marker = build_marker(
+            node, parameters, lambda: self._watch.seen, self._targets.store, self.stream.order
+        )
         self._thread = threading.Thread(target=self._run, name="streaming", daemon=True)
 
     @property
@@ -67,6 +71,8 @@ class Streaming:
         self._targets.close()
         if self._thread.is_alive():
             self._thread.join()
+        if self._marker is not None:
+            self._marker.close()
 
     def _run(self) -> None:
         pacer = Pacer(self._rate, time.monotonic())

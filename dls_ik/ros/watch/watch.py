@@ -8,7 +8,7 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.watch.diagnostics import Diagnostics
 from dls_ik.ros.watch.markers import Markers
-from dls_ik.ros.watch.seen import Seen
+from dls_ik.ros.watch.seen import NOTHING, Seen
 from dls_ik.ros.watch.status import StatusReport
 from dls_ik.ros.watch.tip import Tip
 from dls_ik.ros.watch.tip_pose import TipPose
@@ -35,6 +35,7 @@ class Watch:
         self._diagnostics = Diagnostics(node, parameters.rate)
         self.meter = self._diagnostics.meter
         self._trail: Trail | None = None
+        self.seen = NOTHING  # the last cycle, for other threads
 
     def cycle(
         self,
@@ -59,8 +60,8 @@ class Watch:
         if trail is not None and output is not None:
             trail.sample(now, output.q)
             self._tip_pose.report(trail.tip, output.q, stamp)
-        seen = Seen(state, words, output, trail)
-        self._markers.seen = self._diagnostics.seen = seen
+        self.seen = Seen(state, words, output, trail)
+        self._markers.seen = self._diagnostics.seen = self.seen
 
     def _trail_of(self, robot: RobotModel | None) -> Trail | None:
         if robot is None:

@@ -1,0 +1,185 @@
+"""The marker that is dragged in RViz, by the library that RViz takes it from."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
+pytest.importorskip(
+    "interactive_markers", reason="needs interactive_markers, which comes with RViz"
+)
+
+from robots import URDF
+from ros_client import Client, NodeProcess
+from ros_rviz import Rviz
+from ros_streamer import HOME
+from ros_wam import WAM
+from ros_watched import Watched, pose, shifted
+from std_msgs.msg import String
+from visualization_msgs.msg import InteractiveMarkerControl as Control
+
+from dls_ik import RobotModel
+from dls_ik.ros.conversions import pose_from_matrix
+from dls_ik.ros.robot_source import QOS
+from dls_ik.servo.state import ServoState
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
+
+HALTED = (ServoState.STALE, ServoState.REFUSED, ServoState.FAULT)
+
+
+class Dragged(Watched):
+    """A node with the marker."""
+
+    def waits(self):
+        """Let it forget its target, also one that comes in the same cycle as the reset."""
+
+        def forgets():
+            self.reset()
+            del self.statuses[:]
+            self.client.spin_until(lambda: len(self.statuses) > 5, what="statuses")
+            return self.statuses[-1].message == ServoState.WAITING.explanation
+
+        self.client.spin_until(forgets, what="an arm without a target")
+
+    def was_halted(self):
+        said = [status.message for status in self.statuses]
+        return any(state.explanation in words for state in HALTED for words in said)
+
+
+@pytest.fixture(scope="module")
+def arm():
+    with Dragged("dragged", interactive_marker=True) as arm:
+        yield arm
+
+
+@pytest.fixture(scope="module")
+def window(arm):
+    window = Rviz(arm.client)
+    window.gets_heard()
+    return window
+
+
+@pytest.fixture
+def rviz(arm, window):
+    """RViz, and the arm at rest at HOME without a target."""
+    arm.waits()
+    arm.goes(WAM.fk(HOME))
+    arm.says(ServoState.REACHED.explanation)  # else the target may come after the reset
+    arm.waits()
+    window.shows(WAM.fk(HOME))
+    return window
+
+
+def test_the_marker_is_at_the_tip_with_handles_of_the_size_of_the_arm(rviz):
+    marker = rviz.marker
+    assert marker.header.frame_id == WAM.tree.root
+    assert (marker.header.stamp.sec, marker.header.stamp.nanosec) == (0, 0)
+    assert 0.1 < marker.scale < 0.5
+    modes = [control.interaction_mode for control in marker.controls]
+    assert modes.count(Control.MOVE_AXIS) == modes.count(Control.ROTATE_AXIS) == 3
+    assert len({control.name for control in marker.controls}) == len(marker.controls) == 7
+    for control in marker.controls:
+        o = control.orientation
+        assert np.linalg.norm([o.x, o.y, o.z, o.w]) == pytest.approx(1.0)
+    titles = [entry.title for entry in marker.menu_entries]
+    assert titles == ["[ ] Pause", "Reset", "Bring the target to the tip"]
+
+
+def test_the_arm_follows_while_it_is_dragged_and_comes_to_where_it_is_let_go(arm, rviz):
+    T = shifted(y=0.15, z=-0.05)
+    del arm.statuses[:]
+    rviz.press()
+    rviz.drag(T)
+    arm.client.spin_until(lambda: arm.error(WAM.fk(HOME)) > 0.02, what="motion before the release")
+    rviz.release(T)
+    arm.arrives(T)
+    rviz.shows(T)
+    arm.says(ServoState.REACHED.explanation)
+    assert not arm.was_halted()
+    arm.assert_calm()
+
+
+def test_a_mouse_that_is_held_still_leaves_the_target_in_force(arm, rviz):
+    T = shifted(y=-0.2)
+    del arm.statuses[:]
+    rviz.press()
+    rviz.drag(T, frames=4)
+    arm.arrives(T)
+    assert not arm.was_halted()
+    rviz.release(T)
+
+
+def test_a_click_asks_for_nothing(arm, rviz):
+    del arm.statuses[:]
+    rviz.press()
+    rviz.release(rviz.T)
+    arm.client.spin_for(0.3)
+    assert {s.message for s in arm.statuses} == {ServoState.WAITING.explanation}
+
+
+def test_the_marker_goes_where_others_send_the_arm(arm, rviz):
+    T = shifted(x=-0.1)
+    arm.send(pose(T))
+    rviz.shows(T)
+
+
+def test_the_menu_pauses_resets_and_brings_an_unreachable_target_to_the_tip(arm, rviz):
+    far = shifted(y=2.0)
+    rviz.press()
+    rviz.drag(far, frames=3)
+    rviz.release(far)
+    arm.says(ServoState.UNREACHABLE.explanation)
+    rviz.shows(far)
+    rviz.choose("tip")
+    arm.says(ServoState.REACHED.explanation)
+    rviz.shows(WAM.fk(arm.q))
+
+    rviz.choose("Pause")
+    arm.says(ServoState.PAUSED.explanation)
+    rviz.client.spin_until(lambda: rviz.marker.menu_entries[0].title == "[x] Pause")
+    rviz.press()
+    rviz.drag(shifted(), frames=3)
+    rviz.release(shifted())
+    arm.says("target passed over: paused")
+    rviz.shows(WAM.fk(arm.q))  # which has not moved
+    rviz.choose("Pause")
+    rviz.client.spin_until(lambda: rviz.marker.menu_entries[0].title == "[ ] Pause")
+
+    rviz.press()
+    rviz.drag(shifted(), frames=3)
+    rviz.release(shifted())
+    arm.arrives(shifted())
+    rviz.choose("Reset")
+    arm.says(ServoState.WAITING.explanation)
+    rviz.shows(WAM.fk(arm.q))
+    assert "Traceback" not in arm.node.output
+
+
+def test_a_pose_that_is_none_is_refused_as_from_the_topic(arm, rviz):
+    bad = pose_from_matrix(rviz.T)
+    bad.position.x = np.nan
+    rviz.say_pose(bad)
+    arm.says(ServoState.REFUSED.explanation)
+    arm.node.wait_for_line("target refused", "not finite")
+    rviz.shows(WAM.fk(HOME))
+    arm.assert_alive()
+
+
+def test_another_robot_has_another_marker_and_the_node_ends_cleanly():
+    arguments = ("-r", "__ns:=/changing", "-p", "interactive_marker:=true")
+    with NodeProcess(*arguments) as node, Client("changing") as client:
+        node.wait_for_line("waiting for a robot")
+        topic = client.node.create_publisher(String, "robot_description", QOS)
+        topic.publish(String(data=(URDF / "planar_2r.urdf").read_text()))
+        rviz = Rviz(client)
+        planar, puma = (RobotModel.from_name(name) for name in ("planar_2r", "puma560"))
+        assert rviz.marker.header.frame_id == planar.tree.root
+        small = rviz.marker.scale
+        topic.publish(String(data=(URDF / "puma560.urdf").read_text()))
+        client.spin_until(lambda: rviz.marker.header.frame_id == puma.tree.root, what="a marker")
+        assert rviz.marker.scale != small
+        assert puma.tip in rviz.marker.description
+        rviz.gets_heard()
+        assert node.end() == 0
+        assert "Traceback" not in node.output

@@ -1,0 +1,222 @@
+"""The marker that is dragged: its handles, and which of its moves are targets."""
+
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+
+from rclpy.serialization import deserialize_message, serialize_message
+from robots import URDF
+from ros_world import FakeNode
+from std_msgs.msg import Header
+from visualization_msgs.msg import InteractiveMarker
+from visualization_msgs.msg import InteractiveMarkerControl as Control
+from visualization_msgs.msg import InteractiveMarkerFeedback as Feedback
+
+from dls_ik import RobotModel
+from dls_ik.ros.conversions import matrix_from_pose, pose_from_matrix
+from dls_ik.ros.marker_target import MarkerTarget, build_marker, marker
+from dls_ik.ros.marker_target.handles import handles
+from dls_ik.ros.parameters import Parameters
+from dls_ik.ros.watch.seen import Seen
+from dls_ik.ros.watch.tip import Tip
+from dls_ik.ros.watch.trail import Trail
+from dls_ik.servo import Controller, ServoState
+
+WAM = RobotModel.wam()
+
+
+class Server:
+    """As much of a server as is asked for: the marker and the poses it was given."""
+
+    def __init__(self, node, name, *, feedback_sub_qos):
+        self.inserted, self.poses, self.hear = [], [], None
+
+    def insert(self, marker, feedback_callback):
+        self.inserted.append(marker)
+        self.hear = feedback_callback
+
+    def setPose(self, name, pose):
+        self.poses.append(matrix_from_pose(pose))
+
+    def applyChanges(self):
+        pass
+
+
+class MenuHandler:
+    """A menu that keeps what its entries do."""
+
+    CHECKED, UNCHECKED = 1, 2
+
+    def __init__(self):
+        self.do, self.ticks = {}, []
+
+    def insert(self, title, callback):
+        self.do[title] = callback
+        return title
+
+    def setCheckState(self, entry, state):
+        self.ticks.append((entry, state))
+
+    def apply(self, server, name):
+        server.menu = self
+
+
+class Library:
+    InteractiveMarkerServer, MenuHandler = Server, MenuHandler
+
+
+class World(FakeNode):
+    """A marker of an arm that is where a test says, on a clock that only it turns."""
+
+    def __init__(self, monkeypatch):
+        super().__init__()
+        self.now, self.watchers = 100.0, 1
+        monkeypatch.setattr(marker.time, "monotonic", lambda: self.now)
+        self.targets, self.orders = [], []
+        self.controller = Controller(WAM)
+        self.trail = Trail(Tip(WAM, dict), 0.0)
+        self.marker = MarkerTarget(
+            self, Library, lambda: self.seen, self.targets.append, self.orders.append
+        )
+        self.server = self.marker._server
+        self.is_in(ServoState.WAITING)
+
+    def count_subscribers(self, topic):
+        assert topic == "/~/target/update"
+        return self.watchers
+
+    def is_in(self, state, q=None, T_d=None):
+        q = np.zeros(WAM.n) if q is None else q
+        output = self.controller.cycle(self.now, 0.01)._replace(q=q, T_d=T_d)
+        self.seen = Seen(state, "", output, self.trail)
+        self.look_out()
+
+    def feels(self, kind, T, frame="wam_base"):
+        pose = pose_from_matrix(T)
+        header = Header(frame_id=frame)
+        header.stamp.sec = 7
+        self.server.hear(Feedback(event_type=kind, pose=pose, header=header))
+
+
+@pytest.fixture
+def world(monkeypatch):
+    return World(monkeypatch)
+
+
+def shifted(x):
+    return WAM.fk(np.zeros(WAM.n)) + x * np.eye(4, k=3)
+
+
+def test_handles_move_and_turn_along_each_axis_of_the_tip():
+    tip, T = Tip(WAM, dict), shifted(0.1)
+    made = handles("target", tip, pose_from_matrix(T))
+    made = deserialize_message(serialize_message(made), InteractiveMarker)
+    assert matrix_from_pose(made.pose) == pytest.approx(T)
+    assert made.header.frame_id == WAM.tree.root
+    assert "wam_tip" in made.description
+    axes = {Control.MOVE_AXIS: [], Control.ROTATE_AXIS: []}
+    for control in made.controls:
+        if control.interaction_mode in axes:
+            pose = pose_from_matrix(np.eye(4))
+            pose.orientation = control.orientation
+            axes[control.interaction_mode].append(matrix_from_pose(pose)[:3, 0])
+    for mode in axes:
+        assert np.array(axes[mode]) == pytest.approx(np.eye(3))
+
+
+def test_handles_are_as_large_as_suits_the_arm():
+    tips = [Tip(robot, dict) for robot in (WAM, RobotModel.from_urdf(URDF / "planar_2r.urdf"))]
+    pose = pose_from_matrix(np.eye(4))
+    wam, planar = (handles("target", tip, pose).scale / tip.length() for tip in tips)
+    assert wam == pytest.approx(planar)
+    assert 0.1 < wam < 0.5
+
+
+def test_a_pose_is_a_target_that_stands_in_its_frame_and_has_no_stamp(world):
+    world.feels(Feedback.POSE_UPDATE, shifted(0.1))
+    [target] = world.targets
+    assert target.header.frame_id == "wam_base"
+    assert (target.header.stamp.sec, target.header.stamp.nanosec) == (0, 0)
+    [pose] = target.poses
+    assert matrix_from_pose(pose) == pytest.approx(shifted(0.1))
+
+
+def test_a_pose_counts_once_also_if_only_the_release_has_it(world):
+    for kind in (
+        Feedback.POSE_UPDATE,
+        Feedback.MOUSE_DOWN,
+        Feedback.POSE_UPDATE,
+        Feedback.MOUSE_UP,
+    ):
+        world.feels(kind, shifted(0.0))
+    assert world.targets == []
+    world.feels(Feedback.POSE_UPDATE, shifted(0.1))
+    world.feels(Feedback.POSE_UPDATE, shifted(0.1) + 1e-7)
+    world.feels(Feedback.MOUSE_UP, shifted(0.2))
+    world.feels(Feedback.KEEP_ALIVE, shifted(0.3))
+    found = np.array([matrix_from_pose(target.poses[0]) for target in world.targets])
+    assert found == pytest.approx(np.array([shifted(0.1), shifted(0.2)]))
+
+
+def test_the_marker_follows_tip_and_target(world):
+    q = np.full(WAM.n, 0.2)
+    world.is_in(ServoState.WAITING, q)
+    world.is_in(ServoState.WAITING, q)  # as before: nothing to send
+    world.is_in(ServoState.FOLLOWING, q, T_d=shifted(0.3))
+    world.is_in(ServoState.STALE, q)
+    assert len(world.server.inserted) == 1
+    wanted = np.array([WAM.fk(q), shifted(0.3), WAM.fk(q)])
+    assert np.array(world.server.poses) == pytest.approx(wanted)
+
+
+def test_the_marker_is_let_be_while_it_is_touched_and_while_nobody_looks(world):
+    world.feels(Feedback.POSE_UPDATE, shifted(0.1))
+    world.is_in(ServoState.REFUSED)
+    assert world.server.poses == []
+    world.now += 1.1 * marker.LET_BE
+    world.watchers = 0
+    world.is_in(ServoState.REFUSED)
+    assert world.server.poses == []
+    world.watchers = 1
+    world.is_in(ServoState.REFUSED)
+    [T] = world.server.poses
+    assert T == pytest.approx(shifted(0.0))
+
+
+def test_the_menu_gives_orders_and_shows_a_pause(world):
+    menu = world.server.menu
+    world.is_in(ServoState.FOLLOWING, np.full(WAM.n, 0.2), T_d=shifted(0.3))
+    menu.do["Bring the target to the tip"](None)
+    [target] = world.targets
+    assert matrix_from_pose(target.poses[0]) == pytest.approx(WAM.fk(np.full(WAM.n, 0.2)))
+    menu.do["Pause"](None)
+    world.is_in(ServoState.PAUSED)
+    world.is_in(ServoState.PAUSED)
+    menu.do["Pause"](None)
+    world.is_in(ServoState.WAITING)
+    menu.do["Reset"](None)
+    assert world.orders == [Controller.pause, Controller.resume, Controller.reset]
+    assert menu.ticks == [("Pause", state) for state in (2, 1, 2)]
+
+
+def test_another_robot_has_another_marker(world):
+    planar = RobotModel.from_urdf(URDF / "planar_2r.urdf")
+    world.trail = Trail(Tip(planar, dict), 0.0)
+    world.is_in(ServoState.WAITING, np.zeros(2))
+    assert [made.header.frame_id for made in world.server.inserted] == ["wam_base", "base"]
+    assert len({made.name for made in world.server.inserted}) == 1  # in the place of the other
+
+
+def test_without_the_library_one_line_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "interactive_markers", None)
+    node, nothing = FakeNode(), (None, None, None)
+    assert build_marker(node, Parameters(), *nothing) is None
+    assert node.lines == []
+    asked = Parameters().changed({"interactive_marker": True})
+    assert build_marker(node, asked, *nothing) is None
+    [line] = node.lines
+    assert "interactive_marker needs the package interactive_markers" in line
+    assert "apt-get install ros-$ROS_DISTRO-interactive-markers" in line
