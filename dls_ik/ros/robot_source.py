@@ -13,6 +13,7 @@ from std_msgs.msg import String
 from dls_ik.exceptions import RobotModelError
 from dls_ik.model.names import quoted
 from dls_ik.model.robot import RobotModel
+from dls_ik.model.shipped import shipped_urdf
 from dls_ik.ros.parameters.robot import RobotParameters
 
 TOPIC = "robot_description"
@@ -23,6 +24,22 @@ QOS = QoSProfile(
 )
 
 
+def urdf_from_parameters(parameters: RobotParameters) -> Path | str | None:
+    """The file, or the text, that describes the robot; None where there is neither.
+
+    Raises:
+        RobotModelError: no robot of that name comes with the package.
+    """
+    name = parameters.robot
+    if parameters.robot_description:
+        return parameters.robot_description
+    if not name:
+        return None
+    if os.sep in name or name.endswith(FILE_ENDINGS) or os.path.isfile(name):
+        return Path(name)
+    return shipped_urdf(name)
+
+
 def robot_from_parameters(parameters: RobotParameters) -> RobotModel | None:
     """The robot that the parameters name or describe; None where they do neither.
 
@@ -30,18 +47,18 @@ def robot_from_parameters(parameters: RobotParameters) -> RobotModel | None:
         RobotModelError: it is not a usable robot, or has no such base and tip.
     """
     ends = parameters.ends()
-    name = parameters.robot
-    if parameters.robot_description:
-        return _from_text(parameters.robot_description, *ends)
-    if not name:
-        return None
-    if os.sep in name or name.endswith(FILE_ENDINGS) or os.path.isfile(name):
-        return RobotModel.from_urdf(Path(name), *ends)
-    return RobotModel.from_name(name, *ends)
+    source = urdf_from_parameters(parameters)
+    if isinstance(source, Path):
+        return RobotModel.from_urdf(source, *ends)
+    return None if source is None else robot_from_text(source, *ends)
 
 
-def _from_text(text: str, base: str | None, tip: str | None) -> RobotModel:
-    """A robot from XML, never from a file on this machine that somebody else names."""
+def robot_from_text(text: str, base: str | None, tip: str | None) -> RobotModel:
+    """A robot from XML, never from a file on this machine that somebody else names.
+
+    Raises:
+        RobotModelError: as :func:`robot_from_parameters`.
+    """
     if not text.lstrip("\ufeff \t\r\n").startswith("<"):
         raise RobotModelError(f"a robot description is XML, not {quoted(text)}")
     return RobotModel.from_urdf(text, base, tip)
@@ -90,7 +107,7 @@ class DescriptionTopic:
 
     def _read(self, text: str) -> None:
         try:
-            robot = _from_text(text, *self._ends)
+            robot = robot_from_text(text, *self._ends)
         except RobotModelError as error:
             self._refuse(error)
         else:

@@ -15,15 +15,15 @@ NAME = "dls_ik_client"
 class OwnHost:
     """A node in a context of its own, whose callbacks a thread runs; signals stay Python's."""
 
-    def __init__(self, namespace: str) -> None:
+    def __init__(self, namespace: str, name: str = NAME) -> None:
         self._context = Context()
         rclpy.init(args=[], context=self._context, signal_handler_options=SignalHandlerOptions.NO)
         self.node = Node(
-            NAME, context=self._context, namespace=namespace, use_global_arguments=False
+            name, context=self._context, namespace=namespace, use_global_arguments=False
         )
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
-        self._thread = threading.Thread(target=self._spin, name=NAME, daemon=True)
+        self._thread = threading.Thread(target=self._spin, name=name, daemon=True)
         self._thread.start()
 
     def close(self) -> None:

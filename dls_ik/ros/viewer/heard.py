@@ -1,0 +1,115 @@
+"""What the node that is shown says, and what others tell it; the callbacks store."""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from dls_ik.core.types import Array
+from dls_ik.ros.robot_source import QOS as DESCRIPTION
+from dls_ik.ros.robot_source import TOPIC as DESCRIPTION_TOPIC
+from dls_ik.servo import ServoState
+
+try:
+    from moveit_msgs.msg import ServoStatus
+except ImportError:  # before moveit_msgs 2.3
+    ServoStatus = None
+
+# Best effort hears reliable publishers too. Several may share joint_states, so its depth is not 1.
+JOINTS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+OF_CODE = {  # where the words are not those of a state
+    -1: ServoState.FAULT,
+    1: ServoState.NEAR_SINGULARITY,
+    2: ServoState.STALLED,
+    3: ServoState.LEAVING_SINGULARITY,
+    6: ServoState.JOINT_BOUND,
+}
+
+
+class Status(NamedTuple):
+    """What the node says that it does, and when that was [s], on the steady clock."""
+
+    state: ServoState
+    words: str
+    time: float
+
+
+class Heard:
+    """The newest of everything.
+
+    Args:
+        name: of the node that is shown.
+        came: called, in the thread of the callbacks, when it is heard after a silence.
+    """
+
+    SILENCE = 1.0  # [s] from which the node counts as gone; it tells its status every cycle
+
+    def __init__(self, node: Node, name: str, came: Callable[[], None]) -> None:
+        self.status: Status | None = None
+        self.target: Any = None  # geometry_msgs/PoseStamped
+        self.description = ""  # URDF
+        self._joints: dict[str, tuple[float, float]] = {}  # position and velocity by name
+        self._came = came
+        subscribe = node.create_subscription
+        subscribe(JointState, "joint_states", self._keep_joints, JOINTS)
+        subscribe(PoseStamped, "target_pose", self._keep_target, NEWEST)
+        subscribe(String, DESCRIPTION_TOPIC, self._keep_description, DESCRIPTION)
+        self.status_topic = node.resolve_topic_name(f"{name}/status")
+        if ServoStatus is not None:
+            subscribe(ServoStatus, self.status_topic, self._keep_status, NEWEST)
+
+    def is_silent(self, now: float) -> bool:
+        """Whether nothing was heard of the node for a while."""
+        return self.status is None or now - self.status.time > self.SILENCE
+
+    def values(self) -> dict[str, float]:
+        """The last position of each joint, as drivers call them."""
+        return {name: position for name, (position, _) in self._joints.copy().items()}
+
+    def joints(
+        self, names: tuple[str, ...], called: Mapping[str, str]
+    ) -> tuple[Array, Array] | None:
+        """Positions and velocities (n,) of joints, if all were heard of; `called` by drivers."""
+        known = self._joints
+        rows = [known.get(called.get(name, name)) for name in names]
+        found = [row for row in rows if row is not None]
+        if len(found) < len(names):
+            return None
+        values = np.array(found)
+        return values[:, 0], values[:, 1]
+
+    def _keep_joints(self, message: Any) -> None:
+        names, positions, velocities = message.name, message.position, message.velocity
+        if len(names) != len(positions) or not np.isfinite(positions).all():
+            return
+        if len(velocities) != len(names):
+            velocities = np.zeros(len(names))
+        self._joints.update(zip(names, zip(positions, velocities, strict=True), strict=True))
+
+    def _keep_target(self, message: Any) -> None:
+        self.target = message
+
+    def _keep_description(self, message: Any) -> None:
+        self.description = message.data
+
+    def _keep_status(self, message: Any) -> None:
+        now = time.monotonic()
+        came = self.is_silent(now)
+        self.status = Status(state_of(message.code, message.message), message.message, now)
+        if came:
+            self._came()
+
+
+def state_of(code: int, words: str) -> ServoState:
+    """The state that a ``moveit_msgs/ServoStatus`` tells of."""
+    for state in ServoState:
+        if state.code == code and words.startswith(state.explanation):
+            return state
+    return OF_CODE.get(code, ServoState.WAITING)

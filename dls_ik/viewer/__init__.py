@@ -1,0 +1,1 @@
+"""A web page that shows an arm following a target, on viser."""

@@ -1,0 +1,128 @@
+"""The page: the scene and the panels of a session."""
+
+import threading
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from dls_ik.core.types import Array
+from dls_ik.model.robot import RobotModel
+from dls_ik.viewer.bars import joint_bars
+from dls_ik.viewer.panels.methods import MethodPanel
+from dls_ik.viewer.panels.preset_buttons import PresetPanel
+from dls_ik.viewer.panels.record import RecordPanel, Save
+from dls_ik.viewer.panels.status import StatusLine
+from dls_ik.viewer.plots import JACOBIAN, MOTION, Plots
+from dls_ik.viewer.presets.preset import Preset
+from dls_ik.viewer.session import Seen, Session
+from dls_ik.viewer.shapes import Shapes
+from dls_ik.viewer.stage import Stage
+
+WIDE, NARROW = 350, 290  # [px] of the panels
+
+
+class Page:
+    """Shows the robot at once, and what it does when there is a session.
+
+    Args:
+        server: of viser.
+        note: one line for a person to know, such as what could not be drawn.
+    """
+
+    def __init__(self, server: Any, robot: RobotModel, shapes: Shapes, note: str = "") -> None:
+        self._server, self._gui, self._robot = server, server.gui, robot
+        self._session: Session | None = None
+        self._lock = threading.Lock()  # panels are renewed by one thread at a time
+        self._arms = 0  # that the plots are for
+        self._plots: Plots | None = None
+        server.gui.main_panel.dock_right()
+        server.gui.main_panel.set_width(WIDE)
+        self._status = StatusLine(server.gui, note)
+        self._stage = Stage(server, robot, shapes, self._dragged)
+
+    def say(self, words: str) -> None:
+        """Words in place of what the arms do."""
+        self._status.say(words)
+
+    def attach(self, session: Session, presets: Sequence[Preset], save: Save | None) -> None:
+        """Let a session be seen and worked."""
+        gui = self._gui
+        self._methods = MethodPanel(gui, session, self._changed)
+        self._presets = PresetPanel(gui, session, presets, self._began)
+        with gui.add_folder("Joints"):
+            self._bars = gui.add_html("")
+        self._add_show()
+        self._record = RecordPanel(gui, session, save)
+        panel = gui.add_panel()
+        self._tabs = {name: panel.add_tab(name) for name in (MOTION, JACOBIAN)}
+        panel.dock_left()
+        panel.set_width(NARROW)
+        if session.target is not None:
+            self._stage.target.show(session.target)
+        self._session = session
+
+    def show(self, seen: Sequence[Seen]) -> None:
+        """Draw the arms."""
+        if self._session is not None:
+            with self._server.atomic():
+                target = self._session.target if self._session.preset else None
+                self._stage.show(seen, target)
+
+    def show_figures(self, seen: Sequence[Seen]) -> None:
+        """Bring words, bars and plots up to date."""
+        if self._session is None or not seen:
+            return
+        with self._lock:
+            if len(seen) != self._arms:
+                self._renew_plots(len(seen))
+            self._status.show(seen)
+            self._bars.content = joint_bars(self._robot, [arm.sample.q for arm in seen])
+            if self._plots is not None:
+                self._plots.show(self._session.history)
+            self._presets.update()
+
+    def finish(self) -> None:
+        """End a recording that goes on."""
+        if self._session is not None:
+            self._record.finish()
+
+    def _dragged(self, T: Array) -> None:
+        if self._session is not None:
+            self._session.aim(T)
+
+    def _changed(self) -> None:
+        if self._session is not None:
+            self._session.history.clear()
+
+    def _began(self) -> None:
+        self._methods.update()
+        self._stage.clear_trails()
+
+    def _renew_plots(self, arms: int) -> None:
+        if self._plots is not None:
+            self._plots.remove()
+        self._plots = Plots(self._gui, self._tabs, arms)
+        self._arms = arms
+
+    def _add_show(self) -> None:
+        gui = self._gui
+        with gui.add_folder("Show"):
+            ellipsoid = gui.add_checkbox(
+                "Ellipsoid", False, hint="how fast the tip of A can go in each direction"
+            )
+            trail = gui.add_checkbox("Trails", False, hint="where the tips have been")
+            reset = gui.add_button("Reset", color="gray")
+
+        @ellipsoid.on_update  # type: ignore[untyped-decorator]
+        def _(_: object) -> None:
+            self._stage.ellipsoid.visible(ellipsoid.value)
+
+        @trail.on_update  # type: ignore[untyped-decorator]
+        def _(_: object) -> None:
+            self._stage.show_trails(trail.value)
+
+        @reset.on_click  # type: ignore[untyped-decorator]
+        def _(_: object) -> None:
+            if self._session is not None:
+                self._session.reset()
+                self._stage.clear_trails()

@@ -1,0 +1,149 @@
+"""A running node as the viewer sees it, and as the viewer drives it."""
+
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
+
+from geometry_msgs.msg import PoseStamped
+from ros_client import READY, SOON, Client, NodeProcess
+from ros_streamer import HOME, Streamer, stamped
+from ros_wam import WAM
+
+from dls_ik.exceptions import DlsIkError, OptionError
+from dls_ik.model.shipped import shipped_urdf
+from dls_ik.ros.viewer import Described, NodeSource, ServiceMissingError
+from dls_ik.ros.viewer.heard import state_of
+from dls_ik.servo import ServoState
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
+
+NAMESPACE = "/shown"
+ARGUMENTS = ("-r", f"__ns:={NAMESPACE}", "-p", "robot:=wam")
+NEAR = WAM.fk(HOME + 0.1)
+FAR = WAM.fk(HOME + np.array([2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]))  # a second or more away
+
+
+@pytest.fixture(scope="module")
+def node(private_domain):
+    with NodeProcess(*ARGUMENTS) as node:
+        node.wait_for_line("ready")
+        yield node
+
+
+@pytest.fixture
+def source(node):
+    source = NodeSource(namespace=NAMESPACE)
+    yield source
+    source.close()
+
+
+def step_until(source, condition, what, timeout=SOON):
+    """The first sample for which something holds."""
+    deadline = time.monotonic() + timeout
+    while not condition(sample := source.step(time.monotonic())):
+        assert time.monotonic() < deadline, f"waited {timeout} s for {what}; last: {sample}"
+        time.sleep(0.02)
+    return sample
+
+
+def is_at(T):
+    return lambda sample: np.abs(sample.T_tip - T).max() < 1e-4
+
+
+def test_robot_joints_and_method_are_those_of_the_node(source):
+    assert source.robot.joint_names == WAM.joint_names
+    assert source.urdf == shipped_urdf("wam")
+    assert source.name == f"{NAMESPACE}/dls_ik"
+    assert source.method == "ctp+sd+svf"
+    assert {p.name for p in source.parameters} >= {"margin", "sigma0", "when_stuck"}
+    with Client(NAMESPACE) as client:
+        streamer = Streamer(client)
+        client.spin_until(lambda: streamer.states)
+        streamer.go(WAM.fk(HOME))
+        sample = step_until(source, is_at(WAM.fk(HOME)), "the arm where it was sent")
+        np.testing.assert_allclose(sample.q, streamer.states[-1].position, atol=1e-3)
+
+
+def test_an_arm_goes_on_to_where_a_drag_ends_long_before_it_is_there(source):
+    step_until(source, lambda sample: sample.state != "NO_ROBOT", "the node")
+    for T in (NEAR, FAR, FAR, FAR):  # a stream, which ceases
+        source.aim(T)
+        time.sleep(0.05)
+    sample = step_until(source, is_at(FAR), "the arm where the drag ended")
+    np.testing.assert_allclose(sample.T_target, FAR, atol=1e-9)
+    sample = step_until(source, lambda sample: sample.state == "REACHED", "the node to say so")
+    assert sample.position_error < 1e-3
+
+
+def test_targets_of_others_are_seen(source):
+    message = stamped(NEAR)
+    with Client(NAMESPACE) as client:
+        targets = client.publisher(PoseStamped, "target_pose", 1)
+        client.spin_until(lambda: targets.get_subscription_count() == 2, what="node and viewer")
+        targets.publish(message)
+        sample = step_until(source, lambda sample: sample.T_target is not None, "the target")
+    np.testing.assert_allclose(sample.T_target, NEAR, atol=1e-9)
+
+
+def test_method_and_parameters_are_changed_in_the_node(source):
+    source.use("sdls+clamp")
+    with Client(NAMESPACE) as client:
+        assert client.get_parameter("stream_method").string_value == "sdls+clamp"
+        assert source.method == "sdls+clamp"
+        source.change("gamma_max", 0.3)
+        assert client.get_parameter("gamma_max").double_value == 0.3
+    with pytest.raises(OptionError, match="unknown method 'nonsense'"):
+        source.use("nonsense")
+    with pytest.raises(OptionError, match="alpha"):
+        source.change("alpha", 7.0)
+    assert source.method == "sdls+clamp"
+    source.change("gamma_max", 0.5)
+    source.use("ctp+sd+svf")
+
+
+def test_pause_and_reset(source):
+    source.pause(True)
+    step_until(source, lambda sample: sample.state == "PAUSED", "the pause")
+    source.pause(False)
+    step_until(source, lambda sample: sample.state != "PAUSED", "the end of the pause")
+    source.reset()
+    sample = step_until(source, lambda sample: sample.state == "WAITING", "no target")
+    assert sample.T_target is None
+
+
+def test_an_arm_of_a_node_cannot_be_placed(source):
+    assert not source.can_place
+    with pytest.raises(DlsIkError, match="cannot be placed"):
+        source.place(HOME)
+
+
+def test_without_a_node_the_robot_is_not_known():
+    with pytest.raises(ServiceMissingError, match=r"/nowhere/dls_ik/get_parameters after 0\.2 s"):
+        NodeSource(namespace="/nowhere", patience=0.2)
+
+
+def test_a_node_may_come_late_and_come_again():
+    arguments = ("-r", "__ns:=/late", "-p", "robot:=wam", "-p", "stream_method:=dls")
+    source = NodeSource(Described(WAM, shipped_urdf("wam")), "/late")
+    try:
+        assert "waiting for /late/dls_ik" in source.step(0.0).words
+        with pytest.raises(ServiceMissingError, match="/late/dls_ik/pause"):
+            source.pause(True)
+        for _ in range(2):
+            with NodeProcess(*arguments):
+                step_until(source, lambda s: s.words == "no target yet", "the node", READY)
+                step_until(source, lambda _: source.method == "dls", "its parameters")
+            sample = step_until(source, lambda s: s.state == "STALE", "the silence")
+            assert "/late/dls_ik is silent" in sample.words
+    finally:
+        source.close()
+
+
+@pytest.mark.parametrize("state", ServoState)
+def test_states_are_known_by_code_and_words(state):
+    assert state_of(state.code, state.explanation) is state
+    assert state_of(state.code, f"{state.explanation}: and why") is state

@@ -1,0 +1,182 @@
+"""Headless Chromium looking at a viser page: what it draws, a mouse, and what it logs."""
+
+import contextlib
+import os
+import shutil
+import time
+
+import numpy as np
+import pytest
+
+SOON = 120.0  # [s] for all that a page is waited for, on a busy machine too
+FLAGS = (
+    "--use-gl=angle",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--disable-gpu-compositing",  # by the same slow renderer: a frame costs a tenth without
+)
+SIZE = {"width": 1280, "height": 800}  # [px]
+
+# viser's page lets its own tests at its scene: three.js objects by the names they have in Python.
+NODE = "(name) => window.__viserMutable?.nodeRefFromName[name]"
+DRAWN = f"""(name) => {{
+    const shown = (node) => node === null || (node.visible && shown(node.parent));
+    const node = ({NODE})(name);
+    return Boolean(node) && shown(node);
+}}"""
+PIXEL = f"""([name, offset]) => {{
+    const node = ({NODE})(name), {{camera, canvas}} = window.__viserMutable;
+    node.updateWorldMatrix(true, false);
+    camera.updateMatrixWorld();
+    const p = camera.position.clone().fromArray(offset);
+    p.applyMatrix4(node.matrixWorld).project(camera);
+    const box = canvas.getBoundingClientRect();
+    return [box.left + box.width * (1 + p.x) / 2, box.top + box.height * (1 - p.y) / 2];
+}}"""
+TRANSFORM = f"""([name, base]) => {{
+    const node = ({NODE})(name), from = ({NODE})(base);
+    node.updateWorldMatrix(true, false);
+    from.updateWorldMatrix(true, false);
+    return from.matrixWorld.clone().invert().multiply(node.matrixWorld).toArray();
+}}"""
+
+
+def chromium_path():
+    """Where Chromium is, or skip the test."""
+    return shutil.which("chromium") or pytest.skip(
+        "there is no chromium: apt-get install -y chromium"
+    )
+
+
+@contextlib.contextmanager
+def chromium():
+    """A browser that draws WebGL in software."""
+    path = chromium_path()
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@contextlib.contextmanager
+def open_page(browser, url, folder, name="page", forgive=()):
+    """The page at a URL, closed at the end; an error that it logged fails the test.
+
+    ``forgive`` are parts of messages that are no error here, as the refused connections to a
+    server that the test ended. A picture ``name``-failed.png is kept of a test that fails.
+    """
+    context = browser.new_context(viewport=SIZE)
+    page = Page(context.new_page(), folder)
+    try:
+        page.goto(url)
+        yield page
+    except BaseException:
+        with contextlib.suppress(Exception):
+            page.screenshot(f"{name}-failed")
+        raise
+    finally:
+        context.close()
+    errors = [text for text in page.errors if not any(part in text for part in forgive)]
+    assert not errors, "the page logged:\n" + "\n".join(errors)
+
+
+class Page:
+    """A viser page. Nodes of the scene are named as in Python; lengths are in [m]."""
+
+    def __init__(self, page, folder):
+        self.page = page  # Playwright's
+        self.folder = folder
+        self.errors = []
+        page.set_default_timeout(1000 * SOON)
+        page.on("pageerror", lambda error: self.errors.append(f"exception: {error}"))
+        page.on("console", self._keep_error)
+
+    def goto(self, url):
+        """Load the page and wait until viser's scene is there."""
+        self.page.goto(url)
+        self.wait_for_node("")
+        self._close_notice("Software WebGL rendering detected")
+
+    def wait_until(self, condition, what="the condition", timeout=SOON):
+        """Wait until something holds; the value that held."""
+        deadline = time.monotonic() + timeout
+        while not (value := condition()):
+            assert time.monotonic() < deadline, f"waited {timeout} s for {what}"
+            self.page.wait_for_timeout(50)
+        return value
+
+    def wait_for_node(self, name):
+        """Wait until a node of the scene is drawn."""
+        self.wait_until(lambda: self.is_drawn(name), f"{name!r} to be drawn")
+
+    def wait_for_text(self, text):
+        """Wait until the page shows a text."""
+        self.page.get_by_text(text).first.wait_for(timeout=1000 * SOON)
+
+    def is_drawn(self, name):
+        return self.page.evaluate(DRAWN, name)
+
+    def pose(self, name, base=""):
+        """(4, 4) where the page draws a node, in the frame of another; the world's by default."""
+        return np.reshape(self.page.evaluate(TRANSFORM, [name, base]), (4, 4)).T
+
+    def position(self, name, base=""):
+        """(3,) where the page draws a node."""
+        return self.pose(name, base)[:3, 3]
+
+    def pixel(self, name, offset=(0.0, 0.0, 0.0)):
+        """(2,) [px] where a point, given in the frame of a node, is on the page."""
+        return np.array(self.page.evaluate(PIXEL, [name, [float(x) for x in offset]]))
+
+    def drag(self, start, end, steps=10):
+        """Drag with the mouse from one place of the page [px] to another."""
+        self._expect_canvas(start)
+        self.page.mouse.move(*start)
+        self.page.wait_for_timeout(200)  # the page finds what is under the mouse in its next frame
+        self.page.mouse.down()
+        for x, y in np.linspace(start, end, steps + 1)[1:]:
+            self.page.mouse.move(x, y)
+            self.page.wait_for_timeout(30)
+        self.page.mouse.up()
+
+    def drag_gizmo(self, name, axis, distance, scale, steps=10):
+        """Drag a transform control by its arrow "x", "y" or "z"; ``scale`` [m] is its length.
+
+        The mouse takes the cone: lower on the shaft, at 0.65 scale, the arcs for turning begin.
+        """
+        direction = np.eye(3)["xyz".index(axis)]
+        grip = 0.9 * scale * direction
+        self.drag(self.pixel(name, grip), self.pixel(name, grip + distance * direction), steps)
+
+    def screenshot(self, name):
+        """Keep a picture; where it is."""
+        path = artefacts(self.folder) / f"{name}.png"
+        self.page.screenshot(path=path)
+        return path
+
+    def _close_notice(self, title):
+        notice = self.page.locator(".mantine-Notification-root", has_text=title)
+        if notice.count():
+            notice.get_by_role("button").evaluate("button => button.click()")
+
+    def _keep_error(self, message):
+        if message.type == "error":
+            self.errors.append(f"console: {message.text} ({message.location.get('url')})")
+
+    def _expect_canvas(self, place):
+        there = self.page.evaluate(
+            "([x, y]) => document.elementFromPoint(x, y)?.outerHTML.slice(0, 80)", list(place)
+        )
+        assert there is not None, f"{place} is outside the page"
+        assert there.startswith("<canvas"), f"at {place} the canvas is covered by {there}"
+
+
+def artefacts(folder):
+    """The folder for pictures: $DLS_IK_ARTEFACTS, or the one given."""
+    kept = os.environ.get("DLS_IK_ARTEFACTS")
+    path = type(folder)(kept) if kept else folder
+    path.mkdir(parents=True, exist_ok=True)
+    return path

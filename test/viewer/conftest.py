@@ -1,0 +1,20 @@
+"""A browser for the tests of the viewer."""
+
+import pytest
+from viewer import browser as browsers
+
+
+@pytest.fixture(scope="session")
+def browser():
+    with browsers.chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def open_page(browser, tmp_path, request):
+    """``with open_page(url) as page:`` opens a page and fails on errors that it logged."""
+
+    def open_(url, forgive=()):
+        return browsers.open_page(browser, url, tmp_path, request.node.name, forgive)
+
+    return open_

@@ -1,0 +1,117 @@
+"""The controller as a source: it goes where it is aimed, and keeps what it does when refused."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from dls_ik.exceptions import MethodError, OptionError
+from dls_ik.model.robot import RobotModel
+from dls_ik.servo.options import ControllerOptions
+from dls_ik.solver.method import parse_method
+from dls_ik.solver.options import SolverOptions
+from dls_ik.viewer.local import LocalSource
+from dls_ik.viewer.options import OF_ALL, OF_PART, slider_range, tunable
+
+DT = 0.01
+START = np.array([0.1, 0.5, 0.2, 1.4, 0.0, -0.6, 0.3])
+
+
+@pytest.fixture
+def source():
+    made = LocalSource(RobotModel.wam(), start=START)
+    yield made
+    made.close()
+
+
+def run(source, seconds, begin=0.0):
+    samples = [source.step(begin + k * DT) for k in range(round(seconds / DT))]
+    return samples[-1]
+
+
+def moved(T, xyz):
+    shifted = T.copy()
+    shifted[:3, 3] += xyz
+    return shifted
+
+
+def test_it_stands_where_it_was_put_until_it_is_aimed(source):
+    sample = run(source, 0.5)
+    np.testing.assert_array_equal(sample.q, START)
+    assert sample.T_target is None
+    assert np.isnan(sample.position_error)
+
+
+def test_it_reaches_a_target_and_stays_though_the_target_is_not_repeated(source):
+    target = moved(source.robot.fk(START), [0.05, 0.1, -0.05])
+    source.aim(target)
+    sample = run(source, 4.0)
+    assert sample.state == "REACHED"
+    np.testing.assert_allclose(sample.T_tip, target, atol=1e-5)
+    np.testing.assert_allclose(sample.T_tip, source.robot.fk(sample.q), atol=1e-12)
+
+
+def test_it_is_never_faster_than_the_joints(source):
+    source.aim(moved(source.robot.fk(START), [0.0, 0.4, 0.1]))
+    speeds = [np.abs(source.step(k * DT).velocity) for k in range(200)]
+    assert np.max(speeds) > 0.1
+    assert (np.array(speeds) <= source.robot.velocity + 1e-9).all()
+
+
+@pytest.mark.parametrize("method", LocalSource.methods)
+def test_every_method_that_is_offered_is_taken(source, method):
+    source.use(method)
+    assert source.method == parse_method(method).name
+    np.testing.assert_array_equal(source.step(0.0).q, START)
+
+
+def test_a_method_is_changed_on_the_way_without_a_jump(source):
+    source.aim(moved(source.robot.fk(START), [0.0, 0.3, 0.0]))
+    before = run(source, 0.3)
+    source.use("sdls+clamp")
+    after = source.step(0.3)
+    assert (np.abs(after.q - before.q) <= source.robot.velocity * DT + 1e-9).all()
+
+
+def test_what_is_refused_changes_nothing(source):
+    with pytest.raises(MethodError, match="unknown method 'nonsense'"):
+        source.use("nonsense")
+    with pytest.raises(MethodError, match="svf needs nu > sigma0"):
+        source.change("sigma0", 1.0)
+    with pytest.raises(OptionError, match="alpha"):
+        source.change("alpha", 7.0)
+    assert source.method == "ctp+sd+svf"
+    assert {p.name: p.value for p in source.parameters}["sigma0"] == 0.01
+
+
+def test_a_change_shows_in_the_parameters(source):
+    source.change("margin", 0.2)
+    assert {p.name: p.value for p in source.parameters}["margin"] == 0.2
+
+
+def test_reset_goes_back_to_the_start(source):
+    source.aim(moved(source.robot.fk(START), [0.0, 0.3, 0.0]))
+    run(source, 0.3)
+    source.reset()
+    np.testing.assert_array_equal(run(source, 0.1, begin=0.3).q, START)
+
+
+def test_the_table_names_options_that_there_are():
+    known = {f.name for f in (*fields(SolverOptions), *fields(ControllerOptions))}
+    assert {name for names in (*OF_PART.values(), OF_ALL) for name in names} <= known
+
+
+@pytest.mark.parametrize("method", LocalSource.methods)
+def test_every_slider_stands_inside_its_range_which_is_valid(method):
+    for parameter in tunable(method, {}):
+        if parameter.choices:
+            assert parameter.value in parameter.choices
+        else:
+            assert parameter.low <= parameter.value <= parameter.high
+            assert parameter.text
+
+
+def test_a_slider_has_a_scale_of_its_value():
+    assert slider_range(0.01, 1e-12, 1e6) == (1e-12, pytest.approx(0.05))
+    assert slider_range(0.05, 1e-6, 0.5) == (1e-6, pytest.approx(0.3))
+    assert slider_range(1.0, 1e-6, 1.0) == (1e-6, 1.0)
