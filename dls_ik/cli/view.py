@@ -5,24 +5,24 @@ from __future__ import annotations
 import signal
 import sys
 import webbrowser
-from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from dls_ik.cli.group import INTERRUPTED
 from dls_ik.cli.output import check_writable, write_whole
+from dls_ik.cli.shown import Ends, MissingError, Shown, local, remote
 
 if TYPE_CHECKING:
-    from dls_ik.model.robot import RobotModel
     from dls_ik.viewer.panels.record import Save
 
 MISSING = 3
+DEFAULT = "wam"  # robot
 LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
 @click.command(epilog="docs/viewer.md tells what the page shows. Ctrl-C ends it.")
-@click.argument("robot", default="wam")
+@click.argument("robot", required=False)
 @click.option("--base", metavar="LINK", help="Where the chain begins; found if there is no choice.")
 @click.option("--tip", metavar="LINK", help="Where it ends; found if there is no choice.")
 @click.option("--method", metavar="A[,B]", default="", help="A method, or two to compare.")
@@ -35,54 +35,71 @@ LOCAL = ("localhost", "127.0.0.1", "::1")
     show_default=True,
     help="Steps of the controller [Hz].",
 )
+@click.option("--ros", is_flag=True, help="Show a running node, and send targets to it.")
+@click.option("--namespace", default="", help="Of the node.")
+@click.option(
+    "--patience",
+    type=click.FloatRange(0.0),
+    default=10.0,
+    show_default=True,
+    help="For the node, where its robot is not given [s].",
+)
 @click.option("--record", metavar="FILE", help="Where the page's recordings go, as CSV.")
 @click.option("--no-browser", is_flag=True, help="Open none; only print the address.")
 def view(
-    robot: str,
+    robot: str | None,
     base: str | None,
     tip: str | None,
     method: str,
     host: str,
     port: int,
     rate: float,
+    ros: bool,
+    namespace: str,
+    patience: float,
     record: str | None,
     no_browser: bool,
 ) -> None:
     """Show an arm in the browser: drag its target, compare methods, watch limits and singularities.
 
-    ROBOT is a URDF file or the name of a robot that comes with the package. Default: wam.
+    ROBOT is a URDF file or the name of a robot that comes with the package. Default: wam, and with
+    --ros that of the node.
     """
-    model, path = _robot(robot, base, tip)
     methods = _methods(method)
+    if ros and methods:
+        raise click.UsageError("--method is for an arm here; the page changes that of a node")
+    if ros and not robot and (base or tip):
+        raise click.UsageError("--base and --tip are those of the node, unless ROBOT is given too")
     save = _saving(record)
+    ends = None if ros and not robot else Ends(robot or DEFAULT, base, tip)
     try:
-        from dls_ik.viewer.serve import open_server, serve
-        from dls_ik.viewer.shapes import Shapes, load_shapes
-        from dls_ik.viewer.skeleton import skeleton
-        from dls_ik.viewer.view import local_session
+        shown = local(ends, methods) if ends and not ros else remote(ends, namespace, patience)
+        with shown as what:
+            _serve(what, host, port, rate, save, no_browser)
     except ImportError as error:
         _leave(f"{error.name or error} is missing: pip install 'dls-ik[viewer]'", MISSING)
-    shapes = Shapes(()) if path is None else load_shapes(path)
-    if shapes.complaint:
-        click.echo(f"dls-ik: {shapes.complaint}", err=True)
-    if not shapes.pieces:
-        shapes = skeleton(model)._replace(missing=shapes.missing)
-    server = open_server(host, port, f"dls-ik: {model.name}")
-    _announce(host, server.get_port(), no_browser)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
-    try:
-        serve(server, model, shapes, lambda: local_session(model, methods), rate, save)
+    except MissingError as error:
+        _leave(error.format_message(), MISSING)
     except KeyboardInterrupt:
         _leave("ended", INTERRUPTED)
 
 
-def _robot(robot: str, base: str | None, tip: str | None) -> tuple[RobotModel, Path | None]:
-    """The robot, and the file that says what it looks like."""
-    from dls_ik.model.robot import RobotModel
-    from dls_ik.model.shipped import shipped_names, shipped_urdf
+def _serve(
+    what: Shown, host: str, port: int, rate: float, save: Save | None, no_browser: bool
+) -> None:
+    from dls_ik.viewer.serve import open_server, serve
+    from dls_ik.viewer.shapes import load_shapes
+    from dls_ik.viewer.skeleton import skeleton
 
-    path = shipped_urdf(robot) if robot in shipped_names() else Path(robot)
-    return RobotModel.from_urdf(path, base, tip), path
+    shapes = load_shapes(what.description)
+    if shapes.complaint:
+        click.echo(f"dls-ik: {shapes.complaint}", err=True)
+    if not shapes.pieces:
+        shapes = skeleton(what.robot)._replace(missing=shapes.missing)
+    server = open_server(host, port, f"dls-ik: {what.robot.name}")
+    _announce(host, server.get_port(), no_browser)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
+    serve(server, what.robot, shapes, what.begin, rate, save)
 
 
 def _methods(given: str) -> list[str]:

@@ -33,6 +33,7 @@ class LocalSource:
 
     methods = tuple(name for name in method_names() if name not in KDL)
     can_place = True
+    is_remote = False
 
     def __init__(
         self,
@@ -94,6 +95,14 @@ class LocalSource:
             self._aim = None
             self._controller.reset()
             self._controller.seed(values)
+
+    def pause(self, paused: bool) -> None:
+        """Stop and pass targets over, or go on."""
+        with self._lock:
+            if paused:
+                self._controller.pause()
+            else:
+                self._controller.resume()
 
     def reset(self) -> None:
         """Go back to where it began."""

@@ -14,6 +14,7 @@ from dls_ik.viewer.poses import pose_of, wxyz_of
 from dls_ik.viewer.shapes import Colour
 
 TARGET: Colour = (217, 28, 92)
+MOVED = 1e-6  # [m and 1] entries of a pose: less does not show
 TRAIL = 300  # points
 STEP = 2e-3  # of the robot's size: a tip that moved less leaves no point
 
@@ -43,7 +44,8 @@ class Target:
 
     def show(self, T: Array) -> None:
         """Put it to a pose (4, 4)."""
-        self._handle.position, self._handle.wxyz = T[:3, 3], wxyz_of(T)
+        if np.abs(T - self.pose).max() > MOVED:
+            self._handle.position, self._handle.wxyz = T[:3, 3], wxyz_of(T)
 
 
 class Trail:

@@ -9,6 +9,7 @@ from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.viewer.bars import joint_bars
 from dls_ik.viewer.panels.methods import MethodPanel
+from dls_ik.viewer.panels.orders import OrderPanel
 from dls_ik.viewer.panels.preset_buttons import PresetPanel
 from dls_ik.viewer.panels.record import RecordPanel, Save
 from dls_ik.viewer.panels.status import StatusLine
@@ -52,6 +53,7 @@ class Page:
         with gui.add_folder("Joints"):
             self._bars = gui.add_html("")
         self._add_show()
+        self._orders = OrderPanel(gui, session, self._stage.clear_trails)
         self._record = RecordPanel(gui, session, save)
         panel = gui.add_panel()
         self._tabs = {name: panel.add_tab(name) for name in (MOTION, JACOBIAN)}
@@ -65,8 +67,7 @@ class Page:
         """Draw the arms."""
         if self._session is not None:
             with self._server.atomic():
-                target = self._session.target if self._session.preset else None
-                self._stage.show(seen, target)
+                self._stage.show(seen, self._session.led_target())
 
     def show_figures(self, seen: Sequence[Seen]) -> None:
         """Bring words, bars and plots up to date."""
@@ -80,6 +81,8 @@ class Page:
             if self._plots is not None:
                 self._plots.show(self._session.history)
             self._presets.update()
+            self._orders.update(seen)
+            self._methods.follow()
 
     def finish(self) -> None:
         """End a recording that goes on."""
@@ -111,7 +114,6 @@ class Page:
                 "Ellipsoid", False, hint="how fast the tip of A can go in each direction"
             )
             trail = gui.add_checkbox("Trails", False, hint="where the tips have been")
-            reset = gui.add_button("Reset", color="gray")
 
         @ellipsoid.on_update  # type: ignore[untyped-decorator]
         def _(_: object) -> None:
@@ -120,9 +122,3 @@ class Page:
         @trail.on_update  # type: ignore[untyped-decorator]
         def _(_: object) -> None:
             self._stage.show_trails(trail.value)
-
-        @reset.on_click  # type: ignore[untyped-decorator]
-        def _(_: object) -> None:
-            if self._session is not None:
-                self._session.reset()
-                self._stage.clear_trails()

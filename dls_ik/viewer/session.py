@@ -4,6 +4,7 @@ Everything here may be called by any thread, but :meth:`Session.step`, which one
 """
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -13,6 +14,8 @@ from dls_ik.viewer.plots import History
 from dls_ik.viewer.presets.preset import Preset
 from dls_ik.viewer.recording import Recording
 from dls_ik.viewer.source import Sample, Source
+
+HELD = 1.0  # [s] that the target stays where a person has put it, whoever else moves it
 
 
 class Seen(NamedTuple):
@@ -40,6 +43,7 @@ class Session:
         self._sources = [source]
         self._preset: Preset | None = None
         self._begun: float | None = None
+        self._touched = 0.0  # [s] when a person last moved the target
         self._recording: Recording | None = None
         self._seen: list[Seen] = []
         self.history = History()
@@ -76,9 +80,30 @@ class Session:
                 self._recording.add(self._seen)
             return self._seen
 
+    def led_target(self) -> Array | None:
+        """(4, 4) where the target goes by itself, or by others; None: it stays where it is."""
+        if self._preset is not None:
+            return self.target
+        if not self._sources[0].is_remote or time.monotonic() < self._touched + HELD:
+            return None
+        sample = next((seen.sample for seen in self._seen), None)
+        if sample is None or sample.T_target is not None:
+            return None if sample is None else sample.T_target
+        return sample.T_tip
+
+    def pause(self, paused: bool) -> None:
+        """Let all arms stop, or go on.
+
+        Raises:
+            DlsIkError: the reason why not.
+        """
+        for source in self.sources:
+            source.pause(paused)
+
     def aim(self, T: Array) -> None:
         """Let all arms follow a pose (4, 4) from a person's hand; a preset ends."""
         with self._lock:
+            self._touched = time.monotonic()
             self._preset = None
             self._aim(T)
 
@@ -116,7 +141,11 @@ class Session:
         self._preset = None
 
     def reset(self) -> None:
-        """Back to where the first arm begins, without a target."""
+        """Back to where the first arm begins, without a target.
+
+        Raises:
+            DlsIkError: the reason why not.
+        """
         with self._lock:
             self._preset = self.target = None
             self._sources[0].reset()

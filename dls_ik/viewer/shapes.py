@@ -1,6 +1,7 @@
 """What the links of a robot look like, from its URDF."""
 
 from collections.abc import Container
+import io
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,17 +46,22 @@ class Shapes(NamedTuple):
         return f"{count} missing or not readable: {', '.join(self.missing[:3])}{more}"
 
 
-def load_shapes(path: Path) -> Shapes:
-    """The visuals of a URDF file whose kinematics have been read already."""
+def load_shapes(description: Path | str) -> Shapes:
+    """The visuals of a URDF, a file or the text, whose kinematics have been read already."""
     import yourdfpy
 
-    urdf = yourdfpy.URDF.load(str(path), build_scene_graph=False, load_meshes=False)
+    source: Any
+    if isinstance(description, Path):
+        source, folder = str(description), description.resolve().parent
+    else:
+        source, folder = io.BytesIO(description.encode()), Path()
+    urdf = yourdfpy.URDF.load(source, build_scene_graph=False, load_meshes=False)
     materials = {m.name: m for m in urdf.robot.materials or []}
     pieces: list[Piece] = []
     missing: dict[str, None] = {}  # ordered
     for link in urdf.robot.links:
         for visual in link.visuals:
-            mesh = _mesh(visual.geometry, path.resolve().parent, missing)
+            mesh = _mesh(visual.geometry, folder, missing)
             if mesh is not None:
                 pieces.append(_piece(link.name, mesh, visual, materials))
     return Shapes(tuple(pieces), tuple(missing))

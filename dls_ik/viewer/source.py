@@ -62,6 +62,10 @@ class Source(Protocol):
     def can_place(self) -> bool:
         """Whether :meth:`place` works: an arm can be put where one likes, a real one cannot."""
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether it is elsewhere: others aim it too, and it may be paused."""
+
     def aim(self, T: Array) -> None:
         """Follow the pose ``T_base_tip`` (4, 4), until there is another."""
 
@@ -88,8 +92,19 @@ class Source(Protocol):
     def place(self, q: Array) -> None:
         """Be at joint values (n,) [rad or m], at rest and without a target."""
 
+    def pause(self, paused: bool) -> None:
+        """Stop and pass targets over, or go on.
+
+        Raises:
+            DlsIkError: the reason why not.
+        """
+
     def reset(self) -> None:
-        """Forget target and faults; go back to where it began, if it can be placed."""
+        """Forget target and faults; go back to where it began, if it can be placed.
+
+        Raises:
+            DlsIkError: the reason why not.
+        """
 
     def close(self) -> None:
         """End whatever it runs."""

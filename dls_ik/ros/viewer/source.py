@@ -47,6 +47,7 @@ class NodeSource:
 
     methods = LocalSource.methods
     can_place = False
+    is_remote = True
 
     def __init__(
         self, described: Described | None = None, namespace: str = "", patience: float = 10.0

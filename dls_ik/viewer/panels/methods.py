@@ -21,6 +21,7 @@ class MethodPanel:
     def __init__(self, gui: Any, session: Session, changed: Callable[[], None]) -> None:
         self._gui, self._session, self._changed = gui, session, changed
         self._lists: list[Any] = []
+        self._was_current = True
         with gui.add_folder("Methods"):
             self._refusal = Refusal(gui)
             first = session.sources[0]
@@ -43,6 +44,19 @@ class MethodPanel:
             if handle.value != value:
                 handle.value = value
         self._renew_parameters()
+
+    def follow(self) -> None:
+        """Show what others changed, once it lasts for two looks."""
+        if not self._session.sources[0].is_remote:
+            return
+        was_current, self._was_current = self._was_current, self._is_current
+        if not was_current and not self._was_current:
+            self.update()
+
+    @property
+    def _is_current(self) -> bool:
+        same = not self._lists or self._lists[0].value == self._session.sources[0].method
+        return same and all(panel.is_current for panel in self._parameters)
 
     def _renew_parameters(self) -> None:
         for panel in self._parameters:

@@ -14,11 +14,17 @@ class ParameterPanel:
 
     def __init__(self, gui: Any, source: Source, letter: str, refusal: Refusal) -> None:
         self._source, self._refusal = source, refusal
+        self._shown = source.parameters
         self._handles = {
             p.name: _widget(gui, p, f"{letter}: {p.name.rstrip('_')}") for p in source.parameters
         }
         for name, handle in self._handles.items():
             self._connect(name, handle)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether nobody else changed them."""
+        return self._shown == self._source.parameters
 
     def remove(self) -> None:
         """Take them off the page."""
@@ -31,6 +37,7 @@ class ParameterPanel:
             if event.client is not None:  # by a person
                 with self._refusal.shown(self._show):
                     self._source.change(name, handle.value)
+                    self._shown = self._source.parameters
 
     def _show(self) -> None:
         """As the source has them, which kept the old ones."""

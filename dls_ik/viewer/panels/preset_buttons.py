@@ -29,7 +29,7 @@ class PresetPanel:
     ) -> None:
         self._session, self._changed = session, changed
         self._playing: Preset | None = None
-        with gui.add_folder("Presets"):
+        with gui.add_folder("Presets", visible=bool(presets)):
             self._refusal = Refusal(gui)
             for preset in presets:
                 self._connect(gui.add_button(preset.title, color="gray"), preset)

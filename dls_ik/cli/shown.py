@@ -1,0 +1,81 @@
+"""What ``dls-ik view`` shows: an arm of this process, or that of a running node."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+if TYPE_CHECKING:
+    from dls_ik.model.robot import RobotModel
+    from dls_ik.viewer.presets.preset import Preset
+    from dls_ik.viewer.session import Session
+
+
+class MissingError(click.ClickException):
+    """Something that is needed is not there."""
+
+
+class Ends(NamedTuple):
+    """A robot as the command line names it."""
+
+    name: str
+    base: str | None
+    tip: str | None
+
+    def read(self) -> tuple[RobotModel, Path]:
+        """The robot, and the file that says what it looks like.
+
+        Raises:
+            RobotModelError: there is no such robot.
+        """
+        from dls_ik.model.robot import RobotModel
+        from dls_ik.model.shipped import shipped_names, shipped_urdf
+
+        is_shipped = self.name in shipped_names()
+        path = shipped_urdf(self.name) if is_shipped else Path(self.name)
+        return RobotModel.from_urdf(path, self.base, self.tip), path
+
+
+class Shown(NamedTuple):
+    """A robot, a URDF that says what it looks like, and what makes the session."""
+
+    robot: RobotModel
+    description: Path | str
+    begin: Callable[[], tuple[Session, Sequence[Preset]]]
+
+
+@contextlib.contextmanager
+def local(ends: Ends, methods: Sequence[str]) -> Iterator[Shown]:
+    """An arm that a controller here moves, or two for two methods."""
+    robot, path = ends.read()
+    from dls_ik.viewer.view import local_session
+
+    yield Shown(robot, path, lambda: local_session(robot, methods))
+
+
+@contextlib.contextmanager
+def remote(ends: Ends | None, namespace: str, patience: float) -> Iterator[Shown]:
+    """The arm of a node, whose robot it is if none is named; waited for with patience [s].
+
+    Raises:
+        MissingError: ROS is not here, or there is no node to say which robot it has.
+        RobotModelError: it has none that is usable here.
+    """
+    from dls_ik.viewer.session import Session
+
+    try:
+        from dls_ik.ros.viewer import Described, NoAnswerError, NodeSource, ServiceMissingError
+    except ImportError as error:
+        raise MissingError(f"ROS 2 is not here: {error.name or error} is missing") from None
+    described = None if ends is None else Described(*ends.read())
+    try:
+        source = NodeSource(described, namespace, patience)
+    except (ServiceMissingError, NoAnswerError) as error:
+        hint = "start ik_node, or say which one by --namespace, or name its robot to wait for it"
+        raise MissingError(f"{error}: {hint}") from None
+    with contextlib.closing(source):
+        yield Shown(source.robot, source.urdf, lambda: (Session(source), ()))
