@@ -47,8 +47,9 @@ add_module_names = False
 
 # A name that is linked must be there, but for those of other projects: a build needs no network.
 nitpicky = True
-OTHERS = ("Chain", "Executor", "Figure", "NDArray", "Node", "PoseStamped", "Tree", "optional")
-nitpick_ignore = [("py:class", name) for name in OTHERS]
+OTHERS = ("Executor", "Figure", "NDArray", "Node", "Path", "PoseStamped", "optional")
+INNER = ("Chain", "Results", "Tree")
+nitpick_ignore = [("py:class", name) for name in OTHERS + INNER]
 nitpick_ignore_regex = [
     (
         "py:.*",

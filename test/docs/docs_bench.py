@@ -5,8 +5,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from docs_pages import ROOT
-from docs_table import FILES
+from docs_pages import ROOT, blocks
+from docs_table import ARM_FILE
 
 PROGRAMS = {
     "dls-ik": "dls_ik.cli",
@@ -17,15 +17,18 @@ WRITTEN = ("docs",)  # folders that commands write into: copied, all else is lin
 LEFT_OUT = ("dls_ik", "build", "install", "log", "demo_output")  # the package would be another one
 
 
-def make(folder: Path) -> Path:
-    """A folder that looks like a checkout with its ``.venv``."""
+def make(folder: Path, page: str) -> Path:
+    """A folder that looks like a checkout with its ``.venv``; arm.yaml is the first on the page."""
     for path in ROOT.iterdir():
         if path.name in WRITTEN:
             shutil.copytree(path, folder / path.name, ignore=shutil.ignore_patterns("_build"))
         elif not path.name.startswith(".") and path.name not in LEFT_OUT:
             (folder / path.name).symlink_to(path)
-    for name, source in FILES.items():
-        shutil.copy(ROOT / source, folder / name)
+    arm = (ROOT / "test" / "urdf" / "ur10e.urdf").read_text()
+    (folder / ARM_FILE).write_text(arm.replace('"tip"', '"tool0"'))
+    for block in blocks(page):
+        if "ros__parameters" in block.text and not (folder / "arm.yaml").exists():
+            (folder / "arm.yaml").write_text(block.text)
     _make_programs(folder / ".venv" / "bin")
     return folder
 

@@ -8,7 +8,7 @@ from contextlib import closing
 from importlib import import_module
 
 import yaml
-from rcl_interfaces.srv import SetParameters
+from rcl_interfaces.srv import DescribeParameters, ListParameters, SetParameters
 from rclpy.parameter import Parameter
 
 from dls_ik.ros.client.host import OwnHost
@@ -19,9 +19,8 @@ SOON = 30.0  # [s]
 def ask(command: str) -> None:
     """Carry a command out against the nodes that are up; refusals are errors."""
     words = shlex.split(command)
-    does = {("service", "call"): call, ("topic", "pub"): publish, ("param", "set"): set_parameter}
     with closing(OwnHost("")) as host:
-        does[words[1], words[2]](host.node, *words[3:])
+        DOES[words[1], words[2]](host.node, *words[3:])
 
 
 def call(node, name, kind, values="{}"):
@@ -46,6 +45,25 @@ def set_parameter(node, target, name, value):
     request = SetParameters.Request(parameters=[wanted])
     result = _answer(node, SetParameters, f"{target}/set_parameters", request).results[0]
     assert result.successful, result.reason
+
+
+def echo(node, topic, *_):
+    heard = threading.Event()
+    _wait(lambda: topic in dict(node.get_topic_names_and_types()), f"topic {topic}")
+    kind = dict(node.get_topic_names_and_types())[topic][0]
+    node.create_subscription(_interface(kind), topic, lambda _: heard.set(), 10)
+    assert heard.wait(SOON), f"no message on {topic}"
+
+
+def describe(node, target, name):
+    request = DescribeParameters.Request(names=[name])
+    found = _answer(node, DescribeParameters, f"{target}/describe_parameters", request).descriptors
+    assert [each.description for each in found if each.name == name], f"no parameter {name}"
+
+
+def dump(node, target):
+    names = _answer(node, ListParameters, f"{target}/list_parameters", ListParameters.Request())
+    assert names.result.names
 
 
 def _answer(node, service, name, request):
@@ -85,3 +103,13 @@ def _value(now, kind, given):
 def _interface(kind):
     package, sort, name = kind.split("/")
     return getattr(import_module(f"{package}.{sort}"), name)
+
+
+DOES = {
+    ("service", "call"): call,
+    ("topic", "pub"): publish,
+    ("topic", "echo"): echo,
+    ("param", "set"): set_parameter,
+    ("param", "describe"): describe,
+    ("param", "dump"): dump,
+}

@@ -17,7 +17,7 @@ from pathlib import Path
 import click
 import docs_bench
 from docs_pages import Command
-from docs_table import Rule, Way
+from docs_table import PLACEHOLDERS, Rule, Way
 
 LONG = 240.0  # [s] kernels may have to be compiled
 SHELL = re.compile(r"[|<>$;&\n*]")  # what only a shell can read
@@ -31,7 +31,9 @@ def follow(command: Command, rule: Rule, folder: Path) -> None:
     Raises:
         AssertionError: it does not work.
     """
-    text = re.sub(r"^ros2 run dls_ik ", "", command.text)
+    text = command.text
+    for placeholder, word in PLACEHOLDERS.items():
+        text = text.replace(placeholder, word)
     if rule.way is Way.RUN or (rule.way is Way.ASK and not text.startswith("ros2 ")):
         shown = run(text, folder)
         if command.shows:
@@ -51,6 +53,8 @@ def follow(command: Command, rule: Rule, folder: Path) -> None:
         docs_launch.check(text)
     elif rule.way is Way.PARSE:
         parse(text)
+    elif rule.way is Way.NAME:
+        name(text)
 
 
 def run(text: str, folder: Path) -> str:
@@ -84,6 +88,16 @@ def run_here(words: list[str]) -> str:
         signal.signal(signal.SIGINT, handler)
     assert code in (0, None), f"exit code {code}: {out.getvalue()}{err.getvalue()}"
     return out.getvalue()
+
+
+def name(text: str) -> None:
+    """Whether the subcommand of ``dls-ik`` is there; nothing of other programs."""
+    program, subcommand, *_ = text.split()
+    if program == "dls-ik":
+        from dls_ik.cli.main import main
+
+        names = main.list_commands(click.Context(main))
+        assert subcommand in names, f"dls-ik has no {subcommand}, but {names}"
 
 
 def parse(text: str) -> None:

@@ -10,7 +10,7 @@ import docs_bench
 import pytest
 import yaml
 from docs_pages import ROOT, SESSION, SHELL, SHOWN, Command, blocks, commands, pages
-from docs_table import ONLY_WITH_ROS, RULES, STAGES, Way, rule_of
+from docs_table import ONLY_WITH_ROS, RULES, STAGES, Way, rule_of, stage_of
 from docs_ways import Server, follow
 
 pytest.importorskip("sybil", reason="needs sybil: requirements/test.txt")
@@ -30,10 +30,14 @@ FOLLOWED = [page for page in pages() if is_followed(page)]
 SERVED = (Way.ASK, Way.SERVE)
 
 
+def rules(page):
+    found = [rule_of(command.text, command.inline) for command in commands(page)]
+    return [rule for rule in found if rule is not None]
+
+
 def marks(page):
-    rules = [rule_of(c.text, c.inline) for c in commands(page)]
-    needs_ros = page in STAGES or any(rule and rule.way in SERVED for rule in rules)
-    return (pytest.mark.slow, pytest.mark.ros) if needs_ros else (pytest.mark.slow,)
+    served = stage_of(page, rules(page)) or any(rule.way in SERVED for rule in rules(page))
+    return (pytest.mark.slow, pytest.mark.ros) if served else (pytest.mark.slow,)
 
 
 def lacking(example):
@@ -57,14 +61,14 @@ def _is_installed(name):
 
 @pytest.mark.parametrize("page", [pytest.param(page, marks=marks(page)) for page in FOLLOWED])
 def test_what_a_page_says_works(page, tmp_path, monkeypatch, count):
-    folder = docs_bench.make(tmp_path)
+    folder = docs_bench.make(tmp_path, page)
     monkeypatch.chdir(folder)
     monkeypatch.setenv("MPLBACKEND", "agg")
     steps = [(c.line, c) for c in commands(page)]
     steps += [(example.line, example) for example in SYBIL.parse(ROOT / page).examples()]
     wrong = []
     with ExitStack() as stage:
-        for arguments in STAGES.get(page, ()):
+        for arguments in stage_of(page, rules(page)):
             server = stage.enter_context(Server(_node(arguments), folder))
             server.wait_for("ready")
         for line, step in sorted(steps, key=lambda each: each[0]):
