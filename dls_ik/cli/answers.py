@@ -53,11 +53,20 @@ class Answers(NamedTuple):
         """Why methods that did not reach the pose did not, a line each."""
         many = len(self.results) > 1
         return [
-            f"{name + ': ' if many else ''}{result.status}: {result.status.explanation}; nearest "
-            f"found: {result.position_error:.3g} m and {result.rotation_error:.3g} rad off"
+            f"{name + ': ' if many else ''}{result.status}: {result.status.explanation}; "
+            f"{_nearest(self.question.robot, result)}"
             for name, result in self.results.items()
             if not result.success
         ]
+
+
+def _nearest(robot: RobotModel, result: IkResult) -> str:
+    """How far off the best that was found is, or which joints are beyond their limits there."""
+    rooms = zip(robot.joint_names, room(robot, result.q), strict=True)
+    beyond = [f"{name} by {-left:.3g}" for name, left in rooms if left < 0.0]
+    if result.status == Status.OUTSIDE_LIMITS and beyond:
+        return f"beyond them: {', '.join(beyond)}"
+    return f"nearest found: {result.position_error:.3g} m and {result.rotation_error:.3g} rad off"
 
 
 class Solutions(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ import click
 from dls_ik.cli.document import json_option, print_json
 from dls_ik.cli.group import interrupted
 from dls_ik.cli.robot import ROBOT, find_robot
+from dls_ik.cli.solving import settings_option
 from dls_ik.exceptions import DlsIkError
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from dls_ik.solver import IkSolver
 
 KDL = "kdl_lma"
-HEADINGS = ("method", "solved", "inside", "restarts", "steps", "median", "95 %", "batch", "faster")
 
 
 @click.command(
@@ -34,13 +33,23 @@ HEADINGS = ("method", "solved", "inside", "restarts", "steps", "median", "95 %",
     help="Methods, by names with commas between them.",
 )  # fmt: skip
 @click.option(
-    "--samples", type=click.IntRange(1, 10**7), default=1000, show_default=True, help="Poses."
+    "--samples",
+    type=click.IntRange(1, 10**7),
+    default=1000,
+    metavar="N",
+    show_default=True,
+    help="Poses.",
 )
 @click.option(
-    "--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Of the poses."
+    "--seed",
+    type=click.IntRange(0, 2**63 - 1),
+    default=0,
+    metavar="N",
+    show_default=True,
+    help="Of the poses.",
 )
-@click.option("--restarts", type=int, metavar="N", help="At most.  [default: the method's]")
-@click.option("--timeout", type=float, metavar="S", help="For a pose [s].  [default: 0.05]")
+@click.option("--timeout", type=click.FloatRange(0.0, 3600.0), metavar="S", help="Of a pose.")
+@settings_option
 @click.option(
     "--reference", metavar="METHOD",
     help="What times are compared with.  [default: PyKDL's LMA where it works, else the first]",
@@ -57,7 +66,8 @@ def bench(
     reference: str | None,
     as_json: bool,
     plot_path: str | None,
-    **limits: Any,
+    timeout: float | None,
+    settings: dict[str, Any],
 ) -> None:
     """Compare methods on random poses within reach of a robot.
 
@@ -65,10 +75,12 @@ def bench(
     ROBOT it is the WAM's.
     """
     _check_picture(plot_path)
+    from dls_ik.cli.bench_report import machine, print_report
     from dls_ik.cli.comparison import figures, new_comparison
 
     model = find_robot(robot, base, tip)
-    solvers, name = _solvers(model, methods, reference, _options(**limits))
+    options = settings if timeout is None else {**settings, "timeout": timeout}
+    solvers, name = _solvers(model, methods, reference, options)
     found = new_comparison(model, list(solvers), samples, seed)
     complete = _run(found, list(solvers.values()))
     if not found.finished:
@@ -79,11 +91,11 @@ def bench(
         "finished": found.finished,
         "complete": complete,
         "seed": seed,
-        "machine": _machine(),
+        "machine": machine(),
         "reference": name,
         "methods": figures(found, name),
     }
-    print_json(report) if as_json else _print_report(report)
+    print_json(report) if as_json else print_report(report)
     if plot_path is not None:
         _draw(found, plot_path)
     if not complete:
@@ -95,15 +107,10 @@ def _check_picture(path: str | None) -> None:
     if path is None:
         return
     from dls_ik.cli.output import check_writable
-    from dls_ik.reproduce.picture import check_picture
+    from dls_ik.plot import check_picture
 
     check_picture(Path(path))
     check_writable([path])
-
-
-def _options(restarts: int | None, timeout: float | None) -> dict[str, Any]:
-    given = {"max_restarts": restarts, "timeout": timeout}
-    return {name: value for name, value in given.items() if value is not None}
 
 
 def _solvers(
@@ -145,53 +152,10 @@ def _run(found: Comparison, solvers: list[IkSolver]) -> bool:
     return True
 
 
-def _machine() -> dict[str, Any]:
-    import platform
-    from importlib.metadata import version
-
-    packages = {name: version(name) for name in ("numba", "numpy")}
-    return {"cores": os.cpu_count(), "python": platform.python_version(), **packages}
-
-
-def _print_report(report: dict[str, Any]) -> None:
-    from dls_ik.cli.tables import print_table, stdout_console
-
-    console = stdout_console()
-    poses = f"{report['finished']} random poses within reach, seed {report['seed']}"
-    console.print(f"{report['robot']}: {poses}", style="bold", markup=False)
-    print_table(console, HEADINGS, [_cells(row) for row in report["methods"]])
-    console.print(
-        "inside: the answer is inside the joint limits; batch: all poses at once on "
-        f"{report['machine']['cores']} cores; faster: median time of {report['reference']} over "
-        "that of the method",
-        style="dim",
-        markup=False,
-    )
-
-
-def _cells(row: dict[str, Any]) -> list[str]:
-    rate, steps = row["batch_rate"], row["iterations"]
-    return [
-        row["method"],
-        f"{100.0 * row['solved']:.1f} %",
-        f"{100.0 * row['inside_limits']:.1f} %",
-        f"{row['restarts']:.2f}",
-        "-" if steps is None else f"{steps:.1f}",
-        _time(row["median_time"]),
-        _time(row["p95_time"]),
-        "-" if rate is None else f"{rate:.0f}/s",
-        f"{row['faster']:.2f}x",
-    ]
-
-
-def _time(seconds: float) -> str:
-    return f"{1e6 * seconds:.0f} us" if seconds < 1e-2 else f"{1e3 * seconds:.0f} ms"
-
-
 def _draw(found: Comparison, path: str) -> None:
     from dls_ik.cli.output import write_whole
+    from dls_ik.plot import save_picture
     from dls_ik.plot.solve_times import solve_times
-    from dls_ik.reproduce.picture import save_picture
 
     done = slice(0, found.finished)
     times = {name: found.duration[m, done] for m, name in enumerate(found.methods)}

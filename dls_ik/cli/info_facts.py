@@ -91,6 +91,7 @@ def _dexterity(robot: RobotModel) -> dict[str, Any]:
             "most_nearly_singular": {
                 "q": dict(zip(robot.joint_names, found.worst.tolist(), strict=True)),
                 "share_of_largest": found.least,
+                **found.weak._asdict(),
             },
         },
     }
@@ -112,7 +113,5 @@ def _family(robot: RobotModel, family: Singularity) -> dict[str, Any]:
         "tied": family.is_tied,
         "example": dict(zip(names, q.tolist(), strict=True)),
         "rank": family.rank,
-        "force": family.force,
-        "point": family.point,
-        "moment": family.moment,
+        **family.loss._asdict(),
     }

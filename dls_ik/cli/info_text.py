@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from dls_ik.cli.tables import print_heading, print_pairs, print_table, stdout_console
+from dls_ik.cli.tables import print_heading, print_note, print_pairs, print_table, stdout_console
 from dls_ik.model.names import listing
 
 MOST_FAMILIES = 10
@@ -73,7 +73,7 @@ def _show_chain(console: Console, chain: dict[str, Any], many: bool) -> None:
 
 def _structure(chain: dict[str, Any]) -> list[tuple[str, str]]:
     n, rank, redundancy = len(chain["joints"]), chain["rank"], chain["redundancy"]
-    moves = f"{n} joints move the tip in {rank} of 6 directions"
+    moves = f"{n} joint{' moves' if n == 1 else 's move'} the tip in {rank} of 6 directions"
     spare = f"{redundancy} to spare: redundant" if redundancy else "none to spare: not redundant"
     reach, figures = chain["reach"], chain["conditioning"]
     seen = f"random ones: {reach['seen'][0]:.3f} to {reach['seen'][1]:.3f} m"
@@ -99,10 +99,12 @@ def _show_singularities(console: Console, chain: dict[str, Any]) -> None:
     families = found["families"]
     if not families:
         worst = found["most_nearly_singular"]
-        console.print(
-            f"none within the limits, from {found['starts']} random starts; nearest to it, at "
-            f"{100.0 * worst['share_of_largest']:.2g} % of the largest singular value: "
-            f"{joint_values(worst['q'])}"
+        print_note(
+            console,
+            f"none within the limits, from {found['starts']} random starts: the least singular "
+            f"value stays above {100.0 * worst['share_of_largest']:.3g} % of the largest, where "
+            f"{joint_values(worst['q'])}; hardest there: {_loss(worst)}",
+            style="",
         )
         return
     groups: dict[Any, list[dict[str, Any]]] = {}
@@ -118,7 +120,7 @@ def _show_singularities(console: Console, chain: dict[str, Any]) -> None:
         f"Found from {found['starts']} random starts. Whatever the joints do that are not named; "
         f"what is lost is of one such configuration (--json has it), in {chain['base']}."
     )
-    console.print(Text(note, style="dim"))
+    print_note(console, note)
 
 
 def _condition(group: list[dict[str, Any]]) -> str:

@@ -51,25 +51,30 @@ def joint_vector(
     """
     if not any("=" in words for words in given):
         return _in_order(robot, " ".join(given), option), {}
+    named = _by_name(robot, given, option)
+    q = np.clip(np.zeros(robot.n), robot.lower, robot.upper)
+    for i, name in enumerate(robot.joint_names):
+        q[i] = named.pop(name, q[i])
+    return q, named
+
+
+def _by_name(robot: RobotModel, given: tuple[str, ...], option: str) -> dict[str, float]:
+    """Values of joints that move by themselves."""
     try:
         named = joint_values(None, None, given)
     except click.BadParameter as error:
         raise click.UsageError(f"{option}: {error.message}") from error
-    driven = robot.tree.drives
-    unknown = [name for name in named if name not in driven]
+    drives = robot.tree.drives
+    unknown = [name for name in named if name not in drives]
     if unknown:
         raise click.UsageError(
-            f"{option}: unknown joint {listing(unknown)}; joints: {listing(driven)}"
+            f"{option}: unknown joint {listing(unknown)}; joints: {listing(drives)}"
         )
-    q = np.clip(np.zeros(robot.n), robot.lower, robot.upper)
-    for i, name in enumerate(robot.joint_names):
-        q[i] = named.pop(name, q[i])
-    followers = [name for name in named if driven[name].master != name]
+    masters = {name: drives[name].master for name in named}
+    followers = [f"{name} follows {master}" for name, master in masters.items() if master != name]
     if followers:
-        raise click.UsageError(
-            f"{option}: {listing(followers)} follows {driven[followers[0]].master}"
-        )
-    return q, named
+        raise click.UsageError(f"{option}: {listing(followers)}, which is given instead")
+    return named
 
 
 def _in_order(robot: RobotModel, words: str, option: str) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +29,7 @@ EPILOG = (
     f"times [s]; or a JSON list of 4x4 matrices; or - for standard input. {ROBOT} Exit codes: 0 "
     "written, 1 a pose is not reached and nothing is written, 2 bad input."
 )
+NOTHING = "nothing is written; --approximate goes as near as can be"
 
 
 @click.command(epilog=EPILOG, short_help="Turn poses into a joint trajectory.")
@@ -93,7 +93,6 @@ def path(
     if as_json and out == STDOUT:
         raise click.UsageError("--json prints a summary: give --out a file, not -")
     output = checked_output(out, kind, storage, plot)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background job ignores it
     jump = asked["jump"]
     given = read_poses(poses)
     if plot is not None and len(given.poses) < 2:
@@ -103,8 +102,7 @@ def path(
 
     facts = summary(trajectory, jump)
     is_refused = bool(facts["missed"]) and not approximate
-    warnings = ["nothing is written; --approximate goes as near as can be"]
-    for line in [*reasons(facts), *(warnings if is_refused else complaints(facts, jump))]:
+    for line in [*reasons(facts), *([NOTHING] if is_refused else complaints(facts, jump))]:
         click.echo(f"dls-ik: {line}", err=True)
     _say(facts, output, [] if is_refused else written(output, trajectory), as_json)
     sys.exit(NO_SOLUTION if is_refused else 0)

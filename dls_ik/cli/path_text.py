@@ -11,6 +11,7 @@ from dls_ik.cli.tables import print_pairs, stdout_console
 from dls_ik.cli.timing import FASTEST, speeds
 from dls_ik.cli.trajectory import Trajectory
 from dls_ik.core.types import Array
+from dls_ik.plot.canvas import unit_of
 from dls_ik.solver.result import Status
 
 
@@ -54,13 +55,15 @@ def _extreme(trajectory: Trajectory, values: Array, largest: bool) -> dict[str, 
     """The largest or the least of (b, n) values, and where it is."""
     i, j = np.unravel_index(values.argmax() if largest else values.argmin(), values.shape)
     name, place = trajectory.robot.joint_names[j], trajectory.given.places[i]
-    return {"value": float(values[i, j]), "joint": name, "place": place}
+    unit = unit_of(trajectory.robot, int(j))
+    return {"value": float(values[i, j]), "unit": unit, "joint": name, "place": place}
 
 
 def _step(trajectory: Trajectory, i: int) -> dict[str, Any]:
     moved = steps(trajectory.q)[i]
     j = int(moved.argmax())
-    return {"joint": trajectory.robot.joint_names[j], "change": float(moved[j])}
+    name, unit = trajectory.robot.joint_names[j], unit_of(trajectory.robot, j)
+    return {"joint": name, "change": float(moved[j]), "unit": unit}
 
 
 def show_summary(facts: dict[str, Any], written: list[str]) -> None:
@@ -74,11 +77,8 @@ def show_summary(facts: dict[str, Any], written: list[str]) -> None:
         [
             ("poses", f"{facts['poses']}, {facts['reached']} reached"),
             ("error", f"{facts['position_error']:.2g} m, {facts['rotation_error']:.2g} rad"),
-            ("largest step", f"{step['value']:.4g} ({step['joint']}, {step['place']})"),
-            (
-                "nearest limit",
-                "none" if free else f"{room['value']:.4g} ({room['joint']}, {room['place']})",
-            ),
+            ("largest step", _shown(step)),
+            ("nearest limit", "none" if free else _shown(room)),
             ("duration", f"{facts['duration']:.4g} s, {facts['times']}"),
             *([] if is_fastest else [("fastest", f"{100.0 * share:.3g} % of a velocity limit")]),
             *[("wrote", line) for line in written],
@@ -86,11 +86,16 @@ def show_summary(facts: dict[str, Any], written: list[str]) -> None:
     )
 
 
+def _shown(extreme: dict[str, Any]) -> str:
+    where = f"{extreme['joint']}, {extreme['place']}"
+    return f"{extreme['value']:.4g} {extreme['unit']} ({where})"
+
+
 def complaints(facts: dict[str, Any], jump: float, most: int = 10) -> list[str]:
     """Lines for what a robot may not follow, at most so many of a kind."""
     far = [
-        f"{each['place']}: {each['joint']} moves by {each['change']:.3g}, more than {jump:g}: "
-        "the tip does not go straight there"
+        f"{each['place']}: {each['joint']} moves by {each['change']:.3g} {each['unit']}, more than "
+        f"{jump:g}: the tip does not go straight there"
         for each in facts["jumps"]
     ]
     fast = [f"{place}: faster than a velocity limit" for place in facts["too_fast"]]

@@ -15,6 +15,7 @@ from dls_ik.model.rigid import rotation_from_rpy, transform
 from dls_ik.model.rotations import rotation_from_quaternion
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+FORMS = ("xyz", "rpy", "quat", "matrix")  # what the options give
 OPTIONS = (
     click.option("--xyz", type=float, nargs=3, metavar="X Y Z", help="Position of the pose [m]."),
     click.option(

@@ -11,9 +11,8 @@ import click
 from dls_ik.cli.document import json_option, print_json
 from dls_ik.cli.group import NO_SOLUTION
 from dls_ik.cli.joints import joint_vector
-from dls_ik.cli.numbers import Vector
 from dls_ik.cli.output import STDOUT, check_writable, write_whole
-from dls_ik.cli.pose import given_pose, pose_options
+from dls_ik.cli.pose import FORMS, given_pose, pose_options
 from dls_ik.cli.robot import ROBOT, find_robot, robot_options
 from dls_ik.cli.solving import settings_option, task_of, task_option
 
@@ -63,10 +62,6 @@ def solve(
     robot: str,
     base: str | None,
     tip: str | None,
-    xyz: Vector,
-    rpy: Vector,
-    quat: Vector,
-    matrix: Vector,
     seed: tuple[str, ...],
     methods: str,
     count: int | None,
@@ -75,7 +70,7 @@ def solve(
     **asked: Any,
 ) -> None:
     """Find joint values that bring the tip to a pose, by one method or by several."""
-    pose = given_pose(xyz, rpy, quat, matrix)
+    pose = given_pose(**{form: asked.pop(form) for form in FORMS})
     if pose is None:
         raise click.UsageError("give a pose: --xyz, with --rpy or --quat, or --matrix")
     names = [name.strip() for name in methods.split(",") if name.strip()]

@@ -6,7 +6,7 @@ from rich.console import Console
 
 from dls_ik.cli.answers import Answers, Question, Solutions, largest_change, room
 from dls_ik.cli.info_text import figure, limit
-from dls_ik.cli.tables import print_pairs, print_table, stdout_console
+from dls_ik.cli.tables import print_note, print_pairs, print_table, stdout_console
 from dls_ik.core.types import Array
 from dls_ik.solver.result import IkResult
 
@@ -72,4 +72,4 @@ def _compare(console: Console, answers: Answers) -> None:
         rows.append([*row, *([] if change is None else [figure(change)])])
     print_table(console, [*headings, *(["change"] if has_seed else [])], rows, left=(0, 1))
     if has_seed:
-        console.print("change: largest of a joint from the seed [rad or m]", style="dim")
+        print_note(console, "change: largest of a joint from the seed [rad or m]")

@@ -5,37 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dls_ik.cli.document import json_option, print_json
 from dls_ik.cli.group import MISSING, NO_SOLUTION, interrupted, leave
 from dls_ik.cli.pose import given_pose, pose_options
+from dls_ik.cli.stream_task import Task, read_task
 
 if TYPE_CHECKING:
     from dls_ik.cli.numbers import Vector
-    from dls_ik.cli.pose_file import PoseFile
-    from dls_ik.core.types import Array
     from dls_ik.ros.client.streamer import Streamer
     from dls_ik.ros.client.streaming import Outcome
 
 PLANES = ("xy", "xz", "yz")
 ABOVE_ZERO = click.FloatRange(0.0, min_open=True)
-MOST_TARGETS = 10**7
-FASTEST = 1e3  # [m/s, rad/s]
-
-
-class Task(NamedTuple):
-    """What is to be sent; one of pose, file, twist and circle is given."""
-
-    path: PoseFile | None
-    twist: Vector
-    duration: float  # [s] of the twist
-    radius: float | None  # [m]
-    period: float  # [s]
-    laps: float
-    plane: str
 
 
 @click.command(
@@ -49,7 +34,7 @@ class Task(NamedTuple):
 )
 @click.option(
     "--for",
-    "duration",
+    "twist_time",
     type=ABOVE_ZERO,
     default=1.0,
     metavar="S",
@@ -115,8 +100,8 @@ def stream(
     Files of poses are as for dls-ik path; with times [s] the poses are sent at these, and more in
     between.
     """
-    task = _task(given_pose(xyz, rpy, quat, matrix), path, **motion)
-    _check_count(task, rate)
+    task = read_task(given_pose(xyz, rpy, quat, matrix), path, **motion)
+    task.check(rate)
     if task.radius is not None and frame:
         raise click.UsageError("--circle is in the root frame, without --frame")
     _check_outputs(record, plot)
@@ -134,42 +119,16 @@ def stream(
     _end(outcome)
 
 
-def _task(pose: Array | None, path: str | None, **motion: Any) -> Task:
-    """What is asked for, read and checked.
-
-    Raises:
-        click.UsageError: nothing, or two of them.
-        DlsIkError: a file without poses.
-    """
-    given = [pose is not None, path is not None, motion["twist"] is not None]
-    if sum([*given, motion["radius"] is not None]) != 1:
-        raise click.UsageError("give one of --xyz (or --matrix), --file, --twist and --circle")
-    from dls_ik.cli.pose_file import PoseFile, read_poses
-
-    if motion["twist"] is not None and not all(abs(v) < FASTEST for v in motion["twist"]):
-        raise click.UsageError(f"--twist takes six numbers within {FASTEST:g}")
-    if pose is not None:
-        return Task(PoseFile(pose[None], None, ("",)), **motion)
-    return Task(None if path is None else read_poses(path), **motion)
-
-
-def _check_count(task: Task, rate: float) -> None:
-    """Refuse what would never end."""
-    seconds = task.duration if task.twist else task.laps * task.period if task.radius else 0.0
-    if task.path is not None and task.path.times is not None:
-        seconds = float(task.path.times[-1] - task.path.times[0])
-    if not rate * seconds <= MOST_TARGETS:
-        raise click.UsageError(f"{seconds:g} s at {rate:g} Hz are more than {MOST_TARGETS} targets")
-
-
 def _check_outputs(record: str | None, plot: str | None) -> None:
     """Refuse before the arm moves what could not be written after it."""
-    from dls_ik.cli.output import check_writable
+    from dls_ik.cli.output import STDOUT, check_writable
 
     if plot is not None:
         from dls_ik.plot import check_picture
 
         check_picture(Path(plot))
+    if record == STDOUT:
+        raise click.UsageError("--record takes a file, not standard output")
     check_writable([path for path in (record, plot) if path is not None])
 
 
@@ -180,7 +139,7 @@ def _run(streamer: Streamer, task: Task, frame: str, rate: float, wait: float) -
     first = streamer.wait()
     with _line(streamer, rate) as tell:
         if task.twist is not None:
-            return stream_twist(streamer, task.twist, frame, rate, task.duration, tell)
+            return stream_twist(streamer, task.twist, frame, rate, task.twist_time, tell)
         if task.path is not None:
             times, poses = sampled(task.path.times, task.path.poses, rate)
         else:
@@ -198,8 +157,13 @@ def _line(streamer: Streamer, rate: float) -> Iterator[Callable[[], None]]:
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        click.echo(f"streaming at {rate:g} Hz", err=True)
-        yield lambda: None
+        words = iter([f"streaming at {rate:g} Hz"])  # with the first message
+
+        def say_once() -> None:
+            for each in words:
+                click.echo(each, err=True)
+
+        yield say_once
         return
     with LiveLine(console, streamer) as line:
         yield line.update
@@ -226,6 +190,8 @@ def _report(
 def _end(outcome: Outcome) -> None:
     if outcome.interrupted:
         interrupted("interrupted; the arm was told to stop")
+    if outcome.lost:
+        leave("the node has gone: nothing comes from it any more", MISSING)
     if outcome.refused:
         leave(f"the node refuses: {outcome.refused}", NO_SOLUTION)
     if outcome.reached is False:

@@ -69,6 +69,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
     return {
         "reached": outcome.reached,
         "refused": outcome.refused,
+        "lost": outcome.lost,
         "interrupted": outcome.interrupted,
         "duration": duration,
         "sent": outcome.sent,
@@ -95,9 +96,8 @@ def print_summary(found: dict[str, Any]) -> None:
     from dls_ik.cli.tables import print_pairs, stdout_console
 
     ends = {True: "reached", False: "not reached", None: "finished"}
-    end = "interrupted" if found["interrupted"] else ends[found["reached"]]
-    if found["refused"]:
-        end = "refused"
+    stops = [word for word in ("interrupted", "lost", "refused") if found[word]]
+    end = stops[0] if stops else ends[found["reached"]]
     pairs = [
         (end, f"after {found['duration']:.1f} s"),
         ("sent", f"{found['sent']} targets, {found['send_rate']:.1f}/s"),

@@ -79,6 +79,12 @@ def print_heading(console: Console, words: str) -> None:
     console.print(Text(words, style="bold"))
 
 
+def print_note(console: Console, words: str, style: str = "dim") -> None:
+    """Print a sentence in as many lines as it takes."""
+    lines = wrap(words, max(console.width, LEAST), break_on_hyphens=False)
+    console.print(Text("\n".join(lines), style=style), soft_wrap=True)
+
+
 def width_of(console: Console, shown: Table) -> int:
     """Characters that a table takes where nothing is broken."""
     return Measurement.get(console, console.options.update(width=10**4), shown).maximum

@@ -17,6 +17,14 @@ NUDGE = 0.05  # [rad or m]
 CALM = (0.0, 0.5, -0.5, 0.3)  # [rad or m] where joints stand that do not matter
 
 
+class Loss(NamedTuple):
+    """The wrench that no joint feels, in the base frame: what the tip cannot do."""
+
+    force: Array  # (3,) unit vector, or 0: no point of this line moves along it ...
+    point: Array  # (3,) [m] ... through here
+    moment: Array  # (3,) without a force: the axis about which nothing turns
+
+
 class Singularity(NamedTuple):
     """A family of configurations at which the tip loses a direction, by one of them."""
 
@@ -24,9 +32,7 @@ class Singularity(NamedTuple):
     is_tied: bool  # each of them may move if the others follow
     q: Array  # (n,) one of the family
     rank: int  # there
-    force: Array  # (3,) unit vector, or 0: no point of this line moves along it ...
-    point: Array  # (3,) [m] ... in the base frame
-    moment: Array  # (3,) without a force: the axis about which nothing turns
+    loss: Loss  # there
 
 
 class Singularities(NamedTuple):
@@ -37,6 +43,7 @@ class Singularities(NamedTuple):
     families: tuple[Singularity, ...]  # those of the fewest joints first
     worst: Array  # (n,) the most nearly singular configuration that was met
     least: float  # share of its largest singular value that its least one is
+    weak: Loss  # what the tip does worst there
 
 
 def singularities(robot: RobotModel, random_seed: int = 0) -> Singularities:
@@ -53,8 +60,10 @@ def singularities(robot: RobotModel, random_seed: int = 0) -> Singularities:
         if not any(_alike(robot, each, joints, is_tied, other) for other in found):
             found.append(_singularity(robot, each, joints, is_tied, rank))
     found.sort(key=lambda family: (len(family.joints), family.joints, tuple(family.q)))
-    worst = int(shares.argmin())
-    return Singularities(rank, count, tuple(found), q[worst], float(shares[worst]))
+    worst = q[shares.argmin()]
+    U = np.linalg.svd(scaled_jacobians(robot, worst[None])[0])[0]
+    weak = _loss(robot, worst, U[:, rank - 1])
+    return Singularities(rank, count, tuple(found), worst, float(shares.min()), weak)
 
 
 def _needed(robot: RobotModel, q: Array, rank: int, rng: np.random.Generator) -> tuple[int, ...]:
@@ -109,20 +118,20 @@ def _singularity(
         calm = q
     U, s, _ = np.linalg.svd(scaled_jacobians(robot, calm[None])[0])
     there = int((s > SINGULAR * s[0]).sum())
-    return Singularity(joints, is_tied, calm, there, *_loss(robot, calm, U[:, rank - 1]))
+    return Singularity(joints, is_tied, calm, there, _loss(robot, calm, U[:, rank - 1]))
 
 
-def _loss(robot: RobotModel, q: Array, u: Array) -> tuple[Array, Array, Array]:
-    """Force, point and moment of the wrench that no joint feels, from a singular vector u (6,)."""
+def _loss(robot: RobotModel, q: Array, u: Array) -> Loss:
+    """The wrench of a left singular vector u (6,)."""
     force, moment = u[:3], LENGTH * u[3:]
     size = float(np.linalg.norm(force))
     if size < 1e-6:
-        return np.zeros(3), np.zeros(3), _plain(moment / np.linalg.norm(moment))
+        return Loss(np.zeros(3), np.zeros(3), _plain(moment / np.linalg.norm(moment)))
     tip = robot.fk(q).reshape(-1, 4, 4)[0, :3, 3]
     direction = _plain(force / size)
     point = tip + np.cross(force, moment) / size**2
     pitch = float(force @ moment) / size**2  # [m]
-    return direction, point, pitch * direction
+    return Loss(direction, point, pitch * direction)
 
 
 def _plain(direction: Array) -> Array:

@@ -10,14 +10,11 @@ from numpy.typing import ArrayLike
 
 from dls_ik.core.types import Array
 from dls_ik.exceptions import OptionError
-from dls_ik.plot.canvas import GREY, new_figure, plain
+from dls_ik.plot.canvas import GREY, new_figure, plain, series_look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-LINES = ("-", "--", ":")
 
 
 def solve_times(
@@ -46,8 +43,7 @@ def solve_times(
     for k, name in enumerate(times):
         t = np.asarray(times[name], float)
         good = np.asarray(solved[name], bool)
-        style = LINES[k // len(COLOURS) % len(LINES)]
-        _line(axes, name, 1e6 * t, good, end, color=COLOURS[k % len(COLOURS)], linestyle=style)
+        _line(axes, name, 1e6 * t, good, end, **series_look(k))
     axes.set_xscale("log")
     axes.set_xlim(0.8 * float(np.percentile(every, 0.5)), end)
     axes.xaxis.set_major_formatter(lambda t, _: _time(t))

@@ -55,6 +55,7 @@ def test_a_circle_begins_and_ends_at_its_centre(plane, axes):
         (["--file", "/no/such/poses.csv"], "cannot read /no/such/poses.csv"),
         (["--circle", 0.1, "--plot", "x.bmp"], ".png"),
         (["--circle", 0.1, "--record", "/no/such/x.csv"], "no directory"),
+        (["--circle", 0.1, "--record", "-"], "takes a file"),
     ],
 )
 def test_bad_input(arguments, said):

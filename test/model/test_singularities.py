@@ -39,9 +39,9 @@ def test_what_is_lost_at_the_elbow_is_motion_along_the_line_of_the_arm(wam):
     robot, found = wam
     elbow = next(family for family in found.families if family.joints == (3,))
     wrist = robot.link_pose("wam_link6", elbow.q)[:3, 3]  # where the axes of the wrist meet
-    np.testing.assert_allclose(np.abs(elbow.force @ wrist), np.linalg.norm(wrist), rtol=1e-6)
-    np.testing.assert_allclose(np.cross(elbow.point, elbow.force), 0.0, atol=1e-6)
-    np.testing.assert_allclose(elbow.moment, 0.0, atol=1e-6)
+    np.testing.assert_allclose(np.abs(elbow.loss.force @ wrist), np.linalg.norm(wrist), rtol=1e-6)
+    np.testing.assert_allclose(np.cross(elbow.loss.point, elbow.loss.force), 0.0, atol=1e-6)
+    np.testing.assert_allclose(elbow.loss.moment, 0.0, atol=1e-6)
 
 
 def test_shoulder_and_wrist_of_the_wam_need_two_joints_each(wam):
@@ -58,8 +58,8 @@ def test_the_puma_has_the_three_of_the_textbooks(puma):
         next(f for f in found.families if f.joints == joints) for joints in ((4,), (2,), (1, 2))
     )
     assert wrist.q[4] == pytest.approx(0.0, abs=1e-6)
-    assert not wrist.force.any()
-    assert elbow.force.any()
+    assert not wrist.loss.force.any()
+    assert elbow.loss.force.any()
     assert shoulder.is_tied
     assert np.linalg.matrix_rank(robot.jacobian(shoulder.q), tol=1e-6) == 5
 
@@ -70,9 +70,11 @@ def test_no_joint_feels_what_is_lost(arm, request):
     assert found.families
     for family in found.families:
         tip = robot.fk(family.q)[:3, 3]
-        about_tip = np.cross(family.point - tip, family.force) + family.moment
+        about_tip = np.cross(family.loss.point - tip, family.loss.force) + family.loss.moment
         J = difference_jacobian(robot.fk, family.q)
-        np.testing.assert_allclose(J[:3].T @ family.force + J[3:].T @ about_tip, 0.0, atol=1e-5)
+        np.testing.assert_allclose(
+            J[:3].T @ family.loss.force + J[3:].T @ about_tip, 0.0, atol=1e-5
+        )
 
 
 def test_none_within_the_limits():
@@ -81,6 +83,9 @@ def test_none_within_the_limits():
     assert (found.rank, found.families) == (2, ())
     assert found.least > 0.01
     assert flat.within_limits(found.worst)
+    J = flat.jacobian(found.worst)[:2]  # in the plane
+    weakest = np.linalg.svd(J)[0][:, 1]
+    assert abs(weakest @ found.weak.force[:2]) == pytest.approx(1.0, abs=0.1)  # rotation counts too
 
 
 def test_conditioning_is_that_of_the_singular_values():

@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("rclpy", reason="needs rclpy")
 pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 
+from ros_client import NodeProcess
 from ros_streamer import HOME
 from ros_wam import WAM
 
@@ -112,6 +113,21 @@ def test_nobody_there():
     code, out, err = stream("--circle", 0.1, "--node", "somebody", "--patience", 3)
     assert (code, out) == (3, "")
     assert "/somebody/tip_pose" in err
+
+
+def test_a_node_that_goes_away(at_home):
+    words = ["--twist", "0", "0", "0.01", "0", "0", "0", "--for", "1000", "--namespace", "mortal"]
+    with NodeProcess("-r", "__ns:=/mortal", "-p", "robot:=wam") as node:
+        node.wait_for_line("ready")
+        with subprocess.Popen(
+            [*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stderr.readline().startswith("streaming")
+            node.end(signal.SIGKILL)
+            out, err = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert out.startswith("lost")
+    assert err == "dls-ik: the node has gone: nothing comes from it any more\n"
 
 
 def test_ctrl_c_stops_the_arm_and_shows_what_was():

@@ -19,11 +19,11 @@ from dls_ik.cli.doctor.trial import tried
 
 def examine(tell: Callable[[str], None]) -> list[Finding]:
     """Try everything; `tell` hears the name of each before."""
-    things = [*CORE_THINGS, *EXTRA_THINGS, *PART_THINGS, *ros_things()]
-    found = tried([thing.name for thing in things], tell)
+    things, of_ros = [*CORE_THINGS, *EXTRA_THINGS, *PART_THINGS], ros_things()
+    found = tried([thing.name for thing in (*things, *of_ros)], tell)
     before = [surroundings.python(), *(_finding(thing, found) for thing in things)]
-    here = list(surroundings.ros())
-    broken = [f for f in before if f.section == "ROS 2" and f.state != OK and _is_needed(f)]
+    ros = [*surroundings.ros(), *(_finding(thing, found) for thing in of_ros)]
+    broken = [finding for finding in ros if finding.state != OK and _is_needed(finding)]
     if broken:
         node = [
             Finding(t.section, t.name, MISSING, f"without {broken[0].name}", broken[0].mend)
@@ -32,7 +32,7 @@ def examine(tell: Callable[[str], None]) -> list[Finding]:
     else:
         states = tried([thing.name for thing in node_things()], tell)
         node = [_finding(thing, states) for thing in node_things()]
-    return [*before, *here, *node]
+    return [*before, *ros, *node]
 
 
 def _is_needed(finding: Finding) -> bool:

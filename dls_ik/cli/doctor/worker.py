@@ -48,7 +48,7 @@ def version(name: str) -> str:
         return metadata.version(named[0])
     except metadata.PackageNotFoundError:
         found = getattr(module, "__version__", None) or getattr(module, "VERSION", None)
-        return str(found) if found else "version unknown"
+        return str(found) if found else "installed"
 
 
 def _can_list() -> bool:

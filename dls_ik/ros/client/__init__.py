@@ -1,8 +1,9 @@
-"""Asking for kinematics from Python: this node, move_group, or whoever serves the same types."""
+"""Asking for kinematics and sending targets from Python: to this node, and to move_group."""
 
 from dls_ik.ros.client.answers import FkAnswer, IkAnswer
 from dls_ik.ros.client.client import IkClient
 from dls_ik.ros.client.errors import NoAnswerError, NotSpunError, ServiceMissingError
+from dls_ik.ros.client.streamer import Streamer
 
 __all__ = [
     "FkAnswer",
@@ -11,4 +12,5 @@ __all__ = [
     "NoAnswerError",
     "NotSpunError",
     "ServiceMissingError",
+    "Streamer",
 ]

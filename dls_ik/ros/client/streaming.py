@@ -2,17 +2,19 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.ros.client.deaf import deaf
-from dls_ik.ros.client.heard import UNKNOWN, Row
+from dls_ik.ros.client.heard import UNKNOWN, Heard, Row
 from dls_ik.ros.client.streamer import Streamer
 
 NEW = 0.3  # [s] after which what the node says is about the targets of this stream
 LASTING = 2.0  # [s] that a state without hope lasts until it is given up
+SILENCE = 5.0  # [s] after which the node counts as gone
 SMALL = 1e-4  # [m, rad] error that counts as reached where no state says so
 REFUSALS = ("REFUSED", "FAULT", "PAUSED", "NO_ROBOT")
 HOPELESS = ("UNREACHABLE", "STALLED")
@@ -25,6 +27,7 @@ class Outcome(NamedTuple):
 
     reached: bool | None  # the last pose; None of a twist
     refused: str  # why the node does not follow; empty where it does
+    lost: bool  # the node has gone
     interrupted: bool
     begin: float
     end: float
@@ -86,33 +89,28 @@ def _stream(
     waits: bool,
 ) -> Outcome:
     """Run through messages at their times; from `last` on the arm may be there, until `latest`."""
-    first, streamer.sent = len(streamer.heard.rows), 0
+    heard = streamer.heard
+    first, streamer.sent = len(heard.rows), 0
     begin = time.monotonic()
-    reached, refused, interrupted = False, "", False
+    reached, refused, lost, interrupted = False, "", False, False
     try:
         for t in messages:
-            if t > latest:
-                break
             _sleep_until(begin + t)
             tell()
-            now = time.monotonic() - begin
-            refused = _refusal(streamer) if now > NEW else ""
-            reached = waits and now > last + NEW and _is_reached(streamer, begin + last)
-            if (
-                refused
-                or reached
-                or (waits and now > last and _is_hopeless(streamer, begin + last))
-            ):
+            refused = _refusal(heard, begin)
+            lost = time.monotonic() > max(begin, heard.rows[-1].time) + SILENCE
+            reached = waits and _is_reached(heard, begin + last)
+            hopeless = waits and _is_hopeless(heard, begin + last)
+            if refused or lost or reached or hopeless or t > latest:
                 break
     except KeyboardInterrupt:
         interrupted = True
     end = time.monotonic()
-    rows = streamer.heard.rows[first:]
+    rows = heard.rows[first:]
     if not reached:
         _stop(streamer)
-    return Outcome(
-        reached if waits else None, refused, interrupted, begin, end, streamer.sent, rows
-    )
+    end_of_path = reached if waits else None
+    return Outcome(end_of_path, refused, lost, interrupted, begin, end, streamer.sent, rows)
 
 
 def _stop(streamer: Streamer) -> None:
@@ -127,13 +125,13 @@ def _sleep_until(moment: float) -> None:
         time.sleep(left)
 
 
-def _refusal(streamer: Streamer) -> str:
-    heard = streamer.heard
-    return heard.words or heard.state if heard.state in REFUSALS else ""
+def _refusal(heard: Heard, begin: float) -> str:
+    if heard.state not in REFUSALS or heard.state_time < begin + NEW:
+        return ""
+    return heard.words or heard.state
 
 
-def _is_reached(streamer: Streamer, since: float) -> bool:
-    heard = streamer.heard
+def _is_reached(heard: Heard, since: float) -> bool:
     row = heard.rows[-1]
     if row.time < since + NEW:
         return False
@@ -142,10 +140,10 @@ def _is_reached(streamer: Streamer, since: float) -> bool:
     return heard.state == "REACHED"
 
 
-def _is_hopeless(streamer: Streamer, since: float) -> bool:
+def _is_hopeless(heard: Heard, since: float) -> bool:
     """Whether the node has said for a while that it comes no nearer to the last pose."""
     now = time.monotonic()
     if now < since + LASTING:
         return False
-    recent = [row for row in reversed(streamer.heard.rows[-5000:]) if row.time > now - LASTING]
+    recent = list(takewhile(lambda row: row.time > now - LASTING, reversed(heard.rows)))
     return bool(recent) and all(row.state in HOPELESS for row in recent)

@@ -1,0 +1,98 @@
+"""``dls-ik fk``: poses against products of DH matrices, in all their forms."""
+
+import numpy as np
+import pytest
+import yaml
+from cli_runner import document, refusal, run
+
+from dls_ik import RobotModel
+from dls_ik.model.shipped import share_file
+
+DH = share_file("config", "wam7_dh.yaml")
+Q = (0.1, 0.6, 0.0, 1.6, 0.0, 0.5, 0.2)
+WORDS = ",".join(map(str, Q))
+
+
+def rows():
+    keys = ("a", "alpha", "d")
+    return [[row[key] for key in keys] for row in yaml.safe_load(DH.read_text())["rows"]]
+
+
+@pytest.mark.parametrize("robot", ["wam", DH])
+def test_the_pose_is_the_product_of_its_matrices(robot):
+    (pose,) = document("fk", robot, "--q", WORDS)["poses"].values()
+    np.testing.assert_allclose(pose["matrix"], dh_matrix(Q), atol=1e-12)
+    np.testing.assert_allclose(pose["xyz"], dh_matrix(Q)[:3, 3], atol=1e-12)
+
+
+def dh_matrix(q):
+    """By the standard convention, written out."""
+    T = np.eye(4)
+    for (a, alpha, d), theta in zip(rows(), q, strict=True):
+        c, s, ca, sa = np.cos(theta), np.sin(theta), np.cos(alpha), np.sin(alpha)
+        T = T @ [
+            [c, -s * ca, s * sa, a * c],
+            [s, c * ca, -c * sa, a * s],
+            [0, sa, ca, d],
+            [0, 0, 0, 1],
+        ]
+    return T
+
+
+def test_values_by_name_and_in_order_are_the_same():
+    names = RobotModel.wam().joint_names
+    named = [f"{name}={value}" for name, value in zip(names, Q, strict=True)]
+    in_order = document("fk", "wam", "--q", WORDS)
+    assert document("fk", "wam", "--q", ",".join(named)) == in_order
+    assert (
+        document("fk", "wam", "--q", named[1], "--q", ",".join([named[0], *named[2:]])) == in_order
+    )
+
+
+def test_what_is_printed_can_be_given_back():
+    shown = run("fk", "wam", "--q", WORDS).stdout.splitlines()
+    lines = {line.split()[0]: line.split()[1:] for line in shown if not line.startswith(" ")}
+    rotation = ["--quat", *lines["quat"]]
+    answer = document(
+        "solve", "wam", "--xyz", *lines["xyz"], *rotation, "--seed", WORDS, "--task", "pose"
+    )["answers"][0]
+    np.testing.assert_allclose(list(answer["joints"].values()), Q, atol=1e-3)
+
+
+def test_any_link():
+    robot = RobotModel.wam()
+    poses = document("fk", "wam", "--q", WORDS, "--link", "wam_link4", "--link", "wam_tip")["poses"]
+    assert list(poses) == ["wam_link4", "wam_tip"]
+    np.testing.assert_array_equal(poses["wam_link4"]["matrix"], robot.link_pose("wam_link4", Q))
+
+
+def test_random_configurations_are_within_the_limits_and_come_again():
+    answers = document("fk", "wam", "--random", 5, "--seed", 3)
+    robot = RobotModel.wam()
+    q = np.array([list(answer["joints"].values()) for answer in answers])
+    np.testing.assert_array_equal(q, robot.random(np.random.default_rng(3), 5))
+    poses = [answer["poses"]["wam_tip"]["matrix"] for answer in answers]
+    np.testing.assert_allclose(poses, robot.fk(q), atol=1e-12)
+
+
+def test_joints_beyond_their_limits_are_said():
+    result = run("fk", "wam", "--q", "wam_j1=3")
+    assert result.stderr == "dls-ik: beyond their limits: wam_j1\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "either --q or --random"),
+        (["--q", "0", "--random", 1], "either --q or --random"),
+        (["--q", "1,2"], "7 joint values are wanted"),
+        (["--q", "1,x"], "'x'"),
+        (["--q", "nan,0,0,0,0,0,0"], "'nan'"),
+        (["--q", "j9=1"], "unknown joint j9; joints: wam_j1"),
+        (["--q", "wam_j1="], "NAME=VALUE"),
+        (["--q", WORDS, "--link", "hand"], "unknown link 'hand'"),
+        (["--random", 0], "0"),
+    ],
+)
+def test_bad_input_is_one_line(arguments, said):
+    assert said in refusal("fk", "wam", *arguments)

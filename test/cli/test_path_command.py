@@ -1,0 +1,221 @@
+"""``dls-ik path``: trajectories against forward kinematics and limits, and what is refused."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from cli_runner import NO_SOLUTION, document, refusal, run
+
+from dls_ik import RobotModel
+from dls_ik.model.rigid import rotation_from_rpy
+from dls_ik.model.rotations import quaternion_from_rotation
+
+RPY, QUAT = "x,y,z,roll,pitch,yaw", "x,y,z,qx,qy,qz,qw"
+ANGLES = np.linspace(0.0, 2.0 * np.pi, 15)
+PLACES = np.array([[0.5 + 0.1 * np.cos(a), 0.1 * np.sin(a), 0.3] for a in ANGLES])
+DOWN = (0.1, 3.0, -0.2)
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return RobotModel.wam()
+
+
+def written(path, header, rows):
+    lines = [header, *(",".join(map(repr, map(float, row))) for row in rows)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture
+def circle(tmp_path):
+    return written(tmp_path / "circle.csv", RPY, [[*place, *DOWN] for place in PLACES])
+
+
+def goals():
+    T = np.tile(np.eye(4), (len(PLACES), 1, 1))
+    T[:, :3, :3], T[:, :3, 3] = rotation_from_rpy(*DOWN), PLACES
+    return T
+
+
+def table(text):
+    header, *rows = csv.reader(io.StringIO(text))
+    return header, np.array(rows, float)
+
+
+def test_the_tip_goes_where_the_poses_are_and_no_joint_is_too_fast(circle, robot):
+    header, rows = table(run("path", "wam", circle, "--out", "-").stdout)
+    assert header == ["t", *robot.joint_names]
+    t, q = rows[:, 0], rows[:, 1:]
+    np.testing.assert_allclose(robot.fk(q), goals(), atol=3e-6)
+    assert robot.within_limits(q).all()
+    shares = (np.abs(np.diff(q, axis=0)) / np.diff(t)[:, None] / robot.velocity).max(axis=1)
+    np.testing.assert_allclose(shares, 1.0, rtol=1e-9)  # as fast as the limits allow
+
+
+def test_all_files_of_poses_are_the_same_path(circle, tmp_path):
+    quat = quaternion_from_rotation(rotation_from_rpy(*DOWN))
+    columns = [[q, *place, *other] for place, (q, *other) in ((p, quat) for p in PLACES)]
+    mixed = written(tmp_path / "q.csv", "qx, X,y,z,qy,qz,qw", columns)
+    matrices = tmp_path / "m.json"
+    matrices.write_text(json.dumps(goals().tolist()))
+    named = json.dumps([{"matrix": T.tolist()} for T in goals()])
+    _, rows = table(run("path", "wam", circle, "--out", "-").stdout)
+    for source, stdin in ((mixed, None), (matrices, None), ("-", named)):
+        _, same = table(run("path", "wam", source, "--out", "-", stdin=stdin).stdout)
+        np.testing.assert_allclose(same, rows, atol=1e-9)
+
+
+def test_times_of_the_file_or_at_a_rate(tmp_path):
+    t = 0.5 * np.arange(len(PLACES)) ** 1.5
+    path = written(
+        tmp_path / "t.csv", "t," + RPY, [[a, *p, *DOWN] for a, p in zip(t, PLACES, strict=True)]
+    )
+    _, rows = table(run("path", "wam", path, "--out", "-").stdout)
+    np.testing.assert_array_equal(rows[:, 0], t)
+    _, rows = table(run("path", "wam", path, "--out", "-", "--rate", 20).stdout)
+    np.testing.assert_allclose(rows[:, 0], np.arange(len(PLACES)) / 20.0)
+
+
+def test_too_fast_is_said_but_written(circle, tmp_path):
+    out = tmp_path / "fast.csv"
+    result = run("path", "wam", circle, "--out", out, "--rate", 1000)
+    assert "line 3: faster than a velocity limit" in result.stderr
+    assert out.is_file()
+
+
+def test_the_document_and_the_summary(circle, tmp_path, robot):
+    out = tmp_path / "found.json"
+    summary = document("path", "wam", circle, "--out", out, "--seed", "0,0.6,0,1.6,0,0.5,0")
+    found = json.loads(out.read_text())
+    q = np.array(found["positions"])
+    np.testing.assert_allclose(robot.fk(q), goals(), atol=3e-6)
+    assert found["joint_names"] == list(robot.joint_names)
+    assert found["t"][-1] == pytest.approx(summary["duration"])
+    assert (summary["poses"], summary["reached"], summary["missed"]) == (15, 15, [])
+    assert summary["largest_step"]["value"] == pytest.approx(np.abs(np.diff(q, axis=0)).max())
+    room = np.minimum(q - robot.lower, robot.upper - q)
+    assert summary["nearest_limit"]["value"] == pytest.approx(room.min())
+
+
+def test_what_people_read(circle, tmp_path):
+    shown = run("path", "wam", circle, "--out", tmp_path / "a.csv", columns=60).stdout
+    assert "15, 15 reached" in shown
+    assert "as fast as the velocity limits allow" in " ".join(shown.split())
+
+
+def test_poses_that_are_not_reached_are_said_by_their_lines(tmp_path):
+    rows = [[*PLACES[0], *DOWN], [0.0, 0.0, 3.0, *DOWN], [*PLACES[1], *DOWN]]
+    path, out = written(tmp_path / "far.csv", RPY, rows), tmp_path / "o.csv"
+    result = run("path", "wam", path, "--out", out, code=NO_SOLUTION)
+    assert "line 3: UNREACHABLE, the nearest found is 2." in result.stderr
+    assert result.stderr.splitlines()[-1].startswith("dls-ik: nothing is written")
+    assert not out.exists()
+    summary = document("path", "wam", path, "--out", out, "--approximate")
+    assert [each["place"] for each in summary["missed"]] == ["line 3"]
+    assert len(table(out.read_text())[1]) == 3
+
+
+def test_a_jump_is_said(tmp_path):
+    rows = [[*PLACES[0], *DOWN], [-0.5, 0.0, 0.3, *DOWN]]
+    path = written(tmp_path / "jump.csv", RPY, rows)
+    result = run("path", "wam", path, "--out", tmp_path / "o.csv", "--jump", 0.2)
+    assert "line 3: " in result.stderr
+    assert "more than 0.2" in result.stderr
+
+
+def test_the_start_that_goes_on_best_is_found(tmp_path):
+    """Of a planar arm both elbows reach the first pose; only one comes through within limits."""
+    robot = RobotModel.from_name("planar_2r").narrowed([-1.0, -2.5], [1.0, 2.5])
+    from dls_ik import IkSolver, Task
+    from dls_ik.cli.path_solving import solved_path
+
+    q = np.linspace([0.9, -2.0], [-0.9, -0.6], 12)
+    solver = IkSolver(robot, task=Task.position_only())
+    found = solved_path(solver, robot.fk(q), None, None, 0.5, lambda done, total: None)
+    assert found.success.all()
+    assert not found.jumps.any()
+
+
+def test_pictures_of_joints_and_tip(circle, tmp_path):
+    picture = tmp_path / "c.png"
+    run("path", "wam", circle, "--out", tmp_path / "c.csv", "--plot", picture)
+    for path in (picture, tmp_path / "c-tip.png"):
+        assert path.read_bytes().startswith(b"\x89PNG")
+
+
+GOOD = "0.5,0,0.3,0,3,0"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "header"),
+        (f"{RPY}\n", "no poses"),
+        ("x,y,z\n1,2,3", "line 1: the header is x,y,z,qx,qy,qz,qw or x,y,z,roll,pitch,yaw"),
+        (f"{RPY},{QUAT}\n", "line 1"),
+        (f"{RPY},x\n", "line 1"),
+        (f"{RPY}\n{GOOD}\n1,2,3\n", "line 3: 3 values, but the header has 6 columns"),
+        (f"{RPY}\n# a comment\n\n{GOOD}\n0.5,0,up,0,3,0\n", "line 5: z is 'up'"),
+        (f"{RPY}\n0.5,0,nan,0,3,0\n", "line 2: z is 'nan'"),
+        (f"{QUAT}\n0.5,0,0.3,0,0,0,0\n", "line 2: the quaternion"),
+        (f"t,{RPY}\n0,{GOOD}\n0,{GOOD}\n", "line 3: t is 0.0, not later than 0.0"),
+        (f"t,{RPY}\n-1,{GOOD}\n", "line 2: t is -1.0"),
+        ("[[1, 2], 3]", "pose 1: a pose is a 4x4"),
+        ("[", "not JSON"),
+        ('{"poses": []}', "list of 4x4"),
+        ("[]", "no poses"),
+        (json.dumps([{"matrix": np.eye(4).tolist(), "t": "x"}]), "t is 'x'"),
+        (json.dumps([{"matrix": np.eye(4).tolist(), "t": 0}, np.eye(4).tolist()]), "some poses"),
+        (json.dumps([np.diag([2.0, 1, 1, 1]).tolist()]), "pose 1"),
+        ("\0\1", "line 1"),
+    ],
+)
+def test_bad_files_are_one_line_that_names_the_place(tmp_path, text, said):
+    path = tmp_path / "poses"
+    path.write_text(text)
+    line = refusal("path", "wam", path, "--out", tmp_path / "o.csv")
+    assert said in line
+    assert not (tmp_path / "o.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--out", "x.txt"], ".csv, .json"),
+        (["--out", "/no/such/folder/x.csv"], "no directory"),
+        (["--out", "/no/such/folder/x.bag"], "no directory"),
+        (["--out", "-", "--json"], "--out a file"),
+        (["--out", "-", "--format", "bag"], "standard output"),
+        (["--out", "x.csv", "--plot", "x.gif"], ".png, .svg, .pdf"),
+        (["--out", "x.csv", "--rate", "0"], "0"),
+        (["--out", "x.csv", "--method", "foo"], "unknown method"),
+        (["--out", "x.csv", "--jump", "0"], "0"),
+        ([], "--out"),
+    ],
+)
+def test_bad_options_are_one_line(circle, arguments, said):
+    assert said in refusal("path", "wam", circle, *arguments)
+
+
+def test_bytes_that_are_no_text(tmp_path):
+    path = tmp_path / "poses.csv"
+    path.write_bytes(b"\xff\xfe\x00")
+    assert "no text" in refusal("path", "wam", path, "--out", tmp_path / "o.csv")
+    assert "No such file" in refusal("path", "wam", "none.csv", "--out", tmp_path / "o.csv")
+
+
+def test_a_robot_without_velocity_limits_needs_a_rate(tmp_path):
+    urdf = tmp_path / "free.urdf"
+    urdf.write_text(
+        '<robot name="free"><link name="a"/><link name="b"/><link name="c"/>'
+        '<joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint>'
+        '<joint name="f" type="fixed"><parent link="b"/><child link="c"/>'
+        '<origin xyz="0 1 0"/></joint></robot>'
+    )
+    poses = written(tmp_path / "p.csv", RPY, [[0, 1, 0, 0, 0, 0], [0, 0.8, 0.6, 0, 0, 0]])
+    words = ("path", urdf, poses, "--task", "position", "--out", tmp_path / "o.csv")
+    assert "joint j has no velocity limit: give --rate" in refusal(*words)
+    run(*words, "--rate", 10, "--jump", 1)

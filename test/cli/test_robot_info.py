@@ -1,0 +1,105 @@
+"""``dls-ik info``: facts against the library, in a document and in a narrow terminal."""
+
+import numpy as np
+import pytest
+from cli_runner import document, refusal, run
+
+from dls_ik import RobotModel
+from dls_ik.model.shipped import share_file
+
+MIMIC = """<robot name="pair">
+  <link name="a"/><link name="b"/><link name="c"/>
+  <joint name="j1" type="revolute"><parent link="a"/><child link="b"/>
+    <limit lower="-1" upper="1" velocity="2" effort="0"/></joint>
+  <joint name="j2" type="prismatic"><parent link="b"/><child link="c"/><axis xyz="0 0 1"/>
+    <limit lower="0" upper="0.5" effort="0" velocity="0"/><mimic joint="j1" multiplier="0.5"
+    offset="0.25"/></joint>
+</robot>"""
+
+
+def chain(n):
+    """A robot of n joints in a row."""
+    links = "".join(f'<link name="l{i}"/>' for i in range(n + 1))
+    joints = "".join(
+        f'<joint name="j{i}" type="continuous"><parent link="l{i}"/><child link="l{i + 1}"/>'
+        f'<origin xyz="0.1 0 0"/><axis xyz="{i % 2} 0 {1 - i % 2}"/></joint>'
+        for i in range(n)
+    )
+    return f'<robot name="snake">{links}{joints}</robot>'
+
+
+def test_joints_and_limits_are_those_of_the_robot():
+    facts, robot = document("info", "wam"), RobotModel.wam()
+    assert [joint["name"] for joint in facts["joints"]] == list(robot.joint_names)
+    for key in ("lower", "upper", "velocity"):
+        assert [joint[key] for joint in facts["joints"]] == getattr(robot, key).tolist()
+    (found,) = facts["chains"]
+    assert (found["base"], found["tip"]) == (robot.base, robot.tip)
+    assert (found["rank"], found["redundancy"]) == (6, 1)
+
+
+def test_singular_configurations_are_singular():
+    (found,) = document("info", "puma560")["chains"]
+    robot = RobotModel.from_name("puma560")
+    assert len(found["singularities"]["families"]) >= 3
+    for family in found["singularities"]["families"]:
+        q = [family["example"][name] for name in robot.joint_names]
+        assert np.linalg.matrix_rank(robot.jacobian(q), tol=1e-6) == family["rank"] == 5
+
+
+@pytest.mark.parametrize("columns", [60, None])
+def test_what_people_read(columns):
+    shown = run("info", "wam", columns=columns).stdout
+    assert all(len(line) <= (columns or 110) for line in shown.splitlines())
+    assert all(word in shown for word in ("wam_j7", "-2.6000", "wam_tip", "redundant"))
+    assert "wam_j4 = 0.231" in shown
+    assert "[rad, rad/s; prismatic: m, m/s]" in shown
+    assert not any(line.endswith(" ") for line in shown.splitlines())
+
+
+def test_several_tips_are_described_one_by_one():
+    facts = document("info", share_file("urdf", "y_shape.urdf"))
+    assert [found["tip"] for found in facts["chains"]] == facts["tips"] == ["E0", "E1"]
+    one = document("info", share_file("urdf", "y_shape.urdf"), "--tip", "E1", "--quick")
+    assert [found["tip"] for found in one["chains"]] == ["E1"]
+
+
+def test_joints_that_follow_others(tmp_path):
+    path = tmp_path / "pair.urdf"
+    path.write_text(MIMIC)
+    facts = document("info", path)
+    assert facts["joints"][1]["mimic"] == {"joint": "j1", "multiplier": 0.5, "offset": 0.25}
+    assert facts["joints"][1]["velocity"] is None  # infinite, which JSON has no word for
+    assert "j2 follows: 0.5 x j1 +0.25" in run("info", path, "--quick").stdout
+
+
+def test_sixty_joints(tmp_path):
+    path = tmp_path / "snake.urdf"
+    path.write_text(chain(60))
+    facts = document("info", path)
+    assert len(facts["joints"]) == 60
+    assert facts["chains"][0]["redundancy"] == 54
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["wan"], "did you mean wam?"),
+        (["no/such.urdf"], "no/such.urdf"),
+        (["wam", "--tip", "x"], "wam_tip"),
+        (["wam", "--base", "x"], "wam_base"),
+        ([], "ROBOT"),
+    ],
+)
+def test_bad_input_is_one_line(arguments, said):
+    assert said in refusal("info", *arguments)
+
+
+def test_a_joint_that_follows_is_not_given(tmp_path):
+    path = tmp_path / "pair.urdf"
+    path.write_text(MIMIC)
+    assert "j2 follows j1" in refusal("fk", path, "--q", "j2=0.1")
+    (pose,) = document("fk", path, "--q", "j1=0.5")["poses"].values()
+    along = 0.5 * 0.5 + 0.25  # of the turned z axis
+    expected = [0.0, -along * np.sin(0.5), along * np.cos(0.5)]
+    np.testing.assert_allclose(pose["xyz"], expected, atol=1e-12)

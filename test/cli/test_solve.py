@@ -1,0 +1,138 @@
+"""``dls-ik solve``: answers against the library and forward kinematics, exit codes, pictures."""
+
+import json
+
+import numpy as np
+import pytest
+from cli_runner import BAD_INPUT, NO_SOLUTION, document, refusal, run
+
+from dls_ik import IkSolver, RobotModel
+
+POSE = ("--xyz", 0.4, 0.2, 0.5, "--quat", 0, 1, 0, 0)
+FAR = ("--xyz", 0.4, 0.2, 1.5)
+SEED = "0,0.6,0,1.6,0,0.5,0"
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return RobotModel.wam()
+
+
+def values(answer):
+    return np.array(list(answer["joints"].values()))
+
+
+def test_the_answer_reaches_the_pose_and_is_the_librarys(robot):
+    found = document("solve", "wam", *POSE, "--seed", SEED)
+    (answer,) = found["answers"]
+    T = np.array(found["target"]["matrix"])
+    np.testing.assert_allclose(robot.fk(values(answer)), T, atol=2e-6)
+    again = IkSolver(robot).solve(T, [float(x) for x in SEED.split(",")])
+    np.testing.assert_array_equal(values(answer), again.q)
+    assert answer["largest_change"] == np.abs(again.q - list(found["seed"].values())).max()
+    room = np.minimum(again.q - robot.lower, robot.upper - again.q)
+    np.testing.assert_array_equal(list(answer["distance_to_limit"].values()), room)
+
+
+def test_what_people_read_of_one_method():
+    shown = run("solve", "wam", *POSE, "--seed", SEED, columns=60).stdout
+    assert "wam_j7" in shown
+    assert "SUCCESS" in shown
+    assert all(len(line) <= 60 for line in shown.splitlines())
+
+
+def test_methods_are_compared():
+    found = document("solve", "wam", *POSE, "--method", "auto, svf+sd", "--seed", SEED)
+    assert [answer["method"] for answer in found["answers"]] == ["auto", "svf+sd"]
+    assert all(answer["success"] for answer in found["answers"])
+    wide = run("solve", "wam", *POSE, "--method", "auto,svf+sd", "--seed", SEED, columns=100).stdout
+    assert "change: largest of a joint from the seed [rad or m]" in wide
+    assert len(wide.splitlines()) == 5
+    narrow = run("solve", "wam", *POSE, "--method", "auto,svf+sd", columns=50).stdout
+    assert "  iterations" in narrow
+    assert all(len(line) <= 50 for line in narrow.splitlines())
+
+
+def test_exit_code_and_reason_where_one_method_of_several_fails():
+    few = ("--set", "max_iterations=3", "--seed", SEED)
+    result = run("solve", "wam", *POSE, "--method", "auto,jt", *few, code=NO_SOLUTION)
+    assert result.stderr.startswith("dls-ik: jt: MAX_RESTARTS: no attempt reached the pose")
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_pose_out_of_reach_and_the_nearest_to_it(robot):
+    found = document("solve", "wam", *FAR, code=NO_SOLUTION)
+    (answer,) = found["answers"]
+    assert answer["status"] == "UNREACHABLE"
+    off = robot.fk(values(answer))[:3, 3] - found["target"]["xyz"]
+    assert np.linalg.norm(off) == pytest.approx(answer["position_error"])
+    assert document("solve", "wam", *FAR, "--approximate")["answers"][0]["success"]
+
+
+@pytest.mark.parametrize(
+    ("task", "kept"), [("position", []), ("pointing", [2]), ("pointing-x", [0])]
+)
+def test_parts_of_a_pose(robot, task, kept):
+    found = document("solve", "wam", *POSE, "--task", task)
+    T, goal = robot.fk(values(found["answers"][0])), np.array(found["target"]["matrix"])
+    np.testing.assert_allclose(T[:3, 3], goal[:3, 3], atol=2e-6)
+    np.testing.assert_allclose(T[:3, kept], goal[:3, kept], atol=2e-6)
+
+
+def test_all_solutions_reach_the_pose_and_differ(robot):
+    found = document("solve", "wam", *POSE, "--all", 4)
+    q = np.array([list(each.values()) for each in found["solutions"]])
+    assert len(q) == 4
+    np.testing.assert_allclose(
+        robot.fk(q), np.broadcast_to(found["target"]["matrix"], (4, 4, 4)), atol=2e-6
+    )
+    assert run("solve", "wam", *POSE, "--all", 2, columns=40).stdout.count("wam_j7") == 2
+    assert "no solution" in run("solve", "wam", *FAR, "--all", 2, code=NO_SOLUTION).stderr
+
+
+def test_options_of_the_solver_by_name():
+    loose = document("solve", "wam", *POSE, "--set", "position_tolerance=0.01", "--seed", SEED)
+    tight = document("solve", "wam", *POSE, "--seed", SEED)
+    assert loose["answers"][0]["iterations"] <= tight["answers"][0]["iterations"]
+    for words in ("lambda=0.2", "soft=true", "joint_weights=1,1,1,1,1,1,2", "policy=constant"):
+        document("solve", "wam", *POSE, "--method", "jd", "--set", words, "--seed", SEED)
+
+
+def test_the_picture_and_one_document_beside(tmp_path):
+    path = tmp_path / "methods.png"
+    result = run(
+        "solve", "wam", *POSE, "--method", "auto,svf", "--plot", path, "--json", "--seed", SEED
+    )
+    assert path.read_bytes().startswith(b"\x89PNG")
+    assert len(json.loads(result.stdout)["answers"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--method", "foo"], "unknown method 'foo'"),
+        (["--method", ","], "--method"),
+        (["--method", "auto,svf", "--all", 2], "with --all one"),
+        (["--seed", "1,2"], "--seed: 7 joint values are wanted"),
+        (["--seed", "j=1"], "unknown joint j"),
+        (["--timeout", -1], "timeout"),
+        (["--solve-type", "best"], "distance"),
+        (["--task", "half"], "pointing"),
+        (["--set", "x"], "NAME=VALUE"),
+        (["--set", "foo=1"], "unknown option foo"),
+        (["--set", "nu=-1"], "nu is"),
+        (["--plot", "x.bmp"], ".png, .svg, .pdf"),
+        (["--plot", "-"], "not standard output"),
+        (["--plot", "/no/such/folder/x.png"], "no directory"),
+        (["--tip", "hand"], "wam_tip"),
+    ],
+)
+def test_bad_input_is_one_line(arguments, said):
+    assert said in refusal("solve", "wam", *POSE, *arguments)
+
+
+def test_several_tips_are_to_be_chosen_from():
+    from dls_ik.model.shipped import share_file
+
+    said = refusal("solve", share_file("urdf", "y_shape.urdf"), *POSE, code=BAD_INPUT)
+    assert "name one: E0, E1" in said
