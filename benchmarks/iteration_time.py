@@ -8,6 +8,7 @@ thread, so that what else runs on the machine takes part only by the caches and 
 """
 
 import time
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,10 @@ from benchmarks.common import (
     spread,
 )
 from benchmarks.machine import machine
+from benchmarks.pictures import add_plot
 from dls_ik import IkSolver, RobotModel, method_names
+from dls_ik.plot import save_picture
+from dls_ik.plot.canvas import BLUE, ORANGE, heading, new_figure, plain
 from dls_ik.solver.batch import RESTARTS
 from dls_ik.solver.rows import new_rows
 
@@ -64,6 +68,23 @@ def measured(
     return {name: np.array(values[1:]) for name, values in found.items()}  # the first loads
 
 
+def picture(found: dict[str, np.ndarray], title: str) -> Any:
+    """A bar for each method, to the median, and its quartiles as a line."""
+    figure = new_figure(8.0, 1.2 + 0.24 * len(found))
+    axes = figure.subplots()
+    stated = np.array([quartiles(values[:, 1]) for values in found.values()])
+    middle, low, high = stated.T
+    places = range(len(found))
+    axes.barh(places, middle, height=0.7, color=BLUE)
+    axes.errorbar(middle, places, xerr=(middle - low, high - middle), fmt="none", color=ORANGE)
+    axes.set_yticks(places, list(found), fontsize=8)
+    axes.set_ylim(len(found) - 0.4, -0.6)
+    axes.set_xlabel("time of one iteration [us]: median and quartiles", fontsize=9)
+    plain(axes)
+    heading(figure, title)
+    return figure
+
+
 def main() -> None:
     """Measure, and show."""
     options = parser(__doc__)
@@ -71,6 +92,7 @@ def main() -> None:
     options.add_argument("--repeats", type=positive, default=30, help="blocks of poses")
     options.add_argument("--samples", type=positive, default=100, help="poses in a block")
     options.add_argument("--seed", type=int, default=0, help="of the random poses and seeds")
+    add_plot(options, "the times")
     given, before = options.parse_args(), machine()
     rng = np.random.default_rng(given.seed)
     found = measured(given.robot, given.repeats, given.samples, rng)
@@ -83,6 +105,8 @@ def main() -> None:
         between = f"{low:.3f} to {high:.3f}"
         ratio = spread(times / reference)
         table.rows.append((name, iterations.mean(), middle, between, ratio))
+    if given.plot:
+        save_picture(given.plot, picture(found, title))
     finish(given.json, before, [table])
 
 

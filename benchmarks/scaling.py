@@ -16,6 +16,7 @@ import numpy as np
 
 from benchmarks.common import Column, Table, finish, guarded, parser, positive, robot_from, spread
 from benchmarks.machine import machine
+from benchmarks.pictures import add_plot
 from benchmarks.scaling_plot import draw
 from benchmarks.threads import thread_counts
 from dls_ik import IkSolver, RobotModel
@@ -94,7 +95,7 @@ def options() -> Any:
     result.add_argument("--samples", type=positive, default=500, help="poses in a block")
     result.add_argument("--batch", type=positive, default=20_000, help="poses for the threads")
     result.add_argument("--seed", type=int, default=0, help="of the random poses and seeds")
-    result.add_argument("--plot", metavar="FILE", help="draw the three tables there")
+    add_plot(result, "the three tables")
     return result.parse_args()
 
 

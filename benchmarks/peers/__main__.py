@@ -25,6 +25,7 @@ from benchmarks.peers.environment import FOLDER, prepared
 from benchmarks.peers.plot import draw
 from benchmarks.peers.process import Peer
 from benchmarks.peers.run import Contestants, Record, run
+from benchmarks.pictures import add_plot
 
 OWN = {"dls_ik": "ours", "kdl": "kdl"}  # files of the peers that this interpreter runs
 APART = {
@@ -64,7 +65,7 @@ def options() -> argparse.Namespace:
     result.add_argument(
         "--environment", type=Path, default=FOLDER, help="where the peers are installed"
     )
-    result.add_argument("--plot", metavar="FILE", help="draw success against time there")
+    add_plot(result, "success against time")
     given = result.parse_args()
     given.only = given.only.split(",")
     unknown = [name for name in given.only if name not in {**OWN, **APART}]

@@ -1,17 +1,22 @@
 """Pictures of a motion, and of methods at work.
 
 Functions take arrays and a robot and return a matplotlib figure, which saves itself without a
-display: ``joint_bands(robot, times, q).savefig("joints.png")``.
+display: ``joint_bands(robot, times, q).savefig("joints.png")``. Each is imported when it is first
+used, so that who only saves a picture does not wait for the kernels.
 """
 
-from dls_ik.plot.conditioning import error_and_conditioning
-from dls_ik.plot.joints import joint_bands
-from dls_ik.plot.methods import compare_methods
-from dls_ik.plot.planes import tip_planes
-from dls_ik.plot.saving import check_picture, save_picture
-from dls_ik.plot.stroboscope import stroboscope
-from dls_ik.plot.tip import tip_path
-from dls_ik.plot.velocities import joint_velocities
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dls_ik.plot.conditioning import error_and_conditioning
+    from dls_ik.plot.joints import joint_bands
+    from dls_ik.plot.methods import compare_methods
+    from dls_ik.plot.planes import tip_planes
+    from dls_ik.plot.saving import check_picture, save_picture
+    from dls_ik.plot.strobe import stroboscope
+    from dls_ik.plot.tip import tip_path
+    from dls_ik.plot.velocities import joint_velocities
 
 __all__ = [
     "check_picture",
@@ -24,3 +29,25 @@ __all__ = [
     "tip_path",
     "tip_planes",
 ]
+
+_FILES = {
+    "check_picture": "saving",
+    "compare_methods": "methods",
+    "error_and_conditioning": "conditioning",
+    "joint_bands": "joints",
+    "joint_velocities": "velocities",
+    "save_picture": "saving",
+    "stroboscope": "strobe",
+    "tip_path": "tip",
+    "tip_planes": "planes",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _FILES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_FILES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

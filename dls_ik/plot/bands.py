@@ -50,10 +50,13 @@ def draw_bands(t: Array, bands: Sequence[Band], title: str, what: str) -> Figure
     columns = next((c for most, c in COLUMNS if len(bands) <= most), MOST_COLUMNS)
     rows = -(-len(bands) // columns)
     width = WIDTHS[columns - 1]
-    figure = new_figure(width, 1.1 + 1.6 * rows)
+    room = 72.0 * width / columns - 60.0  # [pt] of a title
+    lines = 2 if any(_length(band) > room for band in bands) else 1
+    figure = new_figure(width, 1.1 + (1.4 + 0.2 * lines) * rows)
     grid = figure.subplots(rows, columns, squeeze=False, sharex=True).ravel()
     for axes, band in zip(grid, bands, strict=False):
-        _panel(axes, t, band, 72.0 * width / columns - 60.0)
+        _panel(axes, t, band)
+        _title(axes, band, lines, int(room / NAME_WIDTH))
     for axes in grid[max(0, len(bands) - columns) : len(bands)]:
         axes.tick_params(labelbottom=True)
         axes.set_xlabel("time [s]", fontsize=9)
@@ -64,7 +67,12 @@ def draw_bands(t: Array, bands: Sequence[Band], title: str, what: str) -> Figure
     return figure
 
 
-def _panel(axes: Axes, t: Array, band: Band, width: float) -> None:
+def _length(band: Band) -> float:
+    """Of name and note in one line [pt]."""
+    return NAME_WIDTH * (1 + len(band.name)) + NOTE_WIDTH * len(band.note)
+
+
+def _panel(axes: Axes, t: Array, band: Band) -> None:
     ends = [end for end in (band.lower, band.upper) if np.isfinite(end)]
     shown = np.array([*ends, band.values.min(), band.values.max()])
     pad = PAD * max(np.ptp(shown), 0.1)
@@ -74,10 +82,18 @@ def _panel(axes: Axes, t: Array, band: Band, width: float) -> None:
     axes.plot(t, band.values, color=BLUE, linewidth=1.8)
     _ticks(axes, ends)
     axes.set_ylabel(f"[{band.unit}]", fontsize=9)
-    letters = int((width - NOTE_WIDTH * len(band.note)) / NAME_WIDTH)
-    axes.set_title(_shortened(band.name, letters), fontsize=10, fontweight="bold", loc="left")
-    axes.set_title(band.note, fontsize=8.5, color=RED if band.is_left else GREY, loc="right")
     plain(axes)
+
+
+def _title(axes: Axes, band: Band, lines: int, letters: int) -> None:
+    """The name, and the note beside it, or below it where names are long."""
+    name, pad = _shortened(band.name, letters), 6.0 if lines == 1 else 18.0  # [pt]
+    axes.set_title(name, fontsize=10, fontweight="bold", loc="left", pad=pad)
+    axes.annotate(
+        band.note, (0.0, 1.0) if lines == 2 else (1.0, 1.0), (0.0, 6.0),
+        xycoords="axes fraction", textcoords="offset points", fontsize=8.5,
+        ha="left" if lines == 2 else "right", color=RED if band.is_left else GREY,
+    )  # fmt: skip
 
 
 def _ticks(axes: Axes, ends: list[float]) -> None:

@@ -30,7 +30,7 @@ def test_every_picture_is_saved_here():
     assert {*FIGURES, "check_picture", "save_picture"} == set(plot.__all__)
 
 
-@pytest.mark.parametrize(("name", "suffix"), zip(FIGURES, cycle(SIGNATURES)))
+@pytest.mark.parametrize(("name", "suffix"), [*zip(FIGURES, cycle(SIGNATURES), strict=False)])
 def test_every_picture_is_saved_as_what_its_suffix_says(name, suffix, tmp_path):
     file = tmp_path / f"picture.{suffix}"
     save_picture(file, FIGURES[name](), dpi=40)

@@ -13,7 +13,7 @@ from dls_ik.plot import joint_velocities
 MIXED = ROBOTS["mixed"]  # without a limit, 1 m/s, 1.5 rad/s
 
 
-@pytest.mark.parametrize("n", [1, 15])
+@pytest.mark.parametrize("n", [1, 7])
 def test_any_number_of_joints_of_all_kinds(n):
     robot = arm_of(n)
     assert_good(joint_velocities(robot, *swing(robot)))
