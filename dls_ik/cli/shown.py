@@ -26,8 +26,8 @@ class Ends(NamedTuple):
     base: str | None
     tip: str | None
 
-    def read(self) -> tuple[RobotModel, Path]:
-        """The robot, and the file that says what it looks like.
+    def read(self) -> tuple[RobotModel, Path | None]:
+        """The robot, and the file that says what it looks like, if there is one.
 
         Raises:
             RobotModelError: there is no such robot.
@@ -35,16 +35,18 @@ class Ends(NamedTuple):
         from dls_ik.model.robot import RobotModel
         from dls_ik.model.shipped import shipped_names, shipped_urdf
 
+        if self.name.endswith((".yaml", ".yml")):
+            return RobotModel.from_dh(self.name), None
         is_shipped = self.name in shipped_names()
         path = shipped_urdf(self.name) if is_shipped else Path(self.name)
         return RobotModel.from_urdf(path, self.base, self.tip), path
 
 
 class Shown(NamedTuple):
-    """A robot, a URDF that says what it looks like, and what makes the session."""
+    """A robot, a URDF that says what it looks like or None, and what makes the session."""
 
     robot: RobotModel
-    description: Path | str
+    description: Path | str | None
     begin: Callable[[], tuple[Session, Sequence[Preset]]]
 
 

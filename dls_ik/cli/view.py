@@ -62,9 +62,10 @@ def view(
 ) -> None:
     """Show an arm in the browser: drag its target, compare methods, watch limits and singularities.
 
-    ROBOT is a URDF file or the name of a robot that comes with the package. Default: wam, and with
-    --ros that of the node.
+    ROBOT is a URDF file, a DH file (.yaml), or the name of a robot that comes with the package.
+    Default: wam, and with --ros that of the node.
     """
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
     methods = _methods(method)
     if ros and methods:
         raise click.UsageError("--method is for an arm here; the page changes that of a node")
@@ -88,17 +89,16 @@ def _serve(
     what: Shown, host: str, port: int, rate: float, save: Save | None, no_browser: bool
 ) -> None:
     from dls_ik.viewer.serve import open_server, serve
-    from dls_ik.viewer.shapes import load_shapes
+    from dls_ik.viewer.shapes import Shapes, load_shapes
     from dls_ik.viewer.skeleton import skeleton
 
-    shapes = load_shapes(what.description)
+    shapes = Shapes(()) if what.description is None else load_shapes(what.description)
     if shapes.complaint:
         click.echo(f"dls-ik: {shapes.complaint}", err=True)
     if not shapes.pieces:
         shapes = skeleton(what.robot)._replace(missing=shapes.missing)
     server = open_server(host, port, f"dls-ik: {what.robot.name}")
     _announce(host, server.get_port(), no_browser)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
     serve(server, what.robot, shapes, what.begin, rate, save)
 
 

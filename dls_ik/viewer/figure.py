@@ -10,6 +10,7 @@ from dls_ik.viewer.links import LinkPoses
 from dls_ik.viewer.poses import wxyz_of
 from dls_ik.viewer.shapes import Colour, Shapes
 
+SWELL = 1.03  # of a ghost
 MOVED = 1e-6  # [m and 1] entries of a pose: less does not show
 
 
@@ -36,7 +37,7 @@ class Figure:
         for i, piece in enumerate(shapes.pieces):
             name = f"{names[piece.link]}/{i}"
             if tint is not None:
-                _add_simple(scene, name, piece.mesh, tint, opacity=0.42)
+                _add_simple(scene, name, _swollen(piece.mesh), tint, opacity=0.42)
             elif piece.colour is None:
                 scene.add_mesh_trimesh(name, piece.mesh)
             else:
@@ -69,6 +70,16 @@ class Figure:
 def scene_names(root: str, links: tuple[str, ...]) -> dict[str, str]:
     """A node name for each link: numbered, since a link's name may hold anything, slashes too."""
     return {link: f"{root}/link{i}" for i, link in enumerate(links)}
+
+
+def _swollen(mesh: Any) -> Any:
+    """A little larger, so that of two surfaces in one place one is in front."""
+    middle = mesh.bounds.mean(axis=0)
+    larger = mesh.copy()
+    larger.apply_translation(-middle)
+    larger.apply_scale(SWELL)
+    larger.apply_translation(middle)
+    return larger
 
 
 def _add_simple(scene: Any, name: str, mesh: Any, colour: Colour, **look: Any) -> None:

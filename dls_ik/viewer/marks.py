@@ -15,6 +15,7 @@ from dls_ik.viewer.shapes import Colour
 
 TARGET: Colour = (217, 28, 92)
 MOVED = 1e-6  # [m and 1] entries of a pose: less does not show
+GIZMO = 0.22  # length of the target's arrows, of the robot's size
 TRAIL = 300  # points
 STEP = 2e-3  # of the robot's size: a tip that moved less leaves no point
 
@@ -29,7 +30,7 @@ class Target:
 
     def __init__(self, scene: Any, size: float, moved: Callable[[Array], None]) -> None:
         self._handle = scene.add_transform_controls(
-            "/target", scale=0.22 * size, line_width=3.0, depth_test=False
+            "/target", scale=GIZMO * size, line_width=3.0, depth_test=False
         )
         scene.add_icosphere("/target/point", radius=0.018 * size, color=TARGET)
 
@@ -55,7 +56,9 @@ class Trail:
         self._points: deque[Array] = deque(maxlen=TRAIL)
         self._step = STEP * size
         nothing = np.zeros((1, 2, 3), np.float32)
-        self._handle = scene.add_line_segments(name, nothing, ARMS[arm], thickness=3.0, thickness_units="screen")
+        self._handle = scene.add_line_segments(
+            name, nothing, ARMS[arm], thickness=3.0, thickness_units="screen"
+        )
 
     def show(self, point: Array) -> None:
         """Go on to a point (3,)."""

@@ -33,6 +33,7 @@ OF_PART = {  # of a method's name
     AUTO: ("error_gain",),
 }
 OF_ALL = ("alpha",)
+STEPS = 200  # of a slider, at least
 WIDE = 5.0  # times the default: how far a slider goes where the range is wider
 NEEDS_MORE = ("obstacle",)  # objectives that a slider cannot tell all about
 
@@ -66,5 +67,11 @@ def _parameter(option: "Field[Any]", given: Mapping[str, Any]) -> Parameter:
 def slider_range(value: float, low: float, high: float) -> tuple[float, float]:
     """A range about a value to move a slider in: the whole one, if it is not much wider."""
     reach = WIDE * abs(value) or 1.0
-    top = 10.0 ** math.floor(math.log10(reach))
-    return max(low, 0.0), min(high, math.ceil(reach / top) * top)
+    unit = 10.0 ** math.floor(math.log10(reach))
+    top = min(high, round(reach / unit + 0.4) * unit)
+    return (0.0 if low <= 0.0 else max(low, slider_step(top))), top
+
+
+def slider_step(top: float) -> float:
+    """How finely a slider moves that ends there: a power of ten."""
+    return float(10.0 ** math.floor(math.log10(top / STEPS)))

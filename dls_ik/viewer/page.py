@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Sequence
-from html import escape
 from typing import Any
 
 from dls_ik.core.types import Array
@@ -52,8 +51,8 @@ class Page:
         self._presets = PresetPanel(gui, session, presets, self._began)
         with gui.add_folder("Joints"):
             self._bars = gui.add_html("")
-        self._add_show()
-        self._orders = OrderPanel(gui, session, self._stage.clear_trails)
+        with self._add_show():
+            self._orders = OrderPanel(gui, session, self._stage.clear_trails)
         self._record = RecordPanel(gui, session, save)
         panel = gui.add_panel()
         self._tabs = {name: panel.add_tab(name) for name in (MOTION, JACOBIAN)}
@@ -107,9 +106,10 @@ class Page:
         self._plots = Plots(self._gui, self._tabs, arms)
         self._arms = arms
 
-    def _add_show(self) -> None:
+    def _add_show(self) -> Any:
         gui = self._gui
-        with gui.add_folder("Show"):
+        folder = gui.add_folder("Show")
+        with folder:
             ellipsoid = gui.add_checkbox(
                 "Ellipsoid", False, hint="how fast the tip of A can go in each direction"
             )
@@ -122,3 +122,5 @@ class Page:
         @trail.on_update  # type: ignore[untyped-decorator]
         def _(_: object) -> None:
             self._stage.show_trails(trail.value)
+
+        return folder

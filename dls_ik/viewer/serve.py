@@ -7,7 +7,6 @@ from typing import Any
 
 import rich
 
-from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.viewer.page import Page
 from dls_ik.viewer.panels.record import Save

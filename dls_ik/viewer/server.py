@@ -16,8 +16,9 @@ from viser.infra import WebsockClientConnection
 from dls_ik.exceptions import DlsIkError
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-ANY = ("0.0.0.0", "::", "")  # noqa: S104
+ANY = ("0.0.0.0", "::", "")
 TRIED = 50  # ports that are looked at for one that is free
+PORTS = 65536
 FOREIGN = 1008  # close code: a policy is violated
 
 
@@ -39,7 +40,6 @@ class PageServer(viser.ViserServer):  # type: ignore[misc]
     def __init__(self, host: str, port: int) -> None:
         check_port(host, port)
         super().__init__(host=host, port=port, label="dls-ik", verbose=False)
-        self._allowed_host = host
 
         @self._websock_server.on_client_connect  # type: ignore[untyped-decorator]
         async def _(client: WebsockClientConnection) -> None:
@@ -80,7 +80,9 @@ def check_port(host: str, port: int) -> None:
         return
     if isinstance(reason, socket.gaierror):
         raise PortError(f"--host {host} is no name or address that is known here")
-    free = next((p for p in range(port + 1, port + TRIED) if _obstacle(host, p) is None), None)
+    free = next(
+        (p for p in range(port + 1, min(port + TRIED, PORTS)) if _obstacle(host, p) is None), None
+    )
     hint = f"; free is {free}: --port {free}" if free else ""
     raise PortError(f"cannot listen on {host} port {port}: {(reason.strerror or '').lower()}{hint}")
 

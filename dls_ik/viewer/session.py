@@ -84,7 +84,8 @@ class Session:
         """(4, 4) where the target goes by itself, or by others; None: it stays where it is."""
         if self._preset is not None:
             return self.target
-        if not self._sources[0].is_remote or time.monotonic() < self._touched + HELD:
+        is_remote = self._sources[0].is_remote
+        if time.monotonic() < self._touched + HELD or not (is_remote or self.target is None):
             return None
         sample = next((seen.sample for seen in self._seen), None)
         if sample is None or sample.T_target is not None:
@@ -130,9 +131,7 @@ class Session:
                 self._sources[0].use(preset.methods[0])
             if self.can_compare:
                 self.compare(preset.methods[1])
-            for source in self._sources:
-                if source.can_place:
-                    source.place(preset.start)
+            self._place(preset.start)
             self.history.clear()
             self._preset, self._begun = preset, None
 
@@ -178,7 +177,15 @@ class Session:
             return
         if self._begun is None:
             self._begun = now
+        if now - self._begun >= self._preset.period:  # arms with joints to spare come back changed
+            self._begun += self._preset.period
+            self._place(self._preset.start)
         self._aim(self._preset.pose(now - self._begun))
+
+    def _place(self, q: Array) -> None:
+        for source in self._sources:
+            if source.can_place:
+                source.place(q)
 
     def _aim(self, T: Array) -> None:
         self.target = T

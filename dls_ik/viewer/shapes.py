@@ -1,14 +1,13 @@
 """What the links of a robot look like, from its URDF."""
 
-from collections.abc import Container
 import io
+from collections.abc import Container
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import trimesh
 
-from dls_ik.core.types import Array
 from dls_ik.viewer.files import find_file
 
 Colour = tuple[int, int, int]  # 0 to 255 each
@@ -76,7 +75,8 @@ def _piece(link: str, mesh: trimesh.Trimesh, visual: Any, materials: dict[str, A
     if visual.origin is not None:
         mesh.apply_transform(visual.origin)
     colour = _colour(visual.material, materials)
-    own = mesh.visual.kind in ("texture", "vertex", "face") and mesh.visual.defined
+    look: Any = mesh.visual
+    own = look.kind in ("texture", "vertex", "face") and look.defined
     if own and colour is None:
         return Piece(link, mesh, None)
     return Piece(link, smooth(mesh), colour or GREY)
@@ -93,7 +93,7 @@ def _colour(material: Any, materials: dict[str, Any]) -> Colour | None:
     return red, green, blue
 
 
-def _mesh(geometry: Any, folder: Path, missing: dict[str, None]) -> trimesh.Trimesh | None:
+def _mesh(geometry: Any, folder: Path, missing: dict[str, None]) -> Any:
     if geometry is None:
         return None
     if geometry.box is not None:
@@ -109,12 +109,8 @@ def _mesh(geometry: Any, folder: Path, missing: dict[str, None]) -> trimesh.Trim
     if loaded is None:
         missing[geometry.mesh.filename] = None
     elif geometry.mesh.scale is not None:
-        loaded.apply_scale(_scale(geometry.mesh.scale))
+        loaded.apply_transform(np.diag([*np.broadcast_to(geometry.mesh.scale, 3), 1.0]))
     return loaded
-
-
-def _scale(scale: Any) -> Array:
-    return np.broadcast_to(np.asarray(scale, float), 3)
 
 
 def _loaded(name: str, folder: Path) -> trimesh.Trimesh | None:

@@ -7,19 +7,21 @@ from dls_ik.core.types import Array
 from dls_ik.model.joint import Joint
 from dls_ik.model.robot import RobotModel
 from dls_ik.viewer.links import LinkPoses
-from dls_ik.viewer.shapes import SECTIONS, Colour, Piece, Shapes, smooth
+from dls_ik.viewer.shapes import Colour, Piece, Shapes, smooth
 
 BONE: Colour = (184, 190, 199)
 DRUM: Colour = (58, 64, 75)
 SLIDE: Colour = (90, 110, 140)
 TIP: Colour = (230, 115, 33)
+ROUND = 24  # corners of a circle
 SHORTEST = 1e-6  # [m] of a bone
 THICKNESS = 0.022  # of the whole: a bone's radius
+SLENDER = 0.2  # of a bone's length: its radius
 
 
 def skeleton(robot: RobotModel) -> Shapes:
     """Pieces for every link that has joints, or is a tip."""
-    radius = THICKNESS * _size(robot)
+    radius = _radius(robot)
     pieces: list[Piece] = []
     for link in robot.tree.links:
         below = robot.tree.below[link]
@@ -30,6 +32,14 @@ def skeleton(robot: RobotModel) -> Shapes:
             ball = trimesh.creation.icosphere(subdivisions=2, radius=1.1 * radius)
             pieces.append(Piece(link, ball, TIP))
     return Shapes(tuple(pieces))
+
+
+def _radius(robot: RobotModel) -> float:
+    """Of a bone [m]: thin for the whole, and for a bone as long as most."""
+    lengths = [float(np.linalg.norm(joint.origin[:3, 3])) for joint in robot.tree.joints]
+    long = [length for length in lengths if length > SHORTEST]
+    shares = [THICKNESS * _size(robot), *([SLENDER * float(np.median(long))] if long else [])]
+    return min(shares)
 
 
 def _size(robot: RobotModel) -> float:
@@ -47,7 +57,7 @@ def _bone(link: str, joint: Joint, radius: float) -> list[Piece]:
         return []
     thin = min(radius, length / 3.0)
     segment = np.array([np.zeros(3), end])
-    mesh = trimesh.creation.cylinder(radius=thin, segment=segment, sections=SECTIONS)
+    mesh = trimesh.creation.cylinder(radius=thin, segment=segment, sections=ROUND)
     return [Piece(link, smooth(mesh), BONE)]
 
 
@@ -59,5 +69,5 @@ def _axis(joint: Joint, radius: float) -> list[Piece]:
     if joint.kind == "prismatic":
         mesh = trimesh.creation.cylinder(radius=1.3 * radius, segment=1.5 * along, sections=4)
         return [Piece(joint.child, smooth(mesh), SLIDE)]
-    mesh = trimesh.creation.cylinder(radius=1.5 * radius, segment=along, sections=SECTIONS)
+    mesh = trimesh.creation.cylinder(radius=1.5 * radius, segment=along, sections=ROUND)
     return [Piece(joint.child, smooth(mesh), DRUM)]

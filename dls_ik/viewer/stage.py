@@ -32,7 +32,7 @@ class Stage:
     ) -> None:
         self._scene, self._robot, self._shapes = server.scene, robot, shapes
         self._start = robot.clip(np.zeros(robot.n))
-        self.low, self.size = _extent(robot, shapes, self._start)
+        self.low, self.size = extent(robot, shapes, self._start)
         self._furnish(server)
         self._figures = [Figure(self._scene, "/arm", robot, shapes)]
         self._trails = [Trail(self._scene, "/trail", 0, self.size)]
@@ -110,7 +110,7 @@ def _round(length: float) -> float:
     return float(10.0 ** np.round(np.log10(length)))
 
 
-def _extent(robot: RobotModel, shapes: Shapes, q: Array) -> tuple[float, float]:
+def extent(robot: RobotModel, shapes: Shapes, q: Array) -> tuple[float, float]:
     """Where the floor is and how large the arm is stretched out [m]."""
     poses = LinkPoses(robot)(q)
     parts = [

@@ -19,7 +19,8 @@ def local_session(
         MethodError: an unknown method, or one that follows no target.
     """
     start = comfortable(robot)
-    session = Session(LocalSource(robot, *methods[:1], start=start), rivals(robot, start))
+    method = methods[0] if methods else None
+    session = Session(LocalSource(robot, method, start), rivals(robot, start))
     for method in methods[1:2]:
         session.compare(method)
     session.aim(robot.fk(start))

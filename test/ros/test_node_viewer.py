@@ -126,6 +126,11 @@ def test_without_a_node_the_robot_is_not_known():
         NodeSource(namespace="/nowhere", patience=0.2)
 
 
+def test_a_namespace_that_is_not_valid_is_named():
+    with pytest.raises(OptionError, match="namespace 'a b' is not valid"):
+        NodeSource(namespace="a b")
+
+
 def test_a_node_may_come_late_and_come_again():
     arguments = ("-r", "__ns:=/late", "-p", "robot:=wam", "-p", "stream_method:=dls")
     source = NodeSource(Described(WAM, shipped_urdf("wam")), "/late")
@@ -139,6 +144,7 @@ def test_a_node_may_come_late_and_come_again():
                 step_until(source, lambda _: source.method == "dls", "its parameters")
             sample = step_until(source, lambda s: s.state == "STALE", "the silence")
             assert "/late/dls_ik is silent" in sample.words
+            assert sample.T_target is None
     finally:
         source.close()
 

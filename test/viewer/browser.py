@@ -39,6 +39,7 @@ TRANSFORM = f"""([name, base]) => {{
     from.updateWorldMatrix(true, false);
     return from.matrixWorld.clone().invert().multiply(node.matrixWorld).toArray();
 }}"""
+ARROW = "(name) => window.__viserSceneTree.getState()[name].message.props.scale"  # [m]
 
 
 def chromium_path():
@@ -131,7 +132,7 @@ class Page:
         """(2,) [px] where a point, given in the frame of a node, is on the page."""
         return np.array(self.page.evaluate(PIXEL, [name, [float(x) for x in offset]]))
 
-    def drag(self, start, end, steps=10):
+    def drag(self, start, end, steps=5):
         """Drag with the mouse from one place of the page [px] to another."""
         self._expect_canvas(start)
         self.page.mouse.move(*start)
@@ -142,13 +143,13 @@ class Page:
             self.page.wait_for_timeout(30)
         self.page.mouse.up()
 
-    def drag_gizmo(self, name, axis, distance, scale, steps=10):
-        """Drag a transform control by its arrow "x", "y" or "z"; ``scale`` [m] is its length.
+    def drag_gizmo(self, name, axis, distance, steps=5):
+        """Drag a transform control by its arrow "x", "y" or "z".
 
-        The mouse takes the cone: lower on the shaft, at 0.65 scale, the arcs for turning begin.
+        The mouse takes the cone: lower on the shaft, at 0.65 of it, the arcs for turning begin.
         """
         direction = np.eye(3)["xyz".index(axis)]
-        grip = 0.9 * scale * direction
+        grip = 0.9 * self.page.evaluate(ARROW, name) * direction
         self.drag(self.pixel(name, grip), self.pixel(name, grip + distance * direction), steps)
 
     def screenshot(self, name):

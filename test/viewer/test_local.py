@@ -112,6 +112,7 @@ def test_every_slider_stands_inside_its_range_which_is_valid(method):
 
 
 def test_a_slider_has_a_scale_of_its_value():
-    assert slider_range(0.01, 1e-12, 1e6) == (1e-12, pytest.approx(0.05))
-    assert slider_range(0.05, 1e-6, 0.5) == (1e-6, pytest.approx(0.3))
-    assert slider_range(1.0, 1e-6, 1.0) == (1e-6, 1.0)
+    assert slider_range(0.01, 1e-12, 1e6) == pytest.approx((1e-4, 0.05))
+    assert slider_range(0.05, 1e-6, 0.5) == pytest.approx((1e-3, 0.3))
+    assert slider_range(1.0, 1e-6, 1.0) == pytest.approx((1e-3, 1.0))
+    assert slider_range(0.0, 0.0, 1e3) == (0.0, 1.0)

@@ -5,17 +5,26 @@ from contextlib import suppress
 
 import rclpy
 from rclpy.context import Context
+from rclpy.exceptions import InvalidNamespaceException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+from rclpy.validate_namespace import validate_namespace
+
+from dls_ik.exceptions import OptionError
 
 NAME = "dls_ik_client"
 
 
 class OwnHost:
-    """A node in a context of its own, whose callbacks a thread runs; signals stay Python's."""
+    """A node in a context of its own, whose callbacks a thread runs; signals stay Python's.
+
+    Raises:
+        OptionError: the namespace is not valid.
+    """
 
     def __init__(self, namespace: str, name: str = NAME) -> None:
+        _check(namespace)
         self._context = Context()
         rclpy.init(args=[], context=self._context, signal_handler_options=SignalHandlerOptions.NO)
         self.node = Node(
@@ -39,3 +48,13 @@ class OwnHost:
     def _spin(self) -> None:
         with suppress(ExternalShutdownException):
             self._executor.spin()
+
+
+def _check(namespace: str) -> None:
+    try:
+        validate_namespace("/" + namespace.removeprefix("/"))
+    except InvalidNamespaceException:
+        raise OptionError(
+            f"namespace {namespace!r} is not valid: it is names of letters, digits and '_' that "
+            "begin with no digit, with '/' between them"
+        ) from None

@@ -20,10 +20,10 @@ DESCRIBED = 2.0  # [s] for the description, once the node is there
 
 
 class Described(NamedTuple):
-    """A robot, and the file or the text that says what it looks like."""
+    """A robot, and the file or the text that says what it looks like, if there is one."""
 
     robot: RobotModel
-    urdf: Path | str
+    urdf: Path | str | None
 
 
 def robot_of_node(settings: Settings, heard: Heard, patience: float) -> Described:
@@ -40,7 +40,7 @@ def robot_of_node(settings: Settings, heard: Heard, patience: float) -> Describe
     try:
         parameters = settings.read(patience)
         robot, urdf = robot_from_parameters(parameters), urdf_from_parameters(parameters)
-        if robot is not None and urdf is not None:
+        if robot is not None:
             return Described(robot, urdf)
     except (ServiceMissingError, NoAnswerError) as error:
         missing = error

@@ -166,7 +166,8 @@ class NodeSource:
     def _target(self, state: ServoState, q: Array) -> Array | None:
         """(4, 4) T_base_tip of the last target that anybody sent; None where there is none."""
         message, robot = self._heard.target, self.robot
-        if message is None or state in NO_TARGET:
+        silent = self._heard.is_silent(time.monotonic())
+        if message is None or silent or state in NO_TARGET:
             return None
         names = robot.joint_names
         values = {**self._heard.values(), **dict(zip(names, q.tolist(), strict=True))}

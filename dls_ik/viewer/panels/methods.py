@@ -70,9 +70,7 @@ class MethodPanel:
             ]
         self._folder.visible = bool(self._parameters)
 
-    def _add_list(
-        self, label: str, names: tuple[str, ...], use: Callable[[str], None]
-    ) -> None:
+    def _add_list(self, label: str, names: tuple[str, ...], use: Callable[[str], None]) -> None:
         handle = self._gui.add_dropdown(label, names)
         self._lists.append(handle)
 

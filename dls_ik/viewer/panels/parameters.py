@@ -1,12 +1,10 @@
 """Sliders and lists for what may be changed of one arm."""
 
-import math
 from typing import Any
 
+from dls_ik.viewer.options import slider_step
 from dls_ik.viewer.panels.refusal import Refusal
 from dls_ik.viewer.source import Parameter, Source
-
-STEPS = 200  # of a slider, about
 
 
 class ParameterPanel:
@@ -16,7 +14,8 @@ class ParameterPanel:
         self._source, self._refusal = source, refusal
         self._shown = source.parameters
         self._handles = {
-            p.name: _widget(gui, p, f"{letter}: {p.name.rstrip('_')}") for p in source.parameters
+            p.name: _widget(gui, p, f"{letter}: {p.name.rstrip('_').replace('_', ' ')}")
+            for p in source.parameters
         }
         for name, handle in self._handles.items():
             self._connect(name, handle)
@@ -52,7 +51,7 @@ def _widget(gui: Any, parameter: Parameter, label: str) -> Any:
     if parameter.choices:
         return gui.add_dropdown(label, parameter.choices, parameter.value, hint=hint)
     low, high = parameter.low, parameter.high
-    step = 10.0 ** math.floor(math.log10((high - low) / STEPS))
+    step = slider_step(high)
     return gui.add_slider(
         label, min=low, max=high, step=step, initial_value=parameter.value, hint=hint
     )

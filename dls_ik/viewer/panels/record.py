@@ -45,7 +45,7 @@ class RecordPanel:
         rows = content.count(b"\n") - 1
         if self._save is None:
             if client is not None:
-                client.send_file_download(NAME, content)
+                client.send_file_download(NAME, content, save_immediately=True)
             self._say(f"{rows} rows")
             return
         try:

@@ -12,7 +12,7 @@ from dls_ik.viewer.session import Seen
 LOOKS = ("solid", "ghost")
 BOX = "<div style='padding:6px 12px 2px;font-size:12.5px;line-height:1.35'>{}</div>"
 ARM = (
-    "<div style='display:flex;gap:7px;margin-bottom:5px'>"
+    "<div style='display:flex;gap:7px;min-height:54px'>"
     "<span style='flex:none;width:11px;height:11px;border-radius:6px;margin-top:3px;"
     "background:{colour}'></span><span><b>{letter}: {name}</b> ({look}){numbers}<br>"
     "<span style='color:#6b7280'>{words}</span></span></div>"

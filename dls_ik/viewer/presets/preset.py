@@ -20,6 +20,11 @@ class Preset(NamedTuple):
     Ts: Array  # (m, 4, 4) poses T_base_tip at equal times
     duration: float  # [s] one way
 
+    @property
+    def period(self) -> float:
+        """After which it begins again [s]."""
+        return 2.0 * (self.duration + REST)
+
     def pose(self, time: float) -> Array:
         """The target (4, 4) at a time since the beginning [s]."""
         share = _to_and_fro(time, self.duration) * (len(self.Ts) - 1)

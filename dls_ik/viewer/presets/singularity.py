@@ -12,6 +12,7 @@ from dls_ik.viewer.measures import DEFAULTS
 from dls_ik.viewer.presets.preset import Preset
 
 TRIED, KEPT, DIRECTIONS, SEED = 2000, 8, 24, 5
+SINGULAR = 0.1  # of the median: a smaller least singular value is as good as none
 FARTHEST = 0.75  # [rad or m] of the joints, either way
 POSES = 121
 WATCH = (
@@ -22,14 +23,19 @@ WATCH = (
 
 
 def through_a_singularity(robot: RobotModel) -> Preset | None:
-    """The widest motion of the tip that was found; None for a robot without room for one."""
+    """A wide motion of the tip, in front of the arm; None for a robot without room for one.
+
+    None too where nothing is singular, as for few joints whose task has six rows.
+    """
     rng = np.random.default_rng(SEED)
-    motions = [
-        (middle, direction) for middle in _singular(robot, rng) for direction in _ways(robot, rng)
-    ]
+    middles = _singular(robot, rng)
+    motions = [(middle, way) for middle in middles for way in _ways(robot, rng)]
+    if not motions:
+        return None
     ways = [_across(robot, *motion) for motion in motions]
     tips = [robot.fk(q[[0, -1]])[:, :3, 3] for q in ways]
-    q = ways[int(np.argmax([np.linalg.norm(b - a) for a, b in tips]))]
+    widths = [float(np.linalg.norm(b - a)) + float(a[0] + b[0]) for a, b in tips]
+    q = ways[int(np.argmax(widths))]
     if np.abs(q[-1] - q[0]).max() < 0.1:
         return None
     methods = ("jp", "dls")
@@ -37,14 +43,14 @@ def through_a_singularity(robot: RobotModel) -> Preset | None:
 
 
 def _singular(robot: RobotModel, rng: np.random.Generator) -> Array:
-    """(KEPT, n) the most singular of many configurations away from the limits."""
+    """(KEPT, n) the most singular of many configurations away from the limits; or none is."""
     lower, upper = robot.finite_limits()
     q = 0.5 * (lower + upper) + 0.55 * (robot.random(rng, TRIED) - 0.5 * (lower + upper))
     J = robot.jacobian(q)
     J[:, 3:] *= DEFAULTS.rotation_weight
     least = np.linalg.svd(J, compute_uv=False)[:, min(6, robot.n) - 1]
     kept: Array = robot.clip(q)[np.argsort(least)[:KEPT]]
-    return kept
+    return kept if least.min() < SINGULAR * np.median(least) else kept[:0]
 
 
 def _ways(robot: RobotModel, rng: np.random.Generator) -> Array:

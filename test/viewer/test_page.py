@@ -1,0 +1,101 @@
+"""The page in a real browser: it loads, the arm follows the mouse, methods change, presets run."""
+
+import csv
+
+import numpy as np
+import pytest
+from viewer import pages
+
+pytest.importorskip("viser")
+
+from dls_ik.model.rigid import inverse
+from dls_ik.model.robot import RobotModel
+from dls_ik.model.shipped import shipped_urdf
+from dls_ik.viewer.figure import scene_names
+from dls_ik.viewer.links import LinkPoses
+from dls_ik.viewer.shapes import load_shapes
+
+pytestmark = pytest.mark.slow
+
+ROBOT = RobotModel.wam()
+SHAPES = load_shapes(shipped_urdf("wam"))
+LINKS = tuple(dict.fromkeys(piece.link for piece in SHAPES.pieces))
+CLICK = "element => element.click()"  # without waiting for frames, which software draws slowly
+
+
+@pytest.fixture(scope="module")
+def url():
+    with pages.view("wam", "--method", "ctp+sd+svf,dls", "--rate", "30") as process:
+        yield process.url
+    assert process.returncode == 130
+
+
+def tip(page):
+    """(3,) where the arm's tip is drawn."""
+    poses = LinkPoses(ROBOT)(np.zeros(7))
+    offset = (inverse(poses[LINKS[-1]]) @ poses[ROBOT.tip])[:, 3]
+    return (page.pose(scene_names("/arm", LINKS)[LINKS[-1]]) @ offset)[:3]
+
+
+def choose(page, place, option):
+    """Take an option of the list of methods at a place."""
+    page.page.locator("input.mantine-Select-input:visible").nth(place).evaluate(CLICK)
+    page.page.get_by_role("option", name=option, exact=True).evaluate(CLICK)
+
+
+def press(page, name):
+    page.page.get_by_role("button", name=name, exact=True).evaluate(CLICK)
+
+
+def unfold(page, name):
+    page.page.get_by_text(name, exact=True).evaluate(CLICK)
+
+
+def fill(page, place, number):
+    """Write into the field beside a slider."""
+    field = page.page.locator("input.mantine-NumberInput-input:visible").nth(place)
+    field.fill(str(number))
+    field.press("Tab")
+
+
+def test_the_arm_follows_the_mouse_and_shows_what_it_does(url, open_page):
+    with open_page(url) as page:
+        page.wait_for_text("at the target")
+        before = page.position("/target")
+        page.drag_gizmo("/target", "z", -0.15)
+        after = page.position("/target")
+        assert np.linalg.norm(after - before) > 0.03
+        arrived = lambda: np.linalg.norm(tip(page) - after) < 2e-3  # noqa: E731
+        page.wait_until(arrived, "the tip to come to the target")
+        page.screenshot("viewer-dragged")
+
+        choose(page, 0, "sdls+clamp")
+        page.wait_for_text("A: sdls+clamp")
+        choose(page, 1, "none")
+        page.wait_until(lambda: not page.is_drawn("/ghost"), "the ghost to go")
+
+        press(page, "Out of reach")
+        page.wait_for_text("Watch:")
+        page.wait_for_text("B: dls")
+        page.wait_until(lambda: page.is_drawn("/ghost"), "the arms to part")
+        page.screenshot("viewer-preset")
+        press(page, "Stop")
+        press(page, "Reset")
+        page.wait_for_text("no target yet")
+
+
+def test_what_is_refused_is_told_and_a_recording_comes_down(url, open_page):
+    with open_page(url) as page:
+        choose(page, 0, "svf")
+        page.wait_for_text("A: svf")
+        unfold(page, "Parameters")
+        fill(page, 0, 50)
+        fill(page, 1, 0.05)
+        page.wait_for_text("svf needs nu > sigma0 and 2 > nu * sigma0")
+        unfold(page, "Recording")
+        press(page, "Record")
+        page.wait_for_text("recording ...")
+        with page.page.expect_download() as download:
+            press(page, "Stop recording")
+        with open(download.value.path(), encoding="utf-8", newline="") as file:
+            assert "svf" in {row["arm"] for row in csv.DictReader(file)}

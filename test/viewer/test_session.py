@@ -1,0 +1,194 @@
+"""The session without a page: arms side by side, presets, recordings, and what is measured."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+
+from dls_ik.core.limits.ctp import activation
+from dls_ik.exceptions import MethodError
+from dls_ik.model.robot import RobotModel
+from dls_ik.viewer.bars import joint_bars
+from dls_ik.viewer.colours import AMBER, GREEN, RED, limit_colour, room
+from dls_ik.viewer.local import LocalSource
+from dls_ik.viewer.measures import ellipsoid, measured
+from dls_ik.viewer.plots import CURVES, History
+from dls_ik.viewer.presets import presets_for
+from dls_ik.viewer.recording import header
+from dls_ik.viewer.session import Session
+from dls_ik.viewer.start import comfortable
+from dls_ik.viewer.view import rivals
+
+DT = 0.01
+
+
+ROBOT = RobotModel.wam()
+
+
+@pytest.fixture(scope="module")
+def presets():
+    return presets_for(ROBOT)
+
+
+@pytest.fixture
+def session():
+    start = comfortable(ROBOT)
+    made = Session(LocalSource(ROBOT, "ctp+sd+svf", start=start), rivals(ROBOT, start))
+    made.aim(ROBOT.fk(start))
+    yield made
+    made.close()
+
+
+def run(session, steps, begin=0):
+    for k in range(begin, begin + steps):
+        seen = session.step(k * DT)
+    return seen
+
+
+def test_a_second_arm_begins_where_the_first_one_is(session):
+    T = session.target.copy()
+    T[1, 3] += 0.2
+    session.aim(T)
+    (first,) = run(session, 30)
+    session.compare("dls")
+    both = run(session, 1, 30)
+    assert [seen.name for seen in both] == ["ctp+sd+svf", "dls"]
+    np.testing.assert_allclose(both[1].sample.q, first.sample.q, atol=2.1 * DT)
+    np.testing.assert_allclose(both[1].sample.T_target, T)
+    session.compare(None)
+    assert len(run(session, 1, 31)) == 1
+
+
+def test_a_second_method_that_is_refused_leaves_the_first_one_alone(session):
+    with pytest.raises(MethodError, match="unknown method"):
+        session.compare("nonsense")
+    assert len(session.sources) == 1
+
+
+def test_a_preset_puts_both_arms_to_its_start_with_its_methods(session, presets):
+    preset = presets[0]
+    session.play(preset)
+    seen = run(session, 5)
+    assert tuple(s.name for s in seen) == preset.methods
+    for arm in seen:
+        np.testing.assert_allclose(arm.sample.q, preset.start, atol=1e-6)
+    run(session, 300, 5)
+    assert not np.allclose(session.target, preset.Ts[0])
+
+
+def test_a_preset_begins_again_where_it_began(session, presets):
+    preset = presets[-1]
+    session.play(preset)
+    session.step(0.0)
+    for _ in range(2):
+        again = session.step(preset.period + 0.01)
+    for arm in again:
+        np.testing.assert_allclose(arm.sample.q, preset.start, atol=0.05)
+
+
+def test_a_hand_on_the_target_ends_a_preset(session, presets):
+    session.play(presets[0])
+    run(session, 5)
+    session.aim(session.target)
+    assert session.preset is None
+
+
+def test_reset_goes_back(session, presets):
+    (before,) = run(session, 1)
+    session.play(presets[1])
+    run(session, 200, 1)
+    session.reset()
+    for arm in run(session, 2, 201):
+        np.testing.assert_allclose(arm.sample.q, before.sample.q)
+        assert arm.sample.T_target is None
+
+
+def test_a_recording_has_a_row_for_each_arm_and_step_with_units(session):
+    session.compare("dls")
+    run(session, 3)
+    session.start_recording()
+    seen = run(session, 4, 3)
+    lines = list(csv.DictReader(io.StringIO(session.stop_recording().decode())))
+    assert len(lines) == 8
+    assert list(lines[0]) == header(session.robot)
+    for text, arm in zip(lines[-2:], seen, strict=True):
+        assert text["arm"] == arm.name
+        assert float(text["time [s]"]) == pytest.approx(arm.sample.time)
+        q = [float(text[f"q {name} [rad]"]) for name in session.robot.joint_names]
+        np.testing.assert_allclose(q, arm.sample.q, rtol=1e-8)
+        assert float(text["tip x [m]"]) == pytest.approx(arm.sample.T_tip[0, 3])
+    assert session.stop_recording() is None
+
+
+def test_a_recording_without_a_target_has_empty_cells(session):
+    session.reset()
+    session.start_recording()
+    run(session, 1)
+    (line,) = csv.DictReader(io.StringIO(session.stop_recording().decode()))
+    assert line["target x [m]"] == line["position error [m]"] == ""
+
+
+def test_what_is_measured_is_of_the_jacobian(session):
+    (arm,) = run(session, 1)
+    J = session.robot.jacobian(arm.sample.q)
+    J[3:] *= 0.5
+    s = np.linalg.svd(J, compute_uv=False)
+    assert arm.measures.least_singular_value == pytest.approx(s[-1])
+    assert arm.measures.condition == pytest.approx(s[0] / s[-1])
+    at_limit = arm.sample._replace(q=session.robot.upper)
+    np.testing.assert_array_equal(measured(session.robot, at_limit).activation, 1.0)
+
+
+def test_the_margin_of_a_method_counts_for_its_activation(session):
+    run(session, 1)
+    robot = session.robot
+    session.sources[0].change("margin", 0.4)
+    (changed,) = run(session, 1, 1)
+    rows = zip(changed.sample.q, robot.lower, robot.upper, strict=True)
+    expected = [activation(*row, 0.4) for row in rows]
+    np.testing.assert_allclose(changed.measures.activation, expected)
+
+
+def test_the_ellipsoid_is_what_unit_joint_velocities_give():
+    robot = RobotModel.wam()
+    q = robot.random(np.random.default_rng(3))
+    axes, lengths = ellipsoid(robot, q)
+    np.testing.assert_allclose(axes @ axes.T, np.eye(3), atol=1e-12)
+    assert np.linalg.det(axes) == pytest.approx(1.0)
+    J = robot.jacobian(q)[:3]
+    np.testing.assert_allclose(axes @ np.diag(lengths**2) @ axes.T, J @ J.T, atol=1e-12)
+    flat = RobotModel.from_name("planar_2r")
+    assert ellipsoid(flat, np.array([0.3, 0.4]))[1][2] == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize(
+    ("q", "colour"),
+    [(0.0, GREEN), (1.3, GREEN), (1.5, AMBER), (1.81, RED), (2.0, RED), (2.5, RED), (-1.99, RED)],
+)
+def test_colours_near_a_limit(q, colour):
+    assert limit_colour(room(q, -2.0, 2.0)) == colour
+
+
+def test_a_joint_without_limits_is_green():
+    assert limit_colour(room(100.0, -np.inf, np.inf)) == GREEN
+
+
+def test_bars_show_every_joint_and_no_markup_of_a_robot():
+    robot = RobotModel.from_dh([{"a": 1.0, "lower": -2, "upper": 2, "name": "<b>&"}])
+    html = joint_bars(robot, [np.array([np.pi / 2])])
+    assert "&lt;b&gt;&amp;" in html
+    assert "<b>" not in html
+    assert "90.0&deg;" in html
+    assert joint_bars(RobotModel.wam(), [np.zeros(7)] * 2).count("wam_j") == 14
+
+
+def test_history_has_a_line_for_each_arm_and_begins_anew_with_another_number(session):
+    run(session, 50)
+    times, *lines = session.history.data(0, 1)
+    assert len(lines) == 1
+    assert times[-1] == 0.0
+    session.compare("dls")
+    run(session, 50, 50)
+    assert all(len(session.history.data(k, 2)) == 3 for k in range(len(CURVES)))
+    assert np.isnan(History().data(0, 2)[1:]).all()
