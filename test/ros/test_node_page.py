@@ -9,6 +9,7 @@ pytest.importorskip("rclpy", reason="needs rclpy")
 pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 pytest.importorskip("viser", reason="needs viser")
 
+from geometry_msgs.msg import PoseStamped
 from ros_client import Client, NodeProcess
 from ros_streamer import HOME, Streamer, positions
 from ros_wam import WAM
@@ -30,7 +31,7 @@ DRAWN = scene_names("/arm", tuple(dict.fromkeys(piece.link for piece in SHAPES.p
 
 
 def test_page_of_a_node(private_domain, tmp_path):
-    """It shows the node's arm, drives it, pauses it, and outlives it."""
+    """It shows the node's arm, drives it, follows others, pauses it, and outlives it."""
     with NodeProcess(*ARGUMENTS) as node, Client(NAMESPACE) as client:
         node.wait_for_line("ready")
         streamer = Streamer(client)
@@ -42,8 +43,13 @@ def test_page_of_a_node(private_domain, tmp_path):
         ):
             wait_for_arm(page, HOME)
             wait_for_target(page, WAM.fk(HOME))
+            targets = client.listen(PoseStamped, "target_pose")
+            client.spin_for(0.3)
+            assert not targets  # a page that is only looked at moves nothing
             drag(page, client, streamer)
             page.screenshot("node")
+            streamer.go(WAM.fk(HOME))
+            wait_for_target(page, WAM.fk(HOME))
             pause_and_go_on(page)
             node.process.kill()
             page.wait_for_text("is silent for")
