@@ -48,6 +48,7 @@ RULES = (
     Rule(r"source ", Way.LEAVE, "the reader's shell"),
     Rule(r"ssh ", Way.LEAVE, "another machine"),
     Rule(r"export ", Way.LEAVE, "the reader's shell"),
+    Rule(r"ros2 bag ", Way.LEAVE, "comes with ROS 2"),
     Rule(r"xacro ", Way.LEAVE, "comes with ROS 2"),
     Rule(r"ros2 run tf2_ros ", Way.LEAVE, "comes with ROS 2"),
     Rule(r"ros2 security ", Way.LEAVE, "sros2 has no wheels"),
@@ -67,12 +68,18 @@ RULES = (
 # Nodes that are up while a page is followed, with their arguments.
 WAM = ("-p", "robot:=wam")
 NODE, ARM = ("ik_node", *WAM), ("ik_sim_arm", *WAM)
+LEFT = ("ik_node", "-r", "__ns:=/left", *WAM)
 STAGES = {
-    "docs/client.md": [NODE, ("ik_node", "-r", "__ns:=/left", *WAM)],
+    "docs/client.md": [NODE, LEFT],
+    "docs/command_line.md": [NODE, LEFT],
     "docs/moveit.md": [("ik_node", "-r", "compute_ik:=/dls_ik/compute_ik", *WAM)],
     "docs/real_arm.md": [ARM, ("ik_node", "-p", "output_type:=joint_trajectory", *WAM)],
     "docs/sim_arm.md": [ARM],
+    "docs/viewer.md": [NODE, LEFT],
 }  # other pages that ask a node: the one above
+
+# What is added where nobody looks on.
+UNSEEN = {"dls-ik view": " --no-browser"}
 
 # Packages that come with ROS 2 alone: where they are not, a snippet that imports one is compiled.
 ONLY_WITH_ROS = ("ament_index_python", "launch", "launch_ros", "moveit_configs_utils")

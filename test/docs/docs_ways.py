@@ -17,7 +17,7 @@ from pathlib import Path
 import click
 import docs_bench
 from docs_pages import Command
-from docs_table import PLACEHOLDERS, Rule, Way
+from docs_table import PLACEHOLDERS, UNSEEN, Rule, Way
 
 LONG = 240.0  # [s] kernels may have to be compiled
 SHELL = re.compile(r"[|<>$;&\n*]")  # what only a shell can read
@@ -40,7 +40,9 @@ def follow(command: Command, rule: Rule, folder: Path) -> None:
             fits = doctest.OutputChecker().check_output(command.shows, shown, ELLIPSIS)
             assert fits, f"shown:\n{shown}\nthe page has:\n{command.shows}"
     elif rule.way is Way.SERVE:
-        with Server(text, folder, ROS_DOMAIN_ID=APART) as server:
+        text += next((words for start, words in UNSEEN.items() if text.startswith(start)), "")
+        place = {} if "--ros " in text else {"ROS_DOMAIN_ID": APART}
+        with Server(text, folder, **place) as server:
             server.wait_for(rule.ready)
             server.end()
     elif rule.way is Way.ASK:
