@@ -19,11 +19,12 @@ from rclpy.executors import SingleThreadedExecutor
 
 from benchmarks.common import Column, Table, finish, guarded, parser, positive
 from benchmarks.machine import machine
-from benchmarks.processes import Process, isolate, ros_node
+from benchmarks.processes import Process, ros_node
 from benchmarks.stream_client import Client, follow, latencies
 from benchmarks.stream_jitter import Overruns, intervals, jitter
 from benchmarks.stream_latency import SETTLING, START
 from dls_ik import RobotModel
+from dls_ik.ros.child import stay_alone
 
 EXECUTORS, LOOPS = ("single", "multi", "events"), ("thread", "timer")
 LOADS = ("none", "requests", "flood")
@@ -160,7 +161,7 @@ def main() -> None:
     options.add_argument("--repeats", type=positive, default=3, help="rounds")
     options.add_argument("--duration", type=positive, default=3, help="of a turn [s]")
     given, before = options.parse_args(), machine()
-    isolate()
+    stay_alone()
     rclpy.init(args=[])
     tables = [Table(f"{given.repeats} turns of {given.duration} s of each", STREAM)]
     for rate in given.rates:

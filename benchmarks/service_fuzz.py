@@ -22,9 +22,10 @@ from rclpy.serialization import deserialize_message, serialize_message
 
 from benchmarks.common import Column, Table, finish, guarded, parser, positive
 from benchmarks.machine import machine
-from benchmarks.processes import Process, isolate, wait_until
+from benchmarks.processes import Process, wait_until
 from dls_ik import DlsIkError
 from dls_ik.ros.arm import Arm
+from dls_ik.ros.child import stay_alone
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.services.codes import RequestError
 from dls_ik.ros.services.forward import answer_fk
@@ -129,7 +130,7 @@ def main() -> None:
     options.add_argument("--requests", type=positive, default=2000)
     options.add_argument("--seed", type=int, default=0, help="of the requests")
     chosen, before = options.parse_args(), machine()
-    isolate()
+    stay_alone()
     command = ["-m", "dls_ik.ros.node", "--ros-args", "-r", "__ns:=/fuzz", *ARGUMENTS]
     with Process([sys.executable, *command]) as process:
         process.wait_ready()

@@ -104,7 +104,7 @@ class RobotModel:
 
     @classmethod
     def from_name(cls, name: str, base: str | None = None, tip: TipNames = None) -> "RobotModel":
-        """A robot that comes with the package, see :func:`dls_ik.model.shipped_names`."""
+        """A robot that comes with the package, see ``dls_ik.model.shipped_names()``."""
         return cls.from_urdf(shipped_urdf(name), base, tip)
 
     @classmethod

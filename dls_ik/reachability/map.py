@@ -37,7 +37,7 @@ class ReachabilityMap:
 
     @property
     def index(self) -> Array:
-        """Reachability index (nx, ny, nz): the share of the orientations that is reached.
+        """The reachability index (nx, ny, nz), the share of the orientations that is reached.
 
         As Zacharias, Borst & Hirzinger 2007 have it, by inverse kinematics in every voxel.
         """

@@ -23,7 +23,7 @@ class ServoState(enum.Enum):
 
     @property
     def code(self) -> int:
-        """The number in ServoStatus: -1 invalid, 0 fine, 1 to 3 singularity, 6 joint bound."""
+        """The number in ServoStatus (-1 invalid, 0 fine, 1 to 3 singularity, 6 joint bound)."""
         return self.value[0]
 
     @property

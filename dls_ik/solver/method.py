@@ -89,7 +89,7 @@ def _published_name(parts: dict[str, list[str]]) -> str:
 def method_names() -> tuple[str, ...]:
     """Return the names of the published methods; others combine from the same parts.
 
-    :func:`parse_method` takes the parts in any order. Names that begin with ``kdl`` need PyKDL.
+    The parts may be in any order. Names that begin with ``kdl`` need PyKDL.
     """
     return (AUTO, *_PRESETS, *KDL)
 

@@ -1,0 +1,41 @@
+"""What is counted while pages are followed, and the domain in which their nodes meet."""
+
+import os
+import random
+from collections import Counter
+
+import pytest
+
+KEY = "docs"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def private_domain():
+    """Never meet a robot, nor the nodes of another run on this machine."""
+    os.environ["ROS_DOMAIN_ID"] = str(random.SystemRandom().randint(1, 100))
+    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    if os.environ.get("ROS_DISTRO") == "humble":
+        os.environ["ROS_LOCALHOST_ONLY"] = "1"
+
+
+@pytest.fixture
+def count(record_property):
+    """Counts what was done in a test, for the summary."""
+
+    def add(what, number=1):
+        record_property(KEY, (what, number))
+
+    return add
+
+
+def pytest_terminal_summary(terminalreporter):
+    """One line for each thing that was counted."""
+    total = Counter()
+    for report in terminalreporter.getreports("passed") + terminalreporter.getreports("failed"):
+        for key, value in report.user_properties if report.when == "call" else ():
+            if key == KEY:
+                total[value[0]] += value[1]
+    if total:
+        terminalreporter.section("documentation")
+        for what, number in sorted(total.items()):
+            terminalreporter.write_line(f"{number:5} {what}")

@@ -1,0 +1,53 @@
+"""The folder in which a page is followed: a checkout in which nothing that is written stays."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from docs_pages import ROOT, blocks
+from docs_table import ARM_FILE
+
+PROGRAMS = {
+    "dls-ik": "dls_ik.cli",
+    "ik_node": "dls_ik.ros.node",
+    "ik_sim_arm": "dls_ik.ros.sim_arm.node",
+}
+WRITTEN = ("docs",)  # folders that commands write into: copied, all else is linked
+LEFT_OUT = ("dls_ik", "build", "install", "log", "demo_output")  # the package would be another one
+
+
+def make(folder: Path, page: str) -> Path:
+    """A folder that looks like a checkout with its ``.venv``; arm.yaml is the first on the page."""
+    for path in ROOT.iterdir():
+        if path.name in WRITTEN:
+            shutil.copytree(path, folder / path.name, ignore=shutil.ignore_patterns("_build"))
+        elif not path.name.startswith(".") and path.name not in LEFT_OUT:
+            (folder / path.name).symlink_to(path)
+    arm = (ROOT / "test" / "urdf" / "ur10e.urdf").read_text()
+    (folder / ARM_FILE).write_text(arm.replace('"tip"', '"tool0"'))
+    for block in blocks(page):
+        if "ros__parameters" in block.text and not (folder / "arm.yaml").exists():
+            (folder / "arm.yaml").write_text(block.text)
+    _make_programs(folder / ".venv" / "bin")
+    return folder
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """With the programs of the package, which run from this source tree."""
+    path = [str(folder / ".venv" / "bin"), os.environ.get("PATH", "")]
+    modules = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+    return {
+        **os.environ,
+        "PATH": os.pathsep.join(path),
+        "PYTHONPATH": os.pathsep.join(filter(None, modules)),
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def _make_programs(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    calls = {name: f"-m {module}" for name, module in PROGRAMS.items()}
+    for name, call in {**calls, "python": "", "python3": ""}.items():
+        (folder / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {call} "$@"\n')
+        (folder / name).chmod(0o755)

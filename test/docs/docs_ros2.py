@@ -1,0 +1,115 @@
+"""The ``ros2`` commands that pages have, as ROS 2 runs them, where it is not installed."""
+
+import re
+import shlex
+import threading
+import time
+from contextlib import closing
+from importlib import import_module
+
+import yaml
+from rcl_interfaces.srv import DescribeParameters, ListParameters, SetParameters
+from rclpy.parameter import Parameter
+
+from dls_ik.ros.client.host import OwnHost
+
+SOON = 30.0  # [s]
+
+
+def ask(command: str) -> None:
+    """Carry a command out against the nodes that are up; refusals are errors."""
+    words = shlex.split(command)
+    with closing(OwnHost("")) as host:
+        DOES[words[1], words[2]](host.node, *words[3:])
+
+
+def call(node, name, kind, values="{}"):
+    service = _interface(kind)
+    response = _answer(node, service, name, filled(service.Request(), yaml.safe_load(values)))
+    code = getattr(response, "error_code", None)
+    assert code is None or code.val == code.SUCCESS, f"{code.val}: {getattr(code, 'message', '')}"
+    assert getattr(response, "success", True), response.message
+
+
+def publish(node, *words):
+    topic, kind, values = [word for word in words if not re.match(r"-|[\d.]+$", word)]
+    message = filled(_interface(kind)(), yaml.safe_load(values))
+    publisher = node.create_publisher(type(message), topic, 10)
+    _wait(publisher.get_subscription_count, f"a listener on {topic}")
+    publisher.publish(message)
+    assert publisher.wait_for_all_acked()
+
+
+def set_parameter(node, target, name, value):
+    wanted = Parameter(name, value=yaml.safe_load(value)).to_parameter_msg()
+    request = SetParameters.Request(parameters=[wanted])
+    result = _answer(node, SetParameters, f"{target}/set_parameters", request).results[0]
+    assert result.successful, result.reason
+
+
+def echo(node, topic, *_):
+    heard = threading.Event()
+    _wait(lambda: topic in dict(node.get_topic_names_and_types()), f"topic {topic}")
+    kind = dict(node.get_topic_names_and_types())[topic][0]
+    node.create_subscription(_interface(kind), topic, lambda _: heard.set(), 10)
+    assert heard.wait(SOON), f"no message on {topic}"
+
+
+def describe(node, target, name):
+    request = DescribeParameters.Request(names=[name])
+    found = _answer(node, DescribeParameters, f"{target}/describe_parameters", request).descriptors
+    assert [each.description for each in found if each.name == name], f"no parameter {name}"
+
+
+def dump(node, target):
+    names = _answer(node, ListParameters, f"{target}/list_parameters", ListParameters.Request())
+    assert names.result.names
+
+
+def _answer(node, service, name, request):
+    client, there = node.create_client(service, name), threading.Event()
+    _wait(client.service_is_ready, f"service {name}")
+    future = client.call_async(request)
+    future.add_done_callback(lambda _: there.set())
+    assert there.wait(SOON), f"no answer of {name}"
+    return future.result()
+
+
+def _wait(condition, what):
+    deadline = time.monotonic() + SOON
+    while not condition():
+        assert time.monotonic() < deadline, f"no {what}"
+        time.sleep(0.02)
+
+
+def filled(message, values):
+    """The message with the fields that a mapping has, as ``rosidl_runtime_py`` does it."""
+    kinds = message.get_fields_and_field_types()
+    for name, value in (values or {}).items():
+        assert name in kinds, f"{type(message).__name__} has no field {name}, but {list(kinds)}"
+        setattr(message, name, _value(getattr(message, name), kinds[name], value))
+    return message
+
+
+def _value(now, kind, given):
+    if hasattr(now, "get_fields_and_field_types"):
+        return filled(now, given)
+    if isinstance(given, list) and given and isinstance(given[0], dict):
+        package, name = re.fullmatch(r"sequence<(\w+)/(\w+)(?:, \d+)?>", kind).groups()
+        return [filled(_interface(f"{package}/msg/{name}")(), each) for each in given]
+    return float(given) if isinstance(now, float) else given
+
+
+def _interface(kind):
+    package, sort, name = kind.split("/")
+    return getattr(import_module(f"{package}.{sort}"), name)
+
+
+DOES = {
+    ("service", "call"): call,
+    ("topic", "pub"): publish,
+    ("topic", "echo"): echo,
+    ("param", "set"): set_parameter,
+    ("param", "describe"): describe,
+    ("param", "dump"): dump,
+}

@@ -1,0 +1,135 @@
+"""The site that ``scripts/docs`` builds: without warnings, every link leads somewhere, it shows."""
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from docs_pages import ROOT, pages
+
+pytest.importorskip("furo", reason="needs Sphinx: requirements/docs.txt")
+pytest.importorskip("myst_parser", reason="needs Sphinx: requirements/docs.txt")
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("site")]
+
+
+class Page(HTMLParser):
+    """The anchors of a page, and what it refers to."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.ids, self.targets, self.images = set(), [], []
+        self.feed(path.read_text())
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.ids.update(filter(None, (given.get("id"), given.get("name"))))
+        if tag == "a" and given.get("href"):
+            self.targets.append(given["href"])
+        if tag == "img":
+            self.images.append(given["src"])
+        if tag in ("link", "script") and given.get("src", given.get("href")):
+            self.images.append(given.get("src", given.get("href")))
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory):
+    """The site, and what Sphinx said."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-q", "-b", "html", "-W", "--keep-going"]
+    ended = subprocess.run(
+        [*command, "-j", "2", str(ROOT / "docs"), str(folder)], capture_output=True, text=True
+    )
+    return folder, ended
+
+
+@pytest.fixture(scope="session")
+def site(built):
+    """Every page by its path in the site."""
+    folder, _ = built
+    names = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*.html")}
+    return {name: Page(path) for name, path in names.items() if not name.startswith("_static")}
+
+
+def is_internal(target):
+    parts = urlsplit(target)
+    return not parts.scheme and not parts.netloc
+
+
+def test_it_is_built_without_a_warning(built):
+    _, ended = built
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_every_page_of_the_repository_is_in_it(site, count):
+    names = [page.removeprefix("docs/") for page in pages() if page.startswith("docs/")]
+    assert {name.removesuffix(".md") + ".html" for name in names} <= set(site)
+    count("pages of the site", len(names))
+
+
+def test_every_link_and_anchor_leads_somewhere(built, site, count):
+    folder, broken = built[0], []
+    for name, page in site.items():
+        for target in filter(is_internal, page.targets):
+            parts = urlsplit(target)
+            file = (folder / name).parent / unquote(parts.path) if parts.path else folder / name
+            there = file.resolve().relative_to(folder.resolve()).as_posix()
+            anchor = unquote(parts.fragment)
+            missing = anchor and there in site and anchor not in site[there].ids
+            if not file.is_file() or missing:
+                broken.append(f"{name}: {target}")
+            count("links of the site", 1)
+    assert not broken, "\n".join(sorted(set(broken)))
+
+
+def test_every_picture_style_and_script_is_there(built, site):
+    folder = built[0]
+    for name, page in site.items():
+        assert all(map(is_internal, page.images)), f"{name} loads from elsewhere"
+        for source in page.images:
+            path = (folder / name).parent / unquote(urlsplit(source).path)
+            assert path.is_file() or source == "#", f"{name}: {source}"  # # is the page itself
+
+
+def test_signatures_and_options_are_those_of_the_source(built):
+    text = re.sub(r"<[^>]+>", "", (built[0] / "api" / "solving.html").read_text())
+    plain = re.sub(r"\s+", "", text)
+    assert "solve(T:ArrayLike,seed:ArrayLike|None=None,timeout:float|None=None" in plain
+    assert "_SupportsArray" not in plain
+    assert re.search(r"position_tolerance.{,40}positionerrorsmallenough\[m\];from1e-12", plain)
+
+
+@pytest.mark.parametrize("width", [1280, 420])
+def test_the_front_page_shows_in_a_browser(built, width, tmp_path):
+    browser = pytest.importorskip("viewer.browser")
+    with browser.chromium() as chromium:
+        page = chromium.new_page(viewport={"width": width, "height": 900})
+        errors = []
+        page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto((built[0] / "index.html").as_uri())
+        assert page.title() == "dls_ik"
+        picture = page.get_by_alt_text("The WAM follows a figure of eight")
+        assert picture.evaluate("image => image.complete && image.naturalWidth") > 500
+        # Nothing is wider than the window, so that nobody scrolls sideways.
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.screenshot(path=tmp_path / f"front-{width}.png", full_page=True)
+        page.locator(".cards").get_by_role("link", name="Start with Python").click()
+        assert "Start with Python" in page.title()
+    assert not errors
+    assert (tmp_path / f"front-{width}.png").stat().st_size > 10_000
+
+
+def test_wide_tables_scroll_in_a_box_of_their_own(built):
+    style = (built[0] / "_static" / "site.css").read_text()
+    assert re.search(r"\.table-wrapper \{[^}]*overflow-x: auto", style)
+    text = (built[0] / "benchmarks.html").read_text()
+    assert text.count("<table") == text.count('class="table-wrapper')
+
+
+def test_the_script_says_where_to_look():
+    script = (ROOT / "scripts" / "docs").read_text()
+    assert "docs/_build/html" in script
+    assert "/docs/_build/" in (ROOT / ".gitignore").read_text()
