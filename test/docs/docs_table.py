@@ -33,6 +33,7 @@ RULES = (
     Rule(r"(\.venv/bin/)?python -m benchmarks\.", Way.PARSE, "measures for minutes"),
     Rule(r"dls-ik reproduce (all|table-v)$", Way.PARSE, "minutes; fewer samples in test/reproduce"),
     Rule(r"dls-ik reproduce all", Way.PARSE, "minutes; fewer samples in test/reproduce"),
+    Rule(r"dls-ik doctor --json", Way.PARSE, "as without --json; see test_doctor.py"),
     Rule(r"dls-ik bench .*--samples 5000", Way.PARSE, "half a minute; shorter ones are run"),
     Rule(r"dls-ik .*--scheduler", Way.PARSE, "a cluster; see test_reach_cluster.py"),
     Rule(r"dask ", Way.LEAVE, "a cluster; see test_reach_cluster.py"),

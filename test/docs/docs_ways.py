@@ -99,6 +99,8 @@ def name(text: str) -> None:
         from dls_ik.cli.main import main
 
         names = main.list_commands(click.Context(main))
+        if subcommand == "COMMAND" or subcommand.startswith("-"):  # any of them, or none
+            return
         assert subcommand in names, f"dls-ik has no {subcommand}, but {names}"
 
 
