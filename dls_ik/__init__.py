@@ -3,8 +3,9 @@
 Public names are imported when they are first used, so that ``import dls_ik`` stays quick.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dls_ik.first_use import on_first_use
 
 if TYPE_CHECKING:
     from dls_ik.exceptions import BatchInterrupted, DlsIkError
@@ -30,26 +31,19 @@ __all__ = [
     "method_names",
 ]
 
-_ROOMS = {
-    "BatchInterrupted": "dls_ik.exceptions",
-    "DlsIkError": "dls_ik.exceptions",
-    "IkBatchResult": "dls_ik.solver.result",
-    "IkPathResult": "dls_ik.solver.result",
-    "IkResult": "dls_ik.solver.result",
-    "IkSolver": "dls_ik.solver.solver",
-    "RobotModel": "dls_ik.model.robot",
-    "Status": "dls_ik.solver.result",
-    "Stepper": "dls_ik.solver.stepper",
-    "Task": "dls_ik.solver.task",
-    "method_names": "dls_ik.solver.method",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _ROOMS:
-        raise AttributeError(f"module 'dls_ik' has no attribute {name!r}")
-    return getattr(import_module(_ROOMS[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = on_first_use(
+    __name__,
+    {
+        "BatchInterrupted": "exceptions",
+        "DlsIkError": "exceptions",
+        "IkBatchResult": "solver.result",
+        "IkPathResult": "solver.result",
+        "IkResult": "solver.result",
+        "IkSolver": "solver.solver",
+        "RobotModel": "model.robot",
+        "Status": "solver.result",
+        "Stepper": "solver.stepper",
+        "Task": "solver.task",
+        "method_names": "solver.method",
+    },
+)

@@ -24,7 +24,7 @@ def package_file(address: str) -> Path:
     name, _, inside = address.removeprefix(PACKAGE_SCHEME).partition("/")
     if not name or not inside:
         raise RobotModelError(f"a package path is package://NAME/PATH, not {quoted(address)}")
-    folders = [folder for folder in _folders(name) if folder.is_dir()]
+    folders = [folder for folder in package_folders(name) if folder.is_dir()]
     for folder in folders:
         if (folder / inside).is_file():
             return folder / inside
@@ -41,7 +41,7 @@ def package_file(address: str) -> Path:
     )
 
 
-def _folders(name: str) -> Iterator[Path]:
+def package_folders(name: str) -> Iterator[Path]:
     """Where a package may be, the nearest overlay first."""
     for prefix in _paths("AMENT_PREFIX_PATH"):
         yield Path(prefix) / "share" / name

@@ -5,8 +5,9 @@ display: ``joint_bands(robot, times, q).savefig("joints.png")``. Each is importe
 used, so that who only saves a picture does not wait for the kernels.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dls_ik.first_use import on_first_use
 
 if TYPE_CHECKING:
     from dls_ik.plot.conditioning import error_and_conditioning
@@ -30,24 +31,17 @@ __all__ = [
     "tip_planes",
 ]
 
-_FILES = {
-    "check_picture": "saving",
-    "compare_methods": "methods",
-    "error_and_conditioning": "conditioning",
-    "joint_bands": "joints",
-    "joint_velocities": "velocities",
-    "save_picture": "saving",
-    "stroboscope": "strobe",
-    "tip_path": "tip",
-    "tip_planes": "planes",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _FILES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_FILES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = on_first_use(
+    __name__,
+    {
+        "check_picture": "saving",
+        "compare_methods": "methods",
+        "error_and_conditioning": "conditioning",
+        "joint_bands": "joints",
+        "joint_velocities": "velocities",
+        "save_picture": "saving",
+        "stroboscope": "strobe",
+        "tip_path": "tip",
+        "tip_planes": "planes",
+    },
+)

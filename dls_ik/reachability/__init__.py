@@ -3,8 +3,9 @@
 Public names are imported when they are first used, so that the command's help comes at once.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dls_ik.first_use import on_first_use
 
 if TYPE_CHECKING:
     from dls_ik.reachability.chunk import Voxels
@@ -23,21 +24,14 @@ __all__ = [
     "reachability_map",
 ]
 
-_FILES = {
-    "ReachabilityError": "error",
-    "ReachabilityMap": "map",
-    "Settings": "settings",
-    "Voxels": "chunk",
-    "map_picture": "picture",
-    "reachability_map": "compute",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _FILES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_FILES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = on_first_use(
+    __name__,
+    {
+        "ReachabilityError": "error",
+        "ReachabilityMap": "map",
+        "Settings": "settings",
+        "Voxels": "chunk",
+        "map_picture": "picture",
+        "reachability_map": "compute",
+    },
+)

@@ -1,10 +1,11 @@
 """Where the files are that a URDF names."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
-PACKAGE, FILE = "package://", "file://"
+from dls_ik.model.packages import PACKAGE_SCHEME, package_folders
+
+FILE = "file://"
 
 
 def find_file(name: str, beside: Path) -> Path | None:
@@ -16,8 +17,8 @@ def find_file(name: str, beside: Path) -> Path | None:
     Args:
         beside: The folder of the URDF.
     """
-    if name.startswith(PACKAGE):
-        package, _, inside = name.removeprefix(PACKAGE).partition("/")
+    if name.startswith(PACKAGE_SCHEME):
+        package, _, inside = name.removeprefix(PACKAGE_SCHEME).partition("/")
         candidates = _in_package(package, inside, beside)
     else:
         candidates = iter([beside / name.removeprefix(FILE)])
@@ -25,18 +26,9 @@ def find_file(name: str, beside: Path) -> Path | None:
 
 
 def _in_package(package: str, inside: str, beside: Path) -> Iterator[Path]:
-    for prefix in _paths("AMENT_PREFIX_PATH"):
-        yield prefix / "share" / package / inside
-    for folder in _paths("ROS_PACKAGE_PATH"):
-        yield folder / package / inside
-        if folder.name == package:
-            yield folder / inside
+    yield from (folder / inside for folder in package_folders(package))
     for above in (beside, *beside.parents):
         yield above / package / inside
         if above.name == package:
             yield above / inside
     yield beside / inside
-
-
-def _paths(variable: str) -> list[Path]:
-    return [Path(path) for path in os.environ.get(variable, "").split(os.pathsep) if path]
