@@ -21,7 +21,6 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Node": {
         "call": "Ask a running node once.",
         "stream": "Send targets to a running node.",
-        "view": "See an arm and its methods in a browser.",
     },
     "Setup": {
         "doctor": "What is installed, works, or needs mending.",

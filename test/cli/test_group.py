@@ -20,6 +20,7 @@ def test_help_shows_every_command_in_its_section():
         begin = lines.index(f"{title}:") + 1
         shown = [line.split(maxsplit=1) for line in lines[begin : begin + len(commands)]]
         assert shown == [list(item) for item in commands.items()]
+    assert len(COMMANDS) == sum(map(len, SECTIONS.values())), "each in one section"
 
 
 def test_help_and_completion_import_no_command():
