@@ -1,21 +1,10 @@
-"""What is counted while pages are followed, and the domain in which their nodes meet."""
+"""What is counted while pages are followed."""
 
-import os
-import random
 from collections import Counter
 
 import pytest
 
 KEY = "docs"
-
-
-@pytest.fixture(scope="session", autouse=True)
-def private_domain():
-    """Never meet a robot, nor the nodes of another run on this machine."""
-    os.environ["ROS_DOMAIN_ID"] = str(random.SystemRandom().randint(1, 100))
-    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-    if os.environ.get("ROS_DISTRO") == "humble":
-        os.environ["ROS_LOCALHOST_ONLY"] = "1"
 
 
 @pytest.fixture

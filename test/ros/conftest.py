@@ -1,18 +1,17 @@
-"""A domain that nobody else is on, and one node that most tests share."""
+"""One node that most tests share."""
 
-import os
-import random
+from pathlib import Path
 
 import pytest
 
+HERE = Path(__file__).parent
 
-@pytest.fixture(scope="session", autouse=True)
-def private_domain():
-    """Never meet a robot, nor the nodes of another run on this machine."""
-    os.environ["ROS_DOMAIN_ID"] = str(random.SystemRandom().randint(1, 101))
-    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-    if os.environ.get("ROS_DISTRO") == "humble":
-        os.environ["ROS_LOCALHOST_ONLY"] = "1"
+
+def pytest_collection_modifyitems(items):
+    """Those here that start nodes, or ask one that most tests share."""
+    for item in items:
+        if item.path.is_relative_to(HERE) and item.get_closest_marker("ros"):
+            item.add_marker("alone")
 
 
 @pytest.fixture(scope="session")
