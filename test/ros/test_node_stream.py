@@ -54,7 +54,10 @@ def test_figure_is_followed(streamer):
     del streamer.states[:-1]  # the first target may be asked about before the first answer
     errors = streamer.stream(figure_of_eight, 4.0)
     assert np.median(errors) < 0.02
-    assert errors.max() < 0.08
+    path = np.array([figure_of_eight(t)[:3, 3] for t in np.arange(0.0, 4.0, 0.02)])
+    tips = WAM.fk(np.array([positions(state) for state in streamer.states]))[:, :3, 3]
+    away = np.linalg.norm(tips[:, None] - path, axis=2).min(axis=1)
+    assert away.max() < 0.05, "a machine that is busy makes it late, not stray"
     assert len(streamer.states) > 300
     assert_calm(streamer.states)
     streamer.go(figure_of_eight(3.99))
