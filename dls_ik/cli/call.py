@@ -1,21 +1,19 @@
 """``dls-ik call``: one request to a running node, this package's or move_group."""
 
-import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
 from dls_ik.cli.document import json_option, print_json
+from dls_ik.cli.group import MISSING, NO_SOLUTION, leave
 from dls_ik.cli.joints import PAIRS, joint_values
 from dls_ik.cli.numbers import Vector
 from dls_ik.cli.pose import given_pose, pose_options
 
 if TYPE_CHECKING:
     from dls_ik.ros.client import FkAnswer, IkAnswer, IkClient
-
-NO_SOLUTION, MISSING = 1, 3
 
 
 @click.command(
@@ -63,7 +61,7 @@ def call(
     try:
         from dls_ik.ros.client import IkClient, NoAnswerError, ServiceMissingError
     except ImportError as error:
-        _leave(f"ROS 2 is not here: {error.name or error} is missing", MISSING)
+        leave(f"ROS 2 is not here: {error.name or error} is missing", MISSING)
     names = {"fk" if fk else "ik": service} if service else {}
     try:
         with IkClient(patience=patience, **names) as client:
@@ -72,7 +70,7 @@ def call(
             else:
                 _show_ik(client.solve(pose, seed or None, **request), as_json)
     except (ServiceMissingError, NoAnswerError) as error:
-        _leave(str(error), MISSING)
+        leave(str(error), MISSING)
 
 
 def _asked_fk(client: "IkClient", q: Mapping[str, float], request: dict[str, Any]) -> "FkAnswer":
@@ -110,9 +108,4 @@ def _end(answer: "IkAnswer | FkAnswer") -> None:
     if answer.success:
         click.echo(answer.message or "found", err=True)
     else:
-        _leave(f"code {answer.code}: {answer.message or 'no words to it'}", NO_SOLUTION)
-
-
-def _leave(words: str, code: int) -> NoReturn:
-    click.echo(f"dls-ik: {' '.join(words.split())}", err=True)
-    sys.exit(code)
+        leave(f"code {answer.code}: {answer.message or 'no words to it'}", NO_SOLUTION)
