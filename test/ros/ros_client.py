@@ -18,6 +18,7 @@ from rclpy.parameter import Parameter
 import dls_ik
 
 READY = 240.0  # [s] kernels may have to be compiled, by several at once
+UNNAMED = "_NODE_NAMESPACE_UNKNOWN_/_NODE_NAME_UNKNOWN_"
 SOON = 15.0  # [s] for everything else, on a busy machine too
 
 
@@ -145,10 +146,31 @@ class Client:
         return inbox
 
     def publisher(self, message_type, topic, qos=10):
-        """A publisher that somebody listens to."""
+        """A publisher that somebody listens to, and that knows so."""
         publisher = self.node.create_publisher(message_type, topic, qos)
         self.spin_until(publisher.get_subscription_count, what=f"a listener on {topic}")
+        self.spin_until(lambda: UNNAMED not in self._listeners(topic), what="the names of nodes")
+        for node in self._listeners(topic) - {self.node.get_fully_qualified_name()}:
+            self._greet(node)
         return publisher
+
+    def _listeners(self, topic):
+        name = self.node.resolve_topic_name(topic)
+        found = self.node.get_subscriptions_info_by_topic(name)
+        return {f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in found}
+
+    def _greet(self, node):
+        """Hear from a node through a client made now.
+
+        A node hears of all that another makes in the order in which it was made, so once it answers
+        it knows of what came before. Without that a best-effort listener may lose a first message.
+        """
+        service = f"{node}/get_parameters"
+        client = self.node.create_client(GetParameters, service)
+        self.spin_until(client.service_is_ready, READY, f"service {service}")
+        future = client.call_async(GetParameters.Request())
+        self.spin_until(future.done, what=f"an answer of {service}")
+        self.node.destroy_client(client)
 
     def set_parameters(self, **values):
         """Set parameters of ``ik_node`` all at once."""
