@@ -103,12 +103,12 @@ class Application:
             self._refuse(error)
 
     def _fault(self, error: Exception) -> None:
-        self._node.get_logger().error("".join(traceback.format_exception(error)))
         self._reason = f"there is no robot: internal error: {error!r}"
+        self._node.get_logger().error("".join(traceback.format_exception(error)))
 
     def _refuse(self, error: DlsIkError) -> None:
-        self._node.get_logger().error(f"robot refused: {error}")
         self._reason = f"there is no robot: {error}"
+        self._node.get_logger().error(f"robot refused: {error}")
 
     def _change(self, parameters: Parameters) -> None:
         with self._swap:
