@@ -13,7 +13,7 @@ from rclpy.parameter import Parameter
 
 from dls_ik.ros.client.host import OwnHost
 
-SOON = 30.0  # [s]
+SOON = 120.0  # [s]
 
 
 def ask(command: str) -> None:

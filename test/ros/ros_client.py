@@ -19,7 +19,7 @@ import dls_ik
 
 READY = 240.0  # [s] kernels may have to be compiled, by several at once
 UNNAMED = "_NODE_NAMESPACE_UNKNOWN_/_NODE_NAME_UNKNOWN_"
-SOON = 15.0  # [s] for everything else, on a busy machine too
+SOON = 60.0  # [s] for everything else, on a busy machine too
 
 
 class NodeProcess:

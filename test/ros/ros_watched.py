@@ -5,7 +5,7 @@ import time
 import numpy as np
 from geometry_msgs.msg import PoseArray, PoseStamped, TwistStamped
 from moveit_msgs.msg import ServoStatus
-from ros_client import Client, NodeProcess
+from ros_client import SOON, Client, NodeProcess
 from ros_streamer import HOME, TARGET_TIMEOUT, positions
 from ros_wam import WAM
 from sensor_msgs.msg import JointState
@@ -80,7 +80,7 @@ class Watched:
             self.send(message_at(k * period))
             self.client.spin_for(max(0.0, begin + (k + 1) * period - time.monotonic()))
 
-    def says(self, *words, within=15.0):
+    def says(self, *words, within=SOON):
         """Wait for a status with all of these words that is newer than now."""
         del self.statuses[:]
         self.client.spin_until(

@@ -20,6 +20,7 @@ from sensor_msgs.msg import JointState
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 START = HOME + 0.05
+FAR = 1.5 * np.eye(WAM.n)[0]  # [rad] turned about the base
 few = settings(max_examples=12, deadline=None, derandomize=True, database=None)
 
 
@@ -38,7 +39,7 @@ class Arm(Driver):
 
 @pytest.fixture
 def required():
-    limits = {"measurement_timeout": 0.3, "max_deviation": 0.2}
+    limits = {"measurement_timeout": 2.0, "max_deviation": 0.5}  # a busy machine is no fault
     with Watched("required", driver="required", **limits) as arm:
         yield arm
         assert "Traceback" not in arm.node.output, arm.node.output
@@ -62,7 +63,7 @@ def test_waits_faults_and_recovers(required):
     arm.assert_calm(start=START)
 
     driver.stop()
-    arm.says("fault", "no joint states", "0.3")
+    arm.says("fault", "no joint states", "2 s")
     arm.node.wait_for_line("no joint states")
     arm.stands()
     held = arm.q
@@ -82,7 +83,7 @@ def test_waits_faults_and_recovers(required):
     arm.assert_calm()
 
     driver.stuck = True
-    arm.send_alone(pose(WAM.fk(HOME)))
+    arm.send_alone(pose(WAM.fk(HOME + FAR)))
     arm.says("fault", "max_deviation", "commanded to")
     arm.stands()
     arm.assert_calm()
@@ -137,7 +138,7 @@ def joint_state(names, values):
 def said(arm, names, values, *words):
     """A message of joint states that is explained in the log, and moves nothing."""
     arm.other.publish(joint_state(names, values))
-    arm.node.wait_for_line("WARN", *words, timeout=15.0)
+    arm.node.wait_for_line("WARN", *words, timeout=60.0)
     arm.goes(WAM.fk(HOME))
     arm.assert_calm()
 
