@@ -8,8 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dls_ik.core.types import Array, Chain
+from dls_ik.exceptions import ChainError
 from dls_ik.model.path import Element, build_path
 from dls_ik.model.tree import Tree
+
+MAX_JOINTS = 500  # variables; the work of a step grows with their square
 
 
 class NamedChain(NamedTuple):
@@ -32,14 +35,19 @@ def build_chain(tree: Tree, base: str, tips: Sequence[str], offsets: Array) -> N
 
     Raises:
         ChainError: links that do not span a chain, a path without moving joints, or with a
-            floating or planar one.
+            floating or planar one; more than MAX_JOINTS variables.
         RobotModelError: a mimic joint's limits leave its master no room, or lengths overflow.
     """
     ends = zip(tips, offsets, strict=True)
     paths = [build_path(tree, base, tip).followed_by(offset) for tip, offset in ends]
     elements = [element for path in paths for element in path.elements]  # (m,)
-    names = tuple(dict.fromkeys(element.drive.master for element in elements))
-    limits = np.array([_limits(tree, name, elements) for name in names])  # (n, 3)
+    driven: dict[str, list[Element]] = {}  # by the joint that drives them
+    for element in elements:
+        driven.setdefault(element.drive.master, []).append(element)
+    names = tuple(driven)
+    if len(names) > MAX_JOINTS:
+        raise ChainError(f"a chain has {MAX_JOINTS} joints at most, this one {len(names)}")
+    limits = np.array([_limits(tree, name, driven[name]) for name in names])  # (n, 3)
     chain = Chain(
         fixed=np.concatenate([path.fixed for path in paths]),
         first=np.cumsum([0, *(len(path.elements) for path in paths)], dtype=np.int64),
@@ -62,8 +70,6 @@ def _limits(tree: Tree, name: str, elements: Sequence[Element]) -> tuple[float, 
     master = tree.joint[name]
     lower, upper, velocity = master.lower, master.upper, master.velocity
     for joint, drive in elements:
-        if drive.master != name:
-            continue
         ends = sorted((end - drive.offset) / drive.multiplier for end in (joint.lower, joint.upper))
         lower, upper = max(lower, ends[0]), min(upper, ends[1])
         velocity = min(velocity, joint.velocity / abs(drive.multiplier))

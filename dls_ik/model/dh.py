@@ -15,7 +15,9 @@ from dls_ik.model.names import listing, quoted
 from dls_ik.model.rigid import rotation_about, transform
 from dls_ik.model.tree import Tree
 
-MAX_BYTES = 1024 * 1024
+MAX_BYTES = 32 * 1024
+MAX_ROWS = 500
+MAX_DEPTH = 20
 
 
 class DhRow(NamedTuple):
@@ -52,7 +54,11 @@ def tree_from_dh(
     """
     if not isinstance(rows, Iterable):
         raise RobotModelError(f"DH rows are a sequence of mappings, given {quoted(rows)}")
-    checked = [_row(row, number) for number, row in enumerate(rows, start=1)]
+    checked = []
+    for number, row in enumerate(rows, start=1):
+        if number > MAX_ROWS:
+            raise RobotModelError(f"more than {MAX_ROWS} DH rows")
+        checked.append(_row(row, number))
     joints: list[Joint] = []
     parent, origin = base, np.eye(4)
     for row in checked:
@@ -90,9 +96,24 @@ def _yaml(path: Path, shown: str) -> object:
             text = file.read(MAX_BYTES + 1)
         if len(text) > MAX_BYTES:
             raise RobotModelError(f"{shown} is larger than {MAX_BYTES} bytes")
+        _refuse_aliases(yaml.parse(text, yaml.SafeLoader), shown)
         return yaml.safe_load(text)
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
-        raise RobotModelError(f"cannot read the DH file {shown}: {error}") from error
+        reason = " ".join(str(error).split())
+        raise RobotModelError(f"cannot read the DH file {shown}: {reason}") from error
+
+
+def _refuse_aliases(events: Iterable[Any], shown: str) -> None:
+    """Few bytes of aliases stand for any number of values."""
+    depth = 0
+    for event in events:
+        if getattr(event, "anchor", None) is not None:
+            line = event.start_mark.line + 1
+            raise RobotModelError(f"{shown}, line {line}: anchors and aliases are not accepted")
+        kind = type(event).__name__
+        depth += kind.endswith("StartEvent") - kind.endswith("EndEvent")
+        if depth > MAX_DEPTH:
+            raise RobotModelError(f"{shown}: nested more than {MAX_DEPTH} deep")
 
 
 def _row(given: DhRow | Mapping[str, Any], number: int) -> DhRow:

@@ -8,7 +8,7 @@ import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.exceptions import RobotModelError
-from dls_ik.model.names import listing
+from dls_ik.model.names import listing, quoted
 from dls_ik.model.rigid import rotation_about, transform
 
 DRIVEN_KINDS = ("revolute", "continuous", "prismatic")  # moved by one value
@@ -87,7 +87,9 @@ class Joint:
     def _finite(self, what: str, given: Array, shape: tuple[int, ...]) -> Array:
         values = np.array(given, dtype=np.float64)
         if values.shape != shape or not np.isfinite(values).all():
-            raise self.error(f"{what} must be {shape} finite numbers, given {given}")
+            raise self.error(
+                f"{what} must be {shape} finite numbers, given {quoted(values.tolist())}"
+            )
         return values
 
     def _unit_axis(self) -> Array:

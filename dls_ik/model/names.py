@@ -1,5 +1,6 @@
 """Names in messages."""
 
+import re
 from collections.abc import Iterable
 
 
@@ -12,8 +13,14 @@ def listing(names: Iterable[str], limit: int = 24) -> str:
 
 
 def quoted(text: object, limit: int = 160) -> str:
-    """The text in quotes, the middle of a very long one left out."""
-    shown = repr(text)
+    """The text in quotes, or any object as Python writes it, in one line.
+
+    The middle of a very long one is left out.
+    """
+    try:
+        shown = re.sub(r"\n\s*", " ", repr(text))
+    except (ValueError, RecursionError):  # integers of thousands of digits are not written
+        shown = f"a very large {type(text).__name__}"
     if len(shown) <= limit:
         return shown
     return f"{shown[: limit // 2]}...{shown[-limit // 2 :]}"

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dls_ik.core.se3 import FARTHEST
 from dls_ik.core.types import Array
 from dls_ik.exceptions import LimitsError
 from dls_ik.model.names import listing, quoted
@@ -26,7 +27,8 @@ def narrowed_limits(
     low, high = (_bounds(robot, what) for what in ((lower, -np.inf), (upper, np.inf)))
     middle = np.zeros(robot.n) if near is None else robot.validated(near)
     turns = robot.continuous if robot.whole is None else robot.whole.continuous
-    bounds = [_common(robot, j, low[j], high[j], middle[j], bool(turns[j])) for j in range(robot.n)]
+    ends = zip(low.tolist(), high.tolist(), middle.tolist(), turns.tolist(), strict=True)
+    bounds = [_common(robot, j, *each) for j, each in enumerate(ends)]
     narrowed = np.array(bounds).T.copy()
     narrowed.flags.writeable = False
     return narrowed[0], narrowed[1]
@@ -56,6 +58,11 @@ def _common(
         raise LimitsError(f"joint {name!r}: the lower limit {low} is above the upper one {high}")
     if turns and high - low >= TURN:
         return lower, upper
+    if turns and max(abs(low), abs(high)) > FARTHEST:
+        raise LimitsError(
+            f"joint {name!r}: the interval [{low}, {high}] is beyond {FARTHEST:g} rad, where "
+            "numbers are too coarse for angles"
+        )
     if turns:
         shift = _shift(low, high, lower, upper, near)
         low, high = low + shift, high + shift

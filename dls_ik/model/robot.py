@@ -232,7 +232,7 @@ class RobotModel:
         has_lower, has_upper = np.isfinite(self.lower), np.isfinite(self.upper)
         lower = np.where(has_lower, self.lower, np.where(has_upper, self.upper - TURN, -TURN / 2))
         upper = np.where(has_upper, self.upper, lower + TURN)
-        return lower, upper
+        return lower + 0.0, upper + 0.0  # NumPy draws nothing between 0.0 and -0.0
 
     def random(self, rng: np.random.Generator, size: int | None = None) -> Array:
         """Configurations uniform within the limits, and within +-pi where there are none.

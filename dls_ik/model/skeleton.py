@@ -4,16 +4,22 @@ Refuses what is not plain XML, and keeps only what the kinematics need. Whatever
 (meshes, transmissions, simulator and controller settings) never reaches the URDF reader.
 """
 
+import unicodedata
 from typing import NoReturn
 from xml.etree import ElementTree as ET
 from xml.parsers import expat
 
 from dls_ik.exceptions import RobotModelError
+from dls_ik.model.names import quoted
 
-MAX_BYTES = 16 * 1024 * 1024
+# Within these bounds a file is read in about a second.
+MAX_BYTES = 4 * 1024 * 1024
+MAX_ELEMENTS = 200_000
 MAX_DEPTH = 100
 MAX_VALUE = 256  # characters of an attribute
-MAX_PARTS = 20_000  # links and joints
+MAX_TAG = 80  # characters of a tag in messages
+MAX_PARTS = 5000  # links and joints
+BREAKS = ("Cc", "Zl", "Zp")  # categories of characters that would end a line of a log, or worse
 KEPT: dict[
     str, dict[str, str | None]
 ] = {  # attributes by element of a joint; the reader wants an effort, which moves nothing
@@ -55,7 +61,7 @@ class _Reader:
         self.path: list[str] = []  # tags of the open elements
         self.robot = ET.Element("robot")
         self.joint: ET.Element | None = None  # the open one
-        self.parts = 0
+        self.elements = self.parts = 0
         parser.StartDoctypeDeclHandler = self.doctype
         parser.StartElementHandler = self.start
         parser.EndElementHandler = self.end
@@ -83,10 +89,13 @@ class _Reader:
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self.path.append(tag)
+        self.elements += 1
+        if self.elements > MAX_ELEMENTS:
+            self.refuse(f"more than {MAX_ELEMENTS} elements")
         if len(self.path) > MAX_DEPTH:
             self.refuse(f"elements nested more than {MAX_DEPTH} deep")
         if tag.startswith("xacro:"):
-            self.refuse(f"<{tag}> is not expanded yet: run xacro first")
+            self.refuse(f"<{brief_tag(tag)}> is not expanded yet: run xacro first")
         if len(self.path) == 1:
             self.start_robot(tag, attributes)
         elif len(self.path) == 2 and tag in ("link", "joint"):
@@ -101,7 +110,7 @@ class _Reader:
 
     def start_robot(self, tag: str, attributes: dict[str, str]) -> None:
         if tag != "robot":
-            self.refuse(f"the root element is <{tag}>, expected <robot>")
+            self.refuse(f"the root element is <{brief_tag(tag)}>, expected <robot>")
         self.robot.set("name", self.required(tag, attributes, "name"))
 
     def start_part(self, tag: str, attributes: dict[str, str]) -> None:
@@ -131,9 +140,16 @@ class _Reader:
         value = attributes.get(key)
         if not value:
             self.refuse(f"<{tag}> has no {key!r}")
+        if any(unicodedata.category(character) in BREAKS for character in value):
+            self.refuse(f"a {key} with control characters: {quoted(value)}")
         return self.brief(value)
 
     def brief(self, value: str) -> str:
         if len(value) > MAX_VALUE:
             self.refuse(f"an attribute of more than {MAX_VALUE} characters")
         return value
+
+
+def brief_tag(tag: str) -> str:
+    """The name of an element for a message: one may be as long as the file."""
+    return tag if len(tag) <= MAX_TAG else f"{tag[:MAX_TAG]}..."

@@ -9,6 +9,7 @@ import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.exceptions import OptionError
+from dls_ik.model.names import quoted
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver import declare
 from dls_ik.solver.values import checked_value
@@ -92,5 +93,5 @@ def joint_limits(name: str, value: float | tuple[float, ...], robot: RobotModel)
             f"given: {len(limits)}"
         )
     if not (limits > 0.0).all():
-        raise OptionError(f"{name} is above 0, not {value!r}")
+        raise OptionError(f"{name} is above 0, not {quoted(value)}")
     return np.broadcast_to(limits, robot.n).copy()

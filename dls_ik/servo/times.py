@@ -5,13 +5,14 @@ from numbers import Real
 from typing import Any
 
 from dls_ik.exceptions import OptionError
+from dls_ik.model.names import quoted
 
 
 def checked_time(name: str, value: Any) -> float:
     """A time or an age [s], finite, or an OptionError."""
     time = _number(value)
     if not math.isfinite(time):
-        raise OptionError(f"{name} is a finite time [s], not {value!r}")
+        raise OptionError(f"{name} is a finite time [s], not {quoted(value)}")
     return time
 
 
@@ -19,7 +20,7 @@ def checked_duration(dt: Any) -> float:
     """A time above zero [s], or an OptionError."""
     duration = _number(dt)
     if not 0.0 < duration < math.inf:
-        raise OptionError(f"dt is a time above 0 [s], not {dt!r}")
+        raise OptionError(f"dt is a time above 0 [s], not {quoted(dt)}")
     return duration
 
 
@@ -27,7 +28,7 @@ def checked_period(period: Any) -> float:
     """A time between poses [s], or an OptionError."""
     interval = _number(period)
     if not 1e-3 <= interval <= 3600.0:
-        raise OptionError(f"period is a time from 0.001 to 3600 [s], not {period!r}")
+        raise OptionError(f"period is a time from 0.001 to 3600 [s], not {quoted(period)}")
     return interval
 
 

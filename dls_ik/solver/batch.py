@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from dls_ik.core.search import ALL, ATTEMPTS, FOUND
 from dls_ik.core.types import Array, Rows
 from dls_ik.exceptions import BatchInterrupted, JointValueError, OptionError, PoseError
+from dls_ik.model.names import quoted
 from dls_ik.solver.best import approach_poses
 from dls_ik.solver.method import AUTO
 from dls_ik.solver.poses import checked_poses, real_array
@@ -106,7 +107,7 @@ def _thread_count(threads: int | None) -> int:
     if threads is None:
         return len(os.sched_getaffinity(0))
     if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
-        raise OptionError(f"threads is a whole number from 1, not {threads!r}")
+        raise OptionError(f"threads is a whole number from 1, not {quoted(threads)}")
     return int(threads)
 
 

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from dls_ik.core import damping, limits, reach, step
 from dls_ik.exceptions import MethodError
+from dls_ik.model.names import quoted
 
 AUTO = "auto"
 KDL = ("kdl_lma", "kdl_nr", "kdl_nr_jl")
@@ -130,8 +131,8 @@ def _refuse_two_of_a_room(name: str, parts: dict[str, list[str]]) -> None:
     for room, found in parts.items():
         if len(found) > 1 and set(found) != {"svf", "ed"}:
             raise MethodError(
-                f"method {name!r} has two parts of one kind, {' and '.join(found)}: a method has "
-                f"at most one {room} (svf+ed is one); {_listing()}"
+                f"method {quoted(name)} has two parts of one kind, {' and '.join(found)}: a method "
+                f"has at most one {room} (svf+ed is one); {_listing()}"
             )
 
 
@@ -148,7 +149,7 @@ def _refuse_what_makes_no_sense(choice: MethodChoice) -> None:
 
 
 def _unknown(name: object) -> MethodError:
-    return MethodError(f"unknown method {name!r}; {_listing()}")
+    return MethodError(f"unknown method {quoted(name)}; {_listing()}")
 
 
 def _listing() -> str:

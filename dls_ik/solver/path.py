@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 from dls_ik.core.search import FOUND, NOTHING
 from dls_ik.core.wishes import NEAREST
 from dls_ik.exceptions import OptionError
+from dls_ik.model.names import quoted
 from dls_ik.model.values import checked_configuration
 from dls_ik.solver.batch import Progress, Task, batch_poses, solve_chunk, succeeded
 from dls_ik.solver.method import AUTO
@@ -34,8 +36,7 @@ def solve_path(
 ) -> IkPathResult:
     """As :meth:`dls_ik.IkSolver.solve_path`."""
     begin = time.perf_counter()
-    if isinstance(jump, bool) or not isinstance(jump, Real) or not float(jump) > 0.0:
-        raise OptionError(f"jump is a number above 0 [rad or m], not {jump!r}")
+    largest = _checked_jump(jump)
     poses = batch_poses(Ts, len(solver.robot.tips))
     b, n = len(poses), solver.robot.n
     last = None if seed is None else checked_configuration(seed, solver.robot.joint_names)
@@ -48,7 +49,7 @@ def solve_path(
             solver, problem, solver.request, poses[one], start, last is not None,
             some_rows(rows, one), status[one],
         )  # fmt: skip
-        jumps[i] = _solve_next(task, float(jump))
+        jumps[i] = _solve_next(task, largest)
         success[i] = succeeded(task)[0]
         if status[i] == Status.SUCCESS:
             last = rows.best[i]
@@ -58,6 +59,16 @@ def solve_path(
     restarts = np.maximum(attempts(rows) - 1, 0)
     duration = time.perf_counter() - begin
     return IkPathResult(success, status, rows.best, *errors, steps(rows), restarts, duration, jumps)
+
+
+def _checked_jump(jump: Any) -> float:
+    try:
+        largest = float(jump) if isinstance(jump, Real) and not isinstance(jump, bool) else math.nan
+    except OverflowError:  # a whole number of hundreds of digits
+        largest = math.copysign(math.inf, 1 if jump > 0 else -1)
+    if not largest > 0.0:
+        raise OptionError(f"jump is a number above 0 [rad or m], not {quoted(jump)}")
+    return largest
 
 
 def _solve_next(task: Task, jump: float) -> bool:

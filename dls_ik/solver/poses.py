@@ -8,6 +8,7 @@ from dls_ik.core.se3 import FARTHEST, is_pose
 from dls_ik.core.search_rows import POSE_TOLERANCE
 from dls_ik.core.types import Array
 from dls_ik.exceptions import PoseError
+from dls_ik.model.names import quoted
 
 ROUGHNESS = 1e-3  # passes a rotation typed with four digits, not a scaled or sheared one
 
@@ -59,7 +60,7 @@ def _separate(Ts: Any, k: int) -> list[Any]:
     try:
         given = list(Ts)
     except TypeError as error:
-        raise PoseError(f"{k} tips have {k} poses (4, 4), one each, not {Ts!r}") from error
+        raise PoseError(f"{k} tips have {k} poses (4, 4), one each, not {quoted(Ts)}") from error
     if len(given) != k:
         shape = f"an array of shape {Ts.shape}" if isinstance(Ts, np.ndarray) else str(len(given))
         raise PoseError(f"{k} tips have {k} poses (4, 4), one each, not {shape}")
@@ -95,7 +96,7 @@ def validated_pose(T: Any) -> Array:
     try:
         pose = real_array(T)
     except (TypeError, ValueError, OverflowError) as error:
-        raise PoseError(f"a pose is a 4x4 matrix of numbers, not {T!r}") from error
+        raise PoseError(f"a pose is a 4x4 matrix of numbers, not {quoted(T)}") from error
     if pose.shape != (4, 4):
         raise PoseError(f"a pose is a 4x4 homogeneous matrix, not an array of shape {pose.shape}")
     if not (np.abs(pose) <= FARTHEST).all():

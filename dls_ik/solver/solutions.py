@@ -12,6 +12,7 @@ from dls_ik.core.search import ATTEMPTS
 from dls_ik.core.types import Array
 from dls_ik.core.wishes import FIRST, NEAREST, unwind
 from dls_ik.exceptions import OptionError
+from dls_ik.model.names import quoted
 from dls_ik.model.values import checked_configuration
 from dls_ik.solver.poses import checked_poses
 from dls_ik.solver.problem import Problem
@@ -30,7 +31,7 @@ def solve_all(
 ) -> Array:
     """As :meth:`dls_ik.IkSolver.solve_all`."""
     if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 0:
-        raise OptionError(f"count is a whole number from 0, not {count!r}")
+        raise OptionError(f"count is a whole number from 0, not {quoted(count)}")
     poses = checked_poses(T, len(solver.robot.tips))[None]
     near = solver.middle
     if seed is not None:
@@ -67,7 +68,7 @@ def _bounds(solver: IkSolver, near: Array) -> tuple[Array, Array]:
     lower, upper = robot.finite_limits()
     low = np.where(np.isfinite(change), np.maximum(robot.lower, near - change), lower)
     high = np.where(np.isfinite(change), np.minimum(robot.upper, near + change), upper)
-    return low, np.maximum(low, high)
+    return low + 0.0, np.maximum(low, high) + 0.0  # NumPy draws nothing from 0.0 to -0.0
 
 
 def _solutions(

@@ -9,6 +9,7 @@ from dls_ik.core import damping, linalg, stepping
 from dls_ik.core.types import Array
 from dls_ik.core.workspace import new_memory
 from dls_ik.exceptions import MethodError, OptionError, PoseError
+from dls_ik.model.names import quoted
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.values import checked_configuration
 from dls_ik.solver.method import parse_method
@@ -97,7 +98,7 @@ class Stepper:
             OptionError: fewer than no steps.
         """
         if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
-            raise OptionError(f"steps is a whole number from 0, not {steps!r}")
+            raise OptionError(f"steps is a whole number from 0, not {quoted(steps)}")
         qs = np.empty((steps + 1, self.robot.n))
         qs[0] = self.q
         errors, chosen = np.empty((steps + 1, self.rows)), np.empty((steps, 2))
@@ -118,7 +119,7 @@ class Stepper:
         """
         velocity = np.asarray(x_dot, np.float64)
         if velocity.shape != (self.rows,) or not np.isfinite(velocity).all():
-            raise OptionError(f"x_dot has {self.rows} finite numbers, not {x_dot!r}")
+            raise OptionError(f"x_dot has {self.rows} finite numbers, not {quoted(x_dot)}")
         scaled = velocity * self.details.task.weight
         q_dot = self.step_for(scaled, self.jacobian(T), T)
         self.q = self.q + dt * q_dot

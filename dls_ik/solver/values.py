@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from dls_ik.exceptions import OptionError
+from dls_ik.model.names import quoted
 
 
 def checked_value(option: Any, value: Any) -> Any:
@@ -26,13 +27,15 @@ def _checked_number(option: Any, value: Any) -> Any:
     whole = isinstance(option.default, int) or option.default is None
     number = math.nan
     if not isinstance(value, bool) and isinstance(value, Real):
-        number = int(value) if isinstance(value, Integral) else float(value)
+        with contextlib.suppress(OverflowError):
+            float(value)
+            number = int(value) if isinstance(value, Integral) else float(value)
     if not low <= number <= high or (whole and number != int(number)):
         kind = "a whole number" if whole else "a number"
         unit = f" [{option.metadata['unit']}]" if option.metadata["unit"] else ""
         raise OptionError(
             f"{option.name} is {option.metadata['text']}: {kind} from {low:g} to {high:g}{unit}, "
-            f"not {value!r}"
+            f"not {quoted(value)}"
         )
     return int(number) if whole else float(number)
 
@@ -44,19 +47,19 @@ def _checked_choice(option: Any, value: Any) -> Any:
     if not same_kind or (kind is int and isinstance(value, bool)) or value not in choices:
         listed = ", ".join(str(choice) for choice in choices)
         raise OptionError(
-            f"{option.name} is {option.metadata['text']}: one of {listed}, not {value!r}"
+            f"{option.name} is {option.metadata['text']}: one of {listed}, not {quoted(value)}"
         )
     return kind(value)
 
 
 def _checked_per_joint(option: Any, value: Any) -> float | tuple[float, ...]:
     numbers: tuple[float, ...] = ()
-    with contextlib.suppress(TypeError, ValueError):
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
         numbers = (float(value),) if isinstance(value, Real) else tuple(float(x) for x in value)
     if not numbers or not all(x >= 0.0 for x in numbers) or isinstance(value, (bool, str)):
         raise OptionError(
             f"{option.name} is {option.metadata['text']}: a number from 0, or one for each joint "
-            f"[{option.metadata['unit']}], not {value!r}"
+            f"[{option.metadata['unit']}], not {quoted(value)}"
         )
     return numbers[0] if isinstance(value, Real) else numbers
 
@@ -66,10 +69,10 @@ def _checked_vector(option: Any, value: Any) -> tuple[float, ...] | None:
         return None
     try:
         numbers = tuple(float(x) for x in value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         numbers = ()
     if not numbers or not all(map(math.isfinite, numbers)) or isinstance(value, str):
         raise OptionError(
-            f"{option.name} is {option.metadata['text']}: finite numbers, not {value!r}"
+            f"{option.name} is {option.metadata['text']}: finite numbers, not {quoted(value)}"
         )
     return numbers

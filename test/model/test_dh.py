@@ -117,6 +117,7 @@ def test_defaults_and_names():
         ({"alpha": math.inf}, ["row 1", "alpha is no number", "inf"]),
         ({"lower": math.nan}, ["row 1", "lower is no number"]),
         ({"a": 10**400}, ["row 1", "a is no number"]),
+        ({"a": 10**5000}, ["row 1", "a is no number: a very large int"]),
         ({}, ["joint1", "finite limits", "continuous"]),
         ({"kind": "prismatic"}, ["joint1", "finite limits"]),
         ({"lower": 1, "upper": 0}, ["joint1", "below"]),
@@ -153,8 +154,12 @@ def test_two_rows_of_a_name():
         ("rows: [3]", ["row 1", "3"]),
         ("rows: [", ["cannot read"]),
         ("rows: !!python/object/apply:os.getcwd []", ["cannot read"]),
-        ("[" * 100_000, ["cannot read"]),
+        ("[" * 20_000, ["nested more than 20 deep"]),
         ("\0", ["cannot read"]),
+        ("rows: [{a: 0x" + "f" * 5000 + "}]", ["a is no number", "a very large int"]),
+        ("rows: [{a: 1" + ":1" * 5000 + "}]", ["a is no number", "a very large int"]),
+        ("a: &a [x, x]\nrows:\n- *a", ["line 1", "anchors and aliases are not accepted"]),
+        ("rows: [" + "{}," * 501 + "]", ["more than 500 DH rows"]),
         ("x" * 2_000_000, ["larger"]),
     ],
 )
@@ -164,6 +169,7 @@ def test_bad_files_are_refused_with(text, words, tmp_path):
     with pytest.raises(RobotModelError) as caught:
         load_dh(path)
     assert [word for word in ("arm.yaml", *words) if word not in str(caught.value)] == []
+    assert str(caught.value).isprintable()  # one line
 
 
 def test_missing_file(tmp_path):

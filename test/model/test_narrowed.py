@@ -53,6 +53,19 @@ def test_what_are_no_limits_is_refused(bad):
         WHEEL.narrowed(-1.0, 1.0, near=[0.0])
 
 
+def test_an_angle_that_is_too_coarse_is_refused():
+    for far in (1.0000001e9, 1e16, 1.7976931348623157e308):
+        with pytest.raises(LimitsError, match=r"'wheel'.*too coarse"):
+            WHEEL.narrowed([far, -1.0, -1.0], [far, 1.0, 1.0])
+    assert WHEEL.narrowed([-1e308, -1.0, -1.0], [1e308, 1.0, 1.0]).continuous[0]
+
+
+def test_limits_from_zero_to_minus_zero_leave_one_value():
+    narrow = WHEEL.narrowed(0.0, -0.0)
+    assert not narrow.random(np.random.default_rng(0), 3).any()
+    assert len(IkSolver(narrow).solve_all(narrow.fk(np.zeros(3)), 2)) == 1
+
+
 @quick
 @given(st.floats(-20.0, 20.0), st.floats(0.0, 3.1), st.floats(-20.0, 20.0))
 def test_an_angle_is_the_same_some_turns_on(middle, reach, near):

@@ -6,15 +6,24 @@ from wishes import WAM
 
 from dls_ik import IkSolver
 from dls_ik.exceptions import JointValueError, OptionError, PoseError
+from dls_ik.model.names import quoted
 
 
-@pytest.mark.parametrize("jump", [0.0, -1.0, np.nan, "far", None, True, [0.5]])
+@pytest.mark.parametrize(
+    "jump",
+    [0.0, -1.0, np.nan, "far", None, True, [0.5], -(10**5000)],
+    ids=lambda jump: quoted(jump, 20),
+)
 def test_other_jumps_are_refused(jump):
     with pytest.raises(OptionError, match="jump"):
         IkSolver(WAM).solve_path(np.eye(4)[None], jump=jump)
 
 
-@pytest.mark.parametrize("jump", [np.float32(0.5), np.int64(1), np.float64(0.5)])
+@pytest.mark.parametrize(
+    "jump",
+    [np.float32(0.5), np.int64(1), np.float64(0.5), 10**5000],
+    ids=lambda jump: quoted(jump, 20),
+)
 def test_jumps_of_numpy(jump):
     assert len(IkSolver(WAM).solve_path(WAM.fk(np.zeros((2, 7))), jump=jump)) == 2
 

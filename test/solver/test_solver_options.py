@@ -1,6 +1,7 @@
 """Options: defaults, ranges, types; what is refused names the option and its range."""
 
 from dataclasses import FrozenInstanceError, fields
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -82,9 +83,10 @@ def test_beyond_its_range_it_is_refused(name):
 
 
 @pytest.mark.parametrize(
-    "value", [True, False, np.True_, "0.5", b"1", 1j, [1], (1,), {}, np.array([1.0]), object()],
+    "value", [True, False, np.True_, "0.5", b"1", 1j, [1], (1,), {}, np.array([1.0]), object(),
+              10**5000, -(10**5000), Fraction(10**5000, 3)],
     ids=["True", "False", "numpy bool", "text", "bytes", "complex", "list", "tuple", "dict",
-         "array", "object"],
+         "array", "object", "huge", "-huge", "huge fraction"],
 )  # fmt: skip
 def test_what_is_no_number_is_refused(value):
     for name in RANGES:
@@ -97,6 +99,14 @@ def test_none_is_no_number_either():
         with pytest.raises(OptionError, match=name):
             made(**{name: None})
     assert made(max_restarts=None).max_restarts is None
+
+
+@pytest.mark.parametrize("huge", [10**5000, Fraction(10**5000, 3)], ids=["whole", "fraction"])
+@pytest.mark.parametrize("name", [*VECTORS, *PER_JOINT])
+def test_numbers_too_large_for_a_float(name, huge):
+    for value in (huge, [huge], [1.0, -huge]):
+        with pytest.raises(OptionError, match=name):
+            made(**{name: value})
 
 
 @pytest.mark.parametrize("name", WHOLE)

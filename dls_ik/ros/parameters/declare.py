@@ -5,6 +5,7 @@ from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 from dls_ik.exceptions import OptionError
+from dls_ik.model.names import quoted
 from dls_ik.ros.parameters import readers
 
 SettingsT = TypeVar("SettingsT", bound="Settings")
@@ -97,14 +98,14 @@ def checked(name: str, field: "Field[Any]", value: Any) -> Any:
     try:
         result = about["read"](value)
     except ValueError as error:
-        raise OptionError(f"{name} takes {error}, not {value!r}") from None
+        raise OptionError(f"{name} takes {error}, not {quoted(value)}") from None
     items = result if isinstance(result, tuple) else (result,)
     if about["choices"] and not set(items) <= set(about["choices"]):
         kind = "one of" if result is not items else "a list of"
-        raise OptionError(f"{name} is {kind} {', '.join(about['choices'])}, not {value!r}")
+        raise OptionError(f"{name} is {kind} {', '.join(about['choices'])}, not {quoted(value)}")
     if about["range"]:
         low, high = about["range"]
         unit = f" [{about['unit']}]" if about["unit"] else ""
         if not all(low <= item <= high for item in items):
-            raise OptionError(f"{name} is from {low:g} to {high:g}{unit}, not {value!r}")
+            raise OptionError(f"{name} is from {low:g} to {high:g}{unit}, not {quoted(value)}")
     return result

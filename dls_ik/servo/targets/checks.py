@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from dls_ik.core.se3 import FARTHEST
 from dls_ik.core.types import Array
 from dls_ik.exceptions import PoseError
+from dls_ik.model.names import quoted
 from dls_ik.model.rigid import transform
 from dls_ik.solver.poses import checked_pose, real_array
 
@@ -42,7 +43,7 @@ def _numbers(values: Any, valid: str) -> Array:
     try:
         return real_array(values)
     except (TypeError, ValueError, OverflowError) as error:
-        raise PoseError(f"{valid}, not {values!r}") from error
+        raise PoseError(f"{valid}, not {quoted(values)}") from error
 
 
 def _checked_member(T: Array, k: int) -> Array:

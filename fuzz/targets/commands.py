@@ -1,0 +1,119 @@
+"""The command line with any words and files: exit codes are 0 to 3, and what is wrong is a line."""
+
+import os
+import tempfile
+from pathlib import Path
+
+import click
+from click.testing import CliRunner
+
+from dls_ik.cli.commands import COMMANDS
+from dls_ik.cli.main import main
+from fuzz.guard import Run
+from fuzz.source import Source
+from fuzz.targets.checks import require
+from fuzz.targets.options import PARTS
+from fuzz.targets.urdf import robot_text
+
+RUN = ("fk", "solve", "path", "info")  # the others are parsed only: they work for long, or wait
+ROBOTS = ("wam", "planar_2r", "robot.urdf", "arm.yaml", "poses.csv", "x", "package://a/b", "", ".")
+VALUES = (
+    "0", "1", "0.1,0.2", "0.1 0.2", "0,0,0,0,0,0,0", "joint1=0.3", "wam_j1=9", "=", "a=b", "nan",
+    "1e400", "inf", "-", "x,y", "auto", "svf,jt", "a/b", "\u0663", "poses.csv", "out.json",
+    "1 0 0 0.4 0 1 0 0.2 0 0 1 0.5", "wam_link4", "position_tolerance=1e-3", "nu=x", "", "json",
+)  # fmt: skip
+SAFE = {  # options of work, with little of it
+    "--random": ("3", "0", "x"),
+    "--timeout": ("0", "0.001", "-1", "x"),
+    "--all": ("2", "0", "x"),
+    "--out": ("-", "out.csv", "out.json", "no/such.csv", "x", ""),
+    "--plot": ("-", "x.txt", "no/such.png"),
+    "--set": (
+        "nu=1",
+        "position_tolerance=0.1",
+        "x=1",
+        "a",
+        "direction=1,2",
+        "soft=true",
+        "nu=1e400",
+    ),
+}
+POSES = "x,y,z,roll,pitch,yaw\n0.4,0.2,0.5,0,3,0\n0.4,0.21,0.5,0,3,0\n"
+
+
+def build() -> Run:
+    """Make the target, in a folder of its own."""
+    os.chdir(tempfile.mkdtemp(prefix="dls_ik_fuzz_"))
+    Path("arm.yaml").write_text("rows:\n- {a: 0.3, kind: continuous}\n")
+    run(Source(bytes(range(64))))
+    return run
+
+
+def run(source: Source) -> None:
+    """Run a command."""
+    command = source.pick((*RUN, *RUN, *COMMANDS, "", "x"))
+    Path("robot.urdf").write_text(robot_text(source), errors="surrogatepass")
+    Path("poses.csv").write_bytes(_poses(source))
+    words = _words(source, command)
+    if command in COMMANDS and command not in RUN:
+        _parsed(command, words)
+        return
+    result = CliRunner().invoke(main, [command, *words], input=_poses(source))
+    fine = result.exception is None or isinstance(result.exception, SystemExit)
+    if not fine and result.exception is not None:
+        raise result.exception
+    require(result.exit_code in (0, 1, 2, 3), "exit code", result.exit_code, command, words)
+    if result.exit_code == 2:
+        lines = [line for line in result.stderr.splitlines() if line.startswith("dls-ik: ")]
+        require(len(lines) == 1, "what is wrong is not one line", result.stderr)
+
+
+def _parsed(command: str, words: list[str]) -> None:
+    context = click.Context(main)
+    found = main.get_command(context, command)
+    require(found is not None, "no command", command)
+    try:
+        if found is not None:
+            found.make_context(command, words, parent=context)
+    except (click.ClickException, click.exceptions.Exit):
+        return
+
+
+def _words(source: Source, command: str) -> list[str]:
+    found = main.get_command(click.Context(main), command) if command in COMMANDS else None
+    params = [] if found is None else [p for p in found.params if isinstance(p, click.Option)]
+    words = [source.pick(ROBOTS)] if source.below(8) else []
+    if command == "path":
+        words += [source.pick(("poses.csv", "-", "x")), "--out", source.pick(SAFE["--out"])]
+    if command == "info" and source.below(16):
+        words.append("--quick")
+    if command == "solve" and source.below(4):
+        words += ["--xyz", "0.4", "0.2", "0.5"]
+    for _ in range(source.below(4) if params else 0):
+        words += _option(source, source.pick(params))
+    return words
+
+
+def _option(source: Source, param: click.Option) -> list[str]:
+    name = source.pick(param.opts)
+    if param.is_flag or name in ("--help", "--version"):
+        return [name]
+    if name == "--method":
+        return [name, "+".join(source.pick(PARTS) for _ in range(1 + source.below(2)))]
+    values = SAFE.get(name, VALUES)
+    if isinstance(param.type, click.Choice) and source.below(4):
+        values = tuple(map(str, param.type.choices))
+    return [name, *(source.pick(values) for _ in range(param.nargs))]
+
+
+def _poses(source: Source) -> bytes:
+    kind = source.below(4)
+    if kind < 2:
+        return POSES.encode()
+    if kind == 2:
+        data = bytearray(POSES.encode())
+        for _ in range(1 + source.below(4)):
+            data[source.below(len(data))] = source.pick(b"0,.-e\n\"'x# \xff\0[")
+        return bytes(data)
+    entries = [f"[{', '.join(str(source.number()) for _ in range(4))}]" for _ in range(4)]
+    return f'[[{", ".join(entries)}], {{"matrix": 1, "t": {source.number()}}}]'.encode()
