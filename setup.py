@@ -44,8 +44,8 @@ setup(
     python_requires=">=3.10",
     install_requires=[
         "click>=8.0",
-        "numba>=0.55",
-        "numpy>=1.21",
+        "numba>=0.59",
+        "numpy>=1.22",
         "rich>=12",
         "urdf-parser-py>=0.0.4",
     ],

@@ -69,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
         "--dist",
         type=Path,
         metavar="FOLDER",
-        help="install the wheel and the sdist that are there, as scripts/release leaves them in dist",
+        help="install the wheel and the sdist of this folder, such as dist of scripts/release",
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every step there too")
     parser.add_argument("--nice", type=int, default=15, metavar="N", help="default: %(default)s")

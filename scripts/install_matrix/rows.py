@@ -7,11 +7,12 @@ from typing import NamedTuple
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")  # the classifiers of setup.py
 # For each Python the oldest numba that the metadata allow, and the oldest numpy that it takes.
 OLDEST = {
-    "3.10": ("0.59.0", "1.22.4"),
-    "3.11": ("0.59.0", "1.23.5"),
-    "3.12": ("0.59.0", "1.26.4"),
-    "3.13": ("0.61.0", "2.1.3"),
+    "3.10": ("0.59.0", "1.22.0"),
+    "3.11": ("0.59.0", "1.23.2"),
+    "3.12": ("0.59.0", "1.26.0"),
+    "3.13": ("0.61.0", "2.1.0"),
 }
+OLDEST_OTHERS = ("click==8.0.0", "rich==12.0.0")  # as the metadata allow, for every Python
 NUMPY_1 = "1.26.4"  # the last of its major version
 ROS_PYTHONS = (
     "3.12",
@@ -42,7 +43,7 @@ def rows() -> list[Row]:
     found = []
     for python in PYTHONS:
         numba, numpy = OLDEST[python]
-        oldest = (f"numba=={numba}", f"numpy=={numpy}")
+        oldest = (f"numba=={numba}", f"numpy=={numpy}", *OLDEST_OTHERS)
         found += [
             Row(f"{python}-oldest", (python,), "wheel", oldest),
             Row(f"{python}-numpy1", (python,), "wheel", (f"numpy=={NUMPY_1}",)),
