@@ -1,15 +1,32 @@
 """Package metadata for pip and for colcon (ament_python)."""
 
+import xml.etree.ElementTree as ET
 from glob import glob
+from pathlib import Path
 
 from setuptools import find_packages, setup
 
 NAME = "dls_ik"
+HERE = Path(__file__).resolve().parent
+VERSION = ET.parse(HERE / "package.xml").findtext("version")
 
 setup(
     name=NAME,
-    version="0.1.0",
+    version=VERSION,
     description="Inverse kinematics by damped least squares: a Python library and a ROS 2 node",
+    long_description=(HERE / "README.md").read_text(),
+    long_description_content_type="text/markdown",
+    keywords=["inverse kinematics", "damped least squares", "robotics", "ROS 2"],
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Intended Audience :: Science/Research",
+        "Operating System :: POSIX :: Linux",
+        "Programming Language :: Python :: 3.10",
+        "Programming Language :: Python :: 3.11",
+        "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
+        "Topic :: Scientific/Engineering",
+    ],
     author="The dls_ik developers",
     maintainer="The dls_ik developers",
     maintainer_email="dls-ik@example.org",
@@ -27,14 +44,14 @@ setup(
     python_requires=">=3.10",
     install_requires=[
         "click>=8.0",
-        "numba>=0.55",
-        "numpy>=1.21",
+        "numba>=0.59",
+        "numpy>=1.22",
         "rich>=12",
         "urdf-parser-py>=0.0.4",
     ],
     extras_require={
         "ros": [
-            "ros-rclpy[fastrtps]>=9.1",
+            "ros-rclpy[fastrtps]>=7.1",
             "ros-diagnostic-msgs",
             "ros-geometry-msgs",
             "ros-sensor-msgs",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
@@ -24,12 +23,6 @@ def imported_packages(source: Path) -> Iterator[str]:
             yield from (alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             yield node.module.partition(".")[0]
-
-
-def test_versions_agree() -> None:
-    found = re.search(r'version="([^"]+)"', (ROOT / "setup.py").read_text())
-    assert found is not None
-    assert ET.parse(ROOT / "package.xml").findtext("version") == found[1]
 
 
 def test_package_xml_is_an_ament_python_package() -> None:

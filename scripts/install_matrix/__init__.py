@@ -1,0 +1,1 @@
+"""Environments in which the package is installed and tried: ``scripts/matrix``."""
