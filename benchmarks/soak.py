@@ -1,0 +1,227 @@
+"""Hours of work: memory, deadlines and calls of a node that streams and serves eight clients.
+
+The node runs in a process of its own at its full rate and follows a target that moves all the time,
+sent at 100 Hz. Eight clients ask for joint values a few times a second, each for itself, and check
+every answer; every command is checked as well. Once a second memory, threads, open files, the
+node's own count of late cycles and what the clients found are noted. Lateness is by the stamps of
+the commands, which are taken when a cycle begins. Beside it, on the same machine at the same time,
+a loop that does nothing sleeps until deadlines of the same kind: what it misses is the machine's
+own.
+
+The rule for deadlines: a loop that works a tenth of its period, in a process whose other threads
+answer requests, is put aside more often than one that does nothing. So the node may begin three
+times as many cycles more than a period late as the idle loop does, and one in ten thousand besides,
+which is what falls due where Python's threads take turns.
+
+Ctrl-C, SIGTERM and a terminal that is closed end or leave the run with what was measured: start it
+with nohup, and it outlives the terminal. The exit code is 1 where a verdict fails.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from collections import Counter
+from contextlib import ExitStack, suppress
+from typing import Any
+
+import numpy as np
+import rclpy
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+from benchmarks.common import finish, guarded, parser, positive
+from benchmarks.lateness import Lateness
+from benchmarks.machine import machine
+from benchmarks.pictures import add_plot
+from benchmarks.proc_figures import proc_figures
+from benchmarks.processes import Process, ros_node, wait_until
+from benchmarks.soak_plot import draw_soak
+from benchmarks.soak_stream import START, Commands
+from benchmarks.soak_verdict import Verdict, count_table, late_table, memory_table, verdicts
+from dls_ik import DlsIkError
+from dls_ik.plot import save_picture
+from dls_ik.ros.child import stay_alone
+
+NAME, TARGETS = "soak", 100.0  # namespace, [Hz]
+ACCELERATION = 10.0  # [rad/s^2]
+SETTLING = 3.0  # [s] before anything is noted
+MOST_NEEDED = 10  # seconds
+FAULTS = ("Traceback", "ERROR", "FATAL", "internal error")
+
+
+class Soak:
+    """The processes of a run, and a sample of each second."""
+
+    def __init__(self, stack: ExitStack, given: Any) -> None:
+        self.rate, self.samples = given.rate, []  # type: float, list[dict[str, Any]]
+        self.late: dict[str, list[float]] = {"node": [], "idle": []}
+        self.found: Counter[str] = Counter()
+        self.worst_call = 0.0  # [s]
+        self._idle_lateness = Lateness(1.0 / given.rate)
+        parameters = {"robot": "wam", "rate": float(given.rate), "driver": "none",
+                      "acceleration": [ACCELERATION], "initial_positions": START.tolist()}  # fmt: skip
+        self.node = stack.enter_context(Process(ros_node("dls_ik.ros.node", NAME, **parameters)))
+        self.node.wait_ready()
+        python = [sys.executable, "-m"]
+        words = [str(given.clients), str(given.seed), f"/{NAME}/compute_ik"]
+        commands = ["benchmarks.idle_loop", str(given.rate)], ["benchmarks.soak_clients", *words]
+        self._idle, self._clients = (
+            stack.enter_context(Process([*python, *command])) for command in commands
+        )
+        for process in (self._idle, self._clients):
+            process.wait_ready()
+        rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
+        stack.callback(rclpy.try_shutdown)
+        self._stream = Commands(Node("soak"), NAME, given.rate)
+        wait_until(lambda: self._stream.is_connected, "the node takes targets")
+
+    def run(self, duration: float) -> None:
+        """Stream, and note a sample each second; a node that ends, ends the run."""
+        self._follow(SETTLING)
+        self._look(0.0)
+        self.late, self.samples = {"node": [], "idle": []}, []
+        begin, said = time.monotonic(), 0
+        while (now := time.monotonic() - begin) < duration and self.node.is_running:
+            self._follow(1.0)
+            self._look(time.monotonic() - begin)
+            if int(now / 60.0) > said:
+                said = int(now / 60.0)
+                self._say(said)
+
+    def end(self) -> None:
+        """Let the clients wait for what is on its way, and hear what came of it."""
+        self._clients.signal(signal.SIGINT)
+        with suppress(Exception):
+            while (line := self._clients.line(60.0)) != "end":
+                self._count(line)
+
+    def counts(self) -> dict[str, int]:
+        """Of the whole run."""
+        first, last = self.samples[0], self.samples[-1]
+        sent = self.found["sent"]
+        codes = {k.replace("code", "answers with code"): n for k, n in sorted(self.found.items())
+                 if k.startswith("code")}  # fmt: skip
+        return {
+            "calls sent": sent,
+            "calls answered": self.found["answered"],
+            "wrong answers": self.found["wrong"],
+            **codes,
+            "commands heard": sum(sample["commands"] for sample in self.samples),
+            "cycles by the node's own count": last["cycles"] - first["cycles"],
+            "late cycles by the node's own count": last["overruns"] - first["overruns"],
+            "commands out of bounds": sum(sample["broken"] for sample in self.samples),
+            "faults in the log": self.found["faults"],
+        }
+
+    def _follow(self, duration: float) -> None:
+        begin = time.monotonic()
+        for k in range(round(TARGETS * duration)):
+            time.sleep(max(0.0, begin + k / TARGETS - time.monotonic()))
+            self._stream.send()
+
+    def _look(self, now: float) -> None:
+        seen = self._stream.look()
+        node_late = seen.pop("late")
+        idle_late: list[float] = []
+        for line in self._idle.lines():
+            idle_late += self._idle_lateness.of(1e-6 * t for t in json.loads(line))
+        before = Counter(self.found)
+        for line in self._clients.lines():
+            self._count(line)
+        self.found["faults"] += sum(any(f in line for f in FAULTS) for line in self.node.lines())
+        with suppress(OSError):
+            self.samples.append({
+                "time": now, **seen, **proc_figures(self.node.process.pid)._asdict(),
+                "processor": self.node.processor_time(),
+                "sent": self.found["sent"] - before["sent"],
+                "answered": self.found["answered"] - before["answered"],
+                "node_worst": max(node_late, default=np.nan),
+                "idle_worst": max(idle_late, default=np.nan), "load": os.getloadavg()[0],
+            })  # fmt: skip
+        self.late["node"] += node_late
+        self.late["idle"] += idle_late
+
+    def _count(self, line: str) -> None:
+        if line.startswith("{"):
+            told = json.loads(line)
+            worst = told.pop("worst")
+            self.found.update(told)
+            self.worst_call = max(self.worst_call, worst)
+
+    def _say(self, minutes: int) -> None:
+        last, period = self.samples[-1], 1.0 / self.rate
+        missed = {name: sum(t > period for t in late) for name, late in self.late.items()}
+        print(
+            f"{minutes} min: {last['rss']:.1f} MiB, {self.found['answered']} of "
+            f"{self.found['sent']} calls answered, late cycles {missed['node']} (idle loop "
+            f"{missed['idle']}), load {last['load']:.1f}",
+            flush=True,
+        )
+
+
+def main() -> None:
+    """Run, then show; what was measured until Ctrl-C is shown too."""
+    options = parser(__doc__)
+    options.add_argument("--minutes", type=float, default=10.0, help="of the run")
+    options.add_argument("--rate", type=positive, default=500, help="of the node [Hz]")
+    options.add_argument("--clients", type=positive, default=8, help="of compute_ik")
+    options.add_argument("--seed", type=int, default=0, help="of the requests")
+    add_plot(options, "the curves")
+    given, before = options.parse_args(), machine()
+    stay_alone()
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a terminal that is closed
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    interrupted = False
+    with ExitStack() as stack:
+        soak = Soak(stack, given)
+        try:
+            soak.run(60.0 * given.minutes)
+        except KeyboardInterrupt:
+            interrupted = True
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # what was measured is to be shown
+        soak.end()
+    sys.exit(report(soak, given, before, interrupted))
+
+
+def report(soak: Soak, given: Any, before: dict[str, Any], interrupted: bool) -> int:
+    """Show and save what was measured; return the exit code."""
+    if len(soak.samples) < MOST_NEEDED:
+        raise DlsIkError("too short to say anything: less than 10 s")
+    late = {name: np.array(values) for name, values in soak.late.items()}
+    counts, code = soak.counts(), soak.node.exit_code
+    found = [
+        *verdicts(soak.samples, late, counts, given.rate),
+        Verdict(code == 0, f"the node ended with exit code {code}"),
+    ]
+    tables = [memory_table(soak.samples), late_table(late, given.rate), count_table(counts)]
+    minutes = soak.samples[-1]["time"] / 60.0
+    notes = [f"{minutes:.1f} minutes at {given.rate} Hz, {given.clients} clients, seed "
+             f"{given.seed}{', interrupted' if interrupted else ''}", *notes_of(soak),
+             *map(str, found)]  # fmt: skip
+    if given.plot:
+        title = f"{minutes:.0f} minutes at {given.rate} Hz with {given.clients} clients"
+        save_picture(given.plot, draw_soak(soak.samples, given.rate, title))
+    with suppress(OSError):  # a terminal that was closed
+        finish(given.json, before, tables, notes)
+    if not all(verdict.holds for verdict in found):
+        return 1
+    return 130 if interrupted else 0
+
+
+def notes_of(soak: Soak) -> list[str]:
+    """Figures that no table has."""
+    last, first = soak.samples[-1], soak.samples[0]
+    share = (last["processor"] - first["processor"]) / (last["time"] - first["time"])
+    away = float(np.median([sample["away"] for sample in soak.samples]))
+    loads = [sample["load"] for sample in soak.samples]
+    return [
+        f"the node took {100.0 * share:.0f} % of a core; the longest call {soak.worst_call:.3f} s",
+        f"the tip was {1e3 * away:.1f} mm behind the target, median of all seconds",
+        f"load average from {min(loads):.1f} to {max(loads):.1f}, median {np.median(loads):.1f}",
+    ]
+
+
+if __name__ == "__main__":
+    guarded(main)
