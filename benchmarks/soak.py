@@ -106,6 +106,7 @@ class Soak:
         return {
             "calls sent": sent,
             "calls answered": self.found["answered"],
+            "calls given up after 30 s": self.found["lost"],
             "wrong answers": self.found["wrong"],
             **codes,
             "commands heard": sum(sample["commands"] for sample in self.samples),
@@ -201,7 +202,7 @@ def report(soak: Soak, given: Any, before: dict[str, Any], interrupted: bool) ->
              f"{given.seed}{', interrupted' if interrupted else ''}", *notes_of(soak),
              *map(str, found)]  # fmt: skip
     if given.plot:
-        title = f"{minutes:.0f} minutes at {given.rate} Hz with {given.clients} clients"
+        title = f"{minutes:.3g} minutes at {given.rate} Hz with {given.clients} clients"
         save_picture(given.plot, draw_soak(soak.samples, given.rate, title))
     with suppress(OSError):  # a terminal that was closed
         finish(given.json, before, tables, notes)

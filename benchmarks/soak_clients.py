@@ -18,9 +18,11 @@ import rclpy
 from moveit_msgs.srv import GetPositionIK
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
 
 from dls_ik import RobotModel
+from dls_ik.ros.client.client import DEPTH
 from dls_ik.ros.client.requests import ik_request
 from dls_ik.solver.options import SolverOptions
 
@@ -37,7 +39,10 @@ class Clients:
     def __init__(self, node: Node, service: str, count: int, seed: int) -> None:
         self._robot, self._rng = RobotModel.wam(), np.random.default_rng(seed)
         self._options = SolverOptions()
-        self._clients = [node.create_client(GetPositionIK, service) for _ in range(count)]
+        ways = QoSProfile(depth=DEPTH)
+        self._clients = [
+            node.create_client(GetPositionIK, service, qos_profile=ways) for _ in range(count)
+        ]
         self._due = [time.monotonic() + self._pause() for _ in range(count)]
         self._on_its_way: dict[int, tuple[Any, np.ndarray, float]] = {}
         self.found: Counter[str] = Counter()

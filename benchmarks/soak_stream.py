@@ -7,21 +7,21 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped
 from rclpy.node import Node
-from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 
 from benchmarks.lateness import Lateness
+from benchmarks.taking import Inbox
 from dls_ik import RobotModel
 from dls_ik.ros.conversions import fill_pose
 
 START = np.array([0.0, 0.6, 0.0, 1.8, 0.0, 0.6, 0.0])  # [rad] of the WAM
 SWING = np.array([0.5, 0.3, 0.3, 0.5, 0.4, 0.4, 0.6])  # [rad] to either side
 PERIODS = np.array([7.0, 5.0, 11.0, 6.0, 9.0, 4.0, 3.0])  # [s] of each joint's swing
-TIGHT, HEARD = 1e-9, 10_000  # [rad] beyond a limit; messages kept between two looks
+TIGHT = 1e-9  # [rad] beyond a limit
 
 
 class Commands:
-    """Sends the target of now, and takes what has come; it runs no executor, which would cost more.
+    """Sends the target of now, and takes what has come; its node is in no executor.
 
     Args:
         name: namespace of the node.
@@ -33,13 +33,8 @@ class Commands:
         self._lateness = Lateness(1.0 / rate)
         self._message = PoseStamped()
         self._targets = node.create_publisher(PoseStamped, f"/{name}/target_pose", 1)
-        deep = QoSProfile(depth=HEARD)
-        self._commands = node.create_subscription(
-            JointState, f"/{name}/joint_states", self._pass_over, deep
-        )
-        self._reports = node.create_subscription(
-            DiagnosticArray, "/diagnostics", self._pass_over, deep
-        )
+        self._commands = Inbox(node, JointState, f"/{name}/joint_states")
+        self._reports = Inbox(node, DiagnosticArray, "/diagnostics")
         self._begin = time.monotonic()
         self.cycles = self.overruns = 0  # that the node counts
         self.q = START
@@ -63,8 +58,8 @@ class Commands:
             How late the cycles were [s], how many commands were out of bounds, how far the newest
             is from the target [m], and what the node counts.
         """
-        heard = _taken(self._commands)
-        for message in _taken(self._reports):
+        heard = self._commands.take()
+        for message in self._reports.take():
             values = {pair.key: pair.value for pair in message.status[0].values}
             self.cycles, self.overruns = int(values["cycles"]), int(values["overruns"])
         late = self._lateness.of(m.header.stamp.sec + 1e-9 * m.header.stamp.nanosec for m in heard)
@@ -77,15 +72,3 @@ class Commands:
         away = float(np.linalg.norm(self._robot.fk(self.q)[:3, 3] - self._T[:3, 3]))
         counts = {"cycles": self.cycles, "overruns": self.overruns}
         return {"late": late, "commands": len(heard), "broken": broken, "away": away, **counts}
-
-    def _pass_over(self, _: Any) -> None:
-        """Nothing: messages are taken, not handed over."""
-
-
-def _taken(subscription: Any) -> list[Any]:
-    """All messages that wait."""
-    found = []
-    with subscription.handle:
-        while (pair := subscription.handle.take_message(subscription.msg_type, False)) is not None:
-            found.append(pair[0])
-    return found

@@ -96,8 +96,7 @@ def verdicts(
     """All that must hold."""
     lost = counts["calls sent"] - counts["calls answered"]
     broken = counts["commands out of bounds"]
-    threads = [sample["threads"] for sample in samples if sample["time"] >= 0.25 * MINUTE]
-    files = [sample["files"] for sample in samples if sample["time"] >= 0.25 * MINUTE]
+    threads, files = ([sample[name] for sample in samples] for name in ("threads", "files"))
     return [
         memory(samples),
         deadlines(late, rate),
@@ -129,6 +128,6 @@ def deadlines(late: dict[str, np.ndarray], rate: float) -> Verdict:
 
 
 def steady(what: str, counts: list[int]) -> Verdict:
-    """A count at the end is none that only ever rose."""
-    first, last = (max(counts[:10], default=0), min(counts[-10:], default=0))
-    return Verdict(last <= first, f"{what}: at most {first} early on, at least {last} at the end")
+    """A count is no higher at the end than it was in the first half: threads begin when needed."""
+    most, last = max(counts[: len(counts) // 2]), min(counts[-10:])
+    return Verdict(last <= most, f"{last} {what} at the end, {most} at most in the first half")

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.concurrency.commands import Command
 from dls_ik import RobotModel
 from dls_ik.ros.conversions import matrix_from_pose
+
+Heard = tuple[tuple[str, ...], np.ndarray]  # names of joints, and their values [rad]
 
 SUCCESS = 1
 LOOSEST = 1e-4  # [m, rad] tolerance that the parameters are ever given
@@ -53,6 +54,17 @@ def distance(robot: RobotModel, response: Any, states: Iterable[np.ndarray]) -> 
     return float(np.abs(robot.fk(values) - T).max(axis=(1, 2)).min(initial=np.inf))
 
 
-def of_robot(robot: RobotModel, commands: Iterable[Command]) -> list[np.ndarray]:
-    """The commands of the joints of a robot."""
-    return [each.q for each in commands if each.names == robot.joint_names]
+def states_of(robot: RobotModel, heard: Iterable[Heard], is_new: bool) -> list[np.ndarray]:
+    """States (n,) that a robot was in by what was commanded or measured, names and values.
+
+    Args:
+        is_new: it may have taken the place of another robot just now: joints that were not there
+            before begin at zero, or the limit next to it.
+    """
+    start, found = robot.clip(np.zeros(robot.n)), []
+    for names, q in heard:
+        known = dict(zip(names, q, strict=True))
+        if is_new or all(name in known for name in robot.joint_names):
+            pairs = zip(robot.joint_names, start, strict=True)
+            found.append(np.array([known.get(name, first) for name, first in pairs]))
+    return found

@@ -12,11 +12,13 @@ from benchmarks.concurrency.answers import (
     NEAR,
     SUCCESS,
     TIGHT,
+    Heard,
     distance,
     explains,
     explains_fk,
-    of_robot,
+    states_of,
 )
+from benchmarks.concurrency.commands import Command, listed
 from benchmarks.concurrency.tasks import Steps
 from benchmarks.concurrency.world import World
 from dls_ik import RobotModel
@@ -29,6 +31,7 @@ REFUSED = "a refusal has a reason"
 FK, CURRENT = "an answer of compute_fk is of one robot", "the current state is a whole command"
 INVALID_LINK = int(Code.INVALID_LINK_NAME)
 SETTLED = 0.5  # [s] in which the command of a state that was told comes too
+AGO = 5.0  # [s] before a request that its state may be from
 
 
 def ask_ik(world: World, rng: np.random.Generator) -> Steps:
@@ -65,7 +68,9 @@ def ik_request(robot: RobotModel, rng: np.random.Generator) -> tuple[Any, str, n
     """A request of any kind; the link that it is for, and its pose (4, 4)."""
     request = GetPositionIK.Request()
     asked = request.ik_request
-    kind = rng.choice(["tip", "link", "far", "constrained", "nonsense"], p=[0.6, 0.1, 0.1, 0.1, 0.1])
+    kind = rng.choice(
+        ["tip", "link", "far", "constrained", "nonsense"], p=[0.6, 0.1, 0.1, 0.1, 0.1]
+    )
     q = robot.random(rng)
     link = robot.tip if rng.random() < 0.5 else ""
     if kind == "link":
@@ -116,7 +121,7 @@ def ask_fk(world: World, rng: np.random.Generator) -> Steps:
             q = dict(zip(robot.joint_names, robot.random(rng).tolist(), strict=True))
             state = JointState(name=list(q), position=list(q.values()))
             request.robot_state.joint_state = state
-        begin = len(world.commands.heard) and world.commands.heard[-1].time
+        last = world.commands.last
         response = yield world.call("compute_fk", request)
         models = world.history.models(first)
         if response.error_code.val != SUCCESS:
@@ -130,20 +135,28 @@ def ask_fk(world: World, rng: np.random.Generator) -> Steps:
             world.ledger.check(fits, FK, f"{links} at {q}")
         else:
             yield SETTLED
-            _check_current(world, response, models, float(begin))
+            _check_current(world, response, models, last)
 
 
-def _check_current(world: World, response: Any, models: list[RobotModel], begin: float) -> None:
-    """The tip is where a command or a message of a driver has it, of one robot."""
+def _check_current(
+    world: World, response: Any, models: list[RobotModel], last: Command | None
+) -> None:
+    """The tip is where a command or a message of a driver has it, of one robot.
+
+    Args:
+        last: the command that was the newest when the request went out.
+    """
     tips = [model for model in models if response.fk_link_names == [model.tip]]
     world.ledger.check(bool(tips), FK, f"{response.fk_link_names}")
+    if last is None:
+        return  # nothing was commanded yet
+    heard: list[Heard] = [(c.names, c.q) for c in world.commands.heard if c.time > last.time - AGO]
+    heard += [(names, q) for names, q, _ in world.commands.measured]
     away = np.inf
     for model in tips:
-        recent = [each for each in world.commands.heard if each.time > begin - 5.0]
-        told = [q for names, q, _ in world.commands.measured if names == model.joint_names]
-        states = [*of_robot(model, recent), *told]
+        others = {each.joint_names for each in models} | {last.names}
+        states = states_of(model, heard, is_new=others != {model.joint_names})
         away = min(away, distance(model, response, states))
-    if not np.isfinite(away):
-        return  # nothing was commanded yet
     world.ledger.done["states of now, exactly a command"] += away < TIGHT
-    world.ledger.check(away < NEAR, CURRENT, f"{away:.4g} from the nearest command")
+    words = f"{response.fk_link_names} {away:.4g} from the nearest command, {listed(last)} before"
+    world.ledger.check(away < NEAR, CURRENT, words)

@@ -23,6 +23,8 @@ from benchmarks.concurrency.history import History
 from benchmarks.concurrency.ledger import Ledger
 from benchmarks.concurrency.tasks import Call, HangError, Steps, Task
 from benchmarks.processes import Process, ros_node
+from benchmarks.taking import Inbox
+from dls_ik.ros.client.client import DEPTH
 
 NAME, RATE = "concurrency", 200.0  # namespace, [Hz]
 DRIVER = "driver"  # the frame of messages that are not of the node
@@ -58,16 +60,19 @@ class World:
         self.node = Node("worker", context=self._context, namespace=NAME)
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
-        self._clients = {n: self.node.create_client(k, n) for n, k in SERVICES.items()}
-        self.node.create_subscription(
-            JointState, "joint_states", self._take, QoSProfile(depth=10_000)
-        )
+        ways = QoSProfile(depth=DEPTH)
+        self._clients = {
+            n: self.node.create_client(k, n, qos_profile=ways) for n, k in SERVICES.items()
+        }
+        self._listener = Node("listener", context=self._context, namespace=NAME)
+        self._inbox = Inbox(self._listener, JointState, "joint_states")
         return self
 
     def __exit__(self, *_: Any) -> None:
         """End the node."""
         self._executor.shutdown()
-        self.node.destroy_node()
+        for node in (self.node, self._listener):
+            node.destroy_node()
         self._context.try_shutdown()
         self.process.__exit__(None, None, None)
         self._read_log()
@@ -124,13 +129,15 @@ class World:
     def _turn(self, finishing: bool) -> None:
         self._executor.spin_once(timeout_sec=0.002)
         self._read_log()
+        self._read_commands()
         for task in self._tasks:
             if not finishing or task.awaits_answer:
                 task.step(finishing)
 
-    def _take(self, message: Any) -> None:
-        if message.header.frame_id != DRIVER:
-            self.commands.take(message)
+    def _read_commands(self) -> None:
+        for message in self._inbox.take():
+            if message.header.frame_id != DRIVER:
+                self.commands.take(message)
 
     def _read_log(self) -> None:
         for line in self.process.lines():
