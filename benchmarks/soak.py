@@ -8,10 +8,12 @@ the commands, which are taken when a cycle begins. Beside it, on the same machin
 a loop that does nothing sleeps until deadlines of the same kind: what it misses is the machine's
 own.
 
-The rule for deadlines: a loop that works a tenth of its period, in a process whose other threads
-answer requests, is put aside more often than one that does nothing. So the node may begin three
-times as many cycles more than a period late as the idle loop does, and one in ten thousand besides,
-which is what falls due where Python's threads take turns.
+The rule for deadlines: a cycle that begins n periods late has missed n deadlines. A loop that works
+for a tenth of its period, in a process whose other threads answer requests, is put aside more often
+than one that does nothing, and for longer. So the node may miss three times as many as the idle
+loop, and one in ten thousand besides, which is what falls due where Python's threads take turns.
+Where others load the machine beyond its cores there is no time for a loop that works: then the
+figures are given, and not judged.
 
 Ctrl-C, SIGTERM and a terminal that is closed end or leave the run with what was measured: start it
 with nohup, and it outlives the terminal. The exit code is 1 where a verdict fails.
@@ -22,6 +24,7 @@ import os
 import signal
 import sys
 import time
+from array import array
 from collections import Counter
 from contextlib import ExitStack, suppress
 from typing import Any
@@ -31,23 +34,19 @@ import rclpy
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from benchmarks.common import finish, guarded, parser, positive
-from benchmarks.lateness import Lateness
+from benchmarks.common import guarded, parser, positive
+from benchmarks.lateness import Lateness, missed
 from benchmarks.machine import machine
 from benchmarks.pictures import add_plot
 from benchmarks.proc_figures import proc_figures
 from benchmarks.processes import Process, ros_node, wait_until
-from benchmarks.soak_plot import draw_soak
+from benchmarks.soak_report import Measured, report
 from benchmarks.soak_stream import START, Commands
-from benchmarks.soak_verdict import Verdict, count_table, late_table, memory_table, verdicts
-from dls_ik import DlsIkError
-from dls_ik.plot import save_picture
 from dls_ik.ros.child import stay_alone
 
 NAME, TARGETS = "soak", 100.0  # namespace, [Hz]
 ACCELERATION = 10.0  # [rad/s^2]
 SETTLING = 3.0  # [s] before anything is noted
-MOST_NEEDED = 10  # seconds
 FAULTS = ("Traceback", "ERROR", "FATAL", "internal error")
 
 
@@ -56,13 +55,15 @@ class Soak:
 
     def __init__(self, stack: ExitStack, given: Any) -> None:
         self.rate, self.samples = given.rate, []  # type: float, list[dict[str, Any]]
-        self.late: dict[str, list[float]] = {"node": [], "idle": []}
+        self.late = {name: array("d") for name in ("node", "idle")}  # [s]
         self.found: Counter[str] = Counter()
         self.worst_call = 0.0  # [s]
         self._idle_lateness = Lateness(1.0 / given.rate)
-        parameters = {"robot": "wam", "rate": float(given.rate), "driver": "none",
-                      "acceleration": [ACCELERATION], "initial_positions": START.tolist()}  # fmt: skip
-        self.node = stack.enter_context(Process(ros_node("dls_ik.ros.node", NAME, **parameters)))
+        command = ros_node(
+            "dls_ik.ros.node", NAME, robot="wam", rate=float(given.rate), driver="none",
+            acceleration=[ACCELERATION], initial_positions=START.tolist(),
+        )  # fmt: skip
+        self.node = stack.enter_context(Process(command))
         self.node.wait_ready()
         python = [sys.executable, "-m"]
         words = [str(given.clients), str(given.seed), f"/{NAME}/compute_ik"]
@@ -81,7 +82,7 @@ class Soak:
         """Stream, and note a sample each second; a node that ends, ends the run."""
         self._follow(SETTLING)
         self._look(0.0)
-        self.late, self.samples = {"node": [], "idle": []}, []
+        self.late, self.samples = {name: array("d") for name in self.late}, []
         begin, said = time.monotonic(), 0
         while (now := time.monotonic() - begin) < duration and self.node.is_running:
             self._follow(1.0)
@@ -99,6 +100,8 @@ class Soak:
 
     def counts(self) -> dict[str, int]:
         """Of the whole run."""
+        if not self.samples:
+            return {}
         first, last = self.samples[0], self.samples[-1]
         sent = self.found["sent"]
         codes = {k.replace("code", "answers with code"): n for k, n in sorted(self.found.items())
@@ -141,8 +144,8 @@ class Soak:
                 "node_worst": max(node_late, default=np.nan),
                 "idle_worst": max(idle_late, default=np.nan), "load": os.getloadavg()[0],
             })  # fmt: skip
-        self.late["node"] += node_late
-        self.late["idle"] += idle_late
+        self.late["node"].extend(node_late)
+        self.late["idle"].extend(idle_late)
 
     def _count(self, line: str) -> None:
         if line.startswith("{"):
@@ -152,12 +155,12 @@ class Soak:
             self.worst_call = max(self.worst_call, worst)
 
     def _say(self, minutes: int) -> None:
-        last, period = self.samples[-1], 1.0 / self.rate
-        missed = {name: sum(t > period for t in late) for name, late in self.late.items()}
+        last = self.samples[-1]
+        gone = {name: missed(np.array(late), 1.0 / self.rate) for name, late in self.late.items()}
         print(
             f"{minutes} min: {last['rss']:.1f} MiB, {self.found['answered']} of "
-            f"{self.found['sent']} calls answered, late cycles {missed['node']} (idle loop "
-            f"{missed['idle']}), load {last['load']:.1f}",
+            f"{self.found['sent']} calls answered, deadlines missed {gone['node']} (idle "
+            f"loop {gone['idle']}), load {last['load']:.1f}",
             flush=True,
         )
 
@@ -183,45 +186,9 @@ def main() -> None:
             interrupted = True
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # what was measured is to be shown
         soak.end()
-    sys.exit(report(soak, given, before, interrupted))
-
-
-def report(soak: Soak, given: Any, before: dict[str, Any], interrupted: bool) -> int:
-    """Show and save what was measured; return the exit code."""
-    if len(soak.samples) < MOST_NEEDED:
-        raise DlsIkError("too short to say anything: less than 10 s")
     late = {name: np.array(values) for name, values in soak.late.items()}
-    counts, code = soak.counts(), soak.node.exit_code
-    found = [
-        *verdicts(soak.samples, late, counts, given.rate),
-        Verdict(code == 0, f"the node ended with exit code {code}"),
-    ]
-    tables = [memory_table(soak.samples), late_table(late, given.rate), count_table(counts)]
-    minutes = soak.samples[-1]["time"] / 60.0
-    notes = [f"{minutes:.1f} minutes at {given.rate} Hz, {given.clients} clients, seed "
-             f"{given.seed}{', interrupted' if interrupted else ''}", *notes_of(soak),
-             *map(str, found)]  # fmt: skip
-    if given.plot:
-        title = f"{minutes:.3g} minutes at {given.rate} Hz with {given.clients} clients"
-        save_picture(given.plot, draw_soak(soak.samples, given.rate, title))
-    with suppress(OSError):  # a terminal that was closed
-        finish(given.json, before, tables, notes)
-    if not all(verdict.holds for verdict in found):
-        return 1
-    return 130 if interrupted else 0
-
-
-def notes_of(soak: Soak) -> list[str]:
-    """Figures that no table has."""
-    last, first = soak.samples[-1], soak.samples[0]
-    share = (last["processor"] - first["processor"]) / (last["time"] - first["time"])
-    away = float(np.median([sample["away"] for sample in soak.samples]))
-    loads = [sample["load"] for sample in soak.samples]
-    return [
-        f"the node took {100.0 * share:.0f} % of a core; the longest call {soak.worst_call:.3f} s",
-        f"the tip was {1e3 * away:.1f} mm behind the target, median of all seconds",
-        f"load average from {min(loads):.1f} to {max(loads):.1f}, median {np.median(loads):.1f}",
-    ]
+    measured = Measured(soak.samples, late, soak.counts(), soak.worst_call, soak.node.exit_code)
+    sys.exit(report(measured, given, before, interrupted))
 
 
 if __name__ == "__main__":

@@ -31,6 +31,17 @@ def tables(found: Found) -> list[Table]:
     return [done, checked]
 
 
+def sizes(found: Found) -> list[str]:
+    """What the node had, from time to time."""
+    last, steps = len(found.sizes) - 1, 5
+    shown = [found.sizes[round(i * last / steps)] for i in range(steps + 1)]
+    rss = ", ".join(f"{each.rss:.0f}" for each in shown)
+    threads = ", ".join(str(each.threads) for each in shown)
+    files = ", ".join(str(each.files) for each in shown)
+    return [f"the node, at begin, four times between, and at the end: {rss} MiB; {threads} "
+            f"threads; {files} open files"]  # fmt: skip
+
+
 def main() -> None:
     """Run, and show."""
     options = parser(__doc__)
@@ -39,11 +50,9 @@ def main() -> None:
     given, before = options.parse_args(), machine()
     stay_alone()
     found = run(60.0 * given.minutes, given.seed)
-    b, a = found.before, found.after
     notes = [
         f"{given.minutes:g} minutes, seed {given.seed}",
-        f"the node: {b.rss:.0f} MiB before, {a.rss:.0f} MiB after; {a.threads} threads, "
-        f"{a.files} open files",
+        *sizes(found),
         *(f"VIOLATED: {words}" for words in found.ledger.words),
     ]
     finish(given.json, before, tables(found), notes)

@@ -13,7 +13,7 @@ Heard = tuple[tuple[str, ...], np.ndarray]  # names of joints, and their values 
 SUCCESS = 1
 LOOSEST = 1e-4  # [m, rad] tolerance that the parameters are ever given
 TIGHT = 1e-9
-NEAR = 0.05  # [m, or difference of a matrix] of a cycle or two of motion
+NEAR = 0.1  # [m, or difference of a matrix] of a cycle or two of motion
 
 
 def explains(robot: RobotModel, response: Any, link: str, T: np.ndarray) -> bool:
@@ -46,7 +46,7 @@ def explains_fk(robot: RobotModel, response: Any, links: list[str], q: dict[str,
 
 
 def distance(robot: RobotModel, response: Any, states: Iterable[np.ndarray]) -> float:
-    """How far the pose of the tip in an answer is from that at the nearest state (n,); inf: none."""
+    """How far the pose of the tip in an answer is from that at the nearest state (n,)."""
     if response.fk_link_names != [robot.tip]:
         return np.inf
     values = np.array(list(states)).reshape(-1, robot.n)

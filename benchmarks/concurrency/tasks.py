@@ -1,6 +1,6 @@
 """Tasks that run beside each other in one thread: generators that say what they wait for.
 
-A task yields a number of seconds, a call of a service, or a condition; of a call it gets the answer.
+A task yields a number of seconds, a call of a service, whose answer it gets, or a condition.
 """
 
 import time

@@ -1,20 +1,20 @@
 """The node, what is known of it, and the loop in which all tasks run."""
 
-import os
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import rclpy
+from moveit_msgs.srv import GetPositionFK, GetPositionIK
 from rcl_interfaces.srv import GetParameters, SetParametersAtomically
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
-from moveit_msgs.srv import GetPositionFK, GetPositionIK
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
@@ -29,6 +29,7 @@ from dls_ik.ros.client.client import DEPTH
 NAME, RATE = "concurrency", 200.0  # namespace, [Hz]
 DRIVER = "driver"  # the frame of messages that are not of the node
 FAULTS = ("Traceback", "internal error", "FATAL", "a callback failed", "cycle of the stream failed")
+LONGEST = 300.0  # [s] that there may be not enough
 DUMP = 3.0  # [s] for the node to write down where its threads are
 SERVICES = {
     "compute_ik": GetPositionIK,
@@ -49,7 +50,6 @@ class World:
         command = ros_node("dls_ik.ros.node", NAME, rate=RATE, acceleration=[ACCELERATION])
         self.process = Process(command, PYTHONFAULTHANDLER="1")
         self.log: list[str] = []
-        self.is_over = False
         self._tasks: list[Task] = []
 
     def __enter__(self) -> "World":
@@ -90,21 +90,23 @@ class World:
         """Whether all services are there."""
         return all(client.service_is_ready() for client in self._clients.values())
 
-    def run(self, duration: float) -> None:
-        """Let the tasks work for a time [s], then wait for all answers.
+    def run(self, duration: float, enough: Callable[[Ledger], bool] = lambda _: True) -> None:
+        """Let the tasks work for a time [s], and until there was enough; then wait for all answers.
 
         A task that waits in vain ends it; the log of the node then has where its threads were.
         """
         end = time.monotonic() + duration
         try:
-            while time.monotonic() < end and self.process.is_running:
+            while self.process.is_running:
+                now = time.monotonic()
+                if now > end and (enough(self.ledger) or now > end + LONGEST):
+                    break
                 self._turn(finishing=False)
         except KeyboardInterrupt:
             pass
         except HangError as error:
             self._hung(error)
             return
-        self.is_over = True
         self._finish()
 
     def _finish(self) -> None:
@@ -158,9 +160,7 @@ def thread_states(pid: int) -> str:
     """The threads of a process, and what each is doing."""
     found = []
     for task in sorted(Path(f"/proc/{pid}/task").iterdir()):
-        try:
+        with suppress(OSError):  # it has ended
             state = (task / "stat").read_text().rpartition(")")[2].split()[0]
             found.append(f"{(task / 'comm').read_text().strip()} {state}")
-        except OSError:  # it has ended
-            continue
-    return ", ".join(found) or f"none ({os.strerror(3)})"
+    return ", ".join(found)

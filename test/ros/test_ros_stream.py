@@ -166,7 +166,9 @@ def test_a_pause_outlives_the_robot(world):
     for name in ("puma560", "planar_2r"):
         robot = RobotModel.from_urdf(URDF / f"{name}.urdf")
         world.stream.use(Arm(robot, Parameters()))
-        target = PoseStamped(pose=pose_from_matrix(robot.fk(robot.random(np.random.default_rng(0)))))
+        target = PoseStamped(
+            pose=pose_from_matrix(robot.fk(robot.random(np.random.default_rng(0))))
+        )
         outcome = world.run(5, target=target)
         assert outcome.state is ServoState.PAUSED
         assert not outcome.output.velocity.any()
