@@ -67,6 +67,13 @@ class Process(ChildProcess):
             raise DlsIkError(f"{' '.join(self.command)} {ENDED}")
         return line
 
+    def lines(self) -> list[str]:
+        """The lines that it said since, without waiting."""
+        found = []
+        while not self._lines.empty():
+            found.append(self._lines.get())
+        return [line for line in found if line != ENDED]
+
     def _next_line(self) -> str:
         left = self.started + STARTING - time.perf_counter()
         try:

@@ -18,6 +18,7 @@ class Newest:
         self._failed = failed
         self._lock = threading.Lock()
         self._next: Job | None = None
+        self._closed = False
         self._executor = ThreadPoolExecutor(1, "builder")
 
     def do(self, job: Job) -> None:
@@ -27,7 +28,8 @@ class Newest:
         self._executor.submit(self._do_next)
 
     def close(self) -> None:
-        """Begin no more jobs."""
+        """Begin no more jobs; whether the one being done fails does not matter any more."""
+        self._closed = True
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     def _do_next(self) -> None:
@@ -38,4 +40,5 @@ class Newest:
         try:
             job()
         except Exception as error:  # noqa: BLE001  the next job may do
-            self._failed(error)
+            if not self._closed:  # else what it works with may be gone
+                self._failed(error)

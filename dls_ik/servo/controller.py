@@ -105,6 +105,11 @@ class Controller:
         self._last_event, self._start_again = other._last_event, other._start_again
         self.started = other.started
 
+    def keep_pause(self, other: "Controller") -> None:
+        """Be paused if another controller is, which may be of other joints."""
+        if other._hold.state is ServoState.PAUSED:
+            self.pause()
+
     def follow_pose(self, T_d: ArrayLike, now: float, age: float = 0.0) -> None:
         """Follow ``T_base_tip`` (4, 4), `age` [s] old, which may be the next of a stream.
 

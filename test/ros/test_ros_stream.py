@@ -143,6 +143,40 @@ def test_another_servo_goes_on_from_the_same_command(world):
     assert world.run(200).output.q == near([1.5, 1.5])
 
 
+def test_the_current_state_is_the_command_whatever_was_changed(world):
+    world.run(target=world.target([1.5, 1.0]))
+    q = world.run(20).output.q
+    expected = dict(zip(world.robot.joint_names, q.tolist(), strict=True))
+    left = world.arm
+    changed = left.changed(left.parameters.changed({"stream_method": "jd"}))
+    again = Arm(RobotModel.from_urdf(URDF / "planar_2r.urdf"), Parameters())
+    other = Arm(RobotModel.from_urdf(URDF / "puma560.urdf"), Parameters())
+    for arm in (changed, again, other):
+        world.stream.use(arm)
+        for asked in (left, changed, again):
+            assert world.stream.current(asked) == expected
+        start = zip(other.robot.joint_names, other.start, strict=True)
+        assert world.stream.current(other) == dict(start)
+
+
+def test_a_pause_outlives_the_robot(world):
+    world.run(target=world.target([1.5, 1.5]))
+    world.stream.order(Controller.pause)
+    world.run()
+    for name in ("puma560", "planar_2r"):
+        robot = RobotModel.from_urdf(URDF / f"{name}.urdf")
+        world.stream.use(Arm(robot, Parameters()))
+        target = PoseStamped(
+            pose=pose_from_matrix(robot.fk(robot.random(np.random.default_rng(0))))
+        )
+        outcome = world.run(5, target=target)
+        assert outcome.state is ServoState.PAUSED
+        assert not outcome.output.velocity.any()
+    world.stream.order(Controller.resume)
+    world.run(target=world.target([0.5, 0.7]))
+    assert world.run(200).output.q == near([0.5, 0.7])
+
+
 def test_another_robot_starts_anew(world):
     world.run(50, target=world.target([1.5, 1.5]))
     other = RobotModel.from_urdf(URDF / "puma560.urdf")

@@ -67,3 +67,20 @@ def test_of_those_that_wait_only_the_newest_is_done():
     assert done == [1, 4]
     assert [str(error) for error in failed] == ["first"]
     newest.close()
+
+
+def test_what_fails_after_the_end_is_not_told():
+    failed = []
+    newest, begun, gate = Newest(failed.append), threading.Event(), threading.Event()
+
+    def last():
+        begun.set()
+        gate.wait(LONG)
+        raise ValueError("the node has gone")
+
+    newest.do(last)
+    assert begun.wait(LONG)
+    newest.close()
+    gate.set()
+    newest._executor.shutdown(wait=True)
+    assert failed == []

@@ -49,6 +49,7 @@ class Stream:
         self._shows, self._shares = shows, shares
         self._next: Arm | None = None  # written by `use`, taken up by the next cycle
         self._arm: Arm | None = None
+        self._commanded: tuple[tuple[str, ...], Array] = ((), np.zeros(0))  # never changed
         self._pending: Arrival | None = None
         self._passed_over = (-math.inf, "")  # when, and why
         self._orders: deque[tuple[float, Callable[[Controller], None]]] = deque()
@@ -67,13 +68,14 @@ class Stream:
         self._orders.append((time.monotonic(), order))
 
     def current(self, arm: Arm) -> dict[str, float]:
-        """Joint values by name: as drivers publish them, else as they are commanded."""
+        """Joint values by name: as drivers publish them, else as they are commanded.
+
+        Any thread may ask, also for an arm that no cycle has taken up yet, or that one has left.
+        """
         values = self._states.values()
-        names = arm.robot.joint_names
         if self._measured(arm, time.monotonic()) is None:
-            known = self._arm is not None and self._arm.robot is arm.robot
-            q = arm.controller.command if known else arm.start
-            values.update(zip(names, q.tolist(), strict=True))
+            q = _start(arm, *self._commanded)
+            values.update(zip(arm.robot.joint_names, q.tolist(), strict=True))
         return values
 
     def cycle(self, now: float, stamp: int, dt: float, arrival: Arrival | None) -> Outcome:
@@ -96,6 +98,7 @@ class Stream:
             self._aim(arm, self._pending, now, stamp)
             self._pending = None
         output = arm.controller.cycle(now, dt, measured)
+        self._commanded = arm.robot.joint_names, output.q
         is_command = self._is_command(arm, output, measured, now)
         if is_command and measured is not None and self._shares:
             self._warn_of_driver()
@@ -112,7 +115,8 @@ class Stream:
             if arm.robot.joint_names == old.robot.joint_names:
                 arm.controller.take_over(old.controller)
             else:
-                arm.controller.seed(_start(arm, old))
+                arm.controller.seed(_start(arm, old.robot.joint_names, old.controller.command))
+                arm.controller.keep_pause(old.controller)
                 self._pending = None
         self._arm = arm
 
@@ -191,9 +195,8 @@ class Stream:
         )
 
 
-def _start(arm: Arm, old: Arm) -> Array:
-    """Where the command of another robot begins: joints that were there stay where they are."""
-    before = zip(old.robot.joint_names, old.controller.command, strict=True)
-    known = dict(before)
-    pairs = zip(arm.robot.joint_names, arm.start, strict=True)
+def _start(arm: Arm, names: tuple[str, ...], q: Array) -> Array:
+    """Where an arm begins after commands `q` of these joints: those of its own stay there."""
+    known = dict(zip(names, q.tolist(), strict=True))
+    pairs = zip(arm.robot.joint_names, arm.start.tolist(), strict=True)
     return np.array([known.get(name, start) for name, start in pairs])

@@ -1,0 +1,195 @@
+"""Hours of work: memory, deadlines and calls of a node that streams and serves eight clients.
+
+The node runs in a process of its own at its full rate and follows a target that moves all the time,
+sent at 100 Hz. Eight clients ask for joint values a few times a second, each for itself, and check
+every answer; every command is checked as well. Once a second memory, threads, open files, the
+node's own count of late cycles and what the clients found are noted. Lateness is by the stamps of
+the commands, which are taken when a cycle begins. Beside it, on the same machine at the same time,
+a loop that does nothing sleeps until deadlines of the same kind: what it misses is the machine's
+own.
+
+The rule for deadlines: a cycle that begins n periods late has missed n deadlines. A loop that works
+for a tenth of its period, in a process whose other threads answer requests, is put aside more often
+than one that does nothing, and for longer. So the node may miss three times as many as the idle
+loop, and one in ten thousand besides, which is what falls due where Python's threads take turns.
+Where others load the machine beyond its cores there is no time for a loop that works: then the
+figures are given, and not judged.
+
+Ctrl-C, SIGTERM and a terminal that is closed end or leave the run with what was measured: start it
+with nohup, and it outlives the terminal. The exit code is 1 where a verdict fails.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from array import array
+from collections import Counter
+from contextlib import ExitStack, suppress
+from typing import Any
+
+import numpy as np
+import rclpy
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+from benchmarks.common import guarded, parser, positive
+from benchmarks.lateness import Lateness, missed
+from benchmarks.machine import machine
+from benchmarks.pictures import add_plot
+from benchmarks.proc_figures import proc_figures
+from benchmarks.processes import Process, ros_node, wait_until
+from benchmarks.soak_report import Measured, report
+from benchmarks.soak_stream import START, Commands
+from dls_ik.ros.child import stay_alone
+
+NAME, TARGETS = "soak", 100.0  # namespace, [Hz]
+ACCELERATION = 10.0  # [rad/s^2]
+SETTLING = 3.0  # [s] before anything is noted
+FAULTS = ("Traceback", "ERROR", "FATAL", "internal error")
+
+
+class Soak:
+    """The processes of a run, and a sample of each second."""
+
+    def __init__(self, stack: ExitStack, given: Any) -> None:
+        self.rate, self.samples = given.rate, []  # type: float, list[dict[str, Any]]
+        self.late = {name: array("d") for name in ("node", "idle")}  # [s]
+        self.found: Counter[str] = Counter()
+        self.worst_call = 0.0  # [s]
+        self._idle_lateness = Lateness(1.0 / given.rate)
+        command = ros_node(
+            "dls_ik.ros.node", NAME, robot="wam", rate=float(given.rate), driver="none",
+            acceleration=[ACCELERATION], initial_positions=START.tolist(),
+        )  # fmt: skip
+        self.node = stack.enter_context(Process(command))
+        self.node.wait_ready()
+        python = [sys.executable, "-m"]
+        words = [str(given.clients), str(given.seed), f"/{NAME}/compute_ik"]
+        commands = ["benchmarks.idle_loop", str(given.rate)], ["benchmarks.soak_clients", *words]
+        self._idle, self._clients = (
+            stack.enter_context(Process([*python, *command])) for command in commands
+        )
+        for process in (self._idle, self._clients):
+            process.wait_ready()
+        rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
+        stack.callback(rclpy.try_shutdown)
+        self._stream = Commands(Node("soak"), NAME, given.rate)
+        wait_until(lambda: self._stream.is_connected, "the node takes targets")
+
+    def run(self, duration: float) -> None:
+        """Stream, and note a sample each second; a node that ends, ends the run."""
+        self._follow(SETTLING)
+        self._look(0.0)
+        self.late, self.samples = {name: array("d") for name in self.late}, []
+        begin, said = time.monotonic(), 0
+        while (now := time.monotonic() - begin) < duration and self.node.is_running:
+            self._follow(1.0)
+            self._look(time.monotonic() - begin)
+            if int(now / 60.0) > said:
+                said = int(now / 60.0)
+                self._say(said)
+
+    def end(self) -> None:
+        """Let the clients wait for what is on its way, and hear what came of it."""
+        self._clients.signal(signal.SIGINT)
+        with suppress(Exception):
+            while (line := self._clients.line(60.0)) != "end":
+                self._count(line)
+
+    def counts(self) -> dict[str, int]:
+        """Of the whole run."""
+        if not self.samples:
+            return {}
+        first, last = self.samples[0], self.samples[-1]
+        sent = self.found["sent"]
+        codes = {k.replace("code", "answers with code"): n for k, n in sorted(self.found.items())
+                 if k.startswith("code")}  # fmt: skip
+        return {
+            "calls sent": sent,
+            "calls answered": self.found["answered"],
+            "calls given up after 30 s": self.found["lost"],
+            "wrong answers": self.found["wrong"],
+            **codes,
+            "commands heard": sum(sample["commands"] for sample in self.samples),
+            "cycles by the node's own count": last["cycles"] - first["cycles"],
+            "late cycles by the node's own count": last["overruns"] - first["overruns"],
+            "commands out of bounds": sum(sample["broken"] for sample in self.samples),
+            "faults in the log": self.found["faults"],
+        }
+
+    def _follow(self, duration: float) -> None:
+        begin = time.monotonic()
+        for k in range(round(TARGETS * duration)):
+            time.sleep(max(0.0, begin + k / TARGETS - time.monotonic()))
+            self._stream.send()
+
+    def _look(self, now: float) -> None:
+        seen = self._stream.look()
+        node_late = seen.pop("late")
+        idle_late: list[float] = []
+        for line in self._idle.lines():
+            idle_late += self._idle_lateness.of(1e-6 * t for t in json.loads(line))
+        before = Counter(self.found)
+        for line in self._clients.lines():
+            self._count(line)
+        self.found["faults"] += sum(any(f in line for f in FAULTS) for line in self.node.lines())
+        with suppress(OSError):
+            self.samples.append({
+                "time": now, **seen, **proc_figures(self.node.process.pid)._asdict(),
+                "processor": self.node.processor_time(),
+                "sent": self.found["sent"] - before["sent"],
+                "answered": self.found["answered"] - before["answered"],
+                "node_worst": max(node_late, default=np.nan),
+                "idle_worst": max(idle_late, default=np.nan), "load": os.getloadavg()[0],
+            })  # fmt: skip
+        self.late["node"].extend(node_late)
+        self.late["idle"].extend(idle_late)
+
+    def _count(self, line: str) -> None:
+        if line.startswith("{"):
+            told = json.loads(line)
+            worst = told.pop("worst")
+            self.found.update(told)
+            self.worst_call = max(self.worst_call, worst)
+
+    def _say(self, minutes: int) -> None:
+        last = self.samples[-1]
+        gone = {name: missed(np.array(late), 1.0 / self.rate) for name, late in self.late.items()}
+        print(
+            f"{minutes} min: {last['rss']:.1f} MiB, {self.found['answered']} of "
+            f"{self.found['sent']} calls answered, deadlines missed {gone['node']} (idle "
+            f"loop {gone['idle']}), load {last['load']:.1f}",
+            flush=True,
+        )
+
+
+def main() -> None:
+    """Run, then show; what was measured until Ctrl-C is shown too."""
+    options = parser(__doc__)
+    options.add_argument("--minutes", type=float, default=10.0, help="of the run")
+    options.add_argument("--rate", type=positive, default=500, help="of the node [Hz]")
+    options.add_argument("--clients", type=positive, default=8, help="of compute_ik")
+    options.add_argument("--seed", type=int, default=0, help="of the requests")
+    add_plot(options, "the curves")
+    given, before = options.parse_args(), machine()
+    stay_alone()
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a terminal that is closed
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    interrupted = False
+    with ExitStack() as stack:
+        soak = Soak(stack, given)
+        try:
+            soak.run(60.0 * given.minutes)
+        except KeyboardInterrupt:
+            interrupted = True
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # what was measured is to be shown
+        soak.end()
+    late = {name: np.array(values) for name, values in soak.late.items()}
+    measured = Measured(soak.samples, late, soak.counts(), soak.worst_call, soak.node.exit_code)
+    sys.exit(report(measured, given, before, interrupted))
+
+
+if __name__ == "__main__":
+    guarded(main)

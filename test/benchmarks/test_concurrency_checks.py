@@ -1,0 +1,118 @@
+"""The checks of `benchmarks.concurrency` see what they are for."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+
+from benchmarks.concurrency.commands import CALM, LIMITS, ONE_ROBOT, Commands
+from benchmarks.concurrency.history import History
+from benchmarks.concurrency.ledger import Ledger
+from benchmarks.concurrency.robots import broken_robots, good_robots
+from dls_ik.exceptions import RobotModelError
+from dls_ik.ros.robot_source import robot_from_text
+
+PERIOD = 0.005
+WAM, NARROW, PUMA, _, PLANAR, _ = good_robots()
+
+
+class Seen:
+    """Commands as they are heard, a period apart, after descriptions of robots."""
+
+    def __init__(self):
+        self.history, self.ledger = History(), Ledger()
+        self.commands = Commands(self.history, self.ledger, PERIOD)
+        self.now = 1000.0
+
+    def hear(self, robot, q, v=0.0, names=None):
+        """Take a command; return what it violates."""
+        self.now += PERIOD
+        stamp = SimpleNamespace(sec=int(self.now), nanosec=round(1e9 * (self.now % 1.0)))
+        names = robot.model.joint_names if names is None else names
+        q, v = np.broadcast_to(q, len(names)), np.broadcast_to(v, len(names))
+        header = SimpleNamespace(stamp=stamp, frame_id="")
+        before = self.ledger.violations.copy()
+        message = SimpleNamespace(header=header, name=names, position=q.copy(), velocity=v.copy())
+        self.commands.take(message)
+        return list(self.ledger.violations - before)
+
+
+@pytest.fixture
+def seen():
+    seen = Seen()
+    seen.history.send(WAM)
+    return seen
+
+
+def test_motion_within_the_limits_is_calm(seen):
+    q = v = 0.0
+    for _ in range(50):
+        v = min(v + 8.0 * PERIOD, 1.0)
+        q += v * PERIOD
+        assert seen.hear(WAM, q, v) == []
+
+
+def test_names_of_no_robot_or_of_one_that_was_left(seen):
+    assert seen.hear(WAM, 0.1) == []
+    assert seen.hear(PUMA, 0.1) == [ONE_ROBOT]
+    seen.history.send(PUMA)
+    assert seen.hear(PUMA, 0.1) == []
+    assert seen.hear(WAM, 0.1) == [ONE_ROBOT]
+    mixed = [*PUMA.model.joint_names[:5], "wam_j1"]
+    assert seen.hear(PUMA, 0.1, names=mixed) == [ONE_ROBOT]
+    seen.history.send(WAM)
+    assert seen.hear(WAM, 0.1) == []
+
+
+def test_beyond_a_limit(seen):
+    lower = WAM.model.lower
+    assert seen.hear(WAM, lower) == []
+    assert seen.hear(WAM, lower - 1e-6) == [LIMITS]
+    assert seen.hear(WAM, lower - 2e-6) == [LIMITS]
+
+
+def test_too_fast(seen):
+    assert seen.hear(WAM, 0.0) == []
+    assert LIMITS in seen.hear(WAM, 0.0, 1.01 * WAM.model.velocity)
+
+
+@pytest.mark.parametrize(("q", "v"), [(0.01, 0.0), (0.0, 0.2), (0.001, -0.05)])
+def test_jump(seen, q, v):
+    assert seen.hear(WAM, 0.0) == []
+    assert seen.hear(WAM, q, v) == [CALM]
+
+
+def test_a_jump_to_where_the_driver_says_is_none(seen):
+    names = WAM.model.joint_names
+    assert seen.hear(WAM, 0.0) == []
+    seen.commands.measured.append((names, np.full(7, 0.3), seen.now))
+    assert seen.hear(WAM, 0.3) == []
+    assert seen.hear(WAM, [0.3] * 6 + [0.35]) == [CALM]
+
+
+def test_the_same_names_with_other_limits(seen):
+    beyond = 0.9 * WAM.model.upper
+    assert seen.hear(WAM, beyond) == []
+    seen.history.send(NARROW)
+    assert seen.hear(WAM, beyond) == []
+    back = beyond.copy()
+    back[0] -= 1e-4
+    assert seen.hear(WAM, back, 0.02) == []
+
+
+@pytest.mark.parametrize("i", range(len(broken_robots())))
+def test_broken_robots_are_broken(i):
+    with pytest.raises(RobotModelError):
+        robot_from_text(broken_robots()[i].named("r0"), None, None)
+
+
+def test_ready_lines_are_of_descriptions():
+    history = History()
+    for robot in (WAM, broken_robots()[1], PLANAR):
+        history.send(robot)
+    history.hear("[INFO] [1.0] [x.dls_ik]: ready after 1.2 s: r2, base to tip, joints joint1")
+    history.hear("[ERROR] [1.0] [x.dls_ik]: robot refused: a robot description is XML")
+    assert (history.model, history.refused) == (PLANAR.model, 1)
+    assert history.models(0) == [WAM.model, PLANAR.model]

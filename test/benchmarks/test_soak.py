@@ -1,0 +1,88 @@
+"""What a soak makes of its samples: lateness, growth, verdicts, the picture."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+
+from plot.plot_cases import assert_good, texts
+
+from benchmarks import soak_verdict
+from benchmarks.lateness import Lateness, missed
+from benchmarks.soak_plot import draw_soak
+from benchmarks.soak_verdict import deadlines, growth, memory, steady, verdicts
+
+PERIOD, RATE = 0.002, 500
+COUNTS = {
+    "calls sent": 10,
+    "calls answered": 10,
+    "wrong answers": 0,
+    "commands out of bounds": 0,
+    "faults in the log": 0,
+}
+
+
+def test_lateness_is_after_deadlines_that_begin_anew_when_one_is_missed():
+    found = Lateness(PERIOD).of([0.0001, 0.002, 0.0045, 0.006, 0.0111, 0.0132])
+    np.testing.assert_allclose(found, [0.0, 0.0, 0.0005, 0.0, 0.0031, 0.0001], atol=1e-12)
+    assert missed(np.array(found), PERIOD) == 1
+
+
+def test_lateness_goes_on_where_it_was():
+    times = np.cumsum(PERIOD + 1e-3 * np.random.default_rng(0).random(1000))
+    whole, parts = Lateness(PERIOD), Lateness(PERIOD)
+    assert whole.of(times) == [*parts.of(times[:300]), *parts.of(times[300:])]
+
+
+def samples(minutes=10, slope=0.0, **other):
+    """One a second, with memory that rises by so many MiB a minute."""
+    times = np.arange(1.0, 60.0 * minutes)
+    fixed = {"threads": 22, "files": 18, "sent": 25, "answered": 25, "load": 0.5}
+    fixed |= {"node_worst": 0.001, "idle_worst": 0.0005, **other}
+    sizes = {"rss": 280.0, "pss": 180.0, "uss": 160.0}
+    return [
+        {"time": t, **fixed, **{name: size + slope * t / 60.0 for name, size in sizes.items()}}
+        for t in times.tolist()
+    ]
+
+
+def test_memory_that_grows_by_a_percent_fails():
+    flat, rising = samples(), samples(slope=0.4)
+    assert memory(flat).holds
+    assert growth(rising, "rss").slope == pytest.approx(60.0 * 0.4)
+    assert not memory(rising).holds
+    assert "1.14 %" in str(memory(rising))
+
+
+def late(node, idle, count=10_000):
+    """Lateness of loops that were two periods late so often."""
+    pairs = {"node": node, "idle": idle}
+    return {n: np.r_[np.zeros(count), np.full(k, 2.0 * PERIOD)] for n, k in pairs.items()}
+
+
+def test_deadlines_beyond_the_machine_s_own_fail_where_it_is_free(monkeypatch):
+    monkeypatch.setattr(soak_verdict.os, "sched_getaffinity", lambda _: {0, 1})
+    assert deadlines(late(3, 1), RATE, 1.0).holds
+    assert deadlines(late(4, 1), RATE, 1.0).holds is False
+    assert deadlines(late(4, 1), RATE, 3.0).holds is None
+
+
+def test_threads_may_begin_early_but_not_go_on():
+    assert steady("threads", [22] * 30 + [23] * 70).holds
+    assert not steady("threads", [22] * 60 + [23] * 40).holds
+
+
+@pytest.mark.parametrize("name", ["calls answered", "wrong answers", "commands out of bounds"])
+def test_every_count_can_fail(name):
+    good = verdicts(samples(), late(0, 0), COUNTS, RATE)
+    assert all(verdict.holds is not False for verdict in good)
+    bad = verdicts(samples(), late(0, 0), {**COUNTS, name: 9}, RATE)
+    assert sum(verdict.holds is False for verdict in bad) == 1
+
+
+def test_picture():
+    figure = draw_soak(samples(3), RATE, "3 minutes")
+    assert len(figure.axes) == 4
+    for words in ("Memory of the node", "its own pages", "idle loop", "a period"):
+        assert words in texts(figure)
+    assert_good(figure)
