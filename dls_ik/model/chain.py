@@ -33,7 +33,7 @@ def build_chain(tree: Tree, base: str, tips: Sequence[str], offsets: Array) -> N
     Raises:
         ChainError: links that do not span a chain, a path without moving joints, or with a
             floating or planar one.
-        RobotModelError: a mimic joint's limits leave its master no room, or lengths overflow.
+        RobotModelError: a mimic joint's limits leave its master no room.
     """
     ends = zip(tips, offsets, strict=True)
     paths = [build_path(tree, base, tip).followed_by(offset) for tip, offset in ends]
