@@ -36,8 +36,7 @@ class KdlSearch:
     """
 
     def __init__(self, solver: IkSolver, task: Tasks) -> None:
-        self._robot, self._options, self._name = solver.robot, solver.options, solver.method
-        self._goal = solver.options.goal()
+        self._robot, self._name, self._goal = solver.robot, solver.method, solver.options.goal()
         self.check(task)
         if self._robot.n < LEAST_JOINTS:
             raise MethodError(
