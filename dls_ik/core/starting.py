@@ -13,6 +13,7 @@ from dls_ik.core.wishes import MOST_TURNS, NEAREST
 
 LATE = 32  # attempts after which a pose is no ordinary one
 UNKNOWN, EXHAUSTED = -1, -2  # in place of the leaf of a table
+FARTHEST_VALUE = 1e18  # [rad or m] of a joint at the start
 
 
 @spliced
@@ -71,9 +72,12 @@ def is_patient(goal: Goal, index: int) -> bool:
 
 @inlined
 def from_seed(turning: Indices, seed: Array, q: Array) -> None:
-    """Copy the seed (n,), so far from zero that digits are lost without its whole turns."""
+    """Copy the seed (n,), so far from zero that digits are lost without its whole turns.
+
+    No farther than that their squares are numbers too.
+    """
     for j in range(q.shape[0]):
-        q[j] = seed[j]
+        q[j] = min(max(seed[j], -FARTHEST_VALUE), FARTHEST_VALUE)
         if turning[j] != 0 and abs(q[j]) > 2.0 * pi * MOST_TURNS:
             q[j] -= 2.0 * pi * np.floor(q[j] / (2.0 * pi) + 0.5)
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dls_ik.core.types import Array, Chain
+from dls_ik.model.joint import FARTHEST
 from dls_ik.model.rigid import inverse
 
 PARALLEL = 1e-9  # squared sine of the angle between axes
@@ -43,12 +44,17 @@ class Elements(NamedTuple):
 
 
 def elements_of(chain: Chain, tip: int) -> Elements:
-    """The path to a tip, each element free within the limits of the variable that drives it."""
+    """The path to a tip, each element free within the limits of the variable that drives it.
+
+    Without any where a limit is so far away that lengths would be lost beside it.
+    """
     start, stop = chain.first[tip : tip + 2]
     path = slice(start, stop)
     fixed = chain.fixed[start + tip : stop + tip + 1]
     ends = np.stack([chain.lower, chain.upper])[:, chain.variable[path]]
     ends = chain.scale[path] * ends + chain.offset[path]
+    far = (np.abs(ends) > FARTHEST).any(axis=0)
+    ends[0, far], ends[1, far] = -np.inf, np.inf
     fixed = rigid(fixed[:, :, :3], fixed[:, :, 3])
     return Elements(fixed, chain.prismatic[path], ends.min(0), ends.max(0))
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.exceptions import ChainError
+from dls_ik.model.joint import FARTHEST
 from dls_ik.model.names import listing, quoted
 from dls_ik.model.tree import Tree
 
@@ -66,9 +67,11 @@ def _checked_offset(tip: str, offset: Any) -> Array:
         T = np.empty(0)
     rotation = T[:3, :3] if T.shape == (4, 4) and np.isfinite(T).all() else np.zeros((3, 3))
     rigid = np.allclose(rotation @ rotation.T, np.eye(3), rtol=0.0, atol=ROUGHNESS)
+    rigid = bool(rigid and (np.abs(T) <= FARTHEST).all())
     if not rigid or np.linalg.det(rotation) < 0.0 or (T[3] != (0.0, 0.0, 0.0, 1.0)).any():
         raise ChainError(
-            f"the offset of tip {tip!r} is a rigid transform (4, 4), not {quoted(offset)}"
+            f"the offset of tip {tip!r} is a rigid transform (4, 4) within {FARTHEST:g} m, not "
+            f"{quoted(offset)}"
         )
     return T
 

@@ -14,6 +14,7 @@ from dls_ik.model.rigid import rotation_about, transform
 DRIVEN_KINDS = ("revolute", "continuous", "prismatic")  # moved by one value
 KINDS = (*DRIVEN_KINDS, "fixed", "floating", "planar")
 SHORTEST_AXIS = 1e-9
+FARTHEST = 1e9  # [m] of an origin, as of a pose in core/se3.py, which needs numba
 
 
 class Mimic(NamedTuple):
@@ -36,8 +37,9 @@ class Joint:
     velocity of 0 means that none is known, as in many robot descriptions: no limit.
 
     Raises:
-        RobotModelError: an unknown kind, a number that is not finite, a zero-length axis, limits
-            that are missing or crossed, a negative velocity. The message names the joint.
+        RobotModelError: an unknown kind, a number that is not finite, an origin too far away, a
+            zero-length axis, limits that are missing or crossed, a negative velocity. The message
+            names the joint.
     """
 
     name: str
@@ -56,6 +58,8 @@ class Joint:
         if self.kind not in KINDS:
             raise self.error(f"unknown type {self.kind!r}; known: {listing(KINDS)}")
         self._set("origin", self._finite("origin", self.origin, (4, 4)))
+        if np.abs(self.origin).max() > FARTHEST:
+            raise self.error(f"its origin is beyond {FARTHEST:g} m: {self.origin[:3, 3].tolist()}")
         self._set("axis", self._unit_axis() if self.is_driven else _z())
         self._set_limits()
         self._set_velocity()

@@ -1,10 +1,9 @@
 """Who drives a joint in the end: mimic joints followed up to their masters."""
 
-import math
 from collections.abc import Mapping
 
 from dls_ik.exceptions import RobotModelError
-from dls_ik.model.joint import Joint, Mimic
+from dls_ik.model.joint import FARTHEST, Joint, Mimic
 from dls_ik.model.names import listing
 
 
@@ -51,6 +50,8 @@ def _compose(joint: Joint, drives: Mapping[str, Mimic]) -> Mimic:
     name, multiplier, offset = joint.mimic
     above = drives[name]
     scale, shift = multiplier * above.multiplier, multiplier * above.offset + offset
-    if not (math.isfinite(scale) and math.isfinite(shift)):
-        raise RobotModelError(f"joint {joint.name!r}: mimic multiplier or offset overflows")
+    if not (abs(scale) <= FARTHEST and abs(shift) <= FARTHEST):
+        raise RobotModelError(
+            f"joint {joint.name!r}: mimic multiplier or offset overflows: beyond {FARTHEST:g}"
+        )
     return Mimic(above.master, scale, shift)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import ChainError, RobotModelError
+from dls_ik.exceptions import ChainError
 from dls_ik.model.joint import Joint, Mimic
 from dls_ik.model.names import listing
 from dls_ik.model.rigid import rotation_from_z, transform
@@ -39,7 +39,6 @@ def build_path(tree: Tree, base: str, tip: str) -> Path:
     Raises:
         ChainError: the links do not span a chain, it has no moving joints, or a floating or planar
             one.
-        RobotModelError: lengths overflow.
     """
     elements: list[Element] = []
     fixed: list[Array] = []
@@ -65,11 +64,4 @@ def build_path(tree: Tree, base: str, tip: str) -> Path:
         raise ChainError(
             f"no moving joint lies between {base!r} and {tip!r}; links: {listing(tree.links)}"
         )
-    return Path(tuple(elements), _finite([*fixed, T[:3]], base, tip))
-
-
-def _finite(fixed: list[Array], base: str, tip: str) -> Array:
-    stacked = np.array(fixed)  # (m + 1, 3, 4)
-    if not np.isfinite(stacked).all():
-        raise RobotModelError(f"the lengths between {base!r} and {tip!r} overflow")
-    return stacked
+    return Path(tuple(elements), np.array([*fixed, T[:3]]))

@@ -22,6 +22,7 @@ from dls_ik.model.urdf import load_urdf
 from dls_ik.model.values import checked_configuration, checked_values
 
 TURN = 2.0 * np.pi
+WIDEST = 1e7  # [rad or m] of a limit; beyond, it is none that matters
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -228,11 +229,16 @@ class RobotModel:
         return inverse(self.tree.pose(self.base, values)) @ self.tree.pose(link, values)
 
     def finite_limits(self) -> tuple[Array, Array]:
-        """The limits, (n,) each, with a range of a turn (or of 2 pi m) where there is none."""
-        has_lower, has_upper = np.isfinite(self.lower), np.isfinite(self.upper)
+        """The limits, (n,) each, with a range of a turn (or of 2 pi m) where there is none.
+
+        One beyond 1e7 is none: descriptions say 1e16 for joints that have no limits, and values
+        anywhere up to there would have no digits left.
+        """
+        has_lower, has_upper = self.lower > -WIDEST, self.upper < WIDEST
         lower = np.where(has_lower, self.lower, np.where(has_upper, self.upper - TURN, -TURN / 2))
         upper = np.where(has_upper, self.upper, lower + TURN)
-        return lower + 0.0, upper + 0.0  # NumPy draws nothing between 0.0 and -0.0
+        low, high = np.clip((lower, upper), self.lower, self.upper)
+        return low + 0.0, high + 0.0  # NumPy draws nothing between 0.0 and -0.0
 
     def random(self, rng: np.random.Generator, size: int | None = None) -> Array:
         """Configurations uniform within the limits, and within +-pi where there are none.

@@ -67,6 +67,8 @@ class Controller:
         self.options, of_method = split_options(robot, options)
         self._tracker = build_tracker(robot, method, self.options, of_method, executor)
         self.method = self._tracker.servo.method
+        chosen = self._tracker.servo.options
+        self._metric = chosen.rotation_weight, chosen.length_unit
         self._target: Target | None = None
         self._hold = Hold(ServoState.WAITING)
         self._least = math.nan  # singular value of the last cycle
@@ -122,7 +124,9 @@ class Controller:
         T, sampled = checked_pose(T_d).copy(), self._sampled(now, age)
         target = self._target
         if not isinstance(target, PoseTarget):
-            target = PoseTarget(self.options.target_timeout, self.options.feed_forward)
+            target = PoseTarget(
+                self.options.target_timeout, self.options.feed_forward, self._metric[1]
+            )
         target.take(T, sampled, now)
         self._begin(target, now)
 
@@ -143,8 +147,7 @@ class Controller:
             twist = turned(checked_rotation(R), twist)
         target = self._target
         if not isinstance(target, TwistTarget):
-            weight = self._tracker.servo.options.rotation_weight
-            target = TwistTarget(self.options.target_timeout, self.options.lead, weight)
+            target = TwistTarget(self.options.target_timeout, self.options.lead, *self._metric)
         target.take(twist, R is None, sampled, now)
         self._begin(target, now)
 
@@ -161,7 +164,8 @@ class Controller:
         now, age = checked_time("now", now), checked_time("age", age)
         if not age < -self.options.stamp_tolerance or age < -LONGEST_WAIT:
             self._sampled(now, age)
-        self._begin(TrajectoryTarget(poses, interval, now + max(-age, 0.0)), now)
+        begin = now + max(-age, 0.0)
+        self._begin(TrajectoryTarget(poses, interval, begin, self._metric[1]), now)
 
     def refuse(self, reason: str) -> None:
         """Stop and hold, because a target is not valid."""

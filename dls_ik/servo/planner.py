@@ -31,7 +31,8 @@ class Planner:
 
     def has_asked(self, T: Array) -> bool:
         """Whether the last question was for this target (4, 4)."""
-        return self._asked is not None and is_same(T, self._asked)
+        unit = self._solver.options.length_unit
+        return self._asked is not None and is_same(T, self._asked, unit)
 
     def forget(self) -> None:
         """Let the same target be asked for again, and pass over an answer to come."""

@@ -14,7 +14,7 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.model.values import checked_configuration
 from dls_ik.servo.times import checked_duration
 from dls_ik.solver.method import AUTO, parse_method
-from dls_ik.solver.options import solver_options
+from dls_ik.solver.options import SolverOptions, solver_options
 from dls_ik.solver.poses import checked_poses
 from dls_ik.solver.problem import build_details
 
@@ -62,7 +62,7 @@ class Servo:
         self._slowest = math.inf  # [rad/s or m/s]
         if self.options.policy == "optimal" and "Delta" not in options:
             self._slowest = float(robot.velocity.min())
-        self._descending, self._plain = _descending(robot)
+        self._descending, self._plain = _descending(robot, self.options)
         self._goal = self.options.goal()
         self._seen, self._held = np.zeros(4), np.zeros(robot.n)  # see core/follow.py
         self.reset(robot.clip(np.zeros(robot.n)))
@@ -83,11 +83,10 @@ class Servo:
         self._memory = new_memory(self.robot.chain, self._method, self._details)
 
     def is_reached(self, position_error: float, rotation_error: float) -> bool:
-        """Whether errors [m], [rad] are within the tolerances."""
-        options = self.options
+        """Whether errors [the robot's unit of length], [rad] are within the tolerances."""
         return (
-            position_error <= options.position_tolerance
-            and rotation_error <= options.rotation_tolerance
+            position_error <= self._goal.position_tolerance
+            and rotation_error <= self._goal.rotation_tolerance
         )
 
     def go_on_from(self, q: Array) -> None:
@@ -137,8 +136,9 @@ def default_method(robot: RobotModel) -> str:
     return DEFAULT_METHOD if robot.limited.any() else WITHOUT_LIMITS
 
 
-def _descending(robot: RobotModel) -> tuple[Method, Details]:
+def _descending(robot: RobotModel, given: SolverOptions) -> tuple[Method, Details]:
     """The solver's own: error damping and an active set lead down from anywhere but a valley."""
     auto = parse_method(AUTO)
-    options = solver_options(auto, {})
+    metric = ("rotation_weight", "length_unit")
+    options = solver_options(auto, {name: getattr(given, name) for name in metric})
     return options.method(auto), build_details(robot, auto, options, None)

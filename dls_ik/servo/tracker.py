@@ -39,10 +39,12 @@ class Tracker:
     ) -> None:
         self.servo, self.limiter = servo, limiter
         self._joint_motion = joint_motion
-        tolerances = ("position_tolerance", "rotation_tolerance", "rotation_weight")
-        options = {name: getattr(servo.options, name) for name in tolerances}
+        names = ("position_tolerance", "rotation_tolerance", "rotation_weight", "length_unit")
+        options = {name: getattr(servo.options, name) for name in names}
+        self._unit = servo.options.length_unit
+        self._weight = servo.options.rotation_weight * self._unit
         self._planner = Planner(servo.robot, executor, **options)
-        self._stall = StallWatch(servo.robot.velocity, servo.options.rotation_weight)
+        self._stall = StallWatch(servo.robot.velocity, self._weight)
         self._goal: Array | None = None  # (n,) of a joint motion
         self._out_of_reach = False  # the target last asked for
         self._rests_at: Array | None = None  # (4, 4) the target it stalled at for good
@@ -77,7 +79,7 @@ class Tracker:
             self._restart()
         if self._goal is not None:
             return ServoState.JOINT_MOTION, self._approach(self._goal, dt)
-        if self._rests_at is not None and not is_same(T_d, self._rests_at):
+        if self._rests_at is not None and not is_same(T_d, self._rests_at, self._unit):
             self._rests_at = None
             self._stall.reset()
         if self._rests_at is not None:
@@ -143,6 +145,5 @@ class Tracker:
             self._goal, self._rests_at = result.q, None
 
     def _size(self, at: ServoStep | IkResult) -> float:
-        """Length of the scaled error [m]."""
-        weight = self.servo.options.rotation_weight
-        return math.hypot(at.position_error, weight * at.rotation_error)
+        """Length of the scaled error, in the robot's unit of length."""
+        return math.hypot(at.position_error, self._weight * at.rotation_error)

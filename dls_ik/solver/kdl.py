@@ -36,7 +36,7 @@ class KdlSearch:
     """
 
     def __init__(self, solver: IkSolver, task: Tasks) -> None:
-        self._robot, self._options, self._name = solver.robot, solver.options, solver.method
+        self._robot, self._name, self._goal = solver.robot, solver.method, solver.options.goal()
         self.check(task)
         if self._robot.n < LEAST_JOINTS:
             raise MethodError(
@@ -75,10 +75,10 @@ class KdlSearch:
             q = np.array([out[j] for j in range(self._robot.n)])
             error = np.array(self._errors(frame, q))
             reached = bool(
-                error[0] <= self._options.position_tolerance
-                and error[1] <= self._options.rotation_tolerance
-                and math.hypot(error[0], self._options.rotation_weight * error[1])
-                <= self._options.error_tolerance
+                error[0] <= self._goal.position_tolerance
+                and error[1] <= self._goal.rotation_tolerance
+                and math.hypot(error[0], self._goal.rotation_weight * error[1])
+                <= self._goal.error_tolerance
             )
             if reached or row.counts[ATTEMPTS] == 1 or error.sum() < row.figures[:2].sum():
                 row.best[:], row.figures[:2] = q, error
@@ -106,10 +106,10 @@ class KdlSearch:
         return joints
 
     def _new_solver(self) -> Any:
-        kdl, options = self._kdl, self._options
-        most = options.max_iterations
-        tolerance = min(options.position_tolerance, options.rotation_tolerance)
-        tolerance = min(tolerance, options.error_tolerance / 2.0)
+        kdl, goal = self._kdl, self._goal
+        most = goal.max_iterations
+        tolerance = min(goal.position_tolerance, goal.rotation_tolerance)
+        tolerance = min(tolerance, goal.error_tolerance / 2.0)
         if self._name == "kdl_lma":
             return kdl.ChainIkSolverPos_LMA(self._chain, LMA_RADIAN * tolerance, most, 1e-15)
         velocity = kdl.ChainIkSolverVel_wdls(self._chain)  # a pseudoinverse, by Eigen

@@ -30,6 +30,13 @@ class SolverOptions:
     rotation_weight: float = declare.number(
         0.5, 1e-6, 1e6, "m/rad", "length that a rotation error of 1 rad counts as"
     )
+    length_unit: float = declare.number(
+        1.0,
+        1e-9,
+        1e9,
+        "",
+        "units of length of the robot in a metre, 1000 for one in mm; options in m stay in m",
+    )
     timeout: float = declare.number(0.05, 0.0, 3600.0, "s", "time for one pose")
     max_iterations: int = declare.number(250, 1, 1_000_000, "", "steps of one attempt")
     max_restarts: int | None = declare.number(
@@ -174,12 +181,12 @@ class SolverOptions:
     )
 
     def goal(self) -> Goal:
-        """Return what kernels read of stopping and of the error metric."""
+        """Return what kernels read of stopping and of the error metric, in the robot's units."""
         return Goal(
-            self.position_tolerance,
+            self.position_tolerance * self.length_unit,
             self.rotation_tolerance,
-            self.error_tolerance,
-            self.rotation_weight,
+            self.error_tolerance * self.length_unit,
+            self.rotation_weight * self.length_unit,
             self.max_iterations,
             self.stall_ratio,
             self.stall_count,

@@ -45,13 +45,15 @@ def build_problem(
     quick = choice.is_quick and options.policy == "constant"
     if not quick or not is_full_pose(robot, task):
         details = build_details(robot, choice, options, task)
+        goal = goal._replace(error_tolerance=options.error_tolerance)  # of rows that are in metres
         return Problem(method, strict_goal(goal, details.task), starts, None, details, False)
+    method = method._replace(lambda_=options.lambda_ * options.length_unit)
     check_service(robot, choice, options, 6)
     is_whole = (
         robot.whole is None
     )  # a table takes longer to make than poses of one request to solve
     has_table = options.starts == "table" and is_whole
-    table = start_table(robot, options.rotation_weight) if has_table else no_table(robot.n)
+    table = start_table(robot, goal.rotation_weight) if has_table else no_table(robot.n)
     packed = pack(build_arm(robot.chain), table, method, goal, starts)
     return Problem(method, goal, starts, packed, None, has_table)
 
@@ -64,8 +66,8 @@ def build_details(
     Raises:
         MethodError, OptionError: as :func:`build_problem`.
     """
-    rows = build_task(robot, task, options.rotation_weight)
-    r = len(rows.weight)
+    rows = build_task(robot, task, options.rotation_weight, options.length_unit)
+    r, unit = len(rows.weight), options.length_unit
     check_service(robot, choice, options, r)
     lower, upper = robot.finite_limits()
     middle = np.where(robot.limited, 0.5 * (lower + upper), 0.0)
@@ -79,7 +81,7 @@ def build_details(
         settings=_settings(choice, options),
         direction=direction / length,
         reference=_vector("reference", options.reference, middle, "joint"),
-        obstacle=_vector("obstacle", options.obstacle, np.zeros(3), "coordinate"),
+        obstacle=unit * _vector("obstacle", options.obstacle, np.zeros(3), "coordinate"),
         joint_weights=_weights(options, robot.n),
         translational=_translational(robot),
     )
@@ -92,6 +94,7 @@ def _settings(choice: MethodChoice, options: SolverOptions) -> Settings:
         "objective": objectives.IDS[options.objective],
     }
     others = {name: getattr(options, name) for name in Settings._fields if name not in ids}
+    others["influence"] *= options.length_unit
     return Settings(**ids, **others)
 
 

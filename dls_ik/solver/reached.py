@@ -36,7 +36,7 @@ class ReachTest:
         self._robot, options = solver.robot.whole or solver.robot, solver.options
         most = options.error_tolerance
         self._tolerances = (
-            min(options.position_tolerance, most),
+            options.length_unit * min(options.position_tolerance, most),
             min(options.rotation_tolerance, most / options.rotation_weight),
         )
         self._problem = solver.problem

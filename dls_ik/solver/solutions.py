@@ -22,7 +22,7 @@ from dls_ik.solver.rows import found, new_rows
 if TYPE_CHECKING:
     from dls_ik.solver.solver import IkSolver
 
-DISTINCT = 0.1  # [rad or m] by which some joint differs
+DISTINCT = 0.1  # by which some joint differs, in the joint metric [rad or m]
 STARTS, IN_VAIN, ROUNDS = 64, 16, 200  # of a round; rounds without a new one; at most
 
 
@@ -36,18 +36,19 @@ def solve_all(
     near = solver.middle
     if seed is not None:
         near = checked_configuration(seed, solver.robot.joint_names)[None]
-    kept = _distinct(np.empty((0, solver.robot.n)), _nearest(solver, problem, poses, near))
+    metric = np.sqrt(problem.starts.joint_weights)
+    kept = _distinct(metric, near[:0], _nearest(solver, problem, poses, near))
     if len(kept) == 0 and solver.reach.proves_beyond(problem, poses[0]):
         return kept
     if len(kept) < count and problem.has_table:
-        kept = _distinct(kept, _solutions(solver, problem, poses, None, near))
+        kept = _distinct(metric, kept, _solutions(solver, problem, poses, None, near))
     rng = np.random.default_rng(solver.options.random_seed)
     in_vain = 0
     for _ in range(ROUNDS):
         if len(kept) >= count or in_vain >= IN_VAIN:
             break
         starts = rng.uniform(*_bounds(solver, near), (STARTS, solver.robot.n))
-        more = _distinct(kept, _solutions(solver, problem, poses, starts, near))
+        more = _distinct(metric, kept, _solutions(solver, problem, poses, starts, near))
         in_vain = 0 if len(more) > len(kept) else in_vain + 1
         kept = more
     distances = ((kept - near) ** 2) @ problem.starts.joint_weights
@@ -96,9 +97,9 @@ def _within(solver: IkSolver, request: Request, q: Array, near: Array) -> Array:
     return q[inside]
 
 
-def _distinct(kept: Array, more: Array) -> Array:
-    """`kept` (s, n), and those of `more` (b, n) that are like none before."""
+def _distinct(metric: Array, kept: Array, more: Array) -> Array:
+    """`kept` (s, n), and those of `more` (b, n) that are like none before; metric: (n,)."""
     for q in more:
-        if (np.abs(kept - q).max(axis=1, initial=0.0) > DISTINCT).all():
+        if ((metric * np.abs(kept - q)).max(axis=1, initial=0.0) > DISTINCT).all():
             kept = np.vstack([kept, q])
     return kept

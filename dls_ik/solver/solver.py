@@ -171,9 +171,10 @@ class IkSolver:
     ) -> Array:
         """Find distinct solutions of one pose, nearest the seed first.
 
-        Solutions are distinct that differ by more than 0.1 rad or m in some joint; of those that
-        whole turns make of each other the nearest counts. An arm without redundancy has but so
-        many; a redundant one has any number, and those found are spread.
+        Solutions are distinct that differ by more than 0.1 rad or m in some joint, times the root
+        of its `joint_weights`; of those that whole turns make of each other the nearest counts. An
+        arm without redundancy has but so many; a redundant one has any number, and those found are
+        spread.
 
         Args:
             T: (4, 4) [m]; with k tips (k, 4, 4).

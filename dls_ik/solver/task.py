@@ -131,7 +131,9 @@ class Row(NamedTuple):
     is_round: bool
 
 
-def build_task(robot: RobotModel, task: Tasks, rotation_weight: float) -> types.Task:
+def build_task(
+    robot: RobotModel, task: Tasks, rotation_weight: float, length_unit: float = 1.0
+) -> types.Task:
     """What kernels read of a task for all tips of a robot, or of one a tip; None: full poses.
 
     Rows are in the order of the tips, of a tip the position before the rotation, x before y
@@ -139,12 +141,14 @@ def build_task(robot: RobotModel, task: Tasks, rotation_weight: float) -> types.
 
     Args:
         rotation_weight: w [m/rad] of rows of rotation.
+        length_unit: the robot's units of length in a metre; rows of position are in metres.
 
     Raises:
         OptionError: what is not a task, or not one for each tip.
     """
     tasks = checked_tasks(robot, task)
-    rows = [row for tip, each in enumerate(tasks) for row in _rows(tip, each, rotation_weight)]
+    units = 1.0 / length_unit, rotation_weight
+    rows = [row for tip, each in enumerate(tasks) for row in _rows(tip, each, units)]
     rows = [row for row in rows if math.isfinite(row.slack)] or rows
     vectors = {(row.tip, row.component // 3): None for row in rows}  # ordered
     numbers = {vector: number for number, vector in enumerate(vectors)}
@@ -219,7 +223,7 @@ def _weights(given: Any, rows: int) -> tuple[float, ...] | None:
     return weights
 
 
-def _rows(tip: int, task: Task, rotation_weight: float) -> Iterable[Row]:
+def _rows(tip: int, task: Task, units: tuple[float, float]) -> Iterable[Row]:
     weights = task.weights or (1.0,) * task.rows
     slacks = (*task.position_slack, *task.rotation_slack)
     components = [AXES.index(axis) for axis in task.position]
@@ -230,7 +234,7 @@ def _rows(tip: int, task: Task, rotation_weight: float) -> Iterable[Row]:
             slacks[component] if is_bound(component, slacks[component], task.angles) else math.inf
         )
         is_round = not is_rotation and AXES[component] in task.round
-        scaled = weight * (rotation_weight if is_rotation else 1.0)
+        scaled = weight * units[is_rotation]
         yield Row(tip, component, scaled, bounds, is_round)
 
 

@@ -65,3 +65,9 @@ def test_both_limits_alike(q, margin):
 def test_without_a_range_there_is_no_margin(lower, upper):
     for q in (-1e9, -1.0, 0.0, 1.0, 1e9):
         assert activation(q, lower, upper, 0.05) == 0.0
+
+
+@pytest.mark.parametrize("room", [0.0, 5e-324])
+def test_a_joint_without_room_is_held(room):
+    for q in (0.0, -0.0, room, 1.0, -1e-300):
+        assert activation(q, 0.0, room, 0.05) == 1.0

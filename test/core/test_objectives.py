@@ -120,6 +120,16 @@ def test_centring_is_a_half_with_every_joint_at_a_limit():
     assert closed_form("centring", chain, None, 0.5 * (chain.lower + chain.upper))[0] == 0.0
 
 
+@pytest.mark.parametrize("room", [1e-300, 1e-160, 1e-9])
+@pytest.mark.parametrize("name", ["limits", "centring"])
+def test_next_to_no_range_has_slopes_that_end(name, room):
+    chain = chain_of()._replace(lower=np.zeros(N), upper=np.full(N, room))
+    for q in (0.0, room, 1e15, -1e18):
+        H, gradient = closed_form(name, chain, None, np.full(N, q))
+        assert np.isfinite(H)
+        assert np.abs(gradient).max() <= 1e6
+
+
 def segments(chain, q):
     """The two ends of every link."""
     at = kinematics(chain, q)

@@ -97,5 +97,5 @@ def test_overflowing_lengths():
     text = urdf(
         "a b c", joint("i", "fixed", "a", "b", far), joint("j", parent="b", child="c", detail=far)
     )
-    with pytest.raises(RobotModelError, match="overflow"):
+    with pytest.raises(RobotModelError, match="beyond"):
         RobotModel.from_urdf(text)

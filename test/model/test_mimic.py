@@ -121,5 +121,5 @@ def test_overflowing_multiplier():
         joint("j", parent="b", child="c", detail=mimic("k", 1e300)),
         joint("k", parent="c", child="d", detail=LIMIT),
     )
-    with pytest.raises(RobotModelError, match=r"'i'.*overflow"):
+    with pytest.raises(RobotModelError, match=r"'j'.*overflow"):
         load_urdf(text)

@@ -31,10 +31,10 @@ def activation(q: float, lower: float, upper: float, margin: float) -> float:
     if not width < 1e300:
         return 0.0
     depth = max(q - (upper - width), (lower + width) - q)
+    if depth >= width:  # first, for a joint without any room
+        return 1.0
     if depth <= 0.0:
         return 0.0
-    if depth >= width:
-        return 1.0
     u = depth / width
     h = 0.5 * (1.0 + tanh(1.0 / (1.0 - u) - 1.0 / u))
     if h < LEAST_ACTIVATION:

@@ -5,13 +5,12 @@ from dls_ik.core.loop import is_reached, norm
 from dls_ik.core.quick.kinematics import arm_jacobian_there, observe_arm
 from dls_ik.core.quick.step import solve_damped
 from dls_ik.core.se3 import norm3
-from dls_ik.core.step.largest import bound
 from dls_ik.core.types import Arm, Array, Goal, QuickWork, Starts
 
 STEPS, CORRECTIONS = 30, 6  # at most; of these the last ones only take off the error
-LARGEST = 0.5  # [rad or m] that a joint moves in a step
-ENOUGH = 0.01  # [rad or m] largest change at which the slide has ended
-FAR = 0.1  # [m] scaled error above which a step only takes off the error
+LARGEST = 0.5  # that a joint moves in a step, in the joint metric
+ENOUGH = 0.01  # largest change at which the slide has ended
+FAR = 0.2  # [rad] scaled error above which a step only takes off the error, as a rotation
 
 
 @spliced
@@ -22,15 +21,16 @@ def slide(arm: Arm, goal: Goal, starts: Starts, seed: Array, q: Array, work: Qui
     of all motions that take off the error, to first order, the one that ends nearest the seed.
     """
     n, steps, error, arrived = q.shape[0], 0, 0.0, False
+    far = FAR * goal.rotation_weight  # [m]
     if n <= 6:
         return 0
     for steps in range(STEPS):
         arrived = arrived or steps >= STEPS - CORRECTIONS
-        toward = 0.0 if arrived or error > FAR else 1.0
+        toward = 0.0 if arrived or error > far else 1.0
         arm_jacobian_there(arm, goal.rotation_weight, work)
         toward_seed(starts.joint_weights, seed, q, toward, work.J, work.z, work.e)
         slide_step(arm.lower, arm.upper, starts.joint_weights, q, work)
-        largest = bound(LARGEST, work.dq)
+        largest = shorten(starts.joint_weights, work.dq)
         for j in range(n):
             q[j] = min(max(q[j] + work.dq[j], arm.lower[j]), arm.upper[j])
         position, rotation = observe_arm(arm, goal.rotation_weight, q, work)
@@ -49,13 +49,25 @@ def toward_seed(
     largest = LARGEST
     for j in range(q.shape[0]):
         z[j] = share * (seed[j] - q[j])
-        largest = max(largest, abs(z[j]))
+        largest = max(largest, abs(z[j]) * weights[j] ** 0.5)
     for j in range(q.shape[0]):
         z[j] *= LARGEST / largest
         scale = weights[j] ** -0.5
         for i in range(6):
             e[i] -= J[j, i] * z[j]
             J[j, i] *= scale
+
+
+@inlined
+def shorten(weights: Array, dq: Array) -> float:
+    """Scale dq (n,) to the largest change of a joint, in the metric; return what it was."""
+    largest = 0.0
+    for j in range(dq.shape[0]):
+        largest = max(largest, abs(dq[j]) * weights[j] ** 0.5)
+    if largest > LARGEST:
+        for j in range(dq.shape[0]):
+            dq[j] *= LARGEST / largest
+    return largest
 
 
 @spliced

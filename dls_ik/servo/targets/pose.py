@@ -20,13 +20,15 @@ class PoseTarget:
     Args:
         timeout: [s].
         feed_forward: poses move on between messages with the velocity of the last two.
+        length_unit: units of the poses' lengths in a metre.
     """
 
     is_velocity = False
     waits_for_command = False
 
-    def __init__(self, timeout: float, feed_forward: bool) -> None:
+    def __init__(self, timeout: float, feed_forward: bool, length_unit: float = 1.0) -> None:
         self.timeout, self.feed_forward = timeout, feed_forward
+        self._unit = length_unit
         self._T: Array = np.eye(4)
         self._stood: Array = self._T  # the pose that it has not left since it changed
         self._velocity = np.zeros(6)  # [m/s, rad/s]
@@ -37,7 +39,7 @@ class PoseTarget:
         """The next pose (4, 4), sampled at a time [s] before it arrived now."""
         V = difference(self._T, T)
         interval = now - self._arrived
-        if not interval <= self.timeout or not is_same(T, self._stood):
+        if not interval <= self.timeout or not is_same(T, self._stood, self._unit):
             self._changed, self._stood = now, T
         between = sampled - self.sampled
         self._velocity = V / between if 1e-4 < between <= self.timeout else np.zeros(6)

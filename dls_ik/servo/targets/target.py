@@ -13,9 +13,11 @@ STANDING = 0.25  # [s] without change, after which a target stands still
 Tip = Callable[[], Array]  # the pose of the tip (4, 4), of the reference or of the command
 
 
-def is_same(T_a: Array, T_b: Array) -> bool:
-    """Whether two poses (4, 4) are one target."""
-    return float(np.abs(T_a - T_b).max()) <= SAME
+def is_same(T_a: Array, T_b: Array, length_unit: float = 1.0) -> bool:
+    """Whether two poses (4, 4) are one target; their lengths are in so many units a metre."""
+    apart = np.abs(T_a - T_b)
+    apart[:3, 3] /= length_unit
+    return float(apart.max()) <= SAME
 
 
 class Target(Protocol):

@@ -21,23 +21,25 @@ class TrajectoryTarget:
         Ts: (m, 4, 4) poses.
         period: [s] between two of them.
         begin: when the motion may begin.
+        length_unit: units of the poses' lengths in a metre.
     """
 
     is_velocity = False
     waits_for_command = True
 
-    def __init__(self, Ts: Array, period: float, begin: float) -> None:
+    def __init__(self, Ts: Array, period: float, begin: float, length_unit: float = 1.0) -> None:
         self._Ts: list[Array] = list(Ts)
         self._period, self._begin = period, begin
         self._started: float | None = None
         self._legs = np.array([difference(a, b) for a, b in pairwise(Ts)])
         self.sampled = begin
+        self._near = AT_START * np.array([length_unit] * 3 + [1.0] * 3)
 
     def pose(self, now: float, dt: float, tip: Tip) -> Array:
         """The pose now (4, 4)."""
         self.sampled = now
         if self._started is None:
-            if now < self._begin or np.abs(difference(tip(), self._Ts[0])).max() > AT_START:
+            if now < self._begin or (np.abs(difference(tip(), self._Ts[0])) > self._near).any():
                 return self._Ts[0]
             self._started = now
         done = (now - self._started) / self._period

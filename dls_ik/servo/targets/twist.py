@@ -21,15 +21,19 @@ class TwistTarget:
         timeout: [s] a twist is in force without another one.
         lead: [m].
         rotation_weight: [m/rad] length that a lead of 1 rad counts as.
+        length_unit: units of the twist's lengths in a metre.
     """
 
     is_velocity = True
     waits_for_command = True
 
-    def __init__(self, timeout: float, lead: float, rotation_weight: float) -> None:
+    def __init__(
+        self, timeout: float, lead: float, rotation_weight: float, length_unit: float = 1.0
+    ) -> None:
         self.timeout = timeout
         self.lead = lead
-        self._weights = np.array([1.0] * 3 + [rotation_weight] * 3)
+        self._weights = np.array([1.0 / length_unit] * 3 + [rotation_weight] * 3)  # to metres
+        self._units = np.array([length_unit] * 3 + [1.0] * 3)
         self._V: Array = np.zeros(6)
         self._in_tool = False
         self._x_d: Array | None = None
@@ -48,7 +52,7 @@ class TwistTarget:
         """The pose at the end of the cycle (4, 4)."""
         x_a = tip()
         ahead = self._ahead(x_a)
-        way = _short(self._twist(x_a) * dt)
+        way = self._short(self._twist(x_a) * dt)
         share = 1.0 if self._is_blocked(x_a, way) else min(K_P * dt, 1.0)
         self._x_d, self._x_a = moved(moved(x_a, ahead), way), x_a
         return moved(x_a, way + share * ahead)
@@ -65,6 +69,10 @@ class TwistTarget:
             return False
         made, wanted = self._weights * difference(self._x_a, x_a), self._weights * way
         return float(made @ wanted) < BLOCKED * float(wanted @ wanted)
+
+    def _short(self, way: Array) -> Array:
+        longest = float(np.abs(way / self._units).max())
+        return way * (LONGEST / longest) if longest > LONGEST else way
 
     def _length(self, V: Array) -> float:
         return float(np.linalg.norm(self._weights * V))
@@ -89,8 +97,3 @@ class TwistTarget:
 def turned(R: Array, V: Array) -> Array:
     """A twist (6,) that is given along other axes, whose rotation is R (3, 3)."""
     return np.concatenate([R @ V[:3], R @ V[3:]])
-
-
-def _short(way: Array) -> Array:
-    longest = float(np.abs(way).max())
-    return way * (LONGEST / longest) if longest > LONGEST else way

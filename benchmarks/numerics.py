@@ -1,0 +1,131 @@
+"""A million configurations at and around singularities and limits by method: what breaks.
+
+One step from each, and a short solve from every twentieth. A violation is a joint value or an error
+that is not finite, a step longer than its published bound, a limit that was not kept by a method
+that keeps them, a row that was refused, a success that forward kinematics of another library
+denies, or an exception.
+"""
+
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.chain_check import forward, library
+from benchmarks.common import Column, Table, finish, guarded, parser, positive, robot_from
+from benchmarks.machine import machine
+from benchmarks.numerics_cases import configurations, places, targets
+from benchmarks.numerics_seen import Seen
+from dls_ik import IkSolver, RobotModel, method_names
+from dls_ik.core.policy import IDS as POLICIES
+from dls_ik.exceptions import MethodError
+
+CHUNK, SHARE, SHORT = 20_000, 20, 8  # rows at a time; every so many is solved too; steps of that
+FURTHER = (
+    "jf+max", "nf+norm", "ied+clamp", "svf+ed+sdls", "jc+svf", "jc+sd", "tp+sd", "ctp+dls",
+    "ctp+sdls", "jw+sd", "gp+sd", "ta+sd", "ta+odls", "gp+tpinv+max", "jt+halve+norm",
+)  # fmt: skip
+COLUMNS = [
+    Column("method"), Column("steps", "d"), Column("longest [rad]", ".3g"), Column("bound"),
+    Column("of it", ".6f"), Column("not finite", "d"), Column("too long", "d"),
+    Column("beyond limits", "d"), Column("refused", "d"), Column("solves", "d"),
+    Column("solved [%]", ".1f"), Column("violations", "d"), Column("exceptions", "d"),
+    Column("processor [s]", ".1f"),
+]  # fmt: skip
+
+
+class Variant(NamedTuple):
+    """A method with its options."""
+
+    name: str
+    options: dict[str, Any]
+
+    @property
+    def label(self) -> str:
+        """As it stands in the table."""
+        return " ".join([self.name, *(f"{key}={value}" for key, value in self.options.items())])
+
+
+class Case(NamedTuple):
+    """Where steps begin, and what they go for."""
+
+    q: np.ndarray  # (b, n)
+    Ts: np.ndarray  # (b, 4, 4)
+
+
+def variants(only: list[str] | None) -> Iterator[Variant]:
+    """Every method name, some more combinations, and every policy; or only those named."""
+    for name in only or (*method_names(), *FURTHER):
+        yield Variant(name, {})
+    for policy in POLICIES:
+        if not only and policy not in ("constant", "optimal"):
+            yield Variant("jd", {"policy": policy})
+
+
+def cases(robot: RobotModel, count: int, seed: int) -> list[Case]:
+    """So many configurations of a robot, with a target each."""
+    rng = np.random.default_rng(seed)
+    at, found = places(robot, rng), []
+    for first in range(0, count, CHUNK):
+        q = configurations(at, min(CHUNK, count - first), rng)
+        found.append(Case(q, targets(at, q, rng)))
+    return found
+
+
+def look(variant: Variant, robot: RobotModel, which: list[Case], seen: Seen) -> None:
+    """Look at one method on one robot."""
+    name, options = variant
+    again = 16 if name == "auto" else 0
+    one = IkSolver(robot, name, max_iterations=1, max_restarts=0, **options)
+    few = IkSolver(robot, name, max_iterations=SHORT, max_restarts=again, **options)
+    truth = forward(robot)
+    for q, Ts in which:
+        seen.look(one, few, truth, q, Ts, SHARE)
+
+
+def row(variant: Variant, known: dict[RobotModel, list[Case]]) -> tuple[Any, ...]:
+    """Look at one method on the robots that it serves; a row of the table.
+
+    Args:
+        known: cases of each robot, enough for a method that it alone can serve.
+    """
+    seen, begin = Seen(), time.process_time()
+    served = [robot for robot in known if _serves(variant, robot)]
+    for robot in served:
+        look(variant, robot, known[robot][: -(-len(known[robot]) // len(served))], seen)
+    solved = 100.0 * seen.solved / max(seen.solves, 1)
+    broken = (seen.not_finite, seen.too_long, seen.outside, seen.refused)
+    shown = (seen.longest, seen.what, seen.share, *broken, seen.solves, solved)
+    last = (seen.violations, seen.exceptions, time.process_time() - begin)
+    return (variant.label, seen.steps, *shown, *last)
+
+
+def main() -> None:
+    """Look at every method, and show."""
+    options = parser(__doc__)
+    options.add_argument("--robot", type=robot_from, nargs="+", help="names or URDF files")
+    options.add_argument("--method", nargs="+", help="only these; default: every one")
+    options.add_argument("--samples", type=positive, default=1_000_000, help="of each method")
+    options.add_argument("--seed", type=int, default=0, help="of the configurations")
+    given, before = options.parse_args(), machine()
+    robots = given.robot or [robot_from("wam"), robot_from("puma560")]
+    known = {robot: cases(robot, given.samples, given.seed) for robot in robots}
+    names = ", ".join(robot.name for robot in robots)
+    table = Table(f"{given.samples} steps of each method on {names}", COLUMNS)
+    for variant in variants(given.method):
+        table.rows.append(row(variant, known))
+        print(f"{variant.label}: {table.rows[-1][-1]:.1f} s", flush=True)
+    finish(given.json, before, [table], [f"successes are checked by {library()}"])
+
+
+def _serves(variant: Variant, robot: RobotModel) -> bool:
+    try:
+        IkSolver(robot, variant.name, **variant.options)
+    except MethodError:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    guarded(main)

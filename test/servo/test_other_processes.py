@@ -1,0 +1,102 @@
+"""Steps, solves and cycles in other processes: with other hashes the same bits, without the JIT
+the same numbers as far as rounding goes."""
+
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from drive import BENT, WAM, Drive
+from kernels import STEPPED
+
+from dls_ik import IkSolver, Stepper
+
+EPSILON = np.finfo(float).eps
+CALM = BENT + np.array([0.3, 0.2, -0.3, 0.1, 0.4, 0.3, 0.2])  # away from singularities and margins
+
+
+def answers():
+    """Numbers by what they are, as lists."""
+    rng = np.random.default_rng(3)
+    near = WAM.fk(CALM + 0.05 * rng.normal(size=(4, 7)))
+    solver = IkSolver(WAM, max_restarts=20)
+    poses = WAM.fk(WAM.random(rng, 16))
+    batches = [solver.solve_batch(poses, threads=threads) for threads in (1, 2, 4)]
+    for other in batches[1:]:
+        np.testing.assert_array_equal(other.q, batches[0].q)
+    one = IkSolver(WAM, "jp", max_iterations=1)
+    found = {
+        "fk": WAM.fk(CALM).tolist(), "jacobian": WAM.jacobian(CALM).tolist(),
+        "solve": batches[0].q.tolist(), "restarts": batches[0].restarts.tolist(),
+        "quick step": one.solve_batch(near, CALM).q.tolist(),
+    }  # fmt: skip
+    for name in STEPPED:
+        found[f"step {name}"] = Stepper(WAM, name, CALM).step(near[0]).tolist()
+    for method in (None, "auto", "dls"):
+        drive = Drive(CALM, method=method, acceleration=8.0).pose(near[1])
+        drive.run(0.1)
+        found[f"cycles {method}"] = drive.q.tolist()
+    return found
+
+
+def of_process(**environment):
+    """The answers of another one."""
+    result = subprocess.run(
+        [sys.executable, __file__],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
+        capture_output=True, text=True, check=False, timeout=900,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+@pytest.fixture(scope="module")
+def here():
+    return json.loads(json.dumps(answers()))
+
+
+def test_other_hashes_same_bits(here):
+    assert of_process(PYTHONHASHSEED="4711") == here
+
+
+def test_without_the_jit_the_same_numbers(here):
+    """Sums are contracted and in another order in machine code (core/jit.py): each is off by no
+    more than its m terms times epsilon. Of a step that passes through the inverse with the
+    condition number K of the Jacobian: J J^T has K^2, and its six rows of n terms are so much off.
+    """
+    plain = of_process(NUMBA_DISABLE_JIT="1")
+    assert plain.keys() == here.keys()
+    s = np.linalg.svd(Stepper(WAM, "jp", CALM).jacobian(), compute_uv=False)
+    terms = 6 * WAM.n
+    of_sums, of_steps = terms * EPSILON, terms * EPSILON * (s[0] / s[-1]) ** 2
+    assert of_steps < 1e-9
+    assert plain["restarts"] == here["restarts"]
+    for what, numbers in here.items():
+        is_sum = what in ("fk", "jacobian")
+        size = np.abs(numbers).max()
+        slack = size * (of_sums if is_sum else of_steps)
+        if what.startswith(("solve", "cycles")):  # many steps, the last ones of which converge
+            slack *= 10
+        np.testing.assert_allclose(plain[what], numbers, rtol=0.0, atol=slack, err_msg=what)
+
+
+def test_controllers_in_threads_of_their_own_do_not_meet():
+    rng = np.random.default_rng(5)
+    goals = WAM.fk(CALM + 0.2 * rng.normal(size=(6, 7)))
+
+    def motion(T):
+        drive = Drive(CALM, acceleration=8.0).pose(T)
+        drive.run(0.5)
+        return drive.q
+
+    alone = [motion(T) for T in goals]
+    with ThreadPoolExecutor(6) as pool:
+        for one, other in zip(alone, pool.map(motion, goals), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+if __name__ == "__main__":
+    json.dump(answers(), sys.stdout)

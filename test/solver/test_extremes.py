@@ -1,0 +1,152 @@
+"""Robots, seeds and targets of extreme numbers: an answer or a refusal, never anything else."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from kernels import WAM, serves
+
+from dls_ik import IkSolver, PoseError, RobotModel, Status
+from dls_ik.model import DhRow
+
+HALF = np.pi / 2
+METHODS = ("auto", "jp", "jt", "dls", "odls", "ed", "svf", "sdls", "jw", "gp", "ta", "jc", "tp",
+           "ctp+sd+svf")  # fmt: skip
+
+
+def six(length=1.0, lower=-2.5, upper=2.5):
+    """An arm of 6 joints whose wrist meets in a point."""
+    a, d = [0.1, 0.5, 0.02, 0.0, 0.0, 0.0], [0.4, 0.0, 0.0, 0.5, 0.0, 0.1]
+    alpha = [HALF, 0.0, HALF, -HALF, HALF, 0.0]
+    rows = zip(a, alpha, d, strict=True)
+    return [DhRow(length * x, y, length * z, lower=lower, upper=upper) for x, y, z in rows]
+
+
+def row(kind="revolute", a=0.0, alpha=0.0, room=1.0):
+    return DhRow(a=a, alpha=alpha, kind=kind, lower=-room, upper=room)
+
+
+def snake(n, alpha, room=2.0):
+    return [row(a=0.1, alpha=alpha * (-1) ** i, room=room) for i in range(n)]
+
+
+SLIDES = [row("prismatic", alpha=HALF)] * 3
+ROWS = {
+    **{f"lengths of {length:g}": six(length) for length in (1e-300, 1e-160, 1e-9, 1e3, 1e8)},
+    "from a hair to a thousand km": [row(a=10.0 ** (3 * i - 12), alpha=1.0) for i in range(7)],
+    "60 joints in a plane": snake(60, 0.0),
+    "60 joints in space": snake(60, HALF),
+    "60 joints that hardly move": snake(60, HALF, 1e-6),
+    "60 joints that move by denormals": snake(60, HALF, 1e-310),
+    "one that turns": [row(a=0.3)],
+    "one that slides": [row("prismatic")],
+    "all coincide": [row()] * 6,
+    "all meet": [row(alpha=1.0)] * 7,
+    "none can move": [DhRow(a=0.3, alpha=1.0, lower=0.5, upper=0.5)] * 7,
+    "every other can": [row(a=0.3, alpha=1.0, room=2.0 * (i % 2)) for i in range(14)],
+    "slides of a hair": [row("prismatic", alpha=HALF, room=1e-300)] * 3 + six(),
+    "slides without an end": [row("prismatic", alpha=HALF, room=1e300)] * 3 + six(),
+    "turns without an end": six(lower=-1e16, upper=1e16),
+}
+
+
+@cache
+def robot_of(name):
+    return RobotModel.from_dh(ROWS[name])
+
+
+def configurations(robot):
+    """Ordinary ones, at limits, and absurd ones: (14, n)."""
+    rng = np.random.default_rng(0)
+    ends = np.clip([robot.lower, robot.upper], -1e9, 1e9)
+    absurd = [np.full(robot.n, x) for x in (1e15, -1e15, 1e308, -1e308, -0.0, 5e-324, -1e-310)]
+    return np.vstack([robot.random(rng, 4), robot.clip(np.zeros((1, robot.n))), ends, *absurd])
+
+
+def targets(robot):
+    """Reached ones, where the seed is, half a turn on, as far as may be, and next to nothing."""
+    q = robot.random(np.random.default_rng(1), 14)
+    Ts = robot.fk(q)
+    Ts[2] = robot.fk(configurations(robot)[2])
+    Ts[3, :3, :3] = Ts[3, :3, :3] @ np.diag([1.0, -1.0, -1.0])
+    Ts[[1, 4], :3, 3] = 1e9
+    Ts[[0, 6], :3, 3] = 5e-324
+    Ts[[5, 7], :3, 3] = -0.0
+    return Ts
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_there_is_an_answer(name):
+    robot = robot_of(name)
+    q, Ts = configurations(robot), targets(robot)
+    for method in METHODS:
+        if not serves(method, robot) or (method == "ta" and robot.n <= 6):
+            continue
+        solver = IkSolver(robot, method, max_iterations=12, max_restarts=5)
+        result = solver.solve_batch(Ts, q, threads=1)
+        assert (result.status != Status.REFUSED).all()
+        assert np.isfinite(result.q).all(), method
+        if not np.isin("prismatic", [row.kind for row in ROWS[name]]):
+            assert np.isfinite(result.position_error).all(), method
+            assert np.isfinite(result.rotation_error).all(), method
+        if solver.keeps_limits:
+            assert robot.within_limits(result.q).all()
+        for T, one in zip(Ts, result, strict=True):
+            if one.success:
+                reached = robot.fk(one.q)
+                size = np.abs(one.q).max() * 1e-15 + 1e-15 * np.abs(T[:3, 3]).max()
+                assert np.abs(reached - T).max() <= 1.01e-6 + 8.0 * size
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in ROWS if not name.startswith(("60 joints that", "none", "every"))]
+)
+def test_auto_finds_what_there_is(name):
+    robot = robot_of(name)
+    rng = np.random.default_rng(2)
+    result = IkSolver(robot, max_restarts=300).solve_batch(robot.fk(robot.random(rng, 6)))
+    assert result.success.all()
+
+
+@pytest.mark.parametrize("value", [1.1e9, -1e308, np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("place", [(0, 3), (1, 1), (2, 3), (3, 3)])
+def test_a_target_that_is_none_is_refused(value, place):
+    T = WAM.fk(np.full(7, 0.3))
+    T[place] = value
+    with pytest.raises(PoseError):
+        IkSolver(WAM).solve(T)
+    assert IkSolver(WAM).solve_batch(T[None]).status[0] == Status.REFUSED
+
+
+@pytest.mark.parametrize("tiny", [-0.0, 5e-324, -1e-310, 1e-300])
+def test_next_to_nothing_in_a_target_is_nothing(tiny):
+    T, same = np.eye(4), np.eye(4)
+    T[:3, 3] = same[:3, 3] = 0.5, 0.25, 0.75
+    T[(0, 1, 2, 0, 1, 2), (1, 2, 0, 2, 0, 1)] = tiny
+    one, other = IkSolver(WAM).solve(T, timeout=3600.0), IkSolver(WAM).solve(same, timeout=3600.0)
+    assert one.success
+    np.testing.assert_allclose(one.q, other.q, atol=1e-9)
+
+
+@pytest.mark.parametrize("far", [1e20, 1e160, 1e308])
+@pytest.mark.parametrize("method", ["jp", "jt", "ctp+sd", "ta", "svf+sd", "gp+odls", "jw"])
+def test_a_seed_beyond_all_digits_gives_numbers(method, far):
+    solver = IkSolver(WAM, method, max_iterations=5)
+    for seed in (np.full(7, far), far * np.array([1, -1, 1, -1, 1, -1, 1])):
+        result = solver.solve(WAM.fk(np.full(7, 0.3)), seed)
+        assert np.isfinite(result.q).all()
+        assert np.isfinite([result.position_error, result.rotation_error]).all()
+
+
+def test_other_ways_to_ask():
+    for name in ("one that turns", "all coincide", "none can move", "60 joints in space"):
+        robot = robot_of(name)
+        solver, T = (
+            IkSolver(robot, max_restarts=30),
+            robot.fk(robot.random(np.random.default_rng(3))),
+        )
+        assert len(solver.solve_all(T, 2)) >= 1
+        for wish in ("distance", "manipulability"):
+            assert solver.solve(T, robot.clip(np.zeros(robot.n)), solve_type=wish).success
+        far = T + 1e8 * np.eye(4, k=3)
+        assert not solver.solve(far, timeout=3600.0).success

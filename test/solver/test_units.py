@@ -1,0 +1,130 @@
+"""The same arm in other units: solved alike, to the last bit where the factor is a power of two."""
+
+import numpy as np
+import pytest
+from arms import published, random_arm
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kernels import STEPPED, WAM, serves
+from scaled import scaled, scaled_poses
+
+from dls_ik import IkSolver, RobotModel, Task
+from dls_ik.model import DhRow
+
+PUMA = RobotModel.from_name("puma560")
+KILO = 2.0**10  # a factor by which nothing is rounded
+FIELDS = ("success", "status", "q", "rotation_error", "iterations", "restarts")
+
+
+def drawn(robot, b, seed):
+    """Poses, some of them beyond reach, and seeds."""
+    rng = np.random.default_rng(seed)
+    Ts, seeds = robot.fk(robot.random(rng, b)), robot.random(rng, b)
+    Ts[::4, :3, 3] *= 3.0
+    return Ts, seeds
+
+
+def assert_alike(k, method, robot, Ts, seeds, wish=None, **options):
+    """As in metres, bit by bit."""
+    there = IkSolver(scaled(robot, k), method, length_unit=k, **options)
+    one = IkSolver(robot, method, **options).solve_batch(Ts, seeds, **(wish or {}))
+    other = there.solve_batch(scaled_poses(Ts, k), seeds, **(wish or {}))
+    for name in FIELDS:
+        np.testing.assert_array_equal(getattr(other, name), getattr(one, name), name)
+    np.testing.assert_array_equal(other.position_error, k * one.position_error)
+
+
+@pytest.mark.parametrize("k", [KILO, 1.0 / KILO])
+@pytest.mark.parametrize("name", STEPPED)
+def test_every_method_to_the_last_bit(name, k):
+    for robot in (WAM, PUMA):
+        if serves(name, robot):
+            Ts, seeds = drawn(robot, 8, 1)
+            assert_alike(k, name, robot, Ts, seeds, max_iterations=20, max_restarts=3)
+
+
+@pytest.mark.parametrize(
+    "wish", [{"solve_type": "distance"}, {"solve_type": "manipulability"}, {"approximate": True}],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("k", [KILO, 1.0 / KILO])
+def test_every_wish_to_the_last_bit(wish, k):
+    Ts, seeds = drawn(WAM, 12, 2)
+    assert_alike(k, "auto", WAM, Ts, seeds, wish, max_restarts=20, compared=15)
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("jd", {"policy": "manipulability"}), ("jd", {"policy": "mayorga-condition"}),
+        ("jd", {"policy": "accuracy"}), ("gp+dls", {"form": 23}),
+        ("gp", {"objective": "obstacle", "obstacle": (0.25, 0.125, 0.5)}),
+        ("auto", {"error_tolerance": 2e-6}), ("dls", {"error_tolerance": 2e-6}),
+        ("dls", {"task": Task.pointing("z")}), ("auto", {"task": Task.position_only()}),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_options_in_metres_stay_in_metres(method, options):
+    Ts, seeds = drawn(WAM, 8, 3)
+    assert_alike(KILO, method, WAM, Ts, seeds, max_iterations=20, max_restarts=3, **options)
+
+
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    kinds=st.lists(st.sampled_from(["revolute", "continuous"]), min_size=2, max_size=8),
+    k=st.sampled_from([1000.0, 1e-3, 39.37, 1e6, 1e-6]),
+)
+def test_any_arm_is_solved_as_well_in_other_units(seed, kinds, k):
+    robot = random_arm(np.random.default_rng(seed), *kinds)
+    rng = np.random.default_rng(seed)
+    Ts, seeds, there = robot.fk(robot.random(rng, 6)), robot.random(rng, 6), scaled(robot, k)
+    options = {"max_restarts": 99, "starts": "random"}
+    one = IkSolver(robot, **options).solve_batch(Ts, seeds)
+    other = IkSolver(there, length_unit=k, **options).solve_batch(scaled_poses(Ts, k), seeds)
+    np.testing.assert_array_equal(other.success, one.success)
+    reached = there.fk(other.q[other.success])[:, :3, 3] / k
+    wanted = Ts[other.success][:, :3, 3]
+    assert (np.linalg.norm(reached - wanted, axis=1) <= 1.001e-6).all()
+
+
+@pytest.mark.parametrize("k", [1000.0, 1e-3])
+@pytest.mark.parametrize("name", ["ur10e", "fr3", "iiwa14"])
+def test_real_arms_in_millimetres_and_kilometres(name, k):
+    robot = published(name)
+    Ts, _ = drawn(robot, 40, 4)
+    Ts = Ts[np.arange(40) % 4 != 0]
+    solver = IkSolver(scaled(robot, k), length_unit=k)
+    result = solver.solve_batch(scaled_poses(Ts, k))
+    assert result.success.all()
+    assert (result.position_error <= 1e-6 * k).all()
+
+
+def test_all_solutions_are_the_same_ones():
+    T = PUMA.fk(np.array([0.3, -0.5, 0.4, 0.8, 0.6, -0.2]))
+    one = IkSolver(PUMA).solve_all(T)
+    other = IkSolver(scaled(PUMA, KILO), length_unit=KILO).solve_all(scaled_poses(T, KILO))
+    assert len(one) >= 2
+    np.testing.assert_array_equal(other, one)
+
+
+def test_slides_in_millimetres_come_as_near_to_the_seed_by_their_weight():
+    k = 1000.0
+    rows = [DhRow(kind="prismatic", alpha=np.pi / 2, lower=-1.5, upper=1.5)]
+    rows += [DhRow(a=0.3, alpha=1.0, d=0.1, lower=-2.8, upper=2.8)] * 7
+    robot = RobotModel.from_dh(rows)
+    Ts, seeds = (
+        robot.fk(robot.random(np.random.default_rng(5), 20)),
+        robot.random(np.random.default_rng(6), 20),
+    )
+    there, starts = scaled(robot, k), seeds * ([k] + [1.0] * 7)
+    weights = (k**-2, *[1.0] * 7)
+    options = {"solve_type": "distance", "max_restarts": 60, "compared": 50}
+    one = IkSolver(robot, **options).solve_batch(Ts, seeds)
+    other = IkSolver(there, length_unit=k, joint_weights=weights, **options)
+    found = other.solve_batch(scaled_poses(Ts, k), starts)
+    assert one.success.all()
+    assert found.success.all()
+    ways = [np.linalg.norm(one.q - seeds, axis=1)]
+    ways.append(np.linalg.norm((found.q - starts) / ([k] + [1.0] * 7), axis=1))
+    np.testing.assert_allclose(ways[1].mean(), ways[0].mean(), rtol=0.05)
