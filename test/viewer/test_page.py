@@ -1,6 +1,8 @@
 """The page in a real browser: it loads, the arm follows the mouse, methods change, presets run."""
 
+import contextlib
 import csv
+import socket
 
 import numpy as np
 import pytest
@@ -99,3 +101,16 @@ def test_what_is_refused_is_told_and_a_recording_comes_down(url, open_page):
             press(page, "Stop recording")
         with open(download.value.path(), encoding="utf-8", newline="") as file:
             assert "svf" in {row["arm"] for row in csv.DictReader(file)}
+
+
+def test_a_link_cannot_send_the_page_to_another_server(url, browser):
+    blocked = "Content Security Policy"
+    with contextlib.closing(browser.new_context()) as context, socket.socket() as foreign:
+        foreign.bind(("127.0.0.1", 0))
+        foreign.listen()
+        foreign.setblocking(False)
+        page = context.new_page()
+        with page.expect_console_message(lambda said: blocked in said.text, timeout=120_000):
+            page.goto(f"{url}/?websocket=ws://localhost:{foreign.getsockname()[1]}")
+        with pytest.raises(BlockingIOError):
+            foreign.accept()
