@@ -144,11 +144,11 @@ def test_what_a_foreign_page_sends_at_once_moves_nothing(server, port):
     dragged = drag(1.0)
     frame = bytes([0x82, 0x80 | 126, *len(dragged).to_bytes(2, "big"), 0, 0, 0, 0]) + dragged
     for _ in range(5):  # with the handshake, so that it is there before anything is closed
-        with socket.create_connection(("127.0.0.1", port), timeout=pages.LONG) as way:
-            with contextlib.suppress(ConnectionError):
-                way.sendall(asks.encode() + 20 * frame)
-                while way.recv(65536):
-                    pass
+        way = socket.create_connection(("127.0.0.1", port), timeout=pages.LONG)
+        with way, contextlib.suppress(ConnectionError):
+            way.sendall(asks.encode() + 20 * frame)
+            while way.recv(65536):
+                pass
     with open_socket(port, f"http://localhost:{port}") as own:
         own.send(drag(2.0))
         deadline = time.monotonic() + pages.LONG
