@@ -92,7 +92,9 @@ def _serve(
     from dls_ik.viewer.shapes import Shapes, load_shapes
     from dls_ik.viewer.skeleton import skeleton
 
-    shapes = Shapes(()) if what.description is None else load_shapes(what.description)
+    shapes = Shapes(())
+    if what.description is not None:
+        shapes = load_shapes(what.description, what.is_foreign)
     if shapes.complaint:
         say(shapes.complaint)
     if not shapes.pieces:
