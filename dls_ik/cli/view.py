@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 DEFAULT = "wam"  # robot
 LOCAL = ("localhost", "127.0.0.1", "::1")
-ANY = ("0.0.0.0", "::")
+ANY = ("0.0.0.0", "::")  # noqa: S104  only where --host says so
 
 
 @click.command(epilog=f"{ROBOT} docs/viewer.md tells what the page shows. Ctrl-C ends it.")

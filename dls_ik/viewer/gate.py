@@ -22,7 +22,7 @@ from websockets.http11 import Request, Response
 from dls_ik.exceptions import DlsIkError
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-ANY = ("0.0.0.0", "::", "")
+ANY = ("0.0.0.0", "::", "")  # noqa: S104  only where --host says so
 ASKED = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]+)?")
 REFUSED = "dls-ik: this page is not for pages and names of other hosts: open the printed address\n"
 # The page of viser connects to any server that its own address names (?websocket=), and runs what
