@@ -8,7 +8,7 @@ from setuptools import find_packages, setup
 
 NAME = "dls_ik"
 HERE = Path(__file__).resolve().parent
-VERSION = ET.parse(HERE / "package.xml").findtext("version")
+VERSION = ET.parse(HERE / "package.xml").findtext("version")  # noqa: S314  our own file
 
 setup(
     name=NAME,

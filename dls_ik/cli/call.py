@@ -11,6 +11,7 @@ from dls_ik.cli.group import MISSING, NO_SOLUTION, leave
 from dls_ik.cli.joints import PAIRS, joint_values
 from dls_ik.cli.numbers import Vector
 from dls_ik.cli.pose import given_pose, pose_options
+from dls_ik.printable import plain
 
 if TYPE_CHECKING:
     from dls_ik.ros.client import FkAnswer, IkAnswer, IkClient
@@ -84,7 +85,7 @@ def _show_ik(answer: "IkAnswer", as_json: bool) -> None:
     elif answer.success:
         width = max(map(len, answer.q), default=0)
         for name, value in answer.q.items():
-            click.echo(f"{name:{width}} {value: .6f}")
+            click.echo(f"{plain(name):{width}} {value: .6f}")
     _end(answer)
 
 
@@ -95,7 +96,7 @@ def _show_fk(answer: "FkAnswer", as_json: bool) -> None:
     else:
         for link, T in answer.poses.items():
             rows = np.array2string(T, precision=6, suppress_small=True)
-            click.echo(f"{link} in {answer.frame}\n{rows}")
+            click.echo(f"{plain(link)} in {plain(answer.frame)}\n{rows}")
     _end(answer)
 
 
@@ -106,6 +107,6 @@ def _print_json(answer: "IkAnswer | FkAnswer", found: dict[str, Any]) -> None:
 
 def _end(answer: "IkAnswer | FkAnswer") -> None:
     if answer.success:
-        click.echo(answer.message or "found", err=True)
+        click.echo(plain(answer.message) or "found", err=True)
     else:
         leave(f"code {answer.code}: {answer.message or 'no words to it'}", NO_SOLUTION)

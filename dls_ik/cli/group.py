@@ -12,6 +12,7 @@ import click
 
 from dls_ik.cli.commands import COMMANDS, SECTIONS
 from dls_ik.exceptions import DlsIkError
+from dls_ik.printable import plain
 
 NO_SOLUTION, BAD_INPUT, MISSING, INTERRUPTED = 1, 2, 3, 130
 
@@ -96,8 +97,13 @@ class OneLineGroup(click.Group):
 
 def leave(words: str, code: int) -> NoReturn:
     """End with one line on stderr."""
-    click.echo(f"dls-ik: {' '.join(words.split())}", err=True)
+    say(" ".join(words.split()))
     sys.exit(code)
+
+
+def say(words: str) -> None:
+    """One line on stderr, whatever the words hold."""
+    click.echo(f"dls-ik: {plain(words)}", err=True)
 
 
 def interrupted(words: str = "interrupted") -> NoReturn:

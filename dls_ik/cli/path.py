@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 
 from dls_ik.cli.document import json_option, print_json
-from dls_ik.cli.group import NO_SOLUTION
+from dls_ik.cli.group import NO_SOLUTION, say
 from dls_ik.cli.joints import joint_vector
 from dls_ik.cli.output import STDOUT
 from dls_ik.cli.path_output import KINDS, STORAGES, checked_output, written
@@ -103,7 +103,7 @@ def path(
     facts = summary(trajectory, jump)
     is_refused = bool(facts["missed"]) and not approximate
     for line in [*reasons(facts), *([NOTHING] if is_refused else complaints(facts, jump))]:
-        click.echo(f"dls-ik: {line}", err=True)
+        say(line)
     _say(facts, output, [] if is_refused else written(output, trajectory), as_json)
     sys.exit(NO_SOLUTION if is_refused else 0)
 

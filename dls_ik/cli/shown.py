@@ -40,6 +40,7 @@ class Shown(NamedTuple):
     robot: RobotModel
     description: Path | str | None
     begin: Callable[[], tuple[Session, Sequence[Preset]]]
+    is_foreign: bool = False  # the URDF came over the network
 
 
 @contextlib.contextmanager
@@ -72,4 +73,5 @@ def remote(ends: Ends | None, namespace: str, patience: float) -> Iterator[Shown
         hint = "start ik_node, or say which one by --namespace, or name its robot to wait for it"
         raise MissingPartError(f"{error}: {hint}") from None
     with contextlib.closing(source):
-        yield Shown(source.robot, source.urdf, lambda: (Session(source), ()))
+        is_foreign = ends is None and isinstance(source.urdf, str)
+        yield Shown(source.robot, source.urdf, lambda: (Session(source), ()), is_foreign)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dls_ik.cli.document import json_option, print_json
-from dls_ik.cli.group import NO_SOLUTION
+from dls_ik.cli.group import NO_SOLUTION, say
 from dls_ik.cli.joints import joint_vector
 from dls_ik.cli.output import STDOUT, check_writable, write_whole
 from dls_ik.cli.pose import FORMS, given_pose, pose_options
@@ -121,7 +121,7 @@ def _end(answers: Answers, as_json: bool) -> None:
         solve_text.show(answers)
     reasons = answers.reasons()
     for reason in reasons:
-        click.echo(f"dls-ik: {reason}", err=True)
+        say(reason)
     sys.exit(NO_SOLUTION if reasons else 0)
 
 
@@ -133,5 +133,5 @@ def _end_all(found: Any, as_json: bool) -> None:
     else:
         solve_text.show_all(found)
     if not len(found.solutions):
-        click.echo("dls-ik: no solution was found", err=True)
+        say("no solution was found")
     sys.exit(0 if len(found.solutions) else NO_SOLUTION)

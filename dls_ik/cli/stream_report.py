@@ -18,6 +18,7 @@ from dls_ik.model.rotations import quaternion_from_rotation
 
 if TYPE_CHECKING:
     from dls_ik.core.types import Array
+    from dls_ik.model.robot import RobotModel
     from dls_ik.ros.client.heard import Row
     from dls_ik.ros.client.streamer import Streamer
     from dls_ik.ros.client.streaming import Outcome
@@ -166,9 +167,8 @@ def draw(path: str, streamer: Streamer, outcome: Outcome, robot: str | None) -> 
     from dls_ik.cli.robot import find_robot
     from dls_ik.exceptions import JointValueError
     from dls_ik.plot import joint_bands, save_picture, tip_path
-    from dls_ik.ros.client.robot import robot_of
 
-    model = find_robot(robot) if robot else robot_of(streamer.node, streamer.name)
+    model = find_robot(robot) if robot else _robot_of(streamer)
     rows = [row for row in outcome.rows if all(name in row.q for name in model.joint_names)]
     if len(rows) < 2:
         raise JointValueError(f"no joint_states of {model.name} came: nothing can be drawn")
@@ -181,6 +181,16 @@ def draw(path: str, streamer: Streamer, outcome: Outcome, robot: str | None) -> 
         figure = tip_path(model, times, q, goals)
     write_whole(path, lambda part: save_picture(part, figure))
     click.echo(f"picture: {path}", err=True)
+
+
+def _robot_of(streamer: Streamer) -> RobotModel:
+    from dls_ik.exceptions import DlsIkError
+    from dls_ik.ros.client.robot import robot_of
+
+    try:
+        return robot_of(streamer.node, streamer.name).robot
+    except DlsIkError as error:
+        raise DlsIkError(f"{error}; for the picture give it by --robot") from error
 
 
 def _goals(rows: list[Row]) -> Array | None:

@@ -10,6 +10,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from dls_ik.printable import plain
+
 LEAST = 20  # characters of a value, however narrow the terminal
 WIDTH = 110  # characters where it is no terminal
 
@@ -67,7 +69,9 @@ def print_pairs(console: Console, pairs: Sequence[tuple[str, str]], indent: int 
     """Print names and values one below the other; long values go on below themselves."""
     room = indent + max((len(name) for name, _ in pairs), default=0) + 2
     for name, value in pairs:
-        lines = wrap(value, max(console.width - room, LEAST), break_on_hyphens=False) or [""]
+        lines = wrap(
+            plain(value, keep="\n"), max(console.width - room, LEAST), break_on_hyphens=False
+        ) or [""]
         shown = Text((" " * indent + name).ljust(room), style="dim")
         shown.append(f"\n{' ' * room}".join(lines), style="not dim")
         console.print(shown, soft_wrap=True)
@@ -81,7 +85,7 @@ def print_heading(console: Console, words: str) -> None:
 
 def print_note(console: Console, words: str, style: str = "dim") -> None:
     """Print a sentence in as many lines as it takes."""
-    lines = wrap(words, max(console.width, LEAST), break_on_hyphens=False)
+    lines = wrap(plain(words, keep="\n"), max(console.width, LEAST), break_on_hyphens=False)
     console.print(Text("\n".join(lines), style=style), soft_wrap=True)
 
 
@@ -91,4 +95,4 @@ def width_of(console: Console, shown: Table) -> int:
 
 
 def _text(cell: str | Text) -> Text:
-    return Text(cell) if isinstance(cell, str) else cell
+    return Text(plain(cell, keep="\n")) if isinstance(cell, str) else cell

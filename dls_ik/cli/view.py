@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from dls_ik.cli.group import INTERRUPTED, MissingPartError
+from dls_ik.cli.group import INTERRUPTED, MissingPartError, say
 from dls_ik.cli.output import check_writable, write_whole
 from dls_ik.cli.robot import ROBOT
 from dls_ik.cli.shown import Ends, Shown, local, remote
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 DEFAULT = "wam"  # robot
 LOCAL = ("localhost", "127.0.0.1", "::1")
-ANY = ("0.0.0.0", "::")
+ANY = ("0.0.0.0", "::")  # noqa: S104  only where --host says so
 
 
 @click.command(epilog=f"{ROBOT} docs/viewer.md tells what the page shows. Ctrl-C ends it.")
@@ -92,9 +92,11 @@ def _serve(
     from dls_ik.viewer.shapes import Shapes, load_shapes
     from dls_ik.viewer.skeleton import skeleton
 
-    shapes = Shapes(()) if what.description is None else load_shapes(what.description)
+    shapes = Shapes(())
+    if what.description is not None:
+        shapes = load_shapes(what.description, what.is_foreign)
     if shapes.complaint:
-        click.echo(f"dls-ik: {shapes.complaint}", err=True)
+        say(shapes.complaint)
     if not shapes.pieces:
         shapes = skeleton(what.robot)._replace(missing=shapes.missing)
     server = open_server(host, port, f"dls-ik: {what.robot.name}")
@@ -130,7 +132,7 @@ def _announce(host: str, port: int, no_browser: bool) -> None:
     if host in LOCAL:
         click.echo(f"from another machine: ssh -L {port}:localhost:{port} HOST, then the same URL")
     else:
-        click.echo(f"dls-ik: whoever reaches {host} can see and move this arm", err=True)
+        say(f"whoever reaches {host} can see and move this arm")
     if not no_browser and _has_screen():
         webbrowser.open(url)
 

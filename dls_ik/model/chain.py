@@ -41,18 +41,19 @@ def build_chain(tree: Tree, base: str, tips: Sequence[str], offsets: Array) -> N
     ends = zip(tips, offsets, strict=True)
     paths = [build_path(tree, base, tip).followed_by(offset) for tip, offset in ends]
     elements = [element for path in paths for element in path.elements]  # (m,)
-    driven: dict[str, list[Element]] = {}  # by the joint that drives them
+    driven: dict[str, list[Element]] = {}  # by variable
     for element in elements:
         driven.setdefault(element.drive.master, []).append(element)
     names = tuple(driven)
     if len(names) > MAX_JOINTS:
         raise ChainError(f"a chain has {MAX_JOINTS} joints at most, this one {len(names)}")
+    number = {name: i for i, name in enumerate(names)}
     limits = np.array([_limits(tree, name, driven[name]) for name in names])  # (n, 3)
     chain = Chain(
         fixed=np.concatenate([path.fixed for path in paths]),
         first=np.cumsum([0, *(len(path.elements) for path in paths)], dtype=np.int64),
         prismatic=np.array([element.joint.kind == "prismatic" for element in elements]),
-        variable=np.array([names.index(element.drive.master) for element in elements], np.int64),
+        variable=np.array([number[element.drive.master] for element in elements], np.int64),
         scale=np.array([element.drive.multiplier for element in elements]),
         offset=np.array([element.drive.offset for element in elements]),
         lower=limits[:, 0].copy(),
@@ -65,11 +66,11 @@ def build_chain(tree: Tree, base: str, tips: Sequence[str], offsets: Array) -> N
     return NamedChain(names, chain, continuous)
 
 
-def _limits(tree: Tree, name: str, elements: Sequence[Element]) -> tuple[float, float, float]:
+def _limits(tree: Tree, name: str, driven: Sequence[Element]) -> tuple[float, float, float]:
     """Lower, upper and velocity limit of a variable, narrowed by the elements it drives."""
     master = tree.joint[name]
     lower, upper, velocity = master.lower, master.upper, master.velocity
-    for joint, drive in elements:
+    for joint, drive in driven:
         ends = sorted((end - drive.offset) / drive.multiplier for end in (joint.lower, joint.upper))
         lower, upper = max(lower, ends[0]), min(upper, ends[1])
         velocity = min(velocity, joint.velocity / abs(drive.multiplier))

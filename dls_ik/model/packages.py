@@ -50,6 +50,12 @@ def package_folders(name: str) -> Iterator[Path]:
         yield path / name
 
 
+def package_roots() -> Iterator[Path]:
+    """The folders that packages of ROS are installed in."""
+    yield from (Path(prefix) / "share" for prefix in _paths("AMENT_PREFIX_PATH"))
+    yield from map(Path, _paths("ROS_PACKAGE_PATH"))
+
+
 def _known() -> Iterator[str]:
     """Names of packages that there are."""
     yield PACKAGE.name

@@ -4,13 +4,15 @@ from collections.abc import Mapping
 
 from dls_ik.exceptions import RobotModelError
 from dls_ik.model.joint import Joint
-from dls_ik.model.names import listing
+from dls_ik.model.names import listing, quoted
 
 
 def by_name(links: tuple[str, ...], joints: tuple[Joint, ...]) -> dict[str, Joint]:
     """Joints by name, refusing two of one name and a robot without links."""
     if not links:
         raise RobotModelError("the robot has no links")
+    for name in (*links, *(joint.name for joint in joints)):
+        check_printable(name)
     named: dict[str, Joint] = {}
     for joint in joints:
         if joint.name in named:
@@ -22,6 +24,12 @@ def by_name(links: tuple[str, ...], joints: tuple[Joint, ...]) -> dict[str, Join
             raise RobotModelError(f"two links are named {link!r}")
         seen.add(link)
     return named
+
+
+def check_printable(name: str) -> None:
+    """Refuse names that would steer a terminal, or begin a line in a log."""
+    if not name.isprintable():
+        raise RobotModelError(f"the name {quoted(name)} has characters that cannot be printed")
 
 
 def by_child(links: tuple[str, ...], joints: tuple[Joint, ...]) -> dict[str, Joint]:

@@ -12,7 +12,7 @@ from dls_ik.model.joint import Joint, Mimic
 from dls_ik.model.mimic import resolve_mimics
 from dls_ik.model.names import listing
 from dls_ik.model.rigid import inverse
-from dls_ik.model.structure import by_child, by_name, by_parent, only_root
+from dls_ik.model.structure import by_child, by_name, by_parent, check_printable, only_root
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,8 +20,8 @@ class Tree:
     """Links and joints with exactly one root and no cycle, checked on construction.
 
     Raises:
-        RobotModelError: duplicate names, unknown links, a link with two parents, no root or
-            several, a cycle, a mimic joint that follows nothing that moves.
+        RobotModelError: names that are there twice or not printable, unknown links, a link with two
+            parents, no root or several, a cycle, a mimic joint that follows nothing that moves.
     """
 
     name: str
@@ -35,6 +35,7 @@ class Tree:
 
     def __post_init__(self) -> None:
         """Check and index."""
+        check_printable(self.name)
         joint = by_name(self.links, self.joints)
         above = by_child(self.links, self.joints)
         object.__setattr__(self, "joint", joint)

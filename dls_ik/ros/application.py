@@ -3,16 +3,18 @@
 import math
 import threading
 import time
-import traceback
 from concurrent.futures import ThreadPoolExecutor
 
 from rclpy.node import Node
 
 from dls_ik.exceptions import DlsIkError, RobotModelError
+from dls_ik.model.names import listing
 from dls_ik.model.robot import RobotModel
+from dls_ik.printable import plain
 from dls_ik.ros import STARTED
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
+from dls_ik.ros.logs import trace
 from dls_ik.ros.newest import Newest
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.parameters.live import LiveParameters
@@ -104,11 +106,11 @@ class Application:
 
     def _fault(self, error: Exception) -> None:
         self._reason = f"there is no robot: internal error: {error!r}"
-        self._node.get_logger().error("".join(traceback.format_exception(error)))
+        self._node.get_logger().error(trace(error))
 
     def _refuse(self, error: DlsIkError) -> None:
         self._reason = f"there is no robot: {error}"
-        self._node.get_logger().error(f"robot refused: {error}")
+        self._node.get_logger().error(f"robot refused: {plain(str(error))}")
 
     def _change(self, parameters: Parameters) -> None:
         with self._swap:
@@ -129,7 +131,7 @@ class Application:
         groups = f" for {', '.join(arm.parameters.groups)}" if arm.parameters.groups else ""
         node.get_logger().info(
             f"ready after {time.monotonic() - STARTED:.1f} s: {robot.name}, {robot.base} to "
-            f"{robot.tip}, joints {', '.join(robot.joint_names)}; {services} by "
+            f"{robot.tip}, joints {listing(robot.joint_names)}; {services} by "
             f"{arm.solver.method}{groups}; targets on {self._streaming.target_topics} by "
             f"{arm.controller.method} at {arm.parameters.rate:g} Hz to "
             f"{' and '.join(self._streaming.topics)}"
@@ -138,6 +140,6 @@ class Application:
         unlimited = [name for name, velocity in pairs if not math.isfinite(velocity)]
         if unlimited:
             node.get_logger().warning(
-                f"no velocity limit is given for {', '.join(unlimited)}: targets are followed "
+                f"no velocity limit is given for {listing(unlimited)}: targets are followed "
                 "without one; give it as <limit velocity=...> in the robot description"
             )

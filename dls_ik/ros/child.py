@@ -43,7 +43,7 @@ class ChildProcess:
 
     def __enter__(self) -> "ChildProcess":
         """Start it, apart from Ctrl-C in the terminal, which is for this process."""
-        self.process = subprocess.Popen(
+        self.process = subprocess.Popen(  # noqa: S603  a list, of those who call; no shell
             self.command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -1,9 +1,18 @@
-"""Log lines that do not flood."""
+"""Log lines that do not flood, and that nobody forges: what others sent stays inside a line."""
 
 import time
+import traceback
 from collections.abc import Callable
+from textwrap import indent
 
 from rclpy.node import Node
+
+from dls_ik.printable import plain
+
+
+def trace(error: BaseException) -> str:
+    """Where an exception came from, its lines set in."""
+    return indent(plain("".join(traceback.format_exception(error)), keep="\n"), "  ")
 
 
 class Throttle:
@@ -24,18 +33,23 @@ class Throttle:
     def warn(self, topic: str, message: str) -> None:
         """Log a warning, unless there was one of this topic just now."""
         if self._is_due(topic):
-            self._logger.warning(message)
+            self._logger.warning(plain(message))
+
+    def failed(self, topic: str, message: str, error: BaseException) -> None:
+        """Log a warning with where an exception came from."""
+        if self._is_due(topic):
+            self._logger.warning(f"{plain(message)}:\n{trace(error)}")
 
     def info(self, topic: str, message: str) -> None:
         """Log a line, unless there was one of this topic just now."""
         if self._is_due(topic):
-            self._logger.info(message)
+            self._logger.info(plain(message))
 
     def once(self, topic: str, message: str) -> None:
         """Log a warning the first time."""
         if topic not in self._said:
             self._said[topic] = self._clock()
-            self._logger.warning(message)
+            self._logger.warning(plain(message))
 
     def _is_due(self, topic: str) -> bool:
         now = self._clock()

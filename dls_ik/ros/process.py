@@ -4,7 +4,6 @@ import gc
 import os
 import sys
 import time
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -124,5 +123,5 @@ def _spin_until(stop: Future, executor: SingleThreadedExecutor, log: Throttle) -
         executor.spin_until_future_complete(stop)
     except ExternalShutdownException:
         pass
-    except Exception:  # noqa: BLE001  such as rclpy on a parameter of an unknown type
-        log.warn("callback", f"a callback failed:\n{traceback.format_exc()}")
+    except Exception as error:  # noqa: BLE001  such as rclpy on a parameter of an unknown type
+        log.failed("callback", "a callback failed", error)

@@ -1,7 +1,6 @@
 """Where the robot comes from: a parameter, or a topic on which it may come late."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from rclpy.clock import Clock, ClockType
@@ -10,7 +9,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import String
 
 from dls_ik.exceptions import RobotModelError
-from dls_ik.model.find import find_tree, find_urdf
+from dls_ik.model.find import find_tree
 from dls_ik.model.names import quoted
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros.parameters.robot import RobotParameters
@@ -20,17 +19,6 @@ PATIENCE = 5.0  # [s] between lines that say what is waited for
 QOS = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )
-
-
-def urdf_from_parameters(parameters: RobotParameters) -> Path | str | None:
-    """The URDF that says what the robot looks like, a file or the text; None where there is none.
-
-    Raises:
-        RobotModelError: there is no robot of that name.
-    """
-    if parameters.robot_description:
-        return parameters.robot_description
-    return find_urdf(parameters.robot) if parameters.robot else None
 
 
 def robot_from_parameters(parameters: RobotParameters) -> RobotModel | None:

@@ -1,25 +1,18 @@
 """The server of the page: viser's, closed to other pages and to the world.
 
-viser 1.1 asks no one who connects where he comes from: any page in the same browser could drive
-what is shown here. So a browser that says it shows a page of another host is sent away. Who gives
-no origin is no browser, and could say anything. viser also offers to publish the page through a
-host of its own: it does not do so here.
+viser also offers to publish the page through a host of its own: it does not do so here.
 """
 
 import socket
 from typing import Any
-from urllib.parse import urlsplit
 
 import viser
-from viser.infra import WebsockClientConnection
 
 from dls_ik.exceptions import DlsIkError
+from dls_ik.viewer.gate import GateError, guarded
 
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
-ANY = ("0.0.0.0", "::", "")
 TRIED = 50  # ports that are looked at for one that is free
 PORTS = 65536
-FOREIGN = 1008  # close code: a policy is violated
 
 
 class PortError(DlsIkError):
@@ -35,38 +28,20 @@ class PageServer(viser.ViserServer):  # type: ignore[misc]
 
     Raises:
         PortError: the port is taken, or the host is none of this machine.
+        GateError: other pages cannot be kept away.
     """
 
     def __init__(self, host: str, port: int) -> None:
         check_port(host, port)
-        super().__init__(host=host, port=port, label="dls-ik", verbose=False)
-
-        @self._websock_server.on_client_connect  # type: ignore[untyped-decorator]
-        async def _(client: WebsockClientConnection) -> None:
-            connection = self._websock_server._live_connections[client.client_id]
-            headers = connection.request.headers
-            if not is_welcome(headers.get("Origin"), headers.get("Host"), host):
-                await connection.close(FOREIGN, "this page is of another host")
+        try:
+            with guarded(host):
+                super().__init__(host=host, port=port, label="dls-ik", verbose=False)
+        except GateError:
+            self.stop()
+            raise
 
     def request_share_url(self, verbose: bool = True) -> None:
         """Stay on this machine."""
-
-
-def is_welcome(origin: str | None, asked: str | None, host: str) -> bool:
-    """Whether a connection may come from a page of an origin.
-
-    Args:
-        origin: what the browser says where its page is from; None: not a browser.
-        asked: the host that it thinks it connects to.
-        host: where the server listens: only from there, and from this machine through any port,
-            such as one that SSH forwards; where it listens everywhere, from the host asked.
-    """
-    if origin is None:
-        return True
-    name = urlsplit(origin).hostname
-    if name in LOOPBACK or name == host:
-        return True
-    return host in ANY and name is not None and name == urlsplit(f"//{asked}").hostname
 
 
 def check_port(host: str, port: int) -> None:

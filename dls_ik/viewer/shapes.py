@@ -1,20 +1,29 @@
 """What the links of a robot look like, from its URDF."""
 
 import io
-from collections.abc import Container
+import re
+from collections.abc import Callable, Container
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import trimesh
 
-from dls_ik.viewer.files import find_file
+from dls_ik.printable import plain
+from dls_ik.viewer.files import find_file, find_installed_file
 
+Find = Callable[[str], Path | None]
 Colour = tuple[int, int, int]  # 0 to 255 each
 GREY: Colour = (170, 175, 182)
 SHARP = np.deg2rad(35.0)  # an edge with a larger angle stays one when surfaces are smoothed
 SMOOTHED = 30_000  # faces: larger meshes are shown as they are
+FARTHEST = 1e6  # [m]
 SECTIONS = 40  # of a round shape
+MESHES = (".stl", ".dae", ".obj", ".ply", ".glb", ".gltf", ".off")  # no archives
+MOST = 2000  # shapes
+MAX_BYTES = 256 * 1024 * 1024  # of a mesh
+DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
 
 
 class Piece(NamedTuple):
@@ -45,25 +54,53 @@ class Shapes(NamedTuple):
         return f"{count} missing or not readable: {', '.join(self.missing[:3])}{more}"
 
 
-def load_shapes(description: Path | str) -> Shapes:
-    """The visuals of a URDF, a file or the text, whose kinematics have been read already."""
+def load_shapes(description: Path | str, is_foreign: bool = False) -> Shapes:
+    """The visuals of a URDF, a file or the text, whose kinematics have been read already.
+
+    Args:
+        is_foreign: it came over the network, so that meshes are taken from the ROS packages of
+            this machine only.
+    """
+    folder = description.resolve().parent if isinstance(description, Path) else Path()
+    find = find_installed_file if is_foreign else partial(find_file, beside=folder)
+    try:
+        robot = _parsed(description)
+        materials = {m.name: m for m in robot.materials or []}
+        visuals = [(link.name, visual) for link in robot.links for visual in link.visuals]
+    except Exception as error:  # noqa: BLE001  the reader raises whatever it meets
+        return Shapes((), (f"all visuals ({plain(str(error))})",))
+    missing: dict[str, None] = {}  # ordered
+    if len(visuals) > MOST:
+        missing[f"shapes beyond the first {MOST}"] = None
+    made = [_made(link, visual, find, materials, missing) for link, visual in visuals[:MOST]]
+    return Shapes(tuple(piece for piece in made if piece), tuple(missing))
+
+
+def _made(
+    link: str, visual: Any, find: Find, materials: dict[str, Any], missing: dict[str, None]
+) -> Piece | None:
+    try:
+        with np.errstate(all="ignore"):
+            mesh = _mesh(visual.geometry, find)
+        return None if mesh is None else _piece(link, mesh, visual, materials)
+    except Exception:  # noqa: BLE001  as do readers of a dozen formats, and makers of shapes
+        missing[_called(visual, link)] = None
+        return None
+
+
+def _parsed(description: Path | str) -> Any:
+    """As yourdfpy reads it; text without the line that says how it was once encoded."""
     import yourdfpy
 
-    source: Any
-    if isinstance(description, Path):
-        source, folder = str(description), description.resolve().parent
-    else:
-        source, folder = io.BytesIO(description.encode()), Path()
-    urdf = yourdfpy.URDF.load(source, build_scene_graph=False, load_meshes=False)
-    materials = {m.name: m for m in urdf.robot.materials or []}
-    pieces: list[Piece] = []
-    missing: dict[str, None] = {}  # ordered
-    for link in urdf.robot.links:
-        for visual in link.visuals:
-            mesh = _mesh(visual.geometry, folder, missing)
-            if mesh is not None:
-                pieces.append(_piece(link.name, mesh, visual, materials))
-    return Shapes(tuple(pieces), tuple(missing))
+    source: Any = str(description)
+    if isinstance(description, str):
+        source = io.BytesIO(DECLARATION.sub("", description).encode())
+    return yourdfpy.URDF.load(source, build_scene_graph=False, load_meshes=False).robot
+
+
+def _called(visual: Any, link: str) -> str:
+    mesh = getattr(visual.geometry, "mesh", None)
+    return plain(mesh.filename) if mesh is not None else f"a shape of {link}"
 
 
 def smooth(mesh: trimesh.Trimesh) -> trimesh.Trimesh:
@@ -93,32 +130,42 @@ def _colour(material: Any, materials: dict[str, Any]) -> Colour | None:
     return red, green, blue
 
 
-def _mesh(geometry: Any, folder: Path, missing: dict[str, None]) -> Any:
+def _mesh(geometry: Any, find: Find) -> Any:
+    """The shape, or None where there is none.
+
+    Raises:
+        OSError: the file of a mesh is not there, or not one.
+        ValueError, and others: it cannot be read, or a size is none.
+    """
     if geometry is None:
         return None
     if geometry.box is not None:
-        return trimesh.creation.box(extents=geometry.box.size)
+        return _checked(trimesh.creation.box(extents=geometry.box.size))
     if geometry.sphere is not None:
-        return trimesh.creation.icosphere(subdivisions=3, radius=geometry.sphere.radius)
+        sphere = trimesh.creation.icosphere(subdivisions=3, radius=geometry.sphere.radius)
+        return _checked(sphere)
     if geometry.cylinder is not None:
         size = {"radius": geometry.cylinder.radius, "height": geometry.cylinder.length}
-        return trimesh.creation.cylinder(sections=SECTIONS, **size)
+        return _checked(trimesh.creation.cylinder(sections=SECTIONS, **size))
     if geometry.mesh is None:
         return None
-    loaded = _loaded(geometry.mesh.filename, folder)
-    if loaded is None:
-        missing[geometry.mesh.filename] = None
-    elif geometry.mesh.scale is not None:
+    loaded = _loaded(geometry.mesh.filename, find)
+    if geometry.mesh.scale is not None:
         loaded.apply_transform(np.diag([*np.broadcast_to(geometry.mesh.scale, 3), 1.0]))
-    return loaded
+    return _checked(loaded)
 
 
-def _loaded(name: str, folder: Path) -> trimesh.Trimesh | None:
-    file = find_file(name, folder)
-    if file is None:
-        return None
-    try:
-        mesh = trimesh.load(file, force="mesh")
-    except Exception:  # noqa: BLE001  readers of a dozen formats raise whatever they meet
-        return None
-    return mesh if isinstance(mesh, trimesh.Trimesh) and len(mesh.faces) else None
+def _loaded(name: str, find: Find) -> trimesh.Trimesh:
+    file = find(name)
+    if file is None or file.suffix.lower() not in MESHES or file.stat().st_size > MAX_BYTES:
+        raise OSError(f"no mesh: {name}")
+    mesh = trimesh.load(file, force="mesh")
+    if not isinstance(mesh, trimesh.Trimesh) or not len(mesh.faces):
+        raise ValueError(f"an empty mesh: {name}")
+    return mesh
+
+
+def _checked(mesh: trimesh.Trimesh) -> trimesh.Trimesh:
+    if not (np.abs(mesh.vertices) <= FARTHEST).all():
+        raise ValueError(f"vertices beyond {FARTHEST:g} m, or not finite")
+    return mesh

@@ -1,6 +1,8 @@
 """The page in a real browser: it loads, the arm follows the mouse, methods change, presets run."""
 
+import contextlib
 import csv
+import socket
 
 import numpy as np
 import pytest
@@ -21,6 +23,13 @@ ROBOT = RobotModel.wam()
 SHAPES = load_shapes(shipped_urdf("wam"))
 LINKS = tuple(dict.fromkeys(piece.link for piece in SHAPES.pieces))
 CLICK = "element => element.click()"  # without waiting for frames, which software draws slowly
+# What the page may not connect to, as viser's page connects: in a worker.
+BLOCKED = """(url) => new Promise((done) => {
+    const code = `self.addEventListener("securitypolicyviolation", (event) => {
+        self.postMessage(event.blockedURI);
+    }); new WebSocket("${url}");`;
+    new Worker(URL.createObjectURL(new Blob([code]))).onmessage = (event) => done(event.data);
+})"""
 
 
 @pytest.fixture(scope="module")
@@ -99,3 +108,16 @@ def test_what_is_refused_is_told_and_a_recording_comes_down(url, open_page):
             press(page, "Stop recording")
         with open(download.value.path(), encoding="utf-8", newline="") as file:
             assert "svf" in {row["arm"] for row in csv.DictReader(file)}
+
+
+def test_a_link_cannot_send_the_page_to_another_server(url, browser):
+    with contextlib.closing(browser.new_context()) as context, socket.socket() as foreign:
+        foreign.bind(("127.0.0.1", 0))
+        foreign.listen()
+        foreign.setblocking(False)
+        other = f"ws://localhost:{foreign.getsockname()[1]}"
+        page = context.new_page()
+        page.goto(f"{url}/?websocket={other}", wait_until="commit")
+        assert page.evaluate(BLOCKED, other).startswith(other)
+        with pytest.raises(BlockingIOError):
+            foreign.accept()

@@ -15,7 +15,7 @@ from dls_ik.cli.doctor.finding import BROKEN, MISSING, OK, Finding, one_line
 
 RANGES = ("SUBNET", "LOCALHOST", "OFF", "SYSTEM_DEFAULT")
 HIGHEST_DOMAIN = 232  # whose ports there are; above 101 they are those of other programs
-SHARED = Path("/dev/shm")
+SHARED = Path("/dev/shm")  # noqa: S108  looked at, not written to
 LEAST_SHARED = 16e6  # bytes that Fast DDS and CycloneDDS need for a few nodes
 GROUP, WAIT = "239.255.0.1", 1.0  # of DDS discovery; [s]
 

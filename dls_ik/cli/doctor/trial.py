@@ -46,7 +46,7 @@ def _one_process(names: list[str], found: dict[str, State], tell: Callable[[str]
     """Add to `found` what a process finds; return why it came no farther."""
     code = CODE.format(path=sys.path, names=names)
     with tempfile.TemporaryFile("w+") as errors:
-        process = subprocess.Popen(
+        process = subprocess.Popen(  # noqa: S603  this Python, with code of this package
             [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=errors, text=True
         )
         try:

@@ -10,6 +10,7 @@ from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 
 from dls_ik.core.types import Array
+from dls_ik.ros.bounded import with_news
 from dls_ik.ros.conversions import matrix_from_pose
 from dls_ik.servo.state import ServoState
 
@@ -65,7 +66,7 @@ class Heard:
         self.state_time = time.monotonic()
 
     def _take_joints(self, message: Any) -> None:
-        self.q = {**self.q, **dict(zip(message.name, message.position, strict=False))}
+        self.q = with_news(self.q, dict(zip(message.name, message.position, strict=False)))
 
     def _take_tip(self, message: Any) -> None:
         frame, tip = message.header.frame_id, matrix_from_pose(message.pose)

@@ -1,45 +1,118 @@
-"""The robot that a running node serves, as its parameters or the topic say."""
+"""The robot that a running node serves, as its parameters or the topic say.
+
+Whoever is in the ROS domain may say that: what comes from there is read as XML that nobody vouches
+for, and opens no file but those of robots that are installed here.
+"""
 
 import time
-from typing import Any
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
 
 from rcl_interfaces.srv import GetParameters
 from rclpy.node import Node
 from std_msgs.msg import String
 
+from dls_ik.exceptions import DlsIkError, RobotModelError
+from dls_ik.model.find import find_tree, find_urdf
+from dls_ik.model.names import quoted
+from dls_ik.model.packages import PACKAGE_SCHEME
 from dls_ik.model.robot import RobotModel
-from dls_ik.ros.client.errors import NoAnswerError
+from dls_ik.model.shipped import shipped_names
+from dls_ik.ros.client.errors import NoAnswerError, ServiceMissingError
+from dls_ik.ros.client.service import Service
 from dls_ik.ros.parameters.robot import RobotParameters
-from dls_ik.ros.robot_source import QOS, TOPIC, robot_from_parameters
+from dls_ik.ros.robot_source import QOS, TOPIC, robot_from_text
 
 NAMES = ("robot", "robot_description", "base", "tip")
-POLL = 0.01  # [s]
+PROGRAMS = (".xacro",)  # files whose expressions are run
+POLL = 0.05  # [s]
+DESCRIBED = 2.0  # [s] for the description, once the node is there
 
 
-def robot_of(node: Node, name: str, patience: float = 5.0) -> RobotModel:
+class Described(NamedTuple):
+    """A robot, and the file or the text that says what it looks like, if there is one."""
+
+    robot: RobotModel
+    urdf: Path | str | None
+
+
+class ForeignFileError(RobotModelError):
+    """A node names a file of this machine, which is not opened because somebody else says so."""
+
+
+def robot_of(node: Node, name: str, patience: float = 5.0) -> Described:
     """The robot of the node of that name; the callbacks of `node` are run by another thread.
 
     Raises:
-        NoAnswerError: the node does not say, within the patience [s].
-        RobotModelError: its file is not on this machine, or no usable robot.
+        ServiceMissingError, NoAnswerError: the node does not say, within the patience [s].
+        RobotModelError: it is no usable robot, or a file, which has to be named here.
     """
-    deadline = time.monotonic() + patience
     inbox: list[Any] = []
-    node.create_subscription(String, TOPIC, inbox.append, QOS)
-    client = node.create_client(GetParameters, f"{name}/get_parameters")
-    future = None
-    while time.monotonic() < deadline:
-        if future is None and client.service_is_ready():
-            future = client.call_async(GetParameters.Request(names=list(NAMES)))
-        if future is not None and future.done():
-            values = dict(zip(NAMES, (v.string_value for v in future.result().values), strict=True))
-            robot = robot_from_parameters(RobotParameters(**values))
-            if robot is not None:
-                return robot
-            if inbox:
-                described = {**values, "robot_description": inbox[-1].data}
-                found = robot_from_parameters(RobotParameters(**described))
-                if found is not None:
-                    return found
+    subscription = node.create_subscription(String, TOPIC, inbox.append, QOS)
+    service = Service(node, GetParameters, f"{name}/get_parameters")
+
+    def ask() -> RobotParameters:
+        values = [v.string_value for v in service.call(patience, names=list(NAMES)).values]
+        known = dict(zip(NAMES, values, strict=True)) if len(values) == len(NAMES) else {}
+        return RobotParameters(**known)
+
+    try:
+        return served(ask, lambda: inbox[-1].data if inbox else "")
+    finally:
+        service.close()
+        node.destroy_subscription(subscription)
+
+
+def served(ask: Callable[[], RobotParameters], heard: Callable[[], str]) -> Described:
+    """What the parameters of a node name or describe, or what the topic describes.
+
+    Args:
+        ask: gives the parameters, or raises that there is no answer.
+        heard: gives the newest description, empty until there is one.
+
+    Raises:
+        ServiceMissingError, NoAnswerError: there is neither a node nor a description.
+        RobotModelError: as :func:`robot_named`.
+    """
+    missing: DlsIkError | None = None
+    parameters = RobotParameters()
+    try:
+        parameters = ask()
+        found = robot_named(parameters)
+        if found is not None:
+            return found
+    except (ServiceMissingError, NoAnswerError) as error:
+        missing = error
+    deadline = time.monotonic() + (0.0 if missing else DESCRIBED)
+    while not heard() and time.monotonic() < deadline:
         time.sleep(POLL)
-    raise NoAnswerError(f"{name} does not say which robot it serves; give it by --robot")
+    if text := heard():
+        return Described(robot_from_text(text, *parameters.ends()), text)
+    raise missing or NoAnswerError("the node has no robot yet")
+
+
+def robot_named(parameters: RobotParameters) -> Described | None:
+    """The robot that the parameters of another node name or describe; None: they do neither.
+
+    Raises:
+        ForeignFileError: they name a file that no package here has, or one that is a program.
+        RobotModelError: it is not a usable robot.
+    """
+    ends, name = parameters.ends(), parameters.robot
+    if text := parameters.robot_description:
+        return Described(robot_from_text(text, *ends), text)
+    if not name:
+        return None
+    if name not in shipped_names() and not _is_installed(name):
+        raise ForeignFileError(
+            f"the robot of the node is {quoted(name)}, and files are not opened because a node "
+            "names them: if you trust this one, give it as ROBOT yourself"
+        )
+    return Described(RobotModel.from_tree(find_tree(name), *ends), find_urdf(name))
+
+
+def _is_installed(name: str) -> bool:
+    path = PurePosixPath(name.removeprefix(PACKAGE_SCHEME))
+    inside = ".." not in path.parts and path.suffix.lower() not in PROGRAMS
+    return name.startswith(PACKAGE_SCHEME) and inside

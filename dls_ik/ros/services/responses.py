@@ -1,6 +1,5 @@
 """From an answer, or the reason that there is none, to a response."""
 
-import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +7,8 @@ from moveit_msgs.srv import GetPositionIK
 from rclpy.node import Node
 
 from dls_ik.exceptions import DlsIkError
+from dls_ik.printable import plain
+from dls_ik.ros.logs import trace
 from dls_ik.ros.services.codes import Code, RequestError, fill_error_code
 from dls_ik.ros.services.inverse import Answer
 
@@ -29,9 +30,9 @@ class Responses:
         except DlsIkError as error:
             response, code, message = empty, Code.FAILURE, str(error)
         except Exception as error:  # noqa: BLE001  a client waits for an answer, and others come
-            self._node.get_logger().error(traceback.format_exc())
+            self._node.get_logger().error(trace(error))
             response, code, message = empty, Code.FAILURE, f"internal error: {error!r}"
-        fill_error_code(response.error_code, code, message, self._node.get_name())
+        fill_error_code(response.error_code, code, plain(message), self._node.get_name())
         return response
 
     def timed_out(self, response: Any, message: str) -> Any:

@@ -6,7 +6,6 @@ order in which they came; other callbacks run meanwhile, as kernels run without 
 """
 
 import time
-import traceback
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -121,8 +120,8 @@ class Services:
     def _send(self, reply: Reply, response: Any) -> None:
         try:
             reply(response)
-        except Exception:  # noqa: BLE001  the node ends, or the client is gone; others wait
-            self._log.warn("reply", f"an answer was not sent:\n{traceback.format_exc()}")
+        except Exception as error:  # noqa: BLE001  the node ends, or the client is gone; others wait
+            self._log.failed("reply", "an answer was not sent", error)
 
     def _warn_of_collisions(self, call: Call) -> None:
         if call.request.avoid_collisions and call.arm.parameters.avoid_collisions == IGNORE:

@@ -14,6 +14,7 @@ from trajectory_msgs.msg import JointTrajectory
 from dls_ik.exceptions import DlsIkError
 from dls_ik.model.names import listing
 from dls_ik.model.robot import RobotModel
+from dls_ik.printable import plain
 from dls_ik.ros.logs import Throttle
 from dls_ik.ros.outputs.joint_state import JointStateOutput
 from dls_ik.ros.outputs.joint_trajectory import JointTrajectoryOutput
@@ -105,7 +106,7 @@ class Application:
             self._refuse(error)
 
     def _refuse(self, error: DlsIkError) -> None:
-        self._node.get_logger().error(f"robot refused: {error}")
+        self._node.get_logger().error(f"robot refused: {plain(str(error))}")
 
     def _use(self, joints: Joints) -> None:
         parameters = self._live.current

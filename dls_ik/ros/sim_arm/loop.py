@@ -2,7 +2,6 @@
 
 import threading
 import time
-import traceback
 from collections.abc import Callable
 
 from dls_ik.ros.logs import Throttle
@@ -32,6 +31,6 @@ class Loop:
         while not self._ended.wait(max(0.0, deadline - time.monotonic())):
             try:
                 self._act()
-            except Exception:  # noqa: BLE001  whatever it is, the next cycle may do
-                self._log.warn("fault", f"a cycle failed:\n{traceback.format_exc()}")
+            except Exception as error:  # noqa: BLE001  whatever it is, the next cycle may do
+                self._log.failed("fault", "a cycle failed", error)
             deadline = max(deadline + self._period, time.monotonic())

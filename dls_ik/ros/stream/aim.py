@@ -12,6 +12,8 @@ from dls_ik.ros.arm import Arm
 from dls_ik.ros.conversions import matrix_from_pose
 from dls_ik.ros.frames import Frames, bare
 
+MOST_POSES = 10_000
+
 Values = Mapping[str, float]
 
 
@@ -65,6 +67,9 @@ def _follow_trajectory(
 ) -> None:
     if not message.poses:
         raise PoseError("the trajectory has no poses")
+    if len(message.poses) > MOST_POSES:  # the arm has no commands while they are read
+        count = len(message.poses)
+        raise PoseError(f"a trajectory has at most {MOST_POSES} poses, not {count}: send a part")
     T_root_frame = frames.T_root_frame(message.header.frame_id, arm.tree, values)
     T_base_frame = arm.base_from_root(T_root_frame, arm.robot.base, values)
     Ts = np.array([T_base_frame @ matrix_from_pose(pose) for pose in message.poses])

@@ -13,6 +13,7 @@ from sensor_msgs.msg import JointState
 
 from dls_ik.core.types import Array
 from dls_ik.model.names import listing
+from dls_ik.ros.bounded import MOST, with_news
 from dls_ik.ros.logs import Throttle
 from dls_ik.ros.stream.echo import Echo
 
@@ -103,6 +104,10 @@ class JointStates:
             counts = f"{len(names)} names and {len(positions)} positions"
             self._log.warn("lengths", f"a message on {self.topic} has {counts}: not used")
             return
+        if len(names) > MOST:
+            words = f"a message on {self.topic} has {len(names)} joints, more than {MOST}: not used"
+            self._log.warn("many", words)
+            return
         names = [self._robot_names.get(name, name) for name in names]
         if len(set(names)) < len(names):
             twice = listing(sorted({name for name in names if names.count(name) > 1}))
@@ -117,4 +122,4 @@ class JointStates:
             what = f"not finite, or beyond {FARTHEST:g}"
             self._log.warn("finite", f"positions on {self.topic} are {what}: {lost}: not used")
         with self._lock:
-            self._heard.update(news)
+            self._heard = with_news(self._heard, news)

@@ -2,7 +2,6 @@
 
 import threading
 import time
-import traceback
 
 from rclpy.node import Node
 
@@ -89,7 +88,7 @@ class Streaming:
         try:
             self._cycle(stamp, now, dt, arrival)
         except Exception as error:  # noqa: BLE001  whatever it is, the next cycle may do
-            self._log.warn("fault", f"a cycle of the stream failed:\n{traceback.format_exc()}")
+            self._log.failed("fault", "a cycle of the stream failed", error)
             words = f"a cycle failed: {error!r}"
             self._watch.cycle(None, None, ServoState.FAULT, words, now, stamp)
 

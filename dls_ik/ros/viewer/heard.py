@@ -12,6 +12,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from dls_ik.core.types import Array
+from dls_ik.ros.bounded import with_news
 from dls_ik.ros.robot_source import QOS as DESCRIPTION
 from dls_ik.ros.robot_source import TOPIC as DESCRIPTION_TOPIC
 from dls_ik.servo import ServoState
@@ -91,7 +92,8 @@ class Heard:
             return
         if len(velocities) != len(names):
             velocities = np.zeros(len(names))
-        self._joints.update(zip(names, zip(positions, velocities, strict=True), strict=True))
+        news = dict(zip(names, zip(positions, velocities, strict=True), strict=True))
+        self._joints = with_news(self._joints, news)
 
     def _keep_target(self, message: Any) -> None:
         self.target = message

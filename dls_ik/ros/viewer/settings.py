@@ -8,9 +8,9 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter, parameter_value_to_python
 
 from dls_ik.exceptions import OptionError
+from dls_ik.ros.client.service import Service
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.parameters.declare import declared
-from dls_ik.ros.viewer.services import Service
 
 KNOWN = declared(Parameters)
 CHANGEABLE = tuple(name for name, field in KNOWN.items() if not field.metadata["read_only"])

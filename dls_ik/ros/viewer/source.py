@@ -12,15 +12,14 @@ from dls_ik.core.types import Array
 from dls_ik.exceptions import DlsIkError
 from dls_ik.model.rigid import inverse
 from dls_ik.ros.client.host import OwnHost
+from dls_ik.ros.client.robot import Described, ForeignFileError, robot_named, served
+from dls_ik.ros.client.service import Service
 from dls_ik.ros.demo.check import pose_errors
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.newest import Newest
 from dls_ik.ros.outputs.joints import arrange
-from dls_ik.ros.robot_source import robot_from_parameters
 from dls_ik.ros.transforms import tf2_lookup
 from dls_ik.ros.viewer.heard import Heard
-from dls_ik.ros.viewer.robot import Described, robot_of_node
-from dls_ik.ros.viewer.services import Service
 from dls_ik.ros.viewer.settings import CHANGEABLE, Settings
 from dls_ik.ros.viewer.targets import Targets
 from dls_ik.servo import ServoState
@@ -63,7 +62,9 @@ class NodeSource:
         self._reset = Service(node, Trigger, f"{NODE}/reset")
         self._frames = Frames(tf2_lookup(node))
         try:
-            found = described or robot_of_node(self._settings, self._heard, patience)
+            found = described or served(
+                lambda: self._settings.read(patience), lambda: self._heard.description
+            )
         except BaseException:
             self.close()
             raise
@@ -181,12 +182,15 @@ class NodeSource:
     def _read_settings(self) -> None:
         """When the node came, or came again."""
         try:
-            robot = robot_from_parameters(self._settings.read(1.0))
+            found = robot_named(self._settings.read(1.0))
+        except ForeignFileError:  # it may well be the one that was given here
+            found = None
         except DlsIkError as error:
             self._trouble = str(error)
             return
-        other = robot is not None and robot.joint_names != self.robot.joint_names
-        self._trouble = f"the node has another robot now: {robot.name}" if other and robot else ""
+        self._trouble = ""
+        if found is not None and found.robot.joint_names != self.robot.joint_names:
+            self._trouble = f"the node has another robot now: {found.robot.name}"
 
     def _fail(self, error: Exception) -> None:
         self._trouble = f"internal error: {error!r}"

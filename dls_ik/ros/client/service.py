@@ -1,4 +1,4 @@
-"""Services of the node that is shown, called from threads that may wait."""
+"""A service of another node, called from threads that may wait."""
 
 import threading
 import time
@@ -17,6 +17,7 @@ class Service:
     """One service; the node's callbacks run in another thread than the one that calls it."""
 
     def __init__(self, node: Node, kind: Any, name: str) -> None:
+        self._node = node
         self._client = node.create_client(kind, name, qos_profile=qos_profile_services_default)
         self._kind = kind
         self.name = node.resolve_service_name(name)
@@ -25,6 +26,10 @@ class Service:
     def is_served(self) -> bool:
         """Whether there is anybody to answer."""
         return bool(self._client.service_is_ready())
+
+    def close(self) -> None:
+        """Leave the ROS graph."""
+        self._node.destroy_client(self._client)
 
     def call(self, wait: float = 0.0, **fields: Any) -> Any:
         """The response to a request with these fields, of a service that may come within a time.

@@ -1,0 +1,127 @@
+"""Anybody in the domain floods the node: others are served, and no line of its log is forged."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
+
+from geometry_msgs.msg import Pose, PoseArray, PoseStamped
+from out_of_grasp import out_of_grasp
+from ros_client import Client, NodeProcess
+from ros_wam import WAM, Q
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from dls_ik.model.shipped import shipped_urdf
+from dls_ik.ros.client import IkClient
+from dls_ik.ros.robot_source import QOS
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
+TIMED_OUT = -6
+HARD = out_of_grasp(WAM, np.random.default_rng(3))
+FORGED = "x\n[FATAL] [1.0] [dls_ik]: forged\x1b]0;title\x07\x9b2J\u202e"
+FIXED = {
+    "robot": "puma560",
+    "robot_description": "<robot/>",
+    "output_topic": "/elsewhere",
+    "acceleration": [1e9],
+    "jerk": [1e9],
+    "driver": "open_loop",
+    "max_deviation": 1e9,
+    "service_queue": 10_000,
+}
+QUEUE = 4
+ARGUMENTS = ("-p", "robot:=wam", "-p", "service_threads:=1", "-p", f"service_queue:={QUEUE}")
+
+
+@pytest.fixture(scope="module")
+def node(private_domain):
+    with NodeProcess("-r", "__ns:=/flood", *ARGUMENTS) as node:
+        node.wait_for_line("ready")
+        yield node
+
+
+@pytest.fixture
+def client(node):
+    with Client("flood") as client:
+        yield client
+
+
+@pytest.fixture
+def asker(client):
+    with IkClient(client.node) as asker:
+        client.spin_until(lambda: asker.is_served)
+        yield asker
+
+
+def served(client, asker):
+    """Wait for an answer to another client: where the tip is, and how to bring it to a place."""
+    fk = asker.fk_async(dict(zip(WAM.joint_names, Q, strict=True)))
+    client.spin_until(fk.done, timeout=60.0)
+    np.testing.assert_allclose(fk.result().poses[WAM.tip], WAM.fk(Q), atol=1e-9)
+
+
+def publish_until(client, node, publisher, message, *words):
+    """Publish until the node says so: a message of best effort may be lost."""
+
+    def is_said():
+        publisher.publish(message)
+        client.spin_for(0.1)
+        return node.count(*words)
+
+    client.spin_until(is_said, timeout=60.0, what=f"a line with {words}")
+
+
+def test_the_line_of_requests_is_as_long_as_its_parameter_says(client, asker):
+    asked = [asker.solve_async(HARD, timeout=2.0) for _ in range(300)]
+    served(client, asker)  # compute_fk does not wait behind them
+    client.spin_until(lambda: all(each.done() for each in asked), timeout=120.0)
+    crowded = f"{QUEUE} requests wait already"
+    refused = [each.result() for each in asked if crowded in each.result().message]
+    assert len(refused) > 150
+    assert {answer.code for answer in refused} == {TIMED_OUT}
+    again = asker.solve_async(WAM.fk(Q), timeout=20.0)
+    client.spin_until(again.done, timeout=60.0)
+    assert again.result().success
+
+
+def test_words_of_others_forge_no_line_and_steer_no_terminal(node, client, asker):
+    pose = PoseStamped()
+    pose.header.frame_id = FORGED
+    pose.pose.orientation.w = 1.0
+    targets = client.publisher(PoseStamped, "target_pose", 1)
+    publish_until(client, node, targets, pose, "target refused", "forged")
+    states = client.publisher(JointState, "joint_states", 1)
+    twice = JointState(name=[FORGED, FORGED], position=[0.0, 0.0])
+    publish_until(client, node, states, twice, "joints twice", "forged")
+    refused = asker.solve_async(WAM.fk(Q), frame=FORGED, link=FORGED)
+    client.spin_until(refused.done)
+    assert refused.result().message.isprintable()
+    for line in node.lines:
+        assert line.isprintable(), line
+        assert not line.startswith("[FATAL]"), line
+
+
+def test_a_target_of_a_hundred_thousand_poses_is_not_looked_into(node, client, asker):
+    there = Pose()
+    there.orientation.w = 1.0
+    targets = client.publisher(PoseArray, "target_trajectory", 1)
+    message = PoseArray(poses=[there] * 100_000)
+    publish_until(client, node, targets, message, "at most 10000 poses, not 100000")
+    served(client, asker)
+
+
+def test_a_robot_given_by_parameter_is_not_replaced(client, asker):
+    planar = (shipped_urdf("wam").parent / "planar_2r.urdf").read_text()
+    topic = client.node.create_publisher(String, "robot_description", QOS)
+    topic.publish(String(data=planar))
+    assert topic.get_subscription_count() == 0
+    served(client, asker)
+
+
+def test_limits_and_outputs_cannot_be_changed_from_elsewhere(client):
+    for name, value in FIXED.items():
+        result = client.set_parameters(**{name: value})
+        assert not result.successful, name
+        assert "read-only" in result.reason.lower().replace("_", "-"), result.reason

@@ -1,0 +1,40 @@
+"""scripts/audit: what it asks about, and that no answer is no good news."""
+
+import importlib.util
+
+import pytest
+from robots import ROOT
+
+SPEC = importlib.util.spec_from_file_location("audit", ROOT / "scripts" / "audit.py")
+audit = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(audit)
+
+FINE = audit.Answer(fine=("numpy",))
+BAD = audit.Answer(found=("jinja2 2.4.1: CVE-0",))
+
+
+def test_every_file_with_pins_is_asked_about():
+    names = {path.name for path in audit.files()}
+    assert {"core.txt", "demo.txt", "extras.txt", "ros.txt", "test.txt", "docs.txt"} <= names
+    assert "distribution.txt" not in names
+    assert "numba==0.68.1" in audit.pins(ROOT / "requirements" / "core.txt")
+
+
+@pytest.mark.parametrize(
+    ("control", "others", "code", "said"),
+    [
+        (BAD, FINE, 0, "1 without known vulnerabilities, 0 with"),
+        (BAD, BAD, 1, "jinja2 2.4.1: CVE-0"),
+        (BAD, audit.Answer(unknown=("numpy",)), 3, "NOT AUDITED"),
+        (BAD, audit.Answer(complaint="no route"), 3, "NOT AUDITED: no route"),
+        (FINE, FINE, 3, "NOT AUDITED: the service of vulnerabilities does not answer"),
+        (audit.Answer(complaint="no route"), FINE, 3, "no route"),
+    ],
+)
+def test_no_answer_is_no_good_news(control, others, code, said, monkeypatch, capsys):
+    monkeypatch.setattr(
+        audit, "of_pins", lambda lines, _: control if lines == [audit.KNOWN_BAD] else others
+    )
+    monkeypatch.setattr(audit, "asked", lambda *_: FINE)
+    assert audit.main([]) == code
+    assert said in capsys.readouterr().out
