@@ -14,11 +14,11 @@ BODY = urdf("a b", joint("j"))
 
 @pytest.fixture(autouse=True)
 def soon():
-    """Fail what takes longer than a second."""
+    """Fail what goes on: an expanded bomb takes hours, a refusal milliseconds."""
     load_urdf(BODY)  # imports
     start = time.perf_counter()
     yield
-    assert time.perf_counter() - start < 1.0
+    assert time.perf_counter() - start < 60.0
 
 
 def refused(source):
