@@ -53,10 +53,17 @@ def passed(report: Path) -> dict[str, float]:
     """Seconds by the id of the test, of a report that pytest wrote."""
     cases = ET.parse(report).iter("testcase")
     return {
-        f"{case.get('classname').replace('.', '/')}.py::{case.get('name')}": float(case.get("time"))
+        node_id(case.get("classname"), case.get("name")): float(case.get("time"))
         for case in cases
         if len(case) == 0 or {child.tag for child in case} <= {"properties", "system-out"}
     }
+
+
+def node_id(dotted: str, name: str) -> str:
+    """A test as pytest takes it, from module and class with dots between."""
+    module, _, classes = dotted.partition(".Test")
+    parts = f"Test{classes}".split(".") if classes else []
+    return "::".join([module.replace(".", "/") + ".py", *parts, name])
 
 
 def varied(tests: Iterable[str], times: dict[str, float]) -> Iterator[str]:

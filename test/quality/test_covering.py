@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from quality.covering import Covering, passed, statement, varied, within
+from quality.covering import Covering, node_id, passed, statement, varied, within
 
 SOURCE = """\
 LIMIT = 1.0
@@ -45,6 +45,7 @@ def test_a_loop_has_its_head_alone(tmp_path):
 def test_only_what_passed_is_used(tmp_path):
     times = passed(written(tmp_path / "report.xml", REPORT))
     assert times == {"test/core/test_a.py::test_b[x-1]": 0.5, "test/core/test_a.py::test_d": 2.0}
+    assert node_id("test.a.test_b.TestC", "test_d[1]") == "test/a/test_b.py::TestC::test_d[1]"
 
 
 def test_other_tests_come_before_other_cases():
