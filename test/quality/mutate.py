@@ -25,7 +25,7 @@ from quality.tree import copied, written
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".quality"
-SURVIVORS = FOLDER / "survivors.json"
+SURVIVORS = "survivors.json"
 CHECKED = 5  # mutants
 
 
@@ -41,7 +41,8 @@ def options() -> argparse.Namespace:
     taken.add_argument("--tests", nargs="+", default=[], metavar="TEST", help="tried first")
     taken.add_argument("--jobs", type=int, default=1, help="at a time; default %(default)s")
     taken.add_argument("--again", action="store_true", help="those that survived last time")
-    taken.add_argument("--record", type=Path, default=FOLDER / "record", help=argparse.SUPPRESS)
+    taken.add_argument("--folder", type=Path, default=FOLDER, help="of the copies of the tree")
+    taken.add_argument("--record", type=Path, default=FOLDER / "record", help="of the coverage")
     given = taken.parse_args()
     missing = [path for path in given.paths if not (ROOT / path).exists()]
     if missing:
@@ -56,7 +57,7 @@ def options() -> argparse.Namespace:
 def drawn(given: argparse.Namespace) -> list[Mutant]:
     """The mutants asked for, in the order in which they are run."""
     if given.again:
-        return [Mutant(*row) for row in json.loads(SURVIVORS.read_text())]
+        return [Mutant(*row) for row in json.loads((given.folder / SURVIVORS).read_text())]
     rng, chosen = random.Random(given.seed), []
     for path in given.paths:
         files = sorted((ROOT / path).rglob("*.py")) if (ROOT / path).is_dir() else [ROOT / path]
@@ -84,7 +85,7 @@ def verdicts(given: argparse.Namespace, chosen: list[Mutant]) -> Iterator[Verdic
     """Of each in turn, as many at a time as asked for, each in a tree of its own."""
     covering, trees = Covering(ROOT, given.record), SimpleQueue()
     for k in range(given.jobs):
-        trees.put(copied(ROOT, FOLDER / f"tree_{k}"))
+        trees.put(copied(ROOT, given.folder.resolve() / f"tree_{k}"))
 
     def one(mutant: Mutant) -> Verdict:
         tests = given.tests + covering.tests(mutant.path, mutant.line, given.budget)
@@ -94,7 +95,7 @@ def verdicts(given: argparse.Namespace, chosen: list[Mutant]) -> Iterator[Verdic
         finally:
             trees.put(tree)
 
-    check(covering, FOLDER / "tree_0", given, chosen)
+    check(covering, given.folder.resolve() / "tree_0", given, chosen)
     with ThreadPoolExecutor(given.jobs) as pool:
         yield from pool.map(one, chosen)
 
@@ -118,7 +119,7 @@ def main() -> None:
         if verdict.end == "survived":
             out.print(described(verdict), markup=False)
     survivors = [verdict.mutant for verdict in found if verdict.end == "survived"]
-    SURVIVORS.write_text(json.dumps(survivors, indent=1) + "\n")
+    (given.folder / SURVIVORS).write_text(json.dumps(survivors, indent=1) + "\n")
     out.print(score_table(found))
     sys.exit(1 if survivors else 0)
 
