@@ -6,6 +6,7 @@ compiled once. `scripts/coverage --contexts` must have recorded which test runs 
 """
 
 import argparse
+import contextlib
 import json
 import random
 import shlex
@@ -16,6 +17,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from rich.console import Console
+from rich.progress import track
 
 from quality.covering import Covering, mode
 from quality.mutants import Mutant, mutants
@@ -111,17 +113,22 @@ def check(covering: Covering, tree: Path, given: argparse.Namespace, chosen: lis
 
 
 def main() -> None:
+    """Print survivors as they are found, then the scores; also of what Ctrl-C leaves."""
     given, out = options(), Console(highlight=False, soft_wrap=True)
     out.print("scripts/mutate " + shlex.join(sys.argv[1:]), markup=False)
     chosen, found = drawn(given), []
-    for verdict in verdicts(given, chosen):
-        found.append(verdict)
-        if verdict.end == "survived":
-            out.print(described(verdict), markup=False)
+    with contextlib.suppress(KeyboardInterrupt):
+        run = verdicts(given, chosen)
+        for verdict in track(run, "mutants", len(chosen), console=Console(stderr=True)):
+            found.append(verdict)
+            if verdict.end == "survived":
+                out.print(described(verdict), markup=False)
     survivors = [verdict.mutant for verdict in found if verdict.end == "survived"]
     (given.folder / SURVIVORS).write_text(json.dumps(survivors, indent=1) + "\n")
     out.print(score_table(found))
-    sys.exit(1 if survivors else 0)
+    if len(found) < len(chosen):
+        out.print(f"interrupted after {len(found)} of {len(chosen)}")
+    sys.exit(130 if len(found) < len(chosen) else 1 if survivors else 0)
 
 
 if __name__ == "__main__":
