@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 PROGRAM = """
-import json, signal, sys
+import json, sys
 import numpy as np
 from dls_ik import IkSolver, RobotModel, Status
 from dls_ik.exceptions import BatchInterrupted
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background job
 robot = RobotModel.wam()
 rng = np.random.default_rng(1)
 T = robot.fk(robot.random(rng, 1000))
