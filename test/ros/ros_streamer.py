@@ -14,6 +14,7 @@ from dls_ik.servo import ControllerOptions
 HOME = np.array([0.0, 0.6, 0.0, 1.6, 0.0, 0.4, 0.0])
 PERIOD = 0.01
 TARGET_TIMEOUT = ControllerOptions().target_timeout
+ALONE = 2.0 * TARGET_TIMEOUT  # [s] since the last one; messages may be late by half of it
 
 
 def stamped(T):
@@ -34,7 +35,7 @@ class Streamer:
 
     def go(self, T, tolerance=1e-4):
         """Publish a target that is not the next of a stream, and wait until the arm is there."""
-        self.client.spin_for(1.2 * TARGET_TIMEOUT)
+        self.client.spin_for(ALONE)
         self.targets.publish(stamped(T))
         self.client.spin_until(lambda: self.error(T) < tolerance, what="the arm at its target")
 

@@ -6,7 +6,7 @@ import numpy as np
 from geometry_msgs.msg import PoseArray, PoseStamped, TwistStamped
 from moveit_msgs.msg import ServoStatus
 from ros_client import SOON, Client, NodeProcess
-from ros_streamer import HOME, TARGET_TIMEOUT, positions
+from ros_streamer import ALONE, HOME, positions
 from ros_wam import WAM
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
@@ -65,7 +65,7 @@ class Watched:
 
     def send_alone(self, message):
         """Send a message that is not the next of a stream."""
-        self.client.spin_for(max(0.0, self._sent + 1.2 * TARGET_TIMEOUT - time.monotonic()))
+        self.client.spin_for(max(0.0, self._sent + ALONE - time.monotonic()))
         self.send(message)
 
     def stamp(self, ahead=0.0):
