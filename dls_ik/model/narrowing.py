@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dls_ik.core.se3 import FARTHEST
 from dls_ik.core.types import Array
 from dls_ik.exceptions import LimitsError
 from dls_ik.model.names import listing, quoted
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
 
 TURN = 2.0 * np.pi
+FARTHEST = 1e9  # [rad] as of poses; farther, a turn has few digits left
 
 
 def narrowed_limits(

@@ -78,7 +78,7 @@ class RobotModel:
     def from_urdf(
         cls, source: str | os.PathLike[str], base: str | None = None, tip: TipNames = None
     ) -> "RobotModel":
-        """A robot from a URDF file, or from the text of one.
+        """A robot from a URDF file, or from the text of one, which need not be trusted.
 
         Raises:
             RobotModelError: not a usable robot; the message names the joint or the line.

@@ -21,7 +21,8 @@ def load_urdf(source: str | os.PathLike[str]) -> Tree:
 
     Args:
         source: The XML itself, a string whose first visible character is ``<``, or the path of a
-            file. It need not be trusted.
+            file. It need not be trusted: no entities, nothing else is opened, and sizes are bounded
+            (:mod:`dls_ik.model.skeleton`).
 
     Raises:
         RobotModelError: not a usable robot; the message names the joint or the line.

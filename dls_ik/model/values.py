@@ -16,7 +16,10 @@ def checked_values(q: ArrayLike, joint_names: tuple[str, ...]) -> Array:
             given, and names the joint.
     """
     try:
-        values = np.require(np.asarray(q), np.float64, ["C", "W", "A"])
+        given = np.asarray(q)
+        if given.dtype.kind in "cmM":  # NumPy would leave out the imaginary part, or count seconds
+            raise TypeError(f"{given.dtype} is no real number")
+        values = np.require(given, np.float64, ["C", "W", "A"])
     except (TypeError, ValueError, OverflowError) as error:
         raise JointValueError(f"joint values must be numbers: {error}") from error
     if values.ndim not in (1, 2) or values.shape[-1] != len(joint_names):

@@ -11,7 +11,8 @@ from dls_ik.model.names import quoted
 def expanded(path: Path) -> str:
     """The URDF text that a xacro file stands for.
 
-    xacro runs expressions of the file: it has to be trusted.
+    xacro evaluates expressions of the file, includes what other files it likes and looks up the
+    environment: the file has to be trusted. Nothing that comes over the network gets here.
 
     Raises:
         RobotModelError: xacro is not installed, or does not take the file.

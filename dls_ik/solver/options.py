@@ -150,7 +150,7 @@ class SolverOptions:
     )
     alpha2: float = declare.number(0.05, 0.0, 1e6, "", "GP (22): weight of the joint motion")
     joint_weights: tuple[float, ...] | None = declare.vector(
-        "", "GP (22), distance: weights of the joints, numbers above 0; none: ones"
+        "", "GP (22), distance: weights of the joints, from 1e-9 to 1e9; none: ones"
     )
     w_c: float = declare.number(1.0, 1e-9, 1e6, "", "TA: weight of the added row")
     reference: tuple[float, ...] | None = declare.vector(

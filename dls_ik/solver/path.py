@@ -63,7 +63,8 @@ def solve_path(
 
 def _checked_jump(jump: Any) -> float:
     try:
-        largest = float(jump) if isinstance(jump, Real) and not isinstance(jump, bool) else math.nan
+        is_none = isinstance(jump, bool) or not isinstance(jump, Real)
+        largest = math.nan if is_none else float(jump)
     except OverflowError:  # a whole number of hundreds of digits
         largest = math.copysign(math.inf, 1 if jump > 0 else -1)
     if not largest > 0.0:

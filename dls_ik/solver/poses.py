@@ -7,7 +7,7 @@ import numpy as np
 from dls_ik.core.se3 import FARTHEST, is_pose
 from dls_ik.core.search_rows import POSE_TOLERANCE
 from dls_ik.core.types import Array
-from dls_ik.exceptions import PoseError
+from dls_ik.exceptions import OptionError, PoseError
 from dls_ik.model.names import quoted
 
 ROUGHNESS = 1e-3  # passes a rotation typed with four digits, not a scaled or sheared one
@@ -84,6 +84,21 @@ def real_array(values: Any) -> Array:
     if given.dtype.kind in "cmM":  # NumPy would leave out the imaginary part, or count seconds
         raise TypeError(f"{given.dtype} is no real number")
     return np.require(given, np.float64, ["C", "W", "A"])
+
+
+def finite_array(values: Any, shape: tuple[int, ...], name: str) -> Array:
+    """Finite numbers of a shape, a copy.
+
+    Raises:
+        OptionError: anything else, by the name.
+    """
+    try:
+        given = real_array(values).copy()
+    except (TypeError, ValueError, OverflowError):
+        given = np.array(np.nan)
+    if given.shape != shape or not np.isfinite(given).all():
+        raise OptionError(f"{name} is finite numbers of shape {shape}, not {quoted(values)}")
+    return given
 
 
 def validated_pose(T: Any) -> Array:

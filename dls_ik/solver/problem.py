@@ -9,6 +9,7 @@ from dls_ik.core.quick.packed import Packed, pack
 from dls_ik.core.types import Array, Details, Goal, Method, Settings, Starts
 from dls_ik.exceptions import MethodError, OptionError
 from dls_ik.model.arm import build_arm
+from dls_ik.model.names import quoted
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.method import MethodChoice
 from dls_ik.solver.options import SolverOptions
@@ -17,6 +18,7 @@ from dls_ik.solver.starts import random_starts
 from dls_ik.solver.table import no_table, start_table
 from dls_ik.solver.task import Tasks, build_task, is_full_pose
 
+LIGHTEST = 1e-9  # weight of a joint, whose inverse counts too
 _BY_RANGE = ("limits", "centring")  # objectives that say nothing about a joint without limits
 
 
@@ -139,8 +141,10 @@ def _vector(name: str, given: tuple[float, ...] | None, default: Array, what: st
 
 def _weights(options: SolverOptions, n: int) -> Array:
     weights = _vector("joint_weights", options.joint_weights, np.ones(n), "joint")
-    if not (weights > 0.0).all():
-        raise OptionError(f"joint_weights are numbers above 0, not {options.joint_weights}")
+    if not (weights >= LIGHTEST).all():
+        raise OptionError(
+            f"joint_weights are numbers from {LIGHTEST:g}, not {quoted(options.joint_weights)}"
+        )
     return weights
 
 

@@ -14,7 +14,7 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.model.values import checked_configuration
 from dls_ik.solver.method import parse_method
 from dls_ik.solver.options import solver_options
-from dls_ik.solver.poses import checked_poses
+from dls_ik.solver.poses import checked_poses, finite_array, real_array
 from dls_ik.solver.problem import build_details
 from dls_ik.solver.task import Tasks
 
@@ -116,13 +116,15 @@ class Stepper:
 
         Returns:
             (n,) joint velocity [rad/s or m/s].
+
+        Raises:
+            OptionError: a velocity of another shape, or numbers that are not finite.
+            PoseError: a pose that is not valid.
         """
-        velocity = np.asarray(x_dot, np.float64)
-        if velocity.shape != (self.rows,) or not np.isfinite(velocity).all():
-            raise OptionError(f"x_dot has {self.rows} finite numbers, not {quoted(x_dot)}")
+        velocity, duration = finite_array(x_dot, (self.rows,), "x_dot"), finite_array(dt, (), "dt")
         scaled = velocity * self.details.task.weight
         q_dot = self.step_for(scaled, self.jacobian(T), T)
-        self.q = self.q + dt * q_dot
+        self.q = self.q + duration * q_dot
         return q_dot
 
     def error(self, T: ArrayLike) -> Array:
@@ -134,14 +136,13 @@ class Stepper:
         return self._look(T)[1]
 
     def step_for(self, e: ArrayLike, J: ArrayLike, T: ArrayLike | None = None) -> Array:
-        """The step (n,) for a scaled error (r,) and Jacobian (r, n) given; q stays."""
-        error = np.array(e, np.float64)
-        J_given = np.array(J, np.float64, order="C")
-        if error.shape != (self.rows,) or J_given.shape != (self.rows, self.robot.n):
-            raise OptionError(
-                f"e has the shape ({self.rows},) and J ({self.rows}, {self.robot.n}), not "
-                f"{error.shape} and {J_given.shape}"
-            )
+        """The step (n,) for a scaled error (r,) and Jacobian (r, n) given; q stays.
+
+        Raises:
+            OptionError: arrays of another shape, or numbers that are not finite.
+        """
+        error = finite_array(e, (self.rows,), "e")
+        J_given = finite_array(J, (self.rows, self.robot.n), "J")
         dq = np.empty(self.robot.n)
         structs = (self.robot.chain, *self._structs, self._memory)
         stepping.step_for(*structs, self._target(T), self.q, error, J_given, dq)
@@ -184,7 +185,10 @@ class Stepper:
     def _targets(self, Ts: ArrayLike) -> Array:
         """(t, k, 4, 4) from all the shapes that run takes."""
         k = len(self.robot.tips)
-        given = np.asarray(Ts)
+        try:
+            given = real_array(Ts)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise PoseError(f"targets are arrays of numbers (4, 4), not {quoted(Ts)}") from error
         if given.shape[-2:] == (4, 4) and given.ndim in (2, 3, 4):
             per_tip = given.reshape(-1, k, 4, 4) if given.size % (16 * k) == 0 else None
             if per_tip is not None and given.ndim <= (3 if k == 1 else 4):

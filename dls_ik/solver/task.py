@@ -17,6 +17,7 @@ from dls_ik.solver.slack import INSIDE, ZERO, Slack, check_round, checked_slack,
 AXES = "xyz"
 FRAMES = ("base", "target")
 ANGLES = ("vector", "euler")
+WEIGHTS = (1e-9, 1e9)  # beyond, squares of errors would be lost
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,9 @@ class Task:
         rotation: Axes about which the rotation counts.
         frame: Whose axes they are: ``"base"`` or ``"target"``. The tip's own axes are the target's
             where the pose is reached.
-        weights: A number above 0 for each row, position before rotation, x before y before z; 1
-            by default. The error of a rotation has the solver's rotation weight besides.
+        weights: A number from 1e-9 to 1e9 for each row, position before rotation, x before y
+            before z; 1 by default. The error of a rotation has the solver's rotation weight
+            besides.
         position_slack: (x, y, z) how far the tip may be from the target along each axis [m]; one
             number for all three; infinite where an axis does not count. Of an axis that is not in
             `position` it is of no account.
@@ -50,7 +52,7 @@ class Task:
 
     Raises:
         OptionError: no axis at all, an axis that is none or comes twice, another frame, weights
-            that are not one finite number above 0 for each row, slacks that are not three numbers
+            that are not one number from 1e-9 to 1e9 for each row, slacks that are not three numbers
             from 0 on, round axes of different slack.
     """
 
@@ -215,10 +217,11 @@ def _weights(given: Any, rows: int) -> tuple[float, ...] | None:
         weights = () if isinstance(given, str) else tuple(float(weight) for weight in given)
     except (TypeError, ValueError, OverflowError):
         weights = ()
-    if len(weights) != rows or not all(0.0 < weight < math.inf for weight in weights):
+    least, most = WEIGHTS
+    if len(weights) != rows or not all(least <= weight <= most for weight in weights):
         raise OptionError(
-            f"weights of a task are finite numbers above 0, one for each row ({rows}), not "
-            f"{quoted(given)}"
+            f"weights of a task are numbers from {least:g} to {most:g}, one for each row ({rows}), "
+            f"not {quoted(given)}"
         )
     return weights
 

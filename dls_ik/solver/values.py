@@ -8,6 +8,8 @@ from typing import Any
 from dls_ik.exceptions import OptionError
 from dls_ik.model.names import quoted
 
+LARGEST = 1e9  # number in a vector, as coordinates of poses
+
 
 def checked_value(option: Any, value: Any) -> Any:
     """Return the value as the option's type, in its range."""
@@ -71,8 +73,9 @@ def _checked_vector(option: Any, value: Any) -> tuple[float, ...] | None:
         numbers = tuple(float(x) for x in value)
     except (TypeError, ValueError, OverflowError):
         numbers = ()
-    if not numbers or not all(map(math.isfinite, numbers)) or isinstance(value, str):
+    if not numbers or not all(abs(x) <= LARGEST for x in numbers) or isinstance(value, str):
         raise OptionError(
-            f"{option.name} is {option.metadata['text']}: finite numbers, not {quoted(value)}"
+            f"{option.name} is {option.metadata['text']}: finite numbers, {LARGEST:g} at most, not "
+            f"{quoted(value)}"
         )
     return numbers

@@ -85,8 +85,8 @@ def _words(source: Source, command: str) -> list[str]:
     words = [source.pick(ROBOTS)] if source.below(8) else []
     if command == "path":
         words += [source.pick(("poses.csv", "-", "x")), "--out", source.pick(SAFE["--out"])]
-    if command == "info" and source.below(16):
-        words.append("--quick")
+    if command == "info":
+        words.append("--quick")  # the rest is a second of work
     if command == "solve" and source.below(4):
         words += ["--xyz", "0.4", "0.2", "0.5"]
     for _ in range(source.below(4) if params else 0):

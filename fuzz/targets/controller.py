@@ -66,9 +66,8 @@ def _cycle(source: Source, controller: Controller, now: float) -> float:
     require(np.isfinite(output.q).all() and np.isfinite(output.velocity).all(), "not finite")
     slow = np.abs(output.velocity) <= robot.velocity * (1.0 + 1e-6) + 1e-9
     require(slow.all(), "too fast", output.velocity)
-    known = before if measured is None else np.array([before, measured])
-    low = np.minimum(robot.lower, np.min(known, axis=0) if np.ndim(known) == 2 else known)
-    high = np.maximum(robot.upper, np.max(known, axis=0) if np.ndim(known) == 2 else known)
+    known = np.array([before, before if measured is None else robot.validated(measured)])
+    low, high = np.minimum(robot.lower, known.min(0)), np.maximum(robot.upper, known.max(0))
     require(((output.q >= low) & (output.q <= high)).all(), "beyond the limits", output.q)
     return now
 

@@ -70,7 +70,13 @@ def _rare(source: Source, solver: IkSolver, T: Any, seed: Any) -> None:
         require_inside(solver.robot, solver.solve_all(T, count, seed))
     else:
         stepper = Stepper(solver.robot, source.pick(("svf", "sdls", "odls")), seed)
-        stepper.step(T)
+        if source.one_in(3):
+            x_dot = anything(source) if source.one_in(3) else numbers(source, stepper.rows)
+            stepper.rate(x_dot, anything(source) if source.one_in(3) else source.unit())
+        elif source.one_in(3):
+            stepper.step_for(anything(source), anything(source))
+        else:
+            stepper.step(T)
         require(np.isfinite(stepper.q).all(), "a step that is not finite", stepper.q)
 
 

@@ -55,6 +55,8 @@ def test_lists_integers_and_strided_arrays_are_values_too():
         (None, ["'wam_j1'"]),
         ([[0] * 7, [0] * 6], ["numbers"]),
         ({"wam_j1": 0}, ["numbers"]),
+        ([1j] * 7, ["numbers", "complex"]),
+        (np.zeros(7, "M8[s]"), ["numbers", "datetime"]),
     ],
 )
 @pytest.mark.parametrize(
