@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from kernels import WAM, serves
 
-from dls_ik import IkSolver, PoseError, RobotModel, Status
+from dls_ik import IkSolver, RobotModel, Status
+from dls_ik.exceptions import PoseError
 from dls_ik.model import DhRow
 
 HALF = np.pi / 2
