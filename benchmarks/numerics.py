@@ -6,6 +6,7 @@ that keeps them, a row that was refused, a success that forward kinematics of an
 denies, or an exception.
 """
 
+import sys
 import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -84,16 +85,22 @@ def look(variant: Variant, robot: RobotModel, which: list[Case], seen: Seen) -> 
         seen.look(one, few, truth, q, Ts, SHARE)
 
 
-def row(variant: Variant, known: dict[RobotModel, list[Case]]) -> tuple[Any, ...]:
+def row(
+    variant: Variant,
+    known: dict[RobotModel, list[Case]],
+    count: int,
+    threads: int | None = None,
+) -> tuple[Any, ...]:
     """Look at one method on the robots that it serves; a row of the table.
 
     Args:
         known: cases of each robot, enough for a method that it alone can serve.
+        count: of configurations, rounded up to whole cases.
     """
-    seen, begin = Seen(), time.process_time()
+    seen, begin = Seen(threads), time.process_time()
     served = [robot for robot in known if _serves(variant, robot)]
     for robot in served:
-        look(variant, robot, known[robot][: -(-len(known[robot]) // len(served))], seen)
+        look(variant, robot, known[robot][: -(-count // (CHUNK * len(served)))], seen)
     solved = 100.0 * seen.solved / max(seen.solves, 1)
     broken = (seen.not_finite, seen.too_long, seen.outside, seen.refused)
     shown = (seen.longest, seen.what, seen.share, *broken, seen.solves, solved)
@@ -107,16 +114,23 @@ def main() -> None:
     options.add_argument("--robot", type=robot_from, nargs="+", help="names or URDF files")
     options.add_argument("--method", nargs="+", help="only these; default: every one")
     options.add_argument("--samples", type=positive, default=1_000_000, help="of each method")
+    options.add_argument("--kdl", type=positive, default=100_000, help="of each of KDL's methods")
+    options.add_argument("--threads", type=positive, help="of a batch; default: one for each core")
     options.add_argument("--seed", type=int, default=0, help="of the configurations")
     given, before = options.parse_args(), machine()
     robots = given.robot or [robot_from("wam"), robot_from("puma560")]
     known = {robot: cases(robot, given.samples, given.seed) for robot in robots}
     names = ", ".join(robot.name for robot in robots)
     table = Table(f"{given.samples} steps of each method on {names}", COLUMNS)
-    for variant in variants(given.method):
-        table.rows.append(row(variant, known))
-        print(f"{variant.label}: {table.rows[-1][-1]:.1f} s", flush=True)
-    finish(given.json, before, [table], [f"successes are checked by {library()}"])
+    notes = [f"successes are checked by {library()}"]
+    try:
+        for variant in variants(given.method):
+            count = given.kdl if variant.name.startswith("kdl") else given.samples
+            table.rows.append(row(variant, known, count, given.threads))
+            print(f"{variant.label}: {table.rows[-1][-1]:.1f} s", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        notes.append("interrupted: other methods were not looked at")
+    finish(given.json, before, [table], notes)
 
 
 def _serves(variant: Variant, robot: RobotModel) -> bool:

@@ -19,7 +19,8 @@ EPSILON = float(np.finfo(float).eps)
 class Seen:
     """The counts of one method, and its longest step."""
 
-    def __init__(self) -> None:
+    def __init__(self, threads: int | None = None) -> None:
+        self.threads = threads
         self.steps = self.solves = self.solved = self.exceptions = 0
         self.longest, self.what, self.share = 0.0, "-", None  # type: float, str, float | None
         self.not_finite = self.too_long = self.outside = self.refused = self.violations = 0
@@ -36,7 +37,8 @@ class Seen:
             print(f"{one.method}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
 
     def _steps(self, solver: IkSolver, q: Array, Ts: Array) -> None:
-        result, start = solver.solve_batch(Ts, q), _start(solver, q)
+        result = solver.solve_batch(Ts, q, threads=self.threads)
+        start = _start(solver, q)
         dq = result.q - start
         self.steps += len(q)
         self.longest = max(self.longest, float(np.nanmax(np.linalg.norm(dq, axis=1))))
@@ -44,21 +46,22 @@ class Seen:
         self.refused += int((result.status == Status.REFUSED).sum())
         if solver.keeps_limits:
             self.outside += int((~_inside(solver.robot, result.q)).sum())
-        self._bounds(solver, start, dq, Ts)
+        self._bounds(solver, q, dq, Ts)
 
-    def _bounds(self, solver: IkSolver, start: Array, dq: Array, Ts: Array) -> None:
+    def _bounds(self, solver: IkSolver, q: Array, dq: Array, Ts: Array) -> None:
         bound = bound_of(solver.method, solver.options, solver.robot.n)
         if bound is None:
             return
-        e = _scaled_errors(solver, start, Ts) if "gain" in bound.what else np.zeros(len(dq))
+        is_gain = "gain" in bound.what
+        e = _scaled_errors(solver, _start(solver, q), Ts) if is_gain else np.zeros(len(dq))
         size = np.abs(dq).max(axis=1) if bound.largest else np.linalg.norm(dq, axis=1)
-        lost = 4.0 * EPSILON * np.linalg.norm(start, axis=1)
+        lost = 4.0 * EPSILON * np.linalg.norm(q, axis=1)  # digits, and turns with them
         share = (size - lost) / np.maximum(bound.most(e), 1e-300)
         self.what, self.share = bound.what, max(self.share or 0.0, float(share.max()))
         self.too_long += int((share > 1.0 + ROUNDING).sum())
 
     def _solves(self, solver: IkSolver, q: Array, Ts: Array, truth: Forward) -> None:
-        result = solver.solve_batch(Ts, q)
+        result = solver.solve_batch(Ts, q, threads=self.threads)
         success = result.status == Status.SUCCESS
         denied = np.zeros(len(q), np.bool_)
         if success.any():

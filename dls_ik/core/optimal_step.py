@@ -66,8 +66,7 @@ def optimal_step(
         dq[free[k]] = part[k]
     for j in range(dq.shape[0]):
         dq[j] += z[j]
-    if lambda2 > 0.0:
-        norm.bound(settings.Delta, dq)
+    norm.bound(settings.Delta, dq)  # an undamped one too: a long z may cancel but for rounding
 
 
 @spliced

@@ -19,7 +19,9 @@ def known():
 
 @pytest.mark.parametrize("variant", NAMES, ids=lambda variant: variant.label)
 def test_nothing_breaks(variant, known):
-    _, steps, longest, _, share, *broken, solves, _, violations, exceptions, _ = row(variant, known)
+    _, steps, longest, _, share, *broken, solves, _, violations, exceptions, _ = row(
+        variant, known, COUNT
+    )
     assert steps >= COUNT
     assert solves >= COUNT // 20
     assert np.isfinite(longest)
@@ -46,7 +48,7 @@ def test_the_cases_are_what_they_are_said_to_be(known):
 
 def test_a_longer_step_than_the_bound_is_seen(known, monkeypatch):
     monkeypatch.setattr("benchmarks.numerics_seen.bound_of", lambda *_: bound_of("sd", OPTIONS, 7))
-    found = row(Variant("sd", {}), {WAM: known[WAM]})
+    found = row(Variant("sd", {}), {WAM: known[WAM]}, COUNT)
     assert found[6] > 0  # too long
 
 

@@ -175,6 +175,15 @@ def test_optimal_damping_is_least(name, search, Delta):
             assert np.linalg.norm(dq) >= Delta * (1.0 - 2e-3)
 
 
+@pytest.mark.parametrize("off", [1e-9, 1e-12, 3e-14, 1e-14, 0.0])
+def test_optimal_damping_is_within_its_bound_where_an_objective_pushes_hard(off):
+    """At a limit next to a singularity, where no redundancy is left for the push."""
+    q = np.array([PUMA.upper[0], -0.5, 0.4, 0.2, off, 0.1])
+    _, J = error_and_jacobian(PUMA, PUMA.fk(q), q)
+    dq = our_step("gp+odls", PUMA, q, J, np.zeros(6))
+    assert np.linalg.norm(dq) <= 0.5 * (1.0 + 1e-12)
+
+
 def test_clamp_shortens_each_group_of_the_error():
     rng = np.random.default_rng(10)
     for _ in range(5):
