@@ -32,8 +32,10 @@ def draw_soak(samples: list[dict[str, Any]], rate: float, title: str) -> Figure:
     seconds = 60.0 * t[-1] / len(parts)
     _lines(late, t, worst, "[ms]", f"Latest cycle in each {seconds:.3g} s")
     late.axhline(1e3 / rate, color=GREY, linewidth=0.8)
-    late.annotate("a period", (t[0], 1e3 / rate), xytext=(2, 3), textcoords="offset points",
-                  fontsize=8, color=GREY, bbox={"color": "white", "alpha": 0.7, "pad": 1.0})  # fmt: skip
+    late.annotate(
+        "a period", (t[0], 1e3 / rate), xytext=(2, 3), textcoords="offset points", fontsize=8,
+        color=GREY, bbox={"color": "white", "alpha": 0.7, "pad": 1.0},
+    )  # fmt: skip
     log_axis(late, np.array([1e3 / rate, *np.concatenate(list(worst.values()))]))
     sent, answered = (np.cumsum(curves[key])[ends] for key in ("sent", "answered"))
     pace = np.diff(sent, prepend=0.0) / np.diff(60.0 * t, prepend=0.0)
