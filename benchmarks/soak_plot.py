@@ -37,9 +37,8 @@ def draw_soak(samples: list[dict[str, Any]], rate: float, title: str) -> Figure:
         color=GREY, bbox={"color": "white", "alpha": 0.7, "pad": 1.0},
     )  # fmt: skip
     log_axis(late, np.array([1e3 / rate, *np.concatenate(list(worst.values()))]))
-    sent, answered = (np.cumsum(curves[key])[ends] for key in ("sent", "answered"))
-    pace = np.diff(sent, prepend=0.0) / np.diff(60.0 * t, prepend=0.0)
-    _lines(calls, t, {"sent a second": pace, "on their way": sent - answered}, "",
+    pace = np.diff(np.cumsum(curves["sent"])[ends], prepend=0.0) / np.diff(60.0 * t, prepend=0.0)
+    _lines(calls, t, {"sent a second": pace, "on their way": curves["waiting"][ends]}, "",
            "Calls of compute_ik")  # fmt: skip
     calls.set_ylim(-0.04 * pace.max(), 1.3 * max(1.0, pace.max()))
     found = {"threads": curves["threads"][ends], "open files": curves["files"][ends]}
