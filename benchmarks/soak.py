@@ -131,7 +131,7 @@ class Soak:
         idle_late: list[float] = []
         for line in self._idle.lines():
             idle_late += self._idle_lateness.of(1e-6 * t for t in json.loads(line))
-        before = Counter(self.found)
+        before = self.found["sent"]
         for line in self._clients.lines():
             self._count(line)
         self.found["faults"] += sum(any(f in line for f in FAULTS) for line in self.node.lines())
@@ -139,8 +139,8 @@ class Soak:
             self.samples.append({
                 "time": now, **seen, **proc_figures(self.node.process.pid)._asdict(),
                 "processor": self.node.processor_time(),
-                "sent": self.found["sent"] - before["sent"],
-                "answered": self.found["answered"] - before["answered"],
+                "sent": self.found["sent"] - before,
+                "waiting": self.found["sent"] - self.found["answered"],
                 "node_worst": max(node_late, default=np.nan),
                 "idle_worst": max(idle_late, default=np.nan), "load": os.getloadavg()[0],
             })  # fmt: skip
@@ -161,6 +161,7 @@ class Soak:
             f"{minutes} min: {last['rss']:.1f} MiB, {self.found['answered']} of "
             f"{self.found['sent']} calls answered, deadlines missed {gone['node']} (idle "
             f"loop {gone['idle']}), load {last['load']:.1f}",
+            file=sys.stderr,
             flush=True,
         )
 

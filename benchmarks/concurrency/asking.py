@@ -109,6 +109,16 @@ def _spoil(asked: Any, how: int) -> None:
         asked.timeout = Duration(sec=-1)
 
 
+def leave_unanswered(world: World, count: int = 8) -> None:
+    """Send requests that take long, just before the node is to end."""
+    robot = world.history.model
+    for k in range(count if robot is not None else 0):
+        request, _, _ = ik_request(robot, np.random.default_rng(k))
+        request.ik_request.pose_stamped.pose.position.x = 100.0
+        request.ik_request.timeout = Duration(sec=1)
+        world.call("compute_ik", request, "left alone")
+
+
 def ask_fk(world: World, rng: np.random.Generator) -> Steps:
     """Ask where links are, at joint values given and at those of now."""
     yield lambda: world.history.model is not None

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.concurrency.asking import ask_fk, ask_ik
+from benchmarks.concurrency.asking import ask_fk, ask_ik, leave_unanswered
 from benchmarks.concurrency.changing import GOOD, change
 from benchmarks.concurrency.ledger import Ledger
 from benchmarks.concurrency.moving import drive, send_targets
@@ -39,6 +39,7 @@ def run(duration: float, seed: int, enough: Callable[[Ledger], bool] = lambda _:
         sizes = [proc_figures(world.process.process.pid)]
         world.add("watch", _watch(world, sizes))
         world.run(duration, enough)
+        leave_unanswered(world)
     ledger = world.ledger
     ledger.check(world.process.exit_code == 0, EXIT, f"it is {world.process.exit_code}")
     faults = [line for line in world.log if any(fault in line for fault in FAULTS)]

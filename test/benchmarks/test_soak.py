@@ -37,7 +37,7 @@ def test_lateness_goes_on_where_it_was():
 def samples(minutes=10, slope=0.0, **other):
     """One a second, with memory that rises by so many MiB a minute."""
     times = np.arange(1.0, 60.0 * minutes)
-    fixed = {"threads": 22, "files": 18, "sent": 25, "answered": 25, "load": 0.5}
+    fixed = {"threads": 22, "files": 18, "sent": 25, "waiting": 1, "load": 0.5}
     fixed |= {"node_worst": 0.001, "idle_worst": 0.0005, **other}
     sizes = {"rss": 280.0, "pss": 180.0, "uss": 160.0}
     return [

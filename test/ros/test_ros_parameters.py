@@ -42,6 +42,7 @@ def test_values_are_taken(name, given, kept):
     [
         ("method", "nope", "ctp+sd+svf"),
         ("stream_method", "nope", "ctp+sd+svf"),
+        ("stream_method", "kdl_nr", "follows no target"),
         ("method", 1, "a string"),
         ("rate", 0.5, "from 1 to 1000 \\[Hz\\]"),
         ("rate", 1001, "from 1 to 1000"),

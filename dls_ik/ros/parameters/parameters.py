@@ -3,6 +3,7 @@
 from dataclasses import dataclass, fields
 from typing import Any
 
+from dls_ik.exceptions import MethodError
 from dls_ik.ros.parameters.declare import declared
 from dls_ik.ros.parameters.groups import GroupsParameters
 from dls_ik.ros.parameters.methods import MethodParameters
@@ -30,12 +31,15 @@ class Parameters(
 
         Raises:
             OptionError: two robots, groups or outputs that do not fit each other.
-            MethodError: an unknown method, or parameters that break a condition of a method.
+            MethodError: an unknown method, one that cannot follow targets, or parameters that break
+                a condition of a method.
         """
         super().check()
         of_groups = [group.method for group in self.group_details if group.method]
         for method in (self.method, self.stream_method, *of_groups):
             solver_options(parse_method(method), self.solver_options())
+        if parse_method(self.stream_method).is_kdl:  # told before there is a robot, too
+            raise MethodError(f"stream_method {self.stream_method!r} follows no target")
 
     def solver_options(self) -> dict[str, Any]:
         """What of this a solver and a servo take.

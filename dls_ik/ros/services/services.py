@@ -53,12 +53,14 @@ class Services:
         self._responses = Responses(node)
         self._line = Line(parameters.service_threads, parameters.service_queue)
         self._known = Known()
+        self._closed = False
         depth = max(DEPTH, parameters.service_queue)
         LaterService(node, GetPositionIK, NAMES[0], self._ik, depth)
         node.create_service(GetPositionFK, NAMES[1], self._fk)
 
     def close(self) -> None:
-        """Begin with no more requests."""
+        """Begin with no more requests; answers that come later may find nothing to be sent by."""
+        self._closed = True
         self._line.close()
 
     def _fk(self, request: Any, response: Any) -> Any:
@@ -121,7 +123,8 @@ class Services:
         try:
             reply(response)
         except Exception as error:  # noqa: BLE001  the node ends, or the client is gone; others wait
-            self._log.failed("reply", "an answer was not sent", error)
+            if not self._closed:
+                self._log.failed("reply", "an answer was not sent", error)
 
     def _warn_of_collisions(self, call: Call) -> None:
         if call.request.avoid_collisions and call.arm.parameters.avoid_collisions == IGNORE:
