@@ -238,6 +238,18 @@ def test_at_the_target_every_jacobian_is_exact(seed, axis, in_target, turning):
     np.testing.assert_allclose(J, differences(WAM, task, T_d, q), atol=1e-8)
 
 
+@pytest.mark.parametrize("in_target", [False, True])
+@pytest.mark.parametrize("turning", [VECTOR, SWING, TWIST])
+@pytest.mark.parametrize("axis", range(3))
+def test_where_axes_agree_to_the_last_digit_every_jacobian_is_exact(axis, turning, in_target):
+    planar, q = RobotModel.from_name("planar_2r"), np.zeros(2)
+    T_d = planar.fk(q)
+    np.testing.assert_array_equal(T_d[:3, :3], np.eye(3))
+    task = task_of((turning, axis, in_target))
+    J = jacobian_of(planar, task, T_d, q)
+    np.testing.assert_allclose(J, differences(planar, task, T_d, q), atol=1e-8)
+
+
 def test_a_full_pose_in_the_base_has_the_geometric_jacobian():
     q = WAM.random(np.random.default_rng(0))
     J = jacobian_of(WAM, task_of((VECTOR, 0, False)), target_at(WAM.fk(q), [1, 2, 3], 2.0), q)
