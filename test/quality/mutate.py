@@ -20,8 +20,9 @@ from rich.console import Console
 from rich.progress import track
 
 from quality.covering import Covering, mode
+from quality.equivalents import explained
 from quality.mutants import Mutant, mutants
-from quality.report import Verdict, described, explained, lines_of, score_table
+from quality.report import Verdict, described, lines_of, score_table
 from quality.running import outcome
 from quality.tree import copied, written
 

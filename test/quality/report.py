@@ -9,13 +9,6 @@ from rich.table import Table
 
 from quality.mutants import Mutant, changed_lines
 
-try:
-    import tomllib
-except ModuleNotFoundError:  # Python 3.10
-    import tomli as tomllib
-
-EXPLAINED = Path(__file__).with_name("equivalent.toml")
-
 
 class Verdict(NamedTuple):
     """What became of a mutant."""
@@ -34,12 +27,6 @@ class Verdict(NamedTuple):
 def lines_of(root: Path, mutant: Mutant) -> tuple[str, str]:
     """The line as it is and as the mutant has it."""
     return changed_lines((root / mutant.path).read_text(), mutant.code(root))
-
-
-def explained() -> dict[tuple[str, str, str], str]:
-    """Reasons why no test can notice a mutant, by file, old line and new line."""
-    rows = tomllib.loads(EXPLAINED.read_text()).get("mutant", [])
-    return {(row["file"], row["old"], row["new"]): row["why"] for row in rows}
 
 
 def described(verdict: Verdict) -> str:

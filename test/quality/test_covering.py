@@ -1,6 +1,7 @@
 from pathlib import Path
 
 from quality.covering import Covering, node_id, passed, statement, varied, within
+from quality.equivalents import explained
 
 SOURCE = """\
 LIMIT = 1.0
@@ -70,8 +71,6 @@ def test_lines_that_importing_runs_are_tested_by_all(tmp_path):
 
 
 def test_the_files_named_as_explained_have_the_lines():
-    from quality.report import explained
-
     root = Path(__file__).parents[2]
     for (file, old, _), why in explained().items():
         lines = " ".join(line.strip() for line in (root / file).read_text().splitlines())

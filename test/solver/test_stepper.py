@@ -130,6 +130,15 @@ def test_a_largest_change_is_an_eighth_of_a_turn_unless_said():
         assert np.abs(dq).max() == pytest.approx(most)
 
 
+@pytest.mark.parametrize("Delta", [0.05, 0.4])
+@pytest.mark.parametrize("objective", ["centring", "limits"])
+def test_the_optimal_policy_makes_the_whole_step_as_long_as_allowed(objective, Delta):
+    """With what the gradient projection adds: neither shorter, nor cut to it."""
+    options = {"policy": "optimal", "objective": objective, "Delta": Delta}
+    dq = Stepper(WAM, "gp+jd", Q, **options).step(FAR)
+    assert np.linalg.norm(dq) == pytest.approx(Delta, rel=1e-9)
+
+
 def test_kdl_has_no_steps():
     with pytest.raises(MethodError, match="cannot be made step by step"):
         Stepper(WAM, "kdl_lma", Q)
