@@ -1,7 +1,8 @@
-"""A ROS domain that nobody else is on, for each process of tests."""
+"""For each process of tests a ROS domain that nobody else is on, and Ctrl-C for its children."""
 
 import os
 import random
+import signal
 
 import pytest
 
@@ -18,3 +19,10 @@ def private_domain():
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     if os.environ.get("ROS_DISTRO") == "humble":
         os.environ["ROS_LOCALHOST_ONLY"] = "1"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interruptible():
+    """A shell's background job ignores Ctrl-C, and so would all that tests start and interrupt."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -78,8 +78,13 @@ def ignore_interrupts():
 def test_ctrl_c_during_table_v(tmp_path):
     path = tmp_path / "x.json"
     command = [*COMMAND, "reproduce", "table-v", "--samples", "100000", "--json", str(path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        time.sleep(8.0)
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "FORCE_COLOR": "1"},  # shows its progress though nobody sees it
+    ) as process:
+        assert process.stderr.read(1), "what it works at"
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
     assert process.returncode == 130

@@ -54,7 +54,7 @@ def test_methods_are_compared():
 
 
 def test_exit_code_and_reason_where_one_method_of_several_fails():
-    few = ("--set", "max_iterations=3", "--seed", SEED)
+    few = ("--set", "max_iterations=3", "--seed", SEED, "--timeout", "60")
     result = run("solve", "wam", *POSE, "--method", "auto,jt", *few, code=NO_SOLUTION)
     assert result.stderr.startswith("dls-ik: jt: MAX_RESTARTS: no attempt reached the pose")
     assert result.stderr.count("\n") == 1

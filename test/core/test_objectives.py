@@ -194,3 +194,17 @@ def test_one_table_leads_to_all(name):
     H = objectives.gradient(chain, o, np.zeros((1, 4, 4)), q, kinematics(chain, q), out)
     assert expected[0] == H
     np.testing.assert_array_equal(out, expected[1])
+
+
+def test_a_link_of_no_length_is_as_far_as_its_end():
+    """Axes that meet, as in a shoulder: a point on the way from one to the other is either."""
+    chain, q = chain_of(), np.array([0.3, -0.4, 0.5, 0.6])
+    chain.prismatic[:] = False
+    chain.fixed[2, :, 3] = 0.0
+    ends = list(segments(chain, q))
+    assert min(np.linalg.norm(b - a) for a, b in ends) < 1e-12
+    point = ends[1][0] + np.array([0.1, 0.2, 0.0])
+    H, gradient = closed_form("obstacle", chain, details(6, N, obstacle=point, influence=0.8), q)
+    depths = [max(0.0, 1.0 - distance(point, a, b) / 0.8) for a, b in ends]
+    assert pytest.approx(0.5 * np.square(depths).sum(), rel=1e-4) == H
+    assert np.isfinite(gradient).all()

@@ -238,6 +238,23 @@ def test_at_the_target_every_jacobian_is_exact(seed, axis, in_target, turning):
     np.testing.assert_allclose(J, differences(WAM, task, T_d, q), atol=1e-8)
 
 
+@quick
+@given(
+    st.integers(0, 10**6),
+    AXES,
+    st.one_of(st.floats(0.0, 2.5), st.sampled_from([0.0, 1e-9, 1e-5, 9e-5, 2e-4, 1e-3])),
+    AXIS,
+    FRAMES,
+    st.sampled_from([VECTOR, SWING]),
+)
+def test_with_a_tolerance_every_jacobian_is_exact(seed, about, angle, axis, in_target, turning):
+    q = WAM.random(np.random.default_rng(seed))
+    T_d = target_at(WAM.fk(q), about, angle)
+    task = task_of((turning, axis, in_target))._replace(exact=np.ones(1, np.bool_))
+    J = jacobian_of(WAM, task, T_d, q)
+    np.testing.assert_allclose(J, differences(WAM, task, T_d, q), atol=2e-7)
+
+
 def test_a_full_pose_in_the_base_has_the_geometric_jacobian():
     q = WAM.random(np.random.default_rng(0))
     J = jacobian_of(WAM, task_of((VECTOR, 0, False)), target_at(WAM.fk(q), [1, 2, 3], 2.0), q)

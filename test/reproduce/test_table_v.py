@@ -62,11 +62,6 @@ def test_what_the_paper_concludes(rows):
     assert rows["ed"]["iterations"] < rows["jp"]["iterations"] < rows["sd"]["iterations"]
 
 
-def test_ctp_is_a_thousand_times_quicker_than_printed(report, rows):
-    printed = {row["method"]: row for row in report.printed}
-    assert rows["ctp"]["time_ms"] < 1e-3 * printed["ctp"]["time_ms"]
-
-
 def test_every_row_that_differs_is_explained_or_said_not_to_be(report, rows):
     text = "\n".join(report.notes)
     for name, row in rows.items():

@@ -73,8 +73,8 @@ def test_a_stubborn_process_and_its_children_are_ended_on_failure(tmp_path, monk
 
 def test_a_process_may_end_in_peace(tmp_path):
     code = (
-        "import time\nprint('up', flush=True)\n"
-        "try: time.sleep(99)\nexcept KeyboardInterrupt: print('bye')"
+        "import time\ntry:\n    print('up', flush=True)\n    time.sleep(99)\n"
+        "except KeyboardInterrupt: print('bye')"
     )
     lines = []
     with python(code, tmp_path, lines) as process:

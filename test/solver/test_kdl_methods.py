@@ -36,6 +36,18 @@ def test_newton_ends_outside_the_limits_and_says_so():
     assert IkSolver(WAM, "kdl_nr_jl").solve(WAM.fk(np.zeros(7))).status != Status.OUTSIDE_LIMITS
 
 
+@pytest.mark.parametrize("name", KDL)
+def test_figures_of_a_miss_are_those_of_the_values_it_comes_with(name):
+    far = WAM.fk(np.zeros(7)) + 3.0 * np.eye(4, k=3)
+    for restarts in (0, 3):
+        missed = IkSolver(WAM, name, max_restarts=restarts).solve(far, np.full(7, 0.3), 60.0)
+        assert missed.restarts == restarts
+        assert not missed.success
+        error = pose_error(far, WAM.fk(missed.q))
+        assert missed.position_error == pytest.approx(np.linalg.norm(error[:3]))
+        assert missed.rotation_error == pytest.approx(np.linalg.norm(error[3:]), abs=1e-9)
+
+
 def test_one_pose_as_many():
     solver, rng = IkSolver(WAM, "kdl_lma"), np.random.default_rng(3)
     T, seed = WAM.fk(WAM.random(rng)), WAM.random(rng)

@@ -165,3 +165,15 @@ def test_joints_without_limits_and_parts_of_poses():
     for q in IkSolver(WAM).solve_all(WAM.fk(np.full(7, 0.4)), 5, task=Task.position_only()):
         assert WAM.within_limits(q)
         assert np.linalg.norm((WAM.fk(q) - WAM.fk(np.full(7, 0.4)))[:3, 3]) <= 1.01e-6
+
+
+def test_a_pose_that_the_nearest_attempt_misses_is_searched_on():
+    rng = np.random.default_rng(8)
+    solver = IkSolver(WAM, "ed", compared=1, max_iterations=15)
+    missed = 0
+    for T, seed in zip(WAM.fk(WAM.random(rng, 10)), WAM.random(rng, 10), strict=True):
+        missed += not solver.solve(T, seed, 60.0).success
+        found = solver.solve_all(T, 1, seed)
+        assert len(found) == 1
+        np.testing.assert_allclose(WAM.fk(found[0]), T, atol=1e-5)
+    assert missed > 0

@@ -125,6 +125,12 @@ def test_random_seeds_keep_every_digit(seed):
     assert made(random_seed=np.int64(seed)).random_seed == seed
 
 
+def test_random_seeds_are_what_64_bits_hold():
+    for seed in (-1, 2**63, 2**64 - 1):
+        with pytest.raises(OptionError, match="random_seed"):
+            made(random_seed=seed)
+
+
 def test_unknown_options_are_refused_and_the_known_ones_listed():
     with pytest.raises(OptionError) as caught:
         made(tolerance=1e-3, lambda_=0.1, gain=1.0)

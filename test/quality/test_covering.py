@@ -1,0 +1,78 @@
+from pathlib import Path
+
+from quality.covering import Covering, node_id, passed, statement, varied, within
+from quality.equivalents import explained
+
+SOURCE = """\
+LIMIT = 1.0
+
+def least(values):
+    best = max(
+        values,
+        LIMIT,
+    )
+    for value in (
+        values
+    ):
+        best = min(best, value)
+    return best
+"""
+REPORT = """\
+<testsuites><testsuite>
+<testcase classname="test.core.test_a" name="test_b[x-1]" time="0.5" />
+<testcase classname="test.core.test_a" name="test_c" time="0.1"><failure /></testcase>
+<testcase classname="test.core.test_a" name="test_d" time="2"><system-out>b</system-out></testcase>
+</testsuite></testsuites>
+"""
+
+
+def written(path, text):
+    path.write_text(text)
+    return path
+
+
+def test_a_statement_has_all_its_lines(tmp_path):
+    path = written(tmp_path / "source.py", SOURCE)
+    assert statement(path, 1) == range(1, 2)
+    assert [statement(path, line) for line in (4, 6, 7)] == [range(4, 8)] * 3
+
+
+def test_a_loop_has_its_head_alone(tmp_path):
+    path = written(tmp_path / "source.py", SOURCE)
+    assert statement(path, 9) == range(8, 11)
+    assert statement(path, 11) == range(11, 12)
+
+
+def test_only_what_passed_is_used(tmp_path):
+    times = passed(written(tmp_path / "report.xml", REPORT))
+    assert times == {"test/core/test_a.py::test_b[x-1]": 0.5, "test/core/test_a.py::test_d": 2.0}
+    assert node_id("test.a.test_b.TestC", "test_d[1]") == "test/a/test_b.py::TestC::test_d[1]"
+
+
+def test_other_tests_come_before_other_cases():
+    times = {"a[1]": 0.1, "a[2]": 0.2, "b[1]": 3.0, "c": 0.3}
+    assert list(varied(times, times)) == ["a[1]", "c", "b[1]", "a[2]"]
+
+
+def test_no_more_than_the_time_given_but_one():
+    times = {"a": 1.0, "b": 5.0, "c": 0.5}
+    assert within(2.0, times, times) == ["a", "c"]
+    assert within(0.0, times, times) == ["a"]
+    assert within(1.0, [], times) == []
+
+
+def test_lines_that_importing_runs_are_tested_by_all(tmp_path):
+    covering = Covering.__new__(Covering)
+    covering.root, covering.times = tmp_path, {"compiled": {"t::a": 0.1, "t::b": 0.2}}
+    covering.contexts = lambda path: {1: set(), 11: {"t::b"}, 12: {"t::a"}}
+    written(tmp_path / "source.py", SOURCE)
+    assert covering.tests("source.py", 1, 9.0) == ["t::a", "t::b"]
+    assert covering.tests("source.py", 11, 9.0) == ["t::b"]
+
+
+def test_the_files_named_as_explained_have_the_lines():
+    root = Path(__file__).parents[2]
+    for (file, old, _), why in explained().items():
+        lines = " ".join(line.strip() for line in (root / file).read_text().splitlines())
+        assert old in lines, f"{file} has no line {old!r} any more: take it out of equivalent.toml"
+        assert why

@@ -1,0 +1,144 @@
+"""One step at a time: what a trace holds, and what is refused."""
+
+import numpy as np
+import pytest
+
+from dls_ik import RobotModel, Stepper
+from dls_ik.exceptions import JointValueError, MethodError, OptionError, PoseError
+
+WAM = RobotModel.wam()
+Q = np.array([0.3, -0.5, 0.2, 1.4, -0.3, 0.4, 0.1])
+NEAR, FAR = WAM.fk(Q + 0.05), WAM.fk(Q + 0.6)
+WEIGHTS = np.array([1.0, 1.0, 1.0, 0.5, 0.5, 0.5])
+
+
+def test_no_steps_leave_the_start_alone():
+    stepper = Stepper(WAM, "ed", Q)
+    trace = stepper.run(NEAR, 0)
+    np.testing.assert_array_equal(trace.q, Q[None])
+    np.testing.assert_array_equal(stepper.q, Q)
+    assert trace.error.shape == (1, 6)
+    assert trace.lambda2.shape == trace.searches.shape == (0,)
+
+
+def test_a_run_is_its_steps():
+    once, twice = Stepper(WAM, "ctp+svf", Q), Stepper(WAM, "ctp+svf", Q)
+    trace = once.run(FAR, 4)
+    for k in range(4):
+        np.testing.assert_allclose(trace.error[k], twice.error(FAR), rtol=0, atol=1e-14)
+        dq = twice.step(FAR)
+        np.testing.assert_allclose(trace.q[k] + dq, trace.q[k + 1], rtol=0, atol=1e-14)
+        assert trace.lambda2[k] == twice.lambda2
+        assert trace.searches[k] == twice.searches
+    np.testing.assert_allclose(trace.error[4], twice.error(FAR), rtol=0, atol=1e-14)
+    np.testing.assert_array_equal(once.q, trace.q[4])
+
+
+def test_every_step_has_its_target_and_the_last_one_stays():
+    together, apart = Stepper(WAM, "jd", Q), Stepper(WAM, "jd", Q)
+    trace = together.run(np.array([NEAR, FAR]), 3)
+    for k, T in enumerate((NEAR, FAR, FAR)):
+        np.testing.assert_array_equal(trace.q[k], apart.q)
+        apart.step(T)
+    np.testing.assert_array_equal(trace.q[3], apart.q)
+
+
+@pytest.mark.parametrize("steps", [-1, True, 1.0, "2", None])
+def test_steps_are_counted(steps):
+    with pytest.raises(OptionError, match="a whole number from 0"):
+        Stepper(WAM, "jp", Q).run(NEAR, steps)
+
+
+@pytest.mark.parametrize("shape", [(4,), (3, 4), (2, 1, 1, 4, 4), (2, 3, 4, 4, 1)])
+def test_targets_are_poses(shape):
+    with pytest.raises(PoseError, match="targets are poses"):
+        Stepper(WAM, "jp", Q).run(np.zeros(shape), 1)
+
+
+def test_starts_at_mid_range_and_anew():
+    stepper = Stepper(WAM, "jp")
+    np.testing.assert_allclose(stepper.q, 0.5 * (WAM.lower + WAM.upper))
+    stepper.run(FAR, 2)
+    stepper.reset(Q)
+    np.testing.assert_array_equal(stepper.q, Q)
+    Q_given = Q.copy()
+    stepper.reset(Q_given)
+    stepper.step(FAR)
+    np.testing.assert_array_equal(Q_given, Q)
+    with pytest.raises(JointValueError):
+        stepper.reset(Q[:3])
+
+
+def test_the_way_anew_is_the_same_way():
+    stepper = Stepper(WAM, "svf+ed", Q)
+    first = stepper.run(FAR, 3).q
+    stepper.reset(Q)
+    np.testing.assert_array_equal(stepper.run(FAR, 3).q, first)
+
+
+def test_a_rate_is_the_velocity_asked_for():
+    stepper = Stepper(WAM, "jp", Q)
+    x_dot = np.array([0.1, -0.2, 0.05, 0.3, 0.1, -0.2])
+    q_dot = stepper.rate(x_dot, 0.01)
+    np.testing.assert_allclose(WAM.jacobian(Q) @ q_dot, x_dot, atol=1e-12)
+    np.testing.assert_allclose(stepper.q, Q + 0.01 * q_dot, atol=1e-15)
+    for bad in (x_dot[:5], np.full(6, np.nan)):
+        with pytest.raises(OptionError, match="x_dot has 6 finite numbers"):
+            stepper.rate(bad, 0.01)
+
+
+def test_an_error_and_a_jacobian_are_those_of_the_task_scaled():
+    stepper = Stepper(WAM, "jp", Q)
+    np.testing.assert_allclose(stepper.jacobian(), WEIGHTS[:, None] * WAM.jacobian(Q), atol=1e-14)
+    np.testing.assert_allclose(stepper.error(FAR)[:3], (FAR - WAM.fk(Q))[:3, 3], atol=1e-14)
+
+
+def test_a_step_for_what_is_given_leaves_the_arm():
+    stepper = Stepper(WAM, "jp", Q)
+    J, e = stepper.jacobian(), stepper.error(FAR)
+    np.testing.assert_allclose(stepper.step_for(e, J), np.linalg.pinv(J) @ e, atol=1e-10)
+    np.testing.assert_array_equal(stepper.q, Q)
+    for wrong in ((e[:5], J), (e, J[:, :6]), (e, J.T)):
+        with pytest.raises(OptionError, match=r"e has the shape \(6,\) and J \(6, 7\)"):
+            stepper.step_for(*wrong)
+
+
+@pytest.mark.parametrize("name", ["jp", "jd", "ed", "svf", "jf", "nf", "tpinv"])
+def test_the_inverse_is_what_its_figures_say(name):
+    stepper = Stepper(WAM, name, Q)
+    P, s, gain = stepper.inverse(FAR)
+    J = stepper.jacobian()
+    np.testing.assert_allclose(s, np.linalg.svd(J, compute_uv=False), rtol=1e-10)
+    np.testing.assert_allclose(np.linalg.svd(P, compute_uv=False), np.sort(gain)[::-1], rtol=1e-9)
+    np.testing.assert_allclose(np.linalg.svd(P @ J, compute_uv=False)[:6].max(), (gain * s).max())
+    e = stepper.error(FAR)
+    np.testing.assert_allclose(P @ e, stepper.step_for(e, J, FAR), atol=1e-9)
+
+
+def test_transpose_has_the_optimal_step_as_its_gain():
+    stepper = Stepper(WAM, "jt", Q)
+    P, _, gain = stepper.inverse(FAR)
+    J, e = stepper.jacobian(), stepper.error(FAR)
+    JJTe = J @ J.T @ e
+    np.testing.assert_allclose(P, (e @ JJTe) / (JJTe @ JJTe) * J.T, atol=1e-10)
+    assert gain.shape == (6,)
+
+
+def test_a_largest_change_is_an_eighth_of_a_turn_unless_said():
+    for given, most in (({}, np.pi / 4), ({"largest_change": 0.1}, 0.1)):
+        dq = Stepper(WAM, "jp+max", Q, **given).step(WAM.fk(-Q))
+        assert np.abs(dq).max() == pytest.approx(most)
+
+
+@pytest.mark.parametrize("Delta", [0.05, 0.4])
+@pytest.mark.parametrize("objective", ["centring", "limits"])
+def test_the_optimal_policy_makes_the_whole_step_as_long_as_allowed(objective, Delta):
+    """With what the gradient projection adds: neither shorter, nor cut to it."""
+    options = {"policy": "optimal", "objective": objective, "Delta": Delta}
+    dq = Stepper(WAM, "gp+jd", Q, **options).step(FAR)
+    assert np.linalg.norm(dq) == pytest.approx(Delta, rel=1e-9)
+
+
+def test_kdl_has_no_steps():
+    with pytest.raises(MethodError, match="cannot be made step by step"):
+        Stepper(WAM, "kdl_lma", Q)
