@@ -53,6 +53,9 @@ def test_a_circle_is_followed_recorded_and_drawn(tmp_path):
     with record.open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == found["heard"]
+    aimed = [row for row in rows if row["target_x"]]
+    assert rows[-len(aimed) :] == aimed, "only what came before the first target has none"
+    rows = aimed
     targets = np.array([[float(row[f"target_{axis}"]) for axis in "xyz"] for row in rows])
     tips = np.array([[float(row[f"tip_{axis}"]) for axis in "xyz"] for row in rows])
     np.testing.assert_allclose(tips[-1], targets[-1], atol=1e-5)
