@@ -90,9 +90,28 @@ def _yaml(path: Path, shown: str) -> object:
             text = file.read(MAX_BYTES + 1)
         if len(text) > MAX_BYTES:
             raise RobotModelError(f"{shown} is larger than {MAX_BYTES} bytes")
-        return yaml.safe_load(text)
+        return _loaded(text)
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise RobotModelError(f"cannot read the DH file {shown}: {error}") from error
+
+
+def _loaded(text: bytes) -> object:
+    """Plain data; nothing but numbers and words may be there by reference, which could multiply."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            by_reference = self.check_event(yaml.AliasEvent)
+            node = super().compose_node(parent, index)
+            if by_reference and not isinstance(node, yaml.ScalarNode):
+                raise yaml.YAMLError("a list or mapping by reference (*) is not taken")
+            return node
+
+    loader = Loader(text)
+    try:
+        return loader.get_single_data()
+    finally:
+        loader.dispose()
 
 
 def _row(given: DhRow | Mapping[str, Any], number: int) -> DhRow:
