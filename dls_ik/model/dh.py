@@ -96,21 +96,21 @@ def _yaml(path: Path, shown: str) -> object:
             text = file.read(MAX_BYTES + 1)
         if len(text) > MAX_BYTES:
             raise RobotModelError(f"{shown} is larger than {MAX_BYTES} bytes")
-        _refuse_aliases(yaml.parse(text, yaml.SafeLoader), shown)
+        _refuse_references(yaml.parse(text, yaml.SafeLoader), shown)
         return yaml.safe_load(text)
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())
         raise RobotModelError(f"cannot read the DH file {shown}: {reason}") from error
 
 
-def _refuse_aliases(events: Iterable[Any], shown: str) -> None:
-    """Few bytes of aliases stand for any number of values."""
+def _refuse_references(events: Iterable[Any], shown: str) -> None:
+    """Few bytes of references to lists stand for any number of values; numbers may be shared."""
     depth = 0
     for event in events:
-        if getattr(event, "anchor", None) is not None:
-            line = event.start_mark.line + 1
-            raise RobotModelError(f"{shown}, line {line}: anchors and aliases are not accepted")
         kind = type(event).__name__
+        if kind.endswith("StartEvent") and getattr(event, "anchor", None) is not None:
+            line = event.start_mark.line + 1
+            raise RobotModelError(f"{shown}, line {line}: no list or mapping is taken by reference")
         depth += kind.endswith("StartEvent") - kind.endswith("EndEvent")
         if depth > MAX_DEPTH:
             raise RobotModelError(f"{shown}: nested more than {MAX_DEPTH} deep")

@@ -23,7 +23,7 @@ SECTIONS = 40  # of a round shape
 MESHES = (".stl", ".dae", ".obj", ".ply", ".glb", ".gltf", ".off")  # no archives
 MOST = 2000  # shapes
 MAX_BYTES = 256 * 1024 * 1024  # of a mesh
-DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
+DECLARATION = re.compile(r"^[\ufeff\s]*<\?xml[^>]*\?>")
 
 
 class Piece(NamedTuple):

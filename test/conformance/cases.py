@@ -7,13 +7,13 @@ from random import Random
 import numpy as np
 from arms import random_arm
 from kernels import WAM
+from laws import LAWS
 from oracle_ik import BOUNDS, REACHES, STRATEGIES, Oracle, parts_of
 from ours import options_of
 
 from dls_ik import RobotModel, method_names
 
 NAMES = [name for name in method_names() if not name.startswith("kdl")]
-EVERY_LAW = ("", "jp", "jt", "tpinv", "jd", "dls", "odls", "jf", "nf", "ed", "ied", "svf", "svf+ed")
 FEW = dict.fromkeys(["", "ed", "svf"])
 
 RNG = np.random.default_rng(17)
@@ -43,7 +43,7 @@ def combination(law, strategy, reach, bound):
 
 LEGAL = [
     combination(law, *others)
-    for law, *others in product(EVERY_LAW, ("", *STRATEGIES), ("", *REACHES), ("", *BOUNDS))
+    for law, *others in product(LAWS, ("", *STRATEGIES), ("", *REACHES), ("", *BOUNDS))
     if (law or any(others)) and is_legal(law, others[0])
 ]
 SAMPLE = sorted(set(Random(20).sample(LEGAL, 75)) - set(NAMES))

@@ -53,6 +53,7 @@ RULES = (
     Rule(r"ros2 bag ", Way.LEAVE, "comes with ROS 2"),
     Rule(r"xacro ", Way.LEAVE, "comes with ROS 2"),
     Rule(r"ros2 run tf2_ros ", Way.LEAVE, "comes with ROS 2"),
+    Rule(r"scripts/audit", Way.LEAVE, "asks a service in the network"),
     Rule(r"ros2 security ", Way.LEAVE, "sros2 has no wheels"),
     Rule(r"ik_node .*--enclave ", Way.LEAVE, "needs the keys of sros2"),
     # ROS 2

@@ -158,7 +158,7 @@ def test_two_rows_of_a_name():
         ("\0", ["cannot read"]),
         ("rows: [{a: 0x" + "f" * 5000 + "}]", ["a is no number", "a very large int"]),
         ("rows: [{a: 1" + ":1" * 5000 + "}]", ["a is no number", "a very large int"]),
-        ("a: &a [x, x]\nrows:\n- *a", ["line 1", "anchors and aliases are not accepted"]),
+        ("a: &a [x, x]\nrows:\n- *a", ["line 1", "by reference"]),
         ("rows: [" + "{}," * 501 + "]", ["more than 500 DH rows"]),
         ("x" * 2_000_000, ["larger"]),
     ],
@@ -181,3 +181,19 @@ def test_file_without_names(tmp_path):
     path = tmp_path / "arm.yaml"
     path.write_text(yaml.safe_dump({"rows": [{"a": 1.0, "kind": "continuous"}]}) + "# a: 1e-3")
     assert RobotModel.from_dh(str(path)).fk([0.0])[0, 3] == 1.0
+
+
+def test_what_multiplies_by_reference_is_refused_at_once(tmp_path):
+    path = tmp_path / "bomb.yaml"
+    lists = ["- &a0 [x, x, x, x, x, x, x, x, x]"]
+    lists += [f"- &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 12)]
+    path.write_text("rows:\n" + "\n".join(lists) + "\n- {name: *a11}\n")
+    with pytest.raises(RobotModelError, match="by reference") as refused:
+        load_dh(path)
+    assert len(str(refused.value)) < 400
+
+
+def test_numbers_may_be_given_by_reference(tmp_path):
+    path = tmp_path / "arm.yaml"
+    path.write_text("rows:\n- {lower: &l -1, upper: &u 1}\n- {lower: *l, upper: *u}\n")
+    assert [joint.lower for joint in load_dh(path).joints[:2]] == [-1.0, -1.0]

@@ -5,19 +5,15 @@ from itertools import permutations, product
 from random import Random
 
 import pytest
+from laws import LAWS
 
 from dls_ik import IkSolver, RobotModel, method_names
-from dls_ik.core import damping, limits, reach, step
+from dls_ik.core import limits, reach, step
 from dls_ik.exceptions import DlsIkError, MethodError
 from dls_ik.solver.method import KDL, parse_method
 from dls_ik.solver.options import solver_options
 
 WAM = RobotModel.wam()
-LAWS = {
-    "": damping.JP, "jp": damping.JP, "jt": damping.JT, "tpinv": damping.TPINV, "jd": damping.JD,
-    "jf": damping.JF, "nf": damping.NF, "ed": damping.ED, "ied": damping.IED, "svf": damping.SVF,
-    "svf+ed": damping.SVF_ED, "dls": damping.JD, "odls": damping.JD,
-}  # fmt: skip
 STRATEGIES = ("", "jw", "gp", "jc", "ta", "tp", "ctp")
 REACHES = ("", "clamp", "halve")
 BOUNDS = ("", "max", "norm", "sd", "sdls")

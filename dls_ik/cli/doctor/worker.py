@@ -10,8 +10,10 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from importlib import import_module, metadata
+from pathlib import Path
 from typing import Any
 
+from dls_ik.cli.doctor.cache_folder import others_can_write
 from dls_ik.cli.doctor.finding import BROKEN, MISSING, OK, one_line
 
 
@@ -60,13 +62,17 @@ def _kernels() -> str:
     from dls_ik.servo.warm_up import use_kernels
     from dls_ik.solver import announce_compilation_to
 
+    kernel: Any = search_packed
+    folder = getattr(getattr(kernel, "_cache", None), "cache_path", None)
+    if folder is not None and (why := others_can_write(Path(folder).resolve())):
+        raise CacheError(
+            f"others could put code of theirs among the kernels, to be run here: {why}"
+        )
     said: list[str] = []
     announce_compilation_to(said.append)
     begin = time.monotonic()
     use_kernels()
     seconds = time.monotonic() - begin
-    kernel: Any = search_packed
-    folder = getattr(getattr(kernel, "_cache", None), "cache_path", None)
     if folder is None:
         raise CacheError("no folder can be written: they are compiled anew at every start")
     access = "" if os.access(folder, os.W_OK) else ", which cannot be written"

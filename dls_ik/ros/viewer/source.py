@@ -11,6 +11,7 @@ from std_srvs.srv import SetBool, Trigger
 from dls_ik.core.types import Array
 from dls_ik.exceptions import DlsIkError
 from dls_ik.model.rigid import inverse
+from dls_ik.ros.client.errors import NoAnswerError, ServiceMissingError
 from dls_ik.ros.client.host import OwnHost
 from dls_ik.ros.client.robot import Described, ForeignFileError, robot_named, served
 from dls_ik.ros.client.service import Service
@@ -185,6 +186,11 @@ class NodeSource:
             found = robot_named(self._settings.read(1.0))
         except ForeignFileError:  # it may well be the one that was given here
             found = None
+        except (ServiceMissingError, NoAnswerError) as error:
+            self._trouble = str(error)
+            if not self._heard.is_silent(time.monotonic()):  # it is busy
+                self._jobs.do(self._read_settings)
+            return
         except DlsIkError as error:
             self._trouble = str(error)
             return

@@ -1,0 +1,9 @@
+"""Every damping law, by the words that name it in a method."""
+
+from dls_ik.core import damping
+
+ALSO = {"jd": ("dls", "odls")}  # with options of their own
+LAWS = {
+    "": damping.JP,
+    **{word: i for name, i in damping.IDS.items() for word in (name, *ALSO.get(name, ()))},
+}
