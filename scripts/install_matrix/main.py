@@ -24,7 +24,9 @@ solved for outside the checkout by several methods without compilation, by the d
 compiled, and by dls-ik; the answers are checked by kinematics that are not the package's. Rows with
 ROS start ik_node, call compute_ik, and run colcon build, colcon test and colcon test-result, all
 without compilation, which the other rows have. A row takes one to three minutes of a core."""
-EPILOG = "Exit codes: 0 all rows that could be run passed, 1 one or more did not, 2 bad arguments."
+EPILOG = (
+    "Exit codes: 0 all that could be run passed, 1 one or more did not, 2 bad input, 130 Ctrl-C."
+)
 
 
 def main() -> int:
@@ -44,6 +46,9 @@ def main() -> int:
     except StepError as error:
         print(f"matrix: no wheel and sdist to install: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("\nmatrix: stopped", file=sys.stderr)
+        return 130
     print(table(outcomes, not options.interpreted))
     if options.json is not None:
         write_json(options.json, outcomes, not options.interpreted)
