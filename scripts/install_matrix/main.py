@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -40,6 +41,7 @@ def main() -> int:
     if options.list:
         print("\n".join(f"{row.name:12}  {row.artefact:5}  {row.asked}" for row in rows))
         return 0
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the folder goes then too
     print(f"matrix: {machine()}", file=sys.stderr)
     try:
         outcomes = _all(rows, options)
