@@ -38,8 +38,8 @@ def words(version: str) -> str:
         return WORDS
     need = ".".join(map(str, OLDEST))
     return (
-        f"compiling kernels for the first time; numba {version} takes many minutes and gigabytes "
-        f"for it, {need} a minute: pip install 'numba>={need}'"
+        f"compiling kernels for the first time; numba {version} takes many minutes for it, "
+        f"{need} about one: pip install 'numba>={need}'"
     )
 
 

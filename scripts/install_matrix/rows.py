@@ -14,13 +14,8 @@ OLDEST = {
 }
 OLDEST_OTHERS = ("click==8.0.0", "rich==12.0.0")  # as the metadata allow, for every Python
 NUMPY_1 = "1.26.4"  # the last of its major version
-WITHOUT_NUMPY_1 = ("3.13",)  # no wheels, and hours to build
-ROS_PYTHONS = (
-    "3.12",
-    "3.11",
-    "3.10",
-    "3.13",
-)  # the first that is found; 3.12 is the distributions'
+WITHOUT_NUMPY_1 = ("3.13",)  # it came later
+ROS_PYTHONS = ("3.12", "3.11", "3.10", "3.13")  # that of the distributions, or else the next
 DISTRIBUTIONS = ("kilted", "jazzy")
 
 
