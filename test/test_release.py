@@ -17,6 +17,8 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 from install_matrix import arm, rows
 
+from dls_ik.solver.compilation import OLDEST
+
 SETUP = (ROOT / "setup.py").read_text()
 VERSION = ET.parse(ROOT / "package.xml").findtext("version")
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())
@@ -74,6 +76,10 @@ def test_oldest_rows_have_the_oldest_that_the_metadata_allow(index: int, package
     oldest = [numbers(versions[index]) for versions in rows.OLDEST.values()]
     assert oldest[0][: len(bound)] == bound == min(oldest)[: len(bound)]
     assert oldest == sorted(oldest)
+
+
+def test_an_older_numba_is_warned_of() -> None:
+    assert lower_bound("numba") == OLDEST
 
 
 def test_oldest_rows_have_the_oldest_of_the_other_packages_too() -> None:

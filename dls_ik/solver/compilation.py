@@ -3,10 +3,12 @@
 import logging
 from collections.abc import Callable
 
+import numba
 from numba.core import event
 
 LONG = ("search_packed", "search_rows", "follow")  # called from Python, long to compile
 WORDS = "compiling kernels for the first time, which takes up to a minute ..."
+OLDEST = (0, 59)  # before, numba copied a kernel whole for each that became part of it
 
 _say: Callable[[str], None] = logging.getLogger("dls_ik").warning
 _said = False
@@ -23,10 +25,22 @@ class _Listener(event.Listener):  # type: ignore[misc]
         ours = module.startswith("dls_ik.core") and function.__name__ in LONG
         if ours and not _said:
             _said = True
-            _say(WORDS)
+            _say(words(numba.__version__))
 
     def on_end(self, event: event.Event) -> None:
         """Nothing to say."""
+
+
+def words(version: str) -> str:
+    """What is said where so old a numba compiles: distributions have some that take very long."""
+    major, minor = version.split(".")[:2]
+    if (int(major), int(minor)) >= OLDEST:
+        return WORDS
+    need = ".".join(map(str, OLDEST))
+    return (
+        f"compiling kernels for the first time; numba {version} takes many minutes for it, "
+        f"{need} about one: pip install 'numba>={need}'"
+    )
 
 
 def announce_compilation_to(say: Callable[[str], None]) -> None:

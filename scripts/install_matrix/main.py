@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -22,9 +23,11 @@ Builds the wheel and the sdist of this checkout. Each row is a virtual environme
 folder, removed after it, with another Python, numba and numpy, or with rclpy from wheels. Poses are
 solved for outside the checkout by several methods without compilation, by the default method
 compiled, and by dls-ik; the answers are checked by kinematics that are not the package's. Rows with
-ROS start ik_node, call compute_ik, and run colcon build, colcon test and colcon test-result.
-A row takes one to three minutes of a core."""
-EPILOG = "Exit codes: 0 all rows that could be run passed, 1 one or more did not, 2 bad arguments."
+ROS start ik_node, call compute_ik, and run colcon build, colcon test and colcon test-result, all
+without compilation, which the other rows have. A row takes one to three minutes of a core."""
+EPILOG = (
+    "Exit codes: 0 all that could be run passed, 1 one or more did not, 2 bad input, 130 Ctrl-C."
+)
 
 
 def main() -> int:
@@ -38,13 +41,17 @@ def main() -> int:
     if options.list:
         print("\n".join(f"{row.name:12}  {row.artefact:5}  {row.asked}" for row in rows))
         return 0
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the folder goes then too
     print(f"matrix: {machine()}", file=sys.stderr)
     try:
         outcomes = _all(rows, options)
     except StepError as error:
         print(f"matrix: no wheel and sdist to install: {error}", file=sys.stderr)
         return 1
-    print(table(outcomes))
+    except KeyboardInterrupt:
+        print("\nmatrix: stopped", file=sys.stderr)
+        return 130
+    print(table(outcomes, not options.interpreted))
     if options.json is not None:
         write_json(options.json, outcomes, not options.interpreted)
     return int(any(outcome.state == FAILED for outcome in outcomes))
@@ -99,13 +106,15 @@ def _artefacts(folder: str, options: argparse.Namespace) -> Artefacts:
 def _one(row: Row, artefacts: Artefacts, folder: Path, options: argparse.Namespace) -> Outcome:
     print(row.name, file=sys.stderr)
     found = find_first(row.pythons)
-    if found is None:
-        return Outcome(row, NOT_RUN, [], {}, why_not(row.pythons))
+    if row.impossible or found is None:
+        return Outcome(row, NOT_RUN, [], {}, row.impossible or why_not(row.pythons))
     bench = Bench(_folder(folder, row.name), options.nice, options.patience)
     artefact = artefacts.wheel if row.artefact == "wheel" else artefacts.sdist
-    attempt = try_ros if row.ros else try_library
     try:
-        facts = attempt(bench, row, found[0], artefact, not options.interpreted)
+        if row.ros:
+            facts = try_ros(bench, row, found[0], artefact)
+        else:
+            facts = try_library(bench, row, found[0], artefact, not options.interpreted)
     except StepError as error:
         last = bench.steps[-1]
         return Outcome(row, FAILED, bench.steps, {"python": found[1]}, f"{error}: {last.words}")

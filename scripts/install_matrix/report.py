@@ -52,13 +52,15 @@ def machine() -> str:
     return f"{platform.system()} {platform.machine()}, {cores} cores, load {load}"
 
 
-def table(outcomes: Sequence[Outcome]) -> str:
-    """Columns under their heads, and a line that counts."""
+def table(outcomes: Sequence[Outcome], compiled: bool) -> str:
+    """Where it was, columns under their heads, and a line that counts."""
     lines = [HEAD, *(each.cells() for each in outcomes)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(HEAD) - 1)]
     text = ["  ".join([*map(str.ljust, line, widths), line[-1]]).rstrip() for line in lines]
     counts = [f"{sum(o.state == s for o in outcomes)} {s}" for s in (PASSED, FAILED, NOT_RUN)]
-    return "\n".join([*text, "", ", ".join(counts)])
+    kernels = "compiled, and interpreted with ROS" if compiled else "interpreted"
+    head = f"{time.strftime('%Y-%m-%d')}, {machine()}; kernels {kernels}"
+    return "\n".join([head, "", *text, "", ", ".join(counts)])
 
 
 def write_json(path: Path, outcomes: Sequence[Outcome], compiled: bool) -> None:

@@ -16,7 +16,15 @@ from pathlib import Path
 
 from install_matrix import arm
 from install_matrix.bench import Bench, StepError
-from install_matrix.library import INTERPRETED, Facts, check, install, make_environment, numbers
+from install_matrix.library import (
+    INTERPRETED,
+    METHODS,
+    Facts,
+    check,
+    install,
+    make_environment,
+    numbers,
+)
 from install_matrix.library import solve as solve_in
 from install_matrix.rows import Row
 from install_matrix.source import ROOT, copy_source
@@ -27,13 +35,12 @@ TESTS = ("test/test_package.py", "test/ros/test_ros_conversions.py", "test/ros/t
 GRACE = 20.0  # [s] for the node to end
 
 
-def try_ros(bench: Bench, row: Row, python: str, artefact: Path, compiled: bool) -> Facts:
+def try_ros(bench: Bench, row: Row, python: str, artefact: Path) -> Facts:
     """All steps of a row with ROS; what was installed.
 
     Raises:
         StepError: at the first step that fails; the steps are in the bench.
     """
-    variables = {} if compiled else INTERPRETED
     with bench.step("environment"):
         make_environment(bench, python)
     with bench.step("install") as words:
@@ -42,16 +49,18 @@ def try_ros(bench: Bench, row: Row, python: str, artefact: Path, compiled: bool)
     with bench.step("messages") as words:
         shutil.copytree(ROOT / "underlay", bench.folder / "underlay")
         words.append(bench.run(bench.bin / "python", "underlay/build.py").splitlines()[-1])
-    facts = solve_in(bench, ("auto",), compiled)
-    facts.pop("ros")
-    with bench.step("node and compute_ik") as words, _node(bench, variables) as ready:
+    with bench.step("solve interpreted"):
+        facts = solve_in(bench, METHODS[:1], compiled=False)
+        if not facts.pop("ros"):
+            raise StepError("rclpy was installed, but is not to be found")
+    with bench.step("node and compute_ik") as words, _node(bench) as ready:
         words.append(ready)
-        _ask(bench, variables)
+        _ask(bench)
     with bench.step("colcon build"):
         copy_source(bench.folder / "source")
         _build(bench)
     with bench.step("colcon test") as words:
-        words.append(_test(bench, variables))
+        words.append(_test(bench))
     return facts
 
 
@@ -67,12 +76,12 @@ def _version(bench: Bench, package: str) -> str:
 
 
 @contextmanager
-def _node(bench: Bench, variables: Facts) -> Iterator[str]:
+def _node(bench: Bench) -> Iterator[str]:
     """The node as it was installed; yields how soon it was ready."""
     process = subprocess.Popen(
         bench.line(bench.bin / "ik_node", "--ros-args", "-p", "robot:=wam"),
         cwd=bench.folder,
-        env={**bench.variables, **variables},
+        env={**bench.variables, **INTERPRETED},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -114,11 +123,11 @@ def _read(process: subprocess.Popen[str], lines: queue.Queue[str]) -> None:
     lines.put("")
 
 
-def _ask(bench: Bench, variables: Facts) -> None:
+def _ask(bench: Bench) -> None:
     """Call compute_ik from another process, and check the answer."""
     options = ("--timeout", "30", "--patience", "60", "--json")
     pose = numbers(arm.fk(arm.TARGET))
-    said = bench.run(bench.bin / "dls-ik", "call", "--matrix", pose, *options, **variables)
+    said = bench.run(bench.bin / "dls-ik", "call", "--matrix", pose, *options, **INTERPRETED)
     answer = json.loads(said)
     if not answer["success"]:
         raise StepError(f"compute_ik answered {answer['code']}: {answer['message']}")
@@ -136,10 +145,10 @@ def _build(bench: Bench) -> None:
             raise StepError(f"colcon build did not install {file}")
 
 
-def _test(bench: Bench, variables: Facts) -> str:
+def _test(bench: Bench) -> str:
     """Run colcon test and colcon test-result; the latter's summary."""
     package = ("--base-paths", "source", "--packages-select", "dls_ik")
-    _colcon(bench, "test", *package, "--pytest-args", *TESTS, **variables)
+    _colcon(bench, "test", *package, "--pytest-args", *TESTS, **INTERPRETED)
     result = ("test-result", "--test-result-base", "build", "--all")
     summary = _colcon(bench, *result).splitlines()[-1]
     if not re.match(r"Summary: [1-9]", summary):

@@ -14,12 +14,8 @@ OLDEST = {
 }
 OLDEST_OTHERS = ("click==8.0.0", "rich==12.0.0")  # as the metadata allow, for every Python
 NUMPY_1 = "1.26.4"  # the last of its major version
-ROS_PYTHONS = (
-    "3.12",
-    "3.11",
-    "3.10",
-    "3.13",
-)  # the first that is found; 3.12 is the distributions'
+WITHOUT_NUMPY_1 = ("3.13",)  # it came later
+ROS_PYTHONS = ("3.12", "3.11", "3.10", "3.13")  # that of the distributions, or else the next
 DISTRIBUTIONS = ("kilted", "jazzy")
 
 
@@ -31,6 +27,7 @@ class Row(NamedTuple):
     artefact: str = "wheel"  # or sdist
     pins: tuple[str, ...] = ()  # requirements beside the metadata's
     ros: str = ""  # distribution whose wheels are installed
+    impossible: str = ""  # why nobody can run it
 
     @property
     def asked(self) -> str:
@@ -44,9 +41,16 @@ def rows() -> list[Row]:
     for python in PYTHONS:
         numba, numpy = OLDEST[python]
         oldest = (f"numba=={numba}", f"numpy=={numpy}", *OLDEST_OTHERS)
+        reason = f"no wheel of numpy {NUMPY_1} for Python {python}"
         found += [
             Row(f"{python}-oldest", (python,), "wheel", oldest),
-            Row(f"{python}-numpy1", (python,), "wheel", (f"numpy=={NUMPY_1}",)),
+            Row(
+                f"{python}-numpy1",
+                (python,),
+                "wheel",
+                (f"numpy=={NUMPY_1}",),
+                impossible=reason if python in WITHOUT_NUMPY_1 else "",
+            ),
             Row(f"{python}-newest", (python,), "sdist"),
         ]
     return found + [Row(f"ros-{each}", ROS_PYTHONS, ros=each) for each in DISTRIBUTIONS]

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from dls_ik.solver.compilation import WORDS, words
+
 SOLVE = """
 import dls_ik
 robot = dls_ik.RobotModel.wam()
@@ -32,6 +34,13 @@ def test_compilation_is_announced_before_it_is_over(tmp_path):
     finally:
         process.kill()
         process.communicate()
+
+
+def test_an_old_numba_is_named_with_what_mends_it():
+    said = words("0.58.1")
+    assert "0.58.1" in said
+    assert said.endswith("pip install 'numba>=0.59'")
+    assert words("0.59.0") == words("0.68.1") == words("1.0.0rc1") == WORDS
 
 
 def test_kernels_on_disk_are_loaded_without_a_word():
