@@ -83,7 +83,7 @@ def test_a_rate_is_the_velocity_asked_for():
     np.testing.assert_allclose(WAM.jacobian(Q) @ q_dot, x_dot, atol=1e-12)
     np.testing.assert_allclose(stepper.q, Q + 0.01 * q_dot, atol=1e-15)
     for bad in (x_dot[:5], np.full(6, np.nan)):
-        with pytest.raises(OptionError, match="x_dot has 6 finite numbers"):
+        with pytest.raises(OptionError, match=r"x_dot is finite numbers of shape \(6,\)"):
             stepper.rate(bad, 0.01)
 
 
@@ -99,7 +99,7 @@ def test_a_step_for_what_is_given_leaves_the_arm():
     np.testing.assert_allclose(stepper.step_for(e, J), np.linalg.pinv(J) @ e, atol=1e-10)
     np.testing.assert_array_equal(stepper.q, Q)
     for wrong in ((e[:5], J), (e, J[:, :6]), (e, J.T)):
-        with pytest.raises(OptionError, match=r"e has the shape \(6,\) and J \(6, 7\)"):
+        with pytest.raises(OptionError, match=r"[eJ] is finite numbers of shape \(6"):
             stepper.step_for(*wrong)
 
 
