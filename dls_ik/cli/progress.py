@@ -7,6 +7,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from dls_ik.cli.interrupts import held
 from dls_ik.reproduce.experiment import Item
 
 PATIENCE = 2.0  # [s]
@@ -48,8 +49,7 @@ class Bars:
 
         def show(done: int, total: int) -> None:
             self._bars.update(task, completed=done, total=total)
-            if time.monotonic() - self._begin > self._patience:
-                self._bars.start()
+            self._show_in_time()
 
         return show
 
@@ -58,9 +58,14 @@ class Bars:
         task = self._bars.add_task(title, total=len(items))
         try:
             for item in items:
-                if time.monotonic() - self._begin > self._patience:
-                    self._bars.start()
+                self._show_in_time()
                 yield item
                 self._bars.advance(task)
         finally:
             self._bars.remove_task(task)
+
+    def _show_in_time(self) -> None:
+        """Begin to show the bars once the run has lasted two seconds."""
+        if time.monotonic() - self._begin > self._patience and not self._bars.live.is_started:
+            with held():  # rich cannot stop what is half started
+                self._bars.start()

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from dls_ik.cli.interrupts import held
 from dls_ik.model.rotations import quaternion_from_rotation
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ class LiveLine:
 
     def __enter__(self) -> LiveLine:
         """Begin."""
-        self._live.start()
+        with held():  # rich cannot stop what is half started
+            self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
