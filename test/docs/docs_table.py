@@ -40,6 +40,8 @@ RULES = (
     Rule(r"scripts/demo", Way.LEAVE, "sets up a machine; see test_demo.py"),
     Rule(r"scripts/(test|setup|docs|coverage|mutate)", Way.LEAVE, "what runs this very test"),
     Rule(r"scripts/(matrix|release)", Way.LEAVE, "installs for minutes; see test_release.py"),
+    Rule(r"python -m fuzz", Way.LEAVE, "minutes; test/fuzz runs its targets"),
+    Rule(r"nohup ", Way.LEAVE, "an hour; see test_soak.py"),
     Rule(r"python docs/make_", Way.LEAVE, "pictures and tables of the pages, each with its test"),
     # The reader's workspace and installation of ROS 2
     Rule(r"cd ", Way.LEAVE, "the reader's folders"),
