@@ -2,7 +2,6 @@
 
 import gc
 import os
-import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +22,7 @@ from dls_ik.ros.logs import Throttle
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.parameters.live import LiveParameters
 from dls_ik.ros.signals import on_signal
+from dls_ik.ros.streams import flush_streams
 from dls_ik.ros.warm_up import WarmUp
 
 NAME = "dls_ik"
@@ -53,8 +53,7 @@ def run_process(
         get_logger(name).fatal(f"cannot start: {' '.join(str(error).split())}")
         return 1
     if not finished:  # a thread still compiles, and the end of the interpreter would wait for it
-        sys.stdout.flush()
-        sys.stderr.flush()
+        flush_streams()
         os._exit(0)
     return 0
 
