@@ -11,6 +11,7 @@ from dls_ik.exceptions import PoseError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.conversions import matrix_from_pose
 from dls_ik.ros.frames import Frames, bare
+from dls_ik.ros.stream.targets import MOST_POSES, TooLong
 
 Values = Mapping[str, float]
 
@@ -71,8 +72,18 @@ def _follow_trajectory(
     arm.controller.follow_trajectory(Ts, arm.parameters.trajectory_period, now, age)
 
 
+def _refuse_trajectory(
+    arm: Arm, message: TooLong, frames: Frames, values: Values, now: float, age: float
+) -> None:
+    raise PoseError(
+        f"a trajectory has at most {MOST_POSES} poses, this one about {message.poses}: give fewer, "
+        "with a longer trajectory_period"
+    )
+
+
 _FOLLOW: dict[type, Callable[..., None]] = {
     PoseStamped: _follow_pose,
     TwistStamped: _follow_twist,
     PoseArray: _follow_trajectory,
+    TooLong: _refuse_trajectory,
 }

@@ -49,6 +49,7 @@ class Stream:
         self._shows, self._shares = shows, shares
         self._next: Arm | None = None  # written by `use`, taken up by the next cycle
         self._arm: Arm | None = None
+        self._leaves = False  # the arm slows down, to give way to one of other joints
         self._pending: Arrival | None = None
         self._passed_over = (-math.inf, "")  # when, and why
         self._orders: deque[tuple[float, Callable[[Controller], None]]] = deque()
@@ -92,6 +93,8 @@ class Stream:
         measured = self._measured(arm, now)
         self._pending = arrival or self._pending
         self._obey(arm)
+        if self._leaves:
+            self._pending = None
         if self._pending is not None and self._may_aim(arm, now, measured):
             self._aim(arm, self._pending, now, stamp)
             self._pending = None
@@ -104,6 +107,7 @@ class Stream:
 
     def _take_up(self) -> None:
         arm, old = self._next, self._arm
+        self._leaves = False
         if arm is None or arm is old:
             return
         if old is None:
@@ -111,8 +115,14 @@ class Stream:
         elif arm.controller is not old.controller:
             if arm.robot.joint_names == old.robot.joint_names:
                 arm.controller.take_over(old.controller)
+            elif old.controller.moves:  # nobody else would bring these joints to rest
+                if not old.controller.hold_reason:
+                    old.controller.reset()
+                self._leaves = True
+                return
             else:
                 arm.controller.seed(_start(arm, old))
+                arm.controller.hold_like(old.controller)
                 self._pending = None
         self._arm = arm
 
