@@ -18,9 +18,7 @@ TOPICS = {"target_pose": PoseStamped, "target_twist": TwistStamped, "target_traj
 LOOK_OUT = 1.0  # [s] between looks for publishers
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)  # hears reliable ones too
 WHOLE = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)  # there is no next one to come
-MOST_POSES = (
-    10_000  # of a trajectory; to read ten times as many would hold all threads up for 0.6 s
-)
+MOST_POSES = 10_000  # to read ten times as many would hold all threads up for 0.6 s
 POSE_BYTES, HEADER_BYTES = 56, 1024  # of a serialized PoseArray; header: with a name of any length
 
 
