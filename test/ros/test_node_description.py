@@ -1,5 +1,8 @@
 """The robot is replaced again and again while the arm moves and requests wait."""
 
+import math
+import os
+import time
 from itertools import pairwise
 
 import numpy as np
@@ -10,11 +13,13 @@ moveit = pytest.importorskip("moveit_msgs.msg", reason="needs moveit_msgs")
 if not hasattr(moveit, "ServoStatus"):
     pytest.skip("this moveit_msgs has no ServoStatus", allow_module_level=True)
 
+from geometry_msgs.msg import TwistStamped
 from robots import URDF
-from ros_client import READY
+from ros_client import READY, Client, NodeProcess
 from ros_streamer import positions
 from ros_wam import WAM, Q
-from ros_watched import ACCELERATION, JITTER, Watched, twist
+from ros_watched import ACCELERATION, JITTER, Watched, arguments, twist
+from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from dls_ik import RobotModel
@@ -24,9 +29,10 @@ from dls_ik.ros.robot_source import QOS
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 WAM_TEXT = shipped_urdf("wam").read_text()
-NARROW_TEXT = WAM_TEXT.replace('upper="3.1"', 'upper="1.5"')  # of joint 4, which stands at 1.6
+NARROW_TEXT = WAM_TEXT.replace('lower="-0.9"', 'lower="0.3"')  # of joint 4, which begins at 0
 PLANAR_TEXT = (URDF / "planar_2r.urdf").read_text()
 NARROW, PLANAR = map(RobotModel.from_urdf, (NARROW_TEXT, PLANAR_TEXT))
+SPEED = 0.05  # [m/s] along x and y
 ROBOTS = {tuple(robot.joint_names): robot for robot in (WAM, PLANAR)}
 ENTITIES = "".join(f'<!ENTITY e{k + 1} "{f"&e{k};" * 10}">' for k in range(9))
 GOOD = {
@@ -47,55 +53,77 @@ BROKEN = {
 class Described(Watched):
     """A node whose robot comes on the topic; it is sent a twist and asked for IK all the time."""
 
-    def __init__(self, namespace, **parameters):
-        super().__init__(namespace, robot="''", **parameters)
+    def __init__(self, namespace):
+        given = {"robot": "''", "driver": "none", "rate": 25.0}
+        self.node = NodeProcess(*arguments(namespace, **given))
+        self.client = Client(namespace)
+        self.heard = self.client.listen(JointState, "joint_states", 1000)
         self.topic = self.client.node.create_publisher(String, "robot_description", QOS)
         self.asker = IkClient(self.client.node)
-        self.asks, self.answers, self.pending = True, [], set()
+        self.answers, self.pending = [], set()
 
     def __enter__(self):
         self.describe(WAM_TEXT)
-        super().__enter__()
-        self.client.spin_until(lambda: self.asker.is_served)
-        self.client.node.create_timer(0.02, lambda: self.send(twist((0.0, 0.02, 0.0))))
-        for _ in range(3):
-            self.ask()
+        self.node.wait_for_line("ready")
+        self.client.spin_until(lambda: self.asker.is_served, READY, "services")
+        targets = self.client.publisher(TwistStamped, "target_twist", 1)
+        timer = self.client.node.create_timer
+        timer(
+            0.05, lambda: targets.publish(twist([SPEED * math.sin(time.monotonic())] * 2 + [0.0]))
+        )
+        self._asking = timer(0.05, self._ask)
         return self
 
     def describe(self, text):
         self.topic.publish(String(data=text))
 
-    def ask(self):
-        """Ask for IK, and again when that is answered."""
-        pending = self.asker.solve_async(WAM.fk(Q), link="wam_tip", timeout=20.0)
-        self.pending.add(pending)
-        pending.add_done_callback(self._take)
+    def cease_to_ask(self):
+        """Ask no more, and wait for what was asked for."""
+        self.client.node.destroy_timer(self._asking)
+        self.client.spin_until(lambda: not self.pending, READY, "all answers")
 
     def goes_on(self):
         """Wait until it moves, and answers."""
         heard, answered = len(self.heard), len(self.answers)
         self.client.spin_until(
-            lambda: any(any(c.velocity) for c in self.heard[heard:])
-            and len(self.answers) > answered + 3,
-            what="motion and answers",
+            lambda: (
+                any(any(c.velocity) for c in self.heard[heard:])
+                and len(self.answers) > answered + 3
+            ),
+            READY,
+            "motion and answers",
         )
+
+    def threads(self):
+        return len(os.listdir(f"/proc/{self.node.process.pid}/task"))
+
+    def _ask(self):
+        if len(self.pending) < 3:
+            pending = self.asker.solve_async(WAM.fk(Q), link="wam_tip", timeout=60.0)
+            self.pending.add(pending)
+            pending.add_done_callback(self._take)
 
     def _take(self, pending):
         self.pending.remove(pending)
         self.answers.append(pending.result())
-        if self.asks:
-            self.ask()
+
+
+def to_and_fro():
+    speed = SPEED * math.sin(time.monotonic())
+    return twist((speed, speed, 0.0))
 
 
 def test_a_robot_is_replaced_while_it_moves_and_while_requests_wait():
-    with Described("described", driver="none") as arm:
+    with Described("described") as arm:
+        replaced(arm, "the first", WAM_TEXT + " ", "ready")
+        threads = arm.threads()
         for name, text in GOOD.items():
             replaced(arm, name, text, "ready")
         for words, text in BROKEN.items():
             replaced(arm, words, text, "refused", words)
         replaced(arm, "good again", WAM_TEXT, "ready")
-        arm.asks = False
-        arm.client.spin_until(lambda: not arm.pending, what="all answers")
+        arm.cease_to_ask()
+        assert arm.threads() < threads + 5, "some begin when they are first needed, none each time"
         assert_no_torn_command(arm.heard)
         assert_no_torn_answer(arm.answers)
         assert "Traceback" not in arm.node.output, arm.node.output
@@ -109,7 +137,7 @@ def replaced(arm, name, text, *words):
     arm.describe(text)
     arm.client.spin_until(lambda: arm.node.count(*words) > said, READY, f"{words} after {name}")
     if text is NARROW_TEXT:
-        arm.client.spin_until(lambda: NARROW.within_limits(arm.q, 1e-9), what="the new limits")
+        arm.client.spin_until(lambda: NARROW.within_limits(arm.q, 1e-9), READY, "its limits")
     arm.goes_on()
 
 
