@@ -60,8 +60,8 @@ def is_heard(arm):
 
 @pytest.mark.parametrize(
     ("jump", "rate"),
-    [(HOUR, 1.0), (-HOUR, 1.0), (0.0, 0.0), (0.0, 0.1), (-4999.0, 1.0), (1.0, 0.1), (3.0, 50.0)],
-    ids=["hour on", "hour back", "stands", "creeps", "begins anew", "slow", "fast"],
+    [(HOUR, 1.0), (-HOUR, 1.0), (0.0, 0.0), (0.0, 0.1), (-4999.0, 1.0)],
+    ids=["an hour on", "an hour back", "stands", "creeps", "begins anew"],
 )
 def test_the_arm_takes_steady_time_whatever_the_clock_does(arm, jump, rate):
     time = arm.time
@@ -84,11 +84,17 @@ def test_the_arm_takes_steady_time_whatever_the_clock_does(arm, jump, rate):
 def one_twist_ends(arm):
     """A twist is in force for `target_timeout` at most, by a clock that cannot be turned."""
     arm.stands()
-    before = WAM.fk(arm.q)[:3, 3]
-    arm.send_alone(twist((0.0, SPEED, 0.0)))
-    arm.says("ceased")
+    del arm.statuses[:]
+    while not ceased(arm):  # a busy node may find it too old when it comes to it, and pass it over
+        before = WAM.fk(arm.q)[:3, 3]
+        arm.send_alone(twist((0.0, SPEED, 0.0)))
+        arm.client.spin_for(1.0)
     arm.stands()
     assert np.linalg.norm(WAM.fk(arm.q)[:3, 3] - before) < FARTHEST
+
+
+def ceased(arm):
+    return any("ceased" in status.message for status in arm.statuses)
 
 
 def assert_steps_are_small(arm):
