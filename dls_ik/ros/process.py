@@ -2,7 +2,6 @@
 
 import gc
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from dls_ik.ros.logs import Throttle
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.parameters.live import LiveParameters
 from dls_ik.ros.signals import on_signal
+from dls_ik.ros.streams import flush_streams
 from dls_ik.ros.warm_up import WarmUp
 
 NAME = "dls_ik"
@@ -52,8 +52,7 @@ def run_process(
         get_logger(name).fatal(f"cannot start: {' '.join(str(error).split())}")
         return 1
     if not finished:  # a thread still compiles, and the end of the interpreter would wait for it
-        sys.stdout.flush()
-        sys.stderr.flush()
+        flush_streams()
         os._exit(0)
     return 0
 

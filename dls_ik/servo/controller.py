@@ -87,6 +87,11 @@ class Controller:
         return self._tracker.limiter.q.copy()
 
     @property
+    def moves(self) -> bool:
+        """Whether the command does not stand still."""
+        return bool(self._tracker.limiter.v.any())
+
+    @property
     def hold_reason(self) -> str:
         """Why no target is taken until there is a reset; empty where there is no reason."""
         return self._hold.words if self._hold.state in LATCHED else ""
@@ -107,10 +112,10 @@ class Controller:
         self._last_event, self._start_again = other._last_event, other._start_again
         self.started = other.started
 
-    def keep_pause(self, other: "Controller") -> None:
-        """Be paused if another controller is, which may be of other joints."""
-        if other._hold.state is ServoState.PAUSED:
-            self.pause()
+    def hold_like(self, other: "Controller") -> None:
+        """Be paused, or in a fault, if another controller is, of other joints as well."""
+        if other._hold.state in LATCHED:
+            self._hold = other._hold
 
     def follow_pose(self, T_d: ArrayLike, now: float, age: float = 0.0) -> None:
         """Follow ``T_base_tip`` (4, 4), `age` [s] old, which may be the next of a stream.
@@ -243,17 +248,16 @@ class Controller:
             target.timeout = self.options.target_timeout
 
     def _is_engaged(self) -> bool:
-        return self._target is not None or bool(self._tracker.limiter.v.any())
+        return self._target is not None or self.moves
 
     def _waits_for_measurement(self) -> bool:
         """Whether the arm may not start before it is known where it is."""
-        at_rest = not self._tracker.limiter.v.any()
-        return self.options.supervised and self._start_again and at_rest
+        return self.options.supervised and self._start_again and not self.moves
 
     def _take_measurement(self, measured: Array) -> None:
         """Be where the arm is, before the first target and where a target ended a rest."""
         waits = self._target is None and not self.started
-        if (waits or self._start_again) and not self._tracker.limiter.v.any():
+        if (waits or self._start_again) and not self.moves:
             self._tracker.seed(measured)
             self._start_again = False
 

@@ -26,11 +26,12 @@ class NodeProcess:
     """``ik_node`` as a process of its own; what it logs is kept."""
 
     module = "dls_ik.ros.node"
+    wrapper = ()  # a command that runs the one that follows it
 
     def __init__(self, *ros_arguments, **environment):
         environment = {**os.environ, "PYTHONPATH": _python_path(), **environment}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", self.module, "--ros-args", *ros_arguments],
+            [*self.wrapper, sys.executable, "-m", self.module, "--ros-args", *ros_arguments],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

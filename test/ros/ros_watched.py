@@ -30,9 +30,11 @@ def arguments(namespace, **parameters):
 class Watched:
     """A node of its own and a client of it, in a namespace."""
 
+    process = NodeProcess
+
     def __init__(self, namespace, **parameters):
         initial = {"initial_positions": HOME.tolist(), **parameters}
-        self.node = NodeProcess(*arguments(namespace, **initial))
+        self.node = self.process(*arguments(namespace, **initial))
         self.client = Client(namespace)
         self.heard = self.client.listen(JointState, "joint_states", 1000)
         self.statuses = self.client.listen(ServoStatus, "dls_ik/status", 1000)

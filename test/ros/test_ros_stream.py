@@ -177,13 +177,40 @@ def test_a_pause_outlives_the_robot(world):
     assert world.run(200).output.q == near([0.5, 0.7])
 
 
+def other_arm():
+    return Arm(RobotModel.from_urdf(URDF / "puma560.urdf"), Parameters())
+
+
 def test_another_robot_starts_anew(world):
-    world.run(50, target=world.target([1.5, 1.5]))
-    other = RobotModel.from_urdf(URDF / "puma560.urdf")
-    world.stream.use(Arm(other, Parameters()))
+    world.run(500, target=world.target([1.5, 1.5]))
+    world.stream.use(other_arm())
     outcome = world.run()
-    assert outcome.arm.robot.joint_names == other.joint_names
+    assert outcome.arm.robot.joint_names == other_arm().robot.joint_names
     assert not outcome.output.velocity.any()
+
+
+def test_a_moving_arm_slows_down_before_another_takes_its_place(monkeypatch):
+    world = World(monkeypatch, acceleration=[4.0])
+    world.run(30, target=world.target([1.5, 1.5]))
+    velocity = world.run().output.velocity
+    assert velocity.max() > 0.5
+    world.stream.use(other_arm())
+    while (outcome := world.run(target=world.target([1.5, 1.5]))).arm is world.arm:
+        assert (np.abs(outcome.output.velocity - velocity) <= 4.0 * DT + 1e-9).all()
+        velocity = outcome.output.velocity
+    assert not velocity.any()
+
+
+@pytest.mark.parametrize("cycles", [5, 500], ids=["moving", "at rest"])
+def test_another_robot_is_paused_where_the_one_before_was(monkeypatch, cycles):
+    world = World(monkeypatch, acceleration=[4.0])
+    world.run(cycles, target=world.target([1.5, 1.5]))
+    world.stream.order(Controller.pause)
+    world.stream.use(other_arm())
+    assert world.run(300).arm is not world.arm
+    assert world.run(target=world.target([0.1, 0.1])).state is ServoState.PAUSED
+    world.stream.order(Controller.resume)
+    assert world.run().state is ServoState.WAITING
 
 
 def test_the_same_robot_described_again_goes_on_from_its_command(world):

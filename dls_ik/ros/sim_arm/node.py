@@ -4,6 +4,7 @@ import sys
 from collections.abc import Sequence
 
 from dls_ik.ros.signals import hold_signals
+from dls_ik.ros.streams import free_streams
 
 NAME = "sim_arm"
 
@@ -14,6 +15,7 @@ def main(args: Sequence[str] | None = None) -> int:
     Returns:
         The exit code: 0, or 1 if it was started with something that is not valid.
     """
+    free_streams()
     hold_signals()
     from dls_ik.ros.process import run_process  # takes about a second
     from dls_ik.ros.sim_arm.application import serve_arm

@@ -11,8 +11,7 @@ from dls_ik.exceptions import PoseError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.conversions import matrix_from_pose
 from dls_ik.ros.frames import Frames, bare
-
-MOST_POSES = 10_000
+from dls_ik.ros.stream.targets import MOST_POSES, TooLong
 
 Values = Mapping[str, float]
 
@@ -67,17 +66,24 @@ def _follow_trajectory(
 ) -> None:
     if not message.poses:
         raise PoseError("the trajectory has no poses")
-    if len(message.poses) > MOST_POSES:  # the arm has no commands while they are read
-        count = len(message.poses)
-        raise PoseError(f"a trajectory has at most {MOST_POSES} poses, not {count}: send a part")
     T_root_frame = frames.T_root_frame(message.header.frame_id, arm.tree, values)
     T_base_frame = arm.base_from_root(T_root_frame, arm.robot.base, values)
     Ts = np.array([T_base_frame @ matrix_from_pose(pose) for pose in message.poses])
     arm.controller.follow_trajectory(Ts, arm.parameters.trajectory_period, now, age)
 
 
+def _refuse_trajectory(
+    arm: Arm, message: TooLong, frames: Frames, values: Values, now: float, age: float
+) -> None:
+    raise PoseError(
+        f"a trajectory has at most {MOST_POSES} poses, this one about {message.poses}: give fewer, "
+        "with a longer trajectory_period"
+    )
+
+
 _FOLLOW: dict[type, Callable[..., None]] = {
     PoseStamped: _follow_pose,
     TwistStamped: _follow_twist,
     PoseArray: _follow_trajectory,
+    TooLong: _refuse_trajectory,
 }

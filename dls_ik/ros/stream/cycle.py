@@ -50,6 +50,7 @@ class Stream:
         self._next: Arm | None = None  # written by `use`, taken up by the next cycle
         self._arm: Arm | None = None
         self._commanded: tuple[tuple[str, ...], Array] = ((), np.zeros(0))  # never changed
+        self._leaves = False  # the arm slows down, to give way to one of other joints
         self._pending: Arrival | None = None
         self._passed_over = (-math.inf, "")  # when, and why
         self._orders: deque[tuple[float, Callable[[Controller], None]]] = deque()
@@ -94,6 +95,8 @@ class Stream:
         measured = self._measured(arm, now)
         self._pending = arrival or self._pending
         self._obey(arm)
+        if self._leaves:
+            self._pending = None
         if self._pending is not None and self._may_aim(arm, now, measured):
             self._aim(arm, self._pending, now, stamp)
             self._pending = None
@@ -107,6 +110,7 @@ class Stream:
 
     def _take_up(self) -> None:
         arm, old = self._next, self._arm
+        self._leaves = False
         if arm is None or arm is old:
             return
         if old is None:
@@ -114,9 +118,14 @@ class Stream:
         elif arm.controller is not old.controller:
             if arm.robot.joint_names == old.robot.joint_names:
                 arm.controller.take_over(old.controller)
+            elif old.controller.moves:  # nobody else would bring these joints to rest
+                if not old.controller.hold_reason:
+                    old.controller.reset()
+                self._leaves = True
+                return
             else:
                 arm.controller.seed(_start(arm, old.robot.joint_names, old.controller.command))
-                arm.controller.keep_pause(old.controller)
+                arm.controller.hold_like(old.controller)
                 self._pending = None
         self._arm = arm
 

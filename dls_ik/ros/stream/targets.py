@@ -9,6 +9,8 @@ from geometry_msgs.msg import PoseArray, PoseStamped, TwistStamped
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message
+from std_msgs.msg import Header
 
 from dls_ik.ros.logs import Throttle
 
@@ -16,12 +18,21 @@ TOPICS = {"target_pose": PoseStamped, "target_twist": TwistStamped, "target_traj
 LOOK_OUT = 1.0  # [s] between looks for publishers
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)  # hears reliable ones too
 WHOLE = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)  # there is no next one to come
+MOST_POSES = 10_000  # to read ten times as many would hold all threads up for 0.6 s
+POSE_BYTES, HEADER_BYTES = 56, 1024  # of a serialized PoseArray; header: with a name of any length
+
+
+class TooLong(NamedTuple):
+    """In the place of a trajectory that was not read."""
+
+    header: Header
+    poses: int  # about
 
 
 class Arrival(NamedTuple):
     """The newest target since the last one was taken."""
 
-    message: Any  # of one of the types of TOPICS
+    message: Any  # of one of the types of TOPICS, or TooLong
     time: float  # [s] steady
     number: int  # how many arrived since then
 
@@ -38,8 +49,10 @@ class Targets:
     def subscribe(self, node: Node, log: Throttle) -> None:
         """Store what arrives on the topics; the newest counts, whatever it is."""
         for topic, kind in TOPICS.items():
-            qos = WHOLE if kind is PoseArray else NEWEST
-            node.create_subscription(kind, topic, self.store, qos)
+            if kind is PoseArray:
+                node.create_subscription(kind, topic, self._store_whole, WHOLE, raw=True)
+            else:
+                node.create_subscription(kind, topic, self.store, NEWEST)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         node.create_timer(LOOK_OUT, lambda: _look_out(node, log), clock=steady)
 
@@ -50,6 +63,13 @@ class Targets:
             self._newest = Arrival(message, time.monotonic(), number)
             if self._awaited:
                 self._changed.notify()
+
+    def _store_whole(self, data: bytes) -> None:
+        """Keep a serialized trajectory, which is read only if it is not too long."""
+        if len(data) > MOST_POSES * POSE_BYTES + HEADER_BYTES:
+            self.store(TooLong(Header(), len(data) // POSE_BYTES))
+        else:
+            self.store(deserialize_message(data, PoseArray))
 
     def take(self) -> Arrival | None:
         """The newest target, once."""

@@ -1,0 +1,110 @@
+"""Simulated time that jumps, stands, begins anew or creeps; what the arm does takes steady time."""
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+moveit = pytest.importorskip("moveit_msgs.msg", reason="needs moveit_msgs")
+if not hasattr(moveit, "ServoStatus"):
+    pytest.skip("this moveit_msgs has no ServoStatus", allow_module_level=True)
+
+import numpy as np
+from ros_streamer import TARGET_TIMEOUT, positions
+from ros_wam import WAM
+from ros_watched import ACCELERATION, Watched, pose, shifted, twist
+from rosgraph_msgs.msg import Clock
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
+SPEED = 0.1  # [m/s]
+FARTHEST = SPEED * (
+    TARGET_TIMEOUT + 0.2
+)  # [m] that one twist may lead, with the way to a standstill
+HOUR = 3600.0
+TICK = 0.02  # [s]
+
+
+class SimulatedTime:
+    """Publishes /clock, at a rate [s/s]."""
+
+    def __init__(self, client):
+        self.now, self.rate = 5000.0, 1.0
+        self._publisher = client.node.create_publisher(Clock, "/clock", 1)
+        client.node.create_timer(TICK, self._tick)
+
+    def stamp(self, ahead=0.0):
+        return divmod(round((self.now + ahead) * 1e9), 10**9)
+
+    def _tick(self):
+        self.now += TICK * self.rate
+        message = Clock()
+        message.clock.sec, message.clock.nanosec = self.stamp()
+        self._publisher.publish(message)
+
+
+@pytest.fixture(scope="module")
+def arm():
+    with Watched("clock", driver="none", use_sim_time=True) as arm:
+        arm.time = SimulatedTime(arm.client)
+        is_heard(arm)
+        yield arm
+        assert "Traceback" not in arm.node.output, arm.node.output
+        assert arm.node.end() == 0
+
+
+def is_heard(arm):
+    """Wait until commands are stamped with the time that is published."""
+    arm.client.spin_until(
+        lambda: arm.commands and abs(seconds(arm.commands[-1]) - arm.time.now) < 2.0,
+        what=f"stamps of about {arm.time.now:.0f} s",
+    )
+
+
+@pytest.mark.parametrize(
+    ("jump", "rate"),
+    [(HOUR, 1.0), (-HOUR, 1.0), (0.0, 0.0), (0.0, 0.1), (-4999.0, 1.0)],
+    ids=["an hour on", "an hour back", "stands", "creeps", "begins anew"],
+)
+def test_the_arm_takes_steady_time_whatever_the_clock_does(arm, jump, rate):
+    time = arm.time
+    early = time.stamp()
+    time.now, time.rate = time.now + jump, rate
+    is_heard(arm)
+    del arm.heard[:]
+    arm.goes(shifted())
+    one_twist_ends(arm)
+    arm.goes(shifted(0.0, 0.05, 0.0))
+    if abs(jump) > 100.0:
+        arm.send_alone(pose(shifted(), stamp=early))
+        arm.says("passed over", "old by its stamp" if jump > 0.0 else "in the future")
+    time.rate = 1.0
+    arm.send(pose(shifted(), stamp=time.stamp()))
+    arm.arrives(shifted())
+    assert_steps_are_small(arm)
+
+
+def one_twist_ends(arm):
+    """A twist is in force for `target_timeout` at most, by a clock that cannot be turned."""
+    arm.stands()
+    del arm.statuses[:]
+    while not ceased(arm):  # a busy node may find it too old when it comes to it, and pass it over
+        before = WAM.fk(arm.q)[:3, 3]
+        arm.send_alone(twist((0.0, SPEED, 0.0)))
+        arm.client.spin_for(1.0)
+    arm.stands()
+    assert np.linalg.norm(WAM.fk(arm.q)[:3, 3] - before) < FARTHEST
+
+
+def ceased(arm):
+    return any("ceased" in status.message for status in arm.statuses)
+
+
+def assert_steps_are_small(arm):
+    """From command to command, as stamps jump and stand: a few cycles may be lost on the way."""
+    q = np.array([positions(c) for c in arm.commands])
+    v = np.array([c.velocity for c in arm.commands])
+    assert WAM.within_limits(q, 1e-9).all()
+    assert (np.abs(np.diff(q, axis=0)) <= WAM.velocity * 0.1).all()
+    assert (np.abs(np.diff(v, axis=0)) <= ACCELERATION * 0.1).all()
+
+
+def seconds(message):
+    return message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
