@@ -72,6 +72,8 @@ class Controller:
         self._least = math.nan  # singular value of the last cycle
         self._last_event = -math.inf  # a target, or motion
         self._start_again = False  # from the measurement, if there is one
+        self._cycled = math.nan  # when the last cycle was
+        self._lapsed: float | None = None  # when the last cycle before a lapse was
         self.started = False  # there was a target that was not refused
 
     @property
@@ -83,6 +85,11 @@ class Controller:
     def command(self) -> Array:
         """The joint values of the last cycle (n,) [rad or m]; a copy."""
         return self._tracker.limiter.q.copy()
+
+    @property
+    def velocity(self) -> Array:
+        """The velocity of the command in the last cycle (n,) [rad/s or m/s]; a copy."""
+        return self._tracker.limiter.v.copy()
 
     @property
     def hold_reason(self) -> str:
@@ -104,6 +111,19 @@ class Controller:
         self._tune(self._target)
         self._last_event, self._start_again = other._last_event, other._start_again
         self.started = other.started
+
+    def coast(self, q: Array, v: Array) -> None:
+        """Go on from joint values (n,) that the arm came to by itself, with its velocity (n,)."""
+        self._tracker.coast(q, v)
+
+    def lapse(self, q: Array) -> None:
+        """Go on after a time without commands, at rest at joint values (n,), or where measured.
+
+        A pose that stands by itself stays in force, and a trajectory goes on so much later.
+        """
+        self._tracker.seed(q)
+        self._start_again = True
+        self._lapsed = self._cycled if self._lapsed is None else self._lapsed
 
     def follow_pose(self, T_d: ArrayLike, now: float, age: float = 0.0) -> None:
         """Follow ``T_base_tip`` (4, 4), `age` [s] old, which may be the next of a stream.
@@ -188,6 +208,7 @@ class Controller:
             JointValueError: for a measurement of the wrong length, or that is not finite.
         """
         now, elapsed = checked_time("now", now), checked_duration(dt)
+        self._make_up(now)
         if measured is not None:
             measured = checked_configuration(measured, self.robot.joint_names)
             self._take_measurement(measured)
@@ -203,6 +224,12 @@ class Controller:
                 state=ServoState.WAITING, words=NO_MEASUREMENT
             )
         return self._advance(now, elapsed)
+
+    def _make_up(self, now: float) -> None:
+        """Let a trajectory stand still as long as the cycles did."""
+        if self._lapsed is not None and isinstance(self._target, TrajectoryTarget):
+            self._target.postpone(now - self._lapsed)
+        self._cycled, self._lapsed = now, None
 
     def _advance(self, now: float, dt: float) -> ServoOutput:
         target, tracker = self._target, self._tracker
@@ -254,6 +281,7 @@ class Controller:
         if now - self._last_event > AT_REST:
             self._start_again = True
         self._target, self._last_event, self.started = target, now, True
+        self._lapsed = None
 
     def _sampled(self, now: float, age: float) -> float:
         """When a target of that age was taken [s]; it is not from the future."""

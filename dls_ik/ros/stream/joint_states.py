@@ -21,13 +21,20 @@ FRESH = 1.0  # [s] a driver is there if it was heard this long ago
 SETTLING = 0.5  # [s] to find publishers, and to hear which joints they publish
 FARTHEST = 1e6  # [rad or m] that a joint can be
 LOOK_OUT = 0.1  # [s] between looks for publishers
+APART = 0.25  # [s] from which a message is the first of others than those before
 # Best effort hears reliable publishers too. Several may share the topic (arm, gripper), so the
 # depth is not 1, which would keep the last message of all of them.
 QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
+Positions = tuple[float, ...]
+
+
 class JointStates:
     """Keeps the latest position of every joint that somebody else publishes.
+
+    It is the median of the last three, so that a single one that is off neither moves nor stops the
+    arm, at the price of one message of lag.
 
     Listens only while there is a publisher besides this node: to receive one's own messages costs
     more than to publish them (22 % of a core at 1000 Hz). While both publish on the same topic,
@@ -42,7 +49,7 @@ class JointStates:
         self._node = node
         self._echo = echo
         self._log = Throttle(node, period=10.0)
-        self._heard: dict[str, tuple[float, float]] = {}  # position, and when, by joint
+        self._heard: dict[str, tuple[Positions, float]] = {}  # the last three, and when, by joint
         self._lock = threading.Lock()
         self._robot_names: Mapping[str, str] = {}
         self._subscription: Any = None
@@ -76,13 +83,13 @@ class JointStates:
         """The positions of joints (n,), if a driver published all of them not `fresh` [s] ago."""
         with self._lock:
             heard = [self._heard.get(name) for name in names]
-        known = [item[0] for item in heard if item is not None and now - item[1] < fresh]
+        known = [_middle(item[0]) for item in heard if item is not None and now - item[1] < fresh]
         return np.array(known) if len(known) == len(heard) else None
 
     def values(self) -> dict[str, float]:
         """The last position of every joint that was ever heard of."""
         with self._lock:
-            return {name: position for name, (position, _) in self._heard.items()}
+            return {name: _middle(positions) for name, (positions, _) in self._heard.items()}
 
     def _look_out(self) -> None:
         if self.has_driver() == (self._subscription is not None):
@@ -111,10 +118,18 @@ class JointStates:
             )
             return
         now = time.monotonic()
-        news = {n: (p, now) for n, p in zip(names, positions, strict=True) if abs(p) <= FARTHEST}
+        news = {n: p for n, p in zip(names, positions, strict=True) if abs(p) <= FARTHEST}
         if len(news) < len(names):
             lost = listing(name for name in names if name not in news)
             what = f"not finite, or beyond {FARTHEST:g}"
             self._log.warn("finite", f"positions on {self.topic} are {what}: {lost}: not used")
         with self._lock:
-            self._heard.update(news)
+            for name, position in news.items():
+                last, when = self._heard.get(name, ((), now))
+                before = last[-2:] if now - when < APART else ()
+                self._heard[name] = ((*before, position), now)
+
+
+def _middle(positions: Positions) -> float:
+    """The median of three, which one that is off does not move; of less the newest."""
+    return sorted(positions)[1] if len(positions) == 3 else positions[-1]

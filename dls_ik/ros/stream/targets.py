@@ -3,12 +3,14 @@
 import math
 import threading
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from geometry_msgs.msg import PoseArray, PoseStamped, TwistStamped
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.subscription import Subscription
 
 from dls_ik.ros.logs import Throttle
 
@@ -24,6 +26,15 @@ class Arrival(NamedTuple):
     message: Any  # of one of the types of TOPICS
     time: float  # [s] steady
     number: int  # how many arrived since then
+    sent: int = 0  # [ns] by the system clock of the publisher; 0: not known
+
+    @property
+    def transit(self) -> float:
+        """Time since it was sent [s], as far as the clocks agree; infinite where it is not known.
+
+        Messages that wait in the middleware while the process is stopped arrive when it goes on.
+        """
+        return 1e-9 * (time.time_ns() - self.sent) if self.sent else math.inf
 
 
 class Targets:
@@ -39,15 +50,15 @@ class Targets:
         """Store what arrives on the topics; the newest counts, whatever it is."""
         for topic, kind in TOPICS.items():
             qos = WHOLE if kind is PoseArray else NEWEST
-            node.create_subscription(kind, topic, self.store, qos)
+            node.create_subscription(kind, topic, self._callback(), qos)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         node.create_timer(LOOK_OUT, lambda: _look_out(node, log), clock=steady)
 
-    def store(self, message: Any) -> None:
-        """Keep a target; wake the loop if it waits for one."""
+    def store(self, message: Any, sent: int = 0) -> None:
+        """Keep a target that was sent at a time [ns]; wake the loop if it waits for one."""
         with self._changed:
             number = self._newest.number + 1 if self._newest else 1
-            self._newest = Arrival(message, time.monotonic(), number)
+            self._newest = Arrival(message, time.monotonic(), number, sent)
             if self._awaited:
                 self._changed.notify()
 
@@ -76,6 +87,12 @@ class Targets:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
+
+    def _callback(self) -> Callable[..., None]:
+        """For a subscription, which tells when a message was sent from Humble on."""
+        if not hasattr(Subscription, "CallbackType"):
+            return lambda message: self.store(message)
+        return lambda message, info: self.store(message, info["source_timestamp"])
 
     def _is_closed(self) -> bool:
         return self._closed
