@@ -76,6 +76,10 @@ class Stream:
         """Whether the command of the last cycle was one of motion."""
         return self._moved
 
+    def is_old(self, outcome: Outcome, age: float) -> bool:
+        """Whether a command was made too long ago [s] to go out."""
+        return outcome.arm is not None and self._late.is_old(outcome.arm, age)
+
     def use(self, arm: Arm) -> None:
         """Go on with this arm from the next cycle."""
         self._next = arm

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from rclpy.clock import Clock, ClockType
@@ -21,20 +21,21 @@ FRESH = 1.0  # [s] a driver is there if it was heard this long ago
 SETTLING = 0.5  # [s] to find publishers, and to hear which joints they publish
 FARTHEST = 1e6  # [rad or m] that a joint can be
 LOOK_OUT = 0.1  # [s] between looks for publishers
-APART = 0.25  # [s] from which a message is the first of others than those before
 # Best effort hears reliable publishers too. Several may share the topic (arm, gripper), so the
 # depth is not 1, which would keep the last message of all of them.
 QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
-Positions = tuple[float, ...]
+
+class Heard(NamedTuple):
+    """What was said of a joint."""
+
+    position: float  # [rad or m]
+    time: float  # [s] steady
 
 
 class JointStates:
     """Keeps the latest position of every joint that somebody else publishes.
-
-    It is the median of the last three, so that a single one that is off neither moves nor stops the
-    arm, at the price of one message of lag.
 
     Listens only while there is a publisher besides this node: to receive one's own messages costs
     more than to publish them (22 % of a core at 1000 Hz). While both publish on the same topic,
@@ -49,7 +50,7 @@ class JointStates:
         self._node = node
         self._echo = echo
         self._log = Throttle(node, period=10.0)
-        self._heard: dict[str, tuple[Positions, float]] = {}  # the last three, and when, by joint
+        self._heard: dict[str, tuple[Heard, ...]] = {}  # the last three by joint, newest last
         self._lock = threading.Lock()
         self._robot_names: Mapping[str, str] = {}
         self._subscription: Any = None
@@ -80,16 +81,20 @@ class JointStates:
         return now - self._changed > SETTLING and listens == self.has_driver()
 
     def measured(self, names: Iterable[str], now: float, fresh: float = FRESH) -> Array | None:
-        """The positions of joints (n,), if a driver published all of them not `fresh` [s] ago."""
+        """The positions of joints (n,), if a driver published all of them not `fresh` [s] ago.
+
+        Of three that are fresh it is the median, so that a single one that is off neither moves nor
+        stops the arm, at the price of one message of lag.
+        """
         with self._lock:
-            heard = [self._heard.get(name) for name in names]
-        known = [_middle(item[0]) for item in heard if item is not None and now - item[1] < fresh]
-        return np.array(known) if len(known) == len(heard) else None
+            heard = [self._heard.get(name, ()) for name in names]
+        news = [[item.position for item in items if now - item.time < fresh] for items in heard]
+        return np.array([_middle(positions) for positions in news]) if all(news) else None
 
     def values(self) -> dict[str, float]:
         """The last position of every joint that was ever heard of."""
         with self._lock:
-            return {name: _middle(positions) for name, (positions, _) in self._heard.items()}
+            return {name: items[-1].position for name, items in self._heard.items()}
 
     def _look_out(self) -> None:
         if self.has_driver() == (self._subscription is not None):
@@ -125,11 +130,10 @@ class JointStates:
             self._log.warn("finite", f"positions on {self.topic} are {what}: {lost}: not used")
         with self._lock:
             for name, position in news.items():
-                last, when = self._heard.get(name, ((), now))
-                before = last[-2:] if now - when < APART else ()
-                self._heard[name] = ((*before, position), now)
+                before = self._heard.get(name, ())[-2:]
+                self._heard[name] = (*before, Heard(position, now))
 
 
-def _middle(positions: Positions) -> float:
-    """The median of three, which one that is off does not move; of less the newest."""
+def _middle(positions: list[float]) -> float:
+    """The median of three; of less the newest."""
     return sorted(positions)[1] if len(positions) == 3 else positions[-1]

@@ -36,7 +36,7 @@ class Late:
         if gap <= LATE * period:
             return gap, False, dt
         q, v = arm.controller.command, arm.controller.velocity
-        is_lapse = gap > max(arm.parameters.target_timeout, STILL * period)
+        is_lapse = gap > _longest(arm)
         if self._coasted is not None and v.any():
             q, v = self._coasted(q, v, gap)
             arm.controller.coast(q, v)
@@ -44,3 +44,12 @@ class Late:
         if is_lapse and (self._coasted is None or not v.any()):
             arm.controller.lapse(q)
         return gap, is_lapse, dt
+
+    def is_old(self, arm: Arm, age: float) -> bool:
+        """Whether a command made so long ago [s] would take the arm back to where it was then."""
+        return age > (_longest(arm) if self._coasted is None else LATE / arm.parameters.rate)
+
+
+def _longest(arm: Arm) -> float:
+    """The time [s] from which the loop stood still."""
+    return max(arm.parameters.target_timeout, STILL / arm.parameters.rate)

@@ -14,6 +14,7 @@ from dls_ik.ros.outputs import Outputs
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.stream.cycle import Outcome, Stream
 from dls_ik.ros.stream.joint_states import JointStates
+from dls_ik.ros.stream.neighbours import Neighbours
 from dls_ik.ros.stream.orders import Orders
 from dls_ik.ros.stream.pacing import Pacer
 from dls_ik.ros.stream.targets import TOPICS, Arrival, Targets
@@ -38,6 +39,7 @@ class Streaming:
         coasted = self._outputs.coasted if self._outputs.goes_on else None
         self.stream = Stream(self._states, frames, self._log, shows, shares, coasted)
         Orders(node, self.stream)
+        Neighbours(node, [t for t in self._outputs.topics if t != self._states.topic])
         self._targets = Targets()
         self._targets.subscribe(node, self._log)
         self._marker = build_marker(
@@ -105,7 +107,7 @@ class Streaming:
 
     def _cycle(self, stamp: int, now: float, dt: float, arrival: Arrival | None) -> None:
         outcome = self.stream.cycle(now, stamp, dt, arrival)
-        if outcome.is_command:
+        if outcome.is_command and not self.stream.is_old(outcome, time.monotonic() - now):
             self._publish(outcome, stamp)
         robot = None if outcome.arm is None else outcome.arm.robot
         self._watch.cycle(robot, outcome.output, outcome.state, outcome.words, now, stamp)

@@ -1,0 +1,100 @@
+"""A node that stands still for two seconds, as a process that is stopped or gets no processor."""
+
+import signal
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+moveit = pytest.importorskip("moveit_msgs.msg", reason="needs moveit_msgs")
+if not hasattr(moveit, "ServoStatus"):
+    pytest.skip("this moveit_msgs has no ServoStatus", allow_module_level=True)
+
+from ros_faulted import PERIOD, Rig
+from ros_streamer import HOME, positions
+from ros_wam import WAM
+from ros_watched import pose, shifted
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
+
+STILL = 2.0  # [s]
+ASIDE = 0.15  # [m] up, where only old targets lie
+
+
+@pytest.fixture(scope="module", params=["auto", "required"])
+def rig(request, private_domain):
+    with Rig(f"stopped_{request.param}", driver=request.param) as rig:
+        yield rig
+        rig.assert_alive()
+        assert rig.node.end() == 0
+
+
+@pytest.fixture(autouse=True)
+def _follows(rig):
+    rig.stream()
+    rig.follows()
+
+
+def stop(rig, first, then):
+    """Stop the node, and let targets come: for most of the time `first`, at its end `then`.
+
+    Returns:
+        Where the arm came to rest (n,).
+    """
+    rig.node.process.send_signal(signal.SIGSTOP)
+    first()
+    rig.client.spin_for(0.6 * STILL)
+    then()
+    rig.client.spin_for(0.4 * STILL)
+    held = rig.rests()
+    del rig.commands[:]
+    rig.node.process.send_signal(signal.SIGCONT)
+    return held
+
+
+def aside(_):
+    return shifted(0.0, 0.0, ASIDE)
+
+
+@pytest.mark.parametrize("is_stamped", [False, True], ids=["arrival", "stamp"])
+def test_goes_on_from_where_the_arm_is_and_never_after_old_targets(rig, is_stamped):
+    held = stop(rig, lambda: rig.stream(aside, is_stamped), lambda: rig.stream(None, is_stamped))
+    rig.client.spin_for(0.5)
+    quiet(rig, held)
+    rig.stream()
+    rig.follows()
+    rig.assert_alive()
+
+
+def quiet(rig, held):
+    """The client is gone: what comes out moves nothing."""
+    rig.node.wait_for_line("WARN", "the loop stood still")
+    for command in rig.commands:
+        np.testing.assert_allclose(positions(command), held, atol=1e-9)
+    np.testing.assert_array_equal(rig.q, held)
+
+
+def test_follows_the_stream_that_never_ceased(rig):
+    held = stop(rig, lambda: rig.stream(aside), rig.stream)
+    rig.assert_begins_at(held)
+    rig.client.spin_for(1.0)
+    rig.assert_calm()
+    tips = WAM.fk(np.array([positions(c) for c in rig.commands]))[:, 2, 3]
+    assert tips.max() < WAM.fk(HOME)[2, 3] + 0.3 * ASIDE, "old targets lie above"
+    stamps = np.array([c.header.stamp.sec + 1e-9 * c.header.stamp.nanosec for c in rig.commands])
+    most = 1.5 * (stamps[-1] - stamps[0]) / PERIOD + 5.0
+    assert len(stamps) < most, "no burst of what was not sent in time"
+    rig.follows()
+
+
+def test_a_single_pose_stays_in_force(rig):
+    rig.quiet()
+    rig.says("ceased")
+    rig.rests()
+    T = shifted(0.0, -0.3, -0.1)
+    rig.targets.publish(pose(T))
+    rig.client.spin_until(lambda: np.abs(rig.commands[-1].velocity).max() > 0.1, what="motion")
+    held = stop(rig, rig.quiet, rig.quiet)
+    rig.assert_begins_at(held)
+    rig.client.spin_until(lambda: np.abs(WAM.fk(rig.q) - T).max() < 1e-4, what="the arm there")
+    rig.assert_calm()
