@@ -32,6 +32,11 @@ def sweep(t):
     return shifted(0.0, 0.12 * np.sin(1.5 * t), 0.0)
 
 
+def seconds(message):
+    """The stamp [s]."""
+    return message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
+
+
 class Rig:
     """A simulated arm that shows jumps, a node, and a client whose stream outlives both.
 
@@ -163,7 +168,7 @@ class Rig:
         """All commands since they were cleared keep the limits and follow each other."""
         q = np.array([positions(c) for c in self.commands])
         v = np.array([c.velocity for c in self.commands])
-        t = np.array([c.header.stamp.sec + 1e-9 * c.header.stamp.nanosec for c in self.commands])
+        t = np.array([seconds(c) for c in self.commands])
         assert WAM.within_limits(q, 1e-9).all()
         assert (np.abs(v) <= WAM.velocity * (1.0 + 1e-6)).all()
         assert (np.diff(t) > 0.0).all(), "no command is older than the one before"
