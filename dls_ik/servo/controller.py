@@ -71,6 +71,7 @@ class Controller:
         self._hold = Hold(ServoState.WAITING)
         self._least = math.nan  # singular value of the last cycle
         self._last_event = -math.inf  # a target, or motion
+        self._last_motion = -math.inf
         self._start_again = False  # from the measurement, if there is one
         self._cycled = math.nan  # when the last cycle was
         self._lapsed: float | None = None  # when the last cycle before a lapse was
@@ -110,6 +111,7 @@ class Controller:
         self._target, self._hold = other._target, other._hold
         self._tune(self._target)
         self._last_event, self._start_again = other._last_event, other._start_again
+        self._last_motion = other._last_motion
         self.started = other.started
 
     def coast(self, q: Array, v: Array) -> None:
@@ -211,7 +213,7 @@ class Controller:
         self._make_up(now)
         if measured is not None:
             measured = checked_configuration(measured, self.robot.joint_names)
-            self._take_measurement(measured)
+            self._take_measurement(measured, now)
         waits = self._waits_for_measurement()
         if self.options.supervised and self._is_engaged() and not waits:
             reason = fault(self.robot, self.options, measured, self.command)
@@ -243,7 +245,7 @@ class Controller:
             output = tracking_output(tracker, phase, step, T_d, age, self._least)
         self._least = output.least_singular_value
         if float(np.abs(output.velocity).max()) > STANDSTILL:
-            self._last_event = now
+            self._last_event = self._last_motion = now
             self._start_again &= target is None  # the measurement now lags behind
         return output
 
@@ -268,10 +270,14 @@ class Controller:
         at_rest = not self._tracker.limiter.v.any()
         return self.options.supervised and self._start_again and at_rest
 
-    def _take_measurement(self, measured: Array) -> None:
-        """Be where the arm is, before the first target and where a target ended a rest."""
+    def _take_measurement(self, measured: Array, now: float) -> None:
+        """Be where the arm is, before the first target and where a target ended a rest.
+
+        An arm that was told to move just now may still be on its way.
+        """
         waits = self._target is None and not self.started
-        if (waits or self._start_again) and not self._tracker.limiter.v.any():
+        rests = not self._tracker.limiter.v.any() and now - self._last_motion > AT_REST
+        if (waits or self._start_again) and rests:
             self._tracker.seed(measured)
             self._start_again = False
 

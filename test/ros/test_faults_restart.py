@@ -1,4 +1,4 @@
-"""A node that is killed under a stream and started again, and nodes that are ended while they move."""
+"""A node that is killed under a stream and started again, and one that is ended in motion."""
 
 import signal
 
@@ -64,9 +64,7 @@ def ending(trajectory):
 
 def end_while_moving(rig, number, trajectories):
     """The last command stands still, and the arm is there."""
-    rig.client.spin_until(
-        lambda: np.abs(rig.commands[-1].velocity).max() > 0.2, what="a command of motion"
-    )
+    rig.until(lambda: np.abs(rig.commands[-1].velocity).max() > 0.2, "a command of motion")
     rig.node.process.send_signal(number)
     held = rig.rests()
     assert rig.node.wait_for_end() == 0

@@ -21,9 +21,9 @@ STILL = 2.0  # [s]
 ASIDE = 0.15  # [m] up, where only old targets lie
 
 
-@pytest.fixture(scope="module", params=["auto", "required"])
-def rig(request, private_domain):
-    with Rig(f"stopped_{request.param}", driver=request.param) as rig:
+@pytest.fixture(scope="module")
+def rig(private_domain):
+    with Rig("stopped", driver="auto") as rig:
         yield rig
         rig.assert_alive()
         assert rig.node.end() == 0
@@ -65,9 +65,7 @@ def _stopped(rig, first, then):
     del rig.commands[:]
     continued = 1e-9 * rig.client.node.get_clock().now().nanoseconds
     rig.node.process.send_signal(signal.SIGCONT)
-    rig.client.spin_until(
-        lambda: rig.node.count("the loop stood still for ") > lapses, what="the node going on"
-    )
+    rig.until(lambda: rig.node.count("the loop stood still for ") > lapses, "the node going on")
     rig.client.spin_for(0.2)
     return held, continued
 
@@ -107,8 +105,8 @@ def test_a_single_pose_stays_in_force(rig):
     rig.rests()
     T = shifted(0.0, -0.3, -0.1)
     rig.targets.publish(pose(T))
-    rig.client.spin_until(lambda: np.abs(rig.commands[-1].velocity).max() > 0.1, what="motion")
+    rig.until(lambda: np.abs(rig.commands[-1].velocity).max() > 0.1, "motion")
     held = stop(rig, rig.quiet, rig.quiet)
     rig.assert_begins_at(held)
-    rig.client.spin_until(lambda: np.abs(WAM.fk(rig.q) - T).max() < 1e-4, what="the arm there")
+    rig.until(lambda: np.abs(WAM.fk(rig.q) - T).max() < 1e-4, "the arm there")
     rig.assert_calm()

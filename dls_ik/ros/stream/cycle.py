@@ -140,7 +140,7 @@ class Stream:
         return dt
 
     def _of_now(self, arm: Arm, arrival: Arrival | None, now: float) -> Arrival | None:
-        """A target, unless it may have waited while the loop stood still; stamps tell by themselves."""
+        """A target, unless it may have waited while the loop stood; a stamp tells by itself."""
         if arrival is None or self._where.is_trusted(now) or is_stamped(arrival.message):
             return arrival
         parameters = arm.parameters

@@ -26,7 +26,6 @@ LOOK_OUT = 0.1  # [s] between looks for publishers
 QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
-
 class Heard(NamedTuple):
     """What was said of a joint."""
 
