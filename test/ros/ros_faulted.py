@@ -133,10 +133,9 @@ class Rig:
         )
 
     def _is_swept(self, messages):
-        """Whether the tip went along most of the sweep, at some speed."""
+        """Whether the tip went along a part of the sweep."""
         tips = WAM.fk(np.array([positions(m) for m in messages[::2]] or [HOME]))[:, 1, 3]
-        middle = WAM.fk(HOME)[1, 3]
-        return tips.max() > middle + 0.05 and tips.min() < middle - 0.05
+        return np.ptp(tips) > 0.08 and np.abs(tips - WAM.fk(HOME)[1, 3]).min() < 0.03
 
     def rests(self):
         """Wait until the arm stands still; return where (n,)."""
