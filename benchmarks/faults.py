@@ -12,7 +12,7 @@ jitter of the stamps.
 """
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ COLUMNS = [
 def stream_ceases(rig: FaultRig) -> Row:
     """No more targets come."""
     rig.is_streaming = False
-    told = rig.until(lambda: "ceased" in rig.words, "told")
+    told = rig.until(lambda: "ceased" in rig.words or "at the target" in rig.words, "told")
     stood = told + rig.until(rig.stands, "standstill")
     rig.is_streaming = True
     return (told, stood, rig.until(rig.moves, "motion"), *worst(rig))
@@ -131,7 +131,7 @@ def worse(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]
     return max(a, b, key=lambda pair: pair[0] / pair[1])
 
 
-def measured(repeats: int) -> list[list[Any]]:
+def measured(repeats: int) -> list[Sequence[Any]]:
     """The rows of all faults."""
     found: dict[str, list[Row]] = {name: [] for name in FAULTS}
     for driver in ("auto", "required"):
@@ -149,7 +149,9 @@ def measured(repeats: int) -> list[list[Any]]:
 
 def summary(rows: list[Row]) -> list[Any]:
     """Medians and largest of the times, and the worst jump."""
-    told, stood, resumed = ([row[i] for row in rows if row[i] is not None] for i in range(3))
+    told = [row[0] for row in rows if row[0] is not None]
+    stood = [row[1] for row in rows if row[1] is not None]
+    resumed = [row[2] for row in rows if row[2] is not None]
     jumps = [(row[3], row[4]) for row in rows]
     jump = max(jumps, key=lambda pair: pair[0] / pair[1])
     return [f"{np.median(told):.2f}" if told else None, span(stood), span(resumed), *jump]

@@ -72,7 +72,6 @@ def test_silent_while_the_arm_moves_and_back_with_another_pose(rig):
 
 def test_silent_while_the_arm_rests_and_back_with_another_pose(rig):
     rig.quiet()
-    rig.says("ceased")
     rig.goes(WAM.fk(rig.rests() - 0.05))
     falls_silent(rig)
     comes_back_elsewhere(rig)

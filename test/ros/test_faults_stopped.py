@@ -101,7 +101,6 @@ def test_follows_the_stream_that_never_ceased(rig):
 
 def test_a_single_pose_stays_in_force(rig):
     rig.quiet()
-    rig.says("ceased")
     rig.rests()
     T = shifted(0.0, -0.3, -0.1)
     rig.targets.publish(pose(T))
