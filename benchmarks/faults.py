@@ -77,7 +77,7 @@ def driver_silent(rig: FaultRig) -> Row:
     rig.clear()
     rig.silence(False)
     if "fault" in rig.words:
-        rig.until(rig.stands, "joint states")
+        rig.until(lambda: len(rig.states) > 10, "joint states")
         rig.trigger("dls_ik/reset")
     return (told, stood, rig.until(rig.moves, "motion"), *worse(before, worst(rig)))
 
