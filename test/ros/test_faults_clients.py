@@ -64,7 +64,8 @@ def leaving():
     """A process that waits for answers."""
     program = Path(__file__).with_name("ros_leaving.py")
     command = [sys.executable, str(program), "left_alone", str(COUNT)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:
             assert process.stdout.readline() == "asked\n"
             yield process
