@@ -73,7 +73,10 @@ class Controller:
         self._hold = Hold(ServoState.WAITING)
         self._least = math.nan  # singular value of the last cycle
         self._last_event = -math.inf  # a target, or motion
+        self._last_motion = -math.inf
         self._start_again = False  # from the measurement, if there is one
+        self._cycled = math.nan  # when the last cycle was
+        self._lapsed: float | None = None  # when the last cycle before a lapse was
         self.started = False  # there was a target that was not refused
 
     @property
@@ -90,6 +93,11 @@ class Controller:
     def moves(self) -> bool:
         """Whether the command does not stand still."""
         return bool(self._tracker.limiter.v.any())
+
+    @property
+    def velocity(self) -> Array:
+        """The velocity of the command in the last cycle (n,) [rad/s or m/s]; a copy."""
+        return self._tracker.limiter.v.copy()
 
     @property
     def hold_reason(self) -> str:
@@ -110,12 +118,26 @@ class Controller:
         self._target, self._hold = other._target, other._hold
         self._tune(self._target)
         self._last_event, self._start_again = other._last_event, other._start_again
+        self._last_motion = other._last_motion
         self.started = other.started
 
     def hold_like(self, other: "Controller") -> None:
         """Be paused, or in a fault, if another controller is, of other joints as well."""
         if other._hold.state in LATCHED:
             self._hold = other._hold
+
+    def coast(self, q: Array, v: Array) -> None:
+        """Go on from joint values (n,) that the arm came to by itself, with its velocity (n,)."""
+        self._tracker.coast(q, v)
+
+    def lapse(self, q: Array) -> None:
+        """Go on after a time without commands, at rest at joint values (n,), or where measured.
+
+        A pose that stands by itself stays in force, and a trajectory goes on so much later.
+        """
+        self._tracker.seed(q)
+        self._start_again = True
+        self._lapsed = self._cycled if self._lapsed is None else self._lapsed
 
     def follow_pose(self, T_d: ArrayLike, now: float, age: float = 0.0) -> None:
         """Follow ``T_base_tip`` (4, 4), `age` [s] old, which may be the next of a stream.
@@ -202,9 +224,10 @@ class Controller:
             JointValueError: for a measurement of the wrong length, or that is not finite.
         """
         now, elapsed = checked_time("now", now), checked_duration(dt)
+        self._make_up(now)
         if measured is not None:
             measured = checked_configuration(measured, self.robot.joint_names)
-            self._take_measurement(measured)
+            self._take_measurement(measured, now)
         waits = self._waits_for_measurement()
         if self.options.supervised and self._is_engaged() and not waits:
             reason = fault(self.robot, self.options, measured, self.command)
@@ -218,6 +241,12 @@ class Controller:
             )
         return self._advance(now, elapsed)
 
+    def _make_up(self, now: float) -> None:
+        """Let a trajectory stand still as long as the cycles did."""
+        if self._lapsed is not None and isinstance(self._target, TrajectoryTarget):
+            self._target.postpone(now - self._lapsed)
+        self._cycled, self._lapsed = now, None
+
     def _advance(self, now: float, dt: float) -> ServoOutput:
         target, tracker = self._target, self._tracker
         if target is None:
@@ -230,7 +259,7 @@ class Controller:
             output = tracking_output(tracker, phase, step, T_d, age, self._least)
         self._least = output.least_singular_value
         if float(np.abs(output.velocity).max()) > STANDSTILL:
-            self._last_event = now
+            self._last_event = self._last_motion = now
             self._start_again &= target is None  # the measurement now lags behind
         return output
 
@@ -254,10 +283,14 @@ class Controller:
         """Whether the arm may not start before it is known where it is."""
         return self.options.supervised and self._start_again and not self.moves
 
-    def _take_measurement(self, measured: Array) -> None:
-        """Be where the arm is, before the first target and where a target ended a rest."""
+    def _take_measurement(self, measured: Array, now: float) -> None:
+        """Be where the arm is, before the first target and where a target ended a rest.
+
+        An arm that was told to move just now may still be on its way.
+        """
         waits = self._target is None and not self.started
-        if (waits or self._start_again) and not self.moves:
+        rests = not self.moves and now - self._last_motion > AT_REST
+        if (waits or self._start_again) and rests:
             self._tracker.seed(measured)
             self._start_again = False
 
@@ -267,6 +300,7 @@ class Controller:
         if now - self._last_event > AT_REST:
             self._start_again = True
         self._target, self._last_event, self.started = target, now, True
+        self._lapsed = None
 
     def _sampled(self, now: float, age: float) -> float:
         """When a target of that age was taken [s]; it is not from the future."""

@@ -74,8 +74,12 @@ def test_output_to_controllers(kind, topic, message_type):
         client.spin_for(0.5)
         assert commands == []
         T = WAM.fk(HOME + 0.05)
-        targets.publish(stamped(T))
-        client.spin_until(lambda: commands and reached(commands[-1], T), what="the target")
+
+        def is_there():
+            targets.publish(stamped(T))  # again: a driver that was not heard for long ends a target
+            return commands and reached(commands[-1], T)
+
+        client.spin_until(is_there, what="the target")
         assert node.count("WARN", "driver") == 0
         driver.stop()
         assert node.end() == 0

@@ -14,7 +14,8 @@ from dls_ik.ros.outputs.joint_state import JointStateOutput
 from dls_ik.ros.outputs.joint_trajectory import JointTrajectoryOutput
 from dls_ik.ros.outputs.joints import OutputJoints, arrange
 from dls_ik.ros.outputs.position_array import PositionArrayOutput
-from dls_ik.ros.outputs.spec import OutputSpec
+from dls_ik.ros.outputs.spec import OutputSpec, unlimited
+from dls_ik.ros.outputs.stopping import cycles_to_stop, stop
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.parameters.outputs import JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY
 from dls_ik.ros.stream.echo import Echo
@@ -54,6 +55,13 @@ class Outputs:
             for kind, name, pair in zip(kinds, names, pairs, strict=True)
         ]
         self._order = np.arange(0)
+        self._spec = unlimited((), 1.0 / parameters.rate)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether an arm goes on to a stop by itself when no command comes."""
+        kinds = self._parameters.output_type
+        return JOINT_TRAJECTORY in kinds and self._parameters.trajectory_points > 1
 
     def joints(self, chain: Sequence[str]) -> OutputJoints:
         """The joints of a chain as they stand in the outputs.
@@ -89,9 +97,25 @@ class Outputs:
             period=1.0 / self._parameters.rate,
             points=self._parameters.trajectory_points,
         )
-        self._order = order
+        self._order, self._spec = order, spec
         for channel in self._channels:
             channel.use(spec)
+
+    def coasted(self, q: Array, velocity: Array, elapsed: float) -> tuple[Array, Array]:
+        """Where an arm is on its stop from a command (n,), (n,) that none followed, `elapsed` [s].
+
+        Returns:
+            Joint values and velocities (n,), in the order of the chain as the command.
+        """
+        spec, order = self._spec, self._order
+        limits = (spec.lower, spec.upper, spec.acceleration)
+        cycles = cycles_to_stop(q[order], velocity[order], *limits, spec.period)
+        gone = np.array([max(0.0, elapsed / spec.period - 1.0)])  # a point is due a cycle later
+        rows = stop(q[order], velocity[order], cycles, spec.period, gone)
+        result = np.empty((2, len(q)))
+        for values, row in zip(result, rows, strict=True):
+            values[order] = row[0]
+        return result[0], result[1]
 
     def publish(self, q: Array, velocity: Array, stamp: int) -> None:
         """Send a command (n,), (n,) [rad or m, s], in the order of the chain, at a time [ns]."""

@@ -30,6 +30,11 @@ def aim(arm: Arm, message: Any, frames: Frames, values: Values, now: float, age:
     _FOLLOW[type(message)](arm, message, frames, values, now, age)
 
 
+def is_stamped(message: Any) -> bool:
+    """Whether a message says when it was made."""
+    return bool(message.header.stamp.sec or message.header.stamp.nanosec)
+
+
 def age_by_stamp(message: Any, stamp: int, waited: float) -> float:
     """How old a message was when it arrived [s]; without a stamp, or a clock, it was new.
 

@@ -14,12 +14,16 @@ from dls_ik.exceptions import DlsIkError, HeldError, StaleTargetError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.logs import Throttle
-from dls_ik.ros.parameters.streaming import AUTO, NONE, REQUIRED
-from dls_ik.ros.stream.aim import age_by_stamp, aim
-from dls_ik.ros.stream.joint_states import FRESH, JointStates
+from dls_ik.ros.stream.aim import age_by_stamp, aim, is_stamped
+from dls_ik.ros.stream.joint_states import JointStates
+from dls_ik.ros.stream.late import Coasted, Late
 from dls_ik.ros.stream.targets import Arrival
+from dls_ik.ros.stream.whereabouts import Whereabouts
 from dls_ik.servo import Controller, ServoOutput, ServoState
 
+SILENT = (ServoState.PAUSED, ServoState.FAULT)
+LOST = "the arm stops, and goes on with the next target when they come"
+STOOD_STILL = "what came meanwhile is passed over, and the arm goes on from where it is"
 SAID = 0.5  # [s] that the status tells of a target that was passed over
 
 
@@ -40,25 +44,43 @@ class Stream:
         shows: the commands are for display, and go out before the first target too, so that a
             viewer has an arm to draw; unless there is a driver, or was no time to find one.
         shares: the commands go out on the topic that drivers publish on.
+        coasted: where an arm comes to by itself, if it does not stop with the commands.
     """
 
     def __init__(
-        self, states: JointStates, frames: Frames, log: Throttle, shows: bool, shares: bool
+        self,
+        states: JointStates,
+        frames: Frames,
+        log: Throttle,
+        shows: bool,
+        shares: bool,
+        coasted: Coasted | None = None,
     ) -> None:
-        self._states, self._frames, self._log = states, frames, log
+        self._where, self._frames, self._log = Whereabouts(states, shows), frames, log
         self._shows, self._shares = shows, shares
+        self._late = Late(coasted)
         self._next: Arm | None = None  # written by `use`, taken up by the next cycle
         self._arm: Arm | None = None
         self._commanded: tuple[tuple[str, ...], Array] = ((), np.zeros(0))  # never changed
         self._leaves = False  # the arm slows down, to give way to one of other joints
         self._pending: Arrival | None = None
         self._passed_over = (-math.inf, "")  # when, and why
+        self._moved = False  # in the last cycle
         self._orders: deque[tuple[float, Callable[[Controller], None]]] = deque()
 
     @property
     def has_arm(self) -> bool:
         """Whether there is anything to move."""
         return self._next is not None
+
+    @property
+    def moves(self) -> bool:
+        """Whether the command of the last cycle was one of motion."""
+        return self._moved
+
+    def is_old(self, outcome: Outcome, age: float) -> bool:
+        """Whether a command was made too long ago [s] to go out."""
+        return outcome.arm is not None and self._late.is_old(outcome.arm, age)
 
     def use(self, arm: Arm) -> None:
         """Go on with this arm from the next cycle."""
@@ -73,8 +95,8 @@ class Stream:
 
         Any thread may ask, also for an arm that no cycle has taken up yet, or that one has left.
         """
-        values = self._states.values()
-        if self._measured(arm, time.monotonic()) is None:
+        values = self._where.values()
+        if self._where.measured(arm, time.monotonic()) is None:
             q = _start(arm, *self._commanded)
             values.update(zip(arm.robot.joint_names, q.tolist(), strict=True))
         return values
@@ -92,11 +114,18 @@ class Stream:
             if arrival is not None:
                 self._log.warn("robot", f"a target arrived, but there is {nothing.explanation}")
             return Outcome(None, None, False, nothing, nothing.explanation)
-        measured = self._measured(arm, now)
-        self._pending = arrival or self._pending
+        dt = self._catch_up(arm, now, dt)
+        measured = self._where.measured(arm, now)
+        self._pending = self._of_now(arm, arrival, now) or self._pending
         self._obey(arm)
         if self._leaves:
             self._pending = None
+        if not arm.controller.moves and self._where.is_uncertain(now, measured):
+            words = f"the loop stood still; {STOOD_STILL}"
+            return Outcome(arm, None, False, ServoState.STALE, words)
+        if self._where.loses(arm, now, measured):
+            arm.controller.reset()
+            self._log.warn("lost", f"no joint states on {self._where.topic} any more: {LOST}")
         if self._pending is not None and self._may_aim(arm, now, measured):
             self._aim(arm, self._pending, now, stamp)
             self._pending = None
@@ -107,6 +136,22 @@ class Stream:
             self._warn_of_driver()
         words = self._words(arm, output, measured, now)
         return Outcome(arm, output, is_command, output.state, words)
+
+    def _catch_up(self, arm: Arm, now: float, dt: float) -> float:
+        """Let the command be where the arm came to, if this cycle is late; return its dt [s]."""
+        gap, is_lapse, dt = self._late.cycle(arm, now, dt)
+        if is_lapse:
+            self._where.distrust(now)
+            self._log.warn("late", f"the loop stood still for {gap:.3g} s: {STOOD_STILL}")
+        return dt
+
+    def _of_now(self, arm: Arm, arrival: Arrival | None, now: float) -> Arrival | None:
+        """A target, unless it may have waited while the loop stood; a stamp tells by itself."""
+        if arrival is None or self._where.is_trusted(now) or is_stamped(arrival.message):
+            return arrival
+        parameters = arm.parameters
+        is_new = -parameters.stamp_tolerance <= arrival.transit <= parameters.target_timeout
+        return arrival if is_new else None
 
     def _take_up(self) -> None:
         arm, old = self._next, self._arm
@@ -137,23 +182,9 @@ class Stream:
             if self._pending is not None and self._pending.time <= given:
                 self._pending = None
 
-    def _measured(self, arm: Arm, now: float) -> Array | None:
-        parameters = arm.parameters
-        if parameters.driver == NONE:
-            return None
-        required = parameters.driver == REQUIRED
-        fresh = parameters.measurement_timeout if required else FRESH
-        return self._states.measured(arm.robot.joint_names, now, fresh)
-
     def _may_aim(self, arm: Arm, now: float, measured: Array | None) -> bool:
         """Whether a target need not wait: it can be followed, or will be passed over anyway."""
-        return bool(arm.controller.hold_reason) or self._may_start(arm, now, measured)
-
-    def _may_start(self, arm: Arm, now: float, measured: Array | None) -> bool:
-        """Whether it is known where the arm is, or that nobody says and nothing can be hurt."""
-        if arm.controller.started or measured is not None or arm.parameters.driver == NONE:
-            return True
-        return self._shows and arm.parameters.driver == AUTO and self._states.settled(now)
+        return bool(arm.controller.hold_reason) or self._where.may_start(arm, now, measured)
 
     def _aim(self, arm: Arm, arrival: Arrival, now: float, stamp: int) -> None:
         try:
@@ -171,34 +202,35 @@ class Stream:
 
     def _known(self, arm: Arm) -> dict[str, float]:
         """The values of all joints of the robot, those of the chain as they are commanded."""
-        heard = {n: p for n, p in self._states.values().items() if n in arm.tree.drives}
+        heard = {n: p for n, p in self._where.values().items() if n in arm.tree.drives}
         names = arm.robot.joint_names
         return {**heard, **dict(zip(names, arm.controller.command.tolist(), strict=True))}
 
     def _is_command(
         self, arm: Arm, output: ServoOutput, measured: Array | None, now: float
     ) -> bool:
-        """Whether a command goes out: not from an arm at rest that nobody gave a target, or paused.
+        """Whether a command goes out: not from an arm at rest without a target, paused or at fault.
 
-        Others may move it then.
+        Others may move it then, or it may have been moved.
         """
-        if output.velocity.any():
+        moved, self._moved = self._moved, bool(output.velocity.any())
+        if moved or self._moved:  # the last one stands still
             return True
-        if arm.controller.started and (self._shows or output.state is not ServoState.PAUSED):
+        if arm.controller.started and (self._shows or output.state not in SILENT):
             return True
-        return self._shows and measured is None and self._may_start(arm, now, measured)
+        return self._shows and measured is None and self._where.may_start(arm, now, measured)
 
     def _words(self, arm: Arm, output: ServoOutput, measured: Array | None, now: float) -> str:
         words = output.words
-        if output.state is ServoState.WAITING and not self._may_start(arm, now, measured):
-            words = f"waiting for joint states on {self._states.topic}"
+        if output.state is ServoState.WAITING and not self._where.may_start(arm, now, measured):
+            words = f"waiting for joint states on {self._where.topic}"
         since, passed_over = self._passed_over
         return f"{words}; {passed_over}" if now - since < SAID else words
 
     def _warn_of_driver(self) -> None:
         self._log.once(
             "driver",
-            f"commands go out on {self._states.topic}, where a driver publishes joint states: "
+            f"commands go out on {self._where.topic}, where a driver publishes joint states: "
             "whoever listens gets both; set the parameter output_topic to another topic, and "
             "output_type to what the driver takes",
         )

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from rclpy.clock import Clock, ClockType
@@ -27,6 +27,13 @@ LOOK_OUT = 0.1  # [s] between looks for publishers
 QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
+class Heard(NamedTuple):
+    """What was said of a joint."""
+
+    position: float  # [rad or m]
+    time: float  # [s] steady
+
+
 class JointStates:
     """Keeps the latest position of every joint that somebody else publishes.
 
@@ -43,7 +50,7 @@ class JointStates:
         self._node = node
         self._echo = echo
         self._log = Throttle(node, period=10.0)
-        self._heard: dict[str, tuple[float, float]] = {}  # position, and when, by joint
+        self._heard: dict[str, tuple[Heard, ...]] = {}  # the last three by joint, newest last
         self._lock = threading.Lock()
         self._robot_names: Mapping[str, str] = {}
         self._subscription: Any = None
@@ -74,16 +81,20 @@ class JointStates:
         return now - self._changed > SETTLING and listens == self.has_driver()
 
     def measured(self, names: Iterable[str], now: float, fresh: float = FRESH) -> Array | None:
-        """The positions of joints (n,), if a driver published all of them not `fresh` [s] ago."""
+        """The positions of joints (n,), if a driver published all of them not `fresh` [s] ago.
+
+        Of three that are fresh it is the median, so that a single one that is off neither moves nor
+        stops the arm, at the price of one message of lag.
+        """
         with self._lock:
-            heard = [self._heard.get(name) for name in names]
-        known = [item[0] for item in heard if item is not None and now - item[1] < fresh]
-        return np.array(known) if len(known) == len(heard) else None
+            heard = [self._heard.get(name, ()) for name in names]
+        news = [[item.position for item in items if now - item.time < fresh] for items in heard]
+        return np.array([_middle(positions) for positions in news]) if all(news) else None
 
     def values(self) -> dict[str, float]:
         """The last position of every joint that was ever heard of."""
         with self._lock:
-            return {name: position for name, (position, _) in self._heard.items()}
+            return {name: items[-1].position for name, items in self._heard.items()}
 
     def _look_out(self) -> None:
         if self.has_driver() == (self._subscription is not None):
@@ -116,10 +127,17 @@ class JointStates:
             )
             return
         now = time.monotonic()
-        news = {n: (p, now) for n, p in zip(names, positions, strict=True) if abs(p) <= FARTHEST}
+        news = {n: p for n, p in zip(names, positions, strict=True) if abs(p) <= FARTHEST}
         if len(news) < len(names):
             lost = listing(name for name in names if name not in news)
             what = f"not finite, or beyond {FARTHEST:g}"
             self._log.warn("finite", f"positions on {self.topic} are {what}: {lost}: not used")
         with self._lock:
-            self._heard = with_news(self._heard, news)
+            kept = {name: self._heard.get(name, ())[-2:] for name in news}
+            heard = {name: (*kept[name], Heard(position, now)) for name, position in news.items()}
+            self._heard = with_news(self._heard, heard)
+
+
+def _middle(positions: list[float]) -> float:
+    """The median of three; of less the newest."""
+    return sorted(positions)[1] if len(positions) == 3 else positions[-1]

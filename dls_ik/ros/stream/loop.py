@@ -13,11 +13,14 @@ from dls_ik.ros.outputs import Outputs
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.stream.cycle import Outcome, Stream
 from dls_ik.ros.stream.joint_states import JointStates
+from dls_ik.ros.stream.neighbours import Neighbours
 from dls_ik.ros.stream.orders import Orders
 from dls_ik.ros.stream.pacing import Pacer
 from dls_ik.ros.stream.targets import TOPICS, Arrival, Targets
 from dls_ik.ros.watch import Watch
-from dls_ik.servo import ServoState
+from dls_ik.servo import Controller, ServoState
+
+STOPPING = 2.0  # [s] for the arm to come to rest before the node ends
 
 
 class Streaming:
@@ -32,13 +35,16 @@ class Streaming:
         self._watch = Watch(node, parameters, self._states.values)
         self._arm: Arm | None = None  # that the outputs are for
         shows, shares = self._outputs.shows, self._outputs.echo is not None
-        self.stream = Stream(self._states, frames, self._log, shows, shares)
+        coasted = self._outputs.coasted if self._outputs.goes_on else None
+        self.stream = Stream(self._states, frames, self._log, shows, shares, coasted)
         Orders(node, self.stream)
+        Neighbours(node, [t for t in self._outputs.topics if t != self._states.topic])
         self._targets = Targets()
         self._targets.subscribe(node, self._log)
         self._marker = build_marker(
             node, parameters, lambda: self._watch.seen, self._targets.store, self.stream.order
         )
+        self._ends = False
         self._thread = threading.Thread(target=self._run, name="streaming", daemon=True)
 
     @property
@@ -66,7 +72,11 @@ class Streaming:
         self.stream.use(arm)
 
     def stop(self) -> None:
-        """End the loop and wait for its end."""
+        """Let the arm come to rest; end the loop and wait for its end."""
+        if self._thread.is_alive():
+            self.stream.order(Controller.pause)
+            self._ends = True
+            self._thread.join(STOPPING)
         self._targets.close()
         if self._thread.is_alive():
             self._thread.join()
@@ -82,6 +92,8 @@ class Streaming:
             self._guarded_cycle(stamp, now, pacer.began(now, arrival), arrival)
             self._watch.meter.cycle(window.latest, now, time.monotonic())
             window = pacer.window()
+            if self._ends and not self.stream.moves:
+                break
 
     def _guarded_cycle(self, stamp: int, now: float, dt: float, arrival: Arrival | None) -> None:
         """A cycle whose faults are reported, so that the loop outlives them."""
@@ -94,7 +106,7 @@ class Streaming:
 
     def _cycle(self, stamp: int, now: float, dt: float, arrival: Arrival | None) -> None:
         outcome = self.stream.cycle(now, stamp, dt, arrival)
-        if outcome.is_command:
+        if outcome.is_command and not self.stream.is_old(outcome, time.monotonic() - now):
             self._publish(outcome, stamp)
         robot = None if outcome.arm is None else outcome.arm.robot
         self._watch.cycle(robot, outcome.output, outcome.state, outcome.words, now, stamp)

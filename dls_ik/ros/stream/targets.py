@@ -3,6 +3,7 @@
 import math
 import threading
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from geometry_msgs.msg import PoseArray, PoseStamped, TwistStamped
@@ -10,6 +11,7 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
+from rclpy.subscription import Subscription
 from std_msgs.msg import Header
 
 from dls_ik.ros.logs import Throttle
@@ -35,6 +37,15 @@ class Arrival(NamedTuple):
     message: Any  # of one of the types of TOPICS, or TooLong
     time: float  # [s] steady
     number: int  # how many arrived since then
+    sent: int = 0  # [ns] by the system clock of the publisher; 0: not known
+
+    @property
+    def transit(self) -> float:
+        """Time since it was sent [s], as far as the clocks agree; infinite where it is not known.
+
+        Messages that wait in the middleware while the process is stopped arrive when it goes on.
+        """
+        return 1e-9 * (time.time_ns() - self.sent) if self.sent else math.inf
 
 
 class Targets:
@@ -50,26 +61,27 @@ class Targets:
         """Store what arrives on the topics; the newest counts, whatever it is."""
         for topic, kind in TOPICS.items():
             if kind is PoseArray:
-                node.create_subscription(kind, topic, self._store_whole, WHOLE, raw=True)
+                whole = _with_time(self._store_whole)
+                node.create_subscription(kind, topic, whole, WHOLE, raw=True)
             else:
-                node.create_subscription(kind, topic, self.store, NEWEST)
+                node.create_subscription(kind, topic, _with_time(self.store), NEWEST)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         node.create_timer(LOOK_OUT, lambda: _look_out(node, log), clock=steady)
 
-    def store(self, message: Any) -> None:
-        """Keep a target; wake the loop if it waits for one."""
+    def store(self, message: Any, sent: int = 0) -> None:
+        """Keep a target that was sent at a time [ns]; wake the loop if it waits for one."""
         with self._changed:
             number = self._newest.number + 1 if self._newest else 1
-            self._newest = Arrival(message, time.monotonic(), number)
+            self._newest = Arrival(message, time.monotonic(), number, sent)
             if self._awaited:
                 self._changed.notify()
 
-    def _store_whole(self, data: bytes) -> None:
+    def _store_whole(self, data: bytes, sent: int = 0) -> None:
         """Keep a serialized trajectory, which is read only if it is not too long."""
         if len(data) > MOST_POSES * POSE_BYTES + HEADER_BYTES:
-            self.store(TooLong(Header(), len(data) // POSE_BYTES))
+            self.store(TooLong(Header(), len(data) // POSE_BYTES), sent)
         else:
-            self.store(deserialize_message(data, PoseArray))
+            self.store(deserialize_message(data, PoseArray), sent)
 
     def take(self) -> Arrival | None:
         """The newest target, once."""
@@ -126,6 +138,13 @@ class Rhythm:
         if now - self._last > 3.0 * self._interval:
             self._interval = math.inf
         return self._interval
+
+
+def _with_time(store: Callable[..., None]) -> Callable[..., None]:
+    """For a subscription, which tells when a message was sent from Humble on."""
+    if not hasattr(Subscription, "CallbackType"):
+        return lambda message: store(message)
+    return lambda message, info: store(message, info["source_timestamp"])
 
 
 def _look_out(node: Node, log: Throttle) -> None:

@@ -48,6 +48,12 @@ class TrajectoryTarget:
             return self._Ts[-1]
         return moved(self._Ts[leg], self._legs[leg] * (done - leg))
 
+    def postpone(self, duration: float) -> None:
+        """Let the rest of the way be gone later [s]."""
+        self._begin += duration
+        if self._started is not None:
+            self._started += duration
+
     def is_stale(self, now: float) -> bool:
         """Never: it is complete."""
         return False

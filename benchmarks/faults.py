@@ -1,0 +1,176 @@
+"""What becomes of the arm when something fails: times until it stands and moves again, and jumps.
+
+A simulated arm without a bound on its speed follows the trajectories of a node (100 Hz, 60 points,
+8 rad/s^2), whose target swings to and fro at 0.3 m/s, sent at 50 Hz by a client that never stops.
+
+told: until the status says so. stands: until the joints of the arm are at rest, by its own joint
+states, or the commands where it tells none; with 40 ms to be sure. resumed: from the end of the
+fault (the node is ready, is continued, is reset, hears the driver) until the arm moves. jump: the
+largest step from one command to the next, or from the arm to the first command, relative to its
+bound; the bound is the velocity limit times the time between them, and one period more for the
+jitter of the stamps.
+"""
+
+import signal
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks.common import Column, Table, finish, guarded, parser, positive
+from benchmarks.fault_rig import RATE, FaultRig
+from benchmarks.machine import machine
+from dls_ik.ros.child import stay_alone
+
+Row = tuple[float | None, float | None, float | None, float, float]
+COLUMNS = [
+    Column("fault"),
+    Column("times", "d"),
+    Column("told [s], median"),
+    Column("stands [s], median (largest)"),
+    Column("resumed [s], median (largest)"),
+    Column("largest jump [rad]", ".4f"),
+    Column("its bound [rad]", ".4f"),
+]
+
+
+def stream_ceases(rig: FaultRig) -> Row:
+    """No more targets come."""
+    rig.is_streaming = False
+    told = rig.until(lambda: "ceased" in rig.words or "at the target" in rig.words, "told")
+    stood = told + rig.until(rig.stands, "standstill")
+    rig.is_streaming = True
+    return (told, stood, rig.until(rig.moves, "motion"), *worst(rig))
+
+
+def node_killed(rig: FaultRig) -> Row:
+    """SIGKILL; another node is started."""
+    rig.node.signal(signal.SIGKILL)
+    stood = rig.until(rig.stands, "standstill")
+    before = worst(rig)
+    q = rig.states[-1][1]
+    rig.commands.clear()
+    rig.start_again()
+    resumed = rig.until(rig.moves, "motion")
+    return (None, stood, resumed, *worse(before, worse(first(rig, q), worst(rig))))
+
+
+def node_stopped(rig: FaultRig) -> Row:
+    """SIGSTOP for two seconds."""
+    rig.node.sleep()
+    stood = rig.until(rig.stands, "standstill")
+    rig.spin(2.0 - stood)
+    q, before = rig.states[-1][1], worst(rig)
+    rig.commands.clear()
+    rig.node.wake()
+    resumed = rig.until(rig.moves, "motion")
+    return (None, stood, resumed, *worse(before, worse(first(rig, q), worst(rig))))
+
+
+def driver_silent(rig: FaultRig) -> Row:
+    """Joint states cease, and come again; a required driver needs a reset then."""
+    rig.silence(True)
+    told = rig.until(lambda: "joint states" in rig.words, "told")
+    stood = told + rig.until(lambda: not rig.commands[-1][2].any(), "standstill")
+    rig.spin(0.5)
+    before = worst(rig)
+    rig.clear()
+    rig.silence(False)
+    if "fault" in rig.words:
+        rig.until(lambda: len(rig.states) > 10, "joint states")
+        rig.trigger("dls_ik/reset")
+    return (told, stood, rig.until(rig.moves, "motion"), *worse(before, worst(rig)))
+
+
+def node_ended(rig: FaultRig) -> Row:
+    """SIGINT in motion; another node is started."""
+    rig.node.signal(signal.SIGINT)
+    stood = rig.until(rig.stands, "standstill")
+    rig.until(lambda: rig.node.process.poll() is not None, "the end of the node")
+    q, before = rig.states[-1][1], worst(rig)
+    rig.commands.clear()
+    rig.start_again()
+    return (None, stood, rig.until(rig.moves, "motion"), *worse(before, first(rig, q)))
+
+
+FAULTS: dict[str, tuple[str, Callable[[FaultRig], Row]]] = {
+    "the stream of targets ceases": ("auto", stream_ceases),
+    "node killed": ("auto", node_killed),
+    "node stopped for 2 s": ("auto", node_stopped),
+    "node ended by SIGINT": ("auto", node_ended),
+    "driver silent, driver: auto": ("auto", driver_silent),
+    "driver silent, driver: required": ("required", driver_silent),
+}
+
+
+def worst(rig: FaultRig) -> tuple[float, float]:
+    """The largest step between commands relative to its bound, and the bound [rad]."""
+    steps = zip(rig.commands, rig.commands[1:], strict=False)
+    found = (0.0, 1.0)
+    for (t0, q0, _), (t1, q1, _) in steps:
+        found = worse(found, step(rig, q0, q1, t1 - t0))
+    return found
+
+
+def first(rig: FaultRig, q: Any) -> tuple[float, float]:
+    """How far the first command is from where the arm stood (n,), and the bound [rad]."""
+    rig.until(lambda: bool(rig.commands), "commands")
+    return step(rig, q, rig.commands[0][1], 1.0 / RATE)
+
+
+def step(rig: FaultRig, q0: Any, q1: Any, elapsed: float) -> tuple[float, float]:
+    """The step of the joint that comes nearest to its bound, or passes it most."""
+    moved = np.abs(q1 - q0)
+    bound = rig.robot.velocity * (elapsed + 1.0 / RATE)
+    j = int(np.argmax(moved / bound))
+    return float(moved[j]), float(bound[j])
+
+
+def worse(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:
+    """The one that is larger relative to its bound."""
+    return max(a, b, key=lambda pair: pair[0] / pair[1])
+
+
+def measured(repeats: int) -> list[Sequence[Any]]:
+    """The rows of all faults."""
+    found: dict[str, list[Row]] = {name: [] for name in FAULTS}
+    for driver in ("auto", "required"):
+        with FaultRig(f"faults_{driver}", driver) as rig:
+            for name, (wanted, act) in FAULTS.items():
+                for _ in range(repeats if wanted == driver else 0):
+                    rig.until(rig.moves, "motion")
+                    rig.spin(1.0)
+                    rig.clear()
+                    rig.spin(0.3)
+                    rig.until(rig.moves, "motion")
+                    found[name].append(act(rig))
+    return [[name, len(rows), *summary(rows)] for name, rows in found.items()]
+
+
+def summary(rows: list[Row]) -> list[Any]:
+    """Medians and largest of the times, and the worst jump."""
+    told = [row[0] for row in rows if row[0] is not None]
+    stood = [row[1] for row in rows if row[1] is not None]
+    resumed = [row[2] for row in rows if row[2] is not None]
+    jumps = [(row[3], row[4]) for row in rows]
+    jump = max(jumps, key=lambda pair: pair[0] / pair[1])
+    return [f"{np.median(told):.2f}" if told else None, span(stood), span(resumed), *jump]
+
+
+def span(times: list[Any]) -> str:
+    """The median and the largest."""
+    return f"{np.median(times):.2f} ({max(times):.2f})"
+
+
+def main() -> None:
+    """Measure, and show."""
+    options = parser(__doc__)
+    options.add_argument("--repeats", type=positive, default=5, help="of each fault")
+    given, before = options.parse_args(), machine()
+    stay_alone()
+    rows = measured(given.repeats)
+    finish(given.json, before, [Table("Faults", COLUMNS, rows)])
+
+
+if __name__ == "__main__":
+    guarded(main)

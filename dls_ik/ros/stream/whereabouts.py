@@ -1,0 +1,71 @@
+"""Whether it is known where the arm is, and so whether it may be moved."""
+
+import math
+
+from dls_ik.core.types import Array
+from dls_ik.ros.arm import Arm
+from dls_ik.ros.parameters.streaming import AUTO, NONE, REQUIRED
+from dls_ik.ros.stream.joint_states import FRESH, JointStates
+
+DRAIN = 0.1  # [s] in which messages that waited while the loop stood still are worked off
+
+
+class Whereabouts:
+    """What joint states say of the arm, and what they are good for.
+
+    Args:
+        shows: the commands are for display, and hurt nothing.
+    """
+
+    def __init__(self, states: JointStates, shows: bool) -> None:
+        self._states, self._shows = states, shows
+        self._trusted = -math.inf  # [s] steady: what came before that does not count
+        self._located = False  # it was measured, and was not lost since
+
+    @property
+    def topic(self) -> str:
+        """Where joint states come in."""
+        return self._states.topic
+
+    def values(self) -> dict[str, float]:
+        """The last position of every joint that was ever heard of."""
+        return self._states.values()
+
+    def distrust(self, now: float) -> None:
+        """Let nothing count that came before, nor what comes at once [s]."""
+        self._trusted = now + DRAIN
+
+    def is_trusted(self, now: float) -> bool:
+        """Whether what comes now is of now."""
+        return now >= self._trusted
+
+    def measured(self, arm: Arm, now: float) -> Array | None:
+        """Where the joints of the arm are (n,), if that is known."""
+        parameters = arm.parameters
+        if parameters.driver == NONE:
+            return None
+        fresh = parameters.measurement_timeout if parameters.driver == REQUIRED else FRESH
+        fresh = min(fresh, now - self._trusted)
+        return self._states.measured(arm.robot.joint_names, now, fresh) if fresh > 0.0 else None
+
+    def may_start(self, arm: Arm, now: float, measured: Array | None) -> bool:
+        """Whether it is known where the arm is, or that nobody says and nothing can be hurt."""
+        if arm.controller.started or measured is not None or arm.parameters.driver == NONE:
+            return True
+        return self._shows and arm.parameters.driver == AUTO and self._states.settled(now)
+
+    def is_uncertain(self, now: float, measured: Array | None) -> bool:
+        """Whether to wait, after a time in which the loop stood still."""
+        if not self.is_trusted(now):
+            return True
+        return self._located and measured is None and now - self._trusted <= FRESH
+
+    def loses(self, arm: Arm, now: float, measured: Array | None) -> bool:
+        """Whether a driver that commands waited for is not heard any more; told once."""
+        if measured is not None:
+            self._located = True
+        if measured is not None or not self._located or now - self._trusted <= FRESH:
+            return False
+        self._located = False
+        watched = arm.parameters.driver == REQUIRED  # by the controller, which makes it a fault
+        return arm.controller.started and not self._shows and not watched

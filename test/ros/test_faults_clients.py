@@ -1,0 +1,122 @@
+"""Clients that are killed while they wait, other nodes of the same name, several publishers."""
+
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
+
+from geometry_msgs.msg import PoseStamped
+from out_of_grasp import out_of_grasp
+from ros_client import Client, NodeProcess
+from ros_streamer import HOME, Streamer
+from ros_wam import WAM, Q
+from std_msgs.msg import Float64MultiArray
+
+from dls_ik.ros.client import IkClient
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
+
+PATIENCE = 60.0  # [s] for a machine that is busy
+COUNT = 20  # requests of a client that is killed
+THREADS = 2
+HARD = out_of_grasp(WAM, np.random.default_rng(3))
+GIVEN = (
+    "-r", "__ns:=/left_alone", "-p", "robot:=wam", "-p", f"service_threads:={THREADS}",
+    "-p", "driver:=none", "-p", "output_type:=joint_state,position_array",
+    "-p", "output_topic:=joint_states,commands", "-p", f"initial_positions:={HOME.tolist()}",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def node(private_domain):
+    with NodeProcess(*GIVEN) as node:
+        node.wait_for_line("ready")
+        yield node
+        assert "Traceback" not in node.output, node.output
+        assert node.end() == 0
+
+
+@pytest.fixture
+def client(node):
+    with Client("left_alone") as client:
+        yield client
+
+
+def threads(node):
+    return len(os.listdir(f"/proc/{node.process.pid}/task"))
+
+
+def answer(client, asker, T, timeout):
+    pending = asker.solve_async(T, timeout=timeout)
+    client.spin_until(pending.done, PATIENCE, "an answer")
+    return pending.result()
+
+
+@contextmanager
+def leaving():
+    """A process that waits for answers."""
+    program = Path(__file__).with_name("ros_leaving.py")
+    command = [sys.executable, str(program), "left_alone", str(COUNT)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            assert process.stdout.readline() == "asked\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def test_clients_that_are_killed_while_they_wait_leave_nothing_behind(node, client):
+    streamer = Streamer(client)
+    with IkClient(client.node) as asker:
+        client.spin_until(lambda: asker.is_served, what="compute_ik")
+        slow = [asker.solve_async(HARD, timeout=0.5) for _ in range(THREADS)]
+        client.spin_until(lambda: all(each.done() for each in slow), PATIENCE, "answers")
+        before = threads(node)
+        for _ in range(2):
+            with leaving() as process:
+                process.kill()
+                process.wait()
+            behind = answer(client, asker, WAM.fk(Q), timeout=PATIENCE)
+            assert behind.success, f"asked after {COUNT - 1} requests of one who is gone: {behind}"
+            streamer.go(WAM.fk(HOME + 0.05))
+            streamer.go(WAM.fk(HOME))
+        client.spin_until(
+            lambda: not answer(client, asker, HARD, timeout=0.3).message.startswith("the request"),
+            PATIENCE,
+            "the line being empty",
+        )
+        client.spin_until(lambda: threads(node) <= before, PATIENCE, "no more threads than before")
+
+
+def test_second_node_of_the_same_name_and_what_it_does(node, client):
+    streamer = Streamer(client)
+    with NodeProcess(*GIVEN) as twin, IkClient(client.node) as asker:
+        twin.wait_for_line("ready")
+        for each in (node, twin):
+            each.wait_for_line("WARN", "2 nodes are called /left_alone/dls_ik", timeout=PATIENCE)
+        for k in range(10):
+            assert answer(client, asker, WAM.fk(HOME + 0.01 * k), timeout=10.0).success
+        streamer.go(WAM.fk(HOME + 0.1))
+        assert twin.end() == 0
+    node.wait_for_line("no longer several nodes", timeout=PATIENCE)
+    streamer.go(WAM.fk(HOME))
+
+
+def test_other_publishers_of_commands_and_of_targets_are_named(node, client):
+    other = client.node.create_publisher(Float64MultiArray, "commands", 1)
+    words = ("WARN", "2 publishers send commands on /left_alone/commands")
+    node.wait_for_line(*words, timeout=PATIENCE)
+    client.node.destroy_publisher(other)
+    node.wait_for_line("no longer several publishers", timeout=PATIENCE)
+    targets = [client.node.create_publisher(PoseStamped, "target_pose", 1) for _ in range(2)]
+    node.wait_for_line("WARN", "publishers on /left_alone/target_pose", "newest", timeout=PATIENCE)
+    for each in targets:
+        client.node.destroy_publisher(each)

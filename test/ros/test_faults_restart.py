@@ -1,0 +1,75 @@
+"""A node that is killed under a stream and started again, and one that is ended in motion."""
+
+import signal
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+moveit = pytest.importorskip("moveit_msgs.msg", reason="needs moveit_msgs")
+if not hasattr(moveit, "ServoStatus"):
+    pytest.skip("this moveit_msgs has no ServoStatus", allow_module_level=True)
+
+from ros_client import READY
+from ros_faulted import Rig
+from ros_streamer import positions
+from ros_wam import WAM, Q
+from trajectory_msgs.msg import JointTrajectory
+
+from dls_ik.ros.client import IkClient
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
+
+
+def test_killed_under_a_stream_and_started_again_twice():
+    with Rig("killed", driver="auto") as rig, IkClient(rig.client.node) as asker:
+        trajectories = rig.client.listen(
+            JointTrajectory, "joint_trajectory_controller/joint_trajectory", 10
+        )
+        assert answer(rig, asker).success
+        rig.stream()
+        rig.follows()
+        for driver in ("required", "auto"):
+            rig.node.process.kill()
+            rig.node.wait_for_end()
+            held = rig.rests()
+            ends = np.array([ending(message) for message in trajectories[-3:]])
+            assert np.abs(ends - held).max(axis=1).min() < 1e-9, "the stop that was sent last"
+            rig.client.spin_for(0.1)
+            del rig.commands[:]
+            rig.start_again(driver=driver)
+            rig.assert_begins_at(held)
+            rig.follows()
+            rig.assert_calm()
+            assert answer(rig, asker).success, "through the same client"
+        rig.assert_alive()
+        end_while_moving(rig, signal.SIGTERM, trajectories)
+        rig.start_again(driver="auto")
+        rig.follows()
+        end_while_moving(rig, signal.SIGINT, trajectories)
+
+
+def answer(rig, asker):
+    rig.client.spin_until(lambda: asker.is_served, READY, "compute_ik")
+    pending = asker.solve_async(WAM.fk(Q), timeout=10.0)
+    rig.client.spin_until(pending.done, what="an answer")
+    return pending.result()
+
+
+def ending(trajectory):
+    """Where a trajectory ends (n,)."""
+    assert tuple(trajectory.joint_names) == WAM.joint_names
+    return np.array(trajectory.points[-1].positions)
+
+
+def end_while_moving(rig, number, trajectories):
+    """The last command stands still, and the arm is there."""
+    rig.until(lambda: np.abs(rig.commands[-1].velocity).max() > 0.2, "a command of motion")
+    rig.node.process.send_signal(number)
+    held = rig.rests()
+    assert rig.node.wait_for_end() == 0
+    assert "Traceback" not in rig.node.output, rig.node.output
+    assert not np.any(rig.commands[-1].velocity)
+    np.testing.assert_allclose(positions(rig.commands[-1]), held, atol=1e-9)
+    assert not np.any([point.velocities for point in trajectories[-1].points])
+    rig.assert_calm()

@@ -1,0 +1,111 @@
+"""A node that stands still for two seconds, as a process that is stopped or gets no processor."""
+
+import signal
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+moveit = pytest.importorskip("moveit_msgs.msg", reason="needs moveit_msgs")
+if not hasattr(moveit, "ServoStatus"):
+    pytest.skip("this moveit_msgs has no ServoStatus", allow_module_level=True)
+
+from ros_faulted import PERIOD, Rig, seconds
+from ros_streamer import HOME, positions
+from ros_wam import WAM
+from ros_watched import pose, shifted
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
+
+STILL = 2.0  # [s]
+ASIDE = 0.15  # [m] up, where only old targets lie
+
+
+@pytest.fixture(scope="module")
+def rig(private_domain):
+    with Rig("stopped", driver="auto") as rig:
+        yield rig
+        rig.assert_alive()
+        assert rig.node.end() == 0
+
+
+@pytest.fixture(autouse=True)
+def _follows(rig):
+    rig.stream()
+    rig.follows()
+
+
+def stop(rig, first, then):
+    """Stop the node, and let targets come: for most of the time `first`, at its end `then`.
+
+    A process that is stopped just while it sends a command ends that when it goes on, which nothing
+    can prevent: then it is done once more.
+
+    Returns:
+        Where the arm came to rest (n,).
+    """
+    while True:
+        held, continued = _stopped(rig, first, then)
+        old = [c for c in rig.commands if seconds(c) < continued]
+        if not old:
+            return held
+        rig.stream()
+        rig.follows()
+
+
+def _stopped(rig, first, then):
+    """Where the arm came to rest, and when the node went on [s]."""
+    lapses = rig.node.count("the loop stood still for ")
+    rig.node.process.send_signal(signal.SIGSTOP)
+    first()
+    rig.client.spin_for(0.6 * STILL)
+    then()
+    rig.client.spin_for(0.4 * STILL)
+    held = rig.rests()
+    del rig.commands[:]
+    continued = 1e-9 * rig.client.node.get_clock().now().nanoseconds
+    rig.node.process.send_signal(signal.SIGCONT)
+    rig.until(lambda: rig.node.count("the loop stood still for ") > lapses, "the node going on")
+    rig.client.spin_for(0.2)
+    return held, continued
+
+
+def aside(_):
+    return shifted(0.0, 0.0, ASIDE)
+
+
+@pytest.mark.parametrize("is_stamped", [False, True], ids=["arrival", "stamp"])
+def test_goes_on_from_where_the_arm_is_and_never_after_old_targets(rig, is_stamped):
+    held = stop(rig, lambda: rig.stream(aside, is_stamped), lambda: rig.stream(None, is_stamped))
+    rig.client.spin_for(0.5)
+    for command in rig.commands:
+        np.testing.assert_allclose(positions(command), held, atol=1e-9)
+    np.testing.assert_array_equal(rig.q, held)
+    rig.stream()
+    rig.follows()
+    rig.assert_alive()
+
+
+def test_follows_the_stream_that_never_ceased(rig):
+    held = stop(rig, lambda: rig.stream(aside), rig.stream)
+    rig.assert_begins_at(held)
+    rig.client.spin_for(1.0)
+    rig.assert_calm()
+    tips = WAM.fk(np.array([positions(c) for c in rig.commands]))[:, 2, 3]
+    assert tips.max() < WAM.fk(HOME)[2, 3] + 0.3 * ASIDE, "old targets lie above"
+    stamps = np.array([seconds(c) for c in rig.commands])
+    most = 1.5 * (stamps[-1] - stamps[0]) / PERIOD + 5.0
+    assert len(stamps) < most, "no burst of what was not sent in time"
+    rig.follows()
+
+
+def test_a_single_pose_stays_in_force(rig):
+    rig.quiet()
+    rig.rests()
+    T = shifted(0.0, -0.3, -0.1)
+    rig.targets.publish(pose(T))
+    rig.until(lambda: np.abs(rig.commands[-1].velocity).max() > 0.1, "motion")
+    held = stop(rig, rig.quiet, rig.quiet)
+    rig.assert_begins_at(held)
+    rig.until(lambda: np.abs(WAM.fk(rig.q) - T).max() < 1e-4, "the arm there")
+    rig.assert_calm()
