@@ -4,7 +4,6 @@ Refuses what is not plain XML, and keeps only what the kinematics need. Whatever
 (meshes, transmissions, simulator and controller settings) never reaches the URDF reader.
 """
 
-import unicodedata
 from typing import NoReturn
 from xml.etree import ElementTree as ET
 from xml.parsers import expat
@@ -19,7 +18,6 @@ MAX_DEPTH = 100
 MAX_VALUE = 256  # characters of an attribute
 MAX_TAG = 80  # characters of a tag in messages
 MAX_PARTS = 5000  # links and joints
-BREAKS = ("Cc", "Zl", "Zp")  # categories of characters that would end a line of a log, or worse
 KEPT: dict[
     str, dict[str, str | None]
 ] = {  # attributes by element of a joint; the reader wants an effort, which moves nothing
@@ -140,7 +138,7 @@ class _Reader:
         value = attributes.get(key)
         if not value:
             self.refuse(f"<{tag}> has no {key!r}")
-        if any(unicodedata.category(character) in BREAKS for character in value):
+        if not value.isprintable():  # as the tree would say, which does not know the line
             self.refuse(f"a {key} with control characters: {quoted(value)}")
         return self.brief(value)
 

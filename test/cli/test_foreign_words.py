@@ -32,13 +32,13 @@ def test_what_cannot_is_written_out():
 @pytest.mark.parametrize("name", ["test", "a", "j"])
 def test_a_robot_has_no_such_names(name, character):
     text = urdf("a b", joint("j")).replace(f'"{name}"', f'"{name}{character}"')
-    with pytest.raises(RobotModelError, match=r"control characters|cannot be printed") as refused:
+    with pytest.raises(RobotModelError, match="control characters") as refused:
         RobotModel.from_urdf(text)
     assert str(refused.value).isprintable()
 
 
 def test_nor_one_of_dh_rows():
-    with pytest.raises(RobotModelError, match=r"control characters|cannot be printed"):
+    with pytest.raises(RobotModelError, match="cannot be printed"):
         tree_from_dh([{"a": 1.0, "lower": -1, "upper": 1, "name": "j\x1b[2J"}])
 
 

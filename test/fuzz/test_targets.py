@@ -6,12 +6,11 @@ A campaign tries millions of others: python -m fuzz. What it found has tests whe
 import os
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from few_inputs import assert_no_defect
 
 from fuzz.guard import defect_of
 from fuzz.source import Source
-from fuzz.targets import SHARES, built
+from fuzz.targets import SHARES
 
 # Inputs of each, by what they cost; targets that need rclpy are in test/ros/test_ros_targets.py.
 INPUTS = {
@@ -32,20 +31,7 @@ def _same_folder():
 @pytest.mark.parametrize("name", INPUTS)
 @pytest.mark.usefixtures("_same_folder")
 def test_nothing_but_answers_and_refusals(name):
-    run = built(name)
-
-    @settings(
-        max_examples=INPUTS[name],
-        derandomize=True,
-        database=None,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(data=st.binary(max_size=150))
-    def check(data):
-        run(Source(data))
-
-    check()
+    assert_no_defect(name, INPUTS[name])
 
 
 def test_every_target_is_here_or_in_the_ros_tests():

@@ -1,0 +1,25 @@
+"""A target of the fuzzing campaigns on a few inputs, the same ones every time."""
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fuzz.source import Source
+from fuzz.targets import built
+
+
+def assert_no_defect(name, examples):
+    """The target of a name raises nothing."""
+    run = built(name)
+
+    @settings(
+        max_examples=examples,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(data=st.binary(max_size=150))
+    def check(data):
+        run(Source(data))
+
+    check()
