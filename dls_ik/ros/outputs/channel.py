@@ -1,7 +1,9 @@
 """One output: a topic and a message."""
 
+from contextlib import suppress
 from typing import Any
 
+from rclpy.duration import Duration
 from rclpy.node import Node
 
 from dls_ik.core.types import Array
@@ -35,3 +37,8 @@ class Channel:
         if self._echo is not None:
             self._echo.remember(message)
         self._publisher.publish(message)
+
+    def deliver(self, timeout: float) -> None:
+        """Wait [s] for all who listen reliably: what a publisher has sent may end with it."""
+        with suppress(RuntimeError):  # a middleware may not know
+            self._publisher.wait_for_all_acked(Duration(seconds=timeout))

@@ -27,6 +27,8 @@ OUTPUTS: dict[str, Any] = {
     POSITION_ARRAY: PositionArrayOutput,
 }
 
+DELIVERY = 0.2  # [s] at most, for a listener that is gone
+
 
 class Outputs:
     """Publishes each command as all the messages that are wanted.
@@ -122,6 +124,11 @@ class Outputs:
         q, velocity = q[self._order], velocity[self._order]
         for channel in self._channels:
             channel.publish(q, velocity, stamp)
+
+    def deliver(self) -> None:
+        """Wait until the last command has arrived, before the node ends."""
+        for channel in self._channels:
+            channel.deliver(DELIVERY)
 
 
 def _resolved(node: Node, topic: str) -> str:

@@ -80,6 +80,7 @@ class Streaming:
         self._targets.close()
         if self._thread.is_alive():
             self._thread.join()
+        self._outputs.deliver()
         if self._marker is not None:
             self._marker.close()
 
