@@ -82,6 +82,7 @@ def assert_serves(arm):
     """It has something to say, goes on moving, answers, and ends."""
     for _ in range(2):
         arm.send(twist((0.0, 0.05, 0.0)))
+        arm.client.spin_for(0.1)  # no order is kept between topics
         arm.send(pose(shifted(), "nowhere"))
         arm.says("not valid", "nowhere")
     arm.goes(shifted(0.0, 0.1, 0.0))
