@@ -13,6 +13,7 @@ from dls_ik.core.wishes import MOST_TURNS
 Array = np.ndarray
 ROUNDING = 1e-9  # of a bound
 TOLERANCE = 1.001e-6  # [m, rad] of a success
+TURN = 2.0 * np.pi
 EPSILON = float(np.finfo(float).eps)
 
 
@@ -38,8 +39,7 @@ class Seen:
 
     def _steps(self, solver: IkSolver, q: Array, Ts: Array) -> None:
         result = solver.solve_batch(Ts, q, threads=self.threads)
-        start = _start(solver, q)
-        dq = result.q - start
+        dq = _moved(solver, q, result.q)
         self.steps += len(q)
         self.longest = max(self.longest, float(np.nanmax(np.linalg.norm(dq, axis=1))))
         self.not_finite += _not_finite(result)
@@ -75,14 +75,26 @@ class Seen:
         self.violations += _not_finite(result) + int((denied | outside | refused).sum())
 
 
+def _moved(solver: IkSolver, q: Array, reached: Array) -> Array:
+    """(b, n) how far a step went; an answer that is a turn nearer to a far seed went no farther."""
+    dq = np.asarray(reached - _start(solver, q))
+    if "kdl" in solver.method:
+        return dq
+    return np.where(_turns(solver, q) != 0.0, dq - TURN * np.round(dq / TURN), dq)
+
+
 def _start(solver: IkSolver, q: Array) -> Array:
     """Where a solver begins: without turns that cost digits, inside limits that it keeps."""
     if "kdl" in solver.method:
         return q
-    turns = np.where(np.abs(q) > 2.0 * np.pi * MOST_TURNS, np.floor(q / (2.0 * np.pi) + 0.5), 0.0)
-    start = np.clip(q, -FARTHEST_VALUE, FARTHEST_VALUE)
-    start = start - 2.0 * np.pi * turns * solver.problem.starts.turning
+    start = np.clip(q, -FARTHEST_VALUE, FARTHEST_VALUE) - TURN * _turns(solver, q)
     return solver.robot.clip(start) if solver.keeps_limits else start
+
+
+def _turns(solver: IkSolver, q: Array) -> Array:
+    """(b, n) whole turns that a solver takes from joint values which are so far that digits go."""
+    far = np.abs(q) > TURN * MOST_TURNS
+    return np.where(far, np.floor(q / TURN + 0.5), 0.0) * solver.problem.starts.turning
 
 
 def _scaled_errors(solver: IkSolver, q: Array, Ts: Array) -> Array:

@@ -52,10 +52,13 @@ def tree_from_dh(
     Raises:
         RobotModelError: a row that is not one, by its number, or not a usable joint.
     """
-    if not isinstance(rows, Iterable):
-        raise RobotModelError(f"DH rows are a sequence of mappings, given {quoted(rows)}")
+    try:
+        given = enumerate(rows, start=1)
+    except TypeError as error:  # also arrays without dimensions, which look iterable
+        words = f"DH rows are a sequence of mappings, given {quoted(rows)}"
+        raise RobotModelError(words) from error
     checked = []
-    for number, row in enumerate(rows, start=1):
+    for number, row in given:
         if number > MAX_ROWS:
             raise RobotModelError(f"more than {MAX_ROWS} DH rows")
         checked.append(_row(row, number))
@@ -81,8 +84,8 @@ def load_dh(path: str | os.PathLike[str]) -> Tree:
         raise RobotModelError(f"{shown}: expected a mapping with a list of 'rows'")
     _refuse_unknown(document, ("rows", "name", "base", "tip"), shown)
     given = {key: value for key, value in document.items() if key != "rows"}
-    names = {key: str(value) for key, value in given.items() if value is not None}
     try:
+        names = {key: _text(value, key) for key, value in given.items() if value is not None}
         return tree_from_dh(document["rows"], **names)
     except RobotModelError as error:
         raise RobotModelError(f"{shown}: {error}") from error
@@ -132,7 +135,7 @@ def _row(given: DhRow | Mapping[str, Any], number: int) -> DhRow:
 
 def _value(value: Any, key: str, number: int) -> Any:
     if key in ("kind", "name"):
-        return str(value)
+        return _text(value, f"row {number}: {key}")
     try:
         converted = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -141,6 +144,13 @@ def _value(value: Any, key: str, number: int) -> Any:
     if not (unlimited or math.isfinite(converted)):
         raise RobotModelError(f"row {number}: {key} is no number: {quoted(value)}")
     return converted
+
+
+def _text(value: Any, what: str) -> str:
+    try:
+        return str(value)
+    except (ValueError, RecursionError) as error:  # an integer of thousands of digits
+        raise RobotModelError(f"{what} is no name: {quoted(value)}") from error
 
 
 def _refuse_unknown(given: Mapping[Any, Any], known: Iterable[str], where: str) -> None:

@@ -118,6 +118,8 @@ def test_defaults_and_names():
         ({"lower": math.nan}, ["row 1", "lower is no number"]),
         ({"a": 10**400}, ["row 1", "a is no number"]),
         ({"a": 10**5000}, ["row 1", "a is no number: a very large int"]),
+        ({"a": 1, "name": 10**5000}, ["row 1", "name is no name: a very large int"]),
+        ({"a": 1, "kind": 10**5000}, ["row 1", "kind is no name: a very large int"]),
         ({}, ["joint1", "finite limits", "continuous"]),
         ({"kind": "prismatic"}, ["joint1", "finite limits"]),
         ({"lower": 1, "upper": 0}, ["joint1", "below"]),
@@ -131,6 +133,12 @@ def test_bad_rows_are_refused_with(row, words):
         RobotModel.from_dh([row])
     assert [word for word in words if word not in str(caught.value)] == []
     assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("rows", [np.array(2.0), 3, None])
+def test_rows_that_are_no_sequence(rows):
+    with pytest.raises(RobotModelError, match=r"sequence of mappings, given"):
+        RobotModel.from_dh(rows)
 
 
 def test_no_rows_is_no_robot():
@@ -157,6 +165,7 @@ def test_two_rows_of_a_name():
         ("[" * 20_000, ["nested more than 20 deep"]),
         ("\0", ["cannot read"]),
         ("rows: [{a: 0x" + "f" * 5000 + "}]", ["a is no number", "a very large int"]),
+        ("rows: [{a: 1}]\nname: 0x" + "f" * 5000, ["name is no name", "a very large int"]),
         ("rows: [{a: 1" + ":1" * 5000 + "}]", ["a is no number", "a very large int"]),
         ("a: &a [x, x]\nrows:\n- *a", ["line 1", "by reference"]),
         ("rows: [" + "{}," * 501 + "]", ["more than 500 DH rows"]),
