@@ -215,11 +215,17 @@ def _inside(task: Task, q: Array, seeds: Array) -> NDArray[np.bool_]:
 
 
 def succeeded(task: Task) -> NDArray[np.bool_]:
-    """(b,) which rows have an answer: where the solver approximates, one that was missed too."""
+    """(b,) which rows have an answer: where the solver approximates, one that was missed too.
+
+    Not one beyond limits, to which methods may come that do not keep them.
+    """
     success: NDArray[np.bool_] = task.status == Status.SUCCESS
     if task.request.approximate:
         missed = (task.status == Status.MAX_RESTARTS) | (task.status == Status.UNREACHABLE)
-        success = success | (missed & ~task.request.leaves_nothing(task.solver.robot, task.seeds))
+        missed &= ~task.request.leaves_nothing(task.solver.robot, task.seeds)
+        if not task.solver.keeps_limits:
+            missed &= _inside(task, task.rows.best, task.seeds)
+        success = success | missed
     return success
 
 

@@ -87,7 +87,7 @@ def real_array(values: Any) -> Array:
 
 
 def finite_array(values: Any, shape: tuple[int, ...], name: str) -> Array:
-    """Finite numbers of a shape, a copy.
+    """Finite numbers of a shape, a copy; none so large that products of some overflow.
 
     Raises:
         OptionError: anything else, by the name.
@@ -96,8 +96,9 @@ def finite_array(values: Any, shape: tuple[int, ...], name: str) -> Array:
         given = real_array(values).copy()
     except (TypeError, ValueError, OverflowError):
         given = np.array(np.nan)
-    if given.shape != shape or not np.isfinite(given).all():
-        raise OptionError(f"{name} is finite numbers of shape {shape}, not {quoted(values)}")
+    if given.shape != shape or not (np.abs(given) <= FARTHEST).all():
+        words = f"finite numbers of shape {shape}, {FARTHEST:g} at most"
+        raise OptionError(f"{name} is {words}, not {quoted(values)}")
     return given
 
 

@@ -47,7 +47,7 @@ _EXPLANATIONS = {
 class IkResult(NamedTuple):
     """The answer for one pose."""
 
-    success: bool  # reached within both tolerances, inside the limits; or any with `approximate`
+    success: bool  # inside the limits, and reached within both tolerances or with `approximate`
     status: Status
     q: Array  # (n,) [rad or m]; without success the best that was found
     position_error: float  # [m] at q

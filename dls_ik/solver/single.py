@@ -59,6 +59,7 @@ def solve_pose(
     made, steps, _, _ = counts.tolist()[0]
     position, rotation, _ = row.figures.tolist()[0]
     is_near = request.approximate and status is not Status.OUTSIDE_LIMITS and not nothing
+    is_near = is_near and _keeps(solver, request, row.best[0], seeds[0])
     success = status is Status.SUCCESS or is_near
     duration = time.perf_counter() - begin
     return IkResult(success, status, row.best[0], position, rotation, steps, made - 1, duration)
@@ -138,12 +139,14 @@ def _outcome(
             approach_poses(solver, problem, request, poses, seeds, row)
     if row.counts[0, FOUND] == NOTHING:
         return status
-    inside = solver.keeps_limits or _inside(solver, request, row.best[0], seeds[0])
+    inside = _keeps(solver, request, row.best[0], seeds[0])
     return Status.SUCCESS if inside else Status.OUTSIDE_LIMITS
 
 
-def _inside(solver: IkSolver, request: Request, q: Array, seed: Array) -> bool:
-    """Whether an answer of our own keeps the limits, those around the seed too."""
+def _keeps(solver: IkSolver, request: Request, q: Array, seed: Array) -> bool:
+    """Whether an answer keeps the limits, those around the seed too; not all methods see to it."""
+    if solver.keeps_limits:
+        return True
     robot = solver.robot
     inside = (q >= robot.lower) & (q <= robot.upper) & (np.abs(q - seed) <= request.change)
     return bool(inside.all())

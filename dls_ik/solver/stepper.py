@@ -118,7 +118,7 @@ class Stepper:
             (n,) joint velocity [rad/s or m/s].
 
         Raises:
-            OptionError: a velocity of another shape, or numbers that are not finite.
+            OptionError: a velocity of another shape, or numbers that are not finite or beyond 1e9.
             PoseError: a pose that is not valid.
         """
         velocity, duration = finite_array(x_dot, (self.rows,), "x_dot"), finite_array(dt, (), "dt")
@@ -139,7 +139,7 @@ class Stepper:
         """The step (n,) for a scaled error (r,) and Jacobian (r, n) given; q stays.
 
         Raises:
-            OptionError: arrays of another shape, or numbers that are not finite.
+            OptionError: arrays of another shape, or numbers that are not finite or beyond 1e9.
         """
         error = finite_array(e, (self.rows,), "e")
         J_given = finite_array(J, (self.rows, self.robot.n), "J")
@@ -190,6 +190,8 @@ class Stepper:
         except (TypeError, ValueError, OverflowError) as error:
             raise PoseError(f"targets are arrays of numbers (4, 4), not {quoted(Ts)}") from error
         if given.shape[-2:] == (4, 4) and given.ndim in (2, 3, 4):
+            if not given.size:
+                raise PoseError(f"there are no targets to go to: an array {given.shape}")
             per_tip = given.reshape(-1, k, 4, 4) if given.size % (16 * k) == 0 else None
             if per_tip is not None and given.ndim <= (3 if k == 1 else 4):
                 return np.array([checked_poses(T, k) for T in per_tip])

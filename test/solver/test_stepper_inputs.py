@@ -17,7 +17,7 @@ def stepper():
     return Stepper(WAM, "svf", Q)
 
 
-@pytest.mark.parametrize("bad", [*ODD, [T, None], np.full((4, 4), 1j), T[:3]])
+@pytest.mark.parametrize("bad", [*ODD, [T, None], np.full((4, 4), 1j), T[:3], np.empty((0, 4, 4))])
 def test_targets(stepper, bad):
     for use in (stepper.step, lambda given: stepper.run(given, 2)):
         with pytest.raises(PoseError):
@@ -25,7 +25,7 @@ def test_targets(stepper, bad):
     np.testing.assert_array_equal(stepper.q, Q)
 
 
-@pytest.mark.parametrize("bad", [*ODD, np.zeros(5), np.full(6, np.inf)])
+@pytest.mark.parametrize("bad", [*ODD, np.zeros(5), np.full(6, np.inf), np.full(6, -1e300)])
 def test_velocities_and_errors(stepper, bad):
     with pytest.raises(OptionError, match="x_dot"):
         stepper.rate(bad, 0.01)
@@ -36,7 +36,7 @@ def test_velocities_and_errors(stepper, bad):
     np.testing.assert_array_equal(stepper.q, Q)
 
 
-@pytest.mark.parametrize("dt", [*ODD, [0.1], np.inf])
+@pytest.mark.parametrize("dt", [*ODD, [0.1], np.inf, 1e300])
 def test_durations(stepper, dt):
     with pytest.raises(OptionError, match="dt"):
         stepper.rate(np.zeros(6), dt)
