@@ -113,7 +113,7 @@ def test_nobody_there():
     assert (code, out) == (3, "")
     assert "/nobody/target_pose" in err
     assert err.count("\n") == 1
-    code, out, err = stream("--circle", 0.1, "--node", "somebody", "--patience", 3)
+    code, out, err = stream("--circle", 0.1, "--node", "somebody", "--patience", 10)
     assert (code, out) == (3, "")
     assert "/somebody/tip_pose" in err
 
