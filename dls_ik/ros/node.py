@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 
 from dls_ik.ros.signals import hold_signals
-from dls_ik.ros.streams import free_streams
+from dls_ik.ros.standard_streams import free_streams
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -21,7 +21,7 @@ from dls_ik.ros.logs import Throttle
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.parameters.live import LiveParameters
 from dls_ik.ros.signals import on_signal
-from dls_ik.ros.streams import flush_streams
+from dls_ik.ros.standard_streams import flush_streams
 from dls_ik.ros.warm_up import WarmUp
 
 NAME = "dls_ik"
