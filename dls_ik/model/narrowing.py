@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from dls_ik.core.types import Array
 from dls_ik.exceptions import LimitsError
 from dls_ik.model.names import listing, quoted
+from dls_ik.model.values import checked_configuration
 
 if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
@@ -25,7 +26,7 @@ def narrowed_limits(
         LimitsError: as :meth:`dls_ik.RobotModel.narrowed`.
     """
     low, high = (_bounds(robot, what) for what in ((lower, -np.inf), (upper, np.inf)))
-    middle = np.zeros(robot.n) if near is None else robot.validated(near)
+    middle = np.zeros(robot.n) if near is None else checked_configuration(near, robot.joint_names)
     turns = robot.continuous if robot.whole is None else robot.whole.continuous
     ends = zip(low.tolist(), high.tolist(), middle.tolist(), turns.tolist(), strict=True)
     bounds = [_common(robot, j, *each) for j, each in enumerate(ends)]

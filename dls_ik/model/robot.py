@@ -155,7 +155,7 @@ class RobotModel:
 
         Raises:
             LimitsError: a joint is left without a value; not numbers, or not n.
-            JointValueError: for `near`, as :meth:`validated`.
+            JointValueError: for `near`, as :meth:`validated`, and for a batch.
         """
         low, high = narrowed_limits(self, lower, upper, near)
         free = np.isinf(low) & np.isinf(high) & self.continuous

@@ -51,6 +51,9 @@ def test_what_are_no_limits_is_refused(bad):
         WHEEL.narrowed(bad, np.inf)
     with pytest.raises(JointValueError):
         WHEEL.narrowed(-1.0, 1.0, near=[0.0])
+    for batch in (np.zeros((0, 3)), np.zeros((2, 3))):
+        with pytest.raises(JointValueError, match="one configuration"):
+            WHEEL.narrowed(-1.0, 1.0, near=batch)
 
 
 def test_an_angle_that_is_too_coarse_is_refused():
