@@ -1,5 +1,6 @@
 """Parameters as a struct: what they take, and what they refuse."""
 
+import numpy as np
 import pytest
 
 pytest.importorskip("rclpy", reason="needs rclpy")
@@ -61,6 +62,7 @@ def test_values_are_taken(name, given, kept):
         ("initial_positions", "1 2", "list of numbers"),
         ("initial_positions", [float("nan")], "finite number"),
         ("initial_positions", None, "list of numbers"),
+        ("initial_positions", np.array(1.0), "list of numbers"),
         ("lambda_", 1.0, "unknown parameter 'lambda_'; known: robot, "),
     ],
 )

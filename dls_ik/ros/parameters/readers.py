@@ -1,7 +1,7 @@
 """What a parameter may hold: each reader takes a value as ROS gives it, or says what it expects."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -39,9 +39,13 @@ def whole_number(value: Any) -> int:
 
 def numbers(value: Any) -> tuple[float, ...]:
     """A list of finite numbers."""
-    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+    try:
+        items = None if isinstance(value, (str, bytes)) else tuple(value)
+    except TypeError:  # also of arrays without dimensions, which look iterable
+        items = None
+    if items is None:
         raise ValueError("a list of numbers")
-    return tuple(number(item) for item in value)
+    return tuple(number(item) for item in items)
 
 
 def names(value: Any) -> tuple[str, ...]:
