@@ -96,10 +96,12 @@ def test_the_node_is_run_with_parameters():
 def start_demo(folder, *words):
     source = str(Path(dls_ik.__file__).parents[1])
     search = os.pathsep.join([source, os.environ.get("PYTHONPATH", "")]).strip(os.pathsep)
+    domain = str(1 + (int(os.environ["ROS_DOMAIN_ID"]) + 50) % 100)  # without nodes of other tests
+    settings = {"PYTHONPATH": search, "ROS_DOMAIN_ID": domain, "COLUMNS": "80"}
     return subprocess.Popen(
         [sys.executable, "-m", "dls_ik.ros.demo", "--output", str(folder), *words],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": search, "COLUMNS": "80", "PYTHONIOENCODING": "utf-8"},
+        env={**os.environ, **settings, "PYTHONIOENCODING": "utf-8"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

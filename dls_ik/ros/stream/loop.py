@@ -20,6 +20,7 @@ from dls_ik.ros.stream.targets import TOPICS, Arrival, Targets
 from dls_ik.ros.watch import Watch
 from dls_ik.servo import Controller, ServoState
 
+MOMENT, TRIES = 5e-4, 4  # [s] in which two clocks are read, and how often that is tried
 STOPPING = 2.0  # [s] for the arm to come to rest before the node ends
 
 
@@ -88,13 +89,25 @@ class Streaming:
         pacer = Pacer(self._rate, time.monotonic())
         window = pacer.window()
         while self._targets.wait(*window):
-            now, stamp = time.monotonic(), self._node.get_clock().now().nanoseconds
+            now, stamp = self._clocks()
             arrival = self._targets.take()
             self._guarded_cycle(stamp, now, pacer.began(now, arrival), arrival)
             self._watch.meter.cycle(window.latest, now, time.monotonic())
             window = pacer.window()
             if self._ends and not self.stream.moves:
                 break
+
+    def _clocks(self) -> tuple[float, int]:
+        """Steady time [s] and the time of stamps [ns], of one moment.
+
+        Where the thread was put aside between the two, commands would be stamped late or early.
+        """
+        for _ in range(TRIES):
+            before, stamp = time.monotonic(), self._node.get_clock().now().nanoseconds
+            now = time.monotonic()
+            if now - before < MOMENT:
+                break
+        return now, stamp
 
     def _guarded_cycle(self, stamp: int, now: float, dt: float, arrival: Arrival | None) -> None:
         """A cycle whose faults are reported, so that the loop outlives them."""
