@@ -19,6 +19,7 @@ import dls_ik
 
 READY = 240.0  # [s] kernels may have to be compiled, by several at once
 UNNAMED = "_NODE_NAMESPACE_UNKNOWN_/_NODE_NAME_UNKNOWN_"
+ANEW = 20.0  # [s]
 SOON = 60.0  # [s] for everything else, on a busy machine too
 
 
@@ -29,7 +30,8 @@ class NodeProcess:
     wrapper = ()  # a command that runs the one that follows it
 
     def __init__(self, *ros_arguments, **environment):
-        environment = {**os.environ, "PYTHONPATH": _python_path(), **environment}
+        ours = {"PYTHONPATH": _python_path(), "PYTHONFAULTHANDLER": "1"}
+        environment = {**os.environ, **ours, **environment}
         self.process = subprocess.Popen(
             [*self.wrapper, sys.executable, "-m", self.module, "--ros-args", *ros_arguments],
             env=environment,
@@ -66,6 +68,9 @@ class NodeProcess:
             found = self._news.wait_for(
                 lambda: self.count(*words) or self.process.poll() is not None, timeout
             )
+        if not found:  # say where its threads are
+            self.process.send_signal(signal.SIGABRT)
+            self._reader.join(SOON)
         assert found, f"no line with {words} in {timeout} s in:\n{self.output}"
         assert self.count(*words), f"ended without a line with {words}:\n{self.output}"
         return next(line for line in self.lines if all(word in line for word in words))
@@ -134,8 +139,7 @@ class Client:
         """The response of a service."""
         client = self._clients.get(name)
         if client is None:
-            client = self._clients[name] = self.node.create_client(service, name)
-            self.spin_until(client.service_is_ready, READY, f"service {name}")
+            client = self._clients[name] = self._ready_client(service, name)
         future = client.call_async(request)
         self.spin_until(future.done, timeout, f"an answer of {name}")
         return future.result()
@@ -167,11 +171,21 @@ class Client:
         it knows of what came before. Without that a best-effort listener may lose a first message.
         """
         service = f"{node}/get_parameters"
-        client = self.node.create_client(GetParameters, service)
-        self.spin_until(client.service_is_ready, READY, f"service {service}")
+        client = self._ready_client(GetParameters, service)
         future = client.call_async(GetParameters.Request())
         self.spin_until(future.done, what=f"an answer of {service}")
         self.node.destroy_client(client)
+
+    def _ready_client(self, kind, service):
+        """A client of a service that is there; made anew where one in thousands never finds it."""
+        for _ in range(round(READY / ANEW)):
+            client, deadline = self.node.create_client(kind, service), time.monotonic() + ANEW
+            while time.monotonic() < deadline:
+                if client.service_is_ready():
+                    return client
+                self.executor.spin_once(timeout_sec=0.05)
+            self.node.destroy_client(client)
+        raise AssertionError(f"waited {READY} s for service {service}")
 
     def set_parameters(self, **values):
         """Set parameters of ``ik_node`` all at once."""
