@@ -47,6 +47,14 @@ def test_it_does_not_begin_before_its_time():
     assert np.abs(pose(target, 10.1) - Ts[0]).max() > 1e-3
 
 
+def test_a_time_before_its_beginning_is_its_beginning():
+    """Found by python -m fuzz controller: a clock that is set back."""
+    target = TrajectoryTarget(Ts, 0.5, 1.0)
+    np.testing.assert_array_equal(pose(target, 100.0), Ts[0])
+    for early in (99.9, 90.0, -1e9):
+        np.testing.assert_array_equal(pose(target, early), Ts[0])
+
+
 def test_it_stands_before_its_beginning_and_after_its_end_only():
     target = TrajectoryTarget(Ts, 0.5, 0.0)
     assert target.stands(0.3), "the arm may come there by any way"

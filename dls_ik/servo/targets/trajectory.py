@@ -42,7 +42,7 @@ class TrajectoryTarget:
             if now < self._begin or (np.abs(difference(tip(), self._Ts[0])) > self._near).any():
                 return self._Ts[0]
             self._started = now
-        done = (now - self._started) / self._period
+        done = max(0.0, now - self._started) / self._period
         leg = int(done)
         if leg >= len(self._legs):
             return self._Ts[-1]
