@@ -1,10 +1,11 @@
 """The ``ros2`` commands that pages have, as ROS 2 runs them, where it is not installed."""
 
+import queue
 import re
 import shlex
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from importlib import import_module
 
 import yaml
@@ -13,7 +14,7 @@ from rclpy.parameter import Parameter
 
 from dls_ik.ros.client.host import OwnHost
 
-SOON = 120.0  # [s]
+SOON, TRIES = 120.0, 6  # [s] for an answer, and how often it is asked for
 
 
 def ask(command: str) -> None:
@@ -67,12 +68,13 @@ def dump(node, target):
 
 
 def _answer(node, service, name, request):
-    client, there = node.create_client(service, name), threading.Event()
+    client, answers = node.create_client(service, name), queue.SimpleQueue()
     _wait(client.service_is_ready, f"service {name}")
-    future = client.call_async(request)
-    future.add_done_callback(lambda _: there.set())
-    assert there.wait(SOON), f"no answer of {name}"
-    return future.result()
+    for _ in range(TRIES):  # Fast DDS drops an answer to a client it has not found within 0.1 s
+        client.call_async(request).add_done_callback(answers.put)
+        with suppress(queue.Empty):
+            return answers.get(timeout=SOON / TRIES).result()
+    raise AssertionError(f"no answer of {name}")
 
 
 def _wait(condition, what):

@@ -172,8 +172,16 @@ class Client:
         """
         service = f"{node}/get_parameters"
         client = self._ready_client(GetParameters, service)
-        future = client.call_async(GetParameters.Request())
-        self.spin_until(future.done, what=f"an answer of {service}")
+        calls, asked = [], -ANEW
+
+        def is_answered():
+            nonlocal asked
+            if time.monotonic() - asked >= ANEW:  # an answer is lost to a client not yet found
+                calls.append(client.call_async(GetParameters.Request()))
+                asked = time.monotonic()
+            return any(call.done() for call in calls)
+
+        self.spin_until(is_answered, READY, f"an answer of {service}")
         self.node.destroy_client(client)
 
     def _ready_client(self, kind, service):
