@@ -58,8 +58,7 @@ def solve_pose(
         status = Status.UNREACHABLE if nothing else status
     made, steps, _, _ = counts.tolist()[0]
     position, rotation, _ = row.figures.tolist()[0]
-    is_near = request.approximate and status is not Status.OUTSIDE_LIMITS and not nothing
-    is_near = is_near and _keeps(solver, request, row.best[0], seeds[0])
+    is_near = request.approximate and not nothing and _keeps(solver, request, row.best[0], seeds[0])
     success = status is Status.SUCCESS or is_near
     duration = time.perf_counter() - begin
     return IkResult(success, status, row.best[0], position, rotation, steps, made - 1, duration)
