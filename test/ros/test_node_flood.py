@@ -108,7 +108,7 @@ def test_a_target_of_a_hundred_thousand_poses_is_not_looked_into(node, client, a
     there.orientation.w = 1.0
     targets = client.publisher(PoseArray, "target_trajectory", 1)
     message = PoseArray(poses=[there] * 100_000)
-    publish_until(client, node, targets, message, "at most 10000 poses")
+    publish_until(client, node, targets, message, "at most 10000 poses, this one about 100000")
     served(client, asker)
 
 
