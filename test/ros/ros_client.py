@@ -16,6 +16,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 import dls_ik
+from benchmarks.proc_figures import proc_figures
 
 READY = 240.0  # [s] kernels may have to be compiled, by several at once
 UNNAMED = "_NODE_NAMESPACE_UNKNOWN_/_NODE_NAME_UNKNOWN_"
@@ -57,6 +58,11 @@ class NodeProcess:
     @property
     def output(self):
         return "\n".join(self.lines)
+
+    @property
+    def figures(self):
+        """Its memory, threads and open files."""
+        return proc_figures(self.process.pid)
 
     def count(self, *words):
         """How many lines hold all of these words."""

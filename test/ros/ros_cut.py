@@ -126,13 +126,6 @@ def _run(*words):
     subprocess.run(words, check=True)
 
 
-def size(process):
-    """Threads, and resident memory [MB], of a process."""
-    status = Path(f"/proc/{process.pid}/status").read_text()
-    fields = dict(line.split(":", 1) for line in status.splitlines())
-    return int(fields["Threads"]), int(fields["VmRSS"].split()[0]) / 1024
-
-
 def tip(message):
     from ros_wam import WAM
 
@@ -189,10 +182,10 @@ def main(cuts):
         sizes = []
         for duration in cuts:
             print(survive_a_cut(arm, cable, duration), flush=True)
-            sizes.append(size(arm.node.process))
-            print(f"{sizes[-1][0]} threads, {sizes[-1][1]:.1f} MB", flush=True)
-        assert sizes[-1][0] <= sizes[0][0], f"threads grow: {sizes}"
-        assert sizes[-1][1] < sizes[0][1] + 20.0, f"memory grows: {sizes}"
+            sizes.append(arm.node.figures)
+            print(f"{sizes[-1].threads} threads, {sizes[-1].rss:.1f} MiB", flush=True)
+        assert sizes[-1].threads <= sizes[0].threads, f"threads grow: {sizes}"
+        assert sizes[-1].rss < sizes[0].rss + 20.0, f"memory grows: {sizes}"
         assert "Traceback" not in arm.node.output, arm.node.output
         assert arm.node.end() == 0
 

@@ -1,6 +1,5 @@
 """A node that drives a simulated arm, a client that streams, and what becomes of the arm."""
 
-import os
 import time
 
 import numpy as np
@@ -223,8 +222,3 @@ class Rig:
         for each in (self.node, self.arm):
             assert each.process.poll() is None, each.output
             assert "Traceback" not in each.output, each.output
-
-    @property
-    def threads(self):
-        """How many threads the node has."""
-        return len(os.listdir(f"/proc/{self.node.process.pid}/task"))

@@ -49,10 +49,6 @@ def client(node):
         yield client
 
 
-def threads(node):
-    return len(os.listdir(f"/proc/{node.process.pid}/task"))
-
-
 def answer(client, asker, T, timeout):
     pending = asker.solve_async(T, timeout=timeout)
     client.spin_until(pending.done, PATIENCE, "an answer")
@@ -79,7 +75,7 @@ def test_clients_that_are_killed_while_they_wait_leave_nothing_behind(node, clie
         client.spin_until(lambda: asker.is_served, what="compute_ik")
         slow = [asker.solve_async(HARD, timeout=0.5) for _ in range(THREADS)]
         client.spin_until(lambda: all(each.done() for each in slow), PATIENCE, "answers")
-        before = threads(node)
+        before = node.figures.threads
         for _ in range(2):
             with leaving() as process:
                 process.kill()
@@ -93,7 +89,9 @@ def test_clients_that_are_killed_while_they_wait_leave_nothing_behind(node, clie
             PATIENCE,
             "the line being empty",
         )
-        client.spin_until(lambda: threads(node) <= before, PATIENCE, "no more threads than before")
+        client.spin_until(
+            lambda: node.figures.threads <= before, PATIENCE, "as many threads as before"
+        )
 
 
 def test_second_node_of_the_same_name_and_what_it_does(node, client):

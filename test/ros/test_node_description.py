@@ -1,7 +1,6 @@
 """The robot is replaced again and again while the arm moves and requests wait."""
 
 import math
-import os
 import time
 from itertools import pairwise
 
@@ -94,9 +93,6 @@ class Described(Watched):
             "motion and answers",
         )
 
-    def threads(self):
-        return len(os.listdir(f"/proc/{self.node.process.pid}/task"))
-
     def _ask(self):
         if len(self.pending) < 3:
             pending = self.asker.solve_async(WAM.fk(Q), link="wam_tip", timeout=60.0)
@@ -116,14 +112,16 @@ def to_and_fro():
 def test_a_robot_is_replaced_while_it_moves_and_while_requests_wait():
     with Described("described") as arm:
         replaced(arm, "the first", WAM_TEXT + " ", "ready")
-        threads = arm.threads()
+        threads = arm.node.figures.threads
         for name, text in GOOD.items():
             replaced(arm, name, text, "ready")
         for words, text in BROKEN.items():
             replaced(arm, words, text, "refused", words)
         replaced(arm, "good again", WAM_TEXT, "ready")
         arm.cease_to_ask()
-        assert arm.threads() < threads + 5, "some begin when they are first needed, none each time"
+        assert arm.node.figures.threads < threads + 5, (
+            "some begin when they are first needed, none each time"
+        )
         assert_no_torn_command(arm.heard)
         assert_no_torn_answer(arm.answers)
         assert "Traceback" not in arm.node.output, arm.node.output

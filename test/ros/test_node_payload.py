@@ -1,7 +1,5 @@
 """Messages of megabytes: refused or served in bounded time, and others are served meanwhile."""
 
-from pathlib import Path
-
 import pytest
 
 pytest.importorskip("rclpy", reason="needs rclpy")
@@ -21,7 +19,7 @@ from dls_ik.ros.stream.targets import MOST_POSES
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 INVALID_GOAL_CONSTRAINTS = -16
-MOST_MEMORY = 200.0  # [MB] more than before
+MOST_MEMORY = 200.0  # [MiB] more than before
 
 
 @pytest.fixture(scope="module")
@@ -33,14 +31,14 @@ def arm():
 
 
 def test_a_trajectory_that_is_too_long_is_refused_unread(arm):
-    before = memory(arm)
+    before = arm.node.figures.rss
     poses = trajectory([shifted()]).poses * (10 * MOST_POSES)
     arm.send(twist((0.0, 0.05, 0.0)))
     arm.send(PoseArray(poses=poses))
     words = ("not valid", f"at most {MOST_POSES} poses", f"about {10 * MOST_POSES}")
     arm.says(*words, within=READY)
     arm.stands()
-    assert memory(arm) < before + MOST_MEMORY
+    assert arm.node.figures.rss < before + MOST_MEMORY
     arm.goes(WAM.fk(HOME))
     arm.assert_calm()
 
@@ -64,7 +62,7 @@ def test_a_request_with_ten_thousand_constraints_is_refused_and_others_are_serve
     one = GetPositionIK.Request()
     one.ik_request.pose_stamped = stamped()
     one.ik_request.timeout.sec = 60
-    before = memory(arm)
+    before = arm.node.figures.rss
     asker = arm.client.node.create_client(GetPositionIK, "compute_ik")
     arm.client.spin_until(asker.service_is_ready, READY, "the service")
     refused, served = [], []
@@ -76,12 +74,5 @@ def test_a_request_with_ten_thousand_constraints_is_refused_and_others_are_serve
         assert answer.result().error_code.val == INVALID_GOAL_CONSTRAINTS
         assert "not 0 and 10000" in answer.result().error_code.message
     assert all(answer.result().error_code.val == 1 for answer in served)
-    assert memory(arm) < before + MOST_MEMORY
+    assert arm.node.figures.rss < before + MOST_MEMORY
     arm.assert_calm()
-
-
-def memory(arm):
-    """Resident memory of the node [MB]."""
-    status = Path(f"/proc/{arm.node.process.pid}/status").read_text()
-    fields = dict(line.split(":", 1) for line in status.splitlines())
-    return int(fields["VmRSS"].split()[0]) / 1024
