@@ -1,6 +1,7 @@
 """What a process has, by /proc."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ class ProcFigures(NamedTuple):
     uss: float  # [MiB] resident, its own pages alone
     threads: int
     files: int  # open
+    priority: int  # of real time, the highest of its threads; 0: none
 
 
 def proc_figures(pid: int) -> ProcFigures:
@@ -29,5 +31,13 @@ def proc_figures(pid: int) -> ProcFigures:
         name, size = line.split()[:2]
         sizes[name.rstrip(":")] = int(size) / MEBIBYTE
     own = sizes["Private_Clean"] + sizes["Private_Dirty"]
-    threads = len(os.listdir(folder / "task"))
-    return ProcFigures(sizes["Rss"], sizes["Pss"], own, threads, len(os.listdir(folder / "fd")))
+    threads, files = (len(os.listdir(folder / name)) for name in ("task", "fd"))
+    return ProcFigures(sizes["Rss"], sizes["Pss"], own, threads, files, _priority(folder / "task"))
+
+
+def _priority(tasks: Path) -> int:
+    highest = 0
+    for task in tasks.iterdir():
+        with suppress(ProcessLookupError):  # a thread that has just ended
+            highest = max(highest, os.sched_getparam(int(task.name)).sched_priority)
+    return highest

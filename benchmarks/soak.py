@@ -8,10 +8,11 @@ the commands, which are taken when a cycle begins. Beside it, on the same machin
 a loop that does nothing sleeps until deadlines of the same kind: what it misses is the machine's
 own.
 
-The rule for deadlines: a cycle that begins n periods late has missed n deadlines. A loop that works
-for a tenth of its period, in a process whose other threads answer requests, is put aside more often
-than one that does nothing, and for longer. So the node may miss three times as many as the idle
-loop, and one in ten thousand besides, which is what falls due where Python's threads take turns.
+The rule for deadlines: a cycle that begins n periods late has missed n deadlines. With real-time
+priority the node may miss as many as the idle loop, which has ordinary priority. Without it a loop
+that works for a quarter of its period, in a process whose other threads answer requests, is put
+aside more often than one that does nothing: then it may miss three times as many. One in ten
+thousand may be missed besides, which is what falls due where Python's threads take turns.
 Where others load the machine beyond its cores there is no time for a loop that works: then the
 figures are given, and not judged.
 
@@ -62,6 +63,7 @@ class Soak:
         command = ros_node(
             "dls_ik.ros.node", NAME, robot="wam", rate=float(given.rate), driver="none",
             acceleration=[ACCELERATION], initial_positions=START.tolist(),
+            thread_priority=given.priority,
         )  # fmt: skip
         self.node = stack.enter_context(Process(command))
         self.node.wait_ready()
@@ -171,6 +173,7 @@ def main() -> None:
     options = parser(__doc__)
     options.add_argument("--minutes", type=float, default=10.0, help="of the run")
     options.add_argument("--rate", type=positive, default=500, help="of the node [Hz]")
+    options.add_argument("--priority", type=int, default=50, help="of the loop; 0: ordinary")
     options.add_argument("--clients", type=positive, default=8, help="of compute_ik")
     options.add_argument("--seed", type=int, default=0, help="of the requests")
     add_plot(options, "the curves")

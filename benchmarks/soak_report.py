@@ -7,7 +7,14 @@ import numpy as np
 
 from benchmarks.common import finish
 from benchmarks.soak_plot import draw_soak
-from benchmarks.soak_verdict import Verdict, count_table, late_table, memory_table, verdicts
+from benchmarks.soak_verdict import (
+    Verdict,
+    count_table,
+    has_priority,
+    late_table,
+    memory_table,
+    verdicts,
+)
 from dls_ik import DlsIkError
 from dls_ik.plot import save_picture
 
@@ -54,7 +61,9 @@ def notes_of(soak: Measured) -> list[str]:
     share = (last["processor"] - first["processor"]) / (last["time"] - first["time"])
     away = float(np.median([sample["away"] for sample in soak.samples]))
     loads = [sample["load"] for sample in soak.samples]
+    kind = "real-time" if has_priority(soak.samples) else "ordinary"
     return [
+        f"the loop of the node has {kind} priority, the idle loop an ordinary one",
         f"the node took {100.0 * share:.0f} % of a core; the longest call {soak.worst_call:.3f} s",
         f"the tip was {1e3 * away:.1f} mm behind the target, median of all seconds",
         f"load average from {min(loads):.1f} to {max(loads):.1f}, median {np.median(loads):.1f}",

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ from dls_ik.ros.warm_up import WarmUp
 
 NAME = "dls_ik"
 GRACE = 3.0  # [s]
+TURN = 3e-4  # [s] of a thread that another waits for: Python's 5 ms are more than a cycle has
 
 
 class StartError(DlsIkError):
@@ -98,6 +100,7 @@ def serve_ik(node: Node, stop: Future) -> bool:
     if not WarmUp().run(node.get_logger().info, lambda: not stop.done()):
         return False
     application = Application(node, live)
+    sys.setswitchinterval(TURN)
     try:
         application.start()
         gc.freeze()  # else the collector stops the stream for 50 ms, to look at numba's objects

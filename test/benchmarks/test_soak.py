@@ -37,7 +37,7 @@ def test_lateness_goes_on_where_it_was():
 def samples(minutes=10, slope=0.0, **other):
     """One a second, with memory that rises by so many MiB a minute."""
     times = np.arange(1.0, 60.0 * minutes)
-    fixed = {"threads": 22, "files": 18, "sent": 25, "waiting": 1, "load": 0.5}
+    fixed = {"threads": 22, "files": 18, "sent": 25, "waiting": 1, "load": 0.5, "priority": 50}
     fixed |= {"node_worst": 0.001, "idle_worst": 0.0005, **other}
     sizes = {"rss": 280.0, "pss": 180.0, "uss": 160.0}
     return [
@@ -62,9 +62,11 @@ def late(node, idle, count=10_000):
 
 def test_deadlines_beyond_the_machine_s_own_fail_where_it_is_free(monkeypatch):
     monkeypatch.setattr(soak_verdict.os, "sched_getaffinity", lambda _: {0, 1})
-    assert deadlines(late(3, 1), RATE, 1.0).holds
-    assert deadlines(late(4, 1), RATE, 1.0).holds is False
-    assert deadlines(late(4, 1), RATE, 3.0).holds is None
+    assert deadlines(samples(), late(1, 1), RATE).holds
+    assert deadlines(samples(), late(2, 1), RATE).holds is False
+    assert deadlines(samples(priority=0), late(3, 1), RATE).holds
+    assert deadlines(samples(priority=0), late(4, 1), RATE).holds is False
+    assert deadlines(samples(load=3.0), late(4, 1), RATE).holds is None
 
 
 def test_threads_may_begin_early_but_not_go_on():

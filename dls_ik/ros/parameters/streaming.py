@@ -34,6 +34,13 @@ class StreamingParameters:
         (1.0, 1000.0),
         read_only=True,
     )
+    thread_priority: int = parameter(
+        50,
+        readers.whole_number,
+        "real-time priority of the streaming loop (SCHED_FIFO), where it is permitted; 0: none",
+        span=(0, 99),
+        read_only=True,
+    )
     acceleration: tuple[float, ...] = _fixed("acceleration")
     jerk: tuple[float, ...] = _fixed("jerk")
     when_stuck: str = option(ControllerOptions, "when_stuck")

@@ -16,11 +16,13 @@ from dls_ik.ros.stream.joint_states import JointStates
 from dls_ik.ros.stream.neighbours import Neighbours
 from dls_ik.ros.stream.orders import Orders
 from dls_ik.ros.stream.pacing import Pacer
+from dls_ik.ros.stream.priority import Priority
 from dls_ik.ros.stream.targets import TOPICS, Arrival, Targets
 from dls_ik.ros.watch import Watch
 from dls_ik.servo import Controller, ServoState
 
 MOMENT, TRIES = 5e-4, 4  # [s] in which two clocks are read, and how often that is tried
+LOST = "cycles take longer than their period: the loop has ordinary priority from now on"
 STOPPING = 2.0  # [s] for the arm to come to rest before the node ends
 
 
@@ -30,6 +32,7 @@ class Streaming:
     def __init__(self, node: Node, parameters: Parameters, frames: Frames) -> None:
         self._node = node
         self._rate = parameters.rate
+        self._priority = Priority(parameters.thread_priority)
         self._log = Throttle(node)
         self._outputs = Outputs(node, parameters)
         self._states = JointStates(node, self._outputs.echo)
@@ -86,6 +89,7 @@ class Streaming:
             self._marker.close()
 
     def _run(self) -> None:
+        self._log.info("priority", self._priority.take(time.monotonic()))
         pacer = Pacer(self._rate, time.monotonic())
         window = pacer.window()
         while self._targets.wait(*window):
@@ -94,6 +98,8 @@ class Streaming:
             self._guarded_cycle(stamp, now, pacer.began(now, arrival), arrival)
             self._watch.meter.cycle(window.latest, now, time.monotonic())
             window = pacer.window()
+            if self._priority.is_lost(window.latest, time.monotonic()):
+                self._log.warn("priority lost", LOST)
             if self._ends and not self.stream.moves:
                 break
 

@@ -1,0 +1,30 @@
+"""The loop's thread goes before ordinary ones, and no other thread of the node does."""
+
+import os
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+
+from ros_client import NodeProcess
+
+pytestmark = pytest.mark.ros
+
+
+def real_time(pid):
+    """The priorities of the threads of a process that are of real time."""
+    threads = [int(thread) for thread in os.listdir(f"/proc/{pid}/task")]
+    priorities = [os.sched_getparam(thread).sched_priority for thread in threads]
+    return [priority for priority in priorities if priority]
+
+
+@pytest.mark.parametrize("wanted", [7, 0])
+def test_only_the_loop(wanted):
+    with NodeProcess("-p", "robot:=wam", "-p", f"thread_priority:={wanted}") as node:
+        node.wait_for_line("the loop has")
+        node.wait_for_line("ready")
+        permitted = f"the loop has real-time priority {wanted}" in node.output
+        assert permitted or "the loop has ordinary priority" in node.output
+        assert real_time(node.process.pid) == ([wanted] if permitted else [])
+        assert not (permitted and wanted == 0)
+        assert node.end() == 0

@@ -1,0 +1,67 @@
+"""The priority of the loop's thread: taken where it may be, and given up where it does harm."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+pytest.importorskip("rclpy")
+
+from dls_ik.ros.stream.priority import PATIENCE, Priority
+
+REAL_TIME = "the loop has real-time priority"
+
+
+@pytest.fixture
+def in_thread():
+    """Call something in a thread whose priority is nobody else's."""
+    with ThreadPoolExecutor(1) as pool:
+        yield lambda call, *args: pool.submit(call, *args).result()
+
+
+def policy():
+    return os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
+
+
+def test_taken_by_the_thread_alone(in_thread):
+    words = in_thread(Priority(20).take, 0.0)
+    if words == f"{REAL_TIME} 20":
+        assert in_thread(policy) == os.SCHED_FIFO
+        assert in_thread(os.sched_getparam, 0).sched_priority == 20
+        with ThreadPoolExecutor(1) as other:
+            assert in_thread(other.submit, policy).result() == os.SCHED_OTHER
+    else:
+        assert words == "the loop has ordinary priority: real-time priority 20: " + os.strerror(1)
+        assert in_thread(policy) == os.SCHED_OTHER
+    assert policy() == os.SCHED_OTHER
+
+
+def test_none_is_wanted(in_thread):
+    words = in_thread(Priority(0).take, 0.0)
+    assert words == "the loop has ordinary priority, as thread_priority is 0"
+    assert in_thread(policy) == os.SCHED_OTHER
+
+
+def test_refused(in_thread):
+    priority = Priority(1000)
+    words = in_thread(priority.take, 0.0)
+    assert words == "the loop has ordinary priority: real-time priority 1000: Invalid argument"
+    assert not in_thread(priority.is_lost, 0.0, 10.0 * PATIENCE)
+
+
+def test_given_up_where_the_loop_never_pauses(in_thread):
+    priority = Priority(20)
+    if not in_thread(priority.take, 0.0).startswith(REAL_TIME):
+        pytest.skip("real-time priority is not permitted here")
+    lost = [in_thread(priority.is_lost, 0.1 * k - 0.01, 0.1 * k) for k in range(30)]
+    assert lost.index(True) * 0.1 == pytest.approx(PATIENCE)
+    assert lost.count(True) == 1
+    assert in_thread(policy) == os.SCHED_OTHER
+
+
+def test_kept_where_it_pauses_once_in_a_while(in_thread):
+    priority = Priority(20)
+    in_thread(priority.take, 0.0)
+    for k in range(100):
+        pause = 0.01 if k % 5 == 0 else -0.01
+        assert not in_thread(priority.is_lost, 0.1 * k + pause, 0.1 * k)
