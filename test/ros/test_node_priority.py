@@ -1,6 +1,7 @@
 """The loop's thread goes before ordinary ones, and no other thread of the node does."""
 
 import os
+from contextlib import suppress
 
 import pytest
 
@@ -13,8 +14,10 @@ pytestmark = pytest.mark.ros
 
 def real_time(pid):
     """The priorities of the threads of a process that are of real time."""
-    threads = [int(thread) for thread in os.listdir(f"/proc/{pid}/task")]
-    priorities = [os.sched_getparam(thread).sched_priority for thread in threads]
+    priorities = []
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with suppress(ProcessLookupError):  # it has just ended
+            priorities.append(os.sched_getparam(int(thread)).sched_priority)
     return [priority for priority in priorities if priority]
 
 

@@ -26,8 +26,7 @@ class Priority:
         if not self._priority:
             return "the loop has ordinary priority, as thread_priority is 0"
         try:
-            policy = os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
-            os.sched_setscheduler(0, policy, os.sched_param(self._priority))
+            _schedule(os.SCHED_FIFO, self._priority)
         except (AttributeError, OSError) as error:
             why = getattr(error, "strerror", None) or "this system has none"
             wanted, self._priority = self._priority, 0
@@ -45,5 +44,10 @@ class Priority:
         if now - self._paused < PATIENCE:
             return False
         self._priority = 0
-        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        _schedule(os.SCHED_OTHER, 0)
         return True
+
+
+def _schedule(policy: int, priority: int) -> None:
+    """Of the calling thread; threads that it starts are ordinary ones, which is not to be undone."""
+    os.sched_setscheduler(0, policy | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
