@@ -49,5 +49,5 @@ class Priority:
 
 
 def _schedule(policy: int, priority: int) -> None:
-    """Of the calling thread; threads that it starts are ordinary ones, which is not to be undone."""
+    """Schedule the calling thread; what it starts is ordinary, which is not to be undone."""
     os.sched_setscheduler(0, policy | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
