@@ -89,7 +89,7 @@ class Streaming:
             self._marker.close()
 
     def _run(self) -> None:
-        self._log.info("priority", self._priority.take(time.monotonic()))
+        self._log.info("priority", self._priority.take())
         pacer = Pacer(self._rate, time.monotonic())
         window = pacer.window()
         while self._targets.wait(*window):
@@ -98,7 +98,7 @@ class Streaming:
             self._guarded_cycle(stamp, now, pacer.began(now, arrival), arrival)
             self._watch.meter.cycle(window.latest, now, time.monotonic())
             window = pacer.window()
-            if self._priority.is_lost(window.latest, time.monotonic()):
+            if self._priority.is_lost(window.latest > time.monotonic()):
                 self._log.warn("priority lost", LOST)
             if self._ends and not self.stream.moves:
                 break

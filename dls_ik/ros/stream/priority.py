@@ -2,7 +2,7 @@
 
 import os
 
-PATIENCE = 1.0  # [s] for which a loop may work without a pause
+PATIENCE = 100  # cycles on end without a pause between them
 
 
 class Priority:
@@ -14,15 +14,14 @@ class Priority:
 
     def __init__(self, priority: int) -> None:
         self._priority = priority  # of SCHED_FIFO, 1 to 99; 0: an ordinary thread
-        self._paused = 0.0  # [s] when the loop last had nothing to do
+        self._restless = 0  # cycles on end without a pause
 
-    def take(self, now: float) -> str:
+    def take(self) -> str:
         """Give it to the calling thread, but not to threads that this one starts.
 
         Returns:
             What came of it, in words.
         """
-        self._paused = now
         if not self._priority:
             return "the loop has ordinary priority, as thread_priority is 0"
         try:
@@ -33,15 +32,14 @@ class Priority:
             return f"the loop has ordinary priority: real-time priority {wanted}: {why}"
         return f"the loop has real-time priority {self._priority}"
 
-    def is_lost(self, due: float, now: float) -> bool:
-        """Note when the next cycle is due; give the priority up where the loop never pauses.
+    def is_lost(self, rests: bool) -> bool:
+        """Note whether there is a pause before the next cycle; give up where there never is one.
 
         Returns:
             True once, when it was given up.
         """
-        if not self._priority or due > now:
-            self._paused = now
-        if now - self._paused < PATIENCE:
+        self._restless = 0 if rests or not self._priority else self._restless + 1
+        if self._restless < PATIENCE:
             return False
         self._priority = 0
         _schedule(os.SCHED_OTHER, 0)
