@@ -1,6 +1,7 @@
 """Batches on any number of threads: the same answers, progress, and what an exception leaves."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from wishes import PUMA, WAM, drawn
 
 from dls_ik import IkSolver, Status, Task
 from dls_ik.exceptions import BatchInterrupted, DlsIkError, OptionError
+from dls_ik.solver import batch
 
 FIELDS = ("success", "status", "q", "position_error", "rotation_error", "iterations", "restarts")
 
@@ -116,8 +118,26 @@ def test_what_progress_raises_comes_out(kind):
     assert len(calls) == 2
 
 
+def hold(monkeypatch, solver, Ts):
+    """Begin none of these poses, however fast the machine is, before the batch is told to end."""
+    held, ends, search = {T[:3, 3].tobytes() for T in Ts}, threading.Event(), solver.search
+
+    class Pool(ThreadPoolExecutor):
+        def __exit__(self, *error):
+            ends.set()
+            return super().__exit__(*error)
+
+    def held_search(problem, poses, *more):
+        if poses[0, 0, :3, 3].tobytes() in held:
+            ends.wait()
+        return search(problem, poses, *more)
+
+    monkeypatch.setattr(batch, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(solver, "search", held_search)
+
+
 @pytest.mark.parametrize("threads", [1, 3])
-def test_an_interrupt_keeps_what_was_finished(threads):
+def test_an_interrupt_keeps_what_was_finished(threads, monkeypatch):
     Ts, seeds = some(WAM, 2000)
     solver = IkSolver(WAM, max_restarts=20)
 
@@ -125,8 +145,10 @@ def test_an_interrupt_keeps_what_was_finished(threads):
         if done >= 500:
             raise KeyboardInterrupt
 
+    hold(monkeypatch, solver, Ts[500:])
     with pytest.raises(BatchInterrupted) as caught:
         solver.solve_batch(Ts, seeds, threads=threads, progress=progress)
+    monkeypatch.undo()
     result, whole = caught.value.result, solver.solve_batch(Ts, seeds)
     left = result.status == Status.INTERRUPTED
     assert not left[:500].any()
