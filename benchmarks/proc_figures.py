@@ -32,12 +32,14 @@ def proc_figures(pid: int) -> ProcFigures:
         sizes[name.rstrip(":")] = int(size) / MEBIBYTE
     own = sizes["Private_Clean"] + sizes["Private_Dirty"]
     threads, files = (len(os.listdir(folder / name)) for name in ("task", "fd"))
-    return ProcFigures(sizes["Rss"], sizes["Pss"], own, threads, files, _priority(folder / "task"))
+    highest = max(real_time_priorities(pid), default=0)
+    return ProcFigures(sizes["Rss"], sizes["Pss"], own, threads, files, highest)
 
 
-def _priority(tasks: Path) -> int:
-    highest = 0
-    for task in tasks.iterdir():
-        with suppress(ProcessLookupError):  # a thread that has just ended
-            highest = max(highest, os.sched_getparam(int(task.name)).sched_priority)
-    return highest
+def real_time_priorities(pid: int) -> list[int]:
+    """Of those threads of a process that have one."""
+    found = []
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with suppress(ProcessLookupError):  # it has just ended
+            found.append(os.sched_getparam(int(thread)).sched_priority)
+    return [priority for priority in found if priority]

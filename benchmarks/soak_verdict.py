@@ -10,7 +10,7 @@ from benchmarks.lateness import late_figures, missed
 
 MINUTE = 60.0  # [s] that does not count, and that a median is of
 MOST_GROWTH = 1.0  # [%] of memory
-FACTOR, SPARE = {True: 1.0, False: 3.0}, 1e-4  # see `deadlines`
+ORDINARY, SPARE = 3.0, 1e-4  # of a loop of ordinary priority, and of all: see `deadlines`
 MEMORY = [
     Column("memory of the node"),
     Column("second minute [MiB]", ".2f"),
@@ -121,7 +121,7 @@ def memory(samples: list[dict[str, Any]]) -> Verdict:
 def deadlines(samples: list[dict[str, Any]], late: dict[str, np.ndarray], rate: float) -> Verdict:
     """The node may miss what the machine itself makes a loop miss: more without priority."""
     load = float(np.median([sample["load"] for sample in samples]))
-    factor = FACTOR[has_priority(samples)]
+    factor = 1.0 if has_priority(samples) else ORDINARY
     node, idle = (missed(late[name], 1.0 / rate) for name in ("node", "idle"))
     allowed = factor * idle + SPARE * (len(late["node"]) + node)
     words = f"the node missed {node} deadlines, the idle loop {idle}; at most {allowed:.0f}"

@@ -1,24 +1,14 @@
 """The loop's thread goes before ordinary ones, and no other thread of the node does."""
 
-import os
-from contextlib import suppress
-
 import pytest
 
 pytest.importorskip("rclpy", reason="needs rclpy")
 
 from ros_client import NodeProcess
 
+from benchmarks.proc_figures import real_time_priorities
+
 pytestmark = pytest.mark.ros
-
-
-def real_time(pid):
-    """The priorities of the threads of a process that are of real time."""
-    priorities = []
-    for thread in os.listdir(f"/proc/{pid}/task"):
-        with suppress(ProcessLookupError):  # it has just ended
-            priorities.append(os.sched_getparam(int(thread)).sched_priority)
-    return [priority for priority in priorities if priority]
 
 
 @pytest.mark.parametrize("wanted", [7, 0])
@@ -28,6 +18,6 @@ def test_only_the_loop(wanted):
         node.wait_for_line("ready")
         permitted = f"the loop has real-time priority {wanted}" in node.output
         assert permitted or "the loop has ordinary priority" in node.output
-        assert real_time(node.process.pid) == ([wanted] if permitted else [])
+        assert real_time_priorities(node.process.pid) == ([wanted] if permitted else [])
         assert not (permitted and wanted == 0)
         assert node.end() == 0
