@@ -19,6 +19,7 @@ from dls_ik.ros.stream.joint_states import SETTLING, JointStates
 from dls_ik.ros.stream.targets import Arrival
 
 DT = 0.01
+AHEAD = 5000.0  # [s] by which the driver's clock is ahead
 
 
 class FakeNode:
@@ -74,13 +75,18 @@ class World:
         self.node.look_out()
         self.driver = JointState(name=list(names), position=list(map(float, q)))
 
-    def run(self, cycles=1, target=None, driver=False):
-        """Run cycles, each with a target or none; return the outcome of the last."""
+    def run(self, cycles=1, target=None, driver=False, lag=0.0):
+        """Run cycles, each with a target or none; return the outcome of the last.
+
+        Args:
+            driver: it is heard in each, with what it sent `lag` [s] ago.
+        """
         for _ in range(cycles):
             self.now += DT
             if driver:
+                sent = round(1e9 * (self.now + AHEAD - lag))
                 for listener in self.node.listeners:
-                    listener(self.driver)
+                    listener(self.driver, {"source_timestamp": sent})
             arrival = None if target is None else Arrival(target, self.now, 1)
             outcome = self.stream.cycle(self.now, 0, DT, arrival)
         return outcome

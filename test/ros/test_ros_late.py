@@ -1,5 +1,6 @@
 """Cycles that begin late: the command is where the arm came to, and what waited does not count."""
 
+import math
 import time
 
 import numpy as np
@@ -11,6 +12,7 @@ pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 from ros_world import DT, World, near
 
 from dls_ik.ros.stream.cycle import Stream
+from dls_ik.ros.stream.joint_states import FRESH
 from dls_ik.ros.stream.targets import Arrival
 from dls_ik.ros.stream.whereabouts import DRAIN
 from dls_ik.servo import ServoState
@@ -35,10 +37,10 @@ def _begun(world):
     return outcome
 
 
-def arrives(world, target, sent):
+def arrives(world, target, sent, lag=math.inf):
     """A cycle with a target, `sent` [s] ago by the clock of its publisher."""
     world.now += DT
-    arrival = Arrival(target, world.now, 1, time.time_ns() - round(1e9 * sent))
+    arrival = Arrival(target, world.now, 1, time.time_ns() - round(1e9 * sent), lag)
     return world.stream.cycle(world.now, 0, DT, arrival)
 
 
@@ -62,6 +64,62 @@ def test_a_target_that_waited_meanwhile_is_passed_over(world, sent, is_followed)
     arrives(world, world.target([0.2, 0.9]), sent)
     goal = [0.2, 0.9] if is_followed else [1.5, 1.0]
     assert world.run(500).output.q == near(goal, 1e-4)
+
+
+@pytest.mark.parametrize(("lag", "is_followed"), [(1.5, False), (0.05, True)])
+def test_a_publisher_whose_clock_is_another_is_compared_with_itself(world, lag, is_followed):
+    moving(world)
+    world.now += STOOD
+    arrives(world, world.target([0.2, 0.9]), sent=5000.0 + lag, lag=lag)
+    goal = [0.2, 0.9] if is_followed else [1.5, 1.0]
+    assert world.run(500).output.q == near(goal, 1e-4)
+
+
+def test_a_target_that_waited_does_not_count_however_late_it_is_handed_over(world):
+    moving(world)
+    world.now += STOOD
+    world.run(int(5.0 * DRAIN / DT))
+    arrives(world, world.target([0.2, 0.9]), sent=STOOD)
+    assert world.run(500).output.q == near([1.5, 1.0], 1e-4)
+    arrives(world, world.target([0.2, 0.9]), sent=STOOD)
+    assert world.run(500).output.q == near([0.2, 0.9], 1e-4), "when all is as before, it does"
+
+
+@pytest.fixture
+def driven(monkeypatch):
+    """An arm under way, whose driver says that it is at the command."""
+    world = World(monkeypatch, shows=False, shares=False, driver="auto", acceleration=[4.0])
+    world.add_driver([0.0, 0.0])
+    target = world.target([1.5, 1.0])
+    for _ in range(100):
+        outcome = world.run(target=target, driver=True)
+        if outcome.output is not None:
+            world.driver.position = outcome.output.q.tolist()
+    assert outcome.is_command
+    assert np.abs(outcome.output.velocity).max() > 0.3
+    world.run()
+    return world
+
+
+def test_what_the_driver_said_meanwhile_does_not_count_however_late_it_is_heard(driven):
+    driven.now += STOOD
+    driven.run()
+    for k in range(int(5.0 * DRAIN / DT)):
+        outcome = driven.run(driver=True, lag=STOOD - k * DT)
+        assert (outcome.state, outcome.is_command) == (ServoState.STALE, False)
+    driven.driver.position = [0.4, 0.3]
+    after = driven.run(3, driver=True).output
+    assert after.q == near([0.4, 0.3], 2.0 * 3 * DT)
+
+
+def test_a_driver_whose_clock_was_set_back_meanwhile_counts_after_a_second(driven):
+    driven.now += STOOD
+    driven.run()
+    driven.driver.position = [0.4, 0.3]
+    waited = driven.run(int(0.9 * FRESH / DT), driver=True, lag=3600.0)
+    assert waited.state is ServoState.STALE
+    after = driven.run(int((0.1 * FRESH + DRAIN) / DT) + 3, driver=True, lag=3600.0).output
+    assert after.q == near([0.4, 0.3], 2.0 * 4 * DT)
 
 
 def test_a_stamp_tells_by_itself(world):

@@ -147,11 +147,12 @@ class Stream:
 
     def _of_now(self, arm: Arm, arrival: Arrival | None, now: float) -> Arrival | None:
         """A target, unless it may have waited while the loop stood; a stamp tells by itself."""
-        if arrival is None or self._where.is_trusted(now) or is_stamped(arrival.message):
+        if arrival is None or self._where.is_settled(now) or is_stamped(arrival.message):
             return arrival
         parameters = arm.parameters
-        is_new = -parameters.stamp_tolerance <= arrival.transit <= parameters.target_timeout
-        return arrival if is_new else None
+        if arrival.waited(parameters.target_timeout, parameters.stamp_tolerance):
+            return None
+        return arrival if arrival.sent or self._where.is_trusted(now) else None
 
     def _take_up(self) -> None:
         arm, old = self._next, self._arm

@@ -1,5 +1,6 @@
 """What drivers say about the joints, told apart from what this node says itself."""
 
+import math
 import threading
 import time
 from collections.abc import Iterable, Mapping
@@ -16,6 +17,7 @@ from dls_ik.model.names import listing
 from dls_ik.ros.bounded import MOST, with_news
 from dls_ik.ros.logs import Throttle
 from dls_ik.ros.stream.echo import Echo
+from dls_ik.ros.stream.transit import Transit, with_time
 
 TOPIC = "joint_states"
 FRESH = 1.0  # [s] a driver is there if it was heard this long ago
@@ -32,6 +34,7 @@ class Heard(NamedTuple):
 
     position: float  # [rad or m]
     time: float  # [s] steady
+    said: float  # [s] the same, less what the message was late
 
 
 class JointStates:
@@ -51,6 +54,7 @@ class JointStates:
         self._echo = echo
         self._log = Throttle(node, period=10.0)
         self._heard: dict[str, tuple[Heard, ...]] = {}  # the last three by joint, newest last
+        self._transit = Transit()
         self._lock = threading.Lock()
         self._robot_names: Mapping[str, str] = {}
         self._subscription: Any = None
@@ -80,15 +84,22 @@ class JointStates:
         listens = self._subscription is not None
         return now - self._changed > SETTLING and listens == self.has_driver()
 
-    def measured(self, names: Iterable[str], now: float, fresh: float = FRESH) -> Array | None:
-        """The positions of joints (n,), if a driver published all of them not `fresh` [s] ago.
+    def measured(
+        self, names: Iterable[str], now: float, fresh: float = FRESH, since: float = -math.inf
+    ) -> Array | None:
+        """The positions of joints (n,), if all of them came less than `fresh` [s] ago.
+
+        What drivers said before `since` [s] does not count, though it may have come after it.
 
         Of three that are fresh it is the median, so that a single one that is off neither moves nor
         stops the arm, at the price of one message of lag.
         """
         with self._lock:
             heard = [self._heard.get(name, ()) for name in names]
-        news = [[item.position for item in items if now - item.time < fresh] for items in heard]
+        news = [
+            [item.position for item in items if now - item.time < fresh and item.said >= since]
+            for items in heard
+        ]
         return np.array([_middle(positions) for positions in news]) if all(news) else None
 
     def values(self) -> dict[str, float]:
@@ -100,14 +111,19 @@ class JointStates:
         if self.has_driver() == (self._subscription is not None):
             return
         if self._subscription is None:
-            self._subscription = self._node.create_subscription(JointState, TOPIC, self.store, QOS)
+            store = with_time(self.store)
+            self._subscription = self._node.create_subscription(JointState, TOPIC, store, QOS)
         else:
             self._node.destroy_subscription(self._subscription)
             self._subscription = None
         self._changed = time.monotonic()
 
-    def store(self, message: Any) -> None:
-        """Keep the finite positions of a ``sensor_msgs/JointState`` that is not ours."""
+    def store(self, message: Any, sent: int = 0) -> None:
+        """Keep the finite positions of a ``sensor_msgs/JointState`` that is not ours.
+
+        Args:
+            sent: when it was sent, by the clock of its publisher [ns]; 0: not known.
+        """
         if self._echo is not None and self._echo.is_own(message):
             return
         names, positions = message.name, message.position
@@ -127,6 +143,7 @@ class JointStates:
             )
             return
         now = time.monotonic()
+        said = now - self._transit.lag(sent, now)
         news = {n: p for n, p in zip(names, positions, strict=True) if abs(p) <= FARTHEST}
         if len(news) < len(names):
             lost = listing(name for name in names if name not in news)
@@ -134,7 +151,7 @@ class JointStates:
             self._log.warn("finite", f"positions on {self.topic} are {what}: {lost}: not used")
         with self._lock:
             kept = {name: self._heard.get(name, ())[-2:] for name in news}
-            heard = {name: (*kept[name], Heard(position, now)) for name, position in news.items()}
+            heard = {n: (*kept[n], Heard(position, now, said)) for n, position in news.items()}
             self._heard = with_news(self._heard, heard)
 
 

@@ -3,7 +3,6 @@
 import math
 import threading
 import time
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from geometry_msgs.msg import PoseArray, PoseStamped, TwistStamped
@@ -11,10 +10,10 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
-from rclpy.subscription import Subscription
 from std_msgs.msg import Header
 
 from dls_ik.ros.logs import Throttle
+from dls_ik.ros.stream.transit import Transit, with_time
 
 TOPICS = {"target_pose": PoseStamped, "target_twist": TwistStamped, "target_trajectory": PoseArray}
 LOOK_OUT = 1.0  # [s] between looks for publishers
@@ -38,14 +37,18 @@ class Arrival(NamedTuple):
     time: float  # [s] steady
     number: int  # how many arrived since then
     sent: int = 0  # [ns] by the system clock of the publisher; 0: not known
+    lag: float = math.inf  # [s] as of :meth:`Transit.lag`
 
-    @property
-    def transit(self) -> float:
-        """Time since it was sent [s], as far as the clocks agree; infinite where it is not known.
+    def waited(self, longest: float, fastest: float) -> bool:
+        """Whether it was sent long before it arrived [s], as far as that is known.
 
         Messages that wait in the middleware while the process is stopped arrive when it goes on.
+
+        Args:
+            fastest: by how much the publisher's clock may be ahead [s], so that it is believed.
         """
-        return 1e-9 * (time.time_ns() - self.sent) if self.sent else math.inf
+        age = 1e-9 * (time.time_ns() - self.sent)
+        return bool(self.sent) and self.lag > longest and not -fastest <= age <= longest
 
 
 class Targets:
@@ -53,6 +56,7 @@ class Targets:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
+        self._transit = Transit()
         self._newest: Arrival | None = None
         self._awaited = False
         self._closed = False
@@ -61,10 +65,10 @@ class Targets:
         """Store what arrives on the topics; the newest counts, whatever it is."""
         for topic, kind in TOPICS.items():
             if kind is PoseArray:
-                whole = _with_time(self._store_whole)
+                whole = with_time(self._store_whole)
                 node.create_subscription(kind, topic, whole, WHOLE, raw=True)
             else:
-                node.create_subscription(kind, topic, _with_time(self.store), NEWEST)
+                node.create_subscription(kind, topic, with_time(self.store), NEWEST)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         node.create_timer(LOOK_OUT, lambda: _look_out(node, log), clock=steady)
 
@@ -72,7 +76,8 @@ class Targets:
         """Keep a target that was sent at a time [ns]; wake the loop if it waits for one."""
         with self._changed:
             number = self._newest.number + 1 if self._newest else 1
-            self._newest = Arrival(message, time.monotonic(), number, sent)
+            now = time.monotonic()
+            self._newest = Arrival(message, now, number, sent, self._transit.lag(sent, now))
             if self._awaited:
                 self._changed.notify()
 
@@ -138,13 +143,6 @@ class Rhythm:
         if now - self._last > 3.0 * self._interval:
             self._interval = math.inf
         return self._interval
-
-
-def _with_time(store: Callable[..., None]) -> Callable[..., None]:
-    """For a subscription, which tells when a message was sent from Humble on."""
-    if not hasattr(Subscription, "CallbackType"):
-        return lambda message: store(message)
-    return lambda message, info: store(message, info["source_timestamp"])
 
 
 def _look_out(node: Node, log: Throttle) -> None:

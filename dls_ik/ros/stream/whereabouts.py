@@ -36,8 +36,12 @@ class Whereabouts:
         self._trusted = now + DRAIN
 
     def is_trusted(self, now: float) -> bool:
-        """Whether what comes now is of now."""
+        """Whether what comes now is of now, unless its publisher says otherwise."""
         return now >= self._trusted
+
+    def is_settled(self, now: float) -> bool:
+        """Whether what comes now is of now, whatever the clock of its publisher shows."""
+        return now - self._trusted > FRESH
 
     def measured(self, arm: Arm, now: float) -> Array | None:
         """Where the joints of the arm are (n,), if that is known."""
@@ -46,7 +50,9 @@ class Whereabouts:
             return None
         fresh = parameters.measurement_timeout if parameters.driver == REQUIRED else FRESH
         fresh = min(fresh, now - self._trusted)
-        return self._states.measured(arm.robot.joint_names, now, fresh) if fresh > 0.0 else None
+        since = -math.inf if self.is_settled(now) else self._trusted
+        names = arm.robot.joint_names
+        return self._states.measured(names, now, fresh, since) if fresh > 0.0 else None
 
     def may_start(self, arm: Arm, now: float, measured: Array | None) -> bool:
         """Whether it is known where the arm is, or that nobody says and nothing can be hurt."""
@@ -58,13 +64,13 @@ class Whereabouts:
         """Whether to wait, after a time in which the loop stood still."""
         if not self.is_trusted(now):
             return True
-        return self._located and measured is None and now - self._trusted <= FRESH
+        return self._located and measured is None and not self.is_settled(now)
 
     def loses(self, arm: Arm, now: float, measured: Array | None) -> bool:
         """Whether a driver that commands waited for is not heard any more; told once."""
         if measured is not None:
             self._located = True
-        if measured is not None or not self._located or now - self._trusted <= FRESH:
+        if measured is not None or not self._located or not self.is_settled(now):
             return False
         self._located = False
         watched = arm.parameters.driver == REQUIRED  # by the controller, which makes it a fault
