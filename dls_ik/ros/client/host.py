@@ -9,6 +9,7 @@ from rclpy.exceptions import InvalidNamespaceException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+from rclpy.task import Future
 from rclpy.validate_namespace import validate_namespace
 
 from dls_ik.exceptions import OptionError
@@ -30,6 +31,7 @@ class OwnHost:
         self.node = Node(
             name, context=self._context, namespace=namespace, use_global_arguments=False
         )
+        self._end = Future()
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
         self._thread = threading.Thread(target=self._spin, name=name, daemon=True)
@@ -39,15 +41,16 @@ class OwnHost:
         """End the thread, then the node; nothing the second time."""
         if not self._context.ok():
             return
-        self._executor.shutdown()
+        self._end.set_result(None)
         if self._thread is not threading.current_thread():
             self._thread.join()
+        self._executor.shutdown()  # only now: it takes away what wakes the thread
         self.node.destroy_node()
         self._context.try_shutdown()
 
     def _spin(self) -> None:
         with suppress(ExternalShutdownException):
-            self._executor.spin()
+            self._executor.spin_until_future_complete(self._end)
 
 
 def _check(namespace: str) -> None:
