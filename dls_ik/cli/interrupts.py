@@ -1,4 +1,4 @@
-"""A moment in which Ctrl-C waits, and is not lost."""
+"""Ctrl-C that waits for a moment, and that is not lost."""
 
 import signal
 import threading
@@ -25,3 +25,25 @@ def held() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
         for number in heard[:1]:
             signal.raise_signal(number)
+
+
+@contextmanager
+def remembered() -> Iterator[threading.Event]:
+    """Let Ctrl-C set an event besides what it interrupts.
+
+    Python drops an interruption that comes in a finalizer, or in a callback from C.
+    """
+    ended = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield ended
+        return
+
+    def note(number: int, frame: Any) -> None:
+        ended.set()
+        signal.default_int_handler(number, frame)
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield ended
+    finally:
+        signal.signal(signal.SIGINT, before)

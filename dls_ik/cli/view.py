@@ -6,12 +6,14 @@ import contextlib
 import os
 import socket
 import sys
+import threading
 import webbrowser
 from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from dls_ik.cli.group import INTERRUPTED, MissingPartError, say
+from dls_ik.cli.interrupts import remembered
 from dls_ik.cli.output import check_writable, write_whole
 from dls_ik.cli.robot import ROBOT
 from dls_ik.cli.shown import Ends, Shown, local, remote
@@ -76,17 +78,24 @@ def view(
     ends = None if ros and not robot else Ends(robot or DEFAULT, base, tip)
     try:
         shown = local(ends, methods) if ends and not ros else remote(ends, namespace, patience)
-        with shown as what:
-            _serve(what, host, port, rate, save, no_browser)
+        with remembered() as ended, shown as what:
+            _serve(what, host, port, rate, save, no_browser, ended)
     except ImportError as error:
         words = f"{error.name or error} is missing: pip install 'dls-ik[viewer]'"
         raise MissingPartError(words) from None
     except KeyboardInterrupt:
-        _end()
+        pass
+    _end()
 
 
 def _serve(
-    what: Shown, host: str, port: int, rate: float, save: Save | None, no_browser: bool
+    what: Shown,
+    host: str,
+    port: int,
+    rate: float,
+    save: Save | None,
+    no_browser: bool,
+    ended: threading.Event,
 ) -> None:
     from dls_ik.viewer.serve import open_server, serve
     from dls_ik.viewer.shapes import Shapes, load_shapes
@@ -101,7 +110,7 @@ def _serve(
         shapes = skeleton(what.robot)._replace(missing=shapes.missing)
     server = open_server(host, port, f"dls-ik: {what.robot.name}")
     _announce(host, server.get_port(), no_browser)
-    serve(server, what.robot, shapes, what.begin, rate, save)
+    serve(server, what.robot, shapes, what.begin, rate, save, ended)
 
 
 def _methods(given: str) -> list[str]:

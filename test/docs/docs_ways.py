@@ -189,7 +189,10 @@ class Server:
     def end(self) -> None:
         """Ctrl-C."""
         self.process.send_signal(signal.SIGINT)
-        code = self.process.wait(LONG)
+        try:
+            code = self.process.wait(LONG)
+        except subprocess.TimeoutExpired:
+            code = None
         assert code in (0, 130, -signal.SIGINT), f"exit code {code}:\n" + "\n".join(self.lines)
 
     def _has(self, pattern: str) -> bool:
