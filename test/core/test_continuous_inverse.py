@@ -101,3 +101,11 @@ def test_too_many_between_round_the_least_undecided():
     rounded = h.copy()
     rounded[[2, 5, 8]] = 1.0, 0.0, 1.0
     np.testing.assert_array_equal(continuous_inverse(J, h), continuous_inverse(J, rounded))
+
+
+def test_ten_between_are_exact():
+    rng = np.random.default_rng(7)
+    J, h = rng.normal(size=(6, 11)), rng.uniform(0.1, 0.9, 11)
+    h[4] = 1.0
+    expected = slow_inverse(J, h, np.linalg.pinv)
+    np.testing.assert_allclose(continuous_inverse(J, h), expected, atol=1e-9)

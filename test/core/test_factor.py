@@ -43,10 +43,11 @@ def test_factors_are_those_of_ldl():
         np.diag([1.0, 1.0, 0.0, 1.0, 1.0, 1.0]),
         np.diag([1.0, 1.0, 1.0, 1.0, 1.0, -1.0]),
         np.diag([1.0, 1.0, 1.0, 1.0, 1.0, 0.9e-6]),
+        np.diag([1.0, 1.0, 1.0, 1.0, 1.0, PIVOT]),
         np.full((6, 6), np.nan),
         -np.eye(6),
     ],
-    ids=["zero", "rank 1", "a zero", "indefinite", "pivot too small", "nan", "negative"],
+    ids=["zero", "rank 1", "a zero", "indefinite", "too small", "at the bound", "nan", "negative"],
 )
 def test_refuses(A):
     assert not factor(A.copy(), 6, PIVOT)

@@ -56,6 +56,15 @@ def test_reached_rows_are_found_at_the_same_attempt_however_chunked():
     assert max(needed) > 2
 
 
+def test_restarts_of_the_general_step_are_anywhere_within_the_limits():
+    """From one corner over and over, none would find what the first of them does not."""
+    solver = IkSolver(WAM, "ctp+ed", max_iterations=12, solve_type="speed")
+    Ts, seeds = tasks(WAM, np.random.default_rng(5), 8)
+    rows = search(solver, Ts, seeds, 40)
+    assert found(rows).all()
+    assert (rows.counts[:, 0] > 2).sum() >= 3, "the third attempt, or one after it"
+
+
 def test_rows_do_not_know_of_each_other():
     solver = IkSolver(WAM, max_iterations=5)
     Ts, seeds = tasks(WAM, np.random.default_rng(3), 12)

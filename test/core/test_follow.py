@@ -1,0 +1,38 @@
+"""Steps that follow a target do not swing to and fro."""
+
+import numpy as np
+import pytest
+
+from dls_ik.core.follow import _keep_from_swinging
+from dls_ik.core.jit import kernel
+
+
+@kernel
+def shortened(dq, motion):
+    """A kernel of its own, as it is a part of the loop."""
+    _keep_from_swinging(dq, motion)
+
+
+def shares(steps):
+    """What is left of each step of one joint, beside one that goes on and on."""
+    motion, left = np.array([0.0, 0.0, 1.0, 1.0]), []
+    for step in steps:
+        dq = np.array([step, 0.2])
+        shortened(dq, motion)
+        left.append(dq[0] / step)
+        assert dq[1] == 0.2
+    return left
+
+
+def test_steps_that_turn_back_are_halved_down_to_a_thousandth():
+    expected = [max(0.5**k, 1e-3) for k in range(15)]
+    assert shares([0.1 * (-1) ** k for k in range(15)]) == pytest.approx(expected)
+
+
+def test_steps_that_go_on_grow_again_to_full_ones():
+    expected = [1.0, 0.5, 0.25, *(min(0.25 * 1.3**k, 1.0) for k in range(1, 9))]
+    assert shares([0.1, -0.1, 0.1, *[0.1] * 8]) == pytest.approx(expected)
+
+
+def test_what_turns_within_rounding_does_not_count():
+    assert shares([1e-8 * (-1) ** k for k in range(5)]) == [1.0] * 5
