@@ -118,6 +118,17 @@ def test_finite_at_a_singularity(name, shape, scale):
 
 
 @pytest.mark.parametrize("name", ["rate", "mayorga-rank"])
+def test_what_is_left_of_the_attempt_before_does_not_count(name):
+    J = 0.01 * np.eye(2)
+    o = parameters(2, 2, policy=policy.IDS[name], **SET)
+    past = memory(2, 2, steps=0)
+    policy.remember(o, np.eye(2), values(np.eye(2)), past)
+    assert policy.lambda_squared(METHOD, o, J, values(J), 0.5, past) == 0.0
+    past.steps[0] = 1
+    assert policy.lambda_squared(METHOD, o, J, values(J), 0.5, past) > 0.0
+
+
+@pytest.mark.parametrize("name", ["rate", "mayorga-rank"])
 def test_first_step_has_nothing_to_compare_with(name):
     assert chosen(name, 0.01 * np.eye(2)) == 0.0
     assert chosen(name, 0.01 * np.eye(2), before=np.eye(2)) > 0.0

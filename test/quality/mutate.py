@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.progress import track
 
 from quality.covering import Covering, mode
-from quality.equivalents import explained
+from quality.equivalents import explained, is_same
 from quality.mutants import Mutant, mutants
 from quality.report import Verdict, described, lines_of, score_table
 from quality.running import outcome
@@ -74,7 +74,7 @@ def drawn(given: argparse.Namespace) -> list[Mutant]:
 def judged(tree: Path, mutant: Mutant, tests: list[str], seconds: float) -> Verdict:
     """What becomes of one mutant."""
     old, new = lines_of(ROOT, mutant)
-    if (mutant.path, old, new) in explained():
+    if (mutant.path, old, new) in explained() or is_same(old, new):
         return Verdict(mutant, old, new, "equivalent", 0)
     if not tests:
         return Verdict(mutant, old, new, "survived", 0)

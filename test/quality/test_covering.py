@@ -1,7 +1,9 @@
 from pathlib import Path
 
+import pytest
+
 from quality.covering import Covering, node_id, passed, statement, varied, within
-from quality.equivalents import explained
+from quality.equivalents import explained, is_same
 
 SOURCE = """\
 LIMIT = 1.0
@@ -76,3 +78,20 @@ def test_the_files_named_as_explained_have_the_lines():
         lines = " ".join(line.strip() for line in (root / file).read_text().splitlines())
         assert old in lines, f"{file} has no line {old!r} any more: take it out of equivalent.toml"
         assert why
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("if half < 1e150:", "if half < 1e+150:", True),
+        ("if half < 1e15:", "if half < 1000000000000001.0:", False),
+        ("n = q.shape[0]", "n = q.shape[ -1]", True),
+        ("n = q.shape[0]", "n = q.shape[1]", False),
+        ("n = q[0]", "n = q[ -1]", False),
+        ("n = q.shape[1]", "n = q.shape[ -1]", False),
+        ("x = 2", "x = 3", False),
+        ("e1 = x", "e2 = x", False),
+    ],
+)
+def test_changes_that_say_nothing(old, new, same):
+    assert is_same(old, new) is same
