@@ -143,11 +143,12 @@ class Client:
 
     def call(self, service, name, request, timeout=SOON):
         """The response of a service."""
-        client = self._clients.get(name)
+        client, what = self._clients.get(name), f"an answer of {name}"
         if client is None:
             client = self._clients[name] = self._ready_client(service, name)
+            return self._first_answer(client, request, timeout, what)
         future = client.call_async(request)
-        self.spin_until(future.done, timeout, f"an answer of {name}")
+        self.spin_until(future.done, timeout, what)
         return future.result()
 
     def listen(self, message_type, topic, qos=10):
@@ -178,17 +179,22 @@ class Client:
         """
         service = f"{node}/get_parameters"
         client = self._ready_client(GetParameters, service)
+        self._first_answer(client, GetParameters.Request(), READY, f"an answer of {service}")
+        self.node.destroy_client(client)
+
+    def _first_answer(self, client, request, timeout, what):
+        """The response to a client made now: it is lost to one that the server did not find yet."""
         calls, asked = [], -ANEW
 
         def is_answered():
             nonlocal asked
-            if time.monotonic() - asked >= ANEW:  # an answer is lost to a client not yet found
-                calls.append(client.call_async(GetParameters.Request()))
+            if time.monotonic() - asked >= ANEW:
+                calls.append(client.call_async(request))
                 asked = time.monotonic()
             return any(call.done() for call in calls)
 
-        self.spin_until(is_answered, READY, f"an answer of {service}")
-        self.node.destroy_client(client)
+        self.spin_until(is_answered, timeout, what)
+        return next(call.result() for call in calls if call.done())
 
     def _ready_client(self, kind, service):
         """A client of a service that is there; made anew where one in thousands never finds it."""
