@@ -48,9 +48,10 @@ def ask_ik(world: World, rng: np.random.Generator) -> Steps:
         response = yield call
         models = world.history.models(first)
         if response.error_code.val == SUCCESS:
-            names = list(response.solution.joint_state.name)
             fits = any(explains(model, response, link, T) for model in models)
-            world.ledger.check(fits, ONE, f"{names} {list(response.solution.joint_state.position)}")
+            state = response.solution.joint_state
+            words = f"{list(state.name)} {list(state.position)} for {link} at {T.tolist()}"
+            world.ledger.check(fits, ONE, words)
         else:
             _check_refusal(world, response, link, models)
 

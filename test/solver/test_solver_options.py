@@ -195,3 +195,17 @@ def test_svf_takes_a_filter_that_does(nu, sigma0):
 
 def test_other_methods_do_not_care_for_the_filter():
     assert made("jd", nu=1.0, sigma0=2.0).nu == 1.0
+
+
+def test_no_number_is_below_zero():
+    assert [name for name, (least, _) in RANGES.items() if least < 0] == []
+
+
+@pytest.mark.parametrize("name", ["max_iterations", "prove_after", "patience", "stall_count"])
+def test_counts_may_be_one(name):
+    assert getattr(made(**{name: 1}), name) == 1
+
+
+def test_a_switch_is_on_or_off():
+    assert made(method="clamp+dls", adaptive=True).adaptive is True
+    assert made(method="clamp+dls", adaptive=False).adaptive is False

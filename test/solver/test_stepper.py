@@ -21,8 +21,9 @@ def test_no_steps_leave_the_start_alone():
     assert trace.lambda2.shape == trace.searches.shape == (0,)
 
 
-def test_a_run_is_its_steps():
-    once, twice = Stepper(WAM, "ctp+svf", Q), Stepper(WAM, "ctp+svf", Q)
+@pytest.mark.parametrize("method", ["ctp+svf", "odls"])
+def test_a_run_is_its_steps(method):
+    once, twice = Stepper(WAM, method, Q), Stepper(WAM, method, Q)
     trace = once.run(FAR, 4)
     for k in range(4):
         np.testing.assert_allclose(trace.error[k], twice.error(FAR), rtol=0, atol=1e-14)
