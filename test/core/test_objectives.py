@@ -218,3 +218,10 @@ def test_a_link_of_no_length_is_as_far_as_its_end():
     depths = [max(0.0, 1.0 - distance(point, a, b) / 0.8) for a, b in ends]
     assert pytest.approx(0.5 * np.square(depths).sum(), rel=1e-4) == H
     assert np.isfinite(gradient).all()
+
+
+def test_on_the_obstacle_itself_nothing_pushes():
+    push = np.full(3, np.nan)
+    depth = obstacle._push(np.array([0.1, 0.2, 0.3]), np.array([0.1, 0.2, 0.3]), 0.5, push)
+    assert depth == 1.0
+    np.testing.assert_array_equal(push, np.zeros(3))

@@ -201,9 +201,15 @@ def test_no_number_is_below_zero():
     assert [name for name, (least, _) in RANGES.items() if least < 0] == []
 
 
-@pytest.mark.parametrize("name", ["max_iterations", "prove_after", "patience", "stall_count"])
-def test_counts_may_be_one(name):
-    assert getattr(made(**{name: 1}), name) == 1
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [("max_iterations", 1), ("prove_after", 1), ("max_restarts", 0), ("patience", 0),
+     ("stall_count", 0)],
+)  # fmt: skip
+def test_the_least_of_counts(name, least):
+    assert getattr(made(**{name: least}), name) == least
+    with pytest.raises(OptionError, match=name):
+        made(**{name: least - 1})
 
 
 def test_a_switch_is_on_or_off():
