@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 from structs import memory, method, parameters
 
 from dls_ik.core import policy
+from dls_ik.core.damping import JD
 from dls_ik.core.policy import accuracy, mayorga_condition, velocity
+from dls_ik.core.strength import law_damping
 
 SHAPES = ((2, 3), (6, 6), (6, 7), (6, 4), (1, 5), (3, 1))
 METHOD = method(lambda_=0.2, error_gain=0.7)
@@ -272,3 +274,14 @@ def test_weight_multiplies_by_w(rows):
     accuracy.apply_weight(weighted, also, d, 0.3)
     np.testing.assert_allclose(weighted, W @ J, atol=1e-14)
     np.testing.assert_allclose(also, W @ left, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_what_follows_is_damped_by_its_error_too(name):
+    J, e = np.diag([1.0, 0.1]), np.array([0.2, -0.1])
+    o = parameters(2, 2, policy=policy.IDS[name], **SET)
+    still, follows = (
+        law_damping(METHOD._replace(damping=JD, following=way), o, J, e, memory(2, 2))
+        for way in (False, True)
+    )
+    assert follows - still == pytest.approx(METHOD.error_gain * (e @ e), abs=1e-15)

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from kernels import svd
 
+from dls_ik.core.linalg import _sweep
+
 RNG = np.random.default_rng(11)
 ORTHOGONAL = np.linalg.qr(RNG.normal(size=(8, 8)))[0]
 GRADED = 10.0 ** -np.arange(0.0, 12.0, 2.0)  # (6,)
@@ -80,3 +82,12 @@ def test_values_that_are_only_rounding_are_zero(name, rank):
     _, s, _ = svd(MATRICES[name])
     assert (s[:rank] > 0.1).all()
     assert (s[rank:] == 0.0).all()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_one_rotation_makes_two_rows_orthogonal(seed):
+    W, Ut = np.random.default_rng(seed).normal(size=(2, 5)), np.eye(2)
+    before = W.copy()
+    assert _sweep(W, Ut)
+    assert abs(W[0] @ W[1]) < 1e-14
+    np.testing.assert_allclose(Ut @ before, W, atol=1e-14)
