@@ -99,6 +99,18 @@ def test_best_is_the_least_error_so_far(name):
     assert errors[-1] < errors[0]
 
 
+def test_of_the_answers_that_are_compared_the_nearest_is_kept():
+    solver = IkSolver(WAM, solve_type="distance", compared=30)
+    Ts, seeds = tasks(WAM, np.random.default_rng(6), 1)
+    distances = []
+    for attempts in range(1, 30):
+        rows = search(solver, Ts, seeds, attempts)
+        if found(rows)[0]:
+            distances.append(np.linalg.norm(rows.best[0] - seeds[0]))
+    assert (np.diff(distances) <= 0.0).all()
+    assert distances[-1] < distances[0]
+
+
 def test_what_is_reached_is_the_answer_even_if_an_earlier_end_was_nearer():
     solver = IkSolver(WAM, position_tolerance=0.5, rotation_tolerance=1e-3)
     Ts, seeds = tasks(WAM, np.random.default_rng(9), 50)
