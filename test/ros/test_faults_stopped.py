@@ -66,6 +66,8 @@ def _stopped(rig, first, then):
     continued = 1e-9 * rig.client.node.get_clock().now().nanoseconds
     rig.node.process.send_signal(signal.SIGCONT)
     rig.until(lambda: rig.node.count("the loop stood still for ") > lapses, "the node going on")
+    # In order: once a new command has come, so has what was sent before, however busy the machine.
+    rig.until(lambda: any(seconds(c) >= continued for c in rig.commands), "a new command")
     rig.client.spin_for(0.2)
     return held, continued
 
@@ -78,8 +80,11 @@ def aside(_):
 def test_goes_on_from_where_the_arm_is_and_never_after_old_targets(rig, is_stamped):
     held = stop(rig, lambda: rig.stream(aside, is_stamped), lambda: rig.stream(None, is_stamped))
     rig.client.spin_for(0.5)
-    for command in rig.commands:
-        np.testing.assert_allclose(positions(command), held, atol=1e-9)
+    for k, command in enumerate(rig.commands):
+        words = (
+            f"command {k} of {len(rig.commands)}, {seconds(command) - seconds(rig.commands[0])} s"
+        )
+        np.testing.assert_allclose(positions(command), held, atol=1e-9, err_msg=words)
     np.testing.assert_array_equal(rig.q, held)
     rig.stream()
     rig.follows()
