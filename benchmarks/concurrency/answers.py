@@ -13,7 +13,6 @@ Heard = tuple[tuple[str, ...], np.ndarray]  # names of joints, and their values 
 SUCCESS = 1
 LOOSEST = 1e-4  # [m, rad] tolerance that the parameters are ever given
 TIGHT = 1e-9
-MOST = 100  # states of joints that were not there for a moment
 NEAR = 0.1  # [m, or difference of a matrix] of a cycle or two of motion
 
 
@@ -29,9 +28,9 @@ def explains(robot: RobotModel, response: Any, link: str, T: np.ndarray) -> bool
     if link and link not in robot.tree.below:
         return False
     q = np.array(state.position)
-    beyond = (q < robot.lower - TIGHT) | (q > robot.upper + TIGHT)
-    moving = robot.with_tip(link).joint_names if link else robot.joint_names
-    if any(beyond[robot.joint_names.index(name)] for name in moving):
+    moving = {joint.name for joint in robot.tree.path(robot.base, link or robot.tip)}
+    stays = np.array([name not in moving for name in robot.joint_names])
+    if not robot.within_limits(np.where(stays, robot.clip(q), q), TIGHT):
         return False
     at, tip = robot.link_pose(link or robot.tip, q), robot.fk(q)
     arm = np.linalg.norm(at[:3, 3] - tip[:3, 3])  # a link of the tip is off by what the tip turns
@@ -67,26 +66,27 @@ def states_of(robot: RobotModel, heard: Iterable[Heard], is_new: bool) -> list[n
 
     Args:
         is_new: it may have taken the place of another robot just now: joints that were not there
-            before begin at zero, or the limit next to it, or are where a driver told before.
+            before begin at zero, or the limit next to it.
     """
-    start, found = dict(zip(robot.joint_names, robot.clip(np.zeros(robot.n)), strict=True)), []
-    known = [dict(zip(names, q, strict=True)) for names, q in heard]
-    for each in known:
-        missing = [name for name in robot.joint_names if name not in each]
-        if missing and not is_new:
-            continue
-        others = [start]
-        if missing:
-            others += _distinct(missing, known)
-        found += [np.array([{**o, **each}[name] for name in robot.joint_names]) for o in others]
+    start, found = robot.clip(np.zeros(robot.n)), []
+    for names, q in heard:
+        known = dict(zip(names, q, strict=True))
+        if is_new or all(name in known for name in robot.joint_names):
+            pairs = zip(robot.joint_names, start, strict=True)
+            found.append(np.array([known.get(name, first) for name, first in pairs]))
     return found
 
 
-def _distinct(names: list[str], known: list[dict[str, float]]) -> list[dict[str, float]]:
-    """What was heard of joints, as far as it differs by more than rounding."""
-    every = {
-        tuple(round(each[name], 6) for name in names): {name: each[name] for name in names}
-        for each in known
-        if all(name in each for name in names)
-    }
-    return list(every.values())[-MOST:]
+def told_in_parts(robot: RobotModel, told: Iterable[Heard]) -> list[np.ndarray]:
+    """States (n,) of what drivers told last of each joint, which may be of one robot and the next.
+
+    Args:
+        told: in the order in which it was.
+    """
+    latest: dict[str, float] = {}
+    found = []
+    for names, q in told:
+        latest.update(zip(names, q, strict=True))
+        if all(name in latest for name in robot.joint_names):
+            found.append(np.array([latest[name] for name in robot.joint_names]))
+    return found

@@ -19,6 +19,7 @@ from benchmarks.concurrency.answers import (
     explains,
     explains_fk,
     states_of,
+    told_in_parts,
 )
 from benchmarks.concurrency.commands import Command, listed
 from benchmarks.concurrency.tasks import Steps
@@ -172,11 +173,13 @@ def _check_current(
     if last is None:
         return  # nothing was commanded yet
     heard: list[Heard] = [(c.names, c.q) for c in world.commands.heard if c.time > last.time - AGO]
-    heard += [(names, q) for names, q, _ in world.commands.measured]
+    told = [(names, q) for names, q, _ in world.commands.measured]
+    heard += told
     away = np.inf
     for model in tips:
         others = {each.joint_names for each in models} | {last.names}
         states = states_of(model, heard, is_new=others != {model.joint_names})
+        states += told_in_parts(model, told)
         away = min(away, distance(model, response, states))
     world.ledger.done["states of now, exactly a command"] += away < TIGHT
     words = f"{response.fk_link_names} {away:.4g} from the nearest command, {listed(last)} before"

@@ -81,9 +81,8 @@ def test_goes_on_from_where_the_arm_is_and_never_after_old_targets(rig, is_stamp
     held = stop(rig, lambda: rig.stream(aside, is_stamped), lambda: rig.stream(None, is_stamped))
     rig.client.spin_for(0.5)
     for k, command in enumerate(rig.commands):
-        words = (
-            f"command {k} of {len(rig.commands)}, {seconds(command) - seconds(rig.commands[0])} s"
-        )
+        late = seconds(command) - seconds(rig.commands[0])
+        words = f"command {k} of {len(rig.commands)}, {late:.3f} s after the first"
         np.testing.assert_allclose(positions(command), held, atol=1e-9, err_msg=words)
     np.testing.assert_array_equal(rig.q, held)
     rig.stream()
