@@ -12,6 +12,7 @@ from dls_ik import RobotModel
 ACCELERATION = 8.0  # [rad/s^2] that the node is given
 TIGHT = 1e-9  # [rad]
 ROUNDED = 1.0 + 1e-6
+SETTLED = 0.5  # [s] after which an arm has stopped before limits that came in motion
 KEPT, MEASURED = 5000, 500  # commands, and messages of the driver
 ONE_ROBOT, LIMITS, CALM = "a command is of one robot", "limits kept", "no jump"
 
@@ -41,6 +42,7 @@ class Commands:
         self.heard: deque[Command] = deque(maxlen=KEPT)
         self.measured: deque[tuple[tuple[str, ...], np.ndarray, float]] = deque(maxlen=MEASURED)
         self._possible: set[int] = set()  # indices of the robots that the last one may be of
+        self._replaced = -np.inf  # when one of several may have been in force last [s]
 
     @property
     def last(self) -> Command | None:
@@ -65,6 +67,8 @@ class Commands:
         if inside:
             self._ledger.check(bool(calm), CALM, words)
         self._possible = set(calm or inside or alike)
+        if len(self._possible) > 1:
+            self._replaced = new.time
         self.heard.append(new)
 
     def _model(self, i: int) -> RobotModel:
@@ -94,8 +98,16 @@ class Commands:
         if new.time - old.time > self._longest:  # some were lost between
             speed = self._model(i).velocity
         near = (np.abs(new.q - old.q) <= speed * longest * ROUNDED + TIGHT).all()
-        smooth = (np.abs(new.v - old.v) <= ACCELERATION * longest * ROUNDED).all()
-        return bool(near and smooth) or self._is_measured(new)
+        smooth = np.abs(new.v - old.v) <= ACCELERATION * longest * ROUNDED
+        if new.time - self._replaced <= SETTLED:
+            smooth |= self._is_stopped(new, old, i)
+        return bool(near and smooth.all()) or self._is_measured(new)
+
+    def _is_stopped(self, new: Command, old: Command, i: int) -> np.ndarray:
+        """(n,) which joints a limit stopped that a robot brought in motion, whatever that asks."""
+        at_limit = _beyond(self._model(i), new.q) >= -TIGHT
+        slower = (np.abs(new.v) <= np.abs(old.v)) & (new.v * old.v >= 0.0)
+        return at_limit & slower
 
     def _is_measured(self, new: Command) -> bool:
         """Whether it goes on from a whole message of the driver."""

@@ -13,6 +13,7 @@ from benchmarks.concurrency.ledger import Ledger
 from benchmarks.concurrency.robots import broken_robots, good_robots
 from dls_ik.exceptions import RobotModelError
 from dls_ik.ros.robot_source import robot_from_text
+from dls_ik.servo.limiter import AccelerationLimiter
 
 PERIOD = 0.005
 WAM, NARROW, PUMA, _, PLANAR, _ = good_robots()
@@ -100,6 +101,49 @@ def test_the_same_names_with_other_limits(seen):
     back = beyond.copy()
     back[0] -= 1e-4
     assert seen.hear(WAM, back, 0.02) == []
+
+
+def _run_up(seen):
+    """Hear joint 4 go down, until it is too near to the limit of the narrow robot to stop."""
+    limiter = AccelerationLimiter(WAM.model, np.full(7, 8.0))
+    q, v = np.zeros(7), np.zeros(7)
+    q[3], v[3] = NARROW.model.lower[3] + 0.1, -1.15
+    limiter.reset(q, v)
+    while limiter.q[3] > NARROW.model.lower[3] + 0.01:
+        assert seen.hear(NARROW, limiter.q, limiter.v) == []
+        limiter.advance(limiter.q + PERIOD * v, v, PERIOD)
+    return limiter
+
+
+def test_a_stop_at_a_limit_that_came_in_motion_is_no_jump(seen):
+    wide = _run_up(seen)
+    seen.history.send(NARROW)
+    limiter = AccelerationLimiter(NARROW.model, np.full(7, 8.0))
+    limiter.take_over(wide)
+    changes = []
+    while limiter.v[3] != 0.0:
+        before = limiter.v[3]
+        limiter.brake(PERIOD)
+        assert seen.hear(NARROW, limiter.q, limiter.v) == []
+        changes.append(limiter.v[3] - before)
+    assert limiter.q[3] == NARROW.model.lower[3]
+    assert max(changes) > 8.0 * 3 * PERIOD
+
+
+def test_a_stop_at_no_limit_of_a_robot_is_a_jump(seen):
+    wide = _run_up(seen)
+    seen.history.send(NARROW)
+    assert seen.hear(WAM, wide.q + PERIOD * wide.v, wide.v) == []
+    assert seen.hear(WAM, wide.q + PERIOD * wide.v, 0.0) == [CALM]
+
+
+def test_a_stop_at_a_limit_that_was_known_is_a_jump():
+    seen = Seen()
+    seen.history.send(NARROW)
+    limiter = _run_up(seen)
+    assert seen.hear(NARROW, limiter.q, limiter.v) == []
+    limiter.q[3] = NARROW.model.lower[3]
+    assert seen.hear(NARROW, limiter.q, 0.0) == [CALM]
 
 
 @pytest.mark.parametrize("i", range(len(broken_robots())))
