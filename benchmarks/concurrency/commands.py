@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.concurrency.answers import told_in_parts
 from benchmarks.concurrency.history import History
 from benchmarks.concurrency.ledger import Ledger
 from dls_ik import RobotModel
@@ -12,7 +13,7 @@ from dls_ik import RobotModel
 ACCELERATION = 8.0  # [rad/s^2] that the node is given
 TIGHT = 1e-9  # [rad]
 ROUNDED = 1.0 + 1e-6
-SETTLED = 0.5  # [s] after which an arm has stopped before limits that came in motion
+SETTLED = 0.5  # [s] after which an arm keeps limits that came in motion like all others
 KEPT, MEASURED = 5000, 500  # commands, and messages of the driver
 ONE_ROBOT, LIMITS, CALM = "a command is of one robot", "limits kept", "no jump"
 
@@ -66,9 +67,10 @@ class Commands:
         calm = [i for i in inside if i not in self._possible or self._is_calm(new, old, i)]
         if inside:
             self._ledger.check(bool(calm), CALM, words)
-        self._possible = set(calm or inside or alike)
-        if len(self._possible) > 1:
+        possible = set(calm or inside or alike)
+        if len(possible) > 1 or possible != (self._possible or possible):
             self._replaced = new.time
+        self._possible = possible
         self.heard.append(new)
 
     def _model(self, i: int) -> RobotModel:
@@ -85,9 +87,11 @@ class Commands:
             known = dict(zip(old.names, old.q, strict=True))
             shared = np.array([known.get(name, 0.0) for name in robot.joint_names])
             before = _beyond(robot, shared)
-        slow = (np.abs(new.v) <= robot.velocity * ROUNDED).all() or i not in self._possible
-        back = (beyond <= np.maximum(before, 0.0) + TIGHT).all() or self._is_measured(new)
-        return bool(slow and back)
+        slow = np.abs(new.v) <= robot.velocity * ROUNDED
+        if old is not None and old.names == new.names and self._is_replaced(new):
+            slow |= np.abs(new.v) < np.abs(old.v)  # within the acceleration, as `_is_calm` has it
+        back = (beyond <= np.maximum(before, 0.0) + TIGHT).all() or self._is_measured(new, i)
+        return bool((slow.all() or i not in self._possible) and back)
 
     def _is_calm(self, new: Command, old: Command | None, i: int) -> bool:
         """Whether a command follows from the one before, or from where a driver says the arm is."""
@@ -99,9 +103,13 @@ class Commands:
             speed = self._model(i).velocity
         near = (np.abs(new.q - old.q) <= speed * longest * ROUNDED + TIGHT).all()
         smooth = np.abs(new.v - old.v) <= ACCELERATION * longest * ROUNDED
-        if new.time - self._replaced <= SETTLED:
+        if self._is_replaced(new):
             smooth |= self._is_stopped(new, old, i)
-        return bool(near and smooth.all()) or self._is_measured(new)
+        return bool(near and smooth.all()) or self._is_measured(new, i)
+
+    def _is_replaced(self, new: Command) -> bool:
+        """Whether another robot may have been in force a moment ago."""
+        return new.time - self._replaced <= SETTLED
 
     def _is_stopped(self, new: Command, old: Command, i: int) -> np.ndarray:
         """(n,) which joints a limit stopped that a robot brought in motion, whatever that asks."""
@@ -109,13 +117,11 @@ class Commands:
         slower = (np.abs(new.v) <= np.abs(old.v)) & (new.v * old.v >= 0.0)
         return at_limit & slower
 
-    def _is_measured(self, new: Command) -> bool:
-        """Whether it goes on from a whole message of the driver."""
+    def _is_measured(self, new: Command, i: int) -> bool:
+        """Whether it goes on from what drivers said last of each joint."""
         near = np.abs(new.v) * self._longest + TIGHT
-        return any(
-            names == new.names and (np.abs(new.q - q) <= near).all()
-            for names, q, _ in reversed(self.measured)
-        )
+        states = told_in_parts(self._model(i), ((names, q) for names, q, _ in self.measured))
+        return any((np.abs(new.q - q) <= near).all() for q in states)
 
 
 def _beyond(robot: RobotModel, q: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ from dls_ik.ros.robot_source import robot_from_text
 from dls_ik.servo.limiter import AccelerationLimiter
 
 PERIOD = 0.005
-WAM, NARROW, PUMA, _, PLANAR, _ = good_robots()
+WAM, NARROW, PUMA, TOOL, PLANAR, _ = good_robots()
 
 
 class Seen:
@@ -103,6 +103,18 @@ def test_the_same_names_with_other_limits(seen):
     assert seen.hear(WAM, back, 0.02) == []
 
 
+def test_a_jump_to_where_drivers_of_two_robots_say_is_none(seen):
+    seen.history.send(TOOL)
+    names = TOOL.model.joint_names
+    assert seen.hear(TOOL, 0.0) == []
+    measured = seen.commands.measured
+    measured.append((names, np.zeros(7), seen.now))
+    measured.append((names[:6], np.full(6, 0.3), seen.now))
+    assert seen.hear(TOOL, [*[0.3] * 6, 0.01]) == [CALM]
+    assert seen.hear(TOOL, 0.0) == []
+    assert seen.hear(TOOL, [*[0.3] * 6, 0.0]) == []
+
+
 def _run_up(seen):
     """Hear joint 4 go down, until it is too near to the limit of the narrow robot to stop."""
     limiter = AccelerationLimiter(WAM.model, np.full(7, 8.0))
@@ -128,6 +140,20 @@ def test_a_stop_at_a_limit_that_came_in_motion_is_no_jump(seen):
         changes.append(limiter.v[3] - before)
     assert limiter.q[3] == NARROW.model.lower[3]
     assert max(changes) > 8.0 * 3 * PERIOD
+
+
+def test_a_joint_too_fast_for_a_robot_that_came_slows_down(seen):
+    q, v = np.zeros(7), np.zeros(7)
+    q[1], v[0], v[1] = 0.9 * WAM.model.upper[1], 1.9, 0.5  # the narrow one stops the second
+    assert seen.hear(WAM, q, v) == []
+    seen.history.send(NARROW)
+    limiter = AccelerationLimiter(NARROW.model, np.full(7, 8.0))
+    limiter.reset(q, v)
+    while limiter.v[0] > NARROW.model.velocity[0]:
+        limiter.advance(limiter.q + PERIOD * v, v, PERIOD)
+        assert seen.hear(NARROW, limiter.q, limiter.v) == []
+    limiter.v[0] = 1.25
+    assert seen.hear(NARROW, limiter.q + PERIOD * limiter.v, limiter.v) == [LIMITS]
 
 
 def test_a_stop_at_no_limit_of_a_robot_is_a_jump(seen):
