@@ -117,6 +117,23 @@ def test_of_published_methods(name):
     assert not result.success[result.status == Status.OUTSIDE_LIMITS].any()
 
 
+@pytest.mark.parametrize("rotation_weight", [0.1, 1.0])
+def test_no_answer_is_farther_by_the_weights_than_without(rotation_weight):
+    rng = np.random.default_rng(3)
+    Ts = WAM.fk(WAM.random(rng, 400))
+    Ts[:, :3, 3] *= rng.uniform(0.9, 1.3, (400, 1))
+    options = {"rotation_weight": rotation_weight, "max_restarts": 2}
+    one, other = (
+        IkSolver(WAM, "jp", approximate=each, **options).solve_batch(Ts) for each in (True, False)
+    )
+    assert (one.q != other.q).any()
+    near, far = (
+        np.hypot(each.position_error, rotation_weight * each.rotation_error)
+        for each in (one, other)
+    )
+    assert (near <= far + 1e-12).all()
+
+
 def test_no_answer_of_any_method_is_beyond_limits():
     """Found by python -m fuzz options: dls does not keep them, and took what it came to."""
     Ts, seeds = out_of_reach(WAM, 50)
