@@ -184,3 +184,19 @@ def test_parts_of_poses_and_no_poses():
     empty = IkSolver(WAM).solve_path(np.empty((0, 4, 4)))
     assert len(empty) == 0
     assert empty.jumps.shape == (0,)
+
+
+@pytest.mark.parametrize("robot", [WAM, PUMA], ids=["wam", "puma560"])
+def test_where_the_first_answer_is_far_a_nearer_one_is_looked_for(robot):
+    rng = np.random.default_rng(5)
+    solver, last = IkSolver(robot), robot.random(rng, 1)[0]
+    Ts = robot.fk(robot.random(rng, 60))
+    result = solver.solve_path(Ts, last, jump=0.3)
+    assert result.success.all()
+    gains = []
+    for T, q in zip(Ts, result.q, strict=True):
+        first = solver.solve(T, last).q
+        gains.append(np.linalg.norm(first - last) - np.linalg.norm(q - last))
+        last = q
+    assert np.mean(np.array(gains) > 0.01) > 0.25
+    assert np.mean(gains) > 0.2
