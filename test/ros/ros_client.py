@@ -21,6 +21,7 @@ from benchmarks.proc_figures import proc_figures
 READY = 240.0  # [s] kernels may have to be compiled, by several at once
 UNNAMED = "_NODE_NAMESPACE_UNKNOWN_/_NODE_NAME_UNKNOWN_"
 ANEW = 20.0  # [s]
+ENDED = 10.0  # [s] after which a node that does not end is killed
 SOON = 60.0  # [s] for everything else, on a busy machine too
 
 
@@ -49,9 +50,12 @@ class NodeProcess:
         return self
 
     def __exit__(self, *_):
-        if self.process.poll() is None:
+        self.process.terminate()  # not killed: what coverage counts is written at the end
+        try:
+            self.process.wait(ENDED)
+        except subprocess.TimeoutExpired:
             self.process.kill()
-        self.process.wait()
+            self.process.wait()
         self._reader.join()
         self.process.stdout.close()
 

@@ -61,7 +61,7 @@ def test_refusals_have_code_and_words(asker):
     far = np.eye(4)
     far[0, 3] = 50.0
     for answer, code in [
-        (asker.solve(far), -31),
+        (asker.solve(far, timeout=5.0), -31),
         (asker.solve(WAM.fk(Q), link="nowhere"), -18),
         (asker.solve(WAM.fk(Q), group="nobody"), -15),
         (asker.fk(Q, ["nowhere"]), -18),
@@ -70,7 +70,7 @@ def test_refusals_have_code_and_words(asker):
         assert answer.code == code
         assert answer.message
     with pytest.raises(JointValueError, match="has none"):
-        asker.solve(far).array(NAMES)
+        asker.solve(far, timeout=5.0).array(NAMES)
 
 
 def test_bad_arguments_never_leave(asker):

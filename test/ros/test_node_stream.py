@@ -52,13 +52,12 @@ def test_an_arm_is_shown_before_the_first_target(wam_node, client):
 def test_figure_is_followed(streamer):
     streamer.go(figure_of_eight(0.0))
     del streamer.states[:-1]  # the first target may be asked about before the first answer
-    errors = streamer.stream(figure_of_eight, 4.0)
-    assert np.median(errors) < 0.02
+    streamer.stream(figure_of_eight, 4.0)
     path = np.array([figure_of_eight(t)[:3, 3] for t in np.arange(0.0, 4.0, 0.02)])
     tips = WAM.fk(np.array([positions(state) for state in streamer.states]))[:, :3, 3]
-    away = np.linalg.norm(tips[:, None] - path, axis=2).min(axis=1)
-    assert away.max() < 0.05, "a machine that is busy makes it late, not stray"
-    assert len(streamer.states) > 300
+    away = np.linalg.norm(tips[:, None] - path, axis=2)
+    assert away.min(axis=1).max() < 0.05, "a machine that is busy makes it late, not stray"
+    assert away.min(axis=0).max() < 0.05, "nor leave out a part"
     assert_calm(streamer.states)
     streamer.go(figure_of_eight(3.99))
 
@@ -83,18 +82,23 @@ def test_unreachable_target_is_approached_calmly(streamer, client):
     far = WAM.fk(HOME).copy()
     far[:3, 3] = [3.0, 0.5, 0.5]
     streamer.states.clear()
-    streamer.stream(lambda _: far, 3.0)
+
+    def rests():
+        streamer.stream(lambda _: far, 1.0)
+        resting = np.array([positions(state) for state in streamer.states[-50:]])
+        return len(resting) == 50 and np.ptp(resting, axis=0).max() < 1e-4
+
+    client.spin_until(rests, what="the arm at rest")
     assert_calm(streamer.states)
     tip = WAM.fk(positions(streamer.states[-1]))[:3, 3]
     assert np.linalg.norm(far[:3, 3] - tip) < np.linalg.norm(far[:3, 3]) - 0.8
-    resting = np.array([positions(state) for state in streamer.states[-50:]])
-    assert np.ptp(resting, axis=0).max() < 1e-4
     client.spin_until(lambda: streamer.is_still(), what="the end of the stream noticed")
     streamer.go(figure_of_eight(0.0), 1e-3)
 
 
 def test_bad_targets_hold_the_arm_and_are_explained(streamer, client, wam_node):
     streamer.go(figure_of_eight(0.0))
+    client.spin_until(streamer.is_still, what="the arm at rest")
     held = positions(streamer.states[-1])
     lost = stamped(figure_of_eight(1.0))
     lost.header.frame_id = "nowhere"

@@ -12,7 +12,7 @@ from dls_ik.ros.demo.messages import NO_IK_SOLUTION, SUCCESS
 from dls_ik.ros.demo.poses import HOME, Pose
 from dls_ik.solver.solver import IkSolver
 
-TIMEOUT = 0.05  # [s] to solve in, the node's own default
+TIMEOUT = 1.0  # [s] to solve in, on a busy machine too
 TOLERANCE = 1e-6  # [m] and [rad], the node's own default
 ROUNDING = 1e-9  # a quaternion and another library's products
 

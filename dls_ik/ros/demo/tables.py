@@ -122,7 +122,7 @@ def _coordinates(T: Array) -> str:
 
 def _inside(answer: Answer) -> str:
     if answer.q is None:
-        return "as expected" if answer.is_right else "reachable!"
+        return "as expected" if answer.is_right else "unexpected"
     return "inside limits" if answer.inside else "OUTSIDE limits"
 
 
