@@ -82,6 +82,15 @@ class Watched:
             self.send(message_at(k * period))
             self.client.spin_for(max(0.0, begin + (k + 1) * period - time.monotonic()))
 
+    def stream_until(self, message_at, condition, period=0.02):
+        """As `stream`, for as long as it takes until something holds."""
+        begin = time.monotonic()
+        while not condition():
+            t = time.monotonic() - begin
+            assert t < SOON, f"streamed for {SOON} s"
+            self.send(message_at(t))
+            self.client.spin_for(period)
+
     def says(self, *words, within=SOON):
         """Wait for a status with all of these words that is newer than now."""
         del self.statuses[:]
@@ -111,10 +120,11 @@ class Watched:
 
     def moves(self, speed=0.3):
         """Wait until a joint is as fast as that [rad/s]."""
-        self.client.spin_until(
-            lambda: self.commands and max(np.abs(self.commands[-1].velocity)) > speed,
-            what="motion",
-        )
+        self.client.spin_until(lambda: self.is_moving(speed), what="motion")
+
+    def is_moving(self, speed=0.3):
+        """Whether a joint is as fast as that [rad/s]."""
+        return bool(self.commands) and max(np.abs(self.commands[-1].velocity)) > speed
 
     def pause(self, data=True):
         return self.client.call(SetBool, "dls_ik/pause", SetBool.Request(data=data))

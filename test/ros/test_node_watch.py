@@ -75,19 +75,26 @@ def test_diagnostics_before_there_is_a_robot_or_a_target():
         assert node.end() == 0
 
 
+def stamp_of(message):
+    return message.header.stamp.sec, message.header.stamp.nanosec
+
+
 def test_tip_pose_is_that_of_the_command(wam_node, client):
     tips = client.listen(PoseStamped, "dls_ik/tip_pose")
     streamer = Streamer(client)
     T = WAM.fk(HOME)
     streamer.go(T)
-    client.spin_until(lambda: len(tips) > 30 and near(tips[-1], T))
+
+    def pairs():
+        """Poses of the tip, each with the command of the same time."""
+        states = {stamp_of(state): state for state in streamer.states}
+        return [(m, states[stamp_of(m)]) for m in tips if stamp_of(m) in states]
+
+    client.spin_until(lambda: len(pairs()) > 5 and near(tips[-1], T))
     assert tips[-1].header.frame_id == WAM.tree.root
-    stamps = [(m.header.stamp.sec, m.header.stamp.nanosec) for m in tips]
+    stamps = [stamp_of(m) for m in tips]
     assert stamps == sorted(set(stamps))
-    states = {(s.header.stamp.sec, s.header.stamp.nanosec): s for s in streamer.states}
-    both = [(m, states[stamp]) for m, stamp in zip(tips, stamps, strict=True) if stamp in states]
-    assert len(both) > 5
-    for tip, state in both:
+    for tip, state in pairs():
         assert matrix_from_pose(tip.pose) == pytest.approx(WAM.fk(np.array(state.position)))
 
 
