@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import rclpy
 from rclpy.context import Context
-from rclpy.exceptions import InvalidNamespaceException
+from rclpy.exceptions import InvalidHandle, InvalidNamespaceException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
@@ -50,7 +50,9 @@ class OwnHost:
 
     def _spin(self) -> None:
         with suppress(ExternalShutdownException):
-            self._executor.spin_until_future_complete(self._end)
+            while not self._end.done() and self._context.ok():
+                with suppress(InvalidHandle):  # another thread destroyed what is waited for
+                    self._executor.spin_until_future_complete(self._end)
 
 
 def _check(namespace: str) -> None:
