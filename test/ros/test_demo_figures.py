@@ -81,6 +81,14 @@ def test_joint_uses():
     assert second.room == pytest.approx(1.5)
 
 
+def test_where_states_are_lost_no_joint_is_called_faster():
+    whole = straight_recording(delay=0.0)
+    kept = np.delete(np.arange(len(whole.q)), [50, 51, 52, 90, 91])
+    parts = {name: getattr(whole, name)[kept] for name in ("received", "stamps", "q")}
+    motion, _ = motion_of(whole._replace(**parts), plain_check())
+    assert joint_uses(ROBOT, motion)[0].top_speed == pytest.approx(0.5)
+
+
 @pytest.mark.parametrize(
     ("point", "distance"), [((0.5, 0.2, 0), 0.2), ((-1, 0, 0), 1.0), ((1, 3, 0), 2.0)]
 )

@@ -83,7 +83,8 @@ def _report(stage: Stage, answered: list[Answer], recording: Recording) -> list[
     console.print(tables.tracking_table(tracking))
     console.print(tables.timing_table(tracking))
     console.print(tables.joints_table(console, uses))
-    console.print("[dim]room: least distance to a limit; speed: greatest, of the joint's limit[/]")
+    words = "room: least distance to a limit; speed: greatest over 10 states, of the limit"
+    console.print(f"[dim]{words}[/]")
     _headline(stage, "3  Pictures")
     for picture in save_pictures(stage.robot, motion, tracking, options.output):
         console.print(str(picture), soft_wrap=True)

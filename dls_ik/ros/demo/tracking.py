@@ -12,10 +12,14 @@ from dls_ik.ros.demo.stream import Recording
 LONGEST_LAG = 0.5  # [s]
 
 
+WINDOW = 10  # joint states over which a speed is taken, as single stamps jitter
+
+
 class Motion(NamedTuple):
     """What the arm did while targets were sent, at the m instants when joint states came."""
 
     times: Array  # (m,) [s]
+    stamps: Array  # (m,) [s] when the node says that it computed them
     q: Array  # (m, n)
     tip: Array  # (m, 3) [m] by the independent kinematics
     goal: Array  # (m, 3) [m] where the target was
@@ -78,7 +82,8 @@ def motion_of(recording: Recording, check: Check) -> tuple[Motion, Tracking]:
     during = recording.received <= recording.sent[-1]
     times, q = recording.received[during], recording.q[during]
     poses = np.array([check.pose(values) for values in q])
-    motion = Motion(times, q, poses[:, :3, 3], _goal(recording, times))
+    stamps = recording.stamps[during]
+    motion = Motion(times, stamps, q, poses[:, :3, 3], _goal(recording, times))
     duration = float(recording.sent[-1])
     sent = recording.sent[recording.sent >= 0.0]
     figures = Tracking(
@@ -100,9 +105,9 @@ def motion_of(recording: Recording, check: Check) -> tuple[Motion, Tracking]:
 
 def joint_uses(robot: RobotModel, motion: Motion) -> list[JointUse]:
     """What a motion took of every joint."""
-    steps = np.diff(motion.times)
-    period = float(np.median(steps))  # arrival jitters, computing does less
-    speeds = np.abs(np.diff(motion.q, axis=0)).max(axis=0) / period
+    k = min(WINDOW, len(motion.q) - 1)
+    elapsed = motion.stamps[k:] - motion.stamps[:-k]
+    speeds = (np.abs(motion.q[k:] - motion.q[:-k]) / elapsed[:, None]).max(axis=0)
     columns = (
         robot.lower,
         robot.upper,
