@@ -173,13 +173,12 @@ def _check_current(
     if last is None:
         return  # nothing was commanded yet
     heard: list[Heard] = [(c.names, c.q) for c in world.commands.heard if c.time > last.time - AGO]
-    told = [(names, q) for names, q, _ in world.commands.measured]
-    heard += told
+    heard += world.commands.measured
     away = np.inf
     for model in tips:
         others = {each.joint_names for each in models} | {last.names}
         states = states_of(model, heard, is_new=others != {model.joint_names})
-        states += told_in_parts(model, told)
+        states += told_in_parts(model, world.commands.measured)
         away = min(away, distance(model, response, states))
     world.ledger.done["states of now, exactly a command"] += away < TIGHT
     words = f"{response.fk_link_names} {away:.4g} from the nearest command, {listed(last)} before"

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.concurrency.answers import told_in_parts
+from benchmarks.concurrency.answers import Heard, told_in_parts
 from benchmarks.concurrency.history import History
 from benchmarks.concurrency.ledger import Ledger
 from dls_ik import RobotModel
@@ -41,7 +41,7 @@ class Commands:
     def __init__(self, history: History, ledger: Ledger, period: float) -> None:
         self._history, self._ledger, self._longest = history, ledger, 2.0 * period
         self.heard: deque[Command] = deque(maxlen=KEPT)
-        self.measured: deque[tuple[tuple[str, ...], np.ndarray, float]] = deque(maxlen=MEASURED)
+        self.measured: deque[Heard] = deque(maxlen=MEASURED)
         self._possible: set[int] = set()  # indices of the robots that the last one may be of
         self._replaced = -np.inf  # when one of several may have been in force last [s]
 
@@ -120,7 +120,7 @@ class Commands:
     def _is_measured(self, new: Command, i: int) -> bool:
         """Whether it goes on from what drivers said last of each joint."""
         near = np.abs(new.v) * self._longest + TIGHT
-        states = told_in_parts(self._model(i), ((names, q) for names, q, _ in self.measured))
+        states = told_in_parts(self._model(i), self.measured)
         return any((np.abs(new.q - q) <= near).all() for q in states)
 
 

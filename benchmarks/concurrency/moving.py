@@ -85,7 +85,7 @@ def drive(world: World, rng: np.random.Generator) -> Steps:
             message = JointState(name=command.names, position=command.q)
             message.header.frame_id = DRIVER
             message.header.stamp = world.node.get_clock().now().to_msg()
-            world.commands.measured.append((command.names, command.q, time.time()))
+            world.commands.measured.append((command.names, command.q))
             publisher.publish(message)
             yield PERIOD
         world.node.destroy_publisher(publisher)

@@ -88,7 +88,7 @@ def test_jump(seen, q, v):
 def test_a_jump_to_where_the_driver_says_is_none(seen):
     names = WAM.model.joint_names
     assert seen.hear(WAM, 0.0) == []
-    seen.commands.measured.append((names, np.full(7, 0.3), seen.now))
+    seen.commands.measured.append((names, np.full(7, 0.3)))
     assert seen.hear(WAM, 0.3) == []
     assert seen.hear(WAM, [0.3] * 6 + [0.35]) == [CALM]
 
@@ -108,8 +108,8 @@ def test_a_jump_to_where_drivers_of_two_robots_say_is_none(seen):
     names = TOOL.model.joint_names
     assert seen.hear(TOOL, 0.0) == []
     measured = seen.commands.measured
-    measured.append((names, np.zeros(7), seen.now))
-    measured.append((names[:6], np.full(6, 0.3), seen.now))
+    measured.append((names, np.zeros(7)))
+    measured.append((names[:6], np.full(6, 0.3)))
     assert seen.hear(TOOL, [*[0.3] * 6, 0.01]) == [CALM]
     assert seen.hear(TOOL, 0.0) == []
     assert seen.hear(TOOL, [*[0.3] * 6, 0.0]) == []

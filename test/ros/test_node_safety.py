@@ -101,10 +101,15 @@ def test_twist_is_along_the_axes_of_its_frame(arm, frame, turned):
     def way():
         return WAM.fk(arm.q)[:3, 3] - WAM.fk(HOME)[:3, 3]
 
+    begin = len(arm.commands)
     arm.stream_until(
         lambda _: twist((0.0, 0.0, -0.05), frame=frame), lambda: np.linalg.norm(way()) > 0.02
     )
     np.testing.assert_allclose(way() / np.linalg.norm(way()), -R[:, 2], atol=0.15)
+    speeds = [
+        np.linalg.norm((WAM.jacobian(positions(c)) @ c.velocity)[:3]) for c in arm.commands[begin:]
+    ]
+    assert np.median(speeds[len(speeds) // 2 :]) == pytest.approx(0.05, rel=0.1)
     arm.assert_calm()
 
 

@@ -52,7 +52,8 @@ def test_an_arm_is_shown_before_the_first_target(wam_node, client):
 def test_figure_is_followed(streamer):
     streamer.go(figure_of_eight(0.0))
     del streamer.states[:-1]  # the first target may be asked about before the first answer
-    streamer.stream(figure_of_eight, 4.0)
+    errors = streamer.stream(figure_of_eight, 4.0)
+    assert np.quantile(errors, 0.25) < 0.02, "late at times, where the machine is busy"
     path = np.array([figure_of_eight(t)[:3, 3] for t in np.arange(0.0, 4.0, 0.02)])
     tips = WAM.fk(np.array([positions(state) for state in streamer.states]))[:, :3, 3]
     away = np.linalg.norm(tips[:, None] - path, axis=2)

@@ -16,7 +16,7 @@ from dls_ik.ros.demo.poses import poses
 from dls_ik.ros.demo.report import save_report
 from dls_ik.ros.demo.starting import running_node
 from dls_ik.ros.demo.stream import Recording, starting_point, stream
-from dls_ik.ros.demo.tracking import joint_uses, motion_of
+from dls_ik.ros.demo.tracking import WINDOW, joint_uses, motion_of
 from dls_ik.ros.demo.verdict import Criterion, criteria
 
 
@@ -83,8 +83,8 @@ def _report(stage: Stage, answered: list[Answer], recording: Recording) -> list[
     console.print(tables.tracking_table(tracking))
     console.print(tables.timing_table(tracking))
     console.print(tables.joints_table(console, uses))
-    words = "room: least distance to a limit; speed: greatest over 10 states, of the limit"
-    console.print(f"[dim]{words}[/]")
+    speed = f"speed: greatest over {WINDOW} states, of the limit"
+    console.print(f"[dim]room: least distance to a limit; {speed}[/]")
     _headline(stage, "3  Pictures")
     for picture in save_pictures(stage.robot, motion, tracking, options.output):
         console.print(str(picture), soft_wrap=True)

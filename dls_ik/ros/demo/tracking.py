@@ -10,8 +10,6 @@ from dls_ik.ros.demo.check import Check, pose_errors
 from dls_ik.ros.demo.stream import Recording
 
 LONGEST_LAG = 0.5  # [s]
-
-
 WINDOW = 10  # joint states over which a speed is taken, as single stamps jitter
 
 
@@ -82,8 +80,7 @@ def motion_of(recording: Recording, check: Check) -> tuple[Motion, Tracking]:
     during = recording.received <= recording.sent[-1]
     times, q = recording.received[during], recording.q[during]
     poses = np.array([check.pose(values) for values in q])
-    stamps = recording.stamps[during]
-    motion = Motion(times, stamps, q, poses[:, :3, 3], _goal(recording, times))
+    motion = Motion(times, recording.stamps[during], q, poses[:, :3, 3], _goal(recording, times))
     duration = float(recording.sent[-1])
     sent = recording.sent[recording.sent >= 0.0]
     figures = Tracking(
