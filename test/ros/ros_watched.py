@@ -39,7 +39,7 @@ class Watched:
         self.heard = self.client.listen(JointState, "joint_states", 1000)
         self.statuses = self.client.listen(ServoStatus, "dls_ik/status", 1000)
         self._publishers = {}
-        self._sent = -np.inf  # when
+        self._sent = self._arrived = -np.inf  # when
 
     def __enter__(self):
         self.node.wait_for_line("ready")
@@ -66,8 +66,12 @@ class Watched:
         self._sent = time.monotonic()
 
     def send_alone(self, message):
-        """Send a message that is not the next of a stream."""
-        self.client.spin_for(max(0.0, self._sent + ALONE - time.monotonic()))
+        """Send a message that is not the next of a stream, of an arm whose driver says where it is.
+
+        A driver of this process lags by what this process has not yet heard.
+        """
+        since = max(self._sent, self._arrived)
+        self.client.spin_for(max(0.0, since + ALONE - time.monotonic()))
         self.send(message)
 
     def stamp(self, ahead=0.0):
@@ -107,6 +111,7 @@ class Watched:
 
     def arrives(self, T, tolerance=1e-4):
         self.client.spin_until(lambda: self.error(T) < tolerance, what="the arm at its target")
+        self._arrived = time.monotonic()
 
     def stands(self):
         """Wait until the command stands still."""
