@@ -1,6 +1,7 @@
 """A node that drives a simulated arm, a client that streams, and what becomes of the arm."""
 
 import time
+from collections import deque
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
@@ -9,7 +10,7 @@ from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.parameter import Parameter
 from rclpy.qos import qos_profile_sensor_data
 from ros_client import READY, Client, NodeProcess, SimArmProcess
-from ros_streamer import HOME, positions
+from ros_streamer import HOME, TARGET_TIMEOUT, positions
 from ros_wam import WAM
 from ros_watched import JITTER, arguments, pose, shifted
 from sensor_msgs.msg import JointState
@@ -59,6 +60,7 @@ class Rig:
         self.statuses = self.client.listen(ServoStatus, "dls_ik/status", 100)
         self.targets = self.client.node.create_publisher(PoseStamped, "target_pose", 1)
         self.pose_at, self.is_stamped, self._begin = None, False, time.monotonic()
+        self._sent = deque([-np.inf], 5)  # [s] when the last targets went out
         self.client.node.create_timer(2.0 * PERIOD, self._publish)
 
     def __enter__(self):
@@ -109,6 +111,14 @@ class Rig:
             now = self.client.node.get_clock().now().nanoseconds
             stamp = divmod(now, 10**9) if self.is_stamped else (0, 0)
             self.targets.publish(pose(self.pose_at(time.monotonic() - self._begin), stamp=stamp))
+            self._sent.append(time.monotonic())
+
+    def streams(self):
+        """Wait until the targets follow each other closely: a late one would stand by itself."""
+        self.until(
+            lambda: np.diff([*self._sent, time.monotonic()]).max() < 0.5 * TARGET_TIMEOUT,
+            "targets without a gap",
+        )
 
     @property
     def q(self):

@@ -11,7 +11,7 @@ if not hasattr(moveit, "ServoStatus"):
     pytest.skip("this moveit_msgs has no ServoStatus", allow_module_level=True)
 
 from ros_faulted import PERIOD, Rig, seconds
-from ros_streamer import HOME, positions
+from ros_streamer import ALONE, HOME, positions
 from ros_wam import WAM
 from ros_watched import pose, shifted
 
@@ -29,14 +29,8 @@ def rig(private_domain):
         assert rig.node.end() == 0
 
 
-@pytest.fixture(autouse=True)
-def _follows(rig):
-    rig.stream()
-    rig.follows()
-
-
-def stop(rig, first, then):
-    """Stop the node, and let targets come: for most of the time `first`, at its end `then`.
+def stop(rig, begin, first, then):
+    """Stop the node once `begin` has it in motion; let targets come: `first`, at the end `then`.
 
     A process that is stopped just while it sends a command ends that when it goes on, which nothing
     can prevent: then it is done once more.
@@ -45,12 +39,10 @@ def stop(rig, first, then):
         Where the arm came to rest (n,).
     """
     while True:
+        begin()
         held, continued = _stopped(rig, first, then)
-        old = [c for c in rig.commands if seconds(c) < continued]
-        if not old:
+        if all(seconds(c) >= continued for c in rig.commands):
             return held
-        rig.stream()
-        rig.follows()
 
 
 def _stopped(rig, first, then):
@@ -76,9 +68,18 @@ def aside(_):
     return shifted(0.0, 0.0, ASIDE)
 
 
+def sweeps(rig):
+    """Let the arm follow a stream."""
+    rig.stream()
+    rig.follows()
+    rig.streams()
+
+
 @pytest.mark.parametrize("is_stamped", [False, True], ids=["arrival", "stamp"])
 def test_goes_on_from_where_the_arm_is_and_never_after_old_targets(rig, is_stamped):
-    held = stop(rig, lambda: rig.stream(aside, is_stamped), lambda: rig.stream(None, is_stamped))
+    held = stop(
+        rig, lambda: sweeps(rig), lambda: rig.stream(aside, is_stamped), lambda: rig.stream(None)
+    )
     rig.client.spin_for(0.5)
     for k, command in enumerate(rig.commands):
         late = seconds(command) - seconds(rig.commands[0])
@@ -91,7 +92,7 @@ def test_goes_on_from_where_the_arm_is_and_never_after_old_targets(rig, is_stamp
 
 
 def test_follows_the_stream_that_never_ceased(rig):
-    held = stop(rig, lambda: rig.stream(aside), rig.stream)
+    held = stop(rig, lambda: sweeps(rig), lambda: rig.stream(aside), rig.stream)
     rig.assert_begins_at(held)
     rig.client.spin_for(1.0)
     rig.assert_calm()
@@ -104,12 +105,17 @@ def test_follows_the_stream_that_never_ceased(rig):
 
 
 def test_a_single_pose_stays_in_force(rig):
-    rig.quiet()
-    rig.rests()
     T = shifted(0.0, -0.3, -0.1)
-    rig.targets.publish(pose(T))
-    rig.until(lambda: np.abs(rig.commands[-1].velocity).max() > 0.1, "motion")
-    held = stop(rig, rig.quiet, rig.quiet)
+
+    def goes():
+        sweeps(rig)
+        rig.quiet()
+        rig.rests()
+        rig.client.spin_for(ALONE)
+        rig.targets.publish(pose(T))
+        rig.until(lambda: np.abs(rig.commands[-1].velocity).max() > 0.1, "motion")
+
+    held = stop(rig, goes, rig.quiet, rig.quiet)
     rig.assert_begins_at(held)
     rig.until(lambda: np.abs(WAM.fk(rig.q) - T).max() < 1e-4, "the arm there")
     rig.assert_calm()
