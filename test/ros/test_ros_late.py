@@ -85,6 +85,20 @@ def test_a_target_that_waited_does_not_count_however_late_it_is_handed_over(worl
     assert world.run(500).output.q == near([0.2, 0.9], 1e-4), "when all is as before, it does"
 
 
+@pytest.mark.parametrize("is_stamped", [False, True])
+@pytest.mark.parametrize(("ago", "is_followed"), [(STOOD, False), (0.05, True)])
+def test_a_target_that_arrived_and_was_not_taken_is_as_old(world, is_stamped, ago, is_followed):
+    moving(world)
+    target = world.target([0.2, 0.9])
+    sent, world.now = time.time_ns() - round(1e9 * ago), world.now + STOOD + DT
+    if is_stamped:
+        target.header.stamp.sec, target.header.stamp.nanosec = divmod(sent, 10**9)
+    arrival = Arrival(target, world.now - ago, 1, sent, lag=0.0)
+    world.stream.cycle(world.now, time.time_ns(), DT, arrival)
+    goal = [0.2, 0.9] if is_followed else [1.5, 1.0]
+    assert world.run(500).output.q == near(goal, 1e-4)
+
+
 @pytest.fixture
 def driven(monkeypatch):
     """An arm under way, whose driver says that it is at the command."""

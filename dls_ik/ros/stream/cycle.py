@@ -147,9 +147,13 @@ class Stream:
 
     def _of_now(self, arm: Arm, arrival: Arrival | None, now: float) -> Arrival | None:
         """A target, unless it may have waited while the loop stood; a stamp tells by itself."""
-        if arrival is None or self._where.is_settled(now) or is_stamped(arrival.message):
+        if arrival is None or self._where.is_settled(now):
             return arrival
         parameters = arm.parameters
+        if now - arrival.time > parameters.target_timeout:  # it was here, and nobody took it
+            return None
+        if is_stamped(arrival.message):
+            return arrival
         if arrival.waited(parameters.target_timeout, parameters.stamp_tolerance):
             return None
         return arrival if arrival.sent or self._where.is_trusted(now) else None
