@@ -61,7 +61,7 @@ class Rig:
         self.targets = self.client.node.create_publisher(PoseStamped, "target_pose", 1)
         self.pose_at, self.is_stamped, self._begin = None, False, time.monotonic()
         self._sent = deque([-np.inf], 5)  # [s] when the last targets went out
-        self.client.node.create_timer(2.0 * PERIOD, self._publish)
+        self.client.node.create_timer(2.0 * PERIOD, self.publish)
 
     def __enter__(self):
         self.arm.wait_for_line("ready")
@@ -106,7 +106,8 @@ class Rig:
 
         self.until(is_there, "the arm at its target")
 
-    def _publish(self):
+    def publish(self):
+        """Send the next target of the stream."""
         if self.pose_at is not None:
             now = self.client.node.get_clock().now().nanoseconds
             stamp = divmod(now, 10**9) if self.is_stamped else (0, 0)

@@ -1,6 +1,7 @@
 """A node that stands still for two seconds, as a process that is stopped or gets no processor."""
 
 import signal
+import time
 
 import numpy as np
 import pytest
@@ -69,10 +70,12 @@ def aside(_):
 
 
 def sweeps(rig):
-    """Let the arm follow a stream."""
+    """Let the arm follow a stream; its newest target is there, most likely not yet taken."""
     rig.stream()
     rig.follows()
     rig.streams()
+    rig.publish()
+    time.sleep(0.2 * PERIOD)
 
 
 @pytest.mark.parametrize("is_stamped", [False, True], ids=["arrival", "stamp"])
