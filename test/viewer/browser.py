@@ -128,6 +128,17 @@ class Page:
         """(3,) where the page draws a node."""
         return self.pose(name, base)[:3, 3]
 
+    def settled(self, name, polls=10):
+        """(4, 4) where the page draws a node once it has stood still for some polls."""
+        poses = [self.pose(name)]
+
+        def is_still():
+            poses.append(self.pose(name))
+            return np.ptp(poses[-polls:], axis=0).max() < 1e-9 and len(poses) >= polls
+
+        self.wait_until(is_still, f"{name!r} at rest")
+        return poses[-1]
+
     def pixel(self, name, offset=(0.0, 0.0, 0.0)):
         """(2,) [px] where a point, given in the frame of a node, is on the page."""
         return np.array(self.page.evaluate(PIXEL, [name, [float(x) for x in offset]]))
@@ -144,13 +155,15 @@ class Page:
         self.page.mouse.up()
 
     def drag_gizmo(self, name, axis, distance, steps=5):
-        """Drag a transform control by its arrow "x", "y" or "z".
+        """Drag a transform control by its arrow "x", "y" or "z"; (4, 4) where it came to rest.
 
-        The mouse takes the cone: lower on the shaft, at 0.65 of it, the arcs for turning begin.
+        The mouse takes the cone: lower on the shaft, at 0.65 of it, the arcs for turning begin. A
+        page that draws seldom is behind the mouse.
         """
         direction = np.eye(3)["xyz".index(axis)]
         grip = 0.9 * self.page.evaluate(ARROW, name) * direction
         self.drag(self.pixel(name, grip), self.pixel(name, grip + distance * direction), steps)
+        return self.settled(name)
 
     def screenshot(self, name):
         """Keep a picture; where it is."""
