@@ -157,7 +157,7 @@ def survive_a_cut(arm, cable, duration):
     mended = time.time()
     arm.moves(0.02)
     resumed = time.time() - mended
-    arm.client.spin_until(lambda: not cable.answers[-1], 60.0, "a call that is answered")
+    wait_for_an_answer(arm, cable)
     answered = time.time() - mended
     arm.assert_calm()
     return (
@@ -165,6 +165,16 @@ def survive_a_cut(arm, cable, duration):
         f"mm on; moved on {resumed:.2f} s after it was mended, answered after {answered:.2f} s; "
         f"meanwhile: {words}"
     )
+
+
+def wait_for_an_answer(arm, cable):
+    """Wait for a call that is answered; else say what became of the last ones."""
+    before = len(cable.answers)
+    try:
+        arm.client.spin_until(lambda: not cable.answers[-1], 60.0, "a call that is answered")
+    except AssertionError as error:
+        calls = f"{len(cable.answers) - before} calls since, the last: {cable.answers[-3:]}"
+        raise AssertionError(f"{error}; {calls}\n{arm.node.output}") from None
 
 
 def main(cuts):
