@@ -80,9 +80,7 @@ def sweeps(rig):
 
 @pytest.mark.parametrize("is_stamped", [False, True], ids=["arrival", "stamp"])
 def test_goes_on_from_where_the_arm_is_and_never_after_old_targets(rig, is_stamped):
-    held = stop(
-        rig, lambda: sweeps(rig), lambda: rig.stream(aside, is_stamped), lambda: rig.stream(None)
-    )
+    held = stop(rig, lambda: sweeps(rig), lambda: rig.stream(aside, is_stamped), rig.quiet)
     rig.client.spin_for(0.5)
     for k, command in enumerate(rig.commands):
         late = seconds(command) - seconds(rig.commands[0])
