@@ -2,8 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import TimeoutError as WaitTimeoutError
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from geometry_msgs.msg import PoseStamped
 from moveit_msgs.srv import GetPositionFK, GetPositionIK
@@ -14,6 +13,7 @@ from rclpy.qos import QoSProfile
 
 from dls_ik.model.names import listing
 from dls_ik.ros.client.answers import FkAnswer, IkAnswer, fk_answer, ik_answer
+from dls_ik.ros.client.asking import first_answered
 from dls_ik.ros.client.errors import NoAnswerError, NotSpunError, ServiceMissingError
 from dls_ik.ros.client.host import OwnHost
 from dls_ik.ros.client.pending import Pending
@@ -100,6 +100,8 @@ class IkClient:
     ) -> IkAnswer:
         """Find joint values that bring a link to a pose, and wait for them.
 
+        Where no answer comes within a second beyond the timeout, the request is sent anew.
+
         Args:
             pose: (4, 4) [m] in a frame, or a message.
             seed: where to begin, by name, as a message, or (n,) in the order of `joint_names`;
@@ -177,7 +179,9 @@ class IkClient:
                 pending.set_exception(error)
 
         if client.service_is_ready():
-            client.call_async(request).add_done_callback(finish)
+            call = client.call_async(request)
+            call.add_done_callback(finish)
+            pending.add_done_callback(lambda _: call.cancel())  # where nobody waits any more
         else:
             pending.set_exception(ServiceMissingError(self._missing(client)))
         return pending
@@ -191,16 +195,18 @@ class IkClient:
                 "add it to an executor in another thread, or make an IkClient without a node"
             )
         self._wait_for_service(client, self._patience)
-        patience = timeout + self._patience
-        pending = self._call(client, request, read)
-        try:
-            return pending.result(patience)
-        except WaitTimeoutError:
-            pending.cancel()
+        pending = first_answered(
+            lambda: self._call(client, request, read),
+            client.service_is_ready,
+            self._patience,
+            timeout,
+        )
+        if pending is None:
             raise NoAnswerError(
-                f"{self._resolved(client)} did not answer within {patience:g} s"
+                f"{self._resolved(client)} did not answer within {timeout + self._patience:g} s"
                 + ("" if self._own else "; or its node is not spun while this thread waits")
-            ) from None
+            )
+        return cast(AnswerT, pending.result())
 
     def _wait_for_service(self, client: Any, patience: float) -> None:
         deadline = time.monotonic() + patience

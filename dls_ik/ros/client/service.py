@@ -1,12 +1,12 @@
 """A service of another node, called from threads that may wait."""
 
-import threading
 import time
 from typing import Any
 
 from rclpy.node import Node
 from rclpy.qos import qos_profile_services_default
 
+from dls_ik.ros.client.asking import first_answered
 from dls_ik.ros.client.errors import NoAnswerError, ServiceMissingError
 
 POLL = 0.05  # [s]
@@ -34,6 +34,9 @@ class Service:
     def call(self, wait: float = 0.0, **fields: Any) -> Any:
         """The response to a request with these fields, of a service that may come within a time.
 
+        It is sent anew where no answer comes: that the service does twice what is asked for does
+        no harm.
+
         Raises:
             ServiceMissingError: nobody serves it.
             NoAnswerError: it did not answer.
@@ -44,10 +47,10 @@ class Service:
                 after = f" after {wait:g} s" if wait else ""
                 raise ServiceMissingError(f"there is no service {self.name}{after}")
             time.sleep(POLL)
-        done = threading.Event()
-        future = self._client.call_async(self._kind.Request(**fields))
-        future.add_done_callback(lambda _: done.set())
-        if not done.wait(PATIENCE):
-            self._client.remove_pending_request(future)
+        request = self._kind.Request(**fields)
+        future = first_answered(
+            lambda: self._client.call_async(request), lambda: self.is_served, PATIENCE
+        )
+        if future is None:
             raise NoAnswerError(f"{self.name} did not answer within {PATIENCE:g} s")
         return future.result()
