@@ -6,8 +6,10 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import rclpy
 from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParametersAtomically
 from rclpy.context import Context
@@ -150,10 +152,16 @@ class Client:
         client, what = self._clients.get(name), f"an answer of {name}"
         if client is None:
             client = self._clients[name] = self._ready_client(service, name)
-            return self._first_answer(client, request, timeout, what)
+            return self._first_answer(lambda: client.call_async(request), timeout, what)
         future = client.call_async(request)
         self.spin_until(future.done, timeout, what)
         return future.result()
+
+    def reach(self, asker):
+        """Wait until an IkClient on this node is answered: what it asked once could be lost."""
+        self.spin_until(lambda: asker.is_served, READY, "compute_ik")
+        for send in (partial(asker.solve_async, np.eye(4)), asker.fk_async):
+            self._first_answer(send, READY, "an answer to an IkClient")
 
     def listen(self, message_type, topic, qos=10):
         """A list that the messages of a topic go into."""
@@ -183,22 +191,23 @@ class Client:
         """
         service = f"{node}/get_parameters"
         client = self._ready_client(GetParameters, service)
-        self._first_answer(client, GetParameters.Request(), READY, f"an answer of {service}")
+        request = GetParameters.Request()
+        self._first_answer(lambda: client.call_async(request), READY, f"an answer of {service}")
         self.node.destroy_client(client)
 
-    def _first_answer(self, client, request, timeout, what):
+    def _first_answer(self, send, timeout, what):
         """The response to a client made now: it is lost to one that the server did not find yet."""
         calls, asked = [], -ANEW
 
         def is_answered():
             nonlocal asked
             if time.monotonic() - asked >= ANEW:
-                calls.append(client.call_async(request))
+                calls.append(send())
                 asked = time.monotonic()
-            return any(call.done() for call in calls)
+            return any(map(_has_result, calls))
 
         self.spin_until(is_answered, timeout, what)
-        return next(call.result() for call in calls if call.done())
+        return next(call.result() for call in calls if _has_result(call))
 
     def _ready_client(self, kind, service):
         """A client of a service that is there; made anew where one in thousands never finds it."""
@@ -235,6 +244,10 @@ class Client:
     def describe_parameters(self, *names):
         request = DescribeParameters.Request(names=list(names))
         return self.call(DescribeParameters, "dls_ik/describe_parameters", request).descriptors
+
+
+def _has_result(call):
+    return call.done() and call.exception() is None
 
 
 def _python_path():

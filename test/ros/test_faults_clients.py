@@ -72,7 +72,7 @@ def leaving():
 def test_clients_that_are_killed_while_they_wait_leave_nothing_behind(node, client):
     streamer = Streamer(client)
     with IkClient(client.node) as asker:
-        client.spin_until(lambda: asker.is_served, what="compute_ik")
+        client.reach(asker)
         slow = [asker.solve_async(HARD, timeout=0.5) for _ in range(THREADS)]
         client.spin_until(lambda: all(each.done() for each in slow), PATIENCE, "answers")
         before = node.figures.threads

@@ -10,7 +10,6 @@ moveit = pytest.importorskip("moveit_msgs.msg", reason="needs moveit_msgs")
 if not hasattr(moveit, "ServoStatus"):
     pytest.skip("this moveit_msgs has no ServoStatus", allow_module_level=True)
 
-from ros_client import READY
 from ros_faulted import Rig
 from ros_streamer import positions
 from ros_wam import WAM, Q
@@ -50,7 +49,7 @@ def test_killed_under_a_stream_and_started_again_twice():
 
 
 def answer(rig, asker):
-    rig.client.spin_until(lambda: asker.is_served, READY, "compute_ik")
+    rig.client.reach(asker)
     pending = asker.solve_async(WAM.fk(Q), timeout=10.0)
     rig.client.spin_until(pending.done, what="an answer")
     return pending.result()

@@ -100,7 +100,7 @@ def test_many_at_once_in_asyncio(asker):
 def test_awaited_in_a_callback_of_the_same_node(client):
     found = []
     with IkClient(client.node, joint_names=NAMES) as asker:
-        client.spin_until(lambda: asker.is_served)
+        client.reach(asker)
 
         async def callback(_):
             first = await asker.solve_async(WAM.fk(Q), Q, timeout=2.0)

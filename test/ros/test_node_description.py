@@ -64,7 +64,7 @@ class Described(Watched):
     def __enter__(self):
         self.describe(WAM_TEXT)
         self.node.wait_for_line("ready")
-        self.client.spin_until(lambda: self.asker.is_served, READY, "services")
+        self.client.reach(self.asker)
         targets = self.client.publisher(TwistStamped, "target_twist", 1)
         timer = self.client.node.create_timer
         timer(

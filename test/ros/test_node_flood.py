@@ -51,7 +51,7 @@ def client(node):
 @pytest.fixture
 def asker(client):
     with IkClient(client.node) as asker:
-        client.spin_until(lambda: asker.is_served)
+        client.reach(asker)
         yield asker
 
 

@@ -32,7 +32,7 @@ def test_requests_finish_on_the_robot_that_they_came_for():
         topic = client.node.create_publisher(String, "robot_description", QOS)
         topic.publish(String(data=wam_text()))
         node.wait_for_line("ready", "wam")
-        client.spin_until(lambda: asker.is_served)
+        client.reach(asker)
         long = asker.solve_async(HARD, link="wam_tip", timeout=8.0)
         behind = asker.solve_async(WAM.fk(Q), link="wam_tip", timeout=20.0)
         topic.publish(String(data=wam_text().replace('"wam_tip"', '"passed_over"')))
@@ -55,7 +55,7 @@ def test_late_and_too_many_requests_are_told_so():
     with NodeProcess(*arguments, "-p", "service_queue:=2") as node, Client("crowd") as client:
         node.wait_for_line("ready")
         with IkClient(client.node) as asker:
-            client.spin_until(lambda: asker.is_served)
+            client.reach(asker)
             slow = partial(asker.solve_async, HARD)
             asked = [slow(timeout=1.0), slow(timeout=0.1), slow(timeout=3.0)]
             asked += [slow(timeout=3.0) for _ in range(3)]
@@ -71,7 +71,8 @@ def test_late_and_too_many_requests_are_told_so():
 
 def test_eight_clients_are_all_answered_and_none_before_the_others(wam_node, client):
     askers = [IkClient(client.node) for _ in range(CLIENTS)]
-    client.spin_until(lambda: all(asker.is_served for asker in askers))
+    for asker in askers:
+        client.reach(asker)
     rng = np.random.default_rng(4)
     answers = [[] for _ in askers]
 
