@@ -11,10 +11,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _fingerprint() -> str:
-    """Name the state of every kernel source by path, size and time of change."""
-    here = Path(__file__).parent
-    stats = ((str(p), p.stat().st_size, p.stat().st_mtime_ns) for p in sorted(here.rglob("*.py")))
-    return hashlib.sha256(repr(list(stats)).encode()).hexdigest()
+    """Hash the names and contents of all kernel sources: a copy of them may use the same cache."""
+    here, digest = Path(__file__).parent, hashlib.sha256()
+    for path in sorted(here.rglob("*.py")):
+        digest.update(f"{path.relative_to(here)} {path.stat().st_size} ".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 _SOURCES = _fingerprint()
