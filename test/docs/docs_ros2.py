@@ -8,13 +8,18 @@ import time
 from contextlib import closing, suppress
 from importlib import import_module
 
+import numpy as np
 import yaml
 from rcl_interfaces.srv import DescribeParameters, ListParameters, SetParameters
 from rclpy.parameter import Parameter
 
+from dls_ik import RobotModel
+from dls_ik.model.rigid import transform
+from dls_ik.model.rotations import rotation_from_quaternion
 from dls_ik.ros.client.host import OwnHost
 
 SOON, TRIES = 120.0, 6  # [s] for an answer, and how often it is asked for
+NEAR = 1e-4  # [m] and of a rotation matrix
 
 
 def ask(command: str) -> None:
@@ -26,19 +31,51 @@ def ask(command: str) -> None:
 
 def call(node, name, kind, values="{}"):
     service = _interface(kind)
-    response = _answer(node, service, name, filled(service.Request(), yaml.safe_load(values)))
+    given = yaml.safe_load(values)
+    response = _answer(node, service, name, filled(service.Request(), given))
     code = getattr(response, "error_code", None)
     assert code is None or code.val == code.SUCCESS, f"{code.val}: {getattr(code, 'message', '')}"
     assert getattr(response, "success", True), response.message
+    if "ik_request" in given:
+        state = response.solution.joint_state
+        found = dict(zip(state.name, state.position, strict=True))
+        robot = RobotModel.wam()
+        reached = robot.fk([found[joint] for joint in robot.joint_names])
+        wanted = meant(given["ik_request"]["pose_stamped"]["pose"])
+        np.testing.assert_allclose(reached, wanted, atol=NEAR)
 
 
 def publish(node, *words):
     topic, kind, values = [word for word in words if not re.match(r"-|[\d.]+$", word)]
-    message = filled(_interface(kind)(), yaml.safe_load(values))
+    given = yaml.safe_load(values)
+    message = filled(_interface(kind)(), given)
     publisher = node.create_publisher(type(message), topic, 10)
     _wait(publisher.get_subscription_count, f"a listener on {topic}")
+    tips = []
+    if topic == "/target_pose":
+        node.create_subscription(type(message), "/dls_ik/tip_pose", lambda m: tips.append(m), 10)
+        _wait(lambda: tips, "message on /dls_ik/tip_pose")
     publisher.publish(message)
     assert publisher.wait_for_all_acked()
+    if tips:
+        wanted = meant(given["pose"])
+        _wait(lambda: _is_there(tips.pop() if tips else None, wanted), f"tip at {given['pose']}")
+
+
+def meant(pose):
+    """The pose (4, 4) that a reader means: numbers left out are 0, no orientation is no turn."""
+    place = [pose["position"].get(axis, 0.0) for axis in "xyz"]
+    turn = pose.get("orientation", {"w": 1.0})
+    quaternion = np.array([turn.get(part, 0.0) for part in "xyzw"], float)
+    return transform(rotation_from_quaternion(quaternion), np.array(place, float))
+
+
+def _is_there(message, wanted):
+    if message is None:
+        return False
+    p, o = message.pose.position, message.pose.orientation
+    T = transform(rotation_from_quaternion((o.x, o.y, o.z, o.w)), np.array([p.x, p.y, p.z]))
+    return np.allclose(T, wanted, atol=NEAR)
 
 
 def set_parameter(node, target, name, value):
