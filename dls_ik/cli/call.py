@@ -60,7 +60,8 @@ def call(
     if (pose is None) == (not fk):
         raise click.UsageError("give either --xyz, with --rpy or --quat, or --matrix, or --fk")
     try:
-        from dls_ik.ros.client import IkClient, NoAnswerError, ServiceMissingError
+        from dls_ik.ros.client import IkClient
+        from dls_ik.ros.client.errors import NOT_THERE
     except ImportError as error:
         leave(f"ROS 2 is not here: {error.name or error} is missing", MISSING)
     names = {"fk" if fk else "ik": service} if service else {}
@@ -70,7 +71,7 @@ def call(
                 _show_fk(_asked_fk(client, fk, request), as_json)
             else:
                 _show_ik(client.solve(pose, seed or None, **request), as_json)
-    except (ServiceMissingError, NoAnswerError) as error:
+    except NOT_THERE as error:
         leave(str(error), MISSING)
 
 

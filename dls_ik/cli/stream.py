@@ -16,6 +16,8 @@ from dls_ik.cli.stream_task import Task, read_task
 
 if TYPE_CHECKING:
     from dls_ik.cli.numbers import Vector
+    from dls_ik.cli.stream_picture import Drawn
+    from dls_ik.core.types import Array
     from dls_ik.ros.client.streamer import Streamer
     from dls_ik.ros.client.streaming import Outcome
 
@@ -73,7 +75,11 @@ ABOVE_ZERO = click.FloatRange(0.0, min_open=True)
 @json_option
 @click.option("--record", metavar="FILE", help="Write what came back there, as CSV.")
 @click.option("--plot", metavar="FILE", help="Draw it there: .png, .svg or .pdf.")
-@click.option("--robot", metavar="ROBOT", help="That is drawn; default: the node's.")
+@click.option(
+    "--robot",
+    metavar="ROBOT",
+    help="That is drawn, from the node's base to its tip; default: the node's.",
+)
 def stream(
     xyz: Vector,
     rpy: Vector,
@@ -106,15 +112,17 @@ def stream(
         raise click.UsageError("--circle is in the root frame, without --frame")
     _check_outputs(record, plot)
     try:
-        from dls_ik.ros.client import NoAnswerError, ServiceMissingError
+        from dls_ik.ros.client.errors import NOT_THERE
         from dls_ik.ros.client.streamer import Streamer
     except ImportError as error:
         leave(f"ROS 2 is not here: {error.name or error} is missing; see dls-ik doctor", MISSING)
     try:
         with Streamer(namespace, node, patience) as streamer:
-            outcome = _run(streamer, task, frame, rate, wait)
-            _report(streamer, outcome, as_json, record, plot, robot)
-    except (ServiceMissingError, NoAnswerError) as error:
+            first = streamer.wait()
+            drawn = None if plot is None else _drawn(streamer, robot)
+            outcome = _run(streamer, task, first.tip, frame, rate, wait)
+            _report(outcome, as_json, record, plot, drawn)
+    except NOT_THERE as error:
         leave(str(error), MISSING)
     _end(outcome)
 
@@ -132,11 +140,19 @@ def _check_outputs(record: str | None, plot: str | None) -> None:
     check_writable([path for path in (record, plot) if path is not None])
 
 
-def _run(streamer: Streamer, task: Task, frame: str, rate: float, wait: float) -> Outcome:
+def _drawn(streamer: Streamer, robot: str | None) -> Drawn:
+    """Find the robot of the picture before the arm moves."""
+    from dls_ik.cli.stream_picture import robot_to_draw
+
+    return robot_to_draw(streamer, robot)
+
+
+def _run(
+    streamer: Streamer, task: Task, tip: Array, frame: str, rate: float, wait: float
+) -> Outcome:
     from dls_ik.cli.stream_path import circle, sampled
     from dls_ik.ros.client.streaming import stream_poses, stream_twist
 
-    first = streamer.wait()
     with _line(streamer, rate) as tell:
         if task.twist is not None:
             return stream_twist(streamer, task.twist, frame, rate, task.twist_time, tell)
@@ -144,7 +160,7 @@ def _run(streamer: Streamer, task: Task, frame: str, rate: float, wait: float) -
             times, poses = sampled(task.path.times, task.path.poses, rate)
         else:
             lap = task.radius or 0.0, task.period, task.laps, task.plane
-            times, poses = circle(first.tip, *lap, rate)
+            times, poses = circle(tip, *lap, rate)
         return stream_poses(streamer, times, poses, frame, rate, wait, tell)
 
 
@@ -170,21 +186,23 @@ def _line(streamer: Streamer, rate: float) -> Iterator[Callable[[], None]]:
 
 
 def _report(
-    streamer: Streamer,
-    outcome: Outcome,
-    as_json: bool,
-    record: str | None,
-    plot: str | None,
-    robot: str | None,
+    outcome: Outcome, as_json: bool, record: str | None, plot: str | None, drawn: Drawn | None
 ) -> None:
-    from dls_ik.cli.stream_report import draw, print_summary, summary, write_record
+    from dls_ik.cli.stream_report import print_summary, summary, write_record
 
     found = summary(outcome)
     print_json(found) if as_json else print_summary(found)
     if record is not None:
         write_record(record, outcome)
-    if plot is not None:
-        draw(plot, streamer, outcome, robot)
+    if plot is not None and drawn is not None:
+        from dls_ik.cli.stream_picture import draw
+
+        try:
+            draw(plot, drawn, outcome)
+        except Exception:
+            if record is None:  # what was measured is not lost with the picture
+                write_record(f"{plot}.csv", outcome)
+            raise
 
 
 def _end(outcome: Outcome) -> None:

@@ -1,4 +1,4 @@
-"""What a stream came to: while it runs a line, then a summary, a record and a picture."""
+"""What a stream came to: while it runs a line, then a summary and a record."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ from dls_ik.model.rotations import quaternion_from_rotation
 
 if TYPE_CHECKING:
     from dls_ik.core.types import Array
-    from dls_ik.model.robot import RobotModel
-    from dls_ik.ros.client.heard import Row
     from dls_ik.ros.client.streamer import Streamer
     from dls_ik.ros.client.streaming import Outcome
 
@@ -157,46 +155,3 @@ def _numbers(T: Array | None) -> list[Any]:
     if T is None:
         return [""] * len(POSE)
     return [*T[:3, 3].tolist(), *quaternion_from_rotation(T[:3, :3])]
-
-
-def draw(path: str, streamer: Streamer, outcome: Outcome, robot: str | None) -> None:
-    """Draw the tip beside its targets, or the joints where there were none in the root frame.
-
-    Raises:
-        DlsIkError: the node does not say which robot it has, or sends no values of its joints.
-    """
-    from dls_ik.cli.output import write_whole
-    from dls_ik.cli.robot import find_robot
-    from dls_ik.exceptions import JointValueError
-    from dls_ik.plot import joint_bands, save_picture, tip_path
-
-    model = find_robot(robot) if robot else _robot_of(streamer)
-    rows = [row for row in outcome.rows if all(name in row.q for name in model.joint_names)]
-    if len(rows) < 2:
-        raise JointValueError(f"no joint_states of {model.name} came: nothing can be drawn")
-    times = [row.time - outcome.begin for row in rows]
-    q = np.array([[row.q[name] for name in model.joint_names] for row in rows])
-    goals = _goals(rows)
-    if goals is None or model.base != rows[0].frame or len(model.tips) > 1:
-        figure = joint_bands(model, times, q)
-    else:
-        figure = tip_path(model, times, q, goals)
-    write_whole(path, lambda part: save_picture(part, figure))
-    click.echo(f"picture: {path}", err=True)
-
-
-def _robot_of(streamer: Streamer) -> RobotModel:
-    from dls_ik.exceptions import DlsIkError
-    from dls_ik.ros.client.robot import robot_of
-
-    try:
-        return robot_of(streamer.node, streamer.name).robot
-    except DlsIkError as error:
-        raise DlsIkError(f"{error}; for the picture give it by --robot") from error
-
-
-def _goals(rows: list[Row]) -> Array | None:
-    """Where the targets were (k, 3) [m]; None where that is not known of all rows."""
-    targets = [row.target for row in rows]
-    known = [T[:3, 3] for T in targets if T is not None]
-    return np.array(known) if len(known) == len(rows) else None

@@ -1,5 +1,6 @@
 """``dls-ik call``: what it sends, what it prints, and its exit codes."""
 
+import os
 import subprocess
 import sys
 
@@ -61,3 +62,34 @@ def test_nobody_there():
     assert ended.returncode == MISSING, ended.stderr
     assert ended.stdout == ""
     assert "no service /nobody/ik (moveit_msgs/srv/GetPositionIK)" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "variables", "said"),
+    [
+        ("call", {"ROS_DOMAIN_ID": "abc"}, "ROS_DOMAIN_ID is 'abc', not a number from 0 to 232"),
+        ("stream", {"ROS_DOMAIN_ID": "999"}, "ROS_DOMAIN_ID is '999'"),
+        ("call", {"ROS_LOG_DIR": "/proc/nowhere"}, "/proc/nowhere"),
+        (
+            "call",
+            {
+                "ROS_SECURITY_ENABLE": "true",
+                "ROS_SECURITY_STRATEGY": "Enforce",
+                "ROS_SECURITY_KEYSTORE": "/nowhere",
+            },
+            "/nowhere",
+        ),
+    ],
+)
+def test_ros_that_cannot_be_joined_is_one_line(command, variables, said):
+    pytest.importorskip("rclpy", reason="needs rclpy")
+    pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
+    words = [command, "--xyz", "0", "0", "0", "--patience", "0.1"]
+    ended = subprocess.run(
+        [sys.executable, "-m", "dls_ik.cli", *words], env={**os.environ, **variables},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stdout) == (MISSING, ""), ended.stderr
+    assert ended.stderr.count("\n") == 1
+    assert ended.stderr.startswith("dls-ik: ")
+    assert said in ended.stderr

@@ -2,20 +2,26 @@
 
 import csv
 import json
+import re
 import signal
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+from matplotlib.figure import Figure
 
 pytest.importorskip("rclpy", reason="needs rclpy")
 pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 
+from robots import TEST_URDF, joint
 from ros_client import NodeProcess
 from ros_streamer import HOME
 from ros_wam import WAM
 
+from dls_ik.cli.main import main
+from dls_ik.cli.shown import Ends, remote
 from dls_ik.model.rotations import quaternion_from_rotation
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
@@ -144,3 +150,75 @@ def test_ctrl_c_stops_the_arm_and_shows_what_was():
     assert process.returncode == 130
     assert err == "dls-ik: interrupted; the arm was told to stop\n"
     assert json.loads(out)["interrupted"]
+
+
+@pytest.fixture(scope="module")
+def forked(tmp_path_factory):
+    """A node with an arm of two tips from a file, whose drivers have other names for the joints."""
+    file = tmp_path_factory.mktemp("arm") / "arm.urdf"
+    links = '<link name="camera"/><link name="world"/>'
+    mount = joint("mount", "fixed", "link6", "camera", detail="")
+    stand = joint("stand", "fixed", "world", "base_link", detail='<origin xyz="0 0 1"/>')
+    text = (TEST_URDF / "ur5e.urdf").read_text()
+    file.write_text(text.replace("</robot>", f"{links}{mount}{stand}</robot>"))
+    settings = [
+        f"robot:={file}", "base:=base_link", "tip:=tip", "output_names:=[a,b,c,d,e,f]",
+        "initial_positions:=[0.0,-1.5,1.5,-1.5,-1.5,0.0]",
+    ]  # fmt: skip
+    parameters = [word for setting in settings for word in ("-p", setting)]
+    with NodeProcess("-r", "__ns:=/forked", *parameters) as node:
+        node.wait_for_line("ready")
+        yield file
+
+
+def draw(file, picture):
+    words = ["stream", "--circle", 0.05, "--period", 1, "--namespace", "forked", "--patience", 60]
+    words += ["--plot", picture, "--robot", file]
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+def test_a_picture_has_base_tip_and_joints_of_the_node(forked, tmp_path, monkeypatch):
+    shown = {}
+
+    def keep(robot, times, q, goals):
+        shown.update(robot=robot, error=robot.fk(q)[:, :3, 3] - goals)
+        return Figure()
+
+    monkeypatch.setattr("dls_ik.plot.tip_path", keep)
+    result = draw(forked, tmp_path / "way.png")
+    assert result.exit_code == 0, result.stderr
+    assert (tmp_path / "way.png").is_file()
+    assert (shown["robot"].base, shown["robot"].tip) == ("base_link", "tip")
+    mean = float(np.linalg.norm(shown["error"], axis=1).mean())
+    (line,) = [line for line in result.stdout.splitlines() if line.startswith("position error")]
+    number, unit = re.search(r"mean ([\d.]+) (\w+),", line).groups()
+    said = float(number) * {"m": 1.0, "mm": 1e-3, "um": 1e-6, "nm": 1e-9}[unit]
+    assert mean == pytest.approx(said, rel=0.1, abs=1e-5), "picture and summary agree"
+
+
+def test_what_a_picture_lacks_is_said_before_the_arm_moves(forked, tmp_path):
+    picture = tmp_path / "way.png"
+    words = ["--circle", 0.05, "--namespace", "forked", "--plot", picture]
+    for robot, said in (([], "by --robot FILE"), (["--robot", "wam"], "'base_link'")):
+        code, out, err = stream(*words, *robot)
+        assert (code, out) == (2, "")
+        assert said in err
+        assert err.count("\n") == 1
+    assert not picture.exists()
+
+
+def test_what_was_heard_is_kept_where_it_cannot_be_drawn(forked, tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("dls_ik.plot.save_picture", fail)
+    result = draw(forked, tmp_path / "way.png")
+    assert result.exit_code == 2
+    assert "No space left" in result.stderr
+    with (tmp_path / "way.png.csv").open() as file:
+        assert len(list(csv.DictReader(file))) > 100
+
+
+def test_a_viewer_of_a_named_robot_has_base_and_tip_of_the_node(forked):
+    with remote(Ends(str(forked), None, None), "forked", 60.0) as shown:
+        assert (shown.robot.base, shown.robot.tip) == ("base_link", "tip")

@@ -2,10 +2,16 @@
 
 from dls_ik.ros.client.answers import FkAnswer, IkAnswer
 from dls_ik.ros.client.client import IkClient
-from dls_ik.ros.client.errors import NoAnswerError, NotSpunError, ServiceMissingError
+from dls_ik.ros.client.errors import (
+    ClientStartError,
+    NoAnswerError,
+    NotSpunError,
+    ServiceMissingError,
+)
 from dls_ik.ros.client.streamer import Streamer
 
 __all__ = [
+    "ClientStartError",
     "FkAnswer",
     "IkAnswer",
     "IkClient",

@@ -1,6 +1,7 @@
 """What a node says of its stream, as it came."""
 
 import time
+from collections import deque
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ except ImportError:  # before moveit_msgs 2.3
     ServoStatus = None
 
 UNKNOWN = "UNKNOWN"  # a state that no message names
+RECENT = 4  # cycles whose messages may come in another order
 
 
 class Row(NamedTuple):
@@ -31,7 +33,8 @@ class Row(NamedTuple):
     frame: str  # of the tip: the root of the robot
     tip: Array  # (4, 4) T_root_tip
     target: Array | None  # (4, 4) what was sent last, in the root frame; None: no pose there
-    q: dict[str, float]  # [rad or m] by joint
+    q: dict[str, float]  # [rad or m] by joint, of the same cycle where the node says so
+    stamp: tuple[int, int] = (0, 0)  # of the tip, which joint_states of that cycle have too
 
     def errors(self) -> tuple[float, float]:
         """From tip to target, [m] and [rad]; nan where there is no target."""
@@ -54,6 +57,7 @@ class Heard:
         self.target: tuple[str, Array] | None = None  # what was sent last, with its frame
         self.state, self.words, self.state_time = UNKNOWN, "", -np.inf
         self.q: dict[str, float] = {}
+        self._lately: deque[tuple[tuple[int, int], dict[str, float]]] = deque(maxlen=RECENT)
         if ServoStatus is not None:
             node.create_subscription(ServoStatus, f"{name}/status", self._take_status, 10)
         node.create_subscription(PoseStamped, f"{name}/tip_pose", self._take_tip, 10)
@@ -67,14 +71,25 @@ class Heard:
 
     def _take_joints(self, message: Any) -> None:
         self.q = with_news(self.q, dict(zip(message.name, message.position, strict=False)))
+        stamp = _stamp(message)
+        self._lately.append((stamp, self.q))
+        for i in range(len(self.rows) - 1, max(len(self.rows) - RECENT, 0) - 1, -1):
+            if self.rows[i].stamp == stamp:  # they came after the tip of their cycle
+                self.rows[i] = self.rows[i]._replace(q=self.q)
 
     def _take_tip(self, message: Any) -> None:
         frame, tip = message.header.frame_id, matrix_from_pose(message.pose)
         target = None
         if self.target is not None and self.target[0] in ("", frame):
             target = self.target[1]
-        row = Row(time.monotonic(), self.state, self.words, frame, tip, target, self.q)
-        self.rows.append(row)
+        stamp = _stamp(message)
+        q = next((q for known, q in self._lately if known == stamp), self.q)
+        now = time.monotonic()
+        self.rows.append(Row(now, self.state, self.words, frame, tip, target, q, stamp))
+
+
+def _stamp(message: Any) -> tuple[int, int]:
+    return message.header.stamp.sec, message.header.stamp.nanosec
 
 
 def state_name(code: int, words: str) -> str:

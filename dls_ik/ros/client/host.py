@@ -1,5 +1,6 @@
 """The node that a client's messages go through: somebody's, or one with a thread of its own."""
 
+import os
 import threading
 from contextlib import suppress
 
@@ -13,8 +14,11 @@ from rclpy.task import Future
 from rclpy.validate_namespace import validate_namespace
 
 from dls_ik.exceptions import OptionError
+from dls_ik.model.names import quoted
+from dls_ik.ros.client.errors import ClientStartError
 
 NAME = "dls_ik_client"
+HIGHEST_DOMAIN = 232  # of DDS; Fast DDS ends the process at a higher one
 
 
 class OwnHost:
@@ -22,15 +26,26 @@ class OwnHost:
 
     Raises:
         OptionError: the namespace is not valid.
+        ClientStartError: ROS 2 cannot be joined: its domain, log folder or keystore.
     """
 
     def __init__(self, namespace: str, name: str = NAME) -> None:
         _check(namespace)
+        _check_domain()
         self._context = Context()
-        rclpy.init(args=[], context=self._context, signal_handler_options=SignalHandlerOptions.NO)
-        self.node = Node(
-            name, context=self._context, namespace=namespace, use_global_arguments=False
-        )
+        try:
+            rclpy.init(
+                args=[], context=self._context, signal_handler_options=SignalHandlerOptions.NO
+            )
+            self.node = Node(
+                name, context=self._context, namespace=namespace, use_global_arguments=False
+            )
+        except RuntimeError as error:  # of rcl, with the line of its source at the end
+            self._context.try_shutdown()
+            reason = str(error).rpartition(", at /")[0] or str(error)
+            raise ClientStartError(
+                f"ROS 2 cannot be joined: {reason}; see dls-ik doctor"
+            ) from error
         self._end = Future()
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
@@ -63,3 +78,13 @@ def _check(namespace: str) -> None:
             f"namespace {namespace!r} is not valid: it is names of letters, digits and '_' that "
             "begin with no digit, with '/' between them"
         ) from None
+
+
+def _check_domain() -> None:
+    given = os.environ.get("ROS_DOMAIN_ID", "")
+    is_number = given.isascii() and given.isdigit() and len(given) < 10
+    if given and not (is_number and int(given) <= HIGHEST_DOMAIN):
+        raise ClientStartError(
+            f"ROS_DOMAIN_ID is {quoted(given, 40)}, not a number from 0 to {HIGHEST_DOMAIN}; "
+            "see dls-ik doctor"
+        )

@@ -7,11 +7,7 @@ for, and opens no file but those of robots that are installed here.
 import time
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
-
-from rcl_interfaces.srv import GetParameters
-from rclpy.node import Node
-from std_msgs.msg import String
+from typing import NamedTuple
 
 from dls_ik.exceptions import DlsIkError, RobotModelError
 from dls_ik.model.find import find_tree, find_urdf
@@ -20,11 +16,9 @@ from dls_ik.model.packages import PACKAGE_SCHEME
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.shipped import shipped_names
 from dls_ik.ros.client.errors import NoAnswerError, ServiceMissingError
-from dls_ik.ros.client.service import Service
 from dls_ik.ros.parameters.robot import RobotParameters
-from dls_ik.ros.robot_source import QOS, TOPIC, robot_from_text
+from dls_ik.ros.robot_source import robot_from_text
 
-NAMES = ("robot", "robot_description", "base", "tip")
 PROGRAMS = (".xacro",)  # files whose expressions are run
 POLL = 0.05  # [s]
 DESCRIBED = 2.0  # [s] for the description, once the node is there
@@ -41,49 +35,35 @@ class ForeignFileError(RobotModelError):
     """A node names a file of this machine, which is not opened because somebody else says so."""
 
 
-def robot_of(node: Node, name: str, patience: float = 5.0) -> Described:
-    """The robot of the node of that name; the callbacks of `node` are run by another thread.
-
-    Raises:
-        ServiceMissingError, NoAnswerError: the node does not say, within the patience [s].
-        RobotModelError: it is no usable robot, or a file, which has to be named here.
-    """
-    inbox: list[Any] = []
-    subscription = node.create_subscription(String, TOPIC, inbox.append, QOS)
-    service = Service(node, GetParameters, f"{name}/get_parameters")
-
-    def ask() -> RobotParameters:
-        values = [v.string_value for v in service.call(patience, names=list(NAMES)).values]
-        known = dict(zip(NAMES, values, strict=True)) if len(values) == len(NAMES) else {}
-        return RobotParameters(**known)
-
-    try:
-        return served(ask, lambda: inbox[-1].data if inbox else "")
-    finally:
-        service.close()
-        node.destroy_subscription(subscription)
-
-
-def served(ask: Callable[[], RobotParameters], heard: Callable[[], str]) -> Described:
+def served(
+    ask: Callable[[], RobotParameters],
+    heard: Callable[[], str],
+    own: Callable[[str | None, str | None], Described] | None = None,
+) -> Described:
     """What the parameters of a node name or describe, or what the topic describes.
 
     Args:
         ask: gives the parameters, or raises that there is no answer.
         heard: gives the newest description, empty until there is one.
+        own: gives a robot that is named here, from a base to a tip, which are the node's.
 
     Raises:
         ServiceMissingError, NoAnswerError: there is neither a node nor a description.
-        RobotModelError: as :func:`robot_named`.
+        RobotModelError: as :func:`robot_named`, or it is no usable robot.
     """
     missing: DlsIkError | None = None
     parameters = RobotParameters()
     try:
         parameters = ask()
+        if own is not None:
+            return own(*parameters.ends())
         found = robot_named(parameters)
         if found is not None:
             return found
     except (ServiceMissingError, NoAnswerError) as error:
         missing = error
+        if own is not None:
+            raise
     deadline = time.monotonic() + (0.0 if missing else DESCRIBED)
     while not heard() and time.monotonic() < deadline:
         time.sleep(POLL)
@@ -107,7 +87,7 @@ def robot_named(parameters: RobotParameters) -> Described | None:
     if name not in shipped_names() and not _is_installed(name):
         raise ForeignFileError(
             f"the robot of the node is {quoted(name)}, and files are not opened because a node "
-            "names them: if you trust this one, give it as ROBOT yourself"
+            "names them: name it yourself if you trust it"
         )
     return Described(RobotModel.from_tree(find_tree(name), *ends), find_urdf(name))
 

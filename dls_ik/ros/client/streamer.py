@@ -32,7 +32,7 @@ class Streamer:
 
     def __init__(self, namespace: str = "", node: str = "dls_ik", patience: float = 5.0) -> None:
         self._host = OwnHost(namespace)
-        self.node, self.name, self._patience = self._host.node, node, patience
+        self.node, self.name, self.patience = self._host.node, node, patience
         self.heard = Heard(self.node, node)
         ways = QoSProfile(depth=1)
         self._pose = self.node.create_publisher(PoseStamped, POSE, ways)
@@ -54,7 +54,7 @@ class Streamer:
             ServiceMissingError: nobody takes targets.
             NoAnswerError: somebody does, but says nothing.
         """
-        deadline = time.monotonic() + self._patience
+        deadline = time.monotonic() + self.patience
         for publisher in (self._pose, self._twist):
             while not publisher.get_subscription_count():
                 if time.monotonic() > deadline:
@@ -67,7 +67,7 @@ class Streamer:
                 topic = self.node.resolve_topic_name(f"{self.name}/tip_pose")
                 raise NoAnswerError(
                     f"somebody takes targets, but nothing comes on {topic} within "
-                    f"{self._patience:g} s; is the node's name another one than {self.name}?"
+                    f"{self.patience:g} s; is the node's name another one than {self.name}?"
                 )
             time.sleep(POLL)
         return self.heard.rows[-1]

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ class NodeSource:
 
     Args:
         described: what is shown; default: the robot of the node, which is waited for.
+        own: gives what is shown from a base to a tip, which are asked of the node.
         namespace: of the node.
         patience: how long it is waited for [s].
 
@@ -50,7 +51,11 @@ class NodeSource:
     is_remote = True
 
     def __init__(
-        self, described: Described | None = None, namespace: str = "", patience: float = 10.0
+        self,
+        described: Described | None = None,
+        namespace: str = "",
+        patience: float = 10.0,
+        own: Callable[[str | None, str | None], Described] | None = None,
     ) -> None:
         self._host = OwnHost(namespace, "dls_ik_viewer")
         node = self._host.node
@@ -64,7 +69,7 @@ class NodeSource:
         self._frames = Frames(tf2_lookup(node))
         try:
             found = described or served(
-                lambda: self._settings.read(patience), lambda: self._heard.description
+                lambda: self._settings.read(patience), lambda: self._heard.description, own
             )
         except BaseException:
             self.close()
