@@ -1,6 +1,5 @@
 """A group of commands that are imported when used; its errors are one line, with exit code 2."""
 
-import difflib
 import signal
 import sys
 import threading
@@ -12,6 +11,7 @@ import click
 
 from dls_ik.cli.commands import COMMANDS, SECTIONS
 from dls_ik.exceptions import DlsIkError
+from dls_ik.model.names import suggestion
 from dls_ik.printable import plain
 
 NO_SOLUTION, BAD_INPUT, MISSING, INTERRUPTED = 1, 2, 3, 130
@@ -42,6 +42,8 @@ class OneLineGroup(click.Group):
             sys.exit(INTERRUPTED)
         except MissingPartError as error:
             leave(error.format_message(), MISSING)
+        except click.NoSuchOption as error:
+            leave(_no_option(error), BAD_INPUT)
         except click.ClickException as error:
             leave(error.format_message(), BAD_INPUT)
         except DlsIkError as error:
@@ -72,10 +74,7 @@ class OneLineGroup(click.Group):
         """Find the command; one that there is not is answered with those that are alike."""
         known = self.list_commands(ctx)
         if args[0] not in known and args[0].isidentifier() and not ctx.resilient_parsing:
-            alike = difflib.get_close_matches(args[0], known)
-            hint = (
-                f"did you mean {' or '.join(alike)}?" if alike else f"there is {', '.join(known)}"
-            )
+            hint = suggestion(args[0], known) or f"there is {', '.join(known)}"
             raise click.UsageError(f"no command {args[0]!r}; {hint}")
         return super().resolve_command(ctx, args)
 
@@ -93,6 +92,16 @@ class OneLineGroup(click.Group):
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
         found = [CompletionItem(name, help=COMMANDS.get(name)) for name in names]
         return found + click.Command.shell_complete(self, ctx, incomplete)
+
+
+def _no_option(error: click.NoSuchOption) -> str:
+    context = error.ctx
+    if context is None:
+        return error.format_message()
+    known = [word for param in context.command.get_params(context) for word in param.opts]
+    words = [word for word in known if word.startswith("--")]
+    hint = suggestion(error.option_name, words) or f"{context.command_path} --help lists them"
+    return f"no option {error.option_name}; {hint}"
 
 
 def leave(words: str, code: int) -> NoReturn:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from dls_ik.cli.numbers import parsed_numbers
+from dls_ik.cli.numbers import as_number, parsed_numbers
 from dls_ik.core.types import Array
-from dls_ik.model.names import listing
+from dls_ik.model.names import listing, quoted, suggestion
 
 if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
@@ -24,15 +24,15 @@ def joint_values(context: Any, param: Any, given: tuple[str, ...]) -> dict[str, 
     Raises:
         click.BadParameter: another form, or no finite number.
     """
-    found = {}
+    found: dict[str, float] = {}
     for pair in " ".join(given).replace(",", " ").split():
         name, _, number = pair.partition("=")
-        try:
-            found[name] = float(number)
-        except ValueError:
-            found[name] = np.nan
-        if not name or not np.isfinite(found[name]):
-            raise click.BadParameter(f"joint values are given as NAME=VALUE, not {pair!r}")
+        value = as_number(number)
+        if not name or not np.isfinite(value):
+            raise click.BadParameter(f"joint values are given as NAME=VALUE, not {quoted(pair)}")
+        if name in found:
+            raise click.BadParameter(f"joint {quoted(name)} is given twice")
+        found[name] = value
     return found
 
 
@@ -67,9 +67,8 @@ def _by_name(robot: RobotModel, given: tuple[str, ...], option: str) -> dict[str
     drives = robot.tree.drives
     unknown = [name for name in named if name not in drives]
     if unknown:
-        raise click.UsageError(
-            f"{option}: unknown joint {listing(unknown)}; joints: {listing(drives)}"
-        )
+        hint = suggestion(unknown[0], drives) or f"joints: {listing(drives)}"
+        raise click.UsageError(f"{option}: unknown joint {listing(unknown)}; {hint}")
     masters = {name: drives[name].master for name in named}
     followers = [f"{name} follows {master}" for name, master in masters.items() if master != name]
     if followers:

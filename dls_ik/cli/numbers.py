@@ -25,7 +25,7 @@ def parsed_numbers(given: str, *counts: int) -> tuple[float, ...]:
         click.BadParameter: what is none, or too many or few.
     """
     words = given.translate(str.maketrans(",;[]", "    ")).split()
-    found = tuple(_number(word) for word in words)
+    found = tuple(as_number(word) for word in words)
     for word, number in zip(words, found, strict=True):
         if not np.isfinite(number):
             raise click.BadParameter(f"{word!r} is no finite number")
@@ -35,7 +35,8 @@ def parsed_numbers(given: str, *counts: int) -> tuple[float, ...]:
     return found
 
 
-def _number(word: str) -> float:
+def as_number(word: str) -> float:
+    """The number that a word is, nan where it is none."""
     try:
         return float(word)
     except ValueError:

@@ -2,12 +2,11 @@
 
 import os
 from collections.abc import Iterable
-from difflib import get_close_matches
 from pathlib import Path
 
 from dls_ik.exceptions import RobotModelError
 from dls_ik.model.dh import load_dh
-from dls_ik.model.names import listing, quoted
+from dls_ik.model.names import listing, quoted, suggestion
 from dls_ik.model.packages import PACKAGE_SCHEME, package_file
 from dls_ik.model.shipped import shipped_names, shipped_urdf
 from dls_ik.model.tree import Tree
@@ -32,7 +31,10 @@ def robot_file(given: str) -> Path:
         return package_file(given)
     if given in shipped_names():
         return shipped_urdf(given)
-    path = Path(given).expanduser()
+    try:
+        path = Path(given).expanduser()
+    except RuntimeError:  # nobody has that name here
+        path = Path(given)
     if _is_file(path):
         return path
     if os.sep in given or given.lower().endswith(FILE_ENDINGS):
@@ -92,5 +94,5 @@ def _beside(path: Path) -> list[str]:
 
 
 def _like(given: str, known: Iterable[str]) -> str:
-    close = get_close_matches(given, list(known))
-    return f" (did you mean {' or '.join(close)}?)" if close else ""
+    alike = suggestion(given, known)
+    return f" ({alike})" if alike else ""

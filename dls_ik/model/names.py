@@ -2,8 +2,12 @@
 
 import re
 from collections.abc import Iterable
+from difflib import SequenceMatcher
 
 from dls_ik.printable import plain
+
+LONGEST = 80  # characters of a word that are compared with others
+ALIKE, SAME = 0.6, 0.05  # likeness from which a name may be meant; difference that tells nothing
 
 
 def listing(names: Iterable[str], limit: int = 24) -> str:
@@ -12,6 +16,16 @@ def listing(names: Iterable[str], limit: int = 24) -> str:
     if len(names) <= limit + 1:
         return ", ".join(map(plain, names)) or "none"
     return f"{', '.join(map(plain, names[:limit]))} and {len(names) - limit} more"
+
+
+def suggestion(word: object, known: Iterable[str]) -> str:
+    """``did you mean a or b?``, of what is most alike, or nothing where nothing is."""
+    text = str(word).lower().lstrip("-")[:LONGEST]
+    plainly = {name: name.lower().lstrip("-") for name in known}
+    likeness = {name: SequenceMatcher(None, text, w).ratio() for name, w in plainly.items()}
+    best = max(likeness.values(), default=0.0)
+    alike = [name for name, ratio in likeness.items() if ratio >= max(ALIKE, best - SAME)][:3]
+    return f"did you mean {' or '.join(map(plain, alike))}?" if alike else ""
 
 
 def quoted(text: object, limit: int = 160) -> str:

@@ -2,11 +2,10 @@
 
 import os
 from collections.abc import Iterator
-from difflib import get_close_matches
 from pathlib import Path
 
 from dls_ik.exceptions import RobotModelError
-from dls_ik.model.names import listing, quoted
+from dls_ik.model.names import listing, quoted, suggestion
 from dls_ik.model.shipped import PACKAGE, share_file
 
 PACKAGE_SCHEME = "package://"
@@ -32,8 +31,8 @@ def package_file(address: str) -> Path:
         return share_file(*inside.split("/"))
     if folders:
         raise RobotModelError(f"there is no file {quoted(inside)} in {listing(map(str, folders))}")
-    close = get_close_matches(name, list(_known()))
-    hint = f" (did you mean {' or '.join(close)}?)" if close else ""
+    alike = suggestion(name, _known())
+    hint = f" ({alike})" if alike else ""
     raise RobotModelError(
         f"no package {quoted(name)}{hint}; packages are looked for in AMENT_PREFIX_PATH "
         f"({listing(_paths('AMENT_PREFIX_PATH'))}) and ROS_PACKAGE_PATH "

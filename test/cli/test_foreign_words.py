@@ -11,7 +11,7 @@ from dls_ik.cli import call
 from dls_ik.cli.main import main
 from dls_ik.exceptions import RobotModelError
 from dls_ik.model.dh import tree_from_dh
-from dls_ik.model.names import listing
+from dls_ik.model.names import listing, suggestion
 from dls_ik.printable import plain
 
 STEERS = "x\x1b]0;title\x07\x9b2J\r\n[FATAL] forged\u202e\x00"
@@ -26,6 +26,15 @@ def test_what_cannot_is_written_out():
     assert plain("a\nb\x1b", keep="\n") == "a\nb\\x1b"
     assert plain(STEERS).isprintable()
     assert listing(["a", STEERS]).isprintable()
+
+
+def test_what_is_most_alike_is_suggested():
+    joints = [f"wam_j{i}" for i in range(1, 8)]
+    assert suggestion("wamj1", joints) == "did you mean wam_j1?"
+    assert suggestion("WAM_J7", joints) == "did you mean wam_j7?"
+    assert suggestion("ab", ["abc", "abd"]) == "did you mean abc or abd?"
+    assert suggestion("newton", joints) == suggestion("", joints) == suggestion("a", []) == ""
+    assert suggestion(STEERS, [STEERS]).isprintable()
 
 
 @pytest.mark.parametrize("character", ["&#10;", "&#9;", "&#x9b;", "&#x202e;"])

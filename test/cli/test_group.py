@@ -50,6 +50,19 @@ def test_an_unknown_command(typed, said):
     assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("--metod", "no option --metod; did you mean --method?"),
+        ("--zzz", "no option --zzz; dls-ik solve --help lists them"),
+    ],
+)
+def test_an_unknown_option(typed, said):
+    result = CliRunner().invoke(main, ["solve", "wam", typed, "x"], prog_name="dls-ik")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"dls-ik: {said}\n"
+
+
 def test_completion():
     words = {"_DLS_IK_COMPLETE": "bash_complete", "COMP_WORDS": "dls-ik re", "COMP_CWORD": "1"}
     ended = subprocess.run(

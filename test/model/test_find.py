@@ -59,6 +59,7 @@ def test_one_package_may_be_the_path_itself(packages, monkeypatch):
     ("given", "said"),
     [
         ("wan", "did you mean wam?"),
+        ("~nobody-there/x.urdf", "there is no file '~nobody-there/x.urdf'"),
         ("puma", "puma560"),
         ("", "wam, "),
         ("no/such.urdf", "no file 'no/such.urdf'"),
