@@ -19,7 +19,7 @@ from dls_ik.servo.options import joint_limits
 from dls_ik.servo.output import ServoOutput
 from dls_ik.servo.report import Hold, held_output, tracking_output
 from dls_ik.servo.state import ServoState
-from dls_ik.servo.supervision import fault
+from dls_ik.servo.supervision import Supervision
 from dls_ik.servo.targets import PoseTarget, Target, TrajectoryTarget, TwistTarget
 from dls_ik.servo.targets.checks import (
     checked_rotation,
@@ -66,6 +66,7 @@ class Controller:
         self.robot = robot
         self.options, of_method = split_options(robot, options)
         self._tracker = build_tracker(robot, method, self.options, of_method, executor)
+        self._supervision = Supervision(robot, self.options)
         self.method = self._tracker.servo.method
         chosen = self._tracker.servo.options
         self._metric = chosen.rotation_weight, chosen.length_unit
@@ -110,11 +111,12 @@ class Controller:
         Raises:
             JointValueError: the wrong length, or values that are not finite.
         """
-        self._tracker.seed(checked_configuration(q, self.robot.joint_names))
+        self._seed(checked_configuration(q, self.robot.joint_names))
 
     def take_over(self, other: "Controller") -> None:
         """Go on where another controller of the same joints is, with its target and velocity."""
         self._tracker.take_over(other._tracker)
+        self._supervision.take_over(other._supervision)
         self._target, self._hold = other._target, other._hold
         self._tune(self._target)
         self._last_event, self._start_again = other._last_event, other._start_again
@@ -129,13 +131,14 @@ class Controller:
     def coast(self, q: Array, v: Array) -> None:
         """Go on from joint values (n,) that the arm came to by itself, with its velocity (n,)."""
         self._tracker.coast(q, v)
+        self._supervision.restart(is_rest=False)
 
     def lapse(self, q: Array) -> None:
         """Go on after a time without commands, at rest at joint values (n,), or where measured.
 
         A pose that stands by itself stays in force, and a trajectory goes on so much later.
         """
-        self._tracker.seed(q)
+        self._seed(q)
         self._start_again = True
         self._lapsed = self._cycled if self._lapsed is None else self._lapsed
 
@@ -213,11 +216,25 @@ class Controller:
         """Stop, forget target, pause and fault, and wait for a target as at the start."""
         self._wait()
 
-    def cycle(self, now: float, dt: float, measured: Array | None = None) -> ServoOutput:
+    def lag(self) -> float:
+        """How late the arm follows its commands by its measurements [s]; NaN: not known yet.
+
+        Takes some milliseconds; any thread may ask.
+        """
+        return self._supervision.lag()
+
+    def cycle(
+        self,
+        now: float,
+        dt: float,
+        measured: Array | None = None,
+        age: float | Array = 0.0,
+    ) -> ServoOutput:
         """Advance by `dt` [s].
 
         Args:
             measured: (n,) where the arm is; None: not known.
+            age: of the measurement [s], or (n,) of each joint's.
 
         Raises:
             OptionError: for a dt that is not positive and finite, or such a `now`.
@@ -228,9 +245,10 @@ class Controller:
         if measured is not None:
             measured = checked_configuration(measured, self.robot.joint_names)
             self._take_measurement(measured, now)
+            self._supervision.measured(now, measured, age)
         waits = self._waits_for_measurement()
         if self.options.supervised and self._is_engaged() and not waits:
-            reason = fault(self.robot, self.options, measured, self.command)
+            reason = self._supervision.fault(now, measured is not None)
             if reason:
                 self._stop(Hold(ServoState.FAULT, reason))
         if self._target is not None and self._target.is_stale(now):
@@ -239,7 +257,14 @@ class Controller:
             return held_output(self._tracker, self._hold)._replace(
                 state=ServoState.WAITING, words=NO_MEASUREMENT
             )
-        return self._advance(now, elapsed)
+        output = self._advance(now, elapsed)
+        self._supervision.commanded(now, output.q.copy())
+        return output
+
+    def _seed(self, q: Array) -> None:
+        """Let the command be joint values (n,) that it does not go on to from those before."""
+        self._tracker.seed(q)
+        self._supervision.restart()
 
     def _make_up(self, now: float) -> None:
         """Let a trajectory stand still as long as the cycles did."""
@@ -277,7 +302,10 @@ class Controller:
             target.timeout = self.options.target_timeout
 
     def _is_engaged(self) -> bool:
-        return self._target is not None or self.moves
+        """Whether measurements are watched: not where it only comes to rest after a reset."""
+        return self._target is not None or (
+            self.moves and self._hold.state is not ServoState.WAITING
+        )
 
     def _waits_for_measurement(self) -> bool:
         """Whether the arm may not start before it is known where it is."""
@@ -291,7 +319,7 @@ class Controller:
         waits = self._target is None and not self.started
         rests = not self.moves and now - self._last_motion > AT_REST
         if (waits or self._start_again) and rests:
-            self._tracker.seed(measured)
+            self._seed(measured)
             self._start_again = False
 
     def _begin(self, target: Target, now: float) -> None:

@@ -1,32 +1,187 @@
-"""Whether the arm does what it is told, by what is measured."""
+"""Measurements compared with commands: whether the arm does what it is told, and how late."""
 
 import math
+from collections import deque
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo.options import ControllerOptions
 
+LONGEST_LAG = 1.0  # [s] that is looked for
+WINDOW = 4.0  # [s] of commands and measurements that are kept
+MOST = 4000  # of each
+FEWEST = 20  # measurements that a lag is found from, of each joint
+MOTION = 0.02  # [rad or m] by which a joint has to move for it
+UNEXPLAINED = 0.3  # of the motion, root mean square, from which no lag explains it
+MARGIN, ROOM = 0.05, 1.5  # max_deviation = ROOM * speed * lag + MARGIN [rad or m]
+SLOW = 0.01  # [rad/s or m/s] below which a deviation is no lag
 
-def fault(
-    robot: RobotModel, options: ControllerOptions, measured: Array | None, command: Array
-) -> str:
-    """What is wrong, or an empty text.
+
+class Supervision:
+    """Commands and measurements of the last seconds, each with its time. Time is an argument."""
+
+    def __init__(self, robot: RobotModel, options: ControllerOptions) -> None:
+        self._robot, self._options = robot, options
+        self._commands: deque[tuple[float, Array]] = deque(maxlen=MOST)  # time [s], (n,)
+        self._measured: deque[tuple[Array, Array]] = deque(maxlen=MOST)  # times (n,) [s], (n,)
+        self._last = -math.inf  # [s] of the oldest joint in the last measurement
+        self._is_new = False  # it was not compared yet
+        self._lag = math.nan
+        self._from_rest = True  # it stood before the first of the commands
+
+    def restart(self, is_rest: bool = True) -> None:
+        """Forget the commands, as the next one does not go on from them, but from rest or not."""
+        self._commands.clear()
+        self._from_rest = is_rest
+        self._measured.clear()
+
+    def take_over(self, other: "Supervision") -> None:
+        """Go on with what another one kept of the same joints."""
+        self._commands, self._measured = other._commands.copy(), other._measured.copy()
+        self._last, self._lag, self._from_rest = other._last, other._lag, other._from_rest
+
+    def commanded(self, now: float, q: Array) -> None:
+        """Keep a command (n,), which is not changed any more."""
+        self._commands.append((now, q))
+
+    def measured(self, now: float, q: Array, age: float | Array) -> None:
+        """Keep a measurement (n,), `age` [s] old, one number or one for each joint (n,)."""
+        times = now - np.broadcast_to(np.asarray(age, float), q.shape)
+        self._last = float(times.min())
+        if not self._measured or (times > self._measured[-1][0]).any():
+            self._measured.append((times, q))
+            self._is_new = True
+
+    def fault(self, now: float, is_measured: bool) -> str:
+        """What is wrong, or an empty text.
+
+        Each measurement is compared with the command of its own time, so that a driver that falls
+        silent does not seem to be an arm that stays behind.
+        """
+        if not is_measured:
+            words = f"no joint states came for {self._options.measurement_timeout:g} s"
+            last = f", the last ones {now - self._last:.3g} s ago"
+            return words if math.isinf(self._last) else words + last
+        if not self._is_new or not self._measured:
+            return ""
+        self._is_new = False
+        times, q = self._measured[-1]
+        then = self._commands_at(times)
+        if then is None:
+            return ""
+        deviation = np.abs(_difference(q, then, self._robot.continuous))
+        worst = int(np.argmax(deviation))
+        if deviation[worst] <= self._options.max_deviation:
+            return ""
+        return (
+            f"joint {self._robot.joint_names[worst]!r} is at {q[worst]:.4g}, measured "
+            f"{now - times[worst]:.3f} s ago, and was commanded to {then[worst]:.4g}: "
+            f"{deviation[worst]:.3g} apart, more than max_deviation = "
+            f"{self._options.max_deviation:g}"
+            f"{self._advice(worst, times[worst], q[worst], deviation[worst])}"
+        )
+
+    def lag(self) -> float:
+        """How late the arm follows its commands [s], the last that was found; NaN: not known yet.
+
+        It is the shift in time that brings the measurements of the last seconds nearest to the
+        commands. Takes some milliseconds; any thread may ask.
+        """
+        commands, measured = list(self._commands), list(self._measured)
+        is_whole = self._from_rest and len(commands) < MOST
+        found = _best_lag(commands, measured, self._robot.continuous, is_whole)
+        if not math.isnan(found):
+            self._lag = found
+        return self._lag
+
+    def _commands_at(self, times: Array) -> Array | None:
+        """The command of each joint (n,) at a time of its own (n,) [s]; None: not known."""
+        if not self._commands or self._commands[0][0] > times.min():
+            return None
+        found = np.empty(len(times))
+        for time in set(times.tolist()):
+            q = next(q for t, q in reversed(self._commands) if t <= time)
+            found[times == time] = q[times == time]
+        return found
+
+    def _advice(self, joint: int, time: float, q: float, deviation: float) -> str:
+        """What to do about a joint that only lags, if it does."""
+        path = [(t, float(command[joint])) for t, command in self._commands if t <= time]
+        if len(path) < 2:
+            return ""
+        (t0, c0), (t1, c1) = path[-2:]
+        speed = abs(c1 - c0) / (t1 - t0) if t1 > t0 else 0.0
+        if speed < SLOW:
+            return ""
+        passed = [t for t, command in path if (command - q) * (c1 - q) <= 0.0]
+        lag = time - (passed[-1] if passed else path[0][0])
+        limit = float(self._robot.velocity[joint])
+        fastest = limit if math.isfinite(limit) else speed
+        enough = max(suggested_deviation(fastest, lag), ROOM * deviation)
+        return (
+            f"; it moves at {speed:.2g}, and is behind by {lag:.2g} s at least: if it follows as "
+            f"late as that in general, set max_deviation to {enough:.2g} or more ({ROOM:g} * speed "
+            f"limit * lag + {MARGIN:g}; /diagnostics shows the lag)"
+        )
+
+
+def suggested_deviation(speed: float, lag: float) -> float:
+    """A `max_deviation` [rad or m] for joints of that top speed [rad/s or m/s] and a lag [s]."""
+    return ROOM * speed * lag + MARGIN
+
+
+def _difference(a: Array, b: Array, turns: NDArray[np.bool_]) -> Array:
+    """a - b (..., n), in -pi to pi where joints turn freely: drivers may count whole turns or not.
 
     Args:
-        measured: (n,) None: there is no measurement, or none that is fresh.
-        command: (n,) of the last cycle.
+        turns: (n,) which joints those are.
     """
-    if measured is None:
-        return f"no joint states came for {options.measurement_timeout:g} s"
-    deviation = np.abs(measured - command)
-    turns = robot.continuous  # drivers may count whole turns or not
-    deviation[turns] = np.abs(np.remainder(deviation[turns] + math.pi, 2 * math.pi) - math.pi)
-    worst = int(np.argmax(deviation))
-    if deviation[worst] <= options.max_deviation:
-        return ""
-    return (
-        f"joint {robot.joint_names[worst]!r} is at {measured[worst]:.4g}, commanded to "
-        f"{command[worst]:.4g}: apart by more than max_deviation = {options.max_deviation:g}"
-    )
+    difference = a - b
+    turned = np.remainder(difference + math.pi, 2 * math.pi) - math.pi
+    return np.where(turns, turned, difference)
+
+
+def _best_lag(
+    commands: list[tuple[float, Array]],
+    measured: list[tuple[Array, Array]],
+    turns: NDArray[np.bool_],
+    is_whole: bool,
+) -> float:
+    """The lag [s] of measurements behind commands; NaN where they do not show one.
+
+    Args:
+        is_whole: the arm stood at the first command before that.
+    """
+    if len(commands) < 2 or not measured:
+        return math.nan
+    t, c = np.array([time for time, _ in commands]), np.array([q for _, q in commands])  # (k, n)
+    longest = LONGEST_LAG if is_whole else min(LONGEST_LAG, 0.5 * float(t[-1] - t[0]))
+    begin = max(t[0] if is_whole else t[0] + longest, t[-1] - WINDOW)
+    kept = [(times, q) for times, q in measured if times.min() >= begin]
+    kept = kept[:: 1 + len(kept) // 200]
+    if len(kept) < FEWEST:
+        return math.nan
+    tm, m = np.array([times for times, _ in kept]), np.array([q for _, q in kept])  # (s, n)
+    recent = t >= begin
+    joints = np.flatnonzero(np.ptp(c[recent], axis=0) > MOTION)
+    if len(joints) == 0:
+        return math.nan
+    motion = math.sqrt(float(np.var(c[recent][:, joints], axis=0).sum()))
+
+    def error(lag: float) -> float:
+        then = np.stack([np.interp(tm[:, j] - lag, t, c[:, j]) for j in joints], axis=1)
+        left = _difference(m[:, joints], then, turns[joints])
+        return math.sqrt(float((left**2).sum(axis=1).mean()))
+
+    coarse = np.linspace(0.0, longest, 51)
+    best = int(np.argmin([error(lag) for lag in coarse]))
+    low, high = coarse[max(best - 1, 0)], coarse[min(best + 1, len(coarse) - 1)]
+    for _ in range(12):
+        a, b = low + (high - low) / 3.0, high - (high - low) / 3.0
+        low, high = (low, b) if error(a) <= error(b) else (a, high)
+    found = 0.5 * float(low + high)
+    is_edge = found > 0.98 * longest
+    return math.nan if is_edge or error(found) > UNEXPLAINED * motion else found

@@ -4,13 +4,17 @@ import signal
 
 import numpy as np
 import pytest
+import yaml
 
 pytest.importorskip("rclpy", reason="needs rclpy")
 pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 
 from moveit_msgs.srv import GetPositionFK
+from rcl_interfaces.srv import GetParameters, ListParameters
+from rclpy.parameter import parameter_value_to_python
 from robots import URDF, joint, urdf
-from ros_client import READY, Client, NodeProcess
+from ros_arms import ARGUMENTS
+from ros_client import READY, Client, NodeProcess, SimArmProcess
 from std_msgs.msg import String
 
 from dls_ik import RobotModel
@@ -169,3 +173,49 @@ def test_misspelt_parameter_is_pointed_out():
         node.wait_for_line("WARN", "'robt'", "robot_description")
         node.wait_for_line("waiting")
         assert node.end() == 0
+
+
+@pytest.mark.parametrize(
+    ("process", "name", "arguments"),
+    [
+        (NodeProcess, "/dump/dls_ik", ARGUMENTS),
+        (NodeProcess, "/dump/dls_ik", ("-p", "robot:=wam", "-p", "jerk:=[]", "-p", "nu:=1")),
+        (SimArmProcess, "/dump/sim_arm", ("-p", "robot:=wam", "-p", "delay:=0.1")),
+    ],
+)
+def test_a_dump_of_the_parameters_starts_the_same_node_again(process, name, arguments, tmp_path):
+    file = tmp_path / "dump.yaml"
+    place = ("-r", "__ns:=/dump")
+    with Client() as client:
+        with process(*place, *arguments) as node:
+            node.wait_for_line("ready")
+            before = parameter_values(client, name)
+            assert node.end() == 0
+        assert [] in before.values()
+        file.write_text(yaml.dump({name: {"ros__parameters": nested(before)}}))
+        with process(*place, "--params-file", str(file)) as again, Client() as newer:
+            again.wait_for_line("ready")
+            assert parameter_values(newer, name) == before
+            assert again.end() == 0
+
+
+def parameter_values(client, name):
+    """The parameters of a node by their names, as ``ros2 param dump`` asks for them."""
+    request = ListParameters.Request()
+    names = client.call(ListParameters, f"{name}/list_parameters", request).result.names
+    request = GetParameters.Request(names=names)
+    values = client.call(GetParameters, f"{name}/get_parameters", request).values
+    given = zip(names, map(parameter_value_to_python, values), strict=True)
+    return {name: list(v) if hasattr(v, "typecode") else v for name, v in given}
+
+
+def nested(values):
+    """Parameters as ``ros2 param dump`` writes them: dots in a name are levels."""
+    tree = {}
+    for name, value in values.items():
+        *levels, last = name.split(".")
+        place = tree
+        for level in levels:
+            place = place.setdefault(level, {})
+        place[last] = value
+    return tree

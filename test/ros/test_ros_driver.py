@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 pytest.importorskip("rclpy", reason="needs rclpy")
@@ -10,7 +11,10 @@ pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 from ros_world import DT, World, near
 from sensor_msgs.msg import JointState
 
+from dls_ik.ros.sim_arm.arm import Dynamics, SimulatedArm
+from dls_ik.ros.sim_arm.path import standstill
 from dls_ik.ros.stream.joint_states import FRESH, SETTLING
+from dls_ik.servo import Controller, ServoState
 from dls_ik.servo.controller import AT_REST
 
 
@@ -155,3 +159,64 @@ def test_driver_is_heard_again_under_other_names_before_anything_starts(world):
     assert first.q == near([0.9, 0.8])
     world.states.rename({"joint1": "joint2", "joint2": "joint1"})
     assert world.states.measured(world.robot.joint_names, world.now) == near([0.9, 0.8])
+
+
+class Followed:
+    """A required driver of an arm that follows late, while its target swings."""
+
+    START = np.array([0.8, 0.9])
+
+    def __init__(self, monkeypatch, delay=0.08, time_constant=0.12, **parameters):
+        self.world = World(
+            monkeypatch, driver="required", output_type="joint_trajectory", **parameters
+        )
+        dynamics = Dynamics(np.full(2, np.inf), delay, time_constant)
+        self.arm = SimulatedArm(self.START, dynamics, 0, self.world.now)
+        self.world.add_driver(self.START)
+        self.world.run(5, driver=True)
+
+    def run(self, seconds, heard=True, target=True):
+        """Cycles, each of which the arm hears; the outcome of the last."""
+        for _ in range(round(seconds / DT)):
+            world = self.world
+            swing = 0.3 * math.sin(2.0 * world.now) * np.array([1.0, -0.5])
+            outcome = world.run(
+                target=world.target(self.START + swing) if target else None, driver=heard
+            )
+            if outcome.output is not None:
+                self.arm.command(standstill(outcome.output.q, world.now), world.now)
+            self.arm.advance(world.now)
+            world.driver.position = self.arm.q.tolist()
+        return outcome
+
+
+def test_the_lag_of_a_simulated_arm_is_its_delay_and_its_time_constant(monkeypatch):
+    followed = Followed(monkeypatch)
+    assert math.isnan(followed.world.stream.lag())
+    followed.run(6.0)
+    # the arm hears steps, half a cycle late in the mean, and is heard a cycle later
+    assert followed.world.stream.lag() == pytest.approx(0.08 + 0.12 + 1.5 * DT, abs=0.5 * DT)
+
+
+def test_after_a_reset_the_status_does_not_repeat_the_fault(monkeypatch):
+    followed = Followed(monkeypatch, measurement_timeout=0.2)
+    followed.run(1.0)
+    fault = followed.run(0.4, heard=False)
+    assert fault.state is ServoState.FAULT
+    assert "no joint states came for 0.2 s, the last ones 0.2" in fault.words
+    assert fault.words.count("no joint states") == 1
+    assert fault.words.endswith("; target passed over")
+    followed.world.stream.order(Controller.reset)
+    waits = followed.run(DT, heard=False)
+    assert waits.state is ServoState.WAITING
+    assert waits.words == "waiting for joint states on /joint_states"
+    followed.run(1.0)
+    assert followed.run(DT).state in (ServoState.FOLLOWING, ServoState.REACHED)
+
+
+def test_a_driver_that_falls_silent_in_motion_is_no_deviation(monkeypatch):
+    followed = Followed(monkeypatch, delay=0.0, time_constant=0.0, max_deviation=0.06)
+    followed.run(1.0)
+    states = {followed.run(DT, heard=False).state for _ in range(45)}
+    assert states <= {ServoState.FOLLOWING, ServoState.REACHED}
+    assert "no joint states came" in followed.run(0.1, heard=False).words

@@ -6,6 +6,7 @@ import pytest
 pytest.importorskip("rclpy", reason="needs rclpy")
 pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 
+from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -54,14 +55,23 @@ def test_ik_node_drives_the_arm_to_its_targets(kind, more):
         arm.wait_for_line("ready")
         node.wait_for_line("ready")
         streamer = Streamer(client)
+        diagnostics = client.listen(DiagnosticArray, "/diagnostics")
         for offset in (0.2, -0.1):
             drive(streamer, WAM.fk(HOME + offset))
         assert client.node.count_publishers("joint_states") == 1
+        client.spin_until(lambda: lag_of(diagnostics) > 0.02, what="the lag of the arm")
         speeds = np.array([list(state.velocity) for state in streamer.states])
         assert (np.abs(speeds) <= WAM.velocity * (1.0 + 1e-9)).all()
         assert arm.count("WARN") == 0
         assert node.end() == 0
         assert arm.end() == 0
+
+
+def lag_of(diagnostics):
+    """The lag [s] in the last of the diagnostics; 0 where it is not known."""
+    values = {v.key: v.value for m in diagnostics for s in m.status for v in s.values}
+    lag = values.get("lag of the arm [s]", "not known")
+    return 0.0 if lag.startswith("not known") else float(lag)
 
 
 def drive(streamer, T):

@@ -1,5 +1,8 @@
 """Measurements: where to begin, and whether the arm does what it is told."""
 
+import math
+import re
+
 import numpy as np
 import pytest
 from arms import published
@@ -145,3 +148,94 @@ def test_a_measurement_may_be_a_list():
     drive = Drive(np.zeros(WAM.n))
     drive.run(DT, measured=list(BENT))
     np.testing.assert_array_equal(drive.last.q, BENT)
+
+
+def sweep(drive, seconds=0.0, period=2.0):
+    """A target that swings about BENT by 0.4 rad in some joints."""
+    swing = 0.4 * math.sin(2.0 * math.pi * drive.now / period)
+    drive.pose(WAM.fk(BENT + swing * np.array([1.0, 0.5, 0.0, 0.5, 0.0, 0.5, 0.0])))
+
+
+@pytest.mark.parametrize("silence", [0.36, 0.45])
+def test_a_driver_that_falls_silent_in_motion_is_no_deviation(silence):
+    """Its last measurement grows old, and the command moves on."""
+    drive = supervised(max_deviation=0.1, measurement_timeout=0.5)
+    drive.run(1.0, sweep, measured=lagging(2))
+    last = drive.q[-2]
+    for k in range(round(silence / DT)):
+        cycle(drive, last, age=DT * (k + 2))
+        assert drive.last.state is not ServoState.FAULT, drive.last.words
+    assert np.abs(drive.last.q - last).max() > 0.1
+    drive.run(DT, sweep)
+    assert drive.last.state is ServoState.FAULT
+    assert f"no joint states came for 0.5 s, the last ones {2 * DT + silence:.3g} s ago" in (
+        drive.last.words
+    )
+
+
+def cycle(drive, measured, age):
+    sweep(drive)
+    drive.now += DT
+    drive.outputs.append(drive.controller.cycle(drive.now, DT, measured, age))
+
+
+def test_each_joint_is_compared_with_the_command_of_its_own_time():
+    drive = supervised(max_deviation=0.02)
+    ages = np.array([0.2, 0.1, 0.01, 0.1, 0.05, 0.2, 0.01])
+    drive.run(1.0, sweep, measured=lambda drive: drive.last.q if drive.outputs else BENT)
+    for _ in range(200):
+        q = drive.q
+        back = np.rint(ages / DT).astype(int)
+        measured = q[len(q) - back, np.arange(WAM.n)]
+        cycle(drive, measured, age=ages)
+        assert drive.last.state is not ServoState.FAULT, drive.last.words
+
+
+def test_a_fault_of_an_arm_that_lags_suggests_a_bound_that_lets_it_pass():
+    lag = 20  # cycles
+
+    def run(bound):
+        drive = supervised(max_deviation=bound)
+        while drive.now < 4.0 and (not drive.outputs or drive.last.state is not ServoState.FAULT):
+            drive.run(DT, sweep, measured=lagging(lag))
+        return drive
+
+    drive = run(0.1)
+    assert drive.last.state is ServoState.FAULT
+    assert "measured 0.000 s ago" in drive.last.words
+    suggested = float(re.search(r"set max_deviation to ([\d.]+)", drive.last.words)[1])
+    assert run(suggested).last.state is not ServoState.FAULT
+    assert suggested < 2.0 * WAM.velocity[0] * lag * DT + 0.1
+
+
+@pytest.mark.parametrize("cycles", [1, 7, 30])
+def test_the_lag_is_that_of_the_measurements(cycles):
+    drive = supervised(max_deviation=3.0)
+    assert math.isnan(drive.controller.lag())
+    drive.run(4.0, sweep, measured=lagging(cycles))
+    assert drive.controller.lag() == pytest.approx(cycles * DT, abs=0.2 * DT)
+    drive.run(5.0, measured=lagging(cycles))  # at rest: what is known stays so
+    assert drive.controller.lag() == pytest.approx(cycles * DT, abs=0.2 * DT)
+
+
+def test_the_lag_is_found_in_the_first_short_motion_too():
+    drive = supervised(max_deviation=3.0)
+    drive.pose(WAM.fk(BENT + 0.1)).run(0.8, measured=lagging(5))
+    assert drive.controller.lag() == pytest.approx(5 * DT, abs=DT)
+
+
+def test_an_arm_that_does_not_follow_has_no_lag():
+    drive = Drive(BENT)
+    drive.run(3.0, sweep, measured=BENT)
+    assert math.isnan(drive.controller.lag())
+
+
+def test_after_a_reset_a_silent_driver_is_waited_for_and_the_fault_is_not_repeated():
+    drive = supervised(acceleration=0.5)
+    drive.run(1.0, sweep, measured=lagging(2))
+    drive.run(DT)
+    assert drive.last.state is ServoState.FAULT
+    assert drive.last.velocity.any()
+    drive.controller.reset()
+    drive.run(2.0)
+    assert {out.state for out in drive.outputs[-200:]} == {ServoState.WAITING}

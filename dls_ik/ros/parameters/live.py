@@ -35,6 +35,7 @@ class LiveParameters(Generic[SettingsT]):
     def __init__(self, node: Node, defaults: SettingsT) -> None:
         self._node = node
         self._apply: Callable[[SettingsT], None] | None = None
+        self._given = getattr(node, "_parameter_overrides", {})  # rclpy has no public list of them
         fixed = declared(type(defaults))
         given = {name: self._declare(name, field) for name, field in fixed.items()}
         further = defaults.further(given)
@@ -54,7 +55,9 @@ class LiveParameters(Generic[SettingsT]):
             default = list(default)
         elif field.metadata["read"] is readers.names:
             default = ",".join(default)
-        value = self._node.declare_parameter(name, default, descriptor(field)).value
+        # YAML's null, and an empty list of YAML as rclpy reads it: as if it were not given.
+        is_empty = name in self._given and getattr(self._given[name], "value", None) is None
+        value = self._node.declare_parameter(name, default, descriptor(field), is_empty).value
         if default == [] and len(value) == 0:  # rclpy takes an empty list for bytes
             self._node.set_parameters([Parameter(name, Parameter.Type.DOUBLE_ARRAY, [])])
         return value
@@ -71,10 +74,11 @@ class LiveParameters(Generic[SettingsT]):
         return SetParametersResult(successful=True)
 
     def _warn_of_unknown_names(self) -> None:
-        """A misspelt name would be passed over in silence; rclpy has no public list of them."""
-        given = getattr(self._node, "_parameter_overrides", {})
+        """A misspelt name would be passed over in silence."""
         known = self._declared
-        unknown = [name for name in given if name not in known and not name.startswith(FOREIGN)]
+        unknown = [
+            name for name in self._given if name not in known and not name.startswith(FOREIGN)
+        ]
         if unknown:
             self._node.get_logger().warning(
                 f"unknown parameter {', '.join(map(repr, unknown))} is not used; "

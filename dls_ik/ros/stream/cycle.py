@@ -24,6 +24,7 @@ from dls_ik.servo import Controller, ServoOutput, ServoState
 SILENT = (ServoState.PAUSED, ServoState.FAULT)
 LOST = "the arm stops, and goes on with the next target when they come"
 STOOD_STILL = "what came meanwhile is passed over, and the arm goes on from where it is"
+PASSED_OVER = "target passed over"
 SAID = 0.5  # [s] that the status tells of a target that was passed over
 
 
@@ -82,6 +83,11 @@ class Stream:
         """Whether a command was made too long ago [s] to go out."""
         return outcome.arm is not None and self._late.is_old(outcome.arm, age)
 
+    def lag(self) -> float:
+        """How late the arm follows its commands [s], by its joint states; NaN: not known yet."""
+        arm = self._arm
+        return math.nan if arm is None else arm.controller.lag()
+
     def use(self, arm: Arm) -> None:
         """Go on with this arm from the next cycle."""
         self._next = arm
@@ -115,7 +121,8 @@ class Stream:
                 self._log.warn("robot", f"a target arrived, but there is {nothing.explanation}")
             return Outcome(None, None, False, nothing, nothing.explanation)
         dt = self._catch_up(arm, now, dt)
-        measured = self._where.measured(arm, now)
+        found = self._where.measurement(arm, now)
+        measured, age = (None, 0.0) if found is None else (found.q, now - found.times)
         self._pending = self._of_now(arm, arrival, now) or self._pending
         self._obey(arm)
         if self._leaves:
@@ -129,7 +136,7 @@ class Stream:
         if self._pending is not None and self._may_aim(arm, now, measured):
             self._aim(arm, self._pending, now, stamp)
             self._pending = None
-        output = arm.controller.cycle(now, dt, measured)
+        output = arm.controller.cycle(now, dt, measured, age)
         self._commanded = arm.robot.joint_names, output.q
         is_command = self._is_command(arm, output, measured, now)
         if is_command and measured is not None and self._shares:
@@ -184,6 +191,7 @@ class Stream:
         while self._orders:
             given, order = self._orders.popleft()
             order(arm.controller)
+            self._passed_over = (-math.inf, "")
             if self._pending is not None and self._pending.time <= given:
                 self._pending = None
 
@@ -199,8 +207,9 @@ class Stream:
                 age += waited  # a pose may wait for a driver, motion may not
             aim(arm, arrival.message, self._frames, self._known(arm), now, age)
         except (HeldError, StaleTargetError) as error:
-            self._passed_over = (now, f"target passed over: {error}")
-            self._log.warn("passed over", self._passed_over[1])
+            is_held = isinstance(error, HeldError)  # which the status says by itself
+            self._passed_over = (now, PASSED_OVER if is_held else f"{PASSED_OVER}: {error}")
+            self._log.warn("passed over", f"{PASSED_OVER}: {error}")
         except DlsIkError as error:
             arm.controller.refuse(str(error))
             self._log.warn("target", f"target refused, the arm holds: {error}")

@@ -29,6 +29,13 @@ LOOK_OUT = 0.1  # [s] between looks for publishers
 QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
+class Measurement(NamedTuple):
+    """Where joints are."""
+
+    q: Array  # (n,) [rad or m]
+    times: Array  # (n,) when each came [s] steady
+
+
 class Heard(NamedTuple):
     """What was said of a joint."""
 
@@ -87,7 +94,14 @@ class JointStates:
     def measured(
         self, names: Iterable[str], now: float, fresh: float = FRESH, since: float = -math.inf
     ) -> Array | None:
-        """The positions of joints (n,), if all of them came less than `fresh` [s] ago.
+        """The positions of joints (n,), as :meth:`measurement` has them."""
+        found = self.measurement(names, now, fresh, since)
+        return None if found is None else found.q
+
+    def measurement(
+        self, names: Iterable[str], now: float, fresh: float = FRESH, since: float = -math.inf
+    ) -> Measurement | None:
+        """The positions of joints, if all of them came less than `fresh` [s] ago.
 
         What drivers said before `since` [s] does not count, though it may have come after it.
 
@@ -97,10 +111,14 @@ class JointStates:
         with self._lock:
             heard = [self._heard.get(name, ()) for name in names]
         news = [
-            [item.position for item in items if now - item.time < fresh and item.said >= since]
+            [item for item in items if now - item.time < fresh and item.said >= since]
             for items in heard
         ]
-        return np.array([_middle(positions) for positions in news]) if all(news) else None
+        if not all(news):
+            return None
+        chosen = [_middle(items) for items in news]
+        q, times = np.array([(item.position, item.time) for item in chosen]).reshape(-1, 2).T
+        return Measurement(np.ascontiguousarray(q), times)
 
     def values(self) -> dict[str, float]:
         """The last position of every joint that was ever heard of."""
@@ -155,6 +173,6 @@ class JointStates:
             self._heard = with_news(self._heard, heard)
 
 
-def _middle(positions: list[float]) -> float:
+def _middle(items: list[Heard]) -> Heard:
     """The median of three; of less the newest."""
-    return sorted(positions)[1] if len(positions) == 3 else positions[-1]
+    return sorted(items)[1] if len(items) == 3 else items[-1]

@@ -36,7 +36,7 @@ class Streaming:
         self._log = Throttle(node)
         self._outputs = Outputs(node, parameters)
         self._states = JointStates(node, self._outputs.echo)
-        self._watch = Watch(node, parameters, self._states.values)
+        self._watch = Watch(node, parameters, self._states.values, lambda: self.stream.lag())
         self._arm: Arm | None = None  # that the outputs are for
         shows, shares = self._outputs.shows, self._outputs.echo is not None
         coasted = self._outputs.coasted if self._outputs.goes_on else None

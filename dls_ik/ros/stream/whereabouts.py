@@ -5,7 +5,7 @@ import math
 from dls_ik.core.types import Array
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.parameters.streaming import AUTO, NONE, REQUIRED
-from dls_ik.ros.stream.joint_states import FRESH, JointStates
+from dls_ik.ros.stream.joint_states import FRESH, JointStates, Measurement
 
 DRAIN = 0.1  # [s] in which messages that waited while the loop stood still are worked off
 
@@ -45,6 +45,11 @@ class Whereabouts:
 
     def measured(self, arm: Arm, now: float) -> Array | None:
         """Where the joints of the arm are (n,), if that is known."""
+        found = self.measurement(arm, now)
+        return None if found is None else found.q
+
+    def measurement(self, arm: Arm, now: float) -> Measurement | None:
+        """Where the joints of the arm are, and since when that is known."""
         parameters = arm.parameters
         if parameters.driver == NONE:
             return None
@@ -52,7 +57,7 @@ class Whereabouts:
         fresh = min(fresh, now - self._trusted)
         since = -math.inf if self.is_settled(now) else self._trusted
         names = arm.robot.joint_names
-        return self._states.measured(names, now, fresh, since) if fresh > 0.0 else None
+        return self._states.measurement(names, now, fresh, since) if fresh > 0.0 else None
 
     def may_start(self, arm: Arm, now: float, measured: Array | None) -> bool:
         """Whether it is known where the arm is, or that nobody says and nothing can be hurt."""

@@ -11,6 +11,7 @@ code 0: following, reached, paused              OK
 ==============================================  =====
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.ros.watch.meter import LoopFigures
 from dls_ik.servo.output import ServoOutput
 from dls_ik.servo.state import ServoState
+from dls_ik.servo.supervision import suggested_deviation
 
 HELD = 0.5  # from which a joint counts as held
 SILENT = (ServoState.NO_ROBOT, ServoState.WAITING, ServoState.STALE)
@@ -72,4 +74,17 @@ def motion_values(robot: RobotModel, output: ServoOutput) -> dict[str, str]:
         "least distance to a limit [rad or m]": f"{distances[nearest]:.4f}",
         "joint nearest to a limit": names[nearest],
         **{f"distance to a limit, {name} [rad or m]": f"{d:.4f}" for name, d in each},
+    }
+
+
+def lag_values(robot: RobotModel, lag: float) -> dict[str, str]:
+    """How late the arm follows its commands [s], and what that means for its supervision."""
+    if math.isnan(lag):
+        return {"lag of the arm [s]": "not known: no joint states, or no motion yet"}
+    speeds = robot.velocity[np.isfinite(robot.velocity)]
+    if not len(speeds):
+        return {"lag of the arm [s]": f"{lag:.3f}"}
+    return {
+        "lag of the arm [s]": f"{lag:.3f}",
+        "max_deviation for that lag [rad or m]": f"{suggested_deviation(speeds.max(), lag):.2f}",
     }

@@ -1,13 +1,14 @@
 """Diagnostics of the stream, once a second."""
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
-from dls_ik.ros.watch.diagnosis import loop_values, motion_values, verdict
+from dls_ik.ros.watch.diagnosis import lag_values, loop_values, motion_values, verdict
 from dls_ik.ros.watch.meter import LoopMeter
 from dls_ik.ros.watch.seen import NOTHING
 
@@ -18,10 +19,11 @@ PERIOD = 1.0  # [s]
 class Diagnostics:
     """Publishes ``diagnostic_msgs/DiagnosticArray`` from what was seen last, outside the loop."""
 
-    def __init__(self, node: Node, rate: float) -> None:
+    def __init__(self, node: Node, rate: float, lag: Callable[[], float]) -> None:
         self.seen = NOTHING  # written by the loop
         self.meter = LoopMeter(1.0 / rate, time.monotonic())
         self._rate = rate  # [Hz] that is asked for
+        self._lag = lag
         self._node = node
         self._name = f"{node.get_fully_qualified_name()}: stream"
         self._publisher = node.create_publisher(DiagnosticArray, TOPIC, 10)
@@ -39,6 +41,7 @@ class Diagnostics:
         values = {"state": state.name.lower(), **loop_values(loop, self._rate)}
         if trail is not None and output is not None:
             values |= motion_values(trail.tip.robot, output)
+            values |= lag_values(trail.tip.robot, self._lag())
         return DiagnosticStatus(
             level=level,
             name=self._name,

@@ -22,17 +22,22 @@ class Watch:
 
     Args:
         heard: the values of joints by name, as drivers publish them.
+        lag: how late the arm follows its commands [s], NaN where that is not known.
     """
 
     def __init__(
-        self, node: Node, parameters: Parameters, heard: Callable[[], Mapping[str, float]]
+        self,
+        node: Node,
+        parameters: Parameters,
+        heard: Callable[[], Mapping[str, float]],
+        lag: Callable[[], float],
     ) -> None:
         self._heard = heard
         self._duration = parameters.trail
         self._status = StatusReport(node)
         self._tip_pose = TipPose(node)
         self._markers = Markers(node)
-        self._diagnostics = Diagnostics(node, parameters.rate)
+        self._diagnostics = Diagnostics(node, parameters.rate, lag)
         self.meter = self._diagnostics.meter
         self._trail: Trail | None = None
         self.seen = NOTHING  # the last cycle, for other threads
