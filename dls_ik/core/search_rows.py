@@ -10,6 +10,7 @@ from dls_ik.core.quick.table import LEAF
 from dls_ik.core.se3 import is_pose
 from dls_ik.core.search import search
 from dls_ik.core.types import (
+    WIDEST,
     Arm,
     Array,
     Chain,
@@ -18,6 +19,7 @@ from dls_ik.core.types import (
     Method,
     QuickWork,
     Starts,
+    Structure,
     Table,
     Wish,
 )
@@ -93,7 +95,7 @@ def search_quick(
         seed = seeds[min(i, seeds.shape[0] - 1)]
         if are_poses(Ts[i]) and is_finite(seed):
             narrow(arm.lower, arm.upper, seed, change, near.lower, near.upper)
-            narrow(starts.lower, starts.upper, seed, change, around.lower, around.upper)
+            narrow_starts(near, starts, seed, change, around)
             aim(arm.base, arm.tip, Ts[i, 0], work.target)
             search(
                 near, method, goal, around, table, None, wish, Ts[i], seed, state, counts[i],
@@ -139,7 +141,7 @@ def search_rows(
         seed = seeds[min(i, seeds.shape[0] - 1)]
         if are_poses(Ts[i]) and is_finite(seed):
             narrow(chain.lower, chain.upper, seed, change, limits[0], limits[1])
-            narrow(starts.lower, starts.upper, seed, change, bounds[0], bounds[1])
+            narrow_starts(near, starts, seed, change, around)
             search(
                 near, method, goal, around, None, details, wish, Ts[i], seed, state, counts[i],
                 attempts, q, now, kept, best[i], figures[i], work,
@@ -152,6 +154,22 @@ def narrow(lower: Array, upper: Array, seed: Array, change: Array, low: Array, h
     for j in range(seed.shape[0]):
         low[j] = min(max(lower[j], seed[j] - change[j]), upper[j])
         high[j] = max(min(upper[j], seed[j] + change[j]), low[j])
+
+
+@spliced
+def narrow_starts(
+    near: Structure, starts: Starts, seed: Array, change: Array, around: Starts
+) -> None:
+    """Write the bounds of random starts, which may be turns away from those without a seed.
+
+    Args:
+        near: with the limits that :func:`narrow` left.
+        around: out.
+    """
+    narrow(starts.lower, starts.upper, seed, change, around.lower, around.upper)
+    for j in range(seed.shape[0]):
+        if near.upper[j] - near.lower[j] <= WIDEST:
+            around.lower[j], around.upper[j] = near.lower[j], near.upper[j]
 
 
 @inlined

@@ -9,7 +9,7 @@ from dls_ik.core.jit import inlined, spliced
 from dls_ik.core.quick.table import look_up, next_start
 from dls_ik.core.random import uniform
 from dls_ik.core.types import Array, Goal, Indices, Scratch, Starts, Structure, Table, Wish
-from dls_ik.core.wishes import MOST_TURNS, NEAREST
+from dls_ik.core.wishes import MOST_TURNS, NEAREST, unwind
 
 LATE = 32  # attempts after which a pose is no ordinary one
 UNKNOWN, EXHAUSTED = -1, -2  # in place of the leaf of a table
@@ -52,10 +52,12 @@ def choose_start(
             if not next_start(chain, quick, leaf, q, work):
                 leaf = EXHAUSTED
             elif used == 0:
+                turn_inside(starts.turning, chain.lower, chain.upper, q)
                 return leaf
             used -= 1
     random_start(starts, index >= LATE and index % 4 == 0, state, q)
     if wish.kind == NEAREST:
+        unwind(starts.turning, chain.lower, chain.upper, seed, q)
         draw_near(seed, uniform(state), q)
     return EXHAUSTED
 
@@ -80,6 +82,19 @@ def from_seed(turning: Indices, seed: Array, q: Array) -> None:
         q[j] = min(max(seed[j], -FARTHEST_VALUE), FARTHEST_VALUE)
         if turning[j] != 0 and abs(q[j]) > 2.0 * pi * MOST_TURNS:
             q[j] -= 2.0 * pi * np.floor(q[j] / (2.0 * pi) + 0.5)
+
+
+@inlined
+def turn_inside(turning: Indices, lower: Array, upper: Array, q: Array) -> None:
+    """Turn joints beyond a limit by whole turns to where they are nearest the middle, in place.
+
+    The limits may be those around a seed that is some turns away.
+    """
+    for j in range(q.shape[0]):
+        if turning[j] != 0 and not lower[j] <= q[j] <= upper[j]:
+            turns = np.floor((q[j] - 0.5 * (lower[j] + upper[j])) / (2.0 * pi) + 0.5)
+            if abs(turns) <= MOST_TURNS:
+                q[j] -= 2.0 * pi * turns
 
 
 @spliced

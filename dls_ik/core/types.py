@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
+WIDEST = 1e7  # [rad or m] of a limit; beyond, it is none that matters
 
 
 class Chain(NamedTuple):

@@ -5,7 +5,7 @@ import numpy as np
 from dls_ik.core.types import Arm, Array, Chain
 from dls_ik.model.rigid import inverse
 
-PARALLEL = 1e-12  # sine of the angle between two axes that count as parallel
+PARALLEL = 1e-15  # sine of the angle between two axes that count as parallel
 
 
 def build_arm(chain: Chain) -> Arm:
@@ -37,13 +37,16 @@ def build_arm(chain: Chain) -> Arm:
 
 
 def _angles(R: Array) -> tuple[float, float, float]:
-    """(a, b, c) of R = Rz(a) Rx(b) Rz(c)."""
-    sine = np.hypot(R[0, 2], R[1, 2])
-    if sine > PARALLEL:
-        angles = np.arctan2(R[0, 2], -R[1, 2]), np.arctan2(sine, R[2, 2]), np.arctan2(*R[2, :2])
-        return tuple(map(float, angles))  # type: ignore[return-value]
-    b = 0.0 if R[2, 2] > 0.0 else np.pi
-    return 0.0, b, float(np.arctan2(-R[0, 1], R[0, 0]))
+    """(a, b, c) of R = Rz(a) Rx(b) Rz(c), a in +-pi/2.
+
+    Near parallel axes only the sum or difference of a and c is well determined: b and c are taken
+    from what is left of R after the a that is taken, so that no digit of R is lost.
+    """
+    a, side = 0.0, np.copysign(1.0, -R[1, 2])
+    if np.hypot(R[0, 2], R[1, 2]) > PARALLEL:
+        a = float(np.arctan2(side * R[0, 2], -side * R[1, 2]))
+    left = _about_z(-a) @ R
+    return a, float(np.arctan2(-left[1, 2], left[2, 2])), float(np.arctan2(-left[0, 1], left[0, 0]))
 
 
 def _about_z(angle: float) -> Array:

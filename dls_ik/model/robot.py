@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dls_ik.core.types import Array, Chain
+from dls_ik.core.types import WIDEST, Array, Chain
 from dls_ik.model.chain import NamedChain, build_chain
 from dls_ik.model.dh import DhRow, load_dh, tree_from_dh
 from dls_ik.model.ends import Offsets, TipNames, checked_offsets, choose_ends
@@ -22,7 +22,6 @@ from dls_ik.model.urdf import load_urdf
 from dls_ik.model.values import checked_configuration, checked_values
 
 TURN = 2.0 * np.pi
-WIDEST = 1e7  # [rad or m] of a limit; beyond, it is none that matters
 
 
 @dataclass(frozen=True, slots=True, eq=False)

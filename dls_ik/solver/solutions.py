@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from dls_ik.core.quick.table import LEAF
 from dls_ik.core.search import ATTEMPTS
-from dls_ik.core.types import Array
+from dls_ik.core.types import WIDEST, Array
 from dls_ik.core.wishes import FIRST, NEAREST, unwind
 from dls_ik.exceptions import OptionError
 from dls_ik.model.names import quoted
@@ -66,9 +66,10 @@ def _nearest(solver: IkSolver, problem: Problem, poses: Array, near: Array) -> A
 def _bounds(solver: IkSolver, near: Array) -> tuple[Array, Array]:
     """Of random starts, (1, n) each: the limits, and no farther from `near` than answers may be."""
     robot, change = solver.robot, solver.request.change
+    low, high = np.maximum(robot.lower, near - change), np.minimum(robot.upper, near + change)
     lower, upper = robot.finite_limits()
-    low = np.where(np.isfinite(change), np.maximum(robot.lower, near - change), lower)
-    high = np.where(np.isfinite(change), np.minimum(robot.upper, near + change), upper)
+    wide = ~(high - low <= WIDEST)
+    low, high = np.where(wide, lower, low), np.where(wide, upper, high)
     return low + 0.0, np.maximum(low, high) + 0.0  # NumPy draws nothing from 0.0 to -0.0
 
 

@@ -9,12 +9,15 @@ from kernels import WAM
 from oracle import rotation
 from oracle_ik import pose_error
 
+from dls_ik import IkSolver
 from dls_ik.core.jit import kernel
 from dls_ik.core.quick.kinematics import aim, arm_jacobian, observe_arm
 from dls_ik.core.quick.table import LEAF
 from dls_ik.core.workspace import quick_workspace
 from dls_ik.model import DhRow, RobotModel
 from dls_ik.model.arm import build_arm
+from dls_ik.model.joint import Joint
+from dls_ik.model.tree import Tree
 
 quick = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
 KINDS = st.lists(
@@ -93,6 +96,48 @@ def test_axes_parallel_opposed_or_nearly_so(rows, seed):
     robot = RobotModel.from_dh(rows)
     for q in robot.random(rng, 3):
         check(robot, q, robot.fk(robot.random(rng)), 0.5)
+
+
+def nearly_parallel(rng, angle):
+    """Seven joints about any axes, most of them so far from parallel to the one before."""
+    joints, axis = [], np.array([0.0, 0.0, 1.0])
+    for i in range(7):
+        T, before = np.eye(4), axis
+        T[:3, :3] = rotation(unit(rng), rng.uniform(0.5, 3.0))
+        T[:3, 3] = rng.uniform(-0.4, 0.4, 3)
+        tilted = rotation(np.cross(before, unit(rng)), angle) @ before if i % 3 else unit(rng)
+        axis = T[:3, :3].T @ (rng.choice([-1.0, 1.0]) * tilted)
+        joints.append(Joint(f"j{i}", "revolute", f"l{i}", f"l{i + 1}", T, axis, -2.9, 2.9))
+    return RobotModel.from_tree(Tree("arm", tuple(f"l{i}" for i in range(8)), tuple(joints)))
+
+
+def unit(rng):
+    axis = rng.normal(size=3)
+    return axis / np.linalg.norm(axis)
+
+
+@pytest.mark.parametrize("angle", [10.0**k for k in range(-16, -4)])
+def test_axes_any_angle_from_parallel(angle):
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        robot = nearly_parallel(rng, angle)
+        for q in robot.random(rng, 3):
+            position, turned, _, _ = observed(robot, robot.fk(q), q)
+            assert max(position, turned) <= 2e-14
+
+
+@pytest.mark.parametrize("angle", [1e-12, 1e-11, 1e-10, 1e-8])
+def test_success_with_axes_nearly_parallel_is_real(angle):
+    rng = np.random.default_rng(6)
+    for _ in range(5):
+        robot = nearly_parallel(rng, angle)
+        Ts = robot.fk(robot.random(rng, 10))
+        result = IkSolver(robot, max_restarts=300).solve_batch(Ts, robot.random(rng, 10))
+        assert result.success.any()
+        for i in np.flatnonzero(result.success):
+            e = pose_error(Ts[i], robot.fk(result.q[i]))
+            assert np.linalg.norm(e[:3]) <= 1e-6 + 1e-12
+            assert np.linalg.norm(e[3:]) <= 1e-6 + 1e-12
 
 
 @pytest.mark.parametrize("name", ["wam", "puma560"])

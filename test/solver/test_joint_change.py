@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from arms import random_arm
 from wishes import PUMA, WAM, assert_solutions, drawn, errors, robot_of, turning
 
 from dls_ik import IkSolver, Status, Task
@@ -120,6 +121,59 @@ def test_joints_without_limits():
     result = IkSolver(robot).solve_batch(Ts, seeds, max_joint_change=0.2)
     assert result.success.mean() >= 0.95
     assert (np.abs(result.q - seeds) <= 0.2 + ROUND).all()
+
+
+FREE = {
+    "gen3": robot_of("gen3"),
+    "seven": random_arm(np.random.default_rng(11), *["continuous"] * 7),
+    "mixed": turning(np.random.default_rng(5)),
+    "wide": random_arm(np.random.default_rng(6), "continuous", "mimic", *["continuous"] * 5),
+}
+
+
+def far_seeds(robot, turns, change, count=40):
+    """Poses near some seeds, and seeds so many turns of the joints without limits away."""
+    Ts, seeds = near_poses(robot, change, count)
+    ways = np.random.default_rng(7).choice([-1.0, 1.0], seeds.shape)
+    return Ts, seeds + 2.0 * np.pi * turns * ways * robot.continuous
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("change", [1.5, 4.0])
+@pytest.mark.parametrize("name", FREE)
+def test_a_seed_whole_turns_away_reaches_the_same(name, change, kind):
+    robot = FREE[name]
+    solver = IkSolver(robot, max_restarts=300, solve_type=kind, max_joint_change=change)
+    restarts = []
+    for turns in (0, 1, 1000):
+        Ts, seeds = far_seeds(robot, turns, change)
+        result = solver.solve_batch(Ts, seeds)
+        assert result.success.mean() >= 0.98, (turns, result.success.mean())
+        assert (np.abs(result.q - seeds) <= change + 1e-9).all()
+        restarts.append(result.restarts.mean())
+    assert max(restarts) < restarts[0] + 3.0  # starts are where answers may be
+
+
+def test_one_pose_paths_and_all_solutions_from_seeds_turns_away():
+    robot = FREE["seven"]
+    solver = IkSolver(robot, max_restarts=100, max_joint_change=1.5)
+    (Ts, nearby), (_, seeds) = (far_seeds(robot, turns, 1.5, count=25) for turns in (0, 3))
+    for T, near, seed in zip(Ts, nearby, seeds, strict=True):
+        assert solver.solve(T, seed, timeout=3600.0).success
+        assert solver.solve(T, seed, 3600.0, Task.position_only()).success
+        assert solver.solve_path(T[None], seed).success.all()
+        found = solver.solve_all(T, 4, seed)
+        assert len(found) == len(solver.solve_all(T, 4, near)) > 0
+        assert (np.abs(found - seed) <= 1.5).all()
+
+
+def test_a_change_of_any_size_is_none():
+    """Random values anywhere within it would have no digits left."""
+    robot = FREE["seven"]
+    Ts, seeds = far_seeds(robot, 3, 3.0, count=10)
+    solver = IkSolver(robot, max_restarts=100, max_joint_change=1e15, starts="random")
+    assert solver.solve_batch(Ts, seeds[::-1]).success.all()
+    assert all(len(solver.solve_all(T, 8, seeds[0])) == 8 for T in Ts)
 
 
 def test_of_a_part_of_the_pose():
