@@ -200,15 +200,16 @@ class IkSolver:
         if task is None:
             return self.problem
         tasks = checked_tasks(self.robot, task)
-        if tasks not in self._problems:
-            if self._kdl is not None:
-                self._kdl.check(tasks)
-            problem = build_problem(self.robot, self._choice, self.options, tasks)
-            for oldest in list(self._problems)[: 1 - MOST_PROBLEMS]:
-                self._problems.pop(oldest, None)
-            self._problems[tasks] = problem
-            return problem
-        return self._problems[tasks]
+        known = self._problems.get(tasks)  # once: another thread may let go of it
+        if known is not None:
+            return known
+        if self._kdl is not None:
+            self._kdl.check(tasks)
+        problem = build_problem(self.robot, self._choice, self.options, tasks)
+        for oldest in list(self._problems)[: 1 - MOST_PROBLEMS]:
+            self._problems.pop(oldest, None)
+        self._problems[tasks] = problem
+        return problem
 
     def request_for(
         self,

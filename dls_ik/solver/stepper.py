@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dls_ik.core import damping, linalg, stepping
-from dls_ik.core.types import Array
+from dls_ik.core import damping, linalg, policy, stepping
+from dls_ik.core.strength import law_damping, singular_values
+from dls_ik.core.types import Array, Memory
 from dls_ik.core.workspace import new_memory
 from dls_ik.exceptions import MethodError, OptionError, PoseError
 from dls_ik.model.names import quoted
@@ -29,7 +30,7 @@ class Trace(NamedTuple):
 
 
 class Inverse(NamedTuple):
-    """The inverse of a method's law at one configuration: P = sum_i gain_i v_i u_i^T."""
+    """The inverse of a method's law and policy at one configuration: P = sum_i gain_i v_i u_i^T."""
 
     P: Array  # (n, r)
     s: Array  # (r,) singular values of the scaled Jacobian, falling
@@ -149,18 +150,39 @@ class Stepper:
         return dq
 
     def inverse(self, T: ArrayLike) -> Inverse:
-        """The inverse of the method's law at q, for the error that a target leaves; no strategy."""
+        """The inverse of the method's law and policy at q, for the error that a target leaves.
+
+        Without limit strategy or bounds; policies that compare with the last step go by the one
+        made last. Policy accuracy weights J and the error by W: s and gain are those of W J, and
+        P = sum_i gain_i v_i u_i^T W.
+
+        Raises:
+            PoseError: a pose that is not valid.
+        """
         error, J = self._look(T)
-        r = self.rows
-        Ut, s, Vt, gain = np.empty((r, r)), np.empty(r), np.empty(J.shape), np.empty(r)
+        method, settings = self._structs[0], self.details.settings
+        strength, W = self._strength(error, J), np.eye(self.rows)
+        if settings.policy == policy.ACCURACY:
+            weight = policy.accuracy.weight(settings, singular_values(J), self.robot.n)
+            policy.accuracy.apply_weight(J, np.zeros(self.rows), self.details.direction, weight)
+            W += (weight - 1.0) * np.outer(self.details.direction, self.details.direction)
+        Ut, s, Vt = np.empty(W.shape), np.empty(self.rows), np.empty(J.shape)
         linalg.svd(J, Ut, s, Vt)
-        method, size = self._structs[0], float(np.linalg.norm(error))
-        strength = damping.lambda_squared(method, self.details.settings, size)
+        gain = np.empty(self.rows)
+        damping.gains(method, settings, s, min(J.shape), strength, gain)
+        return Inverse(Vt.T @ (gain[:, None] * Ut) @ W, s, gain)
+
+    def _strength(self, error: Array, J: Array) -> float:
+        """What the law and its policy make of an error (r,) and J (r, n); nothing is remembered."""
+        method, settings = self._structs[0], self.details.settings
+        memory = Memory._make(array.copy() for array in self._memory)
         if method.damping == damping.JT:
-            strength = damping.jt.step_length(J, np.zeros(self.robot.n), error)
-        count = min(r, self.robot.n)
-        damping.gains(method, self.details.settings, s, count, strength, gain)
-        return Inverse(Vt.T @ (gain[:, None] * Ut), s, gain)
+            return float(damping.jt.step_length(J, np.zeros(self.robot.n), error))
+        if settings.policy != policy.OPTIMAL:
+            return float(law_damping(method, settings, J, error, memory))
+        Ut, s = np.empty((self.rows, self.rows)), np.empty(self.rows)
+        linalg.svd(J, Ut, s, np.empty(J.shape))
+        return float(policy.optimal.search_plain(settings, s, Ut @ error, memory.lambda2[0])[0])
 
     @property
     def lambda2(self) -> float:

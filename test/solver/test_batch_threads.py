@@ -1,5 +1,6 @@
 """Batches on any number of threads: the same answers, progress, and what an exception leaves."""
 
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,6 +11,7 @@ from wishes import PUMA, WAM, drawn
 from dls_ik import IkSolver, Status, Task
 from dls_ik.exceptions import BatchInterrupted, DlsIkError, OptionError
 from dls_ik.solver import batch
+from dls_ik.solver.solver import MOST_PROBLEMS
 
 FIELDS = ("success", "status", "q", "position_error", "rotation_error", "iterations", "restarts")
 
@@ -47,6 +49,32 @@ def test_of_other_methods_and_tasks(method):
     for task in (None, Task.position_only()):
         one = solver.solve_batch(Ts, seeds, task, threads=1)
         assert_same(solver.solve_batch(Ts, seeds, task, threads=4), one)
+
+
+def test_more_tasks_than_are_kept_in_threads_of_the_caller():
+    """Two threads go through more tasks than are kept; four ask for one that others let go of."""
+    solver, interval = IkSolver(PUMA), sys.getswitchinterval()
+    tasks = [Task(rotation="", position_slack=0.001 * i) for i in range(2 * MOST_PROBLEMS)]
+    done = threading.Event()
+
+    def look(k):
+        assert solver.problem_for(tasks[k]).details.task.slack[0] == 0.001 * k
+
+    def ask_again():
+        while not done.is_set():
+            look(0)
+
+    sys.setswitchinterval(1e-6)
+    with ThreadPoolExecutor(4) as pool, ThreadPoolExecutor(2) as others:
+        again = [pool.submit(ask_again) for _ in range(4)]
+        try:
+            list(others.map(look, 5 * [*range(len(tasks))]))
+        finally:
+            done.set()
+            sys.setswitchinterval(interval)
+        for each in again:
+            each.result()
+    assert len(solver._problems) <= MOST_PROBLEMS + 6
 
 
 def test_solvers_in_threads_of_the_caller():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from dls_ik import RobotModel, Stepper
+from dls_ik.core import policy as policies
 from dls_ik.exceptions import JointValueError, MethodError, OptionError, PoseError
 
 WAM = RobotModel.wam()
@@ -114,6 +115,26 @@ def test_the_inverse_is_what_its_figures_say(name):
     np.testing.assert_allclose(np.linalg.svd(P @ J, compute_uv=False)[:6].max(), (gain * s).max())
     e = stepper.error(FAR)
     np.testing.assert_allclose(P @ e, stepper.step_for(e, J, FAR), atol=1e-9)
+
+
+@pytest.mark.parametrize("policy", [name for name in policies.NAMES if name != "constant"])
+@pytest.mark.parametrize("bent", [1.4, 0.01], ids=["anywhere", "near a singularity"])
+def test_the_inverse_damps_by_the_policy(policy, bent):
+    options = {"Delta": 0.1, "w_t": 1.0, "condition_bound": 2.0, "epsilon": 1.0, "w_min": 0.5}
+    options |= {"velocity_bound": 0.1, "rate_t": 1.0, "direction": (1.0, 2.0, 0.0, 0.0, 1.0, 0.0)}
+    q = np.where(np.arange(7) == 3, bent, Q)
+    stepper = Stepper(WAM, "dls", q, policy=policy, **options)
+    for steps in (0, 1, 2):
+        stepper.run(FAR, min(steps, 1))
+        J, e = stepper.jacobian(), stepper.error(FAR)
+        P = stepper.inverse(FAR).P
+        again = stepper.inverse(FAR)
+        np.testing.assert_array_equal(again.P, P)  # nothing is remembered
+        dq = stepper.step_for(e, J, FAR)
+        np.testing.assert_allclose(P @ e, dq, rtol=2e-3 if policy == "optimal" else 0, atol=1e-9)
+        if steps == 2:
+            s, lambda2 = again.s, stepper.lambda2
+            np.testing.assert_allclose(again.gain, s / (s * s + lambda2), rtol=1e-3)
 
 
 def test_transpose_has_the_optimal_step_as_its_gain():
