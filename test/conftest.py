@@ -1,10 +1,17 @@
 """For each process of tests a ROS domain that nobody else is on, and Ctrl-C for its children."""
 
+import hashlib
 import os
 import random
+import resource
+import shutil
 import signal
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
+
+CORE = Path(__file__).resolve().parents[1] / "dls_ik" / "core"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -26,3 +33,33 @@ def interruptible():
     """A shell's background job ignores Ctrl-C, and so would all that tests start and interrupt."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def no_room():
+    """As on a full disk: inside it no file becomes larger than so many bytes."""
+
+    @contextmanager
+    def limited(most):
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    return limited
+
+
+@pytest.fixture
+def kernel_cache(tmp_path):
+    """A copy of the compiled kernels for NUMBA_CACHE_DIR, to be damaged."""
+    folder = tmp_path / "kernels"
+    for file in CORE.rglob("__pycache__/*.nbc"):
+        sources = file.parents[1]
+        name = (
+            f"{sources.name}_{hashlib.sha1(str(sources).encode()).hexdigest()}"  # as numba has it
+        )
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, folder / name)
+    return folder

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import click
 
 from dls_ik.cli.commands import COMMANDS, SECTIONS
+from dls_ik.core import NumbaStartError
 from dls_ik.exceptions import DlsIkError
 from dls_ik.model.names import suggestion
 from dls_ik.printable import plain
@@ -48,6 +49,8 @@ class OneLineGroup(click.Group):
             leave(error.format_message(), BAD_INPUT)
         except DlsIkError as error:
             leave(str(error), BAD_INPUT)
+        except NumbaStartError as error:
+            leave(str(error), MISSING)
         sys.exit(code if isinstance(code, int) else 0)
 
     def invoke(self, ctx: click.Context) -> Any:

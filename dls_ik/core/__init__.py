@@ -1,1 +1,5 @@
 """Numba kernels: free functions of arrays and NamedTuples. No ROS, no logging, no strings."""
+
+
+class NumbaStartError(RuntimeError):
+    """Numba does not start in this environment; the message says with what, and why."""

@@ -12,6 +12,7 @@ from dls_ik.core.types import Array
 from dls_ik.exceptions import RobotModelError
 from dls_ik.model.joint import DRIVEN_KINDS, Joint
 from dls_ik.model.names import listing, quoted
+from dls_ik.model.packages import read_file
 from dls_ik.model.rigid import rotation_about, transform
 from dls_ik.model.tree import Tree
 
@@ -95,14 +96,11 @@ def _yaml(path: Path, shown: str) -> object:
     import yaml
 
     try:
-        with path.open("rb") as file:
-            text = file.read(MAX_BYTES + 1)
-        if len(text) > MAX_BYTES:
-            raise RobotModelError(f"{shown} is larger than {MAX_BYTES} bytes")
+        text = read_file(path, MAX_BYTES)
         _refuse_references(yaml.parse(text, yaml.SafeLoader), shown)
         return yaml.safe_load(text)
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
-        reason = " ".join(str(error).split())
+        reason = " ".join((getattr(error, "strerror", None) or str(error)).split())
         raise RobotModelError(f"cannot read the DH file {shown}: {reason}") from error
 
 

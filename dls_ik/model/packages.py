@@ -1,6 +1,8 @@
-"""Files in ROS packages, found by the environment variables that ROS sets."""
+"""Files in ROS packages, found by the environment variables that ROS sets; how files are read."""
 
+import errno
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +11,27 @@ from dls_ik.model.names import listing, quoted, suggestion
 from dls_ik.model.shipped import PACKAGE, share_file
 
 PACKAGE_SCHEME = "package://"
+
+
+def read_file(path: str | os.PathLike[str], most: int) -> bytes:
+    """Read a file that a user or a description names.
+
+    Args:
+        most: bytes that it may have.
+
+    Raises:
+        OSError: it cannot be read, is larger, or is no regular file: a pipe has nobody who writes,
+            and some devices have no end.
+        ValueError: no name that a file could have.
+    """
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "no regular file", os.fspath(path))
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"larger than {most} bytes", os.fspath(path))
+    return content
 
 
 def package_file(address: str) -> Path:

@@ -11,6 +11,7 @@ from dls_ik.core.types import Array
 from dls_ik.exceptions import RobotModelError
 from dls_ik.model.joint import Joint, Mimic
 from dls_ik.model.names import quoted
+from dls_ik.model.packages import read_file
 from dls_ik.model.rigid import rotation_from_rpy, transform
 from dls_ik.model.skeleton import MAX_BYTES, kinematic_skeleton
 from dls_ik.model.tree import Tree
@@ -47,8 +48,7 @@ def _file(path: Path, shown: str) -> bytes:
     try:
         if not path.is_file():
             raise RobotModelError(f"{shown} is neither URDF text nor an existing file")
-        with path.open("rb") as file:
-            return file.read(MAX_BYTES + 1)
+        return read_file(path, MAX_BYTES)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or type(error).__name__
         raise RobotModelError(f"cannot read the URDF file {shown}: {reason}") from error

@@ -48,10 +48,15 @@ def dask_cluster(address: str) -> Iterator[tuple[Executor, Callable[[], int]]]:
 def _check_versions(client: Any) -> None:
     """Refuse a scheduler and workers without this package, or with another version of it.
 
-    Workers that come later are not asked.
+    Workers that come later are not asked, nor are those that die before they answer.
     """
     try:
-        versions = {client.run_on_scheduler(_version), *client.run(_version).values()}
+        answers = client.run(_version, on_error="return").values()
+        there = [answer for answer in answers if not isinstance(answer, OSError)]
+        for answer in there:
+            if isinstance(answer, Exception):
+                raise answer
+        versions = {client.run_on_scheduler(_version), *there}
     except Exception as error:  # whatever importing raises over there
         raise ReachabilityError(
             f"the scheduler and its workers need dls_ik {__version__} too: {error}"

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import json
+import logging
 import os
 import re
 import shutil
-import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dls_ik import __version__
+from dls_ik.model.packages import read_file
 from dls_ik.reachability.chunk import Voxels
 from dls_ik.reachability.error import ReachabilityError
 from dls_ik.reachability.settings import Settings
 
+LOG = logging.getLogger("dls_ik")
 MANIFEST = "settings.json"
 LOCK = "lock"
 NAME = re.compile(r"chunk-(\d+)\.npz")
+MAX_BYTES = 64 * 1024 * 1024  # of a file here; a chunk has some kilobytes
 
 
 class MemoryParts:
@@ -47,13 +51,20 @@ class MemoryParts:
 class FolderParts:
     """Chunks in a folder, a file each, whose names appear only once they are whole."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, settings: Settings) -> None:
+        self._folder, self._settings = folder, settings
 
     def finished(self) -> set[int]:
         """Numbers of the chunks that are kept."""
         names = (NAME.fullmatch(path.name) for path in self._folder.glob("chunk-*"))
         return {int(match[1]) for match in names if match}
+
+    def remove_damaged(self) -> None:
+        """Remove the chunks that cannot be read, to be computed anew, and say how many."""
+        damaged = sum(not self._is_whole(chunk) for chunk in self.finished())
+        if damaged:
+            words = "chunk was" if damaged == 1 else "chunks were"
+            LOG.warning("%d %s damaged in %s: computed anew", damaged, words, self._folder)
 
     def keep(self, chunk: int, voxels: Voxels) -> None:
         """Write a chunk beside its place, then move it there.
@@ -63,13 +74,17 @@ class FolderParts:
         """
         path = self._path(chunk)
         part = path.with_suffix(".part")
+        content = io.BytesIO()
+        np.savez(content, **voxels._asdict())
         try:
             with part.open("wb") as file:
-                np.savez(file, **voxels._asdict())
+                file.write(content.getbuffer())
                 file.flush()
                 os.fsync(file.fileno())
             part.replace(path)
         except OSError as error:
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
             raise ReachabilityError(
                 f"cannot write {path}: {error.strerror or error}; what was finished is kept"
             ) from error
@@ -81,20 +96,38 @@ class FolderParts:
             ReachabilityError: its file is damaged; it is removed, to be computed anew.
         """
         path = self._path(chunk)
+        first, last = self._settings.voxels(chunk)
         try:
-            with np.load(path, allow_pickle=False) as file:
-                return Voxels(**file)
-        except (OSError, EOFError, TypeError, ValueError, zipfile.BadZipFile) as error:
-            path.unlink(missing_ok=True)
+            with np.load(io.BytesIO(read_file(path, MAX_BYTES)), allow_pickle=False) as file:
+                voxels = Voxels(**file)
+            if any(array.shape != (last - first,) for array in voxels):
+                raise ValueError("another number of voxels")
+            return voxels
+        except Exception as error:
+            with suppress(OSError):
+                path.unlink()
             raise ReachabilityError(
                 f"{path} was damaged and is removed: the same command computes it anew"
             ) from error
 
+    def _is_whole(self, chunk: int) -> bool:
+        try:
+            self.load(chunk)
+        except ReachabilityError:
+            return False
+        return True
+
     def remove(self) -> None:
         """Remove the folder, its manifest last: without one it is nobody's."""
-        for path in self._folder.glob("chunk-*"):
-            path.unlink()
+        with suppress(OSError):
+            for path in self._folder.glob("chunk-*"):
+                path.unlink()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def remove_if_empty(self) -> None:
+        """Remove the folder where nothing was finished."""
+        if not self.finished():
+            self.remove()
 
     def _path(self, chunk: int) -> Path:
         return self._folder / f"chunk-{chunk:07d}.npz"
@@ -114,21 +147,22 @@ def open_parts(store: Path, settings: Settings) -> Iterator[FolderParts]:
             cannot be written.
     """
     folder = parts_folder(store)
-    try:
-        folder.mkdir(exist_ok=True)
-        with (folder / LOCK).open("a") as lock:
+    parts = FolderParts(folder, settings)
+    with ExitStack() as stack:
+        try:
+            folder.mkdir(exist_ok=True)
+            lock = stack.enter_context((folder / LOCK).open("a"))
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _check_manifest(folder, settings)
-            parts = FolderParts(folder)
-            try:
-                yield parts
-            finally:
-                if not parts.finished():
-                    parts.remove()
-    except BlockingIOError as error:
-        raise ReachabilityError(f"another process is computing {store}") from error
-    except (FileExistsError, PermissionError) as error:
-        raise ReachabilityError(f"cannot write {folder}: {error.strerror}") from error
+        except BlockingIOError as error:
+            raise ReachabilityError(f"another process is computing {store}") from error
+        except OSError as error:
+            if not (folder / MANIFEST).exists():
+                parts.remove_if_empty()
+            raise ReachabilityError(f"cannot write {folder}: {error.strerror}") from error
+        stack.callback(parts.remove_if_empty)
+        parts.remove_damaged()
+        yield parts
 
 
 def _check_manifest(folder: Path, settings: Settings) -> None:
@@ -140,8 +174,12 @@ def _check_manifest(folder: Path, settings: Settings) -> None:
     }
     if not manifest.exists():
         part = manifest.with_suffix(".part")
-        part.write_text(json.dumps(asked, indent=1) + "\n", encoding="utf-8")
-        part.replace(manifest)
+        try:
+            part.write_text(json.dumps(asked, indent=1) + "\n", encoding="utf-8")
+            part.replace(manifest)
+        except OSError:
+            part.unlink(missing_ok=True)
+            raise
         return
     differing = differences(_read_manifest(manifest), asked)
     if differing:
@@ -153,7 +191,7 @@ def _check_manifest(folder: Path, settings: Settings) -> None:
 
 def _read_manifest(manifest: Path) -> dict[str, Any]:
     try:
-        found = json.loads(manifest.read_text(encoding="utf-8"))
+        found = json.loads(read_file(manifest, MAX_BYTES))
     except (OSError, ValueError) as error:
         raise ReachabilityError(f"cannot read {manifest}: {error}") from error
     return found if isinstance(found, dict) else {}

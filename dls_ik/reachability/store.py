@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import zipfile
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,8 @@ def save_map(found: ReachabilityMap, path: str | os.PathLike[str]) -> None:
     except OSError as error:
         raise ReachabilityError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
-        _remove(part)
+        with suppress(OSError):
+            _remove(part)
 
 
 def load_map(path: str | os.PathLike[str]) -> ReachabilityMap:
@@ -70,7 +71,7 @@ def load_map(path: str | os.PathLike[str]) -> ReachabilityMap:
         settings = Settings.from_json(about["settings"])
         shoulder = tuple(map(float, about["shoulder"]))
         found = ReachabilityMap(settings, Voxels(**arrays), shoulder, about["versions"])  # type: ignore[arg-type]
-    except (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+    except Exception as error:
         raise ReachabilityError(f"{quoted(os.fspath(path))} holds no map: {error}") from error
     if settings.format != FORMAT or any(a.shape != settings.shape for a in found.voxels):
         raise ReachabilityError(f"{quoted(os.fspath(path))} holds a map of another format")
@@ -92,6 +93,8 @@ def _read(store: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     if _is_zarr(store):
         group = _zarr().open_group(str(store), mode="r")
         return {name: np.asarray(group[name]) for name in Voxels._fields}, dict(group.attrs[ABOUT])
+    if not store.is_file():
+        raise OSError("no regular file")
     with np.load(store, allow_pickle=False) as file:
         return {name: file[name] for name in Voxels._fields}, json.loads(str(file[ABOUT]))
 

@@ -3,6 +3,8 @@
 import sys
 from collections.abc import Sequence
 
+from dls_ik.core import NumbaStartError
+from dls_ik.printable import plain
 from dls_ik.ros.signals import hold_signals
 from dls_ik.ros.standard_streams import free_streams
 
@@ -15,9 +17,18 @@ def main(args: Sequence[str] | None = None) -> int:
     """
     free_streams()
     hold_signals()
-    from dls_ik.ros.process import run_process  # takes about a second
-
+    try:
+        from dls_ik.ros.process import run_process  # takes about a second
+    except (ImportError, NumbaStartError) as error:
+        return refuse(error)
     return run_process(args)
+
+
+def refuse(error: Exception) -> int:
+    """Say in a line why a program cannot be imported; return its exit code."""
+    words = plain(" ".join(str(error).split()))
+    print(f"cannot start: {words}", file=sys.stderr)  # noqa: T201  there is no logger yet
+    return 1
 
 
 if __name__ == "__main__":

@@ -2,45 +2,57 @@
 
 import logging
 from collections.abc import Callable
+from typing import Any
 
-import numba
-from numba.core import event
+from dls_ik.core.jit import cache_folder, numba, report_cache_failures_to
 
+event = numba.core.event
 LONG = ("search_packed", "search_rows", "follow")  # called from Python, long to compile
 WORDS = "compiling kernels for the first time, which takes up to a minute ..."
+AGAIN = (
+    "compiling kernels, up to a minute at every start, as no folder can be written to keep them: "
+    "set NUMBA_CACHE_DIR to one that can"
+)
 OLDEST = (0, 59)  # before, numba copied a kernel whole for each that became part of it
 
 _say: Callable[[str], None] = logging.getLogger("dls_ik").warning
 _said = False
 
 
-class _Listener(event.Listener):  # type: ignore[misc]
+class _Listener(event.Listener):  # type: ignore[misc,name-defined]
     """Hears when a kernel is really compiled, and not when it is loaded from disk."""
 
-    def on_start(self, event: event.Event) -> None:
+    def on_start(self, event: Any) -> None:
         """Say so, the first time."""
         global _said
-        function = event.data["dispatcher"].py_func
+        kernel = event.data["dispatcher"]
+        function = kernel.py_func
         module = function.__module__ or ""  # none for what numba makes itself
         ours = module.startswith("dls_ik.core") and function.__name__ in LONG
         if ours and not _said:
             _said = True
-            _say(words(numba.__version__))
+            _say(words(numba.__version__, cache_folder(kernel) is not None))
 
-    def on_end(self, event: event.Event) -> None:
+    def on_end(self, event: Any) -> None:
         """Nothing to say."""
 
 
-def words(version: str) -> str:
+def words(version: str, is_kept: bool = True) -> str:
     """What is said where so old a numba compiles: distributions have some that take very long."""
     major, minor = version.split(".")[:2]
     if (int(major), int(minor)) >= OLDEST:
-        return WORDS
+        return WORDS if is_kept else AGAIN
     need = ".".join(map(str, OLDEST))
     return (
         f"compiling kernels for the first time; numba {version} takes many minutes for it, "
         f"{need} about one: pip install 'numba>={need}'"
     )
+
+
+def _report(failure: str) -> None:
+    global _said
+    _said = True  # it says that kernels are compiled
+    _say(failure)
 
 
 def announce_compilation_to(say: Callable[[str], None]) -> None:
@@ -49,4 +61,5 @@ def announce_compilation_to(say: Callable[[str], None]) -> None:
     _say = say
 
 
+report_cache_failures_to(_report)
 event.register("numba:compile", _Listener())

@@ -9,7 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import trimesh
+from trimesh.resolvers import FilePathResolver
 
+from dls_ik.model import skeleton
+from dls_ik.model.packages import read_file
 from dls_ik.printable import plain
 from dls_ik.viewer.files import find_file, find_installed_file
 
@@ -54,6 +57,27 @@ class Shapes(NamedTuple):
         return f"{count} missing or not readable: {', '.join(self.missing[:3])}{more}"
 
 
+class FilesBeside(FilePathResolver):
+    """The files that a mesh names, of materials and pictures: in its folder or below."""
+
+    def __init__(self, mesh: Path) -> None:
+        super().__init__(str(mesh))
+        self._folder = mesh.parent.resolve()
+
+    def get(self, name: str) -> bytes:
+        """The content of a file.
+
+        Raises:
+            OSError: there is none in the folder, it is no regular file, or too large.
+            ValueError: no name that a file could have.
+        """
+        for inside in (name.strip(), name.strip().lstrip("/"), Path(name).name):
+            file = (self._folder / inside).resolve()
+            if file.is_relative_to(self._folder) and file.exists():
+                return read_file(file, MAX_BYTES)
+        raise FileNotFoundError(name)
+
+
 def load_shapes(description: Path | str, is_foreign: bool = False) -> Shapes:
     """The visuals of a URDF, a file or the text, whose kinematics have been read already.
 
@@ -92,10 +116,12 @@ def _parsed(description: Path | str) -> Any:
     """As yourdfpy reads it; text without the line that says how it was once encoded."""
     import yourdfpy
 
-    source: Any = str(description)
     if isinstance(description, str):
-        source = io.BytesIO(DECLARATION.sub("", description).encode())
-    return yourdfpy.URDF.load(source, build_scene_graph=False, load_meshes=False).robot
+        source = DECLARATION.sub("", description).encode()
+    else:
+        source = read_file(description, skeleton.MAX_BYTES)
+    reader = yourdfpy.URDF.load(io.BytesIO(source), build_scene_graph=False, load_meshes=False)
+    return reader.robot
 
 
 def _called(visual: Any, link: str) -> str:
@@ -157,9 +183,12 @@ def _mesh(geometry: Any, find: Find) -> Any:
 
 def _loaded(name: str, find: Find) -> trimesh.Trimesh:
     file = find(name)
-    if file is None or file.suffix.lower() not in MESHES or file.stat().st_size > MAX_BYTES:
+    if file is None or file.suffix.lower() not in MESHES:
         raise OSError(f"no mesh: {name}")
-    mesh = trimesh.load(file, force="mesh")
+    content = io.BytesIO(read_file(file, MAX_BYTES))
+    mesh = trimesh.load(
+        content, file_type=file.suffix[1:].lower(), resolver=FilesBeside(file), force="mesh"
+    )
     if not isinstance(mesh, trimesh.Trimesh) or not len(mesh.faces):
         raise ValueError(f"an empty mesh: {name}")
     return mesh

@@ -57,6 +57,15 @@ def test_exit_code_and_line_of_bad_input():
     assert result.stderr.count("\n") == 1
 
 
+def test_what_numba_does_not_take_of_the_environment_is_one_line():
+    result = run(
+        "solve", "wam", "--xyz", "0", "0", "0", env={**os.environ, "NUMBA_NUM_THREADS": "0"}
+    )
+    assert (result.returncode, result.stdout) == (3, "")
+    assert "NUMBA_NUM_THREADS=0" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_is_not_ours(tmp_path):
     tmp_path.chmod(0o500)

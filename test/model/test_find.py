@@ -1,11 +1,14 @@
 """Robots by name, by file, and by package path; and what is said when there is none."""
 
+import os
 import sys
 
 import pytest
 
 from dls_ik.exceptions import RobotModelError
+from dls_ik.model.dh import load_dh
 from dls_ik.model.find import find_tree, robot_file
+from dls_ik.model.robot import RobotModel
 from dls_ik.model.shipped import share_file, shipped_names, shipped_urdf
 
 XACRO = """<robot name="two" xmlns:xacro="http://www.ros.org/wiki/xacro">
@@ -101,3 +104,17 @@ def test_without_xacro_it_is_said_what_to_install(tmp_path, monkeypatch):
     path.write_text(XACRO)
     with pytest.raises(RobotModelError, match="pip install xacro"):
         find_tree(str(path))
+
+
+@pytest.mark.parametrize("name", ["~nobody_of_that_name/arm.urdf", "~nobody_of_that_name"])
+def test_the_home_of_nobody_is_no_folder(name):
+    with pytest.raises(RobotModelError, match=name):
+        find_tree(name)
+
+
+@pytest.mark.parametrize("name", ["arm.urdf", "arm.xacro", "arm.yaml"])
+@pytest.mark.parametrize("load", [find_tree, RobotModel.from_urdf, load_dh])
+def test_a_pipe_is_not_waited_for(tmp_path, name, load):
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(RobotModelError, match=name):
+        load(str(tmp_path / name))

@@ -108,17 +108,38 @@ def test_nothing_is_left_where_nothing_was_finished(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_damaged_part_is_computed_anew(wam, tmp_path):
+def test_damaged_parts_are_computed_anew(wam, tmp_path, caplog):
     out = tmp_path / "map.npz"
     with pytest.raises(StopError):
-        wam_map(out=out, progress=stop_after(3))
-    part = out.with_name("map.npz.parts") / chunks_of(out)[0]
-    part.write_bytes(part.read_bytes()[:100])
-    (part.parent / "chunk-0000000.part").write_bytes(b"what a kill left")
-    with pytest.raises(ReachabilityError, match="damaged and is removed"):
-        wam_map(out=out)
-    assert_same(wam_map(out=out), wam)
+        wam_map(out=out, progress=stop_after(4))
+    folder = out.with_name("map.npz.parts")
+    kept = len(chunks_of(out))
+    torn, changed, other = (folder / name for name in chunks_of(out)[:3])
+    torn.write_bytes(torn.read_bytes()[:100])
+    content = bytearray(changed.read_bytes())
+    content[content.index(b"PK\x01\x02") + 10] = 99  # a way of compression that there is not
+    changed.write_bytes(content)
+    np.savez(other, **{name: np.zeros(3) for name in wam.voxels._fields})
+    (folder / "chunk-0000000.part").write_bytes(b"what a kill left")
+    seen = []
+    assert_same(wam_map(out=out, progress=lambda done, total: seen.append(done)), wam)
+    assert seen[0] == kept - 3
+    (line,) = caplog.messages
+    assert line == f"3 chunks were damaged in {folder}: computed anew"
     assert os.listdir(tmp_path) == [out.name]
+
+
+@pytest.mark.parametrize("most", [20, 1000, 3000], ids=["settings", "chunks", "map"])
+def test_a_disk_that_is_full_keeps_what_was_finished(wam, tmp_path, no_room, most):
+    out = tmp_path / "map.npz"
+    with no_room(most), pytest.raises(ReachabilityError, match=r"cannot write .*File too large"):
+        wam_map(out=out)
+    if most < 3000:
+        assert not list(tmp_path.iterdir())
+    else:
+        assert os.listdir(tmp_path) == [f"{out.name}.parts"]
+        assert len(chunks_of(out)) == wam.settings.chunks
+        assert_same(wam_map(out=out), wam)
 
 
 def test_two_processes_do_not_share_a_map(wam, tmp_path):

@@ -1,6 +1,9 @@
 """How the node starts and ends, and where its robot comes from."""
 
+import os
 import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -112,6 +115,7 @@ def test_unusable_robot_of_a_parameter_leaves_the_node_up():
     ("parameter", "words"),
     [
         ("robot:=nope", ["'nope'", "wam", "puma560"]),
+        ("robot:=~nobody_of_that_name/x.urdf", ["~nobody_of_that_name/x.urdf"]),
         ("base:=nowhere", ["'nowhere'", "wam_tip"]),
         ("tip:=wam_base", ["wam_base"]),
     ],
@@ -166,6 +170,29 @@ def test_signal_while_kernels_are_compiled(tmp_path):
         assert node.end(signal.SIGINT) == 0
         assert node.count("ready") == 0
         assert_no_traceback(node)
+
+
+def test_a_damaged_kernel_cache_is_no_obstacle(kernel_cache):
+    for damaged in kernel_cache.rglob("kinematics.forward-*"):
+        damaged.write_bytes(b"")
+    arguments = ("-r", "__ns:=/damaged", "-p", "robot:=planar_2r")
+    with NodeProcess(*arguments, NUMBA_CACHE_DIR=str(kernel_cache)) as node:
+        node.wait_for_line("ready")
+        assert node.count("INFO", "compiling kernels again", str(kernel_cache)) == 1
+        assert node.count("compiling") == 1
+        assert node.end() == 0
+        assert_no_traceback(node)
+
+
+@pytest.mark.parametrize("module", ["dls_ik.ros.node", "dls_ik.ros.sim_arm.node"])
+def test_what_numba_does_not_take_of_the_environment_is_one_line(module):
+    environment = {**os.environ, "NUMBA_NUM_THREADS": "0"}
+    command = [sys.executable, "-m", module]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=READY)
+    assert ended.returncode == 1
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith("cannot start: numba")
+    assert "NUMBA_NUM_THREADS=0" in line
 
 
 def test_misspelt_parameter_is_pointed_out():

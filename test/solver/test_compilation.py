@@ -5,7 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from dls_ik.solver.compilation import WORDS, words
+import pytest
+
+from dls_ik.solver.compilation import AGAIN, WORDS, words
 
 SOLVE = """
 import dls_ik
@@ -14,16 +16,26 @@ print(dls_ik.IkSolver(robot).solve(robot.fk([0.1] * 7)).status, flush=True)
 """
 
 
-def start(**environment):
+FORWARD = "kinematics.forward-*.nbc"
+COMMAND = ("-m", "dls_ik.cli", "solve", "planar_2r", "--xyz", "1", "1", "0", "--task", "position")
+
+
+def start(*arguments, **environment):
     root = Path(__file__).resolve().parents[2]
     path = os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])
     return subprocess.Popen(
-        [sys.executable, "-c", SOLVE],
+        [sys.executable, *(arguments or ("-c", SOLVE))],
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": path, **environment},
     )
+
+
+def values(out):
+    """What is printed above the line with the time that it took."""
+    assert out
+    return [line for line in out.splitlines() if " ms" not in line]
 
 
 def test_compilation_is_announced_before_it_is_over(tmp_path):
@@ -41,6 +53,7 @@ def test_an_old_numba_is_named_with_what_mends_it():
     assert "0.58.1" in said
     assert said.endswith("pip install 'numba>=0.59'")
     assert words("0.59.0") == words("0.68.1") == words("1.0.0rc1") == WORDS
+    assert words("0.68.1", is_kept=False) == AGAIN
 
 
 def test_kernels_on_disk_are_loaded_without_a_word():
@@ -48,3 +61,28 @@ def test_kernels_on_disk_are_loaded_without_a_word():
     out, err = start().communicate()
     assert out == "SUCCESS\n"
     assert err == ""
+
+
+@pytest.mark.parametrize("arguments", [(), COMMAND], ids=["library", "command"])
+def test_a_damaged_kernel_is_compiled_again_with_one_line(kernel_cache, arguments):
+    whole, _ = start(*arguments, NUMBA_CACHE_DIR=str(kernel_cache)).communicate()
+    for damaged in kernel_cache.rglob(FORWARD):
+        damaged.write_bytes(b"")
+    out, err = start(*arguments, NUMBA_CACHE_DIR=str(kernel_cache)).communicate()
+    assert values(out) == values(whole)
+    (line,) = err.splitlines()
+    assert line.startswith(f"compiling kernels again, which takes up to a minute: {kernel_cache}")
+    assert line.endswith("is damaged")
+    assert start(*arguments, NUMBA_CACHE_DIR=str(kernel_cache)).communicate()[1] == ""
+
+
+def test_kernels_that_cannot_be_kept_are_told_of_and_used(kernel_cache):
+    start(NUMBA_CACHE_DIR=str(kernel_cache)).communicate()
+    for path in kernel_cache.rglob(FORWARD):
+        path.unlink()
+        path.mkdir()
+    out, err = start(NUMBA_CACHE_DIR=str(kernel_cache)).communicate()
+    assert out == "SUCCESS\n"
+    read, unwritten = err.splitlines()
+    assert "Is a directory" in read
+    assert f"cannot be kept in {path.parent} (Is a directory)" in unwritten

@@ -1,6 +1,7 @@
 """What a URDF may make the viewer read and show, whoever wrote it."""
 
 import base64
+import os
 from html.parser import HTMLParser
 
 import numpy as np
@@ -99,6 +100,30 @@ def test_a_mesh_file_draws_in_no_other_file(tmp_path):
     file = tmp_path / "robot.urdf"
     file.write_text(robot(MESH.format("a.dae")))
     assert load_shapes(file).missing == ("a.dae",)
+
+
+OBJ = "mtllib {}\nv 0 0 0\nv 1 0 0\nv 0 1 0\nusemtl a\nf 1 2 3\n"
+
+
+@pytest.mark.parametrize("is_foreign", [True, False])
+def test_a_pipe_beside_a_mesh_is_not_waited_for(installed, is_foreign):
+    meshes = installed / "arm" / "meshes"
+    os.mkfifo(meshes / "b.mtl")
+    (meshes / "b.obj").write_text(OBJ.format("b.mtl"))
+    shapes = load_shapes(robot(MESH.format("package://arm/meshes/b.obj")), is_foreign)
+    assert len(shapes.pieces) == 1
+
+
+@pytest.mark.parametrize("name", ["b.mtl", "sub/b.mtl", "/b.mtl", "../../../b.mtl", "{}/b.mtl"])
+def test_a_mesh_takes_its_materials_from_its_folder(installed, name):
+    meshes = installed / "arm" / "meshes"
+    (meshes / "sub").mkdir()
+    material = "newmtl a\nKd {} 0 0\n"
+    for folder, red in ((meshes, 1), (meshes / "sub", 1), (installed.parents[1], 0.5)):
+        (folder / "b.mtl").write_text(material.format(red))
+    (meshes / "b.obj").write_text(OBJ.format(name.format(installed.parents[1])))
+    (piece,) = load_shapes(robot(MESH.format("package://arm/meshes/b.obj"))).pieces
+    assert tuple(piece.mesh.visual.material.diffuse[:3]) == (255, 0, 0)
 
 
 @pytest.mark.parametrize(

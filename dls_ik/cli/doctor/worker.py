@@ -58,12 +58,12 @@ def _can_list() -> bool:
 
 
 def _kernels() -> str:
+    from dls_ik.core.jit import cache_failures, cache_folder
     from dls_ik.core.search_rows import search_packed
     from dls_ik.servo.warm_up import use_kernels
     from dls_ik.solver import announce_compilation_to
 
-    kernel: Any = search_packed
-    folder = getattr(getattr(kernel, "_cache", None), "cache_path", None)
+    folder = cache_folder(search_packed)
     if folder is not None and (why := others_can_write(Path(folder).resolve())):
         raise CacheError(
             f"others could put code of theirs among the kernels, to be run here: {why}"
@@ -75,6 +75,8 @@ def _kernels() -> str:
     seconds = time.monotonic() - begin
     if folder is None:
         raise CacheError("no folder can be written: they are compiled anew at every start")
+    if "save" in cache_failures:
+        raise CacheError(cache_failures["save"])
     access = "" if os.access(folder, os.W_OK) else ", which cannot be written"
     how = "compiled just now, and kept in" if said else "ready in"
     return f"{how} {folder}{access} ({seconds:.1f} s)"

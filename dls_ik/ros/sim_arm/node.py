@@ -3,6 +3,8 @@
 import sys
 from collections.abc import Sequence
 
+from dls_ik.core import NumbaStartError
+from dls_ik.ros.node import refuse
 from dls_ik.ros.signals import hold_signals
 from dls_ik.ros.standard_streams import free_streams
 
@@ -17,9 +19,11 @@ def main(args: Sequence[str] | None = None) -> int:
     """
     free_streams()
     hold_signals()
-    from dls_ik.ros.process import run_process  # takes about a second
-    from dls_ik.ros.sim_arm.application import serve_arm
-
+    try:
+        from dls_ik.ros.process import run_process  # takes about a second
+        from dls_ik.ros.sim_arm.application import serve_arm
+    except (ImportError, NumbaStartError) as error:
+        return refuse(error)
     return run_process(args, NAME, serve_arm)
 
 

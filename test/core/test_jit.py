@@ -1,0 +1,222 @@
+"""The cache of compiled kernels: whatever is there, a kernel runs; and what that needs of numba."""
+
+import os
+import pickle
+import subprocess
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+
+import pytest
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
+
+from dls_ik.core import jit
+
+pytestmark = [
+    pytest.mark.compiled,
+    pytest.mark.skipif(jit.numba.config.DISABLE_JIT, reason="nothing is compiled"),
+]
+SOURCE = "from dls_ik.core.jit import kernel\n@kernel\ndef add(x): return x + {}\n"
+
+
+@pytest.fixture
+def said(monkeypatch):
+    """What is reported of the cache, as in a process of its own."""
+    lines = []
+    monkeypatch.setattr(jit, "cache_failures", {})
+    monkeypatch.setattr(jit, "_report", lines.append)
+    return lines
+
+
+def new_process(folder, value=1):
+    """The kernel of a file, as another process would have it."""
+    file = folder / "tiny.py"
+    if not file.exists():
+        file.write_text(SOURCE.format(value))
+    spec = spec_from_file_location("tiny", file)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.add
+
+
+def was_loaded(kernel):
+    return sum(kernel.stats.cache_hits.values()) == 1
+
+
+def kept(folder):
+    (name,) = written(folder)
+    return folder / "__pycache__" / name
+
+
+def written(folder):
+    return [path.name for path in (folder / "__pycache__").glob("tiny.add*")]
+
+
+def filled(folder):
+    """The file of a kernel that was compiled for an integer."""
+    assert new_process(folder)(1) == 2
+    return kept(folder)
+
+
+def test_a_kernel_is_loaded_by_the_next_process(tmp_path, said):
+    first, second = new_process(tmp_path), new_process(tmp_path)
+    assert first(1) == second(1) == 2
+    assert not was_loaded(first)
+    assert was_loaded(second)
+    assert jit.cache_folder(second) == str(tmp_path / "__pycache__")
+    assert written(tmp_path) == [kept(tmp_path).name]
+    assert not said
+
+
+DAMAGE = {
+    "empty": lambda content: b"",
+    "torn": lambda content: content[: len(content) // 2],
+    "short": lambda content: content[:10],
+    "random": lambda content: os.urandom(len(content)),
+    "a bit": lambda content: content[:-99] + bytes([content[-99] ^ 1]) + content[-98:],
+    "text": lambda content: b"no machine code",
+    "numba's own": lambda content: pickle.dumps(("0.59.0", {})),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_file_is_compiled_again_with_one_line(tmp_path, said, damage):
+    path = filled(tmp_path)
+    whole = path.read_bytes()
+    path.write_bytes(damage(whole))
+    kernel = new_process(tmp_path)
+    assert kernel(1) == 2
+    assert not was_loaded(kernel)
+    (line,) = said
+    assert str(path) in line
+    assert "damaged" in line
+    kernel = new_process(tmp_path)
+    assert kernel(1) == 2
+    assert was_loaded(kernel), "it was mended"
+
+
+@pytest.mark.parametrize("what", ["_SOURCES", "numba"])
+def test_one_of_other_sources_or_another_numba_is_replaced_without_a_word(
+    tmp_path, said, monkeypatch, what
+):
+    path = filled(tmp_path)
+    if what == "numba":
+        monkeypatch.setattr(jit.numba, "__version__", "0.0.1")
+        monkeypatch.setattr(jit, "_SOURCES", jit._fingerprint())
+    else:
+        monkeypatch.setattr(jit, "_SOURCES", bytes(jit.DIGEST))
+    for is_there in (False, True):
+        kernel = new_process(tmp_path)
+        assert kernel(1) == 2
+        assert was_loaded(kernel) == is_there
+    assert kept(tmp_path) == path
+    assert not said
+
+
+def test_machine_code_for_other_types_is_not_run(tmp_path, said):
+    """As numba's own index may give it after two first starts at once."""
+    path = filled(tmp_path)
+    assert new_process(tmp_path)(1.5) == 2.5
+    (other,) = set((tmp_path / "__pycache__").glob("*.nbc")) - {path}
+    other.write_bytes(path.read_bytes())
+    kernel = new_process(tmp_path)
+    assert kernel(1.5) == 2.5
+    assert not was_loaded(kernel)
+
+
+def test_a_folder_in_the_place_of_a_file(tmp_path, said):
+    path = filled(tmp_path)
+    path.unlink()
+    path.mkdir()
+    for _ in range(2):
+        assert new_process(tmp_path)(1) == 2
+    read, unwritten = said
+    assert "Is a directory" in read
+    assert "cannot be kept" in unwritten
+    assert "NUMBA_CACHE_DIR" in unwritten
+    assert written(tmp_path) == [path.name], "no parts are left"
+
+
+def test_a_full_disk_costs_no_more_than_the_next_compilation(tmp_path, said, no_room):
+    kernel = new_process(tmp_path)
+    with no_room(100):
+        assert kernel(1) == 2
+        assert kernel(1.5) == 2.5
+    (line,) = said
+    assert "File too large" in line
+    assert str(tmp_path) in line
+    assert not written(tmp_path)
+
+
+def test_no_folder_at_all(tmp_path, said, monkeypatch):
+    (tmp_path / "__pycache__").write_text("a file")
+    monkeypatch.setenv("HOME", str(tmp_path / "tiny.py"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "tiny.py"))
+    kernel = new_process(tmp_path)
+    assert kernel(1) == 2
+    assert jit.cache_folder(kernel) is None
+    assert not said
+
+
+@pytest.mark.skipif(jit.numba.config.CACHE_DIR != "", reason="another folder is asked for")
+def test_kernels_of_an_image_are_used_where_no_folder_can_be_written(tmp_path, said, monkeypatch):
+    filled(tmp_path)
+    is_there = jit._Installed.ensure_cache_path
+
+    def read_only(locator):
+        if not isinstance(locator, jit._Installed):
+            raise PermissionError
+        is_there(locator)
+
+    for locator in jit._CacheImpl._locator_classes:
+        monkeypatch.setattr(locator, "ensure_cache_path", read_only)
+    monkeypatch.setattr(jit._Installed, "ensure_cache_path", is_there)
+    kernel = new_process(tmp_path)
+    assert kernel(1) == 2
+    assert was_loaded(kernel)
+
+
+def test_kernels_of_an_image_are_used_before_a_user_has_any(tmp_path):
+    user, image = tmp_path / "user", tmp_path / "image"
+    user.mkdir()
+    image.mkdir()
+    files = jit.KernelFiles(str(user), "k", str(image))
+    assert files.load("a") is None
+    jit.KernelFiles(str(image), "k").save("a", 1)
+    assert files.load("a") == 1
+    (path,) = image.iterdir()
+    path.write_bytes(b"damaged")
+    assert files.load("a") is None
+    files.save("a", 2)
+    assert files.load("a") == 2
+
+
+def test_two_that_write_at_once_do_not_mix(tmp_path):
+    one, other = (jit.KernelFiles(str(tmp_path), "k") for _ in range(2))
+    assert one.load("a") is other.load("b") is None
+    one.save("a", 1)
+    other.save("b", 2)
+    assert (one.load("b"), other.load("a")) == (2, 1)
+
+
+def test_what_is_used_of_numba_is_there():
+    """Each is private: where one is gone, core/jit.py has to be adapted to this numba."""
+    kernel = jit.numba.njit(cache=True)(new_process.__globals__["filled"])
+    assert type(kernel._cache) is FunctionCache
+    assert FunctionCache._impl_class is CompileResultCacheImpl
+    assert {"load_overload", "save_overload", "cache_path"} <= set(dir(kernel._cache))
+    assert kernel._cache._impl.filename_base.startswith("test_jit.filled-")
+    assert {"load", "save", "flush"} <= set(dir(kernel._cache._cache_file))
+    for locator in CompileResultCacheImpl._locator_classes:
+        assert {"ensure_cache_path", "get_cache_path", "from_function"} <= set(dir(locator))
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "many", "1e3"])
+def test_a_number_of_threads_that_numba_does_not_take_is_told_in_a_line(value):
+    code = "try: import dls_ik.core.jit\nexcept RuntimeError as error: print(error)"
+    environment = {**os.environ, "NUMBA_NUM_THREADS": value}
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True
+    )
+    (line,) = (result.stdout + result.stderr).splitlines()
+    assert "NUMBA_NUM_THREADS" in line
+    assert value in line
