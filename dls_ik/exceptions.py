@@ -4,6 +4,7 @@ Misuse raises; non-convergence is data (see :class:`dls_ik.IkResult`). Each mess
 given and what is valid.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -17,6 +18,18 @@ class RobotModelError(DlsIkError):
 
 class ChainError(RobotModelError):
     """A base and tip that do not span a chain with moving joints."""
+
+
+class AmbiguousTipError(ChainError):
+    """Several links could be the tip, and none was named.
+
+    Attributes:
+        tips: The names of those links.
+    """
+
+    def __init__(self, message: str, tips: Sequence[str]) -> None:
+        super().__init__(message)
+        self.tips = tuple(tips)
 
 
 class LimitsError(DlsIkError):

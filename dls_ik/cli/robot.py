@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 ROBOT = (
     f"ROBOT is {', '.join(shipped_names())}, a URDF, xacro or DH file (.yaml), or "
-    "package://NAME/PATH."
+    "package://NAME/PATH; with arguments of xacro in quotes: 'FILE.xacro NAME:=VALUE'."
 )
 
 
@@ -35,7 +35,7 @@ def robot_options(command: Command) -> Command:
 
 
 def find_robot(robot: str, base: str | None = None, tip: str | None = None) -> RobotModel:
-    """The robot of a name, a file or a package path, see :func:`dls_ik.model.find.robot_file`.
+    """The robot of a name, a file or a package path, see :func:`dls_ik.model.find.find_tree`.
 
     Raises:
         RobotModelError: there is none, or it has no such base and tip.

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import ChainError
+from dls_ik.exceptions import AmbiguousTipError, ChainError, RobotModelError
 from dls_ik.model.joint import FARTHEST
 from dls_ik.model.names import listing, quoted
 from dls_ik.model.tree import Tree
@@ -91,12 +91,21 @@ def moving_tips(tree: Tree, base: str) -> tuple[str, ...]:
 
 
 def _only_tip(tree: Tree, base: str) -> str:
-    moving = moving_tips(tree, base)
+    found = moving_tips(tree, base)
+    moving = [tip for tip in found if not _broken_above(tree, base, tip)]
+    if found and not moving:
+        raise RobotModelError(next(iter(tree.broken.values())))
     if len(moving) == 1:
         return moving[0]
     if not moving:
         raise ChainError(f"no link moves against the base {base!r}; links: {listing(tree.links)}")
-    raise ChainError(f"several links could be the tip, name one: {listing(moving)}")
+    words = f"several links could be the tip, name one: {listing(moving)}"
+    raise AmbiguousTipError(words, moving)
+
+
+def _broken_above(tree: Tree, base: str, tip: str) -> bool:
+    """Whether a joint between them follows nothing that moves."""
+    return bool(tree.broken) and any(j.name in tree.broken for j in tree.path(base, tip))
 
 
 def _moves(tree: Tree, base: str, leaf: str) -> bool:

@@ -1,7 +1,8 @@
 """A robot by what a person calls it: a shipped name, a file, or a path in a ROS package."""
 
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from dls_ik.exceptions import RobotModelError
@@ -15,6 +16,36 @@ from dls_ik.model.xacro import expanded
 
 FILE_ENDINGS = (".urdf", ".xml", ".xacro", ".yaml", ".yml")
 VALID = "a URDF, xacro or DH file (.yaml), package://NAME/PATH"
+_BEGIN = re.compile(r"\s[A-Za-z_][\w.-]*:=")
+_ARGUMENT = re.compile(r"\s*([A-Za-z_][\w.-]*):=('[^']*'|\"[^\"]*\"|[^\s'\"]\S*|)(?=\s|$)")
+
+
+def split_arguments(given: str) -> tuple[str, dict[str, str]]:
+    """The name of a robot, and the arguments of xacro behind it, as in ``arm.xacro name:=ur5``.
+
+    Values with spaces are quoted: ``arm.xacro title:='my arm'``.
+
+    Raises:
+        RobotModelError: something else stands between or behind the arguments.
+    """
+    begin = _BEGIN.search(given)
+    if begin is None:
+        return given, {}
+    arguments, at, text = {}, begin.start(), given.rstrip()
+    while at < len(text):
+        match = _ARGUMENT.match(text, at)
+        if match is None:
+            raise RobotModelError(
+                f"arguments of xacro are NAME:=VALUE, with quotes where a value has spaces, not "
+                f"{quoted(text[at:].strip())}"
+            )
+        arguments[match[1]] = _unquoted(match[2])
+        at = match.end()
+    return given[: begin.start()].rstrip(), arguments
+
+
+def _unquoted(value: str) -> str:
+    return value[1:-1] if value[:1] in ("'", '"') else value
 
 
 def robot_file(given: str) -> Path:
@@ -45,37 +76,51 @@ def robot_file(given: str) -> Path:
     )
 
 
-def read_tree(path: Path) -> Tree:
+def read_tree(path: Path, arguments: Mapping[str, str] | None = None) -> Tree:
     """The links and joints that a URDF, xacro or DH file describes, as its ending says.
 
+    Args:
+        arguments: of a xacro file, by name.
+
     Raises:
-        RobotModelError: not a usable robot, or xacro is not installed.
+        RobotModelError: not a usable robot, or xacro is not installed; arguments that the file
+            does not take.
     """
-    urdf = _urdf_of(path)
+    urdf = _urdf_of(path, arguments or {})
     return load_dh(path) if urdf is None else load_urdf(urdf)
 
 
 def find_tree(given: str) -> Tree:
-    """The links and joints of a robot that is given as :func:`robot_file` takes it."""
-    return read_tree(robot_file(given))
+    """The links and joints of a robot, given as :func:`robot_file` takes it.
+
+    Behind a xacro file arguments may follow, see :func:`split_arguments`.
+    """
+    name, arguments = split_arguments(given)
+    return read_tree(robot_file(name), arguments)
 
 
 def find_urdf(given: str) -> Path | str | None:
-    """The URDF of a robot that is given as :func:`robot_file` takes it: a file, or expanded text.
+    """The URDF of a robot that is given as :func:`find_tree` takes it: a file, or expanded text.
 
     None of a DH file, which has no shapes.
 
     Raises:
         RobotModelError: there is no such robot, or xacro is not installed.
     """
-    return _urdf_of(robot_file(given))
+    name, arguments = split_arguments(given)
+    return _urdf_of(robot_file(name), arguments)
 
 
-def _urdf_of(path: Path) -> Path | str | None:
+def _urdf_of(path: Path, arguments: Mapping[str, str]) -> Path | str | None:
     ending = path.suffix.lower()
+    if arguments and ending != ".xacro":
+        raise RobotModelError(
+            f"arguments such as {next(iter(arguments))}:= are for xacro files, and "
+            f"{quoted(str(path))} is none"
+        )
     if ending in (".yaml", ".yml"):
         return None
-    return expanded(path) if ending == ".xacro" else path
+    return expanded(path, arguments) if ending == ".xacro" else path
 
 
 def _is_file(path: Path) -> bool:

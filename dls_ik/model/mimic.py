@@ -7,32 +7,41 @@ from dls_ik.model.joint import FARTHEST, Joint, Mimic
 from dls_ik.model.names import listing
 
 
-def resolve_mimics(joints: Mapping[str, Joint]) -> dict[str, Mimic]:
+def resolve_mimics(joints: Mapping[str, Joint]) -> tuple[dict[str, Mimic], dict[str, str]]:
     """The independent joint behind every driven joint, itself where it follows nothing.
 
-    Raises:
-        RobotModelError: a joint follows an unknown joint, one that no value moves, or itself.
+    Returns:
+        That by joint; and, for joints without one, why: they follow an unknown joint, one that no
+        value moves, or themselves.
     """
     drives: dict[str, Mimic] = {}
+    broken: dict[str, str] = {}
     for joint in joints.values():
         if joint.is_driven:
-            _resolve(joint, joints, drives)
-    return drives
+            _resolve(joint, joints, drives, broken)
+    return drives, broken
 
 
-def _resolve(joint: Joint, joints: Mapping[str, Joint], drives: dict[str, Mimic]) -> None:
+def _resolve(
+    joint: Joint, joints: Mapping[str, Joint], drives: dict[str, Mimic], broken: dict[str, str]
+) -> None:
     """Climb from a joint to a resolved master, then fill in the drives on the way back."""
     waiting: dict[str, Joint] = {}
-    while joint.name not in drives:
-        if joint.mimic is None:
-            drives[joint.name] = Mimic(joint.name)
-            break
-        if joint.name in waiting:
-            raise joint.error(f"mimic cycle through {listing(waiting)}")
-        waiting[joint.name] = joint
-        joint = _master(joint, joint.mimic, joints)
-    for follower in reversed(waiting.values()):
-        drives[follower.name] = _compose(follower, drives)
+    try:
+        while joint.name not in drives:
+            if joint.name in broken:
+                raise RobotModelError(broken[joint.name])
+            if joint.mimic is None:
+                drives[joint.name] = Mimic(joint.name)
+                break
+            if joint.name in waiting:
+                raise joint.error(f"mimic cycle through {listing(waiting)}")
+            waiting[joint.name] = joint
+            joint = _master(joint, joint.mimic, joints)
+        for follower in reversed(waiting.values()):
+            drives[follower.name] = _compose(follower, drives)
+    except RobotModelError as error:
+        broken.update({name: str(error) for name in waiting if name not in drives})
 
 
 def _master(joint: Joint, mimic: Mimic, joints: Mapping[str, Joint]) -> Joint:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import ChainError
+from dls_ik.exceptions import ChainError, RobotModelError
 from dls_ik.model.joint import Joint, Mimic
 from dls_ik.model.names import listing
 from dls_ik.model.rigid import rotation_from_z, transform
@@ -39,6 +39,7 @@ def build_path(tree: Tree, base: str, tip: str) -> Path:
     Raises:
         ChainError: the links do not span a chain, it has no moving joints, or a floating or planar
             one.
+        RobotModelError: one of the joints follows another that does not move.
     """
     elements: list[Element] = []
     fixed: list[Array] = []
@@ -52,6 +53,8 @@ def build_path(tree: Tree, base: str, tip: str) -> Path:
                 f"joint {joint.name!r} between {base!r} and {tip!r} is {joint.kind}; a chain takes "
                 "revolute, continuous, prismatic and fixed joints"
             )
+        if joint.name in tree.broken:
+            raise RobotModelError(tree.broken[joint.name])
         drive = tree.drives[joint.name]
         if drive.multiplier == 0.0:  # follows its master by not moving at all
             T = T @ joint.motion(drive.offset)

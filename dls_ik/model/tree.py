@@ -21,7 +21,7 @@ class Tree:
 
     Raises:
         RobotModelError: names that are there twice or not printable, unknown links, a link with two
-            parents, no root or several, a cycle, a mimic joint that follows nothing that moves.
+            parents, no root or several, a cycle.
     """
 
     name: str
@@ -32,6 +32,9 @@ class Tree:
     above: dict[str, Joint] = field(init=False, repr=False)  # by child link
     below: dict[str, tuple[Joint, ...]] = field(init=False, repr=False)  # by parent link
     drives: dict[str, Mimic] = field(init=False, repr=False)  # by driven joint
+    # Why joints have no drive, as they follow nothing that moves: they stand at 0, and no chain may
+    # lead over them.
+    broken: dict[str, str] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check and index."""
@@ -42,7 +45,9 @@ class Tree:
         object.__setattr__(self, "above", above)
         object.__setattr__(self, "below", by_parent(self.links, self.joints))
         object.__setattr__(self, "root", only_root(self.links, above, self.below))
-        object.__setattr__(self, "drives", resolve_mimics(joint))
+        drives, broken = resolve_mimics(joint)
+        object.__setattr__(self, "drives", drives)
+        object.__setattr__(self, "broken", broken)
 
     @property
     def leaves(self) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """URDF, as a file or as text, to a :class:`dls_ik.model.Tree`."""
 
+import logging
 import os
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,13 @@ import numpy as np
 from dls_ik.core.types import Array
 from dls_ik.exceptions import RobotModelError
 from dls_ik.model.joint import Joint, Mimic
-from dls_ik.model.names import quoted
+from dls_ik.model.names import listing, quoted
 from dls_ik.model.packages import read_file
 from dls_ik.model.rigid import rotation_from_rpy, transform
 from dls_ik.model.skeleton import MAX_BYTES, kinematic_skeleton
 from dls_ik.model.tree import Tree
+
+LOG = logging.getLogger("dls_ik")
 
 
 def load_urdf(source: str | os.PathLike[str]) -> Tree:
@@ -26,12 +29,20 @@ def load_urdf(source: str | os.PathLike[str]) -> Tree:
             (:mod:`dls_ik.model.skeleton`).
 
     Raises:
-        RobotModelError: not a usable robot; the message names the joint or the line.
+        RobotModelError: not a usable robot; the message names the joint or the line. Mimic joints
+            that follow nothing that moves are told to Python's log, and refused by chains.
     """
     skeleton = kinematic_skeleton(_text(source))
     robot = _parsed(skeleton)
     links = tuple(str(link.name) for link in robot.links)
-    return Tree(str(robot.name), links, tuple(_joint(joint) for joint in robot.joints))
+    tree = Tree(str(robot.name), links, tuple(_joint(joint) for joint in robot.joints))
+    if tree.broken:
+        reasons = "; ".join(dict.fromkeys(list(tree.broken.values())[:3]))
+        LOG.warning(
+            f"{tree.name}: {listing(tree.broken)} cannot be used, and stand at 0; chains that do "
+            f"not lead over them can: {reasons}"
+        )
+    return tree
 
 
 def _text(source: str | os.PathLike[str]) -> str | bytes:

@@ -24,6 +24,8 @@ from dls_ik.ros.services.services import NAMES, Services
 from dls_ik.ros.stream.loop import Streaming
 from dls_ik.ros.transforms import tf2_lookup
 
+NO_ROBOT = "there is no robot yet"
+
 
 class Application:
     """One arm at a time, which changes as a whole, with its parameters.
@@ -39,7 +41,7 @@ class Application:
         self._arm: Arm | None = None
         self._swap = threading.Lock()  # held where the arm or the parameters change
         self._newest = Newest(self._fault)
-        self._reason = "there is no robot yet"
+        self._reason = ""  # why there is no robot
         self._executor = ThreadPoolExecutor(1, "planner")
         frames = Frames(tf2_lookup(node))
         self._streaming = Streaming(node, live.current, frames)
@@ -58,8 +60,7 @@ class Application:
         try:
             robot = robot_from_parameters(self._live.current)
         except RobotModelError as error:
-            self._refuse(error)
-            robot = None
+            self._reason, robot = str(error), None
         if robot is None:
             self._wait_for_robot()
         else:
@@ -79,7 +80,8 @@ class Application:
             RequestError: there is none, and why.
         """
         if self._arm is None:
-            raise RequestError(Code.FAILURE, self._reason)
+            reason = f"there is no robot: {self._reason}" if self._reason else NO_ROBOT
+            raise RequestError(Code.FAILURE, reason)
         return self._arm
 
     def _wait_for_robot(self) -> None:
@@ -88,7 +90,7 @@ class Application:
             self._live.current,
             self._take,
             self._refuse,
-            lambda: self._arm is None,
+            lambda: self._reason if self._arm is None else None,
             self._newest.do,
         )
         topic.remind()
@@ -105,11 +107,11 @@ class Application:
             self._refuse(error)
 
     def _fault(self, error: Exception) -> None:
-        self._reason = f"there is no robot: internal error: {error!r}"
+        self._reason = f"internal error: {error!r}"
         self._node.get_logger().error(trace(error))
 
     def _refuse(self, error: DlsIkError) -> None:
-        self._reason = f"there is no robot: {error}"
+        self._reason = str(error)
         self._node.get_logger().error(f"robot refused: {plain(str(error))}")
 
     def _change(self, parameters: Parameters) -> None:

@@ -1,6 +1,7 @@
 """Messages to arrays and back."""
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from dls_ik.model.rotations import (
 )
 from dls_ik.ros.services.codes import Code, RequestError
 
+LENGTH_TOLERANCE = 1e-3  # of quaternions, which people round
 LONGEST_TIMEOUT = 3600.0  # [s]
 
 
@@ -37,6 +39,24 @@ def matrix_from_pose(pose: Any) -> Array:
     T[:3, :3] = rotation_of_unit(*(component / length for component in quaternion))
     T[:3, 3] = position
     return T
+
+
+def length_note(poses: Iterable[Any]) -> str:
+    """A sentence about the first of ``geometry_msgs/Pose`` whose quaternion is not of length 1.
+
+    It was normalised, which is seldom the pose that was meant: a ``w`` that is left out is 1.
+    """
+    for pose in poses:
+        o = pose.orientation
+        length = math.hypot(o.x, o.y, o.z, o.w)
+        if abs(length - 1.0) > LENGTH_TOLERANCE and 0.0 < length < math.inf:
+            given = ", ".join(f"{c:.4g}" for c in (o.x, o.y, o.z, o.w))
+            taken = ", ".join(f"{c / length:.4g}" for c in (o.x, o.y, o.z, o.w))
+            return (
+                f"the quaternion (x, y, z, w) ({given}) has length {length:.4g} and was taken as "
+                f"({taken}): w is 1 where it is left out"
+            )
+    return ""
 
 
 def _invalid(message: str) -> RequestError:

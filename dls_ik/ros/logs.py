@@ -1,5 +1,6 @@
 """Log lines that do not flood, and that nobody forges: what others sent stays inside a line."""
 
+import logging
 import time
 import traceback
 from collections.abc import Callable
@@ -13,6 +14,18 @@ from dls_ik.printable import plain
 def trace(error: BaseException) -> str:
     """Where an exception came from, its lines set in."""
     return indent(plain("".join(traceback.format_exception(error)), keep="\n"), "  ")
+
+
+class LogHandler(logging.Handler):
+    """Passes what the package says to Python's log on to the log of a node."""
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(logging.WARNING)
+        self._logger = node.get_logger()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Log a warning."""
+        self._logger.warning(plain(record.getMessage()))
 
 
 class Throttle:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from dls_ik.core import NumbaStartError
 from dls_ik.printable import plain
+from dls_ik.ros.help import answered, own_arguments
 from dls_ik.ros.signals import hold_signals
 from dls_ik.ros.standard_streams import free_streams
 
@@ -13,8 +14,12 @@ def main(args: Sequence[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM.
 
     Returns:
-        The exit code: 0, or 1 if it was started with something that is not valid.
+        The exit code: 0, 1 if it was started with something that is not valid, or 2 for an argument
+        that is not one of ROS.
     """
+    code = _answered(args)
+    if code is not None:
+        return code
     free_streams()
     hold_signals()
     try:
@@ -29,6 +34,26 @@ def refuse(error: Exception) -> int:
     words = plain(" ".join(str(error).split()))
     print(f"cannot start: {words}", file=sys.stderr)  # noqa: T201  there is no logger yet
     return 1
+
+
+def _answered(args: Sequence[str] | None) -> int | None:
+    if not own_arguments(args):
+        return None
+    from dls_ik.ros.parameters import Parameters
+
+    return answered(
+        args,
+        "ik_node",
+        "dls_ik.ros.node",
+        "Answers compute_ik and compute_fk, and follows targets on target_pose, target_twist and\n"
+        "target_trajectory, of a robot that is named, described, or comes on robot_description.",
+        Parameters,
+        (
+            "ros2 run dls_ik ik_node --ros-args -p robot:=wam",
+            "ros2 run dls_ik ik_node --ros-args -p robot:=arm.urdf -p tip:=tool0",
+            "ros2 run dls_ik ik_node --ros-args --params-file arm.yaml -r __ns:=/left",
+        ),
+    )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The process around the node: rclpy, a way to start, and a way to end."""
 
 import gc
+import logging
 import os
 import sys
 import time
@@ -18,7 +19,7 @@ from rclpy.utilities import try_shutdown
 
 from dls_ik.exceptions import DlsIkError
 from dls_ik.ros.application import Application
-from dls_ik.ros.logs import Throttle
+from dls_ik.ros.logs import LogHandler, Throttle
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.parameters.live import LiveParameters
 from dls_ik.ros.signals import on_signal
@@ -82,9 +83,12 @@ def ros_node(args: Sequence[str] | None, name: str) -> Iterator[Node]:
             node = Node(name)
         except RuntimeError as error:
             raise StartError(str(error)) from error
+        handler = LogHandler(node)
+        logging.getLogger("dls_ik").addHandler(handler)
         try:
             yield node
         finally:
+            logging.getLogger("dls_ik").removeHandler(handler)
             node.destroy_node()
     finally:
         try_shutdown()

@@ -8,10 +8,11 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import String
 
-from dls_ik.exceptions import RobotModelError
+from dls_ik.exceptions import AmbiguousTipError, ChainError, RobotModelError
 from dls_ik.model.find import find_tree
 from dls_ik.model.names import quoted
 from dls_ik.model.robot import RobotModel
+from dls_ik.printable import plain
 from dls_ik.ros.parameters.robot import RobotParameters
 
 TOPIC = "robot_description"
@@ -21,12 +22,34 @@ QOS = QoSProfile(
 )
 
 
+class RefusedError(RobotModelError):
+    """A robot that a node cannot use: why, and the parameter that mends it."""
+
+
 def robot_from_parameters(parameters: RobotParameters) -> RobotModel | None:
     """The robot that the parameters name or describe; None where they do neither.
 
     Raises:
-        RobotModelError: it is not a usable robot, or has no such base and tip.
+        RefusedError: it is not a usable robot, or has no such base and tip.
     """
+    try:
+        return _robot_from_parameters(parameters)
+    except RobotModelError as error:
+        raise _refused(error) from error
+
+
+def _refused(error: RobotModelError) -> RefusedError:
+    """The same error, with the parameter that mends it."""
+    if isinstance(error, AmbiguousTipError):
+        first, *others = error.tips
+        also = f", or tip:={others[0]}, or any other link" if others else ""
+        return RefusedError(f"{error}: add -p tip:={first}{also}")
+    if isinstance(error, ChainError):
+        return RefusedError(f"{error}: the chain is what -p base:=LINK and -p tip:=LINK say")
+    return RefusedError(str(error))
+
+
+def _robot_from_parameters(parameters: RobotParameters) -> RobotModel | None:
     ends = parameters.ends()
     if parameters.robot_description:
         return robot_from_text(parameters.robot_description, *ends)
@@ -52,7 +75,7 @@ class DescriptionTopic:
     Args:
         take: called with each usable robot.
         refuse: called with what is wrong with each of the others.
-        waiting: whether a robot is still missing.
+        missing: why there is no robot yet: an empty text where none came; None: there is one.
         run: does the work of taking or refusing a robot, at once or beside.
     """
 
@@ -62,11 +85,11 @@ class DescriptionTopic:
         parameters: RobotParameters,
         take: Callable[[RobotModel], None],
         refuse: Callable[[RobotModelError], None],
-        waiting: Callable[[], bool],
+        missing: Callable[[], str | None],
         run: Callable[[Callable[[], None]], None] = lambda job: job(),
     ) -> None:
         self._ends = parameters.ends()
-        self._take, self._refuse, self._waiting, self._run = take, refuse, waiting, run
+        self._take, self._refuse, self._missing, self._run = take, refuse, missing, run
         self._logger = node.get_logger()
         self._topic = node.resolve_topic_name(TOPIC)
         self._text = ""
@@ -74,8 +97,14 @@ class DescriptionTopic:
         node.create_timer(PATIENCE, self.remind, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def remind(self) -> None:
-        """Say what is waited for, as long as it is."""
-        if self._waiting():
+        """Say what is waited for, or what is wrong with the robot given, as long as it is so."""
+        reason = self._missing()
+        if reason:
+            self._logger.error(
+                f"there is no robot: {plain(reason)}; start again with that mended, or publish "
+                f"another robot on {self._topic}"
+            )
+        elif reason is not None:
             self._logger.info(
                 f"waiting for a robot on {self._topic} (std_msgs/String, transient local); or "
                 "start with one: -p robot:=wam, -p robot:=FILE.urdf, -p robot_description:=XML"
@@ -91,6 +120,6 @@ class DescriptionTopic:
         try:
             robot = robot_from_text(text, *self._ends)
         except RobotModelError as error:
-            self._refuse(error)
+            self._refuse(_refused(error))
         else:
             self._take(robot)

@@ -31,7 +31,7 @@ class LinkPoses:
         poses = {robot.tree.root: np.eye(4)}
         for joint in self.ordered:
             T_child = joint.origin
-            if joint.is_driven:
+            if joint.name in values:
                 T_child = T_child @ joint.motion(values[joint.name])
             poses[joint.child] = poses[joint.parent] @ T_child
         T_base_root = inverse(poses[robot.base])

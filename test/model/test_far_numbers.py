@@ -48,7 +48,7 @@ def test_a_follower_that_goes_too_far_is_refused(multiplier, offset):
     mimic = f'<mimic joint="m" multiplier="{multiplier}" offset="{offset}"/>'
     text = urdf("a b c", joint("m"), joint("f", "revolute", "b", "c", LIMIT + mimic))
     with pytest.raises(RobotModelError, match=r"'f'.*beyond 1e\+09"):
-        load_urdf(text)
+        RobotModel.from_urdf(text)
 
 
 @pytest.mark.parametrize("far", NO_LIMITS)

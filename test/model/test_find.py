@@ -7,7 +7,7 @@ import pytest
 
 from dls_ik.exceptions import RobotModelError
 from dls_ik.model.dh import load_dh
-from dls_ik.model.find import find_tree, robot_file
+from dls_ik.model.find import find_tree, find_urdf, robot_file
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.shipped import share_file, shipped_names, shipped_urdf
 
@@ -95,6 +95,26 @@ def test_a_xacro_file_is_expanded(tmp_path):
     assert find_tree(str(path)).joint["j"].origin[0, 3] == 1.0
     path.write_text(XACRO.replace("length}", "breadth}"))
     with pytest.raises(RobotModelError, match="xacro cannot expand"):
+        find_tree(str(path))
+
+
+def test_a_xacro_file_takes_arguments(tmp_path):
+    pytest.importorskip("xacro", reason="needs xacro")
+    path = tmp_path / "an arm.urdf.xacro"
+    declared = '<xacro:arg name="reach" default="1"/><xacro:arg name="title" default=""/>'
+    used = XACRO.replace("${2 * length}", "$(arg reach)")
+    path.write_text(used.replace('<link name="a"/>', f'{declared}<link name="a"/>'))
+    assert find_tree(str(path)).joint["j"].origin[0, 3] == 1.0
+    assert find_tree(f"{path} reach:=2.5 title:='my arm'").joint["j"].origin[0, 3] == 2.5
+    assert "2.5" in find_urdf(f"{path} reach:=2.5")
+    with pytest.raises(RobotModelError, match="has no argument 'raech'; it takes reach, title"):
+        find_tree(f"{path} raech:=2.5")
+    with pytest.raises(RobotModelError, match=r"are for xacro files, and .* is none"):
+        find_tree("wam reach:=2.5")
+    with pytest.raises(RobotModelError, match=r"NAME:=VALUE, with quotes .* not 'arm'"):
+        find_tree(f"{path} title:=my arm")
+    path.write_text(used)
+    with pytest.raises(RobotModelError, match=r"Undefined.* given as 'an arm.urdf.xacro NAME:=VAL"):
         find_tree(str(path))
 
 

@@ -102,7 +102,7 @@ def test_continuous_only_if_a_turn_changes_nothing(multiplier, kind, continuous)
     [
         (two(mimic("x")), ["'f'", "'x'", "m, f"]),
         (two(mimic("m"), first="fixed"), ["'f'", "'m'", "fixed"]),
-        (two(mimic("m"), first="floating"), ["'f'", "'m'", "floating"]),
+        (two(mimic("m"), first="floating"), ["'m'", "floating"]),
         (two(mimic("f")), ["'f'", "cycle"]),
         (urdf("a b c", joint("m", detail=mimic("f")), joint("f", child="c", detail=mimic("m"))),
          ["cycle", "m, f"]),
@@ -110,8 +110,34 @@ def test_continuous_only_if_a_turn_changes_nothing(multiplier, kind, continuous)
 )  # fmt: skip
 def test_bad_masters_are_refused_with(text, words):
     with pytest.raises(RobotModelError) as caught:
-        load_urdf(text)
+        RobotModel.from_urdf(text)
     assert [word for word in words if word not in str(caught.value)] == []
+
+
+def test_a_chain_beside_bad_mimics_is_used_and_a_warning_names_them(caplog):
+    text = urdf(
+        "a b finger1 finger2 tip",
+        joint("j1"),
+        joint("j2", parent="b", child="tip"),
+        joint("f1", "revolute", "b", "finger1", mimic("nobody")),
+        joint("f2", "revolute", "finger1", "finger2", mimic("f1", -1.0)),
+    )
+    robot = RobotModel.from_urdf(text)  # the only tip that can be one
+    assert robot.tip == "tip"
+    assert robot.joint_names == ("j1", "j2")
+    assert set(robot.tree.drives) == {"j1", "j2"}
+    (record,) = caplog.records
+    assert "f1, f2 cannot be used" in record.getMessage()
+    assert "mimics the unknown joint 'nobody'" in record.getMessage()
+    np.testing.assert_allclose(
+        robot.link_pose("finger2", [0.3, 0.0]),
+        robot.link_pose("b", [0.3, 0.0])
+        @ robot.tree.joint["f1"].origin
+        @ robot.tree.joint["f2"].origin,
+    )
+    for tip in ("finger1", "finger2"):
+        with pytest.raises(RobotModelError, match="joint 'f1': mimics the unknown joint 'nobody'"):
+            RobotModel.from_urdf(text, tip=tip)
 
 
 def test_overflowing_multiplier():
@@ -122,4 +148,4 @@ def test_overflowing_multiplier():
         joint("k", parent="c", child="d", detail=LIMIT),
     )
     with pytest.raises(RobotModelError, match=r"'j'.*overflow"):
-        load_urdf(text)
+        RobotModel.from_urdf(text)

@@ -7,7 +7,7 @@ import pytest
 from robots import LIMIT, URDF, joint, urdf
 
 from dls_ik.exceptions import RobotModelError
-from dls_ik.model import load_urdf
+from dls_ik.model import RobotModel, load_urdf
 
 ONE = urdf("a b", joint("j"))
 
@@ -95,7 +95,7 @@ def limit(**values):
 )
 def test_bad_urdf_is_refused_with(text, words, capfd):
     with pytest.raises(RobotModelError) as caught:
-        load_urdf(text)
+        RobotModel.from_urdf(text)
     assert [word for word in words if word not in str(caught.value)] == []
     assert len(str(caught.value)) < 400
     assert capfd.readouterr() == ("", "")

@@ -123,8 +123,8 @@ def test_unusable_robot_of_a_parameter_leaves_the_node_up():
 def test_robot_that_is_not_there_is_explained(parameter, words):
     arguments = ("-r", "__ns:=/unknown", "-p", "robot:=wam", "-p", parameter)
     with NodeProcess(*arguments) as node:
-        node.wait_for_line("ERROR", "robot refused", *words)
-        node.wait_for_line("waiting for a robot")
+        node.wait_for_line("ERROR", "there is no robot", *words, "publish another robot on")
+        assert node.count("waiting for a robot") == 0
         assert node.end() == 0
         assert_no_traceback(node)
 
@@ -180,6 +180,57 @@ def test_a_damaged_kernel_cache_is_no_obstacle(kernel_cache):
         node.wait_for_line("ready")
         assert node.count("INFO", "compiling kernels again", str(kernel_cache)) == 1
         assert node.count("compiling") == 1
+        assert node.end() == 0
+        assert_no_traceback(node)
+
+
+@pytest.mark.parametrize("module", ["dls_ik.ros.node", "dls_ik.ros.sim_arm.node"])
+def test_help_is_printed_and_a_foreign_argument_is_refused(module):
+    """Instead of a node that is started, and passes over what it was told."""
+
+    def run(*arguments):
+        command = [sys.executable, "-m", module, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=READY, check=False)
+
+    for flag in ("--help", "-h"):
+        done = run(flag)
+        assert (done.returncode, done.stderr) == (0, "")
+        for words in ("usage:", "--ros-args", "initial_positions", "FILE.xacro NAME:=VALUE"):
+            assert words in done.stdout
+    refused = run("robot:=wam", "--ros-args", "-r", "__ns:=/foreign")
+    assert refused.returncode == 2
+    assert "takes no argument 'robot:=wam'" in refused.stderr
+    assert "-p NAME:=VALUE" in refused.stderr
+
+
+def test_a_robot_with_several_tips_is_refused_with_the_option_that_mends_it(tmp_path):
+    file = tmp_path / "two.urdf"
+    file.write_text(urdf("a b c", joint("j"), joint("k", child="c")))
+    with NodeProcess("-r", "__ns:=/tips", "-p", f"robot:={file}") as node, Client("tips") as client:
+        said = ("several links could be the tip", "add -p tip:=b, or tip:=c")
+        node.wait_for_line(
+            "ERROR", "there is no robot", *said, "or publish another robot on /tips/"
+        )
+        node.wait_for_line("ERROR", "there is no robot", *said)
+        assert "add -p tip:=b" in fk(client).error_code.message
+        assert node.count("waiting for a robot") == 0
+        assert node.end() == 0
+    with SimArmProcess("-p", f"robot:={file}") as arm:
+        assert arm.wait_for_end(READY) == 1
+        arm.wait_for_line("FATAL", *said)
+
+
+def test_a_robot_of_a_xacro_file_with_arguments_and_bad_mimics_elsewhere(tmp_path):
+    pytest.importorskip("xacro", reason="needs xacro")
+    follower = '<limit lower="-1" upper="1" effort="1" velocity="1"/><mimic joint="nobody"/>'
+    text = urdf("a b f", joint("j", "continuous"), joint("g", child="f", detail=follower))
+    argument = '<xacro:arg name="tip" default="b"/>'
+    head, _, rest = text.replace('"b"', '"$(arg tip)"').partition(">")
+    file = tmp_path / "arm.urdf.xacro"
+    file.write_text(f'{head} xmlns:xacro="http://www.ros.org/wiki/xacro">{argument}{rest}')
+    with NodeProcess("-p", f"robot:={file} tip:=hand", "-r", "__ns:=/args") as node:
+        node.wait_for_line("WARN", "g cannot be used", "mimics the unknown joint 'nobody'")
+        node.wait_for_line("ready", "a to hand, joints j;")
         assert node.end() == 0
         assert_no_traceback(node)
 

@@ -47,6 +47,16 @@ def test_frames_of_the_robot(arm, frame):
     np.testing.assert_allclose(arm.tree.pose("tool", found), expected, atol=2e-6)
 
 
+def test_a_quaternion_of_another_length_is_told_in_the_answer(arm):
+    stamped = pose(arm, "tool", a3=0.9)
+    assert "quaternion" not in ask(arm, stamped).message
+    o = stamped.pose.orientation
+    o.x, o.y, o.z, o.w = 1.5 * o.x, 1.5 * o.y, 1.5 * o.z, 1.5 * o.w
+    message = ask(arm, stamped).message
+    assert "has length 1.5 and was taken as" in message
+    assert message.endswith("w is 1 where it is left out")
+
+
 def test_other_frames_come_from_a_lookup(arm):
     asked = []
 

@@ -44,6 +44,17 @@ def test_shows_the_initial_positions_before_the_first_target(monkeypatch):
     assert outcome.words == "no target yet"
 
 
+def test_a_quaternion_of_another_length_is_told_once_in_the_log_and_in_the_status(world):
+    target = world.target([0.5, 0.5])
+    assert "quaternion" not in world.run(60, target=target).words
+    target.pose.orientation.z += 1.0
+    words = world.run(20, target=target).words
+    assert "quaternion" in words
+    assert "w is 1 where it is left out" in words
+    assert sum("quaternion" in line for line in world.node.lines) == 1
+    assert "quaternion" not in world.run(60, target=world.target([0.5, 0.5])).words
+
+
 def test_says_nothing_to_a_controller_before_the_first_target(monkeypatch):
     world = World(monkeypatch, shows=False, shares=False, driver="none")
     assert not world.run(10).is_command

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from dls_ik.exceptions import DlsIkError, RobotModelError
-from dls_ik.model.find import find_tree, find_urdf
+from dls_ik.model.find import find_tree, find_urdf, split_arguments
 from dls_ik.model.names import quoted
 from dls_ik.model.packages import PACKAGE_SCHEME
 from dls_ik.model.robot import RobotModel
@@ -93,6 +93,8 @@ def robot_named(parameters: RobotParameters) -> Described | None:
 
 
 def _is_installed(name: str) -> bool:
-    path = PurePosixPath(name.removeprefix(PACKAGE_SCHEME))
+    """Whether it is a file of a package, and no program, which alone takes arguments."""
+    file, arguments = split_arguments(name)
+    path = PurePosixPath(file.removeprefix(PACKAGE_SCHEME))
     inside = ".." not in path.parts and path.suffix.lower() not in PROGRAMS
-    return name.startswith(PACKAGE_SCHEME) and inside
+    return file.startswith(PACKAGE_SCHEME) and inside and not arguments

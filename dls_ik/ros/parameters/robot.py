@@ -14,7 +14,8 @@ class RobotParameters(Settings):
     robot: str = parameter(
         "",
         readers.text,
-        "robot that comes with the package, a URDF, xacro or DH file, or package://NAME/PATH",
+        "robot that comes with the package, a URDF, xacro or DH file, or package://NAME/PATH; "
+        "behind a xacro file its arguments: 'FILE.xacro NAME:=VALUE'",
         read_only=True,
     )
     robot_description: str = parameter(

@@ -7,12 +7,14 @@ from moveit_msgs.srv import GetPositionIK
 
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.constraints.solve import are_given, solve_constrained
+from dls_ik.ros.conversions import length_note
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.parameters.solving import REFUSE
 from dls_ik.ros.services.codes import Code, RequestError
 from dls_ik.ros.services.problem import build_problem, solve
 from dls_ik.ros.services.state import driven_joints, overlaid
+from dls_ik.ros.services.wanted import wanted
 from dls_ik.solver import IkResult, Status
 
 
@@ -40,13 +42,18 @@ def answer_ik(request: Any, arm: Arm, current: Mapping[str, float], frames: Fram
         result, note = solve_constrained(problem, given, arm, state.values, frames)
     else:
         result, note = solve(problem), ""
+    note = _join(note, state.note, _length_note(request))
     if not result.success:
-        raise RequestError(Code.NO_IK_SOLUTION, _join(_failure(result), note, state.note))
+        raise RequestError(Code.NO_IK_SOLUTION, _join(_failure(result), note))
     names = problem.solver.robot.joint_names
     found = dict(zip(names, result.q.tolist(), strict=True))
-    return Answer(
-        _response(arm, {**state.values, **found}), _join(_success(result), note, state.note)
-    )
+    return Answer(_response(arm, {**state.values, **found}), _join(_success(result), note))
+
+
+def _length_note(request: Any) -> str:
+    """A sentence about a quaternion of the request that was normalised."""
+    given = request.constraints.orientation_constraints
+    return length_note([stamped.pose for stamped in wanted(request).poses] + list(given))
 
 
 def _check_wishes(request: Any, parameters: Parameters) -> None:

@@ -56,4 +56,4 @@ def _not_used(robot_state: Any) -> list[str]:
 
 def driven_joints(tree: Tree) -> list[str]:
     """The names of all joints that one value moves, in the order of the robot description."""
-    return [joint.name for joint in tree.joints if joint.is_driven]
+    return [joint.name for joint in tree.joints if joint.name in tree.drives]

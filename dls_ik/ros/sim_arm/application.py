@@ -61,6 +61,7 @@ class Application:
         self._node, self._live = node, live
         self._log = Throttle(node)
         self._simulation: Simulation | None = None
+        self._reason = ""  # why there is none
         self._shown: tuple[Simulation, JointStateOutput] | None = None  # by the loop
         self._publisher = node.create_publisher(JointState, JOINT_STATES, DEPTH)
         self._loop = Loop(live.current.rate, self._cycle, self._log)
@@ -94,7 +95,11 @@ class Application:
 
     def _wait_for_robot(self) -> None:
         topic = DescriptionTopic(
-            self._node, self._live.current, self._take, self._refuse, lambda: not self._simulation
+            self._node,
+            self._live.current,
+            self._take,
+            self._refuse,
+            lambda: None if self._simulation else self._reason,
         )
         topic.remind()
 
@@ -106,6 +111,7 @@ class Application:
             self._refuse(error)
 
     def _refuse(self, error: DlsIkError) -> None:
+        self._reason = str(error)
         self._node.get_logger().error(f"robot refused: {plain(str(error))}")
 
     def _use(self, joints: Joints) -> None:

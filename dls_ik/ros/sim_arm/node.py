@@ -4,6 +4,7 @@ import sys
 from collections.abc import Sequence
 
 from dls_ik.core import NumbaStartError
+from dls_ik.ros.help import answered, own_arguments
 from dls_ik.ros.node import refuse
 from dls_ik.ros.signals import hold_signals
 from dls_ik.ros.standard_streams import free_streams
@@ -15,8 +16,12 @@ def main(args: Sequence[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM.
 
     Returns:
-        The exit code: 0, or 1 if it was started with something that is not valid.
+        The exit code: 0, 1 if it was started with something that is not valid, or 2 for an argument
+        that is not one of ROS.
     """
+    code = _answered(args)
+    if code is not None:
+        return code
     free_streams()
     hold_signals()
     try:
@@ -25,6 +30,24 @@ def main(args: Sequence[str] | None = None) -> int:
     except (ImportError, NumbaStartError) as error:
         return refuse(error)
     return run_process(args, NAME, serve_arm)
+
+
+def _answered(args: Sequence[str] | None) -> int | None:
+    if not own_arguments(args):
+        return None
+    from dls_ik.ros.sim_arm.parameters import SimArmParameters
+
+    return answered(
+        args,
+        "ik_sim_arm",
+        "dls_ik.ros.sim_arm.node",
+        "Stands in for an arm: it takes commands, and publishes joint_states.",
+        SimArmParameters,
+        (
+            "ros2 run dls_ik ik_sim_arm --ros-args -p robot:=wam -p delay:=0.05",
+            "ros2 run dls_ik ik_sim_arm --ros-args -p joint_names:=[j1,j2]",
+        ),
+    )
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from geometry_msgs.msg import PoseArray, PoseStamped, TwistStamped
 from dls_ik.core.types import Array
 from dls_ik.exceptions import PoseError
 from dls_ik.ros.arm import Arm
-from dls_ik.ros.conversions import matrix_from_pose
+from dls_ik.ros.conversions import length_note, matrix_from_pose
 from dls_ik.ros.frames import Frames, bare
 from dls_ik.ros.stream.targets import MOST_POSES, TooLong
 
@@ -28,6 +28,13 @@ def aim(arm: Arm, message: Any, frames: Frames, values: Values, now: float, age:
         DlsIkError: a message that is not valid, or that comes too late, or at the wrong time.
     """
     _FOLLOW[type(message)](arm, message, frames, values, now, age)
+
+
+def remark(message: Any) -> str:
+    """What is to be said of a target that was taken: a quaternion that was normalised."""
+    if isinstance(message, PoseStamped):
+        return length_note([message.pose])
+    return length_note(message.poses) if isinstance(message, PoseArray) else ""
 
 
 def is_stamped(message: Any) -> bool:

@@ -14,7 +14,7 @@ from dls_ik.exceptions import DlsIkError, HeldError, StaleTargetError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.logs import Throttle
-from dls_ik.ros.stream.aim import age_by_stamp, aim, is_stamped
+from dls_ik.ros.stream.aim import age_by_stamp, aim, is_stamped, remark
 from dls_ik.ros.stream.joint_states import JointStates
 from dls_ik.ros.stream.late import Coasted, Late
 from dls_ik.ros.stream.targets import Arrival
@@ -25,7 +25,7 @@ SILENT = (ServoState.PAUSED, ServoState.FAULT)
 LOST = "the arm stops, and goes on with the next target when they come"
 STOOD_STILL = "what came meanwhile is passed over, and the arm goes on from where it is"
 PASSED_OVER = "target passed over"
-SAID = 0.5  # [s] that the status tells of a target that was passed over
+SAID = 0.5  # [s] that the status tells of a target that was passed over, or not taken as it is
 
 
 class Outcome(NamedTuple):
@@ -65,7 +65,7 @@ class Stream:
         self._commanded: tuple[tuple[str, ...], Array] = ((), np.zeros(0))  # never changed
         self._leaves = False  # the arm slows down, to give way to one of other joints
         self._pending: Arrival | None = None
-        self._passed_over = (-math.inf, "")  # when, and why
+        self._said = (-math.inf, "")  # when, and what, of a target
         self._moved = False  # in the last cycle
         self._orders: deque[tuple[float, Callable[[Controller], None]]] = deque()
 
@@ -191,7 +191,7 @@ class Stream:
         while self._orders:
             given, order = self._orders.popleft()
             order(arm.controller)
-            self._passed_over = (-math.inf, "")
+            self._said = (-math.inf, "")
             if self._pending is not None and self._pending.time <= given:
                 self._pending = None
 
@@ -206,9 +206,12 @@ class Stream:
             if isinstance(arrival.message, TwistStamped):
                 age += waited  # a pose may wait for a driver, motion may not
             aim(arm, arrival.message, self._frames, self._known(arm), now, age)
+            if words := remark(arrival.message):
+                self._said = (now, words)
+                self._log.once("length", f"target: {words} (told once)")
         except (HeldError, StaleTargetError) as error:
             is_held = isinstance(error, HeldError)  # which the status says by itself
-            self._passed_over = (now, PASSED_OVER if is_held else f"{PASSED_OVER}: {error}")
+            self._said = (now, PASSED_OVER if is_held else f"{PASSED_OVER}: {error}")
             self._log.warn("passed over", f"{PASSED_OVER}: {error}")
         except DlsIkError as error:
             arm.controller.refuse(str(error))
@@ -238,8 +241,8 @@ class Stream:
         words = output.words
         if output.state is ServoState.WAITING and not self._where.may_start(arm, now, measured):
             words = f"waiting for joint states on {self._where.topic}"
-        since, passed_over = self._passed_over
-        return f"{words}; {passed_over}" if now - since < SAID else words
+        since, said = self._said
+        return f"{words}; {said}" if now - since < SAID else words
 
     def _warn_of_driver(self) -> None:
         self._log.once(
