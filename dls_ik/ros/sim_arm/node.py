@@ -19,12 +19,12 @@ def main(args: Sequence[str] | None = None) -> int:
         The exit code: 0, 1 if it was started with something that is not valid, or 2 for an argument
         that is not one of ROS.
     """
-    code = _answered(args)
-    if code is not None:
-        return code
-    free_streams()
-    hold_signals()
     try:
+        code = _answered(args)
+        if code is not None:
+            return code
+        free_streams()
+        hold_signals()
         from dls_ik.ros.process import run_process  # takes about a second
         from dls_ik.ros.sim_arm.application import serve_arm
     except (ImportError, NumbaStartError) as error:
