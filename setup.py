@@ -32,6 +32,7 @@ setup(
     maintainer_email="dls-ik@example.org",
     license="Apache-2.0",
     packages=find_packages(include=[NAME, f"{NAME}.*"]),
+    package_data={NAME: ["py.typed"]},
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (f"share/{NAME}", ["package.xml"]),

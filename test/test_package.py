@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
@@ -50,3 +51,52 @@ def test_only_the_ros_package_imports_ros() -> None:
         names = set(imported_packages(source))
         ros = {name for name in names if name in ROS_PACKAGES or name.endswith("_msgs")}
         assert not ros, source
+
+
+def test_what_is_installed_says_that_it_has_types(tmp_path: Path) -> None:
+    """The step that pip's wheel and colcon's install have in common."""
+    build = [sys.executable, "setup.py", "-q", "build", "--build-base", str(tmp_path)]
+    egg = ["egg_info", "--egg-base", str(tmp_path)]
+    done = subprocess.run([*build, *egg], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    built = tmp_path / "lib" / "dls_ik"
+    assert (built / "py.typed").is_file()
+    assert (built / "solver" / "keywords.py").is_file()
+
+
+PROGRAM = """
+from dls_ik import IkSolver, RobotModel
+from dls_ik.servo import Controller
+
+robot = RobotModel.wam()
+solver = IkSolver(robot, timeout=0.1, max_joint_change=[0.1] * 7, starts="random")
+controller = Controller(robot, acceleration=8.0, lambda_=0.1)
+reveal_type(solver.solve(robot.fk([0.0] * 7)).success)
+IkSolver(robot, timout=0.1)
+IkSolver(robot, timeout="long")
+IkSolver(robot, starts="anywhere")
+Controller(robot, acceleraton=8.0)
+solver.solve(robot.fk([0.0] * 7), solve_type="nearest")
+"""
+FOUND = {
+    8: 'Revealed type is "bool"',
+    9: 'Unexpected keyword argument "timout" for "IkSolver"; did you mean "timeout"?',
+    10: 'Argument "timeout" to "IkSolver" has incompatible type "str"; expected "float"',
+    11: 'Argument "starts" to "IkSolver" has incompatible type',
+    12: 'Unexpected keyword argument "acceleraton" for "Controller"; did you mean "acceleration"?',
+    13: 'Argument "solve_type" to "solve" of "IkSolver" has incompatible type',
+}
+
+
+@pytest.mark.slow
+def test_types_of_options_are_known_to_a_users_program(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    options = ["--config-file", "pyproject.toml", "--follow-imports", "silent"]
+    check = [sys.executable, "-m", "mypy", *options, str(program)]
+    output = subprocess.run(check, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    lines = [line for line in output.splitlines() if '" defined in "' not in line]
+    told = {int(line.split(":")[1]): line for line in lines if "program.py" in line}
+    assert sorted(told) == sorted(FOUND), output
+    assert [words for number, words in FOUND.items() if words not in told[number]] == [], output

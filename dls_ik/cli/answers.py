@@ -12,7 +12,7 @@ from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.result import IkResult, Status
 from dls_ik.solver.solver import IkSolver
-from dls_ik.solver.task import Task
+from dls_ik.solver.task import Task, too_few_joints
 
 
 class Question(NamedTuple):
@@ -54,10 +54,16 @@ class Answers(NamedTuple):
         many = len(self.results) > 1
         return [
             f"{name + ': ' if many else ''}{result.status}: {result.status.explanation}; "
-            f"{_nearest(self.question.robot, result)}"
+            f"{_nearest(self.question.robot, result)}{_ask_less(self.question)}"
             for name, result in self.results.items()
             if not result.success
         ]
+
+
+def _ask_less(question: Question) -> str:
+    """What a robot with too few joints for the task may be asked for instead."""
+    few = too_few_joints(question.robot, question.task)
+    return f"; {few}: --task position or --task pointing asks for less" if few else ""
 
 
 def _nearest(robot: RobotModel, result: IkResult) -> str:

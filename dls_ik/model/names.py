@@ -28,6 +28,16 @@ def suggestion(word: object, known: Iterable[str]) -> str:
     return f"did you mean {' or '.join(map(plain, alike))}?" if alike else ""
 
 
+def meant(words: Iterable[object], known: Iterable[str]) -> str:
+    """Which names unknown words may mean, or the first of the known ones where none is alike."""
+    words, known = list(words), list(known)
+    alike = {str(word)[:LONGEST]: suggestion(word, known) for word in words}
+    if len(words) == 1 and all(alike.values()):
+        return next(iter(alike.values()))
+    hints = [f"{plain(word)}: {hint}" for word, hint in alike.items() if hint]
+    return "; ".join(hints) or f"known are {listing(known)}"
+
+
 def quoted(text: object, limit: int = 160) -> str:
     """The text in quotes, or any object as Python writes it, in one line.
 

@@ -1,8 +1,10 @@
 """The robot as everything above the kernels sees it: names, limits, poses."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from dls_ik.model.dh import DhRow, load_dh, tree_from_dh
 from dls_ik.model.ends import Offsets, TipNames, checked_offsets, choose_ends
 from dls_ik.model.kinematics import tip_jacobians, tip_poses
 from dls_ik.model.more_tips import extended, moved_link, path_of
+from dls_ik.model.names import listing
 from dls_ik.model.narrowing import narrowed_limits
 from dls_ik.model.rigid import inverse
 from dls_ik.model.shipped import shipped_urdf
@@ -24,7 +27,7 @@ from dls_ik.model.values import checked_configuration, checked_values
 TURN = 2.0 * np.pi
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RobotModel:
     """The n joint variables between a base and one tip, or several; immutable, arrays read-only.
 
@@ -42,10 +45,10 @@ class RobotModel:
     upper: Array  # (n,) [rad or m], +inf where there is none
     velocity: Array  # (n,) [rad/s or m/s], +inf where there is none
     continuous: NDArray[np.bool_]  # (n,) no limits, and a full turn changes nothing
-    chain: Chain = field(repr=False)
-    tree: Tree = field(repr=False)
-    offsets: Array = field(repr=False)  # (k, 4, 4) T_link_tip, the identity where the tip is a link
-    whole: "RobotModel | None" = field(default=None, repr=False)  # before its limits were narrowed
+    chain: Chain
+    tree: Tree
+    offsets: Array  # (k, 4, 4) T_link_tip, the identity where the tip is a link
+    whole: RobotModel | None = None  # before its limits were narrowed
 
     @classmethod
     def from_tree(
@@ -54,7 +57,7 @@ class RobotModel:
         base: str | None = None,
         tip: TipNames = None,
         offsets: Offsets = None,
-    ) -> "RobotModel":
+    ) -> RobotModel:
         """The chain between two links of a tree; by default from the root to the only tip.
 
         Args:
@@ -76,7 +79,7 @@ class RobotModel:
     @classmethod
     def from_urdf(
         cls, source: str | os.PathLike[str], base: str | None = None, tip: TipNames = None
-    ) -> "RobotModel":
+    ) -> RobotModel:
         """A robot from a URDF file, or from the text of one, which need not be trusted.
 
         Raises:
@@ -92,7 +95,7 @@ class RobotModel:
         name: str = "robot",
         base: str = "base",
         tip: str = "tip",
-    ) -> "RobotModel":
+    ) -> RobotModel:
         """A robot from DH rows; or from a YAML file, which names the robot and its ends itself.
 
         Raises:
@@ -103,18 +106,18 @@ class RobotModel:
         return cls.from_tree(tree_from_dh(rows, name, base, tip))
 
     @classmethod
-    def from_name(cls, name: str, base: str | None = None, tip: TipNames = None) -> "RobotModel":
+    def from_name(cls, name: str, base: str | None = None, tip: TipNames = None) -> RobotModel:
         """A robot that comes with the package, see ``dls_ik.model.shipped_names()``."""
         return cls.from_urdf(shipped_urdf(name), base, tip)
 
     @classmethod
-    def wam(cls) -> "RobotModel":
+    def wam(cls) -> RobotModel:
         """The Barrett WAM with 7 joints."""
         return cls.from_name("wam")
 
     def with_tip(
         self, link: str, offset: ArrayLike | None = None, others: Mapping[str, float] | None = None
-    ) -> "RobotModel":
+    ) -> RobotModel:
         """The same chain with one more tip, behind those it has, such as an elbow to constrain.
 
         Args:
@@ -139,7 +142,7 @@ class RobotModel:
 
     def narrowed(
         self, lower: ArrayLike, upper: ArrayLike, near: ArrayLike | None = None
-    ) -> "RobotModel":
+    ) -> RobotModel:
         """The same robot with less room: its limits, and these intervals too.
 
         Of a joint that turns freely the interval means angles: that some turns on is the same.
@@ -162,6 +165,11 @@ class RobotModel:
         chain = self.chain._replace(lower=low, upper=high)
         whole = self.whole or self
         return replace(self, lower=low, upper=high, continuous=free, chain=chain, whole=whole)
+
+    def __repr__(self) -> str:
+        """Return the name, the ends and the number of joints."""
+        joints = f"{self.n} joint{'s' if self.n > 1 else ''}"
+        return f"RobotModel({self.name}, {self.base} to {listing(self.tips)}, {joints})"
 
     @property
     def link_names(self) -> tuple[str, ...]:

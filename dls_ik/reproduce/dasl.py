@@ -119,9 +119,17 @@ def _pointing() -> Solve:
 
 
 def _solver(robot: Any, task: Task) -> IkSolver:
-    bounds = {"position_tolerance": TOLERANCE, "rotation_tolerance": 1e-4, "timeout": 10.0}
-    weight = {"rotation_weight": 20.0, "max_iterations": MOST_STEPS}
-    return IkSolver(robot, "dls", task=task, lambda_=LAMBDA, **bounds, **weight)
+    return IkSolver(
+        robot,
+        "dls",
+        task=task,
+        lambda_=LAMBDA,
+        position_tolerance=TOLERANCE,
+        rotation_tolerance=1e-4,
+        timeout=10.0,
+        rotation_weight=20.0,
+        max_iterations=MOST_STEPS,
+    )
 
 
 def _row(way: str, q: Array, T: Array, iterations: int) -> Row:

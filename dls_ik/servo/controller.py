@@ -3,9 +3,11 @@
 Time is an argument everywhere, in seconds on a clock that only goes forward.
 """
 
+from __future__ import annotations
+
 import math
 from concurrent.futures import Executor
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,6 +31,11 @@ from dls_ik.servo.targets.checks import (
 from dls_ik.servo.targets.twist import turned
 from dls_ik.servo.times import checked_duration, checked_period, checked_time
 from dls_ik.solver.poses import checked_pose
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from dls_ik.servo.options import ControllerKeywords
 
 AT_REST = 0.5  # [s] without a new target and without motion
 STANDSTILL = 1e-3  # [rad/s or m/s]
@@ -61,7 +68,7 @@ class Controller:
         robot: RobotModel,
         method: str | None = None,
         executor: Executor | None = None,
-        **options: Any,
+        **options: Unpack[ControllerKeywords],
     ) -> None:
         self.robot = robot
         self.options, of_method = split_options(robot, options)
@@ -79,6 +86,11 @@ class Controller:
         self._cycled = math.nan  # when the last cycle was
         self._lapsed: float | None = None  # when the last cycle before a lapse was
         self.started = False  # there was a target that was not refused
+
+    def __repr__(self) -> str:
+        """Return the robot, the method and what the controller does."""
+        what = self._hold.state.name if self._target is None else type(self._target).__name__
+        return f"Controller({self.robot.name}, {self.method}, {what})"
 
     @property
     def acceleration(self) -> Array:
@@ -113,7 +125,7 @@ class Controller:
         """
         self._seed(checked_configuration(q, self.robot.joint_names))
 
-    def take_over(self, other: "Controller") -> None:
+    def take_over(self, other: Controller) -> None:
         """Go on where another controller of the same joints is, with its target and velocity."""
         self._tracker.take_over(other._tracker)
         self._supervision.take_over(other._supervision)
@@ -123,7 +135,7 @@ class Controller:
         self._last_motion = other._last_motion
         self.started = other.started
 
-    def hold_like(self, other: "Controller") -> None:
+    def hold_like(self, other: Controller) -> None:
         """Be paused, or in a fault, if another controller is, of other joints as well."""
         if other._hold.state in LATCHED:
             self._hold = other._hold

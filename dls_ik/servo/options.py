@@ -3,15 +3,16 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.exceptions import OptionError
-from dls_ik.model.names import quoted
+from dls_ik.model.names import listing, meant, quoted
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver import declare
+from dls_ik.solver.keywords import SolverKeywords, Vector
 from dls_ik.solver.values import checked_value
 
 HOLD, JOINT_MOTION = "hold", "joint_motion"
@@ -62,6 +63,21 @@ class ControllerOptions:
     )
 
 
+class ControllerKeywords(SolverKeywords, total=False):
+    """Fields of :class:`ControllerOptions` and of the solver's options, for type checkers."""
+
+    acceleration: float | Vector
+    jerk: float | Vector
+    when_stuck: Literal["joint_motion", "hold"]
+    feed_forward: bool
+    target_timeout: float
+    stamp_tolerance: float
+    lead: float
+    supervised: bool
+    measurement_timeout: float
+    max_deviation: float
+
+
 def controller_options(robot: RobotModel, given: Mapping[str, Any]) -> ControllerOptions:
     """Complete and check the options given, by their names.
 
@@ -71,7 +87,7 @@ def controller_options(robot: RobotModel, given: Mapping[str, Any]) -> Controlle
     known = {f.name: f for f in fields(ControllerOptions)}
     unknown = sorted(set(given) - set(known))
     if unknown:
-        raise OptionError(f"unknown option {', '.join(unknown)}; known are {', '.join(known)}")
+        raise OptionError(f"unknown option {listing(unknown)}; {meant(unknown, known)}")
     options = ControllerOptions(**{n: checked_value(known[n], value) for n, value in given.items()})
     acceleration = joint_limits("acceleration", options.acceleration, robot)
     jerk = joint_limits("jerk", options.jerk, robot)

@@ -1,7 +1,9 @@
 """Local motion by a method: one step toward the target each cycle, never past a limit."""
 
+from __future__ import annotations
+
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +19,11 @@ from dls_ik.solver.method import AUTO, parse_method
 from dls_ik.solver.options import SolverOptions, solver_options
 from dls_ik.solver.poses import checked_poses
 from dls_ik.solver.problem import build_details
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from dls_ik.solver.keywords import SolverKeywords
 
 DEFAULT_METHOD, WITHOUT_LIMITS = "ctp+sd+svf", "svf+sd"
 
@@ -50,7 +57,9 @@ class Servo:
         MethodError, OptionError: as :class:`dls_ik.IkSolver`.
     """
 
-    def __init__(self, robot: RobotModel, method: str | None = None, **options: Any) -> None:
+    def __init__(
+        self, robot: RobotModel, method: str | None = None, **options: Unpack[SolverKeywords]
+    ) -> None:
         choice = parse_method(method or default_method(robot))
         if choice.is_kdl:
             raise MethodError(f"method {choice.name!r} solves for poses and follows no target")
@@ -66,6 +75,10 @@ class Servo:
         self._goal = self.options.goal()
         self._seen, self._held = np.zeros(4), np.zeros(robot.n)  # see core/follow.py
         self.reset(robot.clip(np.zeros(robot.n)))
+
+    def __repr__(self) -> str:
+        """Return the robot and the method."""
+        return f"Servo({self.robot.name}, {self.method})"
 
     @property
     def q(self) -> Array:

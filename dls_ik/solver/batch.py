@@ -170,8 +170,9 @@ def solve_chunk(task: Task, which: slice) -> None:
         _put_back(rows, which_ones, part)
     ended[found(rows)] = Status.SUCCESS
     if not solver.keeps_limits:
-        ended[found(rows) & ~_inside(task, rows.best, seeds)] = Status.OUTSIDE_LIMITS
-    ended[nothing & begun_at_all] = Status.UNREACHABLE
+        ended[found(rows) & ~_inside(task, rows.best, seeds)] = Status.FAR_FROM_SEED
+        ended[found(rows) & ~_within_limits(task, rows.best)] = Status.OUTSIDE_LIMITS
+    ended[nothing & begun_at_all] = Status.FAR_FROM_SEED
     status[:] = ended  # at once: Ctrl-C may come between any two lines
 
 
@@ -208,9 +209,14 @@ def _solve_inexact(task: Task, poses: Array, seeds: Array, rows: Rows, begun: in
 
 def _inside(task: Task, q: Array, seeds: Array) -> NDArray[np.bool_]:
     """(b,) whether answers of our own keep the limits, those around the seeds too."""
+    near: NDArray[np.bool_] = np.all(np.abs(q - seeds) <= task.request.change, axis=-1)
+    return near & _within_limits(task, q)
+
+
+def _within_limits(task: Task, q: Array) -> NDArray[np.bool_]:
+    """(b,) whether answers keep the limits; q may have NaN of rows that were passed over."""
     robot = task.solver.robot
-    near = np.abs(q - seeds) <= task.request.change
-    inside: NDArray[np.bool_] = np.all((q >= robot.lower) & (q <= robot.upper) & near, axis=-1)
+    inside: NDArray[np.bool_] = np.all((q >= robot.lower) & (q <= robot.upper), axis=-1)
     return inside
 
 

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from dls_ik.core import damping, limits, reach, step
 from dls_ik.exceptions import MethodError
-from dls_ik.model.names import quoted
+from dls_ik.model.names import meant, quoted, suggestion
 
 AUTO = "auto"
 KDL = ("kdl_lma", "kdl_nr", "kdl_nr_jl")
@@ -99,8 +99,8 @@ def parse_method(name: str) -> MethodChoice:
     """Find the method for a name such as ``ctp+sd+svf``, its parts in any order or case.
 
     Raises:
-        MethodError: an unknown part, with the ones that there are; parts that exclude each other,
-            with the reason.
+        MethodError: an unknown part, with those that may be meant, or that there are; parts that
+            exclude each other, with the reason.
     """
     words = [part.strip() for part in str(name).lower().split("+")]
     if words == [AUTO]:
@@ -108,7 +108,7 @@ def parse_method(name: str) -> MethodChoice:
     if len(words) == 1 and words[0] in KDL:
         return MethodChoice(words[0])
     if len(set(words)) != len(words) or not set(words) <= set(_PARTS):
-        raise _unknown(name)
+        raise _unknown(name, words)
     parts: dict[str, list[str]] = {room: [] for room in ROOMS}
     for word in words:
         parts[_PARTS[word][0]].append(word)
@@ -132,7 +132,7 @@ def _refuse_two_of_a_room(name: str, parts: dict[str, list[str]]) -> None:
         if len(found) > 1 and set(found) != {"svf", "ed"}:
             raise MethodError(
                 f"method {quoted(name)} has two parts of one kind, {' and '.join(found)}: a method "
-                f"has at most one {room} (svf+ed is one); {_listing()}"
+                f"has at most one {room} (svf+ed is one)"
             )
 
 
@@ -148,14 +148,24 @@ def _refuse_what_makes_no_sense(choice: MethodChoice) -> None:
             raise MethodError(f"method {choice.name!r}: {conflict}")
 
 
-def _unknown(name: object) -> MethodError:
-    return MethodError(f"unknown method {quoted(name)}; {_listing()}")
+def _unknown(name: object, words: list[str]) -> MethodError:
+    """What is said of a name with parts that there are not, or that are there twice."""
+    known = (*method_names(), *_PARTS) if len(words) == 1 else tuple(_PARTS)
+    strange = [word for word in words if word not in _PARTS]
+    alone = next((word for word in words if word in (AUTO, *KDL)), None)
+    if alone is not None:
+        return MethodError(f"unknown method {quoted(name)}; {alone} stands alone, it is no part")
+    if not strange:
+        twice = next(word for i, word in enumerate(words) if word in words[:i])
+        return MethodError(f"unknown method {quoted(name)}; {twice} is there twice")
+    hint = meant(strange, known) if any(suggestion(w, known) for w in strange) else _listing()
+    return MethodError(f"unknown method {quoted(name)}; {hint}")
 
 
 def _listing() -> str:
     by_room = {room: [w for w, part in _PARTS.items() if part[0] == room] for room in ROOMS}
     kinds = "; ".join(f"{room}: {', '.join(words)}" for room, words in by_room.items())
     return (
-        f"a method is one of {', '.join(method_names())}; or at most one part of each kind, joined "
-        f"by '+': {kinds}"
+        f"a method is {AUTO}, {', '.join(KDL)}, or at most one part of each kind, joined by '+' as "
+        f"in ctp+sd+svf: {kinds}"
     )

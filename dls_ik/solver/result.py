@@ -20,6 +20,7 @@ class Status(enum.IntEnum):
     REFUSED = 4
     UNREACHABLE = 5
     INTERRUPTED = 6
+    FAR_FROM_SEED = 7
 
     @property
     def explanation(self) -> str:
@@ -30,22 +31,27 @@ class Status(enum.IntEnum):
         """Return the name, which says more than the number."""
         return self.name
 
+    def __repr__(self) -> str:
+        """Return ``Status.SUCCESS``."""
+        return f"Status.{self.name}"
+
 
 _EXPLANATIONS = {
     Status.SUCCESS: "the pose is reached inside the joint limits",
-    Status.OUTSIDE_LIMITS: "the pose is reached, but outside the joint limits, or too far off",
+    Status.OUTSIDE_LIMITS: "the pose is reached, but outside the joint limits",
     Status.MAX_RESTARTS: "no attempt reached the pose",
     Status.TIMED_OUT: "no attempt reached the pose within the timeout",
     Status.REFUSED: "the pose or the seed is not valid",
-    Status.UNREACHABLE: (
-        "no configuration inside the joint limits reaches the pose, near enough to the seed"
-    ),
+    Status.UNREACHABLE: "no configuration inside the joint limits reaches the pose",
     Status.INTERRUPTED: "the batch was interrupted before it came to the pose",
+    Status.FAR_FROM_SEED: (
+        "no answer inside the joint limits is within max_joint_change of the seed"
+    ),
 }
 
 
 class IkResult(NamedTuple):
-    """The answer for one pose."""
+    """The answer for one pose; true as a condition if it is a success."""
 
     success: bool  # inside the limits, and reached within both tolerances or with `approximate`
     status: Status
@@ -56,10 +62,27 @@ class IkResult(NamedTuple):
     restarts: int  # attempts after the first
     duration: float  # [s]
 
+    def __bool__(self) -> bool:
+        """Return `success`."""
+        return bool(self.success)
 
-@dataclass(frozen=True)
+    def __repr__(self) -> str:
+        """Return the fields in short."""
+        q = np.array2string(self.q, precision=4, separator=", ", threshold=12)
+        kind = "" if self.success == (self.status is Status.SUCCESS) else "approximate, "
+        return (
+            f"IkResult({kind}{self.status}, q={q}, {self.position_error:.2g} m, "
+            f"{self.rotation_error:.2g} rad, {self.iterations} iterations, "
+            f"{self.restarts} restarts, {1e3 * self.duration:.3g} ms)"
+        )
+
+
+@dataclass(frozen=True, repr=False)
 class IkBatchResult:
-    """The answers for b poses, field by field; ``result[i]`` is the i-th as :class:`IkResult`."""
+    """The answers for b poses, field by field; ``result[i]`` is the i-th as :class:`IkResult`.
+
+    No condition, as arrays are none: ``result.success.all()`` says whether all are solved.
+    """
 
     success: NDArray[np.bool_]  # (b,)
     status: NDArray[np.int64]  # (b,) values of Status
@@ -74,6 +97,26 @@ class IkBatchResult:
         """Return the number of poses."""
         return len(self.success)
 
+    def __bool__(self) -> bool:
+        """Refuse to be a condition.
+
+        Raises:
+            ValueError: as of an array.
+        """
+        raise ValueError(
+            f"the truth value of the answers for {len(self)} poses is ambiguous: use "
+            ".success.all() or .success.any()"
+        )
+
+    def __repr__(self) -> str:
+        """Return how many are solved, and the time."""
+        return f"{type(self).__name__}({self._about()}, {1e3 * self.duration:.3g} ms)"
+
+    @property
+    def statuses(self) -> tuple[Status, ...]:
+        """How each solve ended, by name."""
+        return tuple(map(Status, self.status.tolist()))
+
     def __getitem__(self, i: int) -> IkResult:
         """Return the answer for pose `i`; its duration is the batch's share of it."""
         return IkResult(
@@ -87,9 +130,15 @@ class IkBatchResult:
             self.duration / len(self),
         )
 
+    def _about(self) -> str:
+        return f"{np.count_nonzero(self.success)} of {len(self)} solved"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class IkPathResult(IkBatchResult):
     """The answers along a path of b poses."""
 
     jumps: NDArray[np.bool_]  # (b,) a joint moves farther from the pose before than it may
+
+    def _about(self) -> str:
+        return f"{super()._about()}, {np.count_nonzero(self.jumps)} jumps"

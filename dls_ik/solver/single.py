@@ -55,7 +55,7 @@ def solve_pose(
     if nothing or missed is not Status.SUCCESS or not solver.keeps_limits:
         missed = Status.UNREACHABLE if nothing else missed
         status = _outcome(solver, problem, request, poses, seeds, missed, row)
-        status = Status.UNREACHABLE if nothing else status
+        status = Status.FAR_FROM_SEED if nothing else status
     made, steps, _, _ = counts.tolist()[0]
     position, rotation, _ = row.figures.tolist()[0]
     is_near = request.approximate and not nothing and _keeps(solver, request, row.best[0], seeds[0])
@@ -138,8 +138,10 @@ def _outcome(
             approach_poses(solver, problem, request, poses, seeds, row)
     if row.counts[0, FOUND] == NOTHING:
         return status
-    inside = _keeps(solver, request, row.best[0], seeds[0])
-    return Status.SUCCESS if inside else Status.OUTSIDE_LIMITS
+    if _keeps(solver, request, row.best[0], seeds[0]):
+        return Status.SUCCESS
+    inside = solver.robot.within_limits(row.best[0])
+    return Status.FAR_FROM_SEED if inside else Status.OUTSIDE_LIMITS
 
 
 def _keeps(solver: IkSolver, request: Request, q: Array, seed: Array) -> bool:

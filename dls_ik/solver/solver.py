@@ -1,7 +1,9 @@
 """The solver: a robot, a method by name, and poses to reach."""
 
+from __future__ import annotations
+
 import time
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,15 +17,20 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.solver.batch import Progress, solve_rows
 from dls_ik.solver.kdl import KdlSearch
 from dls_ik.solver.method import AUTO, parse_method
-from dls_ik.solver.options import checked_timeout, solver_options
+from dls_ik.solver.options import SolverOptions, checked_timeout, solver_options
 from dls_ik.solver.path import solve_path
 from dls_ik.solver.problem import Problem, build_problem
 from dls_ik.solver.reached import ReachTest
 from dls_ik.solver.request import Request, build_request
-from dls_ik.solver.result import IkBatchResult, IkPathResult, IkResult
+from dls_ik.solver.result import IkBatchResult, IkPathResult, IkResult, Status
 from dls_ik.solver.single import solve_pose
 from dls_ik.solver.solutions import solve_all
-from dls_ik.solver.task import Task, Tasks, checked_tasks
+from dls_ik.solver.task import Task, Tasks, checked_tasks, too_few_joints
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from dls_ik.solver.keywords import SolverKeywords, SolveType
 
 MOST_PROBLEMS = 64  # tasks whose structs are kept; requests may each bring another
 
@@ -49,7 +56,12 @@ class IkSolver:
     """
 
     def __init__(
-        self, robot: RobotModel, method: str = AUTO, *, task: Tasks = None, **options: Any
+        self,
+        robot: RobotModel,
+        method: str = AUTO,
+        *,
+        task: Tasks = None,
+        **options: Unpack[SolverKeywords],
     ) -> None:
         self._choice = parse_method(method)
         self.robot = robot
@@ -58,6 +70,7 @@ class IkSolver:
         self.problem = build_problem(robot, self._choice, self.options, task)
         self.request = self.request_for()
         self._problems: dict[tuple[Task, ...], Problem] = {}
+        self._task = checked_tasks(robot, task)
         starts = self.problem.starts
         self.middle = 0.5 * (starts.lower + starts.upper)[None]  # (1, n) stands in for no seed
         self.keeps_limits = limits.clips(self.problem.method)
@@ -71,7 +84,7 @@ class IkSolver:
         timeout: float | None = None,
         task: Tasks = None,
         *,
-        solve_type: str | None = None,
+        solve_type: SolveType | None = None,
         max_joint_change: ArrayLike | None = None,
         approximate: bool | None = None,
     ) -> IkResult:
@@ -108,7 +121,7 @@ class IkSolver:
         *,
         threads: int | None = None,
         progress: Progress | None = None,
-        solve_type: str | None = None,
+        solve_type: SolveType | None = None,
         max_joint_change: ArrayLike | None = None,
         approximate: bool | None = None,
     ) -> IkBatchResult:
@@ -191,6 +204,27 @@ class IkSolver:
         self.request.check_seed(seed)
         return solve_all(self, self.problem_for(task), T, count, seed)
 
+    def explain(self, result: IkResult, task: Tasks = None) -> str:
+        """Say in a sentence how a solve ended, and what to ask for instead where that may help.
+
+        Args:
+            result: of this solver, also a row of a batch.
+            task: that the call had; default: the solver's.
+        """
+        words = Status(result.status).explanation
+        few = "" if result.success else too_few_joints(self.robot, task or self._task)
+        less = "task=Task.position_only() or task=Task.pointing('z') asks for less"
+        return f"{words}; {few}: {less}" if few else words
+
+    def __repr__(self) -> str:
+        """Return the robot, the method and what differs from its defaults."""
+        usual = solver_options(self._choice, {})
+        options = {f: getattr(self.options, f) for f in SolverOptions.__dataclass_fields__}
+        given = [f"{f}={value!r}" for f, value in options.items() if value != getattr(usual, f)]
+        if self._task != checked_tasks(self.robot, None):
+            given.insert(0, f"task={self._task[0] if len(self._task) == 1 else self._task!r}")
+        return f"IkSolver({', '.join([self.robot.name, self.method, *given])})"
+
     def problem_for(self, task: Tasks) -> Problem:
         """Return what kernels read for a task, the solver's own for None; kept for the next time.
 
@@ -213,7 +247,7 @@ class IkSolver:
 
     def request_for(
         self,
-        solve_type: str | None = None,
+        solve_type: SolveType | None = None,
         max_joint_change: ArrayLike | None = None,
         approximate: bool | None = None,
     ) -> Request:

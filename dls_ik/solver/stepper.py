@@ -1,6 +1,8 @@
 """One step at a time: for teaching, comparing and reproducing what a method does on its way."""
 
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +20,11 @@ from dls_ik.solver.options import solver_options
 from dls_ik.solver.poses import checked_poses, finite_array, real_array
 from dls_ik.solver.problem import build_details
 from dls_ik.solver.task import Tasks
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from dls_ik.solver.keywords import SolverKeywords
 
 
 class Trace(NamedTuple):
@@ -55,7 +62,7 @@ class Stepper:
         q: ArrayLike | None = None,
         *,
         task: Tasks = None,
-        **options: Any,
+        **options: Unpack[SolverKeywords],
     ) -> None:
         choice = parse_method(method)
         if choice.is_kdl:
@@ -66,6 +73,10 @@ class Stepper:
         self.details = build_details(robot, choice, self.options, task)
         self._structs = (self.options.method(choice), self.options.goal(), self.details)
         self.reset(0.5 * np.sum(robot.finite_limits(), axis=0) if q is None else q)
+
+    def __repr__(self) -> str:
+        """Return the robot and the method."""
+        return f"Stepper({self.robot.name}, {self.method})"
 
     @property
     def rows(self) -> int:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -20,7 +20,7 @@ ANGLES = ("vector", "euler")
 WEIGHTS = (1e-9, 1e9)  # beyond, squares of errors would be lost
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Task:
     """What of a tip's pose is to be reached; by default all of it.
 
@@ -80,6 +80,12 @@ class Task:
         object.__setattr__(self, "rotation_slack", checked_slack("rotation", self.rotation_slack))
         object.__setattr__(self, "round", _axes("round", self.round))
         check_round(self.position, self.round, self.position_slack)
+
+    def __repr__(self) -> str:
+        """Return what differs from the full pose."""
+        given = [(f.name, getattr(self, f.name)) for f in fields(self)]
+        usual = {f.name: f.default for f in fields(self)}
+        return f"Task({', '.join(f'{n}={v!r}' for n, v in given if v != usual[n])})"
 
     @classmethod
     def pose(cls) -> "Task":
@@ -193,6 +199,16 @@ def checked_tasks(robot: RobotModel, task: Tasks) -> tuple[Task, ...]:
             f"({listing(robot.tips)}), not {len(task)}"
         )
     return tuple(task)
+
+
+def too_few_joints(robot: RobotModel, task: Tasks) -> str:
+    """Words for a robot with fewer joints than a task has numbers to meet; else nothing."""
+    tasks = checked_tasks(robot, task)
+    slacks = [row.slack for tip, each in enumerate(tasks) for row in _rows(tip, each, (1.0, 1.0))]
+    numbers = slacks.count(0.0)
+    if numbers <= robot.n:
+        return ""
+    return f"with {robot.n} joints {robot.name} reaches few poses in all {numbers} numbers of them"
 
 
 def is_full_pose(robot: RobotModel, task: Tasks) -> bool:

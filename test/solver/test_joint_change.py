@@ -82,7 +82,7 @@ def test_a_seed_too_far_outside_the_limits_has_no_answer(side, name, approximate
             alone = solver.solve(T, seed, timeout=3600.0, max_joint_change=1.0)
             batch = solver.solve_batch(T[None], seed, max_joint_change=1.0)[0]
             for result in (alone, batch):
-                assert (result.success, result.status) == (False, Status.UNREACHABLE)
+                assert (result.success, result.status) == (False, Status.FAR_FROM_SEED)
                 told = errors(WAM, T, result.q)
                 np.testing.assert_allclose(result[3:5], told, atol=1e-9)
                 assert not solver.keeps_limits or WAM.within_limits(result.q)
@@ -193,8 +193,12 @@ def test_methods_that_do_not_heed_it_say_so(name):
     np.testing.assert_array_equal(result.q, free.q)
     reached = free.status != Status.MAX_RESTARTS
     assert reached.any()
-    far = np.abs(free.q - seeds).max(axis=1) > 0.1
-    assert (result.status[reached & far] == Status.OUTSIDE_LIMITS).all()
+    far, inside = np.abs(free.q - seeds).max(axis=1) > 0.1, PUMA.within_limits(free.q)
+    assert (result.status[reached & far & inside] == Status.FAR_FROM_SEED).all()
+    assert (result.status[reached & ~inside] == Status.OUTSIDE_LIMITS).all()
+    for i in np.flatnonzero(reached & far)[:4]:
+        alone = solver.solve(Ts[i], seeds[i], timeout=3600.0, max_joint_change=0.1)
+        assert alone.status == result.status[i]
 
 
 @pytest.mark.parametrize(

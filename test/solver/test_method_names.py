@@ -118,19 +118,31 @@ def test_a_name_brings_options_and_those_given_come_first():
     assert solver_options(parse_method("jd"), {}).policy == "constant"
 
 
-UNKNOWN = ["", "+", "jq", "jd+", "+jd", "jd++sd", "jd sd", "none", "active", "jd+none", "sd+xyz",
-           "auto+sd", "auto+jp", "ctp+auto", "kdl", "optimal", None, 3, ["jd"]]  # fmt: skip
-TWICE = ["jd+jd", "jp+jp", "sd+sd", "ctp+ctp+sd", "auto+auto", "svf+svf"]
+UNKNOWN = ["", "+", "jd+", "+jd", "jd++sd", "jd sd", "none", "active", "jd+none", "sd+xyz",
+           "optimal", None, 3]  # fmt: skip
+MEANT = {"ctp+sd+swf": "svf", "auot": "auto", "dsl": "dls", "kdl": "dls or kdl_nr",
+         "sdsl+clamp": "sdls", "ctp+svd": "sd"}  # fmt: skip
+ALONE = ["auto+sd", "auto+jp", "ctp+auto", "auto+auto", "kdl_lma+sd"]
+TWICE = ["jd+jd", "jp+jp", "sd+sd", "ctp+ctp+sd", "svf+svf"]
 
 
-@pytest.mark.parametrize("name", [*UNKNOWN, *TWICE])
-def test_unknown_names_list_what_there_is(name):
+@pytest.mark.parametrize("name", [*UNKNOWN, *TWICE, *MEANT, *ALONE])
+def test_unknown_names_say_what_may_be_meant_or_what_there_is(name):
     with pytest.raises(MethodError) as caught:
         IkSolver(WAM, name)
     assert isinstance(caught.value, DlsIkError)
-    assert repr(name) in str(caught.value)
-    listed = re.split(r"[^\w+]+", str(caught.value))
-    assert [known for known in (*method_names(), *PARTS) if known and known not in listed] == []
+    words = str(caught.value)
+    assert words.startswith(f"unknown method {name!r}; ")
+    if name in TWICE:
+        assert words.endswith(f"; {name.partition('+')[0]} is there twice")
+    elif name in ALONE:
+        assert words.endswith(" stands alone, it is no part")
+    elif name in MEANT:
+        assert words.endswith(f"did you mean {MEANT[name]}?")
+        assert len(words) < 100
+    else:
+        listed = re.split(r"[^\w+]+", words)
+        assert [part for part in ("auto", *PARTS) if part and part not in listed] == []
 
 
 TWO_OF_A_KIND = {
