@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +27,9 @@ def write_bag(path: Path, trajectory: Trajectory, storage: str) -> None:
     Args:
         path: A directory that is not there yet.
         storage: sqlite3 or mcap.
+
+    Raises:
+        OSError: it cannot be written.
     """
     from rosbags.rosbag2 import StoragePlugin, Writer
     from rosbags.typesys import Stores, get_typestore
@@ -32,14 +37,17 @@ def write_bag(path: Path, trajectory: Trajectory, storage: str) -> None:
     store = get_typestore(Stores.ROS2_HUMBLE)
     t, q = trajectory.timing.t, trajectory.q
     names = list(trajectory.robot.joint_names)
-    with Writer(path, version=VERSION, storage_plugin=StoragePlugin[storage.upper()]) as bag:
-        plan = _plan(store.types, names, t, q)
-        _write(bag, store, PLAN, TRAJECTORY, [(_nanoseconds(t[0]), plan)])
-        states = (
-            (_nanoseconds(at), _state(store.types, names, at, values))
-            for at, values in zip(t, q, strict=True)
-        )
-        _write(bag, store, STATES, STATE, states)
+    plan = _plan(store.types, names, t, q)
+    states = (
+        (_nanoseconds(at), _state(store.types, names, at, values))
+        for at, values in zip(t, q, strict=True)
+    )
+    try:
+        with Writer(path, version=VERSION, storage_plugin=StoragePlugin[storage.upper()]) as bag:
+            _write(bag, store, PLAN, TRAJECTORY, [(_nanoseconds(t[0]), plan)])
+            _write(bag, store, STATES, STATE, states)
+    except sqlite3.Error as error:
+        raise OSError(errno.EIO, str(error)) from error
 
 
 def _write(bag: Writer, store: Any, topic: str, kind: str, messages: Any) -> None:

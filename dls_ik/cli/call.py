@@ -9,8 +9,7 @@ import numpy as np
 from dls_ik.cli.document import json_option, print_json
 from dls_ik.cli.group import MISSING, NO_SOLUTION, leave
 from dls_ik.cli.joints import PAIRS, joint_values
-from dls_ik.cli.numbers import Vector
-from dls_ik.cli.pose import given_pose, pose_options
+from dls_ik.cli.pose import FORMS, doubt_distance, given_pose, pose_options
 from dls_ik.printable import plain
 
 if TYPE_CHECKING:
@@ -44,10 +43,6 @@ if TYPE_CHECKING:
 @click.option("--patience", type=click.FloatRange(0.0), default=5.0, help="For the service [s].")
 @json_option
 def call(
-    xyz: Vector,
-    rpy: Vector,
-    quat: Vector,
-    matrix: Vector,
     fk: dict[str, float],
     seed: dict[str, float],
     service: str | None,
@@ -56,9 +51,11 @@ def call(
     **request: Any,
 ) -> None:
     """Ask a running node for joint values of a pose, or with --fk for the pose of a link."""
-    pose = given_pose(xyz, rpy, quat, matrix)
+    pose = given_pose(**{form: request.pop(form) for form in FORMS})
     if (pose is None) == (not fk):
         raise click.UsageError("give either --xyz, with --rpy or --quat, or --matrix, or --fk")
+    if pose is not None:
+        doubt_distance("the pose", pose)
     try:
         from dls_ik.ros.client import IkClient
         from dls_ik.ros.client.errors import NOT_THERE

@@ -31,6 +31,7 @@ Posture = tuple[Array, dict[str, float]]  # values of the chain (n,), and of oth
     multiple=True,
     help="Joint values [rad or m]: all from base to tip (0.1,0.2), or some by name (j1=0.1).",
 )
+@click.option("--deg", is_flag=True, help="Values of --q of joints that turn are in degrees.")
 @click.option(
     "--random",
     "count",
@@ -59,6 +60,7 @@ def fk(
     base: str | None,
     tip: str | None,
     given: tuple[str, ...],
+    deg: bool,
     count: int | None,
     seed: int,
     links: tuple[str, ...],
@@ -72,7 +74,7 @@ def fk(
     for link in links:
         model.tree.require(link)
     if count is None:
-        postures = [joint_vector(model, given, "--q")]
+        postures = [joint_vector(model, given, "--q", deg)]
     else:
         postures = [(q, {}) for q in model.random(np.random.default_rng(seed), count)]
     answers = [_answer(model, posture, links) for posture in postures]

@@ -1,9 +1,11 @@
 """A group of commands that are imported when used; its errors are one line, with exit code 2."""
 
+import os
 import signal
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -38,6 +40,7 @@ class OneLineGroup(click.Group):
             signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             code = super().main(args, *rest, **named)
+            sys.stdout.flush()
         except click.Abort:
             click.echo("dls-ik: interrupted", err=True)
             sys.exit(INTERRUPTED)
@@ -51,6 +54,13 @@ class OneLineGroup(click.Group):
             leave(str(error), BAD_INPUT)
         except NumbaStartError as error:
             leave(str(error), MISSING)
+        except BrokenPipeError:  # who read the output has gone
+            _forget_output()
+            sys.exit(1)
+        except OSError as error:  # such as a full disk
+            _forget_output()
+            what = plain(error.filename) if error.filename else "cannot write the output"
+            leave(f"{what}: {error.strerror or error}", BAD_INPUT)
         sys.exit(code if isinstance(code, int) else 0)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -95,6 +105,12 @@ class OneLineGroup(click.Group):
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
         found = [CompletionItem(name, help=COMMANDS.get(name)) for name in names]
         return found + click.Command.shell_complete(self, ctx, incomplete)
+
+
+def _forget_output() -> None:
+    """Let Python not try again, as it ends, to write what could not be written."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _no_option(error: click.NoSuchOption) -> str:

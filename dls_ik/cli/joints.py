@@ -8,6 +8,7 @@ import click
 import numpy as np
 
 from dls_ik.cli.numbers import as_number, parsed_numbers
+from dls_ik.cli.pose import doubt_angles
 from dls_ik.core.types import Array
 from dls_ik.model.names import listing, quoted, suggestion
 
@@ -37,11 +38,15 @@ def joint_values(context: Any, param: Any, given: tuple[str, ...]) -> dict[str, 
 
 
 def joint_vector(
-    robot: RobotModel, given: tuple[str, ...], option: str
+    robot: RobotModel, given: tuple[str, ...], option: str, deg: bool = False
 ) -> tuple[Array, dict[str, float]]:
     """Joint values (n,) from words such as ``0.1,0.2`` or ``j1=0.1,j2=0.2``, and those of others.
 
     Joints of the chain that are not named stand at 0, or at the limit next to 0.
+
+    Args:
+        deg: values of joints that turn are in degrees; else those beyond a turn are doubted
+            aloud.
 
     Returns:
         Those of the chain, and of further joints of the robot by name.
@@ -49,9 +54,13 @@ def joint_vector(
     Raises:
         click.UsageError: not so many numbers, unknown names, or words that are neither.
     """
-    if not any("=" in words for words in given):
-        return _in_order(robot, " ".join(given), option), {}
-    named = _by_name(robot, given, option)
+    in_order = not any("=" in words for words in given)
+    named = (_in_order if in_order else _by_name)(robot, given, option)
+    turning = [name for name in named if robot.tree.joint[name].kind != "prismatic"]
+    if deg:
+        named |= {name: float(np.radians(named[name])) for name in turning}
+    else:
+        doubt_angles(option, [named[name] for name in turning])
     q = np.clip(np.zeros(robot.n), robot.lower, robot.upper)
     for i, name in enumerate(robot.joint_names):
         q[i] = named.pop(name, q[i])
@@ -76,9 +85,9 @@ def _by_name(robot: RobotModel, given: tuple[str, ...], option: str) -> dict[str
     return named
 
 
-def _in_order(robot: RobotModel, words: str, option: str) -> Array:
+def _in_order(robot: RobotModel, given: tuple[str, ...], option: str) -> dict[str, float]:
     try:
-        numbers = parsed_numbers(words)
+        numbers = parsed_numbers(" ".join(given))
     except click.BadParameter as error:
         raise click.UsageError(f"{option}: {error.message}") from error
     if len(numbers) != robot.n:
@@ -86,4 +95,4 @@ def _in_order(robot: RobotModel, words: str, option: str) -> Array:
             f"{option}: {robot.n} joint values are wanted ({listing(robot.joint_names)}), "
             f"not {len(numbers)}"
         )
-    return np.array(numbers)
+    return dict(zip(robot.joint_names, numbers, strict=True))

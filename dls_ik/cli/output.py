@@ -32,11 +32,11 @@ def write_whole(path: str, write: Callable[[Path], object]) -> None:
         click.ClickException: the file cannot be written; what was there before still is.
     """
     target = Path(path).resolve()
-    if target.exists() and not target.is_file():  # a pipe or a device
-        write(target)
-        return
     try:
-        _replace(target, write)
+        if target.exists() and not target.is_file():  # a pipe or a device
+            write(target)
+        else:
+            _replace(target, write)
     except OSError as error:
         raise click.UsageError(f"cannot write {path}: {error.strerror}") from error
 

@@ -13,6 +13,7 @@ from dls_ik.cli.group import NO_SOLUTION, say
 from dls_ik.cli.joints import joint_vector
 from dls_ik.cli.output import STDOUT
 from dls_ik.cli.path_output import KINDS, STORAGES, checked_output, written
+from dls_ik.cli.pose import doubt_distance, unit_options
 from dls_ik.cli.pose_file import read_poses
 from dls_ik.cli.progress import Bars
 from dls_ik.cli.robot import ROBOT, find_robot, robot_options
@@ -68,6 +69,7 @@ NOTHING = "nothing is written; --approximate goes as near as can be"
     show_default=True,
     help="Larger changes of a joint are said [rad or m].",
 )
+@unit_options
 @click.option("--approximate", is_flag=True, help="Go as near as can be to poses not reached.")
 @settings_option
 @click.option(
@@ -87,6 +89,8 @@ def path(
     plot: str | None,
     as_json: bool,
     approximate: bool,
+    deg: bool,
+    mm: bool,
     **asked: Any,
 ) -> None:
     """Turn a file of poses into a joint trajectory, as CSV, JSON or a rosbag2."""
@@ -94,10 +98,12 @@ def path(
         raise click.UsageError("--json prints a summary: give --out a file, not -")
     output = checked_output(out, kind, storage, plot)
     jump = asked["jump"]
-    given = read_poses(poses)
+    given = read_poses(poses, deg, mm)
     if plot is not None and len(given.poses) < 2:
         raise click.UsageError("--plot draws a path of two poses or more")
-    trajectory = _solved(find_robot(robot, base, tip), given, approximate, **asked)
+    model = find_robot(robot, base, tip)
+    doubt_distance("a pose", given.poses, model)
+    trajectory = _solved(model, given, approximate, deg, **asked)
     from dls_ik.cli.path_text import complaints, reasons, summary
 
     facts = summary(trajectory, jump)
@@ -112,6 +118,7 @@ def _solved(
     robot: RobotModel,
     given: PoseFile,
     approximate: bool,
+    deg: bool,
     rate: float | None,
     seed: tuple[str, ...],
     method: str,
@@ -125,7 +132,7 @@ def _solved(
     from dls_ik.solver.solver import IkSolver
 
     solver = IkSolver(robot, method, **settings, approximate=approximate)
-    start = joint_vector(robot, seed, "--seed")[0] if seed else None
+    start = joint_vector(robot, seed, "--seed", deg)[0] if seed else None
     with Bars(Console(stderr=True)) as bars:
         show = bars.counter("poses")
         result = solved_path(solver, given.poses, start, task_of(task), jump, show)

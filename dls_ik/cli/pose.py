@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import numpy as np
 
+from dls_ik.cli.group import say
 from dls_ik.cli.numbers import Vector, numbers
 from dls_ik.core.types import Array
 from dls_ik.exceptions import PoseError
 from dls_ik.model.rigid import rotation_from_rpy, transform
 from dls_ik.model.rotations import rotation_from_quaternion
 
+if TYPE_CHECKING:
+    from dls_ik.model.robot import RobotModel
+
 Command = TypeVar("Command", bound=Callable[..., Any])
-FORMS = ("xyz", "rpy", "quat", "matrix")  # what the options give
+FORMS = ("xyz", "rpy", "quat", "matrix", "deg", "mm")  # what the options give
+MILLI = 1e-3
+ROUNDED = 1e-2  # [rad] beyond a turn that rounding may add
+FAR = 20.0  # [m] from where a pose is beyond all arms, where it is not known which one it is for
+TIMES = 10.0  # the length of an arm from which on a pose can hardly be meant
 OPTIONS = (
     click.option("--xyz", type=float, nargs=3, metavar="X Y Z", help="Position of the pose [m]."),
     click.option(
@@ -39,11 +47,22 @@ OPTIONS = (
         help="The whole pose instead: 12 or 16 numbers, row by row, in quotes.",
     ),
 )
+UNITS = (
+    click.option("--deg", is_flag=True, help="Roll, pitch and yaw are given in degrees."),
+    click.option("--mm", is_flag=True, help="Positions are given in millimetres."),
+)
 
 
 def pose_options(command: Command) -> Command:
-    """Give a command --xyz, --rpy, --quat and --matrix; :func:`given_pose` takes what they got."""
-    for option in reversed(OPTIONS):
+    """Give a command --xyz, --rpy, --quat, --matrix, --deg, --mm, for :func:`given_pose`."""
+    for option in reversed(OPTIONS + UNITS):
+        command = option(command)
+    return command
+
+
+def unit_options(command: Command) -> Command:
+    """Give a command --deg and --mm, for what it reads from a file."""
+    for option in reversed(UNITS):
         command = option(command)
     return command
 
@@ -53,8 +72,14 @@ def given_pose(
     rpy: Vector,
     quat: Vector,
     matrix: Vector,
+    deg: bool = False,
+    mm: bool = False,
 ) -> Array | None:
-    """The pose (4, 4) [m], None where no option gives one.
+    """The pose (4, 4) [m], None where no option gives one; angles beyond a turn are doubted aloud.
+
+    Args:
+        deg: roll, pitch and yaw are in degrees.
+        mm: the position is in millimetres.
 
     Raises:
         click.UsageError: options that exclude each other, or lack the position.
@@ -63,15 +88,21 @@ def given_pose(
     if matrix is not None:
         if xyz is not None or rpy is not None or quat is not None:
             raise click.UsageError("give --matrix or --xyz with --rpy or --quat, not both")
-        return _checked(np.array([*matrix, 0.0, 0.0, 0.0, 1.0][:16]).reshape(4, 4))
+        T = np.array([*matrix, 0.0, 0.0, 0.0, 1.0][:16]).reshape(4, 4)
+        T[:3, 3] *= MILLI if mm else 1.0
+        return _checked(T)
     if rpy is not None and quat is not None:
         raise click.UsageError("give --rpy or --quat, not both")
     if xyz is None:
         if rpy is not None or quat is not None:
             raise click.UsageError(f"{'--rpy' if quat is None else '--quat'} goes with --xyz")
         return None
+    if deg and rpy is not None:
+        rpy = tuple(np.radians(rpy).tolist())
+    elif rpy is not None:
+        doubt_angles("--rpy", rpy)
     try:
-        return pose_of(xyz, rpy, quat)
+        return pose_of(tuple(MILLI * x for x in xyz) if mm else xyz, rpy, quat)
     except PoseError as error:
         raise click.UsageError(str(error)) from error
 
@@ -91,6 +122,45 @@ def pose_of(
     if quat is None:
         return _checked(transform(rotation_from_rpy(*(rpy or (0.0, 0.0, 0.0))), np.array(xyz)))
     return _checked(transform(rotation_from_quaternion(quat), np.array(xyz)))
+
+
+def doubt_angles(what: str, angles: Iterable[float]) -> None:
+    """Ask on stderr whether angles [rad] beyond a turn are degrees."""
+    most = max((abs(angle) for angle in angles), default=0.0)
+    if 2.0 * np.pi + ROUNDED < most < np.inf:
+        say(
+            f"{what} has {most:g} rad, which is {most / (2.0 * np.pi):.3g} turns: with --deg "
+            "angles are in degrees"
+        )
+
+
+def doubt_distance(what: str, T: Array, robot: RobotModel | None = None) -> None:
+    """Ask on stderr whether poses (..., 4, 4) far beyond a robot are in millimetres.
+
+    Args:
+        robot: whose length counts; None: any arm's.
+    """
+    most = float(np.linalg.norm(T[..., :3, 3], axis=-1).max())
+    if robot is None:
+        is_far, beside = most > FAR, "farther than any arm reaches"
+    else:
+        length = length_of(robot)
+        times = most / length if length > 0.0 else 0.0
+        is_far, beside = times > TIMES, f"{times:.0f} times the length of {robot.name}"
+    if is_far:
+        say(f"{what} is {most:.3g} m away, {beside}: with --mm positions are in millimetres")
+
+
+def length_of(robot: RobotModel) -> float:
+    """No point of the chain is farther from its base [m]; slides without limits count nothing."""
+    found = 0.0
+    for tip, offset in zip(robot.tips, robot.offsets, strict=True):
+        joints = robot.tree.path(robot.base, tip)
+        links = sum(float(np.linalg.norm(joint.origin[:3, 3])) for joint in joints)
+        ends = [max(abs(j.lower), abs(j.upper)) for j in joints if j.kind == "prismatic"]
+        slides = sum(end for end in ends if np.isfinite(end))
+        found = max(found, links + slides + float(np.linalg.norm(offset[:3, 3])))
+    return found
 
 
 def _checked(T: Array) -> Array:

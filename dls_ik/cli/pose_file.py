@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import select
+import stat
 import sys
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dls_ik.cli.output import STDOUT
-from dls_ik.cli.pose import pose_of
+from dls_ik.cli.pose import MILLI, doubt_angles, pose_of
 from dls_ik.core.types import Array
 from dls_ik.exceptions import PoseError
 
 POSITION = ("x", "y", "z")
 RPY, QUATERNION, TIME = ("roll", "pitch", "yaw"), ("qx", "qy", "qz", "qw"), "t"
+PATIENCE = 10.0  # [s] for the first byte of a pipe
+LARGEST = 2**29  # bytes of a file, some millions of poses
 LATEST = 2.0**31  # [s] what a time of ROS holds
 HEADERS = f"{','.join(POSITION + QUATERNION)} or {','.join(POSITION + RPY)}, and t for times"
 
@@ -38,8 +42,12 @@ class Entry(NamedTuple):
     t: float | None
 
 
-def read_poses(path: str) -> PoseFile:
+def read_poses(path: str, deg: bool = False, mm: bool = False) -> PoseFile:
     """Read a file of poses, or standard input for ``-``; what begins with ``[`` is JSON.
+
+    Args:
+        deg: roll, pitch and yaw are in degrees.
+        mm: positions are in millimetres.
 
     Raises:
         PoseError: no such file, or not poses; the message names the line and what is valid.
@@ -48,20 +56,22 @@ def read_poses(path: str) -> PoseFile:
     shown = "standard input" if path == STDOUT else path
     try:
         is_json = text.lstrip().startswith(("[", "{"))
-        entries = list(_json_entries(text) if is_json else _csv_entries(text))
+        entries = list(_json_entries(text) if is_json else _csv_entries(text, deg))
         times = _times(entries)
+    except csv.Error as error:
+        raise PoseError(f"{shown} is no CSV file: {error}") from error
     except PoseError as error:
         raise PoseError(f"{shown}, {error}") from error
     if not entries:
         raise PoseError(f"{shown} has no poses; a pose a line below the header {HEADERS}")
-    return PoseFile(
-        np.stack([entry.T for entry in entries]), times, tuple(entry.place for entry in entries)
-    )
+    poses = np.stack([entry.T for entry in entries])
+    poses[:, :3, 3] *= MILLI if mm else 1.0
+    return PoseFile(poses, times, tuple(entry.place for entry in entries))
 
 
 def _text(path: str) -> str:
     try:
-        data = sys.stdin.buffer.read() if path == STDOUT else Path(path).read_bytes()
+        data = _bounded(sys.stdin.buffer) if path == STDOUT else _content(path)
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise PoseError(f"{path} is no text, but a CSV or JSON file of poses is wanted") from error
@@ -70,12 +80,41 @@ def _text(path: str) -> str:
         raise PoseError(f"cannot read {path}: {reason}") from error
 
 
-def _csv_entries(text: str) -> Iterator[Entry]:
+def _content(path: str) -> bytes:
+    """The bytes of a file, or of a pipe that somebody writes to, as ``<(command)`` makes one.
+
+    Raises:
+        OSError, ValueError: it cannot be read, or would never end.
+    """
+    with open(path, "rb", opener=_open_at_once) as file:
+        kind = os.fstat(file.fileno()).st_mode
+        if stat.S_ISFIFO(kind):
+            if not select.select([file], [], [], PATIENCE)[0]:
+                raise ValueError(f"it is a pipe, and nobody writes to it within {PATIENCE:g} s")
+        elif not stat.S_ISREG(kind) and not file.isatty():
+            raise ValueError("it is no file, but a device")
+        os.set_blocking(file.fileno(), True)
+        return _bounded(file)
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open a file; a pipe without waiting for a writer."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _bounded(file: Any) -> bytes:
+    data = bytes(file.read(LARGEST + 1))
+    if len(data) > LARGEST:
+        raise ValueError(f"it is larger than {LARGEST // 2**20} MiB")
+    return data
+
+
+def _csv_entries(text: str, deg: bool) -> Iterator[Entry]:
     reader = csv.reader(text.splitlines(), skipinitialspace=True)
     rows = ((reader.line_num, row) for row in reader if _counts(row))
     number, header = next(rows, (1, []))
     names = [name.strip().lower() for name in header]
-    rotation = _rotation_columns(names, number)
+    rotation, largest = _rotation_columns(names, number), 0.0
     for number, row in rows:
         place = f"line {number}"
         if len(row) != len(names):
@@ -83,11 +122,15 @@ def _csv_entries(text: str) -> Iterator[Entry]:
         values = {n: _number(w, n, place) for n, w in zip(names, row, strict=True)}
         xyz = tuple(values[name] for name in POSITION)
         angles = tuple(values[name] for name in rotation)
+        if rotation == RPY:
+            angles = tuple(np.radians(angles).tolist()) if deg else angles
+            largest = max(largest, *map(abs, angles))
         given = {"quat": angles} if rotation == QUATERNION else {"rpy": angles}
         try:
             yield Entry(place, pose_of(xyz, **given), values.get(TIME))
         except PoseError as error:
             raise PoseError(f"{place}: {error}") from error
+    doubt_angles("the file", [largest])
 
 
 def _counts(row: list[str]) -> bool:

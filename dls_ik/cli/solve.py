@@ -12,7 +12,7 @@ from dls_ik.cli.document import json_option, print_json
 from dls_ik.cli.group import NO_SOLUTION, say
 from dls_ik.cli.joints import joint_vector
 from dls_ik.cli.output import STDOUT, check_writable, write_whole
-from dls_ik.cli.pose import FORMS, given_pose, pose_options
+from dls_ik.cli.pose import FORMS, doubt_distance, given_pose, pose_options
 from dls_ik.cli.robot import ROBOT, find_robot, robot_options
 from dls_ik.cli.solving import settings_option, task_of, task_option
 
@@ -70,6 +70,7 @@ def solve(
     **asked: Any,
 ) -> None:
     """Find joint values that bring the tip to a pose, by one method or by several."""
+    is_deg = asked["deg"]
     pose = given_pose(**{form: asked.pop(form) for form in FORMS})
     if pose is None:
         raise click.UsageError("give a pose: --xyz, with --rpy or --quat, or --matrix")
@@ -80,7 +81,8 @@ def solve(
     from dls_ik.cli.answers import Question, all_solutions, answers_of
 
     model = find_robot(robot, base, tip)
-    start = joint_vector(model, seed, "--seed")[0] if seed else None
+    doubt_distance("the pose", pose, model)
+    start = joint_vector(model, seed, "--seed", is_deg)[0] if seed else None
     task = task_of(asked.pop("task"))
     question = Question(model, pose, start, task, asked.pop("settings"), asked)
     if count is not None:

@@ -11,11 +11,10 @@ import click
 
 from dls_ik.cli.document import json_option, print_json
 from dls_ik.cli.group import MISSING, NO_SOLUTION, interrupted, leave
-from dls_ik.cli.pose import given_pose, pose_options
+from dls_ik.cli.pose import FORMS, doubt_distance, pose_options
 from dls_ik.cli.stream_task import Task, read_task
 
 if TYPE_CHECKING:
-    from dls_ik.cli.numbers import Vector
     from dls_ik.cli.stream_picture import Drawn
     from dls_ik.core.types import Array
     from dls_ik.ros.client.streamer import Streamer
@@ -81,10 +80,6 @@ ABOVE_ZERO = click.FloatRange(0.0, min_open=True)
     help="That is drawn, from the node's base to its tip; default: the node's.",
 )
 def stream(
-    xyz: Vector,
-    rpy: Vector,
-    quat: Vector,
-    matrix: Vector,
     path: str | None,
     frame: str,
     rate: float,
@@ -106,8 +101,10 @@ def stream(
     Files of poses are as for dls-ik path; with times [s] the poses are sent at these, and more in
     between.
     """
-    task = read_task(given_pose(xyz, rpy, quat, matrix), path, **motion)
+    task = read_task({form: motion.pop(form) for form in FORMS}, path, **motion)
     task.check(rate)
+    if task.path is not None:
+        doubt_distance("a target", task.path.poses)
     if task.radius is not None and frame:
         raise click.UsageError("--circle is in the root frame, without --frame")
     _check_outputs(record, plot)

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import click
 
 from dls_ik.cli.numbers import Vector
+from dls_ik.cli.pose import given_pose
 from dls_ik.cli.pose_file import PoseFile, read_poses
-from dls_ik.core.types import Array
 
 MOST_TARGETS = 10**7
 FASTEST = 1e3  # [m/s, rad/s]
@@ -45,18 +45,26 @@ class Task(NamedTuple):
             )
 
 
-def read_task(pose: Array | None, path: str | None, **motion: Any) -> Task:
+def read_task(pose_options: dict[str, Any], path: str | None, **motion: Any) -> Task:
     """What is asked for, read and checked.
+
+    Args:
+        pose_options: what :func:`dls_ik.cli.pose.given_pose` takes; the units are those of the
+            file too.
 
     Raises:
         click.UsageError: nothing, or two of them.
         DlsIkError: a file without poses.
     """
+    pose = given_pose(**pose_options)
     given = [pose is not None, path is not None, motion["twist"] is not None]
     if sum([*given, motion["radius"] is not None]) != 1:
         raise click.UsageError("give one of --xyz (or --matrix), --file, --twist and --circle")
     if motion["twist"] is not None and not all(abs(v) < FASTEST for v in motion["twist"]):
         raise click.UsageError(f"--twist takes six numbers within {FASTEST:g}")
     if pose is not None:
-        return Task(PoseFile(pose[None], None, ("",)), **motion)
-    return Task(None if path is None else read_poses(path), **motion)
+        found: PoseFile | None = PoseFile(pose[None], None, ("",))
+    else:
+        units = pose_options["deg"], pose_options["mm"]
+        found = None if path is None else read_poses(path, *units)
+    return Task(found, **motion)

@@ -1,10 +1,12 @@
 """What holds for every command of the table: help, JSON, bad input, pipes, Ctrl-C."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import click
@@ -115,6 +117,42 @@ def test_nobody_reads_the_output(command, folder):
     assert process.returncode != 2, errors
     assert "Traceback" not in errors
     assert "Exception ignored" not in errors
+
+
+@pytest.mark.parametrize("command", ["info", "path"])
+def test_the_disk_of_the_output_is_full(command, folder):
+    with open("/dev/full", "w") as out, start(command, folder, out) as process:
+        _, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 2, errors
+    assert errors == "dls-ik: cannot write the output: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["path", "wam", "poses.csv", "--out", "q.csv"],
+        ["path", "wam", "poses.csv", "--out", "q.bag"],
+        ["path", "wam", "poses.csv", "--out", "q.bag", "--storage", "mcap"],
+        ["reachability", "planar_2r", "--resolution", "0.2", "--task", "position"],
+    ],
+)
+def test_the_disk_of_a_file_is_full(arguments, folder):
+    """As a limit on the size of files has it, which the system enforces in the same place."""
+    line = (folder / "poses.csv").read_text().splitlines()[-1]
+    with (folder / "poses.csv").open("a") as file:
+        file.writelines(f"{line}\n" for _ in range(100))
+    there = sorted(folder.iterdir())
+    ended = subprocess.run(
+        [*COMMAND, *arguments], cwd=folder, capture_output=True, text=True, check=False,
+        env={**environment(), "PYTHONDONTWRITEBYTECODE": "1"},
+        preexec_fn=partial(resource.setrlimit, resource.RLIMIT_FSIZE, (600, 600)),
+    )  # fmt: skip
+    said = [line for line in ended.stderr.splitlines() if line.startswith("dls-ik: ")]
+    assert ended.returncode == 2, ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert "cannot write" in said[-1]
+    written = [each for each in sorted(folder.iterdir()) if ".parts" not in each.name]
+    assert written == there
 
 
 @pytest.mark.parametrize("command", LONG)

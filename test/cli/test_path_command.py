@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import os
+import subprocess
 
 import numpy as np
 import pytest
@@ -219,3 +221,35 @@ def test_a_robot_without_velocity_limits_needs_a_rate(tmp_path):
     words = ("path", urdf, poses, "--task", "position", "--out", tmp_path / "o.csv")
     assert "joint j has no velocity limit: give --rate" in refusal(*words)
     run(*words, "--rate", 10, "--jump", 1)
+
+
+def test_files_in_degrees_and_millimetres(circle, tmp_path):
+    rows = [[*(1e3 * place), *np.degrees(DOWN)] for place in PLACES]
+    other = written(tmp_path / "mm.csv", RPY, rows)
+    once = run("path", "wam", circle, "--out", "-").stdout
+    again = run("path", "wam", other, "--out", "-", "--deg", "--mm").stdout
+    np.testing.assert_allclose(table(again)[1], table(once)[1], atol=1e-9)
+    said = run("path", "wam", other, "--out", "-", code=NO_SOLUTION).stderr
+    assert "with --deg angles are in degrees" in said
+    assert "with --mm positions are in millimetres" in said
+
+
+def test_what_never_ends_is_not_read(circle, tmp_path, monkeypatch):
+    monkeypatch.setattr("dls_ik.cli.pose_file.PATIENCE", 0.1)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path, said in (
+        (pipe, "it is a pipe, and nobody writes to it within 0.1 s"),
+        ("/dev/zero", "it is no file, but a device"),
+    ):
+        assert said in refusal("path", "wam", path, "--out", tmp_path / "o.csv")
+    monkeypatch.setattr("dls_ik.cli.pose_file.LARGEST", 100)
+    assert "larger than" in refusal("path", "wam", circle, "--out", tmp_path / "o.csv")
+
+
+def test_a_pipe_that_somebody_writes_to_is_read(circle, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["sh", "-c", f"sleep 0.2; cat {circle} >{pipe}"]):
+        _, rows = table(run("path", "wam", pipe, "--out", "-").stdout)
+    assert len(rows) == len(PLACES)

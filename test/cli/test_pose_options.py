@@ -3,10 +3,13 @@
 import click
 import numpy as np
 import pytest
-from cli_runner import refusal
+from cli_runner import document, refusal
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from robots import TEST_URDF
 
+from dls_ik.cli.main import main
 from dls_ik.cli.numbers import parsed_numbers
 from dls_ik.cli.pose import given_pose
 from dls_ik.cli.pose_text import pose_facts
@@ -32,6 +35,61 @@ def test_all_forms_of_a_pose_are_the_same_pose(xyz, rpy):
 
 def test_no_option_is_no_pose():
     assert given_pose(None, None, None, None) is None
+
+
+def test_degrees_and_millimetres():
+    T = given_pose((0.4, 0.2, 0.5), (0.1, np.pi, -0.3), None, None)
+    rpy = np.degrees([0.1, np.pi, -0.3])
+    np.testing.assert_allclose(given_pose((400, 200, 500), rpy, None, None, True, True), T)
+    matrix = T.copy()
+    matrix[:3, 3] *= 1e3
+    np.testing.assert_allclose(given_pose(None, None, None, matrix.ravel(), mm=True), T)
+
+
+ASKED = ("--xyz", 0.4, 0.2, 0.5, "--rpy", 0, 3, 0)
+
+
+def test_values_of_joints_in_degrees():
+    radians = document(*SOLVE, *ASKED, "--seed", "0,0.6,0,1.5,0,0,0")
+    degrees = document(
+        *SOLVE,
+        *ASKED[:4],
+        *ASKED[4:5],
+        0,
+        np.degrees(3),
+        0,
+        "--deg",
+        "--seed",
+        f"0,{np.degrees(0.6)},0,{np.degrees(1.5)},0,0,0",
+    )
+    np.testing.assert_allclose(degrees["target"]["matrix"], radians["target"]["matrix"], atol=1e-9)
+    assert degrees["seed"] == pytest.approx(radians["seed"])
+    found = document("fk", TEST_URDF / "stanford.urdf", "--q", "joint2=90,joint3=0.5", "--deg")[
+        "joints"
+    ]
+    assert found["joint2"] == pytest.approx(np.pi / 2), "one that turns"
+    assert found["joint3"] == 0.5, "one that slides"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--xyz", 0.4, 0.2, 0.5, "--rpy", 0, 180, 0], "--rpy has 180 rad, which is 28.6 turns"),
+        (["--xyz", 400, 200, 500], "is 671 m away, 701 times the length of wam7"),
+        (["--matrix", "1 0 0 400 0 1 0 200 0 0 1 500"], "with --mm positions are in millimetres"),
+        ([*ASKED, "--seed", "wam_j2=90"], "--seed has 90 rad"),
+    ],
+)
+def test_units_that_can_hardly_be_meant_are_doubted(arguments, said):
+    result = CliRunner().invoke(main, [str(word) for word in (*SOLVE, *arguments)])
+    assert said in result.stderr.splitlines()[0]
+
+
+def test_what_may_be_meant_is_not_doubted():
+    quiet = [*ASKED[:5], 0, 6.28, 0, "--seed", "0,0,0,6.28,0,0,0"]
+    for arguments in (ASKED, quiet, ["--xyz", 5, 5, 5]):
+        result = CliRunner().invoke(main, [str(word) for word in (*SOLVE, *arguments)])
+        assert "with --" not in result.stderr
 
 
 @pytest.mark.parametrize("words", ["1,2,3", "1 2 3", "[1, 2, 3]", "1;2;3", " 1 , 2 , 3 "])
