@@ -8,6 +8,7 @@ from dls_ik.cli.answers import Answers, Question, Solutions, largest_change, roo
 from dls_ik.cli.info_text import figure, limit
 from dls_ik.cli.tables import print_note, print_pairs, print_table, stdout_console
 from dls_ik.core.types import Array
+from dls_ik.plot.canvas import short
 from dls_ik.solver.result import IkResult
 
 
@@ -43,12 +44,12 @@ def _show_joints(console: Console, question: Question, q: Array) -> None:
 
 
 def _figures(method: str, result: IkResult) -> list[tuple[str, str]]:
-    errors = f"{result.position_error:.2g} m, {result.rotation_error:.2g} rad"
+    errors = f"{short(result.position_error)} m, {short(result.rotation_error)} rad"
     work = f"{result.iterations} iterations, {result.restarts} restarts"
     return [
         (method, f"{result.status}: {result.status.explanation}"),
         ("error", errors),
-        ("work", f"{work}, {1e3 * result.duration:.3g} ms"),
+        ("work", f"{work}, {short(1e3 * result.duration, 3)} ms"),
     ]
 
 
@@ -67,7 +68,7 @@ def _compare(console: Console, answers: Answers) -> None:
     for method, result in answers.results.items():
         row = [method, str(result.status)]
         row += [f"{result.position_error:.1e}", f"{result.rotation_error:.1e}"]
-        row += [str(result.iterations), str(result.restarts), f"{1e3 * result.duration:.3g}"]
+        row += [str(result.iterations), str(result.restarts), short(1e3 * result.duration, 3)]
         change = largest_change(answers.question, result.q)
         rows.append([*row, *([] if change is None else [figure(change)])])
     print_table(console, [*headings, *(["change"] if has_seed else [])], rows, left=(0, 1))

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from dls_ik.cli.interrupts import held
 from dls_ik.model.rotations import quaternion_from_rotation
+from dls_ik.plot.canvas import scaled
 
 if TYPE_CHECKING:
     from dls_ik.core.types import Array
@@ -115,18 +116,11 @@ def print_summary(found: dict[str, Any]) -> None:
 
 
 def _length(metres: float) -> str:
-    return _scaled(metres, "m")
+    return scaled(metres, "m", 3)
 
 
 def _angle(radians: float) -> str:
-    return _scaled(radians, "rad")
-
-
-def _scaled(value: float, unit: str) -> str:
-    for prefix, size in (("", 1.0), ("m", 1e-3), ("u", 1e-6), ("n", 1e-9)):
-        if value >= size:
-            return f"{value / size:#.3g}".rstrip(".") + f" {prefix}{unit}"
-    return f"0 {unit}"
+    return scaled(radians, "rad", 3)
 
 
 def write_record(path: str, outcome: Outcome) -> None:

@@ -15,6 +15,9 @@ from dls_ik.plot.canvas import BLUE, GREY, PALE
 
 AXES = "xyz"
 Colour = tuple[float, float, float, float]
+ELEVATION, AZIMUTH = 26.0, -52.0  # [deg] from where a picture in space is seen
+THIN = 0.04  # of the largest extent
+WIDEST, HIGHEST = 0.93, 0.86  # of the diagonal of what is drawn, that fit with their labels
 NEAR = 1e-9  # [m]: the same point
 
 
@@ -99,15 +102,35 @@ def space_axes(axes: Any) -> None:
     """One scale for all three directions, labels, and a view from above and the side."""
     from matplotlib.ticker import MaxNLocator
 
-    limits = [getattr(axes, f"get_{name}lim")() for name in AXES]
-    axes.set_box_aspect(np.ptp(limits, axis=1), zoom=1.05)
-    axes.view_init(elev=26.0, azim=-52.0)
-    for name in AXES:
+    limits = np.array([getattr(axes, f"get_{name}lim")() for name in AXES])
+    extent = np.ptp(limits, axis=1)
+    thin = extent < THIN * extent.max()  # too little room for ticks
+    for name, (low, high), is_thin in zip(AXES, limits, thin, strict=True):
+        if is_thin:
+            half = 0.5 * THIN * extent.max()
+            getattr(axes, f"set_{name}lim")(0.5 * (low + high) - half, 0.5 * (low + high) + half)
+    extent = np.maximum(extent, THIN * extent.max())
+    axes.set_box_aspect(extent, zoom=_zoom(extent))
+    axes.view_init(elev=ELEVATION, azim=AZIMUTH)
+    ticks = np.clip(np.round(5.0 * extent / extent.max()), 1, 4).astype(int).tolist()
+    for name, is_thin, count in zip(AXES, thin, ticks, strict=True):
+        if is_thin:
+            getattr(axes, f"set_{name}ticks")([])
+            continue
         getattr(axes, f"set_{name}label")(
             f"{name} [m]", fontsize=8, labelpad=-1.0 if name == "z" else 2.0
         )
-        getattr(axes, f"{name}axis").set_major_locator(MaxNLocator(4))
+        getattr(axes, f"{name}axis").set_major_locator(MaxNLocator(count))
     axes.tick_params(labelsize=7, colors=GREY)
+
+
+def _zoom(extent: Array) -> float:
+    """By how much a box (3,) that is seen from there may grow, and leave room for its labels."""
+    x, y, z = extent / np.linalg.norm(extent)
+    up, turn = np.radians((ELEVATION, AZIMUTH))
+    width = x * abs(np.sin(turn)) + y * np.cos(turn)
+    height = z * np.cos(up) + (x * np.cos(turn) + y * abs(np.sin(turn))) * np.sin(up)
+    return float(min(1.05, WIDEST / width, HIGHEST / height))
 
 
 def require_one_tip(robot: RobotModel) -> None:

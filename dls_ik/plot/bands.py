@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.plot.canvas import BLUE, GREY, RED, heading, new_figure, plain, show_times
+from dls_ik.plot.canvas import BLUE, GREY, RED, heading, new_figure, plain, short, show_times
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -104,7 +104,7 @@ def _ticks(axes: Axes, ends: list[float]) -> None:
     low, high = axes.get_ylim()
     clear = min(abs(end) for end in ends) > ROOM * (high - low)
     ticks = sorted([*ends, 0.0]) if clear and low < 0.0 < high else ends
-    axes.set_yticks(ticks, [f"{tick:.3g}".replace("-", MINUS) for tick in ticks])
+    axes.set_yticks(ticks, [short(tick, 3).replace("-", MINUS) for tick in ticks])
 
 
 def _shortened(name: str, letters: int) -> str:

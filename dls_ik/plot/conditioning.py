@@ -21,7 +21,9 @@ from dls_ik.plot.canvas import (
     new_figure,
     panel_title,
     plain,
+    scaled,
     series_look,
+    short,
     show_times,
 )
 
@@ -113,7 +115,7 @@ def _error_panel(
     for i, (tip, error) in enumerate(zip(tips, errors.T, strict=True)):
         axes.plot(t, above_zero(error), linewidth=1.6, label=tip, **series_look(i))
     greatest, last = errors.max(), errors[-1].max()
-    panel_title(axes, title, f"greatest {greatest:.2g} {unit}, at the end {last:.2g} {unit}")
+    panel_title(axes, title, f"greatest {scaled(greatest, unit)}, at the end {scaled(last, unit)}")
     axes.set_ylabel(f"{title} [{unit}]", fontsize=9)
     if len(tips) > 1:
         axes.legend(frameon=False, fontsize=8)
@@ -138,4 +140,4 @@ def _finish(axes: Axes, t: Array, values: Array) -> None:
 def _at(t: Array, values: Array, which: Callable[[Array], Any]) -> str:
     """A value that stands out, and when it came, in words."""
     i = int(which(values))
-    return f"{values[i]:.2g} at {t[i]:.3g} s"
+    return f"{short(values[i])} at {short(t[i], 3)} s"

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.plot.bands import Band, draw_bands
-from dls_ik.plot.canvas import motion, unit_of
+from dls_ik.plot.canvas import motion, short, unit_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,5 +52,5 @@ def _closest(lower: float, upper: float, values: Array, unit: str) -> str:
     if not np.isfinite(room):
         return "no limits"
     if room < 0.0:
-        return f"{-room:.2g} {unit} BEYOND {side} limit"
-    return f"{room:.2g} {unit} from {side} limit"
+        return f"{short(-room)} {unit} BEYOND {side} limit"
+    return f"{short(room)} {unit} from {side} limit"

@@ -19,8 +19,9 @@ from dls_ik.plot.canvas import (
     panel_title,
     plain,
     series_look,
+    short,
 )
-from dls_ik.solver.result import IkBatchResult, IkResult
+from dls_ik.solver.result import IkBatchResult, IkResult, Status
 from dls_ik.solver.stepper import Trace
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 Results = Mapping[str, IkResult | IkBatchResult]
 ROW = 0.3  # [inch] of a bar
+MOST_TICKS = 8
 
 
 class Bars(NamedTuple):
@@ -44,6 +46,7 @@ def compare_methods(
     traces: Mapping[str, Trace] | None = None,
     results: Results | None = None,
     title: str = "The same problem by several methods",
+    parts: Mapping[str, str] | None = None,
 ) -> Figure:
     """Error and step of each iteration as lines, success, time and iterations as bars.
 
@@ -52,6 +55,7 @@ def compare_methods(
         results: by method, what ``solve`` or ``solve_batch`` of :class:`dls_ik.IkSolver` returned;
             or none. Of single poses the error that is left takes the place of the share solved.
         title: what the picture says as a whole.
+        parts: by method, what of its work the trace shows, such as ``attempt 1 of 3``; or none.
 
     Raises:
         OptionError: neither traces nor results, or a trace without a step.
@@ -66,17 +70,22 @@ def compare_methods(
     names = list(dict.fromkeys([*runs, *answers]))
     heights = [3.4] * bool(runs) + [0.9 + ROW * len(answers)] * bool(answers)
     figure = new_figure(11.0, 0.6 + sum(heights) + 0.25 * (len(names) // 8 + 1) * bool(runs))
-    parts = figure.subfigures(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
+    panels = figure.subfigures(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
     looks = {name: series_look(i) for i, name in enumerate(names)}
     if runs:
-        _lines(parts[0], runs, looks)
+        _lines(panels[0], runs, looks, dict(parts or {}))
     if answers:
-        _bars(parts[-1], answers, looks)
+        _bars(panels[-1], answers, looks)
     heading(figure, title)
     return figure
 
 
-def _lines(part: Any, runs: Mapping[str, Trace], looks: Mapping[str, dict[str, Any]]) -> None:
+def _lines(
+    part: Any,
+    runs: Mapping[str, Trace],
+    looks: Mapping[str, dict[str, Any]],
+    notes: Mapping[str, str],
+) -> None:
     error, step = part.subplots(1, 2, sharex=True)
     panels = (
         (error, "error before each iteration", "scaled error [m]", _errors),
@@ -85,7 +94,8 @@ def _lines(part: Any, runs: Mapping[str, Trace], looks: Mapping[str, dict[str, A
     for axes, title, label, measure in panels:
         values = {name: measure(trace) for name, trace in runs.items()}
         for name, each in values.items():
-            axes.plot(above_zero(each), linewidth=1.6, label=name, **looks[name])
+            shown = f"{name} ({notes[name]})" if name in notes else name
+            axes.plot(above_zero(each), linewidth=1.6, label=shown, **looks[name])
         panel_title(axes, title)
         axes.set_xlabel("iteration", fontsize=9)
         axes.set_ylabel(label, fontsize=9)
@@ -93,8 +103,8 @@ def _lines(part: Any, runs: Mapping[str, Trace], looks: Mapping[str, dict[str, A
         log_axis(axes, np.concatenate(list(values.values())))
     handles, labels = error.get_legend_handles_labels()
     part.legend(
-        handles, labels, loc="outside lower center", ncols=8, frameon=False, fontsize=9,
-        handlelength=2.6,
+        handles, labels, loc="outside lower center", ncols=4 if notes else 8,
+        frameon=False, fontsize=9, handlelength=2.6,
     )  # fmt: skip
 
 
@@ -133,23 +143,29 @@ def _bars(part: Any, answers: Results, looks: Mapping[str, dict[str, Any]]) -> N
 def _label_bars(axes: Axes, values: Array, notes: Sequence[str], is_log: bool) -> None:
     """Write each figure at the end of its bar, with room for it."""
     good = values[np.isfinite(values) & (values > 0.0)]
-    room = 1.25 + 0.3 * any(notes)
+    room = 1.25 + 0.025 * max(map(len, notes))
     if is_log and len(good):
         axes.set_xscale("log")
         low, high = np.floor(np.log10(good.min())) - 0.3, np.log10(good.max())
+        decades = np.arange(np.ceil(low), np.ceil(high) + 1.0)
+        axes.set_xticks(10.0 ** decades[:: 1 + len(decades) // MOST_TICKS])
+        axes.minorticks_off()
         axes.set_xlim(10.0**low, 10.0 ** (low + 1.1 * room * (high - low)))
     else:
         axes.set_xlim(0.0, room * (good.max() if len(good) else 1.0))
     for i, (value, note) in enumerate(zip(values, notes, strict=True)):
         axes.annotate(
-            f"{value:.3g}{note}" if np.isfinite(value) else f"-{note}",
+            f"{short(value, 3)}{note}" if np.isfinite(value) else f"-{note}",
             (value if value > 0.0 else axes.get_xlim()[0], i), (4, 0),
             textcoords="offset points", va="center", fontsize=8, color=RED if note else GREY,
         )  # fmt: skip
 
 
 def _note(answer: IkResult | IkBatchResult) -> str:
-    return "" if np.all(answer.success) else ", not solved"
+    if np.all(answer.success):
+        return ""
+    is_beyond = isinstance(answer, IkResult) and answer.status == Status.OUTSIDE_LIMITS
+    return ", outside the limits" if is_beyond else ", not reached"
 
 
 def _milliseconds(answer: IkResult | IkBatchResult) -> float:
@@ -165,5 +181,8 @@ LEFT = Bars(
 )
 TIME = Bars("time", "for one pose [ms]", _milliseconds, True)
 ITERATIONS = Bars(
-    "iterations", "for one pose", lambda answer: float(np.mean(answer.iterations)), False
+    "iterations",
+    "for one pose, in all attempts",
+    lambda answer: float(np.mean(answer.iterations)),
+    False,
 )

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from dls_ik.core.types import Array
 from dls_ik.exceptions import OptionError
-from dls_ik.plot.canvas import GREY, new_figure, plain, series_look
+from dls_ik.plot.canvas import GREY, new_figure, plain, series_look, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,9 +52,12 @@ def solve_times(
     axes.set_ylabel("solved [%]", fontsize=9)
     axes.set_title(title, fontsize=13, fontweight="bold", loc="left")
     plain(axes)
-    figure.legend(
-        *axes.get_legend_handles_labels(), loc="outside right upper", frameon=False, fontsize=9
-    )
+    legend = figure.legend(
+        *axes.get_legend_handles_labels(), loc="outside right upper", frameon=False, fontsize=9,
+        title="method, share solved,\nand by when half of it", title_fontsize=8.5,
+        alignment="left",
+    )  # fmt: skip
+    legend.get_title().set_color(GREY)
     return figure
 
 
@@ -63,6 +66,8 @@ def _line(axes: Axes, name: str, t: Array, good: Array, end: float, **look: Any)
     finished = np.sort(t[good])
     share = 100.0 * np.arange(1, len(finished) + 1) / len(t)
     label = f"{name}  {100.0 * good.mean():.0f} %"
+    if len(finished):
+        label += f", {_time(float(finished[(len(finished) - 1) // 2]))}"
     x, y = np.append(finished, end), np.append(share, share[-1:] if len(share) else [0.0])
     axes.step(x, y, where="post", linewidth=1.8, label=label, **look)
     if len(finished):
@@ -70,14 +75,11 @@ def _line(axes: Axes, name: str, t: Array, good: Array, end: float, **look: Any)
         place = finished[middle], share[middle]
         edge: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.8}
         axes.plot(*place, "o", color=look["color"], markersize=5, zorder=5, **edge)
-        beside = (6, -10) if place[1] > 10.0 else (4, 6)  # not below the axis
-        words = axes.annotate(_time(place[0]), place, beside, textcoords="offset points")
-        words.set(fontsize=8, color=GREY, bbox={"pad": 0.6, "color": "white", "alpha": 0.8})
 
 
 def _time(microseconds: float) -> str:
     """In a unit that suits it."""
     for unit, size in (("s", 1e6), ("ms", 1e3)):
         if microseconds >= size:
-            return f"{microseconds / size:.3g} {unit}"
-    return f"{microseconds:.3g} us"
+            return f"{short(microseconds / size, 3)} {unit}"
+    return f"{short(microseconds, 3)} us"

@@ -21,6 +21,7 @@ from dls_ik.plot.canvas import (
     new_figure,
     panel_title,
     plain,
+    short,
     show_times,
 )
 
@@ -134,7 +135,7 @@ def _over_time(axes: Axes, t: Array, tip: Array, goal: Array) -> None:
     axes.axhline(error.mean(), color=GREY, linewidth=1.0, linestyle="--")
     at_the_end = axes.get_yaxis_transform()  # x as a share of the axes
     axes.text(1.01, error.mean(), "mean", transform=at_the_end, color=GREY, fontsize=8, va="center")
-    note = f"mean {error.mean():.2g} {unit}, greatest {error.max():.2g} {unit}"
+    note = f"mean {short(error.mean())} {unit}, greatest {short(error.max())} {unit}"
     panel_title(axes, f"distance from tip to target: {note}")
     show_times(axes, t)
     axes.set_ylim(0.0, 1.15 * error.max() if error.max() > 0.0 else 1.0)

@@ -11,7 +11,7 @@ from dls_ik.core.types import Array
 from dls_ik.exceptions import JointValueError
 from dls_ik.model.robot import RobotModel
 from dls_ik.plot.bands import Band, draw_bands
-from dls_ik.plot.canvas import motion, unit_of
+from dls_ik.plot.canvas import motion, short, unit_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,8 +70,8 @@ def _most(limit: float, values: Array, unit: str) -> str:
     """The greatest speed, in words."""
     top = float(np.abs(values).max())
     if not np.isfinite(limit):
-        return f"at most {top:.2g} {unit}, no limit"
+        return f"at most {short(top)} {unit}, no limit"
     percent = 100.0 * top / limit
     if top > limit:
-        return f"{percent:.3g} % of its limit: BEYOND"
-    return f"at most {percent:.3g} % of its limit"
+        return f"{short(percent, 3)} % of its limit: BEYOND"
+    return f"at most {short(percent, 3)} % of its limit"

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from plot.plot_cases import assert_good
 
 from dls_ik import IkSolver, RobotModel
 from dls_ik.cli.comparison import figures, new_comparison, run
@@ -101,8 +102,9 @@ def test_lines_of_the_picture_end_at_the_share_that_was_solved():
     times = {"a": [1e-5, 3e-5, 2e-5, 9e-5], "b": [1e-3, 2e-3, 1e-3, 1e-3]}
     solved = {"a": [True, True, True, False], "b": [False] * 4}
     lines = {line.get_label(): line for line in solve_times(times, solved).axes[0].lines}
-    np.testing.assert_allclose(lines["a  75 %"].get_xdata()[:3], [10.0, 20.0, 30.0])
-    assert lines["a  75 %"].get_ydata()[-1] == 75.0
+    np.testing.assert_allclose(lines["a  75 %, 20 us"].get_xdata()[:3], [10.0, 20.0, 30.0])
+    assert lines["a  75 %, 20 us"].get_ydata()[-1] == 75.0
     assert lines["b  0 %"].get_ydata()[-1] == 0.0
+    assert_good(solve_times(times, solved), units=False)
     with pytest.raises(OptionError, match="as many times as answers"):
         solve_times({"a": [1.0]}, {"a": []})

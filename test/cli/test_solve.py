@@ -7,6 +7,8 @@ import pytest
 from cli_runner import BAD_INPUT, NO_SOLUTION, document, refusal, run
 
 from dls_ik import IkSolver, RobotModel
+from dls_ik.cli.answers import Question, answers_of
+from dls_ik.cli.solve_picture import comparison
 
 POSE = ("--xyz", 0.4, 0.2, 0.5, "--quat", 0, 1, 0, 0)
 FAR = ("--xyz", 0.4, 0.2, 1.5)
@@ -105,6 +107,29 @@ def test_the_picture_and_one_document_beside(tmp_path):
     )
     assert path.read_bytes().startswith(b"\x89PNG")
     assert len(json.loads(result.stdout)["answers"]) == 2
+
+
+@pytest.mark.parametrize("seed", [None, np.array([0.3, 0.5, 0.0, 1.5, 0.2, -0.3, 0.0])])
+def test_lines_of_the_picture_end_where_the_solver_did(robot, seed):
+    """Those of methods that begin again are said to be of the first attempt."""
+    rng, lines = np.random.default_rng(3), 0
+    for T in robot.fk(robot.random(rng, 6)):
+        answers = answers_of(Question(robot, T, seed, None, {}, {}), ["auto", "sdls", "jt"])
+        figure = comparison(answers)
+        for (name, result), line in zip(answers.results.items(), figure.axes[0].lines, strict=True):
+            drawn = line.get_ydata()
+            if seed is None and name == "auto":
+                assert line.get_label() == "auto (an attempt from mid-range)"
+                continue
+            if result.restarts:
+                assert line.get_label() == f"{name} (attempt 1 of {result.restarts + 1})"
+                continue
+            lines += 1
+            assert line.get_label() == name
+            assert len(drawn) == result.iterations + 1
+            left = np.hypot(result.position_error, 0.5 * result.rotation_error)
+            assert drawn[-1] == pytest.approx(left, rel=1e-6, abs=1e-9)
+    assert lines >= 12
 
 
 @pytest.mark.parametrize(

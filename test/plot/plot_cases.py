@@ -74,6 +74,10 @@ def assert_good(figure, units=True):
     whole = (x0 >= -1.0) & (y0 >= -1.0) & (x1 <= width + 1.0) & (y1 <= height + 1.0)
     for out in np.flatnonzero(~whole):
         pytest.fail(f"cut off: {words[out]}")
+    for text in _shown_in_space(figure):
+        left, bottom, right, top = text.get_window_extent(canvas.get_renderer()).extents
+        if min(left, bottom, width - right, height - top) < -1.0:
+            pytest.fail(f"cut off: {text}")
     across = np.minimum(x1[:, None], x1) - np.maximum(x0[:, None], x0)
     along = np.minimum(y1[:, None], y1) - np.maximum(y0[:, None], y0)
     for i, j in np.argwhere(np.triu((across > 1.0) & (along > 1.0), 1)):
@@ -97,6 +101,14 @@ def _shown(figure):
                 at = axis.get_majorticklocs()
                 ticks = zip(at, axis.get_major_ticks(len(at)), strict=True)
                 yield from _visible(tick.label1 for at, tick in ticks if low <= at <= high)
+                yield from _visible([axis.label])
+
+
+def _shown_in_space(figure):
+    """The words at axes in space, which may be on each other from where they are seen."""
+    for axes in figure.axes:
+        if axes.axison and axes.name == "3d":
+            for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
                 yield from _visible([axis.label])
 
 

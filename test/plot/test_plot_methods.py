@@ -66,7 +66,17 @@ def test_single_poses_show_the_error_that_is_left():
     figure = compare_methods(results=results)
     assert_good(figure, units=False)
     assert figure.axes[0].get_xlabel() == "position [m]"
-    assert texts(figure).count("not solved") == 2
+    assert texts(figure).count("not reached") == 2
+
+
+def test_an_answer_beyond_the_limits_is_called_so():
+    T = np.eye(4)
+    T[:2, 3] = 1.2, 0.5
+    beyond = IkSolver(PLANAR, "jp").solve(T, task=Task.position_only())
+    assert str(beyond.status) == "OUTSIDE_LIMITS"
+    figure = compare_methods(results={"jp": beyond, "auto": IkSolver(WAM).solve(GOALS[0])})
+    assert_good(figure, units=False)
+    assert texts(figure).count("outside the limits") == 1
 
 
 def test_lines_and_bars_share_their_colours():

@@ -30,6 +30,7 @@ def test_tip_path_says_how_far_the_tip_was(name):
         (2.0, "greatest 2 m"),
         (2e-5, "greatest 20 um"),
         (2e-8, "greatest 20 nm"),
+        (1.1e-7, "greatest 110 nm"),
         (0.0, "greatest 0 mm"),
     ],
 )
