@@ -52,6 +52,7 @@ class Joint:
     upper: float = math.inf  # [rad or m]
     velocity: float = math.inf  # [rad/s or m/s]
     mimic: Mimic | None = None
+    flaw: str = ""  # why no chain can move it: it stands at 0, and limits count for nothing
 
     def __post_init__(self) -> None:
         """Check and normalise."""
@@ -109,6 +110,10 @@ class Joint:
         if self.kind not in ("revolute", "prismatic"):
             self._set("lower", -math.inf)
             self._set("upper", math.inf)
+            return
+        if self.flaw:
+            self._set("lower", 0.0)
+            self._set("upper", 0.0)
             return
         if not (math.isfinite(self.lower) and math.isfinite(self.upper)):
             hint = "; without limits it is 'continuous'" if self.kind == "revolute" else ""

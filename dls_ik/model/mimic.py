@@ -11,8 +11,8 @@ def resolve_mimics(joints: Mapping[str, Joint]) -> tuple[dict[str, Mimic], dict[
     """The independent joint behind every driven joint, itself where it follows nothing.
 
     Returns:
-        That by joint; and, for joints without one, why: they follow an unknown joint, one that no
-        value moves, or themselves.
+        That by joint; and, for joints without one, why: they have a flaw, or follow an unknown
+        joint, one that no value moves, or themselves.
     """
     drives: dict[str, Mimic] = {}
     broken: dict[str, str] = {}
@@ -29,6 +29,8 @@ def _resolve(
     waiting: dict[str, Joint] = {}
     try:
         while joint.name not in drives:
+            if joint.flaw:
+                broken.setdefault(joint.name, str(joint.error(joint.flaw)))
             if joint.name in broken:
                 raise RobotModelError(broken[joint.name])
             if joint.mimic is None:

@@ -39,7 +39,7 @@ def build_path(tree: Tree, base: str, tip: str) -> Path:
     Raises:
         ChainError: the links do not span a chain, it has no moving joints, or a floating or planar
             one.
-        RobotModelError: one of the joints follows another that does not move.
+        RobotModelError: one of the joints has no limits, or follows another that does not move.
     """
     elements: list[Element] = []
     fixed: list[Array] = []

@@ -29,6 +29,8 @@ KEPT: dict[
     "mimic": {"joint": None, "multiplier": "1", "offset": "0"},
 }
 
+ENDS = ("lower", "upper")  # of a joint's range
+
 
 def kinematic_skeleton(text: str | bytes) -> ET.Element:
     """The ``<robot>`` with its links and joints, with defaults filled in and all else dropped.
@@ -129,6 +131,8 @@ class _Reader:
             self.refuse(f"joint {name!r}: quat_xyzw is not supported, write the rotation as rpy")
         detail = ET.SubElement(joint, tag)
         for key, default in KEPT[tag].items():
+            if key in ENDS and key not in attributes:
+                continue  # a joint without either is not one that stands still
             given = "0" if key == "effort" else attributes.get(key, default)
             if given is None:
                 self.refuse(f"joint {name!r}: <{tag}> has no {key!r}")

@@ -32,8 +32,8 @@ class Tree:
     above: dict[str, Joint] = field(init=False, repr=False)  # by child link
     below: dict[str, tuple[Joint, ...]] = field(init=False, repr=False)  # by parent link
     drives: dict[str, Mimic] = field(init=False, repr=False)  # by driven joint
-    # Why joints have no drive, as they follow nothing that moves: they stand at 0, and no chain may
-    # lead over them.
+    # Why joints have no drive, as they have no limits or follow nothing that moves: they stand at
+    # 0, and no chain may lead over them.
     broken: dict[str, str] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

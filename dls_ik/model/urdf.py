@@ -14,7 +14,7 @@ from dls_ik.model.joint import Joint, Mimic
 from dls_ik.model.names import listing, quoted
 from dls_ik.model.packages import read_file
 from dls_ik.model.rigid import rotation_from_rpy, transform
-from dls_ik.model.skeleton import MAX_BYTES, kinematic_skeleton
+from dls_ik.model.skeleton import ENDS, MAX_BYTES, kinematic_skeleton
 from dls_ik.model.tree import Tree
 
 LOG = logging.getLogger("dls_ik")
@@ -29,13 +29,16 @@ def load_urdf(source: str | os.PathLike[str]) -> Tree:
             (:mod:`dls_ik.model.skeleton`).
 
     Raises:
-        RobotModelError: not a usable robot; the message names the joint or the line. Mimic joints
-            that follow nothing that moves are told to Python's log, and refused by chains.
+        RobotModelError: not a usable robot; the message names the joint or the line. Joints
+            without limits, and mimic joints that follow nothing that moves, are told to Python's
+            log, and refused by chains.
     """
     skeleton = kinematic_skeleton(_text(source))
+    flaws = {str(each.get("name")): _flaw(each) for each in skeleton.iter("joint")}
     robot = _parsed(skeleton)
     links = tuple(str(link.name) for link in robot.links)
-    tree = Tree(str(robot.name), links, tuple(_joint(joint) for joint in robot.joints))
+    joints = tuple(_joint(joint, flaws[joint.name]) for joint in robot.joints)
+    tree = Tree(str(robot.name), links, joints)
     if tree.broken:
         reasons = "; ".join(dict.fromkeys(list(tree.broken.values())[:3]))
         LOG.warning(
@@ -93,11 +96,23 @@ def _xml(element: ET.Element) -> str:
     return ET.tostring(element, encoding="unicode")
 
 
-def _joint(joint: Any) -> Joint:
+def _flaw(joint: ET.Element) -> str:
+    """Words for a joint that cannot be used for want of limits; else nothing.
+
+    By the letter of the format what is left out is 0: such a joint would stand still.
+    """
+    kind, limit = joint.get("type"), joint.find("limit")
+    if kind not in ("revolute", "prismatic") or (
+        limit is not None and set(ENDS) & set(limit.keys())
+    ):
+        return ""
+    hint = ", or is 'continuous'" if kind == "revolute" else ""
+    return f"a {kind} joint needs a <limit> with lower and upper{hint}"
+
+
+def _joint(joint: Any, flaw: str) -> Joint:
     """One joint of the library as ours, which is where it is checked."""
     limit = joint.limit
-    if limit is None and joint.type in ("revolute", "prismatic"):
-        raise RobotModelError(f"joint {joint.name!r}: a {joint.type} joint needs a <limit>")
     return Joint(
         name=joint.name,
         kind=joint.type,
@@ -109,6 +124,7 @@ def _joint(joint: Any) -> Joint:
         upper=np.inf if limit is None else limit.upper,
         velocity=np.inf if limit is None else limit.velocity,
         mimic=_mimic(joint),
+        flaw=flaw,
     )
 
 

@@ -49,6 +49,14 @@ def test_limits_of_a_follower_narrow_its_master(detail, limits):
     assert (robot.lower[0], robot.upper[0], robot.velocity[0]) == pytest.approx(limits)
 
 
+def test_a_follower_without_limits_is_refused_and_does_not_stop_its_master():
+    endless = '<mimic joint="m"/><limit effort="1" velocity="1"/>'
+    with pytest.raises(RobotModelError, match=r"'f'.*lower and upper"):
+        RobotModel.from_urdf(two(endless))
+    master = RobotModel.from_urdf(two(endless), tip="b")
+    assert (master.lower[0], master.upper[0]) == (-2.0, 2.0)
+
+
 def test_no_room_to_move():
     with pytest.raises(RobotModelError, match=r"'f'.*'m'.*no room"):
         RobotModel.from_urdf(two(mimic("m", 1.0, 9.0)))

@@ -10,6 +10,7 @@ from dls_ik.exceptions import RobotModelError
 from dls_ik.model import RobotModel, load_urdf
 
 ONE = urdf("a b", joint("j"))
+ENDLESS = '<limit effort="1" velocity="1"/>'
 
 
 def one(detail=LIMIT, kind="revolute", axis="0 0 1"):
@@ -38,6 +39,8 @@ def limit(**values):
         pytest.param(one(limit(lower="low")), ["'j'", "low"], id="limit in words"),
         pytest.param(one(""), ["'j'", "<limit>"], id="revolute without limit"),
         pytest.param(one("", "prismatic"), ["'j'", "<limit>"], id="prismatic without limit"),
+        pytest.param(one(ENDLESS), ["'j'", "lower and upper", "continuous"], id="no ends"),
+        pytest.param(one(ENDLESS, "prismatic"), ["'j'", "lower and upper"], id="slide, no ends"),
         pytest.param(one(kind="hinge"), ["'j'", "hinge", "revolute"], id="unknown type"),
         pytest.param(one(kind="unknown"), ["'j'", "unknown", "revolute"], id="type unknown"),
         pytest.param(one('<origin xyz="0 inf 0"/>' + LIMIT), ["'j'", "origin"], id="inf xyz"),
@@ -145,6 +148,18 @@ def test_axis_is_normalised():
 
 def test_velocity_zero_means_that_none_is_known():
     assert load_urdf(one(limit(velocity=0))).joints[0].velocity == math.inf
+
+
+def test_joints_without_limits_stand_still_where_no_chain_leads_over_them(caplog):
+    wheel = joint("wheel", parent="a", child="w", detail=ENDLESS)
+    mimic = joint("spoke", parent="w", child="s", detail='<mimic joint="wheel"/>' + LIMIT)
+    robot = RobotModel.from_urdf(urdf("a b w s", joint("j"), wheel, mimic))
+    assert (robot.tip, robot.joint_names) == ("b", ("j",))
+    assert [name in caplog.text for name in ("wheel", "spoke", "lower and upper")] == [True] * 3
+    np.testing.assert_array_equal(robot.link_pose("s", [0.3]), np.eye(4))
+    for tip in ("w", "s"):
+        with pytest.raises(RobotModelError, match=r"'wheel'.*lower and upper"):
+            RobotModel.from_tree(robot.tree, tip=tip)
 
 
 def test_continuous_has_no_position_limits_but_a_velocity():

@@ -30,7 +30,7 @@ def check(robot, T, seed, change, approximate, result):
         assert (np.abs(result.q - seed) <= change + rounding).all()
         assert result.success == (approximate or result.status is Status.SUCCESS)
     else:
-        assert (result.success, result.status) == (False, Status.UNREACHABLE)
+        assert (result.success, result.status) == (False, Status.FAR_FROM_SEED)
 
 
 @settings(deadline=None, max_examples=30, suppress_health_check=list(HealthCheck))
