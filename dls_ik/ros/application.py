@@ -23,6 +23,7 @@ from dls_ik.ros.services.codes import Code, RequestError
 from dls_ik.ros.services.services import NAMES, Services
 from dls_ik.ros.stream.loop import Streaming
 from dls_ik.ros.transforms import tf2_lookup
+from dls_ik.ros.type_monitor import TypeMonitor
 
 NO_ROBOT = "there is no robot yet"
 
@@ -47,6 +48,7 @@ class Application:
         self._streaming = Streaming(node, live.current, frames)
         current = self._streaming.stream.current
         self._services = Services(node, self.arm, current, frames, live.current)
+        TypeMonitor(node)
         live.on_change(self._change)
 
     def start(self) -> None:

@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 
-import numpy as np
-
 from dls_ik.core.types import Array
 from dls_ik.model.names import listing, quoted
+from dls_ik.model.ready import ready_configuration
 from dls_ik.model.rigid import inverse
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.tree import Tree
@@ -41,7 +40,7 @@ class Arm:
         self.robot = robot
         self.parameters = parameters
         self.tree: Tree = robot.tree
-        self.start = robot.validated(parameters.initial_positions or robot.clip(np.zeros(robot.n)))
+        self.start = robot.validated(parameters.initial_positions or ready_configuration(robot))
         options = parameters.solver_options()
         self.groups = build_groups(robot, parameters, groups or {})
         self.solver = self.groups[DEFAULT].solver

@@ -1,6 +1,7 @@
 """The kernels made ready in a thread, while the node listens to signals."""
 
 import threading
+import time
 from collections.abc import Callable
 
 from dls_ik.servo.warm_up import use_kernels
@@ -26,12 +27,20 @@ class WarmUp:
         Returns:
             Whether they are ready; else the thread still compiles, and nothing can stop it.
         """
-        announce_compilation_to(announce)
+        begin, said = time.monotonic(), list[str]()
+
+        def say(words: str) -> None:
+            said.append(words)
+            announce(words)
+
+        announce_compilation_to(say)
         self._thread.start()
         while self._thread.is_alive() and wanted():
             self._thread.join(POLL)
         if self._error is not None:
             raise self._error
+        if said and not self._thread.is_alive():
+            announce(f"kernels compiled: {time.monotonic() - begin:.0f} s")
         return not self._thread.is_alive()
 
     def _run(self) -> None:

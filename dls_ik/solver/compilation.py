@@ -8,10 +8,13 @@ from dls_ik.core.jit import cache_folder, numba, report_cache_failures_to
 
 event = numba.core.event
 LONG = ("search_packed", "search_rows", "follow")  # called from Python, long to compile
-WORDS = "compiling kernels for the first time, which takes up to a minute ..."
+WORDS = (
+    "compiling kernels for the first time: from half a minute to several, by the machine and what "
+    "else runs on it; later starts load them ..."
+)
 AGAIN = (
-    "compiling kernels, up to a minute at every start, as no folder can be written to keep them: "
-    "set NUMBA_CACHE_DIR to one that can"
+    "compiling kernels, half a minute to several at every start, as no folder can be written to "
+    "keep them: set NUMBA_CACHE_DIR to one that can"
 )
 OLDEST = (0, 59)  # before, numba copied a kernel whole for each that became part of it
 

@@ -16,6 +16,7 @@ from ros_wam import WAM
 from viewer import pages
 from viewer.browser import chromium, open_page
 
+from dls_ik.model.ready import ready_configuration
 from dls_ik.model.shipped import shipped_urdf
 from dls_ik.viewer.figure import scene_names
 from dls_ik.viewer.shapes import load_shapes
@@ -25,7 +26,7 @@ pytestmark = [pytest.mark.ros, pytest.mark.slow]
 NAMESPACE = "/paged"
 ARGUMENTS = ("-r", f"__ns:={NAMESPACE}", "-p", "robot:=wam")
 CLICK = "element => element.click()"  # without waiting for frames, which software draws slowly
-STARTED = WAM.clip(np.zeros(WAM.n))
+STARTED = ready_configuration(WAM)
 SHAPES = load_shapes(shipped_urdf("wam"))
 DRAWN = scene_names("/arm", tuple(dict.fromkeys(piece.link for piece in SHAPES.pieces)))
 

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 import yaml
 
@@ -21,6 +20,7 @@ from ros_client import READY, Client, NodeProcess, SimArmProcess
 from std_msgs.msg import String
 
 from dls_ik import RobotModel
+from dls_ik.model.ready import ready_configuration
 from dls_ik.ros.robot_source import QOS
 
 pytestmark = pytest.mark.ros
@@ -136,7 +136,7 @@ def test_robot_of_a_file_namespace_and_remapping():
         line = node.wait_for_line("ready", "/left/forward", "/left/compute_ik", "/left/target_pose")
         robot = RobotModel.from_name("puma560")
         assert ", ".join(robot.joint_names) in line
-        expected = robot.fk(robot.clip(np.zeros(robot.n)))[:3, 3]
+        expected = robot.fk(ready_configuration(robot))[:3, 3]
         assert fk_position(client, robot.tip, "/left/forward") == pytest.approx(expected.tolist())
         assert fk(client, robot.tip, "/left/forward").error_code.source == "solver"
         assert node.end(signal.SIGTERM) == 0

@@ -8,9 +8,10 @@ import pytest
 pytest.importorskip("rclpy", reason="needs rclpy")
 moveit = pytest.importorskip("moveit_msgs.msg", reason="needs moveit_msgs")
 
-from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import Pose, PoseStamped, Twist, Vector3
 from moveit_msgs.srv import GetPositionIK
 from out_of_grasp import out_of_grasp
+from ros_client import Client, NodeProcess
 from ros_streamer import HOME, PERIOD, Streamer, positions, stamped
 from ros_wam import WAM
 from sensor_msgs.msg import JointState
@@ -125,3 +126,35 @@ def test_service_does_not_stop_the_stream(streamer, client):
     response = client.call(GetPositionIK, "compute_ik", request)
     assert response.error_code.val == -31
     assert len(streamer.states) > 10, "none come while the loop waits for the solver"
+
+
+def test_a_twist_without_a_header_is_followed_and_other_types_are_told_once():
+    with (
+        NodeProcess("-r", "__ns:=/bare", "-p", "robot:=wam", "-p", "twist_frame:=wam_tip") as node,
+        Client("bare") as client,
+    ):
+        node.wait_for_line("ready")
+        heard = client.listen(JointState, "joint_states", 100)
+        poses = client.node.create_publisher(Pose, "target_pose", 1)
+        twists = client.publisher(Twist, "target_twist", 1)  # once the node reads this type
+        node.wait_for_line("geometry_msgs/msg/Twist is read on /bare/target_twist", "wam_tip")
+        start = WAM.fk(positions(heard[-1])) if heard else None
+
+        def moved():
+            nonlocal start
+            twists.publish(Twist(linear=Vector3(z=-0.1)))
+            poses.publish(Pose())
+            if not heard:
+                return False
+            T = WAM.fk(positions(heard[-1]))
+            start = T if start is None else start
+            way = start[:3, :3].T @ (T - start)[:3, 3]  # along the axes of the tool
+            assert np.abs(way[:2]).max() < 0.01
+            return way[2] < -0.05
+
+        client.spin_until(moved, what="motion along the tool")
+        node.wait_for_line("WARN", "test_client sends geometry_msgs/msg/Pose on /bare/target_pose")
+        client.spin_for(2.5)
+        assert node.count("is not heard") == 1
+        assert node.count("geometry_msgs/msg/PoseStamped is read: it is not heard") == 1
+        assert node.end() == 0

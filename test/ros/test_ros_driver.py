@@ -64,6 +64,22 @@ def test_waits_for_a_publisher_to_be_heard_before_it_starts(world):
     assert world.run().output.q == near([0.85, 0.95], 0.06)
 
 
+def test_the_log_says_when_joint_states_come_that_were_waited_for(world):
+    world.add_driver([0.8, 0.9])
+    assert world.run(3).words == "waiting for joint states on /joint_states"
+    assert world.node.lines == []
+    world.run(3, driver=True)
+    assert world.node.lines == ["joint states come on /joint_states: ready for targets"]
+
+
+def test_the_log_says_where_it_starts_if_nobody_publishes_joint_states(world):
+    world.now -= 2.0 * SETTLING
+    assert world.run(3).words == "waiting for joint states on /joint_states"
+    world.run(int(2.0 * SETTLING / DT))
+    (line,) = world.node.lines
+    assert line.startswith("nobody publishes joint states of these joints on /joint_states")
+
+
 def test_waits_no_longer_than_it_takes_to_hear_one(world):
     world.add_driver([0.1], names=["gripper"])
     world.run(target=world.target([0.5, 0.5]), driver=True)

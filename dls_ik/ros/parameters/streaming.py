@@ -48,6 +48,12 @@ class StreamingParameters:
     target_timeout: float = option(ControllerOptions, "target_timeout")
     stamp_tolerance: float = option(ControllerOptions, "stamp_tolerance")
     lead: float = option(ControllerOptions, "lead")
+    twist_frame: str = parameter(
+        "",
+        readers.text,
+        "frame of a geometry_msgs/Twist on target_twist, which has none; empty: the root",
+        read_only=True,
+    )
     trajectory_period: float = parameter(
         0.1,
         readers.number,
@@ -69,7 +75,8 @@ class StreamingParameters:
         (),
         readers.numbers,
         "joint positions of the chain to begin with where no driver publishes them, read when a "
-        "robot is taken up; empty: 0, or the limit next to it",
+        "robot is taken up; empty: 0, or the limit next to it, bent where that is near a "
+        "singularity",
         "rad or m",
     )
 

@@ -35,6 +35,7 @@ from dls_ik.ros.sim_arm.path import Path
 from dls_ik.ros.sim_arm.services import Services
 from dls_ik.ros.sim_arm.simulation import Simulation
 from dls_ik.ros.stream.joint_states import TOPIC as JOINT_STATES
+from dls_ik.ros.type_monitor import TypeMonitor
 
 COMMANDS = "joint_commands"
 DEPTH = 10
@@ -71,6 +72,7 @@ class Application:
         self._subscribe(Float64MultiArray, PositionArrayOutput.default_topic, path_from_array)
         self._subscribe(JointState, COMMANDS, path_from_joint_state)
         Services(node, lambda: self._simulation)
+        TypeMonitor(node)
         live.on_change(self._change)
 
     def start(self) -> None:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dls_ik.core.types import Array
+from dls_ik.model.ready import ready_configuration
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.values import checked_configuration
 from dls_ik.ros.sim_arm.arm import Dynamics
@@ -38,7 +39,7 @@ class Joints(NamedTuple):
 
 def joints_of(robot: RobotModel) -> Joints:
     """The joints of a chain."""
-    return Joints(robot.joint_names, robot.clip(np.zeros(robot.n)), robot.velocity)
+    return Joints(robot.joint_names, ready_configuration(robot), robot.velocity)
 
 
 def named_joints(names: tuple[str, ...]) -> Joints:

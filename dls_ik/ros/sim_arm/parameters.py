@@ -26,7 +26,8 @@ class SimArmParameters(RobotParameters):
     initial_positions: tuple[float, ...] = parameter(
         (),
         readers.numbers,
-        "where the joints stand at the start and after a reset; empty: 0, or the limit next to it",
+        "where the joints stand at the start and after a reset; empty: 0, or the limit next to it, "
+        "bent where that is near a singularity",
         "rad or m",
     )
     delay: float = parameter(

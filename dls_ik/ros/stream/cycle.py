@@ -14,6 +14,7 @@ from dls_ik.exceptions import DlsIkError, HeldError, StaleTargetError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.logs import Throttle
+from dls_ik.ros.parameters.streaming import AUTO
 from dls_ik.ros.stream.aim import age_by_stamp, aim, is_stamped, remark
 from dls_ik.ros.stream.joint_states import JointStates
 from dls_ik.ros.stream.late import Coasted, Late
@@ -63,6 +64,7 @@ class Stream:
         self._next: Arm | None = None  # written by `use`, taken up by the next cycle
         self._arm: Arm | None = None
         self._commanded: tuple[tuple[str, ...], Array] = ((), np.zeros(0))  # never changed
+        self._waits = False  # the status said that it waits for joint states
         self._leaves = False  # the arm slows down, to give way to one of other joints
         self._pending: Arrival | None = None
         self._said = (-math.inf, "")  # when, and what, of a target
@@ -241,8 +243,23 @@ class Stream:
         words = output.words
         if output.state is ServoState.WAITING and not self._where.may_start(arm, now, measured):
             words = f"waiting for joint states on {self._where.topic}"
+            self._waits = True
+        elif self._waits and self._where.may_start(arm, now, measured):
+            self._waits = False
+            self._tell_start(arm, measured)
         since, said = self._said
         return f"{words}; {said}" if now - since < SAID else words
+
+    def _tell_start(self, arm: Arm, measured: Array | None) -> None:
+        """Say in the log that what the status said is over."""
+        if measured is not None:
+            self._log.info("heard", f"joint states come on {self._where.topic}: ready for targets")
+        elif arm.parameters.driver == AUTO:
+            self._log.info(
+                "heard",
+                f"nobody publishes joint states of these joints on {self._where.topic}: the arm "
+                "starts at initial_positions, ready for targets",
+            )
 
     def _warn_of_driver(self) -> None:
         self._log.once(

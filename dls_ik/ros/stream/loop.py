@@ -44,7 +44,7 @@ class Streaming:
         Orders(node, self.stream)
         Neighbours(node, [t for t in self._outputs.topics if t != self._states.topic])
         self._targets = Targets()
-        self._targets.subscribe(node, self._log)
+        self._targets.subscribe(node, self._log, parameters.twist_frame)
         self._marker = build_marker(
             node, parameters, lambda: self._watch.seen, self._targets.store, self.stream.order
         )

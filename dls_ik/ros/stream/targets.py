@@ -3,9 +3,10 @@
 import math
 import threading
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from geometry_msgs.msg import PoseArray, PoseStamped, TwistStamped
+from geometry_msgs.msg import PoseArray, PoseStamped, Twist, TwistStamped
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -14,8 +15,10 @@ from std_msgs.msg import Header
 
 from dls_ik.ros.logs import Throttle
 from dls_ik.ros.stream.transit import Transit, with_time
+from dls_ik.ros.type_monitor import type_name
 
 TOPICS = {"target_pose": PoseStamped, "target_twist": TwistStamped, "target_trajectory": PoseArray}
+TWIST = "target_twist"
 LOOK_OUT = 1.0  # [s] between looks for publishers
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)  # hears reliable ones too
 WHOLE = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)  # there is no next one to come
@@ -61,16 +64,26 @@ class Targets:
         self._awaited = False
         self._closed = False
 
-    def subscribe(self, node: Node, log: Throttle) -> None:
-        """Store what arrives on the topics; the newest counts, whatever it is."""
+    def subscribe(self, node: Node, log: Throttle, twist_frame: str = "") -> None:
+        """Store what arrives on the topics; the newest counts, whatever it is.
+
+        Args:
+            twist_frame: of a ``geometry_msgs/Twist``.
+        """
         for topic, kind in TOPICS.items():
             if kind is PoseArray:
                 whole = with_time(self._store_whole)
                 node.create_subscription(kind, topic, whole, WHOLE, raw=True)
-            else:
+            elif kind is PoseStamped:
                 node.create_subscription(kind, topic, with_time(self.store), NEWEST)
+        twists = TwistSubscription(node, log, twist_frame, self.store)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        node.create_timer(LOOK_OUT, lambda: _look_out(node, log), clock=steady)
+
+        def look_out() -> None:
+            twists.look_out()
+            _look_out(node, log)
+
+        node.create_timer(LOOK_OUT, look_out, clock=steady)
 
     def store(self, message: Any, sent: int = 0) -> None:
         """Keep a target that was sent at a time [ns]; wake the loop if it waits for one."""
@@ -119,6 +132,46 @@ class Targets:
 
     def _is_over(self) -> bool:
         return self._closed or self._newest is not None
+
+
+class TwistSubscription:
+    """Reads twists with a header, or without one where that is what is sent, as by joysticks.
+
+    A process has one type for a topic, so it is the one that publishers have, with a header where
+    they differ.
+    """
+
+    def __init__(self, node: Node, log: Throttle, frame: str, store: Callable[..., None]) -> None:
+        self._node, self._log, self._frame, self._store = node, log, frame, store
+        self._topic = node.resolve_topic_name(TWIST)
+        self._kind: Any = TwistStamped
+        self._subscription: Any = None
+        self._subscribe()
+
+    def look_out(self) -> None:
+        """Read what is sent."""
+        sent = {info.topic_type for info in self._node.get_publishers_info_by_topic(self._topic)}
+        kind = next((k for k in (TwistStamped, Twist) if type_name(k) in sent), self._kind)
+        if self._subscription is None:
+            self._kind = kind
+            self._subscribe()
+            frame = f", along the axes of {self._frame or 'the root'} (twist_frame)"
+            words = f"{type_name(kind)} is read on {self._topic}{frame if kind is Twist else ''}"
+            self._log.info(words, words)
+        elif (
+            kind is not self._kind
+        ):  # the other type waits for the next look, when this one is gone
+            self._node.destroy_subscription(self._subscription)
+            self._subscription = None
+
+    def _subscribe(self) -> None:
+        store = with_time(self._store if self._kind is TwistStamped else self._store_bare)
+        self._subscription = self._node.create_subscription(self._kind, TWIST, store, NEWEST)
+
+    def _store_bare(self, message: Any, sent: int = 0) -> None:
+        stamped = TwistStamped(twist=message)
+        stamped.header.frame_id = self._frame
+        self._store(stamped, sent)
 
 
 class Rhythm:
