@@ -82,7 +82,7 @@ def ros_node(args: Sequence[str] | None, name: str) -> Iterator[Node]:
             rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
             node = Node(name)
         except RuntimeError as error:
-            raise StartError(str(error)) from error
+            raise StartError(f"{error}{_mend(str(error))}") from error
         handler = LogHandler(node)
         logging.getLogger("dls_ik").addHandler(handler)
         try:
@@ -92,6 +92,12 @@ def ros_node(args: Sequence[str] | None, name: str) -> Iterator[Node]:
             node.destroy_node()
     finally:
         try_shutdown()
+
+
+def _mend(reason: str) -> str:
+    """Say what mends it, where that is known."""
+    no_log = "failed to initialize logging" in reason or "Failed opening file" in reason
+    return "; set ROS_LOG_DIR to a folder that can be written" if no_log else ""
 
 
 def serve_ik(node: Node, stop: Future) -> bool:

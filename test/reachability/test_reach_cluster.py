@@ -28,8 +28,8 @@ def process(*arguments):
             running.kill()
 
 
-def worker(file, name):
-    options = ("--nthreads", 1, "--no-nanny", "--no-dashboard", "--name", name)
+def worker(file, name, *more):
+    options = ("--nthreads", 1, "--no-nanny", "--no-dashboard", "--name", name, *more)
     return process("distributed.cli.dask_worker", "--scheduler-file", file, *options)
 
 
@@ -98,6 +98,25 @@ def test_a_program_with_an_event_loop_may_ask(tmp_path):
         stack.enter_context(worker(file, "only"))
         wait_for_workers(address, 1)
         there = asyncio.run(notebook())
+    assert_same(there, wam_map(resolution=0.5, orientations=4))
+
+
+DIES_AT_THE_START = """
+import os
+import dls_ik.reachability.cluster as cluster
+cluster._version = lambda: os._exit(1)
+"""
+
+
+def test_a_worker_that_dies_at_the_start_is_done_without(tmp_path):
+    (tmp_path / "dies.py").write_text(DIES_AT_THE_START)
+    with ExitStack() as stack:
+        address, file, _ = stack.enter_context(scheduler(tmp_path))
+        dying = stack.enter_context(worker(file, "dying", "--preload", tmp_path / "dies.py"))
+        stack.enter_context(worker(file, "well"))
+        wait_for_workers(address, 2)
+        there = wam_map(resolution=0.5, orientations=4, scheduler=address)
+        assert dying.wait(PATIENCE) == 1
     assert_same(there, wam_map(resolution=0.5, orientations=4))
 
 

@@ -172,6 +172,16 @@ def test_signal_while_kernels_are_compiled(tmp_path):
         assert_no_traceback(node)
 
 
+@pytest.mark.parametrize("folder", ["/proc/none", "/etc/passwd"])
+def test_a_log_folder_that_cannot_be_made_is_one_line(folder):
+    with NodeProcess("-p", "robot:=wam", ROS_LOG_DIR=folder) as node:
+        assert node.wait_for_end(READY) == 1
+        assert len(node.lines) == 1
+        assert "cannot start" in node.lines[0]
+        assert folder in node.lines[0]
+        assert "set ROS_LOG_DIR to a folder that can be written" in node.lines[0]
+
+
 def test_a_damaged_kernel_cache_is_no_obstacle(kernel_cache):
     for damaged in kernel_cache.rglob("kinematics.forward-*"):
         damaged.write_bytes(b"")
