@@ -22,6 +22,8 @@ def use_kernels() -> None:
     controller.cycle(0.0, 0.01)
     controller.follow_twist(np.ones(6), 0.0)
     controller.cycle(0.01, 0.01)
+    controller.pause()
+    controller.cycle(0.02, 0.01)  # brakes
 
 
 if __name__ == "__main__":

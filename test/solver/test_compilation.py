@@ -20,6 +20,44 @@ FORWARD = "kinematics.forward-*.nbc"
 COMMAND = ("-m", "dls_ik.cli", "solve", "planar_2r", "--xyz", "1", "1", "0", "--task", "position")
 
 
+LIFE = """
+import sys
+import numpy as np
+from dls_ik.model.robot import RobotModel
+from dls_ik.servo import Controller
+from dls_ik.servo.warm_up import use_kernels
+
+def signatures():
+    core = [module for name, module in sys.modules.items() if name.startswith("dls_ik.core")]
+    kernels = [(k, v) for m in core for k, v in vars(m).items() if hasattr(v, "overloads")]
+    return {(name, len(kernel.overloads)) for name, kernel in kernels}
+
+def cycles(controller, count, begin, measured=None):
+    for k in range(count):
+        controller.cycle(begin + 0.01 * k, 0.01, measured)
+
+use_kernels()
+before = signatures()
+robot = RobotModel.wam()
+q = np.full(robot.n, 0.3)
+for options in ({}, {"acceleration": 8.0, "supervised": True}, {"method": "odls"}):
+    controller = Controller(robot, **options)
+    controller.seed(q)
+    cycles(controller, 2, 0.0, q)
+    controller.follow_pose(robot.fk(q + 0.05), 0.1)
+    cycles(controller, 50, 0.1, q)
+    controller.follow_twist(np.full(6, 0.1), 1.0)
+    cycles(controller, 50, 1.0)
+    controller.follow_trajectory([robot.fk(q), robot.fk(q + 0.02)], 0.05, 2.0)
+    cycles(controller, 20, 2.0)
+    controller.follow_pose(robot.fk(-q) + 3.0 * np.eye(4, k=3), 3.0)
+    cycles(controller, 100, 3.0)
+    controller.pause()
+    cycles(controller, 10, 5.0)
+print(sorted(signatures() - before))
+"""
+
+
 def start(*arguments, **environment):
     root = Path(__file__).resolve().parents[2]
     path = os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])
@@ -74,6 +112,11 @@ def test_a_damaged_kernel_is_compiled_again_with_one_line(kernel_cache, argument
     assert line.startswith(f"compiling kernels again, which takes up to a minute: {kernel_cache}")
     assert line.endswith("is damaged")
     assert start(*arguments, NUMBA_CACHE_DIR=str(kernel_cache)).communicate()[1] == ""
+
+
+def test_nothing_is_left_to_compile_while_an_arm_moves():
+    out, err = start("-c", LIFE).communicate()
+    assert (out, err) == ("[]\n", "")
 
 
 def test_kernels_that_cannot_be_kept_are_told_of_and_used(kernel_cache):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import signal
 import subprocess
@@ -45,7 +46,7 @@ def tried(names: Iterable[str], tell: Callable[[str], None]) -> dict[str, State]
 def _one_process(names: list[str], found: dict[str, State], tell: Callable[[str], None]) -> str:
     """Add to `found` what a process finds; return why it came no farther."""
     code = CODE.format(path=sys.path, names=names)
-    with tempfile.TemporaryFile("w+") as errors:
+    with _scratch() as errors:
         process = subprocess.Popen(  # noqa: S603  this Python, with code of this package
             [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=errors, text=True
         )
@@ -54,6 +55,13 @@ def _one_process(names: list[str], found: dict[str, State], tell: Callable[[str]
         finally:
             _stop(process)
         return reason or _end(process.returncode, errors)
+
+
+def _scratch() -> IO[str]:
+    """A file without a name, in memory where that can be: there may be no folder to write to."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("errors"), "w+")
+    return tempfile.TemporaryFile("w+")
 
 
 def _stop(process: subprocess.Popen[str]) -> None:
