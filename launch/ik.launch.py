@@ -19,6 +19,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 
 from dls_ik.exceptions import DlsIkError
 from dls_ik.model.urdf import load_urdf
+from dls_ik.ros.launch_files import check_executables
 
 TEXTS = {  # empty if not given
     "urdf": "The robot: a URDF file, or a xacro file whose name ends in .xacro. Empty: the robot "
@@ -43,6 +44,8 @@ SWITCHES = {
     "sim": "Whether to start a simulated arm, which takes the commands and publishes joint_states.",
     "use_sim_time": "Whether the nodes take the time from the clock topic.",
     "rviz": "Whether to start RViz. Its fixed frame is base, or else the root link of urdf.",
+    "respawn": "Whether a node that ended is started again, 2 s later; RViz is not. The ik node "
+    "then begins where the arm is measured to be, and waits for a new target.",
 }
 DRAGGED = "Whether there is a marker in RViz to drag the target with. Empty: where rviz is true."
 Given = dict[str, str]  # arguments of the launch file
@@ -82,13 +85,16 @@ def nodes(context: LaunchContext) -> list[Node]:
     robot = {"robot_description": text(urdf)} if urdf else {}
     clock = {"use_sim_time": is_true(given["use_sim_time"])}
     common = {"namespace": given["namespace"], "output": "screen"}
+    lasting = common | {"respawn": is_true(given["respawn"]), "respawn_delay": 2.0}
     wanted = {
-        ik_node(given, clock, robot, common): True,
-        sim_arm(given, clock, robot, common): is_true(given["sim"]),
-        state_publisher(clock | robot, common): bool(urdf),
+        ik_node(given, clock, robot, lasting): True,
+        sim_arm(given, clock, robot, lasting): is_true(given["sim"]),
+        state_publisher(clock | robot, lasting): bool(urdf),
         rviz(given, urdf, clock, common): is_true(given["rviz"]),
     }
-    return [node for node, is_wanted in wanted.items() if is_wanted]
+    chosen = [node for node, is_wanted in wanted.items() if is_wanted]
+    check_executables(chosen, context)
+    return chosen
 
 
 def ik_node(given: Given, clock: Values, robot: Values, common: Values) -> Node:

@@ -14,6 +14,8 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
+from dls_ik.ros.launch_files import check_executables
+
 SHARE = Path(get_package_share_directory("dls_ik"))
 SIDES = ("left", "right")
 START = [0.0, 0.6, 0.0, 1.8, 0.0, 0.6, 0.0]  # [rad] bent, of each arm
@@ -21,6 +23,7 @@ SWITCHES = {
     "sim": "Whether to start a simulated arm on each side, driven by joint_trajectory.",
     "use_sim_time": "Whether the nodes take the time from the clock topic.",
     "rviz": "Whether to start RViz, with a marker for each arm to drag its target with.",
+    "respawn": "Whether a node that ended is started again, 2 s later; RViz is not.",
 }
 
 
@@ -45,12 +48,13 @@ def nodes(context: LaunchContext) -> list[Node]:
     text = (SHARE / "urdf" / "two_wams.urdf").read_text(encoding="utf-8")
     robot = {"robot_description": ParameterValue(text, value_type=str)}
     clock = {"use_sim_time": on["use_sim_time"]}
-    arms = [node for side in SIDES for node in arm(side, clock | robot, on)]
+    lasting = {"output": "screen", "respawn": on["respawn"], "respawn_delay": 2.0}
+    arms = [node for side in SIDES for node in arm(side, clock | robot, on, lasting)]
     state_publisher = Node(
         package="robot_state_publisher",
         executable="robot_state_publisher",
         parameters=[clock | robot],
-        output="screen",
+        **lasting,
     )
     rviz = Node(
         package="rviz2",
@@ -59,10 +63,14 @@ def nodes(context: LaunchContext) -> list[Node]:
         parameters=[clock],
         output="screen",
     )
-    return [*arms, state_publisher, *([rviz] if on["rviz"] else [])]
+    chosen = [*arms, state_publisher, *([rviz] if on["rviz"] else [])]
+    check_executables(chosen, context)
+    return chosen
 
 
-def arm(side: str, shared: dict[str, object], on: dict[str, bool]) -> list[Node]:
+def arm(
+    side: str, shared: dict[str, object], on: dict[str, bool], lasting: dict[str, object]
+) -> list[Node]:
     """The ik node of a side, and its simulated arm."""
     chain = shared | {"base": f"{side}_wam_base", "tip": f"{side}_wam_tip"}
     chain["initial_positions"] = START
@@ -74,7 +82,7 @@ def arm(side: str, shared: dict[str, object], on: dict[str, bool]) -> list[Node]
         "package": "dls_ik",
         "namespace": side,
         "remappings": [("joint_states", "/joint_states")],
-        "output": "screen",
+        **lasting,
     }
     ik = Node(executable="ik_node", parameters=[chain | {"rate": rate} | more], **common)
     simulated = Node(executable="ik_sim_arm", parameters=[chain], **common)

@@ -1,4 +1,4 @@
-"""For each process of tests a ROS domain that nobody else is on, and Ctrl-C for its children."""
+"""The package that tests import, the tests that colcon runs, a private ROS domain, and Ctrl-C."""
 
 import hashlib
 import os
@@ -6,12 +6,43 @@ import random
 import resource
 import shutil
 import signal
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-CORE = Path(__file__).resolve().parents[1] / "dls_ik" / "core"
+HERE = Path(__file__).resolve().parent
+ROOT = str(HERE.parent)
+CORE = HERE.parent / "dls_ik" / "core"
+BY_COLCON = "COLCON" in os.environ  # colcon sets it for all that it runs
+INSTALLED = "installed and not slow"  # what plain `colcon test` runs
+
+
+def find_package():
+    """Import the package of this folder; under colcon the installed one, also in child processes.
+
+    Not by `pythonpath` in pyproject.toml, which pytest of ROS 2 Humble does not know.
+    """
+    others = [path for path in sys.path if path not in ("", ROOT)]
+    sys.path[:] = [*others, ROOT] if BY_COLCON else [ROOT, *others]
+    if BY_COLCON:
+        known = os.environ.get("PYTHONPATH")
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [known, ROOT]))
+
+
+find_package()
+
+
+def pytest_configure(config):
+    """Choose what colcon runs unless its user did; keep its options from pytest runs of tests."""
+    os.environ.pop("PYTEST_ADDOPTS", None)  # colcon's name its result file
+    option = config.option
+    is_chosen = option.markexpr or option.keyword or config.args != config.getini("testpaths")
+    if BY_COLCON and not is_chosen:
+        option.markexpr = INSTALLED
+    if BY_COLCON:
+        os.chdir(HERE)  # from ROOT, `python -m dls_ik` would run the package of that folder
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import os
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -14,6 +16,20 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "dls_ik"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
+SELECTED = """
+import os
+import pytest
+
+@pytest.mark.installed
+def test_installed():
+    assert "PYTEST_ADDOPTS" not in os.environ  # nor in a pytest that it starts
+
+@pytest.mark.installed
+@pytest.mark.slow
+def test_installed_but_slow(): ...
+
+def test_other(): ...
+"""
 ROS_PACKAGES = {"rclpy", "launch", "launch_ros", "tf2_ros", "ament_index_python"}
 
 
@@ -100,3 +116,67 @@ def test_types_of_options_are_known_to_a_users_program(tmp_path: Path) -> None:
     told = {int(line.split(":")[1]): line for line in lines if "program.py" in line}
     assert sorted(told) == sorted(FOUND), output
     assert [words for number, words in FOUND.items() if words not in told[number]] == [], output
+
+
+@pytest.mark.parametrize(
+    ("environment", "options", "passed"),
+    [
+        ({}, "", 3),
+        ({"COLCON": "1"}, "", 1),
+        ({"COLCON": "1"}, "-m slow", 1),
+        ({"COLCON": "1"}, "-k other", 1),
+        ({"COLCON": "1"}, "test/test_it.py", 3),
+    ],
+)
+def test_colcon_runs_what_is_marked_as_installed_or_what_its_user_chose(
+    environment: dict[str, str], options: str, passed: int, tmp_path: Path
+) -> None:
+    (tmp_path / "test").mkdir()
+    for file in ("pyproject.toml", "test/conftest.py"):
+        shutil.copy(ROOT / file, tmp_path / file)
+    (tmp_path / "test" / "test_it.py").write_text(SELECTED)
+    result = tmp_path / "result.xml"
+    ours = {
+        "PYTEST_ADDOPTS": f"--junit-xml={result} -p no:cacheprovider {options}",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }
+    outer = {name: value for name, value in os.environ.items() if name != "COLCON"}
+    command = [sys.executable, "-m", "pytest", "-q"]
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env=outer | environment | ours,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    suite = ET.parse(result).find("testsuite")
+    assert suite is not None
+    assert int(str(suite.get("tests"))) == passed, done.stdout
+
+
+@pytest.mark.installed
+@pytest.mark.skipif("COLCON" not in os.environ, reason="of an installation by colcon")
+def test_an_installation_has_all_of_the_package_and_its_commands_run() -> None:
+    import dls_ik
+
+    folder = Path(str(dls_ik.__file__)).parent
+    assert {str(file.relative_to(PACKAGE)) for file in SOURCES} <= {
+        str(file.relative_to(folder)) for file in folder.rglob("*.py")
+    }
+    assert (folder / "py.typed").is_file()
+    index = "share/ament_index/resource_index/packages/dls_ik"
+    prefixes = map(Path, os.environ["AMENT_PREFIX_PATH"].split(os.pathsep))
+    prefix = next(each for each in prefixes if (each / index).is_file())
+    share = prefix / "share" / "dls_ik"
+    assert folder.is_relative_to(prefix) or (share / "package.xml").is_symlink()
+    assert (share / "package.xml").is_file()
+    for name in ("launch", "config", "urdf"):
+        for file in (ROOT / name).rglob("*.*"):
+            assert file.suffix == ".pyc" or (share / file.relative_to(ROOT)).is_file(), file
+    for name in ("ik_node", "ik_sim_arm", "dls-ik"):
+        assert os.access(prefix / "lib" / "dls_ik" / name, os.X_OK)
+    command = [str(prefix / "lib" / "dls_ik" / "dls-ik"), "--version"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    assert dls_ik.__version__ in done.stdout

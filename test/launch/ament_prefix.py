@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -45,6 +46,7 @@ class Launch:
     """A launch under way."""
 
     def __init__(self, command: list[str], environment: dict[str, str], log: Path) -> None:
+        self.killed = 0  # nodes, by the test
         self._log = log
         with log.open("w") as file:
             self._process = subprocess.Popen(
@@ -53,6 +55,17 @@ class Launch:
 
     def output(self) -> str:
         return self._log.read_text()
+
+    def check(self) -> None:
+        """Raise with all output if a node ended by itself."""
+        output = self.output()
+        assert output.count("process has died") <= self.killed, output
+
+    def kill(self, name: str) -> None:
+        """Kill a node that was started once, as a crash does."""
+        [pid] = re.findall(rf"\[{name}-\d+\]: process started with pid \[(\d+)\]", self.output())
+        self.killed += 1
+        os.kill(int(pid), signal.SIGKILL)
 
     def ended(self, timeout: float) -> int:
         """The exit code, once it has ended by itself."""

@@ -12,6 +12,8 @@ from ament_prefix import RECORDER, Call, Prefix, path_with, write_command
 from launch.launch_description_sources import get_launch_description_from_python_launch_file
 from robots import CONFIG, ROOT, URDF
 
+pytestmark = pytest.mark.installed
+
 FILES = ("ik.launch.py", "wam.launch.py")
 WAM = (URDF / "wam7.urdf").read_text()
 SIM = yaml.safe_load((CONFIG / "sim_params.yaml").read_text())["/**"]["ros__parameters"]
@@ -181,6 +183,20 @@ def test_bad_arguments_are_refused(file: str, argument: str, message: str, prefi
     code, output = prefix.output(file, argument)
     assert code == 1
     assert message in output
+    assert "process started" not in output
+
+
+@pytest.mark.parametrize("file", [*FILES, "two_wams.launch.py"])
+def test_nothing_starts_where_an_executable_is_missing(file: str, tmp_path: Path) -> None:
+    bare = Prefix(tmp_path)
+    bare.add("dls_ik", "ik_node", RECORDER)
+    bare.add("robot_state_publisher", "elsewhere", RECORDER)
+    arguments = (file, PUMA, "rviz:=true", "sim:=true")
+    code, output = bare.output(*arguments, AMENT_PREFIX_PATH=str(tmp_path))
+    assert code == 1
+    listed = "ik_sim_arm of dls_ik and robot_state_publisher and rviz2"
+    assert f"nothing was started, as {listed} cannot be found" in output
+    assert "ros-$ROS_DISTRO-robot-state-publisher ros-$ROS_DISTRO-rviz2" in output
     assert "process started" not in output
 
 

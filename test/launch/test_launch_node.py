@@ -22,22 +22,25 @@ from std_msgs.msg import String
 
 from dls_ik import RobotModel
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.installed]
 
 PATIENCE = 300.0  # [s], the kernels may have to be compiled
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 def call(client: Node, launch: Launch, service: type, name: str, request: object) -> object:
+    """Ask until it is answered: what goes to a node that was killed, or is found late, is lost."""
     caller = client.create_client(service, name)
     deadline = time.monotonic() + PATIENCE
-    while not caller.wait_for_service(timeout_sec=0.5):
-        assert "process has died" not in launch.output(), launch.output()
-        assert time.monotonic() < deadline, f"no service {name}: {launch.output()}"
-    future = caller.call_async(request)
-    rclpy.spin_until_future_complete(client, future, timeout_sec=10.0)
-    assert future.done(), f"no answer from {name}: {launch.output()}"
-    return future.result()
+    while True:
+        launch.check()
+        assert time.monotonic() < deadline, f"no answer from {name}: {launch.output()}"
+        if not caller.wait_for_service(timeout_sec=0.5):
+            continue
+        future = caller.call_async(request)
+        rclpy.spin_until_future_complete(client, future, timeout_sec=5.0)
+        if future.done():
+            return future.result()
 
 
 def received_description(client: Node, topic: str) -> str:
@@ -86,3 +89,19 @@ def test_the_robot_may_come_from_the_topic(start: Callable[..., Launch], client:
     publisher = client.create_publisher(String, "other/robot_description", LATCHED)
     publisher.publish(String(data=(URDF / "puma560.urdf").read_text()))
     assert_solves(client, launch, "other", RobotModel.from_name("puma560"))
+
+
+def test_a_node_that_was_killed_is_started_again_if_asked_for(
+    start: Callable[..., Launch], client: Node
+) -> None:
+    launch = start("wam.launch.py", "respawn:=true", "namespace:=again")
+    assert_solves(client, launch, "again", RobotModel.wam())
+    launch.kill("ik_node")
+    deadline = time.monotonic() + PATIENCE
+    while launch.output().count("ready after") < 2:
+        launch.check()
+        assert time.monotonic() < deadline, launch.output()
+        rclpy.spin_once(client, timeout_sec=0.1)
+    assert_solves(client, launch, "again", RobotModel.wam())
+    assert launch.interrupted() == 0
+    assert launch.output().count("process has finished cleanly") == 2, launch.output()

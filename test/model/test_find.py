@@ -11,6 +11,8 @@ from dls_ik.model.find import find_tree, find_urdf, robot_file
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.shipped import share_file, shipped_names, shipped_urdf
 
+pytestmark = pytest.mark.installed
+
 XACRO = """<robot name="two" xmlns:xacro="http://www.ros.org/wiki/xacro">
   <xacro:property name="length" value="0.5"/>
   <link name="a"/><link name="b"/>
@@ -21,7 +23,9 @@ XACRO = """<robot name="two" xmlns:xacro="http://www.ros.org/wiki/xacro">
 
 
 @pytest.mark.parametrize("name", shipped_names())
-def test_shipped_names_and_their_files_are_the_same_robot(name):
+def test_shipped_names_and_their_files_are_the_same_robot(name, monkeypatch):
+    for variable in ("AMENT_PREFIX_PATH", "ROS_PACKAGE_PATH"):  # an installation comes first
+        monkeypatch.delenv(variable, raising=False)
     assert robot_file(name) == shipped_urdf(name)
     assert robot_file(str(shipped_urdf(name))) == shipped_urdf(name)
     assert robot_file(f"package://dls_ik/urdf/{shipped_urdf(name).name}") == shipped_urdf(name)

@@ -5,6 +5,8 @@ import pytest
 from dls_ik.exceptions import RobotModelError
 from dls_ik.model import RobotModel, share_file, shipped, shipped_names
 
+pytestmark = pytest.mark.installed
+
 
 @pytest.mark.parametrize("name", shipped_names())
 def test_shipped_robots_load(name):

@@ -103,6 +103,7 @@ class NodeProcess:
             with self._news:
                 self.lines.append(line.rstrip("\n"))
                 self._news.notify_all()
+        self.process.wait()  # its output ends first
         with self._news:
             self._news.notify_all()
 

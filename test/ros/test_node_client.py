@@ -16,7 +16,7 @@ from std_msgs.msg import Empty
 from dls_ik.exceptions import JointValueError, OptionError, PoseError
 from dls_ik.ros.client import IkClient, NotSpunError, ServiceMissingError
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.installed]
 NAMES = WAM.joint_names
 
 

@@ -17,7 +17,7 @@ from ros_arms import BENT, CURRENT, TIPS, TREE, joint_state, place, send
 
 from dls_ik.ros.conversions import matrix_from_pose
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.installed]
 
 SIDES = pytest.mark.parametrize("side", ["left", "right"])
 

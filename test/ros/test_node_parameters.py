@@ -13,7 +13,7 @@ from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.msg import ParameterValue
 from ros_wam import WAM, bad_pose, ik, stamped, state
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.installed]
 
 
 def test_collisions_are_ignored_with_one_warning_or_refused(client, wam_node):

@@ -16,7 +16,7 @@ from sensor_msgs.msg import JointState
 
 from dls_ik.ros.conversions import matrix_from_pose
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.installed]
 
 
 def kdl_pose(q):

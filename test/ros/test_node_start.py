@@ -23,7 +23,7 @@ from dls_ik import RobotModel
 from dls_ik.model.ready import ready_configuration
 from dls_ik.ros.robot_source import QOS
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.installed]
 PLANAR = (URDF / "planar_2r.urdf").read_text()
 
 

@@ -16,7 +16,7 @@ from ros_streamer import HOME, PERIOD, Streamer, positions, stamped
 from ros_wam import WAM
 from sensor_msgs.msg import JointState
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.installed]
 
 
 @pytest.fixture

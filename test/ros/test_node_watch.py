@@ -15,7 +15,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from dls_ik.ros.conversions import matrix_from_pose
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.installed]
 
 
 def listen_to_status(client, name):
