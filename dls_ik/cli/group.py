@@ -14,7 +14,6 @@ import click
 from dls_ik.cli.commands import COMMANDS, SECTIONS
 from dls_ik.core import NumbaStartError
 from dls_ik.exceptions import DlsIkError
-from dls_ik.model.names import suggestion
 from dls_ik.printable import plain
 
 NO_SOLUTION, BAD_INPUT, MISSING, INTERRUPTED = 1, 2, 3, 130
@@ -87,7 +86,7 @@ class OneLineGroup(click.Group):
         """Find the command; one that there is not is answered with those that are alike."""
         known = self.list_commands(ctx)
         if args[0] not in known and args[0].isidentifier() and not ctx.resilient_parsing:
-            hint = suggestion(args[0], known) or f"there is {', '.join(known)}"
+            hint = _suggestion(args[0], known) or f"there is {', '.join(known)}"
             raise click.UsageError(f"no command {args[0]!r}; {hint}")
         return super().resolve_command(ctx, args)
 
@@ -113,13 +112,19 @@ def _forget_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _suggestion(word: str, known: list[str]) -> str:
+    from dls_ik.model.names import suggestion  # numpy comes with it
+
+    return suggestion(word, known)
+
+
 def _no_option(error: click.NoSuchOption) -> str:
     context = error.ctx
     if context is None:
         return error.format_message()
     known = [word for param in context.command.get_params(context) for word in param.opts]
     words = [word for word in known if word.startswith("--")]
-    hint = suggestion(error.option_name, words) or f"{context.command_path} --help lists them"
+    hint = _suggestion(error.option_name, words) or f"{context.command_path} --help lists them"
     return f"no option {error.option_name}; {hint}"
 
 
