@@ -158,9 +158,7 @@ class TwistSubscription:
             frame = f", along the axes of {self._frame or 'the root'} (twist_frame)"
             words = f"{type_name(kind)} is read on {self._topic}{frame if kind is Twist else ''}"
             self._log.info(words, words)
-        elif (
-            kind is not self._kind
-        ):  # the other type waits for the next look, when this one is gone
+        elif kind is not self._kind:  # the next look subscribes, when this one is gone
             self._node.destroy_subscription(self._subscription)
             self._subscription = None
 
