@@ -13,6 +13,7 @@ from dls_ik.servo.options import ControllerOptions
 LONGEST_LAG = 1.0  # [s] that is looked for
 WINDOW = 4.0  # [s] of commands and measurements that are kept
 MOST = 4000  # of each
+COMPARED = 1000  # of each, to find a lag: more would keep other threads waiting
 FEWEST = 20  # measurements that a lag is found from, of each joint
 MOTION = 0.02  # [rad or m] by which a joint has to move for it
 UNEXPLAINED = 0.3  # of the motion, root mean square, from which no lag explains it
@@ -88,10 +89,12 @@ class Supervision:
         """How late the arm follows its commands [s], the last that was found; NaN: not known yet.
 
         It is the shift in time that brings the measurements of the last seconds nearest to the
-        commands. Takes some milliseconds; any thread may ask.
+        commands. Takes some milliseconds, in short pieces; any thread may ask.
         """
         commands, measured = list(self._commands), list(self._measured)
         is_whole = self._from_rest and len(commands) < MOST
+        commands = commands[:: 1 + len(commands) // COMPARED]
+        measured = measured[:: 1 + len(measured) // COMPARED]
         found = _best_lag(commands, measured, self._robot.continuous, is_whole)
         if not math.isnan(found):
             self._lag = found
