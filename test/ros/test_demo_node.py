@@ -18,8 +18,6 @@ pytest.importorskip("matplotlib", reason="needs matplotlib")
 import dls_ik
 from dls_ik.ros.demo.node_process import NodeProcess, node_command
 
-BY_THE_CLOCK = (" joint states came at ", " tip within ")  # a busy machine fails these
-
 
 def python(code, tmp_path, lines):
     return NodeProcess([sys.executable, "-c", code], tmp_path / "log", lines.append)
@@ -125,14 +123,14 @@ def child_of(pid):
 def test_the_demonstration_succeeds(tmp_path):
     demo = start_demo(tmp_path, "--seconds", "2", "--json", "figures.json")
     output, errors = demo.communicate(timeout=300)
-    assert demo.returncode in (0, 1), output + errors
+    assert demo.returncode == 0, output + errors  # on a busy machine too
     assert errors == ""
     assert "NO_IK_SOLUTION" in output
     report = json.loads((tmp_path / "figures.json").read_text())
-    failed = [line.split("\u2717", 1)[1] for line in output.splitlines() if "\u2717" in line]
-    assert all(line.startswith(BY_THE_CLOCK) for line in failed), output
-    assert report["passed"] == (demo.returncode == 0) == (not failed)
-    assert ("all checks passed" in output) == report["passed"]
+    assert "\u2717" not in output
+    assert report["passed"]
+    assert "all checks passed" in output
+    assert "load average" in output
     assert len(report["answers"]) == 12
     assert report["tracking"]["targets"] == 200
     for name in ("tip_path.png", "joint_positions.png"):

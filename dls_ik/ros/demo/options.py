@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import click
 
 EPILOG = (
-    "Exit code: 0 if every check at the end holds, 1 if one does not or the node did not start, "
+    "Exit code: 0 if every check at the end holds but those by the clock, which a busy machine may "
+    "fail and which do not decide; 1 if one does not, or the node did not start; "
     "2 for a wrong option, 130 after Ctrl-C. The node's log is ik_node.log beside the pictures."
 )
 

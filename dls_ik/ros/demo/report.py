@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from dls_ik.ros.demo.ask import Answer
+from dls_ik.ros.demo.load import Load
 from dls_ik.ros.demo.messages import code_name
 from dls_ik.ros.demo.tracking import JointUse, Spread, Tracking
-from dls_ik.ros.demo.verdict import Criterion
+from dls_ik.ros.demo.verdict import Criterion, has_passed
 
 
 def save_report(
@@ -17,10 +18,12 @@ def save_report(
     tracking: Tracking,
     uses: list[JointUse],
     criteria: list[Criterion],
+    load: Load,
 ) -> None:
     """Write them as JSON, in SI units; what is not a number is null."""
     report = {
-        "passed": all(criterion.holds for criterion in criteria),
+        "passed": has_passed(criteria),
+        "load": {**load._asdict(), "is_busy": load.is_busy},
         "criteria": [criterion._asdict() for criterion in criteria],
         "answers": [_answer(answer) for answer in answers],
         "tracking": {

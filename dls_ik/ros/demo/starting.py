@@ -20,8 +20,10 @@ LOGGED = re.compile(r"\[(?:INFO|WARN|ERROR|FATAL)\] \[[\d.]+\] \[[\w.]+\]: (.*)"
 
 
 @contextmanager
-def running_node(options: Options, robot: RobotModel, console: Console) -> Iterator[Client]:
-    """Start the node, and hand over a client of it once it is ready.
+def running_node(
+    options: Options, robot: RobotModel, console: Console
+) -> Iterator[tuple[Client, int]]:
+    """Start the node, and hand over a client of it once it is ready, and its process id.
 
     Raises:
         DlsIkError: it did not become ready, or something failed later; the end of its log is added
@@ -39,7 +41,7 @@ def running_node(options: Options, robot: RobotModel, console: Console) -> Itera
     with NodeProcess(node_command(parameters), log, echo) as node, Client(robot) as client:
         try:
             wait_until_ready(node, client, console)
-            yield client
+            yield client, node.process.pid
             if not node.is_running:
                 raise DlsIkError("the node is gone")
         except DlsIkError as error:

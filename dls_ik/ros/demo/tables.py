@@ -101,10 +101,16 @@ def joints_table(console: Console, uses: list[JointUse]) -> Table:
 
 
 def criteria_lines(console: Console, criteria: list[Criterion]) -> Table:
-    """Every check with a tick or a cross."""
+    """Every check with a tick or a cross; those that the clock has a part in apart, with a ~."""
     table = Table.grid(padding=(0, 1))
     for criterion in criteria:
-        table.add_row(mark(console, criterion.holds), criterion.text)
+        if not criterion.by_the_clock:
+            table.add_row(mark(console, criterion.holds), criterion.text)
+    table.add_row("", "[dim]by the clock, which does not decide:[/]")
+    for criterion in criteria:
+        if criterion.by_the_clock:
+            sign = mark(console, True) if criterion.holds else "[bold yellow]~[/]"
+            table.add_row(sign, criterion.text)
     return table
 
 

@@ -7,9 +7,11 @@ import numpy as np
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros.demo.check import Check, pose_errors
+from dls_ik.ros.demo.path import LAP
 from dls_ik.ros.demo.stream import Recording
 
 LONGEST_LAG = 0.5  # [s]
+MOST_POINTS = 1000  # of a motion that are compared with the whole figure
 WINDOW = 10  # joint states over which a speed is taken, as single stamps jitter
 
 
@@ -39,6 +41,8 @@ class Tracking(NamedTuple):
     that instant on its way between two messages. The path error is to the nearest place where the
     target was during the last half second: what is off the path, not merely late. The lag is the
     shift in time for which the tip's way and the target's lie closest.
+    The figure error is to the nearest place of the whole figure, and what was missed is from
+    places of the figure to the nearest of the tip's way: neither knows when the arm was where.
     Latency runs from sending a target to receiving the first joint states that were computed, by
     their stamp, after it was sent; waiting for the next cycle of the node's loop is part of it.
     Delivery is its last part, from the stamp of joint states to receiving them.
@@ -51,6 +55,9 @@ class Tracking(NamedTuple):
     lag: float  # [s]
     position_error: Spread  # [m]
     path_error: Spread  # [m]
+    figure_error: Spread  # [m]
+    missed: Spread  # [m]
+    heard_until: float  # share of the targets that were sent before the last joint states came
     rotation_error: Spread  # [rad]
     latency: Spread  # [s]
     delivery: Spread  # [s]
@@ -91,6 +98,9 @@ def motion_of(recording: Recording, check: Check) -> tuple[Motion, Tracking]:
         lag=_lag(recording, motion),
         position_error=spread(np.linalg.norm(motion.tip - motion.goal, axis=1)),
         path_error=spread(_path_errors(recording, motion)),
+        figure_error=spread(_figure_errors(recording, motion)),
+        missed=spread(_missed(recording, motion)),
+        heard_until=float((sent <= recording.received[-1]).mean()),
         rotation_error=spread(_rotation_errors(recording, times, poses)),
         latency=spread(_latencies(recording, sent)),
         delivery=spread(recording.received - recording.stamps),
@@ -138,6 +148,25 @@ def _path_errors(recording: Recording, motion: Motion) -> Array:
     return np.array(
         [distance_to_way(p, way[a:b]) for p, a, b in zip(motion.tip, first, last, strict=True)]
     )
+
+
+def _figure_errors(recording: Recording, motion: Motion) -> Array:
+    """From places of the tip to the nearest of the figure, however late, (k,) [m]."""
+    figure = recording.targets[recording.sent <= LAP, :3, 3]
+    return np.array([distance_to_way(p, figure) for p in _some(motion.tip)])
+
+
+def _missed(recording: Recording, motion: Motion) -> Array:
+    """From places of the figure to the nearest of the tip's way, however late, (k,) [m]."""
+    is_counted = (recording.sent >= 0.0) & (recording.sent <= LAP)
+    return np.array(
+        [distance_to_way(p, motion.tip) for p in _some(recording.targets[is_counted, :3, 3])]
+    )
+
+
+def _some(points: Array) -> Array:
+    """At most MOST_POINTS of points (k, 3), evenly."""
+    return points[:: 1 + len(points) // MOST_POINTS]
 
 
 def distance_to_way(point: Array, way: Array) -> float:
