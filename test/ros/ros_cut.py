@@ -146,7 +146,7 @@ def survive_a_cut(arm, cable, duration):
     arm.stands()
     commands = [c for c in arm.commands if stamp(c) >= begun]
     still = next(stamp(c) for c in commands if not any(c.velocity))
-    way = max(np.linalg.norm(tip(c) - tip(commands[0])) for c in commands)
+    way = np.max([np.linalg.norm(tip(c) - tip(commands[0])) for c in commands])
     assert way < SPEED * (0.25 + LAG), f"{way:.3f} m after the cable was cut"
     held = arm.q
     arm.client.spin_for(max(0.0, begun + duration - time.time()))

@@ -15,6 +15,7 @@ from moveit_msgs.srv import GetPositionFK, GetPositionIK
 from robots import CONFIG
 from ros_arms import BENT, CURRENT, TIPS, TREE, joint_state, place, send
 
+from dls_ik.model.rigid import inverse
 from dls_ik.ros.conversions import matrix_from_pose
 
 pytestmark = [pytest.mark.ros, pytest.mark.installed]
@@ -136,6 +137,27 @@ def test_pymoveit2_computes_ik(arms_client, side, link):
     np.testing.assert_allclose(
         response.solution.joint_state.position, list(CURRENT.values()), atol=1e-6
     )
+
+
+@SIDES
+def test_pymoveit2_computes_ik_from_a_start_that_is_given_as_a_list(arms_client, side):
+    asked = GetPositionIK.Request()
+    request = asked.ik_request
+    request.group_name, request.avoid_collisions = f"{side}_arm", True
+    pose = place(f"{side}_wam_tip", f"{side}_wam_base", **{f"{side}_wam_j4": 1.1}).pose
+    request.pose_stamped.header.frame_id = f"{side}_wam_base"
+    request.pose_stamped.header.stamp = now(arms_client)
+    request.pose_stamped.pose = pose
+    start = request.robot_state.joint_state  # without stamp and frame, of the arm alone
+    start.name = [f"{side}_wam_j{i + 1}" for i in range(7)]
+    start.position, start.velocity, start.effort = list(BENT), [0.0] * 7, [0.0] * 7
+    response = send(arms_client, asked)
+    assert response.error_code.val == 1, response.error_code.message
+    solution = response.solution.joint_state
+    found = dict(zip(solution.name, solution.position, strict=True))
+    assert found.keys() == CURRENT.keys()
+    T_base_tip = inverse(TREE.pose(f"{side}_wam_base", found)) @ TREE.pose(f"{side}_wam_tip", found)
+    np.testing.assert_allclose(T_base_tip, matrix_from_pose(pose), atol=3e-6)
 
 
 def test_pymoveit2_computes_fk(arms_client):

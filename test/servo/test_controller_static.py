@@ -104,4 +104,4 @@ def test_limits_of_jerk_do_not_lead_away_from_the_target_first(jerk):
     drive = Drive(q, acceleration=5.0, jerk=jerk).pose(WAM.fk(q + 0.5))
     drive.run(1.0)
     errors = [out.position_error for out in drive.outputs]
-    assert max(errors) <= errors[0] + 1e-4
+    assert np.max(errors) <= errors[0] + 1e-4

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from arms import published
 from drive import BENT, DT, WAM, Drive, reversals, tip_speeds
 from oracle import rotation
 
@@ -124,3 +125,23 @@ def test_a_zero_twist_after_a_joint_motion_stops_there():
     assert (np.abs(drive.last.q - q) <= v * (v.max() / 16.0 + 2 * DT) + 1e-6).all(), "braking only"
     assert not drive.last.velocity.any()
     drive.assert_limits(8.0)
+
+
+@pytest.mark.parametrize("R", [None, np.eye(3)], ids=["own", "base"])
+def test_twists_at_a_third_of_the_rate_move_the_tip_as_far_as_they_say(R):
+    """A second of moveit_servo's demo of twists: up or down and round, 29 messages of them."""
+    fr3, q = published("fr3"), np.pi * np.array([0.0, -0.25, 0.0, -0.75, 0.0, 0.5, 0.25])
+    drive, count = Drive(q, robot=fr3), 0
+
+    def each(drive):
+        nonlocal count
+        if count % 3 == 0:
+            drive.twist(np.array([0.0, 0.0, 0.1, 0.0, 0.0, 0.5]), R=R)
+        count += 1
+
+    drive.run(1.0, each)
+    R_before, R_after = (fr3.fk(each)[:3, :3] for each in (q, drive.last.q))
+    turned = np.arccos(0.5 * np.trace(R_before.T @ R_after) - 0.5)
+    way = np.linalg.norm(fr3.fk(drive.last.q)[:3, 3] - fr3.fk(q)[:3, 3])
+    assert turned == pytest.approx(0.5, rel=0.02)
+    assert way == pytest.approx(0.1, rel=0.02)

@@ -102,7 +102,7 @@ def test_follows_a_moving_target_closely():
         T_d = T.copy()
         T_d[1:3, 3] += 0.15 * np.sin(phase), 0.1 * np.sin(2 * phase)
         errors.append(servo.step(T_d, DT).position_error)
-    assert max(errors) < 1e-3
+    assert np.max(errors) < 1e-3
 
 
 def test_through_the_stretched_elbow_and_back():

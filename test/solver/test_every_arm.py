@@ -2,15 +2,29 @@
 
 import numpy as np
 import pytest
-from arms import PUBLISHED, published
+from arms import PUBLISHED, published, random_arm
 from oracle import rigid, rotation
 from published_arms import ARMS
-from reached import check
+from reached import TOLERANCE, check, errors
 
-from dls_ik import Task
+from dls_ik import IkSolver, Task
 
 COUNT = 300
 TURNING = ("gen3", "fetch")  # some of their joints have no limits
+# Chains as descriptions of whole robots have them, from the root to each of their ends.
+LIMBS = {
+    "wheel": ["continuous"],
+    "gripper": ["prismatic"],
+    "head": ["revolute"] * 2,
+    "leg": ["revolute"] * 3,
+    "finger": ["revolute", "revolute", "mimic"],
+    "scara": ["revolute", "revolute", "prismatic", "continuous"],
+    "hand": ["revolute"] * 5,
+    "gantry": ["prismatic"] * 3 + ["revolute"] * 3,
+    "lift": ["prismatic"] + ["revolute"] * 7,
+    "base": ["prismatic"] * 2 + ["continuous"] + ["revolute"] * 6,
+    "snake": ["revolute"] * 12,
+}
 
 
 def drawn(name, seed, count=COUNT):
@@ -88,3 +102,16 @@ def test_a_solution_some_turns_away_is_answered_with_itself(name):
     result = check(name, Ts, seeds)
     np.testing.assert_allclose(result.q, seeds, atol=1e-6)
     assert result.restarts.max() == 0
+
+
+@pytest.mark.parametrize("limb", LIMBS)
+def test_twenty_of_twenty_poses_of_limbs_of_any_shape(limb):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        robot = random_arm(rng, *LIMBS[limb])
+        Ts = robot.fk(robot.random(rng, 20))
+        for start in (None, robot.random(rng, 20)):
+            result = IkSolver(robot).solve_batch(Ts, start)
+            assert result.success.all(), f"{limb} {seed} missed {np.flatnonzero(~result.success)}"
+            assert robot.within_limits(result.q).all()
+            assert errors(Task(), Ts, robot.fk(result.q)).max() <= TOLERANCE

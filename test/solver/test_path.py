@@ -24,7 +24,7 @@ def check_solved(robot, Ts, result):
     assert result.success.all(), np.flatnonzero(~result.success)
     assert robot.within_limits(result.q).all()
     for T, q in zip(Ts, result.q, strict=True):
-        assert max(errors(robot, T, q)) <= TOLERANCE
+        assert np.max(errors(robot, T, q)) <= TOLERANCE
 
 
 def largest_moves(q):

@@ -106,7 +106,7 @@ def test_reached_outside_the_limits_is_no_success():
         assert result.success == (result.status is Status.SUCCESS)
         if result.status is Status.OUTSIDE_LIMITS:
             assert not WAM.within_limits(result.q)
-            assert max(errors(WAM, T, result.q)) <= 1.01e-6
+            assert np.max(errors(WAM, T, result.q)) <= 1.01e-6
     assert Status.OUTSIDE_LIMITS in seen
 
 

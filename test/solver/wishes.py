@@ -35,7 +35,7 @@ def errors(robot, T, q):
 
 
 def is_solution(robot, T, q):
-    return bool(robot.within_limits(q)) and max(errors(robot, T, q)) <= TOLERANCE
+    return bool(robot.within_limits(q)) and bool(np.max(errors(robot, T, q)) <= TOLERANCE)
 
 
 def assert_solutions(robot, Ts, result):

@@ -47,7 +47,7 @@ def unrest(samples):
 
 
 def worst(samples):
-    return max(sample.position_error for sample in samples)
+    return np.max([sample.position_error for sample in samples])
 
 
 def test_each_begins_at_the_arm_and_goes_to_and_fro_without_a_jump(case):
