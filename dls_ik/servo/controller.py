@@ -143,7 +143,6 @@ class Controller:
     def coast(self, q: Array, v: Array) -> None:
         """Go on from joint values (n,) that the arm came to by itself, with its velocity (n,)."""
         self._tracker.coast(q, v)
-        self._supervision.restart(is_rest=False)
 
     def lapse(self, q: Array) -> None:
         """Go on after a time without commands, at rest at joint values (n,), or where measured.
@@ -260,7 +259,7 @@ class Controller:
             self._supervision.measured(now, measured, age)
         waits = self._waits_for_measurement()
         if self.options.supervised and self._is_engaged() and not waits:
-            reason = self._supervision.fault(now, measured is not None)
+            reason = self._supervision.fault(now, measured is not None, self.command)
             if reason:
                 self._stop(Hold(ServoState.FAULT, reason))
         if self._target is not None and self._target.is_stale(now):

@@ -31,18 +31,16 @@ class Supervision:
         self._last = -math.inf  # [s] of the oldest joint in the last measurement
         self._is_new = False  # it was not compared yet
         self._lag = math.nan
-        self._from_rest = True  # it stood before the first of the commands
 
-    def restart(self, is_rest: bool = True) -> None:
-        """Forget the commands, as the next one does not go on from them, but from rest or not."""
+    def restart(self) -> None:
+        """Forget the commands, as the next one does not go on from them, but begins at rest."""
         self._commands.clear()
-        self._from_rest = is_rest
         self._measured.clear()
 
     def take_over(self, other: "Supervision") -> None:
         """Go on with what another one kept of the same joints."""
         self._commands, self._measured = other._commands.copy(), other._measured.copy()
-        self._last, self._lag, self._from_rest = other._last, other._lag, other._from_rest
+        self._last, self._lag = other._last, other._lag
 
     def commanded(self, now: float, q: Array) -> None:
         """Keep a command (n,), which is not changed any more."""
@@ -56,11 +54,15 @@ class Supervision:
             self._measured.append((times, q))
             self._is_new = True
 
-    def fault(self, now: float, is_measured: bool) -> str:
+    def fault(self, now: float, is_measured: bool, command: Array) -> str:
         """What is wrong, or an empty text.
 
         Each measurement is compared with the command of its own time, so that a driver that falls
         silent does not seem to be an arm that stays behind.
+
+        Args:
+            command: (n,) of now, which is not that of the last cycle where the arm went on by
+                itself since.
         """
         if not is_measured:
             words = f"no joint states came for {self._options.measurement_timeout:g} s"
@@ -70,7 +72,7 @@ class Supervision:
             return ""
         self._is_new = False
         times, q = self._measured[-1]
-        then = self._commands_at(times)
+        then = self._commands_at(times, q, command)
         if then is None:
             return ""
         deviation = np.abs(_difference(q, then, self._robot.continuous))
@@ -92,7 +94,7 @@ class Supervision:
         commands. Takes some milliseconds, in short pieces; any thread may ask.
         """
         commands, measured = list(self._commands), list(self._measured)
-        is_whole = self._from_rest and len(commands) < MOST
+        is_whole = len(commands) < MOST
         commands = commands[:: 1 + len(commands) // COMPARED]
         measured = measured[:: 1 + len(measured) // COMPARED]
         found = _best_lag(commands, measured, self._robot.continuous, is_whole)
@@ -100,15 +102,29 @@ class Supervision:
             self._lag = found
         return self._lag
 
-    def _commands_at(self, times: Array) -> Array | None:
-        """The command of each joint (n,) at a time of its own (n,) [s]; None: not known."""
+    def _commands_at(self, times: Array, q: Array, command: Array) -> Array | None:
+        """The command of each joint (n,) at a time of its own (n,) [s]; None: not known.
+
+        Between two commands the one that is nearest to where the joint is, `q`.
+        """
         if not self._commands or self._commands[0][0] > times.min():
             return None
         found = np.empty(len(times))
         for time in set(times.tolist()):
-            q = next(q for t, q in reversed(self._commands) if t <= time)
-            found[times == time] = q[times == time]
+            at = times == time
+            before, after = self._around(time, command)
+            near = before + _difference(q, before, self._robot.continuous)
+            found[at] = np.clip(near, np.minimum(before, after), np.maximum(before, after))[at]
         return found
+
+    def _around(self, time: float, command: Array) -> tuple[Array, Array]:
+        """The commands (n,) before and after a time [s]."""
+        after = command
+        for t, q in reversed(self._commands):
+            if t <= time:
+                return q, after
+            after = q
+        return after, after
 
     def _advice(self, joint: int, time: float, q: float, deviation: float) -> str:
         """What to do about a joint that only lags, if it does."""

@@ -191,6 +191,26 @@ def test_each_joint_is_compared_with_the_command_of_its_own_time():
         assert drive.last.state is not ServoState.FAULT, drive.last.words
 
 
+def test_an_arm_that_went_on_by_itself_in_a_late_cycle_is_no_deviation_and_one_that_did_not_is():
+    """The measurement is from the gap, and the arm is watched where all cycles are late."""
+
+    def run(follows):
+        drive = supervised(max_deviation=0.05, acceleration=20.0).pose(NEAR)
+        drive.run(0.1, measured=lagging(1))
+        held = drive.last.q
+        for _ in range(5):
+            q, v = drive.last.q, drive.last.velocity
+            gap, drive.now = 0.08, drive.now + 0.08
+            coasted = q + gap * v
+            drive.controller.coast(coasted, v)
+            measured = q + 0.5 * gap * v if follows else held
+            drive.outputs.append(drive.controller.cycle(drive.now, DT, measured, 0.5 * gap))
+        return drive.last
+
+    assert run(follows=True).state is not ServoState.FAULT
+    assert run(follows=False).state is ServoState.FAULT
+
+
 def test_a_fault_of_an_arm_that_lags_suggests_a_bound_that_lets_it_pass():
     lag = 20  # cycles
 
