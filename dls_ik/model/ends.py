@@ -7,13 +7,13 @@ import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.exceptions import AmbiguousTipError, ChainError, RobotModelError
-from dls_ik.model.joint import FARTHEST
+from dls_ik.model.joint import FARTHEST, ROUGHNESS
 from dls_ik.model.names import listing, quoted
+from dls_ik.model.rigid import nearest_rotation, not_a_rotation, roughness
 from dls_ik.model.tree import Tree
 
 TipNames = str | Sequence[str] | None  # a link, several that are solved together, or find it
 Offsets = Sequence[Any] | None  # (4, 4) T_link_tip of each tip, None for none
-ROUGHNESS = 1e-6  # how far from orthonormal the rotation of an offset may be
 
 
 def choose_ends(
@@ -54,7 +54,7 @@ def checked_offsets(tips: Sequence[str], offsets: Offsets) -> Array:
 
 
 def _checked_offset(tip: str, offset: Any) -> Array:
-    """An offset of a link (4, 4).
+    """An offset of a link (4, 4), its rotation made exact.
 
     Raises:
         ChainError: no rigid transform.
@@ -65,14 +65,14 @@ def _checked_offset(tip: str, offset: Any) -> Array:
         T = np.array(offset, np.float64)
     except (TypeError, ValueError, OverflowError):
         T = np.empty(0)
-    rotation = T[:3, :3] if T.shape == (4, 4) and np.isfinite(T).all() else np.zeros((3, 3))
-    rigid = np.allclose(rotation @ rotation.T, np.eye(3), rtol=0.0, atol=ROUGHNESS)
-    rigid = bool(rigid and (np.abs(T) <= FARTHEST).all())
-    if not rigid or np.linalg.det(rotation) < 0.0 or (T[3] != (0.0, 0.0, 0.0, 1.0)).any():
-        raise ChainError(
-            f"the offset of tip {tip!r} is a rigid transform (4, 4) within {FARTHEST:g} m, not "
-            f"{quoted(offset)}"
-        )
+    what = f"the offset of tip {tip!r} is a rigid transform (4, 4) within {FARTHEST:g} m"
+    is_finite = T.shape == (4, 4) and bool((np.abs(T) <= FARTHEST).all())
+    if not is_finite or (T[3] != (0.0, 0.0, 0.0, 1.0)).any():
+        raise ChainError(f"{what}, not {quoted(offset)}")
+    if not roughness(T[:3, :3]) <= ROUGHNESS:
+        reason = not_a_rotation(T[:3, :3], ROUGHNESS)
+        raise ChainError(f"{what}, not {quoted(offset)}: of its rotation R, {reason}")
+    T[:3, :3] = nearest_rotation(T[:3, :3])
     return T
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from dls_ik.core.types import Array
 from dls_ik.model.distances import farthest, nearest
 from dls_ik.model.elements import elements_of, end_axes
+from dls_ik.model.extremes import Budget
 from dls_ik.model.robot import RobotModel
 
 SAMPLES = 3000
@@ -27,7 +28,9 @@ def tip_extent(robot: RobotModel) -> Extent:
     unit = elements.length or 1.0
     scaled = elements.scaled(1.0 / unit)
     point, origin = end_axes(scaled)[0][1], np.zeros(3)
-    bounds = nearest(scaled, point, origin), farthest(scaled, point, origin)
+    budget = Budget()
+    most = farthest(scaled, point, origin, budget)
+    bounds = nearest(scaled, point, origin, budget), most
     tips = robot.fk(robot.random(np.random.default_rng(0), SAMPLES)).reshape(SAMPLES, -1, 4, 4)
     distances = np.linalg.norm(tips[:, 0, :3, 3] - unit * point, axis=1)
     seen = float(distances.min()), float(distances.max())

@@ -22,9 +22,27 @@ from dls_ik.model.products import THIRDS, Product, motion, reduced, values
 MOST_JOINTS = 5  # a box of d joints has 3^d corners
 CORNERS = 10_000  # evaluated at a time
 ROUNDS = 40
+MOST_WORK = 12_000_000  # corners for all bounds of a robot, about a second; an arm of 7 takes 1e6
+CALL = 4000  # corners that take as long as what a round costs besides
 ENOUGH = 1e-9  # of the form's scale: how near the bound must come to a value that is taken
 ROUNDING = 1e-10  # of the form's scale
 WIDE = TURN / 3.0  # an arc beyond this has no triangle smaller than the circle's
+
+
+class Budget:
+    """The work that bounds may take: counted, not timed, so that they are the same everywhere."""
+
+    def __init__(self, left: int = MOST_WORK) -> None:
+        self.left = left  # corners to be evaluated
+
+    def spend(self, boxes: int, joints: int) -> None:
+        """Count what some boxes of so many joints take."""
+        self.left -= CALL + boxes * 3**joints
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether nothing is left."""
+        return self.left <= 0
 
 
 class Bounded(NamedTuple):
@@ -52,15 +70,20 @@ class Bounded(NamedTuple):
         )
 
 
-def largest(elements: Elements, form: Form) -> float:
-    """A bound on a form from above, infinite where more than MOST_JOINTS matter."""
+def largest(elements: Elements, form: Form, budget: Budget) -> float:
+    """A bound on a form from above, infinite where more than MOST_JOINTS matter.
+
+    Infinite also where the budget is spent, and less sharp where it does not suffice.
+    """
+    if budget.is_spent:
+        return np.inf
     product = reduced(elements, form)
     slides = product.prismatic
     bounded = np.isfinite([product.lower[slides], product.upper[slides]]).all()
-    return maximum(product) if bounded and len(slides) <= MOST_JOINTS else np.inf
+    return maximum(product, budget) if bounded and len(slides) <= MOST_JOINTS else np.inf
 
 
-def maximum(product: Product) -> float:
+def maximum(product: Product, budget: Budget) -> float:
     """An upper bound on the form, the largest value itself as far as the rounds suffice."""
     d, enough = len(product.lower), ENOUGH * product.form.scale
     if d == 0:
@@ -69,12 +92,14 @@ def maximum(product: Product) -> float:
     lower = np.where(full, -np.pi, product.lower)[None]
     upper = np.where(full, np.pi, product.upper)[None]
     boxes, taken = _bounded(product, lower, upper), -np.inf
+    budget.spend(1, d)
     for _ in range(ROUNDS):
         taken = max(taken, boxes.taken.max(initial=taken))
         boxes = _sorted(boxes, above=taken + enough)
-        if not len(boxes.bound):
+        if not len(boxes.bound) or budget.is_spent:
             break
         count = max(4, CORNERS // 3 ** (d + 1))
+        budget.spend(3 * min(count, len(boxes.bound)), d)
         parts = _bounded(product, *_thirds(boxes, count))
         boxes = boxes.rows(slice(count, None)).and_more(parts)
     return float(boxes.bound.max(initial=taken)) + enough

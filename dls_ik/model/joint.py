@@ -9,11 +9,19 @@ import numpy as np
 from dls_ik.core.types import Array
 from dls_ik.exceptions import RobotModelError
 from dls_ik.model.names import listing, quoted
-from dls_ik.model.rigid import rotation_about, transform
+from dls_ik.model.rigid import (
+    EXACT,
+    nearest_rotation,
+    not_a_rotation,
+    rotation_about,
+    roughness,
+    transform,
+)
 
 DRIVEN_KINDS = ("revolute", "continuous", "prismatic")  # moved by one value
 KINDS = (*DRIVEN_KINDS, "fixed", "floating", "planar")
 SHORTEST_AXIS = 1e-9
+ROUGHNESS = 1e-6  # how far from orthonormal the rotation of an origin may be
 FARTHEST = 1e9  # [m] of an origin, as of a pose in core/se3.py, which needs numba
 
 
@@ -37,9 +45,9 @@ class Joint:
     velocity of 0 means that none is known, as in many robot descriptions: no limit.
 
     Raises:
-        RobotModelError: an unknown kind, a number that is not finite, an origin too far away, a
-            zero-length axis, limits that are missing or crossed, a negative velocity. The message
-            names the joint.
+        RobotModelError: an unknown kind, a number that is not finite, an origin that is not rigid
+            or too far away, a zero-length axis, limits that are missing or crossed, a negative
+            velocity. The message names the joint.
     """
 
     name: str
@@ -61,6 +69,7 @@ class Joint:
         self._set("origin", self._finite("origin", self.origin, (4, 4)))
         if np.abs(self.origin).max() > FARTHEST:
             raise self.error(f"its origin is beyond {FARTHEST:g} m: {self.origin[:3, 3].tolist()}")
+        self._set("origin", self._rigid(self.origin))
         self._set("axis", self._unit_axis() if self.is_driven else _z())
         self._set_limits()
         self._set_velocity()
@@ -96,6 +105,16 @@ class Joint:
                 f"{what} must be {shape} finite numbers, given {quoted(values.tolist())}"
             )
         return values
+
+    def _rigid(self, T: Array) -> Array:
+        """The origin with an exact rotation."""
+        off = roughness(T[:3, :3])
+        if not off <= ROUGHNESS or (T[3] != (0.0, 0.0, 0.0, 1.0)).any():
+            reason = "" if off <= ROUGHNESS else f": {not_a_rotation(T[:3, :3], ROUGHNESS)}"
+            raise self.error(
+                f"its origin is a rigid transform (4, 4), not {quoted(T.tolist())}{reason}"
+            )
+        return T if off <= EXACT else transform(nearest_rotation(T[:3, :3]), T[:3, 3])
 
     def _unit_axis(self) -> Array:
         axis = self._finite("axis", self.axis, (3,))

@@ -1,5 +1,6 @@
 """Which numbers of a pose to bound for a robot, and their bounds: once a robot."""
 
+import logging
 from typing import NamedTuple
 
 import numpy as np
@@ -8,10 +9,15 @@ from dls_ik.core.reach_bounds import DISTANCE, HEIGHT, LEAN, MOMENT, Reach
 from dls_ik.core.types import Array, Chain
 from dls_ik.model.distances import farthest, nearest
 from dls_ik.model.elements import Elements, elements_of, end_axes
-from dls_ik.model.extremes import largest
+from dls_ik.model.extremes import Budget, largest
 from dls_ik.model.forms import Form, height, lean, moment, negative, squared_distance
 from dls_ik.model.telling import telling_sides
 
+LOG = logging.getLogger("dls_ik")
+GIVEN_UP = (
+    "bounds on what {} joints reach would take too long and are partly given up: what is out of "
+    "reach may be searched for until the timeout, instead of being UNREACHABLE"
+)
 APART = (0.3, 1.0, 3.0)  # of the arm's length: of points on an axis from the first one
 
 
@@ -31,7 +37,7 @@ def build_reach(chain: Chain, tip: int = 0, position_only: bool = False) -> Reac
     """Bounds that every configuration within the limits satisfies, of one tip.
 
     Of the numbers that may be bounded those are that seem to refuse most; takes some tenths of a
-    second.
+    second, and about one at most: bounds of very many joints are given up, with a word in the log.
 
     Args:
         tip: Which of the chain's tips.
@@ -48,7 +54,10 @@ def build_reach(chain: Chain, tip: int = 0, position_only: bool = False) -> Reac
     units = np.where(kind == LEAN, 1.0, unit)
     metres = np.array([[1.0], [unit]])  # of a unit vector and a point
     tip_lines = np.array([reading.tip for reading in rows]).reshape(-1, 2, 3) * metres
-    ranges = [_range(elements, readings[i], wanted) for i, wanted in sides]
+    budget = Budget()
+    ranges = [_range(elements, readings[i], wanted, budget) for i, wanted in sides]
+    if budget.is_spent:
+        LOG.warning(GIVEN_UP.format(len(elements.prismatic)))
     return Reach(
         kind=kind,
         base=np.array([reading.base for reading in rows]).reshape(-1, 2, 3) * metres,
@@ -97,13 +106,15 @@ def _along(line: Array) -> Array:
     return lines
 
 
-def _range(elements: Elements, reading: Reading, wanted: tuple[bool, bool]) -> tuple[float, float]:
+def _range(
+    elements: Elements, reading: Reading, wanted: tuple[bool, bool], budget: Budget
+) -> tuple[float, float]:
     """The bounds from below and above, each if it is wanted."""
     if reading.kind == DISTANCE:
         points = reading.base[1], reading.tip[1]
         return (
-            nearest(elements, *points) if wanted[0] else 0.0,
-            farthest(elements, *points) if wanted[1] else np.inf,
+            nearest(elements, *points, budget) if wanted[0] else 0.0,
+            farthest(elements, *points, budget) if wanted[1] else np.inf,
         )
-    below = largest(elements, negative(reading.form)) if wanted[0] else np.inf
-    return -below, largest(elements, reading.form) if wanted[1] else np.inf
+    below = largest(elements, negative(reading.form), budget) if wanted[0] else np.inf
+    return -below, largest(elements, reading.form, budget) if wanted[1] else np.inf

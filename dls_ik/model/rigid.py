@@ -4,6 +4,8 @@ import numpy as np
 
 from dls_ik.core.types import Array
 
+EXACT = 1e-12  # roughness of a rotation that is left as it is
+
 
 def transform(rotation: Array | None = None, translation: Array | None = None) -> Array:
     """The 4x4 transform of a (3, 3) rotation and a (3,) translation [m]."""
@@ -19,6 +21,34 @@ def inverse(T: Array) -> Array:
     """The inverse of a rigid 4x4 transform."""
     R = T[:3, :3]
     return transform(R.T, -R.T @ T[:3, 3])
+
+
+def nearest_rotation(R: Array) -> Array:
+    """The (3, 3) rotation nearest to a matrix that is almost one, which stays if it is exact."""
+    if roughness(R) <= EXACT:
+        return R
+    U, _, Vt = np.linalg.svd(R)
+    rotation: Array = U @ Vt
+    return rotation
+
+
+def roughness(R: Array) -> float:
+    """How far (3, 3) is from a rotation: the largest entry of R R^T - 1; infinite for a mirror."""
+    off = float(np.abs(R @ R.T - np.eye(3)).max())
+    return off if np.linalg.det(R) > 0.0 else np.inf
+
+
+def not_a_rotation(R: Array, allowed: float) -> str:
+    """Words for a finite (3, 3) that is none: by how much, and how to mend it."""
+    lengths = np.linalg.norm(R, axis=0)
+    off = np.abs(R @ R.T - np.eye(3)).max()
+    if np.linalg.det(R) < 0.0 and off <= allowed:
+        return "it mirrors (its determinant is -1): turn the sign of one of its columns around"
+    words = f"R R^T is off by {off:.2g} from the identity, and may be by {allowed:g}"
+    is_scaled = np.ptp(lengths) <= allowed * lengths.max() and abs(lengths.mean() - 1.0) > 1e-5
+    if is_scaled and lengths.min() > 0.0:
+        return f"{words}: it is scaled by {lengths.mean():.6g}"
+    return f"{words}: the nearest rotation is U @ Vt of U, _, Vt = numpy.linalg.svd(R)"
 
 
 def rotation_about(axis: Array, angle: float) -> Array:

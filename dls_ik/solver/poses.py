@@ -9,6 +9,7 @@ from dls_ik.core.search_rows import POSE_TOLERANCE
 from dls_ik.core.types import Array
 from dls_ik.exceptions import OptionError, PoseError
 from dls_ik.model.names import quoted
+from dls_ik.model.rigid import EXACT, nearest_rotation, not_a_rotation, roughness
 
 ROUGHNESS = 1e-3  # passes a rotation typed with four digits, not a scaled or sheared one
 
@@ -118,13 +119,16 @@ def validated_pose(T: Any) -> Array:
     if not (np.abs(pose) <= FARTHEST).all():
         raise PoseError(f"a pose must be finite, and within {FARTHEST:g} m, not\n{pose}")
     if not np.allclose(pose[3], (0.0, 0.0, 0.0, 1.0), rtol=0.0, atol=1e-9):
-        raise PoseError(f"the last row of a pose is (0, 0, 0, 1), not {pose[3]}")
+        hint = ": is it transposed?" if (pose[:, 3] == (0.0, 0.0, 0.0, 1.0)).all() else ""
+        raise PoseError(f"the last row of a pose is (0, 0, 0, 1), not {pose[3]}{hint}")
     rotation = pose[:3, :3]
-    roughness = np.abs(rotation @ rotation.T - np.eye(3)).max()
-    if not roughness <= ROUGHNESS or np.linalg.det(rotation) <= 0.0:
-        raise PoseError(f"the upper left 3x3 block of a pose is a rotation, not\n{rotation}")
-    if roughness > 1e-12:
+    off = roughness(rotation)
+    if not off <= ROUGHNESS:
+        raise PoseError(
+            "the upper left 3x3 block of a pose is a rotation; "
+            f"{not_a_rotation(rotation, ROUGHNESS)}; given\n{rotation}"
+        )
+    if off > EXACT:
         pose = pose.copy()
-        U, _, Vt = np.linalg.svd(rotation)
-        pose[:3, :3] = U @ Vt
+        pose[:3, :3] = nearest_rotation(rotation)
     return pose

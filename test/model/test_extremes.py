@@ -10,7 +10,7 @@ from structs import random_chain
 from dls_ik.model import DhRow, RobotModel, forms
 from dls_ik.model.distances import farthest, nearest
 from dls_ik.model.elements import elements_of, poses
-from dls_ik.model.extremes import largest
+from dls_ik.model.extremes import Budget, largest
 from dls_ik.model.products import reduced
 
 quick = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
@@ -54,8 +54,8 @@ def test_no_configuration_is_beyond(seed, m, kind):
     elements, rng = drawn(seed, m)
     form = drawn_form(kind, rng)
     numbers = sampled(elements, form, rng)
-    assert -largest(elements, forms.negative(form)) <= numbers.min()
-    assert numbers.max() <= largest(elements, form)
+    assert -largest(elements, forms.negative(form), Budget()) <= numbers.min()
+    assert numbers.max() <= largest(elements, form, Budget())
 
 
 @pytest.mark.parametrize("kind", ["distance", "height", "lean", "moment"])
@@ -66,8 +66,10 @@ def test_is_reached(kind, m, seed):
     form = drawn_form(kind, rng)
     numbers = sampled(elements, form, rng, 200_000)
     gap = 2e-3 * (numbers.max() - numbers.min()) + 1e-8 * form.scale
-    assert numbers.max() == pytest.approx(largest(elements, form), abs=gap)
-    assert numbers.min() == pytest.approx(-largest(elements, forms.negative(form)), abs=gap)
+    assert numbers.max() == pytest.approx(largest(elements, form, Budget()), abs=gap)
+    assert numbers.min() == pytest.approx(
+        -largest(elements, forms.negative(form), Budget()), abs=gap
+    )
 
 
 @quick
@@ -107,8 +109,8 @@ def test_joints_through_a_point_do_not_matter():
         T = dh_pose(arms, [0, 0, 0, q4, 0, 0, 0])
         d = np.linalg.norm(T[:3, :3] @ wrist + T[:3, 3]) * scale
         near, far = min(near, d), max(far, d)
-    assert nearest(elements, ORIGIN, scale * wrist) == pytest.approx(near, abs=1e-6)
-    assert farthest(elements, ORIGIN, scale * wrist) == pytest.approx(far, abs=1e-6)
+    assert nearest(elements, ORIGIN, scale * wrist, Budget()) == pytest.approx(near, abs=1e-6)
+    assert farthest(elements, ORIGIN, scale * wrist, Budget()) == pytest.approx(far, abs=1e-6)
 
 
 @quick
@@ -117,13 +119,43 @@ def test_long_chains(seed, m):
     elements, rng = drawn(seed, m)
     base, tip = rng.normal(scale=0.1, size=(2, 3))
     numbers = np.sqrt(sampled(elements, forms.squared_distance(base, tip), rng, 2000))
-    assert nearest(elements, base, tip) <= numbers.min()
-    assert numbers.max() <= farthest(elements, base, tip) < np.inf
+    assert nearest(elements, base, tip, Budget()) <= numbers.min()
+    assert numbers.max() <= farthest(elements, base, tip, Budget()) < np.inf
 
 
 def test_a_slide_without_end():
     elements = elements_of(random_chain(np.random.default_rng(1), (3,), 3, 1.0), 0)
     elements = elements.scaled(1.0 / elements.length)
     endless = elements._replace(upper=np.full(3, np.inf))
-    assert farthest(endless, ORIGIN, ORIGIN) == np.inf
-    assert nearest(endless, ORIGIN, ORIGIN) == 0.0
+    assert farthest(endless, ORIGIN, ORIGIN, Budget()) == np.inf
+    assert nearest(endless, ORIGIN, ORIGIN, Budget()) == 0.0
+
+
+@quick
+@given(st.integers(0, 10**6), st.integers(1, 12), st.sampled_from([0, 1, 5_000, 50_000, 500_000]))
+def test_with_little_work_bounds_are_less_sharp_not_wrong(seed, m, work):
+    elements, rng = drawn(seed, m)
+    base, tip = rng.normal(scale=0.5, size=(2, 3))
+    form = forms.squared_distance(base, tip)
+    seen = np.sqrt(np.maximum(sampled(elements, form, rng, 2000), 0.0))
+    low, high = (bound(elements, base, tip, Budget(work)) for bound in (nearest, farthest))
+    assert low <= seen.min() + 1e-9
+    assert seen.max() - 1e-9 <= high
+    assert high < np.inf
+    height = drawn_form("height", rng)
+    assert forms.value(height, elements_pose(elements)) <= largest(elements, height, Budget(work))
+
+
+def elements_pose(elements):
+    return poses(elements, np.full((1, len(elements.prismatic)), 0.5))[1]
+
+
+def test_the_work_for_very_many_joints_is_bounded():
+    rng = np.random.default_rng(3)
+    elements = elements_of(random_chain(rng, (200,), 200, 0.0), 0)
+    budget = Budget(2_000_000)
+    length = farthest(elements, ORIGIN, ORIGIN, budget)
+    assert length <= elements.length + 1e-9
+    assert nearest(elements, ORIGIN, ORIGIN, budget) == 0.0
+    assert budget.is_spent
+    assert budget.left > -200_000  # but for the round at which it was noticed

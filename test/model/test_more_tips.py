@@ -8,7 +8,8 @@ from oracle import difference_jacobian, rigid, rotation
 from robots import LIMIT, joint, urdf
 
 from dls_ik import IkSolver, RobotModel, Task
-from dls_ik.exceptions import ChainError, JointValueError
+from dls_ik.exceptions import ChainError, JointValueError, RobotModelError
+from dls_ik.model import Joint
 
 WAM = RobotModel.wam()
 AT = "<origin xyz='0.1 0.2 0.3' rpy='0.3 -0.2 0.5'/>"
@@ -91,6 +92,30 @@ def test_an_offset_is_a_rigid_transform(bad):
         WAM.with_tip("wam_link3", bad)
     with pytest.raises(ChainError, match="one offset each"):
         RobotModel.from_tree(WAM.tree, tip=WAM.tip, offsets=[None, None])
+
+
+def test_an_offset_that_is_nearly_rigid_is_made_exact():
+    """Else the kinematics of the quick path, which take rotations for exact, are not the arm's."""
+    rng = np.random.default_rng(8)
+    rough = OFFSET + np.pad(2e-7 * rng.uniform(-1.0, 1.0, (3, 3)), (0, 1))
+    robot = RobotModel.from_tree(WAM.tree, tip=WAM.tip, offsets=[rough])
+    exact = robot.offsets[0, :3, :3]
+    np.testing.assert_allclose(exact @ exact.T, np.eye(3), rtol=0.0, atol=1e-15)
+    np.testing.assert_allclose(robot.offsets[0], rough, rtol=0.0, atol=1e-6)
+    q = robot.random(rng)
+    solver = IkSolver(robot, position_tolerance=1e-10, rotation_tolerance=1e-10)
+    found = solver.solve(robot.fk(q), robot.random(rng), 5.0)
+    assert found.success
+    np.testing.assert_allclose(robot.fk(found.q), robot.fk(q), rtol=0.0, atol=4e-10)
+
+
+def test_the_origin_of_a_joint_is_rigid_too():
+    rough = OFFSET + np.pad(2e-7 * np.ones((3, 3)), (0, 1))
+    exact = Joint("j", "fixed", "a", "b", rough).origin[:3, :3]
+    np.testing.assert_allclose(exact @ exact.T, np.eye(3), rtol=0.0, atol=1e-15)
+    for bad, words in ((1.1 * np.diag([1, 1, 1, 1 / 1.1]), "scaled by 1.1"), (OFFSET.T, "rigid")):
+        with pytest.raises(RobotModelError, match=f"'j'.*{words}"):
+            Joint("j", "fixed", "a", "b", bad)
 
 
 def test_an_elbow_in_a_box_and_the_hand_in_its_place():

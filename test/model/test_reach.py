@@ -185,3 +185,18 @@ def test_the_same_robot_has_the_same_bounds():
     first, second = (build_reach(SHIPPED["wam"].chain) for _ in range(2))
     for a, b in zip(first, second, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_very_many_joints_are_given_up_with_a_word(caplog):
+    rng = np.random.default_rng(7)
+    robot = random_arm(rng, *["revolute"] * 120)
+    reach = build_reach(robot.chain)
+    assert "120 joints" in caplog.text
+    assert "UNREACHABLE" in caplog.text
+    Ts = robot.fk(robot.random(rng, 50))
+    assert not refused(reach, Ts, 0.0, 0.0).any()
+    Ts[:, :3, 3] += 1e3
+    assert refused(reach, Ts).all()  # no farther than its length
+    caplog.clear()
+    build_reach(random_arm(rng, *["revolute"] * 12).chain)
+    assert not caplog.text

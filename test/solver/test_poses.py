@@ -164,3 +164,25 @@ def test_however_far_away_the_answer_is_finite(far):
 def test_beyond_any_robot_it_is_refused(far):
     with pytest.raises(PoseError, match=r"1e\+09 m"):
         solve(changed((1, 3, far)))
+
+
+@pytest.mark.parametrize(
+    ("T", "words"),
+    [
+        (with_rotation(1.01 * R), ["off by 0.02", "may be by 0.001", "scaled by 1.01"]),
+        (with_rotation(R + 0.01), ["off by 0.", "may be by 0.001", "U @ Vt", "numpy.linalg.svd"]),
+        (with_rotation(R @ np.diag([1.0, 1.0, -1.0])), ["mirrors", "sign of one of its columns"]),
+        (GOOD.T.copy(), ["last row", "transposed?"]),
+    ],
+    ids=["scaled", "rough", "mirrored", "transposed"],
+)
+def test_what_is_no_rotation_is_told_how_to_be_one(T, words):
+    with pytest.raises(PoseError) as caught:
+        solve(T)
+    assert [word for word in words if word not in str(caught.value)] == []
+
+
+def test_the_way_told_to_mend_a_rotation_mends_it():
+    rough = R + 0.01
+    U, _, Vt = np.linalg.svd(rough)
+    assert solve(with_rotation(U @ Vt))

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sensor_msgs.msg import JointState
 
 from dls_ik.exceptions import JointValueError, OptionError, PoseError
+from dls_ik.model.rigid import not_a_rotation, roughness
 from dls_ik.ros.conversions import LONGEST_TIMEOUT, pose_from_matrix
 
 ORTHOGONAL = 1e-4  # how far R' R may be from 1
@@ -57,8 +58,8 @@ def stamped_pose(pose: ArrayLike | PoseStamped, frame: str) -> PoseStamped:
     if T.shape != (4, 4) or not np.isfinite(T).all():
         raise PoseError(f"a pose is a finite (4, 4) array or a PoseStamped, given {T.shape}")
     R = T[:3, :3]
-    if np.abs(R.T @ R - np.eye(3)).max() > ORTHOGONAL or np.linalg.det(R) < 0.0:
-        raise PoseError("the upper left of a pose is a rotation; it is not orthogonal")
+    if not roughness(R) <= ORTHOGONAL:
+        raise PoseError(f"the upper left of a pose is a rotation; {not_a_rotation(R, ORTHOGONAL)}")
     message = PoseStamped(pose=pose_from_matrix(T))
     message.header.frame_id = frame
     return message
