@@ -3,6 +3,8 @@
 docs/services.md says where this was read. The requests are put together as described there.
 """
 
+import re
+
 import numpy as np
 import pytest
 import yaml
@@ -10,10 +12,13 @@ import yaml
 pytest.importorskip("rclpy", reason="needs rclpy")
 pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 
-from geometry_msgs.msg import Transform
+from geometry_msgs.msg import PoseStamped, Transform, TwistStamped
 from moveit_msgs.srv import GetPositionFK, GetPositionIK
-from robots import CONFIG
+from robots import CONFIG, ROOT
 from ros_arms import BENT, CURRENT, TIPS, TREE, joint_state, place, send
+from ros_client import Client, NodeProcess
+from std_srvs.srv import SetBool
+from trajectory_msgs.msg import JointTrajectory
 
 from dls_ik.model.rigid import inverse
 from dls_ik.ros.conversions import matrix_from_pose
@@ -179,3 +184,38 @@ def test_the_groups_that_move_group_asks_for_are_those_of_the_node():
     for entry in asked.values():
         assert entry["kinematics_solver"] == "srv_kinematics_plugin/SrvKinematicsPlugin"
         assert entry["kinematics_solver_service_name"] == "/dls_ik/compute_ik"
+
+
+def test_a_client_of_moveit_servo_finds_its_names():
+    """By the command of docs/moveit_servo.md."""
+    from moveit_msgs import msg
+
+    if not hasattr(msg, "ServoStatus"):
+        pytest.skip("needs moveit_msgs 2.3")
+    page = (ROOT / "docs" / "moveit_servo.md").read_text()
+    command = re.search(r"^ik_node --ros-args (.*)$", page, re.MULTILINE)[1]
+    inside = command.replace(":=/arm_controller", ":=arm_controller").split()
+    arguments = ["-r", "__ns:=/jogged", "-p", "driver:=none", *inside]
+    with NodeProcess(*arguments) as node, Client("/jogged") as client:
+        node.wait_for_line("ready")
+        heard = client.listen(JointTrajectory, "arm_controller/joint_trajectory")
+        said = client.listen(msg.ServoStatus, "servo_node/status")
+        twists = client.publisher(TwistStamped, "servo_node/delta_twist_cmds", 10)
+        poses = client.publisher(PoseStamped, "servo_node/pose_target_cmds", 10)
+        jog = TwistStamped()
+        jog.header.frame_id, jog.twist.linear.z = "wam_base", -0.2
+        client.spin_until(lambda: twists.publish(jog) or _moved(heard), what="a trajectory")
+        answer = client.call(SetBool, "servo_node/pause_servo", SetBool.Request(data=True))
+        assert answer.success
+        client.spin_until(lambda: said and "paus" in said[-1].message, what="a status")
+        answer = client.call(SetBool, "servo_node/pause_servo", SetBool.Request(data=False))
+        assert answer.success
+        far = PoseStamped()
+        far.header.frame_id, far.pose.position.x = "wam_base", 9.0
+        client.spin_until(
+            lambda: poses.publish(far) or said[-1].code == 2, what="a status of the pose"
+        )
+
+
+def _moved(heard):
+    return len(heard) > 1 and heard[0].points[-1].positions != heard[-1].points[-1].positions
