@@ -11,8 +11,8 @@ import numpy as np
 from fuzz.source import WHOLE, Source
 
 SIZES = (0, 1, 2, 3, 7, 14, 100)
-# Times that are short, or refused: an hour would be waited for.
-SECONDS = (0, -1, -(2**31), 3601, 2**31 - 1, 0, 0, 1)
+# Times that are short, or refused: what is longer would be waited for.
+SECONDS = (0, -1, -(2**31), 0, 0, 1)
 NANOSECONDS = (0, 1, 1000, 999_999_999, 2**32 - 1)
 DEPTH = 6
 

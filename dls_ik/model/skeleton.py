@@ -16,6 +16,8 @@ MAX_BYTES = 4 * 1024 * 1024
 MAX_ELEMENTS = 200_000
 MAX_DEPTH = 100
 MAX_VALUE = 256  # characters of an attribute
+MAX_TAG_BYTES = 16 * 1024  # of a tag with its attributes, about; a parser takes it as one
+CHUNK = 16 * 1024  # bytes that are parsed without letting other threads run
 MAX_TAG = 80  # characters of a tag in messages
 MAX_PARTS = 5000  # links and joints
 KEPT: dict[
@@ -39,6 +41,8 @@ def kinematic_skeleton(text: str | bytes) -> ET.Element:
         RobotModelError: not well-formed XML, a document type or entity declaration, too large, too
             deep, not a robot, or an element that lacks its name. The message gives the line.
     """
+    if len(text) > MAX_BYTES:
+        raise RobotModelError(f"the URDF is larger than {MAX_BYTES} bytes")
     line_before = 0
     if isinstance(text, str):
         stripped = text.lstrip("\ufeff \t\r\n")
@@ -62,13 +66,18 @@ class _Reader:
         self.robot = ET.Element("robot")
         self.joint: ET.Element | None = None  # the open one
         self.elements = self.parts = 0
+        if hasattr(parser, "SetReparseDeferralEnabled"):  # so that the check of tags sees each
+            parser.SetReparseDeferralEnabled(False)
         parser.StartDoctypeDeclHandler = self.doctype
         parser.StartElementHandler = self.start
         parser.EndElementHandler = self.end
 
     def read(self, data: bytes) -> ET.Element:
         try:
-            self.parser.Parse(data, True)
+            for begin in range(0, len(data), CHUNK):
+                self.parser.Parse(data[begin : begin + CHUNK], False)
+                self.check_tag(data, begin + CHUNK)
+            self.parser.Parse(b"", True)
         except expat.ExpatError as error:
             line = error.lineno + self.line_before
             what = expat.errors.messages.get(error.code, str(error))
@@ -76,6 +85,13 @@ class _Reader:
         except (ValueError, LookupError) as error:  # an encoding that expat cannot use
             raise RobotModelError(f"line {self.line}: not XML: {error}") from error
         return self.robot
+
+    def check_tag(self, data: bytes, end: int) -> None:
+        """Refuse a tag that is long and not yet over: one of megabytes is parsed in one piece."""
+        begin = self.parser.CurrentByteIndex
+        is_tag = data[begin : begin + 1] == b"<" and data[begin + 1 : begin + 2] not in (b"!", b"?")
+        if is_tag and end - begin > MAX_TAG_BYTES:
+            self.refuse(f"a tag of more than {MAX_TAG_BYTES} bytes")
 
     @property
     def line(self) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 from dls_ik.core.types import Array
 from dls_ik.model.names import listing, quoted
 from dls_ik.model.tree import Tree
+from dls_ik.ros.bounded import MAX_NAME
 from dls_ik.ros.conversions import matrix_from_pose
 from dls_ik.ros.services.codes import Code, RequestError
 
@@ -58,6 +59,8 @@ class Frames:
         if frame in tree.below:
             return tree.pose(frame, values)
         try:
+            if len(frame) > MAX_NAME:
+                raise LookupError(f"names have at most {MAX_NAME} characters")
             return self._lookup(tree.root, frame, stamp)
         except LookupError as error:
             raise RequestError(

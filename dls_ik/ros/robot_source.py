@@ -1,21 +1,23 @@
 """Where the robot comes from: a parameter, or a topic on which it may come late."""
 
 from collections.abc import Callable
-from typing import Any
 
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message
 from std_msgs.msg import String
 
 from dls_ik.exceptions import AmbiguousTipError, ChainError, RobotModelError
 from dls_ik.model.find import find_tree
 from dls_ik.model.names import quoted
 from dls_ik.model.robot import RobotModel
+from dls_ik.model.skeleton import MAX_BYTES as MAX_TEXT
 from dls_ik.printable import plain
 from dls_ik.ros.parameters.robot import RobotParameters
 
 TOPIC = "robot_description"
+MAX_BYTES = MAX_TEXT + 16  # of a serialized text
 PATIENCE = 5.0  # [s] between lines that say what is waited for
 QOS = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
@@ -92,8 +94,8 @@ class DescriptionTopic:
         self._take, self._refuse, self._missing, self._run = take, refuse, missing, run
         self._logger = node.get_logger()
         self._topic = node.resolve_topic_name(TOPIC)
-        self._text = ""
-        node.create_subscription(String, TOPIC, self._receive, QOS)
+        self._text = b""  # serialized
+        node.create_subscription(String, TOPIC, self._receive, QOS, raw=True)
         node.create_timer(PATIENCE, self.remind, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def remind(self) -> None:
@@ -110,11 +112,14 @@ class DescriptionTopic:
                 "start with one: -p robot:=wam, -p robot:=FILE.urdf, -p robot_description:=XML"
             )
 
-    def _receive(self, message: Any) -> None:
-        if message.data == self._text:
-            return
-        self._text = text = message.data
-        self._run(lambda: self._read(text))
+    def _receive(self, data: bytes) -> None:
+        """Take a serialized text, which is read only if it is not too long."""
+        if len(data) > MAX_BYTES:
+            words = f"the URDF is larger than {MAX_TEXT} bytes"
+            self._run(lambda: self._refuse(RobotModelError(words)))
+        elif data != self._text:
+            self._text = data
+            self._run(lambda: self._read(deserialize_message(data, String).data))
 
     def _read(self, text: str) -> None:
         try:

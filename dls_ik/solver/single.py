@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,9 +26,10 @@ if TYPE_CHECKING:
 FIRST_ATTEMPTS = 8  # of "auto" before the first look at the clock, about 20 us
 QUICK = 100  # steps of an attempt up to which that holds
 UNLIMITED = 2**62
+SLICE = 0.01  # [s] of attempts between two looks at the clock, about
 
 
-def solve_pose(
+def pose_slices(
     solver: IkSolver,
     problem: Problem,
     request: Request,
@@ -35,8 +37,8 @@ def solve_pose(
     seed: ArrayLike | None,
     begin: float,
     deadline: float,
-) -> IkResult:
-    """As :meth:`dls_ik.IkSolver.solve`; begin and deadline [s] on the clock of perf_counter."""
+) -> Generator[None, None, IkResult]:
+    """As :meth:`dls_ik.IkSolver.slices`; begin and deadline [s] on the clock of perf_counter."""
     n, k = solver.robot.n, len(solver.robot.tips)
     counts = np.zeros((1, 4), np.int64)
     counts[0, STATE] = solver.options.random_seed
@@ -47,10 +49,11 @@ def solve_pose(
     nothing = request.narrows and bool(request.leaves_nothing(solver.robot, seeds)[0])
     if nothing:  # as near as the limits are
         seeds = solver.robot.clip(seeds)
-    missed = _attempts(solver, problem, request, poses, seeds, seeded, deadline, row, nothing)
+    given = solver, problem, request
+    missed = yield from _attempts(*given, poses, seeds, seeded, deadline, row, nothing)
     if missed is Status.REFUSED:  # the kernel passed over what is not exact
         poses = _checked(T, seed, solver)[0]
-        missed = _attempts(solver, problem, request, poses, seeds, seeded, deadline, row, nothing)
+        missed = yield from _attempts(*given, poses, seeds, seeded, deadline, row, nothing)
     status = missed
     if nothing or missed is not Status.SUCCESS or not solver.keeps_limits:
         missed = Status.UNREACHABLE if nothing else missed
@@ -88,8 +91,8 @@ def _attempts(
     deadline: float,
     row: Rows,
     nothing: bool,
-) -> Status:
-    """Make attempts, more at a time as they prove quick; return how that ended.
+) -> Generator[None, None, Status]:
+    """Make attempts, more at a time as they prove quick; yield between; return how that ended.
 
     A pose that is proved to be beyond reach, or where `nothing` is near enough to the seed, gets no
     more than the first ones. REFUSED is a pose that kernels do not take as it is.
@@ -114,9 +117,10 @@ def _attempts(
             if nothing or solver.reach.proves_beyond(problem, poses[0]):
                 return Status.UNREACHABLE
             deadline += time.perf_counter() - now  # bounds are found once, not for this pose alone
-        affordable = 0.5 * attempts * (deadline - now) / (now - before)
+        affordable = attempts * min(0.5 * (deadline - now), SLICE) / (now - before)
         until = limit if made >= asked else min(limit, asked)
         attempts = max(1, int(min(2.0 * attempts, affordable, until - made)))
+        yield
 
 
 def _outcome(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Generator
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +24,7 @@ from dls_ik.solver.problem import Problem, build_problem
 from dls_ik.solver.reached import ReachTest
 from dls_ik.solver.request import Request, build_request
 from dls_ik.solver.result import IkBatchResult, IkPathResult, IkResult, Status
-from dls_ik.solver.single import solve_pose
+from dls_ik.solver.single import pose_slices
 from dls_ik.solver.solutions import solve_all
 from dls_ik.solver.task import Task, Tasks, checked_tasks, too_few_joints
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from dls_ik.solver.keywords import SolverKeywords, SolveType
 
+Result = TypeVar("Result")
 MOST_PROBLEMS = 64  # tasks whose structs are kept; requests may each bring another
 
 
@@ -104,6 +106,23 @@ class IkSolver:
         Raises:
             PoseError, JointValueError, OptionError, MethodError: for arguments that are not valid.
         """
+        slices = self.slices(T, seed, timeout, task, solve_type, max_joint_change, approximate)
+        return finished(slices)
+
+    def slices(
+        self,
+        T: ArrayLike,
+        seed: ArrayLike | None = None,
+        timeout: float | None = None,
+        task: Tasks = None,
+        solve_type: SolveType | None = None,
+        max_joint_change: ArrayLike | None = None,
+        approximate: bool | None = None,
+    ) -> Generator[None, None, IkResult]:
+        """Find joint values as :meth:`solve`, and yield about every 10 ms, until they are returned.
+
+        The timeout counts from the call on, whatever is done between the slices.
+        """
         begin = time.perf_counter()
         problem = self.problem if task is None else self.problem_for(task)
         request = self.request
@@ -111,7 +130,7 @@ class IkSolver:
             request = self.request_for(solve_type, max_joint_change, approximate)
         request.check_seed(seed)
         given = self.options.timeout if timeout is None else checked_timeout(timeout)
-        return solve_pose(self, problem, request, T, seed, begin, begin + given)
+        return pose_slices(self, problem, request, T, seed, begin, begin + given)
 
     def solve_batch(
         self,
@@ -290,3 +309,13 @@ class IkSolver:
             numbers, integers = problem.packed
             args = Ts, seeds, change, kind, compared, seeded, attempts
             search_packed(numbers, integers, *args, *row)
+
+
+def finished(slices: Generator[None, None, Result]) -> Result:
+    """What a generator returns, after all its slices."""
+    try:
+        while True:
+            next(slices)
+    except StopIteration as end:
+        result: Result = end.value
+        return result

@@ -8,7 +8,7 @@ from robots import joint, urdf
 
 from dls_ik import RobotModel
 from dls_ik.exceptions import ChainError, RobotModelError
-from dls_ik.model import load_urdf
+from dls_ik.model import load_urdf, skeleton
 from dls_ik.model.chain import MAX_JOINTS
 from dls_ik.model.skeleton import MAX_BYTES, MAX_DEPTH, MAX_ELEMENTS, MAX_PARTS
 
@@ -154,6 +154,28 @@ def test_long_mimic_chain_needs_no_recursion():
     joints.append(joint("j1499", "continuous", "l1499", "l1500"))
     drives = load_urdf(urdf(links, *joints)).drives
     assert {drive.master for drive in drives.values()} == {"j1499"}
+
+
+@pytest.mark.parametrize("value", ["1", ">", "'"])
+def test_a_tag_of_many_attributes_is_refused_before_it_is_parsed(value, monkeypatch):
+    seen, start = [], skeleton._Reader.start
+
+    def counted(reader, tag, attributes):
+        seen.append(len(attributes))
+        start(reader, tag, attributes)
+
+    monkeypatch.setattr(skeleton._Reader, "start", counted)
+    many = " ".join(f'a{i}="{value}"' for i in range(250_000))
+    text = BODY.replace("</robot>", f"<gazebo {many}/></robot>")
+    assert f"a tag of more than {skeleton.MAX_TAG_BYTES} bytes" in refused(text)
+    few = " ".join(f'a{i}="{value}"' for i in range(500))
+    load_urdf(BODY.replace("</robot>", f"<gazebo {few}/></robot>"))
+    assert max(seen) == 500
+
+
+@pytest.mark.parametrize("piece", ["<!--{}-->", "<![CDATA[{}]]>", "<?x {}?>", "<a>{}</a>"])
+def test_much_text_is_passed_over(piece):
+    assert load_urdf(BODY.replace("</robot>", f"{piece.format('x' * 3_000_000)}</robot>")).links
 
 
 def test_unexpanded_xacro():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from geometry_msgs.msg import PoseStamped
+from rclpy.serialization import serialize_message
 from robots import URDF
 from sensor_msgs.msg import JointState
 
@@ -37,7 +38,7 @@ class FakeNode:
     def count_publishers(self, topic):
         return self.publishers
 
-    def create_subscription(self, kind, topic, callback, qos):
+    def create_subscription(self, kind, topic, callback, qos, raw):
         self.listeners.append(callback)
         return callback
 
@@ -58,6 +59,7 @@ class World:
 
     def __init__(self, monkeypatch, shows=True, shares=True, **parameters):
         self.now = 1000.0
+        self.epoch = None  # [ns] of the clock of stamps where now is 0; None: there is no clock
         monkeypatch.setattr(joint_states.time, "monotonic", lambda: self.now)
         self.node = FakeNode()
         self.node.publishers = int(shares)
@@ -86,10 +88,15 @@ class World:
             if driver:
                 sent = round(1e9 * (self.now + AHEAD - lag))
                 for listener in self.node.listeners:
-                    listener(self.driver, {"source_timestamp": sent})
+                    listener(serialize_message(self.driver), {"source_timestamp": sent})
             arrival = None if target is None else Arrival(target, self.now, 1)
-            outcome = self.stream.cycle(self.now, 0, DT, arrival)
+            outcome = self.stream.cycle(self.now, self.stamp, DT, arrival)
         return outcome
+
+    @property
+    def stamp(self):
+        """The time now by the clock of stamps [ns]."""
+        return 0 if self.epoch is None else self.epoch + round(1e9 * self.now)
 
     def target(self, q, frame=""):
         stamped = PoseStamped(pose=pose_from_matrix(self.robot.fk(q)))

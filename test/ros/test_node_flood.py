@@ -30,9 +30,15 @@ FIXED = {
     "driver": "open_loop",
     "max_deviation": 1e9,
     "service_queue": 10_000,
+    "max_timeout": 3600.0,
+    "use_sim_time": True,
 }
-QUEUE = 4
-ARGUMENTS = ("-p", "robot:=wam", "-p", "service_threads:=1", "-p", f"service_queue:={QUEUE}")
+QUEUE, LONGEST = 4, 8.0
+ARGUMENTS = (
+    *("-p", "robot:=wam", "-p", "service_threads:=1"),
+    *("-p", f"service_queue:={QUEUE}", "-p", f"max_timeout:={LONGEST}"),
+)
+MUCH = 150.0  # [MiB] of memory
 
 
 @pytest.fixture(scope="module")
@@ -86,15 +92,39 @@ def test_the_line_of_requests_is_as_long_as_its_parameter_says(client, asker):
     assert again.result().success
 
 
+def test_long_requests_give_way_to_others_and_have_an_end(client, asker):
+    long = [asker.solve_async(HARD, timeout=3600.0) for _ in range(3)]
+    for link in ("wam_link4", "wam_link6", "wam_link7"):  # each takes a solver of its own
+        other = asker.solve_async(WAM.tree.pose(link), link=link, timeout=LONGEST)
+        client.spin_until(other.done)
+        assert other.result().success, other.result().message
+        assert not any(each.done() for each in long), "it waited for the long ones"
+    client.spin_until(lambda: all(each.done() for each in long))
+    words = f"3600 s was cut to the parameter max_timeout, {LONGEST:g} s"
+    assert all(words in each.result().message for each in long)
+
+
+def test_messages_without_end_are_not_kept(node, client, asker):
+    states = client.publisher(JointState, "joint_states", 1)
+    served(client, asker)
+    before = node.figures.rss
+    for k in range(200):
+        states.publish(JointState(name=[f"{k}" + "x" * 400_000], position=[0.0]))
+    many = JointState(name=["x"] * 1_000_000, position=[0.0] * 1_000_000)
+    publish_until(client, node, states, many, "a message on /flood/joint_states has", "not used")
+    asked = [asker.solve_async(WAM.fk(Q), group=f"{k}" + "x" * 4_000_000) for k in range(20)]
+    client.spin_until(lambda: all(each.done() for each in asked))
+    assert all("that count; at most" in each.result().message for each in asked)
+    served(client, asker)
+    assert node.figures.rss < before + MUCH
+
+
 def test_words_of_others_forge_no_line_and_steer_no_terminal(node, client, asker):
     pose = PoseStamped()
     pose.header.frame_id = FORGED
     pose.pose.orientation.w = 1.0
     targets = client.publisher(PoseStamped, "target_pose", 1)
     publish_until(client, node, targets, pose, "target refused", "forged")
-    states = client.publisher(JointState, "joint_states", 1)
-    twice = JointState(name=[FORGED, FORGED], position=[0.0, 0.0])
-    publish_until(client, node, states, twice, "joints twice", "forged")
     refused = asker.solve_async(WAM.fk(Q), frame=FORGED, link=FORGED)
     client.spin_until(refused.done)
     assert refused.result().message.isprintable()

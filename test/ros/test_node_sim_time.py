@@ -40,6 +40,8 @@ def test_time_that_starts_late_and_jumps_back():
             lambda t: pose(shifted(0.0, 0.1 * min(t, 1.0), 0.0)),
             lambda: bool(arm.commands) and moved(arm) > 0.01,
         )
+        arm.send(pose(shifted(), stamp=(100, 0)))
+        arm.says("passed over", "there is no clock yet")
         time = Time(arm.client)
         arm.client.spin_until(lambda: arm.commands[-1].header.stamp.sec >= 100)
         for _ in range(2):

@@ -163,6 +163,13 @@ def test_bad_parameter_ends_the_start_with_one_line(parameter, words):
         assert_no_traceback(node)
 
 
+def test_a_topic_of_two_types_ends_the_start_with_one_line():
+    with SimArmProcess("-r", "forward_position_controller/commands:=joint_states") as arm:
+        assert arm.wait_for_end(READY) == 1
+        arm.wait_for_line("FATAL", "cannot start", "joint_states", "incompatible type")
+        assert_no_traceback(arm)
+
+
 def test_signal_while_kernels_are_compiled(tmp_path):
     arguments = ("-r", "__ns:=/cold", "-p", "robot:=wam")
     with NodeProcess(*arguments, NUMBA_CACHE_DIR=str(tmp_path)) as node:

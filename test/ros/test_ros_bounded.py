@@ -7,10 +7,12 @@ pytest.importorskip("rclpy", reason="needs rclpy")
 import rclpy
 from rclpy.context import Context
 from rclpy.node import Node
+from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
-from dls_ik.ros.bounded import MOST, with_news
-from dls_ik.ros.stream.joint_states import JointStates
+from dls_ik.ros.bounded import MOST, subscribe_bounded, with_news
+from dls_ik.ros.logs import Throttle
+from dls_ik.ros.stream.joint_states import QOS, JointStates
 
 
 @pytest.fixture
@@ -46,6 +48,49 @@ def test_a_driver_is_heard_among_names_without_end(states):
     assert states.values()["arm"] == 2.0
 
 
-def test_a_message_with_more_names_than_that_is_not_looked_into(states):
-    states.store(message([f"j{i}" for i in range(MOST + 1)]))
-    assert states.values() == {}
+def test_only_the_joints_of_the_robot_and_of_the_one_before_are_kept(states):
+    states.store(message(["arm", "other", "x" * 400_000]))
+    assert set(states.values()) == {"arm", "other"}, "long names are of no robot"
+    states.keep_only({"arm", "wrist"})
+    for k in range(20):
+        states.store(message(["wrist", f"{k}" * 300]))
+    assert set(states.values()) == {"arm", "wrist"}
+    states.keep_only({"arm", "hand"})
+    states.store(message(["wrist", "hand", "other"]))
+    assert set(states.values()) == {"arm", "wrist", "hand"}
+
+
+class Counted(str):
+    """A name that counts how often names are compared."""
+
+    __slots__ = ()
+    compared = 0
+
+    def __eq__(self, other):
+        Counted.compared += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+@pytest.mark.parametrize("robot", [None, {"arm"}])
+def test_work_on_names_grows_as_their_number(states, robot):
+    if robot:
+        states.keep_only(robot)
+    n = 2000
+    Counted.compared = 0
+    states.store(message([Counted(f"j{i}") for i in range(n)] * 2))
+    assert states.values() == {}, "joints twice"
+    assert Counted.compared < 20 * n
+
+
+def test_a_message_of_too_many_bytes_is_not_read(states):
+    node, stored = states._node, []
+
+    def store(message, sent):
+        stored.append(message.name)
+
+    subscription = subscribe_bounded(node, JointState, "js", store, QOS, Throttle(node), 100)
+    for names in (["a"], ["a" * 200], ["b"]):
+        subscription.callback(serialize_message(message(names)), {"source_timestamp": 1})
+    assert stored == [["a"], ["b"]]

@@ -67,7 +67,7 @@ def test_timeout(sec, nanosec, expected):
     assert seconds(Duration(sec=sec, nanosec=nanosec), 0.05) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("sec", [-1, -(2**31), 3601, 2**31 - 1])
+@pytest.mark.parametrize("sec", [-1, -(2**31)])
 def test_impossible_timeout_is_refused(sec):
-    with pytest.raises(RequestError, match=f"from 0 to 3600 .*{sec:g}".replace("+", ".")):
+    with pytest.raises(RequestError, match=f"from 0 on .*{sec:g}".replace("+", ".")):
         seconds(Duration(sec=sec, nanosec=0), 0.05)

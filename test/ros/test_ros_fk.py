@@ -29,6 +29,22 @@ def ask_fk(arm, links=(), frame="", **fields):
     return answer_fk(request, arm, CURRENT, Frames())
 
 
+def test_more_links_than_anybody_needs_are_refused(arm):
+    words = "at most 1000 links in a request, given 1001"
+    refusal(Code.INVALID_LINK_NAME, words, ask_fk, arm, ["tool"] * 1001)
+    assert len(ask_fk(arm, ["tool"] * 1000).response.pose_stamped) == 1000
+
+
+def test_a_frame_with_a_name_of_any_length_is_not_looked_up(arm):
+    asked = []
+    request = GetPositionFK.Request()
+    request.header.frame_id = "x" * 257
+    words = "unknown frame 'xx.*at most 256 characters"
+    frames = Frames(lambda *given: asked.append(given))
+    refusal(Code.FRAME_TRANSFORM_FAILURE, words, answer_fk, request, arm, CURRENT, frames)
+    assert asked == []
+
+
 def test_fk_of_the_tip_by_default(arm):
     answer = ask_fk(arm)
     assert list(answer.response.fk_link_names) == ["tool"]

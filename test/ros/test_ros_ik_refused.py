@@ -10,18 +10,23 @@ pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import PoseStamped
-from moveit_msgs.msg import PositionIKRequest
+from moveit_msgs.msg import AttachedCollisionObject, PositionIKRequest, RobotState
+from moveit_msgs.srv import GetPositionIK
 from oracle import rigid
+from rclpy.serialization import serialize_message
 from robots import joint, urdf
 from ros_requests import CURRENT, ask, make_arm, pose, refusal, state
+from sensor_msgs.msg import JointState
 
 from dls_ik import RobotModel
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.conversions import pose_from_matrix
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.parameters import Parameters
+from dls_ik.ros.services.call import MAX_BYTES, Call
 from dls_ik.ros.services.codes import Code
 from dls_ik.ros.services.inverse import answer_ik
+from dls_ik.ros.services.known import Known
 
 
 @pytest.fixture(scope="module")
@@ -133,3 +138,54 @@ def test_what_is_not_solved_for_is_refused(arm):
     assert ask(arm, pose(arm, "tool"), **fields)
     strict = make_arm(avoid_collisions="refuse")
     refusal(Code.NO_IK_SOLUTION, "collisions", ask, strict, pose(arm, "tool"), **fields)
+
+
+def call(arm, **fields):
+    return Call(PositionIKRequest(**fields), GetPositionIK.Response(), arm)
+
+
+def test_a_request_waits_without_what_is_not_used_of_it(arm):
+    state = RobotState()
+    names = ["a1", "tilt", *(f"foreign_{i}" for i in range(20_000))]
+    state.joint_state = JointState(name=names, position=[0.3] * len(names), effort=[1.0] * 9999)
+    state.multi_dof_joint_state.joint_names = ["floating"] * 20_000
+    state.attached_collision_objects = [AttachedCollisionObject(touch_links=["x" * 10**6])] * 2
+    kept = call(arm, robot_state=state).request
+    assert len(serialize_message(kept)) < 2000
+    assert dict(zip(kept.robot_state.joint_state.name, [0.3, 0.3], strict=True)) == {
+        "a1": 0.3,
+        "tilt": 0.3,
+    }
+    note = ask(arm, pose(arm, "tool"), robot_state=kept.robot_state).message
+    assert "degrees of freedom are not used; attached objects are not used" in note
+
+
+@pytest.mark.parametrize(
+    "fields", [{"group_name": "x" * MAX_BYTES}, {"ik_link_names": ["x"] * (MAX_BYTES // 8)}]
+)
+def test_a_request_that_is_too_large_to_wait_is_refused(arm, fields):
+    words = f"the request has \\d+ bytes that count; at most {MAX_BYTES}"
+    refusal(Code.FAILURE, words, call, arm, **fields)
+
+
+def test_what_is_remembered_of_a_request_has_none_of_its_words(arm):
+    names = {"group_name": "any", "ik_link_name": "any", "ik_link_names": ["/tool", "any"]}
+    poses = [pose(arm, "tool")]
+    one, two = call(arm, pose_stamped_vector=poses, **names), call(arm, ik_link_name="tool")
+    assert one.kind == two.kind
+    known = Known()
+    known.remember(one)
+    assert known.is_known(two)
+    assert not known.is_known(call(arm, ik_link_names=["tool"], pose_stamped_vector=poses * 2))
+
+
+def test_a_timeout_is_cut_to_the_longest_there_is():
+    arm = make_arm(max_timeout=0.02, timeout=60.0)
+    for timeout in (Duration(), Duration(sec=2**31 - 1)):
+        cut = call(arm, timeout=timeout)
+        assert cut.timeout == 0.02
+        assert "cut to the parameter max_timeout, 0.02 s" in cut.note
+    assert call(arm, timeout=Duration(nanosec=1)).note == ""
+    far = pose(arm, "tool")
+    far.pose.position.x = 30.0
+    refusal(Code.NO_IK_SOLUTION, "nearest", ask, arm, far)  # of 2 s

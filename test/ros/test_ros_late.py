@@ -93,8 +93,9 @@ def test_a_target_that_arrived_and_was_not_taken_is_as_old(world, is_stamped, ag
     sent, world.now = time.time_ns() - round(1e9 * ago), world.now + STOOD + DT
     if is_stamped:
         target.header.stamp.sec, target.header.stamp.nanosec = divmod(sent, 10**9)
+    world.epoch = sent + round(1e9 * (ago - world.now))
     arrival = Arrival(target, world.now - ago, 1, sent, lag=0.0)
-    world.stream.cycle(world.now, time.time_ns(), DT, arrival)
+    world.stream.cycle(world.now, world.stamp, DT, arrival)
     goal = [0.2, 0.9] if is_followed else [1.5, 1.0]
     assert world.run(500).output.q == near(goal, 1e-4)
 
@@ -142,7 +143,8 @@ def test_a_stamp_tells_by_itself(world):
     target.header.stamp.sec = 100
     world.now += STOOD
     world.now += DT
-    world.stream.cycle(world.now, 100_100_000_000, DT, Arrival(target, world.now, 1))
+    world.epoch = 100_100_000_000 - round(1e9 * world.now)
+    world.stream.cycle(world.now, world.stamp, DT, Arrival(target, world.now, 1))
     assert world.run(500).output.q == near([0.2, 0.9], 1e-4)
 
 

@@ -1,14 +1,21 @@
 """Commands as messages, as they come out on the other side."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
 pytest.importorskip("rclpy", reason="needs rclpy")
 
+import rclpy
+from rclpy.context import Context
+from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
 
-from dls_ik.ros.outputs.outputs import OUTPUTS
+from dls_ik.exceptions import OptionError
+from dls_ik.ros.outputs.outputs import OUTPUTS, Outputs
 from dls_ik.ros.outputs.spec import OutputSpec, unlimited
+from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.stream.echo import MEMORY, Echo
 
 Q, VELOCITY = np.array([0.1, -0.2]), np.array([1.0, 2.0])
@@ -110,3 +117,26 @@ def test_echo_does_not_take_another_arm_for_itself():
     )
     echo.remember(left.fill(Q, VELOCITY, 7))
     assert not echo.is_own(right.fill(Q, VELOCITY, 7))
+
+
+@pytest.mark.parametrize(
+    ("kind", "topic", "words"),
+    [
+        ("joint_trajectory", "joint_states", "/joint_states, where the node hears JointState"),
+        ("position_array", "/target_pose", "/target_pose, where the node hears PoseStamped"),
+        ("joint_state", "target_twist", "such as joint_states"),
+        ("joint_state", "joint_states", None),
+        ("joint_state, joint_trajectory", "joint_states, elsewhere", None),
+    ],
+)
+def test_an_output_goes_out_where_nothing_else_is_heard(private_domain, kind, topic, words):
+    parameters = Parameters().changed({"output_type": kind, "output_topic": topic})
+    context = Context()
+    rclpy.init(context=context)
+    node = Node("outputs", context=context, use_global_arguments=False)
+    try:
+        with pytest.raises(OptionError, match=words) if words else nullcontext():
+            Outputs(node, parameters)
+    finally:
+        node.destroy_node()
+        context.try_shutdown()

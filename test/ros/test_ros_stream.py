@@ -80,6 +80,16 @@ def test_follows_a_target_until_it_is_there_and_then_holds(world):
     assert not outcome.output.velocity.any()
 
 
+def test_a_stamp_is_compared_with_a_clock_or_the_target_is_passed_over(world):
+    target = world.target([0.5, 0.7])
+    target.header.stamp.sec = 100
+    for clock, words in ((0, "no clock yet"), (10**9 * 200, "100 s"), (10**9 * 100, "")):
+        world.now += DT
+        outcome = world.stream.cycle(world.now, clock, DT, Arrival(target, world.now, 1))
+        assert words in outcome.words
+        assert (outcome.state is ServoState.FOLLOWING) == (not words)
+
+
 @pytest.mark.parametrize(
     ("sent", "state"), [(0.2, ServoState.WAITING), (0.8, ServoState.FOLLOWING)]
 )

@@ -1,29 +1,108 @@
 """Work in line, and work of which only the newest counts."""
 
 import threading
+import time
 
 import pytest
 
 pytest.importorskip("rclpy", reason="needs rclpy")
 
 from dls_ik.ros.newest import Newest
-from dls_ik.ros.services.line import Line
+from dls_ik.ros.services.line import TURN, Job, Line
 
 LONG = 30.0  # [s] for what takes no time
 
 
+def job(*steps, **details):
+    """A job that calls a function in each of its steps."""
+
+    def work():
+        for step in steps:
+            step()
+            yield
+
+    return Job(work(), **details)
+
+
 def test_the_line_is_first_come_first_served_and_has_an_end():
     line, gate, done, end = Line(1, 3), threading.Event(), [], threading.Event()
-    assert line.join(lambda: gate.wait(LONG))
+    assert line.join(job(lambda: gate.wait(LONG)))
     for i in range(3):
-        assert line.join(lambda i=i: done.append(i))
+        assert line.join(job(lambda i=i: done.append(i)))
     assert line.waiting == 3
-    assert not line.join(lambda: done.append("too many"))
+    assert not line.join(job(lambda: done.append("too many")))
     gate.set()
-    while not line.join(end.set):
+    while not line.join(job(end.set)):
         pass
     assert end.wait(LONG)
     assert done == [0, 1, 2]
+    line.close()
+
+
+def test_a_long_job_gives_way_after_each_turn_to_those_that_wait():
+    line, done, end = Line(1, 3), [], threading.Event()
+
+    def long(name):
+        while line.waiting == 0 and not done:  # until somebody waits
+            yield
+        for _ in range(3):
+            done.append(name)
+            over = time.perf_counter() + 2.0 * TURN
+            while time.perf_counter() < over:
+                yield
+
+    assert line.join(Job(long("a")))
+    assert line.join(Job(long("b")))
+    assert line.join(job(lambda: done.append("short")))
+    assert line.join(job(lambda: None, end.set))
+    assert end.wait(LONG)
+    while line._here:
+        pass
+    assert done.index("short") < 3, f"the short one waited for the long ones: {done}"
+    assert sorted(done) == ["a"] * 3 + ["b"] * 3 + ["short"]
+    line.close()
+
+
+def test_a_late_job_is_given_up_though_no_thread_is_free():
+    line, gate, lost = Line(1, 3), threading.Event(), threading.Event()
+    begun, done = threading.Event(), []
+    line.join(job(lambda: (begun.set(), gate.wait(LONG))))
+    assert begun.wait(LONG)
+    line.join(job(lambda: done.append("late"), deadline=0.0, give_up=lost.set))
+    line.join(job(lambda: done.append("in time")))
+    assert lost.wait(LONG)
+    assert line.waiting == 1, "its place is free"
+    gate.set()
+    while line._here:
+        pass
+    assert done == ["in time"]
+    line.close()
+
+
+def test_a_job_that_has_begun_and_is_late_is_next():
+    line, begun, gate, done = Line(1, 9), threading.Event(), threading.Event(), []
+    deadline = time.perf_counter() + LONG
+
+    def late():
+        while not line.waiting:  # so that it gives way
+            yield
+        over = time.perf_counter() + 2.0 * TURN
+        while time.perf_counter() < over:
+            yield
+        done.append("late")
+
+    place = Job(late(), deadline, lambda: done.append("lost"))
+    line.join(place)
+    line.join(job(begun.set, lambda: gate.wait(LONG)))
+    for name in "abc":
+        line.join(job(lambda name=name: done.append(name)))
+    assert begun.wait(LONG)  # the first one has given way, and is last
+    with line._changed:
+        assert line._sort_out(deadline + 1.0) == [], "it has begun, the others have no deadline"
+    gate.set()
+    while line._here:
+        pass
+    assert done == ["late", "a", "b", "c"]
     line.close()
 
 
@@ -31,7 +110,7 @@ def test_as_many_at_once_as_there_are_threads():
     line, both = Line(2, 1), threading.Barrier(2)
     passed = threading.Semaphore(0)
     for _ in range(2):
-        line.join(lambda: passed.release() if both.wait(LONG) >= 0 else None)
+        line.join(job(lambda: passed.release() if both.wait(LONG) >= 0 else None))
     assert all(passed.acquire(timeout=LONG) for _ in range(2))
     line.close()
 
@@ -39,9 +118,9 @@ def test_as_many_at_once_as_there_are_threads():
 def test_a_job_that_fails_leaves_its_place():
     line, end = Line(1, 1), threading.Event()
     for _ in range(5):
-        while not line.join(lambda: 1 / 0):
+        while not line.join(job(lambda: 1 / 0)):
             pass
-    while not line.join(end.set):
+    while not line.join(job(end.set)):
         pass
     assert end.wait(LONG)
     line.close()

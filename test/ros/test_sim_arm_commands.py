@@ -77,6 +77,7 @@ def test_points_of_a_trajectory_begin_now_or_at_the_stamp():
         (Float64MultiArray(), "2 joint values"),
         (Float64MultiArray(data=[1.0, 2.0, 3.0]), "2 joint values"),
         (trajectory(), "no points"),
+        (trajectory(*[point(1.0, [])] * 10_001), "at most 10000 points, this one 10001"),
         (trajectory(point(1.0, [0.0] * 3), names=("a", "b", "c")), "not a, b, c"),
         (trajectory(point(1.0, [0.0] * 3)), "2 joint values"),
         (trajectory(point(1.0, [])), "2 joint values"),
@@ -98,3 +99,9 @@ def test_points_of_a_trajectory_begin_now_or_at_the_stamp():
 def test_bad_commands_are_refused(message, words):
     with pytest.raises(DlsIkError, match=words):
         read(message)
+
+
+def test_a_stamp_without_a_clock_is_refused():
+    message = trajectory(point(0.1, [1.0, 2.0]), begin=STAMP)
+    with pytest.raises(DlsIkError, match="use_sim_time there is no clock"):
+        path_from_trajectory(message, NAMES, NOW, 0)

@@ -2,17 +2,19 @@
 
 import time
 from collections import deque
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
 from rclpy.node import Node
-from rclpy.qos import qos_profile_sensor_data
+from rclpy.qos import QoSProfile, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 
 from dls_ik.core.types import Array
-from dls_ik.ros.bounded import with_news
+from dls_ik.ros.bounded import subscribe_bounded, with_news
 from dls_ik.ros.conversions import matrix_from_pose
+from dls_ik.ros.logs import Throttle
 from dls_ik.servo.state import ServoState
 
 try:
@@ -20,6 +22,7 @@ try:
 except ImportError:  # before moveit_msgs 2.3
     ServoStatus = None
 
+QUEUE = QoSProfile(depth=10)
 UNKNOWN = "UNKNOWN"  # a state that no message names
 RECENT = 4  # cycles whose messages may come in another order
 
@@ -58,18 +61,17 @@ class Heard:
         self.state, self.words, self.state_time = UNKNOWN, "", -np.inf
         self.q: dict[str, float] = {}
         self._lately: deque[tuple[tuple[int, int], dict[str, float]]] = deque(maxlen=RECENT)
+        subscribe = partial(subscribe_bounded, node, log=Throttle(node))
         if ServoStatus is not None:
-            node.create_subscription(ServoStatus, f"{name}/status", self._take_status, 10)
-        node.create_subscription(PoseStamped, f"{name}/tip_pose", self._take_tip, 10)
-        node.create_subscription(
-            JointState, "joint_states", self._take_joints, qos_profile_sensor_data
-        )
+            subscribe(ServoStatus, f"{name}/status", self._take_status, QUEUE)
+        subscribe(PoseStamped, f"{name}/tip_pose", self._take_tip, QUEUE)
+        subscribe(JointState, "joint_states", self._take_joints, qos_profile_sensor_data)
 
-    def _take_status(self, message: Any) -> None:
+    def _take_status(self, message: Any, _: int = 0) -> None:
         self.state, self.words = state_name(message.code, message.message), message.message
         self.state_time = time.monotonic()
 
-    def _take_joints(self, message: Any) -> None:
+    def _take_joints(self, message: Any, _: int = 0) -> None:
         self.q = with_news(self.q, dict(zip(message.name, message.position, strict=False)))
         stamp = _stamp(message)
         self._lately.append((stamp, self.q))
@@ -77,7 +79,7 @@ class Heard:
             if self.rows[i].stamp == stamp:  # they came after the tip of their cycle
                 self.rows[i] = self.rows[i]._replace(q=self.q)
 
-    def _take_tip(self, message: Any) -> None:
+    def _take_tip(self, message: Any, _: int = 0) -> None:
         frame, tip = message.header.frame_id, matrix_from_pose(message.pose)
         target = None
         if self.target is not None and self.target[0] in ("", frame):

@@ -12,8 +12,9 @@ from sensor_msgs.msg import JointState
 
 from dls_ik.exceptions import JointValueError, OptionError, PoseError
 from dls_ik.model.rigid import not_a_rotation, roughness
-from dls_ik.ros.conversions import LONGEST_TIMEOUT, pose_from_matrix
+from dls_ik.ros.conversions import pose_from_matrix
 
+LONGEST_TIMEOUT = 3600.0  # [s]
 ORTHOGONAL = 1e-4  # how far R' R may be from 1
 
 # Values by joint, a sensor_msgs/JointState, or an array in the order of the joint names.

@@ -1,6 +1,6 @@
 """Solve the problem of a request within its constraints."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -43,8 +43,8 @@ def are_given(constraints: Any) -> bool:
 
 def solve_constrained(
     problem: Problem, given: Any, arm: Arm, values: Mapping[str, float], frames: Frames
-) -> Constrained:
-    """Solve within ``moveit_msgs/Constraints``.
+) -> Generator[None, None, Constrained]:
+    """Solve within ``moveit_msgs/Constraints``, in slices.
 
     Args:
         values: the state of the request, by joint [rad or m].
@@ -52,7 +52,7 @@ def solve_constrained(
     Raises:
         RequestError: constraints that are not valid, or that cannot be met.
     """
-    _check_amounts(given)
+    check_amounts(given)
     tree, robot = arm.tree, problem.solver.robot
     place = Place(arm, frames, values, robot.base)
     intervals = [checked_interval(each, tree) for each in given.joint_constraints]
@@ -63,13 +63,18 @@ def solve_constrained(
     stages = build_stages(problem, goals, points)
     robot = narrowed(_with_tips(robot, goals, points, values), intervals, values, problem.seed)
     make = partial(IkSolver, robot, problem.solver.method, **arm.parameters.solver_options())
-    result, stage = solve_stages(make, stages, problem.seed, problem.timeout)
+    result, stage = yield from solve_stages(make, stages, problem.seed, problem.timeout)
     if result.success:
         return Constrained(result, RELAXED if stage.is_relaxed else "")
     return Constrained(result, _unmet(robot, result.q, points, values))
 
 
-def _check_amounts(given: Any) -> None:
+def check_amounts(given: Any) -> None:
+    """Refuse ``moveit_msgs/Constraints`` of a kind or a number that is not solved for.
+
+    Raises:
+        RequestError: with what is.
+    """
     if given.visibility_constraints:
         raise invalid(
             "visibility constraints are not solved for: whether something is seen depends on "

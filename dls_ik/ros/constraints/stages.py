@@ -1,7 +1,7 @@
 """Several problems for one solver, of which the first that is solved is the answer."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple
 
 from dls_ik.core.types import Array
@@ -23,10 +23,13 @@ class Stage(NamedTuple):
     is_relaxed: bool  # not the poses as they were asked for
 
 
+Slices = Generator[None, None, tuple[IkResult, Stage]]
+
+
 def solve_stages(
     make: Callable[..., IkSolver], stages: Sequence[Stage], seed: Array, timeout: float
-) -> tuple[IkResult, Stage]:
-    """The first stage that is solved, else the last one tried.
+) -> Slices:
+    """The first stage that is solved, else the last one tried; in slices.
 
     Each of several has a few restarts, by which the answer does not depend on the clock; those
     that have none then share what is left of the time.
@@ -39,10 +42,10 @@ def solve_stages(
     solver = _made(make)
     if len(stages) > 1 and solver.method == AUTO:
         hasty = make(max_restarts=FEW)
-        found = _in_turn(hasty, stages, seed, deadline, shares=False)
+        found = yield from _in_turn(hasty, stages, seed, deadline, shares=False)
         if found[0].success or time.perf_counter() >= deadline:
             return _timed(found, begin)
-    return _timed(_in_turn(solver, stages, seed, deadline, shares=True), begin)
+    return _timed((yield from _in_turn(solver, stages, seed, deadline, shares=True)), begin)
 
 
 def _made(make: Callable[..., IkSolver]) -> IkSolver:
@@ -54,20 +57,22 @@ def _made(make: Callable[..., IkSolver]) -> IkSolver:
 
 def _in_turn(
     solver: IkSolver, stages: Sequence[Stage], seed: Array, deadline: float, shares: bool
-) -> tuple[IkResult, Stage]:
+) -> Slices:
     for i, stage in enumerate(stages):
         left = deadline - time.perf_counter()
         share = left / (len(stages) - i) if shares else left
-        result = _solve(solver, stage, seed, max(share, SHORTEST))
+        result = yield from _solve(solver, stage, seed, max(share, SHORTEST))
         if result.success or left <= 0.0:
             break
     return result, stage
 
 
-def _solve(solver: IkSolver, stage: Stage, seed: Array, timeout: float) -> IkResult:
+def _solve(
+    solver: IkSolver, stage: Stage, seed: Array, timeout: float
+) -> Generator[None, None, IkResult]:
     T = stage.targets if len(stage.targets) > 1 else stage.targets[0]
     try:
-        return solver.solve(T, seed, timeout, stage.tasks)
+        return (yield from solver.slices(T, seed, timeout, stage.tasks))
     except PoseError as error:
         raise RequestError(Code.GOAL_STATE_INVALID, str(error)) from error
     except (MethodError, OptionError) as error:

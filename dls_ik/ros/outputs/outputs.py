@@ -1,11 +1,12 @@
 """All outputs of the node: each a topic and a message that is filled again every cycle."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from rclpy.node import Node
 from rclpy.validate_topic_name import validate_topic_name
+from sensor_msgs.msg import JointState
 
 from dls_ik.core.types import Array
 from dls_ik.exceptions import OptionError
@@ -20,6 +21,7 @@ from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.parameters.outputs import JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY
 from dls_ik.ros.stream.echo import Echo
 from dls_ik.ros.stream.joint_states import TOPIC as JOINT_STATES
+from dls_ik.ros.stream.targets import TOPICS as TARGETS
 
 OUTPUTS: dict[str, Any] = {
     JOINT_STATE: JointStateOutput,
@@ -39,7 +41,8 @@ class Outputs:
         echo: remembers what goes out on the topic that drivers publish on; None if nothing does.
 
     Raises:
-        OptionError: two outputs on one topic.
+        OptionError: two outputs on one topic, or one on a topic that the node hears, of a type that
+            is not the one of the topic.
         rclpy.exceptions.NameValidationException: a topic with a name that is none.
     """
 
@@ -51,6 +54,7 @@ class Outputs:
         self.shows = set(kinds) == {JointStateOutput}
         driven = (JointStateOutput, node.resolve_topic_name(JOINT_STATES))
         pairs = list(zip(kinds, self.topics, strict=True))
+        _check_types(node, dict(zip(parameters.output_type, pairs, strict=True)))
         self.echo = Echo() if driven in pairs else None
         self._channels = [
             Channel(node, kind, name, self.echo if pair == driven else None)
@@ -134,6 +138,18 @@ class Outputs:
 def _resolved(node: Node, topic: str) -> str:
     validate_topic_name(topic)  # with more to say about it than what comes next
     return str(node.resolve_topic_name(topic))
+
+
+def _check_types(node: Node, outputs: Mapping[str, tuple[Any, str]]) -> None:
+    """Refuse an output on a topic that the node hears as another type: a topic has one."""
+    for heard, message_type in {JOINT_STATES: JointState, **TARGETS}.items():
+        for name, (kind, topic) in outputs.items():
+            if topic == node.resolve_topic_name(heard) and kind.message_type is not message_type:
+                raise OptionError(
+                    f"output_type {name} cannot go out on {topic}, where the node hears "
+                    f"{message_type.__name__}: a topic has one type; give output_topic another "
+                    f"name, such as {kind.default_topic}"
+                )
 
 
 def _distinct(topics: list[str]) -> tuple[str, ...]:

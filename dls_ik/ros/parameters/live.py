@@ -18,7 +18,8 @@ from dls_ik.ros.parameters import readers
 from dls_ik.ros.parameters.declare import SettingsT, declared
 
 # Of rclpy itself; `start_type_description_service` and `use_sim_time` are there in every node.
-FOREIGN = ("qos_overrides.", "start_type_description_service", "use_sim_time")
+SIM_TIME = "use_sim_time"
+FOREIGN = ("qos_overrides.", "start_type_description_service", SIM_TIME)
 
 
 class LiveParameters(Generic[SettingsT]):
@@ -36,6 +37,7 @@ class LiveParameters(Generic[SettingsT]):
         self._node = node
         self._apply: Callable[[SettingsT], None] | None = None
         self._given = getattr(node, "_parameter_overrides", {})  # rclpy has no public list of them
+        _fix_clock(node)
         fixed = declared(type(defaults))
         given = {name: self._declare(name, field) for name, field in fixed.items()}
         further = defaults.further(given)
@@ -84,6 +86,17 @@ class LiveParameters(Generic[SettingsT]):
                 f"unknown parameter {', '.join(map(repr, unknown))} is not used; "
                 f"known: {', '.join(known)}"
             )
+
+
+def _fix_clock(node: Node) -> None:
+    """Let nobody take the clock away from a running node, by which the age of stamps is told."""
+    about = ParameterDescriptor(
+        name=SIM_TIME,
+        type=Parameter.Type.BOOL.value,
+        description="whether the clock is that of a simulation, on /clock",
+        read_only=True,
+    )
+    node.set_descriptor(SIM_TIME, about)
 
 
 def descriptor(field: "Field[Any]") -> ParameterDescriptor:

@@ -4,6 +4,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+MOST = 1000  # of a list
+MAX_NAME = 256  # characters
+
 
 def text(value: Any) -> str:
     """A string.
@@ -43,8 +46,8 @@ def numbers(value: Any) -> tuple[float, ...]:
         items = None if isinstance(value, (str, bytes)) else tuple(value)
     except TypeError:  # also of arrays without dimensions, which look iterable
         items = None
-    if items is None:
-        raise ValueError("a list of numbers")
+    if items is None or len(items) > MOST:
+        raise ValueError(f"a list of numbers, at most {MOST}")
     return tuple(number(item) for item in items)
 
 
@@ -53,4 +56,6 @@ def names(value: Any) -> tuple[str, ...]:
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, Sequence) or not all(isinstance(part, str) for part in parts):
         raise ValueError("a string, or a list of strings")
+    if len(parts) > MOST or any(len(part) > MAX_NAME for part in parts):
+        raise ValueError(f"at most {MOST} names of {MAX_NAME} characters")
     return tuple(part.strip() for part in parts if part.strip())

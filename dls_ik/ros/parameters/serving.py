@@ -24,3 +24,11 @@ class ServingParameters:
         span=(1, 10_000),
         read_only=True,
     )
+    max_timeout: float = parameter(
+        10.0,
+        readers.number,
+        "longest time that a request is solved for; a longer timeout is cut to it",
+        "s",
+        (1e-3, 3600.0),
+        read_only=True,
+    )

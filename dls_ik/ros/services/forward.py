@@ -16,6 +16,8 @@ from dls_ik.ros.services.codes import Code, RequestError
 from dls_ik.ros.services.inverse import Answer
 from dls_ik.ros.services.state import overlaid
 
+MOST_LINKS = 1000  # of a request, for robots that have less
+
 
 def answer_fk(request: Any, arm: Arm, current: Mapping[str, float], frames: Frames) -> Answer:
     """The poses of links, in the frame that the header of the request names; empty: the root.
@@ -47,7 +49,10 @@ def answer_fk(request: Any, arm: Arm, current: Mapping[str, float], frames: Fram
 
 
 def _check_links(links: list[str], tree: Tree) -> None:
-    known = f"links: {listing(tree.links)}"
+    known, most = f"links: {listing(tree.links)}", max(MOST_LINKS, len(tree.links))
+    if len(links) > most:
+        words = f"at most {most} links in a request, given {len(links)}"
+        raise RequestError(Code.INVALID_LINK_NAME, words)
     unknown = [link for link in dict.fromkeys(links) if link not in tree.below]
     if unknown:
         words = f"unknown link {listing(map(quoted, unknown))}; {known}"

@@ -1,6 +1,6 @@
 """The answer to ``compute_ik``: a function of the request, the robot and its state."""
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from typing import Any, NamedTuple
 
 from moveit_msgs.srv import GetPositionIK
@@ -16,6 +16,7 @@ from dls_ik.ros.services.problem import build_problem, solve
 from dls_ik.ros.services.state import driven_joints, overlaid
 from dls_ik.ros.services.wanted import wanted
 from dls_ik.solver import IkResult, Status
+from dls_ik.solver.solver import finished
 
 
 class Answer(NamedTuple):
@@ -26,7 +27,14 @@ class Answer(NamedTuple):
 
 
 def answer_ik(request: Any, arm: Arm, current: Mapping[str, float], frames: Frames) -> Answer:
-    """Solve a ``moveit_msgs/PositionIKRequest``.
+    """Solve a request at once, see :func:`ik_slices`."""
+    return finished(ik_slices(request, arm, current, frames))
+
+
+def ik_slices(
+    request: Any, arm: Arm, current: Mapping[str, float], frames: Frames
+) -> Generator[None, None, Answer]:
+    """Solve a ``moveit_msgs/PositionIKRequest``, and yield about every 10 ms.
 
     Args:
         current: the joint values that the state of the request overlays.
@@ -39,9 +47,9 @@ def answer_ik(request: Any, arm: Arm, current: Mapping[str, float], frames: Fram
     problem = build_problem(request, arm, state, frames)
     if are_given(request.constraints):
         given = request.constraints
-        result, note = solve_constrained(problem, given, arm, state.values, frames)
+        result, note = yield from solve_constrained(problem, given, arm, state.values, frames)
     else:
-        result, note = solve(problem), ""
+        result, note = (yield from solve(problem)), ""
     note = _join(note, state.note, _length_note(request))
     if not result.success:
         raise RequestError(Code.NO_IK_SOLUTION, _join(_failure(result), note))

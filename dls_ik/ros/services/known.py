@@ -1,9 +1,11 @@
 """Which requests may be tried at once, in the thread that all callbacks share."""
 
 import threading
+from contextlib import suppress
 
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.services.call import Call
+from dls_ik.ros.services.codes import RequestError
 
 MOST = 1000  # kinds of requests that are remembered
 FIRST_SOLUTION = "speed"
@@ -27,8 +29,9 @@ class Known:
             return False
         if call.is_constrained:  # for each such request a solver is made
             return False
-        with self._lock:
+        with self._lock, suppress(RequestError):
             return call.arm is self._arm and call.kind in self._kinds
+        return False
 
     def remember(self, call: Call) -> None:
         """A request was answered."""

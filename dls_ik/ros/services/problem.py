@@ -1,5 +1,6 @@
 """What a request comes to: tips, where each of them is to be, and from where to start."""
 
+from collections.abc import Generator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,7 +37,7 @@ def build_problem(request: Any, arm: Arm, state: State, frames: Frames) -> Probl
         RequestError: a group, a link, a frame, a pose or a timeout that is not valid.
     """
     group = arm.group(request.group_name)
-    timeout = seconds(request.timeout, group.timeout)
+    timeout = min(seconds(request.timeout, group.timeout), arm.parameters.max_timeout)
     asked = wanted(request)
     solver, leads = arm.reach(group, asked.links)
     tips = solver.robot.tips
@@ -49,8 +50,8 @@ def build_problem(request: Any, arm: Arm, state: State, frames: Frames) -> Probl
     return Problem(solver, np.array(targets), None, seed, timeout, leads, asked.links)
 
 
-def solve(problem: Problem) -> IkResult:
-    """Find joint values.
+def solve(problem: Problem) -> Generator[None, None, IkResult]:
+    """Find joint values, in slices as :meth:`dls_ik.IkSolver.slices`.
 
     Raises:
         RequestError: a pose beyond what is finite in practice.
@@ -58,7 +59,7 @@ def solve(problem: Problem) -> IkResult:
     solver, targets, tasks, seed, timeout = problem[:5]
     T = targets if len(targets) > 1 else targets[0]
     try:
-        return solver.solve(T, seed, timeout, tasks)
+        return (yield from solver.slices(T, seed, timeout, tasks))
     except PoseError as error:
         raise RequestError(Code.GOAL_STATE_INVALID, str(error)) from error
 

@@ -1,6 +1,6 @@
 """From an answer, or the reason that there is none, to a response."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 from moveit_msgs.srv import GetPositionIK
@@ -22,23 +22,38 @@ class Responses:
     def answered(self, answer: Callable[[], Answer], empty: Any) -> Any:
         """The response of a function, or the empty one with the reason, whatever happens."""
         try:
-            response, message = answer()
-            self._stamp(response)
-            code = Code.SUCCESS
-        except RequestError as error:
-            response, code, message = empty, error.code, str(error)
-        except DlsIkError as error:
-            response, code, message = empty, Code.FAILURE, str(error)
+            return self._success(*answer())
         except Exception as error:  # noqa: BLE001  a client waits for an answer, and others come
-            self._node.get_logger().error(trace(error))
-            response, code, message = empty, Code.FAILURE, f"internal error: {error!r}"
+            return self._failure(error, empty)
+
+    def slices(
+        self, answer: Generator[None, None, Answer], empty: Any
+    ) -> Generator[None, None, Any]:
+        """As :meth:`answered`, of a generator."""
+        try:
+            return self._success(*(yield from answer))
+        except Exception as error:  # noqa: BLE001  as above
+            return self._failure(error, empty)
+
+    def _success(self, response: Any, message: str) -> Any:
+        self._stamp(response)
+        return self._with_code(response, Code.SUCCESS, message)
+
+    def _failure(self, error: Exception, empty: Any) -> Any:
+        if isinstance(error, RequestError):
+            return self._with_code(empty, error.code, str(error))
+        if isinstance(error, DlsIkError):
+            return self._with_code(empty, Code.FAILURE, str(error))
+        self._node.get_logger().error(trace(error))
+        return self._with_code(empty, Code.FAILURE, f"internal error: {error!r}")
+
+    def _with_code(self, response: Any, code: Code, message: str) -> Any:
         fill_error_code(response.error_code, code, plain(message), self._node.get_name())
         return response
 
     def timed_out(self, response: Any, message: str) -> Any:
         """Fill the response to a request that nothing was tried for, and that may succeed later."""
-        fill_error_code(response.error_code, Code.TIMED_OUT, message, self._node.get_name())
-        return response
+        return self._with_code(response, Code.TIMED_OUT, message)
 
     def _stamp(self, response: Any) -> None:
         now = self._node.get_clock().now().to_msg()

@@ -1,12 +1,12 @@
 """``compute_ik`` and ``compute_fk``: every request gets an answer, whatever happens.
 
 Requests for ``compute_ik`` are tried at once for a moment, which is enough for nearly all of them,
-and cheaper than a change of threads. Those that take longer go on in threads of their own, in the
-order in which they came; other callbacks run meanwhile, as kernels run without the GIL.
+and cheaper than a change of threads. Those that take longer go on in threads of their own, where
+they take turns; other callbacks run meanwhile, as kernels run without the GIL.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -21,11 +21,12 @@ from dls_ik.ros.parameters.solving import IGNORE
 from dls_ik.ros.services.call import Call
 from dls_ik.ros.services.codes import Code, RequestError
 from dls_ik.ros.services.forward import answer_fk
-from dls_ik.ros.services.inverse import Answer, answer_ik
+from dls_ik.ros.services.inverse import Answer, ik_slices
 from dls_ik.ros.services.known import Known
 from dls_ik.ros.services.later import LaterService, Reply
-from dls_ik.ros.services.line import Line
+from dls_ik.ros.services.line import Job, Line
 from dls_ik.ros.services.responses import Responses
+from dls_ik.solver.solver import finished
 
 NAMES = ("compute_ik", "compute_fk")
 MOMENT = 0.001  # [s]
@@ -73,14 +74,14 @@ class Services:
     def _ik(self, request: Any, empty: Any, reply: Reply) -> None:
         try:
             call = Call(request.ik_request, empty, self._arm())
-        except RequestError as error:
+        except Exception as error:  # noqa: BLE001  a client waits for an answer
             self._send(reply, self._responses.answered(partial(_refuse, error), empty))
             return
         self._warn_of_collisions(call)
         response = None
         if not self._line.waiting and self._known.is_known(call):
             response = self._at_once(call)
-        if response is None and not self._line.join(partial(self._in_turn, call, reply)):
+        if response is None and not self._line.join(self._job(call, reply)):
             response = self._responses.timed_out(
                 empty,
                 f"{self._line.waiting} requests wait already, and the parameter service_queue is "
@@ -92,32 +93,43 @@ class Services:
     def _at_once(self, call: Call) -> Any | None:
         """The answer that is found in a moment; None if it takes longer."""
         begin = time.perf_counter()
-        response = self._answered(call, MOMENT)
+        response = finished(self._slices(call, MOMENT))
         was_short = call.timeout > MOMENT and time.perf_counter() - begin > MOMENT
         return None if was_short and response.error_code.val == Code.NO_IK_SOLUTION else response
 
-    def _in_turn(self, call: Call, reply: Reply) -> None:
-        """Answer in this thread, with what is left of the timeout."""
+    def _job(self, call: Call, reply: Reply) -> Job:
+        """Answering in a thread, with what is left of the timeout."""
+        return Job(self._work(call, reply), call.deadline, partial(self._give_up, call, reply))
+
+    def _work(self, call: Call, reply: Reply) -> Iterator[None]:
         if call.is_late:
-            response = self._responses.timed_out(
-                call.empty,
-                f"the request waited {call.waited:.3g} s for its turn, longer than its timeout of "
-                f"{call.timeout:.3g} s; {self._line.waiting} requests wait, service_queue is "
-                f"{self._line.bound}",
-            )
-        else:
-            response = self._answered(call, call.timeout)
-            if response.error_code.val == Code.SUCCESS:
-                self._known.remember(call)
+            self._give_up(call, reply)
+            return
+        response = yield from self._slices(call, call.timeout)
+        if response.error_code.val == Code.SUCCESS:
+            self._known.remember(call)
         self._send(reply, response)
 
-    def _answered(self, call: Call, longest: float) -> Any:
+    def _give_up(self, call: Call, reply: Reply) -> None:
+        words = (
+            f"the request waited {call.waited:.3g} s for its turn, longer than its timeout of "
+            f"{call.timeout:.3g} s; {self._line.waiting} requests wait, service_queue is "
+            f"{self._line.bound}"
+        )
+        self._send(reply, self._responses.timed_out(call.empty, words))
+
+    def _slices(self, call: Call, longest: float) -> Generator[None, None, Any]:
         call.allow(longest)
+        return self._responses.slices(self._answer(call), call.empty)
 
-        def answer() -> Answer:
-            return answer_ik(call.request, call.arm, self._current(call.arm), self._frames)
-
-        return self._responses.answered(answer, call.empty)
+    def _answer(self, call: Call) -> Generator[None, None, Answer]:
+        current = self._current(call.arm)
+        try:
+            return (yield from ik_slices(call.request, call.arm, current, self._frames))
+        except RequestError as error:
+            if not call.note or error.code is not Code.NO_IK_SOLUTION:
+                raise
+            raise RequestError(error.code, f"{error}; {call.note}") from error
 
     def _send(self, reply: Reply, response: Any) -> None:
         try:
@@ -135,5 +147,5 @@ class Services:
             )
 
 
-def _refuse(error: RequestError) -> Answer:
+def _refuse(error: Exception) -> Answer:
     raise error

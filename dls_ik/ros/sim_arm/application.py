@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rclpy.node import Node
+from rclpy.qos import QoSProfile
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -15,6 +16,7 @@ from dls_ik.exceptions import DlsIkError
 from dls_ik.model.names import listing
 from dls_ik.model.robot import RobotModel
 from dls_ik.printable import plain
+from dls_ik.ros.bounded import subscribe_bounded
 from dls_ik.ros.logs import Throttle
 from dls_ik.ros.outputs.joint_state import JointStateOutput
 from dls_ik.ros.outputs.joint_trajectory import JointTrajectoryOutput
@@ -39,6 +41,8 @@ from dls_ik.ros.type_monitor import TypeMonitor
 
 COMMANDS = "joint_commands"
 DEPTH = 10
+QOS = QoSProfile(depth=DEPTH)
+MAX_BYTES = 1024 * 1024  # of a command
 
 Read = Callable[[Any, tuple[str, ...], float], Path]
 
@@ -132,9 +136,11 @@ class Application:
 
     def _subscribe(self, message_type: Any, topic: str, read: Read) -> None:
         name = self._node.resolve_topic_name(topic)
-        self._node.create_subscription(
-            message_type, topic, lambda message: self._command(message, name, read), DEPTH
-        )
+
+        def store(message: Any, _: int) -> None:
+            self._command(message, name, read)
+
+        subscribe_bounded(self._node, message_type, topic, store, QOS, self._log, MAX_BYTES)
 
     def _command(self, message: Any, topic: str, read: Read) -> None:
         """Follow a command, or hold to the one before and say why."""

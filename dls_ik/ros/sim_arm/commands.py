@@ -12,6 +12,7 @@ from dls_ik.model.values import checked_configuration
 from dls_ik.ros.sim_arm.path import Path, standstill
 
 FARTHEST = 1e6  # [rad or m, or of them in a second] no drive goes there
+MOST_POINTS = 10_000  # of a trajectory
 
 
 class CommandError(DlsIkError):
@@ -44,16 +45,20 @@ def path_from_trajectory(message: Any, names: tuple[str, ...], now: float, stamp
 
     Args:
         now: [s] on the clock of the path.
-        stamp: [ns] the same time on the clock of the message.
+        stamp: [ns] the same time on the clock of the message; 0: there is no clock yet.
 
     Raises:
-        CommandError: as :func:`path_from_joint_state`; no points; times that do not increase, or
-            are all over; a last point with a velocity.
+        CommandError: as :func:`path_from_joint_state`; no points, or more than MOST_POINTS; times
+            that do not increase, or are all over; a last point with a velocity.
         JointValueError: as :func:`path_from_joint_state`.
     """
     order = _order(message.joint_names, names)
     if not message.points:
         raise CommandError("the trajectory has no points")
+    if len(message.points) > MOST_POINTS:
+        raise CommandError(
+            f"a trajectory has at most {MOST_POINTS} points, this one {len(message.points)}"
+        )
     times = _begin(message, now, stamp) + _times(message.points)
     if times[-1] < now:
         raise CommandError(f"the trajectory ended {now - times[-1]:.3g} s ago")
@@ -78,6 +83,8 @@ def _order(given: Sequence[str], names: tuple[str, ...]) -> list[int]:
 def _begin(message: Any, now: float, stamp: int) -> float:
     """When a trajectory begins [s]: at its stamp, or now where it has none."""
     begin = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
+    if begin and not stamp:
+        raise CommandError("it has a stamp, and with use_sim_time there is no clock yet")
     return now + 1e-9 * (begin - stamp) if begin else now
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from geometry_msgs.msg import PoseArray, PoseStamped, TwistStamped
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import PoseError
+from dls_ik.exceptions import PoseError, StaleTargetError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.conversions import length_note, matrix_from_pose
 from dls_ik.ros.frames import Frames, bare
@@ -43,14 +43,23 @@ def is_stamped(message: Any) -> bool:
 
 
 def age_by_stamp(message: Any, stamp: int, waited: float) -> float:
-    """How old a message was when it arrived [s]; without a stamp, or a clock, it was new.
+    """How old a message was when it arrived [s]; without a stamp it was new.
 
     Args:
-        stamp: the time now by the clock of the stamps [ns], `waited` [s] after it arrived.
+        stamp: the time now by the clock of the stamps [ns], `waited` [s] after it arrived; 0: it is
+            that of a simulation, and none has come.
+
+    Raises:
+        StaleTargetError: a stamp, but no clock to compare it with.
     """
     time = message.header.stamp
     sampled = time.sec * 10**9 + time.nanosec
-    return 1e-9 * (stamp - sampled) - waited if sampled and stamp else 0.0
+    if sampled and not stamp:
+        raise StaleTargetError(
+            "it has a stamp, and with use_sim_time there is no clock yet to tell how old it is: "
+            "publish /clock, or send targets without stamps"
+        )
+    return 1e-9 * (stamp - sampled) - waited if sampled else 0.0
 
 
 def _follow_pose(

@@ -3,7 +3,8 @@
 import math
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,10 +15,10 @@ from sensor_msgs.msg import JointState
 
 from dls_ik.core.types import Array
 from dls_ik.model.names import listing
-from dls_ik.ros.bounded import MOST, with_news
+from dls_ik.ros.bounded import MAX_NAME, subscribe_bounded, with_news
 from dls_ik.ros.logs import Throttle
 from dls_ik.ros.stream.echo import Echo
-from dls_ik.ros.stream.transit import Transit, with_time
+from dls_ik.ros.stream.transit import Transit
 
 TOPIC = "joint_states"
 FRESH = 1.0  # [s] a driver is there if it was heard this long ago
@@ -45,7 +46,9 @@ class Heard(NamedTuple):
 
 
 class JointStates:
-    """Keeps the latest position of every joint that somebody else publishes.
+    """Keeps the latest position of every joint of the robot that somebody else publishes.
+
+    Until the joints of the robot are known it keeps those of any, as far as names are bounded.
 
     Listens only while there is a publisher besides this node: to receive one's own messages costs
     more than to publish them (22 % of a core at 1000 Hz). While both publish on the same topic,
@@ -64,6 +67,8 @@ class JointStates:
         self._transit = Transit()
         self._lock = threading.Lock()
         self._robot_names: Mapping[str, str] = {}
+        self._joints: Collection[str] | None = None  # of the robot in use; None: any
+        self._kept: Collection[str] | None = None  # these, and those of the robot before
         self._subscription: Any = None
         self._changed = time.monotonic()  # when it began to listen anew, or ceased to
         steady = Clock(clock_type=ClockType.STEADY_TIME)
@@ -80,6 +85,20 @@ class JointStates:
         with self._lock:
             self._heard.clear()
         self._changed = time.monotonic()
+
+    def keep_only(self, joints: Collection[str]) -> None:
+        """Keep only the joints of a robot from now on, and those of the robot it replaces.
+
+        Joints that were not kept before must be heard first, as if listening began now.
+        """
+        before, self._joints = self._joints, frozenset(joints)
+        if self._joints == before:
+            return
+        with self._lock:
+            if self._kept is not None and not self._joints <= frozenset(self._kept):
+                self._changed = time.monotonic()
+            self._kept = self._joints | frozenset(before or ())
+            self._heard = {name: h for name, h in self._heard.items() if name in self._kept}
 
     def has_driver(self) -> bool:
         """Whether anybody else publishes on the topic, heard or not."""
@@ -129,8 +148,9 @@ class JointStates:
         if self.has_driver() == (self._subscription is not None):
             return
         if self._subscription is None:
-            store = with_time(self.store)
-            self._subscription = self._node.create_subscription(JointState, TOPIC, store, QOS)
+            self._subscription = subscribe_bounded(
+                self._node, JointState, TOPIC, self.store, QOS, self._log
+            )
         else:
             self._node.destroy_subscription(self._subscription)
             self._subscription = None
@@ -149,28 +169,32 @@ class JointStates:
             counts = f"{len(names)} names and {len(positions)} positions"
             self._log.warn("lengths", f"a message on {self.topic} has {counts}: not used")
             return
-        if len(names) > MOST:
-            words = f"a message on {self.topic} has {len(names)} joints, more than {MOST}: not used"
-            self._log.warn("many", words)
-            return
-        names = [self._robot_names.get(name, name) for name in names]
-        if len(set(names)) < len(names):
-            twice = listing(sorted({name for name in names if names.count(name) > 1}))
+        kept, called = self._kept, self._robot_names
+        given_pairs = zip((called.get(name, name) for name in names), positions, strict=True)
+        pairs = [pair for pair in given_pairs if _is_kept(pair[0], kept)]
+        given = Counter(name for name, _ in pairs)
+        if len(given) < len(pairs):
+            twice = listing(sorted(name for name, count in given.items() if count > 1))
             self._log.warn(
                 "twice", f"a message on {self.topic} has joints twice: {twice}: not used"
             )
             return
         now = time.monotonic()
         said = now - self._transit.lag(sent, now)
-        news = {n: p for n, p in zip(names, positions, strict=True) if abs(p) <= FARTHEST}
-        if len(news) < len(names):
-            lost = listing(name for name in names if name not in news)
+        news = {name: position for name, position in pairs if abs(position) <= FARTHEST}
+        if len(news) < len(pairs):
+            lost = listing(name for name in given if name not in news)
             what = f"not finite, or beyond {FARTHEST:g}"
             self._log.warn("finite", f"positions on {self.topic} are {what}: {lost}: not used")
         with self._lock:
-            kept = {name: self._heard.get(name, ())[-2:] for name in news}
-            heard = {n: (*kept[n], Heard(position, now, said)) for n, position in news.items()}
+            last = {name: self._heard.get(name, ())[-2:] for name in news}
+            heard = {n: (*last[n], Heard(position, now, said)) for n, position in news.items()}
             self._heard = with_news(self._heard, heard)
+
+
+def _is_kept(name: str, kept: Collection[str] | None) -> bool:
+    """Whether a joint is one of those to keep; None: of any robot."""
+    return len(name) <= MAX_NAME if kept is None else name in kept
 
 
 def _middle(items: list[Heard]) -> Heard:

@@ -13,6 +13,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 from std_msgs.msg import Header
 
+from dls_ik.ros.bounded import subscribe_bounded
 from dls_ik.ros.logs import Throttle
 from dls_ik.ros.stream.transit import Transit, with_time
 from dls_ik.ros.type_monitor import type_name
@@ -75,7 +76,7 @@ class Targets:
                 whole = with_time(self._store_whole)
                 node.create_subscription(kind, topic, whole, WHOLE, raw=True)
             elif kind is PoseStamped:
-                node.create_subscription(kind, topic, with_time(self.store), NEWEST)
+                subscribe_bounded(node, kind, topic, self.store, NEWEST, log)
         twists = TwistSubscription(node, log, twist_frame, self.store)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
 
@@ -163,8 +164,9 @@ class TwistSubscription:
             self._subscription = None
 
     def _subscribe(self) -> None:
-        store = with_time(self._store if self._kind is TwistStamped else self._store_bare)
-        self._subscription = self._node.create_subscription(self._kind, TWIST, store, NEWEST)
+        store = self._store if self._kind is TwistStamped else self._store_bare
+        given = self._node, self._kind, TWIST, store, NEWEST, self._log
+        self._subscription = subscribe_bounded(*given)
 
     def _store_bare(self, message: Any, sent: int = 0) -> None:
         stamped = TwistStamped(twist=message)

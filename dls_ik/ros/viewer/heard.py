@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,9 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from dls_ik.core.types import Array
-from dls_ik.ros.bounded import with_news
+from dls_ik.ros.bounded import subscribe_bounded, with_news
+from dls_ik.ros.logs import Throttle
+from dls_ik.ros.robot_source import MAX_BYTES as MOST_DESCRIPTION
 from dls_ik.ros.robot_source import QOS as DESCRIPTION
 from dls_ik.ros.robot_source import TOPIC as DESCRIPTION_TOPIC
 from dls_ik.servo import ServoState
@@ -58,11 +61,12 @@ class Heard:
         self.description = ""  # URDF
         self._joints: dict[str, tuple[float, float]] = {}  # position and velocity by name
         self._came = came
-        subscribe = node.create_subscription
+        self.status_topic = node.resolve_topic_name(f"{name}/status")
+        subscribe = partial(subscribe_bounded, node, log=Throttle(node))
         subscribe(JointState, "joint_states", self._keep_joints, JOINTS)
         subscribe(PoseStamped, "target_pose", self._keep_target, NEWEST)
-        subscribe(String, DESCRIPTION_TOPIC, self._keep_description, DESCRIPTION)
-        self.status_topic = node.resolve_topic_name(f"{name}/status")
+        keep, most = self._keep_description, MOST_DESCRIPTION
+        subscribe(String, DESCRIPTION_TOPIC, keep, DESCRIPTION, most=most)
         if ServoStatus is not None:
             subscribe(ServoStatus, self.status_topic, self._keep_status, NEWEST)
 
@@ -86,7 +90,7 @@ class Heard:
         values = np.array(found)
         return values[:, 0], values[:, 1]
 
-    def _keep_joints(self, message: Any) -> None:
+    def _keep_joints(self, message: Any, _: int = 0) -> None:
         names, positions, velocities = message.name, message.position, message.velocity
         if len(names) != len(positions) or not np.isfinite(positions).all():
             return
@@ -95,13 +99,13 @@ class Heard:
         news = dict(zip(names, zip(positions, velocities, strict=True), strict=True))
         self._joints = with_news(self._joints, news)
 
-    def _keep_target(self, message: Any) -> None:
+    def _keep_target(self, message: Any, _: int = 0) -> None:
         self.target = message
 
-    def _keep_description(self, message: Any) -> None:
+    def _keep_description(self, message: Any, _: int = 0) -> None:
         self.description = message.data
 
-    def _keep_status(self, message: Any) -> None:
+    def _keep_status(self, message: Any, _: int = 0) -> None:
         now = time.monotonic()
         came = self.is_silent(now)
         self.status = Status(state_of(message.code, message.message), message.message, now)
