@@ -36,19 +36,17 @@ def robot_to_draw(streamer: Streamer, named: str | None) -> Drawn:
         ServiceMissingError, NoAnswerError: the node does not say, or sends no values of the joints.
         RobotModelError: it is no usable robot, or a file, which has to be named here.
     """
-    from std_msgs.msg import String
-
     from dls_ik.cli.robot import find_robot
     from dls_ik.ros.client.robot import Described, ForeignFileError, served
     from dls_ik.ros.outputs.joints import arrange
-    from dls_ik.ros.robot_source import QOS, TOPIC
+    from dls_ik.ros.robot_source import hear_descriptions
     from dls_ik.ros.viewer.settings import Settings
 
     def own(base: str | None, tip: str | None) -> Described:
         return Described(find_robot(str(named), base, tip), None)
 
     texts: list[Any] = []
-    streamer.node.create_subscription(String, TOPIC, texts.append, QOS)
+    hear_descriptions(streamer.node, texts.append)
     settings = Settings(streamer.node, streamer.name)
     try:
         robot, _ = served(

@@ -1,6 +1,7 @@
 """Where the robot comes from: a parameter, or a topic on which it may come late."""
 
 from collections.abc import Callable
+from typing import Any
 
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
@@ -69,6 +70,11 @@ def robot_from_text(text: str, base: str | None, tip: str | None) -> RobotModel:
     if not text.lstrip("\ufeff \t\r\n").startswith("<"):
         raise RobotModelError(f"a robot description is XML, not {quoted(text)}")
     return RobotModel.from_urdf(text, base, tip)
+
+
+def hear_descriptions(node: Node, receive: Callable[[Any], None]) -> None:
+    """Have each message with a robot description received, the last one at once."""
+    node.create_subscription(String, TOPIC, receive, QOS)
 
 
 class DescriptionTopic:
