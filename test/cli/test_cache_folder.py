@@ -50,4 +50,4 @@ def test_the_doctor_says_so_before_it_runs_what_is_there(tmp_path, monkeypatch):
     assert state == BROKEN
     assert "others could put code of theirs among the kernels" in words
     assert "all users can write" in words
-    assert not list(tmp_path.rglob("*.nbi"))
+    assert not list(tmp_path.rglob("*.nbc"))
