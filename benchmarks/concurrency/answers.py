@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from dls_ik import RobotModel
+from dls_ik.model.ready import ready_configuration
 from dls_ik.ros.conversions import matrix_from_pose
 
 Heard = tuple[tuple[str, ...], np.ndarray]  # names of joints, and their values [rad]
@@ -66,9 +67,9 @@ def states_of(robot: RobotModel, heard: Iterable[Heard], is_new: bool) -> list[n
 
     Args:
         is_new: it may have taken the place of another robot just now: joints that were not there
-            before begin at zero, or the limit next to it.
+            before begin where the node begins.
     """
-    start, found = robot.clip(np.zeros(robot.n)), []
+    start, found = ready_configuration(robot), []
     for names, q in heard:
         known = dict(zip(names, q, strict=True))
         if is_new or all(name in known for name in robot.joint_names):
