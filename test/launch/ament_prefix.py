@@ -12,6 +12,9 @@ from typing import NamedTuple
 import yaml
 from robots import ROOT
 
+import dls_ik
+
+IMPORTED = str(Path(dls_ik.__file__).resolve().parents[1])  # the folder that dls_ik lies in
 # Writes how it was called, and the contents of its parameter files.
 RECORDER = """
 import json, os, sys
@@ -102,7 +105,7 @@ class Prefix:
 
     def environment(self, **changes: str) -> dict[str, str]:
         prefixes = [str(self.folder), os.environ.get("AMENT_PREFIX_PATH", "")]
-        paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+        paths = [IMPORTED, os.environ.get("PYTHONPATH", "")]
         ours = {
             "AMENT_PREFIX_PATH": os.pathsep.join(filter(None, prefixes)),
             "PYTHONPATH": os.pathsep.join(filter(None, paths)),

@@ -1,11 +1,10 @@
-"""Launches that start the nodes of this source tree, and a client of them."""
+"""Launches that start the nodes of the package, and a client of them."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from ament_prefix import Launch, Prefix
-from robots import ROOT
+from ament_prefix import IMPORTED, Launch, Prefix
 
 EXECUTABLES = {"ik_node": "dls_ik.ros.node", "ik_sim_arm": "dls_ik.ros.sim_arm.node"}
 STATE_PUBLISHER = """
@@ -26,14 +25,14 @@ except (KeyboardInterrupt, ExternalShutdownException):
 
 
 def program(module: str) -> str:
-    """A script that runs a node of this source tree."""
-    lines = ["import sys", f"sys.path.insert(0, {str(ROOT)!r})", f"from {module} import main"]
+    """A script that runs a node of the package that the tests import."""
+    lines = ["import sys", f"sys.path.insert(0, {IMPORTED!r})", f"from {module} import main"]
     return "\n".join([*lines, "sys.exit(main())"])
 
 
 @pytest.fixture(scope="module")
 def prefix(tmp_path_factory: pytest.TempPathFactory) -> Prefix:
-    """The nodes of this source tree; a stand-in where there is no robot_state_publisher."""
+    """The nodes of the package; a stand-in where there is no robot_state_publisher."""
     made = Prefix(tmp_path_factory.mktemp("prefix"))
     for name, module in EXECUTABLES.items():
         made.add("dls_ik", name, program(module))
