@@ -14,13 +14,17 @@ SUCCESS = 1  # of moveit_msgs/msg/MoveItErrorCodes
 
 
 class IkAnswer(NamedTuple):
-    """Joint values for a pose, or why there are none."""
+    """Joint values for a pose, or why there are none; true as a condition if it is a success."""
 
     success: bool
     q: dict[str, float]  # [rad or m] by joint, of the whole robot; empty without success
     code: int  # of moveit_msgs/msg/MoveItErrorCodes
     message: str  # empty from servers older than the field
     response: Any  # as it came, moveit_msgs/srv/GetPositionIK response
+
+    def __bool__(self) -> bool:
+        """Return `success`."""
+        return self.success
 
     def array(self, joint_names: Sequence[str]) -> Array:
         """(n,) the values of these joints [rad or m].
@@ -37,7 +41,7 @@ class IkAnswer(NamedTuple):
 
 
 class FkAnswer(NamedTuple):
-    """Poses of links, or why there are none."""
+    """Poses of links, or why there are none; true as a condition if it is a success."""
 
     success: bool
     poses: dict[str, Array]  # (4, 4) T_frame_link by link; empty without success
@@ -45,6 +49,10 @@ class FkAnswer(NamedTuple):
     code: int
     message: str
     response: Any  # as it came, moveit_msgs/srv/GetPositionFK response
+
+    def __bool__(self) -> bool:
+        """Return `success`."""
+        return self.success
 
 
 def ik_answer(response: Any) -> IkAnswer:
