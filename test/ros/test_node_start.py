@@ -23,7 +23,7 @@ from dls_ik import RobotModel
 from dls_ik.model.ready import ready_configuration
 from dls_ik.ros.robot_source import QOS
 
-pytestmark = [pytest.mark.ros, pytest.mark.installed]
+pytestmark = pytest.mark.ros
 PLANAR = (URDF / "planar_2r.urdf").read_text()
 
 
@@ -87,6 +87,7 @@ def test_robot_comes_late_and_bad_ones_before_it():
         assert_no_traceback(node)
 
 
+@pytest.mark.installed
 def test_latched_robot_is_found_by_a_node_that_comes_later():
     with Client("latched") as client:
         topic = client.node.create_publisher(String, "robot_description", QOS)
@@ -129,6 +130,7 @@ def test_robot_that_is_not_there_is_explained(parameter, words):
         assert_no_traceback(node)
 
 
+@pytest.mark.installed
 def test_robot_of_a_file_namespace_and_remapping():
     file = URDF / "puma560.urdf"
     arguments = ("-r", "__ns:=/left", "-r", "compute_fk:=forward", "-r", "__node:=solver")
@@ -143,6 +145,7 @@ def test_robot_of_a_file_namespace_and_remapping():
         assert_no_traceback(node)
 
 
+@pytest.mark.installed
 @pytest.mark.parametrize(
     ("parameter", "words"),
     [
@@ -201,6 +204,7 @@ def test_a_damaged_kernel_cache_is_no_obstacle(kernel_cache):
         assert_no_traceback(node)
 
 
+@pytest.mark.installed
 @pytest.mark.parametrize("module", ["dls_ik.ros.node", "dls_ik.ros.sim_arm.node"])
 def test_help_is_printed_and_a_foreign_argument_is_refused(module):
     """Instead of a node that is started, and passes over what it was told."""
@@ -270,6 +274,7 @@ def test_misspelt_parameter_is_pointed_out():
         assert node.end() == 0
 
 
+@pytest.mark.installed
 @pytest.mark.parametrize(
     ("process", "name", "arguments"),
     [
