@@ -2,10 +2,11 @@
 
 Each run takes a shipped robot or a random arm of one to eight joints, and random limits, options
 and loop times. It is given poses within and beyond reach, streams of them, twists, trajectories,
-jumps, pauses and starts beyond the limits, in random order. Violations are relative to the limit:
-of the position to its range; a joint that begins beyond a limit may not go farther. Runs without a
-limit of jerk change the loop time from cycle to cycle. With one it stays the same, as velocity,
-acceleration and jerk are taken from differences of the commands.
+jumps, pauses and starts beyond the limits, in random order. The loop time changes from cycle to
+cycle, and now and then a cycle is late, after the arm went on along the stop of the last command by
+itself; where it was then counts as a command. Violations are relative to the limit: of the
+position to its range; a joint that begins beyond a limit may not go farther. Velocity,
+acceleration and jerk are divided differences of the commands over the times that they are due.
 """
 
 import math
@@ -32,7 +33,8 @@ SHIPPED = (
 )
 METHODS = (None, None, None, "auto", "jd", "svf", "odls")
 STEPS = 2000  # of one run
-JERKY = 0.1  # share of runs with a limit of jerk
+JERKY = 0.3  # share of runs with a limit of jerk
+LATE = 0.03  # share of cycles
 COLUMNS = [
     Column("limits of"),
     Column("runs", "d"),
@@ -126,42 +128,62 @@ def run(seed: int) -> Run:
     period = float(rng.choice([1e-3, 2e-3, 1e-2, 2e-2]))
     now, worst = 0.0, np.full(4, -math.inf)
     q, T = begin(controller, rng)
-    v, a = np.zeros(robot.n), np.zeros(robot.n)
+    path = Path(robot, options, q)
     for i in range(1, STEPS + 1):
         if i % 500 == 0:
             q, T = begin(controller, rng)
-            v, a = np.zeros(robot.n), np.zeros(robot.n)
-        dt = period if jerky else period * rng.uniform(0.3, 3.0)
+            path = Path(robot, options, q)
+        dt = period * rng.uniform(0.3, 1.25 if jerky else 3.0)
+        if rng.random() < LATE:
+            elapsed, dt = period * 10.0 ** rng.uniform(-1, 2), min(dt, period)
+            stop = controller.stop_path(period)
+            controller.coast(elapsed, period)
+            now += elapsed
+            worst = np.maximum(worst, path.goes(stop.at(np.array([elapsed]))[0][0], elapsed))
         now += dt
         if controller.hold_reason and rng.random() < 0.02:
             controller.resume()
         if not controller.hold_reason:
             T = act(controller, rng, now, T)
         out = controller.cycle(now, dt)
-        new = (out.q - q) / dt
-        change = (new - v) / dt
-        worst = np.maximum(worst, violations(robot, options, out.q, q, new, change, a, dt))
-        q, v, a = out.q, new, change
+        worst = np.maximum(worst, path.goes(out.q, dt))
     kind = "velocity"
     if np.isfinite(options.acceleration):
         kind = "velocity, acceleration, jerk" if jerky else "velocity, acceleration"
     return Run(kind, worst, seed)
 
 
-def violations(
-    robot: RobotModel, options: Any, q: Any, before: Any, v: Any, change: Any, a: Any, dt: float
-) -> np.ndarray:
-    """(4,) how far beyond each limit, relative to it; below zero within."""
-    extent = np.where(robot.limited, robot.upper - robot.lower, 1.0)
-    over = np.maximum(q - np.maximum(robot.upper, before), np.minimum(robot.lower, before) - q)
-    return np.array(
-        [
-            (over / extent).max(),
-            (np.abs(v) / robot.velocity).max() - 1.0,
-            (np.abs(change) / options.acceleration).max() - 1.0,
-            (np.abs(change - a) / (dt * options.jerk)).max() - 1.0,
-        ]
-    )
+class Path:
+    """The last commands, and how far the next one is beyond each limit."""
+
+    def __init__(self, robot: RobotModel, options: Any, q: np.ndarray) -> None:
+        self._robot, self._options = robot, options
+        self._extent = np.where(robot.limited, robot.upper - robot.lower, 1.0)
+        self._differences = [q, np.zeros_like(q), np.zeros_like(q)]  # of order 0, 1, 2
+        self._steps: tuple[float, float] | None = None  # [s] the last two; None: at rest before
+
+    def goes(self, q: np.ndarray, dt: float) -> np.ndarray:
+        """(4,) how far, relative to each limit, `q` is beyond it after `dt` [s]."""
+        robot, options = self._robot, self._options
+        before, v, a = self._differences
+        over = np.maximum(q - np.maximum(robot.upper, before), np.minimum(robot.lower, before) - q)
+        last, first = self._steps or (dt, dt)
+        new = (q - before) / dt
+        change = 2.0 * (new - v) / (dt + last)
+        bend = 3.0 * (change - a) / (dt + last + first)
+        # Without a limit of jerk a velocity holds for a cycle, and may change by A dt for the next.
+        A = options.acceleration
+        if np.isinf(options.jerk):
+            A = A * max(1.0, 2.0 * dt / (dt + last))
+        self._differences, self._steps = [q, new, change], (dt, last)
+        return np.array(
+            [
+                (over / self._extent).max(),
+                (np.abs(new) / robot.velocity).max() - 1.0,
+                (np.abs(change) / A).max() - 1.0,
+                (np.abs(bend) / options.jerk).max() - 1.0,
+            ]
+        )
 
 
 def main() -> None:

@@ -21,8 +21,9 @@ def random_arm(rng, *kinds):
     """An arm with one joint of each kind in a row, base to tip.
 
     Args:
-        kinds: ``revolute``, ``continuous``, ``prismatic``, or ``mimic``: a revolute joint that
-            follows the joint before it.
+        kinds: ``revolute``, ``continuous``, ``prismatic``; ``bent``: a revolute joint whose range
+            is without 0, as of many elbows; ``mimic``: a revolute joint that follows the joint
+            before it.
     """
     joints = [_joint(rng, i, kind) for i, kind in enumerate(kinds)]
     tip = joint("last", "fixed", f"l{len(kinds)}", "tip", _origin(rng))
@@ -38,8 +39,10 @@ def _joint(rng, i, kind):
     elif kind != "continuous":
         near, far = (0.1, 0.5) if kind == "prismatic" else (1.0, 3.0)
         lower, upper = -rng.uniform(near, far), rng.uniform(near, far)
+        if kind == "bent":
+            lower, upper = lower - 3.1, -0.1
         detail += f'<limit lower="{lower:.6f}" upper="{upper:.6f}" effort="1" velocity="1"/>'
-    kind = "revolute" if kind == "mimic" else kind
+    kind = "revolute" if kind in ("mimic", "bent") else kind
     return joint(f"j{i}", kind, f"l{i}", f"l{i + 1}", detail, _words(rng.normal(size=3)))
 
 

@@ -63,6 +63,57 @@ def stopping_point(chain: Chain, acceleration: Array, q: Array, v: Array, q_s: A
         q_s[j] = min(max(q[j] + way, lower), upper)
 
 
+@kernel
+def stop_phases(
+    v: Array, a: Array, A: Array, J: Array, room: Array, phases: Array, overshoot: Array
+) -> None:
+    """Write the fastest stop of each joint within limits of acceleration and jerk.
+
+    The acceleration goes to a peak against the motion, stays there if that is the limit, and goes
+    back to zero: three phases of constant jerk. The motion is what would be left if the
+    acceleration went to zero at once. An acceleration that is beyond its limit at the beginning,
+    against the motion, is brought back to it.
+
+    Args:
+        v, a: (n,) velocity and acceleration at the beginning [rad/s or m/s, rad/s^2 or m/s^2].
+        A, J: (n,) limits of acceleration and jerk, finite [the same, rad/s^3 or m/s^3].
+        room: (2, n) distance to the lower and the upper position limit, negative beyond it.
+        phases: (3, 3, n) out: durations, accelerations at the beginning, and jerks of the phases.
+        overshoot: (n,) out: how far the stop leads beyond a limit, or outward from beyond one.
+    """
+    for j in range(v.shape[0]):
+        # In the direction of the motion, in which the stop ends: u >= 0, or w leads it there.
+        left = v[j] + a[j] * abs(a[j]) / (2.0 * J[j])
+        s = 1.0 if left > 0.0 or (left == 0.0 and a[j] < 0.0) else -1.0
+        u, w = s * v[j], s * a[j]
+        # The peak -p of the acceleration, and the way there.
+        peak = math.sqrt(max(J[j] * u + 0.5 * w * w, 0.0))
+        is_hard = w < -A[j]
+        p = A[j] if is_hard else min(max(peak, -w), A[j])
+        slope = J[j] if is_hard else -J[j]
+        first = abs(w + p) / J[j]
+        u_p = u + first * (w + 0.5 * slope * first)
+        # The time that it stays at the limit: what the way back does not take of the velocity.
+        second = 0.0
+        if is_hard or peak > A[j]:
+            second = max(u_p - p * p / (2.0 * J[j]), 0.0) / p
+        third = p / J[j]
+        phases[0, 0, j], phases[0, 1, j], phases[0, 2, j] = first, second, third
+        phases[1, 0, j], phases[1, 1, j], phases[1, 2, j] = a[j], -s * p, -s * p
+        phases[2, 0, j], phases[2, 1, j], phases[2, 2, j] = s * slope, 0.0, s * J[j]
+        # The displacement: where it ends, and where the joint turned round, at most once, at first.
+        x = first * (u + first * (0.5 * w + slope * first / 6.0))
+        x += second * (u_p - 0.5 * p * second)
+        x += third * (u_p - p * second + third * (-0.5 * p + J[j] * third / 6.0))
+        turn = 0.0
+        if u < 0.0 and w > 0.0:
+            t = -2.0 * u / (w + math.sqrt(max(w * w - 2.0 * u * slope, 0.0)))
+            turn = t * (u + t * (0.5 * w + slope * t / 6.0))
+        # What leads outward may lead to the limit only; not at all where it begins beyond it.
+        ahead, behind = (room[1, j], room[0, j]) if s > 0.0 else (room[0, j], room[1, j])
+        overshoot[j] = max(x - max(ahead, turn), -turn - max(behind, 0.0))
+
+
 @spliced
 def _accelerate(
     chain: Chain, acceleration: Array, wanted: Array, dt: float, q: Array, v: Array
@@ -94,7 +145,7 @@ def _stopping_speed(d: float, A: float, dt: float) -> float:
     """The largest v with v dt + v^2 / (2 A) <= d; zero beyond the limit."""
     if d <= 0.0:
         return 0.0
-    if math.isinf(A):
+    if math.isinf(A) or math.isinf(d):
         return d / dt
     a = A * dt
     return 2.0 * A * d / (math.sqrt(a * a + 2.0 * A * d) + a)

@@ -17,6 +17,7 @@ from dls_ik.exceptions import HeldError, StaleTargetError
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.values import checked_configuration
 from dls_ik.servo.build import build_tracker, split_options
+from dls_ik.servo.limiter import StopPath
 from dls_ik.servo.options import joint_limits
 from dls_ik.servo.output import ServoOutput
 from dls_ik.servo.report import Hold, held_output, tracking_output
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from dls_ik.servo.options import ControllerKeywords
 
 AT_REST = 0.5  # [s] without a new target and without motion
+HELD_STILL = 0.01  # [rad or m] an arm that moved less since it came to rest is held by its command
 STANDSTILL = 1e-3  # [rad/s or m/s]
 LONGEST_WAIT = 60.0  # [s] for the beginning of a trajectory
 NO_MEASUREMENT = "waiting for joint states, to know where the arm is"
@@ -83,6 +85,7 @@ class Controller:
         self._last_event = -math.inf  # a target, or motion
         self._last_motion = -math.inf
         self._start_again = False  # from the measurement, if there is one
+        self._came_to_rest: Array | None = None  # (n,) where it was measured then
         self._cycled = math.nan  # when the last cycle was
         self._lapsed: float | None = None  # when the last cycle before a lapse was
         self.started = False  # there was a target that was not refused
@@ -140,9 +143,17 @@ class Controller:
         if other._hold.state in LATCHED:
             self._hold = other._hold
 
-    def coast(self, q: Array, v: Array) -> None:
-        """Go on from joint values (n,) that the arm came to by itself, with its velocity (n,)."""
-        self._tracker.coast(q, v)
+    def stop_path(self, period: float) -> StopPath:
+        """The stop that follows the command of the last cycle if no other command does.
+
+        Args:
+            period: of the cycles [s].
+        """
+        return self._tracker.limiter.stop_path(period)
+
+    def coast(self, elapsed: float, period: float) -> None:
+        """Go on along the stop path, on which the arm has been for `elapsed` [s] by itself."""
+        self._tracker.limiter.coast(elapsed, period)
 
     def lapse(self, q: Array) -> None:
         """Go on after a time without commands, at rest at joint values (n,), or where measured.
@@ -150,7 +161,7 @@ class Controller:
         A pose that stands by itself stays in force, and a trajectory goes on so much later.
         """
         self._seed(q)
-        self._start_again = True
+        self._start_again, self._came_to_rest = True, None
         self._lapsed = self._cycled if self._lapsed is None else self._lapsed
 
     def follow_pose(self, T_d: ArrayLike, now: float, age: float = 0.0) -> None:
@@ -226,6 +237,7 @@ class Controller:
     def reset(self) -> None:
         """Stop, forget target, pause and fault, and wait for a target as at the start."""
         self._wait()
+        self._came_to_rest = None
 
     def lag(self) -> float:
         """How late the arm follows its commands by its measurements [s]; NaN: not known yet.
@@ -325,13 +337,26 @@ class Controller:
     def _take_measurement(self, measured: Array, now: float) -> None:
         """Be where the arm is, before the first target and where a target ended a rest.
 
-        An arm that was told to move just now may still be on its way.
+        An arm that was told to move just now may still be on its way. One that has not moved since
+        it came to rest is held there by its command, at whatever distance its drives leave: then
+        the command stays.
         """
-        waits = self._target is None and not self.started
-        rests = not self.moves and now - self._last_motion > AT_REST
-        if (waits or self._start_again) and rests:
-            self._seed(measured)
+        rest = now - self._last_motion
+        if self.moves or rest <= 0.5 * AT_REST:
+            self._came_to_rest = None
+        elif rest <= AT_REST:
+            self._came_to_rest = None if self._start_again else measured.copy()
+        else:
+            waits = self._target is None and not self.started
+            if (waits or self._start_again) and not self._is_held(measured):
+                self._seed(measured)
+                self._came_to_rest = None
             self._start_again = False
+
+    def _is_held(self, measured: Array) -> bool:
+        """Whether the arm is where it came to rest on its last command."""
+        before = self._came_to_rest
+        return before is not None and float(np.abs(measured - before).max()) <= HELD_STILL
 
     def _begin(self, target: Target, now: float) -> None:
         if self._hold.state in LATCHED:

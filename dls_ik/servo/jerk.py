@@ -1,24 +1,31 @@
-"""A limit of jerk too, by Ruckig."""
+"""A limit of jerk too: the way to a reference by Ruckig, and a stop that is always possible."""
 
+import math
 from typing import Any
 
 import numpy as np
 
+from dls_ik.core.limiter import stop_phases
 from dls_ik.core.types import Array
 from dls_ik.exceptions import OptionError
 from dls_ik.model.robot import RobotModel
-from dls_ik.servo.limiter import Limiter
+from dls_ik.servo.limiter import Limiter, StopPath
 
 FAST = 1e6  # [rad/s, rad/s^2, ...] where there is no limit: Ruckig wants numbers
-SLACK = 1e-11  # [rad or m] for rounding
+ROUNDING = 1e-11  # [rad or m]
+HARDEST = 1e4  # times the limits of acceleration: the hardest stop before a limit that is new
 
 
 class JerkLimiter:
     """Limits of position, velocity, acceleration and jerk; see :class:`AccelerationLimiter`.
 
-    Ruckig finds the fastest way to the reference and knows no limits of position. So each command
+    Ruckig finds the fastest way to the reference and knows no limits of position. So a command
     is taken only if the arm can still stop inside the limits from there; if it cannot, it goes on
-    with the stop that was found for the command before.
+    along the stop that was found for the command before. That holds for any times between cycles,
+    and for an arm that went on along that stop by itself.
+
+    A joint that cannot stop in time from where it begins, such as before a limit that is new,
+    slows down no harder than it must to stop at the limit.
 
     Args:
         acceleration, jerk: (n,), the first finite.
@@ -34,83 +41,93 @@ class JerkLimiter:
             raise OptionError("a limit of jerk needs ruckig: pip install ruckig") from error
         self._ruckig: Any = ruckig
         self._lower, self._upper = robot.lower, robot.upper
-        self._limits = [np.minimum(x, FAST) for x in (robot.velocity, acceleration, jerk)]
+        self._velocity, self._acceleration, self._jerk = (
+            np.minimum(x, FAST) for x in (robot.velocity, acceleration, jerk)
+        )
         self._planner = ruckig.Ruckig(robot.n)
         self.reset(np.zeros(robot.n))
 
     def reset(self, q: Array, v: Array | None = None) -> None:
-        """Stand at `q` (n,), or pass it with `v`."""
-        self.q = q.copy()
-        self.v = np.zeros_like(q) if v is None else v.copy()
-        self._rate, self._a = self.v.copy(), np.zeros_like(q)  # at the end of the cycle
-        self._plan_stop()
+        """Stand at `q` (n,), or pass it with `v`, without acceleration."""
+        v = np.zeros_like(q) if v is None else v
+        self._begin(q, v, v, np.zeros_like(q))
 
     def take_over(self, other: Limiter) -> None:
         """Go on with the motion of another limiter of the same joints, its acceleration too."""
-        self.reset(other.q, other.v)
         if isinstance(other, JerkLimiter):
-            self._rate, self._a = other._rate.copy(), other._a.copy()
-            self._plan_stop()
+            self._begin(other.q, other.v, other._rate, other._a)
+        else:
+            self.reset(other.q, other.v)
 
     def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
         """Go toward a reference (n,) that has the velocity `v_r` (n,), for `dt` [s]."""
         way = self._way_along(q_r - v_r * dt, v_r) if v_r.any() else self._way_to(q_r)
         if way is not None:
             q, v, a = (np.array(x) for x in way.at_time(dt))
-            stop = self._stop_from(q, v, a)
-            ends = None if stop is None else _extrema(stop)
-            if ends is not None and self._stays_inside(*ends):
-                self._take(stop, *ends)
+            stop, overshoot = stop_within(q, v, a, self._limits(1.0))
+            if (overshoot <= ROUNDING).all():
+                self._stop = stop
                 self._go(q, v, a, dt)
                 return
         self.brake(dt)
 
     def brake(self, dt: float) -> None:
         """Slow down for `dt` [s]."""
-        if self._stop is None:
-            return
-        self._stopping += dt
-        if self._stopping - dt >= self._stop.duration:
-            self.v, self._rate, self._a = (np.zeros_like(self.q) for _ in range(3))
-            return
-        time = min(self._stopping, self._stop.duration)
-        q, v, a = (np.array(x) for x in self._stop.at_time(time))
-        self._go(q, v, a, dt)
+        self._stop = self._stop.after(dt)
+        q, v, a = self._stop.at(np.zeros(1))
+        self._go(q[0], v[0], a[0], dt)
 
     def stopping_point(self) -> Array:
         """Where the arm would stand if it braked now (n,)."""
-        if self._stop is None:
-            return self.q.copy()
-        q, _, _ = self._stop.at_time(self._stop.duration)
-        standing: Array = np.clip(q, self._least, self._most)
-        return standing
+        return self._clipped(self._stop.at(np.array([math.inf]))[0][0])
+
+    def stop_path(self, period: float) -> StopPath:
+        """The stop that a controller follows if no command comes after this one."""
+        return self._stop
+
+    def coast(self, elapsed: float, period: float) -> None:
+        """Go on along the stop path, on which the arm has been for `elapsed` [s] by itself."""
+        self.brake(elapsed)
+
+    def _begin(self, q: Array, v: Array, rate: Array, a: Array) -> None:
+        """Pass `q` at a rate and an acceleration (n,); `v` (n,) is that of the last cycle."""
+        self.q, self.v, self._rate, self._a = q.copy(), v.copy(), rate.copy(), a.copy()
+        self._stop = self._plan_stop(q, rate, a)
 
     def _go(self, q: Array, v: Array, a: Array, dt: float) -> None:
-        q = np.clip(q, self._least, self._most)
+        q = self._clipped(q)
         self.v = (q - self.q) / dt
         self.q, self._rate, self._a = q, v, a
 
-    def _plan_stop(self) -> None:
-        """Stop from where the arm is, if it must."""
-        self._least, self._most = self._lower, self._upper
-        self._stop, self._stopping = self._stop_from(self.q, self._rate, self._a), 0.0
-        if self._stop is not None:
-            self._take(self._stop, *_extrema(self._stop))
+    def _clipped(self, q: Array) -> Array:
+        """No farther (n,) than the limits, but from beyond them."""
+        inside: Array = np.clip(q, np.minimum(self._lower, self.q), np.maximum(self._upper, self.q))
+        return inside
 
-    def _take(self, stop: Any, least: Array, most: Array) -> None:
-        """Keep a stop, and to where it leads: no farther than the limits but from beyond them."""
-        self._least = np.where(least < self._lower - SLACK, least, self._lower)
-        self._most = np.where(most > self._upper + SLACK, most, self._upper)
-        self._stop, self._stopping = stop, 0.0
+    def _limits(self, s: float | Array) -> tuple[Array, ...]:
+        """Those of a stop that is s times as hard."""
+        return self._lower, self._upper, self._acceleration * s, self._jerk * (s * s)
 
-    def _stays_inside(self, least: Array, most: Array) -> bool:
-        """Whether a stop leads beyond no limit, and where the arm is beyond, not farther."""
-        lower, upper = np.minimum(self._lower, self.q), np.maximum(self._upper, self.q)
-        return bool((least >= lower - SLACK).all() and (most <= upper + SLACK).all())
+    def _plan_stop(self, q: Array, v: Array, a: Array) -> StopPath:
+        """The stop from a state (n,), harder than the limits for a joint that has not the room.
+
+        Of a stop that is s times as hard the acceleration is s times, the jerk s^2 times as large.
+        The harder it is, the less room it takes.
+        """
+        stop, overshoot = stop_within(q, v, a, self._limits(1.0))
+        if (overshoot <= ROUNDING).all():
+            return stop
+        low, high = np.ones_like(q), np.where(overshoot > ROUNDING, HARDEST, 1.0)
+        for _ in range(40):
+            s = np.sqrt(low * high)
+            _, overshoot = stop_within(q, v, a, self._limits(s))
+            over = overshoot > ROUNDING
+            low, high = np.where(over, s, low), np.where(over, high, s)
+        return stop_within(q, v, a, self._limits(high))[0]
 
     def _way_to(self, q_r: Array) -> Any:
         """The fastest way to a reference that stands."""
-        given = self._input(self.q, self._rate, self._a)
+        given = self._input()
         given.target_position = q_r.tolist()
         return self._found(given)
 
@@ -120,29 +137,25 @@ class JerkLimiter:
         The way to a place with a speed would lead to where the reference is now, not to where it
         will be then.
         """
-        velocity, A, J = self._limits
+        A, J = self._acceleration, self._jerk
         ahead = q_r - self.q
         closing = np.minimum(np.abs(ahead) * J / (2.0 * A), np.sqrt(A * np.abs(ahead)))
-        wanted = np.clip(v_r + np.sign(ahead) * closing, -velocity, velocity)
-        return self._way_to_speed(self._input(self.q, self._rate, self._a), wanted)
-
-    def _stop_from(self, q: Array, v: Array, a: Array) -> Any:
-        return self._way_to_speed(self._input(q, v, a), np.zeros_like(q))
-
-    def _way_to_speed(self, given: Any, wanted: Array) -> Any:
-        """The fastest way of each joint to a velocity (n,)."""
+        wanted = np.clip(v_r + np.sign(ahead) * closing, -self._velocity, self._velocity)
+        given = self._input()
         given.control_interface = self._ruckig.ControlInterface.Velocity
         given.synchronization = self._ruckig.Synchronization.No
         given.target_velocity = wanted.tolist()
         return self._found(given)
 
-    def _input(self, q: Array, v: Array, a: Array) -> Any:
-        given = self._ruckig.InputParameter(len(q))
-        velocity, acceleration, jerk = (x.tolist() for x in self._limits)
-        given.max_velocity, given.max_acceleration, given.max_jerk = velocity, acceleration, jerk
-        given.current_position = q.tolist()
-        given.current_velocity = np.clip(v, -self._limits[0], self._limits[0]).tolist()
-        given.current_acceleration = np.clip(a, -self._limits[1], self._limits[1]).tolist()
+    def _input(self) -> Any:
+        """The state as it is: beyond a limit that is new, Ruckig slows down within the others."""
+        given = self._ruckig.InputParameter(len(self.q))
+        given.max_velocity = self._velocity.tolist()
+        given.max_acceleration = self._acceleration.tolist()
+        given.max_jerk = self._jerk.tolist()
+        given.current_position = self.q.tolist()
+        given.current_velocity = self._rate.tolist()
+        given.current_acceleration = self._a.tolist()
         return given
 
     def _found(self, given: Any) -> Any:
@@ -157,7 +170,17 @@ class JerkLimiter:
         )
 
 
-def _extrema(way: Any) -> tuple[Array, Array]:
-    """The least and greatest positions (n,) on a way."""
-    extrema = way.position_extrema
-    return np.array([x.min for x in extrema]), np.array([x.max for x in extrema])
+def stop_within(q: Array, v: Array, a: Array, limits: tuple[Array, ...]) -> tuple[StopPath, Array]:
+    """The fastest stop of each joint.
+
+    Args:
+        q, v, a: (n,) where the joints are, their velocity and acceleration.
+        limits: (n,) lower, upper, of acceleration, and of jerk.
+
+    Returns:
+        The path, and how far (n,) it leads beyond the limits, or outward from beyond them.
+    """
+    lower, upper, A, J = limits
+    phases, overshoot = np.empty((3, 3, len(q))), np.empty(len(q))
+    stop_phases(v, a, A, J, np.array([q - lower, upper - q]), phases, overshoot)
+    return StopPath(q, v, *phases), overshoot

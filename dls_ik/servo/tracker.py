@@ -54,11 +54,6 @@ class Tracker:
         self.limiter.reset(q)
         self._restart()
 
-    def coast(self, q: Array, v: Array) -> None:
-        """Go on from joint values (n,) that the arm passes by itself with `v` (n,)."""
-        self.limiter.reset(q, v)
-        self._restart()
-
     def take_over(self, other: "Tracker") -> None:
         """Go on with the motion of another tracker of the same joints."""
         self.limiter.take_over(other.limiter)

@@ -4,6 +4,7 @@ import time
 from collections import deque
 
 import numpy as np
+from commands import Limits, tail_violations
 from geometry_msgs.msg import PoseStamped
 from moveit_msgs.msg import ServoStatus
 from rcl_interfaces.srv import SetParametersAtomically
@@ -12,9 +13,10 @@ from rclpy.qos import qos_profile_sensor_data
 from ros_client import READY, Client, NodeProcess, SimArmProcess
 from ros_streamer import HOME, TARGET_TIMEOUT, positions
 from ros_wam import WAM
-from ros_watched import JITTER, arguments, pose, shifted
+from ros_watched import ACCELERATION, JITTER, arguments, pose, shifted
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
+from trajectory_msgs.msg import JointTrajectory
 
 RATE = 50.0  # [Hz] of the loop and of joint states, so that a busy machine keeps it
 PERIOD = 1.0 / RATE
@@ -40,6 +42,16 @@ def seconds(message):
     return message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
 
 
+def points(trajectory):
+    """Times since its sending (k,), positions, velocities (k, n) of the points of a trajectory."""
+    starts = [p.time_from_start for p in trajectory.points]
+    times = np.array([s.sec + 1e-9 * s.nanosec for s in starts])
+    return times, *(
+        np.array([getattr(p, name) for p in trajectory.points])
+        for name in ("positions", "velocities")
+    )
+
+
 class Rig:
     """A simulated arm that shows jumps, a node, and a client whose stream outlives both.
 
@@ -51,12 +63,16 @@ class Rig:
         initial = ["-p", f"initial_positions:={HOME.tolist()}", "-p", "limit_velocity:=false"]
         initial += ["-p", f"rate:={RATE}"]
         self.arm = SimArmProcess("-r", f"__ns:=/{namespace}", "-p", "robot:=wam", *initial)
-        self.node = NodeProcess(*arguments(namespace, **CONTROLLER, **parameters))
+        self.node = NodeProcess(*arguments(namespace, **{**CONTROLLER, **parameters}))
+        self.limits = Limits.of(WAM, ACCELERATION, parameters.get("jerk", [np.inf])[0])
         self.client = Client(namespace)
         self.states = []
         quick = qos_profile_sensor_data
         self.client.node.create_subscription(JointState, "joint_states", self._hear, quick)
         self.commands = self.client.listen(JointState, "commands", 1000)
+        self.trajectories = self.client.listen(
+            JointTrajectory, "joint_trajectory_controller/joint_trajectory", 1000
+        )
         self.statuses = self.client.listen(ServoStatus, "dls_ik/status", 100)
         self.targets = self.client.node.create_publisher(PoseStamped, "target_pose", 1)
         self.pose_at, self.is_stamped, self._begin = None, False, time.monotonic()
@@ -77,7 +93,7 @@ class Rig:
         """Start another node, and wait for its commands; the client goes on meanwhile."""
         self.node.__exit__()
         del self.commands[:]
-        self.node = NodeProcess(*arguments(self.namespace, **CONTROLLER, **parameters))
+        self.node = NodeProcess(*arguments(self.namespace, **{**CONTROLLER, **parameters}))
         self.client.spin_until(lambda: self.commands, READY, "commands of the new node")
 
     def stream(self, pose_at=sweep, is_stamped=False):
@@ -228,6 +244,15 @@ class Rig:
             words = f"{jumps[k]:.3f} rad/s from command to command, {near:.3f} rad from the arm"
             assert not v[k].any(), words
             assert near <= FIRST.max(), words  # it begins where the arm is
+
+        self.assert_stops()
+
+    def assert_stops(self):
+        """Every trajectory ends at rest, and its points keep all limits."""
+        for trajectory in self.trajectories:
+            times, q, v = points(trajectory)
+            assert not (found := tail_violations(([], q[:0]), (times, q, v), self.limits)), found
+        del self.trajectories[:]
 
     def assert_alive(self):
         for each in (self.node, self.arm):

@@ -57,7 +57,7 @@ class FakeNode:
 class World:
     """A stream of the planar arm with its surroundings, and a clock that only `run` turns."""
 
-    def __init__(self, monkeypatch, shows=True, shares=True, **parameters):
+    def __init__(self, monkeypatch, shows=True, shares=True, goes_on=False, **parameters):
         self.now = 1000.0
         self.epoch = None  # [ns] of the clock of stamps where now is 0; None: there is no clock
         monkeypatch.setattr(joint_states.time, "monotonic", lambda: self.now)
@@ -66,7 +66,7 @@ class World:
         self.echo = Echo() if shares else None
         self.states = JointStates(self.node, self.echo)
         log = Throttle(self.node, clock=lambda: self.now)
-        self.stream = Stream(self.states, Frames(), log, shows, shares)
+        self.stream = Stream(self.states, Frames(), log, shows, shares, goes_on)
         self.robot = RobotModel.from_urdf(URDF / "planar_2r.urdf")
         self.arm = Arm(self.robot, Parameters().changed(parameters))
         self.stream.use(self.arm)

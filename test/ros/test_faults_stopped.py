@@ -120,3 +120,26 @@ def test_a_single_pose_stays_in_force(rig):
     rig.assert_begins_at(held)
     rig.until(lambda: np.abs(WAM.fk(rig.q) - T).max() < 1e-4, "the arm there")
     rig.assert_calm()
+
+
+def test_with_a_limit_of_jerk_pauses_of_the_process_lead_nothing_beyond_a_limit(private_domain):
+    """Fast and with little jerk, so that a stop takes long; the process pauses again and again."""
+    pytest.importorskip("ruckig", reason="needs ruckig")
+    given = {"rate": 250.0, "jerk": [20.0], "trajectory_points": 100}
+    near_a_limit = shifted(0.0, 0.45, -0.3)
+    with Rig("paused", driver="none", initial_positions=HOME.tolist(), **given) as rig:
+        for k in range(8):
+            rig.targets.publish(pose(near_a_limit if k % 2 else WAM.fk(HOME)))
+            rig.client.spin_for(0.3)
+            for gap in (0.005, 0.02, 0.1):
+                rig.node.process.send_signal(signal.SIGSTOP)
+                rig.client.spin_for(gap)
+                rig.node.process.send_signal(signal.SIGCONT)
+                rig.client.spin_for(0.05)
+        q = np.array([positions(c) for c in rig.commands])
+        assert np.ptp(q, axis=0).max() > 0.3
+        assert WAM.within_limits(q, 1e-12).all()
+        assert (np.abs([c.velocity for c in rig.commands]) <= WAM.velocity * (1.0 + 1e-6)).all()
+        assert len(rig.trajectories) > 100
+        rig.assert_stops()
+        rig.assert_alive()

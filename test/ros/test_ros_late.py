@@ -11,7 +11,6 @@ pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 
 from ros_world import DT, World, near
 
-from dls_ik.ros.stream.cycle import Stream
 from dls_ik.ros.stream.joint_states import FRESH
 from dls_ik.ros.stream.targets import Arrival
 from dls_ik.ros.stream.whereabouts import DRAIN
@@ -148,20 +147,18 @@ def test_a_stamp_tells_by_itself(world):
     assert world.run(500).output.q == near([0.2, 0.9], 1e-4)
 
 
-def test_a_shorter_gap_is_made_up_for_by_the_stop_that_was_sent(monkeypatch, world):
-    def coasted(q, v, elapsed):
-        return q + 0.1, 0.5 * v
-
-    arm = world.arm
-    world.stream = Stream(
-        world.states, world.stream._frames, world.stream._log, False, False, coasted
+@pytest.mark.parametrize("cycles", [1.5, 6.0])
+def test_a_shorter_gap_is_made_up_for_by_the_stop_that_was_sent(monkeypatch, cycles):
+    world = World(
+        monkeypatch, shows=False, shares=False, goes_on=True, driver="none", acceleration=[4.0]
     )
-    world.stream.use(arm)
-    before = moving(world).output
-    world.now += 5 * DT
+    moving(world)
+    stop = world.arm.controller.stop_path(DT)
+    world.now += (cycles - 1.0) * DT
     after = world.run().output
-    assert after.q == near(before.q + 0.1, 2.0 * DT)
-    assert np.abs(after.velocity - 0.5 * before.velocity).max() <= 4.0 * DT + 1e-9
+    q, v, _ = stop.at(np.array([(cycles - 1.0) * DT]))  # a command is due a cycle after it is sent
+    np.testing.assert_allclose(after.q, q[0] + after.velocity * DT, atol=1e-12)
+    assert np.abs(after.velocity - v[0]).max() <= 4.0 * DT + 1e-9
     outcome = world.run()
     assert world.stream.is_old(outcome, 3 * DT)
     assert not world.stream.is_old(outcome, DT)

@@ -12,18 +12,29 @@ from rclpy.context import Context
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
 
+from dls_ik import RobotModel
 from dls_ik.exceptions import OptionError
+from dls_ik.ros.outputs.joint_trajectory import PAST
 from dls_ik.ros.outputs.outputs import OUTPUTS, Outputs
-from dls_ik.ros.outputs.spec import OutputSpec, unlimited
+from dls_ik.ros.outputs.spec import OutputSpec
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.stream.echo import MEMORY, Echo
+from dls_ik.servo.limiter import AccelerationLimiter
 
 Q, VELOCITY = np.array([0.1, -0.2]), np.array([1.0, 2.0])
-FREE = np.full(2, np.inf)
+PERIOD = 0.008
+ARM = RobotModel.from_dh(2 * [{"a": 1.0, "kind": "continuous", "velocity": 5.0}])
 
 
-def make(kind, points=1, acceleration=FREE):
-    return OUTPUTS[kind](OutputSpec(("a", "b"), -FREE, FREE, acceleration, 0.008, points))
+def make(kind, points=1):
+    return OUTPUTS[kind](OutputSpec(("a", "b"), PERIOD, points))
+
+
+def stopping(q, velocity, acceleration=np.inf):
+    """The stop from a command (n,), (n,)."""
+    limiter = AccelerationLimiter(ARM, np.broadcast_to(acceleration, 2) * 1.0)
+    limiter.reset(q, velocity)
+    return limiter.stop_path(PERIOD)
 
 
 def sent(output, *fills):
@@ -58,7 +69,8 @@ def test_joint_trajectory_of_one_point():
 
 
 def test_joint_trajectory_of_several_points_ends_at_rest():
-    received = sent(make("joint_trajectory", 4), (VELOCITY, Q, 5), (Q, VELOCITY, 6))
+    fills = [(VELOCITY, Q, 5, stopping(VELOCITY, Q)), (Q, VELOCITY, 6, stopping(Q, VELOCITY))]
+    received = sent(make("joint_trajectory", 4), *fills)
     assert (received.header.stamp.sec, received.header.stamp.nanosec) == (0, 0)
     assert times(received) == pytest.approx([0.008, 0.016, 0.024, 0.032])
     first, *others = received.points
@@ -69,16 +81,53 @@ def test_joint_trajectory_of_several_points_ends_at_rest():
         assert list(point.velocities) == [0.0, 0.0]
 
 
-def test_last_point_comes_when_the_arm_can_be_at_rest():
-    output = make("joint_trajectory", 4, np.array([100.0, 10.0]))
-    received = sent(output, (Q, 0.1 * VELOCITY, 5), (Q, VELOCITY, 6))
-    assert times(received) == pytest.approx([0.008, 0.016, 0.024, 0.208])
+def test_a_stop_that_takes_longer_is_spread_evenly_over_the_points():
+    output, acceleration = make("joint_trajectory", 4), np.array([100.0, 10.0])
+    stop = stopping(Q, VELOCITY, acceleration)
+    slow = (Q, 0.1 * VELOCITY, 5, stopping(Q, 0.1 * VELOCITY, acceleration))
+    received = sent(output, slow, (Q, VELOCITY, 6, stop))
+    assert times(received) == pytest.approx(PERIOD + 0.2 * np.arange(4) / 3)
     q = np.array([point.positions for point in received.points])
     v = np.array([point.velocities for point in received.points])
-    assert v[:3] == pytest.approx(np.outer([1.0, 0.96, 0.92], VELOCITY))
-    assert not v[3].any()
+    assert v == pytest.approx(np.outer([1.0, 2 / 3, 1 / 3, 0.0], VELOCITY))
     assert q[3] == pytest.approx(Q + 0.1 * VELOCITY)
-    assert times(sent(output, (Q, 0.0 * VELOCITY, 7)))[-1] == pytest.approx(0.032)
+    assert times(sent(output, (Q, 0.0 * VELOCITY, 7, stopping(Q, 0.0 * Q))))[-1] == pytest.approx(
+        4 * PERIOD
+    )
+
+
+def test_points_that_are_far_apart_lead_no_joint_past_where_it_stops():
+    """A joint with little room stops between two points; a cubic at its speed would go beyond."""
+    robot = RobotModel.from_dh(
+        [
+            {"a": 1.0, "lower": -3.0, "upper": 1.0, "velocity": 2.0},
+            {"a": 1.0, "kind": "continuous", "velocity": 5.0},
+        ]
+    )
+    limiter = AccelerationLimiter(robot, np.array([50.0, 2.0]))
+    limiter.reset(np.array([0.98, 0.0]), np.array([1.0, 2.0]))
+    for points in (2, 3, 5):
+        received = sent(
+            make("joint_trajectory", points), (limiter.q, limiter.v, 5, limiter.stop_path(PERIOD))
+        )
+        q = np.array([point.positions for point in received.points])
+        v = np.array([point.velocities for point in received.points])
+        path = followed(q, v, times(received))
+        assert path[:, 0].max() <= 1.0 + PAST
+
+
+def followed(q, v, times):
+    """Positions on the cubics through points with velocities, as joint_trajectory_controller has
+    them: 50 between two points."""
+    s = np.linspace(0.0, 1.0, 51)[:, None]
+    pieces = []
+    for k, h in enumerate(np.diff(times)):
+        (a, b), (u, w) = q[k : k + 2], v[k : k + 2] * h
+        pieces.append(
+            a * (1 - s) ** 2 * (1 + 2 * s) + b * s**2 * (3 - 2 * s)
+            + u * s * (1 - s) ** 2 - w * s**2 * (1 - s)
+        )  # fmt: skip
+    return np.concatenate(pieces)
 
 
 def test_position_array():
@@ -112,7 +161,7 @@ def test_echo_does_not_take_another_arm_for_itself():
     """Two arms in the same place may say so under the same stamp of simulated time."""
     echo = Echo()
     left, right = (
-        OUTPUTS["joint_state"](unlimited((f"{side}_a", f"{side}_b"), 0.01))
+        OUTPUTS["joint_state"](OutputSpec((f"{side}_a", f"{side}_b"), 0.01, 1))
         for side in ("left", "right")
     )
     echo.remember(left.fill(Q, VELOCITY, 7))

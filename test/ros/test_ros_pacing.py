@@ -46,7 +46,16 @@ def test_a_stall_is_not_made_up_for():
     pacer = Pacer(1 / PERIOD, 0.0)
     assert pacer.began(1.0, None) == pytest.approx(2 * PERIOD)
     assert pacer.window().earliest == pytest.approx(1.0 + PERIOD)
-    assert pacer.began(1.0 + 1e-9, None) == pytest.approx(0.25 * PERIOD)
+
+
+def test_the_cycle_after_a_late_one_advances_by_the_time_that_passed():
+    """A deadline just after a late cycle is no reason for a step of a longer time than passed."""
+    pacer = Pacer(1 / PERIOD, 0.0)
+    late = 1.9 * PERIOD
+    assert pacer.began(late, None) == pytest.approx(late)
+    begin = pacer.window().earliest
+    assert begin == pytest.approx(late + 0.25 * PERIOD)
+    assert pacer.began(begin, None) == pytest.approx(begin - late)
 
 
 @pytest.mark.parametrize("ratio", [0.95, 1.0, 1.05])

@@ -259,3 +259,36 @@ def test_after_a_reset_a_silent_driver_is_waited_for_and_the_fault_is_not_repeat
     drive.controller.reset()
     drive.run(2.0)
     assert {out.state for out in drive.outputs[-200:]} == {ServoState.WAITING}
+
+
+@pytest.mark.parametrize("supervised", [True, False])
+@pytest.mark.parametrize("off", [0.4, -0.05])
+def test_an_arm_that_is_held_beside_its_command_is_not_gone_to(supervised, off):
+    """Drives that leave a distance: a command at their measurement would lead it farther off."""
+    drive = Drive(BENT, supervised=supervised, acceleration=8.0, max_deviation=1.0)
+    beside = lambda drive: drive.q[-1] + off * (np.arange(WAM.n) == 3)  # noqa: E731
+    drive.run(0.2, measured=BENT)
+    drive.pose(NEAR).run(DT, measured=BENT)
+    drive.run(3.0, measured=beside)
+    for k in range(3):
+        drive.pose(WAM.fk(BENT + 0.1 * k))
+        drive.run(3.0, measured=beside)
+        assert drive.last.state is ServoState.REACHED
+    drive.controller.pause()
+    drive.run(1.0, measured=beside)
+    drive.controller.resume()
+    drive.pose(NEAR)
+    drive.run(3.0, measured=beside)
+    assert drive.last.state is ServoState.REACHED
+    drive.assert_limits(8.0)
+
+
+def test_an_arm_that_was_moved_by_others_is_gone_on_from_there():
+    drive = Drive(BENT, supervised=True, acceleration=8.0)
+    drive.pose(NEAR)
+    drive.run(3.0, measured=lambda drive: drive.q[-1])
+    moved = drive.last.q + 0.2
+    drive.run(1.0, measured=moved)
+    drive.pose(WAM.fk(BENT))
+    drive.run(DT, measured=moved)
+    assert np.abs(drive.last.q - moved).max() <= 2.0 * DT

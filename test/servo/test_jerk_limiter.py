@@ -2,15 +2,20 @@
 
 import numpy as np
 import pytest
-from arms import random_arm
-from drive import WAM, assert_limits, wild_reference
+from arms import published, random_arm
+from commands import Limits, assert_within
+from drive import WAM, Drive, assert_limits, wild_reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("ruckig")
-from dls_ik.servo.jerk import JerkLimiter
+from dls_ik import RobotModel
+from dls_ik.servo import ServoState
+from dls_ik.servo.jerk import JerkLimiter, stop_within
 
-KINDS = st.lists(st.sampled_from(["revolute", "continuous", "prismatic", "mimic"]), max_size=4)
+KINDS = st.lists(
+    st.sampled_from(["revolute", "bent", "continuous", "prismatic", "mimic"]), max_size=4
+)
 SEEDS = st.integers(0, 2**32 - 1)
 some = settings(max_examples=60, deadline=None)
 
@@ -46,17 +51,153 @@ def test_no_limit_is_passed_whatever_comes(kinds, seed, dt, at_limits, each):
 
 
 @some
-@given(KINDS, SEEDS)
-def test_uneven_cycles_keep_position_and_velocity(kinds, seed):
+@given(KINDS, SEEDS, st.booleans())
+def test_uneven_and_late_cycles_keep_every_limit(kinds, seed, outside):
+    """Late ones too, in which the arm went on along its stop by itself."""
     rng, robot, acceleration, jerk = drawn(kinds, seed)
+    jerk = np.minimum(jerk, 1e3)
     limiter = JerkLimiter(robot, acceleration, jerk)
-    limiter.reset(robot.random(rng))
-    commands, times = [limiter.q.copy()], []
-    for _ in range(60):
-        times.append(10.0 ** rng.uniform(-4, -1))
-        limiter.advance(wild_reference(rng, robot, limiter.q), np.zeros(robot.n), times[-1])
+    start = robot.random(rng) + outside * rng.choice([-3.0, 0.0, 3.0], robot.n)
+    limiter.reset(start)
+    commands, times = [start], [0.0]
+
+    def note(dt):
         commands.append(limiter.q.copy())
-    assert_limits(robot, np.array(commands), times)
+        times.append(times[-1] + dt)
+
+    for k in range(80):
+        if k % 10 == 0:
+            reference = wild_reference(rng, robot, limiter.q)
+        dt = 10.0 ** rng.uniform(-3, -1)
+        if rng.random() < 0.2:
+            limiter.coast(5.0 * dt, dt)
+            note(5.0 * dt)
+        limiter.advance(reference, np.zeros(robot.n), dt)
+        note(dt)
+    assert_within(times, commands, Limits.of(robot, acceleration, jerk))
+
+
+@some
+@given(SEEDS)
+def test_stop_is_the_fastest_one_and_its_overshoot_is_exact(seed):
+    rng = np.random.default_rng(seed)
+    n = 6
+    q, v, a = rng.normal(size=(3, n)) * rng.choice([0.0, 0.1, 1.0, 3.0], (3, n))
+    A, J = rng.choice([0.5, 5.0, 50.0], n), rng.choice([5.0, 100.0, 1e4], n)
+    lower = rng.normal(size=n) - 1.0
+    upper = lower + rng.uniform(0.1, 4.0, n)
+    stop, overshoot = stop_within(q, v, a, (lower, upper, A, J))
+    share = np.linspace(0.0, 1.0, 2001) * stop.duration
+    positions, velocities, accelerations = stop.at(share)
+    least, most = np.minimum.accumulate(positions), np.maximum.accumulate(positions)
+    over = np.maximum(positions - np.maximum(upper, least), np.minimum(lower, most) - positions)
+    rounding = 1e-9 + 1e-6 * (np.abs(v) + np.abs(a)) * max(1.0, stop.duration) ** 2
+    np.testing.assert_allclose(
+        np.maximum(overshoot, 0.0), np.maximum(over.max(axis=0), 0.0), rtol=0, atol=rounding.max()
+    )
+    assert (np.abs(accelerations) <= np.maximum(A, np.abs(a)) * (1.0 + 1e-9)).all()
+    np.testing.assert_allclose(velocities[-1], 0.0, atol=1e-9)
+    end, still, _ = stop.at(np.array([np.inf]))
+    assert not still.any()
+    moment = 0.4 * stop.duration
+    rest = stop.after(moment).at(np.array([0.1, np.inf]))[0]
+    np.testing.assert_allclose(rest[0], stop.at(np.array([moment + 0.1]))[0][0], atol=1e-9)
+    np.testing.assert_allclose(rest[1], end[0], atol=1e-9)
+    for j in range(n):
+        given = q[j], v[j], np.clip(a[j], -A[j], A[j]), A[j], J[j]
+        duration, position = ruckig_stop(*given)
+        one = [np.array([x]) for x in given]
+        ours, _ = stop_within(*one[:3], (-one[3], one[3], *one[3:]))
+        assert ours.duration == pytest.approx(duration, abs=1e-7)
+        assert ours.at(np.array([np.inf]))[0][0, 0] == pytest.approx(position, abs=1e-7)
+
+
+def ruckig_stop(q, v, a, A, J):
+    """Duration and end of Ruckig's way of one joint to rest."""
+    import ruckig
+
+    given, way = ruckig.InputParameter(1), ruckig.Trajectory(1)
+    given.control_interface = ruckig.ControlInterface.Velocity
+    given.current_position, given.current_velocity, given.current_acceleration = [q], [v], [a]
+    given.max_velocity, given.max_acceleration, given.max_jerk = [1e3], [A], [J]
+    given.target_velocity = [0.0]
+    ruckig.Ruckig(1).calculate(given, way)
+    return way.duration, way.at_time(way.duration)[0][0]
+
+
+FR3 = published("fr3")
+PANDA = FR3.narrowed(  # the same arm, with the ranges of its predecessor
+    [-2.8973, -1.7628, -2.8973, -3.0718, -2.8973, -0.0175, -2.8973],
+    [2.8973, 1.7628, 2.8973, -0.0698, 2.8973, 3.7525, 2.8973],
+)
+LIFT = RobotModel.from_dh(
+    [
+        {"kind": "prismatic", "lower": 0.4, "upper": 1.2, "velocity": 0.5},
+        {"a": 0.4, "lower": -2.5, "upper": -0.2, "velocity": 2.0},
+        {"a": 0.3, "lower": 0.3, "upper": 2.6, "velocity": 2.0},
+    ]
+)
+
+
+@pytest.mark.parametrize("robot", [FR3, PANDA, LIFT], ids=["fr3", "panda", "lift"])
+def test_an_arm_with_ranges_without_zero_arrives(robot):
+    rng = np.random.default_rng(5)
+    assert ((robot.lower > 0.0) | (robot.upper < 0.0)).any()
+    for _ in range(3):
+        q = robot.lower + rng.uniform(0.3, 0.7, robot.n) * (robot.upper - robot.lower)
+        drive = Drive(q, robot, acceleration=5.0, jerk=50.0).pose(robot.fk(q + 0.1))
+        assert drive.run_until(ServoState.REACHED, 10.0), drive.last
+        drive.assert_limits(5.0, 50.0)
+
+
+def swinging(velocity=2.0, lower=-3.0):
+    """One joint."""
+    row = {"a": 0.5, "lower": lower, "upper": 3.0, "velocity": velocity}
+    return RobotModel.from_dh([row])
+
+
+def under_way(robot):
+    """A limiter on its way down at 2 rad/s, and the commands that led there."""
+    limiter = JerkLimiter(robot, np.array([8.0]), np.array([80.0]))
+    limiter.reset(np.array([1.5]))
+    commands = [limiter.q]
+    while limiter.v[0] > -1.999:
+        limiter.advance(np.array([-2.5]), np.zeros(1), 0.01)
+        commands.append(limiter.q.copy())
+    return limiter, commands
+
+
+@pytest.mark.parametrize("room", [1.0, 0.6, 0.2, 0.02, 0.0, -0.1])
+def test_a_position_limit_that_is_new_holds_by_a_stop_no_harder_than_it_must_be(room):
+    old, commands = under_way(swinging())
+    new = JerkLimiter(swinging(lower=old.q[0] - room), np.array([8.0]), np.array([80.0]))
+    new.take_over(old)
+    for _ in range(150):
+        new.advance(np.array([-2.9]), np.zeros(1), 0.01)
+        commands.append(new.q.copy())
+    q = np.array(commands)[:, 0]
+    limit = min(old.q[0] - room, old.q[0])
+    assert q.min() >= limit
+    a = np.abs(np.diff(q, 2)).max() / 0.01**2
+    needed = 0.5 * 2.0 * (2.0 / 8.0 + 8.0 / 80.0)  # of room, to stop within the limits
+    if room >= needed:
+        assert a <= 8.0 * (1.0 + 1e-6)
+    elif room > 0.0:
+        assert a <= 2.5 * 2.0**2 / room
+
+
+def test_a_velocity_limit_that_is_new_is_come_down_to_within_the_others():
+    old, commands = under_way(swinging())
+    new = JerkLimiter(swinging(velocity=0.3), np.array([8.0]), np.array([80.0]))
+    new.take_over(old)
+    for _ in range(300):
+        new.advance(np.array([-2.9]), np.zeros(1), 0.01)
+        commands.append(new.q.copy())
+    times = 0.01 * np.arange(len(commands))
+    assert_within(times, commands, Limits.of(swinging(), 8.0, 80.0))
+    v = np.diff(np.array(commands)[:, 0]) / 0.01
+    assert np.abs(v[-250:-100]).max() <= 0.3 * (1.0 + 1e-9)
+    assert new.q[0] == pytest.approx(-2.9, abs=1e-6) or np.abs(v[-1]) > 0.2
 
 
 @pytest.mark.parametrize("dt", [0.002, 0.01, 0.03])

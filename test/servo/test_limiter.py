@@ -12,7 +12,9 @@ from dls_ik import RobotModel
 from dls_ik.core.limiter import advance
 from dls_ik.servo.limiter import AccelerationLimiter
 
-KINDS = st.lists(st.sampled_from(["revolute", "continuous", "prismatic", "mimic"]), max_size=6)
+KINDS = st.lists(
+    st.sampled_from(["revolute", "bent", "continuous", "prismatic", "mimic"]), max_size=6
+)
 SEEDS = st.integers(0, 2**32 - 1)
 some = settings(max_examples=100, deadline=None)
 few = settings(max_examples=30, deadline=None)

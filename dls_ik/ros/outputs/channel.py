@@ -9,6 +9,7 @@ from rclpy.node import Node
 from dls_ik.core.types import Array
 from dls_ik.ros.outputs.spec import Output, OutputSpec
 from dls_ik.ros.stream.echo import Echo
+from dls_ik.servo.limiter import StopPath
 
 
 class Channel:
@@ -29,11 +30,11 @@ class Channel:
         """Publish for other joints from now on."""
         self._output = self._kind(spec)
 
-    def publish(self, q: Array, velocity: Array, stamp: int) -> None:
+    def publish(self, q: Array, velocity: Array, stamp: int, stop: StopPath | None) -> None:
         """Send a command (n,), (n,) in the order of the outputs, at a time [ns]."""
         if self._output is None:
             return
-        message = self._output.fill(q, velocity, stamp)
+        message = self._output.fill(q, velocity, stamp, stop)
         if self._echo is not None:
             self._echo.remember(message)
         self._publisher.publish(message)

@@ -7,6 +7,7 @@ from sensor_msgs.msg import JointState
 from dls_ik.core.types import Array
 from dls_ik.ros.outputs.fields import set_time, writable
 from dls_ik.ros.outputs.spec import OutputSpec
+from dls_ik.servo.limiter import StopPath
 
 
 class JointStateOutput:
@@ -20,7 +21,7 @@ class JointStateOutput:
         self._position = writable(self._message, "position", len(spec.names))
         self._velocity = writable(self._message, "velocity", len(spec.names))
 
-    def fill(self, q: Array, velocity: Array, stamp: int) -> Any:
+    def fill(self, q: Array, velocity: Array, stamp: int, stop: StopPath | None = None) -> Any:
         """The message of a command at a time [ns]."""
         self._position[:] = q
         self._velocity[:] = velocity

@@ -8,7 +8,9 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from dls_ik.core.types import Array
 from dls_ik.ros.outputs.fields import SECOND, set_time, writable
 from dls_ik.ros.outputs.spec import OutputSpec
-from dls_ik.ros.outputs.stopping import cycles_to_stop, stop
+from dls_ik.servo.limiter import StopPath
+
+PAST = 1e-4  # [rad or m] that a cubic may lead a joint past a point
 
 
 class JointTrajectoryOutput:
@@ -16,45 +18,61 @@ class JointTrajectoryOutput:
 
     One point is the command, a cycle ahead, without velocities, which must be zero at the last
     point. Of more points each is a cycle after the one before, and from the second on they slow
-    down to a stop; a controller that hears of no other trajectory follows them to rest. A stop that
-    takes longer than the points last ends in the last point, which comes as much later.
+    down to a stop, the same one on which the loop goes on if its next cycle is late; a controller
+    that hears of no other trajectory follows them to rest. A stop that takes longer than that is
+    spread evenly over the points.
     """
 
     message_type = JointTrajectory
     default_topic = "joint_trajectory_controller/joint_trajectory"
 
     def __init__(self, spec: OutputSpec) -> None:
-        self._spec = spec
+        self._period = spec.period
         n = len(spec.names)
-        points = [JointTrajectoryPoint() for _ in range(spec.points)]
-        for k, point in enumerate(points):
-            set_time(point.time_from_start, self._nanoseconds(k))
-        self._positions = [writable(point, "positions", n) for point in points]
-        self._velocities = [writable(p, "velocities", n) for p in points if spec.points > 1]
-        self._last = points[-1]
-        self._elapsed = np.arange(spec.points, dtype=float)
-        self._message = JointTrajectory(joint_names=list(spec.names), points=points)
+        self._points = [JointTrajectoryPoint() for _ in range(spec.points)]
+        self._positions = [writable(point, "positions", n) for point in self._points]
+        self._velocities: list[Array] = []
+        if spec.points > 1:
+            self._velocities = [writable(point, "velocities", n) for point in self._points]
+        self._cycles = np.arange(spec.points, dtype=float)
+        self._interval = -1.0  # [s] between points, as it was filled last
+        self._space(spec.period)
+        self._message = JointTrajectory(joint_names=list(spec.names), points=self._points)
 
-    def fill(self, q: Array, velocity: Array, stamp: int) -> Any:
+    def fill(self, q: Array, velocity: Array, stamp: int, stop: StopPath | None = None) -> Any:
         """The message of a command."""
-        if self._velocities:
-            self._fill_window(q, velocity)
-        else:
-            self._positions[0][:] = q
+        self._positions[0][:] = q
+        if self._velocities and stop is not None:
+            self._fill_stop(stop)
         return self._message
 
-    def _fill_window(self, q: Array, velocity: Array) -> None:
-        spec = self._spec
-        limits = (spec.lower, spec.upper, spec.acceleration)
-        cycles = cycles_to_stop(q, velocity, *limits, spec.period)
-        last = max(spec.points - 1, cycles)
-        self._elapsed[-1] = last
-        set_time(self._last.time_from_start, self._nanoseconds(last))
-        rows = stop(q, velocity, cycles, spec.period, self._elapsed)
-        for fields, values in zip((self._positions, self._velocities), rows, strict=True):
+    def _fill_stop(self, stop: StopPath) -> None:
+        interval = max(self._period, stop.duration / (len(self._points) - 1))
+        self._space(interval)
+        q, v, _ = stop.at(interval * self._cycles)
+        q[-1], v[-1] = stop.at(np.array([np.inf]))[0], 0.0
+        if interval > self._period:
+            _turn_no_joint_round(q, v, interval)
+        for fields, values in ((self._positions, q), (self._velocities, v)):
             for field, row in zip(fields, values, strict=True):
                 field[:] = row
 
-    def _nanoseconds(self, k: int) -> int:
-        """When the point `k` is due."""
-        return round((k + 1) * self._spec.period * SECOND)
+    def _space(self, interval: float) -> None:
+        """Let the points be due at an interval [s], the first of them a cycle ahead."""
+        if interval == self._interval:
+            return
+        self._interval = interval
+        for k, point in enumerate(self._points):
+            set_time(point.time_from_start, round((self._period + k * interval) * SECOND))
+
+
+def _turn_no_joint_round(q: Array, v: Array, interval: float) -> None:
+    """Lower velocities (k, n) for which a cubic would lead a joint past the next point and back.
+
+    Between points a controller takes a cubic, and points that are far apart may have a joint stop
+    between them, near its limit. A cubic with end slopes of at most three times the mean one is
+    monotone (Fritsch & Carlson 1980).
+    """
+    most = 3.0 * np.abs(np.diff(q, axis=0)) / interval
+    past = (v[1:] == 0.0) & (4.0 / 27.0 * interval * (np.abs(v[:-1]) - most) > PAST)
+    v[:-1] = np.where(past, np.clip(v[:-1], -most, most), v[:-1])

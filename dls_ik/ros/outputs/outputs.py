@@ -15,13 +15,13 @@ from dls_ik.ros.outputs.joint_state import JointStateOutput
 from dls_ik.ros.outputs.joint_trajectory import JointTrajectoryOutput
 from dls_ik.ros.outputs.joints import OutputJoints, arrange
 from dls_ik.ros.outputs.position_array import PositionArrayOutput
-from dls_ik.ros.outputs.spec import OutputSpec, unlimited
-from dls_ik.ros.outputs.stopping import cycles_to_stop, stop
+from dls_ik.ros.outputs.spec import OutputSpec
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.parameters.outputs import JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY
 from dls_ik.ros.stream.echo import Echo
 from dls_ik.ros.stream.joint_states import TOPIC as JOINT_STATES
 from dls_ik.ros.stream.targets import TOPICS as TARGETS
+from dls_ik.servo.limiter import StopPath
 
 OUTPUTS: dict[str, Any] = {
     JOINT_STATE: JointStateOutput,
@@ -61,7 +61,6 @@ class Outputs:
             for kind, name, pair in zip(kinds, names, pairs, strict=True)
         ]
         self._order = np.arange(0)
-        self._spec = unlimited((), 1.0 / parameters.rate)
 
     @property
     def goes_on(self) -> bool:
@@ -77,57 +76,28 @@ class Outputs:
         """
         return arrange(chain, self._parameters.output_joints, self._parameters.output_names)
 
-    def use(
-        self,
-        chain: Sequence[str],
-        lower: Array | None = None,
-        upper: Array | None = None,
-        acceleration: Array | None = None,
-    ) -> None:
-        """Publish for another arm from now on.
-
-        Args:
-            chain: (n,) names of the joints in the order of the commands to come.
-            lower, upper, acceleration: (n,) limits that a trajectory stops within; default: none.
+    def use(self, chain: Sequence[str]) -> None:
+        """Publish for another arm from now on, with joints (n,) in the order of its commands.
 
         Raises:
             OptionError: as :meth:`joints`.
         """
         joints = self.joints(chain)
-        nowhere, order = np.full(len(chain), np.inf), joints.order
-        spec = OutputSpec(
-            joints.names,
-            lower=(-nowhere if lower is None else lower)[order],
-            upper=(nowhere if upper is None else upper)[order],
-            acceleration=(nowhere if acceleration is None else acceleration)[order],
-            period=1.0 / self._parameters.rate,
-            points=self._parameters.trajectory_points,
-        )
-        self._order, self._spec = order, spec
+        period, points = 1.0 / self._parameters.rate, self._parameters.trajectory_points
+        self._order = joints.order
         for channel in self._channels:
-            channel.use(spec)
+            channel.use(OutputSpec(joints.names, period, points))
 
-    def coasted(self, q: Array, velocity: Array, elapsed: float) -> tuple[Array, Array]:
-        """Where an arm is on its stop from a command (n,), (n,) that none followed, `elapsed` [s].
+    def publish(self, q: Array, velocity: Array, stamp: int, stop: StopPath | None = None) -> None:
+        """Send a command (n,), (n,) [rad or m, s], in the order of the chain, at a time [ns].
 
-        Returns:
-            Joint values and velocities (n,), in the order of the chain as the command.
+        Args:
+            stop: from the command on, where the arm goes on to one by itself.
         """
-        spec, order = self._spec, self._order
-        limits = (spec.lower, spec.upper, spec.acceleration)
-        cycles = cycles_to_stop(q[order], velocity[order], *limits, spec.period)
-        gone = np.array([max(0.0, elapsed / spec.period - 1.0)])  # a point is due a cycle later
-        rows = stop(q[order], velocity[order], cycles, spec.period, gone)
-        result = np.empty((2, len(q)))
-        for values, row in zip(result, rows, strict=True):
-            values[order] = row[0]
-        return result[0], result[1]
-
-    def publish(self, q: Array, velocity: Array, stamp: int) -> None:
-        """Send a command (n,), (n,) [rad or m, s], in the order of the chain, at a time [ns]."""
         q, velocity = q[self._order], velocity[self._order]
+        stop = None if stop is None else stop.reordered(self._order)
         for channel in self._channels:
-            channel.publish(q, velocity, stamp)
+            channel.publish(q, velocity, stamp, stop)
 
     def deliver(self) -> None:
         """Wait until the last command has arrived, before the node ends."""

@@ -7,6 +7,7 @@ from std_msgs.msg import Float64MultiArray
 from dls_ik.core.types import Array
 from dls_ik.ros.outputs.fields import writable
 from dls_ik.ros.outputs.spec import OutputSpec
+from dls_ik.servo.limiter import StopPath
 
 
 class PositionArrayOutput:
@@ -19,7 +20,7 @@ class PositionArrayOutput:
         self._message = Float64MultiArray()
         self._position = writable(self._message, "data", len(spec.names))
 
-    def fill(self, q: Array, velocity: Array, stamp: int) -> Any:
+    def fill(self, q: Array, velocity: Array, stamp: int, stop: StopPath | None = None) -> Any:
         """The message of a command."""
         self._position[:] = q
         return self._message

@@ -21,7 +21,7 @@ from dls_ik.ros.logs import Throttle
 from dls_ik.ros.outputs.joint_state import JointStateOutput
 from dls_ik.ros.outputs.joint_trajectory import JointTrajectoryOutput
 from dls_ik.ros.outputs.position_array import PositionArrayOutput
-from dls_ik.ros.outputs.spec import unlimited
+from dls_ik.ros.outputs.spec import OutputSpec
 from dls_ik.ros.parameters.live import LiveParameters
 from dls_ik.ros.process import spin
 from dls_ik.ros.robot_source import DescriptionTopic, robot_from_parameters
@@ -123,7 +123,7 @@ class Application:
     def _use(self, joints: Joints) -> None:
         parameters = self._live.current
         self._simulation = Simulation(joints, parameters, time.monotonic())
-        output = JointStateOutput(unlimited(joints.names, 1.0 / parameters.rate))
+        output = JointStateOutput(OutputSpec(joints.names, 1.0 / parameters.rate, 1))
         self._shown = (self._simulation, output)
         self._node.get_logger().info(
             f"ready: joints {listing(joints.names)} at {parameters.rate:g} Hz "

@@ -17,7 +17,7 @@ from dls_ik.ros.logs import Throttle
 from dls_ik.ros.parameters.streaming import AUTO
 from dls_ik.ros.stream.aim import age_by_stamp, aim, is_stamped, remark
 from dls_ik.ros.stream.joint_states import JointStates
-from dls_ik.ros.stream.late import Coasted, Late
+from dls_ik.ros.stream.late import Late
 from dls_ik.ros.stream.targets import Arrival
 from dls_ik.ros.stream.whereabouts import Whereabouts
 from dls_ik.servo import Controller, ServoOutput, ServoState
@@ -46,7 +46,8 @@ class Stream:
         shows: the commands are for display, and go out before the first target too, so that a
             viewer has an arm to draw; unless there is a driver, or was no time to find one.
         shares: the commands go out on the topic that drivers publish on.
-        coasted: where an arm comes to by itself, if it does not stop with the commands.
+        goes_on: the arm follows the stop of a command that no other one follows; else it stops with
+            the commands.
     """
 
     def __init__(
@@ -56,11 +57,11 @@ class Stream:
         log: Throttle,
         shows: bool,
         shares: bool,
-        coasted: Coasted | None = None,
+        goes_on: bool = False,
     ) -> None:
         self._where, self._frames, self._log = Whereabouts(states, shows), frames, log
         self._shows, self._shares = shows, shares
-        self._late = Late(coasted)
+        self._late = Late(goes_on)
         self._next: Arm | None = None  # written by `use`, taken up by the next cycle
         self._arm: Arm | None = None
         self._commanded: tuple[tuple[str, ...], Array] = ((), np.zeros(0))  # never changed

@@ -39,8 +39,8 @@ class Streaming:
         self._watch = Watch(node, parameters, self._states.values, lambda: self.stream.lag())
         self._arm: Arm | None = None  # that the outputs are for
         shows, shares = self._outputs.shows, self._outputs.echo is not None
-        coasted = self._outputs.coasted if self._outputs.goes_on else None
-        self.stream = Stream(self._states, frames, self._log, shows, shares, coasted)
+        goes_on = self._outputs.goes_on
+        self.stream = Stream(self._states, frames, self._log, shows, shares, goes_on)
         Orders(node, self.stream)
         Neighbours(node, [t for t in self._outputs.topics if t != self._states.topic])
         self._targets = Targets()
@@ -137,7 +137,7 @@ class Streaming:
         if arm is None or output is None:
             return
         if arm is not self._arm:
-            robot, acceleration = arm.robot, arm.controller.acceleration
-            self._outputs.use(robot.joint_names, robot.lower, robot.upper, acceleration)
+            self._outputs.use(arm.robot.joint_names)
             self._arm = arm
-        self._outputs.publish(output.q, output.velocity, stamp)
+        stop = arm.controller.stop_path(1.0 / self._rate) if self._outputs.goes_on else None
+        self._outputs.publish(output.q, output.velocity, stamp, stop)

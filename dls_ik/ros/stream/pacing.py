@@ -6,6 +6,7 @@ from dls_ik.ros.stream.targets import Arrival, Rhythm
 
 IN_STEP = 0.1  # targets come at the rate of the loop if their interval is this near to the period
 EARLY, LATE = 0.9, 1.25  # cycles in step with targets, as shares of the period
+SOONEST, LONGEST = 0.25, 2.0  # periods from a cycle to the next, and that it advances by
 
 
 class Window(NamedTuple):
@@ -34,14 +35,15 @@ class Pacer:
         """When the next cycle may begin."""
         if self._in_step:
             return Window(self._last + EARLY * self.period, self._last + LATE * self.period)
-        return Window(self._deadline, self._deadline)
+        begin = max(self._deadline, self._last + SOONEST * self.period)
+        return Window(begin, begin)
 
     def began(self, now: float, arrival: Arrival | None) -> float:
         """Note that a cycle began, with the target it found; plan the next one.
 
         Returns:
-            The time since the last cycle [s], within a quarter of a period and two of them, so that
-            a stall of the machine does not become a jump of the arm.
+            The time since the last cycle [s], two periods at most, so that a stall of the machine
+            does not become a jump of the arm.
         """
         if arrival is not None:
             self._rhythm.heard(arrival)
@@ -51,7 +53,7 @@ class Pacer:
         if was_in_step or now - self._deadline > self.period:
             self._deadline = now
         self._deadline += self.period
-        return min(max(elapsed, 0.25 * self.period), 2.0 * self.period)
+        return min(elapsed, LONGEST * self.period)
 
     def _is_in_step(self, now: float) -> bool:
         return abs(self._rhythm.interval(now) / self.period - 1.0) < IN_STEP

@@ -1,0 +1,99 @@
+"""The checker of all commands: every limit, by divided differences over the times they are due."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+WORDS = ("velocity", "acceleration", "jerk")
+
+
+class Limits(NamedTuple):
+    """What commands of a robot must keep: (n,) or numbers, infinite where there is no limit."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+    velocity: np.ndarray
+    acceleration: np.ndarray = np.inf
+    jerk: np.ndarray = np.inf
+
+    @classmethod
+    def of(cls, robot, acceleration=np.inf, jerk=np.inf):
+        return cls(robot.lower, robot.upper, robot.velocity, acceleration, jerk)
+
+
+def violations(times, q, limits, rounding=1e-9):
+    """All places where commands (m, n) due at times (m,) [s] pass a limit, as sentences.
+
+    A derivative is the divided difference of as many commands as it takes: the mean of the true one
+    over their span for any path through them, whatever the times between them are. A joint that
+    was beyond a position limit may not go farther.
+    """
+    times, q = np.asarray(times, float), np.asarray(q, float)
+    found = []
+    if not np.isfinite(q).all():
+        return ["a command is not finite"]
+    low, high = np.minimum(q[:-1], limits.lower), np.maximum(q[:-1], limits.upper)
+    over = np.maximum(low - q[1:], q[1:] - high)
+    found += _worst("position", over, np.full(over.shape, rounding), times[1:])
+    steps = np.diff(times)
+    if (steps <= 0.0).any():
+        k = int(np.argmin(steps))
+        return [*found, f"command {k + 1} is due {steps[k]:.3g} s after the one before"]
+    divided = q
+    for order, (word, most) in enumerate(zip(WORDS, limits[2:], strict=True), 1):
+        if len(q) <= order:
+            break
+        span = (times[order:] - times[:-order])[:, None]
+        divided = order * np.diff(divided, axis=0) / span
+        noise = (
+            2.0**order
+            * rounding
+            / np.minimum.reduce([steps[i : len(steps) - order + 1 + i] for i in range(order)])[
+                :, None
+            ]
+            ** order
+        )
+        most = np.broadcast_to(most, divided.shape)
+        if word == "acceleration" and np.isinf(limits.jerk).all():
+            # such commands have a velocity for each cycle, which changes by at most A dt
+            most = most * np.maximum(1.0, 2.0 * steps[1:, None] / span)
+        found += _worst(word, np.abs(divided), most * (1.0 + 1e-6) + noise, times[order:])
+    return found
+
+
+def _worst(word, seen, most, times):
+    with np.errstate(invalid="ignore"):
+        beyond = seen > most
+    if not beyond.any():
+        return []
+    share = np.where(beyond, seen / np.maximum(most, 1e-300), 0.0)
+    k, j = np.unravel_index(int(np.argmax(share)), share.shape)
+    return [
+        f"{word} of joint {j}: {seen[k, j]:.6g}, allowed {most[k, j]:.6g}, at {times[k]:.6f} s "
+        f"({int(beyond.any(axis=1).sum())} of {len(seen)} commands)"
+    ]
+
+
+def assert_within(times, q, limits, rounding=1e-9):
+    """Every command keeps every limit."""
+    assert not (found := violations(times, q, limits, rounding)), "; ".join(found)
+
+
+def tail_violations(before, points, limits, rounding=1e-9):
+    """Where the stop that a trajectory carries passes a limit, as sentences.
+
+    Args:
+        before: times (k,) and positions (k, n) of the commands that the trajectory goes on from.
+        points: times (m,), positions (m, n) and velocities (m, n) of its points, the first of
+            which is the command itself.
+    """
+    times, q, v = map(np.asarray, points)
+    path = np.concatenate([before[0], times]), np.vstack([before[1], q])
+    found = violations(*path, limits, rounding)
+    if v[-1].any():
+        found.append(f"the last point moves at {np.abs(v[-1]).max():.3g}")
+    change = np.abs(np.diff(v, axis=0)) / np.diff(times)[:, None]
+    noise = 2.0 * rounding / np.diff(times)[:, None]
+    most = np.broadcast_to(limits.acceleration, change.shape) * (1.0 + 1e-6) + noise
+    found += _worst("change of the velocities told", change, most, times[1:])
+    return found

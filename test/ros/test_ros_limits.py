@@ -1,0 +1,89 @@
+"""What goes out of a stream whose cycles are late: every command, and the stop behind each."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
+pytest.importorskip("ruckig", reason="needs ruckig")
+
+from commands import Limits, tail_violations, violations
+from ros_world import World
+
+from dls_ik.ros.outputs.joint_trajectory import JointTrajectoryOutput
+from dls_ik.ros.outputs.spec import OutputSpec
+from dls_ik.ros.stream.late import ON_STOP
+from dls_ik.ros.stream.pacing import LONGEST
+from dls_ik.ros.stream.targets import Arrival
+
+A = 8.0  # [rad/s^2]
+
+
+def due(message):
+    """Times from its sending (k,), positions and velocities (k, n) of the points of a message."""
+    starts = [p.time_from_start for p in message.points]
+    times = np.array([s.sec + 1e-9 * s.nanosec for s in starts])
+    return times, *(
+        np.array([getattr(p, f) for p in message.points]) for f in ("positions", "velocities")
+    )
+
+
+class Sent:
+    """Commands of a world with the times that they are due, and the trajectories behind them."""
+
+    def __init__(self, world, rate, points):
+        self.world, self.period = world, 1.0 / rate
+        self.output = JointTrajectoryOutput(
+            OutputSpec(world.robot.joint_names, self.period, points)
+        )
+        self.times, self.q, self.found = [], [], []
+        self.stop = None
+
+    def cycle(self, gap, arrival, limits):
+        world = self.world
+        world.now += gap
+        dt = min(gap, LONGEST * self.period)
+        outcome = world.stream.cycle(world.now, 0, dt, arrival and Arrival(arrival, world.now, 1))
+        if not outcome.is_command:
+            self.stop = None
+            return
+        out = outcome.output
+        if self.stop is not None and gap > ON_STOP * self.period:  # the arm is on its last stop
+            self.times.append(world.now)
+            self.q.append(self.stop.at(np.array([gap - self.period]))[0][0])
+        self.stop = stop = world.stream._arm.controller.stop_path(self.period)
+        times, *rows = due(self.output.fill(out.q, out.velocity, 0, stop))
+        before = (np.array(self.times[-3:]), np.reshape(self.q[-3:], (-1, len(out.q))))
+        self.found += tail_violations(before, (world.now + times, *rows), limits)
+        np.testing.assert_allclose(rows[0][0], out.q, atol=1e-15)
+        self.times.append(world.now + self.period)
+        self.q.append(out.q)
+
+
+def gaps(rng, period, count):
+    """Times between cycles: most as they should be, some late, a few very late."""
+    even = period * rng.uniform(0.9, 1.25, count)
+    late = period * rng.choice([1.3, 2.0, 5.0, 20.0], count) * rng.uniform(0.9, 1.1, count)
+    gap = np.where(rng.random(count) < 0.1, late, even)
+    return np.where(rng.random(count) < 0.003, 0.5, gap)
+
+
+@pytest.mark.parametrize(("jerk", "rate", "points"), [
+    ([], 100.0, 30), ([], 500.0, 8), ([20.0], 500.0, 100), ([20.0], 100.0, 60),
+    ([80.0], 500.0, 100), ([200.0], 250.0, 20), ([1000.0], 100.0, 25),
+])  # fmt: skip
+def test_late_cycles_lead_no_command_and_no_stop_beyond_a_limit(monkeypatch, jerk, rate, points):
+    parameters = {"driver": "none", "acceleration": [A], "jerk": jerk, "rate": rate}
+    world = World(monkeypatch, shows=False, shares=False, goes_on=True, **parameters)
+    rng = np.random.default_rng(int(rate) + points)
+    limits = Limits.of(world.robot, A, *jerk)
+    sent = Sent(world, rate, points)
+    goal = world.robot.random(rng)
+    for gap in gaps(rng, 1.0 / rate, 3000):
+        if rng.random() < 0.02:  # far away, so that the arm is fast, and now and then at a limit
+            goal = np.where(rng.random(2) < 0.5, world.robot.random(rng), world.robot.upper)
+        sent.cycle(gap, world.target(goal), limits)
+    assert len(sent.q) > 2000
+    assert np.ptp(sent.q, axis=0).min() > 1.0
+    assert not violations(sent.times, sent.q, limits)
+    assert not sent.found, sent.found[:3]
