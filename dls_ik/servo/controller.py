@@ -20,7 +20,7 @@ from dls_ik.servo.build import build_tracker, split_options
 from dls_ik.servo.limiter import StopPath
 from dls_ik.servo.options import joint_limits
 from dls_ik.servo.output import ServoOutput
-from dls_ik.servo.report import Hold, held_output, tracking_output
+from dls_ik.servo.report import ConditionMonitor, Hold, held_output, tracking_output
 from dls_ik.servo.state import ServoState
 from dls_ik.servo.supervision import Supervision
 from dls_ik.servo.targets import PoseTarget, Target, TrajectoryTarget, TwistTarget
@@ -57,7 +57,8 @@ class Controller:
         method: a name from :func:`dls_ik.method_names`; default: ``ctp+sd+svf``, or ``svf+sd``
             where no joint has limits.
         executor: in which the solver is asked for solutions that local motion does not find; None:
-            in the cycle, which may then take some milliseconds.
+            in the cycle, which takes some 20 ms then, and once for a target. What the first answer
+            needs, some tenths of a second, is then made here, not in a cycle.
         options: fields of :class:`dls_ik.servo.ControllerOptions`, and those of the method, as for
             :class:`dls_ik.IkSolver`.
 
@@ -81,7 +82,7 @@ class Controller:
         self._metric = chosen.rotation_weight, chosen.length_unit
         self._target: Target | None = None
         self._hold = Hold(ServoState.WAITING)
-        self._least = math.nan  # singular value of the last cycle
+        self._condition = ConditionMonitor()
         self._last_event = -math.inf  # a target, or motion
         self._last_motion = -math.inf
         self._start_again = False  # from the measurement, if there is one
@@ -287,7 +288,7 @@ class Controller:
     def _seed(self, q: Array) -> None:
         """Let the command be joint values (n,) that it does not go on to from those before."""
         self._tracker.seed(q)
-        self._supervision.restart()
+        self._supervision.restart(start=q.copy())
 
     def _make_up(self, now: float) -> None:
         """Let a trajectory stand still as long as the cycles did."""
@@ -304,8 +305,8 @@ class Controller:
             T_d = target.pose(now, dt, lambda: self._tip(target))
             phase, step = tracker.track(T_d, target, now, dt)
             age = now - target.sampled
-            output = tracking_output(tracker, phase, step, T_d, age, self._least)
-        self._least = output.least_singular_value
+            condition = self._condition.update(now, step, tracker.servo.options.sigma0)
+            output = tracking_output(tracker, phase, step, T_d, age, condition)
         if float(np.abs(output.velocity).max()) > STANDSTILL:
             self._last_event = self._last_motion = now
             self._start_again &= target is None  # the measurement now lags behind

@@ -10,6 +10,7 @@ from dls_ik.servo.targets.target import is_same
 from dls_ik.solver import IkResult, IkSolver
 
 RESTARTS = 2000  # some 20 ms; not a time, so that the same motion comes of the same targets
+JOINTS = 10  # up to which there are so many; fewer for more, as an attempt takes as much longer
 
 
 class Planner:
@@ -17,17 +18,23 @@ class Planner:
 
     Args:
         executor: what the solver runs in, so that the loop need not wait; None: in the loop, which
-            makes the same motion every time.
+            makes the same motion every time, and takes some tens of milliseconds.
         options: tolerances, as for :class:`dls_ik.IkSolver`.
     """
 
     def __init__(self, robot: RobotModel, executor: Executor | None, **options: Any) -> None:
+        restarts = RESTARTS * JOINTS // max(robot.n, JOINTS)
         self._solver = IkSolver(
-            robot, timeout=3600.0, max_restarts=RESTARTS, solve_type="distance", **options
+            robot, timeout=3600.0, max_restarts=restarts, solve_type="distance", **options
         )
         self._executor = executor
         self._pending: Future[IkResult] | None = None
         self._asked: Array | None = None  # (4, 4) target of the question last asked
+
+    def prepare(self) -> None:
+        """Find now what the first answer would wait for, if it is to come in the loop."""
+        if self._executor is None:
+            self._solver.reach.prepare()
 
     def has_asked(self, T: Array) -> bool:
         """Whether the last question was for this target (4, 4)."""
@@ -40,8 +47,8 @@ class Planner:
 
     def ask(self, T: Array, q: Array) -> None:
         """Begin to solve for a target (4, 4), from joint values (n,)."""
-        self._asked = T.copy()
-        self._pending = self._submit(lambda: self._solver.solve(T, q))
+        self._asked, target, seed = T.copy(), T.copy(), q.copy()  # the loop goes on with its own
+        self._pending = self._submit(lambda: self._solver.solve(target, seed))
 
     def answer(self) -> IkResult | None:
         """The answer, once, as soon as there is one."""

@@ -13,11 +13,14 @@ from dls_ik.servo.state import ServoState
 from dls_ik.servo.tracker import Tracker
 
 HELD = 0.99  # activation from which a joint counts as held
-NEAR = 2.0  # times sigma0: a least singular value below it is near a singularity
+NEAR, AWAY = 2.0, 2.5  # times sigma0: least singular values where a singularity begins and ends
+TURN = 0.1  # times sigma0: a smaller rise or fall of it is no turn
+LINGER = 0.1  # [s] for which a joint that was held counts as held
+NO_NEARER = "local motion leads no nearer to the target"
 
 
 class Hold(NamedTuple):
-    """Why the arm stands still."""
+    """A state, and why: where the arm stands still, or what else it leaves open."""
 
     state: ServoState
     reason: str = ""
@@ -28,6 +31,39 @@ class Hold(NamedTuple):
         return f"{self.state.explanation}: {self.reason}" if self.reason else self.state.explanation
 
 
+class ConditionMonitor:
+    """Names what hinders local motion, a joint bound or a singularity, without flickering.
+
+    A joint counts as held until it was free for a while. A singularity is left when the least
+    singular value has risen by a share of sigma0 since it was least, and neared again when it has
+    fallen by as much.
+    """
+
+    def __init__(self) -> None:
+        self._held = -math.inf  # [s] when a joint was held last
+        self._is_near = self._leaves = False
+        self._turn = math.nan  # least or greatest value since it turned
+
+    def update(self, now: float, step: ServoStep, sigma0: float) -> ServoState:
+        """The state of a cycle of local motion; sigma0: of the method."""
+        near = self._singularity(step.least_singular_value, sigma0)
+        if step.held.max() >= HELD:
+            self._held = now
+        return ServoState.JOINT_BOUND if 0.0 <= now - self._held < LINGER else near
+
+    def _singularity(self, least: float, sigma0: float) -> ServoState:
+        """No singularity is near where there is no singular value, NaN."""
+        was_near, self._is_near = self._is_near, least < (AWAY if self._is_near else NEAR) * sigma0
+        if not self._is_near:
+            return ServoState.FOLLOWING
+        if not was_near:
+            self._leaves, self._turn = False, least
+        self._turn = max(self._turn, least) if self._leaves else min(self._turn, least)
+        if abs(least - self._turn) > TURN * sigma0:
+            self._leaves, self._turn = not self._leaves, least
+        return ServoState.LEAVING_SINGULARITY if self._leaves else ServoState.NEAR_SINGULARITY
+
+
 def held_output(tracker: Tracker, hold: Hold) -> ServoOutput:
     """The output of a cycle without a target."""
     q, v, nan = tracker.limiter.q.copy(), tracker.limiter.v.copy(), math.nan
@@ -36,24 +72,31 @@ def held_output(tracker: Tracker, hold: Hold) -> ServoOutput:
 
 
 def tracking_output(
-    tracker: Tracker, phase: ServoState, step: ServoStep, T_d: Array, age: float, last_least: float
+    tracker: Tracker,
+    phase: ServoState,
+    step: ServoStep,
+    T_d: Array,
+    age: float,
+    condition: ServoState,
 ) -> ServoOutput:
     """The output of a cycle toward a pose (4, 4).
 
     Args:
         phase, step: what the tracker says of the cycle.
         age: of the target [s].
-        last_least: least singular value of the cycle before.
+        condition: what hinders local motion, if anything does.
     """
     q = tracker.limiter.q.copy()
     position, rotation = _errors(tracker, step, q, T_d)
-    state = _state(tracker, phase, step, position, rotation, last_least)
+    state = condition if phase is ServoState.FOLLOWING else phase
+    if tracker.servo.is_reached(position, rotation):
+        state = ServoState.REACHED
     least, greatest = step.least_singular_value, step.greatest_singular_value
     return ServoOutput(
         q,
         tracker.limiter.v.copy(),
         state,
-        state.explanation,
+        Hold(state, _reason(tracker, state)).words,
         T_d.copy(),
         position,
         rotation,
@@ -72,21 +115,8 @@ def _errors(tracker: Tracker, step: ServoStep, q: Array, T_d: Array) -> tuple[fl
     return float(np.linalg.norm(left[:3])), float(np.linalg.norm(left[3:]))
 
 
-def _state(
-    tracker: Tracker,
-    phase: ServoState,
-    step: ServoStep,
-    position: float,
-    rotation: float,
-    last_least: float,
-) -> ServoState:
-    if tracker.servo.is_reached(position, rotation):
-        return ServoState.REACHED
-    if phase is not ServoState.FOLLOWING:
-        return phase
-    if step.held.max() >= HELD:
-        return ServoState.JOINT_BOUND
-    if step.least_singular_value < NEAR * tracker.servo.options.sigma0:
-        rises = step.least_singular_value > last_least
-        return ServoState.LEAVING_SINGULARITY if rises else ServoState.NEAR_SINGULARITY
-    return ServoState.FOLLOWING
+def _reason(tracker: Tracker, state: ServoState) -> str:
+    """What a state leaves open."""
+    if state is ServoState.NEAR_SINGULARITY:
+        return tracker.servo.near_singularity
+    return (tracker.reason or NO_NEARER) if state is ServoState.STALLED else ""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dls_ik.core import damping, step
 from dls_ik.core.follow import follow
 from dls_ik.core.types import Array, Details, Method
 from dls_ik.core.workspace import new_memory
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from dls_ik.solver.keywords import SolverKeywords
 
 DEFAULT_METHOD, WITHOUT_LIMITS = "ctp+sd+svf", "svf+sd"
+
+
+_DAMPED = (damping.JD, damping.SVF, damping.SVF_ED, damping.IED, damping.JF, damping.NF)
 
 
 class ServoStep(NamedTuple):
@@ -94,6 +98,17 @@ class Servo:
         self._q = checked_configuration(q, self.robot.joint_names).copy()
         self._motion = np.repeat([0.0, 1.0], self.robot.n)  # see core/follow.py
         self._memory = new_memory(self.robot.chain, self._method, self._details)
+
+    @property
+    def near_singularity(self) -> str:
+        """What the method makes of the direction that is lost in a singularity, in words."""
+        if self._method.damping in _DAMPED:
+            return "motion along the lost direction is damped"
+        if self._method.damping == damping.TPINV:
+            return "motion along the lost direction is left out"
+        if self._method.step in (step.SD, step.SDLS):
+            return "motion along the lost direction is bounded"
+        return f"{self.method} does not damp motion along the lost direction; joints may be fast"
 
     def is_reached(self, position_error: float, rotation_error: float) -> bool:
         """Whether errors [the robot's unit of length], [rad] are within the tolerances."""

@@ -1,4 +1,4 @@
-"""Whether local motion gets anywhere."""
+"""Whether local motion gets anywhere, and whether the command may go after it."""
 
 import math
 
@@ -13,6 +13,9 @@ PATIENCE = 2.0  # [s]
 CYCLES = 5  # at least, in a window
 PROGRESS = 0.8  # share of the error that a window may leave
 CREEP = 0.1  # share of the velocity limits: slower motion gets nowhere, nor does going to and fro
+REFUSED = 0.5  # [s] in which a command that may move does
+LEAST_GAP = 1e-6  # [rad or m] to the reference
+LEAST_SHARE = 1e-3  # of the gap
 
 
 class StallWatch:
@@ -72,3 +75,22 @@ class StallWatch:
         self._since, self._error, self._cycles = now, error, 1
         self._q, self._T = q.copy(), T_d.copy()
         self._is_stalled = False
+
+
+class RefusalWatch:
+    """Says that a command stays where it is although its reference is elsewhere."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew, such as for another target."""
+        self._since, self._q = math.inf, np.zeros(0)
+
+    def update(self, now: float, q_r: Array, q: Array) -> bool:
+        """Look at a cycle with its reference and its command (n,)."""
+        gap = float(np.abs(q_r - q).max())
+        moved = math.inf if not len(self._q) else float(np.abs(q - self._q).max())
+        if gap < LEAST_GAP or moved > LEAST_SHARE * gap:
+            self._since, self._q = now, q.copy()
+        return now - self._since >= REFUSED - TICK

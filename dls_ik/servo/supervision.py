@@ -18,6 +18,7 @@ FEWEST = 20  # measurements that a lag is found from, of each joint
 MOTION = 0.02  # [rad or m] by which a joint has to move for it
 UNEXPLAINED = 0.3  # of the motion, root mean square, from which no lag explains it
 MARGIN, ROOM = 0.05, 1.5  # max_deviation = ROOM * speed * lag + MARGIN [rad or m]
+INSTANT = 1e-6  # [s] before the first command, when the arm still rests
 SLOW = 0.01  # [rad/s or m/s] below which a deviation is no lag
 
 
@@ -31,9 +32,15 @@ class Supervision:
         self._last = -math.inf  # [s] of the oldest joint in the last measurement
         self._is_new = False  # it was not compared yet
         self._lag = math.nan
+        self._start: Array | None = None  # (n,) where the arm rests before the first of the commands
 
-    def restart(self) -> None:
-        """Forget the commands, as the next one does not go on from them, but begins at rest."""
+    def restart(self, start: Array | None = None) -> None:
+        """Forget the commands, as the next one does not go on from them, but begins at rest.
+
+        Args:
+            start: (n,) where the arm rests, if that is known.
+        """
+        self._start = start
         self._commands.clear()
         self._measured.clear()
 
@@ -44,6 +51,9 @@ class Supervision:
 
     def commanded(self, now: float, q: Array) -> None:
         """Keep a command (n,), which is not changed any more."""
+        if self._start is not None:
+            self._commands.append((now - INSTANT, self._start))
+            self._start = None
         self._commands.append((now, q))
 
     def measured(self, now: float, q: Array, age: float | Array) -> None:

@@ -9,7 +9,7 @@ from dls_ik.core.types import Array
 from dls_ik.servo.limiter import Limiter
 from dls_ik.servo.planner import Planner
 from dls_ik.servo.servo import Servo, ServoStep
-from dls_ik.servo.stall import StallWatch
+from dls_ik.servo.stall import RefusalWatch, StallWatch
 from dls_ik.servo.state import ServoState
 from dls_ik.servo.targets.target import Target, is_same
 from dls_ik.solver import IkResult
@@ -44,7 +44,12 @@ class Tracker:
         self._unit = servo.options.length_unit
         self._weight = servo.options.rotation_weight * self._unit
         self._planner = Planner(servo.robot, executor, **options)
+        if joint_motion:
+            self._planner.prepare()
         self._stall = StallWatch(servo.robot.velocity, self._weight)
+        self._refusal = RefusalWatch()
+        self._reference = limiter.q  # (n,) what the command goes after in this cycle
+        self.reason = ""  # why the command does not move, if it may not
         self._goal: Array | None = None  # (n,) of a joint motion
         self._out_of_reach = False  # the target last asked for
         self._rests_at: Array | None = None  # (4, 4) the target it stalled at for good
@@ -75,6 +80,19 @@ class Tracker:
         Returns:
             What goes on, as far as it is known here, and what was seen.
         """
+        state, step = self._track(T_d, target, now, dt)
+        self.reason = ""
+        if self._refusal.update(now, self._reference, self.limiter.q):
+            away = np.abs(self._reference - self.limiter.q)
+            j = int(np.argmax(away))
+            name = self.servo.robot.joint_names[j]
+            self.reason = f"limits keep joint {name!r} {away[j]:.3g} away from where it is to go"
+            state = ServoState.STALLED
+        return state, step
+
+    def _track(
+        self, T_d: Array, target: Target, now: float, dt: float
+    ) -> tuple[ServoState, ServoStep]:
         if self._goal is not None and not self._planner.has_asked(T_d):
             self._restart()
         if self._goal is not None:
@@ -89,7 +107,7 @@ class Tracker:
         stands, before = target.stands(now), self.servo.q
         step = self.servo.step(T_d, dt)
         v_r = (step.q - before) / dt
-        self.limiter.advance(step.q, v_r, dt)
+        self._advance(step.q, v_r, dt)
         there = self.servo.is_reached(step.position_error, step.rotation_error)
         if not self._stall.update(now, self._size(step), step.q, T_d) or there:
             return ServoState.FOLLOWING, step
@@ -102,18 +120,23 @@ class Tracker:
         q = self.servo.q
         step = self.servo.step(T_d, dt)
         self.servo.reset(q)
-        self.limiter.advance(q, np.zeros_like(q), dt)
+        self._advance(q, np.zeros_like(q), dt)
         return self._stalled(T_d, stands, step), step
+
+    def _advance(self, q_r: Array, v_r: Array, dt: float) -> None:
+        self._reference = q_r
+        self.limiter.advance(q_r, v_r, dt)
 
     def _restart(self) -> None:
         """Let local motion begin where the command can stop."""
         self.servo.reset(self.limiter.stopping_point())
         self._stall.reset()
+        self._refusal.reset()
         self._planner.forget()
         self._goal = self._rests_at = None
 
     def _approach(self, goal: Array, dt: float) -> ServoStep:
-        self.limiter.advance(goal, np.zeros_like(goal), dt)
+        self._advance(goal, np.zeros_like(goal), dt)
         if np.abs(goal - self.limiter.q).max() <= ARRIVED:
             self.servo.reset(goal)
             self._goal = None
