@@ -2,11 +2,14 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
+from types import SimpleNamespace
 
 import numpy as np
 from drive import DT, WAM, Drive
 
-from dls_ik.servo import ServoState
+from dls_ik import RobotModel
+from dls_ik.servo import Controller, ServoState
+from dls_ik.solver.reached import reach_of
 
 
 def stuck_case():
@@ -67,6 +70,39 @@ def test_with_an_executor_it_ends_at_the_same_pose_within_the_same_limits():
     drive.assert_limits(8.0)
     assert ServoState.JOINT_MOTION in drive.states
     np.testing.assert_allclose(WAM.fk(drive.last.q), T, atol=2e-6)
+
+
+def test_the_seed_of_a_question_does_not_move_with_the_command():
+    q, T = stuck_case()
+    with ThreadPoolExecutor(1) as executor:
+        drive = Drive(q, executor=executor, acceleration=8.0).pose(T)
+        planner = drive.controller._tracker._planner
+        asked, busy = [], Event()
+        solver, planner._solver = planner._solver, SimpleNamespace(options=planner._solver.options)
+        planner._solver.solve = lambda *given: (asked.append(given), solver.solve(*given))[1]
+        executor.submit(busy.wait)
+        while drive.run(DT)[0].state is not ServoState.STALLED:
+            pass
+        before = drive.last.q
+        command = drive.controller._tracker.limiter.q
+        command += 0.1  # in place, as its cycles do
+        busy.set()
+        executor.submit(lambda: None).result()
+    np.testing.assert_array_equal(asked[0][1], before)
+
+
+def test_the_first_target_out_of_reach_waits_for_nothing_that_could_be_made_before():
+    robot = RobotModel.wam()
+    reach_of.cache_clear()
+    Controller(robot, when_stuck="hold")
+    assert reach_of.cache_info().misses == 0, "it is not asked for"
+    drive = Drive(np.full(robot.n, 0.4), robot)
+    assert reach_of.cache_info().misses == 1
+    T = robot.fk(np.full(robot.n, 0.4))
+    T[:3, 3] *= 3.0
+    drive.pose(T)
+    assert drive.run_until(ServoState.UNREACHABLE, 20.0)
+    assert reach_of.cache_info().misses == 1
 
 
 def test_an_answer_for_a_target_that_has_gone_is_not_used():

@@ -1,8 +1,11 @@
-"""When slow motion counts as a stall."""
+"""When slow motion counts as a stall, and a command that may not move."""
 
 import numpy as np
 import pytest
+from drive import BENT, WAM, Drive
 
+from dls_ik.servo import ServoState
+from dls_ik.servo.limiter import AccelerationLimiter
 from dls_ik.servo.stall import StallWatch
 
 
@@ -55,3 +58,42 @@ def test_it_has_lasted_after_two_seconds_until_it_begins_anew():
 
 def test_going_to_and_fro_is_a_stall_however_fast():
     assert first_stall(np.ones(100), 0.01 * (np.arange(100) % 2)) == pytest.approx(0.25)
+
+
+class Refusing(AccelerationLimiter):
+    """Lets the command slow down, and nothing else, while it refuses."""
+
+    refuses = True
+
+    def advance(self, q_r, v_r, dt):
+        if self.refuses:
+            self.brake(dt)
+        else:
+            super().advance(q_r, v_r, dt)
+
+
+@pytest.mark.parametrize("way", [0.0, 0.2], ids=["stands", "moves"])
+def test_a_command_that_its_limits_refuse_is_said_to_be_stalled(way):
+    drive = Drive(BENT)
+    tracker = drive.controller._tracker
+    tracker.limiter = limiter = Refusing(WAM, np.full(WAM.n, 10.0))
+    drive.controller.seed(BENT)
+
+    def each(drive):
+        T = WAM.fk(BENT + np.array([0.3, 0, 0, 0, 0, 0, 0]))
+        T[2, 3] += way * np.sin(drive.now)
+        drive.pose(T)
+
+    drive.run(1.0, each)
+    assert drive.last.state is ServoState.STALLED
+    assert drive.last.words.startswith("stalled: limits keep joint 'wam_j")
+    limiter.refuses = False
+    drive.run(0.1, each)
+    assert drive.last.state is ServoState.FOLLOWING
+    drive.assert_limits(10.0)
+
+
+def test_slow_limits_are_no_refusal():
+    drive = Drive(BENT, acceleration=0.05).pose(WAM.fk(BENT + 0.3))
+    drive.run(3.0)
+    assert ServoState.STALLED not in drive.states
