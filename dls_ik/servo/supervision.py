@@ -32,7 +32,7 @@ class Supervision:
         self._last = -math.inf  # [s] of the oldest joint in the last measurement
         self._is_new = False  # it was not compared yet
         self._lag = math.nan
-        self._start: Array | None = None  # (n,) where the arm rests before the first of the commands
+        self._start: Array | None = None  # (n,) at rest, before the first of the commands
 
     def restart(self, start: Array | None = None) -> None:
         """Forget the commands, as the next one does not go on from them, but begins at rest.
