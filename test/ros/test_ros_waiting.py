@@ -43,7 +43,7 @@ def test_a_long_job_gives_way_after_each_turn_to_those_that_wait():
     line, done, end = Line(1, 3), [], threading.Event()
 
     def long(name):
-        while line.waiting == 0 and not done:  # until somebody waits
+        while line.waiting < 3 and not done:  # until all have joined
             yield
         for _ in range(3):
             done.append(name)
@@ -93,7 +93,7 @@ def test_a_job_that_has_begun_and_is_late_is_next():
 
     place = Job(late(), deadline, lambda: done.append("lost"))
     line.join(place)
-    line.join(job(begun.set, lambda: gate.wait(LONG)))
+    line.join(job(lambda: (begun.set(), gate.wait(LONG))))
     for name in "abc":
         line.join(job(lambda name=name: done.append(name)))
     assert begun.wait(LONG)  # the first one has given way, and is last
