@@ -16,7 +16,7 @@ from dls_ik.plot.canvas import BLUE, GREY, PALE
 AXES = "xyz"
 Colour = tuple[float, float, float, float]
 ELEVATION, AZIMUTH = 26.0, -52.0  # [deg] from where a picture in space is seen
-THIN = 0.04  # of the largest extent
+THIN, TICKED = 0.04, 0.15  # of the largest extent: the least that is shown, and that has ticks
 WIDEST, HIGHEST = 0.93, 0.86  # of the diagonal of what is drawn, that fit with their labels
 NEAR = 1e-9  # [m]: the same point
 
@@ -104,8 +104,7 @@ def space_axes(axes: Any) -> None:
 
     limits = np.array([getattr(axes, f"get_{name}lim")() for name in AXES])
     extent = np.ptp(limits, axis=1)
-    thin = extent < THIN * extent.max()  # too little room for ticks
-    for name, (low, high), is_thin in zip(AXES, limits, thin, strict=True):
+    for name, (low, high), is_thin in zip(AXES, limits, extent < THIN * extent.max(), strict=True):
         if is_thin:
             half = 0.5 * THIN * extent.max()
             getattr(axes, f"set_{name}lim")(0.5 * (low + high) - half, 0.5 * (low + high) + half)
@@ -113,8 +112,9 @@ def space_axes(axes: Any) -> None:
     axes.set_box_aspect(extent, zoom=_zoom(extent))
     axes.view_init(elev=ELEVATION, azim=AZIMUTH)
     ticks = np.clip(np.round(5.0 * extent / extent.max()), 1, 4).astype(int).tolist()
-    for name, is_thin, count in zip(AXES, thin, ticks, strict=True):
-        if is_thin:
+    has_room = extent > TICKED * extent.max()
+    for name, is_ticked, count in zip(AXES, has_room, ticks, strict=True):
+        if not is_ticked:
             getattr(axes, f"set_{name}ticks")([])
             continue
         getattr(axes, f"set_{name}label")(

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.plot.canvas import GREY, RED
+from dls_ik.plot.arm import AXES, space_axes
+from dls_ik.plot.canvas import RED
 from dls_ik.reachability.map import ReachabilityMap
 
 MOST = 24  # voxels along an axis; finer maps are shown by the mean of several
-ELEVATION, AZIMUTH = 24.0, -50.0  # [deg] of the viewer
 
 
 def draw_solid(axes: Any, found: ReachabilityMap, values: Array, colours: str) -> None:
@@ -57,13 +57,7 @@ def _front(corners: list[Array], shoulder: tuple[float, float, float]) -> Any:
 
 
 def _dress(axes: Any, extents: list[tuple[float, float]]) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    axes.set_box_aspect([np.ptp(extent) for extent in extents], zoom=1.05)
-    axes.view_init(elev=ELEVATION, azim=AZIMUTH)
-    for name, extent in zip("xyz", extents, strict=True):
+    for name, extent in zip(AXES, extents, strict=True):
         getattr(axes, f"set_{name}lim")(*extent)
-        getattr(axes, f"set_{name}label")(f"{name} [m]", fontsize=8)
-        getattr(axes, f"{name}axis").set_major_locator(MaxNLocator(4))
-    axes.tick_params(labelsize=7, colors=GREY)
+    space_axes(axes)
     axes.set_title("the quarter towards the viewer cut out", fontsize=10, loc="left")

@@ -4,12 +4,14 @@ import io
 
 import numpy as np
 import pytest
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+
+from plot.plot_cases import assert_good
 from reach_maps import planar_arm
 
 from dls_ik.reachability import ReachabilityError, map_picture, reachability_map
 from dls_ik.reachability.solid import _blocks
-
-pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
 
 def drawn(figure):
@@ -37,6 +39,7 @@ def test_slices_and_the_whole(wam, show):
         "from the front, at x = 0.00 m",
     ]
     assert colourful(drawn(figure)) > 0.15
+    assert_good(figure, units=False)
     words = [text.get_text() for axes in figure.axes for text in axes.texts]
     assert wam.settings.base in words
 
