@@ -48,7 +48,15 @@ add_module_names = False
 # A name that is linked must be there, but for those of other projects: a build needs no network.
 nitpicky = True
 OTHERS = ("Executor", "Figure", "NDArray", "Node", "Path", "PoseStamped", "optional")
-INNER = ("Chain", "ControllerKeywords", "Results", "SolveType", "SolverKeywords", "Tree")
+INNER = (
+    "Chain",
+    "ControllerKeywords",
+    "Results",
+    "SolveType",
+    "SolverKeywords",
+    "StopPath",
+    "Tree",
+)
 nitpick_ignore = [("py:class", name) for name in OTHERS + INNER]
 nitpick_ignore_regex = [
     (
