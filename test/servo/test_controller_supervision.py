@@ -199,11 +199,10 @@ def test_an_arm_that_went_on_by_itself_in_a_late_cycle_is_no_deviation_and_one_t
         drive.run(0.1, measured=lagging(1))
         held = drive.last.q
         for _ in range(5):
-            q, v = drive.last.q, drive.last.velocity
-            gap, drive.now = 0.08, drive.now + 0.08
-            coasted = q + gap * v
-            drive.controller.coast(coasted, v)
-            measured = q + 0.5 * gap * v if follows else held
+            q, gap = drive.last.q, 0.08
+            drive.now += gap
+            drive.controller.coast(gap, DT)
+            measured = 0.5 * (q + drive.controller.command) if follows else held
             drive.outputs.append(drive.controller.cycle(drive.now, DT, measured, 0.5 * gap))
         return drive.last
 
