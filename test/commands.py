@@ -97,3 +97,33 @@ def tail_violations(before, points, limits, rounding=1e-9):
     most = np.broadcast_to(limits.acceleration, change.shape) * (1.0 + 1e-6) + noise
     found += _worst("change of the velocities told", change, most, times[1:])
     return found
+
+
+def assert_told(times, q, v, limits, jitter):
+    """Commands with velocities, as messages tell them, with stamps off by `jitter` [s] at most.
+
+    They come in order and keep the limits of position and velocity. The velocities, means of
+    cycles, change from one to the next within the limit of acceleration; with a limit of jerk they
+    lie half a cycle back.
+    """
+    assert np.isfinite(q).all()
+    assert (q >= limits.lower - 1e-9).all()
+    assert (q <= limits.upper + 1e-9).all()
+    assert (np.abs(v) <= limits.velocity * (1.0 + 1e-6)).all()
+    assert (np.diff(times) > 0.0).all(), "no command is older than the one before"
+    elapsed = np.diff(times)[:, None] + jitter
+    between = np.maximum(elapsed[1:], 0.5 * (elapsed[1:] + elapsed[:-1]))
+    most = np.broadcast_to(limits.acceleration, q.shape[1:]) * between
+    assert_steps(np.diff(v[1:], axis=0), most, between, "change of velocity")
+
+
+def assert_steps(changes, most, elapsed, what):
+    """No change (m, n) is larger than it may be."""
+    if not len(changes):
+        return
+    worst = np.abs(changes) / np.broadcast_to(most, changes.shape)
+    k, j = np.unravel_index(np.argmax(worst), worst.shape)
+    assert worst[k, j] <= 1.0 + 1e-6, (
+        f"{what} of joint {j + 1}: {changes[k, j]:.4g} in {elapsed[k, 0]:.4f} s, "
+        f"command {k} of {len(changes)}, {worst[k, j]:.2f} of what is allowed"
+    )

@@ -3,6 +3,7 @@
 import time
 
 import numpy as np
+from commands import Limits, assert_steps, assert_told
 from geometry_msgs.msg import PoseArray, PoseStamped, TwistStamped
 from moveit_msgs.msg import ServoStatus
 from ros_client import SOON, Client, NodeProcess
@@ -148,14 +149,9 @@ class Watched:
         q = np.array([positions(c) for c in commands])
         v = np.array([c.velocity for c in commands])
         t = np.array([c.header.stamp.sec + 1e-9 * c.header.stamp.nanosec for c in commands])
-        assert np.isfinite(q).all()
-        assert WAM.within_limits(q, 1e-9).all()
-        assert (np.abs(v) <= WAM.velocity * (1.0 + 1e-6)).all()
+        assert_told(t, q, v, Limits.of(WAM, acceleration), JITTER)
         elapsed = np.diff(t)[:, None] + JITTER
-        _assert_within(np.diff(q, axis=0), WAM.velocity * elapsed + 1e-9, elapsed, "jump")
-        # velocities are means of cycles; with a limit of jerk they lie half a cycle back
-        between = np.maximum(elapsed[1:], 0.5 * (elapsed[1:] + elapsed[:-1]))
-        _assert_within(np.diff(v[1:], axis=0), acceleration * between, between, "acceleration")
+        assert_steps(np.diff(q, axis=0), WAM.velocity * elapsed + 1e-9, elapsed, "jump")
         if start is not None:
             assert (np.abs(q[0] - start) <= WAM.velocity * 0.1).all()
 
@@ -166,15 +162,6 @@ class Watched:
         self.assert_calm()
         assert "Traceback" not in self.node.output, self.node.output
         del self.heard[:]
-
-
-def _assert_within(changes, most, elapsed, what):
-    worst = np.abs(changes) / np.broadcast_to(most, changes.shape)
-    k, j = np.unravel_index(np.argmax(worst), worst.shape)
-    assert worst[k, j] <= 1.0 + 1e-6, (
-        f"{what} of joint {j + 1}: {changes[k, j]:.4g} in {elapsed[k, 0]:.4f} s, "
-        f"command {k} of {len(changes)}, {worst[k, j]:.2f} of what is allowed"
-    )
 
 
 def pose(T, frame="", stamp=(0, 0)):

@@ -1,6 +1,8 @@
 """A node that stands still for two seconds, as a process that is stopped or gets no processor."""
 
 import signal
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -122,24 +124,41 @@ def test_a_single_pose_stays_in_force(rig):
     rig.assert_calm()
 
 
-def test_with_a_limit_of_jerk_pauses_of_the_process_lead_nothing_beyond_a_limit(private_domain):
-    """Fast and with little jerk, so that a stop takes long; the process pauses again and again."""
+FAST = {"rate": 500.0, "trajectory_points": 100}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {**FAST, "jerk": [20.0]},  # little jerk: a stop takes long
+        {**FAST, "rate": 100.0, "trajectory_points": 30},
+        {"rate": 250.0, "trajectory_points": 1, "jerk": [80.0]},
+        {"rate": 500.0, "output_type": "position_array,joint_state",
+         "output_topic": "forward_position_controller/commands,commands"},
+    ],
+    ids=["trajectory_jerk", "trajectory", "point_jerk", "array"],
+)  # fmt: skip
+def test_load_and_pauses_of_the_process_lead_nothing_beyond_a_limit(private_domain, given):
+    """Fast, to a limit and back; the process pauses again and again, and has no core for itself."""
     pytest.importorskip("ruckig", reason="needs ruckig")
-    given = {"rate": 250.0, "jerk": [20.0], "trajectory_points": 100}
     near_a_limit = shifted(0.0, 0.45, -0.3)
+    busy = [sys.executable, "-c", "while True: pass"]
     with Rig("paused", driver="none", initial_positions=HOME.tolist(), **given) as rig:
-        for k in range(8):
-            rig.targets.publish(pose(near_a_limit if k % 2 else WAM.fk(HOME)))
-            rig.client.spin_for(0.3)
-            for gap in (0.005, 0.02, 0.1):
-                rig.node.process.send_signal(signal.SIGSTOP)
-                rig.client.spin_for(gap)
-                rig.node.process.send_signal(signal.SIGCONT)
-                rig.client.spin_for(0.05)
-        q = np.array([positions(c) for c in rig.commands])
-        assert np.ptp(q, axis=0).max() > 0.3
-        assert WAM.within_limits(q, 1e-12).all()
-        assert (np.abs([c.velocity for c in rig.commands]) <= WAM.velocity * (1.0 + 1e-6)).all()
-        assert len(rig.trajectories) > 100
-        rig.assert_stops()
+        load = [subprocess.Popen(busy) for _ in range(2)]
+        try:
+            for k in range(6):
+                rig.targets.publish(pose(near_a_limit if k % 2 else WAM.fk(HOME)))
+                rig.client.spin_for(0.3)
+                for gap in (0.005, 0.02, 0.1):
+                    rig.node.process.send_signal(signal.SIGSTOP)
+                    rig.client.spin_for(gap)
+                    rig.node.process.send_signal(signal.SIGCONT)
+                    rig.client.spin_for(0.05)
+        finally:
+            for process in load:
+                process.kill()
+                process.wait()
+        commands = [positions(c) for c in rig.commands]
+        assert np.ptp(commands, axis=0).max() > 0.3
+        rig.assert_limits()
         rig.assert_alive()
