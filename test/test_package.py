@@ -69,6 +69,38 @@ def test_only_the_ros_package_imports_ros() -> None:
         assert not ros, source
 
 
+def test_there_is_no_new_import_circle_nor_a_class_name_defined_twice() -> None:
+    check = [sys.executable, "scripts/shape", "--check"]
+    done = subprocess.run(check, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+SHAPE = {
+    "a": "from dls_ik.b import inner",
+    "b/__init__": "",
+    "b/inner": "import dls_ik.b.other\nclass Twice: ...",
+    "b/other": "if TYPE_CHECKING:\n    from dls_ik.b.inner import Twice\nclass Twice: ...",
+    "c": "from dls_ik.b import other\nclass Once: ...",
+    "b/back": "from dls_ik.c import Once",
+}
+SHAPE_FOUND = {"import circle: b.inner b.other", "import circle: b c", "twice: Twice"}
+
+
+def test_the_check_of_the_shape_finds_circles_of_files_and_folders(tmp_path: Path) -> None:
+    (tmp_path / "scripts").mkdir()
+    shutil.copy(ROOT / "scripts" / "shape", tmp_path / "scripts")
+    for module, text in {"__init__": "", **SHAPE}.items():
+        file = tmp_path / "dls_ik" / f"{module}.py"
+        file.parent.mkdir(exist_ok=True, parents=True)
+        file.write_text(text)
+    check = [sys.executable, str(tmp_path / "scripts" / "shape"), "--check"]
+    done = subprocess.run(check, capture_output=True, text=True, check=False)
+    new = [line for line in done.stdout.splitlines() if "no longer" not in line]
+    assert done.returncode == 1, done.stderr
+    assert len(new) == len(SHAPE_FOUND)
+    assert all(any(each in line for line in new) for each in SHAPE_FOUND), new
+
+
 def test_what_is_installed_says_that_it_has_types(tmp_path: Path) -> None:
     """The step that pip's wheel and colcon's install have in common."""
     build = [sys.executable, "setup.py", "-q", "build", "--build-base", str(tmp_path)]
