@@ -24,7 +24,7 @@ from benchmarks.concurrency.ledger import Ledger
 from benchmarks.concurrency.tasks import Call, HangError, Steps, Task
 from benchmarks.processes import Process, ros_node
 from benchmarks.taking import Inbox
-from dls_ik.ros.client.client import DEPTH
+from dls_ik.ros.client.ik_client import DEPTH
 
 NAME, RATE = "concurrency", 200.0  # namespace, [Hz]
 DRIVER = "driver"  # the frame of messages that are not of the node

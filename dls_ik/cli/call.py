@@ -58,7 +58,7 @@ def call(
         doubt_distance("the pose", pose)
     try:
         from dls_ik.ros.client import IkClient
-        from dls_ik.ros.client.errors import NOT_THERE
+        from dls_ik.ros.client.connection import NOT_THERE
     except ImportError as error:
         leave(f"ROS 2 is not here: {error.name or error} is missing", MISSING)
     names = {"fk" if fk else "ik": service} if service else {}

@@ -70,7 +70,7 @@ def remote(ends: Ends | None, namespace: str, patience: float) -> Iterator[Shown
     from dls_ik.viewer.session import Session
 
     try:
-        from dls_ik.ros.client.errors import NOT_THERE
+        from dls_ik.ros.client.connection import NOT_THERE
         from dls_ik.ros.client.robot import ForeignFileError
     except ImportError as error:
         raise MissingPartError(f"ROS 2 is not here: {error.name or error} is missing") from None
@@ -88,7 +88,7 @@ def remote(ends: Ends | None, namespace: str, patience: float) -> Iterator[Shown
 
 def _source(ends: Ends | None, namespace: str, patience: float) -> NodeSource:
     """The node as a source of what is shown, which may come late where its robot is named."""
-    from dls_ik.ros.client.errors import NOT_THERE
+    from dls_ik.ros.client.connection import NOT_THERE
     from dls_ik.ros.viewer import Described, NodeSource
 
     if ends is None:

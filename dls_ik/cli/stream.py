@@ -17,8 +17,7 @@ from dls_ik.cli.stream_task import Task, read_task
 if TYPE_CHECKING:
     from dls_ik.cli.stream_picture import Drawn
     from dls_ik.core.types import Array
-    from dls_ik.ros.client.streamer import Streamer
-    from dls_ik.ros.client.streaming import Outcome
+    from dls_ik.ros.client.streamer import Outcome, Streamer
 
 PLANES = ("xy", "xz", "yz")
 ABOVE_ZERO = click.FloatRange(0.0, min_open=True)
@@ -109,7 +108,7 @@ def stream(
         raise click.UsageError("--circle is in the root frame, without --frame")
     _check_outputs(record, plot)
     try:
-        from dls_ik.ros.client.errors import NOT_THERE
+        from dls_ik.ros.client.connection import NOT_THERE
         from dls_ik.ros.client.streamer import Streamer
     except ImportError as error:
         leave(f"ROS 2 is not here: {error.name or error} is missing; see dls-ik doctor", MISSING)
@@ -148,7 +147,7 @@ def _run(
     streamer: Streamer, task: Task, tip: Array, frame: str, rate: float, wait: float
 ) -> Outcome:
     from dls_ik.cli.stream_path import circle, sampled
-    from dls_ik.ros.client.streaming import stream_poses, stream_twist
+    from dls_ik.ros.client.streamer import stream_poses, stream_twist
 
     with _line(streamer, rate) as tell:
         if task.twist is not None:

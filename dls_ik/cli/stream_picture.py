@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from dls_ik.core.types import Array
     from dls_ik.model.robot import RobotModel
     from dls_ik.ros.client.robot import Described
-    from dls_ik.ros.client.streamer import Streamer
-    from dls_ik.ros.client.streaming import Outcome
+    from dls_ik.ros.client.streamer import Outcome, Streamer
 
 POLL = 0.02  # [s]
 
@@ -66,7 +65,7 @@ def robot_to_draw(streamer: Streamer, named: str | None) -> Drawn:
 
 
 def _wait_for_joints(streamer: Streamer, drawn: Drawn) -> None:
-    from dls_ik.ros.client.errors import NoAnswerError
+    from dls_ik.ros.client.connection import NoAnswerError
 
     deadline = time.monotonic() + streamer.patience
     while missing := [name for name in drawn.names if name not in streamer.heard.q]:

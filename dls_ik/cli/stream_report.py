@@ -20,8 +20,7 @@ from dls_ik.plot.canvas import scaled
 
 if TYPE_CHECKING:
     from dls_ik.core.types import Array
-    from dls_ik.ros.client.streamer import Streamer
-    from dls_ik.ros.client.streaming import Outcome
+    from dls_ik.ros.client.streamer import Outcome, Streamer
 
 PERIOD = 0.1  # [s] between updates of the line
 GOOD = ("FOLLOWING", "REACHED", "JOINT_MOTION")

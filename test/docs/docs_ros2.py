@@ -16,7 +16,7 @@ from rclpy.parameter import Parameter
 from dls_ik import RobotModel
 from dls_ik.model.rigid import transform
 from dls_ik.model.rotations import rotation_from_quaternion
-from dls_ik.ros.client.host import OwnHost
+from dls_ik.ros.client.connection import OwnHost
 
 SOON, TRIES = 120.0, 6  # [s] for an answer, and how often it is asked for
 NEAR = 1e-4  # [m] and of a rotation matrix

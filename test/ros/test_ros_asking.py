@@ -12,10 +12,7 @@ from moveit_msgs.srv import GetPositionFK
 from rclpy.qos import qos_profile_services_default
 
 from dls_ik.ros.client import IkClient
-from dls_ik.ros.client.asking import first_answered
-from dls_ik.ros.client.errors import NoAnswerError
-from dls_ik.ros.client.host import OwnHost
-from dls_ik.ros.client.service import Service
+from dls_ik.ros.client.connection import NoAnswerError, OwnHost, Service, first_answered
 from dls_ik.ros.services.later import LaterService
 
 pytestmark = pytest.mark.ros

@@ -9,7 +9,7 @@ pytest.importorskip("rclpy", reason="needs rclpy")
 
 from std_msgs.msg import String
 
-from dls_ik.ros.client.host import OwnHost
+from dls_ik.ros.client.connection import OwnHost
 
 PATIENCE = 60.0  # [s]
 

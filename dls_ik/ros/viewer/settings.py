@@ -8,7 +8,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter, parameter_value_to_python
 
 from dls_ik.exceptions import OptionError
-from dls_ik.ros.client.service import Service
+from dls_ik.ros.client.connection import Service
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.parameters.declare import declared
 

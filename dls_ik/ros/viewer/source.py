@@ -11,11 +11,9 @@ from std_srvs.srv import SetBool, Trigger
 from dls_ik.core.types import Array
 from dls_ik.exceptions import DlsIkError
 from dls_ik.model.rigid import inverse
-from dls_ik.ros.client.errors import NoAnswerError, ServiceMissingError
-from dls_ik.ros.client.host import OwnHost
+from dls_ik.ros.client.connection import NoAnswerError, OwnHost, Service, ServiceMissingError
 from dls_ik.ros.client.robot import Described, ForeignFileError, robot_named, served
-from dls_ik.ros.client.service import Service
-from dls_ik.ros.demo.check import pose_errors
+from dls_ik.ros.client.streamer import pose_errors
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.newest import Newest
 from dls_ik.ros.outputs.joints import arrange

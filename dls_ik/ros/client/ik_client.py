@@ -1,8 +1,10 @@
-"""A client of ``compute_ik`` and ``compute_fk``, without the boilerplate."""
+"""A client of ``compute_ik`` and ``compute_fk``: calls that wait, and calls to be awaited."""
 
+import asyncio
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future
+from typing import Any, Generic, TypeVar, cast
 
 from geometry_msgs.msg import PoseStamped
 from moveit_msgs.srv import GetPositionFK, GetPositionIK
@@ -12,17 +14,49 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
 from dls_ik.model.names import listing
-from dls_ik.ros.client.answers import FkAnswer, IkAnswer, fk_answer, ik_answer
-from dls_ik.ros.client.asking import first_answered
-from dls_ik.ros.client.errors import NoAnswerError, NotSpunError, ServiceMissingError
-from dls_ik.ros.client.host import OwnHost
-from dls_ik.ros.client.pending import Pending
-from dls_ik.ros.client.requests import JointValues, fk_request, ik_request
+from dls_ik.ros.client.connection import (
+    NoAnswerError,
+    NotSpunError,
+    OwnHost,
+    ServiceMissingError,
+    first_answered,
+)
+from dls_ik.ros.client.messages import (
+    FkAnswer,
+    IkAnswer,
+    JointValues,
+    fk_answer,
+    fk_request,
+    ik_answer,
+    ik_request,
+)
 
+ResultT = TypeVar("ResultT")
 AnswerT = TypeVar("AnswerT", IkAnswer, FkAnswer)
 
 DEPTH = 1000  # answers that wait to be taken, those to other clients among them
 POLL = 0.01  # [s]
+
+
+class Pending(Future[ResultT], Generic[ResultT]):
+    """A future of Python's own, which can also be awaited.
+
+    In a coroutine of asyncio it does not block the loop. In one that rclpy runs, such as an async
+    callback, the client must belong to a node of the same executor, which then goes on with it.
+    """
+
+    def __await__(self) -> Generator[Any, None, ResultT]:
+        """Wait for the result."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return self._polled()
+        return asyncio.wrap_future(self).__await__()
+
+    def _polled(self) -> Generator[Any, None, ResultT]:
+        while not self.done():
+            yield
+        return self.result()
 
 
 class IkClient:
