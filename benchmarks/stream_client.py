@@ -9,7 +9,7 @@ from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 
 from benchmarks.processes import wait_until
-from dls_ik.ros.demo.messages import pose_message
+from dls_ik.ros.demo.node import pose_message
 
 RADIUS, PERIOD = 0.05, 1.0  # [m], [s] of the circle
 

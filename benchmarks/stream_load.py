@@ -16,7 +16,7 @@ from moveit_msgs.srv import GetPositionIK
 from rclpy.node import Node
 
 from dls_ik import RobotModel
-from dls_ik.ros.demo.messages import pose_message
+from dls_ik.ros.demo.node import pose_message
 
 RATES = {"requests": 200.0, "flood": 5000.0}  # [Hz]
 

@@ -12,11 +12,10 @@ pytest.importorskip("matplotlib", reason="needs matplotlib")
 
 from dls_ik.model import RobotModel
 from dls_ik.model.rigid import rotation_from_rpy, transform
-from dls_ik.ros.demo import path
-from dls_ik.ros.demo.check import independent_check, pose_errors
-from dls_ik.ros.demo.messages import code_name, quaternion
+from dls_ik.ros.demo.ask import HOME, REACH, TOOL, independent_check, pose_errors, poses
+from dls_ik.ros.demo.node import code_name, quaternion
 from dls_ik.ros.demo.options import parse_options
-from dls_ik.ros.demo.poses import HOME, REACH, TOOL, poses
+from dls_ik.ros.demo.stream import LENGTH, READY, WIDTH, targets
 
 ROBOT = RobotModel.wam()
 POSES = poses(ROBOT)
@@ -76,18 +75,18 @@ def test_the_stretched_pose_is_a_millimetre_from_full_reach():
 
 
 def test_targets_begin_where_the_arm_is_and_count_the_eight_only():
-    targets = path.targets(ROBOT, np.array(path.READY), RATE, 10.0)
-    np.testing.assert_allclose(targets.poses[0], ROBOT.fk(path.READY), atol=1e-12)
-    assert len(targets.poses) - targets.counted == 1000
+    sent = targets(ROBOT, np.array(READY), RATE, 10.0)
+    np.testing.assert_allclose(sent.poses[0], ROBOT.fk(READY), atol=1e-12)
+    assert len(sent.poses) - sent.counted == 1000
     centre = ROBOT.fk(HOME)[:3, 3]
-    away = targets.poses[targets.counted :, :3, 3] - centre
-    np.testing.assert_allclose(away.max(axis=0), [path.WIDTH, path.LENGTH, 0.0], atol=1e-3)
-    np.testing.assert_allclose(away.min(axis=0), [-path.WIDTH, -path.LENGTH, 0.0], atol=1e-3)
+    away = sent.poses[sent.counted :, :3, 3] - centre
+    np.testing.assert_allclose(away.max(axis=0), [WIDTH, LENGTH, 0.0], atol=1e-3)
+    np.testing.assert_allclose(away.min(axis=0), [-WIDTH, -LENGTH, 0.0], atol=1e-3)
 
 
 def test_targets_are_smooth():
-    targets = path.targets(ROBOT, np.array(path.READY), RATE, 10.0)
-    way = targets.poses[:, :3, 3]
+    sent = targets(ROBOT, np.array(READY), RATE, 10.0)
+    way = sent.poses[:, :3, 3]
     assert np.linalg.norm(np.diff(way, axis=0), axis=1).max() * RATE < 0.75  # [m/s]
     assert np.linalg.norm(np.diff(way, 2, axis=0), axis=1).max() * RATE**2 < 4.0  # [m/s2]
 

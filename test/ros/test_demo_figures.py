@@ -18,16 +18,18 @@ pytest.importorskip("matplotlib", reason="needs matplotlib")
 from rich.console import Console
 
 from dls_ik.model import RobotModel
-from dls_ik.ros.demo import tables
-from dls_ik.ros.demo.ask import Answer
-from dls_ik.ros.demo.check import Check
-from dls_ik.ros.demo.load import Load, LoadMeter
-from dls_ik.ros.demo.messages import NO_IK_SOLUTION, SUCCESS
-from dls_ik.ros.demo.poses import HOME, poses
-from dls_ik.ros.demo.report import save_report
-from dls_ik.ros.demo.stream import Recording
-from dls_ik.ros.demo.tracking import distance_to_way, joint_uses, motion_of
-from dls_ik.ros.demo.verdict import criteria, has_passed
+from dls_ik.ros.demo.ask import HOME, Answer, Check, poses
+from dls_ik.ros.demo.node import NO_IK_SOLUTION, SUCCESS
+from dls_ik.ros.demo.report import (
+    answers_table,
+    criteria_lines,
+    joints_table,
+    save_report,
+    timing_table,
+    tracking_table,
+)
+from dls_ik.ros.demo.stream import Recording, distance_to_way, joint_uses, motion_of
+from dls_ik.ros.demo.verdict import Load, LoadMeter, criteria, has_passed
 
 ROBOT = RobotModel.wam()
 POSES = poses(ROBOT)
@@ -195,11 +197,11 @@ def test_tables_fit_60_columns_of_any_terminal(encoding):
     motion, tracking = motion_of(straight_recording(0.01), plain_check())
     uses = joint_uses(ROBOT, motion)
     checks = criteria(good_answers(), tracking, uses, RATE)
-    console.print(tables.answers_table(console, good_answers(), "PyKDL"))
-    console.print(tables.tracking_table(tracking))
-    console.print(tables.timing_table(tracking))
-    console.print(tables.joints_table(console, uses))
-    console.print(tables.criteria_lines(console, checks))
+    console.print(answers_table(console, good_answers(), "PyKDL"))
+    console.print(tracking_table(tracking))
+    console.print(timing_table(tracking))
+    console.print(joints_table(console, uses))
+    console.print(criteria_lines(console, checks))
     file.flush()
     text = file.buffer.getvalue().decode(encoding)
     assert all(len(line) <= 60 for line in text.splitlines())

@@ -16,7 +16,7 @@ pytest.importorskip("rich", reason="needs rich")
 pytest.importorskip("matplotlib", reason="needs matplotlib")
 
 import dls_ik
-from dls_ik.ros.demo.node_process import NodeProcess, node_command
+from dls_ik.ros.demo.node import NodeProcess, node_command
 
 
 def python(code, tmp_path, lines):

@@ -1,10 +1,18 @@
-"""A ROS client of the node, as any program could be: service, topic out, topic in."""
+"""The real ``ik_node`` as a process, and a ROS client of it with messages of its own making."""
 
+import re
+import sys
 import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import rclpy
+from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PoseStamped
+from moveit_msgs.msg import MoveItErrorCodes
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import qos_profile_sensor_data
 from rclpy.signals import SignalHandlerOptions
@@ -13,10 +21,106 @@ from sensor_msgs.msg import JointState
 from dls_ik.core.types import Array
 from dls_ik.exceptions import DlsIkError
 from dls_ik.model.robot import RobotModel
+from dls_ik.ros.child import ChildProcess
 from dls_ik.ros.client import IkClient
-from dls_ik.ros.demo.messages import joint_values, pose_message, seconds
 
+SUCCESS = int(MoveItErrorCodes.SUCCESS)
+NO_IK_SOLUTION = int(MoveItErrorCodes.NO_IK_SOLUTION)
+Echo = Callable[[str], None]
+
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 ANSWER_TIMEOUT = 10.0  # [s] for one answer, which takes some ms
+
+
+def code_name(code: int) -> str:
+    """The name of a MoveIt error code, such as ``NO_IK_SOLUTION``."""
+    for name in dir(MoveItErrorCodes):
+        if name.isupper() and getattr(MoveItErrorCodes, name) == code:
+            return name
+    return f"code {code}"
+
+
+def pose_message(T: Array, frame: str, stamp: Time) -> PoseStamped:
+    """A (4, 4) pose as a message."""
+    message = PoseStamped()
+    message.header.frame_id, message.header.stamp = frame, stamp
+    position, orientation = message.pose.position, message.pose.orientation
+    position.x, position.y, position.z = T[:3, 3].tolist()
+    orientation.x, orientation.y, orientation.z, orientation.w = quaternion(T[:3, :3]).tolist()
+    return message
+
+
+def joint_values(robot: RobotModel, state: Any) -> Array | None:
+    """The robot's joints (n,) in a JointState; None unless it holds them all."""
+    values = dict(zip(state.name, state.position, strict=False))
+    if any(name not in values for name in robot.joint_names):
+        return None
+    return np.array([values[name] for name in robot.joint_names])
+
+
+def seconds(stamp: Time) -> float:
+    """A time stamp as one number [s]."""
+    return float(stamp.sec + 1e-9 * stamp.nanosec)
+
+
+def quaternion(R: Array) -> Array:
+    """The unit quaternion (x, y, z, w) of a (3, 3) rotation: an eigenvector, see Bar-Itzhack."""
+    K = np.zeros((4, 4))
+    K[:3, :3] = R + R.T - np.trace(R) * np.eye(3)
+    K[:3, 3] = K[3, :3] = (R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1])
+    K[3, 3] = np.trace(R)
+    vectors: Array = np.linalg.eigh(K)[1]
+    return vectors[:, -1]
+
+
+def node_command(parameters: dict[str, Any]) -> list[str]:
+    """How to run the node that belongs to this Python, with parameters."""
+    script = Path(sys.executable).with_name("ik_node")
+    program = [str(script)] if script.is_file() else [sys.executable, "-m", "dls_ik.ros.node"]
+    settings = [f"{name}:={value}" for name, value in parameters.items()]
+    return [*program, "--ros-args", *(word for setting in settings for word in ("-p", setting))]
+
+
+class NodeProcess(ChildProcess):
+    """A context in which a node runs.
+
+    Args:
+        command: the program and its arguments.
+        log: a file for everything that the node prints.
+        echo: called with each line until :meth:`hush`.
+    """
+
+    def __init__(self, command: Sequence[str], log: Path, echo: Echo) -> None:
+        super().__init__(command, self._keep)
+        self._log = log
+        self._echo: Echo | None = echo
+        self._tail: deque[str] = deque(maxlen=8)
+
+    def __enter__(self) -> "NodeProcess":
+        """Begin the log, and start."""
+        self._file = self._log.open("w")
+        super().__enter__()
+        return self
+
+    @property
+    def tail(self) -> list[str]:
+        """The last lines of its log."""
+        return list(self._tail)
+
+    def hush(self) -> None:
+        """Show no more lines of the node; the log goes on."""
+        self._echo = None
+
+    def _keep(self, line: str) -> None:
+        text = COLOURS.sub("", line)
+        self._file.write(text + "\n")
+        self._file.flush()
+        self._tail.append(text)
+        if self._echo is not None:
+            self._echo(text)
+
+    def _finish(self) -> None:
+        self._file.close()
 
 
 class Reply(NamedTuple):
