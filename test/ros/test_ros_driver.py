@@ -11,8 +11,7 @@ pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 from ros_world import DT, World, near
 from sensor_msgs.msg import JointState
 
-from dls_ik.ros.sim_arm.arm import Dynamics, SimulatedArm
-from dls_ik.ros.sim_arm.path import standstill
+from dls_ik.ros.sim_arm.arm import Dynamics, SimulatedArm, standstill
 from dls_ik.ros.stream.joint_states import FRESH, SETTLING
 from dls_ik.servo import Controller, ServoState
 from dls_ik.servo.controller import AT_REST

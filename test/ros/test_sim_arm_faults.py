@@ -10,11 +10,9 @@ from dls_ik import RobotModel
 from dls_ik.exceptions import JointValueError, OptionError
 from dls_ik.model.ready import ready_configuration
 from dls_ik.ros.parameters.declare import declared
-from dls_ik.ros.sim_arm.dropouts import Dropouts
-from dls_ik.ros.sim_arm.joints import joints_of, named_joints
+from dls_ik.ros.sim_arm.arm import standstill
 from dls_ik.ros.sim_arm.parameters import SimArmParameters
-from dls_ik.ros.sim_arm.path import standstill
-from dls_ik.ros.sim_arm.simulation import Simulation
+from dls_ik.ros.sim_arm.simulation import Dropouts, Simulation, joints_of, named_joints
 
 WAM = RobotModel.wam()
 GOAL = np.full(WAM.n, 0.3)

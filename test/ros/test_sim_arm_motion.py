@@ -5,8 +5,7 @@ import pytest
 from arms import published
 from drive import Drive
 
-from dls_ik.ros.sim_arm.arm import Dynamics, SimulatedArm
-from dls_ik.ros.sim_arm.path import Path, standstill
+from dls_ik.ros.sim_arm.arm import Dynamics, Path, SimulatedArm, standstill
 
 START, GOAL = np.array([0.5, -1.0]), np.array([1.5, 2.0])
 FREE = np.full(2, np.inf)

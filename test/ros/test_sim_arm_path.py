@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dls_ik.ros.sim_arm.path import Path
+from dls_ik.ros.sim_arm.arm import Path
 
 NONE = [np.nan, np.nan]
 

@@ -1,6 +1,7 @@
-"""The wiring of the node: messages to commands, readings to messages."""
+"""The wiring of the node: topics to commands, services to faults, readings to messages."""
 
 import gc
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +11,7 @@ from rclpy.qos import QoSProfile
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from dls_ik.exceptions import DlsIkError
@@ -25,26 +27,84 @@ from dls_ik.ros.outputs.spec import OutputSpec
 from dls_ik.ros.parameters.live import LiveParameters
 from dls_ik.ros.process import spin
 from dls_ik.ros.robot_source import DescriptionTopic, robot_from_parameters
-from dls_ik.ros.sim_arm.commands import (
-    path_from_array,
-    path_from_joint_state,
-    path_from_trajectory,
-)
-from dls_ik.ros.sim_arm.joints import Joints, joints_of, named_joints
-from dls_ik.ros.sim_arm.loop import Loop
+from dls_ik.ros.sim_arm.arm import Path
+from dls_ik.ros.sim_arm.commands import path_from_array, path_from_joint_state, path_from_trajectory
 from dls_ik.ros.sim_arm.parameters import SimArmParameters
-from dls_ik.ros.sim_arm.path import Path
-from dls_ik.ros.sim_arm.services import Services
-from dls_ik.ros.sim_arm.simulation import Simulation
+from dls_ik.ros.sim_arm.simulation import Joints, Simulation, joints_of, named_joints
 from dls_ik.ros.stream.joint_states import TOPIC as JOINT_STATES
 from dls_ik.ros.type_monitor import TypeMonitor
 
+NOTHING = "there is no robot yet"
 COMMANDS = "joint_commands"
 DEPTH = 10
 QOS = QoSProfile(depth=DEPTH)
 MAX_BYTES = 1024 * 1024  # of a command
 
 Read = Callable[[Any, tuple[str, ...], float], Path]
+
+
+class Loop:
+    """Acts on absolute deadlines; those that a stall made it miss are left out."""
+
+    def __init__(self, rate: float, act: Callable[[], None], log: Throttle) -> None:
+        self._period = 1.0 / rate  # [s]
+        self._act, self._log = act, log
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="loop", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End, and wait for the end."""
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        deadline = time.monotonic()
+        while not self._ended.wait(max(0.0, deadline - time.monotonic())):
+            try:
+                self._act()
+            except Exception as error:  # noqa: BLE001  whatever it is, the next cycle may do
+                self._log.failed("fault", "a cycle failed", error)
+            deadline = max(deadline + self._period, time.monotonic())
+
+
+class Services:
+    """``~/reset``, ``~/freeze`` and ``~/silence``.
+
+    Args:
+        current: the simulation in use, if there is one.
+    """
+
+    def __init__(self, node: Node, current: Callable[[], Simulation | None]) -> None:
+        self._current = current
+        self._logger = node.get_logger()
+        node.create_service(Trigger, "~/reset", self._reset)
+        node.create_service(SetBool, "~/freeze", self._freeze)
+        node.create_service(SetBool, "~/silence", self._silence)
+
+    def _reset(self, request: Any, response: Any) -> Any:
+        return self._answer(response, Simulation.reset, "at the initial positions")
+
+    def _freeze(self, request: Any, response: Any) -> Any:
+        words = "the drives are stuck" if request.data else "the drives are free"
+        return self._answer(response, lambda arm: arm.freeze(request.data), words)
+
+    def _silence(self, request: Any, response: Any) -> Any:
+        words = "joint states cease" if request.data else "joint states come"
+        return self._answer(response, lambda arm: arm.silence(request.data), words)
+
+    def _answer(self, response: Any, act: Callable[[Simulation], None], words: str) -> Any:
+        simulation = self._current()
+        response.success = simulation is not None
+        response.message = words if simulation is not None else NOTHING
+        if simulation is not None:
+            act(simulation)
+            self._logger.info(words)
+        return response
 
 
 def serve_arm(node: Node, stop: Future) -> bool:

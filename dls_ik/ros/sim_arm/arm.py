@@ -1,15 +1,105 @@
-"""An arm that is not there: joints that go where they are told, as drives do. Without ROS."""
+"""A simulated arm: joints that follow a commanded path behind a delay and a lag, without ROS."""
 
+from collections import deque
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.ros.sim_arm.history import History
-from dls_ik.ros.sim_arm.path import Path
 
 LONGEST_STEP = 1e-3  # [s] of the integration
+
+
+class Path(NamedTuple):
+    """k knots; before the first and after the last it stands still.
+
+    Between two knots it is straight, or a cubic where both of them have velocities.
+    """
+
+    times: Array  # (k,) [s] increasing
+    positions: Array  # (k, n) [rad or m]
+    velocities: Array  # (k, n) [rad/s or m/s], rows of NaN where there are none
+
+    def at(self, t: float) -> tuple[Array, Array]:
+        """Positions (n,) and velocities (n,) at a time [s]."""
+        i = int(np.searchsorted(self.times, t, side="right"))
+        if i == 0 or i == len(self.times):
+            return self.positions[max(i - 1, 0)], np.zeros(self.positions.shape[1])
+        h = float(self.times[i] - self.times[i - 1])
+        s = (t - float(self.times[i - 1])) / h
+        ends = (self.positions[i - 1], self.positions[i])
+        slopes = (self.velocities[i - 1], self.velocities[i])
+        if np.isnan(slopes).any():
+            return ends[0] + s * (ends[1] - ends[0]), (ends[1] - ends[0]) / h
+        return _cubic(s, h, ends, slopes)
+
+    def from_here(self, t: float, positions: Array, velocities: Array) -> "Path":
+        """The same path, and before its first knot on the way there from a state (n,) at a time."""
+        if t >= self.times[0]:
+            return self
+        return Path(
+            np.concatenate([[t], self.times]),
+            np.vstack([positions, self.positions]),
+            np.vstack([velocities, self.velocities]),
+        )
+
+
+def standstill(positions: Array, t: float) -> Path:
+    """A path that is at these positions (n,), from a time on."""
+    return Path(np.array([t]), positions[None], np.full((1, len(positions)), np.nan))
+
+
+def _cubic(
+    s: float, h: float, ends: tuple[Array, Array], slopes: tuple[Array, Array]
+) -> tuple[Array, Array]:
+    """Hermite's cubic over h [s] at a share s of it: positions (n,) and velocities (n,)."""
+    rise = ends[1] - ends[0]
+    first, second = h * slopes[0] - rise, rise - h * slopes[1]
+    bend = (1.0 - s) * first + s * second
+    position = ends[0] + s * rise + s * (1.0 - s) * bend
+    velocity = (rise + (1.0 - 2.0 * s) * bend + s * (1.0 - s) * (second - first)) / h
+    return position, velocity
+
+
+class History:
+    """Paths by the time when each was commanded; each replaces what follows of the one before."""
+
+    def __init__(self, start: Array) -> None:
+        self._commands = deque([(-np.inf, standstill(start, 0.0))])
+
+    def add(self, path: Path, now: float) -> None:
+        """Follow a path from now on [s], and until its first knot go there from the last one."""
+        self._commands.append((now, path.from_here(now, *self._commands[-1][1].at(now))))
+
+    def at(self, t: float) -> Array:
+        """The positions (n,) commanded for a time [s]; where they jump, those after it."""
+        return self._path(t).at(t)[0]
+
+    def piece(self, begin: float, end: float) -> tuple[Array, Array]:
+        """The positions (n,) at two times, the second as the path of the first has them."""
+        path = self._path(begin)
+        return path.at(begin)[0], path.at(end)[0]
+
+    def breaks(self, begin: float, end: float) -> list[float]:
+        """The times between two others when the path is not smooth, in order."""
+        times = {t for t in self._times() if begin < t < end}
+        return sorted(times)
+
+    def forget(self, t: float) -> None:
+        """Drop what was replaced before a time [s]."""
+        while len(self._commands) > 1 and self._commands[1][0] <= t:
+            self._commands.popleft()
+
+    def _path(self, t: float) -> Path:
+        oldest = self._commands[0][1]  # for a time before all that is kept
+        return next((path for since, path in reversed(self._commands) if since <= t), oldest)
+
+    def _times(self) -> Iterator[float]:
+        for since, path in self._commands:
+            yield since
+            yield from path.times.tolist()
 
 
 class Dynamics(NamedTuple):

@@ -1,14 +1,79 @@
-"""The arm of the running node with all that can befall it; no ROS, and time is an argument."""
+"""The arm of the running node with its dropouts and faults; no ROS, and time is an argument."""
 
+import math
 import threading
 from typing import NamedTuple
 
+import numpy as np
+
 from dls_ik.core.types import Array
-from dls_ik.ros.sim_arm.arm import SimulatedArm
-from dls_ik.ros.sim_arm.dropouts import Dropouts
-from dls_ik.ros.sim_arm.joints import Joints
+from dls_ik.model.ready import ready_configuration
+from dls_ik.model.robot import RobotModel
+from dls_ik.model.values import checked_configuration
+from dls_ik.ros.sim_arm.arm import Dynamics, Path, SimulatedArm
 from dls_ik.ros.sim_arm.parameters import SimArmParameters
-from dls_ik.ros.sim_arm.path import Path
+
+
+class Joints(NamedTuple):
+    """n joints."""
+
+    names: tuple[str, ...]
+    rest: Array  # (n,) [rad or m] where they stand if nobody says otherwise
+    velocity: Array  # (n,) [rad/s or m/s] limits; infinite: none
+
+    def start(self, parameters: SimArmParameters) -> Array:
+        """Where they stand at the start (n,) [rad or m].
+
+        Raises:
+            JointValueError: another number of initial positions.
+        """
+        if not parameters.initial_positions:
+            return self.rest
+        return checked_configuration(parameters.initial_positions, self.names)
+
+    def dynamics(self, parameters: SimArmParameters) -> Dynamics:
+        """How they answer."""
+        free = np.full(len(self.names), np.inf)
+        velocity = self.velocity if parameters.limit_velocity else free
+        p = parameters
+        return Dynamics(velocity, p.delay, p.time_constant, p.noise)
+
+
+def joints_of(robot: RobotModel) -> Joints:
+    """The joints of a chain."""
+    return Joints(robot.joint_names, ready_configuration(robot), robot.velocity)
+
+
+def named_joints(names: tuple[str, ...]) -> Joints:
+    """Joints without limits."""
+    return Joints(names, np.zeros(len(names)), np.full(len(names), np.inf))
+
+
+class Dropouts:
+    """Gaps of one length; the times between them are those of a Poisson process.
+
+    Args:
+        rate: [1/s] gaps in a second of hearing, in the mean; 0: none.
+        duration: [s] of a gap.
+        seed: of the times.
+        now: [s] when it begins.
+    """
+
+    def __init__(self, rate: float, duration: float, seed: int, now: float) -> None:
+        self._rate, self._duration = rate, duration
+        self._random = np.random.default_rng(seed)
+        self._begin = now + self._wait()
+
+    def is_out(self, now: float) -> bool:
+        """Whether a time [s], which only runs forward, lies in a gap."""
+        while now >= self._begin + self._duration:
+            self._begin += self._duration + self._wait()
+        return now >= self._begin
+
+    def _wait(self) -> float:
+        if self._rate <= 0.0 or self._duration <= 0.0:
+            return math.inf
+        return float(self._random.exponential(1.0 / self._rate))
 
 
 class Reading(NamedTuple):
