@@ -1,27 +1,108 @@
-"""The marker between RViz and the stream: where it is, and what comes of moving it."""
+"""A marker in RViz to drag the target with: its handles, its menu, and what comes of moving it."""
 
 import math
 import time
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
+import numpy as np
 from geometry_msgs.msg import PoseArray
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
+from std_msgs.msg import ColorRGBA
+from visualization_msgs.msg import InteractiveMarker, InteractiveMarkerControl, Marker
 
+from dls_ik.model.rotations import quaternion_from_rotation
 from dls_ik.ros.conversions import pose_from_matrix
-from dls_ik.ros.marker_target.handles import handles
-from dls_ik.ros.marker_target.menu import PAUSE, RESET, TO_TIP, Menu
+from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.watch.seen import Seen
 from dls_ik.ros.watch.tip import Tip
 from dls_ik.servo import Controller, ServoOutput, ServoState
 
+SIZE, BALL = 0.25, 0.06  # shares of the arm's length
+GLASS = ColorRGBA(r=0.9, g=0.9, b=0.9, a=0.4)  # what is inside can be seen
+PAUSE, RESET, TO_TIP = "Pause", "Reset", "Bring the target to the tip"
 SERVER, MARKER = "~/target", "target"
 PERIOD = 0.1  # [s]
 LET_BE = 0.5  # [s] after it was touched the marker is not moved from here
 SAME = 1e-5  # [m and 1] RViz gives poses back in single precision
 FEEDBACK = QoSProfile(depth=10)  # RViz sends a pose and the release of the mouse at once
+LIBRARY = "interactive_markers"
+
+
+def handles(name: str, tip: Tip, pose: Any) -> Any:
+    """An ``InteractiveMarker`` for a tip, at a pose in the root frame.
+
+    It has no stamp, so that the latest transform to its frame is used.
+    """
+    length = tip.length()
+    marker = InteractiveMarker(name=name, pose=pose, scale=SIZE * length)
+    marker.header.frame_id = tip.frame
+    marker.description = f"target of {tip.robot.tip}"
+    marker.controls = [_ball(BALL * length)]
+    for k, axis in enumerate("xyz"):
+        marker.controls.append(_along(k, f"move {axis}", InteractiveMarkerControl.MOVE_AXIS))
+        marker.controls.append(_along(k, f"turn {axis}", InteractiveMarkerControl.ROTATE_AXIS))
+    return marker
+
+
+def _along(k: int, name: str, mode: int) -> Any:
+    """The handle for one axis of the marker; RViz draws it, along its own x axis."""
+    control = InteractiveMarkerControl(name=name, interaction_mode=mode)
+    R_marker_control = np.eye(3)[:, [k, (k + 1) % 3, (k + 2) % 3]]
+    o = control.orientation
+    o.x, o.y, o.z, o.w = quaternion_from_rotation(R_marker_control)
+    return control
+
+
+def _ball(size: float) -> Any:
+    """A ball that follows the mouse; with Ctrl it turns."""
+    ball = Marker(type=Marker.SPHERE, color=GLASS)
+    ball.scale.x = ball.scale.y = ball.scale.z = size
+    ball.pose.orientation.w = 1.0
+    control = InteractiveMarkerControl(name="move", always_visible=True, markers=[ball])
+    control.orientation.w = 1.0
+    control.interaction_mode = InteractiveMarkerControl.MOVE_ROTATE_3D
+    return control
+
+
+class Menu:
+    """Pause, which is ticked while it lasts; reset; bring the target to the tip.
+
+    Args:
+        library: the module ``interactive_markers``.
+        server, name: the marker's.
+        do: what to do, by title.
+    """
+
+    def __init__(
+        self, library: Any, server: Any, name: str, do: dict[str, Callable[[], None]]
+    ) -> None:
+        self._server, self._name = server, name
+        self._handler = library.MenuHandler()
+        self._entries = {
+            title: self._handler.insert(title, callback=lambda _, act=act: act())
+            for title, act in do.items()
+        }
+        self._ticked = False
+        self._tick()
+
+    def apply(self) -> None:
+        """Give the menu to a marker that was inserted anew."""
+        self._handler.apply(self._server, self._name)
+
+    def show(self, paused: bool) -> None:
+        """Tick or untick, if that is new."""
+        if paused is not self._ticked:
+            self._ticked = paused
+            self._tick()
+            self.apply()
+
+    def _tick(self) -> None:
+        state = self._handler.CHECKED if self._ticked else self._handler.UNCHECKED
+        self._handler.setCheckState(self._entries[PAUSE], state)
 
 
 class MarkerTarget:
@@ -130,3 +211,28 @@ def _is_same(a: Any, b: Any) -> bool:
 def _numbers(pose: Any) -> tuple[float, ...]:
     p, o = pose.position, pose.orientation
     return p.x, p.y, p.z, o.x, o.y, o.z, o.w
+
+
+def build_marker(
+    node: Node,
+    parameters: Parameters,
+    seen: Callable[[], Seen],
+    store: Callable[[Any], None],
+    order: Callable[[Callable[[Controller], None]], None],
+) -> MarkerTarget | None:
+    """The marker of a node; None where no parameter asks for it.
+
+    Without the library there is none either, and the log says what to install. For all else see
+    :class:`MarkerTarget`.
+    """
+    if not parameters.interactive_marker:
+        return None
+    try:
+        library = import_module(LIBRARY)
+    except ImportError:
+        node.get_logger().warning(
+            "there is no marker to drag in RViz: interactive_marker needs the package "
+            f"{LIBRARY}: sudo apt-get install ros-$ROS_DISTRO-interactive-markers"
+        )
+        return None
+    return MarkerTarget(node, library, seen, store, order)
