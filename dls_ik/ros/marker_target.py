@@ -17,8 +17,7 @@ from visualization_msgs.msg import InteractiveMarker, InteractiveMarkerControl, 
 from dls_ik.model.rotations import quaternion_from_rotation
 from dls_ik.ros.conversions import pose_from_matrix
 from dls_ik.ros.parameters import Parameters
-from dls_ik.ros.watch.seen import Seen
-from dls_ik.ros.watch.tip import Tip
+from dls_ik.ros.watch.tip import Seen, Tip
 from dls_ik.servo import Controller, ServoOutput, ServoState
 
 SIZE, BALL = 0.25, 0.06  # shares of the arm's length

@@ -20,9 +20,7 @@ from dls_ik.ros import marker_target
 from dls_ik.ros.conversions import matrix_from_pose, pose_from_matrix
 from dls_ik.ros.marker_target import MarkerTarget, build_marker, handles
 from dls_ik.ros.parameters import Parameters
-from dls_ik.ros.watch.seen import Seen
-from dls_ik.ros.watch.tip import Tip
-from dls_ik.ros.watch.trail import Trail
+from dls_ik.ros.watch.tip import Seen, Tip, Trail
 from dls_ik.servo import Controller, ServoState
 
 WAM = RobotModel.wam()

@@ -11,10 +11,8 @@ from visualization_msgs.msg import Marker
 
 from dls_ik import RobotModel
 from dls_ik.ros.conversions import matrix_from_pose
-from dls_ik.ros.watch.colours import colour_of
-from dls_ik.ros.watch.marker_array import MarkerMessage
-from dls_ik.ros.watch.tip import Tip
-from dls_ik.ros.watch.trail import MOST_POINTS, Trail
+from dls_ik.ros.watch.markers import MarkerMessage, colour_of
+from dls_ik.ros.watch.tip import MOST_POINTS, Tip, Trail
 from dls_ik.servo.state import ServoState
 
 RAIL = urdf(

@@ -10,8 +10,7 @@ pytest.importorskip("rclpy", reason="needs rclpy")
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from dls_ik import RobotModel
-from dls_ik.ros.watch.diagnosis import loop_values, motion_values, verdict
-from dls_ik.ros.watch.meter import LoopFigures, LoopMeter
+from dls_ik.ros.watch.diagnostics import LoopFigures, LoopMeter, loop_values, motion_values, verdict
 from dls_ik.servo.output import ServoOutput
 from dls_ik.servo.state import ServoState
 

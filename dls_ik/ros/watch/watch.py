@@ -1,20 +1,72 @@
-"""All that is published for those who watch."""
+"""All that is published for those who watch: status and tip each cycle, the rest by timers."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
+from geometry_msgs.msg import PoseStamped
 from rclpy.node import Node
 
+from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
+from dls_ik.ros.conversions import fill_pose
+from dls_ik.ros.logs import Throttle
+from dls_ik.ros.outputs.fields import set_time
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.watch.diagnostics import Diagnostics
 from dls_ik.ros.watch.markers import Markers
-from dls_ik.ros.watch.seen import NOTHING, Seen
-from dls_ik.ros.watch.status import StatusReport
-from dls_ik.ros.watch.tip import Tip
-from dls_ik.ros.watch.tip_pose import TipPose
-from dls_ik.ros.watch.trail import Trail
+from dls_ik.ros.watch.tip import NOTHING, Seen, Tip, Trail
 from dls_ik.servo.output import ServoOutput
 from dls_ik.servo.state import ServoState
+
+try:
+    from moveit_msgs.msg import ServoStatus
+except ImportError:  # before moveit_msgs 2.3
+    ServoStatus = None
+
+STATUS_TOPIC = "~/status"
+TIP_TOPIC = "~/tip_pose"
+
+
+class StatusReport:
+    """Publishes ``moveit_msgs/msg/ServoStatus`` each cycle, and logs when things go wrong or well.
+
+    States of the same code 0 come and go with every target, and are not logged.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._log = Throttle(node)
+        self._last = ServoState.WAITING
+        self._publisher: Any = None
+        if ServoStatus is not None:
+            self._publisher = node.create_publisher(ServoStatus, STATUS_TOPIC, 1)
+            self._message = ServoStatus()
+
+    def report(self, state: ServoState, words: str = "") -> None:
+        """Say the state, in other words than its own where they are given."""
+        words = words or state.explanation
+        if state is not self._last and (state.code, self._last.code) != (0, 0):
+            self._log.info(state.name, f"stream: {words}")
+        self._last = state
+        if self._publisher is not None and self._publisher.get_subscription_count() > 0:
+            self._message.code, self._message.message = state.code, words
+            self._publisher.publish(self._message)
+
+
+class TipPose:
+    """Publishes the pose of the tip in the root frame, while somebody listens."""
+
+    def __init__(self, node: Node) -> None:
+        self._publisher = node.create_publisher(PoseStamped, TIP_TOPIC, 1)
+        self._message = PoseStamped()
+
+    def report(self, tip: Tip, q: Array, stamp: int) -> None:
+        """Say where the tip is at a command (n,), at a time [ns]."""
+        if self._publisher.get_subscription_count() == 0:
+            return
+        self._message.header.frame_id = tip.frame
+        set_time(self._message.header.stamp, stamp)
+        fill_pose(self._message.pose, tip.poses(q))
+        self._publisher.publish(self._message)
 
 
 class Watch:
