@@ -39,7 +39,7 @@ def robot_to_draw(streamer: Streamer, named: str | None) -> Drawn:
     from dls_ik.ros.client.robot import Described, ForeignFileError, served
     from dls_ik.ros.outputs.joints import arrange
     from dls_ik.ros.robot_source import hear_descriptions
-    from dls_ik.ros.viewer.settings import Settings
+    from dls_ik.ros.viewer.monitor import Settings
 
     def own(base: str | None, tip: str | None) -> Described:
         return Described(find_robot(str(named), base, tip), None)

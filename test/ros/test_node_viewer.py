@@ -17,7 +17,7 @@ from dls_ik.exceptions import DlsIkError, OptionError
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.shipped import shipped_urdf
 from dls_ik.ros.viewer import Described, NodeSource, ServiceMissingError
-from dls_ik.ros.viewer.heard import state_of
+from dls_ik.ros.viewer.monitor import state_of
 from dls_ik.servo import ServoState
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]

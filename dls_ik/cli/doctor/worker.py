@@ -173,13 +173,13 @@ def _middleware() -> str:
 
 
 def _loop() -> str:
-    from dls_ik.ros.selftest.loop import hear_another_process
+    from dls_ik.ros.selftest import hear_another_process
 
     return hear_another_process()
 
 
 def _node() -> str:
-    from dls_ik.ros.selftest.serve import start_and_ask
+    from dls_ik.ros.selftest import start_and_ask
 
     return start_and_ask()
 

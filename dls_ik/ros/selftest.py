@@ -1,6 +1,6 @@
-"""A message from another process, through whatever middleware is set up.
+"""Self-test of ROS: messages between two processes, and a node that starts and answers.
 
-``python -m dls_ik.ros.selftest.loop TOPIC`` publishes there until it is ended.
+``python -m dls_ik.ros.selftest TOPIC`` publishes there until it is ended.
 """
 
 import os
@@ -21,6 +21,7 @@ from dls_ik.exceptions import DlsIkError
 from dls_ik.ros.child import ChildProcess
 
 PATIENCE, PERIOD = 20.0, 0.05  # [s]
+START_PATIENCE = 120.0  # [s]
 
 
 def hear_another_process() -> str:
@@ -31,7 +32,7 @@ def hear_another_process() -> str:
     """
     topic = f"dls_ik_selftest_{os.getpid()}"
     said: list[str] = []
-    command = [sys.executable, "-m", "dls_ik.ros.selftest.loop", topic]
+    command = [sys.executable, "-m", "dls_ik.ros.selftest", topic]
     begin = time.monotonic()
     with ChildProcess(command, said.append) as other, _own_node() as (node, executor):
         heard: list[Any] = []
@@ -73,6 +74,40 @@ def publish(topic: str) -> None:
         while os.getppid() == parent:
             publisher.publish(String(data="here"))
             executor.spin_once(timeout_sec=PERIOD)
+
+
+def start_and_ask() -> str:
+    """Start ``ik_node`` with the WAM, have it solve a pose, and end it; return how it went.
+
+    Raises:
+        DlsIkError: it does not start, or does not answer rightly.
+    """
+    import numpy as np  # not at the top: the other process of the loop above needs none of these
+
+    from dls_ik.model.robot import RobotModel
+    from dls_ik.ros.client import IkClient
+
+    namespace = f"dls_ik_selftest_{os.getpid()}"
+    command = [sys.executable, "-m", "dls_ik.ros.node", "--ros-args"]
+    command += ["-p", "robot:=wam", "-r", f"__ns:=/{namespace}"]
+    robot = RobotModel.wam()
+    T = robot.fk(np.full(robot.n, 0.3))
+    said: list[str] = []
+    begin = time.monotonic()
+    with ChildProcess(command, said.append) as node, IkClient(namespace=namespace) as client:
+        deadline = begin + START_PATIENCE
+        while not client.is_served and node.is_running and time.monotonic() < deadline:
+            time.sleep(PERIOD)
+        ready = time.monotonic() - begin
+        if not client.is_served:
+            reason = said[-1] if said else f"no compute_ik within {START_PATIENCE:g} s"
+            raise DlsIkError(f"ik_node does not start: {reason}")
+        answer = client.solve(T, timeout=1.0)
+    if not answer.success or not np.allclose(
+        robot.fk(answer.array(robot.joint_names)), T, atol=1e-4
+    ):
+        raise DlsIkError(f"ik_node gives a wrong answer, code {answer.code} {answer.message}")
+    return f"ready after {ready:.1f} s, solves a pose"
 
 
 if __name__ == "__main__":
