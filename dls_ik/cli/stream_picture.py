@@ -37,7 +37,7 @@ def robot_to_draw(streamer: Streamer, named: str | None) -> Drawn:
     """
     from dls_ik.cli.robot import find_robot
     from dls_ik.ros.client.robot import Described, ForeignFileError, served
-    from dls_ik.ros.outputs.joints import arrange
+    from dls_ik.ros.outputs.outputs import arrange
     from dls_ik.ros.robot_source import hear_descriptions
     from dls_ik.ros.viewer.monitor import Settings
 

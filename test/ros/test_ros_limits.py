@@ -10,8 +10,7 @@ pytest.importorskip("ruckig", reason="needs ruckig")
 from commands import Limits, tail_violations, violations
 from ros_world import World
 
-from dls_ik.ros.outputs.joint_trajectory import JointTrajectoryOutput
-from dls_ik.ros.outputs.spec import OutputSpec
+from dls_ik.ros.outputs.messages import JointTrajectoryOutput, OutputSpec
 from dls_ik.ros.stream.late import ON_STOP
 from dls_ik.ros.stream.pacing import LONGEST
 from dls_ik.ros.stream.targets import Arrival

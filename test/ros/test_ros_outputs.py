@@ -14,9 +14,8 @@ from rclpy.serialization import deserialize_message, serialize_message
 
 from dls_ik import RobotModel
 from dls_ik.exceptions import OptionError
-from dls_ik.ros.outputs.joint_trajectory import PAST
+from dls_ik.ros.outputs.messages import PAST, OutputSpec
 from dls_ik.ros.outputs.outputs import OUTPUTS, Outputs
-from dls_ik.ros.outputs.spec import OutputSpec
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.stream.echo import MEMORY, Echo
 from dls_ik.servo.limiter import AccelerationLimiter

@@ -11,14 +11,17 @@ from dls_ik.exceptions import ChainError
 from dls_ik.model.names import listing
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros.arm import Arm
-from dls_ik.ros.constraints.bound import Bound
-from dls_ik.ros.constraints.goals import Goal, goals_of, others_of
+from dls_ik.ros.constraints.bounds import Bound, Place, invalid, orientation_bound, position_bound
 from dls_ik.ros.constraints.joints import checked_interval, narrowed
-from dls_ik.ros.constraints.orientation import orientation_bound
-from dls_ik.ros.constraints.place import Place, invalid
-from dls_ik.ros.constraints.points import Point, build_stages, list_points
-from dls_ik.ros.constraints.position import position_bound
-from dls_ik.ros.constraints.stages import solve_stages
+from dls_ik.ros.constraints.stages import (
+    Goal,
+    Point,
+    build_stages,
+    goals_of,
+    list_points,
+    others_of,
+    solve_stages,
+)
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.services.problem import Problem
 from dls_ik.solver import IkResult, IkSolver

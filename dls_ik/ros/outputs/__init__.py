@@ -1,4 +1,4 @@
-"""Commands on their way to drivers: one file for each type of message."""
+"""Commands on their way to drivers."""
 
 from dls_ik.ros.outputs.outputs import Outputs
 

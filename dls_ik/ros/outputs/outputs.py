@@ -1,21 +1,26 @@
-"""All outputs of the node: each a topic and a message that is filled again every cycle."""
+"""Outputs of the node: each a topic, its message, and the joints as drivers order and name them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.validate_topic_name import validate_topic_name
 from sensor_msgs.msg import JointState
 
 from dls_ik.core.types import Array
 from dls_ik.exceptions import OptionError
-from dls_ik.ros.outputs.channel import Channel
-from dls_ik.ros.outputs.joint_state import JointStateOutput
-from dls_ik.ros.outputs.joint_trajectory import JointTrajectoryOutput
-from dls_ik.ros.outputs.joints import OutputJoints, arrange
-from dls_ik.ros.outputs.position_array import PositionArrayOutput
-from dls_ik.ros.outputs.spec import OutputSpec
+from dls_ik.model.names import listing
+from dls_ik.ros.outputs.messages import (
+    JointStateOutput,
+    JointTrajectoryOutput,
+    Output,
+    OutputSpec,
+    PositionArrayOutput,
+)
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.parameters.outputs import JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY
 from dls_ik.ros.stream.echo import Echo
@@ -30,6 +35,80 @@ OUTPUTS: dict[str, Any] = {
 }
 
 DELIVERY = 0.2  # [s] at most, for a listener that is gone
+
+
+class OutputJoints(NamedTuple):
+    """Which joint of a chain stands where in the outputs."""
+
+    order: NDArray[np.intp]  # (n,) index in the chain of each joint of the outputs
+    names: tuple[str, ...]  # (n,) in the outputs, as drivers call them
+    robot_names: dict[str, str]  # by the name that drivers use, where it is another one
+
+
+def arrange(
+    chain: Sequence[str], joints: Sequence[str] = (), names: Sequence[str] = ()
+) -> OutputJoints:
+    """Order and name the joints of a chain.
+
+    Controllers refuse a message that lacks a joint of theirs, and a tip that is reached without
+    one of the chain's joints is not reached; so the outputs have all of them and no others.
+
+    Args:
+        chain: (n,) names of the joints from base to tip.
+        joints: the same names in the order of the outputs; empty: as they are.
+        names: (n,) what drivers call them, in that order; empty: the same.
+
+    Raises:
+        OptionError: other names, or too few or too many of them; with those that are valid.
+    """
+    joints = joints or chain
+    if sorted(joints) != sorted(chain):
+        raise OptionError(
+            f"output_joints is {', '.join(joints)}: not each joint of the chain once; joints: "
+            f"{listing(chain)}"
+        )
+    if names and len(names) != len(joints):
+        raise OptionError(
+            f"output_names has {len(names)} names ({', '.join(names)}) for {len(joints)} joints "
+            f"({', '.join(joints)})"
+        )
+    called = tuple(names or joints)
+    renamed = {new: old for new, old in zip(called, joints, strict=True) if new != old}
+    order = np.array([list(chain).index(joint) for joint in joints], dtype=np.intp)
+    return OutputJoints(order, called, renamed)
+
+
+class Channel:
+    """Publishes commands as messages of a kind.
+
+    Args:
+        kind: one of the classes of messages of this package.
+        echo: remembers what goes out, where it may come back.
+    """
+
+    def __init__(self, node: Node, kind: Any, topic: str, echo: Echo | None) -> None:
+        self._kind = kind
+        self._publisher = node.create_publisher(kind.message_type, topic, 1)
+        self._echo = echo
+        self._output: Output | None = None
+
+    def use(self, spec: OutputSpec) -> None:
+        """Publish for other joints from now on."""
+        self._output = self._kind(spec)
+
+    def publish(self, q: Array, velocity: Array, stamp: int, stop: StopPath | None) -> None:
+        """Send a command (n,), (n,) in the order of the outputs, at a time [ns]."""
+        if self._output is None:
+            return
+        message = self._output.fill(q, velocity, stamp, stop)
+        if self._echo is not None:
+            self._echo.remember(message)
+        self._publisher.publish(message)
+
+    def deliver(self, timeout: float) -> None:
+        """Wait [s] for all who listen reliably: what a publisher has sent may end with it."""
+        with suppress(RuntimeError):  # a middleware may not know
+            self._publisher.wait_for_all_acked(Duration(seconds=timeout))
 
 
 class Outputs:

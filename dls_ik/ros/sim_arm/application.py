@@ -20,10 +20,12 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.printable import plain
 from dls_ik.ros.bounded import subscribe_bounded
 from dls_ik.ros.logs import Throttle
-from dls_ik.ros.outputs.joint_state import JointStateOutput
-from dls_ik.ros.outputs.joint_trajectory import JointTrajectoryOutput
-from dls_ik.ros.outputs.position_array import PositionArrayOutput
-from dls_ik.ros.outputs.spec import OutputSpec
+from dls_ik.ros.outputs.messages import (
+    JointStateOutput,
+    JointTrajectoryOutput,
+    OutputSpec,
+    PositionArrayOutput,
+)
 from dls_ik.ros.parameters.live import LiveParameters
 from dls_ik.ros.process import spin
 from dls_ik.ros.robot_source import DescriptionTopic, robot_from_parameters

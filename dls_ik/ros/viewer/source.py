@@ -20,7 +20,7 @@ from dls_ik.ros.client.streamer import pose_errors
 from dls_ik.ros.conversions import fill_pose
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.newest import Newest
-from dls_ik.ros.outputs.joints import arrange
+from dls_ik.ros.outputs.outputs import arrange
 from dls_ik.ros.transforms import tf2_lookup
 from dls_ik.ros.viewer.monitor import CHANGEABLE, Heard, Settings
 from dls_ik.servo import ServoState

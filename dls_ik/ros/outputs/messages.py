@@ -1,16 +1,67 @@
-"""Commands as trajectories."""
+"""Messages of the outputs, each filled again every cycle."""
 
-from typing import Any
+from array import array
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from dls_ik.core.types import Array
-from dls_ik.ros.outputs.fields import SECOND, set_time, writable
-from dls_ik.ros.outputs.spec import OutputSpec
 from dls_ik.servo.limiter import StopPath
 
+SECOND = 10**9  # [ns]
 PAST = 1e-4  # [rad or m] that a cubic may lead a joint past a point
+
+
+class OutputSpec(NamedTuple):
+    """The joints as they stand in the outputs, and the pace of the loop."""
+
+    names: tuple[str, ...]  # (n,) as drivers call them
+    period: float  # [s] of the loop
+    points: int  # of a trajectory
+
+
+class Output(Protocol):
+    """One message that is filled again every cycle."""
+
+    def fill(self, q: Array, velocity: Array, stamp: int, stop: StopPath | None = None) -> Any:
+        """The message of a command (n,), (n,) at a time [ns]; the same object each time.
+
+        Args:
+            stop: from the command on, for a message that carries it.
+        """
+
+
+def writable(message: Any, name: str, n: int) -> Array:
+    """A view (n,) of a field of doubles: to write into it costs 0.15 us, a new list some 10."""
+    setattr(message, name, array("d", bytes(8 * n)))
+    return np.frombuffer(getattr(message, name))  # the message may hold a copy of what it is given
+
+
+def set_time(time: Any, nanoseconds: int) -> None:
+    """Write into a ``builtin_interfaces`` Time or Duration."""
+    time.sec, time.nanosec = divmod(nanoseconds, SECOND)
+
+
+class JointStateOutput:
+    """Positions and velocities by name, for robot_state_publisher and RViz."""
+
+    message_type = JointState
+    default_topic = "joint_states"
+
+    def __init__(self, spec: OutputSpec) -> None:
+        self._message = JointState(name=list(spec.names))
+        self._position = writable(self._message, "position", len(spec.names))
+        self._velocity = writable(self._message, "velocity", len(spec.names))
+
+    def fill(self, q: Array, velocity: Array, stamp: int, stop: StopPath | None = None) -> Any:
+        """The message of a command at a time [ns]."""
+        self._position[:] = q
+        self._velocity[:] = velocity
+        set_time(self._message.header.stamp, stamp)
+        return self._message
 
 
 class JointTrajectoryOutput:
@@ -76,3 +127,19 @@ def _turn_no_joint_round(q: Array, v: Array, interval: float) -> None:
     most = 3.0 * np.abs(np.diff(q, axis=0)) / interval
     past = (v[1:] == 0.0) & (4.0 / 27.0 * interval * (np.abs(v[:-1]) - most) > PAST)
     v[:-1] = np.where(past, np.clip(v[:-1], -most, most), v[:-1])
+
+
+class PositionArrayOutput:
+    """Positions without names, for a forward or position controller, whose order must be given."""
+
+    message_type = Float64MultiArray
+    default_topic = "forward_position_controller/commands"
+
+    def __init__(self, spec: OutputSpec) -> None:
+        self._message = Float64MultiArray()
+        self._position = writable(self._message, "data", len(spec.names))
+
+    def fill(self, q: Array, velocity: Array, stamp: int, stop: StopPath | None = None) -> Any:
+        """The message of a command."""
+        self._position[:] = q
+        return self._message
