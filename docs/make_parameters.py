@@ -13,7 +13,7 @@ from typing import Any
 
 from dls_ik.ros.parameters import DECLARED, readers
 from dls_ik.ros.parameters.declare import declared
-from dls_ik.ros.parameters.group import fields_of
+from dls_ik.ros.parameters.groups import fields_of
 from dls_ik.ros.sim_arm.parameters import SimArmParameters
 
 PAGE = Path(__file__).with_name("topics_and_services.md")

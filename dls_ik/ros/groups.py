@@ -7,7 +7,7 @@ from dls_ik.exceptions import ChainError, MethodError, OptionError, RobotModelEr
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros.bodies import attached_pair
 from dls_ik.ros.parameters import Parameters
-from dls_ik.ros.parameters.group import GroupParameters
+from dls_ik.ros.parameters.groups import GroupParameters
 from dls_ik.solver import IkSolver
 
 DEFAULT = ""  # the name of the chain that follows targets, for requests that name no group

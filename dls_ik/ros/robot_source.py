@@ -15,7 +15,7 @@ from dls_ik.model.names import quoted
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.skeleton import MAX_BYTES as MAX_TEXT
 from dls_ik.printable import plain
-from dls_ik.ros.parameters.robot import RobotParameters
+from dls_ik.ros.parameters.groups import RobotParameters
 
 TOPIC = "robot_description"
 MAX_BYTES = MAX_TEXT + 16  # of a serialized text

@@ -16,7 +16,7 @@ from dls_ik.model.packages import PACKAGE_SCHEME
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.shipped import shipped_names
 from dls_ik.ros.client.connection import NoAnswerError, ServiceMissingError
-from dls_ik.ros.parameters.robot import RobotParameters
+from dls_ik.ros.parameters.groups import RobotParameters
 from dls_ik.ros.robot_source import robot_from_text
 
 PROGRAMS = (".xacro",)  # files whose expressions are run

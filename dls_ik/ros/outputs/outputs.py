@@ -22,7 +22,7 @@ from dls_ik.ros.outputs.messages import (
     PositionArrayOutput,
 )
 from dls_ik.ros.parameters import Parameters
-from dls_ik.ros.parameters.outputs import JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY
+from dls_ik.ros.parameters.parameters import JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY
 from dls_ik.ros.stream.echo import Echo
 from dls_ik.ros.stream.joint_states import TOPIC as JOINT_STATES
 from dls_ik.ros.stream.targets import TOPICS as TARGETS

@@ -1,18 +1,238 @@
 """The parameters of the node, each declared once; the rest of the node sees a frozen struct."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
-from dls_ik.exceptions import MethodError
-from dls_ik.ros.parameters.declare import declared
+from dls_ik.exceptions import MethodError, OptionError
+from dls_ik.ros.parameters import readers
+from dls_ik.ros.parameters.declare import Settings, declared, option, parameter
 from dls_ik.ros.parameters.groups import GroupsParameters
-from dls_ik.ros.parameters.methods import MethodParameters
-from dls_ik.ros.parameters.outputs import OutputParameters
-from dls_ik.ros.parameters.serving import ServingParameters
-from dls_ik.ros.parameters.solving import SolvingParameters
-from dls_ik.ros.parameters.streaming import StreamingParameters
+from dls_ik.servo import DEFAULT_METHOD, ControllerOptions
+from dls_ik.solver.method import AUTO as AUTO_METHOD
 from dls_ik.solver.method import parse_method
 from dls_ik.solver.options import SolverOptions, solver_options
+
+IGNORE, REFUSE = "ignore", "refuse"
+AUTO, REQUIRED, NONE = "auto", "required", "none"
+JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY = "joint_state", "joint_trajectory", "position_array"
+
+_OPTIONS = {f.name for f in fields(ControllerOptions)}
+
+
+@dataclass(frozen=True)
+class MethodParameters:
+    """Of the methods, services and stream alike."""
+
+    alpha: float = option(SolverOptions, "alpha")
+    lambda_: float = option(SolverOptions, "lambda_")
+    nu: float = option(SolverOptions, "nu")
+    sigma0: float = option(SolverOptions, "sigma0")
+    gamma_max: float = option(SolverOptions, "gamma_max")
+    margin: float = option(SolverOptions, "margin")
+    mu: float = option(SolverOptions, "mu")
+
+
+@dataclass(frozen=True)
+class SolvingParameters:
+    """Of the services."""
+
+    group_name: tuple[str, ...] = parameter(
+        (), readers.names, "group names that requests may give, one or several; empty: any"
+    )
+    method: str = parameter(AUTO_METHOD, readers.text, "method that services solve with")
+    position_tolerance: float = option(SolverOptions, "position_tolerance")
+    rotation_tolerance: float = option(SolverOptions, "rotation_tolerance")
+    rotation_weight: float = option(SolverOptions, "rotation_weight")
+    timeout: float = option(SolverOptions, "timeout")
+    solve_type: str = option(SolverOptions, "solve_type")
+    random_seed: int = option(SolverOptions, "random_seed")
+    avoid_collisions: str = parameter(
+        IGNORE,
+        readers.text,
+        "what becomes of requests to avoid collisions, which this node cannot see",
+        choices=(IGNORE, REFUSE),
+    )
+
+
+@dataclass(frozen=True)
+class ServingParameters:
+    """Of compute_ik under load."""
+
+    service_threads: int = parameter(
+        2,
+        readers.whole_number,
+        "requests that take long that are solved at once",
+        span=(1, 64),
+        read_only=True,
+    )
+    service_queue: int = parameter(
+        64,
+        readers.whole_number,
+        "requests that wait for one of these threads; more are answered at once with an error",
+        span=(1, 10_000),
+        read_only=True,
+    )
+    max_timeout: float = parameter(
+        10.0,
+        readers.number,
+        "longest time that a request is solved for; a longer timeout is cut to it",
+        "s",
+        (1e-3, 3600.0),
+        read_only=True,
+    )
+
+
+def _fixed(name: str) -> Any:
+    """An option that keeps an arm from harm: not to be changed while it moves."""
+    declared = option(ControllerOptions, name)
+    return field(default=declared.default, metadata={**declared.metadata, "read_only": True})
+
+
+@dataclass(frozen=True)
+class StreamingParameters:
+    """Of the stream."""
+
+    stream_method: str = parameter(
+        DEFAULT_METHOD, readers.text, "method that streamed targets are followed with"
+    )
+    rate: float = parameter(
+        100.0,
+        readers.number,
+        "cycles of the streaming loop",
+        "Hz",
+        (1.0, 1000.0),
+        read_only=True,
+    )
+    thread_priority: int = parameter(
+        50,
+        readers.whole_number,
+        "real-time priority of the streaming loop (SCHED_FIFO), where it is permitted; 0: none",
+        span=(0, 99),
+        read_only=True,
+    )
+    acceleration: tuple[float, ...] = _fixed("acceleration")
+    jerk: tuple[float, ...] = _fixed("jerk")
+    when_stuck: str = option(ControllerOptions, "when_stuck")
+    feed_forward: bool = option(ControllerOptions, "feed_forward")
+    target_timeout: float = option(ControllerOptions, "target_timeout")
+    stamp_tolerance: float = option(ControllerOptions, "stamp_tolerance")
+    lead: float = option(ControllerOptions, "lead")
+    twist_frame: str = parameter(
+        "",
+        readers.text,
+        "frame of a geometry_msgs/Twist on target_twist, which has none; empty: the root",
+        read_only=True,
+    )
+    trajectory_period: float = parameter(
+        0.1,
+        readers.number,
+        "time between the poses of a trajectory",
+        "s",
+        (1e-3, 3600.0),
+    )
+    driver: str = parameter(
+        AUTO,
+        readers.text,
+        "joint states of a driver: auto: they are where the arm starts, and commands for a "
+        "controller wait for them; required: they are watched too; none: passed over",
+        choices=(AUTO, REQUIRED, NONE),
+        read_only=True,
+    )
+    measurement_timeout: float = _fixed("measurement_timeout")
+    max_deviation: float = _fixed("max_deviation")
+    initial_positions: tuple[float, ...] = parameter(
+        (),
+        readers.numbers,
+        "joint positions of the chain to begin with where no driver publishes them, read when a "
+        "robot is taken up; empty: 0, or the limit next to it, bent where that is near a "
+        "singularity",
+        "rad or m",
+    )
+
+    def controller_options(self) -> dict[str, Any]:
+        """What of this a controller takes, beside the options of its method."""
+        given = {f.name: getattr(self, f.name) for f in fields(self) if f.name in _OPTIONS}
+        given["supervised"] = self.driver == REQUIRED
+        return {name: _for_joints(value) for name, value in given.items() if value != ()}
+
+
+def _for_joints(value: Any) -> Any:
+    """One number for all joints may be given as a list of one."""
+    return value[0] if isinstance(value, tuple) and len(value) == 1 else value
+
+
+@dataclass(frozen=True)
+class OutputParameters(Settings):
+    """Of what is published."""
+
+    output_type: tuple[str, ...] = parameter(
+        (JOINT_STATE,),
+        readers.names,
+        "messages that commands are published as, one or several",
+        choices=(JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY),
+        read_only=True,
+    )
+    output_topic: tuple[str, ...] = parameter(
+        (),
+        readers.names,
+        "topics of the commands, one for each output_type; empty: the usual one of each type",
+        read_only=True,
+    )
+    output_joints: tuple[str, ...] = parameter(
+        (),
+        readers.names,
+        "the joints of the chain in the order of all outputs; empty: from base to tip",
+        read_only=True,
+    )
+    output_names: tuple[str, ...] = parameter(
+        (),
+        readers.names,
+        "what drivers call these joints, in outputs and in joint_states; empty: as the robot does",
+        read_only=True,
+    )
+    trajectory_points: int = parameter(
+        1,
+        readers.whole_number,
+        "points of a joint_trajectory: 1 a cycle ahead; more go on to a stop, in case the stream "
+        "breaks off",
+        span=(1, 100),
+        read_only=True,
+    )
+    trail: float = parameter(
+        5.0,
+        readers.number,
+        "how long the markers show where the tip was",
+        "s",
+        (0.0, 60.0),
+        read_only=True,
+    )
+    interactive_marker: bool = parameter(
+        False,
+        readers.switch,
+        "whether there is a marker in RViz to drag the target with",
+        read_only=True,
+    )
+
+    def check(self) -> None:
+        """Refuse lists that do not fit each other.
+
+        Raises:
+            OptionError: with what was given.
+        """
+        super().check()
+        types, topics = self.output_type, self.output_topic
+        if not types:
+            raise OptionError("output_type is empty; give at least one type")
+        if topics and len(topics) != len(types):
+            raise OptionError(
+                f"output_topic has {len(topics)} topics ({', '.join(topics)}) for {len(types)} of "
+                f"output_type ({', '.join(types)}); give one for each, or none"
+            )
+        for name in ("output_joints", "output_names"):
+            given = getattr(self, name)
+            twice = sorted({item for item in given if given.count(item) > 1})
+            if twice:
+                raise OptionError(f"{name} has {', '.join(twice)} more than once")
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dls_ik.ros.constraints.solve import are_given, solve_constrained
 from dls_ik.ros.conversions import length_note
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.parameters import Parameters
-from dls_ik.ros.parameters.solving import REFUSE
+from dls_ik.ros.parameters.parameters import REFUSE
 from dls_ik.ros.services.codes import Code, RequestError
 from dls_ik.ros.services.problem import build_problem, solve
 from dls_ik.ros.services.state import driven_joints, overlaid

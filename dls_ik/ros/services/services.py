@@ -16,8 +16,7 @@ from rclpy.node import Node
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.logs import Throttle
-from dls_ik.ros.parameters.serving import ServingParameters
-from dls_ik.ros.parameters.solving import IGNORE
+from dls_ik.ros.parameters.parameters import IGNORE, ServingParameters
 from dls_ik.ros.services.call import Call
 from dls_ik.ros.services.codes import Code, RequestError
 from dls_ik.ros.services.forward import answer_fk

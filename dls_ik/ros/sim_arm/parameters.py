@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from dls_ik.exceptions import OptionError
 from dls_ik.ros.parameters import readers
 from dls_ik.ros.parameters.declare import parameter
-from dls_ik.ros.parameters.robot import RobotParameters
+from dls_ik.ros.parameters.groups import RobotParameters
 
 LONGEST = 60.0  # [s] of any time here
 
