@@ -5,9 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dls_ik import RobotModel
-from dls_ik.model.conditioning import conditioning
-from dls_ik.model.extent import tip_extent
-from dls_ik.model.singular import descend
+from dls_ik.model.analysis import conditioning, descend
+from dls_ik.model.reach.bounds import tip_extent
 
 Array = np.ndarray
 SINGULAR = 400  # singular configurations found going downhill

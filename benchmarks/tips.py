@@ -13,7 +13,7 @@ from benchmarks.common import Column, Table, finish, guarded, parser, positive
 from benchmarks.machine import machine
 from dls_ik import IkSolver, RobotModel
 from dls_ik.exceptions import MethodError
-from dls_ik.model.shipped import share_file
+from dls_ik.model.files import share_file
 
 ROBOTS = {
     "y_shape": ("E0", "E1"),

@@ -12,7 +12,7 @@ from dls_ik.core.quick.step import quick_step
 from dls_ik.core.quick.table import LEAF
 from dls_ik.core.workspace import new_memory, quick_workspace, workspace
 from dls_ik.model import DhRow, RobotModel
-from dls_ik.model.arm import build_arm
+from dls_ik.model.chain import build_arm
 from dls_ik.solver.method import parse_method
 from dls_ik.solver.options import solver_options
 from dls_ik.solver.problem import build_details, build_problem

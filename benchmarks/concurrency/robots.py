@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dls_ik import RobotModel
-from dls_ik.model.shipped import shipped_urdf
+from dls_ik.model.files import shipped_urdf
 
 VELOCITY = 1.5  # [rad/s] of the snake
 SNAKE = 9  # joints

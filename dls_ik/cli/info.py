@@ -38,8 +38,8 @@ def info(robot: str, base: str | None, tip: str | None, quick: bool, as_json: bo
 
 def _chains(tree: Tree, base: str | None, tip: str | None) -> list[RobotModel]:
     """The chain that is asked for, or those to each tip where there are but a few."""
-    from dls_ik.model.ends import moving_tips
     from dls_ik.model.robot import RobotModel
+    from dls_ik.model.tips import moving_tips
 
     tips = moving_tips(tree, tree.require(base or tree.root, "base link"))
     if tip is None and 1 < len(tips):

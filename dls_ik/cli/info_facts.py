@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from dls_ik.model.axes import joint_axes
-from dls_ik.model.conditioning import LENGTH, conditioning
-from dls_ik.model.ends import moving_tips
-from dls_ik.model.extent import tip_extent
+from dls_ik.model.analysis import LENGTH, Singularity, conditioning, joint_axes, singularities
 from dls_ik.model.joint import Joint
+from dls_ik.model.reach.bounds import tip_extent
 from dls_ik.model.robot import RobotModel
-from dls_ik.model.singularities import Singularity, singularities
+from dls_ik.model.tips import moving_tips
 from dls_ik.model.tree import Tree
 
 

@@ -12,8 +12,7 @@ from dls_ik.cli.group import say
 from dls_ik.cli.numbers import Vector, numbers
 from dls_ik.core.types import Array
 from dls_ik.exceptions import PoseError
-from dls_ik.model.rigid import rotation_from_rpy, transform
-from dls_ik.model.rotations import rotation_from_quaternion
+from dls_ik.model.rotations import rotation_from_quaternion, rotation_from_rpy, transform
 
 if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from dls_ik.model.shipped import shipped_names
+from dls_ik.model.files import shipped_names
 
 if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
@@ -35,7 +35,7 @@ def robot_options(command: Command) -> Command:
 
 
 def find_robot(robot: str, base: str | None = None, tip: str | None = None) -> RobotModel:
-    """The robot of a name, a file or a package path, see :func:`dls_ik.model.find.find_tree`.
+    """The robot of a name, a file or a package path, see :func:`dls_ik.model.load.find_tree`.
 
     Raises:
         RobotModelError: there is none, or it has no such base and tip.
@@ -47,6 +47,6 @@ def find_robot(robot: str, base: str | None = None, tip: str | None = None) -> R
 
 def find_tree(robot: str) -> Tree:
     """All links and joints of it, where no chain is chosen yet."""
-    from dls_ik.model import find
+    from dls_ik.model.load import find_tree
 
-    return find.find_tree(robot)
+    return find_tree(robot)

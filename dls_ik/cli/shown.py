@@ -34,7 +34,7 @@ class Ends(NamedTuple):
         Raises:
             RobotModelError: there is no such robot.
         """
-        from dls_ik.model.find import find_urdf
+        from dls_ik.model.load import find_urdf
 
         return find_robot(self.name, self.base, self.tip), find_urdf(self.name)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from dls_ik.cli.group import say
 from dls_ik.model.names import listing
-from dls_ik.model.rigid import inverse
+from dls_ik.model.rotations import inverse
 
 if TYPE_CHECKING:
     from dls_ik.core.types import Array

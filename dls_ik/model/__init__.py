@@ -1,9 +1,9 @@
 """Robots: from a URDF or DH rows to names, limits, and the arrays that the kernels read."""
 
 from dls_ik.model.dh import DhRow, load_dh, tree_from_dh
+from dls_ik.model.files import share_file, shipped_names, shipped_urdf
 from dls_ik.model.joint import Joint, Mimic
 from dls_ik.model.robot import RobotModel
-from dls_ik.model.shipped import share_file, shipped_names, shipped_urdf
 from dls_ik.model.tree import Tree
 from dls_ik.model.urdf import load_urdf
 

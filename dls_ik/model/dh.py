@@ -10,10 +10,10 @@ import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.exceptions import RobotModelError
+from dls_ik.model.files import read_file
 from dls_ik.model.joint import DRIVEN_KINDS, Joint
 from dls_ik.model.names import listing, quoted
-from dls_ik.model.packages import read_file
-from dls_ik.model.rigid import rotation_about, transform
+from dls_ik.model.rotations import rotation_about, transform
 from dls_ik.model.tree import Tree
 
 MAX_BYTES = 32 * 1024

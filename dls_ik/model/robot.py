@@ -11,18 +11,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dls_ik.core.types import WIDEST, Array, Chain
-from dls_ik.model.chain import NamedChain, build_chain
+from dls_ik.model.chain import NamedChain, build_chain, tip_jacobians, tip_poses
 from dls_ik.model.dh import DhRow, load_dh, tree_from_dh
-from dls_ik.model.ends import Offsets, TipNames, checked_offsets, choose_ends
-from dls_ik.model.kinematics import tip_jacobians, tip_poses
-from dls_ik.model.more_tips import extended, moved_link, path_of
+from dls_ik.model.files import shipped_urdf
+from dls_ik.model.joint_values import checked_configuration, checked_values, narrowed_limits
 from dls_ik.model.names import listing
-from dls_ik.model.narrowing import narrowed_limits
-from dls_ik.model.rigid import inverse
-from dls_ik.model.shipped import shipped_urdf
+from dls_ik.model.rotations import inverse
+from dls_ik.model.tips import (
+    Offsets,
+    TipNames,
+    checked_offsets,
+    choose_ends,
+    extended,
+    moved_link,
+)
 from dls_ik.model.tree import Tree
 from dls_ik.model.urdf import load_urdf
-from dls_ik.model.values import checked_configuration, checked_values
 
 TURN = 2.0 * np.pi
 
@@ -133,7 +137,7 @@ class RobotModel:
         """
         fixed = checked_offsets((*self.tips, link), (*self.offsets, offset))
         moved, T = moved_link(self.tree, self.base, self.joint_names, link, others)
-        path = path_of(self.tree, self.base, moved, T @ fixed[-1])
+        path = build_chain(self.tree, self.base, (moved,), (T @ fixed[-1])[None])
         known = NamedChain(self.joint_names, self.chain, self.continuous)
         _, chain, continuous = extended(known, path)
         limits = {name: getattr(chain, name) for name in ("lower", "upper", "velocity")}
@@ -159,11 +163,13 @@ class RobotModel:
             LimitsError: a joint is left without a value; not numbers, or not n.
             JointValueError: for `near`, as :meth:`validated`, and for a batch.
         """
-        low, high = narrowed_limits(self, lower, upper, near)
+        whole = self.whole or self
+        low, high = narrowed_limits(
+            self.joint_names, (self.lower, self.upper), whole.continuous, lower, upper, near
+        )
         free = np.isinf(low) & np.isinf(high) & self.continuous
         free.flags.writeable = False
         chain = self.chain._replace(lower=low, upper=high)
-        whole = self.whole or self
         return replace(self, lower=low, upper=high, continuous=free, chain=chain, whole=whole)
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from dls_ik import __version__
-from dls_ik.model.find import find_tree
+from dls_ik.model.load import find_tree
 from dls_ik.model.robot import RobotModel
 from dls_ik.reachability.bounds import reach_ball
 from dls_ik.reachability.chunk import Voxels
@@ -123,7 +123,7 @@ def stored_map(job: Job, store: Path) -> ReachabilityMap | None:
 def find_robot(
     robot: RobotModel | str | os.PathLike[str], base: str | None, tip: str | None
 ) -> RobotModel:
-    """The robot itself, or as :func:`dls_ik.model.find.robot_file` finds it, or from URDF text."""
+    """The robot itself, or as :func:`dls_ik.model.load.robot_file` finds it, or from URDF text."""
     if isinstance(robot, RobotModel):
         if base is None and tip is None:
             return robot

@@ -6,8 +6,8 @@ from concurrent.futures import Executor
 from dls_ik.core.types import Array
 from dls_ik.model.names import listing, quoted
 from dls_ik.model.ready import ready_configuration
-from dls_ik.model.rigid import inverse
 from dls_ik.model.robot import RobotModel
+from dls_ik.model.rotations import inverse
 from dls_ik.model.tree import Tree
 from dls_ik.ros.groups import DEFAULT, Group, build_groups
 from dls_ik.ros.parameters import Parameters

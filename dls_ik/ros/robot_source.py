@@ -10,10 +10,10 @@ from rclpy.serialization import deserialize_message
 from std_msgs.msg import String
 
 from dls_ik.exceptions import AmbiguousTipError, ChainError, RobotModelError
-from dls_ik.model.find import find_tree
+from dls_ik.model.load import find_tree
 from dls_ik.model.names import quoted
 from dls_ik.model.robot import RobotModel
-from dls_ik.model.skeleton import MAX_BYTES as MAX_TEXT
+from dls_ik.model.urdf import MAX_BYTES as MAX_TEXT
 from dls_ik.printable import plain
 from dls_ik.ros.parameters.groups import RobotParameters
 

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 
 from dls_ik.core.types import Array
 from dls_ik.exceptions import HeldError, StaleTargetError
+from dls_ik.model.joint_values import checked_configuration
 from dls_ik.model.robot import RobotModel
-from dls_ik.model.values import checked_configuration
 from dls_ik.servo.build import build_tracker, split_options
 from dls_ik.servo.limiter import StopPath
 from dls_ik.servo.options import joint_limits

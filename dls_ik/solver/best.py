@@ -9,7 +9,7 @@ import numpy as np
 from dls_ik.core.quick.packed import pack
 from dls_ik.core.search import FOUND, STEPS
 from dls_ik.core.types import Array, Rows
-from dls_ik.model.arm import build_arm
+from dls_ik.model.chain import build_arm
 from dls_ik.solver.problem import Problem
 from dls_ik.solver.request import Request
 from dls_ik.solver.rows import errors, found, new_rows

@@ -9,7 +9,7 @@ from dls_ik.core.search_rows import POSE_TOLERANCE
 from dls_ik.core.types import Array
 from dls_ik.exceptions import OptionError, PoseError
 from dls_ik.model.names import quoted
-from dls_ik.model.rigid import EXACT, nearest_rotation, not_a_rotation, roughness
+from dls_ik.model.rotations import EXACT, nearest_rotation, not_a_rotation, roughness
 
 ROUGHNESS = 1e-3  # passes a rotation typed with four digits, not a scaled or sheared one
 

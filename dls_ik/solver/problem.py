@@ -8,7 +8,7 @@ from dls_ik.core import limits, objectives, policy
 from dls_ik.core.quick.packed import Packed, pack
 from dls_ik.core.types import Array, Details, Goal, Method, Settings, Starts
 from dls_ik.exceptions import MethodError, OptionError
-from dls_ik.model.arm import build_arm
+from dls_ik.model.chain import build_arm
 from dls_ik.model.names import quoted
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.method import MethodChoice

@@ -1,4 +1,4 @@
-"""Poses that are proved to be beyond reach: model/reach.py has the bounds."""
+"""Poses that are proved to be beyond reach: model/reach/bounds.py has the bounds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dls_ik.core.reach_bounds import Reach, is_beyond_reach, rows_beyond_reach
 from dls_ik.core.types import Array
-from dls_ik.model.reach import build_reach
+from dls_ik.model.reach.bounds import build_reach
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.problem import Problem
 

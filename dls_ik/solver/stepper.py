@@ -12,9 +12,9 @@ from dls_ik.core.strength import law_damping, singular_values
 from dls_ik.core.types import Array, Memory
 from dls_ik.core.workspace import new_memory
 from dls_ik.exceptions import MethodError, OptionError, PoseError
+from dls_ik.model.joint_values import checked_configuration
 from dls_ik.model.names import quoted
 from dls_ik.model.robot import RobotModel
-from dls_ik.model.values import checked_configuration
 from dls_ik.solver.method import parse_method
 from dls_ik.solver.options import solver_options
 from dls_ik.solver.poses import checked_poses, finite_array, real_array

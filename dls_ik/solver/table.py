@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from dls_ik.core.quick.table import LEAF, fill
 from dls_ik.core.types import Arm, Array, Table
-from dls_ik.model.arm import build_arm
+from dls_ik.model.chain import build_arm
 from dls_ik.model.robot import RobotModel
 
 LEVELS = 9  # of the tree: four times the rows save a tenth of the steps, and cost a second

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from os.path import normpath
 from pathlib import Path
 
-from dls_ik.model.packages import PACKAGE_SCHEME, package_folders, package_roots
+from dls_ik.model.files import PACKAGE_SCHEME, package_folders, package_roots
 
 FILE = "file://"
 

@@ -4,8 +4,8 @@ import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.model.joint import Joint
-from dls_ik.model.rigid import inverse
 from dls_ik.model.robot import RobotModel
+from dls_ik.model.rotations import inverse
 
 
 class LinkPoses:

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from dls_ik.core.types import Array
+from dls_ik.model.joint_values import checked_configuration
 from dls_ik.model.robot import RobotModel
-from dls_ik.model.values import checked_configuration
 from dls_ik.servo import Controller
 from dls_ik.servo.options import HOLD
 from dls_ik.solver.method import KDL, method_names

@@ -4,7 +4,7 @@ import numpy as np
 from viser import transforms
 
 from dls_ik.core.types import Array
-from dls_ik.model.rigid import transform
+from dls_ik.model.rotations import transform
 
 
 def wxyz_of(T: Array) -> Array:

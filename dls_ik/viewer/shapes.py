@@ -11,8 +11,8 @@ import numpy as np
 import trimesh
 from trimesh.resolvers import FilePathResolver
 
-from dls_ik.model import skeleton
-from dls_ik.model.packages import read_file
+from dls_ik.model.files import read_file
+from dls_ik.model.urdf import MAX_BYTES as MAX_URDF_BYTES
 from dls_ik.printable import plain
 from dls_ik.viewer.files import find_file, find_installed_file
 
@@ -119,7 +119,7 @@ def _parsed(description: Path | str) -> Any:
     if isinstance(description, str):
         source = DECLARATION.sub("", description).encode()
     else:
-        source = read_file(description, skeleton.MAX_BYTES)
+        source = read_file(description, MAX_URDF_BYTES)
     reader = yourdfpy.URDF.load(io.BytesIO(source), build_scene_graph=False, load_meshes=False)
     return reader.robot
 

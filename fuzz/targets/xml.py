@@ -5,7 +5,7 @@ from pathlib import Path
 
 from dls_ik import RobotModel
 from dls_ik.exceptions import DlsIkError
-from dls_ik.model.skeleton import kinematic_skeleton
+from dls_ik.model.urdf import kinematic_skeleton
 from fuzz.guard import Run
 from fuzz.source import Source
 from fuzz.targets.checks import require_line

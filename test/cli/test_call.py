@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from dls_ik.cli.main import main
 from dls_ik.cli.pose import pose_of
-from dls_ik.model.rigid import rotation_from_rpy
+from dls_ik.model.rotations import rotation_from_rpy
 
 FOUND, NO_SOLUTION, BAD_INPUT, MISSING = 0, 1, 2, 3
 

@@ -6,7 +6,7 @@ import yaml
 from cli_runner import document, refusal, run
 
 from dls_ik import RobotModel
-from dls_ik.model.shipped import share_file
+from dls_ik.model.files import share_file
 
 DH = share_file("config", "wam7_dh.yaml")
 Q = (0.1, 0.6, 0.0, 1.6, 0.0, 0.5, 0.2)

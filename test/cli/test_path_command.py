@@ -11,8 +11,7 @@ import pytest
 from cli_runner import NO_SOLUTION, document, refusal, run
 
 from dls_ik import RobotModel
-from dls_ik.model.rigid import rotation_from_rpy
-from dls_ik.model.rotations import quaternion_from_rotation
+from dls_ik.model.rotations import quaternion_from_rotation, rotation_from_rpy
 
 RPY, QUAT = "x,y,z,roll,pitch,yaw", "x,y,z,qx,qy,qz,qw"
 ANGLES = np.linspace(0.0, 2.0 * np.pi, 15)

@@ -5,7 +5,7 @@ import pytest
 from cli_runner import document, refusal, run
 
 from dls_ik import RobotModel
-from dls_ik.model.shipped import share_file
+from dls_ik.model.files import share_file
 
 MIMIC = """<robot name="pair">
   <link name="a"/><link name="b"/><link name="c"/>

@@ -157,7 +157,7 @@ def test_bad_input_is_one_line(arguments, said):
 
 
 def test_several_tips_are_to_be_chosen_from():
-    from dls_ik.model.shipped import share_file
+    from dls_ik.model.files import share_file
 
     said = refusal("solve", share_file("urdf", "y_shape.urdf"), *POSE, code=BAD_INPUT)
     assert "name one: E0, E1" in said

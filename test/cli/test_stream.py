@@ -6,7 +6,7 @@ from click.testing import CliRunner
 
 from dls_ik.cli.main import main
 from dls_ik.cli.stream_path import circle, sampled
-from dls_ik.model.rigid import rotation_from_rpy
+from dls_ik.model.rotations import rotation_from_rpy
 
 
 def test_timed_poses_are_filled_in():

@@ -15,7 +15,7 @@ from dls_ik.core.quick.kinematics import aim, arm_jacobian, observe_arm
 from dls_ik.core.quick.table import LEAF
 from dls_ik.core.workspace import quick_workspace
 from dls_ik.model import DhRow, RobotModel
-from dls_ik.model.arm import build_arm
+from dls_ik.model.chain import build_arm
 from dls_ik.model.joint import Joint
 from dls_ik.model.tree import Tree
 

@@ -11,7 +11,7 @@ from dls_ik.core.quick.kinematics import aim, observe_arm
 from dls_ik.core.quick.slide import slide
 from dls_ik.core.quick.table import LEAF
 from dls_ik.core.workspace import quick_workspace
-from dls_ik.model.arm import build_arm
+from dls_ik.model.chain import build_arm
 from dls_ik.solver.starts import random_starts
 
 GOAL = options_of("auto").goal()

@@ -14,8 +14,7 @@ from rcl_interfaces.srv import DescribeParameters, ListParameters, SetParameters
 from rclpy.parameter import Parameter
 
 from dls_ik import RobotModel
-from dls_ik.model.rigid import transform
-from dls_ik.model.rotations import rotation_from_quaternion
+from dls_ik.model.rotations import rotation_from_quaternion, transform
 from dls_ik.ros.client.connection import OwnHost
 
 SOON, TRIES = 120.0, 6  # [s] for an answer, and how often it is asked for

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from oracle import dh_pose
 from structs import random_chain
 
-from dls_ik.model import DhRow, RobotModel, forms
-from dls_ik.model.distances import farthest, nearest
-from dls_ik.model.elements import elements_of, poses
-from dls_ik.model.extremes import Budget, largest
-from dls_ik.model.products import reduced
+from dls_ik.model import DhRow, RobotModel
+from dls_ik.model.reach import forms
+from dls_ik.model.reach.elements import elements_of, poses
+from dls_ik.model.reach.extremes import Budget, farthest, largest, nearest
+from dls_ik.model.reach.forms import reduced
 
 quick = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
 ORIGIN = np.zeros(3)

@@ -8,8 +8,8 @@ from dls_ik import RobotModel
 from dls_ik.core import se3
 from dls_ik.exceptions import ChainError, RobotModelError
 from dls_ik.model import DhRow, load_urdf
-from dls_ik.model.extent import tip_extent
 from dls_ik.model.joint import FARTHEST
+from dls_ik.model.reach.bounds import tip_extent
 
 NO_LIMITS = [1e7, 1e15, 1e16, 3.4e38, 8e307]  # what descriptions say of joints without any
 

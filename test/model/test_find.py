@@ -7,9 +7,9 @@ import pytest
 
 from dls_ik.exceptions import RobotModelError
 from dls_ik.model.dh import load_dh
-from dls_ik.model.find import find_tree, find_urdf, robot_file
+from dls_ik.model.files import share_file, shipped_names, shipped_urdf
+from dls_ik.model.load import find_tree, find_urdf, robot_file
 from dls_ik.model.robot import RobotModel
-from dls_ik.model.shipped import share_file, shipped_names, shipped_urdf
 
 pytestmark = pytest.mark.installed
 

@@ -8,9 +8,10 @@ from robots import joint, urdf
 
 from dls_ik import RobotModel
 from dls_ik.exceptions import ChainError, RobotModelError
-from dls_ik.model import load_urdf, skeleton
+from dls_ik.model import load_urdf
+from dls_ik.model import urdf as reader
 from dls_ik.model.chain import MAX_JOINTS
-from dls_ik.model.skeleton import MAX_BYTES, MAX_DEPTH, MAX_ELEMENTS, MAX_PARTS
+from dls_ik.model.urdf import MAX_BYTES, MAX_DEPTH, MAX_ELEMENTS, MAX_PARTS
 
 BODY = urdf("a b", joint("j"))
 
@@ -158,16 +159,16 @@ def test_long_mimic_chain_needs_no_recursion():
 
 @pytest.mark.parametrize("value", ["1", ">", "'"])
 def test_a_tag_of_many_attributes_is_refused_before_it_is_parsed(value, monkeypatch):
-    seen, start = [], skeleton._Reader.start
+    seen, start = [], reader._Reader.start
 
     def counted(reader, tag, attributes):
         seen.append(len(attributes))
         start(reader, tag, attributes)
 
-    monkeypatch.setattr(skeleton._Reader, "start", counted)
+    monkeypatch.setattr(reader._Reader, "start", counted)
     many = " ".join(f'a{i}="{value}"' for i in range(250_000))
     text = BODY.replace("</robot>", f"<gazebo {many}/></robot>")
-    assert f"a tag of more than {skeleton.MAX_TAG_BYTES} bytes" in refused(text)
+    assert f"a tag of more than {reader.MAX_TAG_BYTES} bytes" in refused(text)
     few = " ".join(f'a{i}="{value}"' for i in range(500))
     load_urdf(BODY.replace("</robot>", f"<gazebo {few}/></robot>"))
     assert max(seen) == 500

@@ -12,8 +12,8 @@ from structs import random_chain
 from dls_ik import IkSolver
 from dls_ik.core.reach_bounds import DISTANCE, is_beyond_reach
 from dls_ik.model import DhRow, RobotModel
-from dls_ik.model.kinematics import tip_poses
-from dls_ik.model.reach import build_reach
+from dls_ik.model.chain import tip_poses
+from dls_ik.model.reach.bounds import build_reach
 
 quick = settings(deadline=None, max_examples=30, suppress_health_check=list(HealthCheck))
 SHIPPED = {name: RobotModel.from_name(name) for name in ("wam", "puma560", "planar_2r")}

@@ -7,10 +7,8 @@ import pytest
 from oracle import difference_jacobian
 
 from dls_ik import RobotModel
-from dls_ik.model.axes import joint_axes
-from dls_ik.model.conditioning import conditioning
-from dls_ik.model.extent import tip_extent
-from dls_ik.model.singularities import singularities
+from dls_ik.model.analysis import conditioning, joint_axes, singularities
+from dls_ik.model.reach.bounds import tip_extent
 
 # The WAM's elbow is 45 mm off the line from shoulder to wrist, 0.55 m and 0.3 m away.
 STRETCHED = math.atan2(0.045, 0.55) + math.atan2(0.045, 0.3)

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 from reach_maps import WAM_OPTIONS, assert_same
 
 from dls_ik.cli.main import main
-from dls_ik.model.shipped import shipped_names
+from dls_ik.model.files import shipped_names
 from dls_ik.reachability import ReachabilityMap
 from dls_ik.reachability.tasks import TASKS
 

@@ -11,7 +11,7 @@ pytest.importorskip("rich", reason="needs rich")
 pytest.importorskip("matplotlib", reason="needs matplotlib")
 
 from dls_ik.model import RobotModel
-from dls_ik.model.rigid import rotation_from_rpy, transform
+from dls_ik.model.rotations import rotation_from_rpy, transform
 from dls_ik.ros.demo.ask import HOME, REACH, TOOL, independent_check, pose_errors, poses
 from dls_ik.ros.demo.node import code_name, quaternion
 from dls_ik.ros.demo.options import parse_options

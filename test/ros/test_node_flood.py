@@ -13,7 +13,7 @@ from ros_wam import WAM, Q
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from dls_ik.model.shipped import shipped_urdf
+from dls_ik.model.files import shipped_urdf
 from dls_ik.ros.client import IkClient
 from dls_ik.ros.robot_source import QOS
 

@@ -15,7 +15,7 @@ from ros_wam import WAM, Q
 from std_msgs.msg import String
 
 from dls_ik import RobotModel
-from dls_ik.model.shipped import shipped_urdf
+from dls_ik.model.files import shipped_urdf
 from dls_ik.ros.client import IkClient
 from dls_ik.ros.robot_source import QOS
 

@@ -20,7 +20,7 @@ from ros_client import Client, NodeProcess
 from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
-from dls_ik.model.rigid import inverse
+from dls_ik.model.rotations import inverse
 from dls_ik.ros.conversions import matrix_from_pose
 
 pytestmark = [pytest.mark.ros, pytest.mark.installed]

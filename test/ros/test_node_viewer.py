@@ -14,8 +14,8 @@ from ros_streamer import HOME, Streamer, stamped
 from ros_wam import WAM
 
 from dls_ik.exceptions import DlsIkError, OptionError
+from dls_ik.model.files import shipped_urdf
 from dls_ik.model.robot import RobotModel
-from dls_ik.model.shipped import shipped_urdf
 from dls_ik.ros.viewer import Described, NodeSource, ServiceMissingError
 from dls_ik.ros.viewer.monitor import state_of
 from dls_ik.servo import ServoState

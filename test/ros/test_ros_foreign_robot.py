@@ -7,8 +7,8 @@ pytest.importorskip("rclpy", reason="needs rclpy")
 from robots import joint, urdf
 
 from dls_ik.exceptions import RobotModelError
-from dls_ik.model.find import find_tree
-from dls_ik.model.shipped import shipped_urdf
+from dls_ik.model.files import shipped_urdf
+from dls_ik.model.load import find_tree
 from dls_ik.ros.client.connection import NoAnswerError, ServiceMissingError
 from dls_ik.ros.client.robot import ForeignFileError, robot_named, served
 from dls_ik.ros.parameters.groups import RobotParameters

@@ -18,7 +18,7 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from dls_ik.model.shipped import shipped_urdf
+from dls_ik.model.files import shipped_urdf
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 

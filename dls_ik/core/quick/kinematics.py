@@ -1,7 +1,7 @@
 """Kinematics of one serial arm in frames that make it cheap.
 
 Every joint turns about (and slides along) the z axis of its frame, and between two joints lie a
-translation and a rotation about x alone (model/arm.py makes any chain one of these). What stands
+translation and a rotation about x alone (model/chain.py makes any chain one of these). What stands
 before the first joint and how the tip is turned against the last frame is taken off the target.
 """
 

@@ -10,11 +10,10 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from dls_ik.exceptions import DlsIkError, RobotModelError
-from dls_ik.model.find import find_tree, find_urdf, split_arguments
+from dls_ik.model.files import PACKAGE_SCHEME, shipped_names
+from dls_ik.model.load import find_tree, find_urdf, split_arguments
 from dls_ik.model.names import quoted
-from dls_ik.model.packages import PACKAGE_SCHEME
 from dls_ik.model.robot import RobotModel
-from dls_ik.model.shipped import shipped_names
 from dls_ik.ros.client.connection import NoAnswerError, ServiceMissingError
 from dls_ik.ros.parameters.groups import RobotParameters
 from dls_ik.ros.robot_source import robot_from_text

@@ -11,8 +11,7 @@ from shape_msgs.msg import SolidPrimitive
 from dls_ik.core.se3 import FARTHEST
 from dls_ik.core.types import Array
 from dls_ik.model.names import listing, quoted
-from dls_ik.model.rigid import inverse, transform
-from dls_ik.model.rotations import quaternion_from_rotation
+from dls_ik.model.rotations import inverse, quaternion_from_rotation, transform
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.conversions import matrix_from_pose
 from dls_ik.ros.frames import Frames, bare

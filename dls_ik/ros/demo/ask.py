@@ -9,8 +9,8 @@ import numpy as np
 from dls_ik.core.types import Array
 from dls_ik.exceptions import DlsIkError
 from dls_ik.model.kdl import kdl_chain
-from dls_ik.model.rigid import rotation_from_z, transform
 from dls_ik.model.robot import RobotModel
+from dls_ik.model.rotations import rotation_from_z, transform
 from dls_ik.ros.demo.node import NO_IK_SOLUTION, SUCCESS, Client
 from dls_ik.solver.solver import IkSolver
 

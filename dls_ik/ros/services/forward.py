@@ -7,7 +7,7 @@ from geometry_msgs.msg import PoseStamped
 from moveit_msgs.srv import GetPositionFK
 
 from dls_ik.model.names import listing, quoted
-from dls_ik.model.rigid import inverse
+from dls_ik.model.rotations import inverse
 from dls_ik.model.tree import Tree
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.conversions import pose_from_matrix

@@ -7,8 +7,8 @@ import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.exceptions import DlsIkError
+from dls_ik.model.joint_values import checked_configuration
 from dls_ik.model.names import listing
-from dls_ik.model.values import checked_configuration
 from dls_ik.ros.sim_arm.arm import Path, standstill
 
 FARTHEST = 1e6  # [rad or m, or of them in a second] no drive goes there

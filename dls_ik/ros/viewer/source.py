@@ -13,7 +13,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from dls_ik.core.types import Array
 from dls_ik.exceptions import DlsIkError
-from dls_ik.model.rigid import inverse
+from dls_ik.model.rotations import inverse
 from dls_ik.ros.client.connection import NoAnswerError, OwnHost, Service, ServiceMissingError
 from dls_ik.ros.client.robot import Described, ForeignFileError, robot_named, served
 from dls_ik.ros.client.streamer import pose_errors

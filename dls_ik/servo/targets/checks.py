@@ -9,7 +9,7 @@ from dls_ik.core.se3 import FARTHEST
 from dls_ik.core.types import Array
 from dls_ik.exceptions import PoseError
 from dls_ik.model.names import quoted
-from dls_ik.model.rigid import transform
+from dls_ik.model.rotations import transform
 from dls_ik.solver.poses import checked_pose, real_array
 
 

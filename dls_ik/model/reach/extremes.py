@@ -1,4 +1,4 @@
-"""Rigorous least and largest values of a form over all configurations within the limits.
+"""Rigorous least and largest values of forms and distances over all configurations within limits.
 
 Lengths are in units of the arm's, so that what counts as nothing is the same for every arm.
 
@@ -9,15 +9,24 @@ extremes at corners: these bound the form over the box of joint values. The smal
 smaller the triangles: what they add falls with the square of their width.
 """
 
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dls_ik.core.types import Array
-from dls_ik.model.elements import TURN, Elements
-from dls_ik.model.forms import Form
-from dls_ik.model.products import THIRDS, Product, motion, reduced, values
+from dls_ik.model.reach.elements import TURN, Elements
+from dls_ik.model.reach.forms import (
+    THIRDS,
+    Form,
+    Product,
+    motion,
+    negative,
+    reduced,
+    squared_distance,
+    values,
+)
 
 MOST_JOINTS = 5  # a box of d joints has 3^d corners
 CORNERS = 10_000  # evaluated at a time
@@ -27,6 +36,8 @@ CALL = 4000  # corners that take as long as what a round costs besides
 ENOUGH = 1e-9  # of the form's scale: how near the bound must come to a value that is taken
 ROUNDING = 1e-10  # of the form's scale
 WIDE = TURN / 3.0  # an arc beyond this has no triangle smaller than the circle's
+
+ORIGIN = np.zeros(3)
 
 
 class Budget:
@@ -188,3 +199,45 @@ def _gaps(
         lifted = wide[:, j] | (index[:, j] == 2)
         gap[:, j] = np.where(lifted, (1.0 - share[:, j]) * (top - below), 0.0)
     return gap, index
+
+
+def farthest(elements: Elements, base: Array, tip: Array, budget: Budget) -> float:
+    """A bound from above on the distance of two points (3,).
+
+    Where too many joints matter, over a point on an axis halfway: the sum of both parts'. Where the
+    budget is spent, the length of the arm.
+    """
+    squared = largest(elements, squared_distance(base, tip), budget)
+    half = len(elements.prismatic) // 2
+    if budget.is_spent and squared == np.inf:
+        return _stretched(elements, base, tip)
+    if squared < np.inf or half == 0:
+        return sqrt(max(squared, 0.0))
+    before, after = elements.split(half)
+    return farthest(before, base, ORIGIN, budget) + farthest(after, ORIGIN, tip, budget)
+
+
+def nearest(elements: Elements, base: Array, tip: Array, budget: Budget) -> float:
+    """A bound from below; over a point halfway what one part has more than the other can.
+
+    Zero where the budget is spent.
+    """
+    squared = -largest(elements, negative(squared_distance(base, tip)), budget)
+    half = len(elements.prismatic) // 2
+    if squared > -np.inf or half == 0 or budget.is_spent:
+        return sqrt(max(squared, 0.0))
+    before, after = elements.split(half)
+    first, second = (before, base, ORIGIN), (after, ORIGIN, tip)
+    gained = max(
+        nearest(*first, budget) - farthest(*second, budget),
+        nearest(*second, budget) - farthest(*first, budget),
+    )
+    return max(gained, 0.0)
+
+
+def _stretched(elements: Elements, base: Array, tip: Array) -> float:
+    """As if all links lay in a line."""
+    slides = elements.prismatic
+    if not np.isfinite([elements.lower[slides], elements.upper[slides]]).all():
+        return np.inf
+    return float(np.linalg.norm(base) + elements.length + np.linalg.norm(tip))
