@@ -17,7 +17,7 @@ from dls_ik.cli.group import INTERRUPTED
 from dls_ik.cli.output import STDOUT, check_writable, write_whole
 from dls_ik.cli.progress import Bars
 from dls_ik.cli.robot import find_robot, robot_options
-from dls_ik.reachability import defaults
+from dls_ik.reachability.grid import ORIENTATIONS, RESOLUTION, RESTARTS, TASKS, TOLERANCE
 from dls_ik.reproduce.picture import check_picture, save_picture
 
 if TYPE_CHECKING:
@@ -35,14 +35,14 @@ EPILOG = (
 @click.option(
     "--resolution",
     type=float,
-    default=defaults.RESOLUTION,
+    default=RESOLUTION,
     show_default=True,
     help="Edge of a voxel [m].",
 )
 @click.option(
     "--orientations",
     type=int,
-    help=f"How many to try in each voxel, spread evenly.  [default: {defaults.ORIENTATIONS}]",
+    help=f"How many to try in each voxel, spread evenly.  [default: {ORIENTATIONS}]",
 )
 @click.option(
     "--region",
@@ -53,22 +53,22 @@ EPILOG = (
 )
 @click.option(
     "--task",
-    type=click.Choice(defaults.TASKS),
-    default=defaults.TASKS[0],
+    type=click.Choice(TASKS),
+    default=TASKS[0],
     show_default=True,
     help="What counts: all, the tool's z axis with any turn about it, or the position alone.",
 )
 @click.option(
     "--tolerance",
     type=float,
-    default=defaults.TOLERANCE,
+    default=TOLERANCE,
     show_default=True,
     help="Position and rotation error allowed [m, rad].",
 )
 @click.option(
     "--restarts",
     type=int,
-    default=defaults.RESTARTS,
+    default=RESTARTS,
     show_default=True,
     help="After so many a pose counts as not reached.",
 )

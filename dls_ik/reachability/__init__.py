@@ -10,7 +10,7 @@ from dls_ik.first_use import on_first_use
 if TYPE_CHECKING:
     from dls_ik.reachability.chunk import Voxels
     from dls_ik.reachability.compute import reachability_map
-    from dls_ik.reachability.error import ReachabilityError
+    from dls_ik.reachability.grid import ReachabilityError
     from dls_ik.reachability.map import ReachabilityMap
     from dls_ik.reachability.picture import map_picture
     from dls_ik.reachability.settings import Settings
@@ -27,7 +27,7 @@ __all__ = [
 __getattr__, __dir__ = on_first_use(
     __name__,
     {
-        "ReachabilityError": "error",
+        "ReachabilityError": "grid",
         "ReachabilityMap": "map",
         "Settings": "settings",
         "Voxels": "chunk",

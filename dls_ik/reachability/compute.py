@@ -13,13 +13,10 @@ import numpy as np
 from dls_ik import __version__
 from dls_ik.model.load import find_tree
 from dls_ik.model.robot import RobotModel
-from dls_ik.reachability.bounds import reach_ball
 from dls_ik.reachability.chunk import Voxels
-from dls_ik.reachability.cluster import dask_cluster
-from dls_ik.reachability.defaults import RESOLUTION, RESTARTS, TOLERANCE
-from dls_ik.reachability.error import ReachabilityError
-from dls_ik.reachability.local import local_threads
-from dls_ik.reachability.map import ReachabilityMap
+from dls_ik.reachability.executors import dask_cluster, local_threads, run_chunks
+from dls_ik.reachability.grid import RESOLUTION, RESTARTS, TOLERANCE, ReachabilityError, reach_ball
+from dls_ik.reachability.map import ReachabilityMap, checked_store
 from dls_ik.reachability.parts import (
     FolderParts,
     MemoryParts,
@@ -27,9 +24,7 @@ from dls_ik.reachability.parts import (
     open_parts,
     parts_folder,
 )
-from dls_ik.reachability.run import run_chunks
 from dls_ik.reachability.settings import Job, new_job
-from dls_ik.reachability.store import checked_store
 
 Progress = Callable[[int, int], None]  # chunks finished, of how many
 

@@ -1,4 +1,4 @@
-"""The voxels of a map: where their centres are, and in which order they are numbered."""
+"""The poses of a map: voxels on a grid that covers the reach, and rotations spread evenly."""
 
 import math
 from collections.abc import Sequence
@@ -8,12 +8,64 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dls_ik.core.types import Array
+from dls_ik.exceptions import DlsIkError
 from dls_ik.model.names import quoted
-from dls_ik.reachability.bounds import Ball
-from dls_ik.reachability.error import ReachabilityError
+from dls_ik.model.robot import RobotModel
+
+# Defaults of a map
+TASKS = ("pose", "pointing", "position")
+RESOLUTION = 0.1  # [m]
+ORIENTATIONS = 64
+TOLERANCE = 1e-4  # [m] and [rad]
+RESTARTS = 50  # docs/reachability.md says what more of them find
 
 MOST_VOXELS = 10**8  # three gigabytes of results
 FINEST, COARSEST = 1e-6, 1e6  # [m]
+
+# Alexa 2022: the two constants of the spiral; the second is the positive root of x^4 = x + 4.
+PHI = np.sqrt(2.0)
+PSI = 1.533751168755204288118041
+GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
+
+
+class ReachabilityError(DlsIkError):
+    """A map that cannot be computed, stored, resumed or read as asked."""
+
+
+class Ball(NamedTuple):
+    """All points within a distance of a centre, in the base frame."""
+
+    centre: Array  # (3,) [m]
+    radius: float  # [m]
+
+
+def reach_ball(robot: RobotModel) -> Ball:
+    """The ball that holds every position of the tip, whatever the joints do within their limits.
+
+    Built from the tip to the base: turning about an axis moves the centre onto that axis and adds
+    its distance from there to the radius; sliding moves it to mid-range and adds half the range.
+    For an arm with a shoulder the centre is the shoulder, at its height above the base.
+    """
+    chain = robot.chain
+    centre, radius = chain.fixed[-1, :, 3].copy(), 0.0
+    for i in range(len(chain.prismatic) - 1, -1, -1):
+        if chain.prismatic[i]:
+            middle, half = _range(robot, i)
+            centre[2] += middle
+            radius += half
+        else:
+            radius += float(np.hypot(centre[0], centre[1]))
+            centre[:2] = 0.0
+        centre = chain.fixed[i, :, :3] @ centre + chain.fixed[i, :, 3]
+    return Ball(centre, radius)
+
+
+def _range(robot: RobotModel, i: int) -> tuple[float, float]:
+    """Middle and half of the range of a prismatic element [m]; its limits are always finite."""
+    chain, variable = robot.chain, robot.chain.variable[i]
+    middle = (chain.lower[variable] + chain.upper[variable]) / 2.0
+    half = (chain.upper[variable] - chain.lower[variable]) / 2.0
+    return float(chain.scale[i] * middle + chain.offset[i]), float(abs(chain.scale[i]) * half)
 
 
 class Grid(NamedTuple):
@@ -118,3 +170,37 @@ def _not_too_many(grid: Grid) -> Grid:
         f"a resolution of {grid.resolution:g} m makes {nx} x {ny} x {nz} = {grid.size:.3g} voxels; "
         f"a map has at most {MOST_VOXELS:.0e}: take a coarser one, or a smaller region"
     )
+
+
+def spread_rotations(count: int) -> Array:
+    """Rotations (count, 3, 3) that fill SO(3) evenly: a super-Fibonacci spiral (Alexa 2022)."""
+    s = np.arange(count) + 0.5
+    small, large = np.sqrt(s / count), np.sqrt(1.0 - s / count)
+    alpha, beta = 2.0 * np.pi * s / PHI, 2.0 * np.pi * s / PSI
+    quaternions = np.stack(
+        [small * np.sin(alpha), small * np.cos(alpha), large * np.sin(beta), large * np.cos(beta)]
+    )
+    return _matrices(quaternions)
+
+
+def spread_directions(count: int) -> Array:
+    """Rotations (count, 3, 3) whose z axes spread evenly: a Fibonacci lattice (Gonzalez 2010)."""
+    k = np.arange(count)
+    height = 1.0 - (2.0 * k + 1.0) / count
+    turn, radius = GOLDEN_ANGLE * k, np.sqrt(1.0 - height**2)
+    z = np.stack([radius * np.cos(turn), radius * np.sin(turn), height], axis=-1)
+    aside = np.where(np.abs(z[:, :1]) < 0.5, [[1.0, 0.0, 0.0]], [[0.0, 1.0, 0.0]])
+    y = np.cross(z, aside)
+    y /= np.linalg.norm(y, axis=-1, keepdims=True)
+    return np.stack([np.cross(y, z), y, z], axis=-1)
+
+
+def _matrices(quaternions: Array) -> Array:
+    """(b, 3, 3) from unit quaternions (4, b), x y z w."""
+    x, y, z, w = quaternions
+    rows = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+    ]
+    return np.moveaxis(np.array(rows), -1, 0)

@@ -19,7 +19,7 @@ import numpy as np
 from dls_ik import __version__
 from dls_ik.model.files import read_file
 from dls_ik.reachability.chunk import Voxels
-from dls_ik.reachability.error import ReachabilityError
+from dls_ik.reachability.grid import ReachabilityError
 from dls_ik.reachability.settings import Settings
 
 LOG = logging.getLogger("dls_ik")

@@ -1,21 +1,36 @@
-"""What a map is of: settings that decide every number in it, and the robot that goes with them."""
+"""Settings that decide every number of a map, and the robot that goes with them."""
 
 import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import numpy as np
+
+from dls_ik.core.types import Array
+from dls_ik.model.names import listing, quoted
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.tree import Tree
-from dls_ik.reachability.bounds import reach_ball
-from dls_ik.reachability.error import ReachabilityError
-from dls_ik.reachability.grid import Grid, checked_resolution, grid_around, grid_in
-from dls_ik.reachability.tasks import checked_orientations, checked_task
+from dls_ik.reachability.grid import (
+    ORIENTATIONS,
+    TASKS,
+    Grid,
+    ReachabilityError,
+    checked_resolution,
+    grid_around,
+    grid_in,
+    reach_ball,
+    spread_directions,
+    spread_rotations,
+)
 from dls_ik.solver.solver import IkSolver
+from dls_ik.solver.task import Task
 
 FORMAT = 1  # of the files; another number means another meaning
 POSES_PER_CHUNK = (2048, 16384)  # seconds of work, and what a kill can cost
 MANY_CHUNKS = 5000
+_TASKS = dict(zip(TASKS, (Task.pose(), Task.pointing("z"), Task.position_only()), strict=True))
+MOST_ORIENTATIONS = 100_000
 
 
 @dataclass(frozen=True)
@@ -152,3 +167,42 @@ def kinematics_digest(robot: RobotModel) -> str:
         digest.update(repr((array.dtype.str, array.shape)).encode())
         digest.update(array.tobytes())
     return digest.hexdigest()
+
+
+def checked_task(name: str) -> Task:
+    """The task of a name.
+
+    Raises:
+        ReachabilityError: an unknown name; the message lists the known ones.
+    """
+    if name not in TASKS:
+        raise ReachabilityError(f"unknown task {quoted(name)}; known: {listing(TASKS)}")
+    return _TASKS[name]
+
+
+def checked_orientations(count: Any, task: str) -> int:
+    """How many orientations every voxel is asked for; without a rotation in the task one.
+
+    Raises:
+        ReachabilityError: not a whole number in range; more than one where none counts.
+    """
+    if task == "position":
+        if count not in (None, 1):
+            raise ReachabilityError(
+                f"the task position leaves the orientation free: 1 of them is all, not {count!r}"
+            )
+        return 1
+    count = ORIENTATIONS if count is None else count
+    whole = isinstance(count, (int, np.integer)) and not isinstance(count, bool)
+    if not whole or not 1 <= count <= MOST_ORIENTATIONS:
+        raise ReachabilityError(
+            f"orientations are a whole number from 1 to {MOST_ORIENTATIONS}, not {quoted(count)}"
+        )
+    return int(count)
+
+
+def orientations(count: int, task: str) -> Array:
+    """The rotations R_base_tip (count, 3, 3) that every voxel is asked for."""
+    if task == "position":
+        return np.eye(3)[None]
+    return spread_directions(count) if task == "pointing" else spread_rotations(count)

@@ -9,8 +9,7 @@ from reach_maps import WAM, assert_same, gantry, planar_arm, wam_map
 from dls_ik.model import RobotModel
 from dls_ik.model.kdl import kdl_chain
 from dls_ik.reachability import ReachabilityError, reachability_map
-from dls_ik.reachability.chunk import Voxels, chunk_poses, solve_chunk
-from dls_ik.reachability.dexterity import dexterity, room_to_limits
+from dls_ik.reachability.chunk import Voxels, chunk_poses, dexterity, room_to_limits, solve_chunk
 from dls_ik.reachability.settings import kinematics_digest, new_job
 from dls_ik.solver.task import Task
 

@@ -9,7 +9,7 @@ from reach_maps import WAM_OPTIONS, assert_same
 from dls_ik.cli.main import main
 from dls_ik.model.files import shipped_names
 from dls_ik.reachability import ReachabilityMap
-from dls_ik.reachability.tasks import TASKS
+from dls_ik.reachability.settings import TASKS
 
 PLANAR = ["planar_2r", "--task", "position", "--region", "-2", "2", "-2", "2", "0", "0"]
 

@@ -6,9 +6,14 @@ from arms import random_arm
 from reach_maps import gantry, planar_arm
 
 from dls_ik.model import RobotModel
-from dls_ik.reachability.bounds import reach_ball
-from dls_ik.reachability.error import ReachabilityError
-from dls_ik.reachability.grid import Grid, checked_resolution, grid_around, grid_in
+from dls_ik.reachability.grid import (
+    Grid,
+    ReachabilityError,
+    checked_resolution,
+    grid_around,
+    grid_in,
+    reach_ball,
+)
 
 KINDS = ("revolute", "continuous", "prismatic", "mimic")
 

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from dls_ik.reachability.error import ReachabilityError
-from dls_ik.reachability.rotations import spread_directions, spread_rotations
-from dls_ik.reachability.tasks import checked_orientations, checked_task, orientations
+from dls_ik.reachability.grid import ReachabilityError, spread_directions, spread_rotations
+from dls_ik.reachability.settings import checked_orientations, checked_task, orientations
 
 
 @pytest.mark.parametrize("spread", [spread_rotations, spread_directions])
