@@ -26,13 +26,13 @@ class Element(NamedTuple):
     drive: Mimic  # who drives it
 
 
-class Path(NamedTuple):
+class ChainPath(NamedTuple):
     """The m elements from a link down to another one."""
 
     elements: tuple[Element, ...]  # (m,)
     fixed: Array  # (m + 1, 3, 4) transforms between their frames, each with its motion along z
 
-    def followed_by(self, offset: Array) -> "Path":
+    def followed_by(self, offset: Array) -> "ChainPath":
         """The path that goes on by a transform (4, 4)."""
         fixed = self.fixed.copy()
         fixed[-1] = self.fixed[-1] @ offset
@@ -40,7 +40,7 @@ class Path(NamedTuple):
 
 
 @np.errstate(over="ignore", invalid="ignore")  # refused at the end
-def build_path(tree: Tree, base: str, tip: str) -> Path:
+def build_path(tree: Tree, base: str, tip: str) -> ChainPath:
     """The path between two links.
 
     Raises:
@@ -74,7 +74,7 @@ def build_path(tree: Tree, base: str, tip: str) -> Path:
         raise ChainError(
             f"no moving joint lies between {base!r} and {tip!r}; links: {listing(tree.links)}"
         )
-    return Path(tuple(elements), np.array([*fixed, T[:3]]))
+    return ChainPath(tuple(elements), np.array([*fixed, T[:3]]))
 
 
 class NamedChain(NamedTuple):

@@ -14,7 +14,12 @@ from dls_ik.core.types import WIDEST, Array, Chain
 from dls_ik.model.chain import NamedChain, build_chain, tip_jacobians, tip_poses
 from dls_ik.model.dh import DhRow, load_dh, tree_from_dh
 from dls_ik.model.files import shipped_urdf
-from dls_ik.model.joint_values import checked_configuration, checked_values, narrowed_limits
+from dls_ik.model.joint_values import (
+    TURN,
+    checked_configuration,
+    checked_values,
+    narrowed_limits,
+)
 from dls_ik.model.names import listing
 from dls_ik.model.rotations import inverse
 from dls_ik.model.tips import (
@@ -27,8 +32,6 @@ from dls_ik.model.tips import (
 )
 from dls_ik.model.tree import Tree
 from dls_ik.model.urdf import load_urdf
-
-TURN = 2.0 * np.pi
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

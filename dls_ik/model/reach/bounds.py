@@ -29,7 +29,7 @@ SAME = 1e-9  # of a form's scale: a number that no configuration changes
 LEAST = 0.001  # share of the poses that a side must add
 
 
-class Reading(NamedTuple):
+class PoseReading(NamedTuple):
     """A number of a pose, of a unit vector and a point (2, 3) of the base and of the tip.
 
     Lengths are in units of the arm's.
@@ -76,7 +76,9 @@ def build_reach(chain: Chain, tip: int = 0, position_only: bool = False) -> Reac
     )
 
 
-def _readings(elements: Elements, position_only: bool) -> tuple[list[Reading], list[Reading]]:
+def _readings(
+    elements: Elements, position_only: bool
+) -> tuple[list[PoseReading], list[PoseReading]]:
     """Numbers that few joints change: points on the first and the last axis, and the axes.
 
     A point on the last axis is one of the tip's that the last joint does not move. For positions
@@ -92,19 +94,19 @@ def _readings(elements: Elements, position_only: bool) -> tuple[list[Reading], l
     plain = [_distance(first, tip), *(_height(base, tip) for base in bases)]
     further = [_distance(base, tip) for base in _along(first)]
     if not position_only:
-        plain += [Reading(LEAN, base, last, lean(base[0], a)) for base in bases]
-        plain += [Reading(MOMENT, first, last, moment(first, last))]
+        plain += [PoseReading(LEAN, base, last, lean(base[0], a)) for base in bases]
+        plain += [PoseReading(MOMENT, first, last, moment(first, last))]
         for beyond in _along(last):
             further += [_distance(first, beyond), _height(first, beyond)]
     return plain, further
 
 
-def _distance(base: Array, tip: Array) -> Reading:
-    return Reading(DISTANCE, base, tip, squared_distance(base[1], tip[1]))
+def _distance(base: Array, tip: Array) -> PoseReading:
+    return PoseReading(DISTANCE, base, tip, squared_distance(base[1], tip[1]))
 
 
-def _height(base: Array, tip: Array) -> Reading:
-    return Reading(HEIGHT, base, tip, height(base, tip[1]))
+def _height(base: Array, tip: Array) -> PoseReading:
+    return PoseReading(HEIGHT, base, tip, height(base, tip[1]))
 
 
 def _along(line: Array) -> Array:
@@ -115,7 +117,7 @@ def _along(line: Array) -> Array:
 
 
 def _range(
-    elements: Elements, reading: Reading, wanted: tuple[bool, bool], budget: Budget
+    elements: Elements, reading: PoseReading, wanted: tuple[bool, bool], budget: Budget
 ) -> tuple[float, float]:
     """The bounds from below and above, each if it is wanted."""
     if reading.kind == DISTANCE:
