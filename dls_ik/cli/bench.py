@@ -1,25 +1,43 @@
-"""``dls-ik bench``: methods side by side on the same random poses of a robot."""
+"""``dls-ik bench``: methods side by side on the same random poses of a robot.
+
+They are asked in turn, so that what slows the machine slows them all.
+"""
 
 from __future__ import annotations
 
+import os
+import platform
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
+from rich.console import Console
 
-from dls_ik.cli.document import json_option, print_json
-from dls_ik.cli.group import interrupted
-from dls_ik.cli.robot import ROBOT, find_robot
-from dls_ik.cli.solving import settings_option
+from dls_ik.cli.exits import interrupted
+from dls_ik.cli.options import ROBOT, find_robot, settings_option
+from dls_ik.cli.output import check_writable, json_option, print_json, write_whole
+from dls_ik.cli.terminal import Bars, print_table, stdout_console
+from dls_ik.core.types import Array
 from dls_ik.exceptions import DlsIkError
 
 if TYPE_CHECKING:
-    from dls_ik.cli.comparison import Comparison
+    from numpy.typing import NDArray
+
     from dls_ik.model.robot import RobotModel
     from dls_ik.solver import IkSolver
 
 KDL = "kdl_lma"
+HEADINGS = ("method", "solved", "inside", "restarts", "steps", "median", "95 %", "batch", "faster")
+WARM_UP = 3  # solves that do not count
+REPEATS, ENOUGH = 9, 0.3  # batches at most, and the time from which they are enough [s]
+TOLERANCE = 1e-9  # [rad or m] beyond a limit
+Told = Callable[[int, int], None]
 
 
 @click.command(
@@ -75,14 +93,11 @@ def bench(
     ROBOT it is the WAM's.
     """
     _check_picture(plot_path)
-    from dls_ik.cli.bench_report import machine, print_report
-    from dls_ik.cli.comparison import figures, new_comparison
-
     model = find_robot(robot, base, tip)
     options = settings if timeout is None else {**settings, "timeout": timeout}
     solvers, name = _solvers(model, methods, reference, options)
     found = new_comparison(model, list(solvers), samples, seed)
-    complete = _run(found, list(solvers.values()))
+    complete = _run_with_bar(found, list(solvers.values()))
     if not found.finished:
         interrupted("interrupted; no pose was finished yet")
     report = {
@@ -91,11 +106,11 @@ def bench(
         "finished": found.finished,
         "complete": complete,
         "seed": seed,
-        "machine": machine(),
+        "machine": _machine(),
         "reference": name,
         "methods": figures(found, name),
     }
-    print_json(report) if as_json else print_report(report)
+    print_json(report) if as_json else _print_report(report)
     if plot_path is not None:
         _draw(found, plot_path)
     if not complete:
@@ -106,7 +121,6 @@ def _check_picture(path: str | None) -> None:
     """Refuse before the work begins what could not be written after it."""
     if path is None:
         return
-    from dls_ik.cli.output import check_writable
     from dls_ik.plot import check_picture
 
     check_picture(Path(path))
@@ -137,13 +151,8 @@ def _solvers(
     return {each.method: each for each in solvers}, solvers[0 if is_first else -1].method
 
 
-def _run(found: Comparison, solvers: list[IkSolver]) -> bool:
+def _run_with_bar(found: Comparison, solvers: list[IkSolver]) -> bool:
     """Measure, with a bar on stderr; return whether it came to the end."""
-    from rich.console import Console
-
-    from dls_ik.cli.comparison import run
-    from dls_ik.cli.progress import Bars
-
     try:
         with Bars(Console(stderr=True)) as bars:
             run(found, solvers, bars.counter("solves"))
@@ -153,7 +162,6 @@ def _run(found: Comparison, solvers: list[IkSolver]) -> bool:
 
 
 def _draw(found: Comparison, path: str) -> None:
-    from dls_ik.cli.output import write_whole
     from dls_ik.plot import save_picture
     from dls_ik.plot.solve_times import solve_times
 
@@ -164,3 +172,138 @@ def _draw(found: Comparison, path: str) -> None:
     picture = solve_times(times, solved, title)
     write_whole(path, lambda part: save_picture(part, picture))
     click.echo(f"picture: {path}", err=True)
+
+
+@dataclass
+class Comparison:
+    """m methods on k poses; rows are filled in as poses are finished."""
+
+    robot: RobotModel
+    methods: Sequence[str]
+    poses: Array  # (k, 4, 4)
+    seeds: Array  # (k, n)
+    finished: int = 0  # poses that every method was asked for
+    success: NDArray[np.bool_] = field(init=False)  # (m, k)
+    inside: NDArray[np.bool_] = field(init=False)  # (m, k) the answer is within the limits
+    iterations: NDArray[np.int64] = field(init=False)  # (m, k)
+    restarts: NDArray[np.int64] = field(init=False)  # (m, k)
+    duration: Array = field(init=False)  # (m, k) [s]
+    batch: list[float | None] = field(init=False)  # m times [s] for a batch of all poses
+
+    def __post_init__(self) -> None:
+        """Make room."""
+        shape = len(self.methods), len(self.poses)
+        self.success, self.inside = np.zeros(shape, bool), np.zeros(shape, bool)
+        self.iterations, self.restarts = np.zeros(shape, int), np.zeros(shape, int)
+        self.duration = np.zeros(shape)
+        self.batch = [None] * len(self.methods)
+
+
+def new_comparison(
+    robot: RobotModel, methods: Sequence[str], samples: int, seed: int
+) -> Comparison:
+    """Random reachable poses, each with another random configuration to begin from."""
+    rng = np.random.default_rng(seed)
+    poses = robot.fk(robot.random(rng, samples))
+    return Comparison(robot, methods, poses, robot.random(rng, samples))
+
+
+def run(found: Comparison, solvers: Sequence[IkSolver], tell: Told) -> None:
+    """Ask every method for every pose, one after the other, then for all of them at once."""
+    for solver in solvers:
+        for k in range(WARM_UP):
+            i = k % len(found.poses)
+            solver.solve(found.poses[i], found.seeds[i])
+    total = len(found.poses) * len(solvers)
+    for i in range(len(found.poses)):
+        for turn in range(len(solvers)):
+            m = (i + turn) % len(solvers)  # nobody always comes after the same one
+            _solve(found, m, i, solvers[m])
+        found.finished = i + 1
+        tell(found.finished * len(solvers), total)
+    for m, solver in enumerate(solvers):
+        found.batch[m] = _batch_time(found, solver)
+
+
+def _solve(found: Comparison, m: int, i: int, solver: IkSolver) -> None:
+    begin = time.perf_counter()
+    result = solver.solve(found.poses[i], found.seeds[i])
+    found.duration[m, i] = time.perf_counter() - begin
+    found.success[m, i] = result.success
+    found.inside[m, i] = found.robot.within_limits(result.q, TOLERANCE)
+    found.iterations[m, i], found.restarts[m, i] = result.iterations, result.restarts
+
+
+def _batch_time(found: Comparison, solver: IkSolver) -> float:
+    times: list[float] = []
+    while len(times) < REPEATS and sum(times) < ENOUGH:
+        begin = time.perf_counter()
+        solver.solve_batch(found.poses, found.seeds)
+        times.append(time.perf_counter() - begin)
+    return float(np.median(times))
+
+
+def figures(found: Comparison, reference: str) -> list[dict[str, Any]]:
+    """A row of figures for each method; times in [s], `faster` against the reference method."""
+    done = slice(0, found.finished)
+    medians = np.median(found.duration[:, done], axis=1)
+    base = float(medians[list(found.methods).index(reference)])
+    rows = []
+    for m, name in enumerate(found.methods):
+        p95 = float(np.percentile(found.duration[m, done], 95.0))
+        iterations = float(found.iterations[m, done].mean())
+        batch = found.batch[m]
+        rows.append(
+            {
+                "method": name,
+                "solved": float(found.success[m, done].mean()),
+                "inside_limits": float(found.inside[m, done].mean()),
+                "restarts": float(found.restarts[m, done].mean()),
+                "iterations": None if name.startswith("kdl") else iterations,
+                "median_time": float(medians[m]),
+                "p95_time": p95,
+                "batch_rate": None if batch is None else len(found.poses) / batch,
+                "faster": base / float(medians[m]),
+            }
+        )
+    return rows
+
+
+def _machine() -> dict[str, Any]:
+    """What the figures depend on."""
+    packages = {name: version(name) for name in ("numba", "numpy")}
+    return {"cores": os.cpu_count(), "python": platform.python_version(), **packages}
+
+
+def _print_report(report: dict[str, Any]) -> None:
+    """Print the figures for a person."""
+    console = stdout_console()
+    poses = f"{report['finished']} random poses within reach, seed {report['seed']}"
+    console.print(f"{report['robot']}: {poses}", style="bold", markup=False)
+    print_table(console, HEADINGS, [_cells(row) for row in report["methods"]])
+    console.print(
+        "inside: the answer is inside the joint limits; batch: all poses at once on "
+        f"{report['machine']['cores']} cores; faster: median time of {report['reference']} over "
+        "that of the method",
+        style="dim",
+        markup=False,
+    )
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    rate, steps = row["batch_rate"], row["iterations"]
+    return [
+        row["method"],
+        f"{100.0 * row['solved']:.1f} %",
+        f"{100.0 * row['inside_limits']:.1f} %",
+        f"{row['restarts']:.2f}",
+        "-" if steps is None else f"{steps:.1f}",
+        _time(row["median_time"]),
+        _time(row["p95_time"]),
+        "-" if rate is None else f"{rate:.0f}/s",
+        f"{row['faster']:.2f}x",
+    ]
+
+
+def _time(seconds: float) -> str:
+    return f"{1e6 * seconds:.0f} us" if seconds < 1e-2 else f"{1e3 * seconds:.0f} ms"

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from dls_ik.cli.document import json_option, print_json
-from dls_ik.cli.group import MISSING, NO_SOLUTION, leave
+from dls_ik.cli.exits import MISSING, NO_SOLUTION, leave
 from dls_ik.cli.joints import PAIRS, joint_values
+from dls_ik.cli.output import json_option, print_json
 from dls_ik.cli.pose import FORMS, doubt_distance, given_pose, pose_options
 from dls_ik.printable import plain
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from dls_ik.cli.document import json_option, print_json
 from dls_ik.cli.joints import joint_vector
-from dls_ik.cli.pose_text import figures, pose_facts, pose_pairs
-from dls_ik.cli.robot import ROBOT, find_robot, robot_options
-from dls_ik.cli.tables import print_heading, print_pairs, stdout_console
+from dls_ik.cli.options import ROBOT, find_robot, robot_options
+from dls_ik.cli.output import json_option, print_json
+from dls_ik.cli.pose import figures, pose_facts, pose_pairs
+from dls_ik.cli.terminal import print_heading, print_pairs, stdout_console
 from dls_ik.core.types import Array
 
 if TYPE_CHECKING:

@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
+from rich.console import Console
+from rich.text import Text
 
-from dls_ik.cli.document import json_option, print_json
-from dls_ik.cli.robot import ROBOT, find_tree, robot_options
+from dls_ik.cli.options import ROBOT, find_tree, robot_options
+from dls_ik.cli.output import json_option, print_json
+from dls_ik.cli.terminal import (
+    figure,
+    limit,
+    print_heading,
+    print_note,
+    print_pairs,
+    print_table,
+    stdout_console,
+)
+from dls_ik.model.joint import Joint
+from dls_ik.model.names import listing
+from dls_ik.model.robot import RobotModel
+from dls_ik.model.tips import moving_tips
+from dls_ik.model.tree import Tree
 
 if TYPE_CHECKING:
-    from dls_ik.model.robot import RobotModel
-    from dls_ik.model.tree import Tree
+    from dls_ik.model.analysis import Singularity
 
 MOST_TIPS = 4  # that are described without being asked for
+MOST_FAMILIES = 10
 
 
 @click.command(epilog=ROBOT, short_help="Say what a robot is and how far it reaches.")
@@ -22,26 +41,261 @@ MOST_TIPS = 4  # that are described without being asked for
 @json_option
 def info(robot: str, base: str | None, tip: str | None, quick: bool, as_json: bool) -> None:
     """Say what a robot is: joints and limits, tips, reach, singular configurations."""
-    from dls_ik.cli.info_facts import chain_facts, robot_facts
-
     tree = find_tree(robot)
     chains = _chains(tree, base, tip)
-    facts = robot_facts(tree, robot, base or tree.root)
-    facts["chains"] = [chain_facts(chain, quick) for chain in chains]
+    facts = _robot_facts(tree, robot, base or tree.root)
+    facts["chains"] = [_chain_facts(chain, quick) for chain in chains]
     if as_json:
         print_json(facts)
     else:
-        from dls_ik.cli.info_text import show_info
-
-        show_info(facts)
+        _show_info(facts)
 
 
 def _chains(tree: Tree, base: str | None, tip: str | None) -> list[RobotModel]:
     """The chain that is asked for, or those to each tip where there are but a few."""
-    from dls_ik.model.robot import RobotModel
-    from dls_ik.model.tips import moving_tips
-
     tips = moving_tips(tree, tree.require(base or tree.root, "base link"))
     if tip is None and 1 < len(tips):
         return [RobotModel.from_tree(tree, base, each) for each in tips if len(tips) <= MOST_TIPS]
     return [RobotModel.from_tree(tree, base, tip)]
+
+
+def _robot_facts(tree: Tree, given: str, base: str) -> dict[str, Any]:
+    """Name, links, and every joint that moves."""
+    kinds = [joint.kind for joint in tree.joints]
+    return {
+        "name": tree.name,
+        "robot": given,
+        "links": len(tree.links),
+        "fixed_joints": kinds.count("fixed"),
+        "root": tree.root,
+        "base": base,
+        "tips": moving_tips(tree, base),
+        "joints": [_joint_facts(tree, joint) for joint in tree.joints if joint.kind != "fixed"],
+    }
+
+
+def _joint_facts(tree: Tree, joint: Joint) -> dict[str, Any]:
+    drive = tree.drives.get(joint.name)
+    follows = None
+    if drive is not None and drive.master != joint.name:
+        follows = {
+            "joint": drive.master,
+            "multiplier": drive.multiplier,
+            "offset": drive.offset,
+        }
+    return {
+        "name": joint.name,
+        "kind": joint.kind,
+        "parent": joint.parent,
+        "child": joint.child,
+        "lower": joint.lower,
+        "upper": joint.upper,
+        "velocity": joint.velocity,
+        "mimic": follows,
+    }
+
+
+def _chain_facts(robot: RobotModel, quick: bool) -> dict[str, Any]:
+    """Of a chain to one tip: its joints, and unless it is to be quick its reach and rank."""
+    facts: dict[str, Any] = {"base": robot.base, "tip": robot.tip, "joints": robot.joint_names}
+    facts["velocity_known"] = bool(np.isfinite(robot.velocity).all())
+    if quick:
+        return facts
+    from dls_ik.model.analysis import joint_axes
+    from dls_ik.model.reach.bounds import tip_extent
+
+    axes = joint_axes(robot)
+    named = {"meeting": axes.meeting, "parallel": axes.parallel}
+    facts["axes"] = {
+        what: [[robot.joint_names[i] for i in run] for run in runs] for what, runs in named.items()
+    }
+    extent = tip_extent(robot)
+    facts["reach"] = {
+        "from": extent.point,
+        "at_least": extent.least,
+        "at_most": extent.most,
+        "seen": extent.seen,
+    }
+    return {**facts, **_dexterity(robot)}
+
+
+def _dexterity(robot: RobotModel) -> dict[str, Any]:
+    from dls_ik.model.analysis import LENGTH, conditioning, singularities
+
+    measured, found = conditioning(robot), singularities(robot)
+    return {
+        "rank": measured.rank,
+        "redundancy": robot.n - measured.rank,
+        "conditioning": {
+            "metres_per_radian": LENGTH,
+            "samples": len(measured.least),
+            "least_singular_value": _quantiles(measured.least),
+            "condition_number": _quantiles(measured.condition),
+        },
+        "singularities": {
+            "starts": found.starts,
+            "families": [_family(robot, family) for family in found.families],
+            "most_nearly_singular": {
+                "q": dict(zip(robot.joint_names, found.worst.tolist(), strict=True)),
+                "share_of_largest": found.least,
+                **found.weak._asdict(),
+            },
+        },
+    }
+
+
+def _quantiles(values: Any) -> dict[str, float]:
+    shares = {"p5": 0.05, "median": 0.5, "p95": 0.95}
+    return {name: float(np.quantile(values, share)) for name, share in shares.items()}
+
+
+def _family(robot: RobotModel, family: Singularity) -> dict[str, Any]:
+    q = np.where(
+        robot.continuous, np.remainder(family.q + math.pi, 2.0 * math.pi) - math.pi, family.q
+    )
+    q = np.where(np.abs(q) < 1e-9, 0.0, q)
+    names = robot.joint_names
+    return {
+        "joints": {names[i]: float(q[i]) for i in family.joints},
+        "tied": family.is_tied,
+        "example": dict(zip(names, q.tolist(), strict=True)),
+        "rank": family.rank,
+        **family.loss._asdict(),
+    }
+
+
+def _show_info(facts: dict[str, Any]) -> None:
+    """Print the facts about a robot."""
+    console = stdout_console()
+    moving = [joint for joint in facts["joints"] if joint["mimic"] is None]
+    followers = len(facts["joints"]) - len(moving)
+    also = f", {followers} that follow others" if followers else ""
+    pairs = [
+        ("joints", f"{len(moving)} that move{also}, {facts['fixed_joints']} fixed"),
+        ("links", str(facts["links"])),
+        ("base", facts["base"]),
+        ("tips" if len(facts["tips"]) > 1 else "tip", listing(facts["tips"])),
+    ]
+    console.print(Text(facts["name"], style="bold"))
+    print_pairs(console, pairs)
+    print_heading(console, "Joints [rad, rad/s; prismatic: m, m/s]")
+    _show_joints(console, facts["joints"])
+    if not facts["chains"]:
+        console.print("\nReach and singularities are of one tip: choose it by --tip.")
+    for chain in facts["chains"]:
+        _show_chain(console, chain, many=len(facts["tips"]) > 1)
+
+
+def _show_joints(console: Console, joints: Sequence[dict[str, Any]]) -> None:
+    rows = [
+        [
+            joint["name"],
+            joint["kind"],
+            limit(joint["lower"]),
+            limit(joint["upper"]),
+            limit(joint["velocity"]),
+        ]
+        for joint in joints
+    ]
+    print_table(console, ["joint", "type", "lower", "upper", "velocity"], rows, left=(0, 1))
+    for joint in joints:
+        if joint["mimic"] is not None:
+            master, scale, offset = joint["mimic"].values()
+            also = f" {offset:+g}" if offset else ""
+            console.print(f"{joint['name']} follows: {scale:g} x {master}{also}", soft_wrap=True)
+
+
+def _show_chain(console: Console, chain: dict[str, Any], many: bool) -> None:
+    names = chain["joints"]
+    where = f" of {chain['tip']}" if many else ""
+    if many:
+        print_heading(console, f"{chain['base']} to {chain['tip']}")
+        print_pairs(console, [("joints", listing(names))])
+    if "rank" not in chain:
+        return
+    print_heading(console, f"Structure{where}")
+    print_pairs(console, _structure(chain))
+    print_heading(console, f"Singular configurations{where}")
+    _show_singularities(console, chain)
+
+
+def _structure(chain: dict[str, Any]) -> list[tuple[str, str]]:
+    n, rank, redundancy = len(chain["joints"]), chain["rank"], chain["redundancy"]
+    moves = f"{n} joint{' moves' if n == 1 else 's move'} the tip in {rank} of 6 directions"
+    spare = f"{redundancy} to spare: redundant" if redundancy else "none to spare: not redundant"
+    reach, figures = chain["reach"], chain["conditioning"]
+    seen = f"random ones: {reach['seen'][0]:.3f} to {reach['seen'][1]:.3f} m"
+    least, condition = figures["least_singular_value"], figures["condition_number"]
+    axes = [("axes", f"{', '.join(run)} meet in a point") for run in chain["axes"]["meeting"]]
+    axes += [("axes", f"{', '.join(run)} are parallel") for run in chain["axes"]["parallel"]]
+    return [
+        ("rank", f"{moves}, {spare}"),
+        *axes,
+        ("reach", f"never beyond {reach['at_least']:.3f} to {reach['at_most']:.3f} m; {seen}"),
+        ("", f"from {_vector(reach['from'])} m in {chain['base']}, on the first axis"),
+        (
+            "least singular value",
+            f"median {least['median']:.3g}, 5 % below {least['p5']:.2g} "
+            f"(1 rad as {figures['metres_per_radian']:g} m)",
+        ),
+        ("condition number", f"median {condition['median']:.3g}, 5 % above {condition['p95']:.3g}"),
+    ]
+
+
+def _show_singularities(console: Console, chain: dict[str, Any]) -> None:
+    found = chain["singularities"]
+    families = found["families"]
+    if not families:
+        worst = found["most_nearly_singular"]
+        print_note(
+            console,
+            f"none within the limits, from {found['starts']} random starts: the least singular "
+            f"value stays above {100.0 * worst['share_of_largest']:.3g} % of the largest, where "
+            f"{_joint_values(worst['q'])}; hardest there: {_loss(worst)}",
+            style="",
+        )
+        return
+    groups: dict[Any, list[dict[str, Any]]] = {}
+    for family in families:
+        groups.setdefault((*family["joints"], family["tied"]), []).append(family)
+    for group in list(groups.values())[:MOST_FAMILIES]:
+        console.print(Text(_condition(group)), soft_wrap=True)
+        rank = f"rank {group[0]['rank']}"
+        print_pairs(console, [(rank, f"lost: {_loss(group[0])}")], indent=2)
+    if len(groups) > MOST_FAMILIES:
+        console.print(f"and {len(groups) - MOST_FAMILIES} more: --json has all of them")
+    note = (
+        f"Found from {found['starts']} random starts. Whatever the joints do that are not named; "
+        f"what is lost is of one such configuration (--json has it), in {chain['base']}."
+    )
+    print_note(console, note)
+
+
+def _condition(group: list[dict[str, Any]]) -> str:
+    """Where the joints of families that differ in values have to stand."""
+    names = list(group[0]["joints"])
+    if not names:
+        return "everywhere"
+    if group[0]["tied"]:
+        return f"{' and '.join(names)} together, as {_joint_values(group[0]['joints'])}"
+    values = [{figure(family["joints"][name]): None for family in group} for name in names]
+    if math.prod(map(len, values)) == len(group):
+        return ", ".join(f"{n} = {' or '.join(v)}" for n, v in zip(names, values, strict=True))
+    return "; or ".join(_joint_values(family["joints"]) for family in group)
+
+
+def _loss(family: dict[str, Any]) -> str:
+    if not np.any(family["force"]):
+        return f"turning about {_vector(family['moment'], 2)}"
+    line = f"motion along {_vector(family['force'], 2)} through {_vector(family['point'], 2)} m"
+    return line + (" with a turn about it" if np.abs(family["moment"]).max() > 1e-4 else "")
+
+
+def _joint_values(q: dict[str, float]) -> str:
+    """Values by name in one line."""
+    return ", ".join(f"{name} = {figure(value)}" for name, value in q.items())
+
+
+def _vector(values: Any, digits: int = 3) -> str:
+    """Three numbers in parentheses, none of them -0."""
+    return f"({', '.join(figure(float(value), digits) for value in values)})"

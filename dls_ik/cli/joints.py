@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from dls_ik.cli.numbers import as_number, parsed_numbers
+from dls_ik.cli.options import as_number, parsed_numbers
 from dls_ik.cli.pose import doubt_angles
 from dls_ik.core.types import Array
 from dls_ik.model.names import listing, quoted, suggestion

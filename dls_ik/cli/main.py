@@ -1,9 +1,152 @@
-"""The command ``dls-ik``; its subcommands are each in a file of their name."""
+"""The command ``dls-ik``: a group whose subcommands are imported when they are used."""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
+from typing import Any, NoReturn
 
 import click
 
 from dls_ik import __version__
-from dls_ik.cli.group import OneLineGroup
+from dls_ik.cli.exits import BAD_INPUT, INTERRUPTED, MISSING, MissingPartError, interrupted, leave
+from dls_ik.core import NumbaStartError
+from dls_ik.exceptions import DlsIkError
+from dls_ik.printable import plain
+
+# Every command by its section, with its line in the help. A command is the function of its name
+# in the module of its name.
+SECTIONS: dict[str, dict[str, str]] = {
+    "Robots": {
+        "info": "Joints, limits and reach of a robot.",
+        "fk": "Where the tip is at joint values.",
+        "solve": "Joint values for a pose, by any methods.",
+        "path": "A file of poses to a joint trajectory.",
+        "reachability": "Map what an arm reaches.",
+    },
+    "Methods": {
+        "reproduce": "Run a published table or figure again.",
+        "bench": "Compare methods on random poses.",
+    },
+    "View": {
+        "view": "Show an arm in the browser, and drag it.",
+    },
+    "Node": {
+        "call": "Ask a running node once.",
+        "stream": "Send targets to a running node.",
+    },
+    "Setup": {
+        "doctor": "What is installed, works, or needs mending.",
+    },
+}
+
+COMMANDS: dict[str, str] = {name: line for part in SECTIONS.values() for name, line in part.items()}
+
+
+class OneLineGroup(click.Group):
+    """Says what is wrong in a line on stderr; click would add usage and a hint.
+
+    Help and completion are made from the table of commands alone, so that they come at once.
+    """
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **named: Any) -> NoReturn:
+        """Run the command line and exit."""
+        named["standalone_mode"] = False
+        if threading.current_thread() is threading.main_thread():
+            # A script's background job ignores it otherwise.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            code = super().main(args, *rest, **named)
+            sys.stdout.flush()
+        except click.Abort:
+            click.echo("dls-ik: interrupted", err=True)
+            sys.exit(INTERRUPTED)
+        except MissingPartError as error:
+            leave(error.format_message(), MISSING)
+        except click.NoSuchOption as error:
+            leave(_no_option(error), BAD_INPUT)
+        except click.ClickException as error:
+            leave(error.format_message(), BAD_INPUT)
+        except DlsIkError as error:
+            leave(str(error), BAD_INPUT)
+        except NumbaStartError as error:
+            leave(str(error), MISSING)
+        except BrokenPipeError:  # who read the output has gone
+            _forget_output()
+            sys.exit(1)
+        except OSError as error:  # such as a full disk
+            _forget_output()
+            what = plain(error.filename) if error.filename else "cannot write the output"
+            leave(f"{what}: {error.strerror or error}", BAD_INPUT)
+        sys.exit(code if isinstance(code, int) else 0)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; Ctrl-C that it does not know of ends it in a line."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            interrupted()
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Those of the table, in its order, then those that were added."""
+        return [*COMMANDS, *(name for name in self.commands if name not in COMMANDS)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command of the table."""
+        if cmd_name in COMMANDS and cmd_name not in self.commands:
+            module = import_module(f"dls_ik.cli.{cmd_name}")
+            self.add_command(getattr(module, cmd_name), cmd_name)
+        return super().get_command(ctx, cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; one that there is not is answered with those that are alike."""
+        known = self.list_commands(ctx)
+        if args[0] not in known and args[0].isidentifier() and not ctx.resilient_parsing:
+            hint = _suggestion(args[0], known) or f"there is {', '.join(known)}"
+            raise click.UsageError(f"no command {args[0]!r}; {hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the sections of the table."""
+        width = max(map(len, COMMANDS))
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:{width}}", line) for name, line in commands.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """Names with their lines, from the table, and the options of the group."""
+        from click.shell_completion import CompletionItem
+
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        found = [CompletionItem(name, help=COMMANDS.get(name)) for name in names]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
+
+
+def _forget_output() -> None:
+    """Let Python not try again, as it ends, to write what could not be written."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _suggestion(word: str, known: list[str]) -> str:
+    from dls_ik.model.names import suggestion  # numpy comes with it
+
+    return suggestion(word, known)
+
+
+def _no_option(error: click.NoSuchOption) -> str:
+    context = error.ctx
+    if context is None:
+        return error.format_message()
+    known = [word for param in context.command.get_params(context) for word in param.opts]
+    words = [word for word in known if word.startswith("--")]
+    hint = _suggestion(error.option_name, words) or f"{context.command_path} --help lists them"
+    return f"no option {error.option_name}; {hint}"
 
 
 @click.group(

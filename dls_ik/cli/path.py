@@ -6,22 +6,26 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 from rich.console import Console
 
-from dls_ik.cli.document import json_option, print_json
-from dls_ik.cli.group import NO_SOLUTION, say
+from dls_ik.cli.exits import NO_SOLUTION, say
 from dls_ik.cli.joints import joint_vector
-from dls_ik.cli.output import STDOUT
-from dls_ik.cli.path_output import KINDS, STORAGES, checked_output, written
+from dls_ik.cli.options import (
+    ROBOT,
+    find_robot,
+    robot_options,
+    settings_option,
+    task_of,
+    task_option,
+)
+from dls_ik.cli.output import STDOUT, json_option, print_json
 from dls_ik.cli.pose import doubt_distance, unit_options
-from dls_ik.cli.pose_file import read_poses
-from dls_ik.cli.progress import Bars
-from dls_ik.cli.robot import ROBOT, find_robot, robot_options
-from dls_ik.cli.solving import settings_option, task_of, task_option
+from dls_ik.cli.pose_file import PoseFile, read_poses
+from dls_ik.cli.terminal import Bars, print_pairs, stdout_console
+from dls_ik.cli.trajectory_file import KINDS, STORAGES, Output, checked_output, written
 
 if TYPE_CHECKING:
-    from dls_ik.cli.path_output import Output
-    from dls_ik.cli.pose_file import PoseFile
     from dls_ik.cli.trajectory import Trajectory
     from dls_ik.model.robot import RobotModel
 
@@ -104,11 +108,11 @@ def path(
     model = find_robot(robot, base, tip)
     doubt_distance("a pose", given.poses, model)
     trajectory = _solved(model, given, approximate, deg, **asked)
-    from dls_ik.cli.path_text import complaints, reasons, summary
+    from dls_ik.cli.trajectory import summary
 
     facts = summary(trajectory, jump)
     is_refused = bool(facts["missed"]) and not approximate
-    for line in [*reasons(facts), *([NOTHING] if is_refused else complaints(facts, jump))]:
+    for line in [*_reasons(facts), *([NOTHING] if is_refused else _complaints(facts, jump))]:
         say(line)
     _say(facts, output, [] if is_refused else written(output, trajectory), as_json)
     sys.exit(NO_SOLUTION if is_refused else 0)
@@ -126,9 +130,7 @@ def _solved(
     jump: float,
     settings: dict[str, Any],
 ) -> Trajectory:
-    from dls_ik.cli.path_solving import solved_path
-    from dls_ik.cli.timing import timed
-    from dls_ik.cli.trajectory import Trajectory
+    from dls_ik.cli.trajectory import Trajectory, solved_path, timed
     from dls_ik.solver.solver import IkSolver
 
     solver = IkSolver(robot, method, **settings, approximate=approximate)
@@ -140,9 +142,63 @@ def _solved(
 
 
 def _say(facts: dict[str, Any], output: Output, lines: list[str], as_json: bool) -> None:
-    from dls_ik.cli.path_text import show_summary
-
     if as_json:
         print_json({**facts, "written": [line.partition(":")[0] for line in lines]})
     elif lines and output.path != STDOUT:
-        show_summary(facts, lines)
+        _show_summary(facts, lines)
+
+
+def _show_summary(facts: dict[str, Any], written: list[str]) -> None:
+    """Print the summary for people."""
+    from dls_ik.cli.trajectory import FASTEST
+
+    step, room = facts["largest_step"], facts["nearest_limit"]
+    free = not np.isfinite(room["value"])
+    share = facts["largest_share_of_velocity_limit"]
+    is_fastest = facts["times"] == FASTEST
+    print_pairs(
+        stdout_console(),
+        [
+            ("poses", f"{facts['poses']}, {facts['reached']} reached"),
+            ("error", f"{facts['position_error']:.2g} m, {facts['rotation_error']:.2g} rad"),
+            ("largest step", _shown(step)),
+            ("nearest limit", "none" if free else _shown(room)),
+            ("duration", f"{facts['duration']:.4g} s, {facts['times']}"),
+            *([] if is_fastest else [("fastest", f"{100.0 * share:.3g} % of a velocity limit")]),
+            *[("wrote", line) for line in written],
+        ],
+    )
+
+
+def _shown(extreme: dict[str, Any]) -> str:
+    where = f"{extreme['joint']}, {extreme['place']}"
+    return f"{extreme['value']:.4g} {extreme['unit']} ({where})"
+
+
+def _complaints(facts: dict[str, Any], jump: float, most: int = 10) -> list[str]:
+    """Lines for what a robot may not follow, at most so many of a kind."""
+    far = [
+        f"{each['place']}: {each['joint']} moves by {each['change']:.3g} {each['unit']}, more than "
+        f"{jump:g}: the tip does not go straight there"
+        for each in facts["jumps"]
+    ]
+    fast = [f"{place}: faster than a velocity limit" for place in facts["too_fast"]]
+    return [*_some(far, most), *_some(fast, most)]
+
+
+def _reasons(facts: dict[str, Any], most: int = 10) -> list[str]:
+    """Lines for the poses that are not reached."""
+    return _some(
+        [
+            f"{each['place']}: {each['status']}, the nearest found is {each['position_error']:.3g} "
+            f"m and {each['rotation_error']:.3g} rad off"
+            for each in facts["missed"]
+        ],
+        most,
+    )
+
+
+def _some(lines: list[str], most: int) -> list[str]:
+    if len(lines) <= most + 1:
+        return lines
+    return [*lines[:most], f"and {len(lines) - most} more such lines"]

@@ -1,4 +1,4 @@
-"""A pose on the command line: xyz with rpy or a quaternion, or a matrix."""
+"""A pose on the command line: xyz with rpy or a quaternion, or a matrix; read and printed."""
 
 from __future__ import annotations
 
@@ -8,11 +8,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 import numpy as np
 
-from dls_ik.cli.group import say
-from dls_ik.cli.numbers import Vector, numbers
+from dls_ik.cli.exits import say
+from dls_ik.cli.options import Vector, numbers
 from dls_ik.core.types import Array
 from dls_ik.exceptions import PoseError
-from dls_ik.model.rotations import rotation_from_quaternion, rotation_from_rpy, transform
+from dls_ik.model.rotations import (
+    quaternion_from_rotation,
+    rotation_from_quaternion,
+    rotation_from_rpy,
+    rpy_from_rotation,
+    transform,
+)
 
 if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
@@ -166,3 +172,26 @@ def _checked(T: Array) -> Array:
     from dls_ik.solver.poses import checked_pose
 
     return checked_pose(T)
+
+
+def pose_facts(T: Array) -> dict[str, Any]:
+    """A pose (4, 4) in all the forms that commands take."""
+    return {
+        "xyz": T[:3, 3].tolist(),
+        "rpy": list(rpy_from_rotation(T[:3, :3])),
+        "quat": list(quaternion_from_rotation(T[:3, :3])),
+        "matrix": T.tolist(),
+    }
+
+
+def pose_pairs(T: Array, digits: int = 6) -> list[tuple[str, str]]:
+    """Its lines in a terminal, rounded; each may be given to an option as it stands."""
+    facts = pose_facts(T)
+    pairs = [(name, figures(facts[name], digits)) for name in ("xyz", "rpy", "quat")]
+    rows = [figures(row, digits) for row in facts["matrix"][:3]]
+    return [*pairs, ("matrix", rows[0]), ("", rows[1]), ("", rows[2])]
+
+
+def figures(numbers: Any, digits: int = 6) -> str:
+    """Numbers in columns, none of them -0."""
+    return " ".join(f"{round(float(x), digits) + 0.0:{digits + 4}.{digits}f}" for x in numbers)

@@ -6,17 +6,18 @@ import json
 import re
 import signal
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 
-from dls_ik.cli.estimate import Estimate
-from dls_ik.cli.group import INTERRUPTED
+from dls_ik.cli.exits import INTERRUPTED
+from dls_ik.cli.options import find_robot, robot_options
 from dls_ik.cli.output import STDOUT, check_writable, write_whole
-from dls_ik.cli.progress import Bars
-from dls_ik.cli.robot import find_robot, robot_options
+from dls_ik.cli.terminal import Bars
 from dls_ik.reachability.grid import ORIENTATIONS, RESOLUTION, RESTARTS, TASKS, TOLERANCE
 from dls_ik.reproduce.picture import check_picture, save_picture
 
@@ -28,6 +29,8 @@ EPILOG = (
     "An interrupted map is gone on with by the same command: finished chunks are kept in "
     "FILE.parts. docs/reachability.md says what is computed, and how to use a cluster."
 )
+ENOUGH = 8  # chunks that tell how long the others take: they come in random order
+LONG = 60.0  # [s] that are worth a line
 
 
 @click.command(epilog=EPILOG, short_help="Map what an arm reaches.")
@@ -173,3 +176,57 @@ def _write_picture(path: str, found: ReachabilityMap, show: str) -> None:
 
     write_whole(path, lambda part: save_picture(part, map_picture(found, show)))
     click.echo(f"picture: {path}", err=True)
+
+
+class Estimate:
+    """Hears of finished chunks; says on stderr what is asked for and, if it is long, how long."""
+
+    def __init__(self, job: Job, out: str) -> None:
+        self._settings, self._out = job.settings, out
+        self._bar: Callable[[int, int], None] = lambda done, total: None
+        self._first: int | None = None  # chunks there were at the start
+        self._begin = time.monotonic()
+        self._done = 0
+
+    def show_in(self, bar: Callable[[int, int], None]) -> None:
+        """Pass everything on to a bar."""
+        self._bar = bar
+
+    def __call__(self, done: int, total: int) -> None:
+        """So many of all chunks are finished."""
+        self._done = done
+        self._bar(done, total)
+        if self._first is None:
+            self._first, self._begin = done, time.monotonic()
+            click.echo(self._size(done, total), err=True)
+        elif done - self._first == ENOUGH:
+            self._say_time(total)
+
+    def interrupted(self) -> str:
+        """What is kept, and how to go on."""
+        if self._done == 0:
+            return "interrupted; no chunk was finished yet"
+        return (
+            f"interrupted; {self._done} of {self._settings.chunks} chunks are kept in "
+            f"{self._out}.parts: the same command goes on from there"
+        )
+
+    def _size(self, done: int, total: int) -> str:
+        settings = self._settings
+        there = f", {done} of them there already" if done else ""
+        return (
+            f"{settings.robot}: {settings.grid.size} voxels, {settings.poses} poses in {total} "
+            f"chunk{'s' if total > 1 else ''}{there}"
+        )
+
+    def _say_time(self, total: int) -> None:
+        seconds = (time.monotonic() - self._begin) / ENOUGH * (total - self._done)
+        if seconds > LONG:
+            click.echo(f"about {_duration(seconds)} to go", err=True)
+
+
+def _duration(seconds: float) -> str:
+    for unit, size in (("days", 86400.0), ("h", 3600.0)):
+        if seconds >= 2.0 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds / 60.0:.0f} min"

@@ -1,4 +1,7 @@
-"""``dls-ik reproduce``: a published table or figure, run again."""
+"""``dls-ik reproduce``: a published table or figure, run again.
+
+In the terminal the printed figures stand dim below the measured ones.
+"""
 
 import signal
 import sys
@@ -6,21 +9,22 @@ from functools import partial
 from pathlib import Path
 
 import click
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.measure import Measurement
+from rich.table import Table as RichTable
+from rich.text import Text
 
-from dls_ik.cli.group import INTERRUPTED
+from dls_ik.cli.exits import INTERRUPTED
 from dls_ik.cli.output import STDOUT, check_writable, write_whole
-from dls_ik.cli.progress import Bars
-from dls_ik.cli.tables import stdout_console
-from dls_ik.cli.terminal import show
+from dls_ik.cli.terminal import Bars, empty_table, stdout_console, width_of
 from dls_ik.reproduce.document import check_suffix, document_files
 from dls_ik.reproduce.experiment import Experiment, begin, complete
 from dls_ik.reproduce.picture import check_picture, save_picture
 from dls_ik.reproduce.registry import ALL, EXPERIMENTS, experiment
 from dls_ik.reproduce.report import Reproduction, reports_json
+from dls_ik.reproduce.table import MARK, Cell, Column, Table
 
 DEFAULT_REPORT = "dls-ik-reproduction.html"
-
 Run = list[tuple[Experiment, Reproduction]]
 
 
@@ -98,7 +102,7 @@ def _complete(run: Run, quiet: bool) -> bool:
                     complete(each, report, bars)
             finally:
                 if not quiet and (report.rows or report.complete):
-                    show(console, each, report)
+                    _show(console, each, report)
     except KeyboardInterrupt:
         click.echo("dls-ik: interrupted; what was finished is kept", err=True)
         return True
@@ -123,3 +127,64 @@ def _write_report(path: str, run: Run) -> None:
 
 def _write_picture(path: str, each: Experiment, report: Reproduction) -> None:
     write_whole(path, lambda part: save_picture(part, each.plot(report)))
+
+
+def _show(console: Console, experiment: Experiment, report: Reproduction) -> None:
+    """Print a report."""
+    console.print()
+    console.print(Text(experiment.title, style="bold"))
+    console.print(Text(f"{experiment.source}; {experiment.about(report)}", style="dim"))
+    for table in experiment.tables:
+        console.print()
+        _show_table(console, table, table.lines(report))
+    for note in report.notes:
+        console.print(_note(note))
+
+
+def _show_table(console: Console, table: Table, lines: list[list[Cell]]) -> None:
+    shown = _rich_table(table, lines, break_headings=False)
+    if width_of(console, shown) > console.width:
+        shown = _rich_table(table, lines, break_headings=True)
+    # Rather lines that the terminal breaks than figures cut off.
+    width = max(console.width, Measurement.get(console, console.options, shown).minimum)
+    console.print(shown, width=width, crop=False)
+    if any(cell.printed for line in lines for cell in line):
+        legend = f"below each figure, dim: the printed one; {MARK} differs by more than chance"
+        console.print(Text(legend, style="dim"))
+
+
+def _rich_table(table: Table, lines: list[list[Cell]], break_headings: bool) -> RichTable:
+    shown = empty_table(table.title)
+    for i, column in enumerate(table.columns):
+        words = column.heading.split()
+        shown.add_column(
+            Text("\n".join(words) if break_headings else column.heading),
+            justify="left" if column.is_left else "right",
+            min_width=_least_width(column, [line[i] for line in lines]),
+        )
+    for line in lines:
+        below = any(cell.printed for cell in line)
+        shown.add_row(*(_cell(cell, below) for cell in line))
+    return shown
+
+
+def _least_width(column: Column, cells: list[Cell]) -> int:
+    """Room for every figure and for the words of the heading; other words may break."""
+    words = column.heading.split()
+    if not column.is_text:
+        words += [text for cell in cells for text in (cell.measured, cell.printed)]
+    return max(map(len, words), default=0)
+
+
+def _cell(cell: Cell, below: bool) -> Text:
+    text = Text(cell.measured, style="bold yellow" if cell.differs else "")
+    if below:
+        room = " " * cell.measured.count(MARK)  # so that digits stand under digits
+        text.append(f"\n{cell.printed}{room if cell.printed else ''}", style="dim not bold")
+    return text
+
+
+def _note(note: str) -> RenderableType:
+    grid = RichTable.grid(padding=(0, 1))
+    grid.add_row("*" if note.isascii() else "\u2022", Text(note))
+    return grid

@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dls_ik.cli.document import json_option, print_json
-from dls_ik.cli.group import NO_SOLUTION, say
+from dls_ik.cli.exits import NO_SOLUTION, say
 from dls_ik.cli.joints import joint_vector
-from dls_ik.cli.output import STDOUT, check_writable, write_whole
+from dls_ik.cli.options import (
+    ROBOT,
+    find_robot,
+    robot_options,
+    settings_option,
+    task_of,
+    task_option,
+)
+from dls_ik.cli.output import STDOUT, check_writable, json_option, print_json, write_whole
 from dls_ik.cli.pose import FORMS, doubt_distance, given_pose, pose_options
-from dls_ik.cli.robot import ROBOT, find_robot, robot_options
-from dls_ik.cli.solving import settings_option, task_of, task_option
 
 if TYPE_CHECKING:
     from dls_ik.cli.answers import Answers
@@ -106,7 +111,7 @@ def _check_plot(path: str | None) -> None:
 
 
 def _draw(path: str, answers: Answers) -> None:
-    from dls_ik.cli.solve_picture import comparison
+    from dls_ik.cli.answers import comparison
     from dls_ik.plot import save_picture
 
     figure = comparison(answers)
@@ -115,12 +120,12 @@ def _draw(path: str, answers: Answers) -> None:
 
 
 def _end(answers: Answers, as_json: bool) -> None:
-    from dls_ik.cli import solve_text
+    from dls_ik.cli.answers import show_answers
 
     if as_json:
         print_json(answers.facts())
     else:
-        solve_text.show(answers)
+        show_answers(answers)
     reasons = answers.reasons()
     for reason in reasons:
         say(reason)
@@ -128,12 +133,12 @@ def _end(answers: Answers, as_json: bool) -> None:
 
 
 def _end_all(found: Any, as_json: bool) -> None:
-    from dls_ik.cli import solve_text
+    from dls_ik.cli.answers import show_solutions
 
     if as_json:
         print_json(found.facts())
     else:
-        solve_text.show_all(found)
+        show_solutions(found)
     if not len(found.solutions):
         say("no solution was found")
     sys.exit(0 if len(found.solutions) else NO_SOLUTION)

@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 from click.testing import CliRunner
 
-from dls_ik.cli.commands import COMMANDS
-from dls_ik.cli.main import main
+from dls_ik.cli.main import COMMANDS, main
 from fuzz.guard import Run
 from fuzz.source import Source
 from fuzz.targets.checks import require

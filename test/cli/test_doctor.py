@@ -2,15 +2,16 @@
 
 import json
 import os
+import stat
 import subprocess
 import sys
 
 import pytest
 
-from dls_ik.cli.doctor import surroundings
-from dls_ik.cli.doctor.finding import BROKEN, MISSING, OK
-from dls_ik.cli.doctor.trial import tried
+from dls_ik.cli.doctor import tried
+from dls_ik.cli.doctor_checks import BROKEN, MISSING, OK, others_can_write, ros_findings
 
+EVERYBODY = stat.S_IRWXU | stat.S_IRWXG | stat.S_IRWXO
 COMMAND = [sys.executable, "-m", "dls_ik.cli", "doctor"]
 
 
@@ -47,7 +48,7 @@ def test_things_that_are_broken_in_every_way(tmp_path, monkeypatch):
 def test_what_hangs_is_given_up(tmp_path, monkeypatch):
     (tmp_path / "hangs.py").write_text("import time; time.sleep(1000)")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr("dls_ik.cli.doctor.trial.PATIENCE", 1.0)
+    monkeypatch.setattr("dls_ik.cli.doctor.PATIENCE", 1.0)
     found = tried(["hangs"], lambda name: None)
     assert found == {"hangs": (BROKEN, "no end of it within 1 s")}
 
@@ -84,10 +85,51 @@ def test_without_numpy_and_rich_it_still_says_so(tmp_path):
 )
 def test_variables_of_ros(monkeypatch, variable, value, name, state):
     monkeypatch.setenv(variable, value)
-    found = {finding.name: finding for finding in surroundings.ros()}
+    found = {finding.name: finding for finding in ros_findings()}
     assert found[name].state == state
     assert (found[name].mend == "") == (state == OK)
     assert len(found[name].words) < 100
+
+
+@pytest.fixture
+def folder(tmp_path):
+    inside = tmp_path / "cache" / "inside"
+    inside.mkdir(parents=True, mode=0o755)
+    return inside
+
+
+def test_a_folder_of_ones_own_is_fine(folder):
+    assert others_can_write(folder) == ""
+
+
+def test_one_that_everybody_can_write_is_not(folder):
+    folder.chmod(EVERYBODY)
+    assert others_can_write(folder) == f"all users can write {folder}"
+    folder.chmod(EVERYBODY | stat.S_ISVTX)  # files can still be added
+    assert others_can_write(folder) == f"all users can write {folder}"
+
+
+def test_nor_is_one_below_such_a_folder_unless_it_keeps_owners(folder):
+    folder.parent.chmod(EVERYBODY)
+    assert others_can_write(folder) == f"all users can write {folder.parent}"
+    folder.parent.chmod(EVERYBODY | stat.S_ISVTX)  # as /tmp
+    assert others_can_write(folder) == ""
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="needs root to give it away")
+def test_nor_one_of_another_user(folder):
+    os.chown(folder, 12345, -1)
+    assert others_can_write(folder) == f"{folder} belongs to another user"
+
+
+def test_the_doctor_says_so_before_it_runs_what_is_there(tmp_path, monkeypatch):
+    tmp_path.chmod(EVERYBODY)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    state, words = tried(["kernels"], lambda name: None)["kernels"]
+    assert state == BROKEN
+    assert "others could put code of theirs among the kernels" in words
+    assert "all users can write" in words
+    assert not list(tmp_path.rglob("*.nbc"))
 
 
 @pytest.mark.ros

@@ -13,8 +13,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from dls_ik.cli.commands import COMMANDS
-from dls_ik.cli.main import main
+from dls_ik.cli.main import COMMANDS, main
 
 COMMAND = [sys.executable, "-m", "dls_ik.cli"]
 PATIENCE = 120  # [s]

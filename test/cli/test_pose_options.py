@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from robots import TEST_URDF
 
 from dls_ik.cli.main import main
-from dls_ik.cli.numbers import parsed_numbers
-from dls_ik.cli.pose import given_pose
-from dls_ik.cli.pose_text import pose_facts
+from dls_ik.cli.options import parsed_numbers
+from dls_ik.cli.pose import given_pose, pose_facts
 
 NUMBERS = st.floats(-3.0, 3.0)
 SOLVE = ("solve", "wam")

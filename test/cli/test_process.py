@@ -1,4 +1,4 @@
-"""The command as a process: signals, exit codes, and streams that are no terminal."""
+"""The command as a process: exit codes, pipes, narrow terminals, Ctrl-C."""
 
 import json
 import os
@@ -9,7 +9,10 @@ import time
 
 import pytest
 
+from dls_ik.cli.exits import held, remembered
+
 COMMAND = [sys.executable, "-m", "dls_ik.cli"]
+SOLVE = ["solve", "wam", "--xyz", "0.4", "0.2", "0.5"]
 
 SLOW = """
 import sys, time
@@ -35,6 +38,20 @@ def plot(report):
 table = Table((Column("method", "method", is_name=True),))
 slow = Experiment("figure-2", "nobody", "slow", (table,), run, plot, 1, "samples")
 reproduce.experiment = lambda what: slow
+main()
+"""
+
+SLOW_PATH = """
+import sys, time
+import dls_ik.cli.trajectory as solving
+from dls_ik.cli.main import main
+
+def wait(*args):
+    print("ready", file=sys.stderr, flush=True)
+    for _ in range(6000):  # a signal just before a sleep is heard after it
+        time.sleep(0.1)
+
+solving.solved_path = wait
 main()
 """
 
@@ -127,3 +144,86 @@ def test_ctrl_c_leaves_what_was_finished(tmp_path, target, begin):
     assert picture.is_file()
     if target == "file":
         assert "interrupted" in stdout
+
+
+def test_sixty_columns_in_a_pipe():
+    result = run(*SOLVE, env={**os.environ, "COLUMNS": "60"})
+    assert result.returncode == 0, result.stderr
+    assert all(len(line) <= 60 for line in result.stdout.splitlines())
+    assert "\x1b" not in result.stdout
+
+
+def test_one_command_feeds_another():
+    shell = (
+        f"{' '.join(COMMAND)} fk wam --random 3 --json | "
+        f"""{sys.executable} -c 'import json, sys; print(json.dumps(
+            [{{"matrix": p["matrix"]}} for a in json.load(sys.stdin) for p in a["poses"].values()]
+        ))' | {" ".join(COMMAND)} path wam - --out - --format json --rate 1 --jump 10"""
+    )
+    result = subprocess.run(shell, shell=True, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["success"] == [True, True, True]
+
+
+def test_ctrl_c_leaves_no_file(tmp_path):
+    poses = tmp_path / "poses.csv"
+    poses.write_text("x,y,z,roll,pitch,yaw\n0.5,0,0.3,0,3,0\n")
+    words = ["path", "wam", str(poses), "--out", str(tmp_path / "o.csv")]
+    with subprocess.Popen(
+        [sys.executable, "-c", SLOW_PATH, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stdout) == (130, "")
+    assert stderr == "dls-ik: interrupted\n"
+    assert [each.name for each in tmp_path.iterdir()] == ["poses.csv"]
+
+
+def test_ctrl_c_comes_after_what_it_may_not_break():
+    done = []
+
+    def work():
+        with held():
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+            done.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert done
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_nothing_comes_where_nothing_was_pressed():
+    before = signal.getsignal(signal.SIGINT)
+    with held():
+        pass
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+class Finalized:
+    """Where Python reports what is raised, and goes on."""
+
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_ctrl_c_that_is_dropped_is_remembered():
+    with remembered() as ended:
+        assert not ended.is_set()
+        Finalized()
+        assert ended.is_set()
+
+
+def test_ctrl_c_that_is_remembered_interrupts_too():
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt), remembered() as ended:
+        signal.raise_signal(signal.SIGINT)
+    assert ended.is_set()
+    assert signal.getsignal(signal.SIGINT) is before

@@ -7,8 +7,7 @@ import pytest
 from cli_runner import BAD_INPUT, NO_SOLUTION, document, refusal, run
 
 from dls_ik import IkSolver, RobotModel
-from dls_ik.cli.answers import Question, answers_of
-from dls_ik.cli.solve_picture import comparison
+from dls_ik.cli.answers import Question, answers_of, comparison
 
 POSE = ("--xyz", 0.4, 0.2, 0.5, "--quat", 0, 1, 0, 0)
 FAR = ("--xyz", 0.4, 0.2, 1.5)

@@ -5,7 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from dls_ik.cli.main import main
-from dls_ik.cli.stream_path import circle, sampled
+from dls_ik.cli.stream import circle, sampled
 from dls_ik.model.rotations import rotation_from_rpy
 
 

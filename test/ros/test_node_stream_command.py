@@ -21,7 +21,7 @@ from ros_streamer import HOME
 from ros_wam import WAM
 
 from dls_ik.cli.main import main
-from dls_ik.cli.shown import Ends, remote
+from dls_ik.cli.view import Ends, remote
 from dls_ik.model.rotations import quaternion_from_rotation
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]

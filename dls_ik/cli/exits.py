@@ -1,10 +1,41 @@
-"""Ctrl-C that waits for a moment, and that is not lost."""
+"""Exit codes, the line on stderr that a command ends with, and Ctrl-C."""
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
+
+import click
+
+from dls_ik.printable import plain
+
+NO_SOLUTION, BAD_INPUT, MISSING, INTERRUPTED = 1, 2, 3, 130
+
+
+class MissingPartError(click.ClickException):
+    """Something has to be installed or started for what was asked; the message says what."""
+
+    exit_code = MISSING
+
+
+def leave(words: str, code: int) -> NoReturn:
+    """End with one line on stderr."""
+    say(" ".join(words.split()))
+    sys.exit(code)
+
+
+def say(words: str) -> None:
+    """One line on stderr, whatever the words hold."""
+    click.echo(f"dls-ik: {plain(words)}", err=True)
+
+
+def interrupted(words: str = "interrupted") -> NoReturn:
+    """End as Ctrl-C does, saying in a line what is kept."""
+    if sys.stderr.isatty():
+        click.echo(err=True)  # ends the line of the terminal's ^C
+    leave(words, INTERRUPTED)
 
 
 @contextmanager
