@@ -12,7 +12,7 @@ import pytest
 
 import dls_ik
 from dls_ik.core import damping, limits, objectives, policy, reach, step
-from dls_ik.reproduce.table_v_printed import METHODS
+from dls_ik.reproduce.colome_torras_table_v import METHODS
 from dls_ik.solver.options import SolverOptions
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -18,8 +18,8 @@ from dls_ik.cli.exits import INTERRUPTED
 from dls_ik.cli.options import find_robot, robot_options
 from dls_ik.cli.output import STDOUT, check_writable, write_whole
 from dls_ik.cli.terminal import Bars
+from dls_ik.plot import check_picture, save_picture
 from dls_ik.reachability.grid import ORIENTATIONS, RESOLUTION, RESTARTS, TASKS, TOLERANCE
-from dls_ik.reproduce.picture import check_picture, save_picture
 
 if TYPE_CHECKING:
     from dls_ik.reachability import ReachabilityMap

@@ -17,12 +17,10 @@ from rich.text import Text
 from dls_ik.cli.exits import INTERRUPTED
 from dls_ik.cli.output import STDOUT, check_writable, write_whole
 from dls_ik.cli.terminal import Bars, empty_table, stdout_console, width_of
+from dls_ik.plot import check_picture, save_picture
 from dls_ik.reproduce.document import check_suffix, document_files
-from dls_ik.reproduce.experiment import Experiment, begin, complete
-from dls_ik.reproduce.picture import check_picture, save_picture
-from dls_ik.reproduce.registry import ALL, EXPERIMENTS, experiment
-from dls_ik.reproduce.report import Reproduction, reports_json
-from dls_ik.reproduce.table import MARK, Cell, Column, Table
+from dls_ik.reproduce.experiment import ALL, EXPERIMENTS, Experiment, begin, complete, experiment
+from dls_ik.reproduce.report import MARK, Cell, Column, Reproduction, Table, reports_json
 
 DEFAULT_REPORT = "dls-ik-reproduction.html"
 Run = list[tuple[Experiment, Reproduction]]

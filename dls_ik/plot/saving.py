@@ -15,18 +15,14 @@ SUFFIXES = (".png", ".svg", ".pdf")
 _DATES = {".svg": "Date", ".pdf": "CreationDate"}
 
 
-def check_picture(path: Path, refusal: type[DlsIkError] = DlsIkError) -> None:
+def check_picture(path: Path) -> None:
     """Refuse a kind of file that no picture can be saved as, and pictures without matplotlib.
-
-    Args:
-        path: where the picture is to go.
-        refusal: what to raise for a suffix that is none of those.
 
     Raises:
         DlsIkError: the reason.
     """
     if path.suffix.lower() not in SUFFIXES:
-        raise refusal(f"a picture is one of {', '.join(SUFFIXES)}, not {path.name}")
+        raise DlsIkError(f"a picture is one of {', '.join(SUFFIXES)}, not {path.name}")
     new_figure(1.0, 1.0)
 
 

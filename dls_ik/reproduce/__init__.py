@@ -1,1 +1,1 @@
-"""The published tables and figures, run again: one file each, found by name in ``registry``."""
+"""Published tables and figures, run again: a module for each paper; ``experiment`` lists them."""

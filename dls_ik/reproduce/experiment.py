@@ -1,20 +1,20 @@
-"""What an experiment is: where it is published, how it runs, what it shows.
+"""Published experiments: what one consists of, how it runs, and all of them by name.
 
-A file of this folder holds one and ends in ``EXPERIMENT = Experiment(...)``; ``registry`` lists the
-files. ``run`` fills the report in place, settings and printed figures first, then a row as soon as
-it is finished: whoever interrupts it has the rows up to there. Kernel calls stay below a second, so
-that Ctrl-C is heard between them.
+The module of a paper holds its experiments, and ``EXPERIMENTS`` lists them. ``run`` fills the
+report in place, settings and printed figures first, then a row as soon as it is finished: whoever
+interrupts it has the rows up to there. Kernel calls stay below a second, so that Ctrl-C is heard
+between them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from dls_ik.exceptions import DlsIkError
-from dls_ik.reproduce.report import Reproduction
-from dls_ik.reproduce.table import Table
+from dls_ik.reproduce.report import Reproduction, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -89,3 +89,36 @@ def complete(experiment: Experiment, report: Reproduction, progress: Progress) -
     """Run the experiment into the report."""
     experiment.run(report, progress)
     report.complete = True
+
+
+ALL = "all"
+
+# Module and name of each, imported when it is asked for. In the order of the report of all.
+EXPERIMENTS = {
+    "table-v": ("colome_torras_table_v", "TABLE_V"),
+    "figure-1": ("colome_torras_laws", "FIGURE_1"),
+    "figure-2": ("colome_torras_laws", "FIGURE_2"),
+    "figure-3": ("buss_kim", "FIGURE_3"),
+    "figure-4": ("buss_kim", "FIGURE_4"),
+    "table-4-4": ("tabaczynski", "TABLE_4_4"),
+    "figures-4-5": ("deo_walker", "FIGURES_4_5"),
+    "figure-6": ("deo_walker", "FIGURE_6"),
+    "figure-7": ("deo_walker", "FIGURE_7"),
+    "dasl": ("matos", "DASL"),
+}
+
+
+def experiment(what: str) -> Experiment:
+    """The experiment of that name.
+
+    Raises:
+        ReproductionError: there is none; the message lists those there are.
+    """
+    if what not in EXPERIMENTS:
+        known = ", ".join(EXPERIMENTS)
+        raise ReproductionError(f"unknown experiment {what!r}; known are {known}")
+    module, name = EXPERIMENTS[what]
+    found = getattr(import_module(f"dls_ik.reproduce.{module}"), name)
+    if not isinstance(found, Experiment):
+        raise TypeError(f"{module}.{name} is not an Experiment")
+    return found

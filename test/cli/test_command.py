@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import dls_ik
 from dls_ik.cli.main import main
-from dls_ik.reproduce.registry import EXPERIMENTS
+from dls_ik.reproduce.experiment import EXPERIMENTS
 
 
 def invoke(*arguments):

@@ -2,13 +2,15 @@
 
 Iterations count as in his code: the first one looks at the start. A method has converged to the
 target line, on which the point nearest to the target lies, once its distance stays within 0.01 of
-the least possible.
+the least possible. He prints neither links nor starts nor goals: ``NOTES`` say where these come
+from.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import pi, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,16 +18,57 @@ from numpy.typing import NDArray
 from dls_ik.core.types import Array
 from dls_ik.model import RobotModel
 from dls_ik.model.dh import DhRow
+from dls_ik.plot.arm import draw_arms
+from dls_ik.plot.canvas import BLUE, GREY, new_figure, plain
 from dls_ik.reproduce.experiment import Experiment, Progress
-from dls_ik.reproduce.planar_scenarios import SCENARIOS, Scenario
-from dls_ik.reproduce.report import Reproduction, Row
-from dls_ik.reproduce.stroboscope import stroboscope
-from dls_ik.reproduce.table import Column, Table
+from dls_ik.reproduce.report import Column, Reproduction, Row, Table
 from dls_ik.solver.stepper import Stepper
 from dls_ik.solver.task import Task
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+# Scenarios
+
+
+class Scenario(NamedTuple):
+    """A planar chain, where it starts and where its end should be."""
+
+    name: str
+    links: tuple[float, ...]
+    start: tuple[float, ...]  # [rad]
+    goal: tuple[float, float]
+    printed: tuple[tuple[int | str, ...], ...]  # of each method: iterations, trajectory
+
+    @property
+    def is_reachable(self) -> bool:
+        """Whether the table asks for iterations to the target, not to its line."""
+        return len(self.printed[0]) == 3
+
+    @property
+    def least_distance(self) -> float:
+        """How near the end can come to the goal at best."""
+        away, longest = float(np.hypot(*self.goal)), max(self.links)
+        return max(0.0, away - sum(self.links), 2 * longest - sum(self.links) - away)
+
+
+_TWO = ((1.0, 2.0), (pi / 4, pi / 8))
+_FIVE = ((2.0, 1.0, 1.5, 2.5, 0.7), (pi / 4, 2 * pi / 3, 1.5, pi / 3, -3.0))
+_JERKY, _WIDE, _SMOOTH = "jerky", "wide oscillation", "very smooth"
+SCENARIOS = (
+    Scenario("2 links, too far", *_TWO, (-2.5, -2.5),
+             (("never", _WIDE), (100, _WIDE), (45, _SMOOTH))),
+    Scenario("2 links, too close", *_TWO, (-0.5, -0.5),
+             (("never", _WIDE), (68, _WIDE), (30, _SMOOTH))),
+    Scenario("2 links", *_TWO, (-2.0, -2.0),
+             ((14, 16, _JERKY), (120, 570, _WIDE), (50, 141, _SMOOTH))),
+    Scenario("5 links", *_FIVE, (-2.0, -2.0),
+             ((6, 7, _JERKY), (140, 459, _WIDE), (16, 40, _SMOOTH))),
+)  # fmt: skip
+
+
+# Table
 
 COARSE, FINE = 0.01, 1e-7
 NEVER = "never"
@@ -152,14 +195,59 @@ def _name(row: Row) -> tuple[Any, ...]:
     return row["scenario"], row["method"]
 
 
+# Picture
+
+
 def plot(report: Reproduction) -> Figure:
-    """Stroboscopic pictures from red to green, and the paths of the joints."""
-    return stroboscope(report.series, [s.name for s in SCENARIOS], list(METHODS))
+    """A row for each scenario: for each method its configurations, and the paths of its joints.
+
+    Configurations are red to green.
+    """
+    scenarios, methods = [scenario.name for scenario in SCENARIOS], list(METHODS)
+    figure = new_figure(3.0 * 2 * len(methods), 3.1 * len(scenarios))
+    grid = figure.subplots(len(scenarios), 2 * len(methods), squeeze=False)
+    for axes in grid.ravel():
+        axes.set_axis_off()
+    for row, scenario in zip(grid, scenarios, strict=True):
+        for i, method in enumerate(methods):
+            shown = report.series.get(f"{scenario}, {method}")
+            if shown:
+                points = np.asarray(shown["points"])
+                draw_arms(row[2 * i], points, _red_to_green(len(points)), 0.8)
+                _paths(row[2 * i + 1], points)
+                for axes in (row[2 * i], row[2 * i + 1]):
+                    _frame(axes, shown["goal"])
+                count = f"{len(points)} iterations"
+                row[2 * i].set_title(f"{scenario}\n{method}, {count}", fontsize=9, loc="left")
+                row[2 * i + 1].set_title("paths of the joints", fontsize=8, loc="left", color=GREY)
+    figure.suptitle("Table 4.4: first configuration red, last green", fontsize=13, weight="bold")
+    return figure
+
+
+def _red_to_green(count: int) -> list[Any]:
+    """A colour for each configuration, as in his figures."""
+    late = np.linspace(0.0, 1.0, count)
+    return list(np.stack([1.0 - late, 0.8 * late, np.zeros(count)], axis=1))
+
+
+def _paths(axes: Axes, points: Array) -> None:
+    """The way of every joint but the first, which stays, and of the end, with each iteration."""
+    for path in np.moveaxis(points[:, 1:], 1, 0):
+        axes.plot(*path.T, linewidth=0.9, marker=".", markersize=2.0)
+
+
+def _frame(axes: Axes, goal: Sequence[float]) -> None:
+    axes.set_axis_on()
+    axes.plot(*goal, marker="s", markersize=6, markerfacecolor="none", color=BLUE)
+    axes.plot(0.0, 0.0, marker="o", markersize=3, color=GREY)
+    axes.set_aspect("equal", adjustable="datalim")
+    plain(axes)
+    axes.tick_params(labelsize=6)
 
 
 _NAMES = (Column("scenario", "target", is_name=True), Column("method", "method", is_name=True))
 _MOTION = (Column("oscillation", "turns back [%]", ".0f"), Column("beyond", "beyond [rad]", ".2f"))
-EXPERIMENT = Experiment(
+TABLE_4_4 = Experiment(
     what="table-4-4",
     source="Tabaczynski 2005, table 4.4",
     title="Planar chains of 2 and 5 links: iterations and oscillation",

@@ -1,4 +1,4 @@
-"""What all experiments share: reports, tables, documents, chance."""
+"""Experiments in general: reports, tables, documents, chance."""
 
 import json
 import math
@@ -6,12 +6,23 @@ import math
 import numpy as np
 import pytest
 
-from dls_ik.reproduce import html, markdown
-from dls_ik.reproduce.chance import means_differ, percents_differ
-from dls_ik.reproduce.experiment import Experiment, ReproductionError, begin, reproduce
-from dls_ik.reproduce.registry import EXPERIMENTS, experiment
-from dls_ik.reproduce.report import Reproduction
-from dls_ik.reproduce.table import Column, Table, wide_lines
+from dls_ik.reproduce.document import html, markdown
+from dls_ik.reproduce.experiment import (
+    EXPERIMENTS,
+    Experiment,
+    ReproductionError,
+    begin,
+    experiment,
+    reproduce,
+)
+from dls_ik.reproduce.report import (
+    Column,
+    Reproduction,
+    Table,
+    means_differ,
+    percents_differ,
+    wide_lines,
+)
 
 
 def report():
@@ -59,7 +70,7 @@ def test_a_table_takes_its_rows_from_where_it_is_told():
 
 @pytest.mark.parametrize("writer", [markdown, html])
 def test_documents_hold_everything_and_escape_it(writer):
-    text = writer.document("T", [(fake(), report())], {"x": "x.png"})
+    text = writer("T", [(fake(), report())], {"x": "x.png"})
     assert "x.png" in text
     assert "1.2*" in text
     assert ("A &amp; B" in text) == (writer is html)
@@ -68,7 +79,7 @@ def test_documents_hold_everything_and_escape_it(writer):
 
 def test_a_name_that_ends_like_a_mark_does_not_differ():
     made = Reproduction("x", 3, 0, rows=[{"method": "DLS*", "value": 1.0}], complete=True)
-    assert 'class="name differs"' not in html.document("T", [(fake(), made)], {"x": "x.png"})
+    assert 'class="name differs"' not in html("T", [(fake(), made)], {"x": "x.png"})
 
 
 def test_too_few_samples_and_unknown_names_are_refused():

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from dls_ik.reproduce import table_4_4
+from dls_ik.reproduce import tabaczynski
 from dls_ik.reproduce.experiment import reproduce
-from dls_ik.reproduce.planar_scenarios import SCENARIOS
+from dls_ik.reproduce.tabaczynski import SCENARIOS
 
 BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
 # The printed traces of 5 links, distance at each iteration.
@@ -18,7 +18,7 @@ TRACES = {
 
 @pytest.fixture(scope="module")
 def report():
-    return reproduce(table_4_4.EXPERIMENT)
+    return reproduce(tabaczynski.TABLE_4_4)
 
 
 def row(report, scenario, method):
@@ -27,28 +27,28 @@ def row(report, scenario, method):
 
 @pytest.mark.parametrize("method", TRACES)
 def test_printed_traces_of_5_links(method):
-    _, distance = table_4_4.follow(BY_NAME["5 links"], method, len(TRACES[method]))
+    _, distance = tabaczynski.follow(BY_NAME["5 links"], method, len(TRACES[method]))
     np.testing.assert_allclose(distance, TRACES[method], atol=6e-5)
 
 
 def test_printed_first_step_of_5_links():
-    q, _ = table_4_4.follow(BY_NAME["5 links"], "truncated pinv", 2)
+    q, _ = tabaczynski.follow(BY_NAME["5 links"], "truncated pinv", 2)
     printed = [-0.2548, -0.3650, -0.4744, -0.2963, 0.1077]
     np.testing.assert_allclose(q[1] - q[0], printed, atol=6e-5)
 
 
 @pytest.mark.parametrize("scenario", ["2 links", "5 links"])
-@pytest.mark.parametrize("method", table_4_4.METHODS)
+@pytest.mark.parametrize("method", tabaczynski.METHODS)
 def test_iterations_in_reach_are_the_printed_ones(report, scenario, method):
     measured = row(report, scenario, method)
-    printed = BY_NAME[scenario].printed[list(table_4_4.METHODS).index(method)]
+    printed = BY_NAME[scenario].printed[list(tabaczynski.METHODS).index(method)]
     assert (measured["coarse"], measured["fine"]) == printed[:2]
     assert "differs" not in measured
 
 
 @pytest.mark.parametrize("scenario", ["2 links, too far", "2 links, too close"])
 def test_out_of_reach_only_damping_comes_quietly_to_the_line(report, scenario):
-    pinv, transpose, dls = (row(report, scenario, method) for method in table_4_4.METHODS)
+    pinv, transpose, dls = (row(report, scenario, method) for method in tabaczynski.METHODS)
     assert pinv["line"] == "never"
     assert dls["line"] < 45
     assert transpose["line"] == "never" or transpose["line"] > dls["line"]
@@ -57,7 +57,7 @@ def test_out_of_reach_only_damping_comes_quietly_to_the_line(report, scenario):
 
 
 def test_what_has_not_come_in_few_iterations_does_not_differ():
-    few = reproduce(table_4_4.EXPERIMENT, samples=200)
+    few = reproduce(tabaczynski.TABLE_4_4, samples=200)
     measured = row(few, "2 links", "transpose")
     assert (measured["coarse"], measured["fine"]) == (120, "never")
     assert "differs" not in measured
@@ -71,14 +71,14 @@ def test_least_distance():
 
 def test_joint_positions_end_where_the_tip_is():
     scenario = BY_NAME["5 links"]
-    q, distance = table_4_4.follow(scenario, "DLS", 3)
-    points = table_4_4.joint_positions(scenario.links, q)
+    q, distance = tabaczynski.follow(scenario, "DLS", 3)
+    points = tabaczynski.joint_positions(scenario.links, q)
     assert points.shape == (3, 6, 2)
     away = np.linalg.norm(points[:, -1] - scenario.goal, axis=1)
     np.testing.assert_allclose(away, distance, atol=1e-12)
 
 
 def test_picture_of_few_iterations():
-    report = reproduce(table_4_4.EXPERIMENT, samples=2)
+    report = reproduce(tabaczynski.TABLE_4_4, samples=2)
     assert row(report, "5 links", "DLS")["fine"] == "never"
-    assert table_4_4.plot(report).axes
+    assert tabaczynski.plot(report).axes

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from reproduce.pictures import shows_something
 
-from dls_ik.reproduce.experiment import begin, reproduce
-from dls_ik.reproduce.registry import experiment
+from dls_ik.reproduce.experiment import begin, experiment, reproduce
 
 
 @pytest.fixture(scope="module")

@@ -1,34 +1,91 @@
-"""The peg-in-hole arm of Matos 2016: position with the tool vertical, and ticks for its servos.
+"""Peg-in-hole arm of Matos 2016: position with the tool vertical, and ticks for its servos.
 
 Three ways to keep the tool vertical: as his code, which sets th4 = th2 - th3 after every step of
 all joints; with that coupling in the model; and as a task, position and the tool's direction.
+
+The table of Denavit-Hartenberg rows did not survive: these are a guess of ours [cm], with the arm's
+one sure row, d = L1 and alpha = pi/2 of joint 1, and an elbow that bends against the shoulder, for
+which th4 = th2 - th3 keeps the tool vertical.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from math import pi
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.reproduce.dasl_arm import (
-    HOME,
-    TOOL_DOWN,
-    angles,
-    arm,
-    coupled_arm,
-    ticks,
-    with_wrist,
-)
-from dls_ik.reproduce.dasl_picture import JOINTS, WAYS, plot
+from dls_ik.model import RobotModel
+from dls_ik.model.dh import DhRow, tree_from_dh
+from dls_ik.model.joint import Joint, Mimic
+from dls_ik.model.tree import Tree
+from dls_ik.plot.canvas import BLUE, GREY, ORANGE, PALE, RED, new_figure, plain
 from dls_ik.reproduce.experiment import Experiment, Progress
-from dls_ik.reproduce.report import Reproduction, Row
-from dls_ik.reproduce.table import Column, Table
+from dls_ik.reproduce.report import Column, Reproduction, Row, Table
 from dls_ik.solver.solver import IkSolver
 from dls_ik.solver.stepper import Stepper
 from dls_ik.solver.task import Task
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Arm
+
+ROWS = (
+    DhRow(d=9.0, alpha=pi / 2, kind="continuous"),  # waist
+    DhRow(a=20.0, alpha=pi, kind="continuous"),  # shoulder
+    DhRow(a=18.0, kind="continuous"),  # elbow
+    DhRow(alpha=-pi / 2, kind="continuous"),  # wrist, up and down
+    DhRow(d=12.0, kind="continuous"),  # wrist, about the tool
+)
+RESOLUTION = np.array([0.088, 0.088, 0.088, 0.29, 0.29])  # [deg] of a tick
+HOME = np.radians([0.0, 60.0, 90.0, -30.0, 0.0])
+TOOL_DOWN = np.diag([1.0, -1.0, -1.0])
+
+
+def arm() -> RobotModel:
+    """The arm with its five joints free."""
+    return RobotModel.from_dh(ROWS, name="dasl")
+
+
+def coupled_arm() -> RobotModel:
+    """The arm with four variables: joint 4 is two in a row that follow th2 and -th3."""
+    tree = tree_from_dh(ROWS, name="dasl")
+    joints: list[Joint] = []
+    for joint in tree.joints:
+        if joint.name != "joint4":
+            joints.append(joint)
+            continue
+        half = "joint4_half"
+        joints.append(replace(joint, name=half, child=half, mimic=Mimic("joint2", 1.0)))
+        rest = replace(joint, parent=half, origin=np.eye(4), mimic=Mimic("joint3", -1.0))
+        joints.append(rest)
+    return RobotModel.from_tree(Tree(tree.name, (*tree.links, "joint4_half"), tuple(joints)))
+
+
+def with_wrist(q: Array) -> Array:
+    """All five joint values from th1, th2, th3, th5."""
+    return np.array([q[0], q[1], q[2], q[1] - q[2], q[3]])
+
+
+def ticks(q: Array) -> Array:
+    """Goal positions of the servos, whole numbers, for joint values (5,) [rad]."""
+    return np.asarray(np.rint(np.degrees(q) / RESOLUTION), dtype=np.int64)
+
+
+def angles(goal_positions: Array) -> Array:
+    """Joint values (5,) [rad] at which the servos stand."""
+    return np.asarray(np.radians(goal_positions * RESOLUTION))
+
+
+# Path
+
+JOINTS = tuple(f"joint{i}" for i in range(1, 6))
+WAYS = ("set after each step", "coupled in the model", "pointing task")
 LAMBDA = 1.0  # [cm/rad]
 TOLERANCE = 1e-3  # [cm]
 MOST_STEPS = 1000
@@ -156,8 +213,51 @@ def _joint_positions(q: Array) -> Array:
     return np.array([robot.link_pose(link, q)[:3, 3] for link in links])
 
 
+# Picture
+
+
+def plot(report: Reproduction) -> Figure:
+    """The arm along its path from the side, the ticks, and what rounding them costs."""
+    figure = new_figure(12.0, 4.4)
+    side, sent, off = figure.subplots(1, 3, width_ratios=(1.0, 1.1, 1.1))
+    way = next((way for way in reversed(WAYS) if way in report.series), None)
+    _draw_side(side, np.asarray(report.series.get(way or "", [])), np.array(report.series["path"]))
+    rows = [row for row in report.rows if row.get("way") == way]
+    for joint, color in zip(JOINTS, (BLUE, ORANGE, RED, GREY, PALE), strict=True):
+        steps = [row["waypoint"] for row in rows]
+        sent.step(steps, [row[joint] for row in rows], where="mid", color=color, label=joint)
+    sent.set_title(f"goal positions [ticks], {way}", fontsize=9, loc="left")
+    looks = ((BLUE, 3.5, 7), (ORANGE, 2.0, 4), (GREY, 0.7, 2))  # the thin ones above the thick
+    for name, (color, lw, ms) in zip(WAYS, looks, strict=True):
+        rows = [row for row in report.rows if row.get("way") == name]
+        steps = [row["waypoint"] for row in rows]
+        off.plot(steps, [row["after"] for row in rows], "o-", ms=ms, lw=lw, color=color, label=name)
+    off.set_title("distance after rounding [mm]", fontsize=9, loc="left")
+    off.set_ylim(0.0)
+    for axes in (sent, off):
+        axes.set_xlabel("waypoint", fontsize=8)
+        axes.legend(fontsize=7, frameon=False)
+        plain(axes)
+    figure.suptitle("DASL arm, tool vertical, in ticks", fontsize=13, fontweight="bold")
+    return figure
+
+
+def _draw_side(axes: Axes, chains: Array, path: Array) -> None:
+    """Distance from the waist's axis over height, waypoint by waypoint."""
+    for i, chain in enumerate(chains):
+        out = np.hypot(chain[:, 0], chain[:, 1])
+        last = i + 1 == len(chains)
+        axes.plot(
+            out, chain[:, 2], "o-", ms=2.5, lw=2.4 if last else 0.9, color=BLUE if last else PALE
+        )
+    axes.plot(np.hypot(path[:, 0], path[:, 1]), path[:, 2], ".", ms=4, color=ORANGE)
+    axes.set_aspect("equal")
+    axes.set_title("height over distance from the waist [cm]", fontsize=9, loc="left")
+    plain(axes)
+
+
 _NAMES = (Column("way", "tool vertical", is_name=True), Column("waypoint", "point", is_name=True))
-EXPERIMENT = Experiment(
+DASL = Experiment(
     what="dasl",
     source="Matos 2016",
     title="A 5-joint arm with its tool vertical, and the ticks for its servos",

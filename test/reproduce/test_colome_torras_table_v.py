@@ -6,11 +6,17 @@ import numpy as np
 import pytest
 from reproduce.pictures import shows_something
 
-from dls_ik.reproduce.experiment import begin, reproduce
-from dls_ik.reproduce.registry import experiment
-from dls_ik.reproduce.table_v_figures import Outcomes, differing, figures
-from dls_ik.reproduce.table_v_notes import notes
-from dls_ik.reproduce.table_v_printed import KDL, METHODS, READINGS, printed_rows
+from dls_ik.reproduce.colome_torras_table_v import (
+    KDL,
+    METHODS,
+    READINGS,
+    Outcomes,
+    differing,
+    figures,
+    notes,
+    printed_rows,
+)
+from dls_ik.reproduce.experiment import begin, experiment, reproduce
 
 SAMPLES = 150
 KEYS = {

@@ -1,0 +1,252 @@
+"""Figures 1 and 2 of Colome & Torras 2012: the damping laws near a singular pose.
+
+Figure 1: condition numbers on a planar 4R arm toward the pose. Figure 2: the gain that replaces
+1 / sigma.
+"""
+
+from __future__ import annotations
+
+from math import log10
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dls_ik.core.types import Array
+from dls_ik.model.dh import DhRow
+from dls_ik.model.robot import RobotModel
+from dls_ik.plot.canvas import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, new_figure, plain
+from dls_ik.reproduce.experiment import Experiment, Progress
+from dls_ik.reproduce.report import Column, Reproduction, Row, Table
+from dls_ik.solver.stepper import Stepper
+from dls_ik.solver.task import Task
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LINES: dict[str, dict[str, Any]] = {
+    "jp": {"color": GREY, "linewidth": 3.5, "alpha": 0.5},
+    "jt": {"color": "black", "linestyle": ":", "linewidth": 2.0},
+    "jd": {"color": ORANGE, "linewidth": 1.8},
+    "jf": {"color": RED, "linewidth": 1.8, "linestyle": "--"},
+    "ed": {"color": GREEN, "linewidth": 1.8},
+    "ied": {"color": PURPLE, "linewidth": 1.8, "linestyle": "-."},
+    "svf": {"color": BLUE, "linewidth": 2.4},
+    "svf+ed": {"color": SKY, "linewidth": 2.0, "linestyle": "--"},
+}
+
+LAMBDA, LAMBDA_MAX, SIGMA0 = 1e-3, 5e-3, 5e-3
+SVF = {"nu": 10.0, "sigma0": SIGMA0}
+LAWS: dict[str, dict[str, Any]] = {
+    "jp": {},
+    "jt": {},
+    "jd": {"lambda_": LAMBDA},
+    "jf": {"lambda_max": LAMBDA_MAX, "epsilon": 0.1},
+    "ed": {"error_gain": 0.5},
+    "ied": {"error_gain": 0.5, "omega": 1e-3},
+    "svf": SVF,
+    "svf+ed": {**SVF, "error_gain": 0.5},
+}
+
+
+# Figure 1
+
+BENT = np.array([0.6, -0.9, 0.8, 0.5])  # [rad] from the arm stretched out, where t = 1
+NEAREST = 1e-9  # t of the last configuration
+GROWS, BOUNDED = "to infinity", "bounded"
+CLAIMS = {
+    **dict.fromkeys(("jp", "jt", "jd", "jf", "ed", "ied"), GROWS),
+    **dict.fromkeys(("svf", "svf+ed"), BOUNDED),
+}
+FIGURE_1_NOTES = [
+    "Condition number: the largest gain of the inverse over the least one. The goal is the arm "
+    "stretched out, its position in the plane the task; configurations are t times a bent one, the "
+    "same for all methods, so that the error falls as t^2 and the least singular value as t. The "
+    "paper's own way to its goal is not printed.",
+    "To infinity: in the last tenth of the way (in the logarithm of the least singular value) the "
+    "condition number still grows tenfold for every tenfold fall of it; bounded: it does not.",
+    "Of JD, JF, ED and IED the paper's appendix says so near the pose only; farther out damping "
+    "bounds them. IED: Omega = lambda^2. JF: below a least singular value of 0.1.",
+    "SVF+ED is damped by the error far from the goal; near it nothing but SVF is left.",
+]
+
+
+def run_figure_1(report: Reproduction, progress: Progress) -> None:
+    """Invert by every law along the way."""
+    robot = RobotModel.from_dh([DhRow(a=1.0, kind="continuous")] * 4, name="planar_4r")
+    goal, ways = robot.fk(np.zeros(4)), np.geomspace(1.0, NEAREST, report.samples)
+    report.settings.update({"links": 1.0, "bent [rad]": BENT, "nearest": NEAREST, "rows": LAWS})
+    report.printed += [{"method": m, "limit": claim} for m, claim in CLAIMS.items()]
+    report.notes += FIGURE_1_NOTES
+    report.series["condition"] = {}
+    for method in progress.track(list(LAWS), "laws"):
+        stepper = Stepper(robot, method, BENT, task=Task("xy", ""), **LAWS[method])
+        sigma, condition = _conditions(stepper, goal, ways)
+        report.rows.append(_condition_row(method, sigma, condition))
+        report.series["sigma"] = sigma
+        report.series["condition"][method] = condition
+
+
+def _conditions(stepper: Stepper, goal: Array, ways: Array) -> tuple[Array, Array]:
+    """The least singular value and the condition number of the inverse at t, (k,) each."""
+    found = []
+    for t in ways:
+        stepper.reset(t * BENT)
+        inverse = stepper.inverse(goal)
+        found.append((inverse.s[-1], inverse.gain.max() / inverse.gain.min()))
+    return tuple(np.array(found).T)
+
+
+def _condition_row(method: str, sigma: Array, condition: Array) -> Row:
+    start = int(0.9 * (len(sigma) - 1))
+    fall = log10(sigma[start] / sigma[-1])
+    grows = log10(condition[-1] / condition[start]) > 0.5 * fall
+    row: Row = {
+        "method": method,
+        "first": float(condition[0]),
+        "middle": float(np.interp(-3.0, np.log10(sigma[::-1]), condition[::-1])),
+        "last": float(condition[-1]),
+        "limit": GROWS if grows else BOUNDED,
+    }
+    if method == "svf":
+        row["bound"] = _svf_bound(SVF["nu"], SVF["sigma0"])
+    return {**row, "differs": ["limit"]} if row["limit"] != CLAIMS[method] else row
+
+
+def _svf_bound(nu: float, sigma0: float) -> float:
+    """A(s1) / s0, below (4), where s1 is that of the arm stretched out."""
+    s1 = float(np.linalg.norm([1.0, 2.0, 3.0, 4.0]))
+    return (s1**3 + nu * s1**2 + 2 * s1 + 2 * sigma0) / (sigma0 * (s1**2 + nu * s1 + 2))
+
+
+def plot_figure_1(report: Reproduction) -> Figure:
+    """All condition numbers over the least singular value."""
+    figure = new_figure(9.0, 5.6)
+    axes = figure.subplots()
+    for method, condition in report.series.get("condition", {}).items():
+        axes.loglog(report.series["sigma"], condition, label=method.upper(), **LINES[method])
+    axes.invert_xaxis()
+    axes.set_xlabel("least singular value of J; the singular pose is to the right", fontsize=9)
+    axes.set_ylabel("condition number of the inverse", fontsize=9)
+    axes.set_ylim(0.7, 1e10)
+    if report.rows:
+        axes.legend(fontsize=9, frameon=False, loc="upper left", ncols=2)
+    plain(axes)
+    figure.suptitle("Figure 1 of Colome & Torras 2012", fontsize=13, fontweight="bold")
+    return figure
+
+
+FIGURE_1 = Experiment(
+    what="figure-1",
+    source="Colome & Torras 2012, Figure 1",
+    title="Condition numbers of all laws on a planar 4R arm toward a singular pose",
+    tables=(
+        Table(
+            (
+                Column("method", "method", is_name=True),
+                Column("first", "at the start", ".3g"),
+                Column("middle", "at s = 1e-3", ".3g"),
+                Column("last", "at the last", ".4g"),
+                Column("limit", "toward the pose", is_text=True),
+                Column("bound", "A(s1) / s0", ".4g"),
+            )
+        ),
+    ),
+    run=run_figure_1,
+    plot=plot_figure_1,
+    samples=200,
+    samples_are="configurations on the way",
+    least_samples=20,
+)
+
+
+# Figure 2
+
+ERROR = 0.01  # norm of the error that ED and IED are damped by
+E = 0.5 * ERROR**2
+FIGURE_2_LAWS = {law: LAWS[law] for law in ("jp", "jd", "jf", "ed", "svf", "svf+ed")}
+LEAST, LARGEST = 1e-5, 1.0  # singular values
+PRINTED_GAINS: list[Row] = [
+    {"method": "jd", "peak": 1.0 / (2.0 * LAMBDA), "at": LAMBDA},
+    {"method": "jf", "peak": 1.0 / (2.0 * LAMBDA_MAX), "at": LAMBDA_MAX},
+    {"method": "ed", "peak": 1.0 / (2.0 * E**0.5), "at": E**0.5},
+    {"method": "svf", "peak": 1.0 / SIGMA0},
+]
+FIGURE_2_NOTES = [
+    "Printed: what the appendix says of it, in the figures of Figure 1's setting. g = s / (s^2 + "
+    "lambda^2) has its maximum 1 / (2 lambda) at s = lambda; SVF never exceeds 1 / sigma0.",
+    f"ED and SVF+ED for an error of {ERROR:g}, with E in place of lambda^2. Of JF the appendix "
+    "says the order of magnitude only; the figure beside it is that of lambda_max. JP has no "
+    "maximum: its value is that at the least singular value drawn.",
+]
+
+
+def run_figure_2(report: Reproduction, progress: Progress) -> None:
+    """The gain of every law for a range of singular values."""
+    sigma = np.geomspace(LEAST, LARGEST, report.samples)
+    report.settings.update({"rows": FIGURE_2_LAWS, "error": ERROR, "sigma": (LEAST, LARGEST)})
+    report.printed += PRINTED_GAINS
+    report.notes += FIGURE_2_NOTES
+    report.series["sigma"], report.series["gain"] = sigma, {}
+    for method in progress.track(list(FIGURE_2_LAWS), "laws"):
+        gain = gains(method, FIGURE_2_LAWS[method], sigma)
+        peak = int(np.argmax(gain))
+        at = float(sigma[peak]) if 0 < peak < len(sigma) - 1 else None
+        row = {"method": method, "peak": float(gain[peak]), "at": at}
+        report.rows.append({**row, "least": float(gain[0])})
+        report.series["gain"][method] = gain
+
+
+def gains(name: str, options: dict[str, Any], sigma: Array) -> Array:
+    """What a law makes of each singular value (k,).
+
+    One link along x: its tip moves along y by 1 a radian, and by the weight of that row, scaled.
+    """
+    robot = RobotModel.from_dh([DhRow(a=1.0, kind="continuous")])
+    found = []
+    for value in sigma.tolist():
+        stepper = Stepper(robot, name, [0.0], task=Task("y", "", weights=(value,)), **options)
+        T = np.eye(4)
+        T[1, 3] = ERROR / value
+        found.append(stepper.inverse(T).gain[0])
+    return np.array(found)
+
+
+def plot_figure_2(report: Reproduction) -> Figure:
+    """All gains over the singular value."""
+    figure = new_figure(9.0, 5.6)
+    axes = figure.subplots()
+    for method, gain in report.series.get("gain", {}).items():
+        axes.loglog(report.series["sigma"], gain, label=method.upper(), **LINES[method])
+    for x, text in ((LAMBDA, "lambda"), (LAMBDA_MAX, "lambda_max = sigma0")):
+        axes.axvline(x, color="#BBBBBB", linewidth=0.8, zorder=0)
+        axes.annotate(text, (x, 1.2), (3, 0), textcoords="offset points", fontsize=8)
+    axes.set_ylim(1.0, 2e4)
+    axes.set_xlabel("singular value s", fontsize=9)
+    axes.set_ylabel("gain g(s)", fontsize=9)
+    if report.rows:
+        axes.legend(fontsize=9, frameon=False)
+    plain(axes)
+    figure.suptitle("Figure 2 of Colome & Torras 2012", fontsize=13, fontweight="bold")
+    return figure
+
+
+FIGURE_2 = Experiment(
+    what="figure-2",
+    source="Colome & Torras 2012, Figure 2",
+    title="What the laws make of 1 / s",
+    tables=(
+        Table(
+            (
+                Column("method", "method", is_name=True),
+                Column("peak", "largest gain", ".4g"),
+                Column("at", "at s", ".3g"),
+                Column("least", f"gain at {LEAST:g}", ".4g"),
+            )
+        ),
+    ),
+    run=run_figure_2,
+    plot=plot_figure_2,
+    samples=400,
+    samples_are="singular values",
+    least_samples=20,
+)
