@@ -72,7 +72,7 @@ def _with_wrist_at(wrist: Array, tool: Array) -> Array:
     return transform(rotation_from_z(tool), wrist + TOOL * tool)
 
 
-class Check(NamedTuple):
+class IndependentCheck(NamedTuple):
     """Another way from joint values to the pose of the tip."""
 
     name: str
@@ -83,12 +83,12 @@ class Check(NamedTuple):
         return pose_errors(T, self.pose(q))
 
 
-def independent_check(robot: RobotModel) -> Check:
+def independent_check(robot: RobotModel) -> IndependentCheck:
     """PyKDL's kinematics where it is installed, else plain products of 4x4 matrices."""
     try:
-        return Check("PyKDL", _kdl_kinematics(robot))
+        return IndependentCheck("PyKDL", _kdl_kinematics(robot))
     except DlsIkError:
-        return Check("NumPy", lambda q: robot.link_pose(robot.tip, q))
+        return IndependentCheck("NumPy", lambda q: robot.link_pose(robot.tip, q))
 
 
 def pose_errors(T: Array, other: Array) -> tuple[float, float]:
@@ -146,7 +146,7 @@ class Answer(NamedTuple):
         return self.code == NO_IK_SOLUTION
 
 
-def answers(client: Client, poses: list[Pose], check: Check) -> Iterator[Answer]:
+def answers(client: Client, poses: list[Pose], check: IndependentCheck) -> Iterator[Answer]:
     """Ask for one pose after the other."""
     solver = IkSolver(client.robot)
     seed = np.array(HOME)
@@ -160,7 +160,9 @@ def answers(client: Client, poses: list[Pose], check: Check) -> Iterator[Answer]
         )
 
 
-def _judged(client: Client, pose: Pose, code: int, q: Array | None, check: Check) -> Answer:
+def _judged(
+    client: Client, pose: Pose, code: int, q: Array | None, check: IndependentCheck
+) -> Answer:
     if q is None or not np.isfinite(q).all():
         return Answer(pose, code, q, np.nan, np.nan, False, 0.0, 0.0)
     inside = bool(client.robot.within_limits(q))

@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from dls_ik.exceptions import DlsIkError
 from dls_ik.model.robot import RobotModel
-from dls_ik.ros.demo.ask import Answer, Check, answers, independent_check, poses
+from dls_ik.ros.demo.ask import Answer, IndependentCheck, answers, independent_check, poses
 from dls_ik.ros.demo.node import Client, NodeProcess, node_command, now
 from dls_ik.ros.demo.options import Options
 from dls_ik.ros.demo.report import (
@@ -47,7 +47,7 @@ class Stage:
     options: Options
     console: Console  # says nothing with --quiet
     robot: RobotModel
-    check: Check
+    check: IndependentCheck
 
 
 def run(options: Options) -> int:

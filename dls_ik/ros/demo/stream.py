@@ -9,7 +9,7 @@ import numpy as np
 from dls_ik.core.types import Array
 from dls_ik.exceptions import DlsIkError
 from dls_ik.model.robot import RobotModel
-from dls_ik.ros.demo.ask import HOME, Check, pose_errors
+from dls_ik.ros.demo.ask import HOME, IndependentCheck, pose_errors
 from dls_ik.ros.demo.node import Client, State, now
 
 # Where the node's arm begins: drawn back and turned, away from limits and singularities.
@@ -193,7 +193,7 @@ class JointUse(NamedTuple):
         return min(self.least - self.lower, self.upper - self.greatest)
 
 
-def motion_of(recording: Recording, check: Check) -> tuple[Motion, Tracking]:
+def motion_of(recording: Recording, check: IndependentCheck) -> tuple[Motion, Tracking]:
     """Judge a recording by an independent kinematics."""
     during = recording.received <= recording.sent[-1]
     times, q = recording.received[during], recording.q[during]
