@@ -25,8 +25,8 @@ from dls_ik.exceptions import ChainError
 if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
     from dls_ik.ros.viewer import NodeSource
-    from dls_ik.viewer.panels.record import Save
-    from dls_ik.viewer.presets.preset import Preset
+    from dls_ik.viewer.panels import Save
+    from dls_ik.viewer.presets import Preset
     from dls_ik.viewer.session import Session
 
 DEFAULT = "wam"  # robot
@@ -106,9 +106,8 @@ def _serve(
     no_browser: bool,
     ended: threading.Event,
 ) -> None:
-    from dls_ik.viewer.serve import open_server, serve
-    from dls_ik.viewer.shapes import Shapes, load_shapes
-    from dls_ik.viewer.skeleton import skeleton
+    from dls_ik.viewer.page import open_server, serve
+    from dls_ik.viewer.shapes import Shapes, load_shapes, skeleton
 
     shapes = Shapes(())
     if what.description is not None:
@@ -203,7 +202,7 @@ class Shown(NamedTuple):
 def local(ends: Ends, methods: Sequence[str]) -> Iterator[Shown]:
     """An arm that a controller here moves, or two for two methods."""
     robot, path = ends.read()
-    from dls_ik.viewer.view import local_session
+    from dls_ik.viewer.session import local_session
 
     yield Shown(robot, path, lambda: local_session(robot, methods))
 

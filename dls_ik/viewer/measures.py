@@ -1,6 +1,9 @@
-"""What is measured of a sample: how well the arm moves there, and how near its limits it is."""
+"""Measures of a sample, and their recording as CSV."""
 
-from typing import NamedTuple
+import csv
+import io
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -8,9 +11,13 @@ from dls_ik.core.limits.ctp import activation
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.options import SolverOptions
+from dls_ik.viewer.poses import wxyz_of
 from dls_ik.viewer.source import Sample
 
 DEFAULTS = SolverOptions()
+# A recording as CSV: a row for each arm at each step, units in the header
+POSE = ("x [m]", "y [m]", "z [m]", "qw", "qx", "qy", "qz")
+MOST_ROWS = 500_000  # then it stops by itself
 
 
 class Measures(NamedTuple):
@@ -49,3 +56,73 @@ def ellipsoid(robot: RobotModel, q: Array) -> tuple[Array, Array]:
     lengths = np.zeros(3)
     lengths[: len(s)] = s
     return U, lengths
+
+
+def header(robot: RobotModel) -> list[str]:
+    """Names of the columns."""
+    units = ["m" if kind == "prismatic" else "rad" for kind in _kinds(robot)]
+    joints = [*zip(robot.joint_names, units, strict=True)]
+    return [
+        "time [s]",
+        "arm",
+        "state",
+        *(f"q {name} [{unit}]" for name, unit in joints),
+        *(f"v {name} [{unit}/s]" for name, unit in joints),
+        *(f"tip {column}" for column in POSE),
+        *(f"target {column}" for column in POSE),
+        "position error [m]",
+        "rotation error [rad]",
+        "least singular value",
+        "condition number",
+        *(f"h {name}" for name in robot.joint_names),
+    ]
+
+
+def row(arm: str, sample: Sample, measures: Measures) -> list[Any]:
+    """The values of an arm; empty where there is no target."""
+    numbers = [
+        *sample.q,
+        *sample.velocity,
+        *_pose(sample.T_tip),
+        *_pose(sample.T_target),
+        sample.position_error,
+        sample.rotation_error,
+        measures.least_singular_value,
+        measures.condition,
+        *measures.activation,
+    ]
+    cells = ["" if np.isnan(number) else f"{number:.9g}" for number in numbers]
+    return [f"{sample.time:.4f}", arm, sample.state, *cells]
+
+
+class Recording:
+    """Rows until it is ended."""
+
+    def __init__(self, robot: RobotModel) -> None:
+        self._text = io.StringIO(newline="")
+        self._writer = csv.writer(self._text)
+        self._writer.writerow(header(robot))
+        self.rows = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it takes no more."""
+        return self.rows >= MOST_ROWS
+
+    def add(self, arms: Iterable[tuple[str, Sample, Measures]]) -> None:
+        """A row for each arm."""
+        for arm in arms:
+            self._writer.writerow(row(*arm))
+            self.rows += 1
+
+    def content(self) -> bytes:
+        """The file."""
+        return self._text.getvalue().encode()
+
+
+def _kinds(robot: RobotModel) -> list[str]:
+    return [robot.tree.joint[name].kind for name in robot.joint_names]
+
+
+def _pose(T: Array | None) -> list[float]:
+    return [np.nan] * len(POSE) if T is None else [*T[:3, 3], *wxyz_of(T)]

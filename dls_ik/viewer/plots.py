@@ -1,16 +1,54 @@
-"""Live plots: what is measured over the last seconds, a line for each arm."""
+"""Live plots and joint bars, and their colours."""
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.viewer.colours import ARMS, css
+from dls_ik.model.robot import RobotModel
 from dls_ik.viewer.measures import Measures
+from dls_ik.viewer.shapes import Colour
 from dls_ik.viewer.source import Sample
 
+# Colours: one for each arm, and three for how near a limit is
+FIRST: Colour = (37, 99, 235)  # the arm of the first method, in plots and legend
+SECOND: Colour = (234, 88, 12)  # the second one's ghost too
+ARMS = (FIRST, SECOND)
+GREEN: Colour = (22, 163, 74)
+AMBER: Colour = (245, 158, 11)
+RED: Colour = (220, 38, 38)
+NEAR, AT = 0.15, 0.05  # share of the range that is left to the limit next to it
+
+
+def css(colour: Colour) -> str:
+    """As a style sheet has it."""
+    return f"rgb{colour}"
+
+
+def room(q: float, lower: float, upper: float) -> float:
+    """What share of its range a joint is away from the limit next to it, from 0 to 0.5.
+
+    0 beyond a limit; 0.5 for a joint that lacks a limit.
+    """
+    width = upper - lower
+    if not np.isfinite(width):
+        return 0.5
+    if width <= 0.0:
+        return 0.0
+    return float(np.clip(min(q - lower, upper - q) / width, 0.0, 0.5))
+
+
+def limit_colour(share: float) -> Colour:
+    """Green with room, amber near a limit, red at it; for a share as of :func:`room`."""
+    if share < AT:
+        return RED
+    return AMBER if share < NEAR else GREEN
+
+
+# Live plots: what is measured over the last seconds, a line for each arm
 SECONDS, KEPT = 10.0, 250  # shown, and points of a line
 HEIGHT = 128  # [px] of a plot
 LARGEST = 1e6  # a condition number beyond it is drawn there
@@ -129,3 +167,66 @@ def _series(arms: int) -> tuple[dict[str, Any], ...]:
 def _scale(curve: Curve) -> dict[str, Any]:
     top = {"pad": 0.1, "soft": curve.least, "mode": 1}
     return {"range": {"min": {"pad": 0.0, "soft": 0.0, "mode": 1}, "max": top}}
+
+
+# Joint bars: where each joint is between its limits, as HTML
+ROW = (
+    "<div style='display:flex;align-items:center;height:17px;font-size:11px'>"
+    "<span style='width:74px;overflow:hidden;text-overflow:ellipsis;white-space:nowrap' "
+    "title='{name}'>{name}</span>{bar}"
+    "<span style='width:56px;text-align:right;font-variant-numeric:tabular-nums'>{value}</span>"
+    "</div>"
+)
+BAR = (
+    "<span style='position:relative;flex:1;height:9px;border-radius:3px;overflow:hidden;"
+    "background:{background}'>{marks}</span>"
+)
+MARK = (
+    "<span style='position:absolute;left:calc({left:.1f}% - 2px);top:0;width:5px;height:9px;"
+    "background:{colour};{edge}'></span>"
+)
+
+
+def joint_bars(robot: RobotModel, qs: Sequence[Array]) -> str:
+    """One row a joint, the first arm's mark filled, the second one's outlined.
+
+    Args:
+        qs: (n,) of each arm.
+    """
+    rows = [_row(robot, j, [float(q[j]) for q in qs]) for j in range(robot.n)]
+    return f"<div style='max-height:340px;overflow-y:auto;padding:2px 10px'>{''.join(rows)}</div>"
+
+
+def _row(robot: RobotModel, j: int, values: list[float]) -> str:
+    lower, upper = float(robot.lower[j]), float(robot.upper[j])
+    marks = "".join(_mark(i, value, lower, upper) for i, value in reversed([*enumerate(values)]))
+    background = _background() if np.isfinite(upper - lower) else "#e5e7eb"
+    bar = BAR.format(background=background, marks=marks)
+    return ROW.format(name=escape(robot.joint_names[j]), bar=bar, value=_shown(robot, j, values[0]))
+
+
+def _mark(arm: int, value: float, lower: float, upper: float) -> str:
+    if np.isfinite(upper - lower):
+        share = (value - lower) / max(upper - lower, 1e-12)
+    else:
+        share = 0.5 + np.arctan(value) / np.pi  # all of the line
+    colour = limit_colour(room(value, lower, upper)) if arm == 0 else ARMS[1]
+    edge = "border-radius:1px" if arm == 0 else "opacity:0.6"
+    return MARK.format(left=100.0 * float(np.clip(share, 0, 1)), colour=css(colour), edge=edge)
+
+
+def _background() -> str:
+    """Grey, with bands in pale amber and red at both ends."""
+    red, amber = (f"rgba{(*colour, 0.28)}" for colour in (RED, AMBER))
+    at, near = 100 * AT, 100 * NEAR
+    stops = (
+        f"{red} 0 {at:g}%,{amber} {at:g}% {near:g}%,#e5e7eb {near:g}% {100 - near:g}%,"
+        f"{amber} {100 - near:g}% {100 - at:g}%,{red} {100 - at:g}%"
+    )
+    return f"linear-gradient(90deg,{stops})"
+
+
+def _shown(robot: RobotModel, j: int, value: float) -> str:
+    if robot.tree.joint[robot.joint_names[j]].kind == "prismatic":
+        return f"{1000.0 * value:.0f} mm"
+    return f"{np.degrees(value):.1f}&deg;"

@@ -9,10 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from dls_ik.core.types import Array
-from dls_ik.viewer.measures import Measures, measured
+from dls_ik.model.robot import RobotModel
+from dls_ik.viewer.local import LocalSource
+from dls_ik.viewer.measures import Measures, Recording, measured
 from dls_ik.viewer.plots import History
-from dls_ik.viewer.presets.preset import Preset
-from dls_ik.viewer.recording import Recording
+from dls_ik.viewer.presets import Preset, comfortable, presets_for
 from dls_ik.viewer.source import Sample, Source
 
 HELD = 1.0  # [s] that the target stays where a person has put it, whoever else moves it
@@ -199,3 +200,32 @@ def _look(source: Source, now: float) -> Seen | None:
         return None
     margins = [p.value for p in source.parameters if p.name == "margin"]
     return Seen(source.name, sample, measured(source.robot, sample, *margins))
+
+
+def local_session(
+    robot: RobotModel, methods: Sequence[str] = ()
+) -> tuple[Session, Sequence[Preset]]:
+    """One arm, or two for two methods, with the presets that suit the robot.
+
+    Raises:
+        MethodError: an unknown method, or one that follows no target.
+    """
+    start = comfortable(robot)
+    method = methods[0] if methods else None
+    session = Session(LocalSource(robot, method, start), rivals(robot, start))
+    for method in methods[1:2]:
+        session.compare(method)
+    session.aim(robot.fk(start))
+    return session, presets_for(robot)
+
+
+def rivals(robot: RobotModel, start: Array) -> Callable[[str, Array | None], LocalSource]:
+    """What makes a second arm for a robot, at (n,) given or else at `start`."""
+
+    def rival(method: str, q: Array | None) -> LocalSource:
+        source = LocalSource(robot, method, start=start)
+        if q is not None:
+            source.place(q)
+        return source
+
+    return rival

@@ -1,9 +1,10 @@
-"""What the links of a robot look like, from its URDF."""
+"""Shapes of the links of a robot, from its URDF, or a drawn skeleton for one without."""
 
 import io
 import re
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable, Iterator
 from functools import partial
+from os.path import normpath
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,10 +12,13 @@ import numpy as np
 import trimesh
 from trimesh.resolvers import FilePathResolver
 
-from dls_ik.model.files import read_file
+from dls_ik.core.types import Array
+from dls_ik.model.files import PACKAGE_SCHEME, package_folders, package_roots, read_file
+from dls_ik.model.joint import Joint
+from dls_ik.model.robot import RobotModel
 from dls_ik.model.urdf import MAX_BYTES as MAX_URDF_BYTES
 from dls_ik.printable import plain
-from dls_ik.viewer.files import find_file, find_installed_file
+from dls_ik.viewer.poses import LinkPoses
 
 Find = Callable[[str], Path | None]
 Colour = tuple[int, int, int]  # 0 to 255 each
@@ -27,6 +31,17 @@ MESHES = (".stl", ".dae", ".obj", ".ply", ".glb", ".gltf", ".off")  # no archive
 MOST = 2000  # shapes
 MAX_BYTES = 256 * 1024 * 1024  # of a mesh
 DECLARATION = re.compile(r"^[\ufeff\s]*<\?xml[^>]*\?>")
+FILE = "file://"
+
+# A drawn skeleton: bones between joints, drums on their axes
+BONE: Colour = (184, 190, 199)
+DRUM: Colour = (58, 64, 75)
+SLIDE: Colour = (90, 110, 140)
+TIP: Colour = (230, 115, 33)
+ROUND = 24  # corners of a circle
+SHORTEST = 1e-6  # [m] of a bone
+THICKNESS = 0.022  # of the whole: a bone's radius
+SLENDER = 0.2  # of a bone's length: its radius
 
 
 class Piece(NamedTuple):
@@ -198,3 +213,102 @@ def _checked(mesh: trimesh.Trimesh) -> trimesh.Trimesh:
     if not (np.abs(mesh.vertices) <= FARTHEST).all():
         raise ValueError(f"vertices beyond {FARTHEST:g} m, or not finite")
     return mesh
+
+
+def find_file(name: str, beside: Path) -> Path | None:
+    """The file that a URDF means by a name, if there is one.
+
+    ``package://NAME/...`` is looked for in ROS_PACKAGE_PATH and AMENT_PREFIX_PATH, in the folders
+    above the URDF, and beside it.
+
+    Args:
+        beside: The folder of the URDF.
+    """
+    if name.startswith(PACKAGE_SCHEME):
+        package, _, inside = name.removeprefix(PACKAGE_SCHEME).partition("/")
+        candidates = _in_package(package, inside, beside)
+    else:
+        candidates = iter([beside / name.removeprefix(FILE)])
+    return _first_file(candidates)
+
+
+def find_installed_file(name: str) -> Path | None:
+    """The file that a URDF of somebody else's means, if it is in a ROS package of this machine."""
+    roots = [normpath(root) for root in package_roots()]
+    if name.startswith(PACKAGE_SCHEME):
+        package, _, inside = name.removeprefix(PACKAGE_SCHEME).partition("/")
+        candidates = [folder / inside for folder in package_folders(package)]
+    else:
+        candidates = [Path(name.removeprefix(FILE))]
+    named = [Path(normpath(path)) for path in candidates]
+    return _first_file(path for path in named if any(path.is_relative_to(root) for root in roots))
+
+
+def _first_file(candidates: Iterable[Path]) -> Path | None:
+    try:
+        return next((path for path in candidates if path.is_file()), None)
+    except (OSError, ValueError):  # no name that a file could have
+        return None
+
+
+def _in_package(package: str, inside: str, beside: Path) -> Iterator[Path]:
+    yield from (folder / inside for folder in package_folders(package))
+    for above in (beside, *beside.parents):
+        yield above / package / inside
+        if above.name == package:
+            yield above / inside
+    yield beside / inside
+
+
+def skeleton(robot: RobotModel) -> Shapes:
+    """Pieces for every link that has joints, or is a tip."""
+    radius = _radius(robot)
+    pieces: list[Piece] = []
+    for link in robot.tree.links:
+        below = robot.tree.below[link]
+        for joint in below:
+            pieces += _bone(link, joint, radius)
+            pieces += _axis(joint, radius)
+        if not below:
+            ball = trimesh.creation.icosphere(subdivisions=2, radius=1.1 * radius)
+            pieces.append(Piece(link, ball, TIP))
+    return Shapes(tuple(pieces))
+
+
+def _radius(robot: RobotModel) -> float:
+    """Of a bone [m]: thin for the whole, and for a bone as long as most."""
+    lengths = [float(np.linalg.norm(joint.origin[:3, 3])) for joint in robot.tree.joints]
+    long = [length for length in lengths if length > SHORTEST]
+    shares = [THICKNESS * _size(robot), *([SLENDER * float(np.median(long))] if long else [])]
+    return min(shares)
+
+
+def _size(robot: RobotModel) -> float:
+    """How far the links are spread at the start [m]."""
+    points = np.array([T[:3, 3] for T in LinkPoses(robot)(np.zeros(robot.n)).values()])
+    lengths = sum(float(np.linalg.norm(j.origin[:3, 3])) for j in robot.tree.joints)
+    return max(float(np.ptp(points, axis=0).max()), lengths / 4.0) or 1.0
+
+
+def _bone(link: str, joint: Joint, radius: float) -> list[Piece]:
+    """From the link's origin to a joint on it."""
+    end = joint.origin[:3, 3]
+    length = float(np.linalg.norm(end))
+    if length < SHORTEST:
+        return []
+    thin = min(radius, length / 3.0)
+    segment = np.array([np.zeros(3), end])
+    mesh = trimesh.creation.cylinder(radius=thin, segment=segment, sections=ROUND)
+    return [Piece(link, smooth(mesh), BONE)]
+
+
+def _axis(joint: Joint, radius: float) -> list[Piece]:
+    """A drum about a joint that turns, a block along one that slides; on the child."""
+    if not joint.is_driven:
+        return []
+    along: Array = 1.6 * radius * np.array([-joint.axis, joint.axis])
+    if joint.kind == "prismatic":
+        mesh = trimesh.creation.cylinder(radius=1.3 * radius, segment=1.5 * along, sections=4)
+        return [Piece(joint.child, smooth(mesh), SLIDE)]
+    mesh = trimesh.creation.cylinder(radius=1.5 * radius, segment=along, sections=ROUND)
+    return [Piece(joint.child, smooth(mesh), DRUM)]

@@ -7,12 +7,9 @@ from hypothesis import given, settings
 from robots import URDF, joint, random_robots, urdf
 
 from dls_ik.model.robot import RobotModel
-from dls_ik.viewer.figure import Figure, scene_names
-from dls_ik.viewer.files import find_file
-from dls_ik.viewer.links import LinkPoses, moving_links
-from dls_ik.viewer.poses import pose_of, wxyz_of
-from dls_ik.viewer.shapes import GREY, load_shapes
-from dls_ik.viewer.skeleton import skeleton
+from dls_ik.viewer.poses import LinkPoses, moving_links, pose_of, wxyz_of
+from dls_ik.viewer.scene import Figure, scene_names
+from dls_ik.viewer.shapes import GREY, find_file, load_shapes, skeleton
 
 MESH = '<visual><geometry><mesh filename="{}" {}/></geometry></visual>'
 BOX = '<visual><geometry><box size="1 2 3"/></geometry>{}</visual>'

@@ -12,11 +12,10 @@ from robots import joint
 pytest.importorskip("yourdfpy")
 
 from dls_ik.model.robot import RobotModel
-from dls_ik.viewer.bars import joint_bars
-from dls_ik.viewer.files import find_installed_file
-from dls_ik.viewer.panels.status import StatusLine
+from dls_ik.viewer.panels import StatusLine
+from dls_ik.viewer.plots import joint_bars
 from dls_ik.viewer.session import Seen
-from dls_ik.viewer.shapes import MOST, load_shapes
+from dls_ik.viewer.shapes import MOST, find_installed_file, load_shapes
 from dls_ik.viewer.source import Sample
 
 MESH = '<visual><geometry><mesh filename="{}"/></geometry></visual>'

@@ -17,8 +17,7 @@ from websockets.asyncio import server as websockets_server
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from dls_ik.viewer.gate import GateError, guarded, is_welcome
-from dls_ik.viewer.server import PageServer
+from dls_ik.viewer.server import GateError, PageServer, guarded, is_welcome
 
 SUBPROTOCOL = f"viser-v{viser.__version__}"
 HERE = socket.gethostname().lower()

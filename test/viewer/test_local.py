@@ -10,8 +10,7 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.servo.options import ControllerOptions
 from dls_ik.solver.method import parse_method
 from dls_ik.solver.options import SolverOptions
-from dls_ik.viewer.local import LocalSource
-from dls_ik.viewer.options import OF_ALL, OF_PART, slider_range, tunable
+from dls_ik.viewer.local import OF_ALL, OF_PART, LocalSource, slider_range, tunable
 
 DT = 0.01
 START = np.array([0.1, 0.5, 0.2, 1.4, 0.0, -0.6, 0.3])

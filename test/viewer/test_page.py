@@ -13,8 +13,8 @@ pytest.importorskip("viser")
 from dls_ik.model.files import shipped_urdf
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.rotations import inverse
-from dls_ik.viewer.figure import scene_names
-from dls_ik.viewer.links import LinkPoses
+from dls_ik.viewer.poses import LinkPoses
+from dls_ik.viewer.scene import scene_names
 from dls_ik.viewer.shapes import load_shapes
 
 pytestmark = pytest.mark.slow

@@ -9,16 +9,11 @@ import pytest
 from dls_ik.core.limits.ctp import activation
 from dls_ik.exceptions import MethodError
 from dls_ik.model.robot import RobotModel
-from dls_ik.viewer.bars import joint_bars
-from dls_ik.viewer.colours import AMBER, GREEN, RED, limit_colour, room
 from dls_ik.viewer.local import LocalSource
-from dls_ik.viewer.measures import ellipsoid, measured
-from dls_ik.viewer.plots import CURVES, History
-from dls_ik.viewer.presets import presets_for
-from dls_ik.viewer.recording import header
-from dls_ik.viewer.session import Session
-from dls_ik.viewer.start import comfortable
-from dls_ik.viewer.view import rivals
+from dls_ik.viewer.measures import ellipsoid, header, measured
+from dls_ik.viewer.plots import AMBER, CURVES, GREEN, RED, History, joint_bars, limit_colour, room
+from dls_ik.viewer.presets import comfortable, presets_for
+from dls_ik.viewer.session import Session, rivals
 
 DT = 0.01
 

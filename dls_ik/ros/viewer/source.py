@@ -24,8 +24,7 @@ from dls_ik.ros.outputs.outputs import arrange
 from dls_ik.ros.transforms import tf2_lookup
 from dls_ik.ros.viewer.monitor import CHANGEABLE, Heard, Settings
 from dls_ik.servo import ServoState
-from dls_ik.viewer.local import LocalSource
-from dls_ik.viewer.options import tunable
+from dls_ik.viewer.local import LocalSource, tunable
 from dls_ik.viewer.source import Parameter, Sample
 
 MARGIN = 0.1  # [s] beyond the node's timeout

@@ -1,1 +1,0 @@
-"""What a person reads and presses: each panel in its file."""
