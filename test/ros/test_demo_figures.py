@@ -18,7 +18,7 @@ pytest.importorskip("matplotlib", reason="needs matplotlib")
 from rich.console import Console
 
 from dls_ik.model import RobotModel
-from dls_ik.ros.demo.ask import HOME, Answer, Check, poses
+from dls_ik.ros.demo.ask import HOME, Answer, IndependentCheck, poses
 from dls_ik.ros.demo.node import NO_IK_SOLUTION, SUCCESS
 from dls_ik.ros.demo.report import (
     answers_table,
@@ -50,7 +50,7 @@ def straight_recording(delay, stale=0.0):
 
 
 def plain_check():
-    return Check("fk", ROBOT.fk)
+    return IndependentCheck("fk", ROBOT.fk)
 
 
 def test_tracking_finds_a_known_lag():
