@@ -8,8 +8,11 @@ pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 pytest.importorskip("ruckig", reason="needs ruckig")
 
 from commands import Limits, tail_violations, violations
+from robots import URDF
 from ros_world import World
 
+from dls_ik import RobotModel
+from dls_ik.ros.arm import Arm
 from dls_ik.ros.outputs.messages import JointTrajectoryOutput, OutputSpec
 from dls_ik.ros.stream.late import ON_STOP
 from dls_ik.ros.stream.pacing import LONGEST
@@ -86,3 +89,34 @@ def test_late_cycles_lead_no_command_and_no_stop_beyond_a_limit(monkeypatch, jer
     assert np.ptp(sent.q, axis=0).min() > 1.0
     assert not violations(sent.times, sent.q, limits)
     assert not sent.found, sent.found[:3]
+
+
+@pytest.mark.parametrize("jerk", [[], [80.0]])
+@pytest.mark.parametrize("what", ["velocity", "position"])
+def test_a_description_with_narrower_limits_is_obeyed_within_the_others(monkeypatch, jerk, what):
+    parameters = {"driver": "none", "acceleration": [A], "jerk": jerk, "rate": 100.0}
+    world = World(monkeypatch, shows=False, shares=False, **parameters)
+    times, commands = [], []
+
+    def run(cycles, target=None):
+        for _ in range(cycles):
+            outcome = world.run(target=target)
+            times.append(world.now)
+            commands.append(outcome.output.q)
+
+    run(100, world.target([0.2, 0.3]))
+    run(1, world.target([2.5, 1.5]))
+    while np.abs(world.arm.controller.velocity).max() < 1.5:
+        assert len(commands) < 300, "it is not fast enough"
+        run(1)
+    if what == "velocity":
+        text = (URDF / "planar_2r.urdf").read_text()
+        robot = RobotModel.from_urdf(text.replace('velocity="2.0"', 'velocity="0.3"'))
+    else:  # room to stop in, also from where it speeds up
+        robot = world.robot.narrowed(-np.pi, commands[-1] + 0.8)
+    world.stream.use(Arm(robot, world.arm.parameters))
+    run(300)
+    assert not violations(times, commands, Limits.of(world.robot, A, *jerk))
+    assert robot.within_limits(np.array(commands[-1]))
+    if what == "velocity":
+        assert np.abs(np.diff(commands[-100:], axis=0)).max() <= 0.3 * 0.01 * (1.0 + 1e-6)
