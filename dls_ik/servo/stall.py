@@ -90,7 +90,10 @@ class RefusalWatch:
     def update(self, now: float, q_r: Array, q: Array) -> bool:
         """Look at a cycle with its reference and its command (n,)."""
         gap = float(np.abs(q_r - q).max())
-        moved = math.inf if not len(self._q) else float(np.abs(q - self._q).max())
-        if gap < LEAST_GAP or moved > LEAST_SHARE * gap:
+        if (
+            gap < LEAST_GAP
+            or not len(self._q)
+            or float(np.abs(q - self._q).max()) > LEAST_SHARE * gap
+        ):
             self._since, self._q = now, q.copy()
         return now - self._since >= REFUSED - TICK

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,34 +23,69 @@ from dls_ik.solver.result import IkResult, Status
 if TYPE_CHECKING:
     from dls_ik.solver.solver import IkSolver
 
+Result = TypeVar("Result")
 FIRST_ATTEMPTS = 8  # of "auto" before the first look at the clock, about 20 us
 QUICK = 100  # steps of an attempt up to which that holds
 UNLIMITED = 2**62
 SLICE = 0.01  # [s] of attempts between two looks at the clock, about
 
 
-def pose_slices(
+def solve_pose(
     solver: IkSolver,
-    problem: Problem,
-    request: Request,
     T: ArrayLike,
     seed: ArrayLike | None,
     begin: float,
-    deadline: float,
+    problem: Problem,
+    request: Request,
+    timeout: float,
+) -> IkResult:
+    """As :meth:`dls_ik.IkSolver.solve`; `begin` [s] on the clock of perf_counter.
+
+    Most poses take the first attempts only, and those are made here: a generator takes as long as
+    a tenth of them.
+    """
+    row = None
+    is_usual = _is_quick(solver) and solver.keeps_limits and not request.narrows
+    if is_usual and _is_plain(solver, T, seed):
+        row = _new_row(solver)
+        poses, seeds = _plain(T, seed, solver)
+        attempts = _first_attempts(solver)
+        solver.search(problem, poses, seeds, attempts, row, request, seed is not None)
+        made, steps, found, _ = row.counts.tolist()[0]
+        if found == ALL:
+            position, rotation, _ = row.figures.tolist()[0]
+            q, duration = row.best[0], time.perf_counter() - begin
+            return IkResult(True, Status.SUCCESS, q, position, rotation, steps, made - 1, duration)
+        row = None if made == 0 else row
+    return finished(pose_slices(solver, T, seed, begin, problem, request, timeout, row))
+
+
+def pose_slices(
+    solver: IkSolver,
+    T: ArrayLike,
+    seed: ArrayLike | None,
+    begin: float,
+    problem: Problem,
+    request: Request,
+    timeout: float,
+    row: Rows | None = None,
 ) -> Generator[None, None, IkResult]:
-    """As :meth:`dls_ik.IkSolver.slices`; begin and deadline [s] on the clock of perf_counter."""
-    n, k = solver.robot.n, len(solver.robot.tips)
-    counts = np.zeros((1, 4), np.int64)
-    counts[0, STATE] = solver.options.random_seed
-    row = Rows(counts, np.empty((1, n)), np.empty((1, 3)))
-    seeded = seed is not None
-    plain = is_plain(T, (4, 4) if k == 1 else (k, 4, 4)) and (seed is None or is_plain(seed, (n,)))
+    """As :meth:`dls_ik.IkSolver.slices`; `begin` [s] on the clock of perf_counter.
+
+    Args:
+        row: of the first attempts, where they were made and found nothing; of poses that are plain.
+    """
+    is_begun, deadline = row is not None, begin + timeout
+    row = _new_row(solver) if row is None else row
+    counts, seeded = row.counts, seed is not None
+    plain = _is_plain(solver, T, seed)
     poses, seeds = _plain(T, seed, solver) if plain else _checked(T, seed, solver)
     nothing = request.narrows and bool(request.leaves_nothing(solver.robot, seeds)[0])
     if nothing:  # as near as the limits are
         seeds = solver.robot.clip(seeds)
     given = solver, problem, request
-    missed = yield from _attempts(*given, poses, seeds, seeded, deadline, row, nothing)
+    begun = begin if is_begun else None
+    missed = yield from _attempts(*given, poses, seeds, seeded, deadline, row, nothing, begun)
     if missed is Status.REFUSED:  # the kernel passed over what is not exact
         poses = _checked(T, seed, solver)[0]
         missed = yield from _attempts(*given, poses, seeds, seeded, deadline, row, nothing)
@@ -65,6 +100,29 @@ def pose_slices(
     success = status is Status.SUCCESS or is_near
     duration = time.perf_counter() - begin
     return IkResult(success, status, row.best[0], position, rotation, steps, made - 1, duration)
+
+
+def _is_plain(solver: IkSolver, T: Any, seed: Any) -> bool:
+    """Whether pose and seed are arrays as kernels take them."""
+    n, k = solver.robot.n, len(solver.robot.tips)
+    return is_plain(T, (4, 4) if k == 1 else (k, 4, 4)) and (seed is None or is_plain(seed, (n,)))
+
+
+def _new_row(solver: IkSolver) -> Rows:
+    counts = np.zeros((1, 4), np.int64)
+    counts[0, STATE] = solver.options.random_seed
+    return Rows(counts, np.empty((1, solver.robot.n)), np.empty((1, 3)))
+
+
+def _is_quick(solver: IkSolver) -> bool:
+    return solver.method == AUTO and solver.options.max_iterations <= QUICK
+
+
+def _first_attempts(solver: IkSolver) -> int:
+    """How many are made before the first look at the clock."""
+    restarts = solver.options.max_restarts
+    limit = UNLIMITED if restarts is None else restarts + 1
+    return min(FIRST_ATTEMPTS if _is_quick(solver) else 1, limit, solver.options.prove_after)
 
 
 def _plain(T: Any, seed: Any, solver: IkSolver) -> tuple[Array, Array]:
@@ -91,22 +149,24 @@ def _attempts(
     deadline: float,
     row: Rows,
     nothing: bool,
+    begun: float | None = None,
 ) -> Generator[None, None, Status]:
     """Make attempts, more at a time as they prove quick; yield between; return how that ended.
 
-    A pose that is proved to be beyond reach, or where `nothing` is near enough to the seed, gets no
-    more than the first ones. REFUSED is a pose that kernels do not take as it is.
+    The first ones were made where it is told when they were `begun` [s]. A pose that is proved to
+    be beyond reach, or where `nothing` is near enough to the seed, gets no more than those. REFUSED
+    is a pose that kernels do not take as it is.
     """
     restarts = solver.options.max_restarts
     limit = UNLIMITED if restarts is None else restarts + 1
-    is_quick = solver.method == AUTO and solver.options.max_iterations <= QUICK
-    asked = solver.options.prove_after
-    attempts = min(FIRST_ATTEMPTS if is_quick else 1, limit, asked)
+    asked, attempts = solver.options.prove_after, _first_attempts(solver)
     if nothing:
         deadline = math.inf
     while True:
-        before = time.perf_counter()
-        solver.search(problem, poses, seeds, attempts, row, request, seeded)
+        before = time.perf_counter() if begun is None else begun
+        if begun is None:
+            solver.search(problem, poses, seeds, attempts, row, request, seeded)
+        begun = None
         made, _, found, _ = row.counts.tolist()[0]
         if found == ALL or made == 0:
             return Status.SUCCESS if made else Status.REFUSED
@@ -155,3 +215,13 @@ def _keeps(solver: IkSolver, request: Request, q: Array, seed: Array) -> bool:
     robot = solver.robot
     inside = (q >= robot.lower) & (q <= robot.upper) & (np.abs(q - seed) <= request.change)
     return bool(inside.all())
+
+
+def finished(slices: Generator[None, None, Result]) -> Result:
+    """What a generator returns, after all its slices."""
+    try:
+        while True:
+            next(slices)
+    except StopIteration as end:
+        result: Result = end.value
+        return result

@@ -24,7 +24,7 @@ from dls_ik.solver.problem import Problem, build_problem
 from dls_ik.solver.reached import ReachTest
 from dls_ik.solver.request import Request, build_request
 from dls_ik.solver.result import IkBatchResult, IkPathResult, IkResult, Status
-from dls_ik.solver.single import pose_slices
+from dls_ik.solver.single import pose_slices, solve_pose
 from dls_ik.solver.solutions import solve_all
 from dls_ik.solver.task import Task, Tasks, checked_tasks, too_few_joints
 
@@ -106,8 +106,9 @@ class IkSolver:
         Raises:
             PoseError, JointValueError, OptionError, MethodError: for arguments that are not valid.
         """
-        slices = self.slices(T, seed, timeout, task, solve_type, max_joint_change, approximate)
-        return finished(slices)
+        begin = time.perf_counter()
+        given = self._given(seed, timeout, task, solve_type, max_joint_change, approximate)
+        return solve_pose(self, T, seed, begin, *given)
 
     def slices(
         self,
@@ -124,13 +125,29 @@ class IkSolver:
         The timeout counts from the call on, whatever is done between the slices.
         """
         begin = time.perf_counter()
+        given = self._given(seed, timeout, task, solve_type, max_joint_change, approximate)
+        return pose_slices(self, T, seed, begin, *given)
+
+    def _given(
+        self,
+        seed: ArrayLike | None,
+        timeout: float | None,
+        task: Tasks,
+        solve_type: SolveType | None,
+        max_joint_change: ArrayLike | None,
+        approximate: bool | None,
+    ) -> tuple[Problem, Request, float]:
+        """The problem, the request and the timeout [s] of what is given for a pose."""
         problem = self.problem if task is None else self.problem_for(task)
         request = self.request
         if solve_type is not None or max_joint_change is not None or approximate is not None:
             request = self.request_for(solve_type, max_joint_change, approximate)
         request.check_seed(seed)
-        given = self.options.timeout if timeout is None else checked_timeout(timeout)
-        return pose_slices(self, problem, request, T, seed, begin, begin + given)
+        return (
+            problem,
+            request,
+            self.options.timeout if timeout is None else checked_timeout(timeout),
+        )
 
     def solve_batch(
         self,
@@ -309,13 +326,3 @@ class IkSolver:
             numbers, integers = problem.packed
             args = Ts, seeds, change, kind, compared, seeded, attempts
             search_packed(numbers, integers, *args, *row)
-
-
-def finished(slices: Generator[None, None, Result]) -> Result:
-    """What a generator returns, after all its slices."""
-    try:
-        while True:
-            next(slices)
-    except StopIteration as end:
-        result: Result = end.value
-        return result

@@ -16,7 +16,7 @@ from dls_ik.ros.services.problem import build_problem, solve
 from dls_ik.ros.services.state import driven_joints, overlaid
 from dls_ik.ros.services.wanted import wanted
 from dls_ik.solver import IkResult, Status
-from dls_ik.solver.solver import finished
+from dls_ik.solver.single import finished
 
 
 class Answer(NamedTuple):

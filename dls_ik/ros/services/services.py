@@ -25,7 +25,7 @@ from dls_ik.ros.services.known import Known
 from dls_ik.ros.services.later import LaterService, Reply
 from dls_ik.ros.services.line import Job, Line
 from dls_ik.ros.services.responses import Responses
-from dls_ik.solver.solver import finished
+from dls_ik.solver.single import finished
 
 NAMES = ("compute_ik", "compute_fk")
 MOMENT = 0.001  # [s]
