@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("rclpy", reason="needs rclpy")
 pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 
+from arms import published
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import PoseStamped
 from moveit_msgs.msg import AttachedCollisionObject, PositionIKRequest, RobotState
@@ -32,6 +33,15 @@ from dls_ik.ros.services.known import Known
 @pytest.fixture(scope="module")
 def arm():
     return make_arm()
+
+
+def test_an_arm_of_few_joints_is_told_what_to_ask_for_instead():
+    youbot = Arm(published("youbot"), Parameters())
+    T = youbot.robot.fk(0.5 * (youbot.robot.lower + youbot.robot.upper))
+    roll = np.array([[1.0, 0.0, 0.0], [0.0, 0.8, -0.6], [0.0, 0.6, 0.8]])
+    turned = PoseStamped(pose=pose_from_matrix(rigid(roll @ T[:3, :3], T[:3, 3])))
+    words = "with 5 joints youbot reaches few poses.*tolerances of pi"
+    refusal(Code.NO_IK_SOLUTION, words, ask, youbot, turned, current={})
 
 
 def test_unknown_frame(arm):

@@ -17,6 +17,9 @@ from dls_ik.ros.services.state import driven_joints, overlaid
 from dls_ik.ros.services.wanted import wanted
 from dls_ik.solver import IkResult, Status
 from dls_ik.solver.single import finished
+from dls_ik.solver.task import too_few_joints
+
+POSITION_ONLY = "an orientation constraint with three tolerances of pi asks for the position only"
 
 
 class Answer(NamedTuple):
@@ -50,6 +53,8 @@ def ik_slices(
         result, note = yield from solve_constrained(problem, given, arm, state.values, frames)
     else:
         result, note = (yield from solve(problem)), ""
+        few = "" if result.success else too_few_joints(problem.solver.robot, None)
+        note = f"{few}: {POSITION_ONLY}" if few else note
     note = _join(note, state.note, _length_note(request))
     if not result.success:
         raise RequestError(Code.NO_IK_SOLUTION, _join(_failure(result), note))
