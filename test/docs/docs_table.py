@@ -38,7 +38,7 @@ RULES = (
     Rule(r"dls-ik .*--scheduler", Way.PARSE, "a cluster; see test_reach_cluster.py"),
     Rule(r"dask ", Way.LEAVE, "a cluster; see test_reach_cluster.py"),
     Rule(r"scripts/demo", Way.LEAVE, "sets up a machine; see test_demo.py"),
-    Rule(r"scripts/(test|setup|docs|coverage|mutate)", Way.LEAVE, "what runs this very test"),
+    Rule(r"scripts/(test|setup|docs|coverage|mutate|shape)", Way.LEAVE, "what runs this very test"),
     Rule(r"scripts/(matrix|release)", Way.LEAVE, "installs for minutes; see test_release.py"),
     Rule(r"python -m fuzz", Way.LEAVE, "minutes; test/fuzz runs its targets"),
     Rule(r"nohup ", Way.LEAVE, "an hour; see test_soak.py"),

@@ -6,7 +6,7 @@ from dls_ik.ros.client.connection import (
     NotSpunError,
     ServiceMissingError,
 )
-from dls_ik.ros.client.ik_client import IkClient
+from dls_ik.ros.client.ik_client import IkClient, Pending
 from dls_ik.ros.client.messages import FkAnswer, IkAnswer
 from dls_ik.ros.client.streamer import Streamer
 
@@ -17,6 +17,7 @@ __all__ = [
     "IkClient",
     "NoAnswerError",
     "NotSpunError",
+    "Pending",
     "ServiceMissingError",
     "Streamer",
 ]
