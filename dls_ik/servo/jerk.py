@@ -64,6 +64,7 @@ class JerkLimiter:
         way = self._way_along(q_r - v_r * dt, v_r) if v_r.any() else self._way_to(q_r)
         if way is not None:
             q, v, a = (np.array(x) for x in way.at_time(dt))
+            q = self._clipped(q)
             stop, overshoot = stop_within(q, v, a, self._limits(1.0))
             if (overshoot <= ROUNDING).all():
                 self._stop = stop
@@ -183,4 +184,6 @@ def stop_within(q: Array, v: Array, a: Array, limits: tuple[Array, ...]) -> tupl
     lower, upper, A, J = limits
     phases, overshoot = np.empty((3, 3, len(q))), np.empty(len(q))
     stop_phases(v, a, A, J, np.array([q - lower, upper - q]), phases, overshoot)
-    return StopPath(q, v, *phases), overshoot
+    durations, accelerations, jerks = phases
+    least, most = np.minimum(lower, q), np.maximum(upper, q)
+    return StopPath(q, v, durations, accelerations, jerks, least, most), overshoot

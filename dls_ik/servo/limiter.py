@@ -24,6 +24,8 @@ class StopPath(NamedTuple):
     durations: Array  # (m, n) [s]
     accelerations: Array  # (m, n) at the beginning of each phase [rad/s^2 or m/s^2]
     jerks: Array  # (m, n) [rad/s^3 or m/s^3]
+    least: Array  # (n,) positions that rounding does not lead beyond [rad or m]
+    most: Array  # (n,)
 
     @property
     def duration(self) -> float:
@@ -42,7 +44,7 @@ class StopPath(NamedTuple):
             v = v + t * (acceleration + 0.5 * t * jerk)
             left = left - duration
         rests = left >= 0.0
-        return q, np.where(rests, 0.0, v), np.where(rests, 0.0, a)
+        return np.clip(q, self.least, self.most), np.where(rests, 0.0, v), np.where(rests, 0.0, a)
 
     def after(self, elapsed: float) -> "StopPath":
         """The rest of the path, from a time [s] on."""
@@ -50,12 +52,13 @@ class StopPath(NamedTuple):
         gone = np.clip(elapsed - np.cumsum(self.durations, axis=0) + self.durations, 0.0, None)
         gone = np.minimum(gone, self.durations)
         accelerations = self.accelerations + gone * self.jerks
-        return StopPath(q[0], v[0], self.durations - gone, accelerations, self.jerks)
+        return self._replace(
+            q=q[0], v=v[0], durations=self.durations - gone, accelerations=accelerations
+        )
 
     def reordered(self, order: NDArray[np.intp]) -> "StopPath":
         """The same path for the joints in the order (n,) of their indices."""
-        phases = (x[:, order] for x in (self.durations, self.accelerations, self.jerks))
-        return StopPath(self.q[order], self.v[order], *phases)
+        return StopPath(*(x[..., order] for x in self))
 
 
 class Limiter(Protocol):
@@ -151,8 +154,15 @@ class AccelerationLimiter:
             alone = np.where(speed > 0.0, 2.0 * np.maximum(room, 0.0) / speed, 0.0)
             times = np.minimum(together, alone)
             acceleration = np.where(times > 0.0, -self.v / times, 0.0)
-        zeros = np.zeros((1, len(times)))
-        return StopPath(self.q.copy(), self.v.copy(), times[None], acceleration[None], zeros)
+        return StopPath(
+            self.q.copy(),
+            self.v.copy(),
+            durations=times[None],
+            accelerations=acceleration[None],
+            jerks=np.zeros((1, len(times))),
+            least=np.minimum(self._chain.lower, self.q),
+            most=np.maximum(self._chain.upper, self.q),
+        )
 
     def coast(self, elapsed: float, period: float) -> None:
         """Go on along the stop path, on which the arm has been for `elapsed` [s] by itself."""

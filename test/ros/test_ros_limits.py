@@ -57,7 +57,8 @@ class Sent:
         times, *rows = due(self.output.fill(out.q, out.velocity, 0, stop))
         before = (np.array(self.times[-3:]), np.reshape(self.q[-3:], (-1, len(out.q))))
         self.found += tail_violations(before, (world.now + times, *rows), limits)
-        np.testing.assert_allclose(rows[0][0], out.q, atol=1e-15)
+        np.testing.assert_allclose(rows[0][0], out.q, atol=1e-10)
+        assert world.robot.within_limits(rows[0]).all()
         self.times.append(world.now + self.period)
         self.q.append(out.q)
 

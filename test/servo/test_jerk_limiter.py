@@ -87,6 +87,7 @@ def test_stop_is_the_fastest_one_and_its_overshoot_is_exact(seed):
     lower = rng.normal(size=n) - 1.0
     upper = lower + rng.uniform(0.1, 4.0, n)
     stop, overshoot = stop_within(q, v, a, (lower, upper, A, J))
+    stop = stop._replace(least=np.full(n, -np.inf), most=np.full(n, np.inf))
     share = np.linspace(0.0, 1.0, 2001) * stop.duration
     positions, velocities, accelerations = stop.at(share)
     least, most = np.minimum.accumulate(positions), np.maximum.accumulate(positions)
@@ -107,7 +108,7 @@ def test_stop_is_the_fastest_one_and_its_overshoot_is_exact(seed):
         given = q[j], v[j], np.clip(a[j], -A[j], A[j]), A[j], J[j]
         duration, position = ruckig_stop(*given)
         one = [np.array([x]) for x in given]
-        ours, _ = stop_within(*one[:3], (-one[3], one[3], *one[3:]))
+        ours, _ = stop_within(*one[:3], (np.full(1, -np.inf), np.full(1, np.inf), *one[3:]))
         assert ours.duration == pytest.approx(duration, abs=1e-7)
         assert ours.at(np.array([np.inf]))[0][0, 0] == pytest.approx(position, abs=1e-7)
 
