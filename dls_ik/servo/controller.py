@@ -136,7 +136,7 @@ class Controller:
         self._target, self._hold = other._target, other._hold
         self._tune(self._target)
         self._last_event, self._start_again = other._last_event, other._start_again
-        self._last_motion = other._last_motion
+        self._last_motion, self._came_to_rest = other._last_motion, other._came_to_rest
         self.started = other.started
 
     def hold_like(self, other: Controller) -> None:

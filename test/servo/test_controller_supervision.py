@@ -9,7 +9,7 @@ from arms import published
 from drive import BENT, DT, WAM, Drive
 
 from dls_ik.exceptions import HeldError, JointValueError
-from dls_ik.servo import ServoState
+from dls_ik.servo import Controller, ServoState
 
 NEAR = WAM.fk(BENT + 0.3)
 
@@ -291,3 +291,16 @@ def test_an_arm_that_was_moved_by_others_is_gone_on_from_there():
     drive.pose(WAM.fk(BENT))
     drive.run(DT, measured=moved)
     assert np.abs(drive.last.q - moved).max() <= 2.0 * DT
+
+
+def test_a_controller_that_takes_over_an_arm_held_beside_its_command_does_not_go_to_it():
+    drive = Drive(BENT, acceleration=8.0)
+    beside = lambda drive: drive.q[-1] + 0.4 * (np.arange(WAM.n) == 3)  # noqa: E731
+    drive.pose(NEAR).run(DT, measured=BENT)
+    drive.run(3.0, measured=beside)
+    other = Controller(WAM, "svf", acceleration=8.0)
+    other.take_over(drive.controller)
+    drive.controller = other
+    drive.pose(WAM.fk(BENT)).run(3.0, measured=beside)
+    assert drive.last.state is ServoState.REACHED
+    drive.assert_limits(8.0)
