@@ -1,6 +1,5 @@
 """A limit of jerk too: the way to a reference by Ruckig, and a stop that is always possible."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -74,13 +73,16 @@ class JerkLimiter:
 
     def brake(self, dt: float) -> None:
         """Slow down for `dt` [s]."""
+        if self._stop.is_over:
+            self.v, self._rate, self._a = (np.zeros_like(self.q) for _ in range(3))
+            return
         self._stop = self._stop.after(dt)
         q, v, a = self._stop.at(np.zeros(1))
         self._go(q[0], v[0], a[0], dt)
 
     def stopping_point(self) -> Array:
         """Where the arm would stand if it braked now (n,)."""
-        return self._clipped(self._stop.at(np.array([math.inf]))[0][0])
+        return self._clipped(self._stop.end)
 
     def stop_path(self, period: float) -> StopPath:
         """The stop that a controller follows if no command comes after this one."""

@@ -32,6 +32,16 @@ class StopPath(NamedTuple):
         """Time until all joints stand still [s]."""
         return float(self.durations.sum(axis=0).max(initial=0.0))
 
+    @property
+    def is_over(self) -> bool:
+        """Whether all joints stand still."""
+        return not self.durations.any()
+
+    @property
+    def end(self) -> Array:
+        """Where the joints come to rest (n,); a copy."""
+        return self.q.copy() if self.is_over else self.at(np.array([math.inf]))[0][0].copy()
+
     def at(self, times: Array) -> tuple[Array, Array, Array]:
         """Positions, velocities and accelerations (k, n) at times (k,) [s] from the beginning."""
         left = np.repeat(times[:, None], len(self.q), axis=1)
@@ -131,8 +141,7 @@ class AccelerationLimiter:
     def stopping_point(self) -> Array:
         """Where the arm would stand if it braked now (n,)."""
         if self._rest_of_stop is not None:
-            rest, _, _ = self._rest_of_stop.at(np.array([math.inf]))
-            return np.array(rest[0])
+            return self._rest_of_stop.end
         q_s = np.empty_like(self.q)
         stopping_point(self._chain, self._acceleration, self.q, self.v, q_s)
         return q_s
@@ -172,7 +181,7 @@ class AccelerationLimiter:
         stop = stop.after(dt)
         self.v = (stop.q - self.q) / dt
         self.q = stop.q.copy()
-        self._rest_of_stop = stop if stop.durations.any() or self.v.any() else None
+        self._rest_of_stop = None if stop.is_over and not self.v.any() else stop
 
     def _leave_stop(self, rate: Array, q_r: Array, v_r: Array, dt: float) -> bool:
         """Go toward a reference from a velocity here (n,), which is not the mean of a cycle.

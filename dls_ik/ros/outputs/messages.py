@@ -100,8 +100,9 @@ class JointTrajectoryOutput:
     def _fill_stop(self, stop: StopPath) -> None:
         interval = max(self._period, stop.duration / (len(self._points) - 1))
         self._space(interval)
-        q, v, _ = stop.at(interval * self._cycles)
-        q[-1], v[-1] = stop.at(np.array([np.inf]))[0], 0.0
+        times = interval * self._cycles
+        times[-1] = np.inf  # where rounding would end just before
+        q, v, _ = stop.at(times)
         if interval > self._period:
             _turn_no_joint_round(q, v, interval)
         for fields, values in ((self._positions, q), (self._velocities, v)):
