@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dls_ik.core.search import ALL, FOUND, NOTHING, STATE
+from dls_ik.core.search import ALL, ATTEMPTS, FOUND, NOTHING, STATE
 from dls_ik.core.types import Array, Rows
 from dls_ik.model.joint_values import checked_configuration
 from dls_ik.solver.best import approach_poses
@@ -51,12 +51,10 @@ def solve_pose(
         poses, seeds = _plain(T, seed, solver)
         attempts = _first_attempts(solver)
         solver.search(problem, poses, seeds, attempts, row, request, seed is not None)
-        made, steps, found, _ = row.counts.tolist()[0]
-        if found == ALL:
-            position, rotation, _ = row.figures.tolist()[0]
-            q, duration = row.best[0], time.perf_counter() - begin
-            return IkResult(True, Status.SUCCESS, q, position, rotation, steps, made - 1, duration)
-        row = None if made == 0 else row
+        if row.counts[0, FOUND] == ALL:
+            return _result(row, Status.SUCCESS, True, begin)
+        if row.counts[0, ATTEMPTS] == 0:  # the kernel passed over what is not exact
+            row = None
     return finished(pose_slices(solver, T, seed, begin, problem, request, timeout, row))
 
 
@@ -75,16 +73,14 @@ def pose_slices(
     Args:
         row: of the first attempts, where they were made and found nothing; of poses that are plain.
     """
-    is_begun, deadline = row is not None, begin + timeout
+    begun, deadline, seeded = None if row is None else begin, begin + timeout, seed is not None
     row = _new_row(solver) if row is None else row
-    counts, seeded = row.counts, seed is not None
     plain = _is_plain(solver, T, seed)
     poses, seeds = _plain(T, seed, solver) if plain else _checked(T, seed, solver)
     nothing = request.narrows and bool(request.leaves_nothing(solver.robot, seeds)[0])
     if nothing:  # as near as the limits are
         seeds = solver.robot.clip(seeds)
     given = solver, problem, request
-    begun = begin if is_begun else None
     missed = yield from _attempts(*given, poses, seeds, seeded, deadline, row, nothing, begun)
     if missed is Status.REFUSED:  # the kernel passed over what is not exact
         poses = _checked(T, seed, solver)[0]
@@ -94,10 +90,13 @@ def pose_slices(
         missed = Status.UNREACHABLE if nothing else missed
         status = _outcome(solver, problem, request, poses, seeds, missed, row)
         status = Status.FAR_FROM_SEED if nothing else status
-    made, steps, _, _ = counts.tolist()[0]
-    position, rotation, _ = row.figures.tolist()[0]
     is_near = request.approximate and not nothing and _keeps(solver, request, row.best[0], seeds[0])
-    success = status is Status.SUCCESS or is_near
+    return _result(row, status, status is Status.SUCCESS or is_near, begin)
+
+
+def _result(row: Rows, status: Status, success: bool, begin: float) -> IkResult:
+    made, steps, _, _ = row.counts.tolist()[0]
+    position, rotation, _ = row.figures.tolist()[0]
     duration = time.perf_counter() - begin
     return IkResult(success, status, row.best[0], position, rotation, steps, made - 1, duration)
 
@@ -118,11 +117,15 @@ def _is_quick(solver: IkSolver) -> bool:
     return solver.method == AUTO and solver.options.max_iterations <= QUICK
 
 
+def _most_attempts(solver: IkSolver) -> int:
+    restarts = solver.options.max_restarts
+    return UNLIMITED if restarts is None else restarts + 1
+
+
 def _first_attempts(solver: IkSolver) -> int:
     """How many are made before the first look at the clock."""
-    restarts = solver.options.max_restarts
-    limit = UNLIMITED if restarts is None else restarts + 1
-    return min(FIRST_ATTEMPTS if _is_quick(solver) else 1, limit, solver.options.prove_after)
+    first = FIRST_ATTEMPTS if _is_quick(solver) else 1
+    return min(first, _most_attempts(solver), solver.options.prove_after)
 
 
 def _plain(T: Any, seed: Any, solver: IkSolver) -> tuple[Array, Array]:
@@ -157,9 +160,8 @@ def _attempts(
     be beyond reach, or where `nothing` is near enough to the seed, gets no more than those. REFUSED
     is a pose that kernels do not take as it is.
     """
-    restarts = solver.options.max_restarts
-    limit = UNLIMITED if restarts is None else restarts + 1
-    asked, attempts = solver.options.prove_after, _first_attempts(solver)
+    limit, asked = _most_attempts(solver), solver.options.prove_after
+    attempts = _first_attempts(solver)
     if nothing:
         deadline = math.inf
     while True:

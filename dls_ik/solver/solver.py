@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from dls_ik.solver.keywords import SolverKeywords, SolveType
 
-Result = TypeVar("Result")
 MOST_PROBLEMS = 64  # tasks whose structs are kept; requests may each bring another
 
 
