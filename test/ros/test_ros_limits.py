@@ -14,8 +14,7 @@ from ros_world import World
 from dls_ik import RobotModel
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.outputs.messages import JointTrajectoryOutput, OutputSpec
-from dls_ik.ros.stream.late import ON_STOP
-from dls_ik.ros.stream.pacing import LONGEST
+from dls_ik.ros.stream.pacing import LATE, LONGEST
 from dls_ik.ros.stream.targets import Arrival
 
 A = 8.0  # [rad/s^2]
@@ -50,7 +49,7 @@ class Sent:
             self.stop = None
             return
         out = outcome.output
-        if self.stop is not None and gap > ON_STOP * self.period:  # the arm is on its last stop
+        if self.stop is not None and gap > LATE * self.period:  # the arm is on its last stop
             self.times.append(world.now)
             self.q.append(self.stop.at(np.array([gap - self.period]))[0][0])
         self.stop = stop = world.stream._arm.controller.stop_path(self.period)

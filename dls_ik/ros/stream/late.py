@@ -3,9 +3,8 @@
 import math
 
 from dls_ik.ros.arm import Arm
+from dls_ik.ros.stream.pacing import LATE, LONGEST
 
-LATE = 2.0  # periods: the longest step that a command takes
-ON_STOP = 1.25  # periods from which an arm is on the stop that it was sent
 STILL = 4.0  # periods from which the loop stood still, where target_timeout is shorter
 
 
@@ -30,7 +29,8 @@ class Late:
         """
         gap, self._last = now - self._last, now
         period, controller = 1.0 / arm.parameters.rate, arm.controller
-        if gap <= (ON_STOP if self._goes_on else LATE) * period:
+        # Later than any cycle in step, the arm is on the stop that it was sent.
+        if gap <= (LATE if self._goes_on else LONGEST) * period:
             return gap, False, dt
         if self._goes_on:  # each command is due a period after it is sent
             controller.coast(gap - period, period)
@@ -42,7 +42,7 @@ class Late:
 
     def is_old(self, arm: Arm, age: float) -> bool:
         """Whether a command made so long ago [s] would take the arm back to where it was then."""
-        return age > (LATE / arm.parameters.rate if self._goes_on else _longest(arm))
+        return age > (LONGEST / arm.parameters.rate if self._goes_on else _longest(arm))
 
 
 def _longest(arm: Arm) -> float:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from dls_ik.ros.stream.targets import Arrival, Rhythm
 
 IN_STEP = 0.1  # targets come at the rate of the loop if their interval is this near to the period
-EARLY, LATE = 0.9, 1.25  # cycles in step with targets, as shares of the period
+EARLY, LATE = 0.9, 1.25  # periods from a cycle to the next in step with targets
 SOONEST, LONGEST = 0.25, 2.0  # periods from a cycle to the next, and that it advances by
 
 
