@@ -1,7 +1,7 @@
 """The program ``ik_node``: it takes hold of streams and signals, and imports all the rest then."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dls_ik.core import NumbaStartError
 from dls_ik.printable import plain
@@ -11,29 +11,43 @@ from dls_ik.ros.standard_streams import free_streams
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run the node until SIGINT or SIGTERM.
+    """Run the node until SIGINT or SIGTERM; see :func:`start`."""
+    return start(args, _answered, _imported)
+
+
+def start(
+    args: Sequence[str] | None,
+    answered: Callable[[Sequence[str] | None], int | None],
+    imported: Callable[[], Callable[[Sequence[str] | None], int]],
+) -> int:
+    """Run a program of this package until SIGINT or SIGTERM.
+
+    Args:
+        answered: prints help if it is asked for, or refuses arguments; None: goes on.
+        imported: imports what runs, which takes about a second, and returns it.
 
     Returns:
         The exit code: 0, 1 if it was started with something that is not valid, or 2 for an argument
         that is not one of ROS.
     """
     try:
-        code = _answered(args)
+        code = answered(args)
         if code is not None:
             return code
         free_streams()
         hold_signals()
-        from dls_ik.ros.process import run_process  # takes about a second
+        run = imported()
     except (ImportError, NumbaStartError) as error:
-        return refuse(error)
-    return run_process(args)
+        words = plain(" ".join(str(error).split()))
+        print(f"cannot start: {words}", file=sys.stderr)  # noqa: T201  there is no logger yet
+        return 1
+    return run(args)
 
 
-def refuse(error: Exception) -> int:
-    """Say in a line why a program cannot be imported; return its exit code."""
-    words = plain(" ".join(str(error).split()))
-    print(f"cannot start: {words}", file=sys.stderr)  # noqa: T201  there is no logger yet
-    return 1
+def _imported() -> Callable[[Sequence[str] | None], int]:
+    from dls_ik.ros.process import run_process
+
+    return run_process
 
 
 def _answered(args: Sequence[str] | None) -> int | None:

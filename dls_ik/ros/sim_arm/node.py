@@ -1,35 +1,24 @@
 """The program ``ik_sim_arm``: it takes hold of the signals first, and imports all the rest then."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from dls_ik.core import NumbaStartError
 from dls_ik.ros.help import answered, own_arguments
-from dls_ik.ros.node import refuse
-from dls_ik.ros.signals import hold_signals
-from dls_ik.ros.standard_streams import free_streams
+from dls_ik.ros.node import start
 
 NAME = "sim_arm"
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run the node until SIGINT or SIGTERM.
+    """Run the node until SIGINT or SIGTERM; see :func:`dls_ik.ros.node.start`."""
+    return start(args, _answered, _imported)
 
-    Returns:
-        The exit code: 0, 1 if it was started with something that is not valid, or 2 for an argument
-        that is not one of ROS.
-    """
-    try:
-        code = _answered(args)
-        if code is not None:
-            return code
-        free_streams()
-        hold_signals()
-        from dls_ik.ros.process import run_process  # takes about a second
-        from dls_ik.ros.sim_arm.application import serve_arm
-    except (ImportError, NumbaStartError) as error:
-        return refuse(error)
-    return run_process(args, NAME, serve_arm)
+
+def _imported() -> Callable[[Sequence[str] | None], int]:
+    from dls_ik.ros.process import run_process
+    from dls_ik.ros.sim_arm.application import serve_arm
+
+    return lambda args: run_process(args, NAME, serve_arm)
 
 
 def _answered(args: Sequence[str] | None) -> int | None:
