@@ -77,7 +77,7 @@ class StallWatch:
         self._is_stalled = False
 
 
-class RefusalWatch:
+class RefusalMonitor:
     """Says that a command stays where it is although its reference is elsewhere."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from dls_ik.core.types import Array
 from dls_ik.servo.limiter import Limiter
 from dls_ik.servo.planner import Planner
 from dls_ik.servo.servo import Servo, ServoStep
-from dls_ik.servo.stall import RefusalWatch, StallWatch
+from dls_ik.servo.stall import RefusalMonitor, StallWatch
 from dls_ik.servo.state import ServoState
 from dls_ik.servo.targets.target import Target, is_same
 from dls_ik.solver import IkResult
@@ -47,7 +47,7 @@ class Tracker:
         if joint_motion:
             self._planner.prepare()
         self._stall = StallWatch(servo.robot.velocity, self._weight)
-        self._refusal = RefusalWatch()
+        self._refusal = RefusalMonitor()
         self._reference = limiter.q  # (n,) what the command goes after in this cycle
         self.reason = ""  # why the command does not move, if it may not
         self._goal: Array | None = None  # (n,) of a joint motion
