@@ -11,8 +11,8 @@ from sensor_msgs.msg import JointState, MultiDOFJointState
 from dls_ik.model.tree import Tree
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.constraints.solve import are_given, check_amounts
-from dls_ik.ros.conversions import seconds
 from dls_ik.ros.services.codes import Code, RequestError
+from dls_ik.ros.services.problem import timeouts
 from dls_ik.ros.services.wanted import wanted
 
 HOP = 0.005  # [s] that a change of threads may take; it makes no request late
@@ -39,10 +39,9 @@ class Call:
         self.request, self.empty, self.arm = request, empty, arm
         self._arrived = time.perf_counter()
         self._group = arm.group(request.group_name)
-        asked, most = seconds(request.timeout, self._group.timeout), arm.parameters.max_timeout
-        self.timeout = min(asked, most)  # [s]
-        is_cut = f"the timeout of {asked:g} s was cut to the parameter max_timeout, {most:g} s"
-        self.note = is_cut if asked > most else ""
+        asked, self.timeout = timeouts(request, arm)  # [s]
+        cut = f"the timeout of {asked:g} s was cut to the parameter max_timeout, {self.timeout:g} s"
+        self.note = cut if asked > self.timeout else ""
         check_amounts(request.constraints)
         _drop_unused(request, arm.tree)
         size = len(serialize_message(request))

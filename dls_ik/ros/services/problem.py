@@ -36,10 +36,9 @@ def build_problem(request: Any, arm: Arm, state: State, frames: Frames) -> Probl
     Raises:
         RequestError: a group, a link, a frame, a pose or a timeout that is not valid.
     """
-    group = arm.group(request.group_name)
-    timeout = min(seconds(request.timeout, group.timeout), arm.parameters.max_timeout)
+    _, timeout = timeouts(request, arm)
     asked = wanted(request)
-    solver, leads = arm.reach(group, asked.links)
+    solver, leads = arm.reach(arm.group(request.group_name), asked.links)
     tips = solver.robot.tips
     targets = [
         _target(tip, lead, asked, arm, solver.robot.base, state, frames)
@@ -48,6 +47,16 @@ def build_problem(request: Any, arm: Arm, state: State, frames: Frames) -> Probl
     complete = arm.tree.values(state.values)
     seed = np.array([complete[name] for name in solver.robot.joint_names])
     return Problem(solver, np.array(targets), None, seed, timeout, leads, asked.links)
+
+
+def timeouts(request: Any, arm: Arm) -> tuple[float, float]:
+    """The timeout that a ``moveit_msgs/PositionIKRequest`` asks for, and the one that it gets [s].
+
+    Raises:
+        RequestError: a group or a timeout that is not valid.
+    """
+    asked = seconds(request.timeout, arm.group(request.group_name).timeout)
+    return asked, min(asked, arm.parameters.max_timeout)
 
 
 def solve(problem: Problem) -> Generator[None, None, IkResult]:
