@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.common import Column, Table, finish, guarded, parser, positive
 from benchmarks.machine import machine
 from dls_ik import IkSolver, RobotModel
-from dls_ik.exceptions import MethodError
+from dls_ik.errors import MethodError
 from dls_ik.model.files import share_file
 
 ROBOTS = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dls_ik.first_use import on_first_use
 
 if TYPE_CHECKING:
-    from dls_ik.exceptions import BatchInterrupted, DlsIkError
+    from dls_ik.errors import BatchInterrupted, DlsIkError
     from dls_ik.model.robot import RobotModel
     from dls_ik.solver.method import method_names
     from dls_ik.solver.result import IkBatchResult, IkPathResult, IkResult, Status
@@ -34,8 +34,8 @@ __all__ = [
 __getattr__, __dir__ = on_first_use(
     __name__,
     {
-        "BatchInterrupted": "exceptions",
-        "DlsIkError": "exceptions",
+        "BatchInterrupted": "errors",
+        "DlsIkError": "errors",
         "IkBatchResult": "solver.result",
         "IkPathResult": "solver.result",
         "IkResult": "solver.result",

@@ -62,7 +62,7 @@ def arm_of(robot: RobotModel) -> Arm:
     Raises:
         RobotModelError: the chain has several tips or mimic joints, which no peer takes.
     """
-    from dls_ik.exceptions import RobotModelError
+    from dls_ik.errors import RobotModelError
 
     chain = robot.chain
     free = len(chain.prismatic) == robot.n and (chain.scale == 1.0).all() and not chain.offset.any()

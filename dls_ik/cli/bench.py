@@ -24,7 +24,7 @@ from dls_ik.cli.options import ROBOT, find_robot, settings_option
 from dls_ik.cli.output import check_writable, json_option, print_json, write_whole
 from dls_ik.cli.terminal import Bars, print_table, stdout_console
 from dls_ik.core.types import Array
-from dls_ik.exceptions import DlsIkError
+from dls_ik.errors import DlsIkError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -14,7 +14,7 @@ import click
 from dls_ik import __version__
 from dls_ik.cli.exits import BAD_INPUT, INTERRUPTED, MISSING, MissingPartError, interrupted, leave
 from dls_ik.core import NumbaStartError
-from dls_ik.exceptions import DlsIkError
+from dls_ik.errors import DlsIkError
 from dls_ik.printable import plain
 
 # Every command by its section, with its line in the help. A command is the function of its name

@@ -11,7 +11,7 @@ import numpy as np
 from dls_ik.cli.exits import say
 from dls_ik.cli.options import Vector, numbers
 from dls_ik.core.types import Array
-from dls_ik.exceptions import PoseError
+from dls_ik.errors import PoseError
 from dls_ik.model.rotations import (
     quaternion_from_rotation,
     rotation_from_quaternion,
@@ -149,23 +149,14 @@ def doubt_distance(what: str, T: Array, robot: RobotModel | None = None) -> None
     if robot is None:
         is_far, beside = most > FAR, "farther than any arm reaches"
     else:
-        length = length_of(robot)
+        from dls_ik.model.reach.elements import elements_of
+
+        paths = (elements_of(robot.chain, tip) for tip in range(len(robot.tips)))
+        length = max(path.length for path in paths)
         times = most / length if length > 0.0 else 0.0
         is_far, beside = times > TIMES, f"{times:.0f} times the length of {robot.name}"
     if is_far:
         say(f"{what} is {most:.3g} m away, {beside}: with --mm positions are in millimetres")
-
-
-def length_of(robot: RobotModel) -> float:
-    """No point of the chain is farther from its base [m]; slides without limits count nothing."""
-    found = 0.0
-    for tip, offset in zip(robot.tips, robot.offsets, strict=True):
-        joints = robot.tree.path(robot.base, tip)
-        links = sum(float(np.linalg.norm(joint.origin[:3, 3])) for joint in joints)
-        ends = [max(abs(j.lower), abs(j.upper)) for j in joints if j.kind == "prismatic"]
-        slides = sum(end for end in ends if np.isfinite(end))
-        found = max(found, links + slides + float(np.linalg.norm(offset[:3, 3])))
-    return found
 
 
 def _checked(T: Array) -> Array:

@@ -16,7 +16,7 @@ import numpy as np
 from dls_ik.cli.output import STDOUT
 from dls_ik.cli.pose import MILLI, doubt_angles, pose_of
 from dls_ik.core.types import Array
-from dls_ik.exceptions import PoseError
+from dls_ik.errors import PoseError
 
 POSITION = ("x", "y", "z")
 RPY, QUATERNION, TIME = ("roll", "pitch", "yaw"), ("qx", "qy", "qz", "qw"), "t"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dls_ik.cli.pose_file import PoseFile
 from dls_ik.core.types import Array
-from dls_ik.exceptions import OptionError
+from dls_ik.errors import OptionError
 from dls_ik.model.robot import RobotModel
 from dls_ik.plot.canvas import unit_of
 from dls_ik.solver.result import IkPathResult, Status

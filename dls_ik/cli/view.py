@@ -20,7 +20,7 @@ import click
 from dls_ik.cli.exits import INTERRUPTED, MissingPartError, remembered, say
 from dls_ik.cli.options import ROBOT, find_robot
 from dls_ik.cli.output import check_writable, write_whole
-from dls_ik.exceptions import ChainError
+from dls_ik.errors import ChainError
 
 if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel

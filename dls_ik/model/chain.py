@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dls_ik.core.types import Arm, Array, Chain
-from dls_ik.exceptions import ChainError, RobotModelError
+from dls_ik.errors import ChainError, RobotModelError
 from dls_ik.model.joint import Joint, Mimic
 from dls_ik.model.names import listing
 from dls_ik.model.rotations import inverse, rotation_from_z, transform

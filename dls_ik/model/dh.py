@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import RobotModelError
+from dls_ik.errors import RobotModelError
 from dls_ik.model.files import read_file
 from dls_ik.model.joint import DRIVEN_KINDS, Joint
 from dls_ik.model.names import listing, quoted

@@ -6,7 +6,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from dls_ik.exceptions import RobotModelError
+from dls_ik.errors import RobotModelError
 from dls_ik.model.names import listing, quoted, suggestion
 
 PACKAGE = Path(__file__).resolve().parents[1]

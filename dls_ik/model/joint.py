@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import RobotModelError
+from dls_ik.errors import RobotModelError
 from dls_ik.model.names import listing, quoted
 from dls_ik.model.rotations import (
     EXACT,

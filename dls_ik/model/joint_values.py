@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import JointValueError, LimitsError
+from dls_ik.errors import JointValueError, LimitsError
 from dls_ik.model.joint import FARTHEST
 from dls_ik.model.names import listing, quoted
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import DlsIkError, RobotModelError
+from dls_ik.errors import DlsIkError, RobotModelError
 from dls_ik.model.names import listing
 from dls_ik.model.robot import RobotModel
 

@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from dls_ik.exceptions import RobotModelError
+from dls_ik.errors import RobotModelError
 from dls_ik.model.dh import load_dh
 from dls_ik.model.files import PACKAGE_SCHEME, package_file, shipped_names, shipped_urdf
 from dls_ik.model.names import listing, quoted, suggestion

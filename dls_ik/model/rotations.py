@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import PoseError
+from dls_ik.errors import PoseError
 
 EXACT = 1e-12  # roughness of a rotation that is left as it is
 

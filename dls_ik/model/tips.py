@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from dls_ik.core.types import Array, Chain
-from dls_ik.exceptions import AmbiguousTipError, ChainError, RobotModelError
+from dls_ik.errors import AmbiguousTipError, ChainError, RobotModelError
 from dls_ik.model.chain import NamedChain
 from dls_ik.model.joint import FARTHEST, ROUGHNESS, Joint
 from dls_ik.model.names import listing, quoted

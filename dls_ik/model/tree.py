@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import ChainError, JointValueError, RobotModelError
+from dls_ik.errors import ChainError, JointValueError, RobotModelError
 from dls_ik.model.joint import Joint, Mimic, resolve_mimics
 from dls_ik.model.names import listing, quoted
 from dls_ik.model.rotations import inverse

@@ -15,7 +15,7 @@ from xml.parsers import expat
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import RobotModelError
+from dls_ik.errors import RobotModelError
 from dls_ik.model.files import read_file
 from dls_ik.model.joint import Joint, Mimic
 from dls_ik.model.names import listing, quoted

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from dls_ik.core.motion import difference
 from dls_ik.core.types import Array
-from dls_ik.exceptions import OptionError, PoseError
+from dls_ik.errors import OptionError, PoseError
 from dls_ik.model.robot import RobotModel
 from dls_ik.plot.canvas import (
     GREEN,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import OptionError
+from dls_ik.errors import OptionError
 from dls_ik.plot.canvas import (
     GREY,
     RED,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import OptionError
+from dls_ik.errors import OptionError
 from dls_ik.plot.canvas import GREY, new_figure, plain, series_look, short
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import OptionError, PoseError
+from dls_ik.errors import OptionError, PoseError
 from dls_ik.model.robot import RobotModel
 from dls_ik.plot.arm import (
     AXES,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import JointValueError
+from dls_ik.errors import JointValueError
 from dls_ik.model.robot import RobotModel
 from dls_ik.plot.bands import Band, draw_bands
 from dls_ik.plot.canvas import motion, short, unit_of

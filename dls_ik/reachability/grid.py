@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import DlsIkError
+from dls_ik.errors import DlsIkError
 from dls_ik.model.names import quoted
 from dls_ik.model.robot import RobotModel
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import DlsIkError
+from dls_ik.errors import DlsIkError
 from dls_ik.model.robot import RobotModel
 from dls_ik.plot.canvas import BLUE, GREY, ORANGE, PALE, new_figure, plain
 from dls_ik.reproduce.experiment import Experiment, Progress

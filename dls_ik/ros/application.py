@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from rclpy.node import Node
 
-from dls_ik.exceptions import DlsIkError, RobotModelError
+from dls_ik.errors import DlsIkError, RobotModelError
 from dls_ik.model.names import listing
 from dls_ik.model.robot import RobotModel
 from dls_ik.printable import plain

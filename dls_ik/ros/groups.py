@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from dls_ik.exceptions import ChainError, MethodError, OptionError, RobotModelError
+from dls_ik.errors import ChainError, MethodError, OptionError, RobotModelError
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros.bodies import attached_pair
 from dls_ik.ros.parameters import Parameters

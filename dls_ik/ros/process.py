@@ -18,7 +18,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 from rclpy.utilities import try_shutdown
 
-from dls_ik.exceptions import DlsIkError
+from dls_ik.errors import DlsIkError
 from dls_ik.ros.application import Application
 from dls_ik.ros.logs import LogHandler, Throttle
 from dls_ik.ros.parameters import Parameters

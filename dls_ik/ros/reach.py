@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import ChainError, MethodError
+from dls_ik.errors import ChainError, MethodError
 from dls_ik.model.names import listing, quoted
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.tree import Tree

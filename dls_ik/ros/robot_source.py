@@ -9,7 +9,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 from std_msgs.msg import String
 
-from dls_ik.exceptions import AmbiguousTipError, ChainError, RobotModelError
+from dls_ik.errors import AmbiguousTipError, ChainError, RobotModelError
 from dls_ik.model.load import find_tree
 from dls_ik.model.names import quoted
 from dls_ik.model.robot import RobotModel

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dls_ik.exceptions import MethodError, OptionError
+from dls_ik.errors import MethodError, OptionError
 from dls_ik.model.names import listing, meant
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo.limiter import AccelerationLimiter, Limiter

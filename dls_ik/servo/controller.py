@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import HeldError, StaleTargetError
+from dls_ik.errors import HeldError, StaleTargetError
 from dls_ik.model.joint_values import checked_configuration
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo.build import build_tracker, split_options

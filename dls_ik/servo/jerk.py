@@ -6,7 +6,7 @@ import numpy as np
 
 from dls_ik.core.limiter import stop_phases
 from dls_ik.core.types import Array
-from dls_ik.exceptions import OptionError
+from dls_ik.errors import OptionError
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo.limiter import Limiter, StopPath
 

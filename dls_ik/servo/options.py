@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import OptionError
+from dls_ik.errors import OptionError
 from dls_ik.model.names import listing, meant, quoted
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver import declare

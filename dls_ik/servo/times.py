@@ -4,7 +4,7 @@ import math
 from numbers import Real
 from typing import Any
 
-from dls_ik.exceptions import OptionError
+from dls_ik.errors import OptionError
 from dls_ik.model.names import quoted
 
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dls_ik.core.search import ALL, ATTEMPTS, FOUND
 from dls_ik.core.types import Array, Rows
-from dls_ik.exceptions import BatchInterrupted, JointValueError, OptionError, PoseError
+from dls_ik.errors import BatchInterrupted, JointValueError, OptionError, PoseError
 from dls_ik.model.names import quoted
 from dls_ik.solver.best import approach_poses
 from dls_ik.solver.method import AUTO

@@ -16,7 +16,7 @@ import numpy as np
 from dls_ik.core.random import uniform
 from dls_ik.core.search import ALL, ATTEMPTS, FOUND, STATE
 from dls_ik.core.types import Array, Rows
-from dls_ik.exceptions import MethodError
+from dls_ik.errors import MethodError
 from dls_ik.model.kdl import kdl_chain, kdl_frame, pykdl
 from dls_ik.solver.task import Tasks, is_full_pose
 

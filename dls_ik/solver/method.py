@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from dls_ik.core import damping, limits, reach, step
-from dls_ik.exceptions import MethodError
+from dls_ik.errors import MethodError
 from dls_ik.model.names import meant, quoted, suggestion
 
 AUTO = "auto"

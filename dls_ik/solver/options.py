@@ -7,7 +7,7 @@ from typing import Any
 
 from dls_ik.core import damping, objectives, policy
 from dls_ik.core.types import Goal, Method
-from dls_ik.exceptions import MethodError, OptionError
+from dls_ik.errors import MethodError, OptionError
 from dls_ik.model.names import listing, meant
 from dls_ik.solver import declare
 from dls_ik.solver.method import AUTO, MethodChoice

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from dls_ik.core.search import FOUND, NOTHING
 from dls_ik.core.wishes import NEAREST
-from dls_ik.exceptions import OptionError
+from dls_ik.errors import OptionError
 from dls_ik.model.joint_values import checked_configuration
 from dls_ik.model.names import quoted
 from dls_ik.solver.batch import Progress, Task, batch_poses, solve_chunk, succeeded

@@ -7,7 +7,7 @@ import numpy as np
 from dls_ik.core.se3 import FARTHEST, is_pose
 from dls_ik.core.search_rows import POSE_TOLERANCE
 from dls_ik.core.types import Array
-from dls_ik.exceptions import OptionError, PoseError
+from dls_ik.errors import OptionError, PoseError
 from dls_ik.model.names import quoted
 from dls_ik.model.rotations import EXACT, nearest_rotation, not_a_rotation, roughness
 

@@ -7,7 +7,7 @@ import numpy as np
 from dls_ik.core import limits, objectives, policy
 from dls_ik.core.quick.packed import Packed, pack
 from dls_ik.core.types import Array, Details, Goal, Method, Settings, Starts
-from dls_ik.exceptions import MethodError, OptionError
+from dls_ik.errors import MethodError, OptionError
 from dls_ik.model.chain import build_arm
 from dls_ik.model.names import quoted
 from dls_ik.model.robot import RobotModel

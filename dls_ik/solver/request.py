@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from dls_ik.core import wishes
 from dls_ik.core.types import Array
-from dls_ik.exceptions import OptionError
+from dls_ik.errors import OptionError
 from dls_ik.model.names import listing
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.options import SolverOptions

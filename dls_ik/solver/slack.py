@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dls_ik.core import types
-from dls_ik.exceptions import OptionError
+from dls_ik.errors import OptionError
 from dls_ik.model.names import quoted
 
 Slack: TypeAlias = Any  # a number, or three; in a task three

@@ -11,7 +11,7 @@ from dls_ik.core.quick.table import LEAF
 from dls_ik.core.search import ATTEMPTS
 from dls_ik.core.types import WIDEST, Array
 from dls_ik.core.wishes import FIRST, NEAREST, unwind
-from dls_ik.exceptions import OptionError
+from dls_ik.errors import OptionError
 from dls_ik.model.joint_values import checked_configuration
 from dls_ik.model.names import quoted
 from dls_ik.solver.poses import checked_poses

@@ -11,7 +11,7 @@ from dls_ik.core import damping, linalg, policy, stepping
 from dls_ik.core.strength import law_damping, singular_values
 from dls_ik.core.types import Array, Memory
 from dls_ik.core.workspace import new_memory
-from dls_ik.exceptions import MethodError, OptionError, PoseError
+from dls_ik.errors import MethodError, OptionError, PoseError
 from dls_ik.model.joint_values import checked_configuration
 from dls_ik.model.names import quoted
 from dls_ik.model.robot import RobotModel

@@ -5,7 +5,7 @@ import math
 from numbers import Integral, Real
 from typing import Any
 
-from dls_ik.exceptions import OptionError
+from dls_ik.errors import OptionError
 from dls_ik.model.names import quoted
 
 LARGEST = 1e9  # number in a vector, as coordinates of poses

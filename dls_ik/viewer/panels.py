@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dls_ik.exceptions import DlsIkError
+from dls_ik.errors import DlsIkError
 from dls_ik.servo.state import ServoState
 from dls_ik.viewer.local import LocalSource, slider_step
 from dls_ik.viewer.plots import ARMS, css

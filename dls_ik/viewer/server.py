@@ -23,7 +23,7 @@ from websockets import Headers
 from websockets.asyncio import server as websockets_server
 from websockets.http11 import Request, Response
 
-from dls_ik.exceptions import DlsIkError
+from dls_ik.errors import DlsIkError
 
 TRIED = 50  # ports that are looked at for one that is free
 PORTS = 65536

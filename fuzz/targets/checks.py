@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from dls_ik import RobotModel
-from dls_ik.exceptions import DlsIkError
+from dls_ik.errors import DlsIkError
 
 
 class BrokenError(Exception):

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from dls_ik import RobotModel
-from dls_ik.exceptions import DlsIkError
+from dls_ik.errors import DlsIkError
 from dls_ik.servo import Controller
 from fuzz.anything import anything, numbers
 from fuzz.guard import Run

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from dls_ik import RobotModel
-from dls_ik.exceptions import DlsIkError
+from dls_ik.errors import DlsIkError
 from fuzz.anything import anything
 from fuzz.guard import Run
 from fuzz.source import Source

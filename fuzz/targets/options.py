@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dls_ik import IkSolver, RobotModel
-from dls_ik.exceptions import DlsIkError
+from dls_ik.errors import DlsIkError
 from dls_ik.servo import Controller
 from dls_ik.servo.options import ControllerOptions, controller_options
 from dls_ik.solver.method import ROOMS, method_names, parse_method

@@ -4,7 +4,7 @@ from array import array
 from typing import Any
 
 from dls_ik import RobotModel
-from dls_ik.exceptions import DlsIkError
+from dls_ik.errors import DlsIkError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.parameters import DECLARED, Parameters
 from dls_ik.ros.sim_arm.parameters import SimArmParameters

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from dls_ik import IkSolver, Task
-from dls_ik.exceptions import DlsIkError
+from dls_ik.errors import DlsIkError
 from fuzz.anything import anything, numbers
 from fuzz.guard import Run
 from fuzz.source import Source

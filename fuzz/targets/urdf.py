@@ -3,7 +3,7 @@
 import numpy as np
 
 from dls_ik import IkSolver, RobotModel
-from dls_ik.exceptions import DlsIkError, MethodError
+from dls_ik.errors import DlsIkError, MethodError
 from fuzz.guard import Run
 from fuzz.source import Source
 from fuzz.targets.checks import require, require_inside, require_line

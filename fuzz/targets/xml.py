@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from dls_ik import RobotModel
-from dls_ik.exceptions import DlsIkError
+from dls_ik.errors import DlsIkError
 from dls_ik.model.urdf import kinematic_skeleton
 from fuzz.guard import Run
 from fuzz.source import Source

@@ -11,7 +11,7 @@ from benchmarks.concurrency.commands import CALM, LIMITS, ONE_ROBOT, Commands
 from benchmarks.concurrency.history import History
 from benchmarks.concurrency.ledger import Ledger
 from benchmarks.concurrency.robots import broken_robots, good_robots
-from dls_ik.exceptions import RobotModelError
+from dls_ik.errors import RobotModelError
 from dls_ik.ros.robot_source import robot_from_text
 from dls_ik.servo.limiter import AccelerationLimiter
 

@@ -10,7 +10,7 @@ from plot.plot_cases import assert_good
 from dls_ik import IkSolver, RobotModel
 from dls_ik.cli.bench import figures, new_comparison, run
 from dls_ik.cli.main import main
-from dls_ik.exceptions import OptionError
+from dls_ik.errors import OptionError
 from dls_ik.plot.solve_times import solve_times
 
 

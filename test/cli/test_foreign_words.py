@@ -9,7 +9,7 @@ from robots import joint, urdf
 from dls_ik import RobotModel
 from dls_ik.cli import call
 from dls_ik.cli.main import main
-from dls_ik.exceptions import RobotModelError
+from dls_ik.errors import RobotModelError
 from dls_ik.model.dh import tree_from_dh
 from dls_ik.model.names import listing, suggestion
 from dls_ik.printable import plain

@@ -7,7 +7,7 @@ from cases import ARMS, PUMA, WAM
 
 from dls_ik import IkSolver, Task
 from dls_ik.core import objectives, policy
-from dls_ik.exceptions import MethodError, OptionError
+from dls_ik.errors import MethodError, OptionError
 
 ENDLESS = random_arm(np.random.default_rng(1), *["continuous"] * 8)
 WITHOUT_FACTOR = ["jp", "jt", "tpinv", "jf", "nf", "ed", "ied", "svf", "svf+ed", "ctp+sd+svf"]

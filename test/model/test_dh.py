@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from oracle import dh_pose, difference_jacobian, urdf_pose
 from robots import CONFIG, URDF
 
-from dls_ik.exceptions import RobotModelError
+from dls_ik.errors import RobotModelError
 from dls_ik.model import DhRow, RobotModel, load_dh
 
 WAM = CONFIG / "wam7_dh.yaml"

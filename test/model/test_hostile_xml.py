@@ -7,7 +7,7 @@ import pytest
 from robots import joint, urdf
 
 from dls_ik import RobotModel
-from dls_ik.exceptions import ChainError, RobotModelError
+from dls_ik.errors import ChainError, RobotModelError
 from dls_ik.model import load_urdf
 from dls_ik.model import urdf as reader
 from dls_ik.model.chain import MAX_JOINTS

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from robots import CONFIG, LIMIT, URDF, joint, random_robots, urdf
 
-from dls_ik.exceptions import ChainError, DlsIkError, RobotModelError
+from dls_ik.errors import ChainError, DlsIkError, RobotModelError
 from dls_ik.model import RobotModel
 from dls_ik.model.kdl import kdl_chain
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from dls_ik.exceptions import RobotModelError
+from dls_ik.errors import RobotModelError
 from dls_ik.model import RobotModel, files
 from dls_ik.model.dh import load_dh
 from dls_ik.model.files import share_file, shipped_names, shipped_urdf

@@ -8,7 +8,7 @@ from oracle import difference_jacobian, rigid, rotation
 from robots import LIMIT, joint, urdf
 
 from dls_ik import IkSolver, RobotModel, Task
-from dls_ik.exceptions import ChainError, JointValueError, RobotModelError
+from dls_ik.errors import ChainError, JointValueError, RobotModelError
 from dls_ik.model import Joint
 
 WAM = RobotModel.wam()

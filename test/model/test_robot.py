@@ -12,7 +12,7 @@ from oracle import urdf_pose
 from robots import LIMIT, URDF, joint, urdf
 
 from dls_ik import IkSolver, RobotModel
-from dls_ik.exceptions import ChainError, JointValueError, LimitsError
+from dls_ik.errors import ChainError, JointValueError, LimitsError
 
 WAM = RobotModel.from_urdf(URDF / "wam7.urdf")
 GRIPPER = urdf(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dls_ik.exceptions import PoseError
+from dls_ik.errors import PoseError
 from dls_ik.model.rotations import (
     quaternion_from_rotation,
     rotation_from_quaternion,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from oracle import difference_jacobian, urdf_pose
 from robots import LIMIT, joint, random_robots, urdf
 
-from dls_ik.exceptions import ChainError, RobotModelError
+from dls_ik.errors import ChainError, RobotModelError
 from dls_ik.model import RobotModel, load_urdf
 from dls_ik.model.kdl import kdl_chain
 
@@ -247,7 +247,7 @@ def test_fixed_offset_across_a_floating_joint():
 
 
 def test_overflowing_lengths():
-    from dls_ik.exceptions import RobotModelError
+    from dls_ik.errors import RobotModelError
 
     far = '<origin xyz="1.7e308 0 0"/><limit lower="0" upper="1"/>'
     text = urdf(

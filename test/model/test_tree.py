@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from oracle import difference_jacobian, urdf_pose
 from robots import LIMIT, joint, random_robots, urdf
 
-from dls_ik.exceptions import ChainError, RobotModelError
+from dls_ik.errors import ChainError, RobotModelError
 from dls_ik.model import RobotModel, load_urdf
 
 quick = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))

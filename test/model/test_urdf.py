@@ -8,7 +8,7 @@ from robots import LIMIT, URDF, joint, urdf
 
 from dls_ik import RobotModel
 from dls_ik.core import se3
-from dls_ik.exceptions import ChainError, RobotModelError
+from dls_ik.errors import ChainError, RobotModelError
 from dls_ik.model import DhRow, load_urdf
 from dls_ik.model.joint import FARTHEST
 from dls_ik.model.reach.bounds import tip_extent

@@ -7,7 +7,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
 from plot.plot_cases import PLANAR, TWO_TIPS, WAM, arm_of, assert_good, swing, texts
 
-from dls_ik.exceptions import OptionError, PoseError
+from dls_ik.errors import OptionError, PoseError
 from dls_ik.plot import error_and_conditioning
 
 

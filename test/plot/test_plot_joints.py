@@ -9,7 +9,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
 from plot.plot_cases import ROBOTS, arm_of, assert_good, swing, texts
 
-from dls_ik.exceptions import DlsIkError, JointValueError
+from dls_ik.errors import DlsIkError, JointValueError
 from dls_ik.plot import joint_bands
 
 

@@ -8,7 +8,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 from plot.plot_cases import PLANAR, WAM, assert_good, texts
 
 from dls_ik import IkSolver, Stepper, Task
-from dls_ik.exceptions import OptionError
+from dls_ik.errors import OptionError
 from dls_ik.plot import compare_methods
 
 GOALS = WAM.fk(WAM.random(np.random.default_rng(0), 20))

@@ -9,7 +9,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 from plot.plot_cases import PLANAR, SIGNATURES, swing
 
 from dls_ik import Stepper, plot
-from dls_ik.exceptions import DlsIkError
+from dls_ik.errors import DlsIkError
 from dls_ik.plot import check_picture, save_picture, stroboscope
 
 TIMES, Q = swing(PLANAR)

@@ -7,7 +7,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
 from plot.plot_cases import PLANAR, ROBOTS, TWO_TIPS, WAM, arm_of, assert_good, swing, texts
 
-from dls_ik.exceptions import OptionError, PoseError
+from dls_ik.errors import OptionError, PoseError
 from dls_ik.plot import stroboscope
 from dls_ik.plot.arm import arm_points, instants
 

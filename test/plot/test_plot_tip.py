@@ -7,7 +7,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
 from plot.plot_cases import ROBOTS, TWO_TIPS, arm_of, assert_good, swing, texts
 
-from dls_ik.exceptions import DlsIkError, PoseError
+from dls_ik.errors import DlsIkError, PoseError
 from dls_ik.plot import tip_path, tip_planes
 
 WAM = ROBOTS["wam"]

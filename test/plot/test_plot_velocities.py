@@ -7,7 +7,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
 from plot.plot_cases import ROBOTS, arm_of, assert_good, swing, texts
 
-from dls_ik.exceptions import JointValueError
+from dls_ik.errors import JointValueError
 from dls_ik.plot import joint_velocities
 
 MIXED = ROBOTS["mixed"]  # without a limit, 1 m/s, 1.5 rad/s

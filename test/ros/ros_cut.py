@@ -45,7 +45,7 @@ def use_cable(folder):
 def far():
     """Send a twist all the time, ask for FK again and again, and tell what comes of it."""
     sys.stdin.readline()  # the cable is there
-    from dls_ik.exceptions import DlsIkError
+    from dls_ik.errors import DlsIkError
     from dls_ik.ros.client import IkClient
     from dls_ik.ros.client.streamer import Streamer
 

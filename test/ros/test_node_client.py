@@ -13,7 +13,7 @@ from ros_wam import WAM, Q, stamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Empty
 
-from dls_ik.exceptions import JointValueError, OptionError, PoseError
+from dls_ik.errors import JointValueError, OptionError, PoseError
 from dls_ik.ros.client import IkClient, NotSpunError, ServiceMissingError
 
 pytestmark = [pytest.mark.ros, pytest.mark.installed]

@@ -13,7 +13,7 @@ from ros_client import READY, SOON, Client, NodeProcess
 from ros_streamer import HOME, Streamer, stamped
 from ros_wam import WAM
 
-from dls_ik.exceptions import DlsIkError, OptionError
+from dls_ik.errors import DlsIkError, OptionError
 from dls_ik.model.files import shipped_urdf
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros.viewer import Described, NodeSource, ServiceMissingError

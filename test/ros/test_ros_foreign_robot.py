@@ -6,7 +6,7 @@ pytest.importorskip("rclpy", reason="needs rclpy")
 
 from robots import joint, urdf
 
-from dls_ik.exceptions import RobotModelError
+from dls_ik.errors import RobotModelError
 from dls_ik.model.files import shipped_urdf
 from dls_ik.model.load import find_tree
 from dls_ik.ros.client.connection import NoAnswerError, ServiceMissingError

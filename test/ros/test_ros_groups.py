@@ -11,7 +11,7 @@ from robots import URDF
 from ros_requests import ask, refusal, values
 
 from dls_ik import RobotModel
-from dls_ik.exceptions import MethodError, OptionError
+from dls_ik.errors import MethodError, OptionError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.conversions import pose_from_matrix
 from dls_ik.ros.parameters import Parameters

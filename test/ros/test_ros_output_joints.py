@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs rclpy")
 
-from dls_ik.exceptions import OptionError
+from dls_ik.errors import OptionError
 from dls_ik.ros.outputs.outputs import arrange
 from dls_ik.ros.parameters import DECLARED, Parameters
 from dls_ik.ros.parameters.live import descriptor

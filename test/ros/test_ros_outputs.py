@@ -13,7 +13,7 @@ from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
 
 from dls_ik import RobotModel
-from dls_ik.exceptions import OptionError
+from dls_ik.errors import OptionError
 from dls_ik.ros.outputs.messages import PAST, OutputSpec
 from dls_ik.ros.outputs.outputs import OUTPUTS, Outputs
 from dls_ik.ros.parameters import Parameters

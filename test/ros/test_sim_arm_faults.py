@@ -7,7 +7,7 @@ import pytest
 from robots import ROOT
 
 from dls_ik import RobotModel
-from dls_ik.exceptions import JointValueError, OptionError
+from dls_ik.errors import JointValueError, OptionError
 from dls_ik.model.ready import ready_configuration
 from dls_ik.ros.parameters.declare import declared
 from dls_ik.ros.sim_arm.arm import standstill

@@ -6,7 +6,7 @@ from drive import BENT, DT, WAM, Drive
 from robots import joint, urdf
 
 from dls_ik import RobotModel
-from dls_ik.exceptions import JointValueError, MethodError, OptionError, PoseError
+from dls_ik.errors import JointValueError, MethodError, OptionError, PoseError
 from dls_ik.servo import Controller
 
 GOOD = WAM.fk(BENT + 0.3)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from drive import BENT, DT, WAM, Drive
 
-from dls_ik.exceptions import StaleTargetError
+from dls_ik.errors import StaleTargetError
 from dls_ik.servo import ServoState
 
 FAR = WAM.fk(BENT + 0.8)

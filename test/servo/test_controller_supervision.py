@@ -8,7 +8,7 @@ import pytest
 from arms import published
 from drive import BENT, DT, WAM, Drive
 
-from dls_ik.exceptions import HeldError, JointValueError
+from dls_ik.errors import HeldError, JointValueError
 from dls_ik.servo import Controller, ServoState
 
 NEAR = WAM.fk(BENT + 0.3)

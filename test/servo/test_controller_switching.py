@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from drive import BENT, DT, WAM, Drive
 
-from dls_ik.exceptions import HeldError
+from dls_ik.errors import HeldError
 from dls_ik.servo import Controller, ServoState
 
 A, JERK = 6.0, 120.0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dls_ik import RobotModel
-from dls_ik.exceptions import JointValueError, MethodError, OptionError, PoseError
+from dls_ik.errors import JointValueError, MethodError, OptionError, PoseError
 from dls_ik.servo import Servo
 
 WAM = RobotModel.wam()

@@ -5,7 +5,7 @@ import pytest
 from wishes import PUMA, TOLERANCE, WAM, drawn, errors, robot_of
 
 from dls_ik import IkSolver, RobotModel, Status, Task
-from dls_ik.exceptions import OptionError
+from dls_ik.errors import OptionError
 
 PLANAR = RobotModel.from_name("planar_2r")
 MISSED = (Status.UNREACHABLE, Status.MAX_RESTARTS)

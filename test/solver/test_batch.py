@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dls_ik import IkBatchResult, IkResult, IkSolver, RobotModel, Status
-from dls_ik.exceptions import JointValueError, PoseError
+from dls_ik.errors import JointValueError, PoseError
 
 WAM = RobotModel.wam()
 SOLVER = IkSolver(WAM, max_restarts=100)

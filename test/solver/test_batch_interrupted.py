@@ -13,7 +13,7 @@ PROGRAM = """
 import json, sys
 import numpy as np
 from dls_ik import IkSolver, RobotModel, Status
-from dls_ik.exceptions import BatchInterrupted
+from dls_ik.errors import BatchInterrupted
 
 robot = RobotModel.wam()
 rng = np.random.default_rng(1)

@@ -9,7 +9,7 @@ import pytest
 from wishes import WAM, drawn
 
 from dls_ik import IkSolver, Status
-from dls_ik.exceptions import JointValueError, PoseError
+from dls_ik.errors import JointValueError, PoseError
 from dls_ik.solver.batch import batch_poses
 
 SOLVER = IkSolver(WAM, max_restarts=50)

@@ -9,7 +9,7 @@ import pytest
 from wishes import PUMA, WAM, drawn
 
 from dls_ik import IkSolver, Status, Task
-from dls_ik.exceptions import BatchInterrupted, DlsIkError, OptionError
+from dls_ik.errors import BatchInterrupted, DlsIkError, OptionError
 from dls_ik.solver import batch
 from dls_ik.solver.solver import MOST_PROBLEMS
 

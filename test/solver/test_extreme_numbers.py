@@ -7,7 +7,7 @@ import pytest
 from kernels import WAM, serves
 
 from dls_ik import IkSolver, RobotModel, Status
-from dls_ik.exceptions import PoseError
+from dls_ik.errors import PoseError
 from dls_ik.model import DhRow
 
 HALF = np.pi / 2

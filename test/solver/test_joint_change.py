@@ -6,7 +6,7 @@ from arms import random_arm
 from wishes import PUMA, WAM, assert_solutions, drawn, errors, robot_of, turning
 
 from dls_ik import IkSolver, Status, Task
-from dls_ik.exceptions import MethodError, OptionError
+from dls_ik.errors import MethodError, OptionError
 
 KINDS = ("speed", "distance", "manipulability")
 ROUND = 1e-12

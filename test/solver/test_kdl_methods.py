@@ -5,7 +5,7 @@ import pytest
 from oracle_ik import pose_error
 
 from dls_ik import IkSolver, RobotModel, Status, Stepper, Task
-from dls_ik.exceptions import MethodError
+from dls_ik.errors import MethodError
 from dls_ik.servo import Servo
 from dls_ik.solver.method import KDL
 

@@ -9,7 +9,7 @@ from laws import LAWS
 
 from dls_ik import IkSolver, RobotModel, method_names
 from dls_ik.core import limits, reach, step
-from dls_ik.exceptions import DlsIkError, MethodError
+from dls_ik.errors import DlsIkError, MethodError
 from dls_ik.solver.method import KDL, parse_method
 from dls_ik.solver.options import solver_options
 

@@ -5,7 +5,7 @@ import pytest
 from wishes import WAM
 
 from dls_ik import IkSolver
-from dls_ik.exceptions import JointValueError, OptionError, PoseError
+from dls_ik.errors import JointValueError, OptionError, PoseError
 from dls_ik.model.names import quoted
 
 

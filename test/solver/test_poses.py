@@ -5,7 +5,7 @@ import pytest
 from oracle import rigid, rotation
 
 from dls_ik import IkSolver, RobotModel, Status
-from dls_ik.exceptions import DlsIkError, PoseError
+from dls_ik.errors import DlsIkError, PoseError
 from dls_ik.solver.poses import validated_pose
 
 WAM = RobotModel.wam()

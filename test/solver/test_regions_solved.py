@@ -9,7 +9,7 @@ from oracle_slack import beyond, euler_angles
 from robots import TEST_URDF
 
 from dls_ik import IkSolver, RobotModel, Status, Stepper, Task, method_names
-from dls_ik.exceptions import DlsIkError, MethodError, OptionError
+from dls_ik.errors import DlsIkError, MethodError, OptionError
 from dls_ik.model.kdl import kdl_chain, pykdl
 
 pytestmark = pytest.mark.slow

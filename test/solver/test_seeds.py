@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dls_ik import IkSolver, RobotModel
-from dls_ik.exceptions import DlsIkError, JointValueError, OptionError
+from dls_ik.errors import DlsIkError, JointValueError, OptionError
 
 WAM = RobotModel.wam()
 SOLVER = IkSolver(WAM, max_restarts=200)

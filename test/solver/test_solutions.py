@@ -5,7 +5,7 @@ import pytest
 from wishes import PUMA, WAM, apart, drawn, is_solution, robot_of, turning
 
 from dls_ik import IkSolver, RobotModel, Task
-from dls_ik.exceptions import JointValueError, OptionError, PoseError
+from dls_ik.errors import JointValueError, OptionError, PoseError
 
 NAMES = ("wam", "fr3", "puma560", "ur5e", "irb140", "column_lwr")
 DISTINCT = 0.1

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dls_ik import IkSolver, RobotModel, method_names
-from dls_ik.exceptions import DlsIkError, MethodError, OptionError
+from dls_ik.errors import DlsIkError, MethodError, OptionError
 from dls_ik.servo.options import ControllerKeywords, ControllerOptions
 from dls_ik.solver.keywords import SolverKeywords, Vector
 from dls_ik.solver.options import SolverOptions

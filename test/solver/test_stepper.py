@@ -5,7 +5,7 @@ import pytest
 
 from dls_ik import RobotModel, Stepper
 from dls_ik.core import policy as policies
-from dls_ik.exceptions import JointValueError, MethodError, OptionError, PoseError
+from dls_ik.errors import JointValueError, MethodError, OptionError, PoseError
 
 WAM = RobotModel.wam()
 Q = np.array([0.3, -0.5, 0.2, 1.4, -0.3, 0.4, 0.1])

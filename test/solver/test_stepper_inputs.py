@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dls_ik import RobotModel, Stepper
-from dls_ik.exceptions import OptionError, PoseError
+from dls_ik.errors import OptionError, PoseError
 
 WAM = RobotModel.wam()
 Q = np.full(7, 0.3)

@@ -6,7 +6,7 @@ from oracle import rigid, rotation
 from robots import joint, urdf
 
 from dls_ik.core.task import FREE, SWING, TWIST, VECTOR
-from dls_ik.exceptions import OptionError, PoseError
+from dls_ik.errors import OptionError, PoseError
 from dls_ik.model import RobotModel
 from dls_ik.solver.poses import checked_poses
 from dls_ik.solver.task import Task, build_task, checked_tasks, is_full_pose

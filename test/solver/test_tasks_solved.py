@@ -5,7 +5,7 @@ import pytest
 from robots import URDF
 
 from dls_ik import IkSolver, RobotModel, Status, Task
-from dls_ik.exceptions import MethodError, OptionError, PoseError
+from dls_ik.errors import MethodError, OptionError, PoseError
 
 WAM, PUMA = RobotModel.wam(), RobotModel.from_name("puma560")
 Y = RobotModel.from_urdf(URDF / "y_shape.urdf", tip=("E0", "E1"))

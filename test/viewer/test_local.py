@@ -5,7 +5,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from dls_ik.exceptions import MethodError, OptionError
+from dls_ik.errors import MethodError, OptionError
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo.options import ControllerOptions
 from dls_ik.solver.method import parse_method

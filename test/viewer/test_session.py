@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dls_ik.core.limits.ctp import activation
-from dls_ik.exceptions import MethodError
+from dls_ik.errors import MethodError
 from dls_ik.model.robot import RobotModel
 from dls_ik.viewer.local import LocalSource
 from dls_ik.viewer.measures import ellipsoid, header, measured

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sensor_msgs.msg import JointState
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import JointValueError, OptionError, PoseError
+from dls_ik.errors import JointValueError, OptionError, PoseError
 from dls_ik.model.names import listing
 from dls_ik.model.rotations import not_a_rotation, roughness
 from dls_ik.ros.conversions import matrix_from_pose, pose_from_matrix

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from dls_ik.exceptions import DlsIkError, RobotModelError
+from dls_ik.errors import DlsIkError, RobotModelError
 from dls_ik.model.files import PACKAGE_SCHEME, shipped_names
 from dls_ik.model.load import find_tree, find_urdf, split_arguments
 from dls_ik.model.names import quoted

@@ -8,7 +8,7 @@ import numpy as np
 
 from dls_ik.core.se3 import FARTHEST
 from dls_ik.core.types import Array
-from dls_ik.exceptions import LimitsError
+from dls_ik.errors import LimitsError
 from dls_ik.model.names import listing, quoted
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.tree import Tree

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import ChainError
+from dls_ik.errors import ChainError
 from dls_ik.model.names import listing
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros.arm import Arm

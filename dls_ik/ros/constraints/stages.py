@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import MethodError, OptionError, PoseError
+from dls_ik.errors import MethodError, OptionError, PoseError
 from dls_ik.model.rotations import inverse
 from dls_ik.model.tree import Tree
 from dls_ik.ros.constraints.bounds import Bound, Place, Region, invalid

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from io import TextIOWrapper
 from typing import Any
 
-from dls_ik.exceptions import DlsIkError
+from dls_ik.errors import DlsIkError
 from dls_ik.ros.child import stay_alone
 from dls_ik.ros.demo.options import parse_options
 

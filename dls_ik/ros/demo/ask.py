@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import DlsIkError
+from dls_ik.errors import DlsIkError
 from dls_ik.model.kdl import kdl_chain
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.rotations import rotation_from_z, transform

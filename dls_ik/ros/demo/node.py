@@ -19,7 +19,7 @@ from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import DlsIkError
+from dls_ik.errors import DlsIkError
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros.child import ChildProcess
 from dls_ik.ros.client import IkClient

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.markup import escape
 
-from dls_ik.exceptions import DlsIkError
+from dls_ik.errors import DlsIkError
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros.demo.ask import Answer, IndependentCheck, answers, independent_check, poses
 from dls_ik.ros.demo.node import Client, NodeProcess, node_command, now

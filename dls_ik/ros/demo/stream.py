@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import DlsIkError
+from dls_ik.errors import DlsIkError
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros.demo.ask import HOME, IndependentCheck, pose_errors
 from dls_ik.ros.demo.node import Client, State, now

@@ -12,7 +12,7 @@ from rclpy.validate_topic_name import validate_topic_name
 from sensor_msgs.msg import JointState
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import OptionError
+from dls_ik.errors import OptionError
 from dls_ik.model.names import listing
 from dls_ik.ros.outputs.messages import (
     JointStateOutput,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, fields, replace
 from typing import Any
 
-from dls_ik.exceptions import OptionError
+from dls_ik.errors import OptionError
 from dls_ik.model.names import listing
 from dls_ik.ros.parameters import readers
 from dls_ik.ros.parameters.declare import Settings, checked, declared, parameter

@@ -13,7 +13,7 @@ from rcl_interfaces.msg import (
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from dls_ik.exceptions import DlsIkError
+from dls_ik.errors import DlsIkError
 from dls_ik.ros.parameters import readers
 from dls_ik.ros.parameters.declare import SettingsT, declared
 

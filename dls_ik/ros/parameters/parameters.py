@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from dls_ik.exceptions import MethodError, OptionError
+from dls_ik.errors import MethodError, OptionError
 from dls_ik.ros.parameters import readers
 from dls_ik.ros.parameters.declare import Settings, declared, option, parameter
 from dls_ik.ros.parameters.groups import GroupsParameters

@@ -3,7 +3,7 @@
 import enum
 from typing import Any
 
-from dls_ik.exceptions import DlsIkError
+from dls_ik.errors import DlsIkError
 
 
 class Code(enum.IntEnum):

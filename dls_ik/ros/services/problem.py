@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import PoseError
+from dls_ik.errors import PoseError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.conversions import seconds
 from dls_ik.ros.frames import Frames

@@ -6,7 +6,7 @@ from typing import Any
 from moveit_msgs.srv import GetPositionIK
 from rclpy.node import Node
 
-from dls_ik.exceptions import DlsIkError
+from dls_ik.errors import DlsIkError
 from dls_ik.printable import plain
 from dls_ik.ros.logs import trace
 from dls_ik.ros.services.codes import Code, RequestError, fill_error_code

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import DlsIkError
+from dls_ik.errors import DlsIkError
 from dls_ik.model.joint_values import checked_configuration
 from dls_ik.model.names import listing
 from dls_ik.ros.sim_arm.arm import Path, standstill

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from dls_ik.exceptions import OptionError
+from dls_ik.errors import OptionError
 from dls_ik.ros.parameters import readers
 from dls_ik.ros.parameters.declare import parameter
 from dls_ik.ros.parameters.groups import RobotParameters

@@ -7,7 +7,7 @@ import numpy as np
 from geometry_msgs.msg import PoseArray, PoseStamped, TwistStamped
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import PoseError, StaleTargetError
+from dls_ik.errors import PoseError, StaleTargetError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.conversions import length_note, matrix_from_pose
 from dls_ik.ros.frames import Frames, bare

@@ -10,7 +10,7 @@ import numpy as np
 from geometry_msgs.msg import TwistStamped
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import DlsIkError, HeldError, StaleTargetError
+from dls_ik.errors import DlsIkError, HeldError, StaleTargetError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.logs import Throttle

@@ -15,7 +15,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import OptionError
+from dls_ik.errors import OptionError
 from dls_ik.ros.bounded import subscribe_bounded, with_news
 from dls_ik.ros.client.connection import Service
 from dls_ik.ros.logs import Throttle

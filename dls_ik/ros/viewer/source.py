@@ -12,7 +12,7 @@ from rclpy.node import Node
 from std_srvs.srv import SetBool, Trigger
 
 from dls_ik.core.types import Array
-from dls_ik.exceptions import DlsIkError
+from dls_ik.errors import DlsIkError
 from dls_ik.model.rotations import inverse
 from dls_ik.ros.client.connection import NoAnswerError, OwnHost, Service, ServiceMissingError
 from dls_ik.ros.client.robot import Described, ForeignFileError, robot_named, served
