@@ -37,7 +37,7 @@ class FaultRig:
             robot="wam",
             rate=RATE,
             acceleration=[ACCELERATION],
-            driver=driver,
+            feedback_mode=driver,
             measurement_timeout=0.2,
             output_type="joint_trajectory,joint_state",
             output_topic="joint_trajectory_controller/joint_trajectory,commands",

@@ -98,8 +98,8 @@ FAULTS: dict[str, tuple[str, Callable[[FaultRig], Row]]] = {
     "node killed": ("auto", node_killed),
     "node stopped for 2 s": ("auto", node_stopped),
     "node ended by SIGINT": ("auto", node_ended),
-    "driver silent, driver: auto": ("auto", driver_silent),
-    "driver silent, driver: required": ("required", driver_silent),
+    "driver silent, feedback_mode: auto": ("auto", driver_silent),
+    "driver silent, feedback_mode: required": ("required", driver_silent),
 }
 
 

@@ -74,7 +74,7 @@ def controller_for(robot: RobotModel, rng: np.random.Generator, jerky: bool) -> 
     options: dict[str, Any] = {
         "when_stuck": rng.choice(["hold", "joint_motion"], p=[0.9, 0.1]).item(),
         "feed_forward": bool(rng.integers(2)),
-        "lead": float(rng.choice([0.001, 0.02, 0.5])),
+        "twist_lookahead": float(rng.choice([0.001, 0.02, 0.5])),
         "target_timeout": float(rng.choice([0.05, 0.25, 2.0])),
     }
     if jerky or rng.random() < 0.7:

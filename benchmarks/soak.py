@@ -61,7 +61,7 @@ class Soak:
         self.worst_call = 0.0  # [s]
         self._idle_lateness = Lateness(1.0 / given.rate)
         command = ros_node(
-            "dls_ik.ros.node", NAME, robot="wam", rate=float(given.rate), driver="none",
+            "dls_ik.ros.node", NAME, robot="wam", rate=float(given.rate), feedback_mode="none",
             acceleration=[ACCELERATION], initial_positions=START.tolist(),
             thread_priority=given.priority,
         )  # fmt: skip

@@ -200,7 +200,9 @@ class Controller:
             twist = turned(checked_rotation(R), twist)
         target = self._target
         if not isinstance(target, TwistTarget):
-            target = TwistTarget(self.options.target_timeout, self.options.lead, *self._metric)
+            target = TwistTarget(
+                self.options.target_timeout, self.options.twist_lookahead, *self._metric
+            )
         target.take(twist, R is None, sampled, now)
         self._begin(target, now)
 
@@ -321,7 +323,7 @@ class Controller:
         if isinstance(target, PoseTarget):
             target.feed_forward = self.options.feed_forward
         if isinstance(target, TwistTarget):
-            target.lead = self.options.lead
+            target.lookahead = self.options.twist_lookahead
         if isinstance(target, (PoseTarget, TwistTarget)):
             target.timeout = self.options.target_timeout
 

@@ -49,8 +49,12 @@ class ControllerOptions:
     stamp_tolerance: float = declare.number(
         0.1, 0.0, 3600.0, "s", "how far in the future the stamp of a target may be"
     )
-    lead: float = declare.number(
-        0.005, 1e-6, 1e3, "m", "how far a twist may lead the tip that cannot follow"
+    twist_lookahead: float = declare.number(
+        0.005,
+        1e-6,
+        1e3,
+        "m",
+        "how far the reference of a twist may run ahead of a tip that cannot follow",
     )
     supervised: bool = declare.switch(
         "the arm does not move without measurements, and stops where they say something else"
@@ -72,7 +76,7 @@ class ControllerKeywords(SolverKeywords, total=False):
     feed_forward: bool
     target_timeout: float
     stamp_tolerance: float
-    lead: float
+    twist_lookahead: float
     supervised: bool
     measurement_timeout: float
     max_deviation: float

@@ -31,8 +31,8 @@ STEPS = (0.01, 0.01, 0.01, 0.005, 0.02, 0.3, 2.0)
 CYCLES = 24
 PARAMETERS: tuple[dict[str, Any], ...] = (
     {"when_stuck": "hold"},
-    {"when_stuck": "hold", "driver": "required"},
-    {"when_stuck": "hold", "driver": "none", "acceleration": [8.0]},
+    {"when_stuck": "hold", "feedback_mode": "required"},
+    {"when_stuck": "hold", "feedback_mode": "none", "acceleration": [8.0]},
 )
 
 

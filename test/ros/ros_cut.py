@@ -186,7 +186,7 @@ def main(cuts):
         cable = stack.enter_context(Far())
         from ros_watched import Watched
 
-        arm = stack.enter_context(Watched(NAMESPACE, driver="none"))
+        arm = stack.enter_context(Watched(NAMESPACE, feedback_mode="none"))
         cable.begin()
         arm.client.spin_until(lambda: "" in cable.answers, 60.0, "a first answer")
         sizes = []

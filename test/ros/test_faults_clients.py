@@ -29,7 +29,7 @@ THREADS = 2
 HARD = out_of_grasp(WAM, np.random.default_rng(3))
 GIVEN = (
     "-r", "__ns:=/left_alone", "-p", "robot:=wam", "-p", f"service_threads:={THREADS}",
-    "-p", "driver:=none", "-p", "output_type:=joint_state,position_array",
+    "-p", "feedback_mode:=none", "-p", "output_type:=joint_state,position_array",
     "-p", "output_topic:=joint_states,commands", "-p", f"initial_positions:={HOME.tolist()}",
 )  # fmt: skip
 

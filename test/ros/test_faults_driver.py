@@ -24,7 +24,7 @@ NAMES = list(WAM.joint_names)
 @pytest.fixture(scope="module", params=["auto", "required"])
 def rig(request, private_domain):
     limits = {"measurement_timeout": 2.0, "max_deviation": 2.0}
-    with Rig(f"driver_{request.param}", driver=request.param, **limits) as rig:
+    with Rig(f"driver_{request.param}", feedback_mode=request.param, **limits) as rig:
         rig.is_required = request.param == "required"
         yield rig
         rig.assert_alive()

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 
 def test_killed_under_a_stream_and_started_again_twice():
-    with Rig("killed", driver="auto") as rig, IkClient(rig.client.node) as asker:
+    with Rig("killed", feedback_mode="auto") as rig, IkClient(rig.client.node) as asker:
         trajectories = rig.client.listen(
             JointTrajectory, "joint_trajectory_controller/joint_trajectory", 10
         )
@@ -36,14 +36,14 @@ def test_killed_under_a_stream_and_started_again_twice():
             assert np.abs(ends - held).max(axis=1).min() < 1e-9, "the stop that was sent last"
             rig.client.spin_for(0.1)
             del rig.commands[:]
-            rig.start_again(driver=driver)
+            rig.start_again(feedback_mode=driver)
             rig.assert_begins_at(held)
             rig.follows()
             rig.assert_calm()
             assert answer(rig, asker).success, "through the same client"
         rig.assert_alive()
         end_while_moving(rig, signal.SIGTERM, trajectories)
-        rig.start_again(driver="auto")
+        rig.start_again(feedback_mode="auto")
         rig.follows()
         end_while_moving(rig, signal.SIGINT, trajectories)
 

@@ -26,7 +26,7 @@ ASIDE = 0.15  # [m] up, where only old targets lie
 
 @pytest.fixture(scope="module")
 def rig(private_domain):
-    with Rig("stopped", driver="auto") as rig:
+    with Rig("stopped", feedback_mode="auto") as rig:
         yield rig
         rig.assert_alive()
         assert rig.node.end() == 0
@@ -143,7 +143,7 @@ def test_load_and_pauses_of_the_process_lead_nothing_beyond_a_limit(private_doma
     pytest.importorskip("ruckig", reason="needs ruckig")
     near_a_limit = shifted(0.0, 0.45, -0.3)
     busy = [sys.executable, "-c", "while True: pass"]
-    with Rig("paused", driver="none", initial_positions=HOME.tolist(), **given) as rig:
+    with Rig("paused", feedback_mode="none", initial_positions=HOME.tolist(), **given) as rig:
         load = [subprocess.Popen(busy) for _ in range(2)]
         try:
             for k in range(6):

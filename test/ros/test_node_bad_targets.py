@@ -27,7 +27,7 @@ few = settings(max_examples=12, deadline=None, derandomize=True, database=None)
 
 @pytest.fixture(scope="module")
 def arm():
-    with Watched("bad", driver="none", trajectory_period=0.05) as arm:
+    with Watched("bad", feedback_mode="none", trajectory_period=0.05) as arm:
         yield arm
         arm.assert_alive()
         assert arm.node.end() == 0

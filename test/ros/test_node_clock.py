@@ -42,7 +42,7 @@ class SimulatedTime:
 
 @pytest.fixture(scope="module")
 def arm():
-    with Watched("clock", driver="none", use_sim_time=True) as arm:
+    with Watched("clock", feedback_mode="none", use_sim_time=True) as arm:
         arm.time = SimulatedTime(arm.client)
         is_heard(arm)
         yield arm

@@ -53,7 +53,7 @@ class Described(Watched):
     """A node whose robot comes on the topic; it is sent a twist and asked for IK all the time."""
 
     def __init__(self, namespace):
-        given = {"robot": "''", "driver": "none", "rate": 25.0}
+        given = {"robot": "''", "feedback_mode": "none", "rate": 25.0}
         self.node = NodeProcess(*arguments(namespace, **given))
         self.client = Client(namespace)
         self.heard = self.client.listen(JointState, "joint_states", 1000)

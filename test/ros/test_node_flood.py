@@ -27,7 +27,7 @@ FIXED = {
     "output_topic": "/elsewhere",
     "acceleration": [1e9],
     "jerk": [1e9],
-    "driver": "open_loop",
+    "feedback_mode": "open_loop",
     "max_deviation": 1e9,
     "service_queue": 10_000,
     "max_timeout": 3600.0,

@@ -195,7 +195,7 @@ def test_a_client_of_moveit_servo_finds_its_names():
     page = (ROOT / "docs" / "moveit_servo.md").read_text()
     command = re.search(r"^ik_node --ros-args (.*)$", page, re.MULTILINE)[1]
     inside = command.replace(":=/arm_controller", ":=arm_controller").split()
-    arguments = ["-r", "__ns:=/jogged", "-p", "driver:=none", *inside]
+    arguments = ["-r", "__ns:=/jogged", "-p", "feedback_mode:=none", *inside]
     with NodeProcess(*arguments) as node, Client("/jogged") as client:
         node.wait_for_line("ready")
         heard = client.listen(JointTrajectory, "arm_controller/joint_trajectory")

@@ -95,13 +95,13 @@ def assert_serves(arm):
 
 
 def test_a_log_that_nobody_reads_does_not_stop_the_arm():
-    with Unread("unread", driver="none") as arm:
+    with Unread("unread", feedback_mode="none") as arm:
         arm.node.fill()
         assert_serves(arm)
 
 
 def test_streams_that_were_closed_are_not_taken_by_sockets():
-    with Closed("closed", driver="none") as arm:
+    with Closed("closed", feedback_mode="none") as arm:
         assert arm.node.streams() == [os.devnull] * 3
         assert_serves(arm)
 
@@ -114,5 +114,5 @@ def test_a_disk_that_is_full_does_not_stop_the_arm(tmp_path, monkeypatch):
         pytest.skip(f"may not mount here: {tried.stderr.strip()}")
     monkeypatch.setenv("DISK", str(tmp_path))
     monkeypatch.setenv("ROS_LOG_DIR", str(tmp_path / "log"))
-    with FullDisk("full", driver="none") as arm:
+    with FullDisk("full", feedback_mode="none") as arm:
         assert_serves(arm)

@@ -33,7 +33,17 @@ def at(q, T):
 def test_all_outputs_at_once_in_the_order_and_with_the_names_of_the_driver():
     types = "output_type:=joint_state, joint_trajectory, position_array, joint_state"
     topics = "output_topic:=joint_states, jtc/joint_trajectory, forward/commands, shown"
-    arguments = ("-r", "__ns:=/many", *RENAMED, "-p", types, "-p", topics, "-p", "driver:=none")
+    arguments = (
+        "-r",
+        "__ns:=/many",
+        *RENAMED,
+        "-p",
+        types,
+        "-p",
+        topics,
+        "-p",
+        "feedback_mode:=none",
+    )
     with NodeProcess(*arguments, "-p", "trajectory_points:=5") as node, Client("many") as client:
         line = node.wait_for_line("ready")
         for topic in ("joint_states", "jtc/joint_trajectory", "forward/commands", "shown"):

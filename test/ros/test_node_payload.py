@@ -24,7 +24,7 @@ MOST_MEMORY = 200.0  # [MiB] more than before
 
 @pytest.fixture(scope="module")
 def arm():
-    with Watched("payload", driver="none") as arm:
+    with Watched("payload", feedback_mode="none") as arm:
         yield arm
         assert "Traceback" not in arm.node.output, arm.node.output
         assert arm.node.end() == 0

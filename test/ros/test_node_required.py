@@ -40,7 +40,7 @@ class Arm(Driver):
 @pytest.fixture
 def required():
     limits = {"measurement_timeout": 2.0, "max_deviation": 0.5}  # a busy machine is no fault
-    with Watched("required", driver="required", **limits) as arm:
+    with Watched("required", feedback_mode="required", **limits) as arm:
         yield arm
         assert "Traceback" not in arm.node.output, arm.node.output
         assert arm.node.end() == 0
@@ -120,7 +120,7 @@ NAMES = list(WAM.joint_names)
 @pytest.fixture(scope="module")
 def heard():
     """A node that has a driver, and somebody else who sends joint states as well."""
-    with Watched("heard", driver="auto") as arm:
+    with Watched("heard", feedback_mode="auto") as arm:
         arm.driver = Arm(arm, HOME)
         arm.other = arm.client.publisher(JointState, "joint_states", 10)
         arm.client.spin_for(1.0)
@@ -184,7 +184,7 @@ def test_joint_states_in_a_flood_and_with_ten_thousand_joints(heard):
 @pytest.mark.parametrize(
     ("parameter", "words"),
     [
-        ("driver:=maybe", ["driver", "auto, required, none"]),
+        ("feedback_mode:=maybe", ["feedback_mode", "auto, required, none"]),
         ("acceleration:=[1.0, 2.0]", ["acceleration", "7", "given: 2"]),
         ("acceleration:=[-1.0]", ["acceleration", "-1"]),
         ("acceleration:=[.nan]", ["acceleration", "finite"]),

@@ -23,7 +23,7 @@ SPEED = 0.2  # [m/s]
 
 @pytest.fixture(scope="module")
 def arm():
-    with Watched("safety", driver="none", trajectory_period=0.1) as arm:
+    with Watched("safety", feedback_mode="none", trajectory_period=0.1) as arm:
         yield arm
         assert arm.node.end() == 0
 
@@ -184,11 +184,11 @@ def test_parameters_change_while_the_arm_moves(arm):
     [
         ({"acceleration": [4.0]}, "read-only"),
         ({"jerk": [200.0]}, "read-only"),
-        ({"driver": "auto"}, "read-only"),
+        ({"feedback_mode": "auto"}, "read-only"),
         ({"when_stuck": "panic"}, "joint_motion, hold"),
         ({"target_timeout": 0.0}, "target_timeout"),
         ({"trajectory_period": 1e-9}, "trajectory_period"),
-        ({"lead": float("inf")}, "lead"),
+        ({"twist_lookahead": float("inf")}, "twist_lookahead"),
     ],
 )  # fmt: skip
 def test_parameter_is_refused_while_the_arm_moves_on(arm, values, words):
@@ -203,7 +203,7 @@ def test_parameter_is_refused_while_the_arm_moves_on(arm, values, words):
 
 def test_with_a_limit_of_jerk_the_arm_is_as_calm_and_as_exact():
     pytest.importorskip("ruckig", reason="needs ruckig")
-    with Watched("jerk", driver="none", jerk=[80.0]) as arm:
+    with Watched("jerk", feedback_mode="none", jerk=[80.0]) as arm:
         arm.stream(sweep, 1.0)
         arm.says("ceased")
         arm.stands()

@@ -35,7 +35,7 @@ class Time:
 
 
 def test_time_that_starts_late_and_jumps_back():
-    with Watched("simulated", driver="none", use_sim_time=True) as arm:
+    with Watched("simulated", feedback_mode="none", use_sim_time=True) as arm:
         arm.stream_until(  # no clock yet
             lambda t: pose(shifted(0.0, 0.1 * min(t, 1.0), 0.0)),
             lambda: bool(arm.commands) and moved(arm) > 0.01,

@@ -183,7 +183,7 @@ class Followed:
 
     def __init__(self, monkeypatch, delay=0.08, time_constant=0.12, **parameters):
         self.world = World(
-            monkeypatch, driver="required", output_type="joint_trajectory", **parameters
+            monkeypatch, feedback_mode="required", output_type="joint_trajectory", **parameters
         )
         dynamics = Dynamics(np.full(2, np.inf), delay, time_constant)
         self.arm = SimulatedArm(self.START, dynamics, 0, self.world.now)

@@ -21,7 +21,7 @@ STOOD = 2.0  # [s]
 
 @pytest.fixture
 def world(monkeypatch):
-    return World(monkeypatch, shows=False, shares=False, driver="none", acceleration=[4.0])
+    return World(monkeypatch, shows=False, shares=False, feedback_mode="none", acceleration=[4.0])
 
 
 def moving(world):
@@ -102,7 +102,7 @@ def test_a_target_that_arrived_and_was_not_taken_is_as_old(world, is_stamped, ag
 @pytest.fixture
 def driven(monkeypatch):
     """An arm under way, whose driver says that it is at the command."""
-    world = World(monkeypatch, shows=False, shares=False, driver="auto", acceleration=[4.0])
+    world = World(monkeypatch, shows=False, shares=False, feedback_mode="auto", acceleration=[4.0])
     world.add_driver([0.0, 0.0])
     target = world.target([1.5, 1.0])
     for _ in range(100):
@@ -150,7 +150,12 @@ def test_a_stamp_tells_by_itself(world):
 @pytest.mark.parametrize("cycles", [1.5, 6.0])
 def test_a_shorter_gap_is_made_up_for_by_the_stop_that_was_sent(monkeypatch, cycles):
     world = World(
-        monkeypatch, shows=False, shares=False, goes_on=True, driver="none", acceleration=[4.0]
+        monkeypatch,
+        shows=False,
+        shares=False,
+        goes_on=True,
+        feedback_mode="none",
+        acceleration=[4.0],
     )
     moving(world)
     stop = world.arm.controller.stop_path(DT)

@@ -75,7 +75,7 @@ def gaps(rng, period, count):
     ([80.0], 500.0, 100), ([200.0], 250.0, 20), ([1000.0], 100.0, 25),
 ])  # fmt: skip
 def test_late_cycles_lead_no_command_and_no_stop_beyond_a_limit(monkeypatch, jerk, rate, points):
-    parameters = {"driver": "none", "acceleration": [A], "jerk": jerk, "rate": rate}
+    parameters = {"feedback_mode": "none", "acceleration": [A], "jerk": jerk, "rate": rate}
     world = World(monkeypatch, shows=False, shares=False, goes_on=True, **parameters)
     rng = np.random.default_rng(int(rate) + points)
     limits = Limits.of(world.robot, A, *jerk)
@@ -94,7 +94,7 @@ def test_late_cycles_lead_no_command_and_no_stop_beyond_a_limit(monkeypatch, jer
 @pytest.mark.parametrize("jerk", [[], [80.0]])
 @pytest.mark.parametrize("what", ["velocity", "position"])
 def test_a_description_with_narrower_limits_is_obeyed_within_the_others(monkeypatch, jerk, what):
-    parameters = {"driver": "none", "acceleration": [A], "jerk": jerk, "rate": 100.0}
+    parameters = {"feedback_mode": "none", "acceleration": [A], "jerk": jerk, "rate": 100.0}
     world = World(monkeypatch, shows=False, shares=False, **parameters)
     times, commands = [], []
 

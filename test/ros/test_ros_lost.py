@@ -56,7 +56,7 @@ def test_one_that_is_gone_in_motion_stops_the_arm_and_the_last_command_stands(mo
 
 
 def test_in_a_fault_nothing_goes_out_once_the_arm_stands(monkeypatch):
-    world = driven(monkeypatch, driver="required", measurement_timeout=0.2)
+    world = driven(monkeypatch, feedback_mode="required", measurement_timeout=0.2)
     outcome = world.run(30)
     assert outcome.state is ServoState.FAULT
     assert not outcome.is_command
@@ -65,7 +65,7 @@ def test_in_a_fault_nothing_goes_out_once_the_arm_stands(monkeypatch):
 
 
 def test_one_in_three_messages_that_is_off_is_passed_over(monkeypatch):
-    world = driven(monkeypatch, driver="required")
+    world = driven(monkeypatch, feedback_mode="required")
     for k in range(30):
         world.driver.position = [3.0, -3.0] if k % 3 == 0 else [0.9, 1.0]
         assert world.run(driver=True).state is ServoState.REACHED

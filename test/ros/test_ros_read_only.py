@@ -19,7 +19,7 @@ def test_every_parameter_is_listed_as_it_is_declared():
     assert LISTED == {name: "read-only" if fixed else "live" for name, fixed in marks.items()}
 
 
-@pytest.mark.parametrize("words", ["output", "acceleration", "jerk", "deviation", "driver"])
+@pytest.mark.parametrize("words", ["output", "acceleration", "jerk", "deviation", "feedback_mode"])
 def test_what_could_harm_an_arm_is_fixed(words):
     found = [name for name in DECLARED if words in name]
     assert found

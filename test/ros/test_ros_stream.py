@@ -56,7 +56,7 @@ def test_a_quaternion_of_another_length_is_told_once_in_the_log_and_in_the_statu
 
 
 def test_says_nothing_to_a_controller_before_the_first_target(monkeypatch):
-    world = World(monkeypatch, shows=False, shares=False, driver="none")
+    world = World(monkeypatch, shows=False, shares=False, feedback_mode="none")
     assert not world.run(10).is_command
     assert world.run(target=world.target([0.5, 0.5])).is_command
 

@@ -145,7 +145,7 @@ def test_a_flood_is_no_more_than_its_last():
         ({"target_timeout": 0.0}, "target_timeout"),
         ({"target_timeout": np.nan}, "target_timeout"),
         ({"stamp_tolerance": -1.0}, "stamp_tolerance"),
-        ({"lead": np.inf}, "lead"),
+        ({"twist_lookahead": np.inf}, "twist_lookahead"),
         ({"max_deviation": None}, "max_deviation"),
         ({"measurement_timeout": "1"}, "measurement_timeout"),
         ({"speed": 1.0}, "speed"),

@@ -116,7 +116,7 @@ class StreamingParameters:
     feed_forward: bool = option(ControllerOptions, "feed_forward")
     target_timeout: float = option(ControllerOptions, "target_timeout")
     stamp_tolerance: float = option(ControllerOptions, "stamp_tolerance")
-    lead: float = option(ControllerOptions, "lead")
+    twist_lookahead: float = option(ControllerOptions, "twist_lookahead")
     twist_frame: str = parameter(
         "",
         readers.text,
@@ -130,11 +130,11 @@ class StreamingParameters:
         "s",
         (1e-3, 3600.0),
     )
-    driver: str = parameter(
+    feedback_mode: str = parameter(
         AUTO,
         readers.text,
-        "joint states of a driver: auto: they are where the arm starts, and commands for a "
-        "controller wait for them; required: they are watched too; none: passed over",
+        "use of joint states: auto: start state of the arm; commands for a controller wait for it; "
+        "required: also supervised while the arm moves; none: ignored",
         choices=(AUTO, REQUIRED, NONE),
         read_only=True,
     )
@@ -152,7 +152,7 @@ class StreamingParameters:
     def controller_options(self) -> dict[str, Any]:
         """What of this a controller takes, beside the options of its method."""
         given = {f.name: getattr(self, f.name) for f in fields(self) if f.name in _OPTIONS}
-        given["supervised"] = self.driver == REQUIRED
+        given["supervised"] = self.feedback_mode == REQUIRED
         return {name: _for_joints(value) for name, value in given.items() if value != ()}
 
 

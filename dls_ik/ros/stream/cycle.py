@@ -255,7 +255,7 @@ class Stream:
         """Say in the log that what the status said is over."""
         if measured is not None:
             self._log.info("heard", f"joint states come on {self._where.topic}: ready for targets")
-        elif arm.parameters.driver == AUTO:
+        elif arm.parameters.feedback_mode == AUTO:
             self._log.info(
                 "heard",
                 f"nobody publishes joint states of these joints on {self._where.topic}: the arm "

@@ -51,9 +51,9 @@ class Whereabouts:
     def measurement(self, arm: Arm, now: float) -> Measurement | None:
         """Where the joints of the arm are, and since when that is known."""
         parameters = arm.parameters
-        if parameters.driver == NONE:
+        if parameters.feedback_mode == NONE:
             return None
-        fresh = parameters.measurement_timeout if parameters.driver == REQUIRED else FRESH
+        fresh = parameters.measurement_timeout if parameters.feedback_mode == REQUIRED else FRESH
         fresh = min(fresh, now - self._trusted)
         since = -math.inf if self.is_settled(now) else self._trusted
         names = arm.robot.joint_names
@@ -61,9 +61,9 @@ class Whereabouts:
 
     def may_start(self, arm: Arm, now: float, measured: Array | None) -> bool:
         """Whether it is known where the arm is, or that nobody says and nothing can be hurt."""
-        if arm.controller.started or measured is not None or arm.parameters.driver == NONE:
+        if arm.controller.started or measured is not None or arm.parameters.feedback_mode == NONE:
             return True
-        return self._shows and arm.parameters.driver == AUTO and self._states.settled(now)
+        return self._shows and arm.parameters.feedback_mode == AUTO and self._states.settled(now)
 
     def is_uncertain(self, now: float, measured: Array | None) -> bool:
         """Whether to wait, after a time in which the loop stood still."""
@@ -78,5 +78,7 @@ class Whereabouts:
         if measured is not None or not self._located or not self.is_settled(now):
             return False
         self._located = False
-        watched = arm.parameters.driver == REQUIRED  # by the controller, which makes it a fault
+        watched = (
+            arm.parameters.feedback_mode == REQUIRED
+        )  # by the controller, which makes it a fault
         return arm.controller.started and not self._shows and not watched

@@ -14,13 +14,13 @@ LONGEST = 1.0  # [m and rad] that a pose is moved by in one cycle; half a turn w
 class TwistTarget:
     """Resolved motion rate: x' = x'_d + K_p (x_d - x_a) (Deo & Walker 1993).
 
-    x_d is where the twist would have led the tip, but never farther ahead than a lead: who jogs an
-    arm wants a velocity, and not to have the way made up for that it could not go.
+    x_d is where the twist would have led the tip, at most `lookahead` ahead of the tip: jogging
+    asks for a velocity, so motion that was blocked is not made up for.
 
     Args:
         timeout: [s] a twist is in force without another one.
-        lead: [m].
-        rotation_weight: [m/rad] length that a lead of 1 rad counts as.
+        lookahead: [m].
+        rotation_weight: [m/rad] length that 1 rad of lookahead counts as.
         length_unit: units of the twist's lengths in a metre.
     """
 
@@ -28,10 +28,10 @@ class TwistTarget:
     waits_for_command = True
 
     def __init__(
-        self, timeout: float, lead: float, rotation_weight: float, length_unit: float = 1.0
+        self, timeout: float, lookahead: float, rotation_weight: float, length_unit: float = 1.0
     ) -> None:
         self.timeout = timeout
-        self.lead = lead
+        self.lookahead = lookahead
         self._weights = np.array([1.0 / length_unit] * 3 + [rotation_weight] * 3)  # to metres
         self._units = np.array([length_unit] * 3 + [1.0] * 3)
         self._V: Array = np.zeros(6)
@@ -78,12 +78,12 @@ class TwistTarget:
         return float(np.linalg.norm(self._weights * V))
 
     def _ahead(self, x_a: Array) -> Array:
-        """x_d - x_a (6,), no longer than the lead."""
+        """x_d - x_a (6,), no longer than the lookahead."""
         if self._x_d is None:
             return np.zeros(6)
         ahead = difference(x_a, self._x_d)
         length = self._length(ahead)
-        return ahead * (self.lead / length) if length > self.lead else ahead
+        return ahead * (self.lookahead / length) if length > self.lookahead else ahead
 
     def is_stale(self, now: float) -> bool:
         """Whether there was none for too long."""
