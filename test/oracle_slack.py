@@ -44,9 +44,9 @@ def dead_zone(errors, slack, axes, round_axes=""):
 def beyond(task, T_d, T):
     """(3,) and (3,) what of a pose is beyond the region of a task [m, rad]."""
     away, turn = components(task, T_d, T)
-    bounds = np.array(task.rotation_slack)
+    bounds = np.array(task.rotation_tolerance)
     bounds[bounds >= np.pi] = np.inf
     return (
-        dead_zone(away, task.position_slack, task.position, task.round),
+        dead_zone(away, task.position_tolerance, task.position, task.round),
         dead_zone(turn, bounds, task.rotation),
     )

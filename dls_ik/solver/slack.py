@@ -29,7 +29,7 @@ def checked_slack(name: str, given: Any) -> tuple[float, float, float]:
         slack = ()
     if len(slack) != 3 or isinstance(given, str) or not all(each >= 0.0 for each in slack):
         raise OptionError(
-            f"{name}_slack of a task is a number from 0 on, or three, for x, y and z, not "
+            f"{name}_tolerance of a task is a number from 0 on, or three, for x, y and z, not "
             f"{quoted(given)}"
         )
     return slack
@@ -45,7 +45,7 @@ def check_round(position: str, axes: str, slack: tuple[float, float, float]) -> 
     if len(axes) == 1 or set(axes) - set(position) or len(radii) > 1:
         raise OptionError(
             f"round names two or three axes of the position ({quoted(position)}) whose "
-            f"position_slack is the same, not {quoted(axes)} with {slack}"
+            f"position_tolerance is the same, not {quoted(axes)} with {slack}"
         )
 
 

@@ -40,10 +40,10 @@ class Task:
         weights: A number from 1e-9 to 1e9 for each row, position before rotation, x before y
             before z; 1 by default. The error of a rotation has the solver's rotation weight
             besides.
-        position_slack: (x, y, z) how far the tip may be from the target along each axis [m]; one
+        position_tolerance: (x, y, z) how far the tip may be from the target along each axis [m]; one
             number for all three; infinite where an axis does not count. Of an axis that is not in
             `position` it is of no account.
-        rotation_slack: (x, y, z) how large the component of the rotation may be [rad]; one number
+        rotation_tolerance: (x, y, z) how large the component of the rotation may be [rad]; one number
             for all three. From pi on (pi/2 for the second Euler angle) it is no bound.
         round: Axes of the position whose slack, the same for each, is the radius of a ball
             (``"xyz"``) or of a cylinder (two axes) instead of a half-length of a box.
@@ -60,8 +60,8 @@ class Task:
     rotation: str = AXES
     frame: str = "base"
     weights: tuple[float, ...] | None = None
-    position_slack: Slack = ZERO
-    rotation_slack: Slack = ZERO
+    position_tolerance: Slack = ZERO
+    rotation_tolerance: Slack = ZERO
     round: str = ""
     angles: str = "vector"
 
@@ -76,10 +76,14 @@ class Task:
         if not isinstance(self.angles, str) or self.angles not in ANGLES:
             raise OptionError(f"angles of a task are vector or euler, not {quoted(self.angles)}")
         object.__setattr__(self, "weights", _weights(self.weights, self.rows))
-        object.__setattr__(self, "position_slack", checked_slack("position", self.position_slack))
-        object.__setattr__(self, "rotation_slack", checked_slack("rotation", self.rotation_slack))
+        object.__setattr__(
+            self, "position_tolerance", checked_slack("position", self.position_tolerance)
+        )
+        object.__setattr__(
+            self, "rotation_tolerance", checked_slack("rotation", self.rotation_tolerance)
+        )
         object.__setattr__(self, "round", _axes("round", self.round))
-        check_round(self.position, self.round, self.position_slack)
+        check_round(self.position, self.round, self.position_tolerance)
 
     def __repr__(self) -> str:
         """Return what differs from the full pose."""
@@ -107,18 +111,18 @@ class Task:
     @classmethod
     def box(cls, x: float, y: float, z: float) -> "Task":
         """Anywhere in a box, with any rotation: half-lengths [m] along the target's axes."""
-        return cls(rotation="", frame="target", position_slack=(x, y, z))
+        return cls(rotation="", frame="target", position_tolerance=(x, y, z))
 
     @classmethod
     def ball(cls, radius: float) -> "Task":
         """Anywhere in a ball about the target, with any rotation: radius [m]."""
-        return cls(rotation="", frame="target", position_slack=radius, round=AXES)
+        return cls(rotation="", frame="target", position_tolerance=radius, round=AXES)
 
     @classmethod
     def cylinder(cls, radius: float, half_length: float) -> "Task":
         """Anywhere in a cylinder about the target's z axis [m], with any rotation."""
         slack = (radius, radius, half_length)
-        return cls(rotation="", frame="target", position_slack=slack, round="xy")
+        return cls(rotation="", frame="target", position_tolerance=slack, round="xy")
 
     @property
     def rows(self) -> int:
@@ -171,7 +175,7 @@ def build_task(
         in_target=np.array([each.frame == "target" for each in tasks]),
         turning=np.array(turning, np.int64),
         axis=np.array(axis, np.int64),
-        exact=np.array([any(each.rotation_slack) for each in tasks]),
+        exact=np.array([any(each.rotation_tolerance) for each in tasks]),
         has_slack=bool(slack.any()),
         slack=slack,
         aim=INSIDE * slack,
@@ -244,7 +248,7 @@ def _weights(given: Any, rows: int) -> tuple[float, ...] | None:
 
 def _rows(tip: int, task: Task, units: tuple[float, float]) -> Iterable[Row]:
     weights = task.weights or (1.0,) * task.rows
-    slacks = (*task.position_slack, *task.rotation_slack)
+    slacks = (*task.position_tolerance, *task.rotation_tolerance)
     components = [AXES.index(axis) for axis in task.position]
     components += [3 + AXES.index(axis) for axis in task.rotation]
     for component, weight in zip(components, weights, strict=True):

@@ -15,7 +15,7 @@ from fuzz.targets.poses import TWO, WAM, WORK, check
 
 SOLVERS = (IkSolver(WAM, **WORK), IkSolver(WAM, "svf", **WORK), IkSolver(TWO, "sdls", **WORK))
 AXES = ("", "x", "y", "z", "xy", "zx", "yz", "xyz", "xx", "w")
-FIELDS = ("position", "rotation", "frame", "weights", "position_slack", "rotation_slack")
+FIELDS = ("position", "rotation", "frame", "weights", "position_tolerance", "rotation_tolerance")
 NAMES = (*FIELDS, "round", "angles")
 
 

@@ -17,21 +17,21 @@ from dls_ik.solver.task import build_task
 WAM = RobotModel.wam()
 quick = settings(deadline=None, max_examples=200, derandomize=True)
 REGIONS = {
-    "box": {"position_slack": (0.05, 0.2, 0.01)},
-    "ball": {"position_slack": 0.1, "round": "xyz"},
-    "cylinder": {"position_slack": (0.1, 0.3, 0.1), "round": "xz"},
-    "disc": {"position": "xy", "position_slack": 0.1, "round": "xy"},
-    "one axis": {"position_slack": (0.0, 0.1, 0.0)},
+    "box": {"position_tolerance": (0.05, 0.2, 0.01)},
+    "ball": {"position_tolerance": 0.1, "round": "xyz"},
+    "cylinder": {"position_tolerance": (0.1, 0.3, 0.1), "round": "xz"},
+    "disc": {"position": "xy", "position_tolerance": 0.1, "round": "xy"},
+    "one axis": {"position_tolerance": (0.0, 0.1, 0.0)},
     "any": {"position": ""},
 }
 TURNS = {
-    "vector": {"rotation_slack": (0.1, 0.3, 0.05)},
-    "vector about z": {"rotation_slack": (0.1, 0.3, 4.0)},
-    "swing": {"rotation": "xz", "rotation_slack": 0.2},
-    "twist": {"rotation": "y", "rotation_slack": 0.2},
-    "euler": {"rotation_slack": (0.1, 0.3, 0.05), "angles": "euler"},
-    "euler about x": {"rotation_slack": (4.0, 0.1, 0.2), "angles": "euler"},
-    "euler of one axis": {"rotation": "z", "rotation_slack": 0.1, "angles": "euler"},
+    "vector": {"rotation_tolerance": (0.1, 0.3, 0.05)},
+    "vector about z": {"rotation_tolerance": (0.1, 0.3, 4.0)},
+    "swing": {"rotation": "xz", "rotation_tolerance": 0.2},
+    "twist": {"rotation": "y", "rotation_tolerance": 0.2},
+    "euler": {"rotation_tolerance": (0.1, 0.3, 0.05), "angles": "euler"},
+    "euler about x": {"rotation_tolerance": (4.0, 0.1, 0.2), "angles": "euler"},
+    "euler of one axis": {"rotation": "z", "rotation_tolerance": 0.1, "angles": "euler"},
     "exact": {},
     "any": {"rotation": ""},
 }
@@ -92,8 +92,8 @@ def test_errors_are_those_beyond_the_region(task, case):
     outside = np.concatenate([away, turn])
     inner = np.concatenate(
         [
-            dead_zone(errors[:3], INSIDE * np.array(task.position_slack), "xyz", task.round),
-            dead_zone(errors[3:], INSIDE * np.array(task.rotation_slack), "xyz"),
+            dead_zone(errors[:3], INSIDE * np.array(task.position_tolerance), "xyz", task.round),
+            dead_zone(errors[3:], INSIDE * np.array(task.rotation_tolerance), "xyz"),
         ]
     )
     expected = np.where(outside == 0.0, 0.0, inner)[built.component]

@@ -54,7 +54,7 @@ def test_of_other_methods_and_tasks(method):
 def test_more_tasks_than_are_kept_in_threads_of_the_caller():
     """Two threads go through more tasks than are kept; four ask for one that others let go of."""
     solver, interval = IkSolver(PUMA), sys.getswitchinterval()
-    tasks = [Task(rotation="", position_slack=0.001 * i) for i in range(2 * MOST_PROBLEMS)]
+    tasks = [Task(rotation="", position_tolerance=0.001 * i) for i in range(2 * MOST_PROBLEMS)]
     done = threading.Event()
 
     def look(k):

@@ -53,7 +53,7 @@ def test_lengths_are_in_the_unit_of_the_robot():
 
 
 def test_a_row_beyond_its_slack_is_brought_inside():
-    built = build_task(WAM, Task(position_slack=(0.0, 0.1, 0.2)), 0.5)
+    built = build_task(WAM, Task(position_tolerance=(0.0, 0.1, 0.2)), 0.5)
     np.testing.assert_array_equal(built.aim[[0, 3, 4, 5]], 0.0)
     assert (built.aim[1:3] < built.slack[1:3]).all()
     assert (built.aim[1:3] > 0.9 * built.slack[1:3]).all()
@@ -67,5 +67,5 @@ def test_a_slack_that_no_angle_is_beyond_bounds_nothing(angles, component):
         for slack, is_row in ((0.999 * largest, True), (largest, False)):
             each = np.zeros(3)
             each[k - 3] = slack
-            built = build_task(WAM, Task(rotation_slack=tuple(each), angles=angles), 0.5)
+            built = build_task(WAM, Task(rotation_tolerance=tuple(each), angles=angles), 0.5)
             assert (k in built.component) == is_row

@@ -25,8 +25,8 @@ SLACKS = st.sampled_from([0.0, 1e-3, 0.05, 0.3])
 ANGLES = st.sampled_from([0.0, 1e-3, 0.05, 0.2, 1.0, 4.0])
 TASKS = st.builds(
     lambda xyz, abc, frame, angles, is_round: Task(
-        position_slack=max(xyz) if is_round else xyz,
-        rotation_slack=abc,
+        position_tolerance=max(xyz) if is_round else xyz,
+        rotation_tolerance=abc,
         frame=frame,
         angles=angles,
         round="xyz" if is_round else "",
@@ -41,10 +41,10 @@ TASKS = st.builds(
 
 def inside(task, rng):
     """Of a pose that is inside a region: the way along its axes, and the rotation."""
-    way = rng.uniform(-1.0, 1.0, 3) * task.position_slack
+    way = rng.uniform(-1.0, 1.0, 3) * task.position_tolerance
     if task.round:
         way /= np.sqrt(3.0)
-    largest = np.minimum(task.rotation_slack, (np.pi, np.pi / 2, np.pi))
+    largest = np.minimum(task.rotation_tolerance, (np.pi, np.pi / 2, np.pi))
     turn = rng.uniform(-1.0, 1.0, 3) * largest
     if task.angles == "euler":
         x, y, z = np.eye(3)
@@ -70,7 +70,7 @@ def assert_inside(robot, task, T_d, q):
     away, turn = beyond(task, T_d, robot.fk(q))
     assert np.linalg.norm(away) <= 1.001e-6
     assert np.linalg.norm(turn) <= 1.001e-6
-    for left, slack in ((away, task.position_slack), (turn, task.rotation_slack)):
+    for left, slack in ((away, task.position_tolerance), (turn, task.rotation_tolerance)):
         assert np.abs(left[np.array(slack) > 1e-4]).max(initial=0.0) <= 1e-12  # to the last digit
 
 
@@ -91,8 +91,8 @@ def test_more_room_is_never_less(name, task, seed, factor):
     robot, rng = ROBOTS[name], np.random.default_rng(seed)
     T_d, seeds = feasible(robot, task, rng), robot.random(rng)
     larger = Task(
-        position_slack=tuple(factor * x for x in task.position_slack),
-        rotation_slack=tuple(factor * x for x in task.rotation_slack),
+        position_tolerance=tuple(factor * x for x in task.position_tolerance),
+        rotation_tolerance=tuple(factor * x for x in task.rotation_tolerance),
         frame=task.frame,
         angles=task.angles,
         round=task.round,
@@ -107,11 +107,11 @@ def test_no_slack_is_the_task_without(seed):
     T_d, seeds = WAM.fk(WAM.random(rng)), WAM.random(rng)
     for plain in (Task(), Task.pointing(), Task(rotation="")):
         fields = {"position": plain.position, "rotation": plain.rotation, "frame": plain.frame}
-        none = Task(**fields, position_slack=0.0, rotation_slack=(0, 0, 0))
+        none = Task(**fields, position_tolerance=0.0, rotation_tolerance=(0, 0, 0))
         assert none == plain
         a, b = (solver(WAM, task).solve_batch(T_d[None], seeds) for task in (plain, none))
         np.testing.assert_array_equal(a.q, b.q)
-    tiny = solver(WAM, Task(position_slack=1e-300, rotation_slack=1e-300))
+    tiny = solver(WAM, Task(position_tolerance=1e-300, rotation_tolerance=1e-300))
     assert_inside(WAM, Task(), T_d, tiny.solve_batch(T_d[None], seeds).q[0])
 
 
@@ -121,9 +121,9 @@ def test_two_thousand_problems_of_each_kind():
             Task.box(0.05, 0.05, 0.05),
             Task.ball(0.05),
             Task.cylinder(0.05, 0.1),
-            Task(rotation_slack=0.2, frame="target"),
-            Task(rotation_slack=(0.1, 0.1, 4.0), frame="target", angles="euler"),
-            Task(position_slack=0.05, rotation_slack=0.2, frame="target"),
+            Task(rotation_tolerance=0.2, frame="target"),
+            Task(rotation_tolerance=(0.1, 0.1, 4.0), frame="target", angles="euler"),
+            Task(position_tolerance=0.05, rotation_tolerance=0.2, frame="target"),
         ):
             rng = np.random.default_rng(7)
             Ts = np.array([feasible(robot, task, rng) for _ in range(200)])
@@ -136,7 +136,7 @@ def test_a_region_in_reach_about_a_pose_that_is_not():
     far = WAM.fk(np.zeros(7))  # stretched out upward
     far[2, 3] += 0.04
     assert IkSolver(WAM).solve(far).status is Status.UNREACHABLE
-    for task in (Task(position_slack=0.05), Task.box(0.05, 0.05, 0.05), Task.ball(0.041)):
+    for task in (Task(position_tolerance=0.05), Task.box(0.05, 0.05, 0.05), Task.ball(0.041)):
         found = solver(WAM, task).solve(far, np.full(7, 0.2), 20.0)
         assert found.status is Status.SUCCESS
         assert_inside(WAM, task, far, found.q)
@@ -145,7 +145,7 @@ def test_a_region_in_reach_about_a_pose_that_is_not():
 def test_errors_are_what_is_beyond():
     far = WAM.fk(np.full(7, 0.4))
     far[0, 3] += 3.0
-    task = Task(position_slack=(0.5, 0.1, 0.1), rotation_slack=0.1)
+    task = Task(position_tolerance=(0.5, 0.1, 0.1), rotation_tolerance=0.1)
     found = IkSolver(WAM, task=task, max_restarts=5).solve(far, np.zeros(7), 20.0)
     assert found.status is Status.MAX_RESTARTS
     away, turn = beyond(task, far, WAM.fk(found.q))
@@ -156,9 +156,9 @@ def test_errors_are_what_is_beyond():
 def test_rows_that_bind_nothing_leave_the_arm_free():
     """From pi on any component of a rotation is allowed; of no row at all the seed is an answer."""
     T_d, seed = WAM.fk(np.full(7, 0.5)), np.full(7, 0.1)
-    free = Task(position="", rotation_slack=4.0)
+    free = Task(position="", rotation_tolerance=4.0)
     np.testing.assert_array_equal(IkSolver(WAM, task=free).solve(T_d, seed).q, seed)
-    only = IkSolver(WAM, task=Task(rotation_slack=4.0)).solve(T_d, seed)
+    only = IkSolver(WAM, task=Task(rotation_tolerance=4.0)).solve(T_d, seed)
     np.testing.assert_array_equal(only.q, IkSolver(WAM, task=Task(rotation="")).solve(T_d, seed).q)
 
 
@@ -167,7 +167,7 @@ def test_by_the_kinematics_of_kdl():
     chain = kdl_chain(WAM)
     fk = kdl.ChainFkSolverPos_recursive(chain)
     task = Task(
-        position_slack=(0.02, 0.05, 0.1), rotation_slack=(0.1, 0.2, 4.0),
+        position_tolerance=(0.02, 0.05, 0.1), rotation_tolerance=(0.1, 0.2, 4.0),
         frame="target", angles="euler",
     )  # fmt: skip
     rng = np.random.default_rng(3)
@@ -181,13 +181,13 @@ def test_by_the_kinematics_of_kdl():
         fk.JntToCart(joints, frame)
         T = rigid([[frame.M[i, j] for j in range(3)] for i in range(3)], list(frame.p))
         local = np.linalg.inv(T_d) @ T
-        assert (np.abs(local[:3, 3]) <= np.array(task.position_slack) + 1e-12).all()
+        assert (np.abs(local[:3, 3]) <= np.array(task.position_tolerance) + 1e-12).all()
         assert (np.abs(euler_angles(local[:3, :3]))[:2] <= [0.1 + 1e-9, 0.2 + 1e-9]).all()
 
 
 @pytest.mark.parametrize("name", [name for name in method_names() if not name.startswith("kdl")])
 def test_every_method_takes_slack(name):
-    task = Task(position_slack=0.01, rotation_slack=(0.1, 0.1, 4.0), frame="target")
+    task = Task(position_tolerance=0.01, rotation_tolerance=(0.1, 0.1, 4.0), frame="target")
     rng = np.random.default_rng(4)
     q = WAM.random(rng)
     T_d = WAM.fk(q + 0.05)
@@ -207,13 +207,13 @@ def test_kdl_has_none():
     except DlsIkError:
         pytest.skip("PyKDL is not installed")
     with pytest.raises(MethodError, match="full pose"):
-        IkSolver(WAM, "kdl_lma", task=Task(position_slack=0.1))
+        IkSolver(WAM, "kdl_lma", task=Task(position_tolerance=0.1))
 
 
 @pytest.mark.parametrize(
     "bad", [-0.1, np.nan, (1.0, 2.0), "wide", None, (0.1, 0.1, -0.1), [[1]] * 3]
 )
-@pytest.mark.parametrize("field", ["position_slack", "rotation_slack"])
+@pytest.mark.parametrize("field", ["position_tolerance", "rotation_tolerance"])
 def test_bad_slack_is_refused(field, bad):
     with pytest.raises(OptionError, match=field):
         Task(**{field: bad})
@@ -221,10 +221,10 @@ def test_bad_slack_is_refused(field, bad):
 
 def test_bad_shapes_are_refused():
     with pytest.raises(OptionError, match="round"):
-        Task(position_slack=(0.1, 0.2, 0.1), round="xy")
+        Task(position_tolerance=(0.1, 0.2, 0.1), round="xy")
     with pytest.raises(OptionError, match="round"):
-        Task(position_slack=0.1, round="x")
+        Task(position_tolerance=0.1, round="x")
     with pytest.raises(OptionError, match="round"):
-        Task(position="xy", position_slack=0.1, round="xyz")
+        Task(position="xy", position_tolerance=0.1, round="xyz")
     with pytest.raises(OptionError, match="angles"):
         Task(angles="quaternion")

@@ -88,5 +88,5 @@ def test_an_arm_with_few_joints_is_asked_for_less():
     pointing = Task.pointing("z")
     assert "5 joints" not in solver.explain(solver.solve(tilted, task=pointing), pointing)
     assert "joints" not in solver.explain(solver.solve(YOUBOT.fk(np.full(5, 0.3))))
-    loose = Task(rotation_slack=0.1)
+    loose = Task(rotation_tolerance=0.1)
     assert "joints" not in IkSolver(YOUBOT, task=loose).explain(solver.solve(tilted))

@@ -83,7 +83,7 @@ def test_one_task_for_all_tips_or_one_each():
 
 
 def test_arrays_are_read_only_and_of_one_type():
-    for task in (None, Task("x", ""), Task("", "z"), Task(position_slack=0.1)):
+    for task in (None, Task("x", ""), Task("", "z"), Task(position_tolerance=0.1)):
         built = build_task(WAM, task, W)
         dtypes = [array.dtype for array in built if isinstance(array, np.ndarray)]
         poses = [np.int64, np.int64, float, np.int64, bool, np.int64, np.int64]

@@ -104,14 +104,14 @@ def is_within(region: Region, T_base_point: Array) -> bool:
             return False
     if task.rotation:
         angles = rotation_angles(R.T @ T_base_point[:3, :3], task.angles)
-        slacks = zip(range(3, 6), task.rotation_slack, angles, strict=True)
+        slacks = zip(range(3, 6), task.rotation_tolerance, angles, strict=True)
         return all(not is_bound(i, s, task.angles) or abs(a) <= s + NEAR for i, s, a in slacks)
     return True
 
 
 def _is_near(p: Array, task: Task) -> bool:
     """Whether a point (3,) [m] is in the box, ball or cylinder of a task."""
-    slack = task.position_slack
+    slack = task.position_tolerance
     single = [i for i, axis in enumerate("xyz") if axis not in task.round]
     together = ["xyz".index(axis) for axis in task.round]
     if together and np.linalg.norm(p[together]) > slack[together[0]] + NEAR:
@@ -146,7 +146,9 @@ def orientation_bound(given: Any, place: Place) -> Bound:
     if task.angles == "vector":
         T_link_axes = inverse(matrix_from_pose(Pose(orientation=given.orientation)))
     region = Region(T_base_given @ T_link_axes, task)
-    bounds = (is_bound(i + 3, slack, task.angles) for i, slack in enumerate(task.rotation_slack))
+    bounds = (
+        is_bound(i + 3, slack, task.angles) for i, slack in enumerate(task.rotation_tolerance)
+    )
     regions = (region,) if any(bounds) else ()
     return Bound(words, link, T_link_axes, regions, is_orientation=True)
 
@@ -161,7 +163,7 @@ def _rotation_task(given: Any, words: str) -> Task:
             f"{given.parameterization}"
         )
     angles = ANGLES[given.parameterization]
-    return Task(position="", rotation_slack=tolerances, frame="target", angles=angles)
+    return Task(position="", rotation_tolerance=tolerances, frame="target", angles=angles)
 
 
 class Shape(NamedTuple):

@@ -20,7 +20,7 @@ from dls_ik.solver.method import AUTO
 from dls_ik.solver.task import Task
 
 MOST_STAGES = 64
-FREE = Task(position_slack=math.inf, rotation_slack=math.inf)
+FREE = Task(position_tolerance=math.inf, rotation_tolerance=math.inf)
 NOWHERE = Region(np.eye(4), FREE)
 FEW = 50  # restarts in which nearly all that can be solved is
 SHORTEST = 1e-6  # [s]
