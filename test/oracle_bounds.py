@@ -20,7 +20,7 @@ def clamped(o, e, groups, last, left):
         if o.adaptive:
             bound = np.inf
             if last is not None:
-                before = last[g : g + 3] if o.published else last[groups == g]
+                before = last[g : g + 3] if o.bug_compatible else last[groups == g]
                 bound = o.D_max + max(
                     0.0, np.linalg.norm(left[groups == g]) - np.linalg.norm(before)
                 )
@@ -51,7 +51,7 @@ def selectively_damped(P, J, z, e, o, sized):
         M = g * np.abs(v) @ np.linalg.norm(sized, axis=0)
         gamma = o.gamma_max * min(1.0, 1.0 / M) if M > 0.0 else o.gamma_max
         w = g * v * (u @ e)
-        largest = w.max() if o.published else np.abs(w).max()
+        largest = w.max() if o.bug_compatible else np.abs(w).max()
         dq += w * gamma / largest if largest > gamma else w
     return in_norm(dq, o.gamma_max)
 

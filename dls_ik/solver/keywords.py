@@ -84,4 +84,4 @@ class SolverKeywords(TypedDict, total=False):
     halving: float
     largest_change: float
     soft: bool
-    published: bool
+    bug_compatible: bool

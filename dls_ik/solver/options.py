@@ -177,9 +177,7 @@ class SolverOptions:
     soft: bool = declare.switch(
         "SDLS: scaled softly as in the published code, not clamped as in the text"
     )
-    published: bool = declare.switch(
-        "slips of the published code (SD, CLAMP) instead of what is meant"
-    )
+    bug_compatible: bool = declare.switch("SD, CLAMP: with the slips of the published code")
 
     def goal(self) -> Goal:
         """Return what kernels read of stopping and of the error metric, in the robot's units."""

@@ -94,6 +94,7 @@ def _settings(choice: MethodChoice, options: SolverOptions) -> Settings:
         "policy": policy.IDS[options.policy],
         "reach": choice.reach,
         "objective": objectives.IDS[options.objective],
+        "published": options.bug_compatible,
     }
     others = {name: getattr(options, name) for name in Settings._fields if name not in ids}
     others["influence"] *= options.length_unit

@@ -40,12 +40,12 @@ class Task:
         weights: A number from 1e-9 to 1e9 for each row, position before rotation, x before y
             before z; 1 by default. The error of a rotation has the solver's rotation weight
             besides.
-        position_tolerance: (x, y, z) how far the tip may be from the target along each axis [m]; one
-            number for all three; infinite where an axis does not count. Of an axis that is not in
-            `position` it is of no account.
-        rotation_tolerance: (x, y, z) how large the component of the rotation may be [rad]; one number
-            for all three. From pi on (pi/2 for the second Euler angle) it is no bound.
-        round: Axes of the position whose slack, the same for each, is the radius of a ball
+        position_tolerance: (x, y, z) how far the tip may be from the target along each axis [m];
+            one number for all three; infinite where an axis does not count. Ignored for an axis
+            that is not in `position`.
+        rotation_tolerance: (x, y, z) how large the component of the rotation may be [rad]; one
+            number for all three. From pi on (pi/2 for the second Euler angle) it is no bound.
+        round: Axes of the position whose tolerance, the same for each, is the radius of a ball
             (``"xyz"``) or of a cylinder (two axes) instead of a half-length of a box.
         angles: ``"vector"`` as said above, or ``"euler"``: rotation along x, y, z is the angles a,
             b, c of the tip in the frame, Rx(a) Ry(b) Rz(c).

@@ -16,7 +16,7 @@ REMEMBERS = [
     ("jw+jd", {"policy": "rate", "rate_t": 1.0}),
     ("ta+jd", {"policy": "mayorga-rank", "objective": "centring"}),
     ("dls+clamp", {"adaptive": True, "D_max": 0.1}),
-    ("sdls+clamp", {"adaptive": True, "D_max": 0.1, "published": True}),
+    ("sdls+clamp", {"adaptive": True, "D_max": 0.1, "bug_compatible": True}),
     ("odls", {"Delta": 0.05}),
     ("odls", {"Delta": 0.05, "search": 17}),
 ]

@@ -19,7 +19,7 @@ def test_selective_damping():
     cut = np.array([0.3, 0.5, -0.5])
     dq = diagonal("sd", [3.0, 2.0, 1.0], [0.9, 6.0, -4.0])
     np.testing.assert_allclose(dq, 0.5 * cut / np.linalg.norm(cut))
-    dq = diagonal("sd", [3.0, 2.0, 1.0], [0.9, 6.0, -4.0], published=True)
+    dq = diagonal("sd", [3.0, 2.0, 1.0], [0.9, 6.0, -4.0], bug_compatible=True)
     cut[2] = -4.0  # its largest component, signed, is 0
     np.testing.assert_allclose(dq, 0.5 * cut / np.linalg.norm(cut))
 
@@ -32,7 +32,7 @@ def test_selective_damping_where_joints_cancel():
     dq = step_of("sd", [[0.01, -0.01]], [1.0], gamma_max=0.4)
     np.testing.assert_allclose(dq, np.array([0.4, -0.4]) / np.sqrt(2.0))
     P, J = np.array([[1.0], [0.0]]), np.array([[0.5, 4.0]])
-    o = SimpleNamespace(gamma_max=0.4, published=False)
+    o = SimpleNamespace(gamma_max=0.4, bug_compatible=False)
     moved = bounds.selectively_damped(P, J, np.zeros(2), np.array([9.0]), o, 8.0 * J)
     np.testing.assert_allclose(moved, [0.1, 0.0])  # M = 4
 
@@ -64,7 +64,7 @@ def test_sdls_where_joints_work_against_each_other():
 
 
 def test_clamp():
-    o = SimpleNamespace(D_max=1.0, adaptive=False, published=False)
+    o = SimpleNamespace(D_max=1.0, adaptive=False, bug_compatible=False)
     e, groups = np.array([3.0, 4.0, 0.6, 0.0]), np.array([0, 0, 1, 1])
     np.testing.assert_allclose(bounds.clamped(o, e, groups, None, e), [0.6, 0.8, 0.6, 0.0])
     o.adaptive = True
@@ -75,7 +75,7 @@ def test_clamp():
 
 def test_clamp_by_the_published_slip():
     """Group 1 of two positions looks at components 1 to 3 of the last error, not 3 to 5."""
-    o = SimpleNamespace(D_max=1.0, adaptive=True, published=True)
+    o = SimpleNamespace(D_max=1.0, adaptive=True, bug_compatible=True)
     e, groups = np.array([0.0, 0, 0, 5.0, 0, 0]), np.array([0, 0, 0, 1, 1, 1])
     last = np.array([0.0, 2.0, 0, 2.0, 0, 5.0])
     expected = [0, 0, 0, 1.0 + 5.0 - np.sqrt(8.0), 0, 0]
