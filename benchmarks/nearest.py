@@ -41,7 +41,7 @@ def row(robot: RobotModel, samples: int, rng: np.random.Generator, near: bool) -
     """The figures of one robot."""
     q = robot.random(rng, samples)
     Ts, seeds = robot.fk(q), seeds_for(robot, q, rng, near)
-    often = IkSolver(robot, solve_type="distance", compared=REFERENCE, starts="random")
+    often = IkSolver(robot, solve_type="distance", num_candidates=REFERENCE, starts="random")
     solver, first = IkSolver(robot, solve_type="distance"), IkSolver(robot)
     best = np.linalg.norm(often.solve_batch(Ts, seeds).q - seeds, axis=1)
     found = np.linalg.norm(first.solve_batch(Ts, seeds).q - seeds, axis=1)

@@ -66,7 +66,7 @@ NOTHING = "nothing is written; --approximate goes as near as can be"
 )
 @task_option
 @click.option(
-    "--jump",
+    "--max-joint-step",
     type=click.FloatRange(1e-9),
     metavar="X",
     default=0.5,
@@ -101,7 +101,7 @@ def path(
     if as_json and out == STDOUT:
         raise click.UsageError("--json prints a summary: give --out a file, not -")
     output = checked_output(out, kind, storage, plot)
-    jump = asked["jump"]
+    jump = asked["max_joint_step"]
     given = read_poses(poses, deg, mm)
     if plot is not None and len(given.poses) < 2:
         raise click.UsageError("--plot draws a path of two poses or more")
@@ -127,7 +127,7 @@ def _solved(
     seed: tuple[str, ...],
     method: str,
     task: str,
-    jump: float,
+    max_joint_step: float,
     settings: dict[str, Any],
 ) -> Trajectory:
     from dls_ik.cli.trajectory import Trajectory, solved_path, timed
@@ -137,7 +137,7 @@ def _solved(
     start = joint_vector(robot, seed, "--seed", deg)[0] if seed else None
     with Bars(Console(stderr=True)) as bars:
         show = bars.counter("poses")
-        result = solved_path(solver, given.poses, start, task_of(task), jump, show)
+        result = solved_path(solver, given.poses, start, task_of(task), max_joint_step, show)
     return Trajectory(robot, given, result, timed(robot, result.q, given.times, rate))
 
 

@@ -35,11 +35,11 @@ def solved_path(
     Where the first solution of the first pose leads to poses that are not reached, or to jumps,
     its other solutions are tried.
     """
-    best = solver.solve_path(poses, seed, task, jump=jump, progress=progress)
+    best = solver.solve_path(poses, seed, task, max_joint_step=jump, progress=progress)
     if seed is not None or _flaws(best) == (0, 0):
         return best
     for start in solver.solve_all(poses[0], STARTS, task=task):
-        other = solver.solve_path(poses, start, task, jump=jump, progress=progress)
+        other = solver.solve_path(poses, start, task, max_joint_step=jump, progress=progress)
         best = min(best, other, key=_flaws)
         if _flaws(best) == (0, 0):
             break

@@ -40,11 +40,11 @@ class SolverKeywords(TypedDict, total=False):
     random_seed: int
     stall_ratio: float
     stall_count: int
-    patience: int
+    long_attempt_every: int
     prove_after: int
     starts: Literal["random", "table"]
     solve_type: SolveType
-    compared: int
+    num_candidates: int
     max_joint_change: float | Vector
     approximate: bool
     alpha: float

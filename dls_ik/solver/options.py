@@ -50,12 +50,13 @@ class SolverOptions:
     stall_count: int = declare.number(
         0, 0, 1_000_000, "", "slow steps in a row that end an attempt, if above 0"
     )
-    patience: int = declare.number(
+    long_attempt_every: int = declare.number(
         0,
         0,
         1_000_000,
         "",
-        "every so many attempts one goes on while it gets anywhere, for 8 times the steps; 0: none",
+        "attempts from one long one to the next; it goes on while it comes nearer, for 8 times the "
+        "steps; 0: none",
     )
     prove_after: int = declare.number(
         100, 1, 1_000_000, "", "attempts after which it is asked whether a pose is beyond reach"
@@ -70,12 +71,12 @@ class SolverOptions:
         SOLVE_TYPES,
         "which solution: the first one, nearest the seed, far from singularities",
     )
-    compared: int = declare.number(
+    num_candidates: int = declare.number(
         150,
         1,
         1_000_000,
         "",
-        "attempts whose solutions are compared, if not the first one is taken",
+        "attempts whose solutions are compared, unless the first one is taken",
     )
     max_joint_change: float | tuple[float, ...] = declare.per_joint(
         math.inf, "rad or m", "how far from the seed an answer may be, for all joints or for each"
@@ -189,7 +190,7 @@ class SolverOptions:
             self.max_iterations,
             self.stall_ratio,
             self.stall_count,
-            self.patience,
+            self.long_attempt_every,
         )
 
     def method(self, choice: MethodChoice) -> Method:
@@ -216,7 +217,7 @@ _AUTO = SolverOptions(
     max_iterations=25,
     stall_ratio=0.6,
     stall_count=2,
-    patience=16,
+    long_attempt_every=16,
     starts="table",
 )
 _PUBLISHED = SolverOptions(max_restarts=0)  # one attempt, as in the papers

@@ -31,12 +31,12 @@ def solve_path(
     problem: Problem,
     Ts: ArrayLike,
     seed: ArrayLike | None,
-    jump: Any,
+    max_joint_step: Any,
     progress: Progress | None = None,
 ) -> IkPathResult:
     """As :meth:`dls_ik.IkSolver.solve_path`."""
     begin = time.perf_counter()
-    largest = _checked_jump(jump)
+    largest = _checked_jump(max_joint_step)
     poses = batch_poses(Ts, len(solver.robot.tips))
     b, n = len(poses), solver.robot.n
     last = None if seed is None else checked_configuration(seed, solver.robot.joint_names)
@@ -68,7 +68,7 @@ def _checked_jump(jump: Any) -> float:
     except OverflowError:  # a whole number of hundreds of digits
         largest = math.copysign(math.inf, 1 if jump > 0 else -1)
     if not largest > 0.0:
-        raise OptionError(f"jump is a number above 0 [rad or m], not {quoted(jump)}")
+        raise OptionError(f"max_joint_step is a number above 0 [rad or m], not {quoted(jump)}")
     return largest
 
 

@@ -61,7 +61,7 @@ def build_request(robot: RobotModel, options: SolverOptions, **given: Any) -> Re
         )
     return Request(
         KINDS[chosen["solve_type"]],
-        options.compared,
+        options.num_candidates,
         np.broadcast_to(change, (robot.n,)).copy(),
         bool(chosen["approximate"]),
         bool(np.isfinite(change).any()),

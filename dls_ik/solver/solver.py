@@ -192,7 +192,7 @@ class IkSolver:
         seed: ArrayLike | None = None,
         task: Tasks = None,
         *,
-        jump: float = 0.5,
+        max_joint_step: float = 0.5,
         progress: Progress | None = None,
     ) -> IkPathResult:
         """Find joint values along a path of poses, each pose from the answer before.
@@ -201,8 +201,8 @@ class IkSolver:
             Ts: (b, 4, 4) [m]; with k tips (b, k, 4, 4).
             seed: (n,) for the first pose; default: as for :meth:`solve`.
             task: which of the pose errors count; default: the solver's.
-            jump: largest change of a joint from one pose to the next [rad or m] that is still
-                motion; where even the nearest solution is farther, the path has a jump.
+            max_joint_step: largest change of a joint from one pose to the next [rad or m] that
+                is still motion; where even the nearest solution is farther, the path has a jump.
             progress: called with the number of poses done and of all, after each.
 
         Returns:
@@ -212,7 +212,7 @@ class IkSolver:
             PoseError, JointValueError, OptionError, MethodError: for arguments that are not valid.
         """
         self.request.check_seed(seed)
-        return solve_path(self, self.problem_for(task), Ts, seed, jump, progress)
+        return solve_path(self, self.problem_for(task), Ts, seed, max_joint_step, progress)
 
     def solve_all(
         self, T: ArrayLike, count: int = 16, seed: ArrayLike | None = None, task: Tasks = None

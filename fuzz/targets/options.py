@@ -21,7 +21,13 @@ SOLVER = {f.name: f for f in fields(SolverOptions)}
 CONTROLLER = {f.name: f for f in fields(ControllerOptions)}
 PARTS = sorted({part for name in method_names() for part in name.split("+")})
 # How much work is done may be asked for; here it is bounded.
-WORK = {"timeout": 0.0, "max_iterations": 10, "max_restarts": 2, "compared": 2, "patience": 0}
+WORK = {
+    "timeout": 0.0,
+    "max_iterations": 10,
+    "max_restarts": 2,
+    "num_candidates": 2,
+    "long_attempt_every": 0,
+}
 ROBOTS = (RobotModel.from_name("planar_2r"), RobotModel.wam())
 
 

@@ -12,7 +12,7 @@ from fuzz.source import Source
 from fuzz.targets.checks import require, require_inside
 from fuzz.targets.xml import HERE
 
-WORK: dict[str, Any] = {"max_restarts": 2, "max_iterations": 25, "compared": 3}
+WORK: dict[str, Any] = {"max_restarts": 2, "max_iterations": 25, "num_candidates": 3}
 WAM = RobotModel.wam()
 PLANAR = RobotModel.from_name("planar_2r")
 TWO = RobotModel.from_urdf(HERE / "urdf" / "y_shape.urdf", tip=("E0", "E1"))
@@ -57,7 +57,7 @@ def run(source: Source) -> None:
             require_inside(solver.robot, found.q[good])
         elif kind == 14:
             jump = source.number() if source.one_in(2) else 0.5
-            solver.solve_path([T] * (1 + source.below(3)), seed, jump=jump)
+            solver.solve_path([T] * (1 + source.below(3)), seed, max_joint_step=jump)
         else:
             _rare(source, solver, T, seed)
     except DlsIkError as error:

@@ -122,7 +122,7 @@ def test_poses_that_are_not_reached_are_said_by_their_lines(tmp_path):
 def test_a_jump_is_said(tmp_path):
     rows = [[*PLACES[0], *DOWN], [-0.5, 0.0, 0.3, *DOWN]]
     path = written(tmp_path / "jump.csv", RPY, rows)
-    result = run("path", "wam", path, "--out", tmp_path / "o.csv", "--jump", 0.2)
+    result = run("path", "wam", path, "--out", tmp_path / "o.csv", "--max-joint-step", 0.2)
     assert "line 3: " in result.stderr
     assert "more than 0.2" in result.stderr
 
@@ -193,7 +193,7 @@ def test_bad_files_are_one_line_that_names_the_place(tmp_path, text, said):
         (["--out", "x.csv", "--plot", "x.gif"], ".png, .svg, .pdf"),
         (["--out", "x.csv", "--rate", "0"], "0"),
         (["--out", "x.csv", "--method", "foo"], "unknown method"),
-        (["--out", "x.csv", "--jump", "0"], "0"),
+        (["--out", "x.csv", "--max-joint-step", "0"], "0"),
         ([], "--out"),
     ],
 )
@@ -219,7 +219,7 @@ def test_a_robot_without_velocity_limits_needs_a_rate(tmp_path):
     poses = written(tmp_path / "p.csv", RPY, [[0, 1, 0, 0, 0, 0], [0, 0.8, 0.6, 0, 0, 0]])
     words = ("path", urdf, poses, "--task", "position", "--out", tmp_path / "o.csv")
     assert "joint j has no velocity limit: give --rate" in refusal(*words)
-    run(*words, "--rate", 10, "--jump", 1)
+    run(*words, "--rate", 10, "--max-joint-step", 1)
 
 
 def test_files_in_degrees_and_millimetres(circle, tmp_path):

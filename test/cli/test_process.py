@@ -158,7 +158,7 @@ def test_one_command_feeds_another():
         f"{' '.join(COMMAND)} fk wam --random 3 --json | "
         f"""{sys.executable} -c 'import json, sys; print(json.dumps(
             [{{"matrix": p["matrix"]}} for a in json.load(sys.stdin) for p in a["poses"].values()]
-        ))' | {" ".join(COMMAND)} path wam - --out - --format json --rate 1 --jump 10"""
+        ))' | {" ".join(COMMAND)} path wam - --out - --format json --rate 1 --max-joint-step 10"""
     )
     result = subprocess.run(shell, shell=True, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr

@@ -100,7 +100,7 @@ def test_best_is_the_least_error_so_far(name):
 
 
 def test_of_the_answers_that_are_compared_the_nearest_is_kept():
-    solver = IkSolver(WAM, solve_type="distance", compared=30)
+    solver = IkSolver(WAM, solve_type="distance", num_candidates=30)
     Ts, seeds = tasks(WAM, np.random.default_rng(6), 1)
     distances = []
     for attempts in range(1, 30):
@@ -144,7 +144,7 @@ def test_rows_that_are_no_task_are_passed_over(what):
 
 @pytest.mark.parametrize("task", [Task.pose(), Task.position_only()])
 def test_some_attempts_are_patient(task):
-    options = {"max_iterations": 5, "stall_ratio": 0.01, "stall_count": 1, "patience": 3}
+    options = {"max_iterations": 5, "stall_ratio": 0.01, "stall_count": 1, "long_attempt_every": 3}
     solver = IkSolver(WAM, task=task, **options)
     Ts, seeds = tasks(WAM, np.random.default_rng(10), 30)
     rows = [search(solver, Ts, seeds, attempts) for attempts in (2, 3)]

@@ -33,17 +33,17 @@ def test_at_least_as_dextrous_as_the_first_solution(name, seeded):
 
 def test_more_attempts_are_never_worse():
     Ts, _, seeds = drawn(WAM, 50)
-    found = [
-        measured(WAM, IkSolver(WAM, solve_type="manipulability", compared=c).solve_batch(Ts, seeds))
-        for c in (1, 3, 10, 60)
+    solvers = [
+        IkSolver(WAM, solve_type="manipulability", num_candidates=count) for count in (1, 3, 10, 60)
     ]
+    found = [measured(WAM, solver.solve_batch(Ts, seeds)) for solver in solvers]
     for fewer, more in pairwise(found):
         assert (more >= fewer - 1e-9).all()
 
 
 def test_for_a_part_of_the_pose():
     Ts, _, seeds = drawn(WAM, 10)
-    solver = IkSolver(WAM, task=Task.position_only(), compared=20)
+    solver = IkSolver(WAM, task=Task.position_only(), num_candidates=20)
     first = solver.solve_batch(Ts, seeds)
     best = solver.solve_batch(Ts, seeds, solve_type="manipulability")
     assert best.success.all()

@@ -103,7 +103,7 @@ def test_near_the_best_of_many_restarts(name):
     robot = robot_of(name)
     Ts, _, seeds = drawn(robot, 40)
     ours = apart(IkSolver(robot, **NEAREST).solve_batch(Ts, seeds).q, seeds)
-    most = IkSolver(robot, **NEAREST, compared=1000)
+    most = IkSolver(robot, **NEAREST, num_candidates=1000)
     best = apart(most.solve_batch(Ts, seeds).q, seeds)
     assert (best <= ours + 1e-5).all()
     assert np.mean(ours <= 1.02 * best + 1e-4) >= 0.95
@@ -112,7 +112,7 @@ def test_near_the_best_of_many_restarts(name):
 def test_more_attempts_are_never_worse():
     Ts, _, seeds = drawn(WAM, 50)
     far = [
-        apart(IkSolver(WAM, **NEAREST, compared=count).solve_batch(Ts, seeds).q, seeds)
+        apart(IkSolver(WAM, **NEAREST, num_candidates=count).solve_batch(Ts, seeds).q, seeds)
         for count in (1, 3, 10, 60, 200)
     ]
     for fewer, more in pairwise(far):

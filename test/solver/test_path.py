@@ -86,14 +86,14 @@ def test_between_two_places_it_jumps_once():
     result = IkSolver(PUMA).solve_path(Ts, one)
     check_solved(PUMA, Ts, result)
     assert np.flatnonzero(result.jumps).tolist() == [5]
-    wide = IkSolver(PUMA).solve_path(Ts, one, jump=100.0)
+    wide = IkSolver(PUMA).solve_path(Ts, one, max_joint_step=100.0)
     assert not wide.jumps.any()
 
 
 @pytest.mark.parametrize("jump", [1e-6, 0.05, 0.5, 3.0, 1, np.inf])
 def test_what_counts_as_a_jump(jump):
     path = joint_path(WAM, np.random.default_rng(3), 40)
-    result = IkSolver(WAM).solve_path(WAM.fk(path), path[0], jump=jump)
+    result = IkSolver(WAM).solve_path(WAM.fk(path), path[0], max_joint_step=jump)
     assert result.success.all()
     np.testing.assert_array_equal(result.jumps, largest_moves(result.q) > jump)
 
@@ -191,7 +191,7 @@ def test_where_the_first_answer_is_far_a_nearer_one_is_looked_for(robot):
     rng = np.random.default_rng(5)
     solver, last = IkSolver(robot), robot.random(rng, 1)[0]
     Ts = robot.fk(robot.random(rng, 60))
-    result = solver.solve_path(Ts, last, jump=0.3)
+    result = solver.solve_path(Ts, last, max_joint_step=0.3)
     assert result.success.all()
     gains = []
     for T, q in zip(Ts, result.q, strict=True):

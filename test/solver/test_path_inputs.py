@@ -15,8 +15,8 @@ from dls_ik.model.names import quoted
     ids=lambda jump: quoted(jump, 20),
 )
 def test_other_jumps_are_refused(jump):
-    with pytest.raises(OptionError, match="jump"):
-        IkSolver(WAM).solve_path(np.eye(4)[None], jump=jump)
+    with pytest.raises(OptionError, match="max_joint_step"):
+        IkSolver(WAM).solve_path(np.eye(4)[None], max_joint_step=jump)
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_other_jumps_are_refused(jump):
     ids=lambda jump: quoted(jump, 20),
 )
 def test_jumps_of_numpy(jump):
-    assert len(IkSolver(WAM).solve_path(WAM.fk(np.zeros((2, 7))), jump=jump)) == 2
+    assert len(IkSolver(WAM).solve_path(WAM.fk(np.zeros((2, 7))), max_joint_step=jump)) == 2
 
 
 def test_bad_poses_and_seeds_are_refused():

@@ -169,7 +169,7 @@ def test_joints_without_limits_and_parts_of_poses():
 
 def test_a_pose_that_the_nearest_attempt_misses_is_searched_on():
     rng = np.random.default_rng(8)
-    solver = IkSolver(WAM, "ed", compared=1, max_iterations=15)
+    solver = IkSolver(WAM, "ed", num_candidates=1, max_iterations=15)
     missed = 0
     for T, seed in zip(WAM.fk(WAM.random(rng, 10)), WAM.random(rng, 10), strict=True):
         missed += not solver.solve(T, seed, 60.0).success

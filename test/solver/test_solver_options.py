@@ -21,8 +21,8 @@ CHOICES = {name: f.metadata["choices"] for name, f in FIELDS.items() if "choices
 VECTORS = [name for name, f in FIELDS.items() if "vector" in f.metadata]
 PER_JOINT = [name for name, f in FIELDS.items() if "per_joint" in f.metadata]
 WHOLE = [
-    "compared", "max_iterations", "max_restarts", "patience", "prove_after", "random_seed",
-    "stall_count",
+    "long_attempt_every", "max_iterations", "max_restarts", "num_candidates", "prove_after",
+    "random_seed", "stall_count",
 ]  # fmt: skip
 REAL = [name for name in RANGES if name not in WHOLE]
 
@@ -239,7 +239,7 @@ def test_no_number_is_below_zero():
 
 @pytest.mark.parametrize(
     ("name", "least"),
-    [("max_iterations", 1), ("prove_after", 1), ("max_restarts", 0), ("patience", 0),
+    [("max_iterations", 1), ("prove_after", 1), ("max_restarts", 0), ("long_attempt_every", 0),
      ("stall_count", 0)],
 )  # fmt: skip
 def test_the_least_of_counts(name, least):

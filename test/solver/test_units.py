@@ -50,7 +50,7 @@ def test_every_method_to_the_last_bit(name, k):
 @pytest.mark.parametrize("k", [KILO, 1.0 / KILO])
 def test_every_wish_to_the_last_bit(wish, k):
     Ts, seeds = drawn(WAM, 12, 2)
-    assert_alike(k, "auto", WAM, Ts, seeds, wish, max_restarts=20, compared=15)
+    assert_alike(k, "auto", WAM, Ts, seeds, wish, max_restarts=20, num_candidates=15)
 
 
 @pytest.mark.parametrize(

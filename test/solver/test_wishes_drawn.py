@@ -42,7 +42,7 @@ def test_answers_are_what_was_asked_for(seed, kinds, kind, far, approximate, dat
     robot = random_arm(rng, "revolute", *kinds)
     n = robot.n
     change = np.array(data.draw(st.lists(CHANGES, min_size=n, max_size=n)))
-    solver = IkSolver(robot, solve_type=kind, compared=10, max_restarts=12)
+    solver = IkSolver(robot, solve_type=kind, num_candidates=10, max_restarts=12)
     Ts = robot.fk(robot.random(rng, 4))
     Ts[2:, :3, 3] *= reach
     seeds = robot.random(rng, 4) + far * rng.uniform(-1.0, 1.0, (4, n))

@@ -35,7 +35,7 @@ def wished(robot, Ts, seeds):
     """Starts from the table first, and at random when it is used up; every kind of solution."""
     found = {}
     for kind, starts in product(("speed", "distance", "manipulability"), ("table", "random")):
-        solver = IkSolver(robot, solve_type=kind, starts=starts, compared=36, max_restarts=35)
+        solver = IkSolver(robot, solve_type=kind, starts=starts, num_candidates=36, max_restarts=35)
         for where in (None, seeds):
             change = None if where is None else 6.0
             result = solver.solve_batch(Ts, where, max_joint_change=change)
