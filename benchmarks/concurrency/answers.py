@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from dls_ik import RobotModel
-from dls_ik.model.ready import ready_configuration
+from dls_ik.model.analysis import ready_configuration
 from dls_ik.ros.conversions import matrix_from_pose
 
 Heard = tuple[tuple[str, ...], np.ndarray]  # names of joints, and their values [rad]
@@ -26,7 +26,7 @@ def explains(robot: RobotModel, response: Any, link: str, T: np.ndarray) -> bool
     state = response.solution.joint_state
     if tuple(state.name) != robot.joint_names or state.header.frame_id != robot.base:
         return False
-    if link and link not in robot.tree.below:
+    if link and link not in robot.tree.child_joints:
         return False
     q = np.array(state.position)
     moving = {joint.name for joint in robot.tree.path(robot.base, link or robot.tip)}
@@ -44,10 +44,10 @@ def explains_fk(robot: RobotModel, response: Any, links: list[str], q: dict[str,
     asked = links or [robot.tip]
     if response.fk_link_names != asked or len(response.pose_stamped) != len(asked):
         return False
-    if any(link not in robot.tree.below for link in asked):
+    if any(link not in robot.tree.child_joints for link in asked):
         return False
     frames = {stamped.header.frame_id for stamped in response.pose_stamped}
-    known = {name: value for name, value in q.items() if name in robot.tree.drives}
+    known = {name: value for name, value in q.items() if name in robot.tree.mimic_of}
     at = [robot.tree.pose(link, known) for link in asked]
     poses = [matrix_from_pose(stamped.pose) for stamped in response.pose_stamped]
     return frames == {robot.tree.root} and bool(np.abs(np.array(at) - poses).max() < TIGHT)

@@ -64,7 +64,7 @@ def _check_refusal(world: World, response: Any, link: str, models: list[RobotMod
     good = code in {int(each) for each in Code} and words and "internal error" not in words
     world.ledger.check(bool(good) and not response.solution.joint_state.name, REFUSED, words)
     if code == INVALID_LINK:
-        unknown = any(link not in model.tree.below for model in models)
+        unknown = any(link not in model.tree.child_joints for model in models)
         world.ledger.check(unknown, REFUSED, f"{link}: {words}")
 
 
@@ -139,9 +139,11 @@ def ask_fk(world: World, rng: np.random.Generator) -> Steps:
         response = yield world.call("compute_fk", request)
         models = world.history.models(first)
         if response.error_code.val != SUCCESS:
-            link = next((n for n in request.fk_link_names if n not in robot.tree.below), "")
+            link = next((n for n in request.fk_link_names if n not in robot.tree.child_joints), "")
             code = response.error_code.val
-            others = any(n not in m.tree.below for m in models for n in request.fk_link_names)
+            others = any(
+                n not in m.tree.child_joints for m in models for n in request.fk_link_names
+            )
             world.ledger.check(code == INVALID_LINK and others, REFUSED, f"code {code} {link}")
         elif q:
             links = list(request.fk_link_names)

@@ -163,7 +163,7 @@ def _run_with_bar(found: Comparison, solvers: list[IkSolver]) -> bool:
 
 def _draw(found: Comparison, path: str) -> None:
     from dls_ik.plot import save_picture
-    from dls_ik.plot.solve_times import solve_times
+    from dls_ik.plot.methods import solve_times
 
     done = slice(0, found.finished)
     times = {name: found.duration[m, done] for m, name in enumerate(found.methods)}

@@ -10,7 +10,7 @@ from dls_ik.cli.exits import MISSING, NO_SOLUTION, leave
 from dls_ik.cli.joints import PAIRS, joint_values
 from dls_ik.cli.output import json_option, print_json
 from dls_ik.cli.pose import FORMS, doubt_distance, given_pose, pose_options
-from dls_ik.printable import plain
+from dls_ik.text import escape
 
 if TYPE_CHECKING:
     from dls_ik.ros.client import FkAnswer, IkAnswer, IkClient
@@ -83,7 +83,7 @@ def _show_ik(answer: "IkAnswer", as_json: bool) -> None:
     elif answer.success:
         width = max(map(len, answer.q), default=0)
         for name, value in answer.q.items():
-            click.echo(f"{plain(name):{width}} {value: .6f}")
+            click.echo(f"{escape(name):{width}} {value: .6f}")
     _end(answer)
 
 
@@ -94,7 +94,7 @@ def _show_fk(answer: "FkAnswer", as_json: bool) -> None:
     else:
         for link, T in answer.poses.items():
             rows = np.array2string(T, precision=6, suppress_small=True)
-            click.echo(f"{plain(link)} in {plain(answer.frame)}\n{rows}")
+            click.echo(f"{escape(link)} in {escape(answer.frame)}\n{rows}")
     _end(answer)
 
 
@@ -105,6 +105,6 @@ def _print_json(answer: "IkAnswer | FkAnswer", found: dict[str, Any]) -> None:
 
 def _end(answer: "IkAnswer | FkAnswer") -> None:
     if answer.success:
-        click.echo(plain(answer.message) or "found", err=True)
+        click.echo(escape(answer.message) or "found", err=True)
     else:
         leave(f"code {answer.code}: {answer.message or 'no words to it'}", NO_SOLUTION)

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import click
 
-from dls_ik.printable import plain
+from dls_ik.text import escape
 
 NO_SOLUTION, BAD_INPUT, MISSING, INTERRUPTED = 1, 2, 3, 130
 
@@ -28,7 +28,7 @@ def leave(words: str, code: int) -> NoReturn:
 
 def say(words: str) -> None:
     """One line on stderr, whatever the words hold."""
-    click.echo(f"dls-ik: {plain(words)}", err=True)
+    click.echo(f"dls-ik: {escape(words)}", err=True)
 
 
 def interrupted(words: str = "interrupted") -> NoReturn:

@@ -23,10 +23,10 @@ from dls_ik.cli.terminal import (
     stdout_console,
 )
 from dls_ik.model.joint import Joint
-from dls_ik.model.names import listing
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.tips import moving_tips
 from dls_ik.model.tree import Tree
+from dls_ik.text import listing
 
 if TYPE_CHECKING:
     from dls_ik.model.analysis import Singularity
@@ -75,7 +75,7 @@ def _robot_facts(tree: Tree, given: str, base: str) -> dict[str, Any]:
 
 
 def _joint_facts(tree: Tree, joint: Joint) -> dict[str, Any]:
-    drive = tree.drives.get(joint.name)
+    drive = tree.mimic_of.get(joint.name)
     follows = None
     if drive is not None and drive.master != joint.name:
         follows = {

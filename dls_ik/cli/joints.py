@@ -10,7 +10,7 @@ import numpy as np
 from dls_ik.cli.options import as_number, parsed_numbers
 from dls_ik.cli.pose import doubt_angles
 from dls_ik.core.types import Array
-from dls_ik.model.names import listing, quoted, suggestion
+from dls_ik.text import did_you_mean, listing, quoted
 
 if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
@@ -73,10 +73,10 @@ def _by_name(robot: RobotModel, given: tuple[str, ...], option: str) -> dict[str
         named = joint_values(None, None, given)
     except click.BadParameter as error:
         raise click.UsageError(f"{option}: {error.message}") from error
-    drives = robot.tree.drives
+    drives = robot.tree.mimic_of
     unknown = [name for name in named if name not in drives]
     if unknown:
-        hint = suggestion(unknown[0], drives) or f"joints: {listing(drives)}"
+        hint = did_you_mean(unknown[0], drives) or f"joints: {listing(drives)}"
         raise click.UsageError(f"{option}: unknown joint {listing(unknown)}; {hint}")
     masters = {name: drives[name].master for name in named}
     followers = [f"{name} follows {master}" for name, master in masters.items() if master != name]

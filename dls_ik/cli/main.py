@@ -15,7 +15,7 @@ from dls_ik import __version__
 from dls_ik.cli.exits import BAD_INPUT, INTERRUPTED, MISSING, MissingPartError, interrupted, leave
 from dls_ik.core import NumbaStartError
 from dls_ik.errors import DlsIkError
-from dls_ik.printable import plain
+from dls_ik.text import escape
 
 # Every command by its section, with its line in the help. A command is the function of its name
 # in the module of its name.
@@ -79,7 +79,7 @@ class OneLineGroup(click.Group):
             sys.exit(1)
         except OSError as error:  # such as a full disk
             _forget_output()
-            what = plain(error.filename) if error.filename else "cannot write the output"
+            what = escape(error.filename) if error.filename else "cannot write the output"
             leave(f"{what}: {error.strerror or error}", BAD_INPUT)
         sys.exit(code if isinstance(code, int) else 0)
 
@@ -134,9 +134,9 @@ def _forget_output() -> None:
 
 
 def _suggestion(word: str, known: list[str]) -> str:
-    from dls_ik.model.names import suggestion  # numpy comes with it
+    from dls_ik.text import did_you_mean  # numpy comes with it
 
-    return suggestion(word, known)
+    return did_you_mean(word, known)
 
 
 def _no_option(error: click.NoSuchOption) -> str:

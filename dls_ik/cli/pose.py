@@ -149,7 +149,7 @@ def doubt_distance(what: str, T: Array, robot: RobotModel | None = None) -> None
     if robot is None:
         is_far, beside = most > FAR, "farther than any arm reaches"
     else:
-        from dls_ik.model.reach.elements import elements_of
+        from dls_ik.model.reach.pose_functionals import elements_of
 
         paths = (elements_of(robot.chain, tip) for tip in range(len(robot.tips)))
         length = max(path.length for path in paths)

@@ -18,9 +18,9 @@ from dls_ik.cli.exits import held, say
 from dls_ik.cli.options import find_robot
 from dls_ik.cli.output import write_whole
 from dls_ik.cli.terminal import print_pairs, stdout_console
-from dls_ik.model.names import listing
 from dls_ik.model.rotations import inverse, quaternion_from_rotation
 from dls_ik.plot.canvas import scaled
+from dls_ik.text import listing
 
 if TYPE_CHECKING:
     from dls_ik.core.types import Array

@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dls_ik.cli.exits import held
-from dls_ik.printable import plain
+from dls_ik.text import escape
 
 if TYPE_CHECKING:
     from dls_ik.reproduce.experiment import Item
@@ -82,7 +82,7 @@ def print_pairs(console: Console, pairs: Sequence[tuple[str, str]], indent: int 
     room = indent + max((len(name) for name, _ in pairs), default=0) + 2
     for name, value in pairs:
         lines = wrap(
-            plain(value, keep="\n"), max(console.width - room, LEAST), break_on_hyphens=False
+            escape(value, keep="\n"), max(console.width - room, LEAST), break_on_hyphens=False
         ) or [""]
         shown = Text((" " * indent + name).ljust(room), style="dim")
         shown.append(f"\n{' ' * room}".join(lines), style="not dim")
@@ -97,7 +97,7 @@ def print_heading(console: Console, words: str) -> None:
 
 def print_note(console: Console, words: str, style: str = "dim") -> None:
     """Print a sentence in as many lines as it takes."""
-    lines = wrap(plain(words, keep="\n"), max(console.width, LEAST), break_on_hyphens=False)
+    lines = wrap(escape(words, keep="\n"), max(console.width, LEAST), break_on_hyphens=False)
     console.print(Text("\n".join(lines), style=style), soft_wrap=True)
 
 
@@ -107,7 +107,7 @@ def width_of(console: Console, shown: Table) -> int:
 
 
 def _text(cell: str | Text) -> Text:
-    return Text(plain(cell, keep="\n")) if isinstance(cell, str) else cell
+    return Text(escape(cell, keep="\n")) if isinstance(cell, str) else cell
 
 
 def figure(value: float, digits: int = 3) -> str:

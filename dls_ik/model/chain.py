@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from dls_ik.core.types import Arm, Array, Chain
 from dls_ik.errors import ChainError, RobotModelError
 from dls_ik.model.joint import Joint, Mimic
-from dls_ik.model.names import listing
 from dls_ik.model.rotations import inverse, rotation_from_z, transform
 from dls_ik.model.tree import Tree
+from dls_ik.text import listing
 
 MAX_JOINTS = 500  # variables; the work of a step grows with their square
 
@@ -62,7 +62,7 @@ def build_path(tree: Tree, base: str, tip: str) -> ChainPath:
             )
         if joint.name in tree.broken:
             raise RobotModelError(tree.broken[joint.name])
-        drive = tree.drives[joint.name]
+        drive = tree.mimic_of[joint.name]
         if drive.multiplier == 0.0:  # follows its master by not moving at all
             T = T @ joint.motion(drive.offset)
             continue

@@ -12,9 +12,9 @@ from dls_ik.core.types import Array
 from dls_ik.errors import RobotModelError
 from dls_ik.model.files import read_file
 from dls_ik.model.joint import DRIVEN_KINDS, Joint
-from dls_ik.model.names import listing, quoted
 from dls_ik.model.rotations import rotation_about, transform
 from dls_ik.model.tree import Tree
+from dls_ik.text import listing, quoted
 
 MAX_BYTES = 32 * 1024
 MAX_ROWS = 500

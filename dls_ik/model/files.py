@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dls_ik.errors import RobotModelError
-from dls_ik.model.names import listing, quoted, suggestion
+from dls_ik.text import did_you_mean, listing, quoted
 
 PACKAGE = Path(__file__).resolve().parents[1]
 URDFS = {"wam": "wam7.urdf", "planar_2r": "planar_2r.urdf", "puma560": "puma560.urdf"}
@@ -97,7 +97,7 @@ def package_file(address: str) -> Path:
         return share_file(*inside.split("/"))
     if folders:
         raise RobotModelError(f"there is no file {quoted(inside)} in {listing(map(str, folders))}")
-    alike = suggestion(name, _known())
+    alike = did_you_mean(name, _known())
     hint = f" ({alike})" if alike else ""
     raise RobotModelError(
         f"no package {quoted(name)}{hint}; packages are looked for in AMENT_PREFIX_PATH "

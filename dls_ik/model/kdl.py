@@ -8,8 +8,8 @@ import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError, RobotModelError
-from dls_ik.model.names import listing
 from dls_ik.model.robot import RobotModel
+from dls_ik.text import listing
 
 
 def kdl_chain(robot: RobotModel) -> Any:

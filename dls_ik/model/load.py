@@ -10,9 +10,9 @@ from typing import Any
 from dls_ik.errors import RobotModelError
 from dls_ik.model.dh import load_dh
 from dls_ik.model.files import PACKAGE_SCHEME, package_file, shipped_names, shipped_urdf
-from dls_ik.model.names import listing, quoted, suggestion
 from dls_ik.model.tree import Tree
 from dls_ik.model.urdf import load_urdf
+from dls_ik.text import did_you_mean, listing, quoted
 
 FILE_ENDINGS = (".urdf", ".xml", ".xacro", ".yaml", ".yml")
 VALID = "a URDF, xacro or DH file (.yaml), package://NAME/PATH"
@@ -139,7 +139,7 @@ def _beside(path: Path) -> list[str]:
 
 
 def _like(given: str, known: Iterable[str]) -> str:
-    alike = suggestion(given, known)
+    alike = did_you_mean(given, known)
     return f" ({alike})" if alike else ""
 
 

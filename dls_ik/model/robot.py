@@ -14,13 +14,12 @@ from dls_ik.core.types import WIDEST, Array, Chain
 from dls_ik.model.chain import NamedChain, build_chain, tip_jacobians, tip_poses
 from dls_ik.model.dh import DhRow, load_dh, tree_from_dh
 from dls_ik.model.files import shipped_urdf
-from dls_ik.model.joint_values import (
+from dls_ik.model.joint import (
     TURN,
     checked_configuration,
     checked_values,
     narrowed_limits,
 )
-from dls_ik.model.names import listing
 from dls_ik.model.rotations import inverse
 from dls_ik.model.tips import (
     Offsets,
@@ -32,6 +31,7 @@ from dls_ik.model.tips import (
 )
 from dls_ik.model.tree import Tree
 from dls_ik.model.urdf import load_urdf
+from dls_ik.text import listing
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

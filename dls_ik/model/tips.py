@@ -9,9 +9,9 @@ from dls_ik.core.types import Array, Chain
 from dls_ik.errors import AmbiguousTipError, ChainError, RobotModelError
 from dls_ik.model.chain import NamedChain
 from dls_ik.model.joint import FARTHEST, ROUGHNESS, Joint
-from dls_ik.model.names import listing, quoted
 from dls_ik.model.rotations import nearest_rotation, not_a_rotation, roughness
 from dls_ik.model.tree import Tree
+from dls_ik.text import listing, quoted
 
 TipNames = str | Sequence[str] | None  # a link, several that are solved together, or find it
 Offsets = Sequence[Any] | None  # (4, 4) T_link_tip of each tip, None for none
@@ -113,8 +113,8 @@ def _moves(tree: Tree, base: str, leaf: str) -> bool:
     """Whether a leaf hangs below the base with a joint between them that moves."""
     link, moves = leaf, False
     while link not in (base, tree.root):
-        moves = moves or tree.above[link].kind != "fixed"
-        link = tree.above[link].parent
+        moves = moves or tree.parent_joint[link].kind != "fixed"
+        link = tree.parent_joint[link].parent
     return moves and link == base
 
 
@@ -185,7 +185,7 @@ def extended(chain: NamedChain, path: NamedChain) -> NamedChain:
 
 
 def _is_moved(tree: Tree, joint: Joint, joint_names: Sequence[str]) -> bool:
-    drive = tree.drives.get(joint.name)
+    drive = tree.mimic_of.get(joint.name)
     return drive is not None and drive.multiplier != 0.0 and drive.master in joint_names
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from dls_ik.core.types import Array
 from dls_ik.errors import ChainError, JointValueError, RobotModelError
 from dls_ik.model.joint import Joint, Mimic, resolve_mimics
-from dls_ik.model.names import listing, quoted
 from dls_ik.model.rotations import inverse
+from dls_ik.text import listing, quoted
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,9 +27,9 @@ class Tree:
     joints: tuple[Joint, ...]
     root: str = field(init=False)
     joint: dict[str, Joint] = field(init=False, repr=False)  # by its name
-    above: dict[str, Joint] = field(init=False, repr=False)  # by child link
-    below: dict[str, tuple[Joint, ...]] = field(init=False, repr=False)  # by parent link
-    drives: dict[str, Mimic] = field(init=False, repr=False)  # by driven joint
+    parent_joint: dict[str, Joint] = field(init=False, repr=False)  # by child link
+    child_joints: dict[str, tuple[Joint, ...]] = field(init=False, repr=False)  # by parent link
+    mimic_of: dict[str, Mimic] = field(init=False, repr=False)  # by driven joint
     # Why joints have no drive, as they have no limits or follow nothing that moves: they stand at
     # 0, and no chain may lead over them.
     broken: dict[str, str] = field(init=False, repr=False)
@@ -40,17 +40,17 @@ class Tree:
         joint = by_name(self.links, self.joints)
         above = by_child(self.links, self.joints)
         object.__setattr__(self, "joint", joint)
-        object.__setattr__(self, "above", above)
-        object.__setattr__(self, "below", by_parent(self.links, self.joints))
-        object.__setattr__(self, "root", only_root(self.links, above, self.below))
+        object.__setattr__(self, "parent_joint", above)
+        object.__setattr__(self, "child_joints", by_parent(self.links, self.joints))
+        object.__setattr__(self, "root", only_root(self.links, above, self.child_joints))
         drives, broken = resolve_mimics(joint)
-        object.__setattr__(self, "drives", drives)
+        object.__setattr__(self, "mimic_of", drives)
         object.__setattr__(self, "broken", broken)
 
     @property
     def leaves(self) -> tuple[str, ...]:
         """Links without a child, in the order of the links."""
-        return tuple(link for link in self.links if not self.below[link])
+        return tuple(link for link in self.links if not self.child_joints[link])
 
     def require(self, link: str, role: str = "link") -> str:
         """The link itself.
@@ -58,7 +58,7 @@ class Tree:
         Raises:
             ChainError: no such link; the message lists those that there are.
         """
-        if link not in self.below:
+        if link not in self.child_joints:
             raise ChainError(f"unknown {role} {link!r}; links: {listing(self.links)}")
         return link
 
@@ -78,8 +78,8 @@ class Tree:
                     f"{listing(joint.parent for joint in reversed(joints))}; "
                     f"all links: {listing(self.links)}"
                 )
-            joints.append(self.above[link])
-            link = self.above[link].parent
+            joints.append(self.parent_joint[link])
+            link = self.parent_joint[link].parent
         return tuple(reversed(joints))
 
     def values(self, given: Mapping[str, float] | None = None) -> dict[str, float]:
@@ -97,7 +97,7 @@ class Tree:
                 raise JointValueError(f"unknown joint {name!r}; joints: {listing(self.joint)}")
             if not math.isfinite(value):
                 raise JointValueError(f"joint {name!r} has the value {value}, which is not finite")
-        return {name: self._value(drive, given) for name, drive in self.drives.items()}
+        return {name: self._value(drive, given) for name, drive in self.mimic_of.items()}
 
     def pose(self, link: str, values: Mapping[str, float] | None = None) -> Array:
         """Forward kinematics of any link.

@@ -18,9 +18,9 @@ from dls_ik.core.types import Array
 from dls_ik.errors import RobotModelError
 from dls_ik.model.files import read_file
 from dls_ik.model.joint import Joint, Mimic
-from dls_ik.model.names import listing, quoted
 from dls_ik.model.rotations import rotation_from_rpy, transform
 from dls_ik.model.tree import Tree
+from dls_ik.text import listing, quoted
 
 LOG = logging.getLogger("dls_ik")
 
@@ -58,7 +58,7 @@ def load_urdf(source: str | os.PathLike[str]) -> Tree:
             without limits, and mimic joints that follow nothing that moves, are told to Python's
             log, and refused by chains.
     """
-    skeleton = kinematic_skeleton(_text(source))
+    skeleton = sanitized_urdf(_text(source))
     flaws = {str(each.get("name")): _flaw(each) for each in skeleton.iter("joint")}
     robot = _parsed(skeleton)
     links = tuple(str(link.name) for link in robot.links)
@@ -168,7 +168,7 @@ def _mimic(joint: Any) -> Mimic | None:
     return Mimic(joint.mimic.joint, joint.mimic.multiplier, joint.mimic.offset)
 
 
-def kinematic_skeleton(text: str | bytes) -> ET.Element:
+def sanitized_urdf(text: str | bytes) -> ET.Element:
     """The ``<robot>`` with its links and joints, with defaults filled in and all else dropped.
 
     Raises:

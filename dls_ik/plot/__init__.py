@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 from dls_ik.first_use import on_first_use
 
 if TYPE_CHECKING:
+    from dls_ik.plot.arm import stroboscope
+    from dls_ik.plot.canvas import check_picture, save_picture
     from dls_ik.plot.conditioning import error_and_conditioning
-    from dls_ik.plot.joints import joint_bands
+    from dls_ik.plot.joints import joint_bands, joint_velocities
     from dls_ik.plot.methods import compare_methods
-    from dls_ik.plot.planes import tip_planes
-    from dls_ik.plot.saving import check_picture, save_picture
-    from dls_ik.plot.strobe import stroboscope
-    from dls_ik.plot.tip import tip_path
-    from dls_ik.plot.velocities import joint_velocities
+    from dls_ik.plot.tip import tip_path, tip_planes
 
 __all__ = [
     "check_picture",
@@ -34,14 +32,14 @@ __all__ = [
 __getattr__, __dir__ = on_first_use(
     __name__,
     {
-        "check_picture": "saving",
+        "check_picture": "canvas",
         "compare_methods": "methods",
         "error_and_conditioning": "conditioning",
         "joint_bands": "joints",
-        "joint_velocities": "velocities",
-        "save_picture": "saving",
-        "stroboscope": "strobe",
+        "joint_velocities": "joints",
+        "save_picture": "canvas",
+        "stroboscope": "arm",
         "tip_path": "tip",
-        "tip_planes": "planes",
+        "tip_planes": "tip",
     },
 )

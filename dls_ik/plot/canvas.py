@@ -1,7 +1,8 @@
-"""What all pictures share: the empty figure, the colours, the look of axes, what they refuse."""
+"""Figures, colours, axes, units and files shared by all pictures."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -130,3 +131,32 @@ def motion(robot: RobotModel, times: ArrayLike, q: ArrayLike) -> tuple[Array, Ar
 def unit_of(robot: RobotModel, i: int) -> str:
     """The unit of the i-th joint."""
     return "m" if robot.chain.prismatic[robot.chain.variable == i].any() else "rad"
+
+
+SUFFIXES = (".png", ".svg", ".pdf")
+_DATES = {".svg": "Date", ".pdf": "CreationDate"}
+
+
+def check_picture(path: Path) -> None:
+    """Refuse a kind of file that no picture can be saved as, and pictures without matplotlib.
+
+    Raises:
+        DlsIkError: the reason.
+    """
+    if path.suffix.lower() not in SUFFIXES:
+        raise DlsIkError(f"a picture is one of {', '.join(SUFFIXES)}, not {path.name}")
+    new_figure(1.0, 1.0)
+
+
+def save_picture(path: Path, figure: Figure, dpi: int = 150) -> None:
+    """Save it as what its suffix says.
+
+    Raises:
+        DlsIkError: as :func:`check_picture`.
+    """
+    import matplotlib as mpl
+
+    check_picture(path)
+    date = _DATES.get(path.suffix.lower())
+    with mpl.rc_context({"svg.hashsalt": "dls_ik"}):  # names of the parts of an SVG
+        figure.savefig(path, dpi=dpi, metadata={date: None} if date else None)

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError
-from dls_ik.model.names import quoted
 from dls_ik.model.robot import RobotModel
+from dls_ik.text import quoted
 
 # Defaults of a map
 TASKS = ("pose", "pointing", "position")

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.model.names import quoted
 from dls_ik.reachability.chunk import Voxels
 from dls_ik.reachability.grid import Grid, ReachabilityError
 from dls_ik.reachability.settings import FORMAT, Settings
+from dls_ik.text import quoted
 
 SUFFIXES = (".npz", ".zarr")
 ABOUT = "about"  # the entry with settings and versions

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.model.names import listing, quoted
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.tree import Tree
 from dls_ik.reachability.grid import (
@@ -25,6 +24,7 @@ from dls_ik.reachability.grid import (
 )
 from dls_ik.solver.solver import IkSolver
 from dls_ik.solver.task import Task
+from dls_ik.text import listing, quoted
 
 FORMAT = 1  # of the files; another number means another meaning
 POSES_PER_CHUNK = (2048, 16384)  # seconds of work, and what a kill can cost

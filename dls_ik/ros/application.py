@@ -8,9 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from rclpy.node import Node
 
 from dls_ik.errors import DlsIkError, RobotModelError
-from dls_ik.model.names import listing
 from dls_ik.model.robot import RobotModel
-from dls_ik.printable import plain
 from dls_ik.ros import STARTED
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
@@ -24,6 +22,7 @@ from dls_ik.ros.services.services import NAMES, Services
 from dls_ik.ros.stream.loop import Streaming
 from dls_ik.ros.transforms import tf2_lookup
 from dls_ik.ros.type_monitor import TypeMonitor
+from dls_ik.text import escape, listing
 
 NO_ROBOT = "there is no robot yet"
 
@@ -114,7 +113,7 @@ class Application:
 
     def _refuse(self, error: DlsIkError) -> None:
         self._reason = str(error)
-        self._node.get_logger().error(f"robot refused: {plain(str(error))}")
+        self._node.get_logger().error(f"robot refused: {escape(str(error))}")
 
     def _change(self, parameters: Parameters) -> None:
         with self._swap:

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 
 from dls_ik.core.types import Array
-from dls_ik.model.names import listing, quoted
-from dls_ik.model.ready import ready_configuration
+from dls_ik.model.analysis import ready_configuration
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.rotations import inverse
 from dls_ik.model.tree import Tree
@@ -14,6 +13,7 @@ from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.reach import Reach, Reaches
 from dls_ik.ros.services.codes import Code, RequestError
 from dls_ik.servo import DEFAULT_METHOD, Controller
+from dls_ik.text import listing, quoted
 
 
 class Arm:

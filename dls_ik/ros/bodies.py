@@ -7,8 +7,8 @@ from dls_ik.model.tree import Tree
 
 def body(tree: Tree, link: str) -> str:
     """The link nearest the root that a link is rigidly attached to; itself, if none."""
-    while link in tree.above and tree.above[link].kind == "fixed":
-        link = tree.above[link].parent
+    while link in tree.parent_joint and tree.parent_joint[link].kind == "fixed":
+        link = tree.parent_joint[link].parent
     return link
 
 

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dls_ik.core.types import Array
-from dls_ik.model.names import listing, quoted
 from dls_ik.model.tree import Tree
 from dls_ik.ros.bounded import MAX_NAME
 from dls_ik.ros.conversions import matrix_from_pose
 from dls_ik.ros.services.codes import Code, RequestError
+from dls_ik.text import listing, quoted
 
 # (4, 4) T_target_source at a builtin_interfaces/Time, None and zero are the latest; a LookupError
 # says why there is none.
@@ -56,7 +56,7 @@ class Frames:
             RequestError: an unknown frame; the message lists those of the robot.
         """
         frame = bare(frame) or tree.root
-        if frame in tree.below:
+        if frame in tree.child_joints:
             return tree.pose(frame, values)
         try:
             if len(frame) > MAX_NAME:

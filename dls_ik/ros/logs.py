@@ -8,12 +8,12 @@ from textwrap import indent
 
 from rclpy.node import Node
 
-from dls_ik.printable import plain
+from dls_ik.text import escape
 
 
 def trace(error: BaseException) -> str:
     """Where an exception came from, its lines set in."""
-    return indent(plain("".join(traceback.format_exception(error)), keep="\n"), "  ")
+    return indent(escape("".join(traceback.format_exception(error)), keep="\n"), "  ")
 
 
 class LogHandler(logging.Handler):
@@ -25,7 +25,7 @@ class LogHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Log a warning."""
-        self._logger.warning(plain(record.getMessage()))
+        self._logger.warning(escape(record.getMessage()))
 
 
 class Throttle:
@@ -46,23 +46,23 @@ class Throttle:
     def warn(self, topic: str, message: str) -> None:
         """Log a warning, unless there was one of this topic just now."""
         if self._is_due(topic):
-            self._logger.warning(plain(message))
+            self._logger.warning(escape(message))
 
     def failed(self, topic: str, message: str, error: BaseException) -> None:
         """Log a warning with where an exception came from."""
         if self._is_due(topic):
-            self._logger.warning(f"{plain(message)}:\n{trace(error)}")
+            self._logger.warning(f"{escape(message)}:\n{trace(error)}")
 
     def info(self, topic: str, message: str) -> None:
         """Log a line, unless there was one of this topic just now."""
         if self._is_due(topic):
-            self._logger.info(plain(message))
+            self._logger.info(escape(message))
 
     def once(self, topic: str, message: str) -> None:
         """Log a warning the first time."""
         if topic not in self._said:
             self._said[topic] = self._clock()
-            self._logger.warning(plain(message))
+            self._logger.warning(escape(message))
 
     def _is_due(self, topic: str) -> bool:
         now = self._clock()

@@ -4,10 +4,10 @@ import sys
 from collections.abc import Callable, Sequence
 
 from dls_ik.core import NumbaStartError
-from dls_ik.printable import plain
 from dls_ik.ros.help import answered, own_arguments
 from dls_ik.ros.signals import hold_signals
 from dls_ik.ros.standard_streams import free_streams
+from dls_ik.text import escape
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -38,7 +38,7 @@ def start(
         hold_signals()
         run = imported()
     except (ImportError, NumbaStartError) as error:
-        words = plain(" ".join(str(error).split()))
+        words = escape(" ".join(str(error).split()))
         print(f"cannot start: {words}", file=sys.stderr)  # noqa: T201  there is no logger yet
         return 1
     return run(args)

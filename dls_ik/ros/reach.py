@@ -8,7 +8,6 @@ import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.errors import ChainError, MethodError
-from dls_ik.model.names import listing, quoted
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.tree import Tree
 from dls_ik.ros.bodies import attached_pair
@@ -16,6 +15,7 @@ from dls_ik.ros.groups import Group
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.services.codes import Code, RequestError
 from dls_ik.solver import IkSolver
+from dls_ik.text import listing, quoted
 
 KEPT = 64  # solvers for links that no group has
 
@@ -75,7 +75,7 @@ class Reaches:
         return robot.tip
 
     def _check(self, links: Sequence[str]) -> None:
-        unknown = [link for link in dict.fromkeys(links) if link not in self._tree.below]
+        unknown = [link for link in dict.fromkeys(links) if link not in self._tree.child_joints]
         if unknown:
             raise self._refused(f"unknown link {listing(map(quoted, unknown))}")
         pair = attached_pair(self._tree, links)

@@ -11,11 +11,10 @@ from std_msgs.msg import String
 
 from dls_ik.errors import AmbiguousTipError, ChainError, RobotModelError
 from dls_ik.model.load import find_tree
-from dls_ik.model.names import quoted
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.urdf import MAX_BYTES as MAX_TEXT
-from dls_ik.printable import plain
 from dls_ik.ros.parameters.groups import RobotParameters
+from dls_ik.text import escape, quoted
 
 TOPIC = "robot_description"
 MAX_BYTES = MAX_TEXT + 16  # of a serialized text
@@ -109,7 +108,7 @@ class DescriptionTopic:
         reason = self._missing()
         if reason:
             self._logger.error(
-                f"there is no robot: {plain(reason)}; start again with that mended, or publish "
+                f"there is no robot: {escape(reason)}; start again with that mended, or publish "
                 f"another robot on {self._topic}"
             )
         elif reason is not None:

@@ -5,7 +5,7 @@ from typing import Any
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
-from dls_ik.printable import plain
+from dls_ik.text import escape
 
 LOOK_OUT = 1.0  # [s] between looks
 MOST = 100  # that are told of
@@ -35,7 +35,7 @@ class TypeMonitor:
         for words in sorted((found & self._before) - self._said):
             if len(self._said) < MOST:
                 self._said.add(words)
-                self._node.get_logger().warning(plain(words))
+                self._node.get_logger().warning(escape(words))
         self._before = found
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from dls_ik.errors import MethodError, OptionError
-from dls_ik.model.names import listing, meant
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo.limiter import AccelerationLimiter, Limiter
 from dls_ik.servo.options import JOINT_MOTION, ControllerOptions, controller_options, joint_limits
 from dls_ik.servo.servo import Servo
 from dls_ik.servo.tracker import Tracker
 from dls_ik.solver.options import SolverOptions
+from dls_ik.text import listing, suggest_names
 
 _NAMES = tuple(f.name for f in fields(ControllerOptions))
 _OF_METHODS = tuple(f.name for f in fields(SolverOptions))
@@ -32,7 +32,7 @@ def split_options(
     of_method = {name: value for name, value in given.items() if name not in _NAMES}
     unknown = sorted(set(of_method) - set(_OF_METHODS))
     if unknown:
-        known = meant(unknown, (*_NAMES, *_OF_METHODS))
+        known = suggest_names(unknown, (*_NAMES, *_OF_METHODS))
         raise OptionError(f"unknown option {listing(unknown)}; {known}")
     return controller_options(robot, own), of_method
 

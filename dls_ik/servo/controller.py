@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from dls_ik.core.types import Array
 from dls_ik.errors import HeldError, StaleTargetError
-from dls_ik.model.joint_values import checked_configuration
+from dls_ik.model.joint import checked_configuration
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo.build import build_tracker, split_options
 from dls_ik.servo.limiter import StopPath

@@ -9,11 +9,11 @@ import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.errors import OptionError
-from dls_ik.model.names import listing, meant, quoted
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver import declare
 from dls_ik.solver.keywords import SolverKeywords, Vector
 from dls_ik.solver.values import checked_value
+from dls_ik.text import listing, quoted, suggest_names
 
 HOLD, JOINT_MOTION = "hold", "joint_motion"
 
@@ -91,7 +91,7 @@ def controller_options(robot: RobotModel, given: Mapping[str, Any]) -> Controlle
     known = {f.name: f for f in fields(ControllerOptions)}
     unknown = sorted(set(given) - set(known))
     if unknown:
-        raise OptionError(f"unknown option {listing(unknown)}; {meant(unknown, known)}")
+        raise OptionError(f"unknown option {listing(unknown)}; {suggest_names(unknown, known)}")
     options = ControllerOptions(**{n: checked_value(known[n], value) for n, value in given.items()})
     acceleration = joint_limits("acceleration", options.acceleration, robot)
     jerk = joint_limits("jerk", options.jerk, robot)

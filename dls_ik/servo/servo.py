@@ -13,7 +13,7 @@ from dls_ik.core.follow import follow
 from dls_ik.core.types import Array, Details, Method
 from dls_ik.core.workspace import new_memory
 from dls_ik.errors import MethodError
-from dls_ik.model.joint_values import checked_configuration
+from dls_ik.model.joint import checked_configuration
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo.times import checked_duration
 from dls_ik.solver.method import AUTO, parse_method

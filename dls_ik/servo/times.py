@@ -5,7 +5,7 @@ from numbers import Real
 from typing import Any
 
 from dls_ik.errors import OptionError
-from dls_ik.model.names import quoted
+from dls_ik.text import quoted
 
 
 def checked_time(name: str, value: Any) -> float:

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from dls_ik.core.search import ALL, ATTEMPTS, FOUND
 from dls_ik.core.types import Array, Rows
 from dls_ik.errors import BatchInterrupted, JointValueError, OptionError, PoseError
-from dls_ik.model.names import quoted
 from dls_ik.solver.best import approach_poses
 from dls_ik.solver.method import AUTO
 from dls_ik.solver.poses import checked_poses, real_array
@@ -23,6 +22,7 @@ from dls_ik.solver.problem import Problem
 from dls_ik.solver.request import Request
 from dls_ik.solver.result import IkBatchResult, Status
 from dls_ik.solver.rows import attempts, found, new_rows, some_rows, steps
+from dls_ik.text import quoted
 
 if TYPE_CHECKING:
     from dls_ik.solver.solver import IkSolver

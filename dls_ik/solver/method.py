@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from dls_ik.core import damping, limits, reach, step
 from dls_ik.errors import MethodError
-from dls_ik.model.names import meant, quoted, suggestion
+from dls_ik.text import did_you_mean, quoted, suggest_names
 
 AUTO = "auto"
 KDL = ("kdl_lma", "kdl_nr", "kdl_nr_jl")
@@ -158,7 +158,11 @@ def _unknown(name: object, words: list[str]) -> MethodError:
     if not strange:
         twice = next(word for i, word in enumerate(words) if word in words[:i])
         return MethodError(f"unknown method {quoted(name)}; {twice} is there twice")
-    hint = meant(strange, known) if any(suggestion(w, known) for w in strange) else _listing()
+    hint = (
+        suggest_names(strange, known)
+        if any(did_you_mean(w, known) for w in strange)
+        else _listing()
+    )
     return MethodError(f"unknown method {quoted(name)}; {hint}")
 
 

@@ -8,10 +8,10 @@ from typing import Any
 from dls_ik.core import damping, objectives, policy
 from dls_ik.core.types import Goal, Method
 from dls_ik.errors import MethodError, OptionError
-from dls_ik.model.names import listing, meant
 from dls_ik.solver import declare
 from dls_ik.solver.method import AUTO, MethodChoice
 from dls_ik.solver.values import checked_value
+from dls_ik.text import listing, suggest_names
 
 FORMS, SEARCHES = (22, 23, 24), (17, 18)
 STARTS, SOLVE_TYPES = ("random", "table"), ("speed", "distance", "manipulability")
@@ -233,7 +233,7 @@ def solver_options(choice: MethodChoice, given: Mapping[str, Any]) -> SolverOpti
     known = {f.name: f for f in fields(SolverOptions)}
     unknown = sorted(set(given) - set(known))
     if unknown:
-        raise OptionError(f"unknown option {listing(unknown)}; {meant(unknown, known)}")
+        raise OptionError(f"unknown option {listing(unknown)}; {suggest_names(unknown, known)}")
     checked = {name: checked_value(known[name], value) for name, value in given.items()}
     base = _AUTO if choice.name == AUTO else replace(_PUBLISHED, **dict(choice.defaults))
     options = replace(base, **checked)

@@ -13,14 +13,14 @@ from numpy.typing import ArrayLike
 from dls_ik.core.search import FOUND, NOTHING
 from dls_ik.core.wishes import NEAREST
 from dls_ik.errors import OptionError
-from dls_ik.model.joint_values import checked_configuration
-from dls_ik.model.names import quoted
+from dls_ik.model.joint import checked_configuration
 from dls_ik.solver.batch import Progress, Task, batch_poses, solve_chunk, succeeded
 from dls_ik.solver.method import AUTO
 from dls_ik.solver.poses import checked_poses
 from dls_ik.solver.problem import Problem
 from dls_ik.solver.result import IkPathResult, Status
 from dls_ik.solver.rows import attempts, new_rows, some_rows, steps
+from dls_ik.text import quoted
 
 if TYPE_CHECKING:
     from dls_ik.solver.solver import IkSolver

@@ -8,8 +8,8 @@ from dls_ik.core.se3 import FARTHEST, is_pose
 from dls_ik.core.search_rows import POSE_TOLERANCE
 from dls_ik.core.types import Array
 from dls_ik.errors import OptionError, PoseError
-from dls_ik.model.names import quoted
 from dls_ik.model.rotations import EXACT, nearest_rotation, not_a_rotation, roughness
+from dls_ik.text import quoted
 
 ROUGHNESS = 1e-3  # passes a rotation typed with four digits, not a scaled or sheared one
 

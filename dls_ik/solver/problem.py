@@ -9,7 +9,6 @@ from dls_ik.core.quick.packed import Packed, pack
 from dls_ik.core.types import Array, Details, Goal, Method, Settings, Starts
 from dls_ik.errors import MethodError, OptionError
 from dls_ik.model.chain import build_arm
-from dls_ik.model.names import quoted
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.method import MethodChoice
 from dls_ik.solver.options import SolverOptions
@@ -17,6 +16,7 @@ from dls_ik.solver.slack import strict_goal
 from dls_ik.solver.starts import random_starts
 from dls_ik.solver.table import no_table, start_table
 from dls_ik.solver.task import Tasks, build_task, is_full_pose
+from dls_ik.text import quoted
 
 LIGHTEST = 1e-9  # weight of a joint, whose inverse counts too
 _BY_RANGE = ("limits", "centring")  # objectives that say nothing about a joint without limits

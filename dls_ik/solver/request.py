@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from dls_ik.core import wishes
 from dls_ik.core.types import Array
 from dls_ik.errors import OptionError
-from dls_ik.model.names import listing
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.options import SolverOptions
 from dls_ik.solver.values import checked_value
+from dls_ik.text import listing
 
 KINDS = {"speed": wishes.FIRST, "distance": wishes.NEAREST, "manipulability": wishes.DEXTROUS}
 _FIELDS = SolverOptions.__dataclass_fields__

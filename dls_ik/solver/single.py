@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from dls_ik.core.search import ALL, ATTEMPTS, FOUND, NOTHING, STATE
 from dls_ik.core.types import Array, Rows
-from dls_ik.model.joint_values import checked_configuration
+from dls_ik.model.joint import checked_configuration
 from dls_ik.solver.best import approach_poses
 from dls_ik.solver.method import AUTO
 from dls_ik.solver.poses import checked_poses, is_plain

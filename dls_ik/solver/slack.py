@@ -8,7 +8,7 @@ import numpy as np
 
 from dls_ik.core import types
 from dls_ik.errors import OptionError
-from dls_ik.model.names import quoted
+from dls_ik.text import quoted
 
 Slack: TypeAlias = Any  # a number, or three; in a task three
 ZERO = (0.0, 0.0, 0.0)

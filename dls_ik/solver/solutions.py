@@ -12,12 +12,12 @@ from dls_ik.core.search import ATTEMPTS
 from dls_ik.core.types import WIDEST, Array
 from dls_ik.core.wishes import FIRST, NEAREST, unwind
 from dls_ik.errors import OptionError
-from dls_ik.model.joint_values import checked_configuration
-from dls_ik.model.names import quoted
+from dls_ik.model.joint import checked_configuration
 from dls_ik.solver.poses import checked_poses
 from dls_ik.solver.problem import Problem
 from dls_ik.solver.request import Request
 from dls_ik.solver.rows import found, new_rows
+from dls_ik.text import quoted
 
 if TYPE_CHECKING:
     from dls_ik.solver.solver import IkSolver

@@ -10,9 +10,9 @@ import numpy as np
 from dls_ik.core import task as kernels
 from dls_ik.core import types
 from dls_ik.errors import OptionError
-from dls_ik.model.names import listing, quoted
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.slack import INSIDE, ZERO, Slack, check_round, checked_slack, is_bound
+from dls_ik.text import listing, quoted
 
 AXES = "xyz"
 FRAMES = ("base", "target")

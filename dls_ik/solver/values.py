@@ -6,7 +6,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from dls_ik.errors import OptionError
-from dls_ik.model.names import quoted
+from dls_ik.text import quoted
 
 LARGEST = 1e9  # number in a vector, as coordinates of poses
 

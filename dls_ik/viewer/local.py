@@ -8,7 +8,7 @@ from dataclasses import Field, fields
 from typing import Any
 
 from dls_ik.core.types import Array
-from dls_ik.model.joint_values import checked_configuration
+from dls_ik.model.joint import checked_configuration
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo import Controller
 from dls_ik.servo.options import HOLD, ControllerOptions

@@ -21,7 +21,7 @@ class LinkPoses:
         self.ordered: list[Joint] = []  # each behind the ones above it
         waiting = [tree.root]
         while waiting:
-            below = tree.below[waiting.pop()]
+            below = tree.child_joints[waiting.pop()]
             self.ordered += below
             waiting += [joint.child for joint in below]
 
@@ -41,7 +41,7 @@ class LinkPoses:
 
 def moving_links(robot: RobotModel) -> frozenset[str]:
     """The links that the joints of the chain move against the base."""
-    drives, links = robot.tree.drives, set[str]()
+    drives, links = robot.tree.mimic_of, set[str]()
     for joint in LinkPoses(robot).ordered:
         drive = drives.get(joint.name)
         driven = drive is not None and drive.master in robot.joint_names

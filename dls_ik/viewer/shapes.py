@@ -17,7 +17,7 @@ from dls_ik.model.files import PACKAGE_SCHEME, package_folders, package_roots, r
 from dls_ik.model.joint import Joint
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.urdf import MAX_BYTES as MAX_URDF_BYTES
-from dls_ik.printable import plain
+from dls_ik.text import escape
 from dls_ik.viewer.poses import LinkPoses
 
 Find = Callable[[str], Path | None]
@@ -107,7 +107,7 @@ def load_shapes(description: Path | str, is_foreign: bool = False) -> Shapes:
         materials = {m.name: m for m in robot.materials or []}
         visuals = [(link.name, visual) for link in robot.links for visual in link.visuals]
     except Exception as error:  # noqa: BLE001  the reader raises whatever it meets
-        return Shapes((), (f"all visuals ({plain(str(error))})",))
+        return Shapes((), (f"all visuals ({escape(str(error))})",))
     missing: dict[str, None] = {}  # ordered
     if len(visuals) > MOST:
         missing[f"shapes beyond the first {MOST}"] = None
@@ -141,7 +141,7 @@ def _parsed(description: Path | str) -> Any:
 
 def _called(visual: Any, link: str) -> str:
     mesh = getattr(visual.geometry, "mesh", None)
-    return plain(mesh.filename) if mesh is not None else f"a shape of {link}"
+    return escape(mesh.filename) if mesh is not None else f"a shape of {link}"
 
 
 def smooth(mesh: trimesh.Trimesh) -> trimesh.Trimesh:
@@ -265,7 +265,7 @@ def skeleton(robot: RobotModel) -> Shapes:
     radius = _radius(robot)
     pieces: list[Piece] = []
     for link in robot.tree.links:
-        below = robot.tree.below[link]
+        below = robot.tree.child_joints[link]
         for joint in below:
             pieces += _bone(link, joint, radius)
             pieces += _axis(joint, radius)

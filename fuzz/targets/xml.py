@@ -5,7 +5,7 @@ from pathlib import Path
 
 from dls_ik import RobotModel
 from dls_ik.errors import DlsIkError
-from dls_ik.model.urdf import kinematic_skeleton
+from dls_ik.model.urdf import sanitized_urdf
 from fuzz.guard import Run
 from fuzz.source import Source
 from fuzz.targets.checks import require_line
@@ -31,7 +31,7 @@ def run(source: Source) -> None:
     """Load the bytes, some of which stand for tokens."""
     data = text_of(source.rest())
     try:
-        kinematic_skeleton(data)
+        sanitized_urdf(data)
     except DlsIkError as error:
         require_line(error)
     text = data.decode("utf-8", "surrogateescape")

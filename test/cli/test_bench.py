@@ -11,7 +11,7 @@ from dls_ik import IkSolver, RobotModel
 from dls_ik.cli.bench import figures, new_comparison, run
 from dls_ik.cli.main import main
 from dls_ik.errors import OptionError
-from dls_ik.plot.solve_times import solve_times
+from dls_ik.plot.methods import solve_times
 
 
 def invoke(*arguments):

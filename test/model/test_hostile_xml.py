@@ -153,7 +153,7 @@ def test_long_mimic_chain_needs_no_recursion():
         for i in range(1499)
     ]
     joints.append(joint("j1499", "continuous", "l1499", "l1500"))
-    drives = load_urdf(urdf(links, *joints)).drives
+    drives = load_urdf(urdf(links, *joints)).mimic_of
     assert {drive.master for drive in drives.values()} == {"j1499"}
 
 

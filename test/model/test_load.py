@@ -32,7 +32,7 @@ def test_shipped_names_and_their_files_are_the_same_robot(name, monkeypatch):
 
 
 def test_the_ending_says_what_a_file_is():
-    assert len(find_tree(str(share_file("config", "wam7_dh.yaml"))).drives) == 7
+    assert len(find_tree(str(share_file("config", "wam7_dh.yaml"))).mimic_of) == 7
     assert find_tree("wam").name == "wam7"
 
 

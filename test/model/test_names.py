@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dls_ik.model.names import quoted
+from dls_ik.text import quoted
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,8 @@ from dls_ik.model import DhRow, RobotModel
 from dls_ik.model.chain import tip_poses
 from dls_ik.model.reach import forms
 from dls_ik.model.reach.bounds import build_reach
-from dls_ik.model.reach.elements import elements_of, poses
-from dls_ik.model.reach.extremes import Budget, farthest, largest, nearest
-from dls_ik.model.reach.forms import reduced
+from dls_ik.model.reach.interval_bounds import Budget, farthest, largest, nearest
+from dls_ik.model.reach.pose_functionals import elements_of, poses, reduced
 
 quick = settings(deadline=None, max_examples=30, suppress_health_check=list(HealthCheck))
 SHIPPED = {name: RobotModel.from_name(name) for name in ("wam", "puma560", "planar_2r")}

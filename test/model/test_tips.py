@@ -235,7 +235,7 @@ def test_leaves_and_path():
     assert tree.leaves == ("tool", "right", "camera")
     assert [each.name for each in tree.path("base", "tool")] == ["l", "t"]
     assert tree.path("left", "left") == ()
-    assert [each.name for each in tree.below["base"]] == ["l", "r", "c"]
+    assert [each.name for each in tree.child_joints["base"]] == ["l", "r", "c"]
 
 
 def test_fixed_offset_across_a_floating_joint():

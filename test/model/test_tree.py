@@ -88,7 +88,7 @@ def test_followers_of_followers():
         joint("j", parent="b", child="c", detail=mimic("k", 3.0, -1.0, -99, 99)),
         joint("k", parent="c", child="d"),
     )
-    drives = load_urdf(text).drives
+    drives = load_urdf(text).mimic_of
     assert drives["i"] == ("k", 6.0, -1.0)
     assert drives["j"] == ("k", 3.0, -1.0)
     assert drives["k"] == ("k", 1.0, 0.0)
@@ -137,7 +137,7 @@ def test_a_chain_beside_bad_mimics_is_used_and_a_warning_names_them(caplog):
     robot = RobotModel.from_urdf(text)  # the only tip that can be one
     assert robot.tip == "tip"
     assert robot.joint_names == ("j1", "j2")
-    assert set(robot.tree.drives) == {"j1", "j2"}
+    assert set(robot.tree.mimic_of) == {"j1", "j2"}
     (record,) = caplog.records
     assert "f1, f2 cannot be used" in record.getMessage()
     assert "mimics the unknown joint 'nobody'" in record.getMessage()
@@ -176,7 +176,7 @@ def frozen(drawn, tip):
     """Whether all joints above a link follow others with the multiplier 0."""
     tree = load_urdf(drawn.text)
     path = [joint for joint in tree.path("l0", tip) if joint.is_driven]
-    return all(tree.drives[joint.name].multiplier == 0.0 for joint in path)
+    return all(tree.mimic_of[joint.name].multiplier == 0.0 for joint in path)
 
 
 @quick
@@ -246,7 +246,7 @@ def test_within_the_limits_no_element_is_beyond_its_own(drawn):
     for q in robot.random(np.random.default_rng(0), 20):
         values = robot.tree.values(dict(zip(robot.joint_names, q, strict=True)))
         for each in path:
-            if each.is_driven and robot.tree.drives[each.name].multiplier:
+            if each.is_driven and robot.tree.mimic_of[each.name].multiplier:
                 assert each.lower - 1e-9 <= values[each.name] <= each.upper + 1e-9
     fastest = np.abs(robot.chain.scale) * robot.velocity[robot.chain.variable]
     assert (fastest <= 1.0 + 1e-9).all()

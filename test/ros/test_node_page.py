@@ -16,8 +16,8 @@ from ros_wam import WAM
 from viewer import pages
 from viewer.browser import chromium, open_page
 
+from dls_ik.model.analysis import ready_configuration
 from dls_ik.model.files import shipped_urdf
-from dls_ik.model.ready import ready_configuration
 from dls_ik.viewer.scene import scene_names
 from dls_ik.viewer.shapes import load_shapes
 

@@ -20,7 +20,7 @@ from ros_client import READY, Client, NodeProcess, SimArmProcess
 from std_msgs.msg import String
 
 from dls_ik import RobotModel
-from dls_ik.model.ready import ready_configuration
+from dls_ik.model.analysis import ready_configuration
 from dls_ik.ros.robot_source import QOS
 
 pytestmark = pytest.mark.ros

@@ -6,7 +6,7 @@ from wishes import WAM
 
 from dls_ik import IkSolver
 from dls_ik.errors import JointValueError, OptionError, PoseError
-from dls_ik.model.names import quoted
+from dls_ik.text import quoted
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,21 @@ from numpy.typing import NDArray
 
 from dls_ik.core.reach_bounds import DISTANCE, HEIGHT, LEAN, MOMENT, Reach
 from dls_ik.core.types import Array, Chain
-from dls_ik.model.reach.elements import Elements, elements_of, end_axes, poses, rigid
-from dls_ik.model.reach.extremes import Budget, farthest, largest, nearest
-from dls_ik.model.reach.forms import Form, height, lean, moment, negative, squared_distance, value
+from dls_ik.model.reach.interval_bounds import Budget, farthest, largest, nearest
+from dls_ik.model.reach.pose_functionals import (
+    Elements,
+    Form,
+    elements_of,
+    end_axes,
+    height,
+    lean,
+    moment,
+    negative,
+    poses,
+    rigid,
+    squared_distance,
+    value,
+)
 from dls_ik.model.robot import RobotModel
 
 LOG = logging.getLogger("dls_ik")

@@ -19,7 +19,7 @@ from rclpy.task import Future
 from rclpy.validate_namespace import validate_namespace
 
 from dls_ik.errors import DlsIkError, OptionError
-from dls_ik.model.names import quoted
+from dls_ik.text import quoted
 
 ANEW = 1.0  # [s] that an answer is overdue before it is asked for again; then twice that, and so on
 NAME = "dls_ik_client"

@@ -13,7 +13,6 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
-from dls_ik.model.names import listing
 from dls_ik.ros.client.connection import (
     NoAnswerError,
     NotSpunError,
@@ -30,6 +29,7 @@ from dls_ik.ros.client.messages import (
     ik_answer,
     ik_request,
 )
+from dls_ik.text import listing
 
 ResultT = TypeVar("ResultT")
 AnswerT = TypeVar("AnswerT", IkAnswer, FkAnswer)

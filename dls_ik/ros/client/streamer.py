@@ -17,12 +17,12 @@ from rclpy.qos import QoSProfile, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 
 from dls_ik.core.types import Array
-from dls_ik.model.names import listing
 from dls_ik.ros.bounded import subscribe_bounded, with_news
 from dls_ik.ros.client.connection import NoAnswerError, OwnHost, ServiceMissingError
 from dls_ik.ros.conversions import fill_pose, matrix_from_pose
 from dls_ik.ros.logs import Throttle
 from dls_ik.servo.state import ServoState
+from dls_ik.text import listing
 
 try:
     from moveit_msgs.msg import ServoStatus

@@ -10,7 +10,6 @@ from shape_msgs.msg import SolidPrimitive
 
 from dls_ik.core.se3 import FARTHEST
 from dls_ik.core.types import Array
-from dls_ik.model.names import listing, quoted
 from dls_ik.model.rotations import inverse, quaternion_from_rotation, transform
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.conversions import matrix_from_pose
@@ -18,6 +17,7 @@ from dls_ik.ros.frames import Frames, bare
 from dls_ik.ros.services.codes import Code, RequestError
 from dls_ik.solver.slack import is_bound
 from dls_ik.solver.task import Task
+from dls_ik.text import listing, quoted
 
 NEAR = 1e-6  # [m or rad] beyond a region that counts as within it, as a solver's tolerances
 ANGLES = ("euler", "vector")  # by the number of the parameterization
@@ -59,7 +59,7 @@ class Place(NamedTuple):
             RequestError: it has no such link.
         """
         link, links = bare(name), self.arm.tree.links
-        if link not in self.arm.tree.below:
+        if link not in self.arm.tree.child_joints:
             raise RequestError(
                 Code.INVALID_LINK_NAME,
                 f"{words}: unknown link {quoted(name)}; links: {listing(links)}",

@@ -9,12 +9,12 @@ import numpy as np
 from dls_ik.core.se3 import FARTHEST
 from dls_ik.core.types import Array
 from dls_ik.errors import LimitsError
-from dls_ik.model.names import listing, quoted
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.tree import Tree
 from dls_ik.ros.constraints.bounds import invalid
 from dls_ik.ros.services.codes import Code, RequestError
 from dls_ik.ros.services.state import driven_joints
+from dls_ik.text import listing, quoted
 
 TURN = 2.0 * math.pi
 
@@ -33,7 +33,7 @@ def checked_interval(given: Any, tree: Tree) -> Interval:
     Raises:
         RequestError: an unknown joint, or numbers that are no interval.
     """
-    if given.joint_name not in tree.drives:
+    if given.joint_name not in tree.mimic_of:
         names = listing(driven_joints(tree))
         raise invalid(
             f"joint constraint: unknown joint {quoted(given.joint_name)}; joints: {names}"
@@ -67,7 +67,7 @@ def narrowed(
     """
     complete = robot.tree.values(values)
     for interval in intervals:
-        drive = robot.tree.drives[interval.joint]
+        drive = robot.tree.mimic_of[interval.joint]
         if drive.multiplier and drive.master in robot.joint_names:
             robot = _narrowed(robot, interval, seed)
         else:
@@ -76,7 +76,7 @@ def narrowed(
 
 
 def _narrowed(robot: RobotModel, interval: Interval, seed: Array) -> RobotModel:
-    drive = robot.tree.drives[interval.joint]
+    drive = robot.tree.mimic_of[interval.joint]
     ends = sorted((end - drive.offset) / drive.multiplier for end in interval[1:])
     lower, upper = np.full(robot.n, -np.inf), np.full(robot.n, np.inf)
     j = robot.joint_names.index(drive.master)

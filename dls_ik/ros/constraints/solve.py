@@ -8,7 +8,6 @@ import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.errors import ChainError
-from dls_ik.model.names import listing
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.constraints.bounds import Bound, Place, invalid, orientation_bound, position_bound
@@ -25,6 +24,7 @@ from dls_ik.ros.constraints.stages import (
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.services.problem import Problem
 from dls_ik.solver import IkResult, IkSolver
+from dls_ik.text import listing
 
 MOST_LINKS = 16  # constraints on links; each is one more tip
 MOST_JOINTS = 256

@@ -178,7 +178,7 @@ def _stage(
 
 def _is_moved(tree: Tree, link: str, joint_names: Sequence[str]) -> bool:
     """Whether some of the joints move a link."""
-    drives = (tree.drives.get(joint.name) for joint in tree.path(tree.root, link))
+    drives = (tree.mimic_of.get(joint.name) for joint in tree.path(tree.root, link))
     return any(d is not None and d.multiplier and d.master in joint_names for d in drives)
 
 

@@ -13,7 +13,6 @@ from sensor_msgs.msg import JointState
 
 from dls_ik.core.types import Array
 from dls_ik.errors import OptionError
-from dls_ik.model.names import listing
 from dls_ik.ros.outputs.messages import (
     JointStateOutput,
     JointTrajectoryOutput,
@@ -27,6 +26,7 @@ from dls_ik.ros.stream.echo import Echo
 from dls_ik.ros.stream.joint_states import TOPIC as JOINT_STATES
 from dls_ik.ros.stream.targets import TOPICS as TARGETS
 from dls_ik.servo.limiter import StopPath
+from dls_ik.text import listing
 
 OUTPUTS: dict[str, Any] = {
     JOINT_STATE: JointStateOutput,

@@ -5,8 +5,8 @@ from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 from dls_ik.errors import OptionError
-from dls_ik.model.names import quoted
 from dls_ik.ros.parameters import readers
+from dls_ik.text import quoted
 
 SettingsT = TypeVar("SettingsT", bound="Settings")
 

@@ -5,9 +5,9 @@ from dataclasses import Field, dataclass, fields, replace
 from typing import Any
 
 from dls_ik.errors import OptionError
-from dls_ik.model.names import listing
 from dls_ik.ros.parameters import readers
 from dls_ik.ros.parameters.declare import Settings, checked, declared, parameter
+from dls_ik.text import listing
 
 # Not `groups`, which is the list of their names: YAML, and `ros2 param dump`, cannot have both.
 PREFIX = "group"

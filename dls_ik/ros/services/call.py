@@ -90,7 +90,7 @@ def _drop_unused(request: Any, tree: Tree) -> None:
     state = request.robot_state
     joints = state.joint_state
     if len(joints.name) == len(joints.position):
-        pairs = [p for p in zip(joints.name, joints.position, strict=True) if p[0] in tree.drives]
+        pairs = [p for p in zip(joints.name, joints.position, strict=True) if p[0] in tree.mimic_of]
         names, positions = [name for name, _ in pairs], [position for _, position in pairs]
         state.joint_state = JointState(name=names, position=positions)
     others = state.multi_dof_joint_state.joint_names[:1]  # that there are any is told

@@ -6,7 +6,6 @@ from typing import Any
 from geometry_msgs.msg import PoseStamped
 from moveit_msgs.srv import GetPositionFK
 
-from dls_ik.model.names import listing, quoted
 from dls_ik.model.rotations import inverse
 from dls_ik.model.tree import Tree
 from dls_ik.ros.arm import Arm
@@ -15,6 +14,7 @@ from dls_ik.ros.frames import Frames, bare
 from dls_ik.ros.services.codes import Code, RequestError
 from dls_ik.ros.services.inverse import Answer
 from dls_ik.ros.services.state import overlaid
+from dls_ik.text import listing, quoted
 
 MOST_LINKS = 1000  # of a request, for robots that have less
 
@@ -53,7 +53,7 @@ def _check_links(links: list[str], tree: Tree) -> None:
     if len(links) > most:
         words = f"at most {most} links in a request, given {len(links)}"
         raise RequestError(Code.INVALID_LINK_NAME, words)
-    unknown = [link for link in dict.fromkeys(links) if link not in tree.below]
+    unknown = [link for link in dict.fromkeys(links) if link not in tree.child_joints]
     if unknown:
         words = f"unknown link {listing(map(quoted, unknown))}; {known}"
         raise RequestError(Code.INVALID_LINK_NAME, words)

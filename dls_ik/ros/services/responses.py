@@ -7,10 +7,10 @@ from moveit_msgs.srv import GetPositionIK
 from rclpy.node import Node
 
 from dls_ik.errors import DlsIkError
-from dls_ik.printable import plain
 from dls_ik.ros.logs import trace
 from dls_ik.ros.services.codes import Code, RequestError, fill_error_code
 from dls_ik.ros.services.inverse import Answer
+from dls_ik.text import escape
 
 
 class Responses:
@@ -48,7 +48,7 @@ class Responses:
         return self._with_code(empty, Code.FAILURE, f"internal error: {error!r}")
 
     def _with_code(self, response: Any, code: Code, message: str) -> Any:
-        fill_error_code(response.error_code, code, plain(message), self._node.get_name())
+        fill_error_code(response.error_code, code, escape(message), self._node.get_name())
         return response
 
     def timed_out(self, response: Any, message: str) -> Any:

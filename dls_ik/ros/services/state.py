@@ -25,14 +25,14 @@ def overlaid(tree: Tree, current: Mapping[str, float], robot_state: Any) -> Stat
         RequestError: a value that is not finite, or beyond all numbers that are of use.
     """
     notes = _not_used(robot_state)
-    values = {name: value for name, value in current.items() if name in tree.drives}
+    values = {name: value for name, value in current.items() if name in tree.mimic_of}
     names, positions = robot_state.joint_state.name, robot_state.joint_state.position
     if len(names) != len(positions):
         counts = f"{len(names)} names and {len(positions)} positions"
         notes.insert(0, f"the joint state given has {counts}, so it is not used")
         names = positions = []
     for name, value in zip(names, positions, strict=True):
-        if name not in tree.drives:
+        if name not in tree.mimic_of:
             continue
         if not abs(value) <= FARTHEST:
             raise RequestError(
@@ -56,4 +56,4 @@ def _not_used(robot_state: Any) -> list[str]:
 
 def driven_joints(tree: Tree) -> list[str]:
     """The names of all joints that one value moves, in the order of the robot description."""
-    return [joint.name for joint in tree.joints if joint.name in tree.drives]
+    return [joint.name for joint in tree.joints if joint.name in tree.mimic_of]

@@ -15,9 +15,7 @@ from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from dls_ik.errors import DlsIkError
-from dls_ik.model.names import listing
 from dls_ik.model.robot import RobotModel
-from dls_ik.printable import plain
 from dls_ik.ros.bounded import subscribe_bounded
 from dls_ik.ros.logs import Throttle
 from dls_ik.ros.outputs.messages import (
@@ -35,6 +33,7 @@ from dls_ik.ros.sim_arm.parameters import SimArmParameters
 from dls_ik.ros.sim_arm.simulation import Joints, Simulation, joints_of, named_joints
 from dls_ik.ros.stream.joint_states import TOPIC as JOINT_STATES
 from dls_ik.ros.type_monitor import TypeMonitor
+from dls_ik.text import escape, listing
 
 NOTHING = "there is no robot yet"
 COMMANDS = "joint_commands"
@@ -180,7 +179,7 @@ class Application:
 
     def _refuse(self, error: DlsIkError) -> None:
         self._reason = str(error)
-        self._node.get_logger().error(f"robot refused: {plain(str(error))}")
+        self._node.get_logger().error(f"robot refused: {escape(str(error))}")
 
     def _use(self, joints: Joints) -> None:
         parameters = self._live.current

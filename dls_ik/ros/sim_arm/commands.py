@@ -7,9 +7,9 @@ import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError
-from dls_ik.model.joint_values import checked_configuration
-from dls_ik.model.names import listing
+from dls_ik.model.joint import checked_configuration
 from dls_ik.ros.sim_arm.arm import Path, standstill
+from dls_ik.text import listing
 
 FARTHEST = 1e6  # [rad or m, or of them in a second] no drive goes there
 MOST_POINTS = 10_000  # of a trajectory

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.model.joint_values import checked_configuration
-from dls_ik.model.ready import ready_configuration
+from dls_ik.model.analysis import ready_configuration
+from dls_ik.model.joint import checked_configuration
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros.sim_arm.arm import Dynamics, Path, SimulatedArm
 from dls_ik.ros.sim_arm.parameters import SimArmParameters

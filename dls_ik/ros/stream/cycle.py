@@ -222,7 +222,7 @@ class Stream:
 
     def _known(self, arm: Arm) -> dict[str, float]:
         """The values of all joints of the robot, those of the chain as they are commanded."""
-        heard = {n: p for n, p in self._where.values().items() if n in arm.tree.drives}
+        heard = {n: p for n, p in self._where.values().items() if n in arm.tree.mimic_of}
         names = arm.robot.joint_names
         return {**heard, **dict(zip(names, arm.controller.command.tolist(), strict=True))}
 

@@ -14,11 +14,11 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 
 from dls_ik.core.types import Array
-from dls_ik.model.names import listing
 from dls_ik.ros.bounded import MAX_NAME, subscribe_bounded, with_news
 from dls_ik.ros.logs import Throttle
 from dls_ik.ros.stream.echo import Echo
 from dls_ik.ros.stream.transit import Transit
+from dls_ik.text import listing
 
 TOPIC = "joint_states"
 FRESH = 1.0  # [s] a driver is there if it was heard this long ago

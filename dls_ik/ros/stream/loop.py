@@ -73,7 +73,7 @@ class Streaming:
         """
         joints = self._outputs.joints(arm.robot.joint_names)
         self._states.rename(joints.robot_names)
-        self._states.keep_only(arm.tree.drives)
+        self._states.keep_only(arm.tree.mimic_of)
         self.stream.use(arm)
 
     def stop(self) -> None:

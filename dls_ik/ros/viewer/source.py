@@ -219,7 +219,7 @@ class NodeSource:
         if message is None or silent or state in NO_TARGET:
             return None
         names = robot.joint_names
-        others = {n: p for n, p in self._heard.values().items() if n in robot.tree.drives}
+        others = {n: p for n, p in self._heard.values().items() if n in robot.tree.mimic_of}
         values = {**others, **dict(zip(names, q.tolist(), strict=True))}
         try:
             T_root_tip = self._frames.pose_in_root(message, robot.tree, values)

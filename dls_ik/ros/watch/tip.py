@@ -47,7 +47,7 @@ class Tip:
         if self._T_root_base is not None:
             return self._T_root_base
         tree = self.robot.tree
-        known = {name: value for name, value in self._heard().items() if name in tree.drives}
+        known = {name: value for name, value in self._heard().items() if name in tree.mimic_of}
         return tree.pose(self.robot.base, known)
 
 

@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike
 from dls_ik.core.se3 import FARTHEST
 from dls_ik.core.types import Array
 from dls_ik.errors import PoseError
-from dls_ik.model.names import quoted
 from dls_ik.model.rotations import transform
 from dls_ik.solver.poses import checked_pose, real_array
+from dls_ik.text import quoted
 
 
 def checked_twist(V: ArrayLike) -> Array:

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dls_ik.core.types import Array
-from dls_ik.model.reach.elements import TURN, Elements
-from dls_ik.model.reach.forms import (
+from dls_ik.model.reach.pose_functionals import (
     THIRDS,
+    TURN,
+    Elements,
     Form,
     Product,
     motion,

@@ -1,0 +1,60 @@
+"""Text for messages: escaped, quoted, listed, and names that were probably meant."""
+
+import re
+from collections.abc import Iterable
+from difflib import SequenceMatcher
+
+MAX_COMPARED = 80  # characters of a word that are compared with known names
+MIN_LIKENESS = 0.6  # from which a name is suggested
+EQUAL_LIKENESS = 0.05  # difference up to which names are suggested together
+
+
+def escape(text: str, keep: str = "") -> str:
+    """Escape characters that would steer a terminal or begin a line, as repr does.
+
+    Args:
+        keep: Characters that stay as they are.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in keep else repr(c)[1:-1] for c in text)
+
+
+def quoted(value: object, limit: int = 160) -> str:
+    """Return the repr of a value in one line; the middle of a very long one is left out."""
+    try:
+        shown = re.sub(r"\n\s*", " ", repr(value))
+    except (ValueError, RecursionError):  # Python refuses to print integers of thousands of digits
+        shown = f"a very large {type(value).__name__}"
+    if len(shown) <= limit:
+        return shown
+    return f"{shown[: limit // 2]}...{shown[-limit // 2 :]}"
+
+
+def listing(names: Iterable[str], limit: int = 24) -> str:
+    """Join names by commas, only the first ``limit`` of them when there are many more."""
+    names = list(names)
+    if len(names) <= limit + 1:
+        return ", ".join(map(escape, names)) or "none"
+    return f"{', '.join(map(escape, names[:limit]))} and {len(names) - limit} more"
+
+
+def did_you_mean(word: object, known: Iterable[str]) -> str:
+    """Suggest the known names most like a word: ``did you mean a or b?``, or an empty string."""
+    text = str(word).lower().lstrip("-")[:MAX_COMPARED]
+    likeness = {
+        name: SequenceMatcher(None, text, name.lower().lstrip("-")).ratio() for name in known
+    }
+    threshold = max(MIN_LIKENESS, max(likeness.values(), default=0.0) - EQUAL_LIKENESS)
+    alike = [name for name, ratio in likeness.items() if ratio >= threshold][:3]
+    return f"did you mean {' or '.join(map(escape, alike))}?" if alike else ""
+
+
+def suggest_names(words: Iterable[object], known: Iterable[str]) -> str:
+    """Suggest known names for several unknown words, or list the known ones if none is alike."""
+    words, known = list(words), list(known)
+    hints = {str(word)[:MAX_COMPARED]: did_you_mean(word, known) for word in words}
+    if len(words) == 1 and all(hints.values()):
+        return next(iter(hints.values()))
+    found = [f"{escape(word)}: {hint}" for word, hint in hints.items() if hint]
+    return "; ".join(found) or f"known are {listing(known)}"
