@@ -134,7 +134,7 @@ def _forget_output() -> None:
 
 
 def _suggestion(word: str, known: list[str]) -> str:
-    from dls_ik.text import did_you_mean  # numpy comes with it
+    from dls_ik.text import did_you_mean
 
     return did_you_mean(word, known)
 

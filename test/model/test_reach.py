@@ -13,7 +13,7 @@ from dls_ik import IkSolver
 from dls_ik.core.reach_bounds import DISTANCE, is_beyond_reach
 from dls_ik.model import DhRow, RobotModel
 from dls_ik.model.chain import tip_poses
-from dls_ik.model.reach import forms
+from dls_ik.model.reach import pose_functionals as forms
 from dls_ik.model.reach.bounds import build_reach
 from dls_ik.model.reach.interval_bounds import Budget, farthest, largest, nearest
 from dls_ik.model.reach.pose_functionals import elements_of, poses, reduced
