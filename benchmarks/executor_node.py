@@ -19,10 +19,10 @@ from rclpy.signals import SignalHandlerOptions
 
 from dls_ik.ros import application
 from dls_ik.ros.parameters.live import LiveParameters
-from dls_ik.ros.signals import hold_signals, on_signal
+from dls_ik.ros.process import WarmUp
 from dls_ik.ros.stream.loop import Streaming
 from dls_ik.ros.stream.pacing import Pacer
-from dls_ik.ros.warm_up import WarmUp
+from dls_ik.ros.util import hold_signals, on_signal
 
 
 class TimerStreaming(Streaming):

@@ -27,7 +27,6 @@ from dls_ik import DlsIkError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.child import stay_alone
 from dls_ik.ros.frames import Frames
-from dls_ik.ros.services.codes import RequestError
 from dls_ik.ros.services.forward import answer_fk
 from dls_ik.ros.services.inverse import answer_ik
 
@@ -86,7 +85,7 @@ class Caller:
                 words = answer_fk(request, self._arm, {}, Frames()).message
             else:
                 words = answer_ik(request.ik_request, self._arm, {}, Frames()).message
-        except RequestError as error:
+        except DlsIkError as error:
             words = str(error)
         return time.perf_counter() - begin - solving(request, words)
 

@@ -12,7 +12,7 @@ from sensor_msgs.msg import JointState
 from benchmarks.lateness import Lateness
 from benchmarks.taking import Inbox
 from dls_ik import RobotModel
-from dls_ik.ros.conversions import fill_pose
+from dls_ik.ros.frames import fill_pose
 
 START = np.array([0.0, 0.6, 0.0, 1.8, 0.0, 0.6, 0.0])  # [rad] of the WAM
 SWING = np.array([0.5, 0.3, 0.3, 0.5, 0.4, 0.4, 0.6])  # [rad] to either side

@@ -16,7 +16,7 @@ from geometry_msgs.msg import PoseStamped
 from sensor_msgs.msg import JointState
 
 from dls_ik import RobotModel
-from dls_ik.ros.conversions import pose_from_matrix
+from dls_ik.ros.frames import pose_from_matrix
 
 robot = RobotModel.wam()
 start = [0.0, 0.6, 0.0, 1.6, 0.0, 0.4, 0.0]  # [rad]

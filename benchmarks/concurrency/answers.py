@@ -7,7 +7,7 @@ import numpy as np
 
 from dls_ik import RobotModel
 from dls_ik.model.analysis import ready_configuration
-from dls_ik.ros.conversions import matrix_from_pose
+from dls_ik.ros.frames import matrix_from_pose
 
 Heard = tuple[tuple[str, ...], np.ndarray]  # names of joints, and their values [rad]
 

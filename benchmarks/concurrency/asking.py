@@ -25,8 +25,8 @@ from benchmarks.concurrency.commands import Command, listed
 from benchmarks.concurrency.tasks import Steps
 from benchmarks.concurrency.world import World
 from dls_ik import RobotModel
-from dls_ik.ros.conversions import pose_from_matrix
-from dls_ik.ros.services.codes import Code
+from dls_ik.ros.errors import Code
+from dls_ik.ros.frames import pose_from_matrix
 
 PAUSE = 0.05  # [s] mean, between an answer and the next request
 ONE = "an answer of compute_ik is of one robot"

@@ -10,7 +10,7 @@ from sensor_msgs.msg import JointState
 from benchmarks.concurrency.tasks import Steps
 from benchmarks.concurrency.world import DRIVER, World
 from dls_ik import RobotModel
-from dls_ik.ros.conversions import pose_from_matrix
+from dls_ik.ros.frames import pose_from_matrix
 
 PERIOD = 0.03  # [s] between targets, and between messages of the driver
 KINDS = {"target_pose": PoseStamped, "target_twist": TwistStamped, "target_trajectory": PoseArray}

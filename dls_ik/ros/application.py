@@ -11,17 +11,16 @@ from dls_ik.errors import DlsIkError, RobotModelError
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros import STARTED
 from dls_ik.ros.arm import Arm
-from dls_ik.ros.frames import Frames
-from dls_ik.ros.logs import trace
-from dls_ik.ros.newest import Newest
+from dls_ik.ros.errors import Code, RequestError
+from dls_ik.ros.frames import Frames, tf2_lookup
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.parameters.live import LiveParameters
 from dls_ik.ros.robot_source import DescriptionTopic, robot_from_parameters
-from dls_ik.ros.services.codes import Code, RequestError
+from dls_ik.ros.services.executor import LatestOnlyExecutor
 from dls_ik.ros.services.services import NAMES, Services
 from dls_ik.ros.stream.loop import Streaming
-from dls_ik.ros.transforms import tf2_lookup
-from dls_ik.ros.type_monitor import TypeMonitor
+from dls_ik.ros.subscriptions import TypeMonitor
+from dls_ik.ros.util import trace
 from dls_ik.text import escape, listing
 
 NO_ROBOT = "there is no robot yet"
@@ -40,7 +39,7 @@ class Application:
         self._parameters = live.current  # in effect, or about to be
         self._arm: Arm | None = None
         self._swap = threading.Lock()  # held where the arm or the parameters change
-        self._newest = Newest(self._fault)
+        self._builder = LatestOnlyExecutor(self._fault)
         self._reason = ""  # why there is no robot
         self._executor = ThreadPoolExecutor(1, "planner")
         frames = Frames(tf2_lookup(node))
@@ -69,7 +68,7 @@ class Application:
 
     def stop(self) -> None:
         """End the stream."""
-        self._newest.close()
+        self._builder.close()
         self._services.close()
         self._streaming.stop()
         self._executor.shutdown(wait=False, cancel_futures=True)
@@ -92,7 +91,7 @@ class Application:
             self._take,
             self._refuse,
             lambda: self._reason if self._arm is None else None,
-            self._newest.do,
+            self._builder.submit,
         )
         topic.remind()
 

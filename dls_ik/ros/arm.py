@@ -1,28 +1,58 @@
-"""A robot ready for use: its groups, how its links are brought to poses, and its controller."""
+"""A robot ready for use: its groups, the solvers that bring links to poses, and its controller."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
 
 from dls_ik.core.types import Array
+from dls_ik.errors import ChainError, MethodError, OptionError, RobotModelError
 from dls_ik.model.analysis import ready_configuration
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.rotations import inverse
 from dls_ik.model.tree import Tree
-from dls_ik.ros.groups import DEFAULT, Group, build_groups
+from dls_ik.ros.errors import Code, RequestError
 from dls_ik.ros.parameters import Parameters
-from dls_ik.ros.reach import Reach, Reaches
-from dls_ik.ros.services.codes import Code, RequestError
+from dls_ik.ros.parameters.groups import GroupParameters
 from dls_ik.servo import DEFAULT_METHOD, Controller
+from dls_ik.solver import IkSolver
 from dls_ik.text import listing, quoted
+
+DEFAULT = ""  # the name of the chain that follows targets, for requests that name no group
+CACHE_SIZE = 64  # solvers for links that no group has
+
+
+class Group(NamedTuple):
+    """Links that are brought to poses together."""
+
+    solver: IkSolver  # its robot has these links as tips
+    method: str
+    timeout: float  # [s] of a request that gives none
+
+
+class TipAttachment(NamedTuple):
+    """The requested link that a tip is rigidly attached to."""
+
+    link_index: int  # in the request
+    T_link_tip: Array  # (4, 4)
+
+
+class IkChain(NamedTuple):
+    """A solver, and the attachment of each of its k tips; None: the tip stays where it is."""
+
+    solver: IkSolver
+    attachments: tuple[TipAttachment | None, ...]  # (k,)
 
 
 class Arm:
     """A robot with the parameters that it is used with; never changed, only replaced.
 
     Args:
-        executor: what the controller asks the solver in.
-        controller: that there is already, made from the same parameters.
-        groups: those that there were before, of the same robot.
+        executor: runs the solver that the controller asks.
+        controller: to use again, if it was made from the same parameters.
+        groups: to take solvers' robots from, if they are of the same robot.
 
     Raises:
         MethodError, OptionError: a method or a group that does not fit this robot.
@@ -49,10 +79,10 @@ class Arm:
         self.controller = controller or Controller(
             robot, named, executor, **options, **parameters.controller_options()
         )
-        self._reaches = Reaches(self.tree, parameters)
+        self._solvers = SolverCache(self.tree, parameters)
 
     def changed(self, parameters: Parameters) -> "Arm":
-        """The same robot with other parameters; with the same controller where it is not concerned.
+        """Return the same robot with other parameters; its controller is kept if none concern it.
 
         Raises:
             MethodError, OptionError, JointValueError: as on construction.
@@ -62,16 +92,20 @@ class Arm:
         return Arm(self.robot, parameters, self._executor, controller, self.groups)
 
     def base_from_root(self, T_root_link: Array, base: str, values: Mapping[str, float]) -> Array:
-        """(4, 4) T_base_link for a pose in the root frame, with the base where `values` put it."""
+        """Transform a pose (4, 4) from the root frame to a base link.
+
+        Args:
+            values: joint positions by name [rad or m], which move the base.
+        """
         if base == self.tree.root:
             return T_root_link
         return inverse(self.tree.pose(base, values)) @ T_root_link
 
     def group(self, name: str) -> Group:
-        """The group of a name, the default one for an empty name.
+        """Return the group of a name, the default group for an empty name.
 
         Raises:
-            RequestError: an unknown name; with the valid ones.
+            RequestError: an unknown name; the message lists the valid ones.
         """
         group = self.groups.get(name)
         if group is not None:
@@ -80,9 +114,148 @@ class Arm:
         if name in others or not (others or self.parameters.groups):
             return self.groups[DEFAULT]
         known = listing([*self.parameters.groups, *others])
-        words = f"unknown group {quoted(name)}; known: {known}"
-        raise RequestError(Code.INVALID_GROUP_NAME, words)
+        message = f"unknown group {quoted(name)}; known: {known}"
+        raise RequestError(Code.INVALID_GROUP_NAME, message)
 
-    def reach(self, group: Group, links: Sequence[str]) -> Reach:
-        """How to bring links to poses, see :meth:`dls_ik.ros.reach.Reaches.find`."""
-        return self._reaches.find(group, links)
+    def ik_chain(self, group: Group, links: Sequence[str]) -> IkChain:
+        """Find the solver that brings links to poses, see :meth:`SolverCache.find`."""
+        return self._solvers.find(group, links)
+
+
+def build_groups(
+    robot: RobotModel, parameters: Parameters, others: Mapping[str, Group]
+) -> dict[str, Group]:
+    """Build the groups by name, the default one among them; all solvers are ready for use.
+
+    Args:
+        robot: of the default group.
+        others: previous groups of the same robot. Their models are used again, because bounds on
+            their reach take some tenths of a second.
+
+    Raises:
+        OptionError: a group that does not fit the robot, with the valid names.
+        MethodError: a method that cannot solve for a group.
+    """
+    models = [robot, *(group.solver.robot for group in others.values())]
+    groups = {DEFAULT: _prepared(robot, parameters.method, parameters.timeout, parameters)}
+    for details in parameters.group_details:
+        try:
+            group = _build_group(details, parameters, models)
+        except RobotModelError as error:
+            raise OptionError(f"group {details.name!r} does not fit the robot: {error}") from error
+        except MethodError as error:
+            raise MethodError(f"group {details.name!r}: {error}") from error
+        groups[details.name] = group
+        models.append(group.solver.robot)
+    return groups
+
+
+def _build_group(
+    details: GroupParameters, parameters: Parameters, models: list[RobotModel]
+) -> Group:
+    base, tip = details.base or parameters.base, details.tip or parameters.tip
+    model = RobotModel.from_tree(models[0].tree, base, tip)
+    pair = attached_pair(model.tree, model.tips)
+    if pair:
+        raise ChainError(f"its tips {pair[0]!r} and {pair[1]!r} are rigidly attached to each other")
+    ends = (model.base, model.tips)
+    model = next((known for known in models if (known.base, known.tips) == ends), model)
+    method, timeout = details.method or parameters.method, details.timeout or parameters.timeout
+    return _prepared(model, method, timeout, parameters)
+
+
+def _prepared(robot: RobotModel, method: str, timeout: float, parameters: Parameters) -> Group:
+    solver = IkSolver(robot, method, **parameters.solver_options())
+    solver.reach.prepare()  # not while a request waits
+    return Group(solver, method, timeout)
+
+
+def attached_pair(tree: Tree, links: Iterable[str]) -> tuple[str, str] | None:
+    """Return the first two links that are the same or rigidly attached to each other."""
+    seen: dict[str, str] = {}
+    for link in links:
+        body = _body(tree, link)
+        if body in seen:
+            return seen[body], link
+        seen[body] = link
+    return None
+
+
+def _body(tree: Tree, link: str) -> str:
+    """Return the link nearest the root that a link is rigidly attached to, or the link itself."""
+    while link in tree.parent_joint and tree.parent_joint[link].kind == "fixed":
+        link = tree.parent_joint[link].parent
+    return link
+
+
+class SolverCache:
+    """Finds the solver for links of a robot: that of a group, or one of chains of their own."""
+
+    def __init__(self, tree: Tree, parameters: Parameters) -> None:
+        self._tree = tree
+        self._options = parameters.solver_options()
+        self._solver = lru_cache(CACHE_SIZE)(self._new_solver)
+
+    def find(self, group: Group, links: Sequence[str]) -> IkChain:
+        """Find the solver that brings links to poses; a single empty name is the tip.
+
+        Tips of the group stay where they are if none of the links is attached to them. Links that
+        are attached to no tip get chains of their own, from the group's base where it is above
+        them all, else from the root.
+
+        Raises:
+            RequestError: unknown links, links that do not move, or not against each other; one
+                empty name of several.
+        """
+        robot = group.solver.robot
+        if list(links) == [""]:
+            links = [self._only_tip(robot)]
+        self._check(links)
+        attachments = [self._attachment(tip, links) for tip in robot.tips]
+        if sum(each is not None for each in attachments) == len(links):
+            return IkChain(group.solver, tuple(attachments))
+        solver = self._solver(robot.base, tuple(links), group.method)
+        return IkChain(solver, tuple(TipAttachment(i, np.eye(4)) for i in range(len(links))))
+
+    def _attachment(self, tip: str, links: Sequence[str]) -> TipAttachment | None:
+        for index, link in enumerate(links):
+            T_link_tip = self._tree.fixed_offset(link, tip)
+            if T_link_tip is not None:
+                return TipAttachment(index, T_link_tip)
+        return None
+
+    def _only_tip(self, robot: RobotModel) -> str:
+        if len(robot.tips) > 1:
+            raise _invalid(f"the group has several tips, name links: {listing(robot.tips)}")
+        return robot.tip
+
+    def _check(self, links: Sequence[str]) -> None:
+        unknown = [link for link in dict.fromkeys(links) if link not in self._tree.child_joints]
+        if unknown:
+            raise self._refused(f"unknown link {listing(map(quoted, unknown))}")
+        pair = attached_pair(self._tree, links)
+        if pair and pair[0] == pair[1]:
+            raise _invalid(f"link {pair[0]!r} is given twice; give one pose for it")
+        if pair:
+            message = f"links {pair[0]!r} and {pair[1]!r} are rigidly attached to each other"
+            raise _invalid(f"{message}; give a pose for one of them")
+
+    def _new_solver(self, base: str, links: tuple[str, ...], method: str) -> IkSolver:
+        above = [{joint.parent for joint in self._tree.path(self._tree.root, k)} for k in links]
+        start = base if all(base in each for each in above) else self._tree.root
+        try:
+            chain = RobotModel.from_tree(self._tree, start, links)
+            return IkSolver(chain, method, **self._options)
+        except ChainError as error:
+            message = f"link {listing(map(repr, links))} cannot be brought to a pose: {error}"
+            raise self._refused(message) from error
+        except MethodError as error:
+            raise RequestError(Code.NO_IK_SOLUTION, f"{listing(links)}: {error}") from error
+
+    def _refused(self, message: str) -> RequestError:
+        names = listing(link for link in self._tree.links if link != self._tree.root)
+        return _invalid(f"{message}; links: {names}")
+
+
+def _invalid(message: str) -> RequestError:
+    return RequestError(Code.INVALID_LINK_NAME, message)

@@ -1,27 +1,137 @@
-"""Where frames are: the root, links of the robot, and whatever tf2 knows."""
+"""Poses in messages, and the frames they are given in: links of the robot, and frames of tf2."""
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import numpy as np
+from geometry_msgs.msg import Point, Pose
+from rclpy.node import Node
+from rclpy.time import Time
+
+from dls_ik.core.se3 import FARTHEST
 from dls_ik.core.types import Array
+from dls_ik.errors import PoseError
+from dls_ik.model.rotations import (
+    SHORTEST_QUATERNION,
+    quaternion_from_rotation,
+    rotation_of_unit,
+)
 from dls_ik.model.tree import Tree
-from dls_ik.ros.bounded import MAX_NAME
-from dls_ik.ros.conversions import matrix_from_pose
-from dls_ik.ros.services.codes import Code, RequestError
+from dls_ik.ros.errors import FrameError
 from dls_ik.text import listing, quoted
 
-# (4, 4) T_target_source at a builtin_interfaces/Time, None and zero are the latest; a LookupError
-# says why there is none.
+MAX_NAME = 256  # characters of a frame or a joint, as in a URDF
+LENGTH_TOLERANCE = 1e-3  # of quaternions, which people round
+MAX_TF2_MESSAGE = 500  # characters of an error of tf2, which repeats the names
+# [ns] that a stamp may be newer than the transform: clients such as pymoveit2 stamp with now.
+TRANSFORM_DELAY = 100_000_000
+
+# (target, source, stamp) to (4, 4) T_target_source at a builtin_interfaces/Time; None and zero
+# mean the latest. Raises a LookupError that says why there is no transform.
 Lookup = Callable[[str, str, Any], Array]
 
 
+def matrix_from_pose(pose: Any) -> Array:
+    """Convert a ``geometry_msgs/Pose`` to (4, 4); the quaternion is normalised.
+
+    Raises:
+        PoseError: numbers that are not finite, or a zero quaternion.
+    """
+    p, o = pose.position, pose.orientation
+    position, quaternion = (p.x, p.y, p.z), (o.x, o.y, o.z, o.w)
+    if not math.hypot(*position) <= FARTHEST:
+        raise PoseError(f"the target's position {position} is not finite, or beyond all reach")
+    if not all(map(math.isfinite, quaternion)):
+        raise PoseError(f"the target's quaternion (x, y, z, w) {quaternion} is not finite")
+    length = math.hypot(*quaternion)
+    if not SHORTEST_QUATERNION <= length < math.inf:
+        raise PoseError(f"the target's quaternion (x, y, z, w) {quaternion} has no direction")
+    T = np.eye(4)
+    T[:3, :3] = rotation_of_unit(*(component / length for component in quaternion))
+    T[:3, 3] = position
+    return T
+
+
+def pose_from_matrix(T: Array) -> Any:
+    """Convert a (4, 4) rigid transform to a ``geometry_msgs/Pose``."""
+    pose = Pose()
+    fill_pose(pose, T)
+    return pose
+
+
+def fill_pose(pose: Any, T: Array) -> None:
+    """Write a (4, 4) rigid transform into a ``geometry_msgs/Pose``."""
+    p, o = pose.position, pose.orientation
+    p.x, p.y, p.z = T[:3, 3].tolist()
+    o.x, o.y, o.z, o.w = quaternion_from_rotation(T[:3, :3])
+
+
+def quaternion_note(poses: Iterable[Any]) -> str:
+    """Describe the first quaternion that was normalised; empty if all have length 1.
+
+    The normalised pose is seldom the pose that was meant: a ``w`` that is left out is 1.
+
+    Args:
+        poses: of ``geometry_msgs/Pose``, or of anything with an orientation.
+    """
+    for pose in poses:
+        o = pose.orientation
+        length = math.hypot(o.x, o.y, o.z, o.w)
+        if abs(length - 1.0) > LENGTH_TOLERANCE and 0.0 < length < math.inf:
+            given = ", ".join(f"{c:.4g}" for c in (o.x, o.y, o.z, o.w))
+            taken = ", ".join(f"{c / length:.4g}" for c in (o.x, o.y, o.z, o.w))
+            return (
+                f"the quaternion (x, y, z, w) ({given}) has length {length:.4g} and was taken as "
+                f"({taken}): w is 1 where it is left out"
+            )
+    return ""
+
+
+def strip_slash(frame: str) -> str:
+    """Return the name of a frame without the leading slash that old programs write."""
+    return frame.removeprefix("/")
+
+
 def no_tf2(target: str, source: str, stamp: Any) -> Array:
-    """The lookup where tf2 is not installed."""
+    """Refuse every lookup: tf2 is not installed."""
     raise LookupError("tf2_ros is not installed, so other frames are not known")
 
 
+def tf2_lookup(node: Node) -> Lookup:
+    """Listen to tf and return a function that looks transforms up."""
+    try:
+        import tf2_ros
+    except ImportError:
+        return no_tf2
+    buffer = tf2_ros.Buffer()
+    listener = tf2_ros.TransformListener(buffer, node)
+
+    def lookup(target: str, source: str, stamp: Any, _listener: Any = listener) -> Array:
+        try:
+            transform = _transform(buffer, target, source, stamp).transform
+        except tf2_ros.TransformException as error:
+            reason = " ".join(str(error).split())[:MAX_TF2_MESSAGE]
+            raise LookupError(f"tf2 says: {reason}") from error
+        p = transform.translation
+        position = Point(x=p.x, y=p.y, z=p.z)
+        return matrix_from_pose(Pose(position=position, orientation=transform.rotation))
+
+    return lookup
+
+
+def _transform(buffer: Any, target: str, source: str, stamp: Any) -> Any:
+    """Look up the transform at a stamp: the latest if the stamp is 0 or only slightly newer."""
+    wanted = 0 if stamp is None else stamp.sec * 10**9 + stamp.nanosec
+    latest = buffer.lookup_transform(target, source, Time())
+    newest = latest.header.stamp.sec * 10**9 + latest.header.stamp.nanosec
+    if wanted == 0 or 0 <= wanted - newest <= TRANSFORM_DELAY:
+        return latest
+    return buffer.lookup_transform(target, source, Time(nanoseconds=wanted))
+
+
 class Frames:
-    """Finds frames by name, first in the robot, then by a lookup."""
+    """Finds frames by name, first among the links of the robot, then by a lookup."""
 
     def __init__(self, lookup: Lookup = no_tf2) -> None:
         self._lookup = lookup
@@ -29,16 +139,18 @@ class Frames:
     def pose_in_root(
         self, stamped: Any, tree: Tree, values: Mapping[str, float], at_stamp: bool = False
     ) -> Array:
-        """(4, 4) of a ``geometry_msgs/PoseStamped`` in the root frame; links stand at `values`.
+        """Transform a ``geometry_msgs/PoseStamped`` to (4, 4) in the root frame.
 
         Args:
-            at_stamp: frames that are not of the robot are where they were at the stamp, not latest.
+            values: joint positions by name [rad or m], where the links are.
+            at_stamp: look frames outside the robot up at the stamp, not at the latest time.
 
         Raises:
-            RequestError: an unknown frame, or a pose that is not valid.
+            FrameError: an unknown frame.
+            PoseError: a pose that is not valid.
         """
         T_frame_pose = matrix_from_pose(stamped.pose)
-        frame = bare(stamped.header.frame_id)
+        frame = strip_slash(stamped.header.frame_id)
         if frame in ("", tree.root):
             return T_frame_pose
         stamp = stamped.header.stamp if at_stamp else None
@@ -47,15 +159,15 @@ class Frames:
     def T_root_frame(
         self, frame: str, tree: Tree, values: Mapping[str, float], stamp: Any = None
     ) -> Array:
-        """(4, 4) pose of a frame in the root frame.
+        """Return the pose (4, 4) of a frame in the root frame.
 
         Args:
-            stamp: when, a ``builtin_interfaces/Time``, of a frame not of the robot; zero: latest.
+            stamp: ``builtin_interfaces/Time`` for frames outside the robot; zero: the latest.
 
         Raises:
-            RequestError: an unknown frame; the message lists those of the robot.
+            FrameError: an unknown frame; the message lists the links of the robot.
         """
-        frame = bare(frame) or tree.root
+        frame = strip_slash(frame) or tree.root
         if frame in tree.child_joints:
             return tree.pose(frame, values)
         try:
@@ -63,13 +175,7 @@ class Frames:
                 raise LookupError(f"names have at most {MAX_NAME} characters")
             return self._lookup(tree.root, frame, stamp)
         except LookupError as error:
-            raise RequestError(
-                Code.FRAME_TRANSFORM_FAILURE,
+            raise FrameError(
                 f"unknown frame {quoted(frame)}: {error}; empty is the root {tree.root!r}, links "
-                f"of the robot: {listing(tree.links)}",
+                f"of the robot: {listing(tree.links)}"
             ) from error
-
-
-def bare(frame: str) -> str:
-    """The name of a frame without the slash that old programs put first."""
-    return frame.removeprefix("/")

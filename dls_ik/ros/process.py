@@ -4,6 +4,7 @@ import gc
 import logging
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,15 +21,15 @@ from rclpy.utilities import try_shutdown
 
 from dls_ik.errors import DlsIkError
 from dls_ik.ros.application import Application
-from dls_ik.ros.logs import LogHandler, Throttle
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.parameters.live import LiveParameters
-from dls_ik.ros.signals import on_signal
-from dls_ik.ros.standard_streams import flush_streams
-from dls_ik.ros.warm_up import WarmUp
+from dls_ik.ros.util import LogHandler, Throttle, flush_streams, on_signal
+from dls_ik.servo.warm_up import use_kernels
+from dls_ik.solver import announce_compilation_to
 
 NAME = "dls_ik"
 GRACE = 3.0  # [s]
+WARM_UP_POLL = 0.1  # [s]
 TURN = 3e-4  # [s] of a thread that another waits for: Python's 5 ms are more than a cycle has
 
 
@@ -75,7 +76,7 @@ def end(stop: Future) -> None:
 def ros_node(args: Sequence[str] | None, name: str) -> Iterator[Node]:
     """A node, and rclpy for as long as it lives.
 
-    Signals are left to :mod:`dls_ik.ros.signals`: a handler of rclpy would take the context away
+    Signals are left to :mod:`dls_ik.ros.util`: a handler of rclpy would take the context away
     from under whatever is just being done.
     """
     try:
@@ -138,3 +139,43 @@ def _spin_until(stop: Future, executor: SingleThreadedExecutor, log: Throttle) -
         pass
     except Exception as error:  # noqa: BLE001  such as rclpy on a parameter of an unknown type
         log.failed("callback", "a callback failed", error)
+
+
+class WarmUp:
+    """Compiles all kernels in a thread, so that the process still receives signals."""
+
+    def __init__(self) -> None:
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="warm-up", daemon=True)
+
+    def run(self, announce: Callable[[str], None], wanted: Callable[[], bool]) -> bool:
+        """Wait for the kernels.
+
+        Args:
+            announce: called with a line if they must be compiled.
+            wanted: returns whether to go on waiting.
+
+        Returns:
+            Whether they are ready; if not, the thread still compiles, and nothing can stop it.
+        """
+        begin, announced = time.monotonic(), list[str]()
+
+        def note(message: str) -> None:
+            announced.append(message)
+            announce(message)
+
+        announce_compilation_to(note)
+        self._thread.start()
+        while self._thread.is_alive() and wanted():
+            self._thread.join(WARM_UP_POLL)
+        if self._error is not None:
+            raise self._error
+        if announced and not self._thread.is_alive():
+            announce(f"kernels compiled: {time.monotonic() - begin:.0f} s")
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        try:
+            use_kernels()
+        except BaseException as error:  # noqa: BLE001  raised again by `run`
+            self._error = error

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from dls_ik.errors import DlsIkError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
-from dls_ik.ros.services.codes import RequestError
 from dls_ik.ros.services.forward import answer_fk
 from dls_ik.ros.services.inverse import answer_ik
 from fuzz.guard import Run
@@ -39,7 +39,7 @@ def build() -> Run:
             else:
                 _hurry(request)
                 _check(answer_ik(request, arm, CURRENT, frames).response)
-        except RequestError as error:
+        except DlsIkError as error:
             require(0 < len(str(error)) < 20_000, "a message of length", len(str(error)))
 
     for byte in range(0, 256, 17):

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 
 from dls_ik.ros.frames import Frames
-from dls_ik.ros.logs import Throttle
 from dls_ik.ros.stream import joint_states
 from dls_ik.ros.stream.cycle import Stream
 from dls_ik.ros.stream.echo import Echo
 from dls_ik.ros.stream.joint_states import JointStates
 from dls_ik.ros.stream.targets import Arrival
+from dls_ik.ros.util import Throttle
 from dls_ik.servo import Controller
 from fuzz.guard import Run
 from fuzz.harness import find_harness

@@ -21,7 +21,7 @@ from visualization_msgs.msg import InteractiveMarker
 from visualization_msgs.srv import GetInteractiveMarkers
 
 from dls_ik import RobotModel
-from dls_ik.ros.conversions import matrix_from_pose, pose_from_matrix
+from dls_ik.ros.frames import matrix_from_pose, pose_from_matrix
 
 pytestmark = [pytest.mark.ros, pytest.mark.installed]
 

@@ -7,7 +7,7 @@ from geometry_msgs.msg import Quaternion
 from ros_arms import TIPS, place, request
 from ros_constraints import joint, orientation, position, primitive, together, visibility
 
-from dls_ik.ros.conversions import matrix_from_pose
+from dls_ik.ros.frames import matrix_from_pose
 
 LEFT = TIPS[0]
 REACHED = place(LEFT, left_wam_j2=0.7)

@@ -13,7 +13,7 @@ from oracle_slack import euler_angles
 from oracle_task import rotation_vector
 from shape_msgs.msg import SolidPrimitive
 
-from dls_ik.ros.conversions import pose_from_matrix
+from dls_ik.ros.frames import pose_from_matrix
 
 
 def joint(name, position, below=0.1, above=None):

@@ -9,11 +9,11 @@ from robots import joint, urdf
 from sensor_msgs.msg import JointState
 
 from dls_ik import RobotModel
+from dls_ik.errors import DlsIkError
 from dls_ik.ros.arm import Arm
-from dls_ik.ros.conversions import pose_from_matrix
-from dls_ik.ros.frames import Frames
+from dls_ik.ros.errors import code_of
+from dls_ik.ros.frames import Frames, pose_from_matrix
 from dls_ik.ros.parameters import Parameters
-from dls_ik.ros.services.codes import RequestError
 from dls_ik.ros.services.inverse import answer_ik
 
 LIMIT = '<limit lower="-2" upper="2" effort="1" velocity="1.5"/>'
@@ -67,9 +67,9 @@ def values(answer):
 
 
 def refusal(code, words, call, *arguments, **fields):
-    with pytest.raises(RequestError, match=words) as caught:
+    with pytest.raises(DlsIkError, match=words) as caught:
         call(*arguments, **fields)
-    assert caught.value.code is code
+    assert code_of(caught.value) is code
 
 
 def state(names, positions):

@@ -8,7 +8,7 @@ from visualization_msgs.msg import InteractiveMarkerFeedback as Feedback
 from visualization_msgs.msg import InteractiveMarkerUpdate
 from visualization_msgs.srv import GetInteractiveMarkers
 
-from dls_ik.ros.conversions import matrix_from_pose, pose_from_matrix
+from dls_ik.ros.frames import matrix_from_pose, pose_from_matrix
 
 FRAME = 1.0 / 30.0  # [s] of RViz
 SERVER = "dls_ik/target"

@@ -8,7 +8,7 @@ from geometry_msgs.msg import PoseStamped
 from ros_wam import WAM
 from sensor_msgs.msg import JointState
 
-from dls_ik.ros.conversions import pose_from_matrix
+from dls_ik.ros.frames import pose_from_matrix
 from dls_ik.servo import ControllerOptions
 
 HOME = np.array([0.0, 0.6, 0.0, 1.6, 0.0, 0.4, 0.0])

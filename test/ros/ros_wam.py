@@ -8,7 +8,7 @@ from moveit_msgs.srv import GetPositionIK
 from sensor_msgs.msg import JointState
 
 from dls_ik import RobotModel
-from dls_ik.ros.conversions import pose_from_matrix
+from dls_ik.ros.frames import pose_from_matrix
 
 WAM = RobotModel.wam()
 Q = np.array([0.3, 0.6, -0.2, 1.5, 0.4, -0.3, 0.5])

@@ -12,7 +12,7 @@ from ros_wam import WAM
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
-from dls_ik.ros.conversions import pose_from_matrix
+from dls_ik.ros.frames import pose_from_matrix
 
 ACCELERATION = 8.0  # [rad/s^2] of every joint
 JITTER = 0.01  # [s] by which a stamp is off when the loop is put aside between its two clocks

@@ -9,15 +9,14 @@ from sensor_msgs.msg import JointState
 
 from dls_ik import RobotModel
 from dls_ik.ros.arm import Arm
-from dls_ik.ros.conversions import pose_from_matrix
-from dls_ik.ros.frames import Frames
-from dls_ik.ros.logs import Throttle
+from dls_ik.ros.frames import Frames, pose_from_matrix
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.stream import joint_states
 from dls_ik.ros.stream.cycle import Stream
 from dls_ik.ros.stream.echo import Echo
 from dls_ik.ros.stream.joint_states import SETTLING, JointStates
 from dls_ik.ros.stream.targets import Arrival
+from dls_ik.ros.util import Throttle
 
 DT = 0.01
 AHEAD = 5000.0  # [s] by which the driver's clock is ahead

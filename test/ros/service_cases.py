@@ -130,7 +130,7 @@ def out_of_grasp_of_the_left():
     from out_of_grasp import out_of_grasp
     from ros_wam import WAM
 
-    from dls_ik.ros.conversions import pose_from_matrix
+    from dls_ik.ros.frames import pose_from_matrix
 
     stamped = PoseStamped(pose=pose_from_matrix(out_of_grasp(WAM, np.random.default_rng(1))))
     stamped.header.frame_id = "left_wam_base"

@@ -13,7 +13,7 @@ from robots import URDF
 from ros_arms import CURRENT, TIPS, place, request, send
 from ros_constraints import euler, joint, orientation, position, primitive, together
 
-from dls_ik.ros.conversions import matrix_from_pose
+from dls_ik.ros.frames import matrix_from_pose
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 

@@ -18,7 +18,7 @@ from moveit_msgs.msg import (
 )
 from ros_arms import TIPS, place, request, send
 
-from dls_ik.ros.services.codes import Code
+from dls_ik.ros.errors import Code
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 

@@ -19,7 +19,7 @@ from std_msgs.msg import String
 from visualization_msgs.msg import InteractiveMarkerControl as Control
 
 from dls_ik import RobotModel
-from dls_ik.ros.conversions import pose_from_matrix
+from dls_ik.ros.frames import pose_from_matrix
 from dls_ik.ros.robot_source import QOS
 from dls_ik.servo.state import ServoState
 

@@ -21,7 +21,7 @@ from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
 from dls_ik.model.rotations import inverse
-from dls_ik.ros.conversions import matrix_from_pose
+from dls_ik.ros.frames import matrix_from_pose
 
 pytestmark = [pytest.mark.ros, pytest.mark.installed]
 

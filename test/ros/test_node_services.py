@@ -14,7 +14,7 @@ from out_of_grasp import out_of_grasp
 from ros_wam import WAM, Q, bad_pose, ik, stamped, state
 from sensor_msgs.msg import JointState
 
-from dls_ik.ros.conversions import matrix_from_pose
+from dls_ik.ros.frames import matrix_from_pose
 
 pytestmark = [pytest.mark.ros, pytest.mark.installed]
 

@@ -13,7 +13,7 @@ from ros_streamer import HOME, Streamer, stamped
 from ros_wam import WAM
 from visualization_msgs.msg import Marker, MarkerArray
 
-from dls_ik.ros.conversions import matrix_from_pose
+from dls_ik.ros.frames import matrix_from_pose
 
 pytestmark = [pytest.mark.ros, pytest.mark.installed]
 

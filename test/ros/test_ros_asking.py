@@ -13,7 +13,7 @@ from rclpy.qos import qos_profile_services_default
 
 from dls_ik.ros.client import IkClient
 from dls_ik.ros.client.connection import NoAnswerError, OwnHost, Service, first_answered
-from dls_ik.ros.services.later import LaterService
+from dls_ik.ros.services.executor import DeferredService
 
 pytestmark = pytest.mark.ros
 NAMESPACE = "/forgetful"
@@ -25,7 +25,7 @@ class Forgetful:
     def __init__(self, host):
         self.loses, self.asked = 0, Counter()
         depth = qos_profile_services_default.depth
-        LaterService(host.node, GetPositionFK, "compute_fk", self._answer, depth)
+        DeferredService(host.node, GetPositionFK, "compute_fk", self._answer, depth)
 
     def _answer(self, request, response, reply):
         (link,) = request.fk_link_names

@@ -10,9 +10,9 @@ from rclpy.node import Node
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
-from dls_ik.ros.bounded import MOST, subscribe_bounded, with_news
-from dls_ik.ros.logs import Throttle
 from dls_ik.ros.stream.joint_states import QOS, JointStates
+from dls_ik.ros.subscriptions import MAX_NAMES, merge_bounded, subscribe_bounded
+from dls_ik.ros.util import Throttle
 
 
 @pytest.fixture
@@ -30,18 +30,18 @@ def message(names):
 
 
 def test_news_of_known_names_count_however_many_there_are():
-    full = {f"j{i}": 0.0 for i in range(MOST)}
-    news = with_news(full, {"new": 1.0, "j0": 2.0})
-    assert len(news) == MOST
+    full = {f"j{i}": 0.0 for i in range(MAX_NAMES)}
+    news = merge_bounded(full, {"new": 1.0, "j0": 2.0})
+    assert len(news) == MAX_NAMES
     assert news["j0"] == 2.0
-    assert with_news({"a": 1.0}, {"b": 2.0, "a": 3.0}) == {"a": 3.0, "b": 2.0}
+    assert merge_bounded({"a": 1.0}, {"b": 2.0, "a": 3.0}) == {"a": 3.0, "b": 2.0}
 
 
 def test_a_driver_is_heard_among_names_without_end(states):
     states.store(message(["arm"]))
-    for k in range(MOST // 1000 + 5):
+    for k in range(MAX_NAMES // 1000 + 5):
         states.store(message([f"j{k}_{i}" for i in range(1000)]))
-    assert len(states.values()) == MOST
+    assert len(states.values()) == MAX_NAMES
     moved = message(["arm"])
     moved.position = [2.0]
     states.store(moved)

@@ -21,8 +21,8 @@ from ros_constraints import (
 )
 from ros_requests import CURRENT, ask, make_arm, pose, refusal, state, values
 
-from dls_ik.ros.conversions import matrix_from_pose
-from dls_ik.ros.services.codes import Code
+from dls_ik.ros.errors import Code
+from dls_ik.ros.frames import matrix_from_pose
 
 BOX, SPHERE, CYLINDER = 1, 2, 3
 TURN = rotation([1, 2, 3], 0.7)

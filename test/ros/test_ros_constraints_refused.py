@@ -19,8 +19,9 @@ from ros_constraints import joint, orientation, position, primitive, together, v
 from ros_requests import CURRENT, ask, make_arm, pose, refusal, values
 from shape_msgs.msg import Mesh
 
+from dls_ik.errors import DlsIkError
+from dls_ik.ros.errors import Code
 from dls_ik.ros.frames import Frames
-from dls_ik.ros.services.codes import Code, RequestError
 from dls_ik.ros.services.inverse import answer_ik
 
 NAN, INF, I3, I4 = math.nan, math.inf, np.eye(3), np.eye(4)
@@ -112,6 +113,6 @@ def test_any_constraints_are_answered_or_refused(arm, data):
         change(data.draw, constraints, 5)
     request = PositionIKRequest(pose_stamped=pose(arm, "tool"), constraints=constraints)
     request.timeout = Duration(nanosec=5_000_000)
-    with suppress(RequestError):
+    with suppress(DlsIkError):
         found = values(answer_ik(request, arm, CURRENT, Frames()))
         assert arm.robot.within_limits([found[name] for name in arm.robot.joint_names])

@@ -12,9 +12,8 @@ from moveit_msgs.srv import GetPositionFK
 from oracle import rigid
 from ros_requests import CURRENT, make_arm, refusal, state
 
-from dls_ik.ros.conversions import matrix_from_pose
-from dls_ik.ros.frames import Frames
-from dls_ik.ros.services.codes import Code
+from dls_ik.ros.errors import Code
+from dls_ik.ros.frames import Frames, matrix_from_pose
 from dls_ik.ros.services.forward import answer_fk
 
 

@@ -13,8 +13,7 @@ from moveit_msgs.msg import AttachedCollisionObject
 from oracle import rigid, rotation
 from ros_requests import CURRENT, NAMES, ask, make_arm, pose, state, values
 
-from dls_ik.ros.conversions import pose_from_matrix
-from dls_ik.ros.frames import Frames
+from dls_ik.ros.frames import Frames, pose_from_matrix
 
 TURN_ABOUT_Z = rigid(rotation([0, 0, 1], 0.5), [0.1, -0.2, 0.3])
 

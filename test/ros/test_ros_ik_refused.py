@@ -21,11 +21,10 @@ from sensor_msgs.msg import JointState
 
 from dls_ik import RobotModel
 from dls_ik.ros.arm import Arm
-from dls_ik.ros.conversions import pose_from_matrix
-from dls_ik.ros.frames import Frames
+from dls_ik.ros.errors import Code
+from dls_ik.ros.frames import Frames, pose_from_matrix
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.services.call import MAX_BYTES, Call
-from dls_ik.ros.services.codes import Code
 from dls_ik.ros.services.inverse import answer_ik
 from dls_ik.ros.services.known import Known
 
@@ -61,7 +60,7 @@ def test_long_lists_of_names_are_shortened():
     text = urdf(links, *(joint(f"j{i}", parent=f"l{i}", child=f"l{i + 1}") for i in range(99)))
     arm = Arm(RobotModel.from_urdf(text), Parameters())
     words = "l24 and 75 more"
-    refusal(Code.INVALID_LINK_NAME, words, arm.reach, arm.group(""), ["nope"])
+    refusal(Code.INVALID_LINK_NAME, words, arm.ik_chain, arm.group(""), ["nope"])
 
 
 def test_which_pose_and_link(arm):

@@ -10,7 +10,7 @@ from robots import URDF, joint, urdf
 from visualization_msgs.msg import Marker
 
 from dls_ik import RobotModel
-from dls_ik.ros.conversions import matrix_from_pose
+from dls_ik.ros.frames import matrix_from_pose
 from dls_ik.ros.watch.markers import MarkerMessage, colour_of
 from dls_ik.ros.watch.tip import MOST_POINTS, Tip, Trail
 from dls_ik.servo.state import ServoState

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-FREE = "from dls_ik.ros.standard_streams import free_streams; free_streams(); import os;"
+FREE = "from dls_ik.ros.util import free_streams; free_streams(); import os;"
 FLOOD = FREE + "[os.write(2, b'x' * 1000) for _ in range(100_000)]"
 
 

@@ -12,7 +12,7 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Quaternion, Transform, Vector3
 from oracle import rigid, rotation
 
-from dls_ik.ros.transforms import tf2_lookup
+from dls_ik.ros.frames import tf2_lookup
 
 
 class UnknownFrameError(Exception):

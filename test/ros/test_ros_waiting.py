@@ -1,4 +1,4 @@
-"""Work in line, and work of which only the newest counts."""
+"""Work in line, and work of which only the latest counts."""
 
 import threading
 import time
@@ -7,8 +7,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs rclpy")
 
-from dls_ik.ros.newest import Newest
-from dls_ik.ros.services.line import TURN, Job, Line
+from dls_ik.ros.services.executor import TURN, BoundedExecutor, LatestOnlyExecutor
 
 LONG = 30.0  # [s] for what takes no time
 
@@ -21,18 +20,18 @@ def job(*steps, **details):
             step()
             yield
 
-    return Job(work(), **details)
+    return {"work": work(), **details}
 
 
 def test_the_line_is_first_come_first_served_and_has_an_end():
-    line, gate, done, end = Line(1, 3), threading.Event(), [], threading.Event()
-    assert line.join(job(lambda: gate.wait(LONG)))
+    line, gate, done, end = BoundedExecutor(1, 3), threading.Event(), [], threading.Event()
+    assert line.submit(**job(lambda: gate.wait(LONG)))
     for i in range(3):
-        assert line.join(job(lambda i=i: done.append(i)))
+        assert line.submit(**job(lambda i=i: done.append(i)))
     assert line.waiting == 3
-    assert not line.join(job(lambda: done.append("too many")))
+    assert not line.submit(**job(lambda: done.append("too many")))
     gate.set()
-    while not line.join(job(end.set)):
+    while not line.submit(**job(end.set)):
         pass
     assert end.wait(LONG)
     assert done == [0, 1, 2]
@@ -40,7 +39,7 @@ def test_the_line_is_first_come_first_served_and_has_an_end():
 
 
 def test_a_long_job_gives_way_after_each_turn_to_those_that_wait():
-    line, done, end = Line(1, 3), [], threading.Event()
+    line, done, end = BoundedExecutor(1, 3), [], threading.Event()
 
     def long(name):
         while line.waiting < 3 and not done:  # until all have joined
@@ -51,12 +50,12 @@ def test_a_long_job_gives_way_after_each_turn_to_those_that_wait():
             while time.perf_counter() < over:
                 yield
 
-    assert line.join(Job(long("a")))
-    assert line.join(Job(long("b")))
-    assert line.join(job(lambda: done.append("short")))
-    assert line.join(job(lambda: None, end.set))
+    assert line.submit(long("a"))
+    assert line.submit(long("b"))
+    assert line.submit(**job(lambda: done.append("short")))
+    assert line.submit(**job(lambda: None, end.set))
     assert end.wait(LONG)
-    while line._here:
+    while line._count:
         pass
     assert done.index("short") < 3, f"the short one waited for the long ones: {done}"
     assert sorted(done) == ["a"] * 3 + ["b"] * 3 + ["short"]
@@ -64,23 +63,23 @@ def test_a_long_job_gives_way_after_each_turn_to_those_that_wait():
 
 
 def test_a_late_job_is_given_up_though_no_thread_is_free():
-    line, gate, lost = Line(1, 3), threading.Event(), threading.Event()
+    line, gate, lost = BoundedExecutor(1, 3), threading.Event(), threading.Event()
     begun, done = threading.Event(), []
-    line.join(job(lambda: (begun.set(), gate.wait(LONG))))
+    line.submit(**job(lambda: (begun.set(), gate.wait(LONG))))
     assert begun.wait(LONG)
-    line.join(job(lambda: done.append("late"), deadline=0.0, give_up=lost.set))
-    line.join(job(lambda: done.append("in time")))
+    line.submit(**job(lambda: done.append("late"), deadline=0.0, give_up=lost.set))
+    line.submit(**job(lambda: done.append("in time")))
     assert lost.wait(LONG)
     assert line.waiting == 1, "its place is free"
     gate.set()
-    while line._here:
+    while line._count:
         pass
     assert done == ["in time"]
     line.close()
 
 
 def test_a_job_that_has_begun_and_is_late_is_next():
-    line, begun, gate, done = Line(1, 9), threading.Event(), threading.Event(), []
+    line, begun, gate, done = BoundedExecutor(1, 9), threading.Event(), threading.Event(), []
     deadline = time.perf_counter() + LONG
 
     def late():
@@ -88,44 +87,46 @@ def test_a_job_that_has_begun_and_is_late_is_next():
             yield
         done.append("late")
 
-    place = Job(late(), deadline, lambda: done.append("lost"))
-    line.join(place)
-    line.join(job(lambda: (begun.set(), gate.wait(LONG))))
+    line.submit(late(), deadline, lambda: done.append("lost"))
+    line.submit(**job(lambda: (begun.set(), gate.wait(LONG))))
     for name in "abc":
-        line.join(job(lambda name=name: done.append(name)))
+        line.submit(**job(lambda name=name: done.append(name)))
     assert begun.wait(LONG)  # the first one has given way, and is last
     with line._changed:
-        assert line._sort_out(deadline + 1.0) == [], "it has begun, the others have no deadline"
+        assert line._remove_late(deadline + 1.0) == [], "it has begun, the others have no deadline"
     gate.set()
-    while line._here:
+    while line._count:
         pass
     assert done == ["late", "a", "b", "c"]
     line.close()
 
 
 def test_as_many_at_once_as_there_are_threads():
-    line, both = Line(2, 1), threading.Barrier(2)
+    line, both = BoundedExecutor(2, 1), threading.Barrier(2)
     passed = threading.Semaphore(0)
     for _ in range(2):
-        line.join(job(lambda: passed.release() if both.wait(LONG) >= 0 else None))
+        line.submit(**job(lambda: passed.release() if both.wait(LONG) >= 0 else None))
     assert all(passed.acquire(timeout=LONG) for _ in range(2))
     line.close()
 
 
 def test_a_job_that_fails_leaves_its_place():
-    line, end = Line(1, 1), threading.Event()
+    line, end = BoundedExecutor(1, 1), threading.Event()
     for _ in range(5):
-        while not line.join(job(lambda: 1 / 0)):
+        while not line.submit(**job(lambda: 1 / 0)):
             pass
-    while not line.join(job(end.set)):
+    while not line.submit(**job(end.set)):
         pass
     assert end.wait(LONG)
     line.close()
 
 
-def test_of_those_that_wait_only_the_newest_is_done():
+def test_of_those_that_wait_only_the_latest_is_done():
     failed, done = [], []
-    newest, begun, gate, end = Newest(failed.append), *(threading.Event() for _ in range(3))
+    latest, begun, gate, end = (
+        LatestOnlyExecutor(failed.append),
+        *(threading.Event() for _ in range(3)),
+    )
 
     def first():
         begun.set()
@@ -133,30 +134,30 @@ def test_of_those_that_wait_only_the_newest_is_done():
         done.append(1)
         raise ValueError("first")
 
-    newest.do(first)
+    latest.submit(first)
     assert begun.wait(LONG)
-    newest.do(lambda: done.append(2))
-    newest.do(lambda: done.append(3))
-    newest.do(lambda: (done.append(4), end.set()))
+    latest.submit(lambda: done.append(2))
+    latest.submit(lambda: done.append(3))
+    latest.submit(lambda: (done.append(4), end.set()))
     gate.set()
     assert end.wait(LONG)
     assert done == [1, 4]
     assert [str(error) for error in failed] == ["first"]
-    newest.close()
+    latest.close()
 
 
 def test_what_fails_after_the_end_is_not_told():
     failed = []
-    newest, begun, gate = Newest(failed.append), threading.Event(), threading.Event()
+    latest, begun, gate = LatestOnlyExecutor(failed.append), threading.Event(), threading.Event()
 
     def last():
         begun.set()
         gate.wait(LONG)
         raise ValueError("the node has gone")
 
-    newest.do(last)
+    latest.submit(last)
     assert begun.wait(LONG)
-    newest.close()
+    latest.close()
     gate.set()
-    newest._executor.shutdown(wait=True)
+    latest._executor.shutdown(wait=True)
     assert failed == []

@@ -13,7 +13,7 @@ from sensor_msgs.msg import JointState
 from dls_ik.core.types import Array
 from dls_ik.errors import JointValueError, OptionError, PoseError
 from dls_ik.model.rotations import not_a_rotation, roughness
-from dls_ik.ros.conversions import matrix_from_pose, pose_from_matrix
+from dls_ik.ros.frames import matrix_from_pose, pose_from_matrix
 from dls_ik.text import listing
 
 SUCCESS = 1  # of moveit_msgs/msg/MoveItErrorCodes

@@ -17,10 +17,10 @@ from rclpy.qos import QoSProfile, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 
 from dls_ik.core.types import Array
-from dls_ik.ros.bounded import subscribe_bounded, with_news
 from dls_ik.ros.client.connection import NoAnswerError, OwnHost, ServiceMissingError
-from dls_ik.ros.conversions import fill_pose, matrix_from_pose
-from dls_ik.ros.logs import Throttle
+from dls_ik.ros.frames import fill_pose, matrix_from_pose
+from dls_ik.ros.subscriptions import merge_bounded, subscribe_bounded
+from dls_ik.ros.util import Throttle
 from dls_ik.servo.state import ServoState
 from dls_ik.text import listing
 
@@ -92,7 +92,7 @@ class Heard:
         self.state_time = time.monotonic()
 
     def _take_joints(self, message: Any, _: int = 0) -> None:
-        self.q = with_news(self.q, dict(zip(message.name, message.position, strict=False)))
+        self.q = merge_bounded(self.q, dict(zip(message.name, message.position, strict=False)))
         stamp = _stamp(message)
         self._lately.append((stamp, self.q))
         for i in range(len(self.rows) - 1, max(len(self.rows) - RECENT, 0) - 1, -1):

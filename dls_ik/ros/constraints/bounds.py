@@ -10,11 +10,11 @@ from shape_msgs.msg import SolidPrimitive
 
 from dls_ik.core.se3 import FARTHEST
 from dls_ik.core.types import Array
+from dls_ik.errors import PoseError
 from dls_ik.model.rotations import inverse, quaternion_from_rotation, transform
 from dls_ik.ros.arm import Arm
-from dls_ik.ros.conversions import matrix_from_pose
-from dls_ik.ros.frames import Frames, bare
-from dls_ik.ros.services.codes import Code, RequestError
+from dls_ik.ros.errors import Code, FrameError, RequestError
+from dls_ik.ros.frames import Frames, matrix_from_pose, strip_slash
 from dls_ik.solver.slack import is_bound
 from dls_ik.solver.task import Task
 from dls_ik.text import listing, quoted
@@ -36,15 +36,16 @@ class Place(NamedTuple):
         """(4, 4) T_base_pose of a ``geometry_msgs/Pose`` in the frame of a header.
 
         Raises:
-            RequestError: an unknown frame, or a pose that is not valid; with the words.
+            FrameError: an unknown frame.
+            RequestError: a pose that is not valid.
         """
         stamped = PoseStamped(header=header, pose=pose)
         try:
             T = self.frames.pose_in_root(stamped, self.arm.tree, self.values, at_stamp=True)
-        except RequestError as error:
-            is_frame = error.code is Code.FRAME_TRANSFORM_FAILURE
-            code = error.code if is_frame else Code.INVALID_GOAL_CONSTRAINTS
-            raise RequestError(code, f"{words}: {error}") from error
+        except FrameError as error:
+            raise FrameError(f"{words}: {error}") from error
+        except PoseError as error:
+            raise invalid(f"{words}: {error}") from error
         return self.arm.base_from_root(T, self.base, self.values)
 
     def link(self, link: str) -> Array:
@@ -58,7 +59,7 @@ class Place(NamedTuple):
         Raises:
             RequestError: it has no such link.
         """
-        link, links = bare(name), self.arm.tree.links
+        link, links = strip_slash(name), self.arm.tree.links
         if link not in self.arm.tree.child_joints:
             raise RequestError(
                 Code.INVALID_LINK_NAME,

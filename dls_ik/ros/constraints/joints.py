@@ -12,7 +12,7 @@ from dls_ik.errors import LimitsError
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.tree import Tree
 from dls_ik.ros.constraints.bounds import invalid
-from dls_ik.ros.services.codes import Code, RequestError
+from dls_ik.ros.errors import Code, RequestError
 from dls_ik.ros.services.state import driven_joints
 from dls_ik.text import listing, quoted
 

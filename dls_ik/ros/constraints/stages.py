@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.errors import MethodError, OptionError, PoseError
+from dls_ik.errors import MethodError, OptionError
 from dls_ik.model.rotations import inverse
 from dls_ik.model.tree import Tree
 from dls_ik.ros.constraints.bounds import Bound, Place, Region, invalid
-from dls_ik.ros.services.codes import Code, RequestError
+from dls_ik.ros.errors import Code, RequestError
 from dls_ik.ros.services.problem import Problem
 from dls_ik.solver import IkResult, IkSolver
 from dls_ik.solver.method import AUTO
@@ -53,11 +53,11 @@ def goals_of(problem: Problem, bounds: Sequence[Bound], tree: Tree) -> list[Goal
         RequestError: a pose outside of a constraint that does not let go of it.
     """
     goals = []
-    for tip, lead in enumerate(problem.leads):
-        if lead is None:
+    for tip, attachment in enumerate(problem.attachments):
+        if attachment is None:
             continue
-        T_tip_link = inverse(lead.T_link_tip)
-        link = problem.links[lead.asked] or problem.solver.robot.tips[tip]
+        T_tip_link = inverse(attachment.T_link_tip)
+        link = problem.links[attachment.link_index] or problem.solver.robot.tips[tip]
         own = tuple(moved for bound in bounds if (moved := _onto(link, bound, tree)) is not None)
         goals.append(Goal(tip, link, T_tip_link, problem.targets[tip] @ T_tip_link, own))
     for goal in goals:
@@ -242,8 +242,6 @@ def _solve(
     T = stage.targets if len(stage.targets) > 1 else stage.targets[0]
     try:
         return (yield from solver.slices(T, seed, timeout, stage.tasks))
-    except PoseError as error:
-        raise RequestError(Code.GOAL_STATE_INVALID, str(error)) from error
     except (MethodError, OptionError) as error:
         raise RequestError(Code.NO_IK_SOLUTION, f"constraints: {error}") from error
 

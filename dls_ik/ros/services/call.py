@@ -11,7 +11,7 @@ from sensor_msgs.msg import JointState, MultiDOFJointState
 from dls_ik.model.tree import Tree
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.constraints.solve import are_given, check_amounts
-from dls_ik.ros.services.codes import Code, RequestError
+from dls_ik.ros.errors import Code, RequestError
 from dls_ik.ros.services.problem import timeouts
 from dls_ik.ros.services.wanted import wanted
 

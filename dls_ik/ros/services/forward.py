@@ -9,9 +9,8 @@ from moveit_msgs.srv import GetPositionFK
 from dls_ik.model.rotations import inverse
 from dls_ik.model.tree import Tree
 from dls_ik.ros.arm import Arm
-from dls_ik.ros.conversions import pose_from_matrix
-from dls_ik.ros.frames import Frames, bare
-from dls_ik.ros.services.codes import Code, RequestError
+from dls_ik.ros.errors import Code, RequestError
+from dls_ik.ros.frames import Frames, pose_from_matrix, strip_slash
 from dls_ik.ros.services.inverse import Answer
 from dls_ik.ros.services.state import overlaid
 from dls_ik.text import listing, quoted
@@ -32,10 +31,10 @@ def answer_fk(request: Any, arm: Arm, current: Mapping[str, float], frames: Fram
         RequestError: a request that is not valid.
     """
     asked = list(request.fk_link_names) or [arm.robot.tip]
-    links = [bare(link) for link in asked]
+    links = [strip_slash(link) for link in asked]
     _check_links(links, arm.tree)
     state = overlaid(arm.tree, current, request.robot_state)
-    frame = bare(request.header.frame_id) or arm.tree.root
+    frame = strip_slash(request.header.frame_id) or arm.tree.root
     stamp = request.header.stamp
     T_frame_root = inverse(frames.T_root_frame(frame, arm.tree, state.values, stamp))
     poses = {link: T_frame_root @ arm.tree.pose(link, state.values) for link in set(links)}

@@ -7,11 +7,10 @@ from moveit_msgs.srv import GetPositionIK
 
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.constraints.solve import are_given, solve_constrained
-from dls_ik.ros.conversions import length_note
-from dls_ik.ros.frames import Frames
+from dls_ik.ros.errors import Code, RequestError
+from dls_ik.ros.frames import Frames, quaternion_note
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.parameters.parameters import REFUSE
-from dls_ik.ros.services.codes import Code, RequestError
 from dls_ik.ros.services.problem import build_problem, solve
 from dls_ik.ros.services.state import driven_joints, overlaid
 from dls_ik.ros.services.wanted import wanted
@@ -66,7 +65,7 @@ def ik_slices(
 def _length_note(request: Any) -> str:
     """A sentence about a quaternion of the request that was normalised."""
     given = request.constraints.orientation_constraints
-    return length_note([stamped.pose for stamped in wanted(request).poses] + list(given))
+    return quaternion_note([stamped.pose for stamped in wanted(request).poses] + list(given))
 
 
 def _check_wishes(request: Any, parameters: Parameters) -> None:

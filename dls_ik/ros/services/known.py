@@ -4,8 +4,8 @@ import threading
 from contextlib import suppress
 
 from dls_ik.ros.arm import Arm
+from dls_ik.ros.errors import RequestError
 from dls_ik.ros.services.call import Call
-from dls_ik.ros.services.codes import RequestError
 
 MOST = 1000  # kinds of requests that are remembered
 FIRST_SOLUTION = "speed"

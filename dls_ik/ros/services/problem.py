@@ -6,12 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.errors import PoseError
-from dls_ik.ros.arm import Arm
-from dls_ik.ros.conversions import seconds
+from dls_ik.ros.arm import Arm, TipAttachment
+from dls_ik.ros.errors import Code, RequestError
 from dls_ik.ros.frames import Frames
-from dls_ik.ros.reach import Lead
-from dls_ik.ros.services.codes import Code, RequestError
 from dls_ik.ros.services.state import State
 from dls_ik.ros.services.wanted import Wanted, wanted
 from dls_ik.solver import IkResult, IkSolver
@@ -26,7 +23,7 @@ class Problem(NamedTuple):
     tasks: tuple[Task, ...] | None  # (k,) which of the pose errors count; None: all
     seed: Array  # (n,) [rad or m]
     timeout: float  # [s]
-    leads: tuple[Lead | None, ...]  # (k,) which link each tip belongs to
+    attachments: tuple[TipAttachment | None, ...]  # (k,) which link each tip belongs to
     links: tuple[str, ...]  # asked for; one empty name is the tip
 
 
@@ -38,15 +35,15 @@ def build_problem(request: Any, arm: Arm, state: State, frames: Frames) -> Probl
     """
     _, timeout = timeouts(request, arm)
     asked = wanted(request)
-    solver, leads = arm.reach(arm.group(request.group_name), asked.links)
+    solver, attachments = arm.ik_chain(arm.group(request.group_name), asked.links)
     tips = solver.robot.tips
     targets = [
-        _target(tip, lead, asked, arm, solver.robot.base, state, frames)
-        for tip, lead in zip(tips, leads, strict=True)
+        _target(tip, attachment, asked, arm, solver.robot.base, state, frames)
+        for tip, attachment in zip(tips, attachments, strict=True)
     ]
     complete = arm.tree.values(state.values)
     seed = np.array([complete[name] for name in solver.robot.joint_names])
-    return Problem(solver, np.array(targets), None, seed, timeout, leads, asked.links)
+    return Problem(solver, np.array(targets), None, seed, timeout, attachments, asked.links)
 
 
 def timeouts(request: Any, arm: Arm) -> tuple[float, float]:
@@ -59,28 +56,43 @@ def timeouts(request: Any, arm: Arm) -> tuple[float, float]:
     return asked, min(asked, arm.parameters.max_timeout)
 
 
+def seconds(duration: Any, default: float) -> float:
+    """The timeout that a ``builtin_interfaces/Duration`` asks for [s]; zero: the default.
+
+    Raises:
+        RequestError: below zero.
+    """
+    time = duration.sec + 1e-9 * duration.nanosec
+    if time < 0.0:
+        raise RequestError(Code.FAILURE, f"timeout is a time from 0 on [s], not {time:g}")
+    return time or default
+
+
 def solve(problem: Problem) -> Generator[None, None, IkResult]:
     """Find joint values, in slices as :meth:`dls_ik.IkSolver.slices`.
 
     Raises:
-        RequestError: a pose beyond what is finite in practice.
+        PoseError: a pose beyond what is finite in practice.
     """
     solver, targets, tasks, seed, timeout = problem[:5]
     T = targets if len(targets) > 1 else targets[0]
-    try:
-        return (yield from solver.slices(T, seed, timeout, tasks))
-    except PoseError as error:
-        raise RequestError(Code.GOAL_STATE_INVALID, str(error)) from error
+    return (yield from solver.slices(T, seed, timeout, tasks))
 
 
 def _target(
-    tip: str, lead: Lead | None, asked: Wanted, arm: Arm, base: str, state: State, frames: Frames
+    tip: str,
+    attachment: TipAttachment | None,
+    asked: Wanted,
+    arm: Arm,
+    base: str,
+    state: State,
+    frames: Frames,
 ) -> Array:
     """(4, 4) T_base_tip of a tip that a link takes along, or that stays where it is."""
-    if lead is None:
+    if attachment is None:
         T_root_tip = arm.tree.pose(tip, state.values)
     else:
-        pose = asked.poses[lead.asked]
+        pose = asked.poses[attachment.link_index]
         T_root_link = frames.pose_in_root(pose, arm.tree, state.values, at_stamp=True)
-        T_root_tip = T_root_link @ lead.T_link_tip
+        T_root_tip = T_root_link @ attachment.T_link_tip
     return arm.base_from_root(T_root_tip, base, state.values)

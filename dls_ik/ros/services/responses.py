@@ -7,9 +7,9 @@ from moveit_msgs.srv import GetPositionIK
 from rclpy.node import Node
 
 from dls_ik.errors import DlsIkError
-from dls_ik.ros.logs import trace
-from dls_ik.ros.services.codes import Code, RequestError, fill_error_code
+from dls_ik.ros.errors import Code, code_of, fill_error_code
 from dls_ik.ros.services.inverse import Answer
+from dls_ik.ros.util import trace
 from dls_ik.text import escape
 
 
@@ -40,10 +40,8 @@ class Responses:
         return self._with_code(response, Code.SUCCESS, message)
 
     def _failure(self, error: Exception, empty: Any) -> Any:
-        if isinstance(error, RequestError):
-            return self._with_code(empty, error.code, str(error))
         if isinstance(error, DlsIkError):
-            return self._with_code(empty, Code.FAILURE, str(error))
+            return self._with_code(empty, code_of(error), str(error))
         self._node.get_logger().error(trace(error))
         return self._with_code(empty, Code.FAILURE, f"internal error: {error!r}")
 

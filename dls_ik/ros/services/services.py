@@ -14,17 +14,16 @@ from moveit_msgs.srv import GetPositionFK, GetPositionIK
 from rclpy.node import Node
 
 from dls_ik.ros.arm import Arm
+from dls_ik.ros.errors import Code, RequestError
 from dls_ik.ros.frames import Frames
-from dls_ik.ros.logs import Throttle
 from dls_ik.ros.parameters.parameters import IGNORE, ServingParameters
 from dls_ik.ros.services.call import Call
-from dls_ik.ros.services.codes import Code, RequestError
+from dls_ik.ros.services.executor import BoundedExecutor, DeferredService, Reply
 from dls_ik.ros.services.forward import answer_fk
 from dls_ik.ros.services.inverse import Answer, ik_slices
 from dls_ik.ros.services.known import Known
-from dls_ik.ros.services.later import LaterService, Reply
-from dls_ik.ros.services.line import Job, Line
 from dls_ik.ros.services.responses import Responses
+from dls_ik.ros.util import Throttle
 from dls_ik.solver.single import finished
 
 NAMES = ("compute_ik", "compute_fk")
@@ -51,17 +50,17 @@ class Services:
         self._arm, self._current, self._frames = arm, current, frames
         self._log = Throttle(node)
         self._responses = Responses(node)
-        self._line = Line(parameters.service_threads, parameters.service_queue)
+        self._executor = BoundedExecutor(parameters.service_threads, parameters.service_queue)
         self._known = Known()
         self._closed = False
         depth = max(DEPTH, parameters.service_queue)
-        LaterService(node, GetPositionIK, NAMES[0], self._ik, depth)
+        DeferredService(node, GetPositionIK, NAMES[0], self._ik, depth)
         node.create_service(GetPositionFK, NAMES[1], self._fk)
 
     def close(self) -> None:
         """Begin with no more requests; answers that come later may find nothing to be sent by."""
         self._closed = True
-        self._line.close()
+        self._executor.close()
 
     def _fk(self, request: Any, response: Any) -> Any:
         def answer() -> Answer:
@@ -78,13 +77,14 @@ class Services:
             return
         self._warn_of_collisions(call)
         response = None
-        if not self._line.waiting and self._known.is_known(call):
+        if not self._executor.waiting and self._known.is_known(call):
             response = self._at_once(call)
-        if response is None and not self._line.join(self._job(call, reply)):
+        if response is None and not self._submit(call, reply):
+            waiting, bound = self._executor.waiting, self._executor.bound
             response = self._responses.timed_out(
                 empty,
-                f"{self._line.waiting} requests wait already, and the parameter service_queue is "
-                f"{self._line.bound}: ask again later",
+                f"{waiting} requests wait already, and the parameter service_queue is {bound}: "
+                "ask again later",
             )
         if response is not None:
             self._send(reply, response)
@@ -96,9 +96,10 @@ class Services:
         was_short = call.timeout > MOMENT and time.perf_counter() - begin > MOMENT
         return None if was_short and response.error_code.val == Code.NO_IK_SOLUTION else response
 
-    def _job(self, call: Call, reply: Reply) -> Job:
-        """Answering in a thread, with what is left of the timeout."""
-        return Job(self._work(call, reply), call.deadline, partial(self._give_up, call, reply))
+    def _submit(self, call: Call, reply: Reply) -> bool:
+        """Have a request answered in a thread; return whether there is room in the queue."""
+        give_up = partial(self._give_up, call, reply)
+        return self._executor.submit(self._work(call, reply), call.deadline, give_up)
 
     def _work(self, call: Call, reply: Reply) -> Iterator[None]:
         if call.is_late:
@@ -112,8 +113,8 @@ class Services:
     def _give_up(self, call: Call, reply: Reply) -> None:
         words = (
             f"the request waited {call.waited:.3g} s for its turn, longer than its timeout of "
-            f"{call.timeout:.3g} s; {self._line.waiting} requests wait, service_queue is "
-            f"{self._line.bound}"
+            f"{call.timeout:.3g} s; {self._executor.waiting} requests wait, service_queue is "
+            f"{self._executor.bound}"
         )
         self._send(reply, self._responses.timed_out(call.empty, words))
 

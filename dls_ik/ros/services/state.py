@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from dls_ik.core.se3 import FARTHEST
 from dls_ik.model.tree import Tree
-from dls_ik.ros.services.codes import Code, RequestError
+from dls_ik.ros.errors import Code, RequestError
 
 
 class State(NamedTuple):

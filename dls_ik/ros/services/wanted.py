@@ -2,8 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from dls_ik.ros.frames import bare
-from dls_ik.ros.services.codes import Code, RequestError
+from dls_ik.ros.errors import Code, RequestError
+from dls_ik.ros.frames import strip_slash
 
 
 class Wanted(NamedTuple):
@@ -21,12 +21,12 @@ def wanted(request: Any) -> Wanted:
     """
     poses, links = request.pose_stamped_vector, request.ik_link_names
     if not poses:
-        return Wanted((bare(request.ik_link_name),), (request.pose_stamped,))
+        return Wanted((strip_slash(request.ik_link_name),), (request.pose_stamped,))
     if len(poses) == 1:
-        return Wanted((bare(links[0]) if links else "",), tuple(poses))
+        return Wanted((strip_slash(links[0]) if links else "",), tuple(poses))
     if len(poses) != len(links):
         raise RequestError(
             Code.INVALID_LINK_NAME,
             f"{len(poses)} poses need as many ik_link_names, given {len(links)}",
         )
-    return Wanted(tuple(map(bare, links)), tuple(poses))
+    return Wanted(tuple(map(strip_slash, links)), tuple(poses))

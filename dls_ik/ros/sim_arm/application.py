@@ -16,8 +16,6 @@ from trajectory_msgs.msg import JointTrajectory
 
 from dls_ik.errors import DlsIkError
 from dls_ik.model.robot import RobotModel
-from dls_ik.ros.bounded import subscribe_bounded
-from dls_ik.ros.logs import Throttle
 from dls_ik.ros.outputs.messages import (
     JointStateOutput,
     JointTrajectoryOutput,
@@ -32,7 +30,8 @@ from dls_ik.ros.sim_arm.commands import path_from_array, path_from_joint_state, 
 from dls_ik.ros.sim_arm.parameters import SimArmParameters
 from dls_ik.ros.sim_arm.simulation import Joints, Simulation, joints_of, named_joints
 from dls_ik.ros.stream.joint_states import TOPIC as JOINT_STATES
-from dls_ik.ros.type_monitor import TypeMonitor
+from dls_ik.ros.subscriptions import TypeMonitor, subscribe_bounded
+from dls_ik.ros.util import Throttle
 from dls_ik.text import escape, listing
 
 NOTHING = "there is no robot yet"

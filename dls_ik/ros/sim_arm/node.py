@@ -3,30 +3,29 @@
 import sys
 from collections.abc import Callable, Sequence
 
-from dls_ik.ros.help import answered, own_arguments
-from dls_ik.ros.node import start
+from dls_ik.ros.node import answer_help, own_arguments, start
 
 NAME = "sim_arm"
 
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM; see :func:`dls_ik.ros.node.start`."""
-    return start(args, _answered, _imported)
+    return start(args, _print_help, _import)
 
 
-def _imported() -> Callable[[Sequence[str] | None], int]:
+def _import() -> Callable[[Sequence[str] | None], int]:
     from dls_ik.ros.process import run_process
     from dls_ik.ros.sim_arm.application import serve_arm
 
     return lambda args: run_process(args, NAME, serve_arm)
 
 
-def _answered(args: Sequence[str] | None) -> int | None:
+def _print_help(args: Sequence[str] | None) -> int | None:
     if not own_arguments(args):
         return None
     from dls_ik.ros.sim_arm.parameters import SimArmParameters
 
-    return answered(
+    return answer_help(
         args,
         "ik_sim_arm",
         "dls_ik.ros.sim_arm.node",

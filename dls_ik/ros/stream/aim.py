@@ -9,8 +9,7 @@ from geometry_msgs.msg import PoseArray, PoseStamped, TwistStamped
 from dls_ik.core.types import Array
 from dls_ik.errors import PoseError, StaleTargetError
 from dls_ik.ros.arm import Arm
-from dls_ik.ros.conversions import length_note, matrix_from_pose
-from dls_ik.ros.frames import Frames, bare
+from dls_ik.ros.frames import Frames, matrix_from_pose, quaternion_note, strip_slash
 from dls_ik.ros.stream.targets import MOST_POSES, TooLong
 
 Values = Mapping[str, float]
@@ -33,8 +32,8 @@ def aim(arm: Arm, message: Any, frames: Frames, values: Values, now: float, age:
 def remark(message: Any) -> str:
     """What is to be said of a target that was taken: a quaternion that was normalised."""
     if isinstance(message, PoseStamped):
-        return length_note([message.pose])
-    return length_note(message.poses) if isinstance(message, PoseArray) else ""
+        return quaternion_note([message.pose])
+    return quaternion_note(message.poses) if isinstance(message, PoseArray) else ""
 
 
 def is_stamped(message: Any) -> bool:
@@ -76,7 +75,7 @@ def _follow_twist(
     v, w = message.twist.linear, message.twist.angular
     V = np.array([v.x, v.y, v.z, w.x, w.y, w.z])
     R: Array | None = None
-    if bare(message.header.frame_id) != arm.robot.tip:
+    if strip_slash(message.header.frame_id) != arm.robot.tip:
         T_root_frame = frames.T_root_frame(message.header.frame_id, arm.tree, values)
         R = arm.base_from_root(T_root_frame, arm.robot.base, values)[:3, :3]
     arm.controller.follow_twist(V, now, R, age)

@@ -14,10 +14,11 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 
 from dls_ik.core.types import Array
-from dls_ik.ros.bounded import MAX_NAME, subscribe_bounded, with_news
-from dls_ik.ros.logs import Throttle
+from dls_ik.ros.frames import MAX_NAME
 from dls_ik.ros.stream.echo import Echo
 from dls_ik.ros.stream.transit import Transit
+from dls_ik.ros.subscriptions import merge_bounded, subscribe_bounded
+from dls_ik.ros.util import Throttle
 from dls_ik.text import listing
 
 TOPIC = "joint_states"
@@ -189,7 +190,7 @@ class JointStates:
         with self._lock:
             last = {name: self._heard.get(name, ())[-2:] for name in news}
             heard = {n: (*last[n], Heard(position, now, said)) for n, position in news.items()}
-            self._heard = with_news(self._heard, heard)
+            self._heard = merge_bounded(self._heard, heard)
 
 
 def _is_kept(name: str, kept: Collection[str] | None) -> bool:

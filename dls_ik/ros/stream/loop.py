@@ -7,7 +7,6 @@ from rclpy.node import Node
 
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
-from dls_ik.ros.logs import Throttle
 from dls_ik.ros.marker_target import build_marker
 from dls_ik.ros.outputs import Outputs
 from dls_ik.ros.parameters import Parameters
@@ -18,6 +17,7 @@ from dls_ik.ros.stream.orders import Orders
 from dls_ik.ros.stream.pacing import Pacer
 from dls_ik.ros.stream.priority import Priority
 from dls_ik.ros.stream.targets import TOPICS, Arrival, Targets
+from dls_ik.ros.util import Throttle
 from dls_ik.ros.watch import Watch
 from dls_ik.servo import Controller, ServoState
 

@@ -13,10 +13,9 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 from std_msgs.msg import Header
 
-from dls_ik.ros.bounded import subscribe_bounded
-from dls_ik.ros.logs import Throttle
-from dls_ik.ros.stream.transit import Transit, with_time
-from dls_ik.ros.type_monitor import type_name
+from dls_ik.ros.stream.transit import Transit
+from dls_ik.ros.subscriptions import subscribe_bounded, type_name, with_time
+from dls_ik.ros.util import Throttle
 
 TOPICS = {"target_pose": PoseStamped, "target_twist": TwistStamped, "target_trajectory": PoseArray}
 TWIST = "target_twist"

@@ -1,9 +1,6 @@
 """How late messages are, by the times at which they were sent."""
 
 import math
-from collections.abc import Callable
-
-from rclpy.subscription import Subscription
 
 DRIFT = 1e-3  # [s/s] by which two clocks may come apart
 
@@ -31,10 +28,3 @@ class Transit:
         usual = self._least + DRIFT * (now - self._time)
         self._least, self._time = min(took, usual), now
         return max(0.0, took - usual) if math.isfinite(usual) else math.inf
-
-
-def with_time(store: Callable[..., None]) -> Callable[..., None]:
-    """For a subscription, which tells when a message was sent [ns] from Humble on."""
-    if not hasattr(Subscription, "CallbackType"):
-        return lambda message: store(message)
-    return lambda message, info: store(message, info["source_timestamp"])

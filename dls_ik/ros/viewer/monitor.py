@@ -16,14 +16,14 @@ from std_msgs.msg import String
 
 from dls_ik.core.types import Array
 from dls_ik.errors import OptionError
-from dls_ik.ros.bounded import subscribe_bounded, with_news
 from dls_ik.ros.client.connection import Service
-from dls_ik.ros.logs import Throttle
 from dls_ik.ros.parameters import Parameters
 from dls_ik.ros.parameters.declare import declared
 from dls_ik.ros.robot_source import MAX_BYTES as MOST_DESCRIPTION
 from dls_ik.ros.robot_source import QOS as DESCRIPTION
 from dls_ik.ros.robot_source import TOPIC as DESCRIPTION_TOPIC
+from dls_ik.ros.subscriptions import merge_bounded, subscribe_bounded
+from dls_ik.ros.util import Throttle
 from dls_ik.servo import ServoState
 
 try:
@@ -75,7 +75,7 @@ class Heard:
         subscribe(JointState, "joint_states", self._keep_joints, JOINTS)
         subscribe(PoseStamped, "target_pose", self._keep_target, NEWEST)
         keep, most = self._keep_description, MOST_DESCRIPTION
-        subscribe(String, DESCRIPTION_TOPIC, keep, DESCRIPTION, most=most)
+        subscribe(String, DESCRIPTION_TOPIC, keep, DESCRIPTION, max_bytes=most)
         if ServoStatus is not None:
             subscribe(ServoStatus, self.status_topic, self._keep_status, NEWEST)
 
@@ -106,7 +106,7 @@ class Heard:
         if len(velocities) != len(names):
             velocities = np.zeros(len(names))
         news = dict(zip(names, zip(positions, velocities, strict=True), strict=True))
-        self._joints = with_news(self._joints, news)
+        self._joints = merge_bounded(self._joints, news)
 
     def _keep_target(self, message: Any, _: int = 0) -> None:
         self.target = message

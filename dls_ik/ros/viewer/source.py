@@ -17,11 +17,9 @@ from dls_ik.model.rotations import inverse
 from dls_ik.ros.client.connection import NoAnswerError, OwnHost, Service, ServiceMissingError
 from dls_ik.ros.client.robot import Described, ForeignFileError, robot_named, served
 from dls_ik.ros.client.streamer import pose_errors
-from dls_ik.ros.conversions import fill_pose
-from dls_ik.ros.frames import Frames
-from dls_ik.ros.newest import Newest
+from dls_ik.ros.frames import Frames, fill_pose, tf2_lookup
 from dls_ik.ros.outputs.outputs import arrange
-from dls_ik.ros.transforms import tf2_lookup
+from dls_ik.ros.services.executor import LatestOnlyExecutor
 from dls_ik.ros.viewer.monitor import CHANGEABLE, Heard, Settings
 from dls_ik.servo import ServoState
 from dls_ik.viewer.local import LocalSource, tunable
@@ -103,9 +101,9 @@ class NodeSource:
         node = self._host.node
         self.name = node.resolve_service_name(NODE)
         self._trouble = ""
-        self._jobs = Newest(self._fail)
+        self._jobs = LatestOnlyExecutor(self._fail)
         self._settings = Settings(node, NODE)
-        self._heard = Heard(node, NODE, lambda: self._jobs.do(self._read_settings))
+        self._heard = Heard(node, NODE, lambda: self._jobs.submit(self._read_settings))
         self._pause = Service(node, SetBool, f"{NODE}/pause")
         self._reset = Service(node, Trigger, f"{NODE}/reset")
         self._frames = Frames(tf2_lookup(node))
@@ -236,7 +234,7 @@ class NodeSource:
         except (ServiceMissingError, NoAnswerError) as error:
             self._trouble = str(error)
             if not self._heard.is_silent(time.monotonic()):  # it is busy
-                self._jobs.do(self._read_settings)
+                self._jobs.submit(self._read_settings)
             return
         except DlsIkError as error:
             self._trouble = str(error)

@@ -11,7 +11,7 @@ from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from dls_ik.core.types import Array
-from dls_ik.ros.conversions import fill_pose
+from dls_ik.ros.frames import fill_pose
 from dls_ik.ros.watch.tip import NOTHING, Trail
 from dls_ik.servo.state import ServoState
 

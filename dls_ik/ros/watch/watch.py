@@ -8,10 +8,10 @@ from rclpy.node import Node
 
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
-from dls_ik.ros.conversions import fill_pose
-from dls_ik.ros.logs import Throttle
+from dls_ik.ros.frames import fill_pose
 from dls_ik.ros.outputs.messages import set_time
 from dls_ik.ros.parameters import Parameters
+from dls_ik.ros.util import Throttle
 from dls_ik.ros.watch.diagnostics import Diagnostics
 from dls_ik.ros.watch.markers import Markers
 from dls_ik.ros.watch.tip import NOTHING, Seen, Tip, Trail

@@ -1,9 +1,9 @@
-"""What a service answers when it does not succeed; docs/services.md has the cases of each code."""
+"""Error codes of the services, and the errors that messages and requests are refused with."""
 
 import enum
 from typing import Any
 
-from dls_ik.errors import DlsIkError
+from dls_ik.errors import DlsIkError, PoseError
 
 
 class Code(enum.IntEnum):
@@ -22,15 +22,28 @@ class Code(enum.IntEnum):
 
 
 class RequestError(DlsIkError):
-    """A request that is refused, or has no solution; carries the code of the answer."""
+    """A request that is refused or has no solution; carries the code of the response."""
 
     def __init__(self, code: Code, message: str) -> None:
         super().__init__(message)
         self.code = code
 
 
+class FrameError(DlsIkError):
+    """A frame that neither the robot nor tf2 knows."""
+
+
+def code_of(error: Exception) -> Code:
+    """Return the code that a service answers with after an error."""
+    if isinstance(error, RequestError):
+        return error.code
+    if isinstance(error, FrameError):
+        return Code.FRAME_TRANSFORM_FAILURE
+    return Code.GOAL_STATE_INVALID if isinstance(error, PoseError) else Code.FAILURE
+
+
 def fill_error_code(error_code: Any, code: Code, message: str, source: str) -> None:
-    """Write a code, and the words to it where the message has fields for them (not on Humble)."""
+    """Fill a ``moveit_msgs/MoveItErrorCodes``; on Humble it has no fields for the message."""
     error_code.val = int(code)
     if hasattr(error_code, "message"):
         error_code.message = message

@@ -1,0 +1,207 @@
+"""Executors that requests and new robots wait in, and a service that is answered from them."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+
+TURN = 0.02  # [s] that a job runs, about, while others wait
+CHECK_PERIOD = 0.01  # [s] between looks for jobs that are late
+
+Reply = Callable[[Any], None]  # takes the response, once
+
+
+@dataclass(eq=False)
+class _Job:
+    work: Iterator[None]
+    deadline: float  # [s] on the clock of perf_counter
+    give_up: Callable[[], None]
+    has_begun: bool = False
+
+
+class BoundedExecutor:
+    """Runs jobs in threads, in turns and in the order in which they came; bounds how many wait.
+
+    A long job goes back to the end of the queue after each turn. A job that has not begun by its
+    deadline is given up then, whatever the threads do; a late job that has begun runs next.
+
+    Args:
+        threads: jobs that run at once.
+        bound: jobs that may wait for a thread.
+    """
+
+    def __init__(self, threads: int, bound: int) -> None:
+        self.bound = bound
+        self._threads = threads
+        self._count = 0  # of jobs that wait or run
+        self._queue: deque[_Job] = deque()
+        self._closed = False
+        self._changed = threading.Condition()
+        self._executor = ThreadPoolExecutor(threads, "solve")
+        threading.Thread(target=self._watch_deadlines, name="late", daemon=True).start()
+
+    @property
+    def waiting(self) -> int:
+        """How many jobs wait for a thread."""
+        return max(0, self._count - self._threads)
+
+    def submit(
+        self,
+        work: Iterator[None],
+        deadline: float = float("inf"),
+        give_up: Callable[[], None] = lambda: None,
+    ) -> bool:
+        """Queue a job, unless too many wait; return whether it was queued.
+
+        Args:
+            work: does the job in short steps.
+            deadline: by which it must begin [s], on the clock of perf_counter.
+            give_up: called instead of the work if it cannot begin in time.
+        """
+        with self._changed:
+            if self._closed or self._count >= self._threads + self.bound:
+                return False
+            self._count += 1
+            self._enqueue(_Job(work, deadline, give_up))
+        return True
+
+    def close(self) -> None:
+        """Begin no more turns; those that run go on to their end."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        self._executor.shutdown(wait=False, cancel_futures=True)
+
+    def _enqueue(self, job: _Job) -> None:
+        """Append a job and ask for a turn; the lock is held."""
+        self._queue.append(job)
+        self._changed.notify()
+        with suppress(RuntimeError):  # it was closed
+            self._executor.submit(self._take_turn)
+
+    def _take_turn(self) -> None:
+        with self._changed:
+            if not self._queue:  # a job was given up
+                return
+            job = self._queue.popleft()
+            job.has_begun = True
+        is_over = True
+        try:
+            is_over = self._run(job)
+        finally:
+            with self._changed:
+                if is_over:
+                    self._count -= 1
+                else:
+                    self._enqueue(job)
+
+    def _run(self, job: _Job) -> bool:
+        """Run a job for one turn; return whether it is over."""
+        end = time.perf_counter() + TURN
+        for _ in job.work:
+            if self._closed or (self._queue and time.perf_counter() > end):
+                return self._closed
+        return True
+
+    def _watch_deadlines(self) -> None:
+        """Give up jobs that cannot begin in time; sleep while none wait."""
+        while not self._closed:
+            with self._changed:
+                self._changed.wait_for(lambda: self._queue or self._closed)
+                late = self._remove_late(time.perf_counter())
+            for job in late:
+                with suppress(Exception):  # the others are told all the same
+                    job.give_up()
+            time.sleep(CHECK_PERIOD)
+
+    def _remove_late(self, now: float) -> list[_Job]:
+        """Remove late jobs that have not begun and return them; put other late jobs first."""
+        late = [job for job in self._queue if job.deadline < now]
+        if late:
+            in_time = [job for job in self._queue if job.deadline >= now]
+            self._queue = deque([job for job in late if job.has_begun] + in_time)
+        lost = [job for job in late if not job.has_begun]
+        self._count -= len(lost)
+        return lost
+
+
+class LatestOnlyExecutor:
+    """Runs jobs one after the other in a thread; a job that waits is replaced by a newer one.
+
+    Args:
+        failed: called with the exception that a job raises.
+    """
+
+    def __init__(self, failed: Callable[[Exception], None]) -> None:
+        self._failed = failed
+        self._lock = threading.Lock()
+        self._next: Callable[[], None] | None = None
+        self._closed = False
+        self._executor = ThreadPoolExecutor(1, "builder")
+
+    def submit(self, job: Callable[[], None]) -> None:
+        """Run a job after the current one, unless a newer job replaces it."""
+        with self._lock:
+            self._next = job
+        self._executor.submit(self._run_next)
+
+    def close(self) -> None:
+        """Begin no more jobs, and pass over a failure of the current one."""
+        self._closed = True
+        self._executor.shutdown(wait=False, cancel_futures=True)
+
+    def _run_next(self) -> None:
+        with self._lock:
+            job, self._next = self._next, None
+        if job is None:
+            return
+        try:
+            job()
+        except Exception as error:  # noqa: BLE001  the next job may succeed
+            if not self._closed:  # else what the job works with may be gone
+                self._failed(error)
+
+
+class DeferredService:
+    """A service whose requests are answered later, from any thread.
+
+    rclpy calls the callback of a service and then ``send_response`` with its result and the header
+    of the request, from Humble on. The callback does not see the header, so this replaces
+    ``send_response``. A coroutine as callback does not do: the future that it awaits does not wake
+    the executor (rclpy 9.1), or is polled (Humble).
+
+    Args:
+        handle: called with a request, an empty response and the reply, in the executor's thread.
+        depth: requests and responses that the middleware keeps; one too many replaces the oldest,
+            whose client waits in vain.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        kind: Any,
+        name: str,
+        handle: Callable[[Any, Any, Reply], None],
+        depth: int,
+    ) -> None:
+        self._handle = handle
+        self._lock = threading.Lock()  # rcl sends from one thread at a time
+        service = node.create_service(
+            kind, name, lambda *pair: pair, qos_profile=QoSProfile(depth=depth)
+        )
+        self._send = service.send_response
+        service.send_response = self._dispatch
+
+    def _dispatch(self, pair: tuple[Any, Any], header: Any) -> None:
+        def reply(response: Any) -> None:
+            with self._lock:
+                self._send(response, header)
+
+        self._handle(*pair, reply)

@@ -1,0 +1,100 @@
+"""Subscriptions that bound what anybody may send, and tell of publishers they cannot read."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from rclpy.serialization import deserialize_message
+from rclpy.subscription import Subscription
+
+from dls_ik.ros.frames import MAX_NAME
+from dls_ik.ros.util import Throttle
+from dls_ik.text import escape
+
+MAX_NAMES = 10_000  # that are kept of what others send
+MAX_BYTES = 64 * 1024  # of a message that is read; the joint states of 500 joints are half of it
+MAX_REPORTS = 100  # publishers that are reported
+CHECK_PERIOD = 1.0  # [s]
+
+Value = TypeVar("Value")
+
+
+def merge_bounded(known: Mapping[str, Value], new: Mapping[str, Value]) -> dict[str, Value]:
+    """Merge new values into the known ones; keep at most MAX_NAMES names.
+
+    New names longer than MAX_NAME are dropped.
+    """
+    space = max(MAX_NAMES - len(known), 0)
+    added = [name for name in new if name not in known and len(name) <= MAX_NAME][:space]
+    kept = {*known, *added}
+    return {**known, **{name: value for name, value in new.items() if name in kept}}
+
+
+def subscribe_bounded(
+    node: Node,
+    kind: Any,
+    topic: str,
+    store: Callable[[Any, int], None],
+    qos: QoSProfile,
+    log: Throttle,
+    max_bytes: int = MAX_BYTES,
+) -> Any:
+    """Subscribe to a topic; messages of more than `max_bytes` are logged and not read.
+
+    Messages come serialized, because deserializing a large one would block all threads.
+
+    Args:
+        store: called with each message, and the time it was sent [ns] or 0, see :func:`with_time`.
+    """
+    name = node.resolve_topic_name(topic)
+
+    def read(data: bytes, sent: int = 0) -> None:
+        if len(data) > max_bytes:
+            message = f"a message on {name} has {len(data)} bytes, more than {max_bytes}: not used"
+            log.warn(f"bytes on {name}", message)
+        else:
+            store(deserialize_message(data, kind), sent)
+
+    return node.create_subscription(kind, topic, with_time(read), qos, raw=True)
+
+
+def with_time(store: Callable[..., None]) -> Callable[..., None]:
+    """Wrap a callback so that it gets the source timestamp [ns] too; not before Humble."""
+    if not hasattr(Subscription, "CallbackType"):
+        return lambda message: store(message)
+    return lambda message, info: store(message, info["source_timestamp"])
+
+
+class TypeMonitor:
+    """Warns once of each publisher that sends another type than a subscription of the node reads.
+
+    The middleware drops such messages silently. A publisher is reported when two checks in a row
+    have found it, so that subscriptions may adapt to its type in between.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._before: set[str] = set()
+        self._reported: set[str] = set()
+        node.create_timer(CHECK_PERIOD, self._check, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def _check(self) -> None:
+        found = {
+            f"{info.node_namespace.rstrip('/')}/{info.node_name} sends {info.topic_type} on "
+            f"{subscription.topic_name}, where {read} is read: it is not heard"
+            for subscription in list(self._node.subscriptions)
+            for info in self._node.get_publishers_info_by_topic(subscription.topic_name)
+            if info.topic_type != (read := type_name(subscription.msg_type))
+        }
+        for message in sorted((found & self._before) - self._reported):
+            if len(self._reported) < MAX_REPORTS:
+                self._reported.add(message)
+                self._node.get_logger().warning(escape(message))
+        self._before = found
+
+
+def type_name(message_type: Any) -> str:
+    """Return a type as the graph names it, such as ``geometry_msgs/msg/Twist``."""
+    return f"{message_type.__module__.partition('.')[0]}/msg/{message_type.__name__}"

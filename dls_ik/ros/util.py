@@ -1,0 +1,146 @@
+"""Log lines, signals and standard streams of a node that must not be stopped by any of them."""
+
+import logging
+import os
+import signal
+import stat
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from textwrap import indent
+from typing import Any
+
+from dls_ik.text import escape
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+INPUT, OUTPUTS = 0, (1, 2)  # file descriptors
+
+
+def trace(error: BaseException) -> str:
+    """Format the traceback of an exception, indented."""
+    return indent(escape("".join(traceback.format_exception(error)), keep="\n"), "  ")
+
+
+class LogHandler(logging.Handler):
+    """Forwards warnings of the package from Python's log to the log of a node.
+
+    Args:
+        node: of :class:`rclpy.node.Node`, which this module does not import.
+    """
+
+    def __init__(self, node: Any) -> None:
+        super().__init__(logging.WARNING)
+        self._logger = node.get_logger()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Log a warning."""
+        self._logger.warning(escape(record.getMessage()))
+
+
+class Throttle:
+    """Logs a message of each topic at most once in a period of the steady clock.
+
+    The throttle of rclpy's logger looks its caller up in the source at every call, which costs more
+    than a cycle of the loop may, and follows a clock that can be wound back.
+
+    Args:
+        period: [s].
+    """
+
+    def __init__(
+        self, node: Any, period: float = 2.0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._logger = node.get_logger()
+        self._period = period
+        self._clock = clock
+        self._logged: dict[str, float] = {}  # time by topic [s]
+
+    def warn(self, topic: str, message: str) -> None:
+        """Log a warning, unless one of this topic was logged within the period."""
+        if self._is_due(topic):
+            self._logger.warning(escape(message))
+
+    def failed(self, topic: str, message: str, error: BaseException) -> None:
+        """Log a warning with the traceback of an exception."""
+        if self._is_due(topic):
+            self._logger.warning(f"{escape(message)}:\n{trace(error)}")
+
+    def info(self, topic: str, message: str) -> None:
+        """Log a line, unless one of this topic was logged within the period."""
+        if self._is_due(topic):
+            self._logger.info(escape(message))
+
+    def once(self, topic: str, message: str) -> None:
+        """Log a warning the first time."""
+        if topic not in self._logged:
+            self._logged[topic] = self._clock()
+            self._logger.warning(escape(message))
+
+    def _is_due(self, topic: str) -> bool:
+        now = self._clock()
+        if now - self._logged.get(topic, -self._period) < self._period:
+            return False
+        self._logged[topic] = now
+        return True
+
+
+def hold_signals() -> None:
+    """Block SIGINT and SIGTERM in this and all later threads until :func:`on_signal` waits."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+
+
+def on_signal(act: Callable[[], object]) -> None:
+    """Call `act` once, in a thread of its own, on the first signal that came or comes."""
+
+    def wait() -> None:
+        signal.sigwait(SIGNALS)
+        act()
+
+    threading.Thread(target=wait, name="signals", daemon=True).start()
+
+
+def free_streams() -> None:
+    """Make writes to standard output and error drop their data instead of blocking.
+
+    A terminal held with Ctrl-S or a lost remote session fills the buffers; rclpy logs while it
+    holds the GIL, so that a write that blocks would stop all threads. Call this before files are
+    opened: closed streams become the null device, or the next socket would take their numbers and
+    the log would be written into it.
+    """
+    for number in (INPUT, *OUTPUTS):
+        if not _is_open(number):
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this
+    for number in OUTPUTS:
+        with suppress(OSError):  # such as no reader: no write blocks then
+            _unblock(number)
+
+
+def flush_streams() -> None:
+    """Flush standard output and error as far as they take data."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            if stream is not None:
+                stream.flush()
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
+def _unblock(number: int) -> None:
+    mode = os.fstat(number).st_mode
+    if stat.S_ISSOCK(mode):
+        os.set_blocking(number, False)
+    elif stat.S_ISFIFO(mode) or os.isatty(number):
+        # opened anew: the shell that started us may share this one and rely on blocking writes
+        flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY
+        reopened = os.open(f"/proc/self/fd/{number}", flags)
+        os.dup2(reopened, number)
+        os.close(reopened)
