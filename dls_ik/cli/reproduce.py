@@ -18,9 +18,9 @@ from dls_ik.cli.exits import INTERRUPTED
 from dls_ik.cli.output import STDOUT, check_writable, write_whole
 from dls_ik.cli.terminal import Bars, empty_table, stdout_console, width_of
 from dls_ik.plot import check_picture, save_picture
-from dls_ik.reproduce.document import check_suffix, document_files
 from dls_ik.reproduce.experiment import ALL, EXPERIMENTS, Experiment, begin, complete, experiment
-from dls_ik.reproduce.report import MARK, Cell, Column, Reproduction, Table, reports_json
+from dls_ik.reproduce.report import check_suffix, json_text, report_files, sections_of
+from dls_ik.reproduce.tables import MARK, Cell, Column, Reproduction, ResultTable
 
 DEFAULT_REPORT = "dls-ik-reproduction.html"
 Run = list[tuple[Experiment, Reproduction]]
@@ -109,7 +109,8 @@ def _complete(run: Run, quiet: bool) -> bool:
 
 def _write_json(path: str, what: str, run: Run) -> None:
     reports = [report for _, report in run]
-    text = reports_json(what, reports) if what == ALL else reports[0].to_json()
+    whole = {"what": what, "reports": reports}
+    text = json_text(whole if what == ALL else reports[0])
     if path == STDOUT:
         click.echo(text)
     else:
@@ -117,7 +118,7 @@ def _write_json(path: str, what: str, run: Run) -> None:
 
 
 def _write_report(path: str, run: Run) -> None:
-    for file, content in document_files(Path(path), run).items():
+    for file, content in report_files(Path(path), sections_of(run)).items():
         file.parent.mkdir(exist_ok=True)
         write_whole(str(file), partial(Path.write_bytes, data=content))
     click.echo(f"report: {path}", err=True)
@@ -139,7 +140,7 @@ def _show(console: Console, experiment: Experiment, report: Reproduction) -> Non
         console.print(_note(note))
 
 
-def _show_table(console: Console, table: Table, lines: list[list[Cell]]) -> None:
+def _show_table(console: Console, table: ResultTable, lines: list[list[Cell]]) -> None:
     shown = _rich_table(table, lines, break_headings=False)
     if width_of(console, shown) > console.width:
         shown = _rich_table(table, lines, break_headings=True)
@@ -151,7 +152,7 @@ def _show_table(console: Console, table: Table, lines: list[list[Cell]]) -> None
         console.print(Text(legend, style="dim"))
 
 
-def _rich_table(table: Table, lines: list[list[Cell]], break_headings: bool) -> RichTable:
+def _rich_table(table: ResultTable, lines: list[list[Cell]], break_headings: bool) -> RichTable:
     shown = empty_table(table.title)
     for i, column in enumerate(table.columns):
         words = column.heading.split()

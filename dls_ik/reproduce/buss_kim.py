@@ -1,12 +1,14 @@
 """Figures 3 and 4 of Buss & Kim 2004: the double-Y shape drawn to moving and to fixed targets.
 
-Figure 3 counts how many of four effectors SDLS keeps nearer to moving targets: one update a step; a
-step counts how many effectors are nearer to their targets after it than with DLS, and with DLS'.
-Run with the slip of the published code in D_max, and without.
+Figure 3 counts how many of four effectors SDLS keeps nearer to moving targets than DLS and DLS' do,
+with one update a step. It is run with the slip of the published code in D_max, and without.
 
 Figure 4 shows how near five methods come to fixed targets, and how fast: from the zero position
 each method steps until it improves too little, has gone back three times, or has made 4000 steps.
-Targets that no method reaches count apart.
+Targets that no method reaches are counted separately.
+
+The robot is that of figure 2, where lengths have no unit. Its geometry is in urdf/double_y.urdf;
+the paths of the targets and the bounds on steps are those of the published code.
 """
 
 from __future__ import annotations
@@ -16,23 +18,83 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
-from math import sqrt
+from math import pi, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dls_ik.core.types import Array
-from dls_ik.model import RobotModel
+from dls_ik.model import RobotModel, share_file
 from dls_ik.plot.canvas import BLUE, GREEN, GREY, ORANGE, PALE, RED, new_figure, plain
-from dls_ik.reproduce import double_y
 from dls_ik.reproduce.experiment import Experiment, Progress
-from dls_ik.reproduce.report import SIGMAS, Column, Reproduction, Row, Table
+from dls_ik.reproduce.tables import SIGMAS, Column, Reproduction, ResultTable, Row, marked
 from dls_ik.solver.stepper import Stepper
+from dls_ik.solver.task import Task
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+# Robot, targets, methods
+
+TIPS = ("E0", "E1", "E2", "E3")
+DEGREE = pi / 180.0
+
+# x, y, z of each target: c + a sin(n T), as (c, a, n).
+_PATHS = np.array(
+    [
+        [(2.0, 3.0, 3.0), (0.5, 0.4, 7.0), (0.3, 1.4, 5.0)],
+        [(0.5, 0.8, 4.0), (0.4, 0.6, 4.0), (-0.2, 2.0, 3.0)],
+        [(-0.5, 1.6, 6.0), (0.6, 0.4, 7.0), (0.3, 1.0, 8.0)],
+        [(-1.6, 1.6, 4.0), (0.3, 0.6, 4.0), (-0.2, 0.6, 3.0)],
+    ]
+)
+
+
+def double_y() -> RobotModel:
+    """Return the robot: 25 joints without limits, 4 tips."""
+    return RobotModel.from_urdf(share_file("urdf", "double_y.urdf"), tip=TIPS)
+
+
+def targets(T: Array) -> Array:
+    """Return the target poses (t, 4, 4, 4), one for each tip, at the instants T (t,)."""
+    poses = np.tile(np.eye(4), (len(T), len(TIPS), 1, 1))
+    center, reach, rate = np.moveaxis(_PATHS, 2, 0)
+    poses[:, :, :3, 3] = center + reach * np.sin(rate * T[:, None, None])
+    return poses
+
+
+def distances(error: Array) -> Array:
+    """Return the distances of the tips from their targets (s, 4), from the errors (s, 12)."""
+    return np.asarray(np.linalg.norm(error.reshape(len(error), len(TIPS), 3), axis=2))
+
+
+def start(robot: RobotModel, method: str, published: bool) -> Stepper:
+    """Return the stepper of a method of ``methods``, in the zero position."""
+    name, options = methods(published)[method]
+    return Stepper(robot, name, np.zeros(robot.n), task=Task.position_only(), **options)
+
+
+def methods(published: bool) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Return method and options by the names of section 5, with the constants of the paper.
+
+    Args:
+        published: D_max compares with wrong rows of the last error, as the published code does.
+    """
+    clamp: dict[str, Any] = {"D_max": 0.4, "adaptive": True, "bug_compatible": published}
+    sdls = {"gamma_max": 45 * DEGREE, **clamp}
+    turn = {"largest_change": 45 * DEGREE}
+    return {
+        "SDLS": ("sdls+clamp", {**sdls, "soft": True}),
+        "SDLS hard": ("sdls+clamp", sdls),
+        "DLS": ("dls+max", {"lambda_": 1.1, **turn}),
+        "DLS 0.6": ("dls+max", {"lambda_": 0.6, **turn}),
+        "DLS'": ("dls+clamp+max", {"lambda_": 0.7, **turn, **clamp}),
+        "DLS*": ("dls+clamp+max", {"lambda_": 1.1, **turn, **clamp}),
+        "J^T": ("jt+max", {"largest_change": 30 * DEGREE}),
+        "pinv": ("tpinv+max", {"largest_change": 5 * DEGREE, "truncation": 0.01}),
+    }
+
 
 # Figure 3
 
@@ -76,21 +138,21 @@ DEVIATION = (
 
 
 def run_figure_3(report: Reproduction, progress: Progress) -> None:
-    """Follow the targets with every method, first as published."""
+    """Follow the targets with every method, first with the published slip."""
     report.settings.update(FIGURE_3_SETTINGS)
     report.notes += FIGURE_3_NOTES
     report.printed += [
         {"table": "shares", "code": "as published", "pair": " over ".join(pair), **_shares(values)}
         for pair, values in PRINTED_SHARES.items()
     ]
-    robot = double_y.load()
+    robot = double_y()
     T = ADVANCE * np.arange(1, WARM_UP + report.samples + 1, dtype=np.float64)
-    Ts = double_y.targets(T)
+    Ts = targets(T)
     for code, published in CODES.items():
         found: dict[str, Array] = {}
-        for contestant in progress.track(list(double_y.contestants(published).values()), code):
-            found[contestant.name] = _follow(double_y.stepper(robot, contestant), Ts)[WARM_UP:]
-            report.rows.append(_sum_row(code, contestant.name, found[contestant.name]))
+        for name in progress.track(list(methods(published)), code):
+            found[name] = _follow(start(robot, name, published), Ts)[WARM_UP:]
+            report.rows.append(_sum_row(code, name, found[name]))
         for pair in PAIRS:
             report.rows.append(_share_row(code, pair, found))
         thin = slice(None, None, max(1, report.samples // 1000))
@@ -101,12 +163,12 @@ def run_figure_3(report: Reproduction, progress: Progress) -> None:
 
 
 def _follow(stepper: Stepper, Ts: Array) -> Array:
-    """Distances (s, 4) of the tips from their targets (s, 4, 4, 4) after each step."""
+    """Return the distances (s, 4) of the tips from their targets (s, 4, 4, 4) after each step."""
     found = []
-    for start, stop in pairwise([*range(0, len(Ts), CHUNK), len(Ts)]):
-        q = stepper.run(Ts[start:stop], stop - start).q[1:]
+    for first, last in pairwise([*range(0, len(Ts), CHUNK), len(Ts)]):
+        q = stepper.run(Ts[first:last], last - first).q[1:]
         tips = stepper.robot.fk(q)[:, :, :3, 3]
-        found.append(np.linalg.norm(tips - Ts[start:stop, :, :3, 3], axis=2))
+        found.append(np.linalg.norm(tips - Ts[first:last, :, :3, 3], axis=2))
     return np.concatenate(found)
 
 
@@ -123,12 +185,8 @@ def _share_row(code: str, pair: tuple[str, str], found: dict[str, Array]) -> Row
     shares = [100.0 * float(np.mean(nearer == n)) for n in range(5)]
     row: Row = {"table": "shares", "code": code, "pair": " over ".join(pair), **_shares(shares)}
     printed = PRINTED_SHARES.get(pair) if code == "as published" else None
-    if printed:
-        far = [
-            k for k, x, p in zip(SHARE_KEYS, shares, printed, strict=True) if abs(x - p) > CHANCE
-        ]
-        row.update({"differs": far} if far else {})
-    return row
+    pairs = zip(SHARE_KEYS, shares, printed or shares, strict=True)
+    return marked(row, [key for key, ours, theirs in pairs if abs(ours - theirs) > CHANCE])
 
 
 def _shares(values: tuple[float, ...] | list[float]) -> Row:
@@ -136,7 +194,7 @@ def _shares(values: tuple[float, ...] | list[float]) -> Row:
 
 
 def plot_figure_3(report: Reproduction) -> Figure:
-    """The shares as bars beside the printed ones, and the summed distance over the targets' T."""
+    """Draw the shares beside the printed ones, and the summed distance over the targets' T."""
     figure = new_figure(11.0, 6.0)
     grid = figure.subplots(2, 2, width_ratios=(1.0, 1.3))
     for axes, pair in zip(grid[:, 0], PAIRS, strict=False):
@@ -180,7 +238,7 @@ FIGURE_3 = Experiment(
     source="Buss & Kim 2004, figure 3",
     title="Double-Y: effectors that SDLS keeps nearer to moving targets",
     tables=tuple(
-        Table(columns, f"{title}, code {code}", {"table": table, "code": code})
+        ResultTable(columns, f"{title}, code {code}", {"table": table, "code": code})
         for code in CODES
         for table, title, columns in (
             ("shares", "Share of the steps", _SHARE_COLUMNS),
@@ -194,7 +252,7 @@ FIGURE_3 = Experiment(
 )
 
 
-# Figure 4: printed figures
+# Figure 4
 
 METHODS = ("SDLS", "DLS", "DLS'", "DLS*", "J^T")
 GROUPS = ("reached", "not reached")  # by any of the methods
@@ -204,39 +262,35 @@ MEAN_KEYS = ("wins", "excess", "steps_1e-1", "steps_1e-2", "steps_1e-3", "steps_
 PRINTED_TARGETS, PRINTED_REACHED = 10_000, 2972
 
 # wins, mean excess, mean steps to each accuracy
-_ROWS_REACHED = (
-    (2972, 0.0, 39.3, 48.7, 52.2, 53.5),
-    (0, 0.00015, 61.5, 231.6, 467.1, 635.2),
-    (0, 0.00007, 29.7, 110.9, 228.3, 327.2),
-    (0, 0.00015, 63.3, 222.9, 448.0, 609.4),
-    (0, 2.362, 44.0, 51.6, 53.4, 53.9),
-)
-_ROWS_NOT_REACHED = (
-    (940, 0.182, 173.5, 336.0, 548.1, 686.0),
-    (52, 0.106, 116.1, 448.9, 1166.7, 1706.2),
-    (6097, 0.00011, 75.2, 318.7, 863.6, 1289.5),
-    (123, 0.00097, 63.3, 647.3, 1748.5, 2429.8),
-    (0, 4.907, 44.0, 142.27, 142.30, 142.30),
+_PRINTED_FIGURES = (
+    (
+        (2972, 0.0, 39.3, 48.7, 52.2, 53.5),
+        (0, 0.00015, 61.5, 231.6, 467.1, 635.2),
+        (0, 0.00007, 29.7, 110.9, 228.3, 327.2),
+        (0, 0.00015, 63.3, 222.9, 448.0, 609.4),
+        (0, 2.362, 44.0, 51.6, 53.4, 53.9),
+    ),
+    (
+        (940, 0.182, 173.5, 336.0, 548.1, 686.0),
+        (52, 0.106, 116.1, 448.9, 1166.7, 1706.2),
+        (6097, 0.00011, 75.2, 318.7, 863.6, 1289.5),
+        (123, 0.00097, 63.3, 647.3, 1748.5, 2429.8),
+        (0, 4.907, 44.0, 142.27, 142.30, 142.30),
+    ),
 )
 
 
 def printed_rows(gain: float) -> list[Row]:
-    """The printed rows, wins in percent of the group, beside the runs ended by one rule."""
-    groups = zip(
-        GROUPS,
-        ((PRINTED_REACHED, _ROWS_REACHED), (PRINTED_TARGETS - PRINTED_REACHED, _ROWS_NOT_REACHED)),
-        strict=True,
-    )
+    """Return the printed rows, wins in percent of the group, for the runs ended by one rule."""
     rows: list[Row] = []
-    for group, (count, figures) in groups:
+    counts = (PRINTED_REACHED, PRINTED_TARGETS - PRINTED_REACHED)
+    for group, count, figures in zip(GROUPS, counts, _PRINTED_FIGURES, strict=True):
         share = 100.0 * count / PRINTED_TARGETS
         for method, (wins, *others) in zip(METHODS, figures, strict=True):
             values = dict(zip(MEAN_KEYS, (100.0 * wins / count, *others), strict=True))
             rows.append({"gain": gain, "group": group, "method": method, "share": share, **values})
     return rows
 
-
-# Figure 4: ends of runs, and rows
 
 GAINS = (1e-5, 1e-6)  # improvement of a step below which a run ends: the text's, and a tenth
 MOST_STEPS, MOST_RISES = 4000, 3
@@ -247,7 +301,7 @@ Ways = Sequence[Sequence[Array]]  # for each target and method: summed distance 
 
 
 def end(distance: Array, gain: float) -> int | None:
-    """The step after which the rules of the paper end a run; None: not yet."""
+    """Return the step after which the rules of the paper end a run; None: not yet."""
     better = distance[:-1] - distance[1:]
     ends = ((better >= 0.0) & (better < gain)) | (np.cumsum(better < 0.0) >= MOST_RISES)
     if ends.any():
@@ -256,7 +310,7 @@ def end(distance: Array, gain: float) -> int | None:
 
 
 def summarise(report: Reproduction, ways: Ways) -> None:
-    """Write the rows of both groups under both rules, and the mean ways for the picture."""
+    """Write the rows of both groups for both rules, and the mean distances for the picture."""
     report.settings["targets done"] = len(ways)
     report.series["steps"] = WAY_POINTS
     for gain in GAINS:
@@ -270,23 +324,22 @@ def summarise(report: Reproduction, ways: Ways) -> None:
 
 
 def _add_group(report: Reproduction, names: Row, ways: Ways, best: Array, count: int) -> None:
-    """Rows of one group, `count` targets being in both; best (targets, methods)."""
+    """Add the rows of one group out of `count` targets; best (targets, methods)."""
     share = len(ways) / count
     spread = {"share": 100.0 * sqrt(share * (1.0 - share) / count)}
     for i, method in enumerate(METHODS):
         figures = _figures([target[i] for target in ways], best[:, i] - best.min(axis=1))
         row = {**names, "method": method, "share": 100.0 * share, **_by_key(figures.mean(axis=0))}
         chance = {**spread, **_by_key(figures.std(axis=0) / sqrt(len(ways)))}
-        far = _differing(row, chance, report)
-        report.rows.append({**row, "differs": far} if far else row)
+        report.rows.append(marked(row, _differing(row, chance, report)))
     report.series[names["group"]] = {  # of the finer rule, which comes last
         name: np.mean([_excess(target, i) for target in ways], axis=0)
         for i, name in enumerate(METHODS)
     }
 
 
-def _figures(ways: Sequence[Array], excess: NDArray[np.floating[Any]]) -> Array:
-    """What the columns are means of (targets, columns), for one method."""
+def _figures(ways: Sequence[Array], excess: Array) -> Array:
+    """Return the samples (targets, columns) that the columns are means of, for one method."""
     steps = [[int(np.argmax(way < way.min() + a)) for a in ACCURACIES] for way in ways]
     return np.column_stack([100.0 * (excess == 0.0), excess, steps])
 
@@ -296,7 +349,7 @@ def _by_key(figures: Array) -> dict[str, float]:
 
 
 def _differing(row: Row, chance: dict[str, float], report: Reproduction) -> list[str]:
-    """The figures of a row that differ from the printed ones by more than chance."""
+    """Return the keys whose figures differ from the printed ones by more than chance."""
     names = ("gain", "group", "method")
     printed = next(p for p in report.printed if all(p[name] == row[name] for name in names))
     return [key for key, error in chance.items()
@@ -304,14 +357,12 @@ def _differing(row: Row, chance: dict[str, float], report: Reproduction) -> list
 
 
 def _excess(target: Sequence[Array], i: int) -> Array:
-    """Distance above the best of all methods, at the steps that are drawn."""
+    """Return the distance above the best of all methods, at the steps that are drawn."""
     falling = np.minimum.accumulate(target[i])
     return np.asarray(falling[np.minimum(WAY_POINTS, len(falling) - 1)]) - min(map(np.min, target))
 
 
-# Figure 4: runs and picture
-
-SPACING = 3.0 * (1.0 + sqrt(5.0))  # of T between targets: irrational, so that none comes twice
+SPACING = 3.0 * (1.0 + sqrt(5.0))  # of T between targets: irrational, so that no target comes twice
 FIRST_CHUNK, GROWTH = 50, 1.5
 COLORS = (BLUE, ORANGE, RED, GREEN, GREY)
 
@@ -330,7 +381,7 @@ FIGURE_4_NOTES = [
     "About one target in seven is reached, in the paper three in ten: which targets were drawn is "
     "not in the paper, these are those of figure 3's paths. Means over other targets differ, those "
     "for targets not reached most of all: steps until the optimum are up to three times fewer.",
-    "J^T ends nearer to the targets than printed, in both groups. Not known why.",
+    "J^T ends nearer to the targets than printed, in both groups. The cause is not known.",
     "The printed figures for DLS* and J^T at accuracy 0.1 are the same in both tables, 63.3 and "
     "44.0: one of them looks like a slip of the paper.",
     "The conclusions hold: SDLS wins wherever a target is reached and needs a few more steps for "
@@ -339,11 +390,11 @@ FIGURE_4_NOTES = [
 
 
 def run_figure_4(report: Reproduction, progress: Progress) -> None:
-    """Let all methods run for every target; rows are means, written at the end or at Ctrl-C."""
+    """Run all methods for every target; rows are means, written at the end or at Ctrl-C."""
     report.settings.update(FIGURE_4_SETTINGS)
     report.notes += FIGURE_4_NOTES
     report.printed += [row for gain in GAINS for row in printed_rows(gain)]
-    robot, workers = double_y.load(), os.cpu_count() or 1
+    robot, workers = double_y(), os.cpu_count() or 1
     ways: list[list[Array]] = []
     last, size = report.samples + 1, 4 * workers
     groups = [range(k, min(k + size, last)) for k in range(1, last, size)]
@@ -357,19 +408,18 @@ def run_figure_4(report: Reproduction, progress: Progress) -> None:
 
 
 def _ways(robot: RobotModel, k: int) -> list[Array]:
-    """Summed distance over the steps, of each method toward the k-th target."""
-    T = double_y.targets(np.array([SPACING * k]))[0]
-    listed = double_y.contestants(published=False)
-    return [_way(double_y.stepper(robot, listed[name]), T) for name in METHODS]
+    """Return the summed distance over the steps, for each method and the k-th target."""
+    T = targets(np.array([SPACING * k]))[0]
+    return [_way(start(robot, name, published=False), T) for name in METHODS]
 
 
 def _way(stepper: Stepper, T: Array) -> Array:
-    """Summed distance (s + 1,) until the finest rule ends the run, in growing kernel calls."""
+    """Return the summed distance (s + 1,) until the finest rule ends the run."""
     distance = np.empty(0)
     chunk = FIRST_CHUNK
     while True:
         error = stepper.run(T, min(chunk, MOST_STEPS - max(0, len(distance) - 1))).error
-        fresh = double_y.distances(error).sum(axis=1)
+        fresh = distances(error).sum(axis=1)
         distance = np.concatenate([distance[:-1], fresh])
         last = end(distance, min(GAINS))
         if last is not None:
@@ -378,7 +428,7 @@ def _way(stepper: Stepper, T: Array) -> Array:
 
 
 def plot_figure_4(report: Reproduction) -> Figure:
-    """Mean distance above the best, over the steps, for targets reached and not."""
+    """Draw the mean distance above the best over the steps, for targets reached and not."""
     figure = new_figure(11.0, 4.6)
     for axes, group in zip(figure.subplots(1, 2, sharey=True), GROUPS, strict=True):
         _draw(axes, report.series.get("steps", []), report.series.get(group, {}))
@@ -413,7 +463,7 @@ FIGURE_4 = Experiment(
     source="Buss & Kim 2004, figure 4",
     title="Double-Y: how near and how fast to fixed targets",
     tables=tuple(
-        Table(
+        ResultTable(
             _MEAN_COLUMNS, f"Targets {group}, ended below {gain:g}", {"gain": gain, "group": group}
         )
         for gain in GAINS

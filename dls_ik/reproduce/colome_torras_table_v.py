@@ -14,12 +14,13 @@ from dls_ik.errors import DlsIkError
 from dls_ik.model.robot import RobotModel
 from dls_ik.plot.canvas import BLUE, GREY, ORANGE, PALE, new_figure, plain
 from dls_ik.reproduce.experiment import Experiment, Progress
-from dls_ik.reproduce.report import (
+from dls_ik.reproduce.tables import (
     SIGMAS,
     Column,
     Reproduction,
+    ResultTable,
     Row,
-    Table,
+    marked,
     means_differ,
     percents_differ,
 )
@@ -61,7 +62,7 @@ _FIGURES: dict[str, tuple[float | None, ...]] = {
 KDL = ("kdl_nr", "kdl_nr_jl", "kdl_lma")  # the paper tried KDL too, and prints no figures of it
 METHODS = (*_FIGURES, *KDL)
 
-# One set for all rows: each method reads what it has. None is bent to make a row fit.
+# One set of options for all rows, not fitted to any of them.
 ACTIVATION = {"margin": 0.05, "mu": 0.2}
 SETTINGS: dict[str, dict[str, Any]] = {
     "sd": {"gamma_max": 0.5},
@@ -94,7 +95,7 @@ READINGS: list[tuple[str, str, dict[str, Any]]] = [
 
 
 def printed_rows() -> list[Row]:
-    """The rows of the paper, keyed as the measured ones."""
+    """Return the rows of the paper, with the keys of the measured ones."""
     return [{"method": m, **dict(zip(KEYS, f, strict=True))} for m, f in _FIGURES.items()]
 
 
@@ -139,19 +140,18 @@ def _solver(robot: RobotModel, method: str, options: dict[str, Any]) -> IkSolver
 
 
 def _row(robot: RobotModel, method: str, goals: Array, starts: Array, printed: Row | None) -> Row:
-    """One method, or why it cannot be run."""
+    """Run one method; the row says why where it cannot be run."""
     try:
         solver = _solver(robot, method, {})
     except DlsIkError as error:
         return {"method": method, "missing": str(error)}
     found = _one_by_one(solver, goals, starts)
     differs = differing(found, printed, PAIRS) if printed is not None else []
-    row = {"method": method, **figures(found)}
-    return {**row, "differs": differs} if differs else row
+    return marked({"method": method, **figures(found)}, differs)
 
 
 def _one_by_one(solver: IkSolver, goals: Array, starts: Array) -> Outcomes:
-    """On one thread, each pose with its time."""
+    """Solve on one thread and time each pose."""
     solver.solve(goals[0], starts[0])  # compiled before the clock starts
     results = [solver.solve(T, q) for T, q in zip(goals, starts, strict=True)]
     steps = [nan if solver.method in KDL else r.iterations for r in results]
@@ -165,36 +165,32 @@ def _one_by_one(solver: IkSolver, goals: Array, starts: Array) -> Outcomes:
 
 
 def _in_batches(solver: IkSolver, goals: Array, starts: Array) -> Outcomes:
-    """On all cores, without times."""
+    """Solve on all cores, without times."""
     chunks = [slice(i, i + CHUNK) for i in range(0, len(goals), CHUNK)]
     parts = [solver.solve_batch(goals[chunk], starts[chunk]) for chunk in chunks]
-    columns = [
-        (
-            np.isin(part.status, REACHED),
-            part.success,
-            part.iterations.astype(float),
-            np.hypot(part.position_error, WEIGHT * part.rotation_error),
-        )
-        for part in parts
-    ]
-    return Outcomes(*(np.concatenate(column) for column in zip(*columns, strict=True)))
+    status, success, iterations, position_error, rotation_error = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("status", "success", "iterations", "position_error", "rotation_error")
+    )
+    residual = np.hypot(position_error, WEIGHT * rotation_error)
+    return Outcomes(np.isin(status, REACHED), success, iterations.astype(float), residual)
 
 
 # Figures of a row, and which differ from the printed ones
 
 
 class Outcomes(NamedTuple):
-    """How a method did on b pairs of start and goal."""
+    """Results of a method for b pairs of start and goal."""
 
     solved: NDArray[np.bool_]  # (b,) reached, in limits or not
     inside: NDArray[np.bool_]  # (b,) reached in limits
-    iterations: Array  # (b,) NaN where it is not known
+    iterations: Array  # (b,) NaN where unknown
     residual: Array  # (b,) norm of the scaled error at the end [m]
     time: Array | None = None  # (b,) [ms]
 
 
 def figures(found: Outcomes) -> Row:
-    """The columns of the table."""
+    """Return the columns of the table."""
     row: Row = {
         "solved_percent": 100.0 * float(found.solved.mean()),
         "in_limits_percent": 100.0 * float(found.inside.mean()),
@@ -210,7 +206,7 @@ def figures(found: Outcomes) -> Row:
 
 
 def differing(found: Outcomes, printed: Row, printed_pairs: int) -> list[str]:
-    """The columns that differ from the paper by more than the sampling of both."""
+    """Return the columns that differ from the paper by more than the sampling of both."""
     row, n = figures(found), len(found.solved)
     shares = ("solved_percent", "in_limits_percent")
     differs = [k for k in shares if percents_differ(row[k], n, printed[k], printed_pairs)]
@@ -239,7 +235,7 @@ _ROTATION_NOTE = (
     "rows without damping far from the goal take steps that depend on how a large rotation "
     "error is measured. Ours is the rotation vector; with twice the vector of the unit "
     "quaternion instead, JP takes the printed 12.2 iterations, JD 12.2, JF 12.2, SVF 11.9 "
-    "(NumPy, 1000 pairs). What is left of the difference is not explained."
+    "(NumPy, 1000 pairs). The rest of the difference is not explained."
 )
 _ACTIVATION_NOTE = (
     "the paper prints neither the margin in which a joint limit is active nor the gain mu of "
@@ -257,7 +253,7 @@ _KNOWN_CAUSES = {
         "max|w| is meant: that takes fewer iterations, not more (second table). The rest is not "
         "explained.",
     ),
-    "jt": "not known. It hangs on the step length, <e, JJ'e> / <JJ'e, JJ'e> here.",
+    "jt": "not known. It depends on the step length, <e, JJ'e> / <JJ'e, JJ'e> here.",
     **dict.fromkeys(
         ("jw", "gp"),
         "the paper does not say what the gradient of the limit criterion is beyond a limit, where "
@@ -284,7 +280,7 @@ _KDL_NOTE = "KDL's solvers do not say how many iterations they took."
 
 
 def notes(rows: Sequence[Row]) -> list[str]:
-    """One note for each cause, with the rows that it is about."""
+    """Return one note for each cause, with the rows it applies to."""
     found = [_GENERAL_NOTE]
     causes: dict[str, list[str]] = {}
     for row in rows:
@@ -312,7 +308,7 @@ PANELS = (
 
 
 def plot(report: Reproduction) -> Figure:
-    """A panel for each column, a line for each method from the printed figure to the measured."""
+    """Draw a panel for each column: for each method a line from the printed figure to ours."""
     figure = new_figure(11.0, 1.6 + 0.27 * max(4, len(report.rows)))
     grid = figure.subplots(1, len(PANELS), sharey=True)
     names = [row["method"] for row in report.rows]
@@ -335,12 +331,10 @@ def _panel(axes: Axes, report: Reproduction, key: str) -> None:
     pairs = [(i, row[key], printed[row["method"]]) for i, row in rows if row["method"] in printed]
     for i, ours, theirs in pairs:
         axes.plot([ours, theirs], [i, i], color=PALE, linewidth=2.0, zorder=1)
-    axes.plot(
-        [p[2] for p in pairs], [p[0] for p in pairs], "D", color=ORANGE, label="printed", ms=6
-    )
-    axes.plot(
-        [row[key] for _, row in rows], [i for i, _ in rows], "o", color=BLUE, label="measured", ms=4
-    )
+    for i, _, theirs in pairs:
+        axes.plot(theirs, i, "D", color=ORANGE, label="printed" if i == 0 else "", ms=6)
+    for i, row in rows:
+        axes.plot(row[key], i, "o", color=BLUE, label="measured" if i == 0 else "", ms=4)
     axes.set_xlim(left=-3.0)
     plain(axes)
     axes.tick_params(axis="y", colors=GREY)
@@ -361,7 +355,7 @@ TABLE_V = Experiment(
     source="Colome & Torras 2012, Table V",
     title="Every method on the WAM, from random starts to random goals",
     tables=(
-        Table(
+        ResultTable(
             (
                 _METHOD,
                 *_SHARES,
@@ -370,7 +364,7 @@ TABLE_V = Experiment(
                 Column("time_solved_ms", "of solved", ".4g"),
             )
         ),
-        Table(
+        ResultTable(
             (_METHOD, Column("reading", "read as", is_text=True), *_SHARES, *_ITERATIONS),
             "Other readings of what the paper leaves open, on the same pairs",
             series="readings",

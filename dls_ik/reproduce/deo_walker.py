@@ -2,48 +2,181 @@
 
 Figures 4 and 5: a rectangle, by pseudoinverse and by optimal damping. Figure 6: the PUMA from near
 its shoulder singularity. Figure 7: the rectangle, with an obstacle below its lower left corner.
+
+The arms follow by resolved rates, as in section 5 of the paper: the commanded velocity is
+x_dot_d + K_p (x_d - x), the feedback of its section 2.1.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.model.dh import DhRow
 from dls_ik.model.robot import RobotModel
-from dls_ik.plot.canvas import BLUE, ORANGE, RED, new_figure, plain, show_times
+from dls_ik.plot.arm import fading
+from dls_ik.plot.canvas import BLUE, GREY, ORANGE, RED, new_figure, plain, show_times
 from dls_ik.reproduce.experiment import Experiment, Progress
-from dls_ik.reproduce.report import Column, Reproduction, Table
-from dls_ik.reproduce.resolved_rates import (
-    DELTA,
-    FEEDBACK,
-    RATE_NOTE,
-    SEARCH_NOTE,
-    TABLE,
-    Case,
-    Moment,
-    Motion,
-    append,
-    arm_panel,
-    figures,
-    follow,
-    legend,
-    maker,
-    norm_panel,
-    printed,
-    series,
-)
+from dls_ik.reproduce.planar import draw_planar_arms, planar_joints, planar_robot
+from dls_ik.reproduce.tables import Column, Reproduction, ResultTable, Row, marked
+from dls_ik.solver.stepper import Stepper
 from dls_ik.solver.task import Task
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+# Following a path by resolved rates
+
+FEEDBACK = 10.0  # K_p [1/s]
+DELTA = 5.0  # bound on the norm of the joint velocity [1/s]
+TOLERANCE = 1e-2  # of the bound; it is kept to 1e-3
+
+
+class PathPoint(NamedTuple):
+    """The desired pose and velocity of the tip."""
+
+    T: Array  # (4, 4)
+    x_dot: Array  # (r,) [m/s, rad/s]
+
+
+class PathResult(NamedTuple):
+    """The motion along a path of s steps."""
+
+    q: Array  # (s, n) [rad]
+    norm: Array  # (s,) of the joint velocity [1/s]
+    deviation: Array  # (s,) norm of the error of the task
+    searches: Array  # (s,) iterations for the damping factor, warm-started; 0: no damping
+    anew: Array  # (s,) the same without a warm start
+
+
+def follow(
+    robot: RobotModel,
+    task: Task,
+    method: tuple[str, dict[str, Any]],
+    start: Array,
+    path: Sequence[PathPoint],
+    dt: float,
+) -> PathResult:
+    """Follow the path from a start (n,) by a method with its options."""
+    name, options = method
+    given = {"task": task, "rotation_weight": 1.0, **options}
+    stepper, steps = Stepper(robot, name, start, **given), []
+    for point in path:
+        q, error = stepper.q, stepper.error(point.T)
+        x_dot = point.x_dot + FEEDBACK * error
+        q_dot = stepper.rate(x_dot, dt)
+        anew = 0
+        if stepper.searches:
+            fresh = Stepper(robot, name, q, **given)
+            fresh.rate(x_dot, dt)
+            anew = fresh.searches
+        steps.append((q, np.linalg.norm(q_dot), np.linalg.norm(error), stepper.searches, anew))
+    return PathResult(*(np.array(column) for column in zip(*steps, strict=True)))
+
+
+def figures(method: str, motion: PathResult) -> Row:
+    """Return the columns that all these figures have."""
+    damped = motion.searches > 0
+    return {
+        "method": method,
+        "peak": float(motion.norm.max()),
+        "over_percent": 100.0 * float(np.mean(motion.norm > DELTA * (1.0 + TOLERANCE))),
+        "deviation": float(motion.deviation.max()),
+        "damped_percent": 100.0 * float(damped.mean()),
+        "searches": float(motion.searches[damped].mean()) if damped.any() else None,
+        "searches_anew": float(motion.anew[damped].mean()) if damped.any() else None,
+    }
+
+
+def series(motion: PathResult, dt: float) -> dict[str, Any]:
+    """Return the data of the pictures."""
+    t = dt * np.arange(len(motion.norm))
+    return {"t": t, "q": motion.q, "norm": motion.norm, "deviation": motion.deviation}
+
+
+FAR = 0.5  # iterations on average
+TABLE = ResultTable(
+    (
+        Column("method", "method", is_name=True),
+        Column("peak", "largest norm [1/s]", ".2f"),
+        Column("over_percent", "above bound [%]", ".1f"),
+        Column("deviation", "off the path [m]", ".3f"),
+        Column("damped_percent", "damped [%]", ".1f"),
+        Column("searches", "iterations", ".2f"),
+        Column("searches_anew", "from nothing", ".2f"),
+    )
+)
+SEARCH_NOTE = (
+    "Iterations: of the search for the damping factor, mean over the steps that are damped; the "
+    "search starts from the factor of the step before, and ends at 1e-3 of the bound. The paper "
+    "prints a whole number, without its tolerance or time step; with a short step the last factor "
+    "is nearly right already. From nothing: the same searches without it."
+)
+RATE_NOTE = (
+    f"The velocity asked for includes the feedback of section 2.1, {FEEDBACK:g}/s of the "
+    "error; the paper prints neither gain nor time step."
+)
+
+
+def printed(method: str, searches: float) -> Row:
+    """Return the printed row of an optimal damping factor."""
+    return {"method": method, "peak": DELTA, "over_percent": 0.0, "searches": searches}
+
+
+def append(report: Reproduction, row: Row) -> None:
+    """Add a row, marked if its iterations are not the printed ones."""
+    ours = row["searches"]
+    beside = [p["searches"] for p in report.printed if p["method"] == row["method"]]
+    differs = ours is not None and any(abs(ours - theirs) > FAR for theirs in beside)
+    report.rows.append(marked(row, ["searches"] if differs else []))
+
+
+POSES = 33  # of the arm in a picture
+
+
+def arm_panel(axes: Axes, points: Array, path: Array, title: str) -> None:
+    """Draw the arm at intervals, pale to dark, and its path.
+
+    Args:
+        points: (s, k, 2) of the arm over time.
+        path: (s, 2) asked for.
+    """
+    chosen = np.unique(np.linspace(0, len(points) - 1, POSES).astype(int))
+    draw_planar_arms(axes, points[chosen], fading(np.linspace(0.0, 1.0, len(chosen))))
+    axes.plot(*path.T, color=ORANGE, linewidth=3.0, alpha=0.7, label="asked for")
+    axes.plot(*points[:, -1].T, color="black", linewidth=1.0, label="path of the tip")
+    axes.plot(*points[0, 0], "o", color=GREY, markersize=4)
+    axes.set_title(title, fontsize=10, fontweight="bold", loc="left")
+
+
+def legend(figure: Figure, axes: Axes) -> None:
+    """Draw one legend for all arms, below them."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower left", ncols=2, frameon=False, fontsize=8)
+
+
+def norm_panel(axes: Axes, t: Array, norm: Array, top: float) -> None:
+    """Draw the norm of the joint velocity over time, and its bound."""
+    axes.plot(t, norm, color=BLUE, linewidth=1.4)
+    axes.axhline(DELTA, color=RED, linewidth=1.0, linestyle="--")
+    axes.annotate(
+        f"bound {DELTA:g}", (t[-1], DELTA), (0, 3), textcoords="offset points", ha="right",
+        fontsize=8, color=RED,
+    )  # fmt: skip
+    axes.set_ylim(0.0, 1.05 * max(top, DELTA))
+    show_times(axes, t)
+    axes.set_xlabel("time [s]", fontsize=9)
+    axes.set_ylabel("norm of the joint velocity [1/s]", fontsize=9)
+    plain(axes)
+
+
 # Planar arm and rectangle of Figures 4, 5 and 7
 
 PLANAR_LINKS = (1.0, 0.5, 0.5)
+PLANAR_TASK = Task("xy", "")
 PLANAR_START = np.radians([5.0, -175.0, 175.0])
 WIDTH, HEIGHT = 0.7, 0.9
 PLANAR_SPEED = 1.0  # along the rectangle [1/s]
@@ -60,17 +193,9 @@ PLANAR_NOTE = (
 )
 
 
-def planar_case() -> Case:
-    """The arm, at its start, whose position in the plane counts."""
-    robot = RobotModel.from_dh(
-        [DhRow(a=a, kind="continuous") for a in PLANAR_LINKS], name="planar_3r"
-    )
-    return Case(robot, PLANAR_START, Task("xy", ""))
-
-
-def rectangle(steps: int) -> list[Moment]:
-    """The path from the lower left corner, counter-clockwise."""
-    corner = planar_joints(PLANAR_START)[-1]
+def rectangle(steps: int) -> list[PathPoint]:
+    """Return the path from the lower left corner, counter-clockwise."""
+    corner = planar_joints(PLANAR_LINKS, PLANAR_START)[-1]
     sides = np.array([[WIDTH, 0.0], [0.0, HEIGHT], [-WIDTH, 0.0], [0.0, -HEIGHT]])
     corners = corner + np.concatenate([np.zeros((1, 2)), np.cumsum(sides, axis=0)])
     lengths = np.array([WIDTH, HEIGHT, WIDTH, HEIGHT])
@@ -81,16 +206,51 @@ def rectangle(steps: int) -> list[Moment]:
         direction = sides[side] / lengths[side]
         T = np.eye(4)
         T[:2, 3] = corners[side] + direction * (way - ends[side] + lengths[side])
-        path.append(Moment(T, PLANAR_SPEED * direction))
+        path.append(PathPoint(T, PLANAR_SPEED * direction))
     return path
 
 
-def planar_joints(q: Array) -> Array:
-    """The base, the joints and the tip (..., 4, 2) at q (..., 3)."""
-    turned = np.cumsum(q, axis=-1)
-    links = np.array(PLANAR_LINKS)[:, None] * np.stack([np.cos(turned), np.sin(turned)], axis=-1)
-    ends = np.cumsum(links, axis=-2)
-    return np.concatenate([np.zeros_like(ends[..., :1, :]), ends], axis=-2)
+def run_rectangle(
+    report: Reproduction,
+    methods: dict[str, tuple[str, dict[str, Any]]],
+    progress: Progress,
+    columns: Callable[[PathResult], Row] = lambda motion: {},
+) -> None:
+    """Follow the rectangle with every method.
+
+    Args:
+        columns: further columns of a row.
+    """
+    robot, path = planar_robot(PLANAR_LINKS), rectangle(report.samples)
+    dt = PLANAR_DURATION / report.samples
+    report.settings.update({**PLANAR_SETTINGS, "Delta": DELTA, "K_p": FEEDBACK, "dt": dt})
+    report.notes += [PLANAR_NOTE, RATE_NOTE, SEARCH_NOTE]
+    report.series["path"] = np.array([point.T[:2, 3] for point in path])
+    for name in progress.track(list(methods), "rectangle"):
+        motion = follow(robot, PLANAR_TASK, methods[name], PLANAR_START, path, dt)
+        append(report, {**figures(name, motion), **columns(motion)})
+        report.series[name] = series(motion, dt)
+
+
+def plot_rectangle(
+    report: Reproduction, names: Sequence[str], title: str, height: float, top: float
+) -> tuple[Figure, list[Axes]]:
+    """Draw the arm and its joint velocity, a row of panels for each method that has finished.
+
+    Returns:
+        The figure, and the panels with the arm.
+    """
+    shown = [name for name in names if name in report.series]
+    figure = new_figure(10.0, 0.6 + height * max(1, len(shown)))
+    grid = figure.subplots(max(1, len(shown)), 2, squeeze=False)
+    for row, name in zip(grid, shown, strict=False):
+        data = report.series[name]
+        points = planar_joints(PLANAR_LINKS, np.asarray(data["q"]))
+        arm_panel(row[0], points, np.asarray(report.series["path"]), name)
+        norm_panel(row[1], np.asarray(data["t"]), np.asarray(data["norm"]), top)
+    legend(figure, grid[0, 0])
+    figure.suptitle(title, fontsize=13, fontweight="bold")
+    return figure, list(grid[: len(shown), 0])
 
 
 # Figures 4 and 5
@@ -104,32 +264,16 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
 
 def run_figures_4_5(report: Reproduction, progress: Progress) -> None:
     """Follow the rectangle with every method."""
-    steps, case = report.samples, planar_case()
-    dt, path = PLANAR_DURATION / steps, rectangle(steps)
-    report.settings.update({**PLANAR_SETTINGS, "Delta": DELTA, "K_p": FEEDBACK, "dt": dt})
     report.printed.append(printed("optimal (18)", 2.0))
-    report.notes += [PLANAR_NOTE, RATE_NOTE, SEARCH_NOTE]
-    report.series["path"] = np.array([moment.T[:2, 3] for moment in path])
-    for name in progress.track(list(METHODS), "rectangle"):
-        motion = follow(maker(case, *METHODS[name]), case.start, path, dt)
-        append(report, figures(name, motion))
-        report.series[name] = series(motion, dt)
+    run_rectangle(report, METHODS, progress)
 
 
 def plot_figures_4_5(report: Reproduction) -> Figure:
-    """The two figures, one above the other."""
-    shown = [name for name in list(METHODS)[:2] if name in report.series]
-    figure = new_figure(10.0, 0.6 + 3.6 * max(1, len(shown)))
-    grid = figure.subplots(max(1, len(shown)), 2, squeeze=False)
-    top = max((float(np.max(report.series[name]["norm"])) for name in shown), default=DELTA)
-    for row, name in zip(grid, shown, strict=False):
-        data = report.series[name]
-        points = planar_joints(np.asarray(data["q"]))
-        arm_panel(row[0], points, np.asarray(report.series["path"]), name)
-        norm_panel(row[1], np.asarray(data["t"]), np.asarray(data["norm"]), top)
-    legend(figure, grid[0, 0])
-    figure.suptitle("Figures 4 and 5 of Deo & Walker 1993", fontsize=13, fontweight="bold")
-    return figure
+    """Draw the two figures, one above the other."""
+    names = list(METHODS)[:2]
+    norms = [report.series[name]["norm"] for name in names if name in report.series]
+    top = max((float(np.max(norm)) for norm in norms), default=DELTA)
+    return plot_rectangle(report, names, "Figures 4 and 5 of Deo & Walker 1993", 3.6, top)[0]
 
 
 FIGURES_4_5 = Experiment(
@@ -161,7 +305,6 @@ FIGURE_6_NOTES = [
 def run_figure_6(report: Reproduction, progress: Progress) -> None:
     """Move in the singular direction with every method."""
     robot = RobotModel.from_name("puma560")
-    case = Case(robot, PUMA_START, Task())
     dt = PUMA_DURATION / report.samples
     path = _puma_line(robot.fk(PUMA_START), report.samples)
     given = {
@@ -173,23 +316,23 @@ def run_figure_6(report: Reproduction, progress: Progress) -> None:
     report.printed.append(printed("optimal (18)", 3.0))
     report.notes += [*FIGURE_6_NOTES, RATE_NOTE, SEARCH_NOTE]
     for name in progress.track(list(METHODS), "PUMA"):
-        motion = follow(maker(case, *METHODS[name]), PUMA_START, path, dt)
+        motion = follow(robot, Task(), METHODS[name], PUMA_START, path, dt)
         append(report, figures(name, motion))
         report.series[name] = series(motion, dt)
 
 
-def _puma_line(start: Array, steps: int) -> list[Moment]:
-    """A straight line along -y, the rotation kept."""
+def _puma_line(start: Array, steps: int) -> list[PathPoint]:
+    """Return a straight line along -y with constant rotation."""
     path = []
     for t in np.arange(steps) * (PUMA_DURATION / steps):
         T = start.copy()
         T[1, 3] -= PUMA_SPEED * t
-        path.append(Moment(T, np.array([0.0, -PUMA_SPEED, 0.0, 0.0, 0.0, 0.0])))
+        path.append(PathPoint(T, np.array([0.0, -PUMA_SPEED, 0.0, 0.0, 0.0, 0.0])))
     return path
 
 
 def plot_figure_6(report: Reproduction) -> Figure:
-    """Joint velocity and deviation over time, of both."""
+    """Draw joint velocity and deviation over time, for both methods."""
     figure = new_figure(10.0, 4.2)
     left, right = figure.subplots(1, 2)
     for name, color in (("pseudoinverse", ORANGE), ("optimal (18)", BLUE)):
@@ -255,23 +398,16 @@ FIGURE_7_NOTES = [
 
 def run_figure_7(report: Reproduction, progress: Progress) -> None:
     """Follow the rectangle with every criterion."""
-    steps, case = report.samples, planar_case()
-    dt, path = PLANAR_DURATION / steps, rectangle(steps)
-    given = {"Delta": DELTA, "K_p": FEEDBACK, "dt": dt, "obstacle": OBSTACLE, "mu": 1.0}
-    report.settings.update({**PLANAR_SETTINGS, **given, "reference [deg]": (-30, 0, 0)})
+    report.settings.update({"obstacle": OBSTACLE, "mu": 1.0, "reference [deg]": (-30, 0, 0)})
     report.printed.append({**printed("distance (18)", 3.0), "elbow": "up"})
-    report.notes += [*FIGURE_7_NOTES, PLANAR_NOTE, RATE_NOTE, SEARCH_NOTE]
-    report.series["path"] = np.array([moment.T[:2, 3] for moment in path])
-    for name in progress.track(list(SUBTASKS), "rectangle"):
-        motion = follow(maker(case, *SUBTASKS[name]), case.start, path, dt)
-        append(report, {**figures(name, motion), **_clearance(motion)})
-        report.series[name] = series(motion, dt)
+    report.notes += FIGURE_7_NOTES
+    run_rectangle(report, SUBTASKS, progress, _clearance)
 
 
-def _clearance(motion: Motion) -> dict[str, Any]:
-    """How near the links come to the obstacle on the last side, and which way the elbow bends."""
+def _clearance(motion: PathResult) -> dict[str, Any]:
+    """Return the distance from the obstacle on the last side, and the side of the elbow."""
     last = motion.q[-max(1, round(LAST_SIDE * len(motion.q))) :]
-    points = planar_joints(last)
+    points = planar_joints(PLANAR_LINKS, last)
     near = min(float(_distances(arm, np.array(OBSTACLE)).min()) for arm in points)
     _, elbow, wrist, tip = points[-1]
     is_up = 0.5 * (elbow[1] + wrist[1]) > tip[1]
@@ -279,7 +415,7 @@ def _clearance(motion: Motion) -> dict[str, Any]:
 
 
 def _distances(arm: Array, point: Array) -> Array:
-    """Of a point (2,) from every link of an arm (k + 1, 2)."""
+    """Return the distances of a point (2,) from every link of an arm (k + 1, 2)."""
     along = np.diff(arm, axis=0)
     share = ((point - arm[:-1]) * along).sum(axis=1) / (along**2).sum(axis=1)
     nearest = arm[:-1] + np.clip(share, 0.0, 1.0)[:, None] * along
@@ -287,19 +423,13 @@ def _distances(arm: Array, point: Array) -> Array:
 
 
 def plot_figure_7(report: Reproduction) -> Figure:
-    """The arm and its joint velocity, without a subtask and with either."""
-    shown = [name for name in SUBTASKS if name.endswith("(18)") and name in report.series]
-    figure = new_figure(10.0, 0.6 + 3.4 * max(1, len(shown)))
-    grid = figure.subplots(max(1, len(shown)), 2, squeeze=False)
-    for row, name in zip(grid, shown, strict=False):
-        data = report.series[name]
-        points = planar_joints(np.asarray(data["q"]))
-        arm_panel(row[0], points, np.asarray(report.series["path"]), name)
-        row[0].plot(*OBSTACLE, "s", color=RED, markersize=7)
-        row[0].annotate("obstacle", OBSTACLE, (8, -3), textcoords="offset points", color=RED)
-        norm_panel(row[1], np.asarray(data["t"]), np.asarray(data["norm"]), 1.2 * DELTA)
-    legend(figure, grid[0, 0])
-    figure.suptitle("Figure 7 of Deo & Walker 1993", fontsize=13, fontweight="bold")
+    """Draw the arm and its joint velocity, without a subtask and with either criterion."""
+    names = [name for name in SUBTASKS if name.endswith("(18)")]
+    title = "Figure 7 of Deo & Walker 1993"
+    figure, panels = plot_rectangle(report, names, title, 3.4, 1.2 * DELTA)
+    for axes in panels:
+        axes.plot(*OBSTACLE, "s", color=RED, markersize=7)
+        axes.annotate("obstacle", OBSTACLE, (8, -3), textcoords="offset points", color=RED)
     return figure
 
 
@@ -308,7 +438,7 @@ FIGURE_7 = Experiment(
     source="Deo & Walker 1993, Figure 7",
     title="Planar 3R arm around a rectangle, past an obstacle, by optimal damping (25) to (29)",
     tables=(
-        Table(
+        ResultTable(
             (
                 *TABLE.columns,
                 Column("clearance", "from obstacle [m]", ".3f"),

@@ -1,9 +1,9 @@
-"""Published experiments: what one consists of, how it runs, and all of them by name.
+"""Published experiments: their parts, how they run, and a registry of them by name.
 
 The module of a paper holds its experiments, and ``EXPERIMENTS`` lists them. ``run`` fills the
-report in place, settings and printed figures first, then a row as soon as it is finished: whoever
-interrupts it has the rows up to there. Kernel calls stay below a second, so that Ctrl-C is heard
-between them.
+report in place, settings and printed figures first, then each row as soon as it is finished: an
+interrupted run keeps its finished rows. Kernel calls take less than a second, so that Ctrl-C is
+noticed between them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from dls_ik.errors import DlsIkError
-from dls_ik.reproduce.report import Reproduction, Table
+from dls_ik.reproduce.tables import Reproduction, ResultTable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,21 +23,21 @@ Item = TypeVar("Item")
 
 
 class ReproductionError(DlsIkError):
-    """An experiment that is unknown, or asked for what it cannot do."""
+    """Raised for an unknown experiment, or for a number of samples it cannot run with."""
 
 
 class Progress(Protocol):
-    """Who is told how far a run has come."""
+    """Shows the progress of a run."""
 
     def track(self, items: Sequence[Item], title: str) -> Iterator[Item]:
-        """The items one by one; an item is done when the next one is asked for."""
+        """Yield the items; an item is finished when the next one is requested."""
 
 
-class Silence:
-    """Nobody is told."""
+class NoProgress:
+    """Shows nothing."""
 
     def track(self, items: Sequence[Item], title: str) -> Iterator[Item]:
-        """The items one by one."""
+        """Yield the items."""
         del title
         yield from items
 
@@ -48,16 +48,16 @@ class Experiment:
 
     what: str  # its name on the command line
     source: str  # author and year, table or figure
-    title: str  # what it shows, in a line
-    tables: tuple[Table, ...]  # how its rows are shown
-    run: Callable[[Reproduction, Progress], None]  # appends to rows what is finished
-    plot: Callable[[Reproduction], Figure]  # of what is there, also of a part
-    samples: int  # when none are asked for
+    title: str  # its subject, in a line
+    tables: tuple[ResultTable, ...]
+    run: Callable[[Reproduction, Progress], None]  # appends each row when it is finished
+    plot: Callable[[Reproduction], Figure]  # of the data so far, also of an incomplete run
+    samples: int  # default
     samples_are: str  # "pairs of start and goal", "points of the path"
     least_samples: int = 1
 
     def about(self, report: Reproduction) -> str:
-        """What a report rests on, in a line."""
+        """Describe the sample of a report in a line."""
         text = f"{report.samples} {self.samples_are}, seed {report.seed}"
         return text if report.complete else f"{text}; interrupted: only what was finished"
 
@@ -68,14 +68,18 @@ def reproduce(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Reproduction:
-    """Run an experiment to its end, all or nothing; ``begin`` and ``complete`` keep a part."""
+    """Run an experiment to its end; ``begin`` and ``complete`` keep the rows of a part."""
     report = begin(experiment, samples, seed)
-    complete(experiment, report, progress or Silence())
+    complete(experiment, report, progress or NoProgress())
     return report
 
 
 def begin(experiment: Experiment, samples: int | None = None, seed: int = 0) -> Reproduction:
-    """An empty report, to be completed: whoever holds it has what was finished at Ctrl-C."""
+    """Return an empty report, to be completed: it keeps the finished rows after Ctrl-C.
+
+    Raises:
+        ReproductionError: fewer samples than the experiment needs.
+    """
     count = experiment.samples if samples is None else samples
     if count < experiment.least_samples:
         raise ReproductionError(
@@ -93,11 +97,11 @@ def complete(experiment: Experiment, report: Reproduction, progress: Progress) -
 
 ALL = "all"
 
-# Module and name of each, imported when it is asked for. In the order of the report of all.
+# Module and name of each; modules are imported on demand. In the order of the report of all.
 EXPERIMENTS = {
     "table-v": ("colome_torras_table_v", "TABLE_V"),
-    "figure-1": ("colome_torras_laws", "FIGURE_1"),
-    "figure-2": ("colome_torras_laws", "FIGURE_2"),
+    "figure-1": ("colome_torras_figures", "FIGURE_1"),
+    "figure-2": ("colome_torras_figures", "FIGURE_2"),
     "figure-3": ("buss_kim", "FIGURE_3"),
     "figure-4": ("buss_kim", "FIGURE_4"),
     "table-4-4": ("tabaczynski", "TABLE_4_4"),
@@ -109,16 +113,14 @@ EXPERIMENTS = {
 
 
 def experiment(what: str) -> Experiment:
-    """The experiment of that name.
+    """Return the experiment of that name.
 
     Raises:
-        ReproductionError: there is none; the message lists those there are.
+        ReproductionError: an unknown name; the message lists the known ones.
     """
     if what not in EXPERIMENTS:
         known = ", ".join(EXPERIMENTS)
         raise ReproductionError(f"unknown experiment {what!r}; known are {known}")
     module, name = EXPERIMENTS[what]
-    found = getattr(import_module(f"dls_ik.reproduce.{module}"), name)
-    if not isinstance(found, Experiment):
-        raise TypeError(f"{module}.{name} is not an Experiment")
+    found: Experiment = getattr(import_module(f"dls_ik.reproduce.{module}"), name)
     return found

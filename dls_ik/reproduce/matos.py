@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from math import pi
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from dls_ik.model.joint import Joint, Mimic
 from dls_ik.model.tree import Tree
 from dls_ik.plot.canvas import BLUE, GREY, ORANGE, PALE, RED, new_figure, plain
 from dls_ik.reproduce.experiment import Experiment, Progress
-from dls_ik.reproduce.report import Column, Reproduction, Row, Table
+from dls_ik.reproduce.tables import Column, Reproduction, ResultTable, Row
 from dls_ik.solver.solver import IkSolver
 from dls_ik.solver.stepper import Stepper
 from dls_ik.solver.task import Task
@@ -48,12 +48,12 @@ TOOL_DOWN = np.diag([1.0, -1.0, -1.0])
 
 
 def arm() -> RobotModel:
-    """The arm with its five joints free."""
+    """Return the arm with its five joints free."""
     return RobotModel.from_dh(ROWS, name="dasl")
 
 
 def coupled_arm() -> RobotModel:
-    """The arm with four variables: joint 4 is two in a row that follow th2 and -th3."""
+    """Return the arm with four variables: two joints in place of joint 4 mimic th2 and -th3."""
     tree = tree_from_dh(ROWS, name="dasl")
     joints: list[Joint] = []
     for joint in tree.joints:
@@ -68,17 +68,17 @@ def coupled_arm() -> RobotModel:
 
 
 def with_wrist(q: Array) -> Array:
-    """All five joint values from th1, th2, th3, th5."""
+    """Return all five joint values for th1, th2, th3, th5."""
     return np.array([q[0], q[1], q[2], q[1] - q[2], q[3]])
 
 
 def ticks(q: Array) -> Array:
-    """Goal positions of the servos, whole numbers, for joint values (5,) [rad]."""
+    """Return the goal positions of the servos, whole numbers, for joint values (5,) [rad]."""
     return np.asarray(np.rint(np.degrees(q) / RESOLUTION), dtype=np.int64)
 
 
 def angles(goal_positions: Array) -> Array:
-    """Joint values (5,) [rad] at which the servos stand."""
+    """Return the joint values (5,) [rad] at goal positions of the servos."""
     return np.asarray(np.radians(goal_positions * RESOLUTION))
 
 
@@ -113,13 +113,15 @@ NOTES = [
 
 
 def run(report: Reproduction, progress: Progress) -> None:
-    """Go along the path in each way, from waypoint to waypoint."""
+    """Follow the path in each way, from waypoint to waypoint."""
     report.settings.update(SETTINGS)
     report.notes += NOTES
     report.printed.append({"table": "example", "angle": 50, "ticks": 568})
     fifty = int(ticks(np.full(5, np.radians(50.0)))[0])
     report.rows.append({"table": "example", "angle": 50, "ticks": fifty})
-    ways: dict[str, Solve] = dict(zip(WAYS, (_overwriting(), _coupled(), _pointing()), strict=True))
+    coupled = _solving(coupled_arm(), Task.position_only())
+    pointing = _solving(arm(), Task.pointing("z"))
+    ways = dict(zip(WAYS, (_overwriting(), coupled, pointing), strict=True))
     points = waypoints(report.samples)
     report.series |= {"path": points, "home": _joint_positions(HOME)}
     for way, solve in ways.items():
@@ -133,7 +135,7 @@ def run(report: Reproduction, progress: Progress) -> None:
 
 
 def waypoints(count: int) -> Array:
-    """Points (count, 3) [cm], evenly along the path."""
+    """Return points (count, 3) [cm], evenly along the path."""
     lengths = np.linalg.norm(np.diff(CORNERS, axis=0), axis=1)
     along = np.linspace(0.0, lengths.sum(), count)
     knots = np.concatenate([[0.0], np.cumsum(lengths)])
@@ -141,10 +143,8 @@ def waypoints(count: int) -> Array:
 
 
 def _overwriting() -> Solve:
-    robot = arm()
-
     def solve(T: Array, seed: Array) -> tuple[Array, int]:
-        stepper = Stepper(robot, "dls", seed, task=Task.position_only(), lambda_=LAMBDA)
+        stepper = Stepper(arm(), "dls", seed, task=Task.position_only(), lambda_=LAMBDA)
         for step in range(MOST_STEPS):
             if np.linalg.norm(stepper.error(T)) <= TOLERANCE:
                 return stepper.q, step
@@ -155,27 +155,19 @@ def _overwriting() -> Solve:
     return solve
 
 
-def _coupled() -> Solve:
-    solver = _solver(coupled_arm(), Task.position_only())
+def _solving(robot: RobotModel, task: Task) -> Solve:
+    """Return a function that solves with the arm, or with the coupled arm, which has no joint 4."""
+    solver = _solver(robot, task)
 
     def solve(T: Array, seed: Array) -> tuple[Array, int]:
-        result = solver.solve(T, np.delete(seed, 3))
-        return with_wrist(result.q), result.iterations
+        is_coupled = robot.n < len(seed)
+        result = solver.solve(T, np.delete(seed, 3) if is_coupled else seed)
+        return with_wrist(result.q) if is_coupled else result.q, result.iterations
 
     return solve
 
 
-def _pointing() -> Solve:
-    solver = _solver(arm(), Task.pointing("z"))
-
-    def solve(T: Array, seed: Array) -> tuple[Array, int]:
-        result = solver.solve(T, seed)
-        return result.q, result.iterations
-
-    return solve
-
-
-def _solver(robot: Any, task: Task) -> IkSolver:
+def _solver(robot: RobotModel, task: Task) -> IkSolver:
     return IkSolver(
         robot,
         "dls",
@@ -190,7 +182,7 @@ def _solver(robot: Any, task: Task) -> IkSolver:
 
 
 def _row(way: str, q: Array, T: Array, iterations: int) -> Row:
-    """What the servos are sent, and how far off the tool is before and after rounding."""
+    """Return the goal positions, and the deviation of the tool before and after rounding."""
     goal_positions = ticks(q)
     before, after = _deviation(q, T), _deviation(angles(goal_positions), T)
     sent = dict(zip(JOINTS, goal_positions.tolist(), strict=True))
@@ -199,7 +191,7 @@ def _row(way: str, q: Array, T: Array, iterations: int) -> Row:
 
 
 def _deviation(q: Array, T: Array) -> tuple[float, float]:
-    """Distance [mm] and tilt of the tool [deg]."""
+    """Return the distance [mm] and the tilt of the tool [deg]."""
     reached = arm().fk(q)
     sine = float(np.linalg.norm(np.cross(reached[:3, 2], T[:3, 2])))
     angle = np.arctan2(sine, float(reached[:3, 2] @ T[:3, 2]))
@@ -207,7 +199,7 @@ def _deviation(q: Array, T: Array) -> tuple[float, float]:
 
 
 def _joint_positions(q: Array) -> Array:
-    """Where the joints and the tip are (k, 3) [cm]."""
+    """Return the positions of the joints and the tip (k, 3) [cm]."""
     robot = arm()
     links = (robot.base, "joint2_link", "joint3_link", "joint4_link", robot.tip)
     return np.array([robot.link_pose(link, q)[:3, 3] for link in links])
@@ -217,7 +209,7 @@ def _joint_positions(q: Array) -> Array:
 
 
 def plot(report: Reproduction) -> Figure:
-    """The arm along its path from the side, the ticks, and what rounding them costs."""
+    """Draw the arm from the side, the ticks, and the error of rounding them."""
     figure = new_figure(12.0, 4.4)
     side, sent, off = figure.subplots(1, 3, width_ratios=(1.0, 1.1, 1.1))
     way = next((way for way in reversed(WAYS) if way in report.series), None)
@@ -227,7 +219,7 @@ def plot(report: Reproduction) -> Figure:
         steps = [row["waypoint"] for row in rows]
         sent.step(steps, [row[joint] for row in rows], where="mid", color=color, label=joint)
     sent.set_title(f"goal positions [ticks], {way}", fontsize=9, loc="left")
-    looks = ((BLUE, 3.5, 7), (ORANGE, 2.0, 4), (GREY, 0.7, 2))  # the thin ones above the thick
+    looks = ((BLUE, 3.5, 7), (ORANGE, 2.0, 4), (GREY, 0.7, 2))  # thin lines above thick ones
     for name, (color, lw, ms) in zip(WAYS, looks, strict=True):
         rows = [row for row in report.rows if row.get("way") == name]
         steps = [row["waypoint"] for row in rows]
@@ -243,7 +235,7 @@ def plot(report: Reproduction) -> Figure:
 
 
 def _draw_side(axes: Axes, chains: Array, path: Array) -> None:
-    """Distance from the waist's axis over height, waypoint by waypoint."""
+    """Draw the distance from the waist's axis over height, waypoint by waypoint."""
     for i, chain in enumerate(chains):
         out = np.hypot(chain[:, 0], chain[:, 1])
         last = i + 1 == len(chains)
@@ -262,12 +254,12 @@ DASL = Experiment(
     source="Matos 2016",
     title="A 5-joint arm with its tool vertical, and the ticks for its servos",
     tables=(
-        Table(
+        ResultTable(
             (Column("angle", "angle [deg]", is_name=True), Column("ticks", "ticks of 0.088 deg")),
             "The example of the text",
             {"table": "example"},
         ),
-        Table(
+        ResultTable(
             (
                 *_NAMES,
                 *(Column(joint, f"{joint} [ticks]") for joint in JOINTS),

@@ -1,181 +1,196 @@
-"""Reports of experiments: rows measured and printed, and the tables that show them."""
+"""Reports: HTML, Markdown and JSON of the same document.
 
+A ``Section`` holds a heading, tables of text, notes and a picture. ``write_report`` makes one HTML
+file, or a Markdown file with its pictures in a folder beside it. ``json_text`` writes figures.
+"""
+
+import base64
+import io
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from math import sqrt
+from dataclasses import asdict, is_dataclass
+from html import escape
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-Row = dict[str, Any]
+from dls_ik.reproduce.experiment import Experiment, ReproductionError
+from dls_ik.reproduce.tables import MARK, PRINTED, Reproduction, WideTable
+
+SUFFIXES = (".md", ".html", ".htm")
+TITLE = "The published experiments, run again by dls_ik"
+LEGEND = f"{PRINTED}: the figure of the paper, left of it ours; {MARK} differs by more than chance."
 
 
-@dataclass
-class Reproduction:
-    """One published table or figure, measured again. An experiment fills it in as it goes.
+class Section(NamedTuple):
+    """One chapter of a report."""
 
-    A run that is interrupted leaves the rows that were finished.
+    name: str  # anchor, and file name of the picture
+    title: str
+    source: str
+    tables: tuple[tuple[str, WideTable], ...]  # with their titles
+    notes: Sequence[str]
+    legend: str  # of the tables; may be empty
+    picture: bytes  # PNG
+
+
+def sections_of(run: Sequence[tuple[Experiment, Reproduction]]) -> list[Section]:
+    """Return a section for each experiment."""
+    return [
+        Section(
+            each.what,
+            each.title,
+            f"{each.source}; {each.about(report)}.",
+            tuple((table.title, table.wide(report)) for table in each.tables),
+            report.notes,
+            LEGEND if report.printed else "",
+            _png(each, report),
+        )
+        for each, report in run
+    ]
+
+
+def _png(each: Experiment, report: Reproduction) -> bytes:
+    buffer = io.BytesIO()
+    each.plot(report).savefig(buffer, format="png")
+    return buffer.getvalue()
+
+
+def check_suffix(path: Path) -> None:
+    """Refuse a file that is neither HTML nor Markdown.
+
+    Raises:
+        ReproductionError: another suffix; the message lists the valid ones.
     """
-
-    what: str
-    samples: int
-    seed: int
-    settings: dict[str, Any] = field(default_factory=dict)
-    rows: list[Row] = field(default_factory=list)  # measured
-    printed: list[Row] = field(default_factory=list)  # in the paper, with the same keys
-    notes: list[str] = field(default_factory=list)  # what differs, and why
-    series: dict[str, Any] = field(default_factory=dict)  # what the picture draws
-    complete: bool = False
-
-    def to_json(self) -> str:
-        """The whole as JSON; a number that is not finite is null."""
-        return json.dumps(_plain(asdict(self)), indent=2, allow_nan=False)
+    if path.suffix.lower() not in SUFFIXES:
+        raise ReproductionError(f"a report is one of {', '.join(SUFFIXES)}, not {path.name}")
 
 
-def reports_json(what: str, reports: list[Reproduction]) -> str:
-    """Several reports as one JSON object."""
-    whole = {"what": what, "reports": [asdict(report) for report in reports]}
-    return json.dumps(_plain(whole), indent=2, allow_nan=False)
+def report_files(path: Path, sections: Sequence[Section], title: str = TITLE) -> dict[Path, bytes]:
+    """Return the files of a report; the one at `path` comes last, after those it refers to."""
+    check_suffix(path)
+    if path.suffix.lower() != ".md":
+        links = {each.name: _embedded(each.picture) for each in sections}
+        return {path: html(title, sections, links).encode()}
+    folder = path.with_name(f"{path.stem}_files")
+    links = {each.name: f"{folder.name}/{each.name}.png".replace(" ", "%20") for each in sections}
+    files = {folder / f"{each.name}.png": each.picture for each in sections}
+    return {**files, path: markdown(title, sections, links).encode()}
 
 
-def _plain(value: Any) -> Any:
-    """The value in the types that JSON has."""
+def _embedded(picture: bytes) -> str:
+    return "data:image/png;base64," + base64.b64encode(picture).decode()
+
+
+# JSON
+
+
+def json_text(value: Any) -> str:
+    """Write figures as JSON: dataclasses are objects, arrays are lists, NaN and infinity null."""
+    return json.dumps(_json_value(value), indent=2, allow_nan=False)
+
+
+def _json_value(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return _json_value(asdict(value))
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _json_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_json_value(item) for item in value]
     if isinstance(value, np.ndarray | np.generic):
-        return _plain(value.tolist())
+        return _json_value(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
 
 
-# Chance
-
-SIGMAS = 3.0  # of the difference; of a hundred figures less than one goes beyond it by chance
+# Markdown
 
 
-def percents_differ(first: float, count: int, second: float, second_count: int) -> bool:
-    """Whether two shares [percent] of so many tries differ by more than their binomial spread."""
-    shares = first / 100.0, second / 100.0
-    pooled = (shares[0] * count + shares[1] * second_count) / (count + second_count)
-    sigma = sqrt(pooled * (1.0 - pooled) * (1.0 / count + 1.0 / second_count))
-    return abs(shares[0] - shares[1]) > SIGMAS * sigma
+def markdown(title: str, sections: Sequence[Section], pictures: Mapping[str, str]) -> str:
+    """Return the whole Markdown file; `pictures` has a link for each section's name."""
+    parts = [_markdown_section(each, pictures[each.name]) for each in sections]
+    return "\n\n".join([f"# {title}", *parts]) + "\n"
 
 
-def means_differ(
-    first: float, count: int, second: float, second_count: int, deviation: float, rounding: float
-) -> bool:
-    """Whether two means differ by more than their spread.
-
-    Args:
-        deviation: standard deviation of one try, the same for both.
-        rounding: by which a printed mean may be off.
-    """
-    if min(count, second_count) < 2:
-        return False
-    sigma = deviation * sqrt(1.0 / count + 1.0 / second_count)
-    return abs(first - second) > SIGMAS * sigma + rounding
+def _markdown_section(each: Section, picture: str) -> str:
+    parts = [f"## {each.name}: {each.title}", each.source]
+    for title, table in each.tables:
+        parts += [f"**{title}**" if title else "", _markdown_table(table)]
+    parts += [each.legend, "\n".join(f"- {note}" for note in each.notes)]
+    parts.append(f"![{each.title}]({picture})")
+    return "\n\n".join(part for part in parts if part)
 
 
-# Tables
-
-NOTHING = "-"
-MARK = "*"  # behind a value that differs from the printed one by more than chance
-PRINTED = "printed"  # the heading of what is in the paper
-LEGEND = f"{PRINTED}: the figure of the paper, left of it ours; {MARK} differs by more than chance."
+def _markdown_table(table: WideTable) -> str:
+    rule = [":--" if left else "--:" for left in table.is_left]
+    return "\n".join(_markdown_row(cells) for cells in (table.headings, rule, *table.lines))
 
 
-class Column(NamedTuple):
-    """A heading over the values of one key."""
-
-    key: str
-    heading: str  # with the unit in brackets
-    form: str = ""  # a format specification
-    is_name: bool = False  # tells which row it is: printed and measured rows meet by it
-    is_text: bool = False  # words, not a figure
-
-    @property
-    def is_left(self) -> bool:
-        """Whether it is aligned as words are."""
-        return self.is_name or self.is_text
+def _markdown_row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-class Cell(NamedTuple):
-    """What stands in a place of a table."""
+# HTML
 
-    measured: str
-    printed: str  # empty where the paper says nothing
-    differs: bool
-
-
-@dataclass(frozen=True)
-class Table:
-    """A choice of a report's rows. Several tables may share the rows of one report."""
-
-    columns: tuple[Column, ...]
-    title: str = ""
-    where: Mapping[str, Any] = field(default_factory=dict)  # key: value that its rows have
-    series: str = ""  # its rows are report.series[this], not report.rows
-
-    def lines(self, report: Reproduction) -> list[list[Cell]]:
-        """The cells of every measured row, then of rows that are only printed."""
-        rows = report.series.get(self.series, []) if self.series else report.rows
-        measured = [row for row in rows if self._has(row)]
-        printed = {self._name(row): row for row in report.printed if self._has(row)}
-        names = {self._name(row) for row in measured}
-        is_whole = report.complete and not self.series
-        missing = [row for name, row in printed.items() if name not in names and is_whole]
-        pairs = [(row, printed.get(self._name(row), {})) for row in measured]
-        pairs += [({c.key: row[c.key] for c in self.columns if c.is_name}, row) for row in missing]
-        return [[_cell(c, *pair) for c in self.columns] for pair in pairs]
-
-    def _has(self, row: Row) -> bool:
-        return all(row.get(key) == value for key, value in self.where.items())
-
-    def _name(self, row: Row) -> tuple[Any, ...]:
-        return tuple(row.get(column.key) for column in self.columns if column.is_name)
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 75rem; margin: 2rem auto;
+       padding: 0 1rem; }
+table { font-size: 14px; border-collapse: collapse; margin: 1rem 0;
+        font-variant-numeric: tabular-nums; }
+div.table { overflow-x: auto; }
+th, td { padding: .2rem .4rem; text-align: right; border-bottom: 1px solid #ddd; }
+th { border-bottom: 2px solid #888; font-weight: 600; }
+.name { text-align: left; white-space: nowrap; }
+.printed { color: #777; } .differs { background: #fdebc8; }
+img { max-width: 100%; } p.source { color: #555; }
+"""
 
 
-def wide_lines(table: Table, report: Reproduction) -> tuple[list[str], list[bool], list[list[str]]]:
-    """Headings, which columns are text, and cells; printed figures in columns of their own."""
-    lines = table.lines(report)
-    doubled = [any(line[i].printed for line in lines) for i in range(len(table.columns))]
-    headings: list[str] = []
-    is_text: list[bool] = []
-    for column, twice in zip(table.columns, doubled, strict=True):
-        headings += [column.heading, PRINTED] if twice else [column.heading]
-        is_text += [column.is_left, False] if twice else [column.is_left]
-    return headings, is_text, [_wide(line, doubled) for line in lines]
+def html(title: str, sections: Sequence[Section], pictures: Mapping[str, str]) -> str:
+    """Return the whole HTML file; `pictures` has a link for each section's name."""
+    contents = "".join(
+        f'<li><a href="#{each.name}">{escape(each.name)}</a>: {escape(each.title)}</li>'
+        for each in sections
+    )
+    body = "".join(_html_section(each, pictures[each.name]) for each in sections)
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>\n"
+        f"<h1>{escape(title)}</h1>\n<ul>{contents}</ul>\n{body}</body></html>\n"
+    )
 
 
-def _wide(line: Sequence[Cell], doubled: Sequence[bool]) -> list[str]:
-    cells: list[str] = []
-    for cell, twice in zip(line, doubled, strict=True):
-        cells += [cell.measured, cell.printed or NOTHING] if twice else [cell.measured]
-    return cells
+def _html_section(each: Section, picture: str) -> str:
+    notes = "".join(f"<li>{escape(note)}</li>" for note in each.notes)
+    legend = f"<p>{escape(each.legend)}</p>" if each.legend else ""
+    tables = "".join(_html_table(*pair) for pair in each.tables)
+    return (
+        f'<h2 id="{each.name}">{escape(each.name)}: {escape(each.title)}</h2>\n'
+        f'<p class="source">{escape(each.source)}</p>\n'
+        f"{tables}{legend}<ul>{notes}</ul>\n"
+        f'<p><img src="{picture}" alt="{escape(each.title)}"></p>\n'
+    )
 
 
-def differing(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Rows that differ from the paper by more than chance, by the key in which they do."""
-    found: dict[str, list[Row]] = {}
-    for row in rows:
-        for key in row.get("differs", ()):
-            found.setdefault(key, []).append(row)
-    return found
+def _html_table(title: str, table: WideTable) -> str:
+    heading = f"<h3>{escape(title)}</h3>" if title else ""
+    kinds = [
+        "name" if left else "printed" if text == PRINTED else ""
+        for text, left in zip(table.headings, table.is_left, strict=True)
+    ]
+    head = _html_row("th", table.headings, kinds)
+    body = "".join(_html_row("td", line, kinds) + "\n" for line in table.lines)
+    return f'{heading}<div class="table"><table>{head}\n{body}</table></div>\n'
 
 
-def _cell(column: Column, measured: Row, printed: Row) -> Cell:
-    differs = column.key in measured.get("differs", ())
-    mark = MARK if differs else ""
-    beside = "" if column.is_name else _text(column, printed.get(column.key))
-    return Cell((_text(column, measured.get(column.key)) or NOTHING) + mark, beside, differs)
-
-
-def _text(column: Column, value: Any) -> str:
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return ""
-    return format(value, column.form) if not isinstance(value, str) else value
+def _html_row(tag: str, cells: Sequence[str], kinds: Sequence[str]) -> str:
+    found = ""
+    for text, kind in zip(cells, kinds, strict=True):
+        is_figure = tag == "td" and kind != "name"  # the name DLS* ends in the mark too
+        classes = f"{kind}{' differs' if is_figure and text.endswith(MARK) else ''}".strip()
+        found += f'<{tag} class="{classes}">{escape(text)}</{tag}>'
+    return f"<tr>{found}</tr>"

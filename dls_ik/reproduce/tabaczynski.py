@@ -2,8 +2,7 @@
 
 Iterations count as in his code: the first one looks at the start. A method has converged to the
 target line, on which the point nearest to the target lies, once its distance stays within 0.01 of
-the least possible. He prints neither links nor starts nor goals: ``NOTES`` say where these come
-from.
+the least possible. He prints neither links nor starts nor goals: ``NOTES`` give their sources.
 """
 
 from __future__ import annotations
@@ -16,12 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dls_ik.core.types import Array
-from dls_ik.model import RobotModel
-from dls_ik.model.dh import DhRow
-from dls_ik.plot.arm import draw_arms
 from dls_ik.plot.canvas import BLUE, GREY, new_figure, plain
 from dls_ik.reproduce.experiment import Experiment, Progress
-from dls_ik.reproduce.report import Column, Reproduction, Row, Table
+from dls_ik.reproduce.planar import draw_planar_arms, planar_joints, planar_robot
+from dls_ik.reproduce.tables import Column, Reproduction, ResultTable, Row, marked
 from dls_ik.solver.stepper import Stepper
 from dls_ik.solver.task import Task
 
@@ -33,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Scenario(NamedTuple):
-    """A planar chain, where it starts and where its end should be."""
+    """A planar chain with its start and its goal."""
 
     name: str
     links: tuple[float, ...]
@@ -43,12 +40,12 @@ class Scenario(NamedTuple):
 
     @property
     def is_reachable(self) -> bool:
-        """Whether the table asks for iterations to the target, not to its line."""
+        """True if the table counts iterations to the target, false if to its line."""
         return len(self.printed[0]) == 3
 
     @property
     def least_distance(self) -> float:
-        """How near the end can come to the goal at best."""
+        """The least possible distance of the end from the goal."""
         away, longest = float(np.hypot(*self.goal)), max(self.links)
         return max(0.0, away - sum(self.links), 2 * longest - sum(self.links) - away)
 
@@ -96,8 +93,8 @@ NOTES = [
     "'converged to the target line' means is not said, and was read off a plot: here, distance "
     "within 0.01 of the least possible, for good. So these iterations differ from the printed. "
     "Those of the transpose, target too close, are chaotic: the last digit moves them by hundreds.",
-    "Oscillation, for which the paper has words: joints turning back, in percent of the steps, of "
-    "the first 100 or until 0.01; and how far all joints turn in them beyond their net change.",
+    "Oscillation, which the paper describes in words: joints that turn back, in percent of the "
+    "steps, of the first 100 or until 0.01; and how far all joints turn beyond their net change.",
     "Never: not in the iterations that were made; it differs only where the paper needs no more.",
     "His code adds lambda where the text has lambda squared: lambda^2 = 1.1 here.",
 ]
@@ -115,30 +112,21 @@ def run(report: Reproduction, progress: Progress) -> None:
         printed = next(p for p in report.printed if _name(p) == _name(row))
         keys = ("line", "coarse", "fine")
         far = [key for key in keys if _differs(row.get(key), printed.get(key), len(distance))]
-        report.rows.append({**row, "differs": far} if far else row)
+        report.rows.append(marked(row, far))
         report.series[f"{scenario.name}, {method}"] = {
-            "points": joint_positions(scenario.links, q[: _shown(distance)]),
+            "points": planar_joints(scenario.links, q[: _shown(distance)]),
             "goal": scenario.goal,
         }
 
 
 def follow(scenario: Scenario, method: str, iterations: int) -> tuple[Array, Array]:
-    """Joint values (i, n) and distance to the goal (i,) of every iteration."""
-    rows = [DhRow(a=length, kind="continuous") for length in scenario.links]
-    robot = RobotModel.from_dh(rows)
-    name, options = METHODS[method]
+    """Return joint values (i, n) and distance to the goal (i,) of every iteration."""
+    robot, (name, options) = planar_robot(scenario.links), METHODS[method]
     T = np.eye(4)
     T[:2, 3] = scenario.goal
     stepper = Stepper(robot, name, scenario.start, task=Task("xy", ""), **options)
     trace = stepper.run(T, iterations - 1)
     return trace.q, np.asarray(np.linalg.norm(trace.error, axis=1))
-
-
-def joint_positions(links: tuple[float, ...], q: Array) -> Array:
-    """The base, all joints and the end (i, n + 1, 2) of a planar chain at q (i, n)."""
-    turned = np.cumsum(q, axis=1)
-    steps = np.array(links)[:, None] * np.stack([np.cos(turned), np.sin(turned)], axis=2)
-    return np.concatenate([np.zeros((len(q), 1, 2)), np.cumsum(steps, axis=1)], axis=1)
 
 
 def _row(scenario: Scenario, method: str, q: Array, distance: Array) -> Row:
@@ -155,13 +143,13 @@ def _row(scenario: Scenario, method: str, q: Array, distance: Array) -> Row:
 
 
 def _shown(distance: Array) -> int:
-    """How many iterations count for the trajectory: until it is there, at most 100."""
+    """Return how many iterations count for the trajectory: until the goal, at most 100."""
     first = _first(distance <= COARSE)
     return min(100, len(distance), first if isinstance(first, int) else 100)
 
 
 def _differs(ours: int | str | None, printed: int | str | None, iterations: int) -> bool:
-    """Whether they do; what has not come yet, in fewer iterations than it needs, does not."""
+    """Test if they differ; a run that ends before the printed iteration does not."""
     if ours == NEVER and isinstance(printed, int):
         return printed <= iterations
     return ours != printed
@@ -199,9 +187,9 @@ def _name(row: Row) -> tuple[Any, ...]:
 
 
 def plot(report: Reproduction) -> Figure:
-    """A row for each scenario: for each method its configurations, and the paths of its joints.
+    """Draw the configurations, red to green, and the paths of the joints.
 
-    Configurations are red to green.
+    A row of panels for each scenario, two panels for each method.
     """
     scenarios, methods = [scenario.name for scenario in SCENARIOS], list(METHODS)
     figure = new_figure(3.0 * 2 * len(methods), 3.1 * len(scenarios))
@@ -213,7 +201,7 @@ def plot(report: Reproduction) -> Figure:
             shown = report.series.get(f"{scenario}, {method}")
             if shown:
                 points = np.asarray(shown["points"])
-                draw_arms(row[2 * i], points, _red_to_green(len(points)), 0.8)
+                draw_planar_arms(row[2 * i], points, _red_to_green(len(points)))
                 _paths(row[2 * i + 1], points)
                 for axes in (row[2 * i], row[2 * i + 1]):
                     _frame(axes, shown["goal"])
@@ -225,13 +213,13 @@ def plot(report: Reproduction) -> Figure:
 
 
 def _red_to_green(count: int) -> list[Any]:
-    """A colour for each configuration, as in his figures."""
+    """Return a colour for each configuration, as in his figures."""
     late = np.linspace(0.0, 1.0, count)
     return list(np.stack([1.0 - late, 0.8 * late, np.zeros(count)], axis=1))
 
 
 def _paths(axes: Axes, points: Array) -> None:
-    """The way of every joint but the first, which stays, and of the end, with each iteration."""
+    """Draw the paths of the end and of every joint but the first, which does not move."""
     for path in np.moveaxis(points[:, 1:], 1, 0):
         axes.plot(*path.T, linewidth=0.9, marker=".", markersize=2.0)
 
@@ -252,12 +240,12 @@ TABLE_4_4 = Experiment(
     source="Tabaczynski 2005, table 4.4",
     title="Planar chains of 2 and 5 links: iterations and oscillation",
     tables=(
-        Table(
+        ResultTable(
             (*_NAMES, Column("line", "iterations to the target line"), *_MOTION),
             "Out of reach",
             {"table": "out of reach"},
         ),
-        Table(
+        ResultTable(
             (*_NAMES, Column("coarse", "to 0.01"), Column("fine", "to 1e-7"), *_MOTION),
             "In reach",
             {"table": "in reach"},

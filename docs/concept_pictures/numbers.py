@@ -10,7 +10,7 @@ from concept_pictures.plane import arm
 from dls_ik import IkSolver, RobotModel, Stepper, Task
 from dls_ik.core.types import Array
 from dls_ik.plot.canvas import BLUE, GREY, ORANGE, RED, new_figure, plain
-from dls_ik.reproduce.colome_torras_laws import gains
+from dls_ik.reproduce.colome_torras_figures import gains
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -19,7 +19,7 @@ import sys, time
 from dls_ik.cli import reproduce
 from dls_ik.cli.main import main
 from dls_ik.reproduce.experiment import Experiment
-from dls_ik.reproduce.report import Column, Table
+from dls_ik.reproduce.tables import Column, ResultTable
 from dls_ik.plot.canvas import new_figure
 
 def run(report, progress):
@@ -35,7 +35,7 @@ def plot(report):
     figure.subplots().plot([1, 2])
     return figure
 
-table = Table((Column("method", "method", is_name=True),))
+table = ResultTable((Column("method", "method", is_name=True),))
 slow = Experiment("figure-2", "nobody", "slow", (table,), run, plot, 1, "samples")
 reproduce.experiment = lambda what: slow
 main()

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from reproduce.pictures import shows_something
 
-from dls_ik.reproduce import deo_walker
+from dls_ik.reproduce.deo_walker import DELTA, PLANAR_LINKS, PLANAR_START, rectangle
 from dls_ik.reproduce.experiment import begin, experiment, reproduce
-from dls_ik.reproduce.resolved_rates import DELTA
+from dls_ik.reproduce.planar import planar_joints, planar_robot
 
 WHATS = ("figures-4-5", "figure-6", "figure-7")
 KEPT = DELTA * (1 + 2e-3)
@@ -52,18 +52,23 @@ def test_damping_only_where_the_pseudoinverse_is_too_fast(reports):
 
 def test_the_tip_comes_back_to_the_corner(reports):
     q = reports["figures-4-5"].series["optimal (18)"]["q"]
-    corner = deo_walker.planar_joints(deo_walker.PLANAR_START)[-1]
-    assert np.linalg.norm(deo_walker.planar_joints(q[-1])[-1] - corner) < 0.05
+    corner = planar_joints(PLANAR_LINKS, PLANAR_START)[-1]
+    assert np.linalg.norm(planar_joints(PLANAR_LINKS, q[-1])[-1] - corner) < 0.05
 
 
 def test_the_rectangle_is_within_reach_and_its_corners_are_right():
-    path = np.array([moment.T[:2, 3] for moment in deo_walker.rectangle(320)])
+    path = np.array([point.T[:2, 3] for point in rectangle(320)])
     np.testing.assert_allclose(np.ptp(path, axis=0), [0.7, 0.9], atol=1e-9)
-    np.testing.assert_allclose(path[0], deo_walker.planar_joints(deo_walker.PLANAR_START)[-1])
-    assert np.linalg.norm(path, axis=1).max() < sum(deo_walker.PLANAR_LINKS)
-    robot = deo_walker.planar_case().robot
-    q = np.array([0.3, -0.7, 1.1])
-    np.testing.assert_allclose(deo_walker.planar_joints(q)[-1], robot.fk(q)[:2, 3], atol=1e-12)
+    np.testing.assert_allclose(path[0], planar_joints(PLANAR_LINKS, PLANAR_START)[-1])
+    assert np.linalg.norm(path, axis=1).max() < sum(PLANAR_LINKS)
+
+
+def test_planar_joints_end_where_the_tip_is():
+    q = np.random.default_rng(0).uniform(-3.0, 3.0, (5, 3))
+    points = planar_joints(PLANAR_LINKS, q)
+    assert points.shape == (5, 4, 2)
+    tips = planar_robot(PLANAR_LINKS).fk(q)[:, :2, 3]
+    np.testing.assert_allclose(points[:, -1], tips, atol=1e-12)
 
 
 def test_the_distance_criterion_brings_the_elbow_up_and_away(reports):

@@ -5,8 +5,8 @@ import math
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
-from dls_ik.reproduce.document import html, markdown
 from dls_ik.reproduce.experiment import (
     EXPERIMENTS,
     Experiment,
@@ -15,13 +15,13 @@ from dls_ik.reproduce.experiment import (
     experiment,
     reproduce,
 )
-from dls_ik.reproduce.report import (
+from dls_ik.reproduce.report import html, json_text, markdown, sections_of
+from dls_ik.reproduce.tables import (
     Column,
     Reproduction,
-    Table,
+    ResultTable,
     means_differ,
     percents_differ,
-    wide_lines,
 )
 
 
@@ -37,40 +37,40 @@ def report():
     )
 
 
-TABLE = Table((Column("method", "method", is_name=True), Column("value", "value [m]", ".1f")))
+TABLE = ResultTable((Column("method", "method", is_name=True), Column("value", "value [m]", ".1f")))
 
 
-def fake(table=TABLE):
-    return Experiment("x", "A & B", "t", (table,), lambda *_: None, lambda _: None, 5, "tries")
+def fake():
+    return Experiment("x", "A & B", "t", (TABLE,), lambda *_: None, lambda _: Figure(), 5, "tries")
 
 
 def test_json_has_the_keys_of_the_contract_and_only_finite_numbers():
     made = report()
     made.series = {"s": np.array([1.0, math.nan]), "n": np.int64(3), "t": (1, math.inf)}
-    found = json.loads(made.to_json())
+    found = json.loads(json_text(made))
     assert list(found)[:6] == ["what", "samples", "seed", "settings", "rows", "printed"]
     assert found["series"] == {"s": [1.0, None], "n": 3, "t": [1, None]}
 
 
 def test_printed_figures_stand_beside_the_measured_ones():
-    headings, is_text, lines = wide_lines(TABLE, report())
+    headings, is_left, lines = TABLE.wide(report())
     assert headings == ["method", "value [m]", "printed"]
-    assert is_text == [True, False, False]
+    assert is_left == [True, False, False]
     assert lines == [["a", "1.2*", "1.0"], ["b", "-", "-"], ["c", "-", "2.0"]]
 
 
 def test_a_table_takes_its_rows_from_where_it_is_told():
     made = report()
     made.series["more"] = [{"method": "a", "value": 3.0}, {"method": "z", "value": 4.0}]
-    more = Table(TABLE.columns, series="more")
+    more = ResultTable(TABLE.columns, series="more")
     assert [line[0].measured for line in more.lines(made)] == ["a", "z"]
-    chosen = Table(TABLE.columns, where={"method": "b"})
+    chosen = ResultTable(TABLE.columns, where={"method": "b"})
     assert [line[0].measured for line in chosen.lines(made)] == ["b"]
 
 
 @pytest.mark.parametrize("writer", [markdown, html])
 def test_documents_hold_everything_and_escape_it(writer):
-    text = writer("T", [(fake(), report())], {"x": "x.png"})
+    text = writer("T", sections_of([(fake(), report())]), {"x": "x.png"})
     assert "x.png" in text
     assert "1.2*" in text
     assert ("A &amp; B" in text) == (writer is html)
@@ -79,7 +79,7 @@ def test_documents_hold_everything_and_escape_it(writer):
 
 def test_a_name_that_ends_like_a_mark_does_not_differ():
     made = Reproduction("x", 3, 0, rows=[{"method": "DLS*", "value": 1.0}], complete=True)
-    assert 'class="name differs"' not in html("T", [(fake(), made)], {"x": "x.png"})
+    assert 'class="name differs"' not in html("T", sections_of([(fake(), made)]), {"x": "x.png"})
 
 
 def test_too_few_samples_and_unknown_names_are_refused():

@@ -69,15 +69,6 @@ def test_least_distance():
     assert BY_NAME["5 links"].least_distance == 0.0
 
 
-def test_joint_positions_end_where_the_tip_is():
-    scenario = BY_NAME["5 links"]
-    q, distance = tabaczynski.follow(scenario, "DLS", 3)
-    points = tabaczynski.joint_positions(scenario.links, q)
-    assert points.shape == (3, 6, 2)
-    away = np.linalg.norm(points[:, -1] - scenario.goal, axis=1)
-    np.testing.assert_allclose(away, distance, atol=1e-12)
-
-
 def test_picture_of_few_iterations():
     report = reproduce(tabaczynski.TABLE_4_4, samples=2)
     assert row(report, "5 links", "DLS")["fine"] == "never"

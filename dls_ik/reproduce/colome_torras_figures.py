@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.model.dh import DhRow
-from dls_ik.model.robot import RobotModel
 from dls_ik.plot.canvas import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, new_figure, plain
 from dls_ik.reproduce.experiment import Experiment, Progress
-from dls_ik.reproduce.report import Column, Reproduction, Row, Table
+from dls_ik.reproduce.planar import planar_robot
+from dls_ik.reproduce.tables import Column, Reproduction, ResultTable, Row, marked
 from dls_ik.solver.stepper import Stepper
 from dls_ik.solver.task import Task
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 LINES: dict[str, dict[str, Any]] = {
@@ -66,13 +66,13 @@ FIGURE_1_NOTES = [
     "condition number still grows tenfold for every tenfold fall of it; bounded: it does not.",
     "Of JD, JF, ED and IED the paper's appendix says so near the pose only; farther out damping "
     "bounds them. IED: Omega = lambda^2. JF: below a least singular value of 0.1.",
-    "SVF+ED is damped by the error far from the goal; near it nothing but SVF is left.",
+    "SVF+ED is damped by the error far from the goal; near it only SVF remains.",
 ]
 
 
 def run_figure_1(report: Reproduction, progress: Progress) -> None:
     """Invert by every law along the way."""
-    robot = RobotModel.from_dh([DhRow(a=1.0, kind="continuous")] * 4, name="planar_4r")
+    robot = planar_robot([1.0] * 4)
     goal, ways = robot.fk(np.zeros(4)), np.geomspace(1.0, NEAREST, report.samples)
     report.settings.update({"links": 1.0, "bent [rad]": BENT, "nearest": NEAREST, "rows": LAWS})
     report.printed += [{"method": m, "limit": claim} for m, claim in CLAIMS.items()]
@@ -87,7 +87,7 @@ def run_figure_1(report: Reproduction, progress: Progress) -> None:
 
 
 def _conditions(stepper: Stepper, goal: Array, ways: Array) -> tuple[Array, Array]:
-    """The least singular value and the condition number of the inverse at t, (k,) each."""
+    """Return the least singular value and the condition number of the inverse, (k,) each."""
     found = []
     for t in ways:
         stepper.reset(t * BENT)
@@ -109,30 +109,36 @@ def _condition_row(method: str, sigma: Array, condition: Array) -> Row:
     }
     if method == "svf":
         row["bound"] = _svf_bound(SVF["nu"], SVF["sigma0"])
-    return {**row, "differs": ["limit"]} if row["limit"] != CLAIMS[method] else row
+    return marked(row, ["limit"] if row["limit"] != CLAIMS[method] else [])
 
 
 def _svf_bound(nu: float, sigma0: float) -> float:
-    """A(s1) / s0, below (4), where s1 is that of the arm stretched out."""
+    """Return A(s1) / s0, below (4), with s1 of the arm stretched out."""
     s1 = float(np.linalg.norm([1.0, 2.0, 3.0, 4.0]))
     return (s1**3 + nu * s1**2 + 2 * s1 + 2 * sigma0) / (sigma0 * (s1**2 + nu * s1 + 2))
 
 
 def plot_figure_1(report: Reproduction) -> Figure:
-    """All condition numbers over the least singular value."""
-    figure = new_figure(9.0, 5.6)
-    axes = figure.subplots()
-    for method, condition in report.series.get("condition", {}).items():
-        axes.loglog(report.series["sigma"], condition, label=method.upper(), **LINES[method])
+    """Draw all condition numbers over the least singular value."""
+    figure, axes = _curves(report, "condition", "Figure 1 of Colome & Torras 2012")
     axes.invert_xaxis()
     axes.set_xlabel("least singular value of J; the singular pose is to the right", fontsize=9)
     axes.set_ylabel("condition number of the inverse", fontsize=9)
     axes.set_ylim(0.7, 1e10)
-    if report.rows:
-        axes.legend(fontsize=9, frameon=False, loc="upper left", ncols=2)
-    plain(axes)
-    figure.suptitle("Figure 1 of Colome & Torras 2012", fontsize=13, fontweight="bold")
     return figure
+
+
+def _curves(report: Reproduction, key: str, title: str) -> tuple[Figure, Axes]:
+    """Draw one curve for each law over the singular value."""
+    figure = new_figure(9.0, 5.6)
+    axes = figure.subplots()
+    for method, values in report.series.get(key, {}).items():
+        axes.loglog(report.series["sigma"], values, label=method.upper(), **LINES[method])
+    if report.rows:
+        axes.legend(fontsize=9, frameon=False, ncols=2)
+    plain(axes)
+    figure.suptitle(title, fontsize=13, fontweight="bold")
+    return figure, axes
 
 
 FIGURE_1 = Experiment(
@@ -140,7 +146,7 @@ FIGURE_1 = Experiment(
     source="Colome & Torras 2012, Figure 1",
     title="Condition numbers of all laws on a planar 4R arm toward a singular pose",
     tables=(
-        Table(
+        ResultTable(
             (
                 Column("method", "method", is_name=True),
                 Column("first", "at the start", ".3g"),
@@ -172,7 +178,7 @@ PRINTED_GAINS: list[Row] = [
     {"method": "svf", "peak": 1.0 / SIGMA0},
 ]
 FIGURE_2_NOTES = [
-    "Printed: what the appendix says of it, in the figures of Figure 1's setting. g = s / (s^2 + "
+    "Printed: the claims of the appendix, for the settings of Figure 1. g = s / (s^2 + "
     "lambda^2) has its maximum 1 / (2 lambda) at s = lambda; SVF never exceeds 1 / sigma0.",
     f"ED and SVF+ED for an error of {ERROR:g}, with E in place of lambda^2. Of JF the appendix "
     "says the order of magnitude only; the figure beside it is that of lambda_max. JP has no "
@@ -181,7 +187,7 @@ FIGURE_2_NOTES = [
 
 
 def run_figure_2(report: Reproduction, progress: Progress) -> None:
-    """The gain of every law for a range of singular values."""
+    """Evaluate the gain of every law for a range of singular values."""
     sigma = np.geomspace(LEAST, LARGEST, report.samples)
     report.settings.update({"rows": FIGURE_2_LAWS, "error": ERROR, "sigma": (LEAST, LARGEST)})
     report.printed += PRINTED_GAINS
@@ -197,11 +203,12 @@ def run_figure_2(report: Reproduction, progress: Progress) -> None:
 
 
 def gains(name: str, options: dict[str, Any], sigma: Array) -> Array:
-    """What a law makes of each singular value (k,).
+    """Return the gain (k,) by which a law replaces 1 / s.
 
-    One link along x: its tip moves along y by 1 a radian, and by the weight of that row, scaled.
+    The robot is one link along x, whose tip moves along y by 1 m/rad; the weight of that row sets
+    the singular value.
     """
-    robot = RobotModel.from_dh([DhRow(a=1.0, kind="continuous")])
+    robot = planar_robot([1.0])
     found = []
     for value in sigma.tolist():
         stepper = Stepper(robot, name, [0.0], task=Task("y", "", weights=(value,)), **options)
@@ -212,30 +219,23 @@ def gains(name: str, options: dict[str, Any], sigma: Array) -> Array:
 
 
 def plot_figure_2(report: Reproduction) -> Figure:
-    """All gains over the singular value."""
-    figure = new_figure(9.0, 5.6)
-    axes = figure.subplots()
-    for method, gain in report.series.get("gain", {}).items():
-        axes.loglog(report.series["sigma"], gain, label=method.upper(), **LINES[method])
+    """Draw all gains over the singular value."""
+    figure, axes = _curves(report, "gain", "Figure 2 of Colome & Torras 2012")
     for x, text in ((LAMBDA, "lambda"), (LAMBDA_MAX, "lambda_max = sigma0")):
         axes.axvline(x, color="#BBBBBB", linewidth=0.8, zorder=0)
         axes.annotate(text, (x, 1.2), (3, 0), textcoords="offset points", fontsize=8)
     axes.set_ylim(1.0, 2e4)
     axes.set_xlabel("singular value s", fontsize=9)
     axes.set_ylabel("gain g(s)", fontsize=9)
-    if report.rows:
-        axes.legend(fontsize=9, frameon=False)
-    plain(axes)
-    figure.suptitle("Figure 2 of Colome & Torras 2012", fontsize=13, fontweight="bold")
     return figure
 
 
 FIGURE_2 = Experiment(
     what="figure-2",
     source="Colome & Torras 2012, Figure 2",
-    title="What the laws make of 1 / s",
+    title="The gain of each law in place of 1 / s",
     tables=(
-        Table(
+        ResultTable(
             (
                 Column("method", "method", is_name=True),
                 Column("peak", "largest gain", ".4g"),
