@@ -18,7 +18,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from dls_ik.ros import application
-from dls_ik.ros.parameters.live import LiveParameters
+from dls_ik.ros.params.live import LiveParameters
 from dls_ik.ros.process import WarmUp
 from dls_ik.ros.stream.loop import Streaming
 from dls_ik.ros.stream.pacing import Pacer

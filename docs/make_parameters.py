@@ -11,9 +11,9 @@ from dataclasses import Field
 from pathlib import Path
 from typing import Any
 
-from dls_ik.ros.parameters import DECLARED, readers
-from dls_ik.ros.parameters.declare import declared
-from dls_ik.ros.parameters.groups import fields_of
+from dls_ik.ros.params import DECLARED
+from dls_ik.ros.params.declare import NUMBERS, TEXTS, declared
+from dls_ik.ros.params.robot import fields_of
 from dls_ik.ros.sim_arm.parameters import SimArmParameters
 
 PAGE = Path(__file__).with_name("topics_and_services.md")
@@ -23,6 +23,7 @@ TABLES: Mapping[str, Mapping[str, Field[Any]]] = {
     "a group": fields_of(["NAME"]),
     "ik_sim_arm": declared(SimArmParameters),
 }
+NAMES = {str: "text", int: "whole number", float: "number", TEXTS: "names", NUMBERS: "numbers"}
 
 
 def page(text: str) -> str:
@@ -43,7 +44,7 @@ def row(name: str, field: Field[Any]) -> str:
     """One parameter."""
     about = field.metadata
     changes = "at the start" if about["read_only"] else "live"
-    cells = (f"`{name}`", shown(field.default), values(about), changes, about["text"])
+    cells = (f"`{name}`", shown(field.default), values(field), changes, about["text"])
     return f"| {' | '.join(cells)} |\n"
 
 
@@ -56,19 +57,20 @@ def shown(default: Any) -> str:
     return f"{default:g}" if isinstance(default, float) else str(default)
 
 
-def values(about: Mapping[str, Any]) -> str:
+def values(field: Field[Any]) -> str:
     """What it may be: choices, or a range and its unit; of how many."""
-    read, unit, span = about["read"], about["unit"], about["range"]
+    about = field.metadata
+    unit, span = about["unit"], about["range"]
     if about["choices"]:
         return ", ".join(f"`{choice}`" for choice in about["choices"])
-    if read is readers.switch:
+    if field.type is bool:
         return "`true`, `false`"
-    words = [] if read is not readers.numbers else ["list"]
+    words = [] if field.type != NUMBERS else ["list"]
     words += [f"{span[0]:.4g} to {span[1]:.4g}"] if span else []
-    if read is readers.numbers and not span:
+    if field.type == NUMBERS and not span:
         words.append(unit)
         unit = ""
-    return f"{', '.join(words)} {unit}".rstrip() if words else read.__name__
+    return f"{', '.join(words)} {unit}".rstrip() if words else NAMES[field.type]
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from visualization_msgs.msg import InteractiveMarker, InteractiveMarkerControl, 
 
 from dls_ik.model.rotations import quaternion_from_rotation
 from dls_ik.ros.frames import pose_from_matrix
-from dls_ik.ros.parameters import Parameters
+from dls_ik.ros.params import Parameters
 from dls_ik.ros.watch.tip import Seen, Tip
 from dls_ik.servo import Controller, ServoOutput, ServoState
 

@@ -91,7 +91,7 @@ def answer_help(
     """Print help if the arguments ask for it, or an error if some are not for ROS.
 
     Args:
-        parameters: the class that declares them, see :mod:`dls_ik.ros.parameters.declare`.
+        parameters: the class that declares them, see :mod:`dls_ik.ros.params.declare`.
 
     Returns:
         The exit code; None: there is a node to run.
@@ -117,7 +117,7 @@ def answer_help(
 
 
 def _describe(parameters: type[Any]) -> str:
-    from dls_ik.ros.parameters.declare import declared
+    from dls_ik.ros.params.declare import declared
 
     entries = []
     for name, field in declared(parameters).items():
@@ -141,7 +141,7 @@ def _import() -> Callable[[Sequence[str] | None], int]:
 def _print_help(args: Sequence[str] | None) -> int | None:
     if not own_arguments(args):
         return None
-    from dls_ik.ros.parameters import Parameters
+    from dls_ik.ros.params import Parameters
 
     return answer_help(args, "ik_node", "dls_ik.ros.node", ABOUT, Parameters, EXAMPLES)
 

@@ -13,7 +13,7 @@ from dls_ik.errors import AmbiguousTipError, ChainError, RobotModelError
 from dls_ik.model.load import find_tree
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.urdf import MAX_BYTES as MAX_TEXT
-from dls_ik.ros.parameters.groups import RobotParameters
+from dls_ik.ros.params.robot import RobotParameters
 from dls_ik.text import escape, quoted
 
 TOPIC = "robot_description"

@@ -6,7 +6,7 @@ from typing import Any
 from dls_ik import RobotModel
 from dls_ik.errors import DlsIkError
 from dls_ik.ros.arm import Arm
-from dls_ik.ros.parameters import DECLARED, Parameters
+from dls_ik.ros.params import DECLARED, Parameters
 from dls_ik.ros.sim_arm.parameters import SimArmParameters
 from fuzz.anything import anything, numbers
 from fuzz.guard import Run

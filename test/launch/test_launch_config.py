@@ -97,7 +97,7 @@ def test_rviz_listens_to_relative_topics_as_they_are_published() -> None:
 
 
 def test_the_example_parameters_are_the_defaults_but_for_a_bent_wam_that_speeds_up_slowly() -> None:
-    parameters = pytest.importorskip("dls_ik.ros.parameters", reason="needs the node")
+    parameters = pytest.importorskip("dls_ik.ros.params", reason="needs the node")
     file = yaml.safe_load((CONFIG / "ik_params.yaml").read_text())
     example = parameters.Parameters().changed(file["/**"]["ros__parameters"])
     start = example.initial_positions

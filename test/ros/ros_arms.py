@@ -9,7 +9,7 @@ from sensor_msgs.msg import JointState
 from dls_ik import RobotModel
 from dls_ik.model.rotations import inverse
 from dls_ik.ros.frames import pose_from_matrix
-from dls_ik.ros.parameters import Parameters
+from dls_ik.ros.params import Parameters
 
 ARGUMENTS = (
     "-p",

@@ -10,7 +10,7 @@ from sensor_msgs.msg import JointState
 from dls_ik import RobotModel
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames, pose_from_matrix
-from dls_ik.ros.parameters import Parameters
+from dls_ik.ros.params import Parameters
 from dls_ik.ros.stream import joint_states
 from dls_ik.ros.stream.cycle import Stream
 from dls_ik.ros.stream.echo import Echo

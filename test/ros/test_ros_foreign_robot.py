@@ -11,7 +11,7 @@ from dls_ik.model.files import shipped_urdf
 from dls_ik.model.load import find_tree
 from dls_ik.ros.client.connection import NoAnswerError, ServiceMissingError
 from dls_ik.ros.client.robot import ForeignFileError, robot_named, served
-from dls_ik.ros.parameters.groups import RobotParameters
+from dls_ik.ros.params.robot import RobotParameters
 
 ARM = urdf("a b", joint("j"))
 # What xacro lets an expression reach: the class of anything, and from there every other one.

@@ -15,7 +15,7 @@ from dls_ik.errors import MethodError, OptionError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.errors import Code
 from dls_ik.ros.frames import pose_from_matrix
-from dls_ik.ros.parameters import Parameters
+from dls_ik.ros.params import Parameters
 
 TREE = RobotModel.from_urdf(URDF / "two_wams.urdf", tip="left_wam_tip").tree
 TIPS = ["left_wam_tip", "right_wam_tip"]

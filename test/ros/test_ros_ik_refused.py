@@ -23,7 +23,7 @@ from dls_ik import RobotModel
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.errors import Code
 from dls_ik.ros.frames import Frames, pose_from_matrix
-from dls_ik.ros.parameters import Parameters
+from dls_ik.ros.params import Parameters
 from dls_ik.ros.services.call import MAX_BYTES, Call
 from dls_ik.ros.services.inverse import answer_ik
 from dls_ik.ros.services.known import Known

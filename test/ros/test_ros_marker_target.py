@@ -19,7 +19,7 @@ from dls_ik import RobotModel
 from dls_ik.ros import marker_target
 from dls_ik.ros.frames import matrix_from_pose, pose_from_matrix
 from dls_ik.ros.marker_target import MarkerTarget, build_marker, handles
-from dls_ik.ros.parameters import Parameters
+from dls_ik.ros.params import Parameters
 from dls_ik.ros.watch.tip import Seen, Tip, Trail
 from dls_ik.servo import Controller, ServoState
 

@@ -6,8 +6,8 @@ pytest.importorskip("rclpy", reason="needs rclpy")
 
 from dls_ik.errors import OptionError
 from dls_ik.ros.outputs.outputs import arrange
-from dls_ik.ros.parameters import DECLARED, Parameters
-from dls_ik.ros.parameters.live import descriptor
+from dls_ik.ros.params import DECLARED, Parameters
+from dls_ik.ros.params.live import descriptor
 
 CHAIN = ("j1", "j2", "j3")
 

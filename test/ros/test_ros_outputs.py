@@ -16,7 +16,7 @@ from dls_ik import RobotModel
 from dls_ik.errors import OptionError
 from dls_ik.ros.outputs.messages import PAST, OutputSpec
 from dls_ik.ros.outputs.outputs import OUTPUTS, Outputs
-from dls_ik.ros.parameters import Parameters
+from dls_ik.ros.params import Parameters
 from dls_ik.ros.stream.echo import MEMORY, Echo
 from dls_ik.servo.limiter import AccelerationLimiter
 

@@ -10,8 +10,8 @@ from dataclasses import fields
 from robots import URDF
 
 from dls_ik.errors import MethodError, OptionError
-from dls_ik.ros.parameters import DECLARED, Parameters
-from dls_ik.ros.parameters.live import descriptor
+from dls_ik.ros.params import DECLARED, Parameters
+from dls_ik.ros.params.live import descriptor
 from dls_ik.solver import IkSolver
 
 

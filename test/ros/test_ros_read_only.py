@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs rclpy")
 
-from dls_ik.ros.parameters import DECLARED
+from dls_ik.ros.params import DECLARED
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "security.md").read_text()
 ROWS = re.findall(r"^\| (`.*`) \| (read-only|live) \|", TEXT, re.MULTILINE)

@@ -10,7 +10,7 @@ import yaml
 
 pytest.importorskip("rclpy", reason="needs rclpy")
 
-from dls_ik.ros.parameters import Parameters
+from dls_ik.ros.params import Parameters
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "topics_and_services.md"

@@ -16,7 +16,7 @@ from ros_world import DT, World, near
 from dls_ik import RobotModel
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames, pose_from_matrix
-from dls_ik.ros.parameters import Parameters
+from dls_ik.ros.params import Parameters
 from dls_ik.ros.stream.cycle import Stream
 from dls_ik.ros.stream.targets import Arrival
 from dls_ik.ros.util import Throttle

@@ -9,7 +9,7 @@ from robots import ROOT
 from dls_ik import RobotModel
 from dls_ik.errors import JointValueError, OptionError
 from dls_ik.model.analysis import ready_configuration
-from dls_ik.ros.parameters.declare import declared
+from dls_ik.ros.params.declare import declared
 from dls_ik.ros.sim_arm.arm import standstill
 from dls_ik.ros.sim_arm.parameters import SimArmParameters
 from dls_ik.ros.sim_arm.simulation import Dropouts, Simulation, joints_of, named_joints

@@ -14,7 +14,7 @@ from dls_ik.model.files import PACKAGE_SCHEME, shipped_names
 from dls_ik.model.load import find_tree, find_urdf, split_arguments
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros.client.connection import NoAnswerError, ServiceMissingError
-from dls_ik.ros.parameters.groups import RobotParameters
+from dls_ik.ros.params.robot import RobotParameters
 from dls_ik.ros.robot_source import robot_from_text
 from dls_ik.text import quoted
 

@@ -20,8 +20,8 @@ from dls_ik.ros.outputs.messages import (
     OutputSpec,
     PositionArrayOutput,
 )
-from dls_ik.ros.parameters import Parameters
-from dls_ik.ros.parameters.parameters import JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY
+from dls_ik.ros.params import Parameters
+from dls_ik.ros.params.ik_node import JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY
 from dls_ik.ros.stream.echo import Echo
 from dls_ik.ros.stream.joint_states import TOPIC as JOINT_STATES
 from dls_ik.ros.stream.targets import TOPICS as TARGETS

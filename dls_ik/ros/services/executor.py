@@ -12,6 +12,8 @@ from typing import Any
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
+from dls_ik import compat
+
 TURN = 0.02  # [s] that a job runs, about, while others wait
 CHECK_PERIOD = 0.01  # [s] between looks for jobs that are late
 
@@ -172,10 +174,8 @@ class LatestOnlyExecutor:
 class DeferredService:
     """A service whose requests are answered later, from any thread.
 
-    rclpy calls the callback of a service and then ``send_response`` with its result and the header
-    of the request, from Humble on. The callback does not see the header, so this replaces
-    ``send_response``. A coroutine as callback does not do: the future that it awaits does not wake
-    the executor (rclpy 9.1), or is polled (Humble).
+    A coroutine as callback does not do: the future that it awaits does not wake the executor
+    (rclpy 9.1), or is polled (Humble).
 
     Args:
         handle: called with a request, an empty response and the reply, in the executor's thread.
@@ -196,8 +196,7 @@ class DeferredService:
         service = node.create_service(
             kind, name, lambda *pair: pair, qos_profile=QoSProfile(depth=depth)
         )
-        self._send = service.send_response
-        service.send_response = self._dispatch
+        self._send = compat.intercept_responses(service, self._dispatch)
 
     def _dispatch(self, pair: tuple[Any, Any], header: Any) -> None:
         def reply(response: Any) -> None:

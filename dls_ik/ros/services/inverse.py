@@ -9,8 +9,8 @@ from dls_ik.ros.arm import Arm
 from dls_ik.ros.constraints.solve import are_given, solve_constrained
 from dls_ik.ros.errors import Code, RequestError
 from dls_ik.ros.frames import Frames, quaternion_note
-from dls_ik.ros.parameters import Parameters
-from dls_ik.ros.parameters.parameters import REFUSE
+from dls_ik.ros.params import Parameters
+from dls_ik.ros.params.ik_node import REFUSE
 from dls_ik.ros.services.problem import build_problem, solve
 from dls_ik.ros.services.state import driven_joints, overlaid
 from dls_ik.ros.services.wanted import wanted

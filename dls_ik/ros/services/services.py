@@ -16,7 +16,7 @@ from rclpy.node import Node
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.errors import Code, RequestError
 from dls_ik.ros.frames import Frames
-from dls_ik.ros.parameters.parameters import IGNORE, ServingParameters
+from dls_ik.ros.params.ik_node import IGNORE, Parameters
 from dls_ik.ros.services.call import Call
 from dls_ik.ros.services.executor import BoundedExecutor, DeferredService, Reply
 from dls_ik.ros.services.forward import answer_fk
@@ -45,7 +45,7 @@ class Services:
         arm: Callable[[], Arm],
         current: Callable[[Arm], Mapping[str, float]],
         frames: Frames,
-        parameters: ServingParameters,
+        parameters: Parameters,
     ) -> None:
         self._arm, self._current, self._frames = arm, current, frames
         self._log = Throttle(node)

@@ -22,7 +22,7 @@ from dls_ik.ros.outputs.messages import (
     OutputSpec,
     PositionArrayOutput,
 )
-from dls_ik.ros.parameters.live import LiveParameters
+from dls_ik.ros.params.live import LiveParameters
 from dls_ik.ros.process import spin
 from dls_ik.ros.robot_source import DescriptionTopic, robot_from_parameters
 from dls_ik.ros.sim_arm.arm import Path

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 from dls_ik.errors import OptionError
-from dls_ik.ros.parameters import readers
-from dls_ik.ros.parameters.declare import parameter
-from dls_ik.ros.parameters.groups import RobotParameters
+from dls_ik.ros.params.declare import parameter
+from dls_ik.ros.params.robot import RobotParameters
 
 LONGEST = 60.0  # [s] of any time here
 
@@ -16,49 +15,38 @@ class SimArmParameters(RobotParameters):
 
     joint_names: tuple[str, ...] = parameter(
         (),
-        readers.names,
         "joints, in the order of position_array, where no robot says so; without velocity limits",
         read_only=True,
     )
-    rate: float = parameter(
-        250.0, readers.number, "joint states in a second", "Hz", (1.0, 1000.0), read_only=True
-    )
+    rate: float = parameter(250.0, "joint states in a second", "Hz", (1.0, 1000.0), read_only=True)
     initial_positions: tuple[float, ...] = parameter(
         (),
-        readers.numbers,
         "where the joints stand at the start and after a reset; empty: 0, or the limit next to it, "
         "bent where that is near a singularity",
         "rad or m",
     )
-    delay: float = parameter(
-        0.0, readers.number, "time from a command to the drives", "s", (0.0, LONGEST)
-    )
+    delay: float = parameter(0.0, "time from a command to the drives", "s", (0.0, LONGEST))
     time_constant: float = parameter(
-        0.0, readers.number, "first-order lag behind the commands; 0: none", "s", (0.0, LONGEST)
+        0.0, "first-order lag behind the commands; 0: none", "s", (0.0, LONGEST)
     )
     limit_velocity: bool = parameter(
-        True, readers.switch, "whether joints keep to the velocity limits of the robot description"
+        True, "whether joints keep to the velocity limits of the robot description"
     )
     noise: float = parameter(
         0.0,
-        readers.number,
         "standard deviation of the measured positions",
         "rad or m",
         (0.0, 1.0),
     )
     dropout_rate: float = parameter(
         0.0,
-        readers.number,
         "gaps in the joint states, in a second without them; at random, this in the mean",
         "1/s",
         (0.0, 1000.0),
     )
-    dropout_duration: float = parameter(
-        0.1, readers.number, "length of each such gap", "s", (0.0, LONGEST)
-    )
+    dropout_duration: float = parameter(0.1, "length of each such gap", "s", (0.0, LONGEST))
     random_seed: int = parameter(
         0,
-        readers.whole_number,
         "of noise and gaps",
         span=(0, 2**31 - 1),
         read_only=True,

@@ -13,7 +13,7 @@ from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError, HeldError, StaleTargetError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
-from dls_ik.ros.parameters.parameters import AUTO
+from dls_ik.ros.params.ik_node import AUTO
 from dls_ik.ros.stream.aim import age_by_stamp, aim, is_stamped, remark
 from dls_ik.ros.stream.joint_states import JointStates
 from dls_ik.ros.stream.late import Late

@@ -9,7 +9,7 @@ from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.marker_target import build_marker
 from dls_ik.ros.outputs import Outputs
-from dls_ik.ros.parameters import Parameters
+from dls_ik.ros.params import Parameters
 from dls_ik.ros.stream.cycle import Outcome, Stream
 from dls_ik.ros.stream.joint_states import JointStates
 from dls_ik.ros.stream.neighbours import Neighbours

@@ -4,7 +4,7 @@ import math
 
 from dls_ik.core.types import Array
 from dls_ik.ros.arm import Arm
-from dls_ik.ros.parameters.parameters import AUTO, NONE, REQUIRED
+from dls_ik.ros.params.ik_node import AUTO, NONE, REQUIRED
 from dls_ik.ros.stream.joint_states import FRESH, JointStates, Measurement
 
 DRAIN = 0.1  # [s] in which messages that waited while the loop stood still are worked off

@@ -17,8 +17,8 @@ from std_msgs.msg import String
 from dls_ik.core.types import Array
 from dls_ik.errors import OptionError
 from dls_ik.ros.client.connection import Service
-from dls_ik.ros.parameters import Parameters
-from dls_ik.ros.parameters.declare import declared
+from dls_ik.ros.params import Parameters
+from dls_ik.ros.params.declare import declared
 from dls_ik.ros.robot_source import MAX_BYTES as MOST_DESCRIPTION
 from dls_ik.ros.robot_source import QOS as DESCRIPTION
 from dls_ik.ros.robot_source import TOPIC as DESCRIPTION_TOPIC

@@ -10,7 +10,7 @@ from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros.frames import fill_pose
 from dls_ik.ros.outputs.messages import set_time
-from dls_ik.ros.parameters import Parameters
+from dls_ik.ros.params import Parameters
 from dls_ik.ros.util import Throttle
 from dls_ik.ros.watch.diagnostics import Diagnostics
 from dls_ik.ros.watch.markers import Markers

@@ -1,4 +1,4 @@
-"""The parameters of a running node: declared with all that is known of them, changed as one."""
+"""The parameters of a running node: declared with their descriptions, and changed all at once."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import Field
@@ -13,30 +13,30 @@ from rcl_interfaces.msg import (
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
+from dls_ik import compat
 from dls_ik.errors import DlsIkError
-from dls_ik.ros.parameters import readers
-from dls_ik.ros.parameters.declare import SettingsT, declared
+from dls_ik.ros.params.declare import NUMBERS, TEXTS, ParameterSetT, declared
 
-# Of rclpy itself; `start_type_description_service` and `use_sim_time` are there in every node.
+# Declared by rclpy in every node.
 SIM_TIME = "use_sim_time"
 FOREIGN = ("qos_overrides.", "start_type_description_service", SIM_TIME)
 
 
-class LiveParameters(Generic[SettingsT]):
-    """Declares the parameters on a node, and takes changes of them all at once or not at all.
+class LiveParameters(Generic[ParameterSetT]):
+    """Declares the parameters on a node, and applies changes all at once or not at all.
 
     Args:
-        defaults: what holds where the node is not told otherwise.
+        defaults: the values of parameters that the node was not started with.
 
     Raises:
         DlsIkError: a value that the node was started with is not valid.
         rclpy.exceptions.ParameterException: the same, seen by rclpy.
     """
 
-    def __init__(self, node: Node, defaults: SettingsT) -> None:
+    def __init__(self, node: Node, defaults: ParameterSetT) -> None:
         self._node = node
-        self._apply: Callable[[SettingsT], None] | None = None
-        self._given = getattr(node, "_parameter_overrides", {})  # rclpy has no public list of them
+        self._apply: Callable[[ParameterSetT], None] | None = None
+        self._given = compat.parameter_overrides(node)
         _fix_clock(node)
         fixed = declared(type(defaults))
         given = {name: self._declare(name, field) for name, field in fixed.items()}
@@ -46,18 +46,18 @@ class LiveParameters(Generic[SettingsT]):
         self.current = defaults.changed(given)
         self._warn_of_unknown_names()
 
-    def on_change(self, apply: Callable[[SettingsT], None]) -> None:
-        """Let changes come; `apply` puts them into effect, or raises a DlsIkError to refuse."""
+    def on_change(self, apply: Callable[[ParameterSetT], None]) -> None:
+        """Accept changes; `apply` puts them into effect, or raises a DlsIkError to refuse them."""
         self._apply = apply
         self._node.add_on_set_parameters_callback(self._set)
 
     def _declare(self, name: str, field: "Field[Any]") -> Any:
         default: Any = field.default
-        if field.metadata["read"] is readers.numbers:
+        if field.type == NUMBERS:
             default = list(default)
-        elif field.metadata["read"] is readers.names:
+        elif field.type == TEXTS:
             default = ",".join(default)
-        # YAML's null, and an empty list of YAML as rclpy reads it: as if it were not given.
+        # YAML's null, and an empty list of YAML as rclpy reads it, count as not given.
         is_empty = name in self._given and getattr(self._given[name], "value", None) is None
         value = self._node.declare_parameter(name, default, descriptor(field), is_empty).value
         if default == [] and len(value) == 0:  # rclpy takes an empty list for bytes
@@ -76,7 +76,7 @@ class LiveParameters(Generic[SettingsT]):
         return SetParametersResult(successful=True)
 
     def _warn_of_unknown_names(self) -> None:
-        """A misspelt name would be passed over in silence."""
+        """Warn of misspelt names, which rclpy ignores."""
         known = self._declared
         unknown = [
             name for name in self._given if name not in known and not name.startswith(FOREIGN)
@@ -89,7 +89,7 @@ class LiveParameters(Generic[SettingsT]):
 
 
 def _fix_clock(node: Node) -> None:
-    """Let nobody take the clock away from a running node, by which the age of stamps is told."""
+    """Make ``use_sim_time`` read-only: the age of stamps is measured by this clock."""
     about = ParameterDescriptor(
         name=SIM_TIME,
         type=Parameter.Type.BOOL.value,
@@ -100,9 +100,9 @@ def _fix_clock(node: Node) -> None:
 
 
 def descriptor(field: "Field[Any]") -> ParameterDescriptor:
-    """All that is known of a parameter as tools show it.
+    """Return the description of a parameter that tools show.
 
-    Typing is dynamic where a value may come in two types: whole numbers for numbers, one name for
+    Typing is dynamic if values of two types are valid: whole numbers for numbers, one name for
     several. The reader of the parameter refuses all others.
     """
     about = field.metadata
@@ -110,13 +110,13 @@ def descriptor(field: "Field[Any]") -> ParameterDescriptor:
     message = ParameterDescriptor(
         description=about["text"] + unit,
         read_only=about["read_only"],
-        dynamic_typing=about["read"] in (readers.number, readers.numbers, readers.names),
+        dynamic_typing=field.type in (float, NUMBERS, TEXTS),
     )
     notes = [f"one of: {', '.join(about['choices'])}"] if about["choices"] else []
-    if about["read"] is readers.names:
+    if field.type == TEXTS:
         notes.append("a string, with commas between names, or a string array")
     message.additional_constraints = "; ".join(notes)
-    if about["range"] and about["read"] is readers.whole_number:
+    if about["range"] and field.type is int:
         first, last = map(int, about["range"])
         message.integer_range = [IntegerRange(from_value=first, to_value=last)]
     elif about["range"]:

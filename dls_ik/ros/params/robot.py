@@ -1,12 +1,11 @@
-"""Parameters of the robot, of each group, and of which of them follows targets."""
+"""Parameters that choose the robot, its groups, and which group follows targets."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, fields, replace
 from typing import Any
 
 from dls_ik.errors import OptionError
-from dls_ik.ros.parameters import readers
-from dls_ik.ros.parameters.declare import Settings, checked, declared, parameter
+from dls_ik.ros.params.declare import ParameterSet, checked, declared, parameter
 from dls_ik.text import listing
 
 # Not `groups`, which is the list of their names: YAML, and `ros2 param dump`, cannot have both.
@@ -14,29 +13,25 @@ PREFIX = "group"
 
 
 @dataclass(frozen=True)
-class RobotParameters(Settings):
+class RobotParameters(ParameterSet):
     """The robot, and the ends of its chain."""
 
     robot: str = parameter(
         "",
-        readers.text,
         "robot that comes with the package, a URDF, xacro or DH file, or package://NAME/PATH; "
         "behind a xacro file its arguments: 'FILE.xacro NAME:=VALUE'",
         read_only=True,
     )
     robot_description: str = parameter(
         "",
-        readers.text,
-        "URDF of the robot as text; without it and without 'robot' the topic is waited for",
+        "URDF of the robot as text; without it and without 'robot' the node waits for the topic",
         read_only=True,
     )
-    base: str = parameter("", readers.text, "first link of the chain; empty: root", read_only=True)
-    tip: str = parameter(
-        "", readers.text, "last link of the chain; empty: the only one there is", read_only=True
-    )
+    base: str = parameter("", "first link of the chain; empty: root", read_only=True)
+    tip: str = parameter("", "last link of the chain; empty: the only one there is", read_only=True)
 
     def ends(self) -> tuple[str | None, str | None]:
-        """Base and tip; None where the robot tells."""
+        """Return base and tip; None: the robot determines it."""
         return self.base or None, self.tip or None
 
     def check(self) -> None:
@@ -52,27 +47,24 @@ class RobotParameters(Settings):
 
 @dataclass(frozen=True)
 class GroupParameters:
-    """Of the group of a name."""
+    """The parameters of one group."""
 
     name: str
     tip: tuple[str, ...] = parameter(
         (),
-        readers.names,
         "links that are brought to poses, one or several together; empty: the node's tip",
         read_only=True,
     )
     base: str = parameter(
-        "", readers.text, "link that the chains begin at; empty: the node's", read_only=True
+        "", "link that the chains begin at; empty: the node's base", read_only=True
     )
-    method: str = parameter(
-        "", readers.text, "method that requests are solved with; empty: the node's"
-    )
+    method: str = parameter("", "method that requests are solved with; empty: the node's method")
     timeout: float = parameter(
-        0.0, readers.number, "time of a request that gives none; 0: the node's", "s", (0.0, 3600.0)
+        0.0, "time of a request that gives none; 0: the node's timeout", "s", (0.0, 3600.0)
     )
 
     def changed(self, given: Mapping[str, Any]) -> "GroupParameters":
-        """The parameters with some values changed, by their full names; those of others are left.
+        """Return them with some values changed, by full names; names of other groups are ignored.
 
         Raises:
             OptionError: a value of the wrong type, or out of range.
@@ -86,7 +78,7 @@ class GroupParameters:
 
 
 def fields_of(groups: Iterable[str]) -> "dict[str, Field[Any]]":
-    """The fields of groups by the full names of the parameters, such as ``group.left_arm.tip``."""
+    """Return the fields of groups by full parameter names, such as ``group.left_arm.tip``."""
     own = [field for field in fields(GroupParameters) if field.metadata]
     return {f"{PREFIX}.{group}.{field.name}": field for group in groups for field in own}
 
@@ -97,36 +89,34 @@ class GroupsParameters(RobotParameters):
 
     groups: tuple[str, ...] = parameter(
         (),
-        readers.names,
         "groups that requests may name, each with group.NAME.tip, .base, .method and .timeout; "
         "empty: only the chain from base to tip",
         read_only=True,
     )
     stream_group: str = parameter(
         "",
-        readers.text,
-        "group whose tip follows targets; empty: base to tip, and where they are not given either "
-        "the first group with one tip",
+        "group whose tip follows targets; empty: base to tip, or the first group with one tip if "
+        "neither is given",
         read_only=True,
     )
     group_details: tuple[GroupParameters, ...] = ()  # one for each of the groups
 
     def changed(self, given: Mapping[str, Any]) -> "GroupsParameters":
-        """As that of all settings, with ``group.NAME.tip`` and the like of each of the groups."""
-        of_groups = self.further(given)
-        before = {group.name: group for group in self.group_details}
+        """Return them with some values changed, ``group.NAME.tip`` and the like among them."""
         names = _names(given.get("groups", self.groups))
+        before = {group.name: group for group in self.group_details}
         details = [before.get(name, GroupParameters(name)).changed(given) for name in names]
-        grown = replace(self, group_details=tuple(details))
+        with_groups = replace(self, group_details=tuple(details))
+        of_groups = fields_of(names)
         rest = {name: value for name, value in given.items() if name not in of_groups}
-        return super(GroupsParameters, grown).changed(rest)
+        return super(GroupsParameters, with_groups).changed(rest)
 
     def further(self, given: Mapping[str, Any]) -> "dict[str, Field[Any]]":
-        """The parameters of each of the groups."""
+        """Return the parameters of each of the groups."""
         return fields_of(_names(given.get("groups", self.groups)))
 
     def check(self) -> None:
-        """Refuse groups that do not fit each other.
+        """Refuse groups that contradict each other.
 
         Raises:
             OptionError: a name given twice, or no single tip to follow targets.
@@ -140,7 +130,7 @@ class GroupsParameters(RobotParameters):
         self.ends()
 
     def ends(self) -> tuple[str | None, str | None]:
-        """Base and tip of the chain that follows targets; None where the robot tells.
+        """Return base and tip of the chain that follows targets; None: the robot determines it.
 
         Raises:
             OptionError: there is no such group, or it has several tips.

@@ -1,0 +1,203 @@
+"""The parameters of ``ik_node``, each declared once; the rest of the node sees a frozen struct."""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from dls_ik.errors import MethodError, OptionError
+from dls_ik.ros.params.declare import declared, option, parameter
+from dls_ik.ros.params.robot import GroupsParameters
+from dls_ik.servo import DEFAULT_METHOD, ControllerOptions
+from dls_ik.solver.method import AUTO as AUTO_METHOD
+from dls_ik.solver.method import parse_method
+from dls_ik.solver.options import SolverOptions, solver_options
+
+IGNORE, REFUSE = "ignore", "refuse"
+AUTO, REQUIRED, NONE = "auto", "required", "none"
+JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY = "joint_state", "joint_trajectory", "position_array"
+
+_OPTIONS = {f.name for f in fields(ControllerOptions)}
+
+
+@dataclass(frozen=True)
+class Parameters(GroupsParameters):
+    """All parameters of the node."""
+
+    # How requests are solved
+    group_name: tuple[str, ...] = parameter(
+        (), "group names that requests may give, one or several; empty: any"
+    )
+    method: str = parameter(AUTO_METHOD, "method that services solve with")
+    position_tolerance: float = option(SolverOptions, "position_tolerance")
+    rotation_tolerance: float = option(SolverOptions, "rotation_tolerance")
+    rotation_weight: float = option(SolverOptions, "rotation_weight")
+    timeout: float = option(SolverOptions, "timeout")
+    solve_type: str = option(SolverOptions, "solve_type")
+    random_seed: int = option(SolverOptions, "random_seed")
+    avoid_collisions: str = parameter(
+        IGNORE,
+        "treatment of requests to avoid collisions, which this node cannot see",
+        choices=(IGNORE, REFUSE),
+    )
+
+    # How many requests are solved
+    service_threads: int = parameter(
+        2, "long requests that are solved at the same time", span=(1, 64), read_only=True
+    )
+    service_queue: int = parameter(
+        64,
+        "requests that wait for one of these threads; more are answered at once with an error",
+        span=(1, 10_000),
+        read_only=True,
+    )
+    max_timeout: float = parameter(
+        10.0,
+        "longest time that a request is solved for; a longer timeout is cut to it",
+        "s",
+        (1e-3, 3600.0),
+        read_only=True,
+    )
+
+    # How targets are followed; those that keep an arm from harm do not change while it moves
+    stream_method: str = parameter(DEFAULT_METHOD, "method that streamed targets are followed with")
+    rate: float = parameter(
+        100.0, "cycles of the streaming loop", "Hz", (1.0, 1000.0), read_only=True
+    )
+    thread_priority: int = parameter(
+        50,
+        "real-time priority of the streaming loop (SCHED_FIFO), where it is permitted; 0: none",
+        span=(0, 99),
+        read_only=True,
+    )
+    acceleration: tuple[float, ...] = option(ControllerOptions, "acceleration", read_only=True)
+    jerk: tuple[float, ...] = option(ControllerOptions, "jerk", read_only=True)
+    when_stuck: str = option(ControllerOptions, "when_stuck")
+    feed_forward: bool = option(ControllerOptions, "feed_forward")
+    target_timeout: float = option(ControllerOptions, "target_timeout")
+    stamp_tolerance: float = option(ControllerOptions, "stamp_tolerance")
+    twist_lookahead: float = option(ControllerOptions, "twist_lookahead")
+    twist_frame: str = parameter(
+        "",
+        "frame of a geometry_msgs/Twist on target_twist, which has none; empty: the root",
+        read_only=True,
+    )
+    trajectory_period: float = parameter(
+        0.1, "time between the poses of a trajectory", "s", (1e-3, 3600.0)
+    )
+    feedback_mode: str = parameter(
+        AUTO,
+        "use of joint states: auto: start state of the arm; commands for a controller wait for it; "
+        "required: also supervised while the arm moves; none: ignored",
+        choices=(AUTO, REQUIRED, NONE),
+        read_only=True,
+    )
+    measurement_timeout: float = option(ControllerOptions, "measurement_timeout", read_only=True)
+    max_deviation: float = option(ControllerOptions, "max_deviation", read_only=True)
+    initial_positions: tuple[float, ...] = parameter(
+        (),
+        "joint positions of the chain at the start if no driver publishes them, read with each new "
+        "robot; empty: 0, or the limit next to it, bent near a singularity",
+        "rad or m",
+    )
+
+    # What is published
+    output_type: tuple[str, ...] = parameter(
+        (JOINT_STATE,),
+        "messages that commands are published as, one or several",
+        choices=(JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY),
+        read_only=True,
+    )
+    output_topic: tuple[str, ...] = parameter(
+        (),
+        "topics of the commands, one for each output_type; empty: the usual one of each type",
+        read_only=True,
+    )
+    output_joints: tuple[str, ...] = parameter(
+        (),
+        "the joints of the chain in the order of all outputs; empty: from base to tip",
+        read_only=True,
+    )
+    output_names: tuple[str, ...] = parameter(
+        (),
+        "names of these joints in outputs and in joint_states; empty: those of the robot",
+        read_only=True,
+    )
+    trajectory_points: int = parameter(
+        1,
+        "points of a joint_trajectory: 1 is a cycle ahead; more continue to a stop, in case the "
+        "stream breaks off",
+        span=(1, 100),
+        read_only=True,
+    )
+    trail: float = parameter(
+        5.0, "how long the markers show where the tip was", "s", (0.0, 60.0), read_only=True
+    )
+    interactive_marker: bool = parameter(
+        False, "whether RViz gets a marker to drag the target with", read_only=True
+    )
+
+    # Options of methods, for services and stream
+    alpha: float = option(SolverOptions, "alpha")
+    lambda_: float = option(SolverOptions, "lambda_")
+    nu: float = option(SolverOptions, "nu")
+    sigma0: float = option(SolverOptions, "sigma0")
+    gamma_max: float = option(SolverOptions, "gamma_max")
+    margin: float = option(SolverOptions, "margin")
+    mu: float = option(SolverOptions, "mu")
+
+    def check(self) -> None:
+        """Refuse values that contradict each other.
+
+        Raises:
+            OptionError: two robots, groups or outputs that do not fit each other.
+            MethodError: an unknown method, one that cannot follow targets, or parameters that break
+                a condition of a method.
+        """
+        super().check()
+        self._check_outputs()
+        of_groups = [group.method for group in self.group_details if group.method]
+        for method in (self.method, self.stream_method, *of_groups):
+            solver_options(parse_method(method), self.solver_options())
+        if parse_method(self.stream_method).is_kdl:  # reported before there is a robot, too
+            raise MethodError(f"stream_method {self.stream_method!r} follows no target")
+
+    def _check_outputs(self) -> None:
+        types, topics = self.output_type, self.output_topic
+        if not types:
+            raise OptionError("output_type is empty; give at least one type")
+        if topics and len(topics) != len(types):
+            raise OptionError(
+                f"output_topic has {len(topics)} topics ({', '.join(topics)}) for {len(types)} of "
+                f"output_type ({', '.join(types)}); give one for each, or none"
+            )
+        for name in ("output_joints", "output_names"):
+            given = getattr(self, name)
+            twice = sorted({item for item in given if given.count(item) > 1})
+            if twice:
+                raise OptionError(f"{name} has {', '.join(twice)} more than once")
+
+    def solver_options(self) -> dict[str, Any]:
+        """Return the options of a solver and of the method of a controller.
+
+        Parameters at their default are left out, because some methods have their own defaults.
+        """
+        defaults = {f.name: f.default for f in fields(SolverOptions)}
+        given = {f.name: getattr(self, f.name) for f in fields(self) if f.name in defaults}
+        return {name: value for name, value in given.items() if value != defaults[name]}
+
+    def controller_options(self) -> dict[str, Any]:
+        """Return the options of a controller, except those of its method."""
+        given = {f.name: getattr(self, f.name) for f in fields(self) if f.name in _OPTIONS}
+        given["supervised"] = self.feedback_mode == REQUIRED
+        return {name: _for_joints(value) for name, value in given.items() if value != ()}
+
+    def stream_settings(self) -> tuple[Any, ...]:
+        """Return everything that a controller is made from, to compare with."""
+        return (self.stream_method, self.controller_options(), self.solver_options())
+
+
+def _for_joints(value: Any) -> Any:
+    """Return a list of one number as that number, which holds for all joints."""
+    return value[0] if isinstance(value, tuple) and len(value) == 1 else value
+
+
+DECLARED = declared(Parameters)  # without those of each group
