@@ -1,6 +1,5 @@
-"""Chains: from the paths in a tree to the arrays that the kernels read."""
+"""Serial chains: from paths in a tree to the arrays that the kernels read."""
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -15,40 +14,35 @@ from dls_ik.model.tree import Tree
 from dls_ik.text import listing
 
 MAX_JOINTS = 500  # variables; the work of a step grows with their square
-
 PARALLEL = 1e-15  # sine of the angle between two axes that count as parallel
 
 
-class Element(NamedTuple):
-    """One moving element of a chain."""
-
-    joint: Joint
-    drive: Mimic  # who drives it
-
-
 class ChainPath(NamedTuple):
-    """The m elements from a link down to another one."""
+    """The m moving elements from a link down to a tip."""
 
-    elements: tuple[Element, ...]  # (m,)
-    fixed: Array  # (m + 1, 3, 4) transforms between their frames, each with its motion along z
-
-    def followed_by(self, offset: Array) -> "ChainPath":
-        """The path that goes on by a transform (4, 4)."""
-        fixed = self.fixed.copy()
-        fixed[-1] = self.fixed[-1] @ offset
-        return self._replace(fixed=fixed)
+    elements: tuple[tuple[Joint, Mimic], ...]  # (m,) joints and the variables that move them
+    fixed: Array  # (m + 1, 3, 4) transforms between their frames, in which they move along z
 
 
-@np.errstate(over="ignore", invalid="ignore")  # refused at the end
-def build_path(tree: Tree, base: str, tip: str) -> ChainPath:
-    """The path between two links.
+class NamedChain(NamedTuple):
+    """A chain and the names of its variables."""
+
+    joint_names: tuple[str, ...]  # (n,)
+    chain: Chain
+
+
+def build_path(tree: Tree, base: str, tip: str, offset: Array) -> ChainPath:
+    """Collect the moving elements between two links, and what is fixed between them.
+
+    Args:
+        offset: (4, 4) from the tip link to the tip.
 
     Raises:
         ChainError: the links do not span a chain, it has no moving joints, or a floating or planar
             one.
-        RobotModelError: one of the joints has no limits, or follows another that does not move.
+        RobotModelError: a joint has no limits, or follows another that does not move.
     """
-    elements: list[Element] = []
+    elements: list[tuple[Joint, Mimic]] = []
     fixed: list[Array] = []
     T = np.eye(4)  # from the previous element's frame
     for joint in tree.path(base, tip):
@@ -60,98 +54,118 @@ def build_path(tree: Tree, base: str, tip: str) -> ChainPath:
                 f"joint {joint.name!r} between {base!r} and {tip!r} is {joint.kind}; a chain takes "
                 "revolute, continuous, prismatic and fixed joints"
             )
-        if joint.name in tree.broken:
-            raise RobotModelError(tree.broken[joint.name])
-        drive = tree.mimic_of[joint.name]
-        if drive.multiplier == 0.0:  # follows its master by not moving at all
-            T = T @ joint.motion(drive.offset)
+        if joint.name in tree.unusable:
+            raise RobotModelError(tree.unusable[joint.name])
+        mimic = tree.mimic_of[joint.name]
+        if mimic.multiplier == 0.0:  # never moves
+            T = T @ joint.motion(mimic.offset)
             continue
         element_from_z = transform(rotation_from_z(joint.axis))
         fixed.append((T @ element_from_z)[:3])
-        elements.append(Element(joint, drive))
+        elements.append((joint, mimic))
         T = element_from_z.T
     if not elements:
         raise ChainError(
             f"no moving joint lies between {base!r} and {tip!r}; links: {listing(tree.links)}"
         )
-    return ChainPath(tuple(elements), np.array([*fixed, T[:3]]))
-
-
-class NamedChain(NamedTuple):
-    """A chain, and what its variables are called."""
-
-    joint_names: tuple[str, ...]  # (n,)
-    chain: Chain
-    continuous: NDArray[np.bool_]  # (n,) a full turn changes nothing, and nothing limits it
+    return ChainPath(tuple(elements), np.array([*fixed, T[:3] @ offset]))
 
 
 def build_chain(tree: Tree, base: str, tips: Sequence[str], offsets: Array) -> NamedChain:
-    """The chain from a link down to each of k others, its arrays read-only.
+    """Build the chain from a link down to each of k tips, its arrays read-only.
 
     Variables are in the order in which the paths first meet them. Mimic joints share the variable
-    of the joint that they follow, which takes that joint's name and limits even when it lies off
-    the chain; their own limits narrow it, on whichever path they are.
+    of the joint that they follow, which takes that joint's name and limits even if it lies off
+    the chain; the limits of mimic joints on any path narrow it.
 
     Args:
-        offsets: (k, 4, 4) from the links to the tips.
+        offsets: (k, 4, 4) from the tip links to the tips.
 
     Raises:
-        ChainError: links that do not span a chain, a path without moving joints, or with a
-            floating or planar one; more than MAX_JOINTS variables.
-        RobotModelError: a mimic joint's limits leave its master no room, or lengths overflow.
+        ChainError: as :func:`build_path`; more than MAX_JOINTS variables.
+        RobotModelError: as :func:`build_path`; the limits of a mimic joint exclude all values of
+            its master.
     """
     ends = zip(tips, offsets, strict=True)
-    paths = [build_path(tree, base, tip).followed_by(offset) for tip, offset in ends]
+    paths = [build_path(tree, base, tip, offset) for tip, offset in ends]
     elements = [element for path in paths for element in path.elements]  # (m,)
-    driven: dict[str, list[Element]] = {}  # by variable
-    for element in elements:
-        driven.setdefault(element.drive.master, []).append(element)
-    names = tuple(driven)
+    names = tuple(dict.fromkeys(mimic.master for _, mimic in elements))
     if len(names) > MAX_JOINTS:
         raise ChainError(f"a chain has {MAX_JOINTS} joints at most, this one {len(names)}")
     number = {name: i for i, name in enumerate(names)}
-    limits = np.array([_limits(tree, name, driven[name]) for name in names])  # (n, 3)
+    limits = _limits(tree, names, elements)
     chain = Chain(
         fixed=np.concatenate([path.fixed for path in paths]),
         first=np.cumsum([0, *(len(path.elements) for path in paths)], dtype=np.int64),
-        prismatic=np.array([element.joint.kind == "prismatic" for element in elements]),
-        variable=np.array([number[element.drive.master] for element in elements], np.int64),
-        scale=np.array([element.drive.multiplier for element in elements]),
-        offset=np.array([element.drive.offset for element in elements]),
-        lower=limits[:, 0].copy(),
-        upper=limits[:, 1].copy(),
-        velocity=limits[:, 2].copy(),
+        prismatic=np.array([joint.kind == "prismatic" for joint, _ in elements]),
+        variable=np.array([number[mimic.master] for _, mimic in elements], np.int64),
+        scale=np.array([mimic.multiplier for _, mimic in elements]),
+        offset=np.array([mimic.offset for _, mimic in elements]),
+        lower=limits[0].copy(),
+        upper=limits[1].copy(),
+        velocity=limits[2].copy(),
     )
-    continuous = np.array([_is_continuous(chain, i) for i in range(len(names))])
-    for array in (*chain, continuous):
-        array.flags.writeable = False
-    return NamedChain(names, chain, continuous)
+    return NamedChain(names, _read_only(chain))
 
 
-def _limits(tree: Tree, name: str, driven: Sequence[Element]) -> tuple[float, float, float]:
-    """Lower, upper and velocity limit of a variable, narrowed by the elements it drives."""
-    master = tree.joint[name]
-    lower, upper, velocity = master.lower, master.upper, master.velocity
-    for joint, drive in driven:
-        ends = sorted((end - drive.offset) / drive.multiplier for end in (joint.lower, joint.upper))
-        lower, upper = max(lower, ends[0]), min(upper, ends[1])
-        velocity = min(velocity, joint.velocity / abs(drive.multiplier))
+def _limits(
+    tree: Tree, names: Sequence[str], elements: Sequence[tuple[Joint, Mimic]]
+) -> NDArray[np.float64]:
+    """Compute lower, upper and velocity limits (3, n) of variables, narrowed by their elements."""
+    masters = [tree.joint[name] for name in names]
+    limits = {each.name: (each.lower, each.upper, each.velocity) for each in masters}
+    for joint, (master, multiplier, offset) in elements:
+        low, high = sorted((end - offset) / multiplier for end in (joint.lower, joint.upper))
+        lower, upper, velocity = limits[master]
+        lower, upper = max(lower, low), min(upper, high)
+        limits[master] = lower, upper, min(velocity, joint.velocity / abs(multiplier))
         if upper < lower:
-            raise joint.error(f"its limits leave {name!r}, which it follows, no room to move")
-    return lower, upper, velocity
+            raise joint.error(f"its limits leave {master!r}, which it follows, no room to move")
+    return np.array(list(limits.values())).T
 
 
-def _is_continuous(chain: Chain, variable: int) -> bool:
-    driven = chain.variable == variable  # (m,)
-    turns = not chain.prismatic[driven].any() and bool(np.all(chain.scale[driven] % 1.0 == 0.0))
-    return turns and math.isinf(chain.lower[variable]) and math.isinf(chain.upper[variable])
+def extend_chain(chain: NamedChain, path: NamedChain) -> NamedChain:
+    """Add a path of joints that a chain has to its k tips: k + 1 tips."""
+    one, more = chain.chain, path.chain
+    which = np.array([chain.joint_names.index(name) for name in path.joint_names], np.int64)
+    lower, upper, velocity = one.lower.copy(), one.upper.copy(), one.velocity.copy()
+    lower[which] = np.maximum(lower[which], more.lower)  # of mimic joints on the path
+    upper[which] = np.minimum(upper[which], more.upper)
+    velocity[which] = np.minimum(velocity[which], more.velocity)
+    joined = Chain(
+        fixed=np.concatenate([one.fixed, more.fixed]),
+        first=np.append(one.first, one.first[-1] + more.first[-1]),
+        prismatic=np.concatenate([one.prismatic, more.prismatic]),
+        variable=np.concatenate([one.variable, which[more.variable]]),
+        scale=np.concatenate([one.scale, more.scale]),
+        offset=np.concatenate([one.offset, more.offset]),
+        lower=lower,
+        upper=upper,
+        velocity=velocity,
+    )
+    return NamedChain(chain.joint_names, _read_only(joined))
+
+
+def _read_only(chain: Chain) -> Chain:
+    for array in chain:
+        array.flags.writeable = False
+    return chain
+
+
+def continuous_variables(chain: Chain) -> NDArray[np.bool_]:
+    """Find the variables (n,) without limits by which a full turn changes nothing; read-only."""
+    continuous: NDArray[np.bool_] = np.isinf(chain.lower) & np.isinf(chain.upper)
+    turns = ~chain.prismatic & (chain.scale % 1.0 == 0.0)  # (m,)
+    continuous[chain.variable[~turns]] = False
+    continuous.flags.writeable = False
+    return continuous
 
 
 def tip_poses(chain: Chain, configurations: Array) -> Array:
-    """``T_base_tip`` of k tips, for configurations (b, n): (b, k, 4, 4)."""
+    """Compute ``T_base_tip`` of k tips for configurations (b, n): (b, k, 4, 4)."""
     from dls_ik.core.kinematics import forward  # numba takes long to import
 
-    axes, T = _scratch(chain)
+    axes, T = _workspace(chain)
     poses = np.zeros((len(configurations), len(T), 4, 4))
     poses[..., 3, 3] = 1.0
     for q, pose in zip(configurations, poses, strict=True):
@@ -161,10 +175,10 @@ def tip_poses(chain: Chain, configurations: Array) -> Array:
 
 
 def tip_jacobians(chain: Chain, configurations: Array) -> Array:
-    """Geometric Jacobians of k tips, for configurations (b, n): (b, 6 k, n), linear rows first."""
+    """Compute geometric Jacobians of k tips for configurations (b, n): (b, 6 k, n)."""
     from dls_ik.core.kinematics import forward, jacobian  # numba takes long to import
 
-    axes, T = _scratch(chain)
+    axes, T = _workspace(chain)
     jacobians = np.empty((len(configurations), 6 * len(T), len(chain.lower)))
     for q, J in zip(configurations, jacobians, strict=True):
         forward(chain, q, axes, T)
@@ -172,16 +186,16 @@ def tip_jacobians(chain: Chain, configurations: Array) -> Array:
     return jacobians
 
 
-def _scratch(chain: Chain) -> tuple[Array, Array]:
-    """Room for the axes (m, 2, 3) and the tips (k, 3, 4)."""
+def _workspace(chain: Chain) -> tuple[Array, Array]:
+    """Allocate the axes (m, 2, 3) and the tips (k, 3, 4)."""
     return np.empty((len(chain.prismatic), 2, 3)), np.empty((len(chain.first) - 1, 3, 4))
 
 
 def build_arm(chain: Chain) -> Arm:
-    """Write a chain of one path in frames between which only x turns.
+    """Express a chain of one path in frames that differ by rotations about x only.
 
-    Any fixed rotation is Rz(a) Rx(b) Rz(c). Rz commutes with the motion of the joint at its side,
-    so that a goes into the offset of the joint before and c into that of the joint after.
+    Any fixed rotation is Rz(a) Rx(b) Rz(c). Rz commutes with the motion of the joint beside it, so
+    that a joins the offset of the joint before, and c that of the joint after.
     """
     m = len(chain.variable)
     turn, slide, link = np.zeros((m, 2)), np.zeros(m), np.zeros((m, 5))
@@ -206,10 +220,10 @@ def build_arm(chain: Chain) -> Arm:
 
 
 def _angles(R: Array) -> tuple[float, float, float]:
-    """(a, b, c) of R = Rz(a) Rx(b) Rz(c), a in +-pi/2.
+    """Decompose R = Rz(a) Rx(b) Rz(c), a within +-pi/2.
 
     Near parallel axes only the sum or difference of a and c is well determined: b and c are taken
-    from what is left of R after the a that is taken, so that no digit of R is lost.
+    from R after a is undone, so that no digit of R is lost.
     """
     a, side = 0.0, np.copysign(1.0, -R[1, 2])
     if np.hypot(R[0, 2], R[1, 2]) > PARALLEL:

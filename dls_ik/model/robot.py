@@ -5,57 +5,97 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dls_ik.core.types import WIDEST, Array, Chain
-from dls_ik.model.chain import NamedChain, build_chain, tip_jacobians, tip_poses
+from dls_ik.model.chain import (
+    NamedChain,
+    build_chain,
+    continuous_variables,
+    extend_chain,
+    tip_jacobians,
+    tip_poses,
+)
 from dls_ik.model.dh import DhRow, load_dh, tree_from_dh
 from dls_ik.model.files import shipped_urdf
-from dls_ik.model.joint import (
-    TURN,
-    checked_configuration,
-    checked_values,
-    narrowed_limits,
-)
+from dls_ik.model.joint import TURN, checked_configuration, checked_values, intersect_limits
 from dls_ik.model.rotations import inverse
-from dls_ik.model.tips import (
-    Offsets,
-    TipNames,
-    checked_offsets,
-    choose_ends,
-    extended,
-    moved_link,
-)
+from dls_ik.model.tips import Offsets, TipNames, checked_offsets, choose_ends, moved_link
 from dls_ik.model.tree import Tree
 from dls_ik.model.urdf import load_urdf
 from dls_ik.text import listing
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RobotModel:
-    """The n joint variables between a base and one tip, or several; immutable, arrays read-only.
+    """The n joint variables between a base and one tip or several; immutable, arrays read-only.
 
     Joint values are in [rad], or [m] for prismatic joints; poses are 4x4, in the base frame. With
     k tips, given as a sequence of more than one, poses are (k, 4, 4) and Jacobians (6 k, n).
     """
 
-    name: str
     base: str  # link
-    tip: str  # link, the first one of several
-    tips: tuple[str, ...]  # (k,)
+    tips: tuple[str, ...]  # (k,) links
     joint_names: tuple[str, ...]  # (n,)
-    n: int
-    lower: Array  # (n,) [rad or m], -inf where there is none
-    upper: Array  # (n,) [rad or m], +inf where there is none
-    velocity: Array  # (n,) [rad/s or m/s], +inf where there is none
-    continuous: NDArray[np.bool_]  # (n,) no limits, and a full turn changes nothing
     chain: Chain
     tree: Tree
     offsets: Array  # (k, 4, 4) T_link_tip, the identity where the tip is a link
     whole: RobotModel | None = None  # before its limits were narrowed
+
+    @property
+    def name(self) -> str:
+        """Name of the robot."""
+        return self.tree.name
+
+    @property
+    def tip(self) -> str:
+        """The tip link, the first one of several."""
+        return self.tips[0]
+
+    @property
+    def n(self) -> int:
+        """Number of joint variables."""
+        return len(self.joint_names)
+
+    @property
+    def lower(self) -> Array:
+        """(n,) lower limits [rad or m], -inf for unlimited joints."""
+        return self.chain.lower
+
+    @property
+    def upper(self) -> Array:
+        """(n,) upper limits [rad or m], +inf for unlimited joints."""
+        return self.chain.upper
+
+    @property
+    def velocity(self) -> Array:
+        """(n,) velocity limits [rad/s or m/s], +inf for unlimited joints."""
+        return self.chain.velocity
+
+    @cached_property
+    def continuous(self) -> NDArray[np.bool_]:
+        """(n,) joints without limits, of which a full turn changes nothing."""
+        return continuous_variables(self.chain)
+
+    @property
+    def limited(self) -> NDArray[np.bool_]:
+        """(n,) joints with both limits."""
+        both: NDArray[np.bool_] = np.isfinite(self.lower) & np.isfinite(self.upper)
+        return both
+
+    @property
+    def link_names(self) -> tuple[str, ...]:
+        """All links of the robot, on the chain or not."""
+        return self.tree.links
+
+    def __repr__(self) -> str:
+        """Return the name, the ends and the number of joints."""
+        joints = f"{self.n} joint{'s' if self.n > 1 else ''}"
+        return f"RobotModel({self.name}, {self.base} to {listing(self.tips)}, {joints})"
 
     @classmethod
     def from_tree(
@@ -65,7 +105,7 @@ class RobotModel:
         tip: TipNames = None,
         offsets: Offsets = None,
     ) -> RobotModel:
-        """The chain between two links of a tree; by default from the root to the only tip.
+        """Build the chain between two links of a tree; by default from the root to the only tip.
 
         Args:
             tip: A link; or several, such as both hands of a torso, that are solved together.
@@ -74,20 +114,18 @@ class RobotModel:
 
         Raises:
             ChainError: unknown links, a tip given twice, several tips to choose from, no chain
-                that moves, or an offset that is no rigid transform.
+                that moves, or an offset that is not a rigid transform.
         """
         base, tips = choose_ends(tree, base, tip, offsets is not None)
         fixed = checked_offsets(tips, offsets)
-        names, chain, continuous = build_chain(tree, base, tips, fixed)
-        limits = (chain.lower, chain.upper, chain.velocity)
-        ends = (base, tips[0], tips)
-        return cls(tree.name, *ends, names, len(names), *limits, continuous, chain, tree, fixed)
+        joint_names, chain = build_chain(tree, base, tips, fixed)
+        return cls(base, tips, joint_names, chain, tree, fixed)
 
     @classmethod
     def from_urdf(
         cls, source: str | os.PathLike[str], base: str | None = None, tip: TipNames = None
     ) -> RobotModel:
-        """A robot from a URDF file, or from the text of one, which need not be trusted.
+        """Read a robot from a URDF file, or from the text of one, which need not be trusted.
 
         Raises:
             RobotModelError: not a usable robot; the message names the joint or the line.
@@ -103,7 +141,7 @@ class RobotModel:
         base: str = "base",
         tip: str = "tip",
     ) -> RobotModel:
-        """A robot from DH rows; or from a YAML file, which names the robot and its ends itself.
+        """Build a robot from DH rows; or from a YAML file, which names the robot and its ends.
 
         Raises:
             RobotModelError: not a usable robot; the message names the row or the joint.
@@ -114,85 +152,63 @@ class RobotModel:
 
     @classmethod
     def from_name(cls, name: str, base: str | None = None, tip: TipNames = None) -> RobotModel:
-        """A robot that comes with the package, see ``dls_ik.model.shipped_names()``."""
+        """Load a robot that comes with the package, see ``dls_ik.model.shipped_names()``."""
         return cls.from_urdf(shipped_urdf(name), base, tip)
 
     @classmethod
     def wam(cls) -> RobotModel:
-        """The Barrett WAM with 7 joints."""
+        """Load the Barrett WAM with 7 joints."""
         return cls.from_name("wam")
 
     def with_tip(
         self, link: str, offset: ArrayLike | None = None, others: Mapping[str, float] | None = None
     ) -> RobotModel:
-        """The same chain with one more tip, behind those it has, such as an elbow to constrain.
+        """Return the same chain with one more tip at the end, such as an elbow to constrain.
 
         Args:
-            link: Any link that the chain moves, a tip again too.
-            offset: (4, 4) ``T_link_tip`` [m], a point or axes fixed to the link; default: the link.
+            link: Any link that the chain moves, also one that is a tip already.
+            offset: (4, 4) ``T_link_tip`` [m], a frame fixed to the link; default: the link's.
             others: Values of joints between the chain and the link that are not the chain's, as
                 for :meth:`link_pose`; they stay where they are.
 
         Raises:
             ChainError: an unknown link, one that is not below the base or that the chain does not
-                move, or an offset that is no rigid transform.
+                move, or an offset that is not a rigid transform.
             JointValueError: as :meth:`link_pose`.
         """
         fixed = checked_offsets((*self.tips, link), (*self.offsets, offset))
         moved, T = moved_link(self.tree, self.base, self.joint_names, link, others)
         path = build_chain(self.tree, self.base, (moved,), (T @ fixed[-1])[None])
-        known = NamedChain(self.joint_names, self.chain, self.continuous)
-        _, chain, continuous = extended(known, path)
-        limits = {name: getattr(chain, name) for name in ("lower", "upper", "velocity")}
-        tips = (*self.tips, link)
-        return replace(self, tips=tips, offsets=fixed, chain=chain, continuous=continuous, **limits)
+        _, chain = extend_chain(NamedChain(self.joint_names, self.chain), path)
+        return replace(self, tips=(*self.tips, link), offsets=fixed, chain=chain)
 
     def narrowed(
         self, lower: ArrayLike, upper: ArrayLike, near: ArrayLike | None = None
     ) -> RobotModel:
-        """The same robot with less room: its limits, and these intervals too.
+        """Return the same robot with its limits intersected with intervals.
 
-        Of a joint that turns freely the interval means angles: that some turns on is the same.
-        Where it is a turn or more, it is none. Of two arcs that have two parts in common the larger
-        part counts. Everything else but the limits is shared, so that it costs next to nothing.
+        For continuous joints the interval is taken modulo 2 pi, and ignored if it is a turn or
+        longer. If two arcs overlap in two parts, the larger part is taken. Everything except the
+        limits is shared, so that this is cheap.
 
         Args:
-            lower: (n,), or one for all [rad or m]; -inf for none.
-            upper: (n,), or one for all [rad or m]; inf for none.
-            near: (n,) such as a seed: of joints that turn freely the interval nearest to it is
-                taken; default: nearest to 0.
+            lower: (n,), or one for all [rad or m]; -inf for unlimited.
+            upper: (n,), or one for all [rad or m]; inf for unlimited.
+            near: (n,) such as a seed: for continuous joints the interval nearest to it is taken;
+                default: nearest to 0.
 
         Raises:
             LimitsError: a joint is left without a value; not numbers, or not n.
             JointValueError: for `near`, as :meth:`validated`, and for a batch.
         """
         whole = self.whole or self
-        low, high = narrowed_limits(
-            self.joint_names, (self.lower, self.upper), whole.continuous, lower, upper, near
+        low, high = intersect_limits(
+            self.joint_names, (self.lower, self.upper), whole.continuous, (lower, upper), near
         )
-        free = np.isinf(low) & np.isinf(high) & self.continuous
-        free.flags.writeable = False
-        chain = self.chain._replace(lower=low, upper=high)
-        return replace(self, lower=low, upper=high, continuous=free, chain=chain, whole=whole)
-
-    def __repr__(self) -> str:
-        """Return the name, the ends and the number of joints."""
-        joints = f"{self.n} joint{'s' if self.n > 1 else ''}"
-        return f"RobotModel({self.name}, {self.base} to {listing(self.tips)}, {joints})"
-
-    @property
-    def link_names(self) -> tuple[str, ...]:
-        """All links of the robot, on the chain or not."""
-        return self.tree.links
-
-    @property
-    def limited(self) -> NDArray[np.bool_]:
-        """(n,) which joints have both limits."""
-        both: NDArray[np.bool_] = np.isfinite(self.lower) & np.isfinite(self.upper)
-        return both
+        return replace(self, chain=self.chain._replace(lower=low, upper=high), whole=whole)
 
     def fk(self, q: ArrayLike) -> Array:
-        """Forward kinematics ``T_base_tip``.
+        """Compute the forward kinematics ``T_base_tip``.
 
         Args:
             q: (n,) or (b, n).
@@ -209,7 +225,7 @@ class RobotModel:
         return poses.reshape(*q.shape[:-1], *tips, 4, 4)
 
     def jacobian(self, q: ArrayLike) -> Array:
-        """Geometric Jacobian of the tips in the base frame, six rows a tip, linear rows first.
+        """Compute the geometric Jacobian in the base frame, six rows a tip, linear rows first.
 
         Args:
             q: (n,) or (b, n).
@@ -227,7 +243,7 @@ class RobotModel:
     def link_pose(
         self, link: str, q: ArrayLike, others: Mapping[str, float] | None = None
     ) -> Array:
-        """The pose ``T_base_link`` of any link of the robot, on the chain or not.
+        """Compute the pose ``T_base_link`` of any link of the robot, on the chain or not.
 
         Args:
             link: Name of the link.
@@ -245,10 +261,10 @@ class RobotModel:
         return inverse(self.tree.pose(self.base, values)) @ self.tree.pose(link, values)
 
     def finite_limits(self) -> tuple[Array, Array]:
-        """The limits, (n,) each, with a range of a turn (or of 2 pi m) where there is none.
+        """Return the limits, (n,) each, with a range of 2 pi [rad or m] for unlimited joints.
 
-        One beyond 1e7 is none: descriptions say 1e16 for joints that have no limits, and values
-        anywhere up to there would have no digits left.
+        Limits beyond 1e7 count as unlimited: descriptions use such as 1e16 for joints without
+        limits, and values of that size have no digits left for an angle.
         """
         has_lower, has_upper = self.lower > -WIDEST, self.upper < WIDEST
         lower = np.where(has_lower, self.lower, np.where(has_upper, self.upper - TURN, -TURN / 2))
@@ -257,7 +273,7 @@ class RobotModel:
         return low + 0.0, high + 0.0  # NumPy draws nothing between 0.0 and -0.0
 
     def random(self, rng: np.random.Generator, size: int | None = None) -> Array:
-        """Configurations uniform within the limits, and within +-pi where there are none.
+        """Draw configurations uniform within :meth:`finite_limits`.
 
         Returns:
             (n,), or (size, n).
@@ -266,18 +282,18 @@ class RobotModel:
         return rng.uniform(lower, upper, self.n if size is None else (size, self.n))
 
     def clip(self, q: ArrayLike) -> Array:
-        """The nearest values within the limits, (n,) or (b, n)."""
+        """Return the nearest values within the limits, (n,) or (b, n)."""
         return np.clip(self.validated(q), self.lower, self.upper)
 
     def within_limits(self, q: ArrayLike, tolerance: float = 0.0) -> NDArray[np.bool_]:
-        """Whether no joint is beyond a limit by more than ``tolerance``: a bool, or (b,)."""
+        """Check that no joint is beyond a limit by more than ``tolerance``: a bool, or (b,)."""
         q = self.validated(q)
         inside = (q >= self.lower - tolerance) & (q <= self.upper + tolerance)
         every: NDArray[np.bool_] = np.all(inside, axis=-1)
         return every
 
     def validated(self, q: ArrayLike) -> Array:
-        """Joint values as contiguous float64, (n,) or (b, n); the very array if it is that already.
+        """Return joint values as contiguous float64, (n,) or (b, n); such an array as it is.
 
         Raises:
             JointValueError: not numbers, the wrong length, or not finite; the message says what was

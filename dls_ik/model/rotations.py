@@ -5,20 +5,23 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.errors import PoseError
+from dls_ik.text import quoted
 
-EXACT = 1e-12  # roughness of a rotation that is left as it is
-
+EXACT = 1e-12  # roughness up to which a rotation is left as it is
+ROUGHNESS = 1e-6  # roughness up to which the rotation of a description is made exact
+FARTHEST = 1e9  # [m] bound on positions, as in core/se3.py, which needs numba
 SHORTEST_QUATERNION = 1e-6
-LEVEL = 1e-14  # cosine of a pitch that leaves the yaw open
+LEVEL = 1e-14  # cosine of the pitch below which roll and yaw are not separate
 
 
 def transform(rotation: Array | None = None, translation: Array | None = None) -> Array:
-    """The 4x4 transform of a (3, 3) rotation and a (3,) translation [m]."""
+    """Return the 4x4 transform of a (3, 3) rotation and a (3,) translation [m]."""
     T = np.eye(4)
     if rotation is not None:
         T[:3, :3] = rotation
@@ -28,13 +31,37 @@ def transform(rotation: Array | None = None, translation: Array | None = None) -
 
 
 def inverse(T: Array) -> Array:
-    """The inverse of a rigid 4x4 transform."""
+    """Return the inverse of a rigid 4x4 transform."""
     R = T[:3, :3]
     return transform(R.T, -R.T @ T[:3, 3])
 
 
+def rigid_transform(given: Any, name: str) -> Array:
+    """Check a rigid transform (4, 4) and make its rotation exact.
+
+    Args:
+        name: What the transform is, for the message.
+
+    Raises:
+        ValueError: not (4, 4), not finite, too far away or not rigid.
+    """
+    try:
+        T = np.array(given, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        T = np.empty(0)
+    shown = quoted(given.tolist() if isinstance(given, np.ndarray) else given)
+    message = f"{name} is a rigid transform (4, 4) within {FARTHEST:g} m, not {shown}"
+    is_bounded = T.shape == (4, 4) and bool((np.abs(T) <= FARTHEST).all())
+    if not is_bounded or (T[3] != (0.0, 0.0, 0.0, 1.0)).any():
+        raise ValueError(message)
+    if not roughness(T[:3, :3]) <= ROUGHNESS:
+        raise ValueError(f"{message}: of its rotation R, {not_a_rotation(T[:3, :3], ROUGHNESS)}")
+    T[:3, :3] = nearest_rotation(T[:3, :3])
+    return T
+
+
 def nearest_rotation(R: Array) -> Array:
-    """The (3, 3) rotation nearest to a matrix that is almost one, which stays if it is exact."""
+    """Return the (3, 3) rotation nearest to an almost orthonormal matrix; exact ones as given."""
     if roughness(R) <= EXACT:
         return R
     U, _, Vt = np.linalg.svd(R)
@@ -43,26 +70,26 @@ def nearest_rotation(R: Array) -> Array:
 
 
 def roughness(R: Array) -> float:
-    """How far (3, 3) is from a rotation: the largest entry of R R^T - 1; infinite for a mirror."""
+    """Measure how far (3, 3) is from a rotation: max |R R^T - 1|, infinite for a reflection."""
     off = float(np.abs(R @ R.T - np.eye(3)).max())
     return off if np.linalg.det(R) > 0.0 else np.inf
 
 
 def not_a_rotation(R: Array, allowed: float) -> str:
-    """Words for a finite (3, 3) that is none: by how much, and how to mend it."""
+    """Explain why a finite (3, 3) matrix is not a rotation, and how to mend it."""
     lengths = np.linalg.norm(R, axis=0)
     off = np.abs(R @ R.T - np.eye(3)).max()
     if np.linalg.det(R) < 0.0 and off <= allowed:
         return "it mirrors (its determinant is -1): turn the sign of one of its columns around"
-    words = f"R R^T is off by {off:.2g} from the identity, and may be by {allowed:g}"
+    message = f"R R^T is off by {off:.2g} from the identity, and may be by {allowed:g}"
     is_scaled = np.ptp(lengths) <= allowed * lengths.max() and abs(lengths.mean() - 1.0) > 1e-5
     if is_scaled and lengths.min() > 0.0:
-        return f"{words}: it is scaled by {lengths.mean():.6g}"
-    return f"{words}: the nearest rotation is U @ Vt of U, _, Vt = numpy.linalg.svd(R)"
+        return f"{message}: it is scaled by {lengths.mean():.6g}"
+    return f"{message}: the nearest rotation is U @ Vt of U, _, Vt = numpy.linalg.svd(R)"
 
 
 def rotation_about(axis: Array, angle: float) -> Array:
-    """Rodrigues: the (3, 3) rotation by ``angle`` [rad] about a (3,) unit axis."""
+    """Return the (3, 3) rotation by ``angle`` [rad] about a (3,) unit axis (Rodrigues)."""
     x, y, z = axis
     K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     R: Array = np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * (K @ K)
@@ -70,13 +97,13 @@ def rotation_about(axis: Array, angle: float) -> Array:
 
 
 def rotation_from_rpy(roll: float, pitch: float, yaw: float) -> Array:
-    """The (3, 3) rotation Rz(yaw) Ry(pitch) Rx(roll), angles in [rad], as URDF has it."""
+    """Return the (3, 3) rotation Rz(yaw) Ry(pitch) Rx(roll) of URDF, angles in [rad]."""
     X, Y, Z = np.eye(3)
     return rotation_about(Z, yaw) @ rotation_about(Y, pitch) @ rotation_about(X, roll)
 
 
 def rotation_from_z(axis: Array) -> Array:
-    """A (3, 3) rotation that takes z to a (3,) unit axis; the identity for z itself."""
+    """Return a (3, 3) rotation that takes z to a (3,) unit axis; the identity for z itself."""
     helper = np.array([1.0, 0.0, 0.0]) if abs(axis[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
     x = helper - (helper @ axis) * axis
     x /= np.linalg.norm(x)
@@ -84,7 +111,7 @@ def rotation_from_z(axis: Array) -> Array:
 
 
 def rotation_from_quaternion(quaternion: Sequence[float]) -> Array:
-    """The (3, 3) rotation of a quaternion x y z w; another length than 1 is normalised.
+    """Return the (3, 3) rotation of a quaternion x y z w, which is normalised.
 
     Raises:
         PoseError: not finite, or too short to have a direction.
@@ -97,7 +124,7 @@ def rotation_from_quaternion(quaternion: Sequence[float]) -> Array:
 
 
 def rotation_of_unit(x: float, y: float, z: float, w: float) -> list[list[float]]:
-    """The rows of the rotation of a unit quaternion."""
+    """Return the rows of the rotation of a unit quaternion."""
     return [
         [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)],
         [2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)],
@@ -106,7 +133,7 @@ def rotation_of_unit(x: float, y: float, z: float, w: float) -> list[list[float]
 
 
 def quaternion_from_rotation(R: Array) -> tuple[float, float, float, float]:
-    """The unit quaternion (x, y, z, w), w >= 0, of a (3, 3) rotation; exact at every angle.
+    """Return the unit quaternion (x, y, z, w), w >= 0, of a (3, 3) rotation, exact at any angle.
 
     The columns of 4 q q' are linear in R; the longest of them, normalised, is q.
     """
@@ -124,10 +151,11 @@ def quaternion_from_rotation(R: Array) -> tuple[float, float, float, float]:
 
 
 def rpy_from_rotation(R: Array) -> tuple[float, float, float]:
-    """Roll, pitch, yaw [rad] of a (3, 3) rotation Rz(yaw) Ry(pitch) Rx(roll), pitch in +-pi/2.
+    """Return roll, pitch, yaw [rad] of a (3, 3) rotation Rz(yaw) Ry(pitch) Rx(roll).
 
-    Where the pitch is +-pi/2 only the sum or difference of roll and yaw matters, and the roll is
-    0. The roll is what remains after the yaw that is taken: no digit of the rotation is lost there.
+    The pitch is within +-pi/2. At +-pi/2 only the sum or difference of roll and yaw is defined,
+    and the roll is 0. The roll is taken from the rotation after the yaw is undone, so that no digit
+    is lost near there.
     """
     horizontal = math.hypot(R[0, 0], R[1, 0])
     yaw = math.atan2(R[1, 0], R[0, 0]) if horizontal > LEVEL else math.atan2(-R[0, 1], R[1, 1])

@@ -1,4 +1,4 @@
-"""A kinematic tree: links joined by joints, and the questions one asks of it."""
+"""A kinematic tree: links connected by joints, paths between links, and their poses."""
 
 import math
 from collections.abc import Mapping
@@ -8,8 +8,8 @@ import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.errors import ChainError, JointValueError, RobotModelError
-from dls_ik.model.joint import Joint, Mimic, resolve_mimics
-from dls_ik.model.rotations import inverse
+from dls_ik.model.joint import Joint, Mimic
+from dls_ik.model.rotations import FARTHEST, inverse
 from dls_ik.text import listing, quoted
 
 
@@ -18,34 +18,39 @@ class Tree:
     """Links and joints with exactly one root and no cycle, checked on construction.
 
     Raises:
-        RobotModelError: names that are there twice or not printable, unknown links, a link with two
-            parents, no root or several, a cycle.
+        RobotModelError: duplicate names or names that are not printable, unknown links, a link
+            with two parents, no root or several, a cycle.
     """
 
     name: str
     links: tuple[str, ...]
     joints: tuple[Joint, ...]
     root: str = field(init=False)
-    joint: dict[str, Joint] = field(init=False, repr=False)  # by its name
-    parent_joint: dict[str, Joint] = field(init=False, repr=False)  # by child link
-    child_joints: dict[str, tuple[Joint, ...]] = field(init=False, repr=False)  # by parent link
-    mimic_of: dict[str, Mimic] = field(init=False, repr=False)  # by driven joint
-    # Why joints have no drive, as they have no limits or follow nothing that moves: they stand at
-    # 0, and no chain may lead over them.
-    broken: dict[str, str] = field(init=False, repr=False)
+    joint: dict[str, Joint] = field(init=False, repr=False)  # by name
+    parent_joint: dict[str, Joint] = field(init=False, repr=False)  # by link
+    child_joints: dict[str, tuple[Joint, ...]] = field(init=False, repr=False)  # by link
+    mimic_of: dict[str, Mimic] = field(init=False, repr=False)  # independent joint behind each one
+    unusable: dict[str, str] = field(init=False, repr=False)  # reason, by joint: no chain has it
 
     def __post_init__(self) -> None:
         """Check and index."""
-        check_printable(self.name)
-        joint = by_name(self.links, self.joints)
-        above = by_child(self.links, self.joints)
-        object.__setattr__(self, "joint", joint)
-        object.__setattr__(self, "parent_joint", above)
-        object.__setattr__(self, "child_joints", by_parent(self.links, self.joints))
-        object.__setattr__(self, "root", only_root(self.links, above, self.child_joints))
-        drives, broken = resolve_mimics(joint)
-        object.__setattr__(self, "mimic_of", drives)
-        object.__setattr__(self, "broken", broken)
+        _check_names(self.name, self.links, self.joints)
+        joint = {each.name: each for each in self.joints}
+        parent_joint = _by_child(self.links, self.joints)
+        child_joints = {
+            link: tuple(below) for link, below in _by_parent(self.links, self.joints).items()
+        }
+        mimic_of, unusable = resolve_mimics(joint)
+        fields = {
+            "joint": joint,
+            "parent_joint": parent_joint,
+            "child_joints": child_joints,
+            "root": _only_root(self.links, parent_joint, child_joints),
+            "mimic_of": mimic_of,
+            "unusable": unusable,
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
 
     @property
     def leaves(self) -> tuple[str, ...]:
@@ -53,17 +58,17 @@ class Tree:
         return tuple(link for link in self.links if not self.child_joints[link])
 
     def require(self, link: str, role: str = "link") -> str:
-        """The link itself.
+        """Return the name of a link that exists.
 
         Raises:
-            ChainError: no such link; the message lists those that there are.
+            ChainError: an unknown link; the message lists the known ones.
         """
         if link not in self.child_joints:
             raise ChainError(f"unknown {role} {link!r}; links: {listing(self.links)}")
         return link
 
     def path(self, base: str, tip: str) -> tuple[Joint, ...]:
-        """The joints from a link down to another one, empty when they are the same.
+        """Return the joints from a link down to another one, empty if they are the same.
 
         Raises:
             ChainError: an unknown link, or the tip is not below the base.
@@ -83,7 +88,7 @@ class Tree:
         return tuple(reversed(joints))
 
     def values(self, given: Mapping[str, float] | None = None) -> dict[str, float]:
-        """The value of every driven joint [rad or m].
+        """Complete joint values [rad or m] to those of every driven joint.
 
         A joint that is not given stands at 0, or at the limit next to 0. Mimic joints follow
         their master, whatever is given for them.
@@ -97,10 +102,10 @@ class Tree:
                 raise JointValueError(f"unknown joint {name!r}; joints: {listing(self.joint)}")
             if not math.isfinite(value):
                 raise JointValueError(f"joint {name!r} has the value {value}, which is not finite")
-        return {name: self._value(drive, given) for name, drive in self.mimic_of.items()}
+        return {name: self._value(mimic, given) for name, mimic in self.mimic_of.items()}
 
     def pose(self, link: str, values: Mapping[str, float] | None = None) -> Array:
-        """Forward kinematics of any link.
+        """Compute the forward kinematics of any link.
 
         Args:
             link: Name of the link.
@@ -110,116 +115,160 @@ class Tree:
         Returns:
             (4, 4) ``T_root_link``.
         """
-        complete = self.values(values)
-        T = np.eye(4)
-        for joint in self.path(self.root, link):
-            T = T @ joint.origin @ joint.motion(complete.get(joint.name, 0.0))
-        return T
+        return product(self.path(self.root, link), self.values(values))
 
     def fixed_offset(self, link_a: str, link_b: str) -> Array | None:
-        """(4, 4) ``T_a_b`` of two links that never move against each other, else None."""
+        """Return (4, 4) ``T_a_b`` of two links that never move against each other, else None."""
         a, b = self.path(self.root, link_a), self.path(self.root, link_b)
         shared = 0
         while shared < min(len(a), len(b)) and a[shared] is b[shared]:
             shared += 1
         if any(joint.kind != "fixed" for joint in a[shared:] + b[shared:]):
             return None
-        return inverse(_product(a[shared:])) @ _product(b[shared:])
+        return inverse(product(a[shared:], {})) @ product(b[shared:], {})
 
-    def _value(self, drive: Mimic, given: Mapping[str, float]) -> float:
-        master = self.joint[drive.master]
+    def _value(self, mimic: Mimic, given: Mapping[str, float]) -> float:
+        master = self.joint[mimic.master]
         value = given.get(master.name, min(max(0.0, master.lower), master.upper))
-        return drive.multiplier * float(value) + drive.offset
+        return mimic.multiplier * float(value) + mimic.offset
 
 
-def _product(joints: tuple[Joint, ...]) -> Array:
+def product(joints: tuple[Joint, ...], values: Mapping[str, float]) -> Array:
+    """Multiply the (4, 4) transforms of joints in a row, at 0 where they have no value."""
     T = np.eye(4)
     for joint in joints:
-        T = T @ joint.origin
+        T = T @ joint.origin @ joint.motion(values.get(joint.name, 0.0))
     return T
 
 
-def by_name(links: tuple[str, ...], joints: tuple[Joint, ...]) -> dict[str, Joint]:
-    """Joints by name, refusing two of one name and a robot without links."""
+def _check_names(name: str, links: tuple[str, ...], joints: tuple[Joint, ...]) -> None:
+    """Refuse a robot without links, duplicate names, and names that would steer a terminal."""
     if not links:
         raise RobotModelError("the robot has no links")
-    for name in (*links, *(joint.name for joint in joints)):
-        check_printable(name)
-    named: dict[str, Joint] = {}
-    for joint in joints:
-        if joint.name in named:
-            raise RobotModelError(f"two joints are named {joint.name!r}")
-        named[joint.name] = joint
-    seen: set[str] = set()
-    for link in links:
-        if link in seen:
-            raise RobotModelError(f"two links are named {link!r}")
-        seen.add(link)
-    return named
+    joint_names = tuple(joint.name for joint in joints)
+    for each in (name, *links, *joint_names):
+        if not each.isprintable():
+            raise RobotModelError(f"the name {quoted(each)} has characters that cannot be printed")
+    for kind, names in (("joints", joint_names), ("links", links)):
+        seen: set[str] = set()
+        for each in names:
+            if each in seen:
+                raise RobotModelError(f"two {kind} are named {each!r}")
+            seen.add(each)
 
 
-def check_printable(name: str) -> None:
-    """Refuse names that would steer a terminal, or begin a line in a log."""
-    if not name.isprintable():
-        raise RobotModelError(f"the name {quoted(name)} has characters that cannot be printed")
-
-
-def by_child(links: tuple[str, ...], joints: tuple[Joint, ...]) -> dict[str, Joint]:
-    """The joint above each link, refusing unknown links and a second parent."""
+def _by_child(links: tuple[str, ...], joints: tuple[Joint, ...]) -> dict[str, Joint]:
+    """Index joints by child link, refusing unknown links and a second parent."""
     known = set(links)
-    above: dict[str, Joint] = {}
+    found: dict[str, Joint] = {}
     for joint in joints:
         for role, link in (("parent", joint.parent), ("child", joint.child)):
             if link not in known:
                 raise joint.error(f"unknown {role} link {link!r}; links: {listing(links)}")
-        if joint.child in above:
-            other = above[joint.child].name
+        if joint.child in found:
+            other = found[joint.child].name
             raise joint.error(f"its child link {joint.child!r} already hangs on joint {other!r}")
-        above[joint.child] = joint
-    return above
+        found[joint.child] = joint
+    return found
 
 
-def by_parent(links: tuple[str, ...], joints: tuple[Joint, ...]) -> dict[str, tuple[Joint, ...]]:
-    """The joints below each link, all of whose links are known."""
-    below: dict[str, list[Joint]] = {link: [] for link in links}
+def _by_parent(links: tuple[str, ...], joints: tuple[Joint, ...]) -> dict[str, list[Joint]]:
+    """Index joints by parent link, all of which are known."""
+    found: dict[str, list[Joint]] = {link: [] for link in links}
     for joint in joints:
-        below[joint.parent].append(joint)
-    return {link: tuple(hanging) for link, hanging in below.items()}
+        found[joint.parent].append(joint)
+    return found
 
 
-def only_root(
+def _only_root(
     links: tuple[str, ...],
-    above: Mapping[str, Joint],
-    below: Mapping[str, tuple[Joint, ...]],
+    parent_joint: Mapping[str, Joint],
+    child_joints: Mapping[str, tuple[Joint, ...]],
 ) -> str:
-    """The one link that all others hang on, refusing none, several and cycles."""
-    roots = [link for link in links if link not in above]
+    """Find the one link without a parent, refusing several and cycles."""
+    roots = [link for link in links if link not in parent_joint]
     if not roots:
-        raise RobotModelError(f"no root link: the joints form a cycle, {_cycle(links[0], above)}")
+        cycle = _cycle(links[0], parent_joint)
+        raise RobotModelError(f"no root link: the joints form a cycle, {cycle}")
     if len(roots) > 1:
         raise RobotModelError(f"{len(roots)} root links, expected one: {listing(roots)}")
-    reached = _reached(roots[0], below)
+    reached, waiting = {roots[0]}, [roots[0]]
+    while waiting:
+        children = [joint.child for joint in child_joints[waiting.pop()]]
+        reached.update(children)
+        waiting.extend(children)
     for link in links:
         if link not in reached:
-            raise RobotModelError(f"the joints form a cycle, {_cycle(link, above)}")
+            raise RobotModelError(f"the joints form a cycle, {_cycle(link, parent_joint)}")
     return roots[0]
 
 
-def _reached(root: str, below: Mapping[str, tuple[Joint, ...]]) -> set[str]:
-    reached, waiting = {root}, [root]
-    while waiting:
-        children = [joint.child for joint in below[waiting.pop()]]
-        reached.update(children)
-        waiting.extend(children)
-    return reached
-
-
-def _cycle(link: str, above: Mapping[str, Joint]) -> str:
-    """The joints of the cycle that one runs into by climbing from a link."""
+def _cycle(link: str, parent_joint: Mapping[str, Joint]) -> str:
+    """List the joints of the cycle above a link."""
     climbed: dict[str, None] = {}  # ordered
-    joint = above[link]
+    joint = parent_joint[link]
     while joint.name not in climbed:
         climbed[joint.name] = None
-        joint = above[joint.parent]
+        joint = parent_joint[joint.parent]
     names = list(climbed)
     return listing(reversed(names[names.index(joint.name) :]))
+
+
+def resolve_mimics(joints: Mapping[str, Joint]) -> tuple[dict[str, Mimic], dict[str, str]]:
+    """Find the independent joint behind every driven joint: itself unless it mimics another.
+
+    Returns:
+        The mimic relation by joint; and the reason for each joint without one: it has a defect, or
+        mimics an unknown joint, one that has no value, or itself.
+    """
+    mimic_of: dict[str, Mimic] = {}
+    unusable: dict[str, str] = {}
+    for joint in joints.values():
+        if joint.is_driven:
+            _resolve(joint, joints, mimic_of, unusable)
+    return mimic_of, unusable
+
+
+def _resolve(
+    joint: Joint, joints: Mapping[str, Joint], mimic_of: dict[str, Mimic], unusable: dict[str, str]
+) -> None:
+    """Climb from a joint to a resolved master, then resolve its followers on the way back."""
+    followers: dict[str, Joint] = {}
+    try:
+        while joint.name not in mimic_of:
+            if joint.defect:
+                unusable.setdefault(joint.name, str(joint.error(joint.defect)))
+            if joint.name in unusable:
+                raise RobotModelError(unusable[joint.name])
+            if joint.mimic is None:
+                mimic_of[joint.name] = Mimic(joint.name)
+                break
+            if joint.name in followers:
+                raise joint.error(f"mimic cycle through {listing(followers)}")
+            followers[joint.name] = joint
+            joint = _master(joint, joint.mimic, joints)
+        for follower in reversed(followers.values()):
+            mimic_of[follower.name] = _compose(follower, mimic_of)
+    except RobotModelError as error:
+        unusable.update({name: str(error) for name in followers if name not in mimic_of})
+
+
+def _master(joint: Joint, mimic: Mimic, joints: Mapping[str, Joint]) -> Joint:
+    master = joints.get(mimic.master)
+    if master is None:
+        raise joint.error(f"mimics the unknown joint {mimic.master!r}; joints: {listing(joints)}")
+    if not master.is_driven:
+        raise joint.error(f"mimics {mimic.master!r}, a {master.kind} joint, which has no value")
+    return master
+
+
+def _compose(joint: Joint, mimic_of: Mapping[str, Mimic]) -> Mimic:
+    """Compose the mimic relation of a follower with that of its master."""
+    if joint.mimic is None:
+        return Mimic(joint.name)
+    name, multiplier, offset = joint.mimic
+    master = mimic_of[name]
+    scale, shift = multiplier * master.multiplier, multiplier * master.offset + offset
+    if not (abs(scale) <= FARTHEST and abs(shift) <= FARTHEST):
+        raise joint.error(f"mimic multiplier or offset overflows: beyond {FARTHEST:g}")
+    return Mimic(master.master, scale, shift)

@@ -1,8 +1,8 @@
-"""URDF, as a file or as text, to a :class:`dls_ik.model.Tree`.
+"""Reader of URDF files and text, which need not be trusted.
 
-A first pass over a description that need not be trusted refuses what is not plain XML, and keeps
-only what the kinematics need. Whatever else the file holds (meshes, transmissions, simulator and
-controller settings) never reaches the URDF reader.
+A single pass of the XML parser refuses what is not plain XML, and keeps only the elements that the
+kinematics need. Everything else (meshes, transmissions, simulator and controller settings) never
+reaches the URDF library, which converts the joints.
 """
 
 import logging
@@ -24,16 +24,16 @@ from dls_ik.text import listing, quoted
 
 LOG = logging.getLogger("dls_ik")
 
-# Within these bounds a file is read in about a second.
+# A file within these bounds is read in about a second.
 MAX_BYTES = 4 * 1024 * 1024
 MAX_ELEMENTS = 200_000
 MAX_DEPTH = 100
 MAX_VALUE = 256  # characters of an attribute
-MAX_TAG_BYTES = 16 * 1024  # of a tag with its attributes, about; a parser takes it as one
+MAX_TAG_BYTES = 16 * 1024  # of a tag with its attributes, about, which the parser takes as one
 CHUNK = 16 * 1024  # bytes that are parsed without letting other threads run
 MAX_TAG = 80  # characters of a tag in messages
 MAX_PARTS = 5000  # links and joints
-# Attributes by element of a joint; the reader wants an effort, which moves nothing.
+# Attributes and defaults by element of a joint; the library requires an effort.
 KEPT: dict[str, dict[str, str | None]] = {
     "origin": {"xyz": "0 0 0", "rpy": "0 0 0"},
     "axis": {"xyz": "1 0 0"},
@@ -42,11 +42,13 @@ KEPT: dict[str, dict[str, str | None]] = {
     "limit": {"lower": "0", "upper": "0", "velocity": "0", "effort": "0"},
     "mimic": {"joint": None, "multiplier": "1", "offset": "0"},
 }
-ENDS = ("lower", "upper")  # of a joint's range
 
 
 def load_urdf(source: str | os.PathLike[str]) -> Tree:
     """Read a URDF.
+
+    Joints without limits, and mimic joints whose master does not move, are reported to Python's
+    log; chains refuse them.
 
     Args:
         source: The XML itself, a string whose first visible character is ``<``, or the path of a
@@ -54,20 +56,15 @@ def load_urdf(source: str | os.PathLike[str]) -> Tree:
             bounded.
 
     Raises:
-        RobotModelError: not a usable robot; the message names the joint or the line. Joints
-            without limits, and mimic joints that follow nothing that moves, are told to Python's
-            log, and refused by chains.
+        RobotModelError: not a usable robot; the message names the joint or the line.
     """
-    skeleton = sanitized_urdf(_text(source))
-    flaws = {str(each.get("name")): _flaw(each) for each in skeleton.iter("joint")}
-    robot = _parsed(skeleton)
-    links = tuple(str(link.name) for link in robot.links)
-    joints = tuple(_joint(joint, flaws[joint.name]) for joint in robot.joints)
-    tree = Tree(str(robot.name), links, joints)
-    if tree.broken:
-        reasons = "; ".join(dict.fromkeys(list(tree.broken.values())[:3]))
+    robot = sanitized_urdf(_text(source))
+    links = tuple(str(link.get("name")) for link in robot.iter("link"))
+    tree = Tree(str(robot.get("name")), links, tuple(map(_joint, robot.iter("joint"))))
+    if tree.unusable:
+        reasons = "; ".join(dict.fromkeys(list(tree.unusable.values())[:3]))
         LOG.warning(
-            f"{tree.name}: {listing(tree.broken)} cannot be used, and stand at 0; chains that do "
+            f"{tree.name}: {listing(tree.unusable)} cannot be used, and stand at 0; chains that do "
             f"not lead over them can: {reasons}"
         )
     return tree
@@ -80,10 +77,7 @@ def _text(source: str | os.PathLike[str]) -> str | bytes:
         raise RobotModelError(
             f"a URDF is given as XML text or as the path of a file, not as {type(source).__name__}"
         )
-    return _file(Path(source), quoted(os.fspath(source)))
-
-
-def _file(path: Path, shown: str) -> bytes:
+    path, shown = Path(source), quoted(os.fspath(source))
     try:
         if not path.is_file():
             raise RobotModelError(f"{shown} is neither URDF text nor an existing file")
@@ -93,51 +87,10 @@ def _file(path: Path, shown: str) -> bytes:
         raise RobotModelError(f"cannot read the URDF file {shown}: {reason}") from error
 
 
-def _parsed(skeleton: ET.Element) -> Any:
-    """The robot as the URDF library reads it; its errors name the joint that it stumbled on."""
-    from urdf_parser_py import urdf
-
-    try:
-        return urdf.URDF.from_xml_string(_xml(skeleton))
-    except Exception as error:  # the library raises whatever it meets
-        for joint in skeleton.iter("joint"):
-            _try_joint(joint)
-        raise RobotModelError(f"not a usable URDF: {error}") from error
-
-
-def _try_joint(element: ET.Element) -> None:
-    from urdf_parser_py import urdf
-
-    try:
-        urdf.Joint.from_xml_string(_xml(element))
-    except Exception as error:
-        reason = str(error).rpartition("\n")[2] or type(error).__name__
-        if "joint type" in reason:
-            reason += f"; known: {', '.join(urdf.Joint.TYPES[1:])}"
-        raise RobotModelError(f"joint {element.get('name')!r}: {reason}") from error
-
-
-def _xml(element: ET.Element) -> str:
-    return ET.tostring(element, encoding="unicode")
-
-
-def _flaw(joint: ET.Element) -> str:
-    """Words for a joint that cannot be used for want of limits; else nothing.
-
-    By the letter of the format what is left out is 0: such a joint would stand still.
-    """
-    kind, limit = joint.get("type"), joint.find("limit")
-    if kind not in ("revolute", "prismatic") or (
-        limit is not None and set(ENDS) & set(limit.keys())
-    ):
-        return ""
-    hint = ", or is 'continuous'" if kind == "revolute" else ""
-    return f"a {kind} joint needs a <limit> with lower and upper{hint}"
-
-
-def _joint(joint: Any, flaw: str) -> Joint:
-    """One joint of the library as ours, which is where it is checked."""
-    limit = joint.limit
+def _joint(element: ET.Element) -> Joint:
+    """Convert a joint element, which names its links."""
+    joint = _parsed(element)
+    limit, mimic = joint.limit, joint.mimic
     return Joint(
         name=joint.name,
         kind=joint.type,
@@ -148,9 +101,23 @@ def _joint(joint: Any, flaw: str) -> Joint:
         lower=-np.inf if limit is None else limit.lower,
         upper=np.inf if limit is None else limit.upper,
         velocity=np.inf if limit is None else limit.velocity,
-        mimic=_mimic(joint),
-        flaw=flaw,
+        mimic=None if mimic is None else Mimic(mimic.joint, mimic.multiplier, mimic.offset),
+        defect=_defect(element),
     )
+
+
+def _parsed(element: ET.Element) -> Any:
+    """Read a joint by the URDF library."""
+    from urdf_parser_py import urdf
+    from urdf_parser_py.xml_reflection.core import Path as XmlPath
+
+    try:
+        return urdf.Joint.from_xml(element, XmlPath("joint", tree=ET.ElementTree(element)))
+    except Exception as error:  # the library raises many types
+        reason = str(error).rpartition("\n")[2] or type(error).__name__
+        if "joint type" in reason:
+            reason += f"; known: {', '.join(urdf.Joint.TYPES[1:])}"
+        raise RobotModelError(f"joint {element.get('name')!r}: {reason}") from error
 
 
 def _origin(joint: Any) -> Array:
@@ -162,45 +129,47 @@ def _origin(joint: Any) -> Array:
     return transform(rotation_from_rpy(*rpy), np.array(joint.origin.xyz))
 
 
-def _mimic(joint: Any) -> Mimic | None:
-    if joint.mimic is None:
-        return None
-    return Mimic(joint.mimic.joint, joint.mimic.multiplier, joint.mimic.offset)
+def _defect(joint: ET.Element) -> str:
+    """Explain why a joint without position limits is unusable; empty if it is usable.
+
+    The format has 0 for limits that are left out, by which such a joint could not move.
+    """
+    kind, limit = joint.get("type"), joint.find("limit")
+    is_limited = limit is not None and not {"lower", "upper"}.isdisjoint(limit.attrib)
+    if is_limited or kind not in ("revolute", "prismatic"):
+        return ""
+    hint = ", or is 'continuous'" if kind == "revolute" else ""
+    return f"a {kind} joint needs a <limit> with lower and upper{hint}"
 
 
 def sanitized_urdf(text: str | bytes) -> ET.Element:
-    """The ``<robot>`` with its links and joints, with defaults filled in and all else dropped.
+    """Parse a ``<robot>`` with its links and joints; defaults filled in, all else dropped.
 
     Raises:
         RobotModelError: not well-formed XML, a document type or entity declaration, too large, too
-            deep, not a robot, or an element that lacks its name. The message gives the line.
+            deep, not a robot, or an element without its name. The message gives the line.
     """
-    if len(text) > MAX_BYTES:
-        raise RobotModelError(f"the URDF is larger than {MAX_BYTES} bytes")
-    line_before = 0
     if isinstance(text, str):
         stripped = text.lstrip("\ufeff \t\r\n")
         line_before = text.count("\n") - stripped.count("\n")
-        text = stripped.encode("utf-8", errors="surrogatepass")
-        reader = _Reader(expat.ParserCreate("utf-8"), line_before)
+        data, parser = stripped.encode("utf-8", "surrogatepass"), expat.ParserCreate("utf-8")
     else:
-        reader = _Reader(expat.ParserCreate(), line_before)
-    if len(text) > MAX_BYTES:
+        data, parser, line_before = text, expat.ParserCreate(), 0
+    if max(len(text), len(data)) > MAX_BYTES:
         raise RobotModelError(f"the URDF is larger than {MAX_BYTES} bytes")
-    return reader.read(text)
+    return _Sanitizer(parser, line_before).read(data)
 
 
-class _Reader:
-    """The handlers of one parse, and where it stands."""
+class _Sanitizer:
+    """Handlers of one parse, and its state."""
 
     def __init__(self, parser: expat.XMLParserType, line_before: int) -> None:
         self.parser = parser
         self.line_before = line_before
-        self.path: list[str] = []  # tags of the open elements
+        self.depth = self.elements = self.parts = 0
         self.robot = ET.Element("robot")
         self.joint: ET.Element | None = None  # the open one
-        self.elements = self.parts = 0
-        if hasattr(parser, "SetReparseDeferralEnabled"):  # so that the check of tags sees each
+        if hasattr(parser, "SetReparseDeferralEnabled"):  # so that check_tag sees each tag
             parser.SetReparseDeferralEnabled(False)
         parser.StartDoctypeDeclHandler = self.doctype
         parser.StartElementHandler = self.start
@@ -214,14 +183,14 @@ class _Reader:
             self.parser.Parse(b"", True)
         except expat.ExpatError as error:
             line = error.lineno + self.line_before
-            what = expat.errors.messages.get(error.code, str(error))
-            raise RobotModelError(f"line {line}: not XML: {what}") from error
-        except (ValueError, LookupError) as error:  # an encoding that expat cannot use
+            reason = expat.errors.messages.get(error.code, str(error))
+            raise RobotModelError(f"line {line}: not XML: {reason}") from error
+        except (ValueError, LookupError) as error:  # an encoding that expat does not support
             raise RobotModelError(f"line {self.line}: not XML: {error}") from error
         return self.robot
 
     def check_tag(self, data: bytes, end: int) -> None:
-        """Refuse a tag that is long and not yet over: one of megabytes is parsed in one piece."""
+        """Refuse a long tag before its end: expat parses a tag of megabytes in one piece."""
         begin = self.parser.CurrentByteIndex
         is_tag = data[begin : begin + 1] == b"<" and data[begin + 1 : begin + 2] not in (b"!", b"?")
         if is_tag and end - begin > MAX_TAG_BYTES:
@@ -238,30 +207,27 @@ class _Reader:
         self.refuse("document type and entity declarations are not accepted in a URDF")
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        self.path.append(tag)
+        self.depth += 1
         self.elements += 1
         if self.elements > MAX_ELEMENTS:
             self.refuse(f"more than {MAX_ELEMENTS} elements")
-        if len(self.path) > MAX_DEPTH:
+        if self.depth > MAX_DEPTH:
             self.refuse(f"elements nested more than {MAX_DEPTH} deep")
         if tag.startswith("xacro:"):
             self.refuse(f"<{brief_tag(tag)}> is not expanded yet: run xacro first")
-        if len(self.path) == 1:
-            self.start_robot(tag, attributes)
-        elif len(self.path) == 2 and tag in ("link", "joint"):
+        if self.depth == 1:
+            if tag != "robot":
+                self.refuse(f"the root element is <{brief_tag(tag)}>, expected <robot>")
+            self.robot.set("name", self.required(tag, attributes, "name"))
+        elif self.depth == 2 and tag in ("link", "joint"):
             self.start_part(tag, attributes)
-        elif len(self.path) == 3 and self.joint is not None and tag in KEPT:
+        elif self.depth == 3 and self.joint is not None and tag in KEPT:
             self.start_detail(self.joint, tag, attributes)
 
     def end(self, _: str) -> None:
-        self.path.pop()
-        if len(self.path) == 1:
+        self.depth -= 1
+        if self.depth == 1:
             self.joint = None
-
-    def start_robot(self, tag: str, attributes: dict[str, str]) -> None:
-        if tag != "robot":
-            self.refuse(f"the root element is <{brief_tag(tag)}>, expected <robot>")
-        self.robot.set("name", self.required(tag, attributes, "name"))
 
     def start_part(self, tag: str, attributes: dict[str, str]) -> None:
         part = ET.SubElement(self.robot, tag)
@@ -281,8 +247,8 @@ class _Reader:
             self.refuse(f"joint {name!r}: quat_xyzw is not supported, write the rotation as rpy")
         detail = ET.SubElement(joint, tag)
         for key, default in KEPT[tag].items():
-            if key in ENDS and key not in attributes:
-                continue  # a joint without either is not one that stands still
+            if key in ("lower", "upper") and key not in attributes:
+                continue  # a joint without either is unusable
             given = "0" if key == "effort" else attributes.get(key, default)
             if given is None:
                 self.refuse(f"joint {name!r}: <{tag}> has no {key!r}")
@@ -292,7 +258,7 @@ class _Reader:
         value = attributes.get(key)
         if not value:
             self.refuse(f"<{tag}> has no {key!r}")
-        if not value.isprintable():  # as the tree would say, which does not know the line
+        if not value.isprintable():  # the tree refuses it too, without the line
             self.refuse(f"a {key} with control characters: {quoted(value)}")
         return self.brief(value)
 
@@ -303,5 +269,5 @@ class _Reader:
 
 
 def brief_tag(tag: str) -> str:
-    """The name of an element for a message: one may be as long as the file."""
+    """Shorten the name of an element for a message."""
     return tag if len(tag) <= MAX_TAG else f"{tag[:MAX_TAG]}..."

@@ -159,13 +159,13 @@ def test_long_mimic_chain_needs_no_recursion():
 
 @pytest.mark.parametrize("value", ["1", ">", "'"])
 def test_a_tag_of_many_attributes_is_refused_before_it_is_parsed(value, monkeypatch):
-    seen, start = [], reader._Reader.start
+    seen, start = [], reader._Sanitizer.start
 
     def counted(reader, tag, attributes):
         seen.append(len(attributes))
         start(reader, tag, attributes)
 
-    monkeypatch.setattr(reader._Reader, "start", counted)
+    monkeypatch.setattr(reader._Sanitizer, "start", counted)
     many = " ".join(f'a{i}="{value}"' for i in range(250_000))
     text = BODY.replace("</robot>", f"<gazebo {many}/></robot>")
     assert f"a tag of more than {reader.MAX_TAG_BYTES} bytes" in refused(text)

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dls_ik.core.types import Array, Chain
-from dls_ik.model.joint import FARTHEST
-from dls_ik.model.rotations import inverse
+from dls_ik.model.rotations import FARTHEST, inverse
 
 PARALLEL = 1e-9  # squared sine of the angle between axes
 TURN = 2.0 * np.pi
