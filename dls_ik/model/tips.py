@@ -63,12 +63,7 @@ def _moves(tree: Tree, base: str, leaf: str) -> bool:
 
 def _only_tip(tree: Tree, base: str) -> str:
     tips = moving_tips(tree, base)
-    usable = [
-        tip
-        for tip in tips
-        if not tree.unusable
-        or tree.unusable.keys().isdisjoint(j.name for j in tree.path(base, tip))
-    ]
+    usable = [tip for tip in tips if not _crosses_unusable(tree, base, tip)]
     if tips and not usable:
         raise RobotModelError(next(iter(tree.unusable.values())))
     if len(usable) == 1:
@@ -77,6 +72,10 @@ def _only_tip(tree: Tree, base: str) -> str:
         raise ChainError(f"no link moves against the base {base!r}; links: {listing(tree.links)}")
     message = f"several links could be the tip, name one: {listing(usable)}"
     raise AmbiguousTipError(message, usable)
+
+
+def _crosses_unusable(tree: Tree, base: str, tip: str) -> bool:
+    return bool(tree.unusable) and any(j.name in tree.unusable for j in tree.path(base, tip))
 
 
 def checked_offsets(tips: Sequence[str], offsets: Offsets) -> Array:
