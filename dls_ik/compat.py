@@ -1,6 +1,7 @@
 """Private members of libraries, reached from here only; test/test_compat.py has a test for each."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -32,3 +33,35 @@ def intercept_responses(
     send: Callable[[Any, Any], None] = service.send_response
     service.send_response = dispatch
     return send
+
+
+ProcessRequest = Callable[[Any, Any], Any]  # connection, request -> response; None: go on
+
+
+@contextmanager
+def wrap_websocket_requests(
+    wrap: Callable[[ProcessRequest], ProcessRequest],
+) -> Iterator[Callable[[], int]]:
+    """Put a check in front of the requests of websocket servers that are started meanwhile.
+
+    viser 1.1 starts its server by ``websockets.asyncio.server.serve``, which it looks up at the
+    call, with a process_request of its own; it offers no place for another one.
+
+    Yields:
+        A function that counts the servers.
+    """
+    from websockets.asyncio import server
+
+    serve: Any = server.serve
+    count = 0
+
+    def serve_wrapped(*given: Any, process_request: ProcessRequest, **options: Any) -> Any:
+        nonlocal count
+        count += 1
+        return serve(*given, process_request=wrap(process_request), **options)
+
+    server.serve = serve_wrapped  # type: ignore[misc, assignment]
+    try:
+        yield lambda: count
+    finally:
+        server.serve = serve  # type: ignore[misc]

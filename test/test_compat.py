@@ -49,3 +49,15 @@ def test_a_service_passes_its_results_on(node):
     executor.spin_until_future_complete(future, 20.0)
     assert future.result().message == "later"
     executor.shutdown()
+
+
+def test_viser_starts_its_server_by_the_function_that_is_wrapped():
+    viser = pytest.importorskip("viser", reason="needs viser")
+    from websockets.asyncio import server as websockets_server
+
+    serve = websockets_server.serve
+    with compat.wrap_websocket_requests(lambda process_request: process_request) as count:
+        server = viser.ViserServer(port=0, verbose=False)
+    server.stop()
+    assert count() == 1
+    assert websockets_server.serve is serve

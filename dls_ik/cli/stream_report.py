@@ -170,14 +170,14 @@ def robot_to_draw(streamer: Streamer, named: str | None) -> Drawn:
     from dls_ik.ros.client.robot import Described, ForeignFileError, served
     from dls_ik.ros.outputs.outputs import arrange
     from dls_ik.ros.robot_source import hear_descriptions
-    from dls_ik.ros.viewer.monitor import Settings
+    from dls_ik.ros.viewer_source import NodeParameters
 
     def own(base: str | None, tip: str | None) -> Described:
         return Described(find_robot(str(named), base, tip), None)
 
     texts: list[Any] = []
     hear_descriptions(streamer.node, texts.append)
-    settings = Settings(streamer.node, streamer.name)
+    settings = NodeParameters(streamer.node, streamer.name)
     try:
         robot, _ = served(
             lambda: settings.read(streamer.patience),

@@ -24,7 +24,7 @@ from dls_ik.errors import ChainError
 
 if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
-    from dls_ik.ros.viewer import NodeSource
+    from dls_ik.ros.viewer_source import NodeSource
     from dls_ik.viewer.panels import Save
     from dls_ik.viewer.presets import Preset
     from dls_ik.viewer.session import Session
@@ -106,7 +106,8 @@ def _serve(
     no_browser: bool,
     ended: threading.Event,
 ) -> None:
-    from dls_ik.viewer.page import open_server, serve
+    from dls_ik.viewer.page import serve
+    from dls_ik.viewer.server import open_server
     from dls_ik.viewer.shapes import Shapes, load_shapes, skeleton
 
     shapes = Shapes(())
@@ -239,7 +240,8 @@ def remote(ends: Ends | None, namespace: str, patience: float) -> Iterator[Shown
 def _source(ends: Ends | None, namespace: str, patience: float) -> NodeSource:
     """The node as a source of what is shown, which may come late where its robot is named."""
     from dls_ik.ros.client.connection import NOT_THERE
-    from dls_ik.ros.viewer import Described, NodeSource
+    from dls_ik.ros.client.robot import Described
+    from dls_ik.ros.viewer_source import NodeSource
 
     if ends is None:
         return NodeSource(None, namespace, patience)

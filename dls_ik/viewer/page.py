@@ -1,158 +1,142 @@
-"""The page: the scene and the panels of a session, and the loop that serves it."""
+"""The page: the scene and the panels of a session, and the loop that updates them."""
 
 import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import rich
-
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
-from dls_ik.viewer.panels import MethodPanel, OrderPanel, PresetPanel, RecordPanel, Save, StatusLine
-from dls_ik.viewer.plots import JACOBIAN, MOTION, Plots, joint_bars
+from dls_ik.viewer.measures import CONDITIONING, MOTION
+from dls_ik.viewer.panels import (
+    ControlPanel,
+    MethodPanel,
+    PresetPanel,
+    RecordPanel,
+    Save,
+    StatusLine,
+)
+from dls_ik.viewer.plots import Plots, joint_bars
 from dls_ik.viewer.presets import Preset
-from dls_ik.viewer.scene import Stage
-from dls_ik.viewer.server import PageServer, theme
-from dls_ik.viewer.session import Seen, Session
+from dls_ik.viewer.scene import SceneView
+from dls_ik.viewer.session import ArmView, Session
 from dls_ik.viewer.shapes import Shapes
 
-WIDE, NARROW = 350, 290  # [px] of the panels
-DRAWN, TOLD = 1.0 / 30.0, 1.0 / 6.0  # [s] between two pictures, and two looks at the figures
-Begin = Callable[[], tuple[Session, Sequence[Preset]]]
+CONTROLS_WIDTH, PLOTS_WIDTH = 350, 290  # [px]
+SCENE_PERIOD, FIGURES_PERIOD = 1.0 / 30.0, 1.0 / 6.0  # [s]
+
+MakeSession = Callable[[], tuple[Session, Sequence[Preset]]]
 
 
 class Page:
-    """Shows the robot at once, and what it does when there is a session.
+    """Shows the robot, and what a session does with it once there is one.
 
     Args:
         server: of viser.
-        note: one line for a person to know, such as what could not be drawn.
+        note: one line for the user, such as which meshes are missing.
     """
 
     def __init__(self, server: Any, robot: RobotModel, shapes: Shapes, note: str = "") -> None:
         self._server, self._gui, self._robot = server, server.gui, robot
         self._session: Session | None = None
-        self._lock = threading.Lock()  # panels are renewed by one thread at a time
-        self._arms = 0  # that the plots are for
+        self._lock = threading.Lock()  # one thread at a time changes the panels
         self._plots: Plots | None = None
+        self._plotted_arms = 0
         server.gui.main_panel.dock_right()
-        server.gui.main_panel.set_width(WIDE)
+        server.gui.main_panel.set_width(CONTROLS_WIDTH)
         self._status = StatusLine(server.gui, note)
-        self._stage = Stage(server, robot, shapes, self._dragged)
+        self._scene = SceneView(server, robot, shapes, self._drag_target)
 
-    def say(self, words: str) -> None:
-        """Words in place of what the arms do."""
-        self._status.say(words)
+    def say(self, message: str) -> None:
+        """Show a message in place of the state of the arms."""
+        self._status.say(message)
 
     def attach(self, session: Session, presets: Sequence[Preset], save: Save | None) -> None:
-        """Let a session be seen and worked."""
+        """Show a session and its panels."""
         gui = self._gui
-        self._methods = MethodPanel(gui, session, self._changed)
-        self._presets = PresetPanel(gui, session, presets, self._began)
+        self._methods = MethodPanel(gui, session, session.history.clear)
+        self._presets = PresetPanel(gui, session, presets, self._start_preset)
         with gui.add_folder("Joints"):
             self._bars = gui.add_html("")
-        with self._add_show():
-            self._orders = OrderPanel(gui, session, self._stage.clear_trails)
+        with gui.add_folder("Show"):
+            self._add_switches()
+            self._controls = ControlPanel(gui, session, self._scene.clear_trails)
         self._record = RecordPanel(gui, session, save)
         panel = gui.add_panel()
-        self._tabs = {name: panel.add_tab(name) for name in (MOTION, JACOBIAN)}
+        self._tabs = {name: panel.add_tab(name) for name in (MOTION, CONDITIONING)}
         panel.dock_left()
-        panel.set_width(NARROW)
+        panel.set_width(PLOTS_WIDTH)
         if session.target is not None:
-            self._stage.target.show(session.target)
+            self._scene.target.show(session.target)
         self._session = session
 
-    def show(self, seen: Sequence[Seen]) -> None:
+    def show(self, views: Sequence[ArmView]) -> None:
         """Draw the arms."""
         if self._session is not None:
             with self._server.atomic():
-                self._stage.show(seen, self._session.led_target())
+                self._scene.show(views, self._session.displayed_target())
 
-    def show_figures(self, seen: Sequence[Seen]) -> None:
-        """Bring words, bars and plots up to date."""
-        if self._session is None or not seen:
+    def show_figures(self, views: Sequence[ArmView]) -> None:
+        """Update status, bars, plots and panels."""
+        if self._session is None or not views:
             return
         with self._lock:
-            if len(seen) != self._arms:
-                self._renew_plots(len(seen))
-            self._status.show(seen)
-            self._bars.content = joint_bars(self._robot, [arm.sample.q for arm in seen])
-            if self._plots is not None:
-                self._plots.show(self._session.history)
+            self._show_plots(self._session, len(views))
+            self._status.show(views)
+            self._bars.content = joint_bars(self._robot, [view.sample.q for view in views])
             self._presets.update()
-            self._orders.update(seen)
+            self._controls.update(views)
             self._methods.follow()
 
     def finish(self) -> None:
-        """End a recording that goes on."""
+        """Finish a recording."""
         if self._session is not None:
             self._record.finish()
 
-    def _dragged(self, T: Array) -> None:
+    def _drag_target(self, T: Array) -> None:
         if self._session is not None:
-            self._session.aim(T)
+            self._session.drag_target(T)
 
-    def _changed(self) -> None:
-        if self._session is not None:
-            self._session.history.clear()
-
-    def _began(self) -> None:
+    def _start_preset(self) -> None:
         self._methods.update()
-        self._stage.clear_trails()
+        self._scene.clear_trails()
 
-    def _renew_plots(self, arms: int) -> None:
-        if self._plots is not None:
-            self._plots.remove()
-        self._plots = Plots(self._gui, self._tabs, arms)
-        self._arms = arms
+    def _show_plots(self, session: Session, arms: int) -> None:
+        if self._plots is None or arms != self._plotted_arms:
+            if self._plots is not None:
+                self._plots.remove()
+            self._plots, self._plotted_arms = Plots(self._gui, self._tabs, arms), arms
+        self._plots.show(session.history)
 
-    def _add_show(self) -> Any:
+    def _add_switches(self) -> None:
         gui = self._gui
-        folder = gui.add_folder("Show")
-        with folder:
-            ellipsoid = gui.add_checkbox(
-                "Ellipsoid", False, hint="how fast the tip of A can go in each direction"
-            )
-            trail = gui.add_checkbox("Trails", False, hint="where the tips have been")
+        hint = "how fast the tip of A can go in each direction"
+        ellipsoid = gui.add_checkbox("Ellipsoid", False, hint=hint)
+        trail = gui.add_checkbox("Trails", False, hint="where the tips have been")
 
         @ellipsoid.on_update  # type: ignore[untyped-decorator]
         def _(_: object) -> None:
-            self._stage.ellipsoid.visible(ellipsoid.value)
+            self._scene.ellipsoid.set_visible(ellipsoid.value)
 
         @trail.on_update  # type: ignore[untyped-decorator]
         def _(_: object) -> None:
-            self._stage.show_trails(trail.value)
-
-        return folder
-
-
-def open_server(host: str, port: int, title: str) -> Any:
-    """A server with an empty page.
-
-    Raises:
-        PortError: as :class:`PageServer`.
-    """
-    rich.get_console().quiet = True  # viser's own words, which say less than ours
-    server = PageServer(host, port)
-    theme(server, title)
-    return server
+            self._scene.show_trails(trail.value)
 
 
 def serve(
     server: Any,
     robot: RobotModel,
     shapes: Shapes,
-    begin: Begin,
+    make_session: MakeSession,
     rate: float,
     save: Save | None = None,
     ended: threading.Event | None = None,
 ) -> None:
-    """Show the robot, begin a session, and step it until the event, or for ever.
+    """Show the robot, make a session, and step it until the event is set.
 
     Args:
-        server: of :func:`open_server`; it is stopped at the end.
-        begin: makes the session, which takes its time: the page is there meanwhile.
+        server: of :func:`dls_ik.viewer.server.open_server`; it is stopped at the end.
+        make_session: may take long; the page shows the robot meanwhile.
         rate: steps of the session [Hz].
         save: see :class:`dls_ik.viewer.panels.RecordPanel`.
     """
@@ -161,7 +145,7 @@ def serve(
     session = None
     try:
         page.say("compiling kernels ...")
-        session, presets = begin()
+        session, presets = make_session()
         page.attach(session, presets, save)
         _run(page, session, 1.0 / rate, ended)
     finally:
@@ -172,15 +156,16 @@ def serve(
 
 
 def _run(page: Page, session: Session, period: float, ended: threading.Event) -> None:
-    began = following = time.monotonic()
-    drawn = told = 0.0
-    while not ended.wait(max(following - time.monotonic(), 0.0)):
-        now = time.monotonic() - began
-        following = max(following + period, began + now)
-        seen = session.step(now)
-        if now - drawn >= DRAWN:
-            page.show(seen)
-            drawn = now
-        if now - told >= TOLD:
-            page.show_figures(seen)
-            told = now
+    """Step on absolute deadlines; those that were missed are skipped."""
+    begin = deadline = time.monotonic()
+    scene_time = figures_time = 0.0
+    while not ended.wait(max(deadline - time.monotonic(), 0.0)):
+        now = time.monotonic() - begin
+        deadline = max(deadline + period, begin + now)
+        views = session.step(now)
+        if now - scene_time >= SCENE_PERIOD:
+            page.show(views)
+            scene_time = now
+        if now - figures_time >= FIGURES_PERIOD:
+            page.show_figures(views)
+            figures_time = now

@@ -1,6 +1,6 @@
-"""Targets that move by themselves, computed for whatever robot there is."""
+"""Presets: targets that move by themselves, computed for the robot at hand."""
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -14,79 +14,69 @@ REST = 1.0  # [s] at each end
 
 
 class Preset(NamedTuple):
-    """A path for the target to go along and back again, for two methods to follow."""
+    """A path that the target goes along and back again, and two methods to compare on it."""
 
     title: str
     watch: str  # one sentence: what to look at
     methods: tuple[str, str]
-    start: Array  # (n,) where the arms begin [rad or m]
+    start: Array  # (n,) of the arms [rad or m]
     Ts: Array  # (m, 4, 4) poses T_base_tip at equal times
     duration: float  # [s] one way
 
     @property
     def period(self) -> float:
-        """After which it begins again [s]."""
+        """Time of one round [s]."""
         return 2.0 * (self.duration + REST)
 
     def pose(self, time: float) -> Array:
-        """The target (4, 4) at a time since the beginning [s]."""
-        share = _to_and_fro(time, self.duration) * (len(self.Ts) - 1)
-        leg = min(int(share), len(self.Ts) - 2)
-        along = difference(self.Ts[leg], self.Ts[leg + 1]) * (share - leg)
-        T: Array = moved(self.Ts[leg], along)
+        """Return the target (4, 4) at a time since the beginning [s]."""
+        phase, duration = time % self.period, self.duration
+        if phase > duration + REST:  # on the way back
+            phase = self.period - phase + REST
+        share = float(np.clip((phase - REST) / duration, 0.0, 1.0)) * (len(self.Ts) - 1)
+        i = min(int(share), len(self.Ts) - 2)
+        T: Array = moved(self.Ts[i], difference(self.Ts[i], self.Ts[i + 1]) * (share - i))
         return T
 
 
-def _to_and_fro(time: float, duration: float) -> float:
-    """From 0 to 1 and back, with a rest at both ends."""
-    phase = time % (2.0 * (duration + REST))
-    if phase > duration + REST:
-        return 1.0 - float(np.clip((phase - duration - 2.0 * REST) / duration, 0.0, 1.0))
-    return float(np.clip((phase - REST) / duration, 0.0, 1.0))
+def make_presets(robot: RobotModel) -> tuple[Preset, ...]:
+    """Make the presets that suit a robot; takes some tenths of a second."""
+    made = (through_singularity(robot), out_of_reach(robot), into_limit(robot))
+    return tuple(preset for preset in made if preset is not None)
 
 
-def presets_for(robot: RobotModel) -> tuple[Preset, ...]:
-    """Those that make sense for a robot; takes some tenths of a second."""
-    makers = (through_a_singularity, out_of_reach, into_a_limit)
-    return tuple(preset for maker in makers if (preset := maker(robot)) is not None)
+# Start: away from singularities and limits, the tip in front, where an arm is seen best
+
+START_SAMPLES, START_SEED = 400, 7
 
 
-# A configuration to begin with: away from singularities and limits
-START_TRIED, START_SEED = 400, 7
-
-
-def comfortable(robot: RobotModel) -> Array:
-    """Joint values (n,) [rad or m] where the arm moves well; the same each time."""
-    q = _candidates(robot)
-    J = robot.jacobian(q)
-    J[:, 3:] *= DEFAULTS.rotation_weight
-    least = np.linalg.svd(J, compute_uv=False)[:, -1]
-    best: Array = q[np.argmax(least * (0.2 + _front(robot, q)))]
-    return best
-
-
-def _candidates(robot: RobotModel) -> Array:
-    """(b, n) in the middle of the ranges, and where there is no range about 0."""
+def start_configuration(robot: RobotModel) -> Array:
+    """Return joint values (n,) [rad or m] where the arm moves well; the same ones each time."""
     lower, upper = robot.finite_limits()
     middle = np.where(robot.limited, 0.5 * (lower + upper), 0.0)
     spread = 0.3 * np.minimum(upper - lower, np.pi)
     rng = np.random.default_rng(START_SEED)
-    return robot.clip(middle + spread * rng.uniform(-1.0, 1.0, (START_TRIED, robot.n)))
-
-
-def _front(robot: RobotModel, q: Array) -> Array:
-    """How much a tip is in front, from 0 to 1 (b,): an arm is seen best so."""
+    q = robot.clip(middle + spread * rng.uniform(-1.0, 1.0, (START_SAMPLES, robot.n)))
     x = robot.fk(q)[:, 0, 3]
-    share: Array = (x - x.min()) / max(float(np.ptp(x)), 1e-9)
-    return share
+    front: Array = (x - x.min()) / max(float(np.ptp(x)), 1e-9)
+    best: Array = q[np.argmax(_singular_values(robot, q)[:, -1] * (0.2 + front))]
+    return best
 
 
-# Through a singularity: poses of a straight motion of the joints across one. All of them can be
-# reached, and the joints need not be fast; a method that inverts the Jacobian without damping does
-# not know that.
-MIDDLES_TRIED, MIDDLES_KEPT, DIRECTIONS, MIDDLES_SEED = 2000, 8, 24, 5
-SINGULAR = 0.1  # of the median: a smaller least singular value is as good as none
-FARTHEST = 0.75  # [rad or m] of the joints, either way
+def _singular_values(robot: RobotModel, q: Array) -> Array:
+    """Return the singular values (b, k), in descending order, at configurations (b, n)."""
+    J = robot.jacobian(q)
+    J[:, 3:] *= DEFAULTS.rotation_weight
+    values = np.linalg.svd(J, compute_uv=False)
+    return cast(Array, values)
+
+
+# Through a singularity: poses of a straight joint motion across one. All of them can be reached
+# with slow joints, but a method that inverts the Jacobian without damping does not.
+
+SINGULARITY_SAMPLES, SINGULARITY_KEPT, DIRECTIONS, SINGULARITY_SEED = 2000, 8, 24, 5
+SINGULAR = 0.1  # of the median: a smaller least singular value counts as a singularity
+MAX_CHANGE, MIN_CHANGE = 0.75, 0.1  # [rad or m] of the joints
 SINGULARITY_POSES = 121
 SINGULARITY_WATCH = (
     "where the least singular value (under Conditioning) falls to zero, the joints of A, the plain "
@@ -95,56 +85,55 @@ SINGULARITY_WATCH = (
 )
 
 
-def through_a_singularity(robot: RobotModel) -> Preset | None:
-    """A wide motion of the tip, in front of the arm; None for a robot without room for one.
+def through_singularity(robot: RobotModel) -> Preset | None:
+    """Choose a wide motion of the tip across a singularity, in front of the arm.
 
-    None too where nothing is singular, as for few joints whose task has six rows.
+    None if there is no room for one, or no configuration is much more singular than the median,
+    as for few joints whose task has six rows.
     """
-    rng = np.random.default_rng(MIDDLES_SEED)
-    middles = _singular(robot, rng)
-    motions = [(middle, way) for middle in middles for way in _ways(robot, rng)]
-    if not motions:
+    rng = np.random.default_rng(SINGULARITY_SEED)
+    paths = [
+        _straight_path(robot, middle, direction)
+        for middle in _singular_configurations(robot, rng)
+        for direction in rng.normal(size=(DIRECTIONS, robot.n))
+    ]
+    if not paths:
         return None
-    ways = [_across(robot, *motion) for motion in motions]
-    tips = [robot.fk(q[[0, -1]])[:, :3, 3] for q in ways]
-    widths = [float(np.linalg.norm(b - a)) + float(a[0] + b[0]) for a, b in tips]
-    q = ways[int(np.argmax(widths))]
-    if np.abs(q[-1] - q[0]).max() < 0.1:
+    ends = [robot.fk(q[[0, -1]])[:, :3, 3] for q in paths]
+    widths = [float(np.linalg.norm(b - a)) + float(a[0] + b[0]) for a, b in ends]
+    q = paths[int(np.argmax(widths))]
+    if np.abs(q[-1] - q[0]).max() < MIN_CHANGE:
         return None
     methods = ("jp", "dls")
     return Preset("Through a singularity", SINGULARITY_WATCH, methods, q[0], robot.fk(q), 5.0)
 
 
-def _singular(robot: RobotModel, rng: np.random.Generator) -> Array:
-    """(k, n) the most singular of many configurations away from the limits; or none is."""
+def _singular_configurations(robot: RobotModel, rng: np.random.Generator) -> Array:
+    """Return the most singular (k, n) of many configurations away from the limits."""
     lower, upper = robot.finite_limits()
-    q = 0.5 * (lower + upper) + 0.55 * (robot.random(rng, MIDDLES_TRIED) - 0.5 * (lower + upper))
-    J = robot.jacobian(q)
-    J[:, 3:] *= DEFAULTS.rotation_weight
-    least = np.linalg.svd(J, compute_uv=False)[:, min(6, robot.n) - 1]
-    kept: Array = robot.clip(q)[np.argsort(least)[:MIDDLES_KEPT]]
-    return kept if least.min() < SINGULAR * np.median(least) else kept[:0]
+    middle = 0.5 * (lower + upper)
+    q = middle + 0.55 * (robot.random(rng, SINGULARITY_SAMPLES) - middle)
+    least = _singular_values(robot, q)[:, min(6, robot.n) - 1]
+    if least.min() >= SINGULAR * np.median(least):
+        return np.empty((0, robot.n))
+    kept: Array = robot.clip(q)[np.argsort(least)[:SINGULARITY_KEPT]]
+    return kept
 
 
-def _ways(robot: RobotModel, rng: np.random.Generator) -> Array:
-    """(DIRECTIONS, n) directions, the largest entry being 1."""
-    d = rng.normal(size=(DIRECTIONS, robot.n))
-    ways: Array = d / np.abs(d).max(axis=1, keepdims=True)
-    return ways
-
-
-def _across(robot: RobotModel, middle: Array, direction: Array) -> Array:
-    """(m, n) as far either way as the limits let it."""
+def _straight_path(robot: RobotModel, middle: Array, direction: Array) -> Array:
+    """Return joint values (m, n) as far either way as the limits allow."""
+    direction = direction / np.abs(direction).max()
     room = np.minimum(middle - robot.lower, robot.upper - middle)
     with np.errstate(divide="ignore"):
-        reach = min(FARTHEST, 0.8 * float((room / np.abs(direction)).min()))
-    steps: Array = middle + np.linspace(-reach, reach, SINGULARITY_POSES)[:, None] * direction
-    return steps
+        change = min(MAX_CHANGE, 0.8 * float((room / np.abs(direction)).min()))
+    path: Array = middle + np.linspace(-change, change, SINGULARITY_POSES)[:, None] * direction
+    return path
 
 
 # Out of reach: straight away from the first joint that turns, farther than the arm is long
+
 REACH_SAMPLES, REACH_SEED, POSES = 4000, 3, 61
-STRETCH = 1.2  # times the distance that was reached
+STRETCH = 1.2  # times the reach
 REACH_WATCH = (
     "both arms stretch after a target that leaves their reach: the condition number shoots up and "
     "an error remains; the joints of A, without damping, are the faster and more restless ones, "
@@ -153,10 +142,12 @@ REACH_WATCH = (
 
 
 def out_of_reach(robot: RobotModel) -> Preset:
-    """From where the arm moves well, out along the line from its shoulder, and back."""
-    q = comfortable(robot)
+    """Move the target from the start outwards along the line from the shoulder, and back."""
+    q = start_configuration(robot)
     T = robot.fk(q)
-    shoulder, reach = _shoulder(robot)
+    tips = robot.fk(robot.random(np.random.default_rng(REACH_SEED), REACH_SAMPLES))[:, :3, 3]
+    shoulder = 0.5 * (tips.min(axis=0) + tips.max(axis=0))
+    reach = float(np.linalg.norm(tips - shoulder, axis=1).max())
     away = T[:3, 3] - shoulder
     length = float(np.linalg.norm(away))
     direction = away / length if length > 1e-6 else np.array([1.0, 0.0, 0.0])
@@ -166,17 +157,11 @@ def out_of_reach(robot: RobotModel) -> Preset:
     return Preset("Out of reach", REACH_WATCH, ("jp", "dls"), q, Ts, 4.0)
 
 
-def _shoulder(robot: RobotModel) -> tuple[Array, float]:
-    """A point (3,) that the tip stays about, and how far from it the tip came [m]."""
-    tips = robot.fk(robot.random(np.random.default_rng(REACH_SEED), REACH_SAMPLES))[:, :3, 3]
-    middle = 0.5 * (tips.min(axis=0) + tips.max(axis=0))
-    return middle, float(np.linalg.norm(tips - middle, axis=1).max())
+# Into a joint limit: poses for which one joint alone would have to pass its limit
 
-
-# Into a joint limit: poses that one joint alone would have to pass its limit for
-BEYOND = (0.35, 0.22, 0.12)  # of its range, past the limit: as far as the others make up for it
-ATTEMPTS = 10
-NEAR = 2.0  # [rad or m] that a joint may have to go: a solution farther off is another posture
+BEYOND = (0.35, 0.22, 0.12)  # of its range past the limit, the farthest that others make up for
+RESTARTS = 10
+SAME_POSTURE = 2.0  # [rad or m] a solution farther off is another posture
 LIMIT_WATCH = (
     "joint {joint} comes to its limit (red in the bars) and stops there; {rest}: A does not know "
     "of limits and is just cut off, B (CTP) holds the joint and moves the others instead."
@@ -185,43 +170,39 @@ REDUNDANT = "the other joints could make up for it"
 NOT_REDUNDANT = "the others cannot quite make up for it"
 
 
-class _Case(NamedTuple):
+class _LimitCase(NamedTuple):
+    is_reached: bool  # by the other joints
+    travel: float  # [m] of the tip
     joint: int
     Ts: Array  # (POSES, 4, 4)
-    is_reached: bool  # by the others
-    travel: float  # [m] of the tip
 
 
-def into_a_limit(robot: RobotModel) -> Preset | None:
-    """For the joint that moves the tip most, of those that others make up for, if there are any.
+def into_limit(robot: RobotModel) -> Preset | None:
+    """Choose the joint that moves the tip most, if possible one that others make up for.
 
     None for a robot without limits.
     """
-    q = comfortable(robot)
+    q = start_configuration(robot)
     limited = [int(j) for j in np.flatnonzero(robot.limited) if robot.upper[j] > robot.lower[j]]
     if not limited:
         return None
-    solver = IkSolver(robot, max_restarts=ATTEMPTS, timeout=0.1)
-    cases = [_case(robot, solver, q, j, past) for j in limited for past in BEYOND]
+    solver = IkSolver(robot, max_restarts=RESTARTS, timeout=0.1)
+    cases = [_limit_case(robot, solver, q, j, beyond) for j in limited for beyond in BEYOND]
     best = max(cases, key=lambda case: (case.is_reached, case.travel))
     rest = REDUNDANT if best.is_reached else NOT_REDUNDANT
     watch = LIMIT_WATCH.format(joint=robot.joint_names[best.joint], rest=rest)
     return Preset("Into a joint limit", watch, ("jp", "ctp+sd+svf"), q, best.Ts, 4.0)
 
 
-def _case(robot: RobotModel, solver: IkSolver, q: Array, j: int, past: float) -> _Case:
-    Ts = _way(robot, q, j, past)
-    result = solver.solve(Ts[-1], seed=q)
-    is_reached = result.success and float(np.abs(result.q - q).max()) < NEAR
-    return _Case(j, Ts, is_reached, float(np.linalg.norm(Ts[-1, :3, 3] - Ts[0, :3, 3])))
-
-
-def _way(robot: RobotModel, q: Array, j: int, past: float) -> Array:
-    """(POSES, 4, 4) while joint j goes to the limit next to it, and past it."""
+def _limit_case(robot: RobotModel, solver: IkSolver, q: Array, j: int, beyond: float) -> _LimitCase:
+    """Move joint j past its nearest limit, and ask if the others reach the last pose."""
     lower, upper = float(robot.lower[j]), float(robot.upper[j])
     width = upper - lower
     is_lower = q[j] - lower < upper - q[j]
-    end = lower - past * width if is_lower else upper + past * width
+    end = lower - beyond * width if is_lower else upper + beyond * width
     qs = np.repeat(q[None], POSES, axis=0)
     qs[:, j] = np.linspace(q[j], end, POSES)
-    return robot.fk(qs)
+    Ts = robot.fk(qs)
+    result = solver.solve(Ts[-1], seed=q)
+    is_reached = result.success and float(np.abs(result.q - q).max()) < SAME_POSTURE
+    return _LimitCase(is_reached, float(np.linalg.norm(Ts[-1, :3, 3] - Ts[0, :3, 3])), j, Ts)

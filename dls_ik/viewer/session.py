@@ -1,6 +1,6 @@
-"""One or two arms that follow one target, with what is noted of them; the page shows it.
+"""One or two arms that follow one target, without a page.
 
-Everything here may be called by any thread, but :meth:`Session.step`, which one loop calls.
+Any thread may call everything here except :meth:`Session.step`, which belongs to one loop.
 """
 
 import threading
@@ -10,17 +10,17 @@ from typing import NamedTuple
 
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
-from dls_ik.viewer.local import LocalSource
-from dls_ik.viewer.measures import Measures, Recording, measured
-from dls_ik.viewer.plots import History
-from dls_ik.viewer.presets import Preset, comfortable, presets_for
-from dls_ik.viewer.source import Sample, Source
+from dls_ik.viewer.measures import CsvRecorder, CurveHistory, Measures, measure
+from dls_ik.viewer.presets import Preset, make_presets, start_configuration
+from dls_ik.viewer.source import LocalSource, Sample, Source
 
-HELD = 1.0  # [s] that the target stays where a person has put it, whoever else moves it
+DRAG_HOLD = 1.0  # [s] that a dragged target stays, whoever else sends targets
+
+MakeSource = Callable[[str, Array | None], Source]  # from a method and a start (n,)
 
 
-class Seen(NamedTuple):
-    """An arm at a time."""
+class ArmView(NamedTuple):
+    """State of one arm to show."""
 
     name: str
     sample: Sample
@@ -32,23 +32,21 @@ class Session:
 
     Args:
         source: the first arm.
-        rival: makes the second one, for a method and a place to begin (n,); None: there is none.
+        make_second: makes the second one; None: there cannot be one.
     """
 
-    def __init__(
-        self, source: Source, rival: Callable[[str, Array | None], Source] | None = None
-    ) -> None:
+    def __init__(self, source: Source, make_second: MakeSource | None = None) -> None:
         self.robot = source.robot
-        self._rival = rival
+        self.history = CurveHistory()
+        self.target: Array | None = None  # (4, 4) the last one set here
+        self.preset: Preset | None = None  # the one that moves the target
+        self._make_second = make_second
         self._lock = threading.RLock()
         self._sources = [source]
-        self._preset: Preset | None = None
-        self._begun: float | None = None
-        self._touched = 0.0  # [s] when a person last moved the target
-        self._recording: Recording | None = None
-        self._seen: list[Seen] = []
-        self.history = History()
-        self.target: Array | None = None  # (4, 4) last aimed at
+        self._preset_begin: float | None = None
+        self._dragged = 0.0  # [s] when a person last moved the target
+        self._recorder: CsvRecorder | None = None
+        self._views: list[ArmView] = []
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -57,175 +55,153 @@ class Session:
 
     @property
     def can_compare(self) -> bool:
-        """Whether a second arm can be had."""
-        return self._rival is not None
-
-    @property
-    def preset(self) -> Preset | None:
-        """The one that moves the target now."""
-        return self._preset
+        """True if there can be a second arm."""
+        return self._make_second is not None
 
     @property
     def is_recording(self) -> bool:
-        """Whether rows are noted."""
-        return self._recording is not None
+        """True while rows are recorded."""
+        return self._recorder is not None
 
-    def step(self, now: float) -> Sequence[Seen]:
-        """Go on to a time [s]; what is seen of all arms, the second one last."""
+    def step(self, now: float) -> Sequence[ArmView]:
+        """Advance all arms to a time [s]; return their states, the second one last."""
         with self._lock:
-            self._lead(now)
-            self._seen = [seen for source in self._sources if (seen := _look(source, now))]
-            if len(self._seen) == len(self._sources):
-                self.history.add(now, [(seen.sample, seen.measures) for seen in self._seen])
-            if self._recording is not None and not self._recording.is_full:
-                self._recording.add(self._seen)
-            return self._seen
+            self._move_target(now)
+            self._views = [view for each in self._sources if (view := _view(each, now))]
+            if len(self._views) == len(self._sources):
+                self.history.add(now, [(view.sample, view.measures) for view in self._views])
+            if self._recorder is not None:
+                self._recorder.add(self._views)
+            return self._views
 
-    def led_target(self) -> Array | None:
-        """(4, 4) where the target goes by itself, or by others; None: it stays where it is."""
-        if self._preset is not None:
+    def displayed_target(self) -> Array | None:
+        """Return the target (4, 4) that a preset or others move; None: leave the page's alone."""
+        if self.preset is not None:
             return self.target
         is_remote = self._sources[0].is_remote
-        if time.monotonic() < self._touched + HELD or not (is_remote or self.target is None):
+        if time.monotonic() < self._dragged + DRAG_HOLD or not (is_remote or self.target is None):
             return None
-        sample = next((seen.sample for seen in self._seen), None)
-        if sample is None or sample.T_target is not None:
-            return None if sample is None else sample.T_target
-        return sample.T_tip
+        if not self._views:
+            return None
+        sample = self._views[0].sample
+        return sample.T_tip if sample.T_target is None else sample.T_target
 
     def pause(self, paused: bool) -> None:
-        """Let all arms stop, or go on.
+        """Pause all arms, or resume.
 
         Raises:
-            DlsIkError: the reason why not.
+            DlsIkError: a source refuses, with the reason; as all methods here.
         """
         for source in self.sources:
             source.pause(paused)
 
-    def aim(self, T: Array) -> None:
-        """Let all arms follow a pose (4, 4) from a person's hand; a preset ends."""
+    def drag_target(self, T: Array) -> None:
+        """Let all arms follow a pose (4, 4) that a person drags; ends a preset."""
         with self._lock:
-            self._touched = time.monotonic()
-            self._preset = None
-            self._aim(T)
+            self._dragged = time.monotonic()
+            self.preset = None
+            self._set_target(T)
 
     def compare(self, method: str | None) -> None:
-        """Put a second arm beside the first, where it is; None: take it away.
-
-        Raises:
-            DlsIkError: the reason why not; all stays as it was.
-        """
+        """Put a second arm where the first is, or change its method; None: remove it."""
         with self._lock:
             if method is not None and len(self._sources) > 1:
-                self._sources[1].use(method)
-            elif method is not None and self._rival is not None:
-                self._sources.append(self._rival(method, self._first_q()))
+                self._sources[1].set_method(method)
+            elif method is not None and self._make_second is not None:
+                q = self._views[0].sample.q.copy() if self._views else None
+                self._sources.append(self._make_second(method, q))
                 if self.target is not None:
-                    self._sources[1].aim(self.target)
+                    self._sources[1].set_target(self.target)
             elif method is None and len(self._sources) > 1:
                 self._sources.pop().close()
 
     def play(self, preset: Preset) -> None:
-        """Put the arms where a preset begins, with its methods, and let it move the target."""
+        """Start a preset: its methods, its start, and its moving target."""
         with self._lock:
             if self._sources[0].methods:
-                self._sources[0].use(preset.methods[0])
+                self._sources[0].set_method(preset.methods[0])
             if self.can_compare:
                 self.compare(preset.methods[1])
             self._place(preset.start)
             self.history.clear()
-            self._preset, self._begun = preset, None
+            self.preset, self._preset_begin = preset, None
 
-    def stop(self) -> None:
-        """Let the target stand where it is."""
-        self._preset = None
+    def stop_preset(self) -> None:
+        """Leave the target where it is."""
+        self.preset = None
 
     def reset(self) -> None:
-        """Back to where the first arm begins, without a target.
-
-        Raises:
-            DlsIkError: the reason why not.
-        """
+        """Return to the start of the first arm, without a target."""
         with self._lock:
-            self._preset = self.target = None
-            self._sources[0].reset()
-            for other in self._sources[1:]:
-                other.reset()
+            self.preset = self.target = None
+            for source in self._sources:
+                source.reset()
             self.history.clear()
 
     def start_recording(self) -> None:
-        """Note rows from now on."""
+        """Record rows from now on."""
         with self._lock:
-            self._recording = Recording(self.robot)
+            self._recorder = CsvRecorder(self.robot)
 
     def stop_recording(self) -> bytes | None:
-        """The CSV, if there was a recording."""
+        """End the recording; return the CSV, or None if there was no recording."""
         with self._lock:
-            recording, self._recording = self._recording, None
-        return None if recording is None else recording.content()
+            recorder, self._recorder = self._recorder, None
+        return None if recorder is None else recorder.content()
 
     def close(self) -> None:
-        """End all arms."""
+        """Close all sources."""
         with self._lock:
             for source in self._sources:
                 source.close()
 
-    def _first_q(self) -> Array | None:
-        return self._seen[0].sample.q.copy() if self._seen else None
-
-    def _lead(self, now: float) -> None:
-        if self._preset is None:
+    def _move_target(self, now: float) -> None:
+        if self.preset is None:
             return
-        if self._begun is None:
-            self._begun = now
-        if now - self._begun >= self._preset.period:  # arms with joints to spare come back changed
-            self._begun += self._preset.period
-            self._place(self._preset.start)
-        self._aim(self._preset.pose(now - self._begun))
+        if self._preset_begin is None:
+            self._preset_begin = now
+        if now - self._preset_begin >= self.preset.period:
+            self._preset_begin += self.preset.period
+            self._place(self.preset.start)  # redundant arms come back in another posture
+        self._set_target(self.preset.pose(now - self._preset_begin))
 
     def _place(self, q: Array) -> None:
         for source in self._sources:
             if source.can_place:
                 source.place(q)
 
-    def _aim(self, T: Array) -> None:
+    def _set_target(self, T: Array) -> None:
         self.target = T
         for source in self._sources:
-            source.aim(T)
+            source.set_target(T)
 
 
-def _look(source: Source, now: float) -> Seen | None:
+def _view(source: Source, now: float) -> ArmView | None:
     sample = source.step(now)
     if sample is None:
         return None
     margins = [p.value for p in source.parameters if p.name == "margin"]
-    return Seen(source.name, sample, measured(source.robot, sample, *margins))
+    return ArmView(source.name, sample, measure(source.robot, sample, *margins))
 
 
 def local_session(
     robot: RobotModel, methods: Sequence[str] = ()
 ) -> tuple[Session, Sequence[Preset]]:
-    """One arm, or two for two methods, with the presets that suit the robot.
+    """Make a session of one arm, or of two for two methods, and the presets for the robot.
 
     Raises:
         MethodError: an unknown method, or one that follows no target.
     """
-    start = comfortable(robot)
-    method = methods[0] if methods else None
-    session = Session(LocalSource(robot, method, start), rivals(robot, start))
-    for method in methods[1:2]:
-        session.compare(method)
-    session.aim(robot.fk(start))
-    return session, presets_for(robot)
+    start = start_configuration(robot)
 
-
-def rivals(robot: RobotModel, start: Array) -> Callable[[str, Array | None], LocalSource]:
-    """What makes a second arm for a robot, at (n,) given or else at `start`."""
-
-    def rival(method: str, q: Array | None) -> LocalSource:
+    def make_source(method: str | None, q: Array | None) -> LocalSource:
         source = LocalSource(robot, method, start=start)
         if q is not None:
             source.place(q)
         return source
 
-    return rival
+    session = Session(make_source(methods[0] if methods else None, None), make_source)
+    for method in methods[1:2]:
+        session.compare(method)
+    session.drag_target(robot.fk(start))
+    return session, make_presets(robot)

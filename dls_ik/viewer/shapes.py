@@ -1,4 +1,4 @@
-"""Shapes of the links of a robot, from its URDF, or a drawn skeleton for one without."""
+"""Shapes of the links of a robot, from its URDF or as a skeleton, and the poses of the links."""
 
 import io
 import re
@@ -16,36 +16,21 @@ from dls_ik.core.types import Array
 from dls_ik.model.files import PACKAGE_SCHEME, package_folders, package_roots, read_file
 from dls_ik.model.joint import Joint
 from dls_ik.model.robot import RobotModel
+from dls_ik.model.rotations import (
+    inverse,
+    quaternion_from_rotation,
+    rotation_from_quaternion,
+    transform,
+)
 from dls_ik.model.urdf import MAX_BYTES as MAX_URDF_BYTES
 from dls_ik.text import escape
-from dls_ik.viewer.poses import LinkPoses
 
 Find = Callable[[str], Path | None]
 Colour = tuple[int, int, int]  # 0 to 255 each
-GREY: Colour = (170, 175, 182)
-SHARP = np.deg2rad(35.0)  # an edge with a larger angle stays one when surfaces are smoothed
-SMOOTHED = 30_000  # faces: larger meshes are shown as they are
-FARTHEST = 1e6  # [m]
-SECTIONS = 40  # of a round shape
-MESHES = (".stl", ".dae", ".obj", ".ply", ".glb", ".gltf", ".off")  # no archives
-MOST = 2000  # shapes
-MAX_BYTES = 256 * 1024 * 1024  # of a mesh
-DECLARATION = re.compile(r"^[\ufeff\s]*<\?xml[^>]*\?>")
-FILE = "file://"
-
-# A drawn skeleton: bones between joints, drums on their axes
-BONE: Colour = (184, 190, 199)
-DRUM: Colour = (58, 64, 75)
-SLIDE: Colour = (90, 110, 140)
-TIP: Colour = (230, 115, 33)
-ROUND = 24  # corners of a circle
-SHORTEST = 1e-6  # [m] of a bone
-THICKNESS = 0.022  # of the whole: a bone's radius
-SLENDER = 0.2  # of a bone's length: its radius
 
 
 class Piece(NamedTuple):
-    """A shape that is fixed to a link."""
+    """A shape fixed to a link."""
 
     link: str
     mesh: trimesh.Trimesh  # in the link's frame [m]
@@ -53,18 +38,18 @@ class Piece(NamedTuple):
 
 
 class Shapes(NamedTuple):
-    """All that can be drawn of a robot."""
+    """Shapes of a robot."""
 
     pieces: tuple[Piece, ...]
-    missing: tuple[str, ...] = ()  # files that are not there, or cannot be read
+    missing: tuple[str, ...] = ()  # names of what could not be read
 
     def of(self, links: Container[str]) -> "Shapes":
-        """Those of some links."""
+        """Select the shapes of some links."""
         return self._replace(pieces=tuple(p for p in self.pieces if p.link in links))
 
     @property
     def complaint(self) -> str:
-        """One line about what is missing; empty where nothing is."""
+        """One line about what is missing; empty if nothing is."""
         if not self.missing:
             return ""
         more = f" and {len(self.missing) - 3} more" if len(self.missing) > 3 else ""
@@ -72,81 +57,149 @@ class Shapes(NamedTuple):
         return f"{count} missing or not readable: {', '.join(self.missing[:3])}{more}"
 
 
-class FilesBeside(FilePathResolver):
-    """The files that a mesh names, of materials and pictures: in its folder or below."""
+# Poses of links
+
+
+class LinkPoses:
+    """Computes the poses of all links without compiled kernels, so that they are there at once.
+
+    Joints outside the chain are at 0, or at the limit next to it.
+    """
+
+    def __init__(self, robot: RobotModel) -> None:
+        self._robot = robot
+        tree = robot.tree
+        self.ordered: list[Joint] = []  # parents before children
+        waiting = [tree.root]
+        while waiting:
+            below = tree.child_joints[waiting.pop()]
+            self.ordered += below
+            waiting += [joint.child for joint in below]
+
+    def __call__(self, q: Array) -> dict[str, Array]:
+        """Return ``T_base_link`` (4, 4) by link at joint values (n,) [rad or m]."""
+        robot = self._robot
+        values = robot.tree.values(dict(zip(robot.joint_names, q.tolist(), strict=True)))
+        poses = {robot.tree.root: np.eye(4)}
+        for joint in self.ordered:
+            T_child = joint.origin
+            if joint.name in values:
+                T_child = T_child @ joint.motion(values[joint.name])
+            poses[joint.child] = poses[joint.parent] @ T_child
+        T_base_root = inverse(poses[robot.base])
+        return {link: T_base_root @ T for link, T in poses.items()}
+
+
+def moving_links(robot: RobotModel) -> frozenset[str]:
+    """Return the links that the joints of the chain move relative to the base."""
+    drives, links = robot.tree.mimic_of, set[str]()
+    for joint in LinkPoses(robot).ordered:
+        drive = drives.get(joint.name)
+        driven = drive is not None and drive.master in robot.joint_names
+        if driven or joint.parent in links:
+            links.add(joint.child)
+    return frozenset(links)
+
+
+def wxyz_from_pose(T: Array) -> Array:
+    """Return the unit quaternion (4,) w x y z of a pose (4, 4), as viser orders it."""
+    return np.roll(quaternion_from_rotation(T[:3, :3]), 1)
+
+
+def pose_from_wxyz(wxyz: Array, position: Array) -> Array:
+    """Return the pose (4, 4) of a quaternion (4,) w x y z and a position (3,)."""
+    w, x, y, z = (float(component) for component in wxyz)
+    return transform(rotation_from_quaternion((x, y, z, w)), np.asarray(position, np.float64))
+
+
+# Visuals of a URDF
+
+GREY: Colour = (170, 175, 182)
+SHARP_EDGE = np.deg2rad(35.0)  # an edge with a larger angle stays sharp in smooth shading
+MAX_SMOOTHED_FACES = 30_000
+MAX_COORDINATE = 1e6  # [m]
+SECTIONS = 40  # of a round shape
+MESH_SUFFIXES = (".stl", ".dae", ".obj", ".ply", ".glb", ".gltf", ".off")  # no archives
+MAX_SHAPES = 2000
+MAX_MESH_BYTES = 256 * 1024 * 1024
+XML_DECLARATION = re.compile(r"^[\ufeff\s]*<\?xml[^>]*\?>")
+FILE_SCHEME = "file://"
+
+
+class MeshFolderResolver(FilePathResolver):
+    """Opens the materials and pictures of a mesh, in its folder or below."""
 
     def __init__(self, mesh: Path) -> None:
         super().__init__(str(mesh))
         self._folder = mesh.parent.resolve()
 
     def get(self, name: str) -> bytes:
-        """The content of a file.
+        """Return the content of a file.
 
         Raises:
-            OSError: there is none in the folder, it is no regular file, or too large.
-            ValueError: no name that a file could have.
+            OSError: not in the folder, not a regular file, or too large.
+            ValueError: not a valid file name.
         """
         for inside in (name.strip(), name.strip().lstrip("/"), Path(name).name):
             file = (self._folder / inside).resolve()
             if file.is_relative_to(self._folder) and file.exists():
-                return read_file(file, MAX_BYTES)
+                return read_file(file, MAX_MESH_BYTES)
         raise FileNotFoundError(name)
 
 
 def load_shapes(description: Path | str, is_foreign: bool = False) -> Shapes:
-    """The visuals of a URDF, a file or the text, whose kinematics have been read already.
+    """Load the visuals of a URDF, a file or its text, whose kinematics have been read before.
 
     Args:
-        is_foreign: it came over the network, so that meshes are taken from the ROS packages of
-            this machine only.
+        is_foreign: the description came over the network, so meshes are opened in installed ROS
+            packages only.
     """
     folder = description.resolve().parent if isinstance(description, Path) else Path()
     find = find_installed_file if is_foreign else partial(find_file, beside=folder)
     try:
-        robot = _parsed(description)
+        robot = _parse(description)
         materials = {m.name: m for m in robot.materials or []}
         visuals = [(link.name, visual) for link in robot.links for visual in link.visuals]
-    except Exception as error:  # noqa: BLE001  the reader raises whatever it meets
+    except Exception as error:  # noqa: BLE001  the parser raises anything
         return Shapes((), (f"all visuals ({escape(str(error))})",))
-    missing: dict[str, None] = {}  # ordered
-    if len(visuals) > MOST:
-        missing[f"shapes beyond the first {MOST}"] = None
-    made = [_made(link, visual, find, materials, missing) for link, visual in visuals[:MOST]]
-    return Shapes(tuple(piece for piece in made if piece), tuple(missing))
+    pieces: list[Piece] = []
+    missing: dict[str, None] = {}  # an ordered set
+    if len(visuals) > MAX_SHAPES:
+        missing[f"shapes beyond the first {MAX_SHAPES}"] = None
+    for link, visual in visuals[:MAX_SHAPES]:
+        try:
+            with np.errstate(all="ignore"):
+                mesh = _mesh(visual.geometry, find)
+            if mesh is not None:
+                pieces.append(_piece(link, mesh, visual, materials))
+        except Exception:  # noqa: BLE001, PERF203  readers of a dozen formats raise anything
+            missing[_visual_name(visual, link)] = None
+    return Shapes(tuple(pieces), tuple(missing))
 
 
-def _made(
-    link: str, visual: Any, find: Find, materials: dict[str, Any], missing: dict[str, None]
-) -> Piece | None:
-    try:
-        with np.errstate(all="ignore"):
-            mesh = _mesh(visual.geometry, find)
-        return None if mesh is None else _piece(link, mesh, visual, materials)
-    except Exception:  # noqa: BLE001  as do readers of a dozen formats, and makers of shapes
-        missing[_called(visual, link)] = None
-        return None
-
-
-def _parsed(description: Path | str) -> Any:
-    """As yourdfpy reads it; text without the line that says how it was once encoded."""
+def _parse(description: Path | str) -> Any:
+    """Parse with yourdfpy; a text is decoded already, so its encoding declaration is dropped."""
     import yourdfpy
 
     if isinstance(description, str):
-        source = DECLARATION.sub("", description).encode()
+        source = XML_DECLARATION.sub("", description).encode()
     else:
         source = read_file(description, MAX_URDF_BYTES)
     reader = yourdfpy.URDF.load(io.BytesIO(source), build_scene_graph=False, load_meshes=False)
     return reader.robot
 
 
-def _called(visual: Any, link: str) -> str:
+def _visual_name(visual: Any, link: str) -> str:
     mesh = getattr(visual.geometry, "mesh", None)
     return escape(mesh.filename) if mesh is not None else f"a shape of {link}"
 
 
-def smooth(mesh: trimesh.Trimesh) -> trimesh.Trimesh:
-    """The mesh with its vertices apart where an edge is sharp, so that it is shaded so."""
-    return trimesh.graph.smooth_shade(mesh, angle=SHARP) if len(mesh.faces) <= SMOOTHED else mesh
+def _smooth(mesh: trimesh.Trimesh) -> trimesh.Trimesh:
+    """Split vertices at sharp edges, so that only these are shaded as edges."""
+    if len(mesh.faces) > MAX_SMOOTHED_FACES:
+        return mesh
+    smooth: trimesh.Trimesh = trimesh.graph.smooth_shade(mesh, angle=SHARP_EDGE)
+    return smooth
 
 
 def _piece(link: str, mesh: trimesh.Trimesh, visual: Any, materials: dict[str, Any]) -> Piece:
@@ -154,92 +207,79 @@ def _piece(link: str, mesh: trimesh.Trimesh, visual: Any, materials: dict[str, A
         mesh.apply_transform(visual.origin)
     colour = _colour(visual.material, materials)
     look: Any = mesh.visual
-    own = look.kind in ("texture", "vertex", "face") and look.defined
-    if own and colour is None:
+    if colour is None and look.kind in ("texture", "vertex", "face") and look.defined:
         return Piece(link, mesh, None)
-    return Piece(link, smooth(mesh), colour or GREY)
+    return Piece(link, _smooth(mesh), colour or GREY)
 
 
 def _colour(material: Any, materials: dict[str, Any]) -> Colour | None:
-    if material is None:
-        return None
-    if material.color is None:
+    if material is not None and material.color is None:
         material = materials.get(material.name, material)
-    if material.color is None or material.color.rgba is None:
+    if material is None or material.color is None or material.color.rgba is None:
         return None
     red, green, blue = (round(255.0 * float(c)) for c in np.clip(material.color.rgba[:3], 0, 1))
     return red, green, blue
 
 
 def _mesh(geometry: Any, find: Find) -> Any:
-    """The shape, or None where there is none.
-
-    Raises:
-        OSError: the file of a mesh is not there, or not one.
-        ValueError, and others: it cannot be read, or a size is none.
-    """
+    """Make the mesh of a geometry; raise whatever the readers raise if it is not usable."""
     if geometry is None:
         return None
+    make = trimesh.creation
     if geometry.box is not None:
-        return _checked(trimesh.creation.box(extents=geometry.box.size))
-    if geometry.sphere is not None:
-        sphere = trimesh.creation.icosphere(subdivisions=3, radius=geometry.sphere.radius)
-        return _checked(sphere)
-    if geometry.cylinder is not None:
+        mesh = make.box(extents=geometry.box.size)
+    elif geometry.sphere is not None:
+        mesh = make.icosphere(subdivisions=3, radius=geometry.sphere.radius)
+    elif geometry.cylinder is not None:
         size = {"radius": geometry.cylinder.radius, "height": geometry.cylinder.length}
-        return _checked(trimesh.creation.cylinder(sections=SECTIONS, **size))
-    if geometry.mesh is None:
+        mesh = make.cylinder(sections=SECTIONS, **size)
+    elif geometry.mesh is not None:
+        mesh = _mesh_of_file(geometry.mesh.filename, find)
+        if geometry.mesh.scale is not None:
+            mesh.apply_transform(np.diag([*np.broadcast_to(geometry.mesh.scale, 3), 1.0]))
+    else:
         return None
-    loaded = _loaded(geometry.mesh.filename, find)
-    if geometry.mesh.scale is not None:
-        loaded.apply_transform(np.diag([*np.broadcast_to(geometry.mesh.scale, 3), 1.0]))
-    return _checked(loaded)
+    if not (np.abs(mesh.vertices) <= MAX_COORDINATE).all():
+        raise ValueError(f"vertices beyond {MAX_COORDINATE:g} m, or not finite")
+    return mesh
 
 
-def _loaded(name: str, find: Find) -> trimesh.Trimesh:
+def _mesh_of_file(name: str, find: Find) -> trimesh.Trimesh:
     file = find(name)
-    if file is None or file.suffix.lower() not in MESHES:
+    if file is None or file.suffix.lower() not in MESH_SUFFIXES:
         raise OSError(f"no mesh: {name}")
-    content = io.BytesIO(read_file(file, MAX_BYTES))
+    content = io.BytesIO(read_file(file, MAX_MESH_BYTES))
     mesh = trimesh.load(
-        content, file_type=file.suffix[1:].lower(), resolver=FilesBeside(file), force="mesh"
+        content, file_type=file.suffix[1:].lower(), resolver=MeshFolderResolver(file), force="mesh"
     )
     if not isinstance(mesh, trimesh.Trimesh) or not len(mesh.faces):
         raise ValueError(f"an empty mesh: {name}")
     return mesh
 
 
-def _checked(mesh: trimesh.Trimesh) -> trimesh.Trimesh:
-    if not (np.abs(mesh.vertices) <= FARTHEST).all():
-        raise ValueError(f"vertices beyond {FARTHEST:g} m, or not finite")
-    return mesh
-
-
 def find_file(name: str, beside: Path) -> Path | None:
-    """The file that a URDF means by a name, if there is one.
+    """Find the file that a URDF names; None: not found.
 
-    ``package://NAME/...`` is looked for in ROS_PACKAGE_PATH and AMENT_PREFIX_PATH, in the folders
+    ``package://NAME/...`` is searched in ROS_PACKAGE_PATH and AMENT_PREFIX_PATH, in the folders
     above the URDF, and beside it.
 
     Args:
-        beside: The folder of the URDF.
+        beside: folder of the URDF.
     """
-    if name.startswith(PACKAGE_SCHEME):
-        package, _, inside = name.removeprefix(PACKAGE_SCHEME).partition("/")
-        candidates = _in_package(package, inside, beside)
-    else:
-        candidates = iter([beside / name.removeprefix(FILE)])
-    return _first_file(candidates)
+    if not name.startswith(PACKAGE_SCHEME):
+        return _first_file([beside / name.removeprefix(FILE_SCHEME)])
+    package, _, inside = name.removeprefix(PACKAGE_SCHEME).partition("/")
+    return _first_file(_package_candidates(package, inside, beside))
 
 
 def find_installed_file(name: str) -> Path | None:
-    """The file that a URDF of somebody else's means, if it is in a ROS package of this machine."""
+    """Find the file that a foreign URDF names, if it is in a ROS package of this machine."""
     roots = [normpath(root) for root in package_roots()]
     if name.startswith(PACKAGE_SCHEME):
         package, _, inside = name.removeprefix(PACKAGE_SCHEME).partition("/")
         candidates = [folder / inside for folder in package_folders(package)]
     else:
-        candidates = [Path(name.removeprefix(FILE))]
+        candidates = [Path(name.removeprefix(FILE_SCHEME))]
     named = [Path(normpath(path)) for path in candidates]
     return _first_file(path for path in named if any(path.is_relative_to(root) for root in roots))
 
@@ -247,11 +287,11 @@ def find_installed_file(name: str) -> Path | None:
 def _first_file(candidates: Iterable[Path]) -> Path | None:
     try:
         return next((path for path in candidates if path.is_file()), None)
-    except (OSError, ValueError):  # no name that a file could have
+    except (OSError, ValueError):  # not a valid file name
         return None
 
 
-def _in_package(package: str, inside: str, beside: Path) -> Iterator[Path]:
+def _package_candidates(package: str, inside: str, beside: Path) -> Iterator[Path]:
     yield from (folder / inside for folder in package_folders(package))
     for above in (beside, *beside.parents):
         yield above / package / inside
@@ -260,55 +300,60 @@ def _in_package(package: str, inside: str, beside: Path) -> Iterator[Path]:
     yield beside / inside
 
 
+# Skeleton: bones between joints, drums on the axes of joints that turn, blocks on those that slide
+
+BONE: Colour = (184, 190, 199)
+DRUM: Colour = (58, 64, 75)
+SLIDE: Colour = (90, 110, 140)
+TIP: Colour = (230, 115, 33)
+ROUND = 24  # corners of a circle
+MIN_BONE = 1e-6  # [m]
+RADIUS_TO_SIZE, RADIUS_TO_LENGTH = 0.022, 0.2  # of a bone: at most these shares
+
+
 def skeleton(robot: RobotModel) -> Shapes:
-    """Pieces for every link that has joints, or is a tip."""
-    radius = _radius(robot)
+    """Draw every link that has joints or is a tip."""
+    radius = _bone_radius(robot)
     pieces: list[Piece] = []
     for link in robot.tree.links:
         below = robot.tree.child_joints[link]
         for joint in below:
-            pieces += _bone(link, joint, radius)
-            pieces += _axis(joint, radius)
+            pieces += [*_bone(link, joint, radius), *_axis(joint, radius)]
         if not below:
             ball = trimesh.creation.icosphere(subdivisions=2, radius=1.1 * radius)
             pieces.append(Piece(link, ball, TIP))
     return Shapes(tuple(pieces))
 
 
-def _radius(robot: RobotModel) -> float:
-    """Of a bone [m]: thin for the whole, and for a bone as long as most."""
+def _bone_radius(robot: RobotModel) -> float:
+    """Return the radius [m], thin for the whole robot and for a bone of median length."""
     lengths = [float(np.linalg.norm(joint.origin[:3, 3])) for joint in robot.tree.joints]
-    long = [length for length in lengths if length > SHORTEST]
-    shares = [THICKNESS * _size(robot), *([SLENDER * float(np.median(long))] if long else [])]
-    return min(shares)
-
-
-def _size(robot: RobotModel) -> float:
-    """How far the links are spread at the start [m]."""
     points = np.array([T[:3, 3] for T in LinkPoses(robot)(np.zeros(robot.n)).values()])
-    lengths = sum(float(np.linalg.norm(j.origin[:3, 3])) for j in robot.tree.joints)
-    return max(float(np.ptp(points, axis=0).max()), lengths / 4.0) or 1.0
+    size = max(float(np.ptp(points, axis=0).max()), sum(lengths) / 4.0) or 1.0
+    bones = [length for length in lengths if length > MIN_BONE]
+    radius = RADIUS_TO_SIZE * size
+    return min(radius, RADIUS_TO_LENGTH * float(np.median(bones))) if bones else radius
 
 
 def _bone(link: str, joint: Joint, radius: float) -> list[Piece]:
-    """From the link's origin to a joint on it."""
+    """Draw a bone from the link's origin to a joint on it."""
     end = joint.origin[:3, 3]
     length = float(np.linalg.norm(end))
-    if length < SHORTEST:
+    if length < MIN_BONE:
         return []
-    thin = min(radius, length / 3.0)
     segment = np.array([np.zeros(3), end])
+    thin = min(radius, length / 3.0)
     mesh = trimesh.creation.cylinder(radius=thin, segment=segment, sections=ROUND)
-    return [Piece(link, smooth(mesh), BONE)]
+    return [Piece(link, _smooth(mesh), BONE)]
 
 
 def _axis(joint: Joint, radius: float) -> list[Piece]:
-    """A drum about a joint that turns, a block along one that slides; on the child."""
+    """Draw the axis of a joint, on its child."""
     if not joint.is_driven:
         return []
     along: Array = 1.6 * radius * np.array([-joint.axis, joint.axis])
     if joint.kind == "prismatic":
         mesh = trimesh.creation.cylinder(radius=1.3 * radius, segment=1.5 * along, sections=4)
-        return [Piece(joint.child, smooth(mesh), SLIDE)]
+        return [Piece(joint.child, _smooth(mesh), SLIDE)]
     mesh = trimesh.creation.cylinder(radius=1.5 * radius, segment=along, sections=ROUND)
-    return [Piece(joint.child, smooth(mesh), DRUM)]
+    return [Piece(joint.child, _smooth(mesh), DRUM)]

@@ -18,7 +18,7 @@ from viewer.browser import chromium, open_page
 
 from dls_ik.model.analysis import ready_configuration
 from dls_ik.model.files import shipped_urdf
-from dls_ik.viewer.scene import scene_names
+from dls_ik.viewer.scene import node_names
 from dls_ik.viewer.shapes import load_shapes
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
@@ -28,7 +28,7 @@ ARGUMENTS = ("-r", f"__ns:={NAMESPACE}", "-p", "robot:=wam")
 CLICK = "element => element.click()"  # without waiting for frames, which software draws slowly
 STARTED = ready_configuration(WAM)
 SHAPES = load_shapes(shipped_urdf("wam"))
-DRAWN = scene_names("/arm", tuple(dict.fromkeys(piece.link for piece in SHAPES.pieces)))
+DRAWN = node_names("/arm", tuple(dict.fromkeys(piece.link for piece in SHAPES.pieces)))
 
 
 def test_page_of_a_node(private_domain, tmp_path):

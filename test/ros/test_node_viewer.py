@@ -16,8 +16,9 @@ from ros_wam import WAM
 from dls_ik.errors import DlsIkError, OptionError
 from dls_ik.model.files import shipped_urdf
 from dls_ik.model.robot import RobotModel
-from dls_ik.ros.viewer import Described, NodeSource, ServiceMissingError
-from dls_ik.ros.viewer.monitor import state_of
+from dls_ik.ros.client.connection import ServiceMissingError
+from dls_ik.ros.client.robot import Described
+from dls_ik.ros.viewer_source import NodeSource, state_from_status
 from dls_ik.servo import ServoState
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
@@ -79,7 +80,7 @@ def test_robot_joints_and_method_are_those_of_the_node(source):
 def test_an_arm_goes_on_to_where_a_drag_ends_long_before_it_is_there(source):
     step_until(source, lambda sample: sample.state != "NO_ROBOT", "the node")
     for T in (NEAR, FAR, FAR, FAR):  # a stream, which ceases
-        source.aim(T)
+        source.set_target(T)
         time.sleep(0.05)
     sample = step_until(source, is_at(FAR), "the arm where the drag ended")
     np.testing.assert_allclose(sample.T_target, FAR, atol=1e-9)
@@ -98,19 +99,19 @@ def test_targets_of_others_are_seen(source):
 
 
 def test_method_and_parameters_are_changed_in_the_node(source):
-    source.use("sdls+clamp")
+    source.set_method("sdls+clamp")
     with Client(NAMESPACE) as client:
         assert client.get_parameter("stream_method").string_value == "sdls+clamp"
         assert source.method == "sdls+clamp"
-        source.change("gamma_max", 0.3)
+        source.set_parameter("gamma_max", 0.3)
         assert client.get_parameter("gamma_max").double_value == 0.3
     with pytest.raises(OptionError, match="unknown method 'nonsense'"):
-        source.use("nonsense")
+        source.set_method("nonsense")
     with pytest.raises(OptionError, match="alpha"):
-        source.change("alpha", 7.0)
+        source.set_parameter("alpha", 7.0)
     assert source.method == "sdls+clamp"
-    source.change("gamma_max", 0.5)
-    source.use("ctp+sd+svf")
+    source.set_parameter("gamma_max", 0.5)
+    source.set_method("ctp+sd+svf")
 
 
 def test_pause_and_reset(source):
@@ -142,19 +143,19 @@ def test_a_namespace_that_is_not_valid_is_named():
 def test_a_node_may_come_late_and_come_again():
     source = NodeSource(Described(UPPER, shipped_urdf("wam")), "/late")
     try:
-        assert "waiting for /late/dls_ik" in source.step(0.0).words
+        assert "waiting for /late/dls_ik" in source.step(0.0).message
         with pytest.raises(ServiceMissingError, match="/late/dls_ik/pause"):
             source.pause(True)
         for _ in range(2):
             with NodeProcess("-r", "__ns:=/late", *UPPER_ARGUMENTS):
-                step_until(source, lambda s: s.words == "no target yet", "the node", READY)
+                step_until(source, lambda s: s.message == "no target yet", "the node", READY)
                 step_until(source, lambda _: source.method == "dls", "its parameters")
                 T = UPPER.fk(HOME[1:] + 0.1)
-                source.aim(T)
+                source.set_target(T)
                 sample = step_until(source, is_at(T), "its arm, by the names of a driver")
                 np.testing.assert_allclose(sample.T_target, T, atol=1e-9)
             sample = step_until(source, lambda s: s.state == "STALE", "the silence")
-            assert "/late/dls_ik is silent" in sample.words
+            assert "/late/dls_ik is silent" in sample.message
             assert sample.T_target is None
     finally:
         source.close()
@@ -162,5 +163,5 @@ def test_a_node_may_come_late_and_come_again():
 
 @pytest.mark.parametrize("state", ServoState)
 def test_states_are_known_by_code_and_words(state):
-    assert state_of(state.code, state.explanation) is state
-    assert state_of(state.code, f"{state.explanation}: and why") is state
+    assert state_from_status(state.code, state.explanation) is state
+    assert state_from_status(state.code, f"{state.explanation}: and why") is state

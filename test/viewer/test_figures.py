@@ -7,9 +7,17 @@ from hypothesis import given, settings
 from robots import URDF, joint, random_robots, urdf
 
 from dls_ik.model.robot import RobotModel
-from dls_ik.viewer.poses import LinkPoses, moving_links, pose_of, wxyz_of
-from dls_ik.viewer.scene import Figure, scene_names
-from dls_ik.viewer.shapes import GREY, find_file, load_shapes, skeleton
+from dls_ik.viewer.scene import Figure, node_names
+from dls_ik.viewer.shapes import (
+    GREY,
+    LinkPoses,
+    find_file,
+    load_shapes,
+    moving_links,
+    pose_from_wxyz,
+    skeleton,
+    wxyz_from_pose,
+)
 
 MESH = '<visual><geometry><mesh filename="{}" {}/></geometry></visual>'
 BOX = '<visual><geometry><box size="1 2 3"/></geometry>{}</visual>'
@@ -60,7 +68,7 @@ def test_a_pose_comes_back_from_its_quaternion():
     robot = RobotModel.wam()
     for q in robot.random(np.random.default_rng(0), 20):
         T = robot.fk(q)
-        np.testing.assert_allclose(pose_of(wxyz_of(T), T[:3, 3]), T, atol=1e-12)
+        np.testing.assert_allclose(pose_from_wxyz(wxyz_from_pose(T), T[:3, 3]), T, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["wam7", "puma560", "planar_2r"])
@@ -156,7 +164,7 @@ def test_sixty_joints_are_drawn_where_they_are():
     q = robot.random(np.random.default_rng(1))
     figure.show(q)
     links = list(dict.fromkeys(piece.link for piece in shapes.pieces))
-    tip = scene.nodes[scene_names("/arm", tuple(links))[robot.tip]]
+    tip = scene.nodes[node_names("/arm", tuple(links))[robot.tip]]
     np.testing.assert_allclose(tip.position, robot.fk(q)[:3, 3], atol=1e-9)
     assert all(
         node.look["opacity"] < 1 for name, node in scene.nodes.items() if name.count("/") == 3
@@ -164,6 +172,6 @@ def test_sixty_joints_are_drawn_where_they_are():
 
 
 def test_names_of_nodes_do_not_depend_on_what_links_are_called():
-    names = scene_names("/arm", ("a/b", "a", "a/../c", ""))
+    names = node_names("/arm", ("a/b", "a", "a/../c", ""))
     assert len(set(names.values())) == 4
     assert all(name.count("/") == 2 for name in names.values())

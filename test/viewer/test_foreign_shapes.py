@@ -14,8 +14,8 @@ pytest.importorskip("yourdfpy")
 from dls_ik.model.robot import RobotModel
 from dls_ik.viewer.panels import StatusLine
 from dls_ik.viewer.plots import joint_bars
-from dls_ik.viewer.session import Seen
-from dls_ik.viewer.shapes import MOST, find_installed_file, load_shapes
+from dls_ik.viewer.session import ArmView
+from dls_ik.viewer.shapes import MAX_SHAPES, find_installed_file, load_shapes
 from dls_ik.viewer.source import Sample
 
 MESH = '<visual><geometry><mesh filename="{}"/></geometry></visual>'
@@ -144,10 +144,10 @@ def test_a_shape_that_is_none_is_told(shape):
 
 
 def test_so_many_shapes_are_drawn_at_most():
-    box = '<visual><geometry><box size="1 1 1"/></geometry></visual>' * (MOST + 1)
+    box = '<visual><geometry><box size="1 1 1"/></geometry></visual>' * (MAX_SHAPES + 1)
     shapes = load_shapes(robot(box))
-    assert len(shapes.pieces) == MOST
-    assert f"beyond the first {MOST}" in shapes.complaint
+    assert len(shapes.pieces) == MAX_SHAPES
+    assert f"beyond the first {MAX_SHAPES}" in shapes.complaint
 
 
 class Tags(HTMLParser):
@@ -182,7 +182,7 @@ def test_names_and_words_of_others_are_no_html():
     assert words == "'><img src=x onerror=alert(1)>"
     page = Gui()
     sample = Sample(0.0, np.zeros(2), np.zeros(2), np.eye(4), None, 0.0, 0.0, "WAITING", words)
-    StatusLine(page, note=words).show([Seen(words, sample, None)])
+    StatusLine(page, note=words).show([ArmView(words, sample, None)])
     for content in (joint_bars(arm, [np.zeros(2)]), page.content):
         assert "alert(1)" in content
         assert tags(content)[0] <= {"div", "span", "b", "br"}

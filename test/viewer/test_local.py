@@ -10,7 +10,13 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.servo.options import ControllerOptions
 from dls_ik.solver.method import parse_method
 from dls_ik.solver.options import SolverOptions
-from dls_ik.viewer.local import OF_ALL, OF_PART, LocalSource, slider_range, tunable
+from dls_ik.viewer.source import (
+    TUNABLE,
+    TUNABLE_ALWAYS,
+    LocalSource,
+    slider_range,
+    tunable_parameters,
+)
 
 DT = 0.01
 START = np.array([0.1, 0.5, 0.2, 1.4, 0.0, -0.6, 0.3])
@@ -43,7 +49,7 @@ def test_it_stands_where_it_was_put_until_it_is_aimed(source):
 
 def test_it_reaches_a_target_and_stays_though_the_target_is_not_repeated(source):
     target = moved(source.robot.fk(START), [0.05, 0.1, -0.05])
-    source.aim(target)
+    source.set_target(target)
     sample = run(source, 4.0)
     assert sample.state == "REACHED"
     np.testing.assert_allclose(sample.T_tip, target, atol=1e-5)
@@ -51,7 +57,7 @@ def test_it_reaches_a_target_and_stays_though_the_target_is_not_repeated(source)
 
 
 def test_it_is_never_faster_than_the_joints(source):
-    source.aim(moved(source.robot.fk(START), [0.0, 0.4, 0.1]))
+    source.set_target(moved(source.robot.fk(START), [0.0, 0.4, 0.1]))
     speeds = [np.abs(source.step(k * DT).velocity) for k in range(200)]
     assert np.max(speeds) > 0.1
     assert (np.array(speeds) <= source.robot.velocity + 1e-9).all()
@@ -59,37 +65,37 @@ def test_it_is_never_faster_than_the_joints(source):
 
 @pytest.mark.parametrize("method", LocalSource.methods)
 def test_every_method_that_is_offered_is_taken(source, method):
-    source.use(method)
+    source.set_method(method)
     assert source.method == parse_method(method).name
     np.testing.assert_array_equal(source.step(0.0).q, START)
 
 
 def test_a_method_is_changed_on_the_way_without_a_jump(source):
-    source.aim(moved(source.robot.fk(START), [0.0, 0.3, 0.0]))
+    source.set_target(moved(source.robot.fk(START), [0.0, 0.3, 0.0]))
     before = run(source, 0.3)
-    source.use("sdls+clamp")
+    source.set_method("sdls+clamp")
     after = source.step(0.3)
     assert (np.abs(after.q - before.q) <= source.robot.velocity * DT + 1e-9).all()
 
 
 def test_what_is_refused_changes_nothing(source):
     with pytest.raises(MethodError, match="unknown method 'nonsense'"):
-        source.use("nonsense")
+        source.set_method("nonsense")
     with pytest.raises(MethodError, match="svf needs nu > sigma0"):
-        source.change("sigma0", 1.0)
+        source.set_parameter("sigma0", 1.0)
     with pytest.raises(OptionError, match="alpha"):
-        source.change("alpha", 7.0)
+        source.set_parameter("alpha", 7.0)
     assert source.method == "ctp+sd+svf"
     assert {p.name: p.value for p in source.parameters}["sigma0"] == 0.01
 
 
 def test_a_change_shows_in_the_parameters(source):
-    source.change("margin", 0.2)
+    source.set_parameter("margin", 0.2)
     assert {p.name: p.value for p in source.parameters}["margin"] == 0.2
 
 
 def test_reset_goes_back_to_the_start(source):
-    source.aim(moved(source.robot.fk(START), [0.0, 0.3, 0.0]))
+    source.set_target(moved(source.robot.fk(START), [0.0, 0.3, 0.0]))
     run(source, 0.3)
     source.reset()
     np.testing.assert_array_equal(run(source, 0.1, begin=0.3).q, START)
@@ -97,17 +103,17 @@ def test_reset_goes_back_to_the_start(source):
 
 def test_the_table_names_options_that_there_are():
     known = {f.name for f in (*fields(SolverOptions), *fields(ControllerOptions))}
-    assert {name for names in (*OF_PART.values(), OF_ALL) for name in names} <= known
+    assert {name for names in (*TUNABLE.values(), TUNABLE_ALWAYS) for name in names} <= known
 
 
 @pytest.mark.parametrize("method", LocalSource.methods)
 def test_every_slider_stands_inside_its_range_which_is_valid(method):
-    for parameter in tunable(method, {}):
+    for parameter in tunable_parameters(method, {}):
         if parameter.choices:
             assert parameter.value in parameter.choices
         else:
             assert parameter.low <= parameter.value <= parameter.high
-            assert parameter.text
+            assert parameter.description
 
 
 def test_a_slider_has_a_scale_of_its_value():

@@ -13,9 +13,8 @@ pytest.importorskip("viser")
 from dls_ik.model.files import shipped_urdf
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.rotations import inverse
-from dls_ik.viewer.poses import LinkPoses
-from dls_ik.viewer.scene import scene_names
-from dls_ik.viewer.shapes import load_shapes
+from dls_ik.viewer.scene import node_names
+from dls_ik.viewer.shapes import LinkPoses, load_shapes
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +42,7 @@ def tip(page):
     """(3,) where the arm's tip is drawn."""
     poses = LinkPoses(ROBOT)(np.zeros(7))
     offset = (inverse(poses[LINKS[-1]]) @ poses[ROBOT.tip])[:, 3]
-    return (page.pose(scene_names("/arm", LINKS)[LINKS[-1]]) @ offset)[:3]
+    return (page.pose(node_names("/arm", LINKS)[LINKS[-1]]) @ offset)[:3]
 
 
 def choose(page, place, option):

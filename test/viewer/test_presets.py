@@ -7,8 +7,8 @@ import pytest
 
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.method import parse_method
-from dls_ik.viewer.local import LocalSource
-from dls_ik.viewer.presets import presets_for
+from dls_ik.viewer.presets import make_presets
+from dls_ik.viewer.source import LocalSource
 
 ROBOTS = ("wam", "puma560", "planar_2r")
 DT = 0.02
@@ -17,7 +17,7 @@ DT = 0.02
 @functools.cache
 def presets_of(name):
     robot = RobotModel.from_name(name)
-    return robot, {preset.title: preset for preset in presets_for(robot)}
+    return robot, {preset.title: preset for preset in make_presets(robot)}
 
 
 @pytest.fixture(params=ROBOTS)
@@ -35,7 +35,7 @@ def follow(robot, preset, method):
     source = LocalSource(robot, method, start=preset.start)
     samples = []
     for k in range(int((preset.duration + 1.8) / DT)):
-        source.aim(preset.pose(k * DT))
+        source.set_target(preset.pose(k * DT))
         samples.append(source.step(k * DT))
     source.close()
     return samples
@@ -114,5 +114,5 @@ def test_the_limit_is_telling_on_the_wam(wam):
 
 def test_a_robot_without_limits_has_no_preset_for_one():
     rows = [{"a": 0.3, "alpha": 0.7, "d": 0.1, "kind": "continuous"}] * 6
-    titles = [preset.title for preset in presets_for(RobotModel.from_dh(rows))]
+    titles = [preset.title for preset in make_presets(RobotModel.from_dh(rows))]
     assert titles == ["Through a singularity", "Out of reach"]

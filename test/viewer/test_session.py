@@ -9,11 +9,11 @@ import pytest
 from dls_ik.core.limits.ctp import activation
 from dls_ik.errors import MethodError
 from dls_ik.model.robot import RobotModel
-from dls_ik.viewer.local import LocalSource
-from dls_ik.viewer.measures import ellipsoid, header, measured
-from dls_ik.viewer.plots import AMBER, CURVES, GREEN, RED, History, joint_bars, limit_colour, room
-from dls_ik.viewer.presets import comfortable, presets_for
-from dls_ik.viewer.session import Session, rivals
+from dls_ik.viewer.measures import CURVES, CurveHistory, csv_header, measure, velocity_ellipsoid
+from dls_ik.viewer.plots import AMBER, GREEN, RED, joint_bars, limit_colour
+from dls_ik.viewer.presets import make_presets, start_configuration
+from dls_ik.viewer.session import Session
+from dls_ik.viewer.source import LocalSource
 
 DT = 0.01
 
@@ -23,14 +23,20 @@ ROBOT = RobotModel.wam()
 
 @pytest.fixture(scope="module")
 def presets():
-    return presets_for(ROBOT)
+    return make_presets(ROBOT)
 
 
 @pytest.fixture
 def session():
-    start = comfortable(ROBOT)
-    made = Session(LocalSource(ROBOT, "ctp+sd+svf", start=start), rivals(ROBOT, start))
-    made.aim(ROBOT.fk(start))
+    start = start_configuration(ROBOT)
+
+    def make_second(method, q):
+        source = LocalSource(ROBOT, method, start=start)
+        source.place(start if q is None else q)
+        return source
+
+    made = Session(LocalSource(ROBOT, "ctp+sd+svf", start=start), make_second)
+    made.drag_target(ROBOT.fk(start))
     yield made
     made.close()
 
@@ -44,7 +50,7 @@ def run(session, steps, begin=0):
 def test_a_second_arm_begins_where_the_first_one_is(session):
     T = session.target.copy()
     T[1, 3] += 0.2
-    session.aim(T)
+    session.drag_target(T)
     (first,) = run(session, 30)
     session.compare("dls")
     both = run(session, 1, 30)
@@ -85,7 +91,7 @@ def test_a_preset_begins_again_where_it_began(session, presets):
 def test_a_hand_on_the_target_ends_a_preset(session, presets):
     session.play(presets[0])
     run(session, 5)
-    session.aim(session.target)
+    session.drag_target(session.target)
     assert session.preset is None
 
 
@@ -106,7 +112,7 @@ def test_a_recording_has_a_row_for_each_arm_and_step_with_units(session):
     seen = run(session, 4, 3)
     lines = list(csv.DictReader(io.StringIO(session.stop_recording().decode())))
     assert len(lines) == 8
-    assert list(lines[0]) == header(session.robot)
+    assert list(lines[0]) == csv_header(session.robot)
     for text, arm in zip(lines[-2:], seen, strict=True):
         assert text["arm"] == arm.name
         assert float(text["time [s]"]) == pytest.approx(arm.sample.time)
@@ -132,13 +138,13 @@ def test_what_is_measured_is_of_the_jacobian(session):
     assert arm.measures.least_singular_value == pytest.approx(s[-1])
     assert arm.measures.condition == pytest.approx(s[0] / s[-1])
     at_limit = arm.sample._replace(q=session.robot.upper)
-    np.testing.assert_array_equal(measured(session.robot, at_limit).activation, 1.0)
+    np.testing.assert_array_equal(measure(session.robot, at_limit).activation, 1.0)
 
 
 def test_the_margin_of_a_method_counts_for_its_activation(session):
     run(session, 1)
     robot = session.robot
-    session.sources[0].change("margin", 0.4)
+    session.sources[0].set_parameter("margin", 0.4)
     (changed,) = run(session, 1, 1)
     rows = zip(changed.sample.q, robot.lower, robot.upper, strict=True)
     expected = [activation(*row, 0.4) for row in rows]
@@ -148,13 +154,13 @@ def test_the_margin_of_a_method_counts_for_its_activation(session):
 def test_the_ellipsoid_is_what_unit_joint_velocities_give():
     robot = RobotModel.wam()
     q = robot.random(np.random.default_rng(3))
-    axes, lengths = ellipsoid(robot, q)
+    axes, lengths = velocity_ellipsoid(robot, q)
     np.testing.assert_allclose(axes @ axes.T, np.eye(3), atol=1e-12)
     assert np.linalg.det(axes) == pytest.approx(1.0)
     J = robot.jacobian(q)[:3]
     np.testing.assert_allclose(axes @ np.diag(lengths**2) @ axes.T, J @ J.T, atol=1e-12)
     flat = RobotModel.from_name("planar_2r")
-    assert ellipsoid(flat, np.array([0.3, 0.4]))[1][2] == pytest.approx(0.0)
+    assert velocity_ellipsoid(flat, np.array([0.3, 0.4]))[1][2] == pytest.approx(0.0)
 
 
 @pytest.mark.parametrize(
@@ -162,11 +168,11 @@ def test_the_ellipsoid_is_what_unit_joint_velocities_give():
     [(0.0, GREEN), (1.3, GREEN), (1.5, AMBER), (1.81, RED), (2.0, RED), (2.5, RED), (-1.99, RED)],
 )
 def test_colours_near_a_limit(q, colour):
-    assert limit_colour(room(q, -2.0, 2.0)) == colour
+    assert limit_colour(q, -2.0, 2.0) == colour
 
 
 def test_a_joint_without_limits_is_green():
-    assert limit_colour(room(100.0, -np.inf, np.inf)) == GREEN
+    assert limit_colour(100.0, -np.inf, np.inf) == GREEN
 
 
 def test_bars_show_every_joint_and_no_markup_of_a_robot():
@@ -180,7 +186,7 @@ def test_bars_show_every_joint_and_no_markup_of_a_robot():
 
 def test_a_peak_between_two_rows_of_the_history_is_kept(session):
     (arm,) = run(session, 1)
-    history = History()
+    history = CurveHistory()
     speeds = [0.1, 0.2, 1.9, 0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1]
     for k, speed in enumerate(speeds):
         measures = arm.measures._replace(speed=speed, least_singular_value=1.0 - speed / 2)
@@ -198,4 +204,4 @@ def test_history_has_a_line_for_each_arm_and_begins_anew_with_another_number(ses
     session.compare("dls")
     run(session, 50, 50)
     assert all(len(session.history.data(k, 2)) == 3 for k in range(len(CURVES)))
-    assert np.isnan(History().data(0, 2)[1:]).all()
+    assert np.isnan(CurveHistory().data(0, 2)[1:]).all()

@@ -1,0 +1,412 @@
+"""A running node as a source of the viewer: shows what the node reports, and sends it targets."""
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped
+from rcl_interfaces.srv import GetParameters, SetParametersAtomically
+from rclpy.node import Node
+from rclpy.parameter import Parameter, parameter_value_to_python
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import SetBool, Trigger
+
+from dls_ik.core.types import Array
+from dls_ik.errors import DlsIkError, OptionError
+from dls_ik.model.rotations import inverse
+from dls_ik.ros.client.connection import NoAnswerError, OwnHost, Service, ServiceMissingError
+from dls_ik.ros.client.robot import Described, ForeignFileError, robot_named, served
+from dls_ik.ros.client.streamer import pose_errors
+from dls_ik.ros.frames import Frames, fill_pose, tf2_lookup
+from dls_ik.ros.outputs.outputs import arrange
+from dls_ik.ros.params import Parameters
+from dls_ik.ros.params.declare import declared
+from dls_ik.ros.robot_source import MAX_BYTES as MAX_DESCRIPTION
+from dls_ik.ros.robot_source import QOS as DESCRIPTION
+from dls_ik.ros.robot_source import TOPIC as DESCRIPTION_TOPIC
+from dls_ik.ros.services.executor import LatestOnlyExecutor
+from dls_ik.ros.subscriptions import merge_bounded, subscribe_bounded
+from dls_ik.ros.util import Throttle
+from dls_ik.servo import ServoState
+from dls_ik.viewer.source import LocalSource, Sample, TunableParameter, tunable_parameters
+
+try:
+    from moveit_msgs.msg import ServoStatus
+except ImportError:  # before moveit_msgs 2.3
+    ServoStatus = None
+
+NODE = "dls_ik"
+SILENCE = 1.0  # [s] after which the node counts as gone; it publishes its status every cycle
+MARGIN = 0.1  # [s] beyond the node's target_timeout
+NO_TARGET = (ServoState.NO_ROBOT, ServoState.WAITING)
+# Best effort receives from reliable publishers too. Several may share joint_states.
+JOINTS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+LATEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+
+
+class NodeStatus(NamedTuple):
+    """The last status of the node."""
+
+    state: ServoState
+    message: str
+    time: float  # [s] when it arrived, on the steady clock
+
+
+STATE_OF_CODE = {  # for messages that begin with no explanation of a state
+    -1: ServoState.FAULT,
+    1: ServoState.NEAR_SINGULARITY,
+    2: ServoState.STALLED,
+    3: ServoState.LEAVING_SINGULARITY,
+    6: ServoState.JOINT_BOUND,
+}
+
+
+def state_from_status(code: int, message: str) -> ServoState:
+    """Return the state that a ``moveit_msgs/ServoStatus`` describes."""
+    for state in ServoState:
+        if state.code == code and message.startswith(state.explanation):
+            return state
+    return STATE_OF_CODE.get(code, ServoState.WAITING)
+
+
+class LatestMessages:
+    """Keeps the latest message of each topic.
+
+    Args:
+        node: of the viewer.
+        name: of the node that is shown.
+        found: called in the thread of the callbacks when a status arrives after a silence.
+    """
+
+    def __init__(self, node: Node, name: str, found: Callable[[], None]) -> None:
+        self.status: NodeStatus | None = None
+        self.target: Any = None  # geometry_msgs/PoseStamped
+        self.description = ""  # URDF
+        self._joints: dict[str, tuple[float, float]] = {}  # position and velocity by name
+        self._found = found
+        subscribe = partial(subscribe_bounded, node, log=Throttle(node))
+        subscribe(JointState, "joint_states", self._keep_joints, JOINTS)
+        subscribe(PoseStamped, "target_pose", self._keep_target, LATEST)
+        keep, most = self._keep_description, MAX_DESCRIPTION
+        subscribe(String, DESCRIPTION_TOPIC, keep, DESCRIPTION, max_bytes=most)
+        if ServoStatus is not None:
+            subscribe(ServoStatus, f"{name}/status", self._keep_status, LATEST)
+
+    def is_silent(self, now: float) -> bool:
+        """Return True if no status arrived for a while."""
+        return self.status is None or now - self.status.time > SILENCE
+
+    def positions(self) -> dict[str, float]:
+        """Return the last position of each joint, by the driver's names."""
+        return {name: position for name, (position, _) in self._joints.copy().items()}
+
+    def joints(
+        self, names: tuple[str, ...], driver_names: Mapping[str, str]
+    ) -> tuple[Array, Array] | None:
+        """Return positions and velocities (n,) of joints; None if one is not known yet."""
+        joints = self._joints
+        rows = [joints.get(driver_names.get(name, name)) for name in names]
+        known = [row for row in rows if row is not None]
+        if len(known) < len(names):
+            return None
+        values = np.array(known)
+        return values[:, 0], values[:, 1]
+
+    def _keep_joints(self, message: Any, _: int = 0) -> None:
+        names, positions, velocities = message.name, message.position, message.velocity
+        if len(names) != len(positions) or not np.isfinite(positions).all():
+            return
+        if len(velocities) != len(names):
+            velocities = np.zeros(len(names))
+        news = dict(zip(names, zip(positions, velocities, strict=True), strict=True))
+        self._joints = merge_bounded(self._joints, news)
+
+    def _keep_target(self, message: Any, _: int = 0) -> None:
+        self.target = message
+
+    def _keep_description(self, message: Any, _: int = 0) -> None:
+        self.description = message.data
+
+    def _keep_status(self, message: Any, _: int = 0) -> None:
+        now = time.monotonic()
+        was_silent = self.is_silent(now)
+        state = state_from_status(message.code, message.message)
+        self.status = NodeStatus(state, message.message, now)
+        if was_silent:
+            self._found()
+
+
+PARAMETERS = declared(Parameters)
+CHANGEABLE = tuple(name for name, field in PARAMETERS.items() if not field.metadata["read_only"])
+SIM_TIME = "use_sim_time"
+
+
+class NodeParameters:
+    """The parameters of a node as they were last read.
+
+    Args:
+        node: of the viewer.
+        name: of the node that is shown.
+    """
+
+    def __init__(self, node: Node, name: str) -> None:
+        self._get = Service(node, GetParameters, f"{name}/get_parameters")
+        self._set = Service(node, SetParametersAtomically, f"{name}/set_parameters_atomically")
+        self.current = Parameters()
+        self.use_sim_time = True  # until known: then stamps of this machine's clock are not sent
+
+    def read(self, wait: float = 0.0) -> Parameters:
+        """Read the parameters of the node, which may start within a time [s].
+
+        Raises:
+            ServiceMissingError, NoAnswerError: the node does not answer.
+            DlsIkError: a value is not valid here: the node is of another version.
+        """
+        values = self._values(PARAMETERS, wait)
+        values |= self._values(Parameters().further(values), 0.0)
+        self.use_sim_time = bool(self._values([SIM_TIME], 0.0).get(SIM_TIME, True))
+        self.current = cast(Parameters, Parameters().changed(values))
+        return self.current
+
+    def write(self, name: str, value: Any) -> None:
+        """Change a parameter.
+
+        Raises:
+            OptionError: the node refuses it, with the reason.
+            ServiceMissingError, NoAnswerError: the node does not answer.
+        """
+        message = Parameter(name, value=value).to_parameter_msg()
+        result = self._set.call(parameters=[message]).result
+        if not result.successful:
+            raise OptionError(result.reason or f"the node refuses {name} {value!r}")
+        self.read()
+
+    def _values(self, names: Iterable[str], wait: float) -> dict[str, Any]:
+        asked = list(names)
+        if not asked:
+            return {}
+        values = [parameter_value_to_python(v) for v in self._get.call(wait, names=asked).values]
+        if len(values) != len(asked):
+            return {}  # a node that lacks one of the parameters returns no values at all
+        return {n: v for n, v in zip(asked, values, strict=True) if v is not None}
+
+
+class DragPublisher:
+    """Publishes poses as they come, which is a stream, and the last one once more by itself.
+
+    The arm stops when a stream ends, but follows a single pose all the way.
+    """
+
+    def __init__(self, node: Node, frame: str) -> None:
+        self._node, self._frame = node, frame
+        self._publisher = node.create_publisher(PoseStamped, "target_pose", 1)
+        self._lock = threading.Lock()
+        self._last: Array | None = None  # to be sent once more
+        self._sent = 0.0  # [s] steady
+
+    def send(self, T: Array, stamped: bool) -> None:
+        """Send a pose (4, 4), with a stamp of this machine's clock or without."""
+        with self._lock:
+            self._last = T.copy()
+            self._publish(T, stamped)
+
+    def repeat_last(self, timeout: float, stamped: bool) -> None:
+        """Send the last pose once more when the stream has ended: no pose for a timeout [s]."""
+        with self._lock:
+            if self._last is None or time.monotonic() < self._sent + timeout + MARGIN:
+                return
+            self._publish(self._last, stamped)
+            self._last = None
+
+    def forget(self) -> None:
+        """Do not repeat the last pose."""
+        with self._lock:
+            self._last = None
+
+    def _publish(self, T: Array, stamped: bool) -> None:
+        message = PoseStamped()
+        message.header.frame_id = self._frame
+        if stamped:
+            message.header.stamp = self._node.get_clock().now().to_msg()
+        fill_pose(message.pose, T)
+        self._publisher.publish(message)
+        self._sent = time.monotonic()
+
+
+class NodeSource:
+    """Shows a node ``dls_ik``, which may start late, end, and start again.
+
+    Args:
+        described: the robot to show; default: the node's, which is waited for.
+        namespace: of the node.
+        patience: time to wait for the node [s].
+        own: returns the robot to show for the node's base and tip.
+
+    Raises:
+        ServiceMissingError, NoAnswerError: no robot is given, and no node tells which.
+        RobotModelError: the node's robot is not usable here.
+    """
+
+    methods = LocalSource.methods
+    can_place = False
+    is_remote = True
+
+    def __init__(
+        self,
+        described: Described | None = None,
+        namespace: str = "",
+        patience: float = 10.0,
+        own: Callable[[str | None, str | None], Described] | None = None,
+    ) -> None:
+        self._host = OwnHost(namespace, "dls_ik_viewer")
+        node = self._host.node
+        self.name = node.resolve_service_name(NODE)
+        self._trouble = ""
+        self._executor = LatestOnlyExecutor(self._report)
+        self._parameters = NodeParameters(node, NODE)
+        self._latest = LatestMessages(node, NODE, self._read_later)
+        self._pause = Service(node, SetBool, f"{NODE}/pause")
+        self._reset = Service(node, Trigger, f"{NODE}/reset")
+        self._frames = Frames(tf2_lookup(node))
+        try:
+            found = described or served(
+                lambda: self._parameters.read(patience), lambda: self._latest.description, own
+            )
+        except BaseException:
+            self.close()
+            raise
+        self.robot, self.urdf = found
+        self._drag = DragPublisher(node, self.robot.base)
+        self._rest = self.robot.clip(np.zeros(self.robot.n))
+
+    @property
+    def method(self) -> str:
+        """Method that follows targets."""
+        return self._parameters.current.stream_method
+
+    @property
+    def parameters(self) -> Sequence[TunableParameter]:
+        """Parameters that can be changed while the node runs."""
+        current = self._parameters.current
+        values = {**current.solver_options(), "when_stuck": current.when_stuck}
+        rows = tunable_parameters(current.stream_method, values)
+        return tuple(row for row in rows if row.name.rstrip("_") in CHANGEABLE)
+
+    def set_target(self, T: Array) -> None:
+        """Send a pose (4, 4)."""
+        self._drag.send(T, self._stamped)
+
+    def step(self, now: float) -> Sample:
+        """Return the latest state."""
+        self._drag.repeat_last(self._parameters.current.target_timeout, self._stamped)
+        joints = self._latest.joints(self.robot.joint_names, self._driver_names())
+        q, velocity = joints or (self._rest, np.zeros(self.robot.n))
+        state, message = self._state(joints is not None)
+        T_tip, T_target = self.robot.fk(q), self._target(state, q)
+        errors = (math.nan, math.nan) if T_target is None else pose_errors(T_target, T_tip)
+        return Sample(now, q, velocity, T_tip, T_target, *errors, state.name, message)
+
+    def set_method(self, method: str) -> None:
+        """Change the node's method."""
+        self._parameters.write("stream_method", method)
+
+    def set_parameter(self, name: str, value: Any) -> None:
+        """Change a parameter of the node."""
+        self._parameters.write(name.rstrip("_"), value)
+
+    def place(self, q: Array) -> None:
+        """Refuse: the arm of a node only follows targets.
+
+        Raises:
+            DlsIkError: always.
+        """
+        raise DlsIkError(f"the arm of {self.name} goes where its targets are: it cannot be placed")
+
+    def pause(self, paused: bool) -> None:
+        """Pause the node, or resume."""
+        self._drag.forget()
+        _require_success(self._pause.call(data=paused))
+
+    def reset(self) -> None:
+        """Clear the node's target and faults."""
+        self._drag.forget()
+        _require_success(self._reset.call())
+
+    def close(self) -> None:
+        """Leave the ROS graph."""
+        self._executor.close()
+        self._host.close()
+
+    @property
+    def _stamped(self) -> bool:
+        return not self._parameters.use_sim_time
+
+    def _driver_names(self) -> dict[str, str]:
+        """Return the driver's names of the joints that have another one."""
+        current = self._parameters.current
+        try:
+            joints = arrange(self.robot.joint_names, current.output_joints, current.output_names)
+        except DlsIkError:  # parameters of another robot
+            return {}
+        return {ours: theirs for theirs, ours in joints.robot_names.items()}
+
+    def _state(self, has_joints: bool) -> tuple[ServoState, str]:
+        """Return the node's state and a sentence about it."""
+        status, now = self._latest.status, time.monotonic()
+        if status is None:
+            return ServoState.NO_ROBOT, f"waiting for {self.name}: nothing on its status yet"
+        if self._latest.is_silent(now):
+            silent = f"{self.name} is silent for {now - status.time:.0f} s: waiting for it"
+            return ServoState.STALE, silent
+        message = self._trouble or status.message
+        if not has_joints:
+            message = f"{message}; joint positions are not known yet"
+        return status.state, message
+
+    def _target(self, state: ServoState, q: Array) -> Array | None:
+        """Return ``T_base_tip`` (4, 4) of the last target of anybody; None: no target."""
+        message, robot = self._latest.target, self.robot
+        if message is None or state in NO_TARGET or self._latest.is_silent(time.monotonic()):
+            return None
+        driven = robot.tree.mimic_of
+        others = {n: p for n, p in self._latest.positions().items() if n in driven}
+        values = {**others, **dict(zip(robot.joint_names, q.tolist(), strict=True))}
+        try:
+            T_root_tip = self._frames.pose_in_root(message, robot.tree, values)
+        except DlsIkError:
+            return None
+        return inverse(robot.tree.pose(robot.base, values)) @ T_root_tip
+
+    def _read_later(self) -> None:
+        self._executor.submit(self._read_parameters)
+
+    def _read_parameters(self) -> None:
+        """Read the parameters of a node that has started."""
+        trouble = ""
+        try:
+            found = robot_named(self._parameters.read(1.0))
+            if found is not None and found.robot.joint_names != self.robot.joint_names:
+                trouble = f"the node has another robot now: {found.robot.name}"
+        except ForeignFileError:  # maybe the file that was named here
+            pass
+        except (ServiceMissingError, NoAnswerError) as error:
+            trouble = str(error)
+            if not self._latest.is_silent(time.monotonic()):  # it is busy
+                self._read_later()
+        except DlsIkError as error:
+            trouble = str(error)
+        self._trouble = trouble
+
+    def _report(self, error: Exception) -> None:
+        self._trouble = f"internal error: {error!r}"
+
+
+def _require_success(response: Any) -> None:
+    if not response.success:
+        raise DlsIkError(response.message or "the node refuses")
