@@ -48,6 +48,7 @@ RULES = (
     Rule(r"git clone ", Way.LEAVE, "the reader's network"),
     Rule(r"(sudo )?apt(-get)? ", Way.LEAVE, "the reader's machine"),
     Rule(r"(\.venv/bin/)?(python -m )?pip install ", Way.LEAVE, "the reader's environment"),
+    Rule(r"python3 -m venv ", Way.LEAVE, "the reader's environment"),
     Rule(r"rosdep ", Way.LEAVE, "comes with ROS 2"),
     Rule(r"colcon ", Way.LEAVE, "run by .ci/run"),
     Rule(r"source ", Way.LEAVE, "the reader's shell"),
@@ -67,7 +68,7 @@ RULES = (
     Rule(r"dls-ik (call|stream) ", Way.ASK),
     Rule(r"dls-ik view\b", Way.SERVE, ready=r"http://"),
     # The command
-    Rule(r"dls-ik\b", Way.RUN),
+    Rule(r"(\.venv/bin/)?dls-ik\b", Way.RUN),
     Rule(r"(\.venv/bin/)?python (examples/|-c )", Way.RUN),
 )
 

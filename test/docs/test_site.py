@@ -125,7 +125,7 @@ def test_the_front_page_shows_in_a_browser(built, width, tmp_path):
 def test_wide_tables_scroll_in_a_box_of_their_own(built):
     style = (built[0] / "_static" / "site.css").read_text()
     assert re.search(r"\.table-wrapper \{[^}]*overflow-x: auto", style)
-    text = (built[0] / "benchmarks.html").read_text()
+    text = (built[0] / "lab/benchmarks.html").read_text()
     assert text.count("<table") == text.count('class="table-wrapper')
 
 
