@@ -273,7 +273,7 @@ def sampled(times: Array | None, poses: Array, rate: float) -> tuple[Array, Arra
     """
     if times is None:
         return np.arange(len(poses)) / rate, poses
-    from dls_ik.core.motion import difference, moved
+    from dls_ik.core.se3 import difference, moved
 
     times = times - times[0]
     moments = np.append(np.arange(0.0, times[-1], 1.0 / rate), times[-1])

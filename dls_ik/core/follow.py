@@ -5,10 +5,10 @@ from math import sqrt
 import numpy as np
 
 from dls_ik.core import limits
-from dls_ik.core.general_step import general_step
 from dls_ik.core.jit import kernel, spliced
 from dls_ik.core.linalg import copy, factor, solve_factored, svd
-from dls_ik.core.observe import jacobian_there, observe, scaled_error
+from dls_ik.core.step import general_step
+from dls_ik.core.task import jacobian_there, observe, scaled_error
 from dls_ik.core.types import Array, Chain, Details, Goal, Memory, Method, Workspace
 from dls_ik.core.workspace import new_memory, workspace
 

@@ -1,6 +1,6 @@
-"""Small dense linear algebra: symmetric solves and a singular value decomposition.
+"""Small dense linear algebra: symmetric solves, a singular value decomposition, its measures.
 
-Our own, because Numba's needs SciPy and costs more than the matrices here are worth.
+Written here because Numba's needs SciPy and costs more than matrices of this size are worth.
 """
 
 from math import sqrt
@@ -193,3 +193,69 @@ def _sort_falling(Ut: Array, s: Array, Vt: Array) -> None:
             s[i], s[largest] = s[largest], s[i]
             _swap_rows(Ut, i, largest)
             _swap_rows(Vt, i, largest)
+
+
+@inlined
+def norm(e: Array) -> float:
+    """Length of e (r,)."""
+    total = 0.0
+    for i in range(e.shape[0]):
+        total += e[i] * e[i]
+    return sqrt(total)
+
+
+@kernel
+def singular_values(J: Array) -> Array:
+    """Return the r singular values of J (r, n), falling."""
+    r = J.shape[0]
+    s = np.empty(r)
+    svd(J, np.empty((r, r)), s, np.empty(J.shape))
+    return s
+
+
+@kernel
+def scaled_columns(J: Array, c: Array) -> Array:
+    """Return J diag(c), (r, n)."""
+    B = J.copy()
+    for j in range(c.shape[0]):
+        for i in range(J.shape[0]):
+            B[i, j] *= c[j]
+    return B
+
+
+@kernel
+def least_singular_value(s: Array, n: int) -> float:
+    """The least singular value of an (r, n) Jacobian; s: (r,), falling."""
+    return s[min(s.shape[0], n) - 1]
+
+
+@kernel
+def manipulability(s: Array, n: int) -> float:
+    """w, the product of the singular values of an (r, n) Jacobian: sqrt(det(J J^T)) for r <= n."""
+    w = 1.0
+    for i in range(min(s.shape[0], n)):
+        w *= s[i]
+    return w
+
+
+@kernel
+def squared_norm(J: Array) -> float:
+    """The square of the Frobenius norm of J (r, n)."""
+    total = 0.0
+    for i in range(J.shape[0]):
+        for j in range(J.shape[1]):
+            total += J[i, j] * J[i, j]
+    return total
+
+
+@kernel
+def dexterity(J: Array) -> float:
+    """Return the product of the singular values of a matrix, or of its transpose.
+
+    That is Yoshikawa's measure of manipulability sqrt(det(J J^T)); with fewer columns than rows
+    sqrt(det(J^T J)).
+    """
+    r, n = J.shape
+    s = np.empty(r)
+    svd(J, np.empty((r, r)), s, np.empty((r, n)))
+    return manipulability(s, n)

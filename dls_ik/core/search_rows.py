@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from dls_ik.core.fast.kinematics import aim
+from dls_ik.core.fast.packed import unpack
+from dls_ik.core.fast.table import LEAF
 from dls_ik.core.jit import borrowing, inlined, kernel, spliced
-from dls_ik.core.quick.kinematics import aim
-from dls_ik.core.quick.packed import unpack
-from dls_ik.core.quick.table import LEAF
 from dls_ik.core.se3 import is_pose
 from dls_ik.core.search import search
 from dls_ik.core.types import (
@@ -46,7 +46,7 @@ def search_packed(
     """:func:`search_rows` on the quick path; the entry point from Python.
 
     Args:
-        numbers, integers: of :class:`dls_ik.core.quick.packed.Packed`.
+        numbers, integers: of :class:`dls_ik.core.fast.packed.Packed`.
         kind, compared, seeded: of :class:`Wish`.
         counts, best, figures: of :class:`Rows`.
     """

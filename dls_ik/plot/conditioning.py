@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dls_ik.core.motion import difference
+from dls_ik.core.se3 import difference
 from dls_ik.core.types import Array
 from dls_ik.errors import OptionError, PoseError
 from dls_ik.model.robot import RobotModel

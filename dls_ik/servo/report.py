@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dls_ik.core.motion import difference
+from dls_ik.core.se3 import difference
 from dls_ik.core.types import Array
 from dls_ik.servo.output import ServoOutput
 from dls_ik.servo.servo import ServoStep

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from dls_ik.core.motion import difference
+from dls_ik.core.se3 import difference
 from dls_ik.core.types import Array
 
 WINDOW = 0.25  # [s]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dls_ik.core.limits.ctp import activation
+from dls_ik.core.limits import activation
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.options import SolverOptions

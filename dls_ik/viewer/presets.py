@@ -4,7 +4,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from dls_ik.core.motion import difference, moved
+from dls_ik.core.se3 import difference, moved
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.solver import IkSolver

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dls_ik.core.motion import difference, moved
+from dls_ik.core.se3 import difference, moved
 from dls_ik.core.types import Array
 from dls_ik.servo.targets.target import Tip
 

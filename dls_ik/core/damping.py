@@ -1,0 +1,279 @@
+"""Damping laws: the gain g_i that takes the place of 1/s_i in P = sum_i g_i v_i u_i^T.
+
+A law has a section with its formula and source. To add one, write its section, its id, its name in
+`IDS`, and its branch in :func:`gains`. Laws that add the same lambda^2 to every squared singular
+value need no singular values, only a factorisation: see :func:`is_uniform`.
+"""
+
+import numpy as np
+
+from dls_ik.core.jit import inlined, kernel, spliced
+from dls_ik.core.types import Array, Method, Settings
+
+JP, JD, ED, SVF, IED, JT, TPINV, JF, NF, SVF_ED = range(10)
+IDS = {
+    "jp": JP,
+    "jt": JT,
+    "tpinv": TPINV,
+    "jd": JD,
+    "jf": JF,
+    "nf": NF,
+    "ed": ED,
+    "ied": IED,
+    "svf": SVF,
+    "svf+ed": SVF_ED,
+}
+
+
+# JP -----------------------------------------------------------------------------------------------
+#
+# JP, the Moore-Penrose pseudoinverse: singular values as they are, nothing added.
+#
+# J+ = sum_i 1/s_i v_i u_i^T (Colome & Torras 2012, (2), Table II; Whitney 1969).
+
+
+# JD -----------------------------------------------------------------------------------------------
+#
+# JD, the damped Jacobian; with a constant damping factor unless a policy chooses it.
+#
+# J^T (J J^T + lambda^2 I)^-1 = sum_i s_i / (s_i^2 + lambda^2) v_i u_i^T
+# (Colome & Torras 2012, Table II; Wampler 1986; Nakamura & Hanafusa 1986).
+
+
+@inlined
+def jd_lambda_squared(method: Method) -> float:
+    """lambda^2, whatever the error."""
+    return method.lambda_ * method.lambda_
+
+
+# ED -----------------------------------------------------------------------------------------------
+#
+# ED, error damping: the farther from the goal, the heavier the damping.
+#
+# J^T (J J^T + E I)^-1 with E = error_gain * norm(e)^2; one half in the paper
+# (Colome & Torras 2012, Table II; Chan & Lawrence 1988).
+
+
+@inlined
+def ed_lambda_squared(method: Method, error_norm: float) -> float:
+    """E."""
+    return method.error_gain * error_norm * error_norm
+
+
+# IED ----------------------------------------------------------------------------------------------
+#
+# IED, improved error damping: something is left of the damping at a singular goal.
+#
+# J^T (J J^T + E I + Omega)^-1 with E = error_gain * norm(e)^2 and Omega = omega^2 I (Colome &
+# Torras 2012, Table II; Sugihara 2009). Table V says "Omega = 0.01 I": its figures come out when
+# 0.01 is read as a damping factor, such as JD's lambda, whose square is added.
+
+
+@kernel
+def ied_lambda_squared(method: Method, omega: float, error_norm: float) -> float:
+    """E + omega^2."""
+    return ed_lambda_squared(method, error_norm) + omega * omega
+
+
+# SVF ----------------------------------------------------------------------------------------------
+#
+# SVF, singular value filtering: no singular value below sigma0 gets through.
+#
+# h(s) = (s^3 + nu s^2 + 2 s + 2 sigma0) / (s^2 + nu s + 2) takes the place of s
+# (Colome & Torras 2012, (3) and (4)). It rises with s where nu > sigma0 and 2 > nu sigma0, and the
+# condition number of the inverse is then bounded by h(s_1) / sigma0.
+
+
+@kernel
+def svf_value(method: Method, s: float) -> float:
+    """h(s)."""
+    below = s * s + method.nu * s + 2.0
+    return s + 2.0 * method.sigma0 / below
+
+
+# SVF+ED -------------------------------------------------------------------------------------------
+#
+# SVF+ED, singular value filtering with error damping: a bounded condition number, small far steps.
+#
+# sum_i h(s_i) / (h(s_i)^2 + E) v_i u_i^T, h of SVF and E of ED (Colome & Torras 2012, Table V).
+
+
+# JT -----------------------------------------------------------------------------------------------
+#
+# JT, the Jacobian's transpose, with the step length that is best to first order.
+#
+# dq = alpha J^T e with alpha = <e, J J^T e> / <J J^T e, J J^T e>, so that norm(e - J dq) is least
+# (Buss & Kim 2004, section 5; Colome & Torras 2012, Table II; Wolovich & Elliott 1984).
+
+
+@kernel
+def jt_step_length(J: Array, h: Array, left: Array) -> float:
+    """alpha for the motion d = (I - H) J^T left; 0 where that does not move the tip.
+
+    Args:
+        J: (r, n), h: (n,) how far each joint is held, left: (r,) the error to go for.
+    """
+    r, n = J.shape
+    along, square = 0.0, 0.0
+    moved = np.zeros(r)  # J d
+    for j in range(n):
+        d = 0.0
+        for i in range(r):
+            d += J[i, j] * left[i]
+        d *= 1.0 - h[j]
+        for i in range(r):
+            moved[i] += J[i, j] * d
+    for i in range(r):
+        along += left[i] * moved[i]
+        square += moved[i] * moved[i]
+    return along / square if square > 0.0 else 0.0
+
+
+# TPINV --------------------------------------------------------------------------------------------
+#
+# TPINV, the truncated pseudoinverse: singular values near zero count as zero.
+#
+# sum_{s_i > t s_1} 1/s_i v_i u_i^T (Tabaczynski 2005, 2.3; Buss & Kim 2004, section 5, whose
+# published code takes t = 0.01).
+
+
+@kernel
+def tpinv_gain(truncation: float, s: Array, i: int, lambda2: float) -> float:
+    """1/s_i, or 0; `lambda2` is not 0 only while a target is followed."""
+    return s[i] / (s[i] * s[i] + lambda2) if s[i] > truncation * s[0] else 0.0
+
+
+# JF -----------------------------------------------------------------------------------------------
+#
+# JF, the filtered Jacobian: only the least singular value is damped.
+#
+# J^T (J J^T + lambda^2 u_m u_m^T)^-1 (Colome & Torras 2012, Table II; Maciejewski & Klein 1988),
+# with lambda^2 = (1 - (s_m / epsilon)^2) lambda_max^2 for s_m < epsilon, else 0: the appendix's
+# g_F(s) = s / (alpha s^2 + lambda^2).
+
+
+@kernel
+def jf_gain(settings: Settings, s: Array, i: int, is_last: bool, lambda2: float) -> float:
+    """The gain of direction i; `lambda2` is not 0 only while a target is followed."""
+    if is_last and s[i] < settings.epsilon:
+        share = s[i] / settings.epsilon
+        lambda2 += (1.0 - share * share) * settings.lambda_max * settings.lambda_max
+    return s[i] / (s[i] * s[i] + lambda2)
+
+
+# NF -----------------------------------------------------------------------------------------------
+#
+# NF, numerical filtering: all directions are damped a little, the least singular one for itself.
+#
+# J^T (J J^T + alpha^2 u_m u_m^T + lambda I)^-1 (Deo & Walker 1993, remarks of section 3;
+# Maciejewski & Klein 1988). alpha^2 is what keeps the joint velocity for a unit velocity of the
+# tip within its bound in the least singular direction, lambda what keeps it there in the others,
+# both by (6). Here u_m is that direction itself, from the decomposition, where the paper follows
+# an estimate of it.
+
+
+@kernel
+def nf_gain(velocity_bound: float, s: Array, i: int, count: int, lambda2: float) -> float:
+    """The gain of direction i; `lambda2` is not 0 only while a target is followed."""
+    if count > 1:
+        lambda2 += least_damping(s[count - 2], velocity_bound)
+    if i == count - 1:
+        lambda2 += least_damping(s[i], velocity_bound)
+    return s[i] / (s[i] * s[i] + lambda2)
+
+
+@kernel
+def least_damping(s: float, bound: float) -> float:
+    """(6): the least lambda^2 with s / (s^2 + lambda^2) <= bound."""
+    return s / bound - s * s if s * bound <= 1.0 else 0.0
+
+
+# All laws -----------------------------------------------------------------------------------------
+
+
+@spliced
+def quick_lambda_squared(method: Method, error_norm: float) -> float:
+    """What JP, JD with its constant factor, and ED add to every squared singular value.
+
+    While a target is followed the error damps every law: far from the target a step that is not
+    damped overshoots, and the next one comes back.
+
+    Args:
+        error_norm: norm of the scaled error [m].
+    """
+    if method.damping == ED:
+        return ed_lambda_squared(method, error_norm)
+    added = ed_lambda_squared(method, error_norm) if method.following else 0.0
+    if method.damping == JD:
+        return added + jd_lambda_squared(method)
+    return added
+
+
+@kernel
+def lambda_squared(method: Method, settings: Settings, error_norm: float) -> float:
+    """As :func:`quick_lambda_squared`, for all laws; JD with its constant factor."""
+    if method.damping == SVF_ED:
+        return ed_lambda_squared(method, error_norm)
+    if method.damping == IED:
+        return ied_lambda_squared(method, settings.omega, error_norm)
+    return quick_lambda_squared(method, error_norm)
+
+
+@spliced
+def is_uniform(method: Method) -> bool:
+    """Whether every gain is s / (s^2 + lambda^2), so that a factorisation does."""
+    law = method.damping
+    return law in (JP, JD, ED, IED)
+
+
+@spliced
+def is_filter(method: Method) -> bool:
+    """Whether the law puts other singular values in place of the Jacobian's."""
+    return method.damping == SVF or method.damping == SVF_ED
+
+
+@kernel
+def gains(
+    method: Method, settings: Settings, s: Array, count: int, strength: float, g: Array
+) -> None:
+    """Write the gain of every direction.
+
+    Args:
+        s: (r,) singular values, falling, of which the first `count` are real.
+        strength: lambda^2; for JT its step length.
+        g: (r,) out.
+    """
+    law = method.damping
+    for i in range(s.shape[0]):
+        g[i] = 0.0
+        if i >= count:
+            continue
+        if law in (SVF, SVF_ED):
+            filtered = svf_value(method, s[i])
+            g[i] = filtered / (filtered * filtered + strength)
+        elif s[i] <= 0.0:
+            continue
+        elif law == JT:
+            g[i] = strength * s[i]
+        elif law == TPINV:
+            g[i] = tpinv_gain(settings.truncation, s, i, strength)
+        elif law == JF:
+            g[i] = jf_gain(settings, s, i, i == count - 1, strength)
+        elif law == NF:
+            g[i] = nf_gain(settings.velocity_bound, s, i, count, strength)
+        else:
+            g[i] = s[i] / (s[i] * s[i] + strength)
+
+
+@kernel
+def rebuilt(method: Method, Ut: Array, s: Array, Vt: Array) -> Array:
+    """Return sum_i h(s_i) u_i v_i^T, (r, k): the Jacobian with SVF's singular values."""
+    r, columns = Vt.shape
+    B = np.zeros((r, columns))
+    for k in range(r):
+        sigma = svf_value(method, s[k])
+        for i in range(r):
+            along = sigma * Ut[k, i]
+            for j in range(columns):
+                B[i, j] += along * Vt[k, j]
+    return B

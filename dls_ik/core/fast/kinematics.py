@@ -1,0 +1,218 @@
+"""Kinematics of one serial arm in frames that make it cheap.
+
+Every joint turns about (and slides along) the z axis of its frame, and between two joints lie a
+translation and a rotation about x alone (model/chain.py makes any chain one of these). What stands
+before the first joint and how the tip is turned against the last frame is taken off the target.
+"""
+
+from math import atan2, cos, sin, sqrt
+
+import numpy as np
+
+from dls_ik.core.jit import exact, inlined, spliced
+from dls_ik.core.se3 import norm3, pose_error
+from dls_ik.core.types import Arm, Array, Indices, QuickWork
+
+SMALL, LARGE = 0.97, -0.9  # cosines of rotations up to which the series does, and above which
+
+
+@inlined
+def aim(base: Array, tip: Array, T_d: Array, target: Array) -> None:
+    """Write the target as the arm's own first and last frame see it.
+
+    Args:
+        base: (3, 4) of :class:`Arm`, tip: (3, 3) of :class:`Arm`.
+        T_d: (4, 4) ``T_base_tip`` desired.
+        target: (3, 4) out: position of the tip, orientation of the last frame.
+    """
+    for i in range(3):
+        a, b, c = base[i, 0], base[i, 1], base[i, 2]
+        x = a * T_d[0, 0] + b * T_d[1, 0] + c * T_d[2, 0]
+        y = a * T_d[0, 1] + b * T_d[1, 1] + c * T_d[2, 1]
+        z = a * T_d[0, 2] + b * T_d[1, 2] + c * T_d[2, 2]
+        for j in range(3):
+            target[i, j] = x * tip[0, j] + y * tip[1, j] + z * tip[2, j]
+        target[i, 3] = a * T_d[0, 3] + b * T_d[1, 3] + c * T_d[2, 3] + base[i, 3]
+
+
+@spliced
+def observe_arm(arm: Arm, rotation_weight: float, q: Array, work: QuickWork) -> tuple[float, float]:
+    """Write the scaled error at `q` (n,) and the axes there; return position and rotation error."""
+    sines_of_joints(arm.turn, arm.variable, q, work.s, work.c)
+    forward_arm(arm.slide, arm.link, arm.variable, q, work.s, work.c, work.axes, work.T)
+    return arm_error(work.target, work.T, rotation_weight, work.relative, work.e)
+
+
+@spliced
+def arm_jacobian_there(arm: Arm, rotation_weight: float, work: QuickWork) -> None:
+    """Write the scaled Jacobian at the configuration last observed."""
+    arm_jacobian(arm.turn, arm.slide, arm.variable, work.axes, work.T, rotation_weight, work.J)
+
+
+@inlined
+def sines_of_joints(turn: Array, variable: Indices, q: Array, s: Array, c: Array) -> None:
+    """Write sine and cosine of every joint's angle, (m,) each, at q (n,)."""
+    for k in range(s.shape[0]):
+        s[k] = turn[k, 0] * q[variable[k]] + turn[k, 1]
+    sines(s, s, c)
+
+
+@inlined
+def forward_arm(
+    slide: Array,
+    link: Array,
+    variable: Indices,
+    q: Array,
+    s: Array,
+    c: Array,
+    axes: Array,
+    T: Array,
+) -> None:
+    """Write the axes of all joints and the last frame, moved to the tip.
+
+    Args:
+        slide, link, variable: of :class:`Arm`.
+        q: (n,), s, c: (m,) sine and cosine of every joint's angle.
+        axes: (m, 6) out: z axis and origin of each joint's frame, T: (3, 4) out.
+    """
+    x0, x1, x2 = 1.0, 0.0, 0.0
+    y0, y1, y2 = 0.0, 1.0, 0.0
+    z0, z1, z2 = 0.0, 0.0, 1.0
+    p0, p1, p2 = 0.0, 0.0, 0.0
+    for k in range(s.shape[0]):
+        axes[k, 0], axes[k, 1], axes[k, 2] = z0, z1, z2
+        axes[k, 3], axes[k, 4], axes[k, 5] = p0, p1, p2
+        sine, cosine = s[k], c[k]
+        u0, u1, u2 = cosine * x0 + sine * y0, cosine * x1 + sine * y1, cosine * x2 + sine * y2
+        y0, y1, y2 = cosine * y0 - sine * x0, cosine * y1 - sine * x1, cosine * y2 - sine * x2
+        x0, x1, x2 = u0, u1, u2
+        a, b, d = link[k, 0], link[k, 1], link[k, 2] + slide[k] * q[variable[k]]
+        p0 += a * x0 + b * y0 + d * z0
+        p1 += a * x1 + b * y1 + d * z1
+        p2 += a * x2 + b * y2 + d * z2
+        cosine, sine = link[k, 3], link[k, 4]
+        u0, u1, u2 = cosine * y0 + sine * z0, cosine * y1 + sine * z1, cosine * y2 + sine * z2
+        z0, z1, z2 = cosine * z0 - sine * y0, cosine * z1 - sine * y1, cosine * z2 - sine * y2
+        y0, y1, y2 = u0, u1, u2
+    T[0, 0], T[0, 1], T[0, 2], T[0, 3] = x0, y0, z0, p0
+    T[1, 0], T[1, 1], T[1, 2], T[1, 3] = x1, y1, z1, p1
+    T[2, 0], T[2, 1], T[2, 2], T[2, 3] = x2, y2, z2, p2
+
+
+@inlined
+def arm_error(
+    target: Array, T: Array, rotation_weight: float, relative: Array, e: Array
+) -> tuple[float, float]:
+    """Write the scaled error from T to the target, (3, 4) each; return its two lengths.
+
+    The rotation vector by way of sine and cosine: half the sum of the cross products of the axes is
+    the sine times the axis. Near 180 degrees, where it vanishes, as in :mod:`dls_ik.core.se3`.
+    """
+    e[0], e[1], e[2] = target[0, 3] - T[0, 3], target[1, 3] - T[1, 3], target[2, 3] - T[2, 3]
+    u0 = u1 = u2 = trace = 0.0
+    for j in range(3):
+        a0, a1, a2 = T[0, j], T[1, j], T[2, j]
+        b0, b1, b2 = target[0, j], target[1, j], target[2, j]
+        u0 += a1 * b2 - a2 * b1
+        u1 += a2 * b0 - a0 * b2
+        u2 += a0 * b1 - a1 * b0
+        trace += a0 * b0 + a1 * b1 + a2 * b2
+    square = 0.25 * (u0 * u0 + u1 * u1 + u2 * u2)
+    cosine, sine = 0.5 * (trace - 1.0), sqrt(square)
+    if cosine > SMALL:
+        ratio = 0.0223721590909091 + square * (0.01735276442307692 + square * 0.01396484375)
+        ratio = 0.044642857142857144 + square * (0.030381944444444444 + square * ratio)
+        ratio = 1.0 + square * (0.16666666666666666 + square * (0.075 + square * ratio))
+    elif cosine > LARGE:
+        ratio = atan2(sine, cosine) / sine
+    else:
+        pose_error(target, T, relative, e)
+        rotation = norm3(e[3:])
+        for i in range(3, 6):
+            e[i] *= rotation_weight
+        return norm3(e), rotation
+    scale = 0.5 * ratio * rotation_weight
+    e[3], e[4], e[5] = scale * u0, scale * u1, scale * u2
+    return norm3(e), ratio * sine
+
+
+@inlined
+def arm_jacobian(
+    turn: Array,
+    slide: Array,
+    variable: Indices,
+    axes: Array,
+    T: Array,
+    rotation_weight: float,
+    J: Array,
+) -> None:
+    """Write the columns of the scaled Jacobian at the tip, (n, 6).
+
+    Args:
+        turn, slide, variable: of :class:`Arm`.
+        axes: (m, 6), T: (3, 4), from :func:`forward_arm`.
+    """
+    J.fill(0.0)
+    for k in range(variable.shape[0]):
+        v, rate, along = variable[k], turn[k, 0], slide[k]
+        z0, z1, z2 = axes[k, 0], axes[k, 1], axes[k, 2]
+        r0 = rate * (T[0, 3] - axes[k, 3])
+        r1 = rate * (T[1, 3] - axes[k, 4])
+        r2 = rate * (T[2, 3] - axes[k, 5])
+        J[v, 0] += z1 * r2 - z2 * r1 + along * z0
+        J[v, 1] += z2 * r0 - z0 * r2 + along * z1
+        J[v, 2] += z0 * r1 - z1 * r0 + along * z2
+        rate *= rotation_weight
+        J[v, 3] += rate * z0
+        J[v, 4] += rate * z1
+        J[v, 5] += rate * z2
+
+
+# Sines and cosines --------------------------------------------------------------------------------
+#
+# Sines and cosines of many angles at once, in a form that compiles to vector instructions.
+
+
+FARTHEST = 1e5  # [rad] up to which the reduction below keeps its digits
+TWO_OVER_PI = 0.6366197723675814
+# pi / 2 in three parts, of which the first two have so many zeros that multiples are exact
+# (Cody & Waite 1980).
+PART_1, PART_2, PART_3 = 1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21
+
+
+@exact
+def sines(angles: Array, s: Array, c: Array) -> None:
+    """Write sin and cos of every angle, within 2 units in the last place.
+
+    Taylor's polynomials with their last coefficients fitted to [-pi/4, pi/4], the quadrant put
+    back by selections instead of branches. A call of the C library for each of seven joints takes
+    as long as all the rest of the kinematics.
+
+    Args:
+        angles: (m,) [rad]; s, c: (m,) out, either of which may be the same array.
+    """
+    farthest = 0.0
+    for k in range(angles.shape[0]):
+        farthest = max(farthest, abs(angles[k]))
+    if not farthest <= FARTHEST:
+        for k in range(angles.shape[0]):
+            s[k], c[k] = sin(angles[k]), cos(angles[k])
+        return
+    for k in range(angles.shape[0]):
+        angle = angles[k]
+        quarters = np.floor(angle * TWO_OVER_PI + 0.5)
+        x = ((angle - quarters * PART_1) - quarters * PART_2) - quarters * PART_3
+        y = x * x
+        sine = 2.7557313707070068e-06 + y * (-2.5050760253406863e-08 + y * 1.58969099521155e-10)
+        sine = 8.33333333332249e-03 + y * (-1.984126982985795e-04 + y * sine)
+        sine = x + x * y * (-0.16666666666666632 + y * sine)
+        cosine = -2.7557314351390663e-07 + y * (2.087572321298175e-09 - y * 1.1359647557788195e-11)
+        cosine = -1.388888888887411e-03 + y * (2.480158728947673e-05 + y * cosine)
+        cosine = 1.0 - 0.5 * y + y * y * (0.041666666666666602 + y * cosine)
+        half = np.floor(quarters * 0.5)
+        odd = quarters != 2.0 * half
+        turned = half != 2.0 * np.floor(half * 0.5)
+        a = cosine if odd else sine
+        b = -sine if odd else cosine
+        s[k] = -a if turned else a
+        c[k] = -b if turned else b

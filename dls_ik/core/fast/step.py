@@ -1,0 +1,319 @@
+"""The step of JP, JD and ED; limits ignored, JC, or the active set of ``auto``.
+
+dq = z + P (e - J z), P the damped inverse of the columns of the joints that are free.
+"""
+
+import numpy as np
+
+from dls_ik.core import damping, limits
+from dls_ik.core.fast.kinematics import arm_jacobian_there, observe_arm
+from dls_ik.core.inverses import (
+    LEAST_PIVOT,
+    apply_factored,
+    apply_pseudoinverse,
+    factor_normal,
+)
+from dls_ik.core.jit import inlined, kernel, spliced
+from dls_ik.core.linalg import norm
+from dls_ik.core.se3 import norm3
+from dls_ik.core.task import is_reached
+from dls_ik.core.types import Arm, Array, Goal, Method, QuickWork, Starts
+
+
+@spliced
+def quick_step(arm: Arm, method: Method, error: float, q: Array, work: QuickWork) -> None:
+    """Write the step for ``work.e`` and ``work.J``, both scaled, to ``work.dq``.
+
+    ``work.e`` is spoilt.
+
+    Args:
+        error: norm of the scaled error [m].
+    """
+    work.h.fill(0.0)
+    if limits.clips(method):
+        hold_pushed(arm.lower, arm.upper, q, work.J, work.e, work.h, work.dq)
+    lambda2 = damping.quick_lambda_squared(method, error)
+    solve_free(arm.lower, arm.upper, limits.revises(method), lambda2, q, work)
+    if method.alpha != 1.0:
+        for j in range(q.shape[0]):
+            work.dq[j] *= method.alpha
+
+
+@spliced
+def solve_free(
+    lower: Array, upper: Array, revises: bool, lambda2: float, q: Array, work: QuickWork
+) -> None:
+    """Write the step of the joints that are not held; hold those that pass a limit, if wanted."""
+    again = True
+    while again:
+        again = False
+        solve_damped(lambda2, work)
+        if revises:
+            again = hold_passing(lower, upper, q, work.J, work.e, work.h, work.dq)
+
+
+@spliced
+def solve_damped(lambda2: float, work: QuickWork) -> None:
+    """Write dq = P e of the joints that are not held, P the damped inverse of their columns."""
+    enough = work.dq.shape[0] >= 6
+    if enough and solve_normal(work.J, work.h, work.e, lambda2, work.y):
+        apply_transposed(work.J, work.h, work.y, work.dq)
+    else:
+        solve_few(work.J, work.h, work.e, lambda2, work.dq)
+
+
+@inlined
+def hold_pushed(
+    lower: Array, upper: Array, q: Array, J: Array, e: Array, h: Array, dq: Array
+) -> None:
+    """Hold the joints at (or past) a limit that the gradient of the error pushes outward.
+
+    Args:
+        lower, upper, q: (n,), J: (n, 6), e: (6,), h: (n,) in and out, dq: (n,) out where held.
+    """
+    for j in range(q.shape[0]):
+        outward = 1.0 if q[j] >= upper[j] else (-1.0 if q[j] <= lower[j] else 0.0)
+        if outward != 0.0 and outward * along(J, j, e) > 0.0:
+            h[j], dq[j] = 1.0, 0.0
+
+
+@inlined
+def hold_passing(
+    lower: Array, upper: Array, q: Array, J: Array, e: Array, h: Array, dq: Array
+) -> bool:
+    """Hold every free joint that `dq` takes past a limit at that limit; say whether one was.
+
+    What its way there does to the error is taken off `e`.
+    """
+    again = False
+    for j in range(q.shape[0]):
+        there = min(max(q[j] + dq[j], lower[j]), upper[j])
+        if h[j] == 0.0 and there != q[j] + dq[j]:
+            h[j], dq[j], again = 1.0, there - q[j], True
+            for i in range(6):
+                e[i] -= J[j, i] * dq[j]
+    return again
+
+
+@inlined
+def along(J: Array, j: int, y: Array) -> float:
+    """Column j of the Jacobian times y, (6,)."""
+    return (
+        J[j, 0] * y[0] + J[j, 1] * y[1] + J[j, 2] * y[2]
+        + J[j, 3] * y[3] + J[j, 4] * y[4] + J[j, 5] * y[5]
+    )  # fmt: skip
+
+
+@inlined
+def apply_transposed(J: Array, h: Array, y: Array, dq: Array) -> None:
+    """Write dq = J^T y for the joints that are not held."""
+    for j in range(dq.shape[0]):
+        if h[j] == 0.0:
+            dq[j] = along(J, j, y)
+
+
+@kernel
+def solve_few(J: Array, h: Array, e: Array, lambda2: float, dq: Array) -> None:
+    """As the normal equations, where they would cost digits: few joints free, or a singularity."""
+    free = np.flatnonzero(h == 0.0)
+    if free.size == 0:
+        return
+    B, A, x, y = np.empty((6, free.size)), np.empty((6, 6)), np.empty(free.size), np.empty(6)
+    for k in range(free.size):
+        for i in range(6):
+            B[i, k] = J[free[k], i]
+    if factor_normal(B, lambda2, A):
+        apply_factored(B, A, e, y, x)
+    else:
+        apply_pseudoinverse(B, lambda2, e, x)
+    for k in range(free.size):
+        dq[free[k]] = x[k]
+
+
+@inlined
+def solve_normal(J: Array, h: Array, e: Array, lambda2: float, y: Array) -> bool:
+    """Solve (J J^T + lambda^2 I) y = e by a factorisation L D L^T.
+
+    The 21 entries are numbers of their own, so that they stay in registers: a third of the time
+    that loops over an array take. The right side is eliminated along with the rows.
+
+    Args:
+        J: (n, 6) columns of the Jacobian; those with h (n,) not zero are left out.
+        e: (6,), y: (6,) out.
+
+    Returns:
+        False where a pivot is too small, relative to the largest entry of the diagonal.
+    """
+    a00 = a11 = a22 = a33 = a44 = a55 = lambda2
+    a10 = a20 = a21 = a30 = a31 = a32 = a40 = a41 = a42 = a43 = 0.0
+    a50 = a51 = a52 = a53 = a54 = 0.0
+    for j in range(J.shape[0]):
+        if h[j] != 0.0:
+            continue
+        c0, c1, c2, c3, c4, c5 = J[j, 0], J[j, 1], J[j, 2], J[j, 3], J[j, 4], J[j, 5]
+        a00 += c0 * c0
+        a10, a11 = a10 + c1 * c0, a11 + c1 * c1
+        a20, a21, a22 = a20 + c2 * c0, a21 + c2 * c1, a22 + c2 * c2
+        a30, a31, a32, a33 = a30 + c3 * c0, a31 + c3 * c1, a32 + c3 * c2, a33 + c3 * c3
+        a40, a41, a42 = a40 + c4 * c0, a41 + c4 * c1, a42 + c4 * c2
+        a43, a44 = a43 + c4 * c3, a44 + c4 * c4
+        a50, a51, a52 = a50 + c5 * c0, a51 + c5 * c1, a52 + c5 * c2
+        a53, a54, a55 = a53 + c5 * c3, a54 + c5 * c4, a55 + c5 * c5
+    b0, b1, b2, b3, b4, b5 = e[0], e[1], e[2], e[3], e[4], e[5]
+    least = LEAST_PIVOT * max(a00, a11, a22, a33, a44, a55)
+
+    if not a00 > least:
+        return False
+    d0 = 1.0 / a00
+    l10, l20, l30, l40, l50 = a10 * d0, a20 * d0, a30 * d0, a40 * d0, a50 * d0
+    a11 -= l10 * a10
+    a21, a22 = a21 - l20 * a10, a22 - l20 * a20
+    a31, a32, a33 = a31 - l30 * a10, a32 - l30 * a20, a33 - l30 * a30
+    a41, a42, a43, a44 = a41 - l40 * a10, a42 - l40 * a20, a43 - l40 * a30, a44 - l40 * a40
+    a51, a52, a53 = a51 - l50 * a10, a52 - l50 * a20, a53 - l50 * a30
+    a54, a55 = a54 - l50 * a40, a55 - l50 * a50
+    b1, b2, b3, b4, b5 = b1 - l10 * b0, b2 - l20 * b0, b3 - l30 * b0, b4 - l40 * b0, b5 - l50 * b0
+
+    if not a11 > least:
+        return False
+    d1 = 1.0 / a11
+    l21, l31, l41, l51 = a21 * d1, a31 * d1, a41 * d1, a51 * d1
+    a22 -= l21 * a21
+    a32, a33 = a32 - l31 * a21, a33 - l31 * a31
+    a42, a43, a44 = a42 - l41 * a21, a43 - l41 * a31, a44 - l41 * a41
+    a52, a53, a54, a55 = a52 - l51 * a21, a53 - l51 * a31, a54 - l51 * a41, a55 - l51 * a51
+    b2, b3, b4, b5 = b2 - l21 * b1, b3 - l31 * b1, b4 - l41 * b1, b5 - l51 * b1
+
+    if not a22 > least:
+        return False
+    d2 = 1.0 / a22
+    l32, l42, l52 = a32 * d2, a42 * d2, a52 * d2
+    a33 -= l32 * a32
+    a43, a44 = a43 - l42 * a32, a44 - l42 * a42
+    a53, a54, a55 = a53 - l52 * a32, a54 - l52 * a42, a55 - l52 * a52
+    b3, b4, b5 = b3 - l32 * b2, b4 - l42 * b2, b5 - l52 * b2
+
+    if not a33 > least:
+        return False
+    d3 = 1.0 / a33
+    l43, l53 = a43 * d3, a53 * d3
+    a44 -= l43 * a43
+    a54, a55 = a54 - l53 * a43, a55 - l53 * a53
+    b4, b5 = b4 - l43 * b3, b5 - l53 * b3
+
+    if not a44 > least:
+        return False
+    d4 = 1.0 / a44
+    l54 = a54 * d4
+    a55 -= l54 * a54
+    b5 -= l54 * b4
+    if not a55 > least:
+        return False
+
+    y5 = b5 / a55
+    y4 = b4 * d4 - l54 * y5
+    y3 = b3 * d3 - l43 * y4 - l53 * y5
+    y2 = b2 * d2 - l32 * y3 - l42 * y4 - l52 * y5
+    y1 = b1 * d1 - l21 * y2 - l31 * y3 - l41 * y4 - l51 * y5
+    y0 = b0 * d0 - l10 * y1 - l20 * y2 - l30 * y3 - l40 * y4 - l50 * y5
+    y[0], y[1], y[2], y[3], y[4], y[5] = y0, y1, y2, y3, y4, y5
+    return True
+
+
+# Along the solutions ------------------------------------------------------------------------------
+#
+# Along the solutions of one pose to the one nearest the seed: what redundancy is good for.
+
+
+STEPS, CORRECTIONS = 30, 6  # at most; of these the last ones only take off the error
+LARGEST = 0.5  # that a joint moves in a step, in the joint metric
+ENOUGH = 0.01  # largest change at which the slide has ended
+FAR = 0.2  # [rad] scaled error above which a step only takes off the error, as a rotation
+
+
+@spliced
+def slide(arm: Arm, goal: Goal, starts: Starts, seed: Array, q: Array, work: QuickWork) -> int:
+    """Move a solution `q` (n,) toward the seed (n,) while it stays one; return the steps made.
+
+    Each step is dq = z + P (e - J z), z the way to the seed and P the inverse in the joint metric:
+    of all motions that take off the error, to first order, the one that ends nearest the seed.
+    """
+    n, steps, error, arrived = q.shape[0], 0, 0.0, False
+    far = FAR * goal.rotation_weight  # [m]
+    if n <= 6:
+        return 0
+    for steps in range(STEPS):
+        arrived = arrived or steps >= STEPS - CORRECTIONS
+        toward = 0.0 if arrived or error > far else 1.0
+        arm_jacobian_there(arm, goal.rotation_weight, work)
+        toward_seed(starts.joint_weights, seed, q, toward, work.J, work.z, work.e)
+        slide_step(arm.lower, arm.upper, starts.joint_weights, q, work)
+        largest = shorten(starts.joint_weights, work.dq)
+        for j in range(n):
+            q[j] = min(max(q[j] + work.dq[j], arm.lower[j]), arm.upper[j])
+        position, rotation = observe_arm(arm, goal.rotation_weight, q, work)
+        error = norm3(work.e) + norm3(work.e[3:])
+        if arrived and is_reached(goal, position, rotation, norm(work.e)):
+            break
+        arrived = arrived or (toward == 1.0 and largest < ENOUGH)
+    return steps + 1
+
+
+@inlined
+def toward_seed(
+    weights: Array, seed: Array, q: Array, share: float, J: Array, z: Array, e: Array
+) -> None:
+    """Write z (n,), take J z off e, and scale the columns of J (n, 6) to the joint metric."""
+    largest = LARGEST
+    for j in range(q.shape[0]):
+        z[j] = share * (seed[j] - q[j])
+        largest = max(largest, abs(z[j]) * weights[j] ** 0.5)
+    for j in range(q.shape[0]):
+        z[j] *= LARGEST / largest
+        scale = weights[j] ** -0.5
+        for i in range(6):
+            e[i] -= J[j, i] * z[j]
+            J[j, i] *= scale
+
+
+@inlined
+def shorten(weights: Array, dq: Array) -> float:
+    """Scale dq (n,) to the largest change of a joint, in the metric; return what it was."""
+    largest = 0.0
+    for j in range(dq.shape[0]):
+        largest = max(largest, abs(dq[j]) * weights[j] ** 0.5)
+    if largest > LARGEST:
+        for j in range(dq.shape[0]):
+            dq[j] *= LARGEST / largest
+    return largest
+
+
+@spliced
+def slide_step(lower: Array, upper: Array, weights: Array, q: Array, work: QuickWork) -> None:
+    """Write dq = z + P (e - J z); joints that it takes past a limit go to it."""
+    work.h.fill(0.0)
+    again = True
+    while again:
+        solve_damped(0.0, work)
+        again = hold_beyond(lower, upper, weights, q, work.J, work.z, work.e, work.h, work.dq)
+    for j in range(q.shape[0]):
+        if work.h[j] == 0.0:
+            work.dq[j] = work.z[j] + work.dq[j] * weights[j] ** -0.5
+
+
+@inlined
+def hold_beyond(
+    lower: Array, upper: Array, weights: Array, q: Array, J: Array, z: Array, e: Array, h: Array,
+    dq: Array,
+) -> bool:  # fmt: skip
+    """Hold the joints that z + P (e - J z) takes past a limit at it; say whether there was one."""
+    again = False
+    for j in range(q.shape[0]):
+        if h[j] == 0.0:
+            there = q[j] + z[j] + dq[j] * weights[j] ** -0.5
+            limit = min(max(there, lower[j]), upper[j])
+            if limit != there:
+                h[j], dq[j], again = 1.0, limit - q[j], True
+                for i in range(6):
+                    e[i] -= J[j, i] * weights[j] ** 0.5 * (dq[j] - z[j])
+    return again

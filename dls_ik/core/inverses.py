@@ -1,0 +1,412 @@
+"""Inverses of the Jacobian by a damping law: of columns, of free joints, continuous, whole.
+
+By a factorisation where that keeps the digits, else by the singular values.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dls_ik.core import damping, damping_policies, limits
+from dls_ik.core.damping_policies import apply_accuracy_weight
+from dls_ik.core.jit import inlined, kernel, spliced
+from dls_ik.core.linalg import copy, factor, solve_factored, svd, times
+from dls_ik.core.step_bounds import bounded_sum, goes_by_direction
+from dls_ik.core.types import Array, Method, Settings
+
+LEAST_PIVOT = 1e-6  # below it the squared condition number costs digits: go by the singular values
+
+
+@inlined
+def remaining_error(J: Array, e: Array, z: Array, left: Array) -> None:
+    """Write e - J z, what the motion z leaves of the error: (r,)."""
+    for i in range(e.shape[0]):
+        left[i] = e[i]
+    for j in range(z.shape[0]):
+        if z[j] != 0.0:
+            for i in range(e.shape[0]):
+                left[i] -= J[i, j] * z[j]
+
+
+@inlined
+def free_joints(h: Array, free: NDArray[np.int64]) -> int:
+    """List the joints that are not held; return how many."""
+    count = 0
+    for j in range(h.shape[0]):
+        if h[j] == 0.0:
+            free[count] = j
+            count += 1
+    return count
+
+
+@inlined
+def gather(J: Array, free: NDArray[np.int64], count: int) -> Array:
+    """Copy the first `count` columns named in `free` side by side: (r, count); J if that is all."""
+    r = J.shape[0]
+    if count == J.shape[1]:
+        return J
+    out = np.empty((r, count))
+    for i in range(r):
+        for k in range(count):
+            out[i, k] = J[i, free[k]]
+    return out
+
+
+@inlined
+def _normal_rows(B: Array, lambda2: float, A: Array) -> None:
+    """B B^T + lambda^2 I, lower triangle."""
+    r, k = B.shape
+    for i in range(r):
+        for j in range(i + 1):
+            total = lambda2 if i == j else 0.0
+            for c in range(k):
+                total += B[i, c] * B[j, c]
+            A[i, j] = total
+
+
+@inlined
+def _normal_columns(B: Array, lambda2: float, A: Array) -> None:
+    """B^T B + lambda^2 I, lower triangle."""
+    r, k = B.shape
+    for i in range(k):
+        for j in range(i + 1):
+            total = lambda2 if i == j else 0.0
+            for c in range(r):
+                total += B[c, i] * B[c, j]
+            A[i, j] = total
+
+
+@inlined
+def factor_normal(B: Array, lambda2: float, A: Array) -> bool:
+    """Factor the smaller of B B^T + lambda^2 I and B^T B + lambda^2 I into A.
+
+    Returns:
+        False where that would cost digits; the inverse then goes by the singular values.
+    """
+    if B.shape[1] >= B.shape[0]:
+        _normal_rows(B, lambda2, A)
+        return factor(A, B.shape[0], LEAST_PIVOT)
+    _normal_columns(B, lambda2, A)
+    return factor(A, B.shape[1], LEAST_PIVOT)
+
+
+@inlined
+def apply_factored(B: Array, A: Array, right: Array, y: Array, x: Array) -> None:
+    """Write x = B^T (B B^T + lambda^2 I)^-1 right, for A from :func:`factor_normal`.
+
+    Args:
+        B: (r, k), right: (r,), y: (r,) scratch, x: (k,) out.
+    """
+    r, k = B.shape
+    if k < r:
+        for j in range(k):
+            x[j] = 0.0
+            for i in range(r):
+                x[j] += B[i, j] * right[i]
+        solve_factored(A, k, x)
+        return
+    for i in range(r):
+        y[i] = right[i]
+    solve_factored(A, r, y)
+    for j in range(k):
+        total = 0.0
+        for i in range(r):
+            total += B[i, j] * y[i]
+        x[j] = total
+
+
+@inlined
+def apply_singular(Ut: Array, gain: Array, Vt: Array, right: Array, x: Array) -> None:
+    """Write x = sum_i gain_i v_i (u_i . right).
+
+    Args:
+        Ut: (r, r), gain: (r,), Vt: (r, k), right: (r,), x: (k,) out.
+    """
+    r, k = Vt.shape
+    for j in range(k):
+        x[j] = 0.0
+    for i in range(r):
+        if gain[i] == 0.0:
+            continue
+        along = 0.0
+        for c in range(r):
+            along += Ut[i, c] * right[c]
+        along *= gain[i]
+        for j in range(k):
+            x[j] += along * Vt[i, j]
+
+
+@inlined
+def damped_gains(s: Array, lambda2: float, gain: Array) -> None:
+    """Write s_i / (s_i^2 + lambda^2), zero singular values left out; (r,) each, also in place."""
+    for i in range(s.shape[0]):
+        gain[i] = s[i] / (s[i] * s[i] + lambda2) if s[i] > 0.0 else 0.0
+
+
+@kernel
+def apply_pseudoinverse(B: Array, lambda2: float, right: Array, x: Array) -> None:
+    """Write x = sum_i s_i / (s_i^2 + lambda^2) v_i (u_i . right), zero singular values left out.
+
+    Args:
+        B: (r, k), right: (r,), x: (k,) out.
+    """
+    r = B.shape[0]
+    Ut, s, Vt = np.empty((r, r)), np.empty(r), np.empty(B.shape)
+    svd(B, Ut, s, Vt)
+    damped_gains(s, lambda2, s)
+    apply_singular(Ut, s, Vt, right, x)
+
+
+# Columns of free joints: all strategies but CTP ---------------------------------------------------
+
+
+@kernel
+def invert_free_columns(
+    method: Method,
+    settings: Settings,
+    group: NDArray[np.int64],
+    B: Array,
+    e: Array,
+    left: Array,
+    lambda2: float,
+    h: Array,
+    z: Array,
+    c: Array,
+    slides: NDArray[np.bool_],
+    dq: Array,
+) -> None:
+    """Write dq = z + C P left, with the joints where h = 1 held at their z.
+
+    Args:
+        B: (r, n) J diag(c), e: (r,), left: (r,) e - J z, slides: (n,), dq: (n,) out.
+    """
+    free = np.empty(h.shape[0], np.int64)
+    count = free_joints(h, free)
+    copy(z, dq)
+    if count == 0:
+        return
+    F = gather(B, free, count)
+    r = F.shape[0]
+    part, Ut, Vt = np.zeros(count), np.empty((r, r)), np.empty(F.shape)
+    s, gain = np.empty(r), np.empty(r)
+    strength = damping.jt_step_length(B, h, left) if method.damping == damping.JT else lambda2
+    by_direction = goes_by_direction(method)
+    if method.damping == damping.JT and not by_direction:
+        _transposed(F, left, strength, part)
+    elif damping.is_uniform(method) and not by_direction and factor_normal(F, lambda2, Ut):
+        apply_factored(F, Ut, left, s, part)
+    else:
+        svd(F, Ut, s, Vt)
+        damping.gains(method, settings, s, min(r, count), strength, gain)
+        if by_direction:
+            if damping.is_filter(method):
+                F = damping.rebuilt(method, Ut, s, Vt)
+            bounded_sum(method, settings, group, F, Ut, gain, Vt, e, slides[free[:count]], part)
+            add_unbounded(Ut, gain, Vt, e, left, part)
+        else:
+            apply_singular(Ut, gain, Vt, left, part)
+    for k in range(count):
+        dq[free[k]] += c[free[k]] * part[k]
+
+
+@spliced
+def _transposed(F: Array, left: Array, alpha: float, part: Array) -> None:
+    for k in range(F.shape[1]):
+        for i in range(F.shape[0]):
+            part[k] += alpha * F[i, k] * left[i]
+
+
+@spliced
+def add_unbounded(Ut: Array, gain: Array, Vt: Array, e: Array, left: Array, part: Array) -> None:
+    """Add -P J z to part (k,), what makes up for z: (7) of Colome & Torras 2012."""
+    made_up = np.empty(part.shape[0])
+    apply_singular(Ut, gain, Vt, left - e, made_up)
+    for k in range(part.shape[0]):
+        part[k] += made_up[k]
+
+
+# The continuous inverse ---------------------------------------------------------------------------
+
+MAX_BRANCHING = 10  # joints in their margins at once; more are rounded to free or held
+
+
+@kernel
+def _add_leaf(
+    method: Method,
+    settings: Settings,
+    B: Array,
+    free: NDArray[np.int64],
+    strength: float,
+    R: Array,
+    weight: float,
+    X: Array,
+) -> None:
+    """Add weight times the law's inverse of the free columns B (r, k), applied to R, to X."""
+    r, k = B.shape
+    part, A, y = np.empty(k), np.empty((r, r)), np.empty(r)
+    Ut, s, Vt, gain = np.empty((r, r)), np.empty(r), np.empty(B.shape), np.empty(r)
+    uniform = damping.is_uniform(method) or damping.is_filter(method)  # J is filtered already
+    factored = uniform and factor_normal(B, strength, A)
+    if not factored:
+        svd(B, Ut, s, Vt)
+        if uniform:
+            damped_gains(s, strength, gain)
+        else:
+            damping.gains(method, settings, s, min(r, k), strength, gain)
+    for c in range(R.shape[0]):
+        if factored:
+            apply_factored(B, A, R[c], y, part)
+        else:
+            apply_singular(Ut, gain, Vt, R[c], part)
+        for j in range(k):
+            X[c, free[j]] += weight * part[j]
+
+
+@kernel
+def _round_excess(h: Array) -> int:
+    """Count the joints with 0 < h < 1; round the least undecided of them if there are too many."""
+    count = 0
+    for j in range(h.shape[0]):
+        if 0.0 < h[j] < 1.0:
+            count += 1
+    while count > MAX_BRANCHING:
+        nearest, best = 0, 2.0
+        for j in range(h.shape[0]):
+            if 0.0 < h[j] < 1.0 and min(h[j], 1.0 - h[j]) < best:
+                nearest, best = j, min(h[j], 1.0 - h[j])
+        h[nearest] = 0.0 if h[nearest] < 0.5 else 1.0
+        count -= 1
+    return count
+
+
+@kernel
+def continuous_inverse(
+    method: Method,
+    settings: Settings,
+    J: Array,
+    h: Array,
+    strength: float,
+    R: Array,
+    X: Array,
+) -> None:
+    """Write X = J^{(I-H)+} R, exactly: the sum over the sets Q of joints that may be free.
+
+    J^{(I-H)+} = sum_Q prod_{j in Q} (1 - h_j) prod_{j not in Q} h_j J_Q^+
+    (Mansard, Remazeilles & Chaumette 2009, definition 4.1). A joint with h = 0 is in every set and
+    one with h = 1 in none, so only those between branch: 2^b terms instead of 2^n.
+
+    Args:
+        J: (r, n), h: (n,), R: (c, r) right-hand sides as rows, X: (c, n) out.
+        strength: lambda^2 of the law; for JT its step length.
+    """
+    X.fill(0.0)
+    free = np.empty(h.shape[0], np.int64)
+    branching = _round_excess(h)
+    for chosen in range(1 << branching):
+        count, branch, weight = 0, 0, 1.0
+        for j in range(h.shape[0]):
+            joint_is_free = h[j] == 0.0
+            if 0.0 < h[j] < 1.0:
+                joint_is_free = (chosen >> branch) & 1 == 1
+                weight *= 1.0 - h[j] if joint_is_free else h[j]
+                branch += 1
+            if joint_is_free:
+                free[count] = j
+                count += 1
+        if count > 0:
+            B = gather(J, free, count)
+            _add_leaf(method, settings, B, free, strength, R, weight, X)
+
+
+# The whole inverse as a matrix, (n, r): a sum (CTP), or directions not of the law's decomposition -
+
+
+@spliced
+def needs_whole_inverse(method: Method, settings: Settings) -> bool:
+    """Whether directions are not those of the free columns: held by degrees, or weighted."""
+    weighted = method.limits == limits.JW or (method.limits == limits.GP and settings.form == 22)
+    weighted = weighted or settings.policy == damping_policies.ACCURACY
+    return method.limits == limits.CTP or (weighted and goes_by_direction(method))
+
+
+@kernel
+def filter_columns(method: Method, B: Array) -> None:
+    """Put other singular values in place of those of B (r, n)."""
+    r = B.shape[0]
+    Ut, s, Vt = np.empty((r, r)), np.empty(r), np.empty(B.shape)
+    svd(B, Ut, s, Vt)
+    B[:] = damping.rebuilt(method, Ut, s, Vt)
+
+
+@kernel
+def invert_whole(
+    method: Method,
+    settings: Settings,
+    group: NDArray[np.int64],
+    J: Array,
+    B: Array,
+    e: Array,
+    left: Array,
+    lambda2: float,
+    weight: float,
+    h: Array,
+    z: Array,
+    c: Array,
+    direction: Array,
+    slides: NDArray[np.bool_],
+    dq: Array,
+) -> None:
+    """Write dq = z + C P left, each direction of C P bounded if the method bounds them.
+
+    Args:
+        J: (r, n), B: (r, n) J diag(c), e: (r,), left: (r,) e - J z.
+        weight: of the direction that may be less exact (policy accuracy), else 1.
+        slides: (n,), dq: (n,) out.
+    """
+    r, n = J.shape
+    W = np.eye(r)
+    if weight != 1.0:  # row by row: W is symmetric
+        for i in range(r):
+            apply_accuracy_weight(np.empty((r, 0)), W[i], direction, weight)
+        apply_accuracy_weight(B, np.zeros(r), direction, weight)
+    right = times(W, left)
+    strength = damping.jt_step_length(B, h, right) if method.damping == damping.JT else lambda2
+    by_direction = goes_by_direction(method)
+    R = W if by_direction else right.reshape((1, r))
+    X = np.empty((R.shape[0], n))
+    continuous_inverse(method, settings, B, h, strength, R, X)
+    for j in range(n):
+        for i in range(R.shape[0]):
+            X[i, j] *= c[j]
+    if by_direction:
+        _bounded(method, settings, group, J, e, left, X, slides, dq)
+    else:
+        for j in range(n):
+            dq[j] = X[0, j]
+    for j in range(n):
+        dq[j] += z[j]
+
+
+@spliced
+def _bounded(
+    method: Method,
+    settings: Settings,
+    group: NDArray[np.int64],
+    J: Array,
+    e: Array,
+    left: Array,
+    X: Array,
+    slides: NDArray[np.bool_],
+    dq: Array,
+) -> None:
+    """dq = -P J z + sum_i w_i, the w_i bounded: (7) and section VI of Colome & Torras 2012.
+
+    Args:
+        X: (r, n) the transpose of P.
+    """
+    r, n = J.shape
+    Ut, gain, Vt = np.empty((r, r)), np.empty(r), np.empty((r, n))
+    svd(X, Ut, gain, Vt)
+    bounded_sum(method, settings, group, J, Ut, gain, Vt, e, slides, dq)
+    for j in range(n):
+        for i in range(r):
+            dq[j] += X[i, j] * (left[i] - e[i])

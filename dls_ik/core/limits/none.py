@@ -1,3 +1,0 @@
-"""No limit strategy: every joint is free."""
-
-NAME = "none"

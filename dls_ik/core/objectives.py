@@ -1,0 +1,275 @@
+"""Objectives of the redundancy: functions H(q) to be made less, and their gradients.
+
+An objective has a section with its formula and source. To add one, write its section, its id, its
+name in `IDS`, and its branch in :func:`gradient`.
+"""
+
+from math import copysign, sqrt
+
+import numpy as np
+
+from dls_ik.core.jit import kernel
+from dls_ik.core.kinematics import forward
+from dls_ik.core.linalg import copy, manipulability, svd
+from dls_ik.core.task import task_jacobian
+from dls_ik.core.types import Array, Chain, Details, Task, Workspace
+
+LIMITS, CENTRING, MANIPULABILITY, POSTURE, OBSTACLE = range(5)
+IDS = {
+    "limits": LIMITS,
+    "centring": CENTRING,
+    "manipulability": MANIPULABILITY,
+    "posture": POSTURE,
+    "obstacle": OBSTACLE,
+}
+NAMES = tuple(IDS)
+STEEPEST = 1e6  # largest term and slope of a joint in `limits` and `centring`
+
+
+# limits -------------------------------------------------------------------------------------------
+#
+# Keep away from the joint limits.
+#
+# H = 1/(2n) sum_j [(U_j - L_j)^2 / ((U_j - q_j) (q_j - L_j)) - 4], 0 in the middle of every range
+# dH_j = 1/(2n) (U_j - L_j)^2 (2 q_j - U_j - L_j) / ((U_j - q_j)^2 (q_j - L_j)^2)
+#
+# (Zghal, Dubey & Euler 1990; Chan & Dubey 1995, with 1/(2n) and the 4 added here.) Each term and
+# each slope ends at +-1e6. Beyond a limit the formula stands as published: the slope leads back,
+# less so the farther out. A joint without two limits counts 0.
+
+
+@kernel
+def limits_gradient(chain: Chain, q: Array, out: Array) -> float:
+    """Write grad H (n,) at q (n,); return H."""
+    n, H = q.shape[0], 0.0
+    for j in range(n):
+        H += limits_value(q[j], chain.lower[j], chain.upper[j], n)
+        out[j] = limits_slope(q[j], chain.lower[j], chain.upper[j], n)
+    return H
+
+
+@kernel
+def limits_value(q: float, lower: float, upper: float, n: int) -> float:
+    """The term of one of n joints in H."""
+    width = upper - lower
+    if not 0.0 < width < 1e150:
+        return 0.0
+    room = (upper - q) / width * ((q - lower) / width)
+    if abs(room) <= 0.5 / (n * STEEPEST):
+        return copysign(STEEPEST, room)
+    return min(0.5 * (1.0 / room - 4.0) / n, STEEPEST)
+
+
+@kernel
+def limits_slope(q: float, lower: float, upper: float, n: int) -> float:
+    """The derivative of that term [1/rad or 1/m]."""
+    width = upper - lower
+    if not 0.0 < width < 1e150:
+        return 0.0
+    room = (upper - q) / width * ((q - lower) / width)
+    off = (2.0 * q - upper - lower) / width
+    if abs(off) >= 2.0 * n * STEEPEST * room * room * width:
+        return copysign(STEEPEST, off)
+    return off / (2.0 * n * room * room * width)
+
+
+# centring -----------------------------------------------------------------------------------------
+#
+# Keep every joint near the middle of its range: H = 1/(2n) sum_j ((q_j - mid_j) / half_j)^2.
+#
+# The criterion of Liegeois 1977. A joint without two limits counts 0. How far a joint is off, in
+# halves of its range, and each slope end at +-1e6, for joints that have next to no range.
+
+
+@kernel
+def centring_gradient(chain: Chain, q: Array, out: Array) -> float:
+    """Write grad H (n,) at q (n,); return H."""
+    n, H = q.shape[0], 0.0
+    for j in range(n):
+        half = 0.5 * (chain.upper[j] - chain.lower[j])
+        out[j] = 0.0
+        if 0.0 < half < 1e150:
+            off = (q[j] - 0.5 * (chain.lower[j] + chain.upper[j])) / half
+            off = min(max(off, -STEEPEST), STEEPEST)
+            H += 0.5 * off * off / n
+            out[j] = min(max(off / (n * half), -STEEPEST), STEEPEST)
+    return H
+
+
+# manipulability -----------------------------------------------------------------------------------
+#
+# Keep away from singularities: H = -w, the manipulability of the scaled task Jacobian.
+#
+# w = sqrt(det(J J^T)), the product of the singular values (Yoshikawa 1985; Deo & Walker 1993, 4).
+
+
+STEP = 1e-5  # [rad or m] of the central differences
+
+
+@kernel
+def manipulability_gradient(chain: Chain, task: Task, T_d: Array, q: Array, out: Array) -> float:
+    """Write grad H (n,) at q (n,) by central differences; return H.
+
+    Args:
+        T_d: (k, 4, 4) the target, whose axes the task may be along.
+    """
+    near = np.empty(q.shape[0])
+    copy(q, near)
+    for j in range(q.shape[0]):
+        near[j] = q[j] + STEP
+        above = manipulability_value(chain, task, T_d, near)
+        near[j] = q[j] - STEP
+        out[j] = (above - manipulability_value(chain, task, T_d, near)) / (2.0 * STEP)
+        near[j] = q[j]
+    return manipulability_value(chain, task, T_d, q)
+
+
+@kernel
+def manipulability_value(chain: Chain, task: Task, T_d: Array, q: Array) -> float:
+    """H at q (n,)."""
+    r, n = task.component.shape[0], q.shape[0]
+    axes, T = np.empty((chain.prismatic.shape[0], 2, 3)), np.empty((T_d.shape[0], 3, 4))
+    J, s = np.empty((r, n)), np.empty(r)
+    forward(chain, q, axes, T)
+    task_jacobian(chain, task, T_d, axes, T, np.empty((3, 3)), J)
+    svd(J, np.empty((r, r)), s, np.empty((r, n)))
+    return -manipulability(s, n)
+
+
+# posture ------------------------------------------------------------------------------------------
+#
+# Stay near a reference posture: H = 1/2 |q - reference|^2.
+
+
+@kernel
+def posture_gradient(reference: Array, q: Array, out: Array) -> float:
+    """Write grad H (n,) at q (n,); return H."""
+    H = 0.0
+    for j in range(q.shape[0]):
+        out[j] = q[j] - reference[j]
+        H += 0.5 * out[j] * out[j]
+    return H
+
+
+# obstacle -----------------------------------------------------------------------------------------
+#
+# Keep the links away from a point: H = 1/2 sum over links of max(0, 1 - d / influence)^2.
+#
+# d is the distance of the obstacle from a link: the segment between the origins of two consecutive
+# elements of a path, or from the last origin to the tip. A push on the nearest point of each link,
+# as in Maciejewski & Klein 1985. Links shared by several paths count once in each.
+
+
+@kernel
+def obstacle_gradient(
+    chain: Chain, obstacle: Array, influence: float, axes: Array, T: Array, out: Array
+) -> float:
+    """Write grad H (n,); return H.
+
+    Args:
+        obstacle: (3,) [m], influence: [m].
+        axes: (m, 2, 3), T: (k, 3, 4) from :func:`dls_ik.core.kinematics.forward`.
+    """
+    out.fill(0.0)
+    H = 0.0
+    near, push = np.empty(3), np.empty(3)
+    for p in range(T.shape[0]):
+        first, last = chain.first[p], chain.first[p + 1]
+        for k in range(first, last):
+            end = axes[k + 1, 1] if k + 1 < last else T[p, :, 3]
+            along = _nearest(axes[k, 1], end, obstacle, near)
+            depth = _push(near, obstacle, influence, push)
+            if depth > 0.0:
+                H += 0.5 * depth * depth
+                _add_slopes(chain, axes, first, k, along, near, push, out)
+    return H
+
+
+@kernel
+def _nearest(start: Array, end: Array, point: Array, near: Array) -> float:
+    """Write the point of a segment nearest to `point`; return where it is, 0 to 1; (3,) each."""
+    length2, along = 0.0, 0.0
+    for i in range(3):
+        length2 += (end[i] - start[i]) ** 2
+        along += (end[i] - start[i]) * (point[i] - start[i])
+    along = min(max(along / length2, 0.0), 1.0) if length2 > 0.0 else 0.0
+    for i in range(3):
+        near[i] = start[i] + along * (end[i] - start[i])
+    return along
+
+
+@kernel
+def _push(near: Array, obstacle: Array, influence: float, push: Array) -> float:
+    """Write the derivative of a link's term by its nearest point (3,); return 1 - d / influence.
+
+    On the obstacle itself there is no way that leads away, and no push.
+    """
+    d2 = 0.0
+    for i in range(3):
+        d2 += (near[i] - obstacle[i]) ** 2
+    d = sqrt(d2)
+    depth = 1.0 - d / influence
+    for i in range(3):
+        push[i] = -depth / influence * (near[i] - obstacle[i]) / d if d > 0.0 else 0.0
+    return depth
+
+
+@kernel
+def _add_slopes(
+    chain: Chain,
+    axes: Array,
+    first: int,
+    last: int,
+    along: float,
+    near: Array,
+    push: Array,
+    out: Array,
+) -> None:
+    """Add push . d near / dq for the elements from `first` to `last`, which moves the link.
+
+    How far along the link the nearest point lies makes no difference to first order. The origin of
+    an element is where it slides from: sliding moves only the far end of its own link.
+    """
+    for k in range(first, last + 1):
+        z, origin = axes[k, 0], axes[k, 1]
+        x, y, w = near[0] - origin[0], near[1] - origin[1], near[2] - origin[2]
+        if chain.prismatic[k]:
+            slope = push[0] * z[0] + push[1] * z[1] + push[2] * z[2]
+            if k == last:
+                slope *= along
+        else:
+            slope = push[0] * (z[1] * w - z[2] * y)
+            slope += push[1] * (z[2] * x - z[0] * w)
+            slope += push[2] * (z[0] * y - z[1] * x)
+        out[chain.variable[k]] += chain.scale[k] * slope
+
+
+# All objectives -----------------------------------------------------------------------------------
+
+
+@kernel
+def gradient(
+    chain: Chain,
+    details: Details,
+    T_d: Array,
+    q: Array,
+    work: Workspace,
+    out: Array,
+) -> float:
+    """Write grad H [1/rad or 1/m by joint]; return H.
+
+    Args:
+        T_d: (k, 4, 4) target, q: (n,), out: (n,).
+        work: holds the kinematics at q.
+    """
+    if details.settings.objective == CENTRING:
+        return centring_gradient(chain, q, out)
+    elif details.settings.objective == MANIPULABILITY:
+        return manipulability_gradient(chain, details.task, T_d, q, out)
+    elif details.settings.objective == POSTURE:
+        return posture_gradient(details.reference, q, out)
+    elif details.settings.objective == OBSTACLE:
+        return obstacle_gradient(
+            chain, details.obstacle, details.settings.influence, work.axes, work.T, out
+        )
+    return limits_gradient(chain, q, out)

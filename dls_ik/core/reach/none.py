@@ -1,3 +1,0 @@
-"""No error bound: each step goes for the whole error."""
-
-NAME = "none"

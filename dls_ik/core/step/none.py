@@ -1,3 +1,0 @@
-"""No step bound."""
-
-NAME = "none"
