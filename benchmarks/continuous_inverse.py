@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.common import Column, Table, finish, guarded, parser, positive, quartiles, spread
 from benchmarks.machine import machine
 from dls_ik import RobotModel, Stepper
-from dls_ik.core.limits.ctp import activation
+from dls_ik.core.limits import activation
 
 PUBLISHED = 7007.0 / 184.6 * 1e3  # [us] an iteration of CTP in Table V, MATLAB of 2012
 CLOSE = 1e-9  # largest difference of the two steps, relative to the step

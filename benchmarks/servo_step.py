@@ -17,7 +17,7 @@ from benchmarks.common import Column, Table, finish, guarded, parser, positive, 
 from benchmarks.machine import machine
 from benchmarks.servo_runs import moving
 from benchmarks.tracking import LIMITS, Path, paths
-from dls_ik.core.motion import difference
+from dls_ik.core.se3 import difference
 from dls_ik.servo import DEFAULT_METHOD, Controller, Servo
 
 REFERENCE = "jd"

@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.common import Column, Table, finish, guarded, parser
 from benchmarks.machine import machine
 from benchmarks.servo_runs import moving
-from dls_ik.core.motion import moved
+from dls_ik.core.se3 import moved
 from dls_ik.servo import Controller, ServoState
 
 START = np.array([-2.0, 0.6, 0.2, 1.6, -0.3, -0.7, 0.2])

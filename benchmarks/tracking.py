@@ -21,7 +21,7 @@ from benchmarks.machine import machine
 from benchmarks.pictures import add_plot, facets
 from benchmarks.servo_runs import add_processes, in_processes, moving
 from dls_ik import IkSolver
-from dls_ik.core.motion import difference, moved
+from dls_ik.core.se3 import difference, moved
 from dls_ik.plot import save_picture
 from dls_ik.servo import Controller
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from concept_pictures.plane import REACH, arm
 from dls_ik import Stepper, Task
-from dls_ik.core.limits.ctp import activation as h
+from dls_ik.core.limits import activation as h
 from dls_ik.core.types import Array
 from dls_ik.plot.canvas import BLUE, ORANGE, PALE, RED, new_figure, plain
 

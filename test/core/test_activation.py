@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle_ik import activation as slow_activation
 
-from dls_ik.core.limits.ctp import LEAST_ACTIVATION, activation
+from dls_ik.core.limits import LEAST_ACTIVATION, activation
 
 LOWER, UPPER = -0.9, 3.1  # joint 4 of the WAM
 quick = settings(deadline=None, max_examples=300, derandomize=True)

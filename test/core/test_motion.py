@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import rigid, rotation
 
-from dls_ik.core.motion import difference, moved
+from dls_ik.core.se3 import difference, moved
 
 quick = settings(deadline=None, max_examples=200)
 NUMBERS = st.lists(st.floats(-1.0, 1.0), min_size=3, max_size=3)

@@ -8,7 +8,7 @@ from arms import published
 from drive import BENT, DT, WAM, Drive, reversals, tip_speeds
 from oracle import rotation
 
-from dls_ik.core.motion import difference
+from dls_ik.core.se3 import difference
 from dls_ik.servo import ServoState
 
 pytestmark = pytest.mark.slow

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from oracle import rigid, rotation
 
-from dls_ik.core.motion import difference
+from dls_ik.core.se3 import difference
 from dls_ik.servo.targets import TrajectoryTarget
 
 Ts = np.array([rigid(rotation([0, k, 1.0], 0.4 * k), [0.1 * k, 0.2, -0.05 * k]) for k in range(4)])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from oracle import rigid, rotation
 
-from dls_ik.core.motion import difference
+from dls_ik.core.se3 import difference
 from dls_ik.servo.targets import TwistTarget
 
 TIP = rigid(rotation([0.2, 0.5, -0.3], 1.0), [0.4, 0.1, 0.7])

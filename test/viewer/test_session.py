@@ -6,7 +6,7 @@ import io
 import numpy as np
 import pytest
 
-from dls_ik.core.limits.ctp import activation
+from dls_ik.core.limits import activation
 from dls_ik.errors import MethodError
 from dls_ik.model.robot import RobotModel
 from dls_ik.viewer.measures import CURVES, CurveHistory, csv_header, measure, velocity_ellipsoid
