@@ -19,7 +19,7 @@ from benchmarks.machine import machine
 from benchmarks.numerics_cases import configurations, places, targets
 from benchmarks.numerics_seen import Seen
 from dls_ik import IkSolver, RobotModel, method_names
-from dls_ik.core.policy import IDS as POLICIES
+from dls_ik.core.damping_policies import IDS as POLICIES
 from dls_ik.errors import MethodError
 
 CHUNK, SHARE, SHORT = 20_000, 20, 8  # rows at a time; every so many is solved too; steps of that

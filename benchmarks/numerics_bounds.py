@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dls_ik.core import damping, limits, step
-from dls_ik.core.objectives.limits import STEEPEST
+from dls_ik.core import damping, limits, step_bounds
+from dls_ik.core.objectives import STEEPEST
 from dls_ik.solver.method import MethodChoice, parse_method
 from dls_ik.solver.options import SolverOptions
 
@@ -47,12 +47,12 @@ def bound_of(name: str, options: SolverOptions, n: int) -> Bound | None:
 
 def _of_step(choice: MethodChoice, options: SolverOptions) -> Bound | None:
     most: dict[int, tuple[str, bool, float]] = {
-        step.SD: ("gamma_max", False, options.gamma_max),
-        step.SDLS: ("gamma_max", True, options.gamma_max),
-        step.MAX: ("largest_change", True, options.largest_change),
-        step.NORM: ("Delta", False, options.Delta),
+        step_bounds.SD: ("gamma_max", False, options.gamma_max),
+        step_bounds.SDLS: ("gamma_max", True, options.gamma_max),
+        step_bounds.MAX: ("largest_change", True, options.largest_change),
+        step_bounds.NORM: ("Delta", False, options.Delta),
     }
-    if options.policy == "optimal" and choice.step == step.NONE:
+    if options.policy == "optimal" and choice.step == step_bounds.NONE:
         return Bound("Delta", False, lambda e: np.full_like(e, options.Delta))
     if choice.step not in most:
         return None

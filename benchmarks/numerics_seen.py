@@ -7,8 +7,7 @@ import numpy as np
 from benchmarks.chain_check import Forward, errors
 from benchmarks.numerics_bounds import bound_of
 from dls_ik import IkBatchResult, IkSolver, RobotModel, Status, Task
-from dls_ik.core.starting import FARTHEST_VALUE
-from dls_ik.core.wishes import MOST_TURNS
+from dls_ik.core.search import FARTHEST_VALUE, MOST_TURNS
 
 Array = np.ndarray
 ROUNDING = 1e-9  # of a bound

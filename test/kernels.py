@@ -3,13 +3,12 @@
 import numpy as np
 
 from dls_ik import method_names
-from dls_ik.core import continuous_inverse as sum_of_inverses
-from dls_ik.core import linalg, se3
-from dls_ik.core.general_step import general_step
+from dls_ik.core import inverses, linalg, se3
+from dls_ik.core.fast.step import quick_step
+from dls_ik.core.fast.table import LEAF
 from dls_ik.core.jit import kernel
 from dls_ik.core.kinematics import forward
-from dls_ik.core.quick.step import quick_step
-from dls_ik.core.quick.table import LEAF
+from dls_ik.core.step import general_step
 from dls_ik.core.workspace import new_memory, quick_workspace, workspace
 from dls_ik.model import DhRow, RobotModel
 from dls_ik.model.chain import build_arm
@@ -52,7 +51,7 @@ def continuous_inverse(J, h, lambda2=0.0):
     robot = serial_arm(J.shape[1])
     method, details = structs("jd", robot)
     J, R = np.ascontiguousarray(J), np.eye(6)
-    sum_of_inverses.continuous_inverse(method, details.settings, J, h.copy(), lambda2, R, X)
+    inverses.continuous_inverse(method, details.settings, J, h.copy(), lambda2, R, X)
     return X.T
 
 

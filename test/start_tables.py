@@ -4,9 +4,9 @@ import numpy as np
 from arms import random_arm
 from oracle import rigid, rotation
 
+from dls_ik.core.fast.kinematics import aim
+from dls_ik.core.fast.table import LEAF, look_up, next_start
 from dls_ik.core.jit import kernel
-from dls_ik.core.quick.kinematics import aim
-from dls_ik.core.quick.table import LEAF, look_up, next_start
 from dls_ik.core.workspace import quick_workspace
 from dls_ik.model.chain import build_arm
 from dls_ik.solver.table import start_table

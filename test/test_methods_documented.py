@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import dls_ik
-from dls_ik.core import damping, limits, objectives, policy, reach, step
+from dls_ik.core import damping, damping_policies, error_clamping, limits, objectives, step_bounds
 from dls_ik.reproduce.colome_torras_table_v import METHODS
 from dls_ik.solver.options import SolverOptions
 
@@ -19,10 +19,10 @@ ROOT = Path(__file__).resolve().parents[1]
 METHODS_PAGE, REFERENCES = ROOT / "docs" / "methods.md", ROOT / "docs" / "references.md"
 NAMED = {
     "Methods by name": dls_ik.method_names(),
-    "Damping-factor policies": policy.IDS,
+    "Damping-factor policies": damping_policies.IDS,
     "Null-space objectives": objectives.IDS,
-    "Error bounds": reach.IDS,
-    "Step bounds": step.IDS,
+    "Error bounds": error_clamping.IDS,
+    "Step bounds": step_bounds.IDS,
 }
 OPTIONS = {option.name: option for option in fields(SolverOptions)}
 KEY = re.compile(
@@ -95,7 +95,11 @@ def test_entry_says_when_to_use_it(title: str) -> None:
 def test_parts_of_names_are_listed() -> None:
     text = section("How names combine").partition("`jp` goes without")[0]
     words = {word for cell in re.findall(r"`([^`]+)`", text) for word in cell.split("+")}
-    parts = {*damping.IDS, *limits.IDS, *reach.IDS, *step.IDS} - {"none", "active", "svf+ed"}
+    parts = {*damping.IDS, *limits.IDS, *error_clamping.IDS, *step_bounds.IDS} - {
+        "none",
+        "active",
+        "svf+ed",
+    }
     assert parts | {"dls", "odls"} <= words
     assert words <= parts | {"dls", "odls", "+"} | {""}
 

@@ -34,7 +34,7 @@ def general_step(
     """Write the step for the error ``work.e`` and Jacobian ``work.J``, both scaled, to ``work.dq``.
 
     ``work.e`` and ``work.J`` are spoilt. Rows inside their tolerance are left out; the active set
-    of :mod:`dls_ik.core.limits.active` takes in again those that the step would bring out of it.
+    of the active set takes in again those that the step would bring out of it.
 
     Args:
         T_d: (k, 4, 4) desired poses, q: (n,) joint values [rad or m].

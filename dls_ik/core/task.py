@@ -82,7 +82,7 @@ def task_jacobian(
     """Write the Jacobian of the scaled error: J dq is what a small step takes off it.
 
     Exact for positions, TWIST and EULER, and for all rotations with a tolerance, but as if there
-    were none; :func:`dls_ik.core.slack.release` then makes it that of the error beyond. For other
+    were none; :func:`release` then makes it that of the error beyond. For other
     VECTOR and SWING it takes the angular velocity along the
     axes of the frame, as is usual: exact at the target; anywhere, J^T e is down the gradient of
     half the squared error if the weights of a tip's rotation are equal.

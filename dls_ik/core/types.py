@@ -33,7 +33,7 @@ class Chain(NamedTuple):
 
 
 class Arm(NamedTuple):
-    """The only path of a chain in frames that make an iteration cheap: core/quick/kinematics.py.
+    """The only path of a chain in frames that make an iteration cheap: core/fast/kinematics.py.
 
     Element k turns by turn[k, 0] * q + turn[k, 1] about and slides by slide[k] * q along its z
     axis, q the value of its variable; then comes a translation and a rotation about x.
@@ -50,7 +50,7 @@ class Arm(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Configurations to start from, found by their poses: core/quick/table.py.
+    """Configurations to start from, found by their poses: core/fast/table.py.
 
     A tree halves the rows again and again by one of their features; its leaves have `LEAF` rows.
     """
@@ -169,7 +169,7 @@ class Starts(NamedTuple):
 class Wish(NamedTuple):
     """Which of the solutions is wanted: numbers only."""
 
-    kind: int  # FIRST, NEAREST or DEXTROUS in wishes.py
+    kind: int  # FIRST, NEAREST or DEXTROUS in search.py
     compared: int  # attempts, of which the best solution is taken; FIRST takes the first one
     seeded: bool  # whether the first attempt starts from the seed
 

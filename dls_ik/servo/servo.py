@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dls_ik.core import damping, step
+from dls_ik.core import damping, step_bounds
 from dls_ik.core.follow import follow
 from dls_ik.core.types import Array, Details, Method
 from dls_ik.core.workspace import new_memory
@@ -106,7 +106,7 @@ class Servo:
             return "motion along the lost direction is damped"
         if self._method.damping == damping.TPINV:
             return "motion along the lost direction is left out"
-        if self._method.step in (step.SD, step.SDLS):
+        if self._method.step in (step_bounds.SD, step_bounds.SDLS):
             return "motion along the lost direction is bounded"
         return f"{self.method} does not damp motion along the lost direction; joints may be fast"
 

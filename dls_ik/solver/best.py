@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dls_ik.core.quick.packed import pack
+from dls_ik.core.fast.packed import pack
 from dls_ik.core.search import FOUND, STEPS
 from dls_ik.core.types import Array, Rows
 from dls_ik.model.chain import build_arm

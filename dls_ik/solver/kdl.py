@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dls_ik.core.random import uniform
-from dls_ik.core.search import ALL, ATTEMPTS, FOUND, STATE
+from dls_ik.core.search import ALL, ATTEMPTS, FOUND, STATE, uniform
 from dls_ik.core.types import Array, Rows
 from dls_ik.errors import MethodError
 from dls_ik.model.kdl import kdl_chain, kdl_frame, pykdl

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from dls_ik.core import damping, limits, reach, step
+from dls_ik.core import damping, error_clamping, limits, step_bounds
 from dls_ik.errors import MethodError
 from dls_ik.text import did_you_mean, quoted, suggest_names
 
@@ -14,8 +14,8 @@ ROOMS = ("damping law", "limit strategy", "error bound", "step bound")
 _PARTS: dict[str, tuple[str, int, dict[str, Any]]] = {
     **{name: (ROOMS[0], i, {}) for name, i in damping.IDS.items() if "+" not in name},
     **{name: (ROOMS[1], i, {}) for name, i in limits.IDS.items() if name not in ("none", "active")},
-    **{name: (ROOMS[2], i, {}) for name, i in reach.IDS.items() if name != "none"},
-    **{name: (ROOMS[3], i, {}) for name, i in step.IDS.items() if name != "none"},
+    **{name: (ROOMS[2], i, {}) for name, i in error_clamping.IDS.items() if name != "none"},
+    **{name: (ROOMS[3], i, {}) for name, i in step_bounds.IDS.items() if name != "none"},
     "ta": (ROOMS[1], limits.TA, {"objective": "centring", "mu": 0.0}),
     "dls": (ROOMS[0], damping.JD, {"lambda_": 0.1}),
     "odls": (ROOMS[0], damping.JD, {"policy": "optimal"}),
@@ -39,8 +39,8 @@ class MethodChoice(NamedTuple):
     name: str  # as the papers write it
     damping: int = damping.JP
     limits: int = limits.NONE
-    reach: int = reach.NONE
-    step: int = step.NONE
+    reach: int = error_clamping.NONE
+    step: int = step_bounds.NONE
     defaults: tuple[tuple[str, Any], ...] = ()  # options that the name brings
 
     @property
@@ -55,12 +55,12 @@ class MethodChoice(NamedTuple):
 
     @property
     def is_quick(self) -> bool:
-        """Whether the quick path (core/quick) can make its steps."""
+        """Whether the fast path (core/fast) can make its steps."""
         return (
             self.damping in (damping.JP, damping.JD, damping.ED)
             and self.limits in (limits.NONE, limits.JC, limits.ACTIVE)
-            and self.reach == reach.NONE
-            and self.step == step.NONE
+            and self.reach == error_clamping.NONE
+            and self.step == step_bounds.NONE
         )
 
     def policy_conflict(self, policy: str) -> str | None:

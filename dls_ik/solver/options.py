@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from dls_ik.core import damping, objectives, policy
+from dls_ik.core import damping, damping_policies, objectives
 from dls_ik.core.types import Goal, Method
 from dls_ik.errors import MethodError, OptionError
 from dls_ik.solver import declare
@@ -99,7 +99,9 @@ class SolverOptions:
         0.2, 0.0, 1e3, "", "CTP, TP: gain of the push away from a limit; GP, TA: of the objective"
     )
 
-    policy: str = declare.choice("constant", policy.IDS, "JD: how the damping factor is chosen")
+    policy: str = declare.choice(
+        "constant", damping_policies.IDS, "JD: how the damping factor is chosen"
+    )
     lambda0: float = declare.number(
         0.01,
         0.0,

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dls_ik.core.search import FOUND, NOTHING
-from dls_ik.core.wishes import NEAREST
+from dls_ik.core.search import FOUND, NEAREST, NOTHING
 from dls_ik.errors import OptionError
 from dls_ik.model.joint import checked_configuration
 from dls_ik.solver.batch import Progress, Task, batch_poses, solve_chunk, succeeded

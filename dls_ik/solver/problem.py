@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dls_ik.core import limits, objectives, policy
-from dls_ik.core.quick.packed import Packed, pack
+from dls_ik.core import damping_policies, limits, objectives
+from dls_ik.core.fast.packed import Packed, pack
 from dls_ik.core.types import Array, Details, Goal, Method, Settings, Starts
 from dls_ik.errors import MethodError, OptionError
 from dls_ik.model.chain import build_arm
@@ -91,7 +91,7 @@ def build_details(
 
 def _settings(choice: MethodChoice, options: SolverOptions) -> Settings:
     ids: dict[str, Any] = {
-        "policy": policy.IDS[options.policy],
+        "policy": damping_policies.IDS[options.policy],
         "reach": choice.reach,
         "objective": objectives.IDS[options.objective],
         "published": options.bug_compatible,

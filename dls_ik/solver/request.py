@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dls_ik.core import wishes
+from dls_ik.core.search import DEXTROUS, FIRST, NEAREST
 from dls_ik.core.types import Array
 from dls_ik.errors import OptionError
 from dls_ik.model.robot import RobotModel
@@ -13,14 +13,14 @@ from dls_ik.solver.options import SolverOptions
 from dls_ik.solver.values import checked_value
 from dls_ik.text import listing
 
-KINDS = {"speed": wishes.FIRST, "distance": wishes.NEAREST, "manipulability": wishes.DEXTROUS}
+KINDS = {"speed": FIRST, "distance": NEAREST, "manipulability": DEXTROUS}
 _FIELDS = SolverOptions.__dataclass_fields__
 
 
 class Request(NamedTuple):
     """Which solution is wanted, and what counts as one."""
 
-    kind: int  # of core/wishes.py
+    kind: int  # of core/search.py
     compared: int  # attempts
     change: Array  # (n,) by which an answer may differ from the seed [rad or m]
     approximate: bool  # whether what is found is an answer in any case

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dls_ik.core.quick.table import LEAF
-from dls_ik.core.search import ATTEMPTS
+from dls_ik.core.fast.table import LEAF
+from dls_ik.core.search import ATTEMPTS, FIRST, NEAREST, unwind
 from dls_ik.core.types import WIDEST, Array
-from dls_ik.core.wishes import FIRST, NEAREST, unwind
 from dls_ik.errors import OptionError
 from dls_ik.model.joint import checked_configuration
 from dls_ik.solver.poses import checked_poses

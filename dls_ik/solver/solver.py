@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dls_ik.core import limits
+from dls_ik.core.search import FIRST
 from dls_ik.core.search_rows import search_packed, search_rows
 from dls_ik.core.types import Array, Rows, Wish
-from dls_ik.core.wishes import FIRST
 from dls_ik.errors import MethodError
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.batch import Progress, solve_rows

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dls_ik.core import damping, linalg, policy, stepping
-from dls_ik.core.strength import law_damping, singular_values
+from dls_ik.core import damping, damping_policies, linalg
+from dls_ik.core.damping_policies import accuracy_weight, apply_accuracy_weight, law_damping
+from dls_ik.core.linalg import singular_values
+from dls_ik.core.optimal_damping import search_plain
+from dls_ik.core.step import look_at, run_steps, step_for
 from dls_ik.core.types import Array, Memory
 from dls_ik.core.workspace import new_memory
 from dls_ik.errors import MethodError, OptionError, PoseError
@@ -115,7 +118,7 @@ class Stepper:
         qs[0] = self.q
         errors, chosen = np.empty((steps + 1, self.rows)), np.empty((steps, 2))
         targets = self._targets(Ts)
-        stepping.run(self.robot.chain, *self._structs, self._memory, targets, qs, errors, chosen)
+        run_steps(self.robot.chain, *self._structs, self._memory, targets, qs, errors, chosen)
         self.q = qs[-1].copy()
         return Trace(qs, errors, chosen[:, 0], chosen[:, 1])
 
@@ -157,7 +160,7 @@ class Stepper:
         J_given = finite_array(J, (self.rows, self.robot.n), "J")
         dq = np.empty(self.robot.n)
         structs = (self.robot.chain, *self._structs, self._memory)
-        stepping.step_for(*structs, self._target(T), self.q, error, J_given, dq)
+        step_for(*structs, self._target(T), self.q, error, J_given, dq)
         return dq
 
     def inverse(self, T: ArrayLike) -> Inverse:
@@ -173,9 +176,9 @@ class Stepper:
         error, J = self._look(T)
         method, settings = self._structs[0], self.details.settings
         strength, W = self._strength(error, J), np.eye(self.rows)
-        if settings.policy == policy.ACCURACY:
-            weight = policy.accuracy.weight(settings, singular_values(J), self.robot.n)
-            policy.accuracy.apply_weight(J, np.zeros(self.rows), self.details.direction, weight)
+        if settings.policy == damping_policies.ACCURACY:
+            weight = accuracy_weight(settings, singular_values(J), self.robot.n)
+            apply_accuracy_weight(J, np.zeros(self.rows), self.details.direction, weight)
             W += (weight - 1.0) * np.outer(self.details.direction, self.details.direction)
         Ut, s, Vt = np.empty(W.shape), np.empty(self.rows), np.empty(J.shape)
         linalg.svd(J, Ut, s, Vt)
@@ -188,12 +191,12 @@ class Stepper:
         method, settings = self._structs[0], self.details.settings
         memory = Memory._make(array.copy() for array in self._memory)
         if method.damping == damping.JT:
-            return float(damping.jt.step_length(J, np.zeros(self.robot.n), error))
-        if settings.policy != policy.OPTIMAL:
+            return float(damping.jt_step_length(J, np.zeros(self.robot.n), error))
+        if settings.policy != damping_policies.OPTIMAL:
             return float(law_damping(method, settings, J, error, memory))
         Ut, s = np.empty((self.rows, self.rows)), np.empty(self.rows)
         linalg.svd(J, Ut, s, np.empty(J.shape))
-        return float(policy.optimal.search_plain(settings, s, Ut @ error, memory.lambda2[0])[0])
+        return float(search_plain(settings, s, Ut @ error, memory.lambda2[0])[0])
 
     @property
     def lambda2(self) -> float:
@@ -208,7 +211,7 @@ class Stepper:
     def _look(self, T: ArrayLike | None) -> tuple[Array, Array]:
         e, J = np.empty(self.rows), np.empty((self.rows, self.robot.n))
         structs = (self.robot.chain, *self._structs, self._memory)
-        stepping.look(*structs, self._target(T), self.q, e, J)
+        look_at(*structs, self._target(T), self.q, e, J)
         return e, J
 
     def _target(self, T: ArrayLike | None) -> Array:

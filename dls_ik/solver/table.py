@@ -1,11 +1,11 @@
-"""The table of configurations that searches start from: core/quick/table.py says how it is read."""
+"""The table of configurations that searches start from: core/fast/table.py says how it is read."""
 
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dls_ik.core.quick.table import LEAF, fill
+from dls_ik.core.fast.table import LEAF, fill
 from dls_ik.core.types import Arm, Array, Table
 from dls_ik.model.chain import build_arm
 from dls_ik.model.robot import RobotModel

@@ -6,7 +6,7 @@ from arms import random_arm
 from cases import ARMS, PUMA, WAM
 
 from dls_ik import IkSolver, Task
-from dls_ik.core import objectives, policy
+from dls_ik.core import damping_policies, objectives
 from dls_ik.errors import MethodError, OptionError
 
 ENDLESS = random_arm(np.random.default_rng(1), *["continuous"] * 8)
@@ -77,7 +77,7 @@ def test_a_direction_has_a_number_for_each_row(length):
 
 
 @pytest.mark.parametrize("name", WITHOUT_FACTOR)
-@pytest.mark.parametrize("chosen", [name for name in policy.IDS if name != "constant"])
+@pytest.mark.parametrize("chosen", [name for name in damping_policies.IDS if name != "constant"])
 def test_policies_need_a_law_with_a_factor(name, chosen):
     message = refusal(MethodError, WAM, name, policy=chosen)
     assert chosen in message
@@ -102,7 +102,7 @@ def test_the_filter_has_to_rise(name, nu, sigma0):
 
 
 @pytest.mark.parametrize(
-    ("option", "known"), [("policy", policy.IDS), ("objective", objectives.IDS)]
+    ("option", "known"), [("policy", damping_policies.IDS), ("objective", objectives.IDS)]
 )
 @pytest.mark.parametrize("given", ["", "none", "Optimal", 3, None])
 def test_unknown_names_list_the_known_ones(option, known, given):

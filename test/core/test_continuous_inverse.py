@@ -5,7 +5,7 @@ import pytest
 from kernels import continuous_inverse
 from oracle_ik import continuous_inverse as slow_inverse
 
-from dls_ik.core.continuous_inverse import MAX_BRANCHING
+from dls_ik.core.inverses import MAX_BRANCHING
 
 
 def drawn(seed, n):

@@ -8,7 +8,6 @@ from structs import details, method, random_chain, task
 
 from dls_ik.core import objectives
 from dls_ik.core.kinematics import forward, jacobian
-from dls_ik.core.objectives import limits, manipulability, obstacle
 from dls_ik.core.workspace import new_memory, workspace
 
 N = 4
@@ -31,16 +30,20 @@ def closed_form(name, chain, o, q):
     """H and its gradient, by the kernels that need no scratch."""
     out = np.full(N, np.nan)
     if name == "limits":
-        H = objectives.limits.gradient(chain, q, out)
+        H = objectives.limits_gradient(chain, q, out)
     elif name == "centring":
-        H = objectives.centring.gradient(chain, q, out)
+        H = objectives.centring_gradient(chain, q, out)
     elif name == "posture":
-        H = objectives.posture.gradient(o.reference, q, out)
+        H = objectives.posture_gradient(o.reference, q, out)
     elif name == "obstacle":
         at = kinematics(chain, q)
-        H = obstacle.gradient(chain, o.obstacle, o.settings.influence, at.axes, at.T, out)
+        H = objectives.obstacle_gradient(
+            chain, o.obstacle, o.settings.influence, at.axes, at.T, out
+        )
     else:
-        H = manipulability.gradient(chain, o.task, np.zeros((len(chain.first) - 1, 4, 4)), q, out)
+        H = objectives.manipulability_gradient(
+            chain, o.task, np.zeros((len(chain.first) - 1, 4, 4)), q, out
+        )
     return H, out
 
 
@@ -82,25 +85,25 @@ def test_limits_are_the_published_formula():
 @pytest.mark.parametrize("beyond", [0.0, 1e-300, 1e-9, 1e-4, 0.1, 100.0])
 def test_limits_lead_back_from_beyond_a_limit_and_stay_finite(beyond):
     for q, side in ((2.5 + beyond, 1.0), (-2.0 - beyond, -1.0)):
-        slope = limits.slope(q, -2.0, 2.5, N)
+        slope = objectives.limits_slope(q, -2.0, 2.5, N)
         assert 0.0 < side * slope <= 1e6
-        assert abs(limits.value(q, -2.0, 2.5, N)) <= 1e6
-    assert abs(limits.slope(2.5 - 1e-12, -2.0, 2.5, N)) == 1e6
+        assert abs(objectives.limits_value(q, -2.0, 2.5, N)) <= 1e6
+    assert abs(objectives.limits_slope(2.5 - 1e-12, -2.0, 2.5, N)) == 1e6
 
 
 @PROPERTY
 @given(st.floats(-3.0, 3.5), st.integers(1, 40))
 def test_limits_are_steeper_the_nearer(q, n):
     chain_middle = 0.25
-    slope, value = limits.slope(q, -2.0, 2.5, n), limits.value(q, -2.0, 2.5, n)
+    slope, value = objectives.limits_slope(q, -2.0, 2.5, n), objectives.limits_value(q, -2.0, 2.5, n)
     assert abs(slope) <= 1e6
     assert abs(value) <= 1e6
     assert value >= -1e-12 or not -2.0 <= q <= 2.5
     assert slope * (q - chain_middle) >= 0.0
     outward = q + 0.01 * np.sign(q - chain_middle)
     if -2.0 < outward < 2.5:
-        assert abs(limits.slope(outward, -2.0, 2.5, n)) >= abs(slope)
-        assert limits.value(outward, -2.0, 2.5, n) >= value
+        assert abs(objectives.limits_slope(outward, -2.0, 2.5, n)) >= abs(slope)
+        assert objectives.limits_value(outward, -2.0, 2.5, n) >= value
 
 
 @pytest.mark.parametrize(
@@ -222,6 +225,6 @@ def test_a_link_of_no_length_is_as_far_as_its_end():
 
 def test_on_the_obstacle_itself_nothing_pushes():
     push = np.full(3, np.nan)
-    depth = obstacle._push(np.array([0.1, 0.2, 0.3]), np.array([0.1, 0.2, 0.3]), 0.5, push)
+    depth = objectives._push(np.array([0.1, 0.2, 0.3]), np.array([0.1, 0.2, 0.3]), 0.5, push)
     assert depth == 1.0
     np.testing.assert_array_equal(push, np.zeros(3))

@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from structs import parameters
 
-from dls_ik.core.policy import optimal
+from dls_ik.core import optimal_damping as optimal
 
 NEWTON, RECIPROCAL = 17, 18
 SHIFT = 1e-4

@@ -6,10 +6,15 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from structs import memory, method, parameters
 
-from dls_ik.core import policy
-from dls_ik.core.damping import JD
-from dls_ik.core.policy import accuracy, mayorga_condition, velocity
-from dls_ik.core.strength import law_damping
+from dls_ik.core import damping_policies
+from dls_ik.core.damping import JD, least_damping
+from dls_ik.core.damping_policies import (
+    accuracy_damping,
+    accuracy_weight,
+    apply_accuracy_weight,
+    bound_on_condition,
+    law_damping,
+)
 
 SHAPES = ((2, 3), (6, 6), (6, 7), (6, 4), (1, 5), (3, 1))
 METHOD = method(lambda_=0.2, error_gain=0.7)
@@ -17,18 +22,18 @@ SET = {
     "lambda0": 0.3, "w_t": 0.8, "rate_t": 0.9, "velocity_bound": 2.0, "tracking_bound": 0.05,
     "condition_bound": 20.0, "lambda_max": 0.4, "epsilon": 0.9, "w_min": 0.1,
 }  # fmt: skip
-SEARCHED = policy.IDS["optimal"]
-KNOWN = [name for name in policy.NAMES if policy.IDS[name] != SEARCHED]
+SEARCHED = damping_policies.IDS["optimal"]
+KNOWN = [name for name in damping_policies.NAMES if damping_policies.IDS[name] != SEARCHED]
 
 
 def chosen(name, J, error_norm=0.5, before=None, **given):
     """lambda^2 for J (r, n), after a step with the Jacobian `before` if there was one."""
     r, n = J.shape
-    o = parameters(r, n, policy=policy.IDS[name], **{**SET, **given})
+    o = parameters(r, n, policy=damping_policies.IDS[name], **{**SET, **given})
     past = memory(r, n, steps=before is not None)
     if before is not None:
-        policy.remember(o, before, values(before), past)
-    return policy.lambda_squared(METHOD, o, J, values(J), error_norm, past)
+        damping_policies.remember(o, before, values(before), past)
+    return damping_policies.policy_damping(METHOD, o, J, values(J), error_norm, past)
 
 
 def values(J):
@@ -86,10 +91,10 @@ FORMULAS = {
 
 
 def test_every_policy_has_an_id_of_its_own():
-    assert tuple(FORMULAS) == policy.NAMES[:-1]
-    assert sorted(policy.IDS.values()) == list(range(11))
-    assert policy.IDS["mayorga-condition"] == policy.MAYORGA_CONDITION
-    assert policy.IDS["accuracy"] == policy.ACCURACY
+    assert tuple(FORMULAS) == damping_policies.NAMES[:-1]
+    assert sorted(damping_policies.IDS.values()) == list(range(11))
+    assert damping_policies.IDS["mayorga-condition"] == damping_policies.MAYORGA_CONDITION
+    assert damping_policies.IDS["accuracy"] == damping_policies.ACCURACY
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -122,12 +127,12 @@ def test_finite_at_a_singularity(name, shape, scale):
 @pytest.mark.parametrize("name", ["rate", "mayorga-rank"])
 def test_what_is_left_of_the_attempt_before_does_not_count(name):
     J = 0.01 * np.eye(2)
-    o = parameters(2, 2, policy=policy.IDS[name], **SET)
+    o = parameters(2, 2, policy=damping_policies.IDS[name], **SET)
     past = memory(2, 2, steps=0)
-    policy.remember(o, np.eye(2), values(np.eye(2)), past)
-    assert policy.lambda_squared(METHOD, o, J, values(J), 0.5, past) == 0.0
+    damping_policies.remember(o, np.eye(2), values(np.eye(2)), past)
+    assert damping_policies.policy_damping(METHOD, o, J, values(J), 0.5, past) == 0.0
     past.steps[0] = 1
-    assert policy.lambda_squared(METHOD, o, J, values(J), 0.5, past) > 0.0
+    assert damping_policies.policy_damping(METHOD, o, J, values(J), 0.5, past) > 0.0
 
 
 @pytest.mark.parametrize("name", ["rate", "mayorga-rank"])
@@ -138,22 +143,22 @@ def test_first_step_has_nothing_to_compare_with(name):
 
 @pytest.mark.parametrize("name", ["rate", "mayorga-rank"])
 def test_what_is_remembered_is_the_last_step_not_this_one(name):
-    o = parameters(2, 2, policy=policy.IDS[name], **SET)
+    o = parameters(2, 2, policy=damping_policies.IDS[name], **SET)
     past = memory(2, 2, steps=1)
     for J in (np.eye(2), 0.1 * np.eye(2)):
-        policy.remember(o, J, values(J), past)
-    same = policy.lambda_squared(METHOD, o, J, values(J), 0.5, past)
+        damping_policies.remember(o, J, values(J), past)
+    same = damping_policies.policy_damping(METHOD, o, J, values(J), 0.5, past)
     assert same == 0.0
 
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_policies_that_do_without_singular_values(name):
     J, last = np.diag([1.0, 0.1]), np.diag([1.0, 0.5])
-    o = parameters(2, 2, policy=policy.IDS[name], **SET)
+    o = parameters(2, 2, policy=damping_policies.IDS[name], **SET)
     past = memory(2, 2, steps=1)
-    policy.remember(o, last, values(last), past)
-    blind = policy.lambda_squared(METHOD, o, J, np.full(2, np.nan), 0.5, past)
-    if not policy.needs_singular_values(o.policy):
+    damping_policies.remember(o, last, values(last), past)
+    blind = damping_policies.policy_damping(METHOD, o, J, np.full(2, np.nan), 0.5, past)
+    if not damping_policies.needs_singular_values(o.policy):
         assert blind == chosen(name, J, before=last)
     else:
         assert blind != chosen(name, J, before=last)
@@ -189,7 +194,7 @@ def test_velocity_bounds_the_least_direction(s, bound):
 @PROPERTY
 @given(st.floats(1e-9, 10.0), st.floats(0.01, 100.0))
 def test_velocity_is_the_least_damping_that_does(s, bound):
-    lambda2 = velocity.least_damping(s, bound)
+    lambda2 = least_damping(s, bound)
     assert lambda2 >= 0.0
     if lambda2 > 1e-6 * s**2:
         assert s / (s**2 + lambda2) == pytest.approx(bound, rel=1e-9)
@@ -222,7 +227,7 @@ def test_mayorga_bound_is_above_the_condition_number(s, n):
     k = min(len(s), n)
     assume(s[k - 1] > 0.0)
     kappa = (s[0] / s[k - 1]) ** 2
-    bound = mayorga_condition.bound(np.append(s[:k], [0.0] * (len(s) - k)), n)
+    bound = bound_on_condition(np.append(s[:k], [0.0] * (len(s) - k)), n)
     assert bound >= min(kappa, 1e150) * (1.0 - 1e-9)
 
 
@@ -243,24 +248,24 @@ def test_accuracy_is_continuous_where_it_begins(epsilon):
     o = parameters(2, 2, **{**SET, "epsilon": epsilon})
     for share, damping, w in ((1.0, 0.0, 1.0), (2.0, 0.0, 1.0), (0.0, 0.16, 0.1)):
         s = np.array([3.0, share * epsilon])
-        assert accuracy.lambda_squared(o, s, 2) == pytest.approx(damping, abs=1e-12)
-        assert accuracy.weight(o, s, 2) == pytest.approx(w, abs=1e-7)
+        assert accuracy_damping(o, s, 2) == pytest.approx(damping, abs=1e-12)
+        assert accuracy_weight(o, s, 2) == pytest.approx(w, abs=1e-7)
     just_below = np.array([3.0, (1.0 - 1e-9) * epsilon])
-    assert 0.0 < accuracy.lambda_squared(o, just_below, 2) < 1e-8
-    assert 1.0 - 1e-4 < accuracy.weight(o, just_below, 2) < 1.0
+    assert 0.0 < accuracy_damping(o, just_below, 2) < 1e-8
+    assert 1.0 - 1e-4 < accuracy_weight(o, just_below, 2) < 1.0
 
 
 def test_accuracy_weighs_as_published():
     o = parameters(3, 4, **SET)
     s = np.array([2.0, 1.0, 0.5])
-    w = accuracy.weight(o, s, 4)
+    w = accuracy_weight(o, s, 4)
     assert (w - 1.0) ** 2 == pytest.approx((1.0 - (0.5 / 0.9) ** 2) * (0.1 - 1.0) ** 2)
     assert 0.0 < w < 1.0
 
 
 def test_accuracy_counts_only_singular_values_that_there_are():
     tall = parameters(3, 2, **SET)
-    assert accuracy.weight(tall, np.array([2.0, 1.0, 0.0]), 2) == 1.0
+    assert accuracy_weight(tall, np.array([2.0, 1.0, 0.0]), 2) == 1.0
 
 
 @pytest.mark.parametrize("rows", [3, 4])
@@ -271,7 +276,7 @@ def test_weight_multiplies_by_w(rows):
     W = np.eye(rows)
     W[:3, :3] += (0.3 - 1.0) * np.outer(d, d)
     weighted, also = J.copy(), left.copy()
-    accuracy.apply_weight(weighted, also, d, 0.3)
+    apply_accuracy_weight(weighted, also, d, 0.3)
     np.testing.assert_allclose(weighted, W @ J, atol=1e-14)
     np.testing.assert_allclose(also, W @ left, atol=1e-14)
 
@@ -279,7 +284,7 @@ def test_weight_multiplies_by_w(rows):
 @pytest.mark.parametrize("name", KNOWN)
 def test_what_follows_is_damped_by_its_error_too(name):
     J, e = np.diag([1.0, 0.1]), np.array([0.2, -0.1])
-    o = parameters(2, 2, policy=policy.IDS[name], **SET)
+    o = parameters(2, 2, policy=damping_policies.IDS[name], **SET)
     still, follows = (
         law_damping(METHOD._replace(damping=JD, following=way), o, J, e, memory(2, 2))
         for way in (False, True)

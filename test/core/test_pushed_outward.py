@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from structs import method, random_chain
 
-from dls_ik.core.limits.ctp import FULL_PUSH, activate, activation
+from dls_ik.core.limits import FULL_PUSH, activation, ctp_activate
 
 N, MARGIN = 4, 0.2
 CHAIN = random_chain(np.random.default_rng(1), (4,), N)
@@ -15,7 +15,7 @@ PLACES = {"lower": CHAIN.lower + DEEP, "upper": CHAIN.upper - DEEP}
 def held(q, J, e):
     """Share (n,) of what holds every joint that comes of the error."""
     h, z = np.full(N, np.nan), np.zeros(N)
-    activate(method(following=True, margin=MARGIN, mu=1.0), CHAIN, q, J, e, h, z)
+    ctp_activate(method(following=True, margin=MARGIN, mu=1.0), CHAIN, q, J, e, h, z)
     whole = [activation(*joint, MARGIN) for joint in zip(q, CHAIN.lower, CHAIN.upper, strict=True)]
     assert not z.any(), "no joint is pushed back"
     return h / whole

@@ -10,9 +10,9 @@ from oracle import rotation
 from oracle_ik import pose_error
 
 from dls_ik import IkSolver
+from dls_ik.core.fast.kinematics import aim, arm_jacobian, observe_arm
+from dls_ik.core.fast.table import LEAF
 from dls_ik.core.jit import kernel
-from dls_ik.core.quick.kinematics import aim, arm_jacobian, observe_arm
-from dls_ik.core.quick.table import LEAF
 from dls_ik.core.workspace import quick_workspace
 from dls_ik.model import DhRow, RobotModel
 from dls_ik.model.chain import build_arm

@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dls_ik.core.fast import step as fast
+from dls_ik.core.fast.step import apply_transposed, solve_few
 from dls_ik.core.jit import kernel
-from dls_ik.core.quick import normal
-from dls_ik.core.quick.step import apply_transposed, solve_few
 
 
 @kernel
 def write_normal(J, h, e, lambda2, y):
-    return normal.solve_normal(J, h, e, lambda2, y)
+    return fast.solve_normal(J, h, e, lambda2, y)
 
 
 @kernel

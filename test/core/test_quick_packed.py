@@ -5,8 +5,8 @@ import pytest
 from arms import random_arm
 
 from dls_ik import IkSolver
+from dls_ik.core.fast.packed import pack, unpack
 from dls_ik.core.jit import kernel
-from dls_ik.core.quick.packed import pack, unpack
 from dls_ik.core.types import Arm, Goal, Method, Starts, Table
 from dls_ik.model.chain import build_arm
 from dls_ik.solver.starts import random_starts

@@ -6,10 +6,10 @@ from kernels import WAM, options_of
 from oracle_ik import pose_error
 
 from dls_ik import RobotModel
+from dls_ik.core.fast.kinematics import aim, observe_arm
+from dls_ik.core.fast.step import slide
+from dls_ik.core.fast.table import LEAF
 from dls_ik.core.jit import kernel
-from dls_ik.core.quick.kinematics import aim, observe_arm
-from dls_ik.core.quick.slide import slide
-from dls_ik.core.quick.table import LEAF
 from dls_ik.core.workspace import quick_workspace
 from dls_ik.model.chain import build_arm
 from dls_ik.solver.starts import random_starts

@@ -6,7 +6,7 @@ from arms import PUBLISHED, published, random_arm
 from start_tables import KINDS, WEIGHT, Drawn, at_last_joint, drawn
 
 from dls_ik import RobotModel
-from dls_ik.core.quick.table import LEAF, MISSED
+from dls_ik.core.fast.table import LEAF, MISSED
 from dls_ik.model import DhRow
 from dls_ik.solver.table import start_table
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dls_ik.core.random import uniform
+from dls_ik.core.search import uniform
 
 WORD = 2**64
 

@@ -7,7 +7,7 @@ from kernels import WAM
 from oracle_ik import pose_error
 
 from dls_ik import IkSolver, Task
-from dls_ik.core.wishes import unwind
+from dls_ik.core.search import unwind
 from dls_ik.solver.rows import errors as errors_of
 from dls_ik.solver.rows import found, new_rows
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dls_ik.core.jit import kernel
-from dls_ik.core.turning import twist
+from dls_ik.core.se3 import twist
 
 
 @kernel

@@ -8,7 +8,7 @@ import pytest
 from laws import LAWS
 
 from dls_ik import IkSolver, RobotModel, method_names
-from dls_ik.core import limits, reach, step
+from dls_ik.core import error_clamping, limits, step_bounds
 from dls_ik.errors import DlsIkError, MethodError
 from dls_ik.solver.method import KDL, parse_method
 from dls_ik.solver.options import solver_options
@@ -49,8 +49,8 @@ def test_every_combination_means_its_parts_or_is_refused_with_a_reason():
         choice = parse_method(name)
         assert choice.damping == LAWS[law]
         assert choice.limits == limits.IDS[strategy or "none"]
-        assert choice.reach == reach.IDS[error or "none"]
-        assert choice.step == step.IDS[bound or "none"]
+        assert choice.reach == error_clamping.IDS[error or "none"]
+        assert choice.step == step_bounds.IDS[bound or "none"]
         brought = {"objective": "centring", "mu": 0.0} if strategy == "ta" else {}
         brought |= {"dls": {"lambda_": 0.1}, "odls": {"policy": "optimal"}}.get(law, {})
         assert dict(choice.defaults) == brought

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dls_ik import RobotModel, Stepper
-from dls_ik.core import policy as policies
+from dls_ik.core import damping_policies as policies
 from dls_ik.errors import JointValueError, MethodError, OptionError, PoseError
 
 WAM = RobotModel.wam()

@@ -68,5 +68,5 @@ def test_same_answers():
 if __name__ == "__main__":
     # Of its 64-bit words the random generator means to keep the low digits.
     warnings.simplefilter("error", RuntimeWarning)
-    warnings.filterwarnings("ignore", "overflow encountered", RuntimeWarning, "dls_ik.core.random")
+    warnings.filterwarnings("ignore", "overflow encountered", RuntimeWarning, "dls_ik.core.search")
     json.dump(answers(), sys.stdout)
