@@ -23,7 +23,7 @@ from dls_ik.reachability.grid import ORIENTATIONS, RESOLUTION, RESTARTS, TASKS, 
 
 if TYPE_CHECKING:
     from dls_ik.reachability import ReachabilityMap
-    from dls_ik.reachability.settings import Job
+    from dls_ik.reachability.settings import MapJob
 
 EPILOG = (
     "An interrupted map is gone on with by the same command: finished chunks are kept in "
@@ -131,15 +131,15 @@ def _check_outputs(plot_path: str | None, json_path: str | None) -> None:
 
 def _job(
     robot: str, base: str | None, tip: str | None, restarts: int, seed: int, **asked: Any
-) -> Job:
+) -> MapJob:
     from dls_ik.reachability.settings import new_job
 
     return new_job(find_robot(robot, base, tip), max_restarts=restarts, random_seed=seed, **asked)
 
 
-def _compute(job: Job, out: str, scheduler: str | None) -> ReachabilityMap:
+def _compute(job: MapJob, out: str, scheduler: str | None) -> ReachabilityMap:
     """Compute the map, or say how to go on after Ctrl-C."""
-    from dls_ik.reachability.compute import compute
+    from dls_ik.reachability.map import compute
 
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background job ignores it
     estimate = Estimate(job, out)
@@ -181,7 +181,7 @@ def _write_picture(path: str, found: ReachabilityMap, show: str) -> None:
 class Estimate:
     """Hears of finished chunks; says on stderr what is asked for and, if it is long, how long."""
 
-    def __init__(self, job: Job, out: str) -> None:
+    def __init__(self, job: MapJob, out: str) -> None:
         self._settings, self._out = job.settings, out
         self._bar: Callable[[int, int], None] = lambda done, total: None
         self._first: int | None = None  # chunks there were at the start

@@ -1,6 +1,6 @@
 """Maps of a workspace: which poses an arm reaches, and how well it moves there.
 
-Public names are imported when they are first used, so that the command's help comes at once.
+Public names are imported on first use, so that the help of the command is fast.
 """
 
 from typing import TYPE_CHECKING
@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING
 from dls_ik.first_use import on_first_use
 
 if TYPE_CHECKING:
-    from dls_ik.reachability.chunk import Voxels
-    from dls_ik.reachability.compute import reachability_map
+    from dls_ik.reachability.chunks import Voxels
     from dls_ik.reachability.grid import ReachabilityError
-    from dls_ik.reachability.map import ReachabilityMap
+    from dls_ik.reachability.map import ReachabilityMap, reachability_map
     from dls_ik.reachability.picture import map_picture
-    from dls_ik.reachability.settings import Settings
+    from dls_ik.reachability.settings import MapSettings
 
 __all__ = [
+    "MapSettings",
     "ReachabilityError",
     "ReachabilityMap",
-    "Settings",
     "Voxels",
     "map_picture",
     "reachability_map",
@@ -29,9 +28,9 @@ __getattr__, __dir__ = on_first_use(
     {
         "ReachabilityError": "grid",
         "ReachabilityMap": "map",
-        "Settings": "settings",
-        "Voxels": "chunk",
+        "MapSettings": "settings",
+        "Voxels": "chunks",
         "map_picture": "picture",
-        "reachability_map": "compute",
+        "reachability_map": "map",
     },
 )

@@ -1,4 +1,4 @@
-"""The poses of a map: voxels on a grid that covers the reach, and rotations spread evenly."""
+"""Poses of a map: voxels on a grid that covers the reach, and evenly spread rotations."""
 
 import math
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ TASKS = ("pose", "pointing", "position")
 RESOLUTION = 0.1  # [m]
 ORIENTATIONS = 64
 TOLERANCE = 1e-4  # [m] and [rad]
-RESTARTS = 50  # docs/reachability.md says what more of them find
+RESTARTS = 50  # docs/reachability.md has the gain of more
 
 MOST_VOXELS = 10**8  # three gigabytes of results
 FINEST, COARSEST = 1e-6, 1e6  # [m]
@@ -29,7 +29,7 @@ GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
 
 
 class ReachabilityError(DlsIkError):
-    """A map that cannot be computed, stored, resumed or read as asked."""
+    """Raised when a map cannot be computed, stored, resumed or read."""
 
 
 class Ball(NamedTuple):
@@ -40,7 +40,7 @@ class Ball(NamedTuple):
 
 
 def reach_ball(robot: RobotModel) -> Ball:
-    """The ball that holds every position of the tip, whatever the joints do within their limits.
+    """Return a ball that contains every position of the tip within the joint limits.
 
     Built from the tip to the base: turning about an axis moves the centre onto that axis and adds
     its distance from there to the radius; sliding moves it to mid-range and adds half the range.
@@ -61,7 +61,7 @@ def reach_ball(robot: RobotModel) -> Ball:
 
 
 def _range(robot: RobotModel, i: int) -> tuple[float, float]:
-    """Middle and half of the range of a prismatic element [m]; its limits are always finite."""
+    """Return middle and half of the range of a prismatic joint [m]; its limits are finite."""
     chain, variable = robot.chain, robot.chain.variable[i]
     middle = (chain.lower[variable] + chain.upper[variable]) / 2.0
     half = (chain.upper[variable] - chain.lower[variable]) / 2.0
@@ -69,7 +69,7 @@ def _range(robot: RobotModel, i: int) -> tuple[float, float]:
 
 
 class Grid(NamedTuple):
-    """Cubes side by side, axes along those of the base frame; numbered with z running fastest."""
+    """Cubic voxels along the axes of the base frame, numbered with z running fastest."""
 
     origin: tuple[float, float, float]  # centre of voxel (0, 0, 0) [m]
     resolution: float  # edge [m]
@@ -77,35 +77,35 @@ class Grid(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many voxels there are."""
+        """Number of voxels."""
         return math.prod(self.shape)
 
     def axis(self, i: int) -> Array:
-        """Coordinates (shape[i],) of the centres along an axis [m]."""
+        """Return the coordinates (shape[i],) of the centres along an axis [m]."""
         return self._along(i, np.arange(self.shape[i]))
 
     def edges(self, i: int) -> Array:
-        """Where the layers across an axis end: (shape[i] + 1,) [m]."""
+        """Return the coordinates (shape[i] + 1,) between the layers across an axis [m]."""
         return self._along(i, np.arange(self.shape[i] + 1) - 0.5)
 
     def centres(self, first: int, last: int) -> Array:
-        """Centres of the voxels numbered first to last - 1: (last - first, 3) [m]."""
+        """Return the centres (last - first, 3) [m] of the voxels first to last - 1."""
         places = np.stack(np.unravel_index(np.arange(first, last), self.shape), axis=-1)
         return self._along(slice(None), places)
 
     def _along(self, i: int | slice, steps: NDArray[Any]) -> Array:
-        """Coordinates [m] so many voxels from the first one."""
+        """Return coordinates [m] at multiples of the edge from the first voxel."""
         coordinates: Array = np.array(self.origin)[i] + self.resolution * steps
         return coordinates
 
     def layer(self, i: int, coordinate: float) -> int:
-        """The layer across axis i whose centre is nearest a coordinate [m]."""
+        """Return the layer across axis i whose centre is nearest to a coordinate [m]."""
         nearest = round((coordinate - self.origin[i]) / self.resolution)
         return min(max(nearest, 0), self.shape[i] - 1)
 
 
 def checked_resolution(resolution: float) -> float:
-    """The edge of a voxel [m].
+    """Return the edge of a voxel [m].
 
     Raises:
         ReachabilityError: not a length between a micrometre and a thousand kilometres.
@@ -119,7 +119,7 @@ def checked_resolution(resolution: float) -> float:
 
 
 def grid_around(ball: Ball, resolution: float) -> Grid:
-    """Voxels that cover a ball; one of them is centred on the ball's centre.
+    """Return voxels that cover a ball, one of them at its centre.
 
     Raises:
         ReachabilityError: too many voxels.
@@ -131,7 +131,7 @@ def grid_around(ball: Ball, resolution: float) -> Grid:
 
 
 def grid_in(region: Sequence[float], resolution: float) -> Grid:
-    """Voxels that cover a box.
+    """Return voxels that cover a box.
 
     Args:
         region: (6,) x0 x1 y0 y1 z0 z1 [m]. The first voxel begins at x0; the last one may end
@@ -173,7 +173,7 @@ def _not_too_many(grid: Grid) -> Grid:
 
 
 def spread_rotations(count: int) -> Array:
-    """Rotations (count, 3, 3) that fill SO(3) evenly: a super-Fibonacci spiral (Alexa 2022)."""
+    """Return rotations (count, 3, 3), a super-Fibonacci spiral in SO(3) (Alexa 2022)."""
     s = np.arange(count) + 0.5
     small, large = np.sqrt(s / count), np.sqrt(1.0 - s / count)
     alpha, beta = 2.0 * np.pi * s / PHI, 2.0 * np.pi * s / PSI
@@ -184,7 +184,7 @@ def spread_rotations(count: int) -> Array:
 
 
 def spread_directions(count: int) -> Array:
-    """Rotations (count, 3, 3) whose z axes spread evenly: a Fibonacci lattice (Gonzalez 2010)."""
+    """Return rotations (count, 3, 3) whose z axes are a Fibonacci lattice (Gonzalez 2010)."""
     k = np.arange(count)
     height = 1.0 - (2.0 * k + 1.0) / count
     turn, radius = GOLDEN_ANGLE * k, np.sqrt(1.0 - height**2)
@@ -196,7 +196,7 @@ def spread_directions(count: int) -> Array:
 
 
 def _matrices(quaternions: Array) -> Array:
-    """(b, 3, 3) from unit quaternions (4, b), x y z w."""
+    """Return (b, 3, 3) for unit quaternions (4, b), x y z w."""
     x, y, z, w = quaternions
     rows = [
         [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],

@@ -1,22 +1,42 @@
-"""A finished map: its numbers, what they sum up to, and its file, ``.npz`` or ``.zarr``."""
+"""Maps: compute one or resume it, its figures, and its file, ``.npz`` or ``.zarr``."""
 
 from __future__ import annotations
 
 import json
 import os
+import platform
 import shutil
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from dls_ik import __version__
 from dls_ik.core.types import Array
-from dls_ik.reachability.chunk import Voxels
-from dls_ik.reachability.grid import Grid, ReachabilityError
-from dls_ik.reachability.settings import FORMAT, Settings
+from dls_ik.model.load import find_tree
+from dls_ik.model.robot import RobotModel
+from dls_ik.reachability.chunks import Voxels, dask_cluster, local_threads, run_chunks
+from dls_ik.reachability.grid import (
+    RESOLUTION,
+    RESTARTS,
+    TOLERANCE,
+    Grid,
+    ReachabilityError,
+    reach_ball,
+)
+from dls_ik.reachability.parts import (
+    FolderParts,
+    MemoryParts,
+    differences,
+    open_parts,
+    parts_folder,
+)
+from dls_ik.reachability.settings import FORMAT, MapJob, MapSettings, new_job
 from dls_ik.text import quoted
 
 SUFFIXES = (".npz", ".zarr")
@@ -25,30 +45,30 @@ ABOUT = "about"  # the entry with settings and versions
 
 @dataclass(frozen=True, eq=False)
 class ReachabilityMap:
-    """What share of the orientations the arm reaches in each voxel, and how well it moves there.
+    """The share of orientations that an arm reaches in each voxel, and how well it moves there.
 
     Attributes:
-        settings: What the map is of.
+        settings: Robot, region and accuracy of the map.
         voxels: Arrays (nx, ny, nz), see :class:`dls_ik.reachability.Voxels`.
         shoulder: (3,) centre of the ball that bounds the reach [m].
-        versions: Of the packages that it was computed with.
+        versions: Versions of the packages that computed it.
     """
 
-    settings: Settings
+    settings: MapSettings
     voxels: Voxels
     shoulder: tuple[float, float, float]
     versions: dict[str, str]
 
     @property
     def grid(self) -> Grid:
-        """Where the voxels are."""
+        """The grid of the voxels."""
         return self.settings.grid
 
     @property
     def index(self) -> Array:
         """The reachability index (nx, ny, nz), the share of the orientations that is reached.
 
-        As Zacharias, Borst & Hirzinger 2007 have it, by inverse kinematics in every voxel.
+        Defined as in Zacharias, Borst & Hirzinger 2007, with inverse kinematics in every voxel.
         """
         return self.voxels.reached / self.settings.orientations
 
@@ -58,19 +78,19 @@ class ReachabilityMap:
         return float(np.count_nonzero(self.voxels.reached)) * self.settings.resolution**3
 
     def extent(self, i: int) -> tuple[float, float]:
-        """Ends, along axis i, of what is reached and of the base, with a voxel of room [m]."""
+        """Return the ends [m] along axis i of the reached voxels and the base, with a margin."""
         layers = np.flatnonzero(self.voxels.reached.any(axis=tuple({0, 1, 2} - {i})))
         places = [0.0, self.shoulder[i], *self.grid.axis(i)[layers]]
-        room = 1.5 * self.settings.resolution
-        return min(places) - room, max(places) + room
+        margin = 1.5 * self.settings.resolution
+        return min(places) - margin, max(places) + margin
 
     def at(self, point: Any) -> tuple[int, int, int]:
-        """The voxel (i, j, k) that holds a point (3,) [m], or the nearest one."""
+        """Return the voxel (i, j, k) that holds a point (3,) [m], or the nearest one."""
         i, j, k = (self.grid.layer(axis, float(x)) for axis, x in enumerate(point))
         return i, j, k
 
     def summary(self) -> dict[str, Any]:
-        """The figures of the map as a whole, for JSON."""
+        """Return the figures of the map as a whole, for JSON."""
         some = self.voxels.reached > 0
         best = self.voxels.manipulability_best[some]
         return {
@@ -128,7 +148,7 @@ class ReachabilityMap:
             raise ReachabilityError(f"there is no map {quoted(os.fspath(path))}")
         try:
             arrays, about = _read(store)
-            settings = Settings.from_json(about["settings"])
+            settings = MapSettings.from_json(about["settings"])
             shoulder = tuple(map(float, about["shoulder"]))
             found = cls(settings, Voxels(**arrays), shoulder, about["versions"])  # type: ignore[arg-type]
         except Exception as error:
@@ -139,7 +159,7 @@ class ReachabilityMap:
 
 
 def checked_store(path: str | os.PathLike[str]) -> Path:
-    """Refuse, before the work begins, what no map could be written to.
+    """Refuse a path that no map can be written to.
 
     Raises:
         ReachabilityError: the reason.
@@ -194,3 +214,143 @@ def _zarr() -> Any:
         raise ReachabilityError(
             "a .zarr store needs zarr: pip install 'dls-ik[zarr]', or take .npz"
         ) from error
+
+
+# Computing a map
+
+Progress = Callable[[int, int], None]  # finished chunks, all chunks
+
+
+def reachability_map(
+    robot: RobotModel | str | os.PathLike[str],
+    resolution: float = RESOLUTION,
+    orientations: int | None = None,
+    *,
+    base: str | None = None,
+    tip: str | None = None,
+    region: Sequence[float] | None = None,
+    task: str = "pose",
+    tolerance: float = TOLERANCE,
+    max_restarts: int = RESTARTS,
+    random_seed: int = 0,
+    out: str | os.PathLike[str] | None = None,
+    scheduler: str | None = None,
+    progress: Progress | None = None,
+) -> ReachabilityMap:
+    """Compute which poses of a workspace an arm reaches, and how well it moves there.
+
+    Args:
+        robot: a robot, the name of a shipped one, or the path of a file (URDF, xacro, DH).
+        resolution: edge of a voxel [m].
+        orientations: number tried in each voxel, spread evenly; default: 64.
+        base: first link of the chain, and tip: its last; found where there is only one.
+        region: x0 x1 y0 y1 z0 z1 [m] in the base frame; default: the reach of the arm.
+        task: ``pose``; ``pointing``, the tool's z axis in so many directions; or ``position``.
+        tolerance: position and rotation error allowed [m, rad].
+        max_restarts: restarts after which a pose counts as not reached.
+        random_seed: seed of the restarts.
+        out: file ``.npz`` or store ``.zarr``. Finished chunks are kept beside it in a folder
+            ``.parts`` until the map is complete: the same call resumes an interrupted map.
+        scheduler: address of a Dask scheduler; default: the threads of this machine.
+        progress: called with the number of finished chunks and of all chunks.
+
+    Returns:
+        The map; read from `out` where that holds a map with the same settings.
+
+    Raises:
+        DlsIkError: invalid arguments, another map in `out`, or no such scheduler.
+    """
+    arm = find_robot(robot, base, tip)
+    job = new_job(arm, resolution, orientations, region, task, tolerance, max_restarts, random_seed)
+    return compute(job, out, scheduler, progress)
+
+
+def compute(
+    job: MapJob,
+    out: str | os.PathLike[str] | None = None,
+    scheduler: str | None = None,
+    progress: Progress | None = None,
+) -> ReachabilityMap:
+    """Compute the map of a checked job; see :func:`reachability_map`."""
+    if out is None:
+        memory = MemoryParts()
+        _complete(job, memory, scheduler, progress)
+        return _merged(job, memory)
+    store = checked_store(out)
+    found = stored_map(job, store)
+    if found is not None and not parts_folder(store).exists():
+        return found
+    with open_parts(store, job.settings) as parts:
+        if found is None:
+            _complete(job, parts, scheduler, progress)
+            found = _merged(job, parts)
+            found.save(store)
+        parts.remove()
+    return found
+
+
+def stored_map(job: MapJob, store: Path) -> ReachabilityMap | None:
+    """Return the map of a job if its file is complete, else None.
+
+    Raises:
+        ReachabilityError: the file holds something else.
+    """
+    if not store.exists():
+        return None
+    found = ReachabilityMap.load(store)
+    differing = differences(found.settings.as_json(), job.settings.as_json())
+    if differing:
+        raise ReachabilityError(
+            f"{store} holds a map with other settings ({differing}): write to another file, or "
+            "remove it"
+        )
+    return found
+
+
+def find_robot(
+    robot: RobotModel | str | os.PathLike[str], base: str | None, tip: str | None
+) -> RobotModel:
+    """Return the robot itself, or load it from a shipped name, a file or URDF text."""
+    if isinstance(robot, RobotModel):
+        if base is None and tip is None:
+            return robot
+        return RobotModel.from_tree(robot.tree, base or robot.base, tip or robot.tip)
+    given = os.fspath(robot)
+    if given.lstrip("\ufeff \t\r\n").startswith("<"):
+        return RobotModel.from_urdf(given, base, tip)
+    return RobotModel.from_tree(find_tree(given), base, tip)
+
+
+def _complete(
+    job: MapJob, parts: FolderParts | MemoryParts, scheduler: str | None, progress: Progress | None
+) -> None:
+    """Solve the missing chunks."""
+    total, finished = job.settings.chunks, parts.finished()
+    count = len(finished)
+
+    def keep(chunk: int, voxels: Voxels) -> None:
+        nonlocal count
+        parts.keep(chunk, voxels)
+        count += 1
+        if progress is not None:
+            progress(count, total)
+
+    if progress is not None:
+        progress(count, total)
+    # A random order, so that the first chunks tell how long the others take.
+    order: list[int] = np.random.default_rng(0).permutation(total).tolist()
+    missing = [chunk for chunk in order if chunk not in finished]
+    if missing:
+        with local_threads() if scheduler is None else dask_cluster(scheduler) as (executor, depth):
+            run_chunks(job, missing, executor, depth, keep)
+
+
+def _merged(job: MapJob, parts: FolderParts | MemoryParts) -> ReachabilityMap:
+    settings = job.settings
+    chunks = [parts.load(chunk) for chunk in range(settings.chunks)]
+    fields = (np.concatenate(arrays) for arrays in zip(*chunks, strict=True))
+    voxels = Voxels(*(array.reshape(settings.shape) for array in fields))
+    x, y, z = (float(c) for c in reach_ball(job.solver().robot).centre)
+    versions = {"dls_ik": __version__, "python": platform.python_version()}
+    versions |= {name: version(name) for name in ("numpy", "numba")}
+    return ReachabilityMap(settings, voxels, (x, y, z), versions)

@@ -18,9 +18,9 @@ import numpy as np
 
 from dls_ik import __version__
 from dls_ik.model.files import read_file
-from dls_ik.reachability.chunk import Voxels
+from dls_ik.reachability.chunks import Voxels
 from dls_ik.reachability.grid import ReachabilityError
-from dls_ik.reachability.settings import Settings
+from dls_ik.reachability.settings import MapSettings
 
 LOG = logging.getLogger("dls_ik")
 MANIFEST = "settings.json"
@@ -30,13 +30,13 @@ MAX_BYTES = 64 * 1024 * 1024  # of a file here; a chunk has some kilobytes
 
 
 class MemoryParts:
-    """Chunks of a run that leaves no file behind."""
+    """Keeps finished chunks in memory."""
 
     def __init__(self) -> None:
         self._kept: dict[int, Voxels] = {}
 
     def finished(self) -> set[int]:
-        """Numbers of the chunks that are kept."""
+        """Return the numbers of the finished chunks."""
         return set(self._kept)
 
     def keep(self, chunk: int, voxels: Voxels) -> None:
@@ -44,30 +44,30 @@ class MemoryParts:
         self._kept[chunk] = voxels
 
     def load(self, chunk: int) -> Voxels:
-        """A chunk that is kept."""
+        """Return a finished chunk."""
         return self._kept[chunk]
 
 
 class FolderParts:
-    """Chunks in a folder, a file each, whose names appear only once they are whole."""
+    """Keeps finished chunks in a folder, one file each, which appears only when it is whole."""
 
-    def __init__(self, folder: Path, settings: Settings) -> None:
+    def __init__(self, folder: Path, settings: MapSettings) -> None:
         self._folder, self._settings = folder, settings
 
     def finished(self) -> set[int]:
-        """Numbers of the chunks that are kept."""
+        """Return the numbers of the finished chunks."""
         names = (NAME.fullmatch(path.name) for path in self._folder.glob("chunk-*"))
         return {int(match[1]) for match in names if match}
 
     def remove_damaged(self) -> None:
-        """Remove the chunks that cannot be read, to be computed anew, and say how many."""
+        """Remove chunks that cannot be read, to be computed again, and log their number."""
         damaged = sum(not self._is_whole(chunk) for chunk in self.finished())
         if damaged:
             words = "chunk was" if damaged == 1 else "chunks were"
             LOG.warning("%d %s damaged in %s: computed anew", damaged, words, self._folder)
 
     def keep(self, chunk: int, voxels: Voxels) -> None:
-        """Write a chunk beside its place, then move it there.
+        """Write a chunk to a temporary file, then rename it.
 
         Raises:
             ReachabilityError: it cannot be written.
@@ -90,7 +90,7 @@ class FolderParts:
             ) from error
 
     def load(self, chunk: int) -> Voxels:
-        """A chunk that is kept.
+        """Return a finished chunk.
 
         Raises:
             ReachabilityError: its file is damaged; it is removed, to be computed anew.
@@ -118,14 +118,14 @@ class FolderParts:
         return True
 
     def remove(self) -> None:
-        """Remove the folder, its manifest last: without one it is nobody's."""
+        """Remove the folder, its manifest last, so that an interrupted removal is recognized."""
         with suppress(OSError):
             for path in self._folder.glob("chunk-*"):
                 path.unlink()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def remove_if_empty(self) -> None:
-        """Remove the folder where nothing was finished."""
+        """Remove the folder if no chunk was finished."""
         if not self.finished():
             self.remove()
 
@@ -134,17 +134,17 @@ class FolderParts:
 
 
 def parts_folder(store: Path) -> Path:
-    """Where the chunks of an unfinished map are."""
+    """Return the folder with the chunks of an unfinished map."""
     return store.with_name(f"{store.name}.parts")
 
 
 @contextmanager
-def open_parts(store: Path, settings: Settings) -> Iterator[FolderParts]:
-    """The chunks that are finished so far of the map to be stored there, for one process at a time.
+def open_parts(store: Path, settings: MapSettings) -> Iterator[FolderParts]:
+    """Open the finished chunks of an unfinished map, for one process at a time.
 
     Raises:
-        ReachabilityError: they are of another map, another process works on them, or the folder
-            cannot be written.
+        ReachabilityError: they belong to another map, another process has them open, or the
+            folder cannot be written.
     """
     folder = parts_folder(store)
     parts = FolderParts(folder, settings)
@@ -165,7 +165,7 @@ def open_parts(store: Path, settings: Settings) -> Iterator[FolderParts]:
         yield parts
 
 
-def _check_manifest(folder: Path, settings: Settings) -> None:
+def _check_manifest(folder: Path, settings: MapSettings) -> None:
     manifest = folder / MANIFEST
     asked = {
         **settings.as_json(),
@@ -198,6 +198,6 @@ def _read_manifest(manifest: Path) -> dict[str, Any]:
 
 
 def differences(found: dict[str, Any], asked: dict[str, Any]) -> str:
-    """What two settings differ in, in words; empty where they agree."""
+    """Describe the differences of two settings; empty where they agree."""
     keys = [key for key in asked if found.get(key) != asked[key]]
     return ", ".join(f"{key} {found.get(key)}, now {asked[key]}" for key in keys)

@@ -19,29 +19,29 @@ if TYPE_CHECKING:
 Slices = tuple[tuple[int, int, str], ...]
 SLICES: Slices = ((0, 1, "from above"), (0, 2, "from the side"), (1, 2, "from the front"))
 EDGE: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 1.2, "linestyle": ""}
+COLOURS = "viridis"
 MOST = 24  # voxels along an axis; finer maps are shown by the mean of several
 COUNTED = {"pose": " orientations", "pointing": " directions of the tool"}
 
 
-class Shown(NamedTuple):
-    """What the colours stand for."""
+class MapColours(NamedTuple):
+    """Values that the colours stand for."""
 
     values: Array  # (nx, ny, nz), NaN where nothing is reached
     top: float
     label: str
-    colours: str  # name of a colour map
 
 
 def map_picture(found: ReachabilityMap, show: str = "index") -> Figure:
-    """Slices through the shoulder and a view in space; of a flat map the slice that it is.
+    """Draw slices through the shoulder and a view in space; of a flat map its only layer.
 
     Args:
         found: the map.
         show: ``index``, the share of the orientations that is reached, or ``manipulability``, the
-            mean over them.
+            mean over the solutions.
 
     Raises:
-        ReachabilityError: something else to show.
+        ReachabilityError: another value of show.
         DlsIkError: matplotlib is not installed.
     """
     shown = _shown(found, show)
@@ -51,7 +51,7 @@ def map_picture(found: ReachabilityMap, show: str = "index") -> Figure:
         grid = figure.add_gridspec(2, 2)
         panels = [figure.add_subplot(grid[i]) for i in range(3)]
         space = figure.add_subplot(grid[3], projection="3d")
-        _draw_solid(space, found, shown.values / shown.top, shown.colours)
+        _draw_solid(space, found, shown.values / shown.top)
     else:
         figure = new_figure(7.2, 7.6)
         panels = [figure.subplots()]
@@ -64,19 +64,19 @@ def map_picture(found: ReachabilityMap, show: str = "index") -> Figure:
     return figure
 
 
-def _shown(found: ReachabilityMap, show: str) -> Shown:
+def _shown(found: ReachabilityMap, show: str) -> MapColours:
     if show == "index":
         values = np.where(found.voxels.reached > 0, 100.0 * found.index, np.nan)
-        return Shown(values, 100.0, "reachability index: what is reached [%]", "viridis")
+        return MapColours(values, 100.0, "reachability index [%]")
     if show == "manipulability":
         values = found.voxels.manipulability_mean.astype(float)
         top = float(np.max(values, where=np.isfinite(values), initial=1e-12))
-        return Shown(values, top, "manipulability, mean over the solutions", "viridis")
+        return MapColours(values, top, "manipulability, mean over the solutions")
     raise ReachabilityError(f"a picture shows index or manipulability, not {show!r}")
 
 
-def _slice(axes: Axes, found: ReachabilityMap, shown: Shown, i: int, j: int, view: str) -> Any:
-    """The layer that the shoulder is in, across the axis that is neither i nor j."""
+def _slice(axes: Axes, found: ReachabilityMap, shown: MapColours, i: int, j: int, view: str) -> Any:
+    """Draw the layer of the shoulder across the third axis."""
     (across,) = {0, 1, 2} - {i, j}
     layer = found.at(found.shoulder)[across]
     values = np.take(shown.values, layer, axis=across)  # (n_i, n_j)
@@ -86,7 +86,7 @@ def _slice(axes: Axes, found: ReachabilityMap, shown: Shown, i: int, j: int, vie
         values.T,
         vmin=0.0,
         vmax=shown.top,
-        cmap=shown.colours,
+        cmap=COLOURS,
     )
     _mark_base(axes, found, i, j)
     axes.set_aspect("equal")
@@ -101,7 +101,7 @@ def _slice(axes: Axes, found: ReachabilityMap, shown: Shown, i: int, j: int, vie
 
 
 def _mark_base(axes: Axes, found: ReachabilityMap, i: int, j: int) -> None:
-    """The base as a triangle, and the shoulder as a dot where that is elsewhere."""
+    """Draw the base as a triangle, and the shoulder as a dot if it is elsewhere."""
     end = (found.shoulder[i], found.shoulder[j])
     if np.hypot(*end) > found.settings.resolution / 2.0:
         axes.plot([0.0, end[0]], [0.0, end[1]], color="white", linewidth=4.0)
@@ -138,11 +138,11 @@ def _title(found: ReachabilityMap) -> str:
     settings = found.settings
     counted = COUNTED.get(settings.task)
     asked = f", {settings.orientations}{counted}" if counted else ""
-    return f"What {settings.robot} reaches: voxels of {100.0 * settings.resolution:g} cm{asked}"
+    return f"Reach of {settings.robot}: voxels of {100.0 * settings.resolution:g} cm{asked}"
 
 
-def _draw_solid(axes: Any, found: ReachabilityMap, values: Array, colours: str) -> None:
-    """Draw values (nx, ny, nz) from 0 to 1, NaN where there is nothing, as coloured cubes."""
+def _draw_solid(axes: Any, found: ReachabilityMap, values: Array) -> None:
+    """Draw values (nx, ny, nz) from 0 to 1 as coloured cubes; NaN is left out."""
     from matplotlib import colormaps
 
     step = max(1, -(-max(values.shape) // MOST))
@@ -150,7 +150,7 @@ def _draw_solid(axes: Any, found: ReachabilityMap, values: Array, colours: str) 
     edge = step * found.settings.resolution
     corners = [found.grid.edges(i)[0] + edge * np.arange(coarse.shape[i] + 1) for i in range(3)]
     kept = np.isfinite(coarse) & ~_front(corners, found.shoulder)
-    faces = colormaps[colours](np.nan_to_num(coarse))
+    faces = colormaps[COLOURS](np.nan_to_num(coarse))
     axes.voxels(
         *np.meshgrid(*corners, indexing="ij"),
         kept,
@@ -161,11 +161,14 @@ def _draw_solid(axes: Any, found: ReachabilityMap, values: Array, colours: str) 
     )
     axes.plot(*np.transpose([(0.0, 0.0, 0.0), found.shoulder]), color=RED, linewidth=2.0, zorder=9)
     axes.scatter(0.0, 0.0, 0.0, color=RED, marker="^", s=40, zorder=9)
-    _dress(axes, [found.extent(i) for i in range(3)])
+    for i, name in enumerate(AXES):
+        getattr(axes, f"set_{name}lim")(*found.extent(i))
+    space_axes(axes)
+    axes.set_title("the quarter towards the viewer cut out", fontsize=10, loc="left")
 
 
 def _blocks(values: Array, step: int) -> Array:
-    """The mean over cubes of `step` voxels an edge, of those that are reached."""
+    """Return the mean over the reached voxels of cubes with `step` voxels an edge."""
     padding = [(0, -n % step) for n in values.shape]
     padded = np.pad(values, padding, constant_values=np.nan)
     a, b, c = (n // step for n in padded.shape)
@@ -177,14 +180,7 @@ def _blocks(values: Array, step: int) -> Array:
 
 
 def _front(corners: list[Array], shoulder: tuple[float, float, float]) -> Any:
-    """Which cubes are in the quarter that the viewer would look through."""
+    """Return a mask of the cubes in the quarter that is cut out."""
     x, y = (0.5 * (c[1:] + c[:-1]) for c in corners[:2])
     front = (x >= shoulder[0])[:, None] & (y <= shoulder[1])[None, :]
     return front[:, :, None]
-
-
-def _dress(axes: Any, extents: list[tuple[float, float]]) -> None:
-    for name, extent in zip(AXES, extents, strict=True):
-        getattr(axes, f"set_{name}lim")(*extent)
-    space_axes(axes)
-    axes.set_title("the quarter towards the viewer cut out", fontsize=10, loc="left")

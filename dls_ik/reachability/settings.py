@@ -1,4 +1,4 @@
-"""Settings that decide every number of a map, and the robot that goes with them."""
+"""Settings that determine every number of a map, and the robot that goes with them."""
 
 import hashlib
 from collections.abc import Sequence
@@ -26,16 +26,16 @@ from dls_ik.solver.solver import IkSolver
 from dls_ik.solver.task import Task
 from dls_ik.text import listing, quoted
 
-FORMAT = 1  # of the files; another number means another meaning
-POSES_PER_CHUNK = (2048, 16384)  # seconds of work, and what a kill can cost
+FORMAT = 1  # of the files
+POSES_PER_CHUNK = (2048, 16384)  # some seconds of work, which a kill can cost
 MANY_CHUNKS = 5000
 _TASKS = dict(zip(TASKS, (Task.pose(), Task.pointing("z"), Task.position_only()), strict=True))
 MOST_ORIENTATIONS = 100_000
 
 
 @dataclass(frozen=True)
-class Settings:
-    """All that a map depends on; equal settings give equal maps."""
+class MapSettings:
+    """All inputs of a map; equal settings give equal maps."""
 
     robot: str  # name
     kinematics: str  # SHA-256 of the chain
@@ -53,38 +53,38 @@ class Settings:
 
     @property
     def grid(self) -> Grid:
-        """Where the voxels are."""
+        """The grid of the voxels."""
         return Grid(self.origin, self.resolution, self.shape)
 
     @property
     def poses(self) -> int:
-        """How many poses are solved for."""
+        """Number of poses."""
         return self.grid.size * self.orientations
 
     @property
     def voxels_per_chunk(self) -> int:
-        """How many voxels are worked on at a time, by the settings alone."""
+        """Number of voxels of a chunk; it depends on the settings alone."""
         least, most = POSES_PER_CHUNK
         poses = min(max(self.poses // MANY_CHUNKS, least), most)
         return max(1, poses // self.orientations)
 
     @property
     def chunks(self) -> int:
-        """How many chunks there are."""
+        """Number of chunks."""
         return -(-self.grid.size // self.voxels_per_chunk)
 
     def voxels(self, chunk: int) -> tuple[int, int]:
-        """First voxel of a chunk, and the one after its last."""
+        """Return the first voxel of a chunk, and the one after its last."""
         first = chunk * self.voxels_per_chunk
         return first, min(first + self.voxels_per_chunk, self.grid.size)
 
     def as_json(self) -> dict[str, Any]:
-        """The settings as JSON has them."""
+        """Return the settings in the types of JSON."""
         return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
 
     @classmethod
-    def from_json(cls, found: dict[str, Any]) -> "Settings":
-        """The settings of a file; TypeError for other fields."""
+    def from_json(cls, found: dict[str, Any]) -> "MapSettings":
+        """Return the settings of a file; TypeError for other fields."""
         fields: dict[str, Any] = {
             k: tuple(v) if isinstance(v, list) else v for k, v in found.items()
         }
@@ -92,17 +92,17 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Job:
-    """Settings and the robot, as sent to workers: it compares by its settings."""
+class MapJob:
+    """Settings and robot, as sent to workers; compared by the settings."""
 
-    settings: Settings
+    settings: MapSettings
     tree: Tree = field(compare=False, repr=False)
 
     def solver(self) -> IkSolver:
-        """The solver of every pose of the map.
+        """Return the solver of every pose of the map.
 
-        The chain is built where it is used: arrays that were sent would be of another type to the
-        kernels, which would be compiled anew.
+        The chain is built on the worker: arrays that were sent have another type for Numba, which
+        would compile the kernels again.
         """
         settings = self.settings
         return IkSolver(
@@ -125,11 +125,11 @@ def new_job(
     tolerance: float,
     max_restarts: int,
     random_seed: int,
-) -> Job:
-    """Check what was asked for; see :func:`dls_ik.reachability.reachability_map`.
+) -> MapJob:
+    """Check the arguments of :func:`dls_ik.reachability.reachability_map`.
 
     Raises:
-        DlsIkError: the reason why it cannot be computed.
+        DlsIkError: the map cannot be computed; the message has the reason.
     """
     if len(robot.tips) > 1:
         raise ReachabilityError(f"a map is of one tip, not of {len(robot.tips)}")
@@ -143,7 +143,7 @@ def new_job(
         max_restarts=max_restarts,
         random_seed=random_seed,
     ).options
-    settings = Settings(
+    settings = MapSettings(
         robot=robot.name,
         kinematics=kinematics_digest(robot),
         base=robot.base,
@@ -155,11 +155,11 @@ def new_job(
         max_restarts=int(max_restarts),
         random_seed=options.random_seed,
     )
-    return Job(settings, robot.tree)
+    return MapJob(settings, robot.tree)
 
 
 def kinematics_digest(robot: RobotModel) -> str:
-    """SHA-256 of what the answers depend on: shapes and masses in a URDF do not count."""
+    """Return a SHA-256 of the chain; shapes and masses in a URDF do not affect it."""
     chain = robot.chain
     digest = hashlib.sha256()
     joints = (chain.prismatic, chain.variable, chain.scale, chain.offset)
@@ -170,7 +170,7 @@ def kinematics_digest(robot: RobotModel) -> str:
 
 
 def checked_task(name: str) -> Task:
-    """The task of a name.
+    """Return the task of that name.
 
     Raises:
         ReachabilityError: an unknown name; the message lists the known ones.
@@ -181,10 +181,10 @@ def checked_task(name: str) -> Task:
 
 
 def checked_orientations(count: Any, task: str) -> int:
-    """How many orientations every voxel is asked for; without a rotation in the task one.
+    """Return the number of orientations of every voxel; 1 if the task has no rotation.
 
     Raises:
-        ReachabilityError: not a whole number in range; more than one where none counts.
+        ReachabilityError: not a whole number in range, or more than one without a rotation.
     """
     if task == "position":
         if count not in (None, 1):
@@ -202,7 +202,7 @@ def checked_orientations(count: Any, task: str) -> int:
 
 
 def orientations(count: int, task: str) -> Array:
-    """The rotations R_base_tip (count, 3, 3) that every voxel is asked for."""
+    """Return the rotations R_base_tip (count, 3, 3) of every voxel."""
     if task == "position":
         return np.eye(3)[None]
     return spread_directions(count) if task == "pointing" else spread_rotations(count)

@@ -9,7 +9,7 @@ from reach_maps import WAM, assert_same, gantry, planar_arm, wam_map
 from dls_ik.model import RobotModel
 from dls_ik.model.kdl import kdl_chain
 from dls_ik.reachability import ReachabilityError, reachability_map
-from dls_ik.reachability.chunk import Voxels, chunk_poses, dexterity, room_to_limits, solve_chunk
+from dls_ik.reachability.chunks import Voxels, chunk_poses, dexterity, limit_margin, solve_chunk
 from dls_ik.reachability.settings import kinematics_digest, new_job
 from dls_ik.solver.task import Task
 
@@ -47,7 +47,7 @@ def test_manipulability_of_a_planar_arm_is_known(ring):
     regular = expected > 0.05  # next to a singularity the tolerance is seen
     for found in (ring.voxels.manipulability_best, ring.voxels.manipulability_mean):
         np.testing.assert_allclose(found[i, j, 0][regular], expected[regular], atol=2e-3)
-    np.testing.assert_allclose(ring.voxels.room_best[i, j, 0], 1.0)  # no joint has limits
+    np.testing.assert_allclose(ring.voxels.margin_best[i, j, 0], 1.0)  # no joint has limits
 
 
 def test_slides_reach_their_box_in_one_orientation():
@@ -127,8 +127,8 @@ def test_measures_are_what_they_are_called():
     np.testing.assert_allclose(measured.manipulability, expected, rtol=1e-9)
     scaled = J * np.array([1, 1, 1, 0.5, 0.5, 0.5])[:, None]
     np.testing.assert_allclose(1.0 / measured.isotropy, np.linalg.cond(scaled), rtol=1e-6)
-    assert room_to_limits(robot, robot.lower[None]) == 0.0
-    assert room_to_limits(robot, (0.5 * (robot.lower + robot.upper))[None]) == pytest.approx(1.0)
+    assert limit_margin(robot, robot.lower[None]) == 0.0
+    assert limit_margin(robot, (0.5 * (robot.lower + robot.upper))[None]) == pytest.approx(1.0)
     # Turning the tool about its own axis changes nothing of where it points.
     turned = q.copy()
     turned[:, -1] = robot.random(np.random.default_rng(2), 50)[:, -1]

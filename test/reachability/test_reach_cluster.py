@@ -103,8 +103,8 @@ def test_a_program_with_an_event_loop_may_ask(tmp_path):
 
 DIES_AT_THE_START = """
 import os
-import dls_ik.reachability.executors as executors
-executors._version = lambda: os._exit(1)
+import dls_ik.reachability.chunks as chunks
+chunks._version = lambda: os._exit(1)
 """
 
 

@@ -1,0 +1,301 @@
+"""Chunks of voxels: solve one, and run many on the threads of this machine or on a Dask cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    CancelledError,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
+from contextlib import contextmanager
+from functools import lru_cache
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dls_ik import __version__
+from dls_ik.core.types import Array
+from dls_ik.model.robot import RobotModel
+from dls_ik.reachability.grid import ReachabilityError
+from dls_ik.reachability.settings import MapJob, checked_task, orientations
+from dls_ik.solver.result import IkBatchResult, Status
+from dls_ik.solver.solver import IkSolver
+from dls_ik.solver.task import Task
+
+LOG = logging.getLogger("dls_ik")
+RETRIES = 5  # of a chunk that fails; Dask itself moves chunks away from workers that die
+AHEAD = 2  # chunks for each thread of the cluster
+PATIENCE = 5.0  # [s] for a scheduler to answer
+
+Single = NDArray[np.float32]
+
+
+class Voxels(NamedTuple):
+    """Results for v voxels, or for a whole map; NaN where no orientation is reached."""
+
+    reached: NDArray[np.int32]  # orientations with a solution
+    undecided: NDArray[np.int32]  # no solution after all restarts, and not proved unreachable
+    manipulability_mean: Single  # over the solutions
+    manipulability_best: Single
+    isotropy_best: Single
+    margin_best: Single  # largest margin to the joint limits, 0 to 1
+
+
+def solve_chunk(job: MapJob, chunk: int) -> Voxels:
+    """Solve every orientation in every voxel of a chunk.
+
+    The result does not depend on the order of chunks, nor on the thread or machine of the same
+    kind: no state is carried from one pose to the next.
+    """
+    solver = _solver(job)
+    first, last = job.settings.voxels(chunk)
+    poses = chunk_poses(job, first, last)
+    result = solver.solve_batch(poses, threads=1)  # chunks run side by side
+    return _per_voxel(job, solver, result, last - first)
+
+
+def chunk_poses(job: MapJob, first: int, last: int) -> Array:
+    """Return poses ((last - first) * orientations, 4, 4), orientations running fastest."""
+    rotations = orientations(job.settings.orientations, job.settings.task)
+    poses = np.zeros((last - first, len(rotations), 4, 4))
+    poses[..., :3, :3] = rotations
+    poses[..., :3, 3] = job.settings.grid.centres(first, last)[:, None]
+    poses[..., 3, 3] = 1.0
+    return poses.reshape(-1, 4, 4)
+
+
+@lru_cache(maxsize=4)
+def _solver(job: MapJob) -> IkSolver:
+    return job.solver()
+
+
+def _per_voxel(job: MapJob, solver: IkSolver, result: IkBatchResult, voxels: int) -> Voxels:
+    shape = (voxels, job.settings.orientations)
+    task, weight = checked_task(job.settings.task), solver.options.rotation_weight
+    values = dexterity(solver.robot, task, weight, result.q[result.success])
+    best = [_reduced(np.fmax, each, result.success, shape) for each in values]
+    reached = result.success.reshape(shape).sum(axis=1, dtype=np.int32)
+    undecided = result.status.reshape(shape) == Status.MAX_RESTARTS
+    total = _reduced(np.add, values.manipulability, result.success, shape)
+    measures = (total / np.maximum(reached, 1), *best)
+    singles = [measure.astype(np.float32) for measure in measures]
+    return Voxels(reached, undecided.sum(axis=1, dtype=np.int32), *singles)
+
+
+def _reduced(
+    combine: np.ufunc, values: Array, success: NDArray[np.bool_], shape: tuple[int, int]
+) -> Array:
+    """Combine the values of the solutions of each voxel: (v,), NaN without a solution."""
+    every = np.full(len(success), 0.0 if combine is np.add else np.nan)
+    every[success] = values
+    combined: Array = combine.reduce(every.reshape(shape), axis=1)
+    return np.where(success.reshape(shape).any(axis=1), combined, np.nan)
+
+
+class Dexterity(NamedTuple):
+    """Measures of b configurations."""
+
+    manipulability: Array  # (b,) Yoshikawa 1985
+    isotropy: Array  # (b,) least over largest singular value, 0 at a singularity, 1 at best
+    margin: Array  # (b,) to the nearest limit, 0 on it, 1 where all joints are in mid-range
+
+
+def dexterity(robot: RobotModel, task: Task, rotation_weight: float, q: Array) -> Dexterity:
+    """Measure configurations (b, n).
+
+    With the Jacobian J (r, n) of the task, linear rows in [m/rad]:
+    manipulability sqrt(det(J J^T)), and sqrt(det(J^T J)) where n < r (Yoshikawa 1985).
+    Isotropy is of J with its rotation rows times the rotation weight [m/rad].
+    """
+    J = task_jacobian(robot, task, q)
+    Jt = J.swapaxes(1, 2)
+    square = J @ Jt if J.shape[1] <= J.shape[2] else Jt @ J
+    manipulability = np.sqrt(np.maximum(np.linalg.det(square), 0.0))
+    weights = np.ones(J.shape[1])
+    weights[len(task.position) :] = rotation_weight
+    s = np.linalg.svd(weights[:, None] * J, compute_uv=False)  # (b, min(r, n))
+    isotropy = s[:, -1] / np.maximum(s[:, 0], np.finfo(float).tiny)
+    return Dexterity(manipulability, isotropy, limit_margin(robot, q))
+
+
+def task_jacobian(robot: RobotModel, task: Task, q: Array) -> Array:
+    """Return the rows (b, r, n) of the Jacobian that the task constrains, in its frame."""
+    J = robot.jacobian(q)
+    if task.frame == "target":
+        R_tip_base = robot.fk(q)[:, None, :3, :3].swapaxes(2, 3)
+        J = (R_tip_base @ J.reshape(len(q), 2, 3, robot.n)).reshape(J.shape)
+    rows = ["xyz".index(axis) for axis in task.position]
+    rows += [3 + "xyz".index(axis) for axis in task.rotation]
+    chosen: Array = J[:, rows]
+    return chosen
+
+
+def limit_margin(robot: RobotModel, q: Array) -> Array:
+    """Return the least distance (b,) from a limit, as a share of half the joint's range."""
+    limited = robot.limited
+    lower, upper = robot.lower[limited], robot.upper[limited]
+    half = np.maximum((upper - lower) / 2.0, np.finfo(float).tiny)
+    share = np.minimum(q[:, limited] - lower, upper - q[:, limited]) / half
+    margin: Array = np.clip(share.min(axis=1, initial=1.0), 0.0, 1.0)
+    return margin
+
+
+# Executors
+
+Keep = Callable[[int, Voxels], None]
+UnderWay = dict["Future[Voxels]", int]  # which chunk each is
+
+
+def run_chunks(
+    job: MapJob, chunks: Iterable[int], executor: Executor, depth: Callable[[], int], keep: Keep
+) -> None:
+    """Solve chunks and pass each to `keep` as soon as it is finished.
+
+    Args:
+        chunks: their numbers.
+        depth: number of chunks to have under way; called again as workers come and go.
+        keep: called in this thread.
+
+    Raises:
+        Exception: raised by a chunk. The other chunks under way are cancelled, or kept where they
+            run already, also after Ctrl-C.
+    """
+    waiting = iter(chunks)
+    under_way: UnderWay = {}
+    try:
+        _submit(job, islice(waiting, depth()), executor, under_way)
+        while under_way:
+            done, _ = wait(under_way, return_when=FIRST_COMPLETED)
+            for future in done:
+                keep(under_way[future], future.result())
+                del under_way[future]
+            free = max(depth() - len(under_way), 0 if under_way else 1)
+            _submit(job, islice(waiting, free), executor, under_way)
+    finally:
+        for chunk, voxels in _last_ones(under_way):
+            keep(chunk, voxels)
+
+
+def _submit(job: MapJob, chunks: Iterator[int], executor: Executor, under_way: UnderWay) -> None:
+    for chunk in chunks:
+        under_way[executor.submit(solve_chunk, job, chunk)] = chunk
+
+
+def _last_ones(under_way: UnderWay) -> Iterator[tuple[int, Voxels]]:
+    """Wait for chunks that could not be cancelled any more, and yield them."""
+    running = [future for future in under_way if not future.cancel()]
+    wait(running)
+    for future in running:
+        if not future.cancelled() and future.exception() is None:
+            yield under_way[future], future.result()
+
+
+@contextmanager
+def local_threads() -> Iterator[tuple[Executor, Callable[[], int]]]:
+    """Run chunks on a thread for each core; the kernels release the GIL.
+
+    At most one chunk a thread is submitted, so that an interruption does not wait for more.
+    """
+    cores = len(os.sched_getaffinity(0))
+    with ThreadPoolExecutor(cores, thread_name_prefix="reachability") as executor:
+        yield executor, lambda: cores
+
+
+@contextmanager
+def dask_cluster(address: str) -> Iterator[tuple[Executor, Callable[[], int]]]:
+    """Run chunks on the scheduler at an address such as ``tcp://10.0.0.1:8786``.
+
+    Raises:
+        ReachabilityError: dask.distributed is not installed, no scheduler answers there, its
+            cluster lacks this dls_ik, it goes away, or a chunk kills worker after worker.
+    """
+    client = _connected_client(address)
+    from distributed import KilledWorker
+
+    try:
+        _check_versions(client)
+        if not client.nthreads():
+            LOG.warning("the cluster at %s has no worker yet: waiting for one", address)
+        yield client.get_executor(retries=RETRIES, pure=False), lambda: _depth(client)
+    except (CancelledError, OSError) as error:
+        raise ReachabilityError(
+            f"the Dask scheduler at {address} went away; what was finished is kept"
+        ) from error
+    except KilledWorker as error:
+        raise ReachabilityError(
+            f"several workers died over one chunk; what was finished is kept: {error}"
+        ) from error
+    finally:
+        client.close()
+
+
+def _connected_client(address: str) -> Any:
+    """Return a ``distributed.Client``.
+
+    Raises:
+        ReachabilityError: dask.distributed is not installed, or no scheduler answers there.
+    """
+    try:
+        import distributed
+    except ImportError as error:
+        raise ReachabilityError(
+            "a Dask cluster needs dask.distributed: pip install 'dls-ik[cluster]'"
+        ) from error
+    try:
+        with ThreadPoolExecutor(1) as thread:  # a notebook has an event loop in its own
+            thread.submit(asyncio.run, _shake_hands(address)).result()
+        return distributed.Client(address, timeout=PATIENCE, set_as_default=False)
+    except Exception as error:  # what is not Dask may answer anything
+        raise ReachabilityError(
+            f"no Dask scheduler answers at {address!r} within {PATIENCE:g} s; an address is like "
+            "tcp://10.0.0.1:8786"
+        ) from error
+
+
+async def _shake_hands(address: str) -> None:
+    from distributed.comm import connect
+    from distributed.security import Security
+
+    arguments = Security().get_connection_args("client")  # certificates, from Dask's configuration
+    comm = await connect(address, timeout=PATIENCE, **arguments)
+    await comm.close()
+
+
+def _check_versions(client: Any) -> None:
+    """Refuse a scheduler and workers without this package, or with another version of it.
+
+    Workers that join later, or die before they answer, are not checked.
+    """
+    try:
+        answers = client.run(_version, on_error="return").values()
+        there = [answer for answer in answers if not isinstance(answer, OSError)]
+        for answer in there:
+            if isinstance(answer, Exception):
+                raise answer
+        versions = {client.run_on_scheduler(_version), *there}
+    except Exception as error:  # importing there may raise anything
+        raise ReachabilityError(
+            f"the scheduler and its workers need dls_ik {__version__} too: {error}"
+        ) from error
+    if versions != {__version__}:
+        raise ReachabilityError(
+            f"the cluster has dls_ik {', '.join(sorted(versions))}, here is {__version__}"
+        )
+
+
+def _version() -> str:
+    return __version__
+
+
+def _depth(client: Any) -> int:
+    threads: dict[str, int] = client.nthreads()  # of each worker
+    return max(1, AHEAD * sum(threads.values()))
