@@ -137,7 +137,7 @@ def run(seed: int) -> Run:
         if rng.random() < LATE:
             elapsed, dt = period * 10.0 ** rng.uniform(-1, 2), min(dt, period)
             stop = controller.stop_path(period)
-            controller.coast(elapsed, period)
+            controller.resume_at(elapsed, period)
             now += elapsed
             worst = np.maximum(worst, path.goes(stop.at(np.array([elapsed]))[0][0], elapsed))
         now += dt

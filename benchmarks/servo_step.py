@@ -1,8 +1,8 @@
 """Time of one cycle of the controller, by method and by limits; and where it goes.
 
 All controllers follow the same stream of poses on the WAM at 1 kHz, a circle of 0.1 m at 0.25 m/s,
-each a block of cycles in turns. Beside a cycle is the bare step of the method (`Servo.step`). It is
-the processor time of the thread, of each call alone, less that of an empty one; ratios are of
+each a block of cycles in turns. Beside a cycle is the bare step of the method (`LocalIk.step`).
+It is the processor time of the thread, of each call alone, less that of an empty one; ratios are of
 medians to `jd` in the same turn. The second table times the parts of one cycle, for the controller
 with the default method and a limit of acceleration.
 """
@@ -18,7 +18,7 @@ from benchmarks.machine import machine
 from benchmarks.servo_runs import moving
 from benchmarks.tracking import LIMITS, Path, paths
 from dls_ik.core.se3 import difference
-from dls_ik.servo import DEFAULT_METHOD, Controller, Servo
+from dls_ik.servo import DEFAULT_METHOD, Controller, LocalIk
 
 REFERENCE = "jd"
 METHODS = (
@@ -66,7 +66,7 @@ def timed_cycle(controller: Controller) -> Callable[[np.ndarray, float], float]:
 
 def servo_step(method: str, path: Path) -> Contestant:
     """The bare step of a method."""
-    servo = Servo(moving("wam7"), method)
+    servo = LocalIk(moving("wam7"), method)
     servo.reset(path.start())
 
     def call(T: np.ndarray, now: float) -> float:
@@ -113,12 +113,12 @@ def parts(path: Path, cycles: int) -> Table:
     controller = Controller(robot, acceleration=10.0)
     controller.seed(path.start())
     tracker = controller._tracker
-    servo, limiter = tracker.servo, tracker.limiter
+    servo, limiter = tracker.local_ik, tracker.limiter
     turn, last = SPEED / path.length, {}
     calls: dict[str, Callable[[np.ndarray, float], Any]] = {
         "follow_pose": controller.follow_pose,
         "cycle, whole": lambda T, now: controller.cycle(now, DT),
-        "Servo.step": lambda T, now: last.update(step=servo.step(T, DT)),
+        "LocalIk.step": lambda T, now: last.update(step=servo.step(T, DT)),
         "limiter.advance": lambda T, now: limiter.advance(last["step"].q, 0.0 * limiter.q, DT),
         "difference of two poses": lambda T, now: difference(T, T),
         "robot.fk": lambda T, now: robot.fk(limiter.q),

@@ -158,7 +158,7 @@ def _stream() -> str:
         output = controller.cycle(0.01 * k, 0.01)
         if output.state is ServoState.REACHED:
             return f"a target reached after {k} cycles"
-    raise ValueError(f"a near target is not reached: {output.words}")
+    raise ValueError(f"a near target is not reached: {output.message}")
 
 
 def _pictures() -> str:

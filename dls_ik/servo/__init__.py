@@ -1,16 +1,15 @@
 """Following a target without ROS: state, target, time -> command, status."""
 
 from dls_ik.servo.controller import Controller
+from dls_ik.servo.local_ik import DEFAULT_METHOD, LocalIk, ServoStep
 from dls_ik.servo.options import ControllerOptions
-from dls_ik.servo.output import ServoOutput
-from dls_ik.servo.servo import DEFAULT_METHOD, Servo, ServoStep
-from dls_ik.servo.state import ServoState
+from dls_ik.servo.state import ServoOutput, ServoState
 
 __all__ = [
     "DEFAULT_METHOD",
     "Controller",
     "ControllerOptions",
-    "Servo",
+    "LocalIk",
     "ServoOutput",
     "ServoState",
     "ServoStep",

@@ -1,16 +1,24 @@
-"""A command that goes after a reference within the limits of the joints, and how it would stop."""
+"""Limiters: a command that follows a reference within the limits of the joints, and its stop.
+
+Behind each command there is a stop within all limits: the stop path.
+"""
 
 import math
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dls_ik.core.limiter import advance, brake, stopping_point
+from dls_ik.core.limiter import advance, brake, stop_phases, stopping_point
 from dls_ik.core.types import Array
+from dls_ik.errors import OptionError
 from dls_ik.model.robot import RobotModel
 
 LONGEST_STOP = 600.0  # [s]
+FAST = 1e6  # [rad/s, rad/s^2, ...] in place of an infinite limit, which Ruckig refuses
+ROUNDING = 1e-11  # [rad or m]
+HARDEST = 1e4  # times the limits of acceleration: the hardest stop before a limit that is new
+BISECTIONS = 40
 
 
 class StopPath(NamedTuple):
@@ -24,8 +32,8 @@ class StopPath(NamedTuple):
     durations: Array  # (m, n) [s]
     accelerations: Array  # (m, n) at the beginning of each phase [rad/s^2 or m/s^2]
     jerks: Array  # (m, n) [rad/s^3 or m/s^3]
-    least: Array  # (n,) positions that rounding does not lead beyond [rad or m]
-    most: Array  # (n,)
+    lower: Array  # (n,) bounds of position, against rounding [rad or m]
+    upper: Array  # (n,)
 
     @property
     def duration(self) -> float:
@@ -39,11 +47,11 @@ class StopPath(NamedTuple):
 
     @property
     def end(self) -> Array:
-        """Where the joints come to rest (n,); a copy."""
+        """Joint values at rest (n,); a copy."""
         return self.q.copy() if self.is_over else self.at(np.array([math.inf]))[0][0].copy()
 
     def at(self, times: Array) -> tuple[Array, Array, Array]:
-        """Positions, velocities and accelerations (k, n) at times (k,) [s] from the beginning."""
+        """Return positions, velocities and accelerations (k, n) at times (k,) [s]."""
         left = np.repeat(times[:, None], len(self.q), axis=1)
         q, v, a = self.q, self.v, np.zeros_like(left)
         phases = zip(self.durations, self.accelerations, self.jerks, strict=True)
@@ -54,10 +62,10 @@ class StopPath(NamedTuple):
             v = v + t * (acceleration + 0.5 * t * jerk)
             left = left - duration
         rests = left >= 0.0
-        return np.clip(q, self.least, self.most), np.where(rests, 0.0, v), np.where(rests, 0.0, a)
+        return np.clip(q, self.lower, self.upper), np.where(rests, 0.0, v), np.where(rests, 0.0, a)
 
     def after(self, elapsed: float) -> "StopPath":
-        """The rest of the path, from a time [s] on."""
+        """Return the rest of the path, from a time [s] on."""
         q, v, _ = self.at(np.array([elapsed]))
         gone = np.clip(elapsed - np.cumsum(self.durations, axis=0) + self.durations, 0.0, None)
         gone = np.minimum(gone, self.durations)
@@ -67,40 +75,8 @@ class StopPath(NamedTuple):
         )
 
     def reordered(self, order: NDArray[np.intp]) -> "StopPath":
-        """The same path for the joints in the order (n,) of their indices."""
+        """Return the same path for the joints in the order (n,) of their indices."""
         return StopPath(*(x[..., order] for x in self))
-
-
-class Limiter(Protocol):
-    """Keeps the command; read `q` and `v`, do not change them."""
-
-    q: Array  # (n,) command [rad or m]
-    v: Array  # (n,) its velocity in the last cycle [rad/s or m/s]
-
-    def reset(self, q: Array, v: Array | None = None) -> None:
-        """Stand at `q` (n,), or pass it with `v`."""
-
-    def take_over(self, other: "Limiter") -> None:
-        """Go on with the motion of another limiter of the same joints."""
-
-    def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
-        """Go toward a reference (n,) that has the velocity `v_r` (n,), for `dt` [s]."""
-
-    def brake(self, dt: float) -> None:
-        """Slow down for `dt` [s]."""
-
-    def stopping_point(self) -> Array:
-        """Where the arm would stand if it braked now (n,)."""
-
-    def stop_path(self, period: float) -> StopPath:
-        """The stop that a controller follows if no command comes after this one.
-
-        Args:
-            period: of the cycles [s].
-        """
-
-    def coast(self, elapsed: float, period: float) -> None:
-        """Go on along the stop path, on which the arm has been for `elapsed` [s] by itself."""
 
 
 class AccelerationLimiter:
@@ -108,6 +84,10 @@ class AccelerationLimiter:
 
     Args:
         acceleration: (n,) [rad/s^2 or m/s^2].
+
+    Attributes:
+        q: (n,) command [rad or m]; read it, do not change it.
+        v: (n,) its mean velocity in the last cycle [rad/s or m/s].
     """
 
     def __init__(self, robot: RobotModel, acceleration: Array) -> None:
@@ -118,28 +98,28 @@ class AccelerationLimiter:
         """Stand at `q` (n,), or pass it with `v`."""
         self.q = q.copy()
         self.v = np.zeros_like(q) if v is None else v.copy()
-        self._rest_of_stop: StopPath | None = None  # while the command goes on along one
+        self._rest_of_stop: StopPath | None = None  # while the command continues along one
 
-    def take_over(self, other: Limiter) -> None:
-        """Go on with the motion of another limiter of the same joints."""
+    def take_over(self, other: "Limiter") -> None:
+        """Continue the motion of another limiter of the same joints."""
         self.reset(other.q, other.v)
 
     def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
-        """Go toward a reference (n,) that has the velocity `v_r` (n,), for `dt` [s]."""
+        """Move toward a reference (n,) that has the velocity `v_r` (n,), for `dt` [s]."""
         if self._rest_of_stop is None:
             advance(self._chain, self._acceleration, q_r, v_r, dt, self.q, self.v)
         elif not self._leave_stop(self._rest_of_stop.v, q_r, v_r, dt):
-            self._go_along(self._rest_of_stop, dt)
+            self._continue_stop(self._rest_of_stop, dt)
 
     def brake(self, dt: float) -> None:
         """Slow down for `dt` [s]."""
         if self._rest_of_stop is None:
             brake(self._chain, self._acceleration, dt, self.q, self.v)
         else:
-            self._go_along(self._rest_of_stop, dt)
+            self._continue_stop(self._rest_of_stop, dt)
 
     def stopping_point(self) -> Array:
-        """Where the arm would stand if it braked now (n,)."""
+        """Return the joint values (n,) at rest after braking from now on."""
         if self._rest_of_stop is not None:
             return self._rest_of_stop.end
         q_s = np.empty_like(self.q)
@@ -147,20 +127,20 @@ class AccelerationLimiter:
         return q_s
 
     def stop_path(self, period: float) -> StopPath:
-        """The stop that a controller follows if no command comes after this one.
+        """Return the stop that a controller follows if no command comes after this one.
 
-        All joints slow down evenly and together, along a straight line, in whole cycles; a joint
-        whose position limit is nearer takes the room that it has, which is never less than its
-        acceleration needs.
+        All joints slow down evenly and together, along a straight line, in whole cycles of `period`
+        [s]; a joint that is nearer to its position limit takes the distance that is left, which is
+        never less than its acceleration needs.
         """
         if self._rest_of_stop is not None:
             return self._rest_of_stop
         speed = np.abs(self.v)
         together = min(float(np.max(speed / self._acceleration)), LONGEST_STOP)
         together = period * max(1, math.ceil(together / period * (1.0 - 1e-12)))
-        room = np.where(self.v > 0.0, self._chain.upper - self.q, self.q - self._chain.lower)
+        left = np.where(self.v > 0.0, self._chain.upper - self.q, self.q - self._chain.lower)
         with np.errstate(divide="ignore", invalid="ignore"):
-            alone = np.where(speed > 0.0, 2.0 * np.maximum(room, 0.0) / speed, 0.0)
+            alone = np.where(speed > 0.0, 2.0 * np.maximum(left, 0.0) / speed, 0.0)
             times = np.minimum(together, alone)
             acceleration = np.where(times > 0.0, -self.v / times, 0.0)
         return StopPath(
@@ -169,28 +149,28 @@ class AccelerationLimiter:
             durations=times[None],
             accelerations=acceleration[None],
             jerks=np.zeros((1, len(times))),
-            least=np.minimum(self._chain.lower, self.q),
-            most=np.maximum(self._chain.upper, self.q),
+            lower=np.minimum(self._chain.lower, self.q),
+            upper=np.maximum(self._chain.upper, self.q),
         )
 
-    def coast(self, elapsed: float, period: float) -> None:
-        """Go on along the stop path, on which the arm has been for `elapsed` [s] by itself."""
-        self._go_along(self.stop_path(period), elapsed)
+    def resume_at(self, elapsed: float, period: float) -> None:
+        """Continue on the stop path, on which the arm has moved for `elapsed` [s] by itself."""
+        self._continue_stop(self.stop_path(period), elapsed)
 
-    def _go_along(self, stop: StopPath, dt: float) -> None:
+    def _continue_stop(self, stop: StopPath, dt: float) -> None:
         stop = stop.after(dt)
         self.v = (stop.q - self.q) / dt
         self.q = stop.q.copy()
         self._rest_of_stop = None if stop.is_over and not self.v.any() else stop
 
     def _leave_stop(self, rate: Array, q_r: Array, v_r: Array, dt: float) -> bool:
-        """Go toward a reference from a velocity here (n,), which is not the mean of a cycle.
+        """Move toward a reference from a velocity now (n,), which is not the mean of a cycle.
 
         The mean of the cycle to come may be only half as far from it as the next one from that.
 
         Returns:
-            Whether that is so, and nothing has changed if it is not: where a limit of position is
-            near, only the stop itself may be gentle enough.
+            False, with nothing changed, where that is too fast: near a position limit only the stop
+            itself may be gentle enough.
         """
         q, v, change = self.q.copy(), rate.copy(), 0.5 * self._acceleration * dt
         advance(self._chain, self._acceleration, q_r, v_r, dt, q, v)
@@ -201,3 +181,181 @@ class AccelerationLimiter:
             return False
         self.q, self.v, self._rest_of_stop = q, v, None
         return True
+
+
+class JerkLimiter:
+    """Limits of position, velocity, acceleration and jerk; see :class:`AccelerationLimiter`.
+
+    Ruckig finds the fastest way to the reference and knows no limits of position. So a command
+    is taken only if the arm can still stop inside the limits from there; if it cannot, it goes on
+    along the stop that was found for the command before. That holds for any times between cycles,
+    and for an arm that went on along that stop by itself.
+
+    A joint that cannot stop in time from where it begins, such as before a limit that is new,
+    slows down no harder than it must to stop at the limit.
+
+    Args:
+        acceleration, jerk: (n,), the first finite.
+
+    Raises:
+        OptionError: ruckig is not installed.
+    """
+
+    def __init__(self, robot: RobotModel, acceleration: Array, jerk: Array) -> None:
+        try:
+            import ruckig
+        except ImportError as error:
+            raise OptionError("a limit of jerk needs ruckig: pip install ruckig") from error
+        self._ruckig: Any = ruckig
+        self._lower, self._upper = robot.lower, robot.upper
+        self._velocity, self._acceleration, self._jerk = (
+            np.minimum(x, FAST) for x in (robot.velocity, acceleration, jerk)
+        )
+        self._planner = ruckig.Ruckig(robot.n)
+        self.reset(np.zeros(robot.n))
+
+    def reset(self, q: Array, v: Array | None = None) -> None:
+        """Stand at `q` (n,), or pass it with `v`, without acceleration."""
+        v = np.zeros_like(q) if v is None else v
+        self._begin(q, v, v, np.zeros_like(q))
+
+    def take_over(self, other: "Limiter") -> None:
+        """Continue the motion of another limiter of the same joints, its acceleration too."""
+        if isinstance(other, JerkLimiter):
+            self._begin(other.q, other.v, other._rate, other._a)
+        else:
+            self.reset(other.q, other.v)
+
+    def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
+        """Move toward a reference (n,) that has the velocity `v_r` (n,), for `dt` [s]."""
+        way = self._way_along(q_r - v_r * dt, v_r) if v_r.any() else self._way_to(q_r)
+        if way is not None:
+            q, v, a = (np.array(x) for x in way.at_time(dt))
+            q = self._clipped(q)
+            stop, overshoot = stop_within(q, v, a, self._limits(1.0))
+            if (overshoot <= ROUNDING).all():
+                self._stop = stop
+                self._set(q, v, a, dt)
+                return
+        self.brake(dt)
+
+    def brake(self, dt: float) -> None:
+        """Slow down for `dt` [s]."""
+        if self._stop.is_over:
+            self.v, self._rate, self._a = (np.zeros_like(self.q) for _ in range(3))
+            return
+        self._stop = self._stop.after(dt)
+        q, v, a = self._stop.at(np.zeros(1))
+        self._set(q[0], v[0], a[0], dt)
+
+    def stopping_point(self) -> Array:
+        """Return the joint values (n,) at rest after braking from now on."""
+        return self._clipped(self._stop.end)
+
+    def stop_path(self, period: float) -> StopPath:
+        """Return the stop that a controller follows if no command comes after this one."""
+        return self._stop
+
+    def resume_at(self, elapsed: float, period: float) -> None:
+        """Continue on the stop path, on which the arm has moved for `elapsed` [s] by itself."""
+        self.brake(elapsed)
+
+    def _begin(self, q: Array, v: Array, rate: Array, a: Array) -> None:
+        """Pass `q` at a rate and an acceleration (n,); `v` (n,) is that of the last cycle."""
+        self.q, self.v, self._rate, self._a = q.copy(), v.copy(), rate.copy(), a.copy()
+        self._stop = self._plan_stop(q, rate, a)
+
+    def _set(self, q: Array, v: Array, a: Array, dt: float) -> None:
+        q = self._clipped(q)
+        self.v = (q - self.q) / dt
+        self.q, self._rate, self._a = q, v, a
+
+    def _clipped(self, q: Array) -> Array:
+        """Clip to the limits (n,); from beyond a limit, to where the command is."""
+        inside: Array = np.clip(q, np.minimum(self._lower, self.q), np.maximum(self._upper, self.q))
+        return inside
+
+    def _limits(self, s: float | Array) -> tuple[Array, ...]:
+        """Return the limits of a stop that is s times as hard."""
+        return self._lower, self._upper, self._acceleration * s, self._jerk * (s * s)
+
+    def _plan_stop(self, q: Array, v: Array, a: Array) -> StopPath:
+        """Plan the stop from a state (n,), harder than the limits only where it must be.
+
+        A stop that is s times as hard has s times the acceleration and s^2 times the jerk, and is
+        the shorter the harder it is.
+        """
+        stop, overshoot = stop_within(q, v, a, self._limits(1.0))
+        if (overshoot <= ROUNDING).all():
+            return stop
+        low, high = np.ones_like(q), np.where(overshoot > ROUNDING, HARDEST, 1.0)
+        for _ in range(BISECTIONS):
+            s = np.sqrt(low * high)
+            _, overshoot = stop_within(q, v, a, self._limits(s))
+            over = overshoot > ROUNDING
+            low, high = np.where(over, s, low), np.where(over, high, s)
+        return stop_within(q, v, a, self._limits(high))[0]
+
+    def _way_to(self, q_r: Array) -> Any:
+        """Find the fastest way to a reference that stands."""
+        given = self._input()
+        given.target_position = q_r.tolist()
+        return self._found(given)
+
+    def _way_along(self, q_r: Array, v_r: Array) -> Any:
+        """Find a way to the velocity of the reference, and more of it while that is ahead.
+
+        A way to the place of the reference would lead to where it is now, not to where it will be.
+        """
+        A, J = self._acceleration, self._jerk
+        ahead = q_r - self.q
+        closing = np.minimum(np.abs(ahead) * J / (2.0 * A), np.sqrt(A * np.abs(ahead)))
+        wanted = np.clip(v_r + np.sign(ahead) * closing, -self._velocity, self._velocity)
+        given = self._input()
+        given.control_interface = self._ruckig.ControlInterface.Velocity
+        given.synchronization = self._ruckig.Synchronization.No
+        given.target_velocity = wanted.tolist()
+        return self._found(given)
+
+    def _input(self) -> Any:
+        """Return the state as it is; beyond a limit that is new, Ruckig slows down to it."""
+        given = self._ruckig.InputParameter(len(self.q))
+        given.max_velocity = self._velocity.tolist()
+        given.max_acceleration = self._acceleration.tolist()
+        given.max_jerk = self._jerk.tolist()
+        given.current_position = self.q.tolist()
+        given.current_velocity = self._rate.tolist()
+        given.current_acceleration = self._a.tolist()
+        return given
+
+    def _found(self, given: Any) -> Any:
+        """Return a trajectory, or None where Ruckig finds none."""
+        way = self._ruckig.Trajectory(given.degrees_of_freedom)
+        try:
+            result = self._planner.calculate(given, way)
+        except (self._ruckig.RuckigError, ValueError):  # the latter: a result it has no name for
+            return None
+        return (
+            way if result in (self._ruckig.Result.Working, self._ruckig.Result.Finished) else None
+        )
+
+
+Limiter = AccelerationLimiter | JerkLimiter
+
+
+def stop_within(q: Array, v: Array, a: Array, limits: tuple[Array, ...]) -> tuple[StopPath, Array]:
+    """Return the fastest stop of each joint.
+
+    Args:
+        q, v, a: (n,) positions, velocities and accelerations of the joints.
+        limits: (n,) lower, upper, of acceleration, and of jerk.
+
+    Returns:
+        The path, and how far (n,) it leads beyond the limits, or outward from beyond them.
+    """
+    lower, upper, A, J = limits
+    phases, overshoot = np.empty((3, 3, len(q))), np.empty(len(q))
+    stop_phases(v, a, A, J, np.array([q - lower, upper - q]), phases, overshoot)
+    durations, accelerations, jerks = phases
+    lower, upper = np.minimum(lower, q), np.maximum(upper, q)
+    return StopPath(q, v, durations, accelerations, jerks, lower, upper), overshoot

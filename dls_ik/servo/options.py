@@ -1,4 +1,4 @@
-"""Options of the controller, beyond those of its method: each declared once."""
+"""Options of the controller, each declared once; those of its method are the solver's."""
 
 import math
 from collections.abc import Mapping
@@ -12,6 +12,7 @@ from dls_ik.errors import OptionError
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver import declare
 from dls_ik.solver.keywords import SolverKeywords, Vector
+from dls_ik.solver.options import SolverOptions
 from dls_ik.solver.values import checked_value
 from dls_ik.text import listing, quoted, suggest_names
 
@@ -20,7 +21,7 @@ HOLD, JOINT_MOTION = "hold", "joint_motion"
 
 @dataclass(frozen=True)
 class ControllerOptions:
-    """How targets are followed, and when the arm stops instead."""
+    """Options of following targets, and of stopping."""
 
     acceleration: float | tuple[float, ...] = declare.per_joint(
         math.inf, "rad/s^2 or m/s^2", "largest acceleration, for all joints or for each"
@@ -33,18 +34,19 @@ class ControllerOptions:
     when_stuck: str = declare.choice(
         JOINT_MOTION,
         (JOINT_MOTION, HOLD),
-        "what is done where local motion stalls short of a target that stands still: move through "
-        "joint space to the nearest solution, or hold",
+        "action where local motion stalls short of a target that stands still: move through joint "
+        "space to the nearest solution, or hold",
     )
     feed_forward: bool = declare.switch(
-        "targets move on between messages with the velocity of the last two"
+        "extrapolate a stream of poses between messages by the velocity of the last two"
     )
     target_timeout: float = declare.number(
         0.25,
         1e-3,
         3600.0,
         "s",
-        "a stream of targets has ceased after it; a target older than it by its stamp is not used",
+        "a stream of targets has ceased after this time without a message; targets whose stamp is "
+        "older are not used",
     )
     stamp_tolerance: float = declare.number(
         0.1, 0.0, 3600.0, "s", "how far in the future the stamp of a target may be"
@@ -57,7 +59,8 @@ class ControllerOptions:
         "how far the reference of a twist may run ahead of a tip that cannot follow",
     )
     supervised: bool = declare.switch(
-        "the arm does not move without measurements, and stops where they say something else"
+        "compare measurements with commands: the arm does not move without measurements, and stops "
+        "where they deviate"
     )
     measurement_timeout: float = declare.number(
         0.5, 1e-3, 3600.0, "s", "a driver that is silent for longer is a fault"
@@ -82,26 +85,31 @@ class ControllerKeywords(SolverKeywords, total=False):
     max_deviation: float
 
 
-def controller_options(robot: RobotModel, given: Mapping[str, Any]) -> ControllerOptions:
-    """Complete and check the options given, by their names.
+def split_options(
+    robot: RobotModel, given: Mapping[str, Any]
+) -> tuple[ControllerOptions, dict[str, Any]]:
+    """Return the checked options of the controller, and the options left for its method.
 
     Raises:
         OptionError: an unknown option, a value out of range, or limits that do not fit the robot.
     """
-    known = {f.name: f for f in fields(ControllerOptions)}
-    unknown = sorted(set(given) - set(known))
+    own = {f.name: f for f in fields(ControllerOptions)}
+    method_options = {f.name for f in fields(SolverOptions)}
+    unknown = sorted(set(given) - set(own) - method_options)
     if unknown:
-        raise OptionError(f"unknown option {listing(unknown)}; {suggest_names(unknown, known)}")
-    options = ControllerOptions(**{n: checked_value(known[n], value) for n, value in given.items()})
+        known = suggest_names(unknown, (*own, *sorted(method_options)))
+        raise OptionError(f"unknown option {listing(unknown)}; {known}")
+    checked = {name: checked_value(own[name], given[name]) for name in given if name in own}
+    options = ControllerOptions(**checked)
     acceleration = joint_limits("acceleration", options.acceleration, robot)
     jerk = joint_limits("jerk", options.jerk, robot)
     if np.isfinite(jerk).any() and not np.isfinite(acceleration).all():
-        raise OptionError("limits of jerk need a limit of acceleration for every joint")
-    return options
+        raise OptionError("a limit of jerk needs a limit of acceleration for every joint")
+    return options, {name: value for name, value in given.items() if name not in own}
 
 
 def joint_limits(name: str, value: float | tuple[float, ...], robot: RobotModel) -> Array:
-    """Limits (n,) from one number for all joints, or one for each; above zero.
+    """Return limits (n,), given as one number for all joints or one for each, above zero.
 
     Raises:
         OptionError: another count, or a limit that is not above zero.
@@ -109,7 +117,7 @@ def joint_limits(name: str, value: float | tuple[float, ...], robot: RobotModel)
     limits = np.atleast_1d(np.asarray(value, float))
     if len(limits) not in (1, robot.n):
         raise OptionError(
-            f"{name} is a number, or {robot.n}, one for each of {', '.join(robot.joint_names)}; "
+            f"{name} is one number, or {robot.n}, one for each of {', '.join(robot.joint_names)}; "
             f"given: {len(limits)}"
         )
     if not (limits > 0.0).all():

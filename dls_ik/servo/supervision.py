@@ -1,4 +1,4 @@
-"""Measurements compared with commands: whether the arm does what it is told, and how late."""
+"""Supervision: measurements compared with commands, for faults and for the lag of the arm."""
 
 import math
 from collections import deque
@@ -13,11 +13,11 @@ from dls_ik.servo.options import ControllerOptions
 LONGEST_LAG = 1.0  # [s] that is looked for
 WINDOW = 4.0  # [s] of commands and measurements that are kept
 MOST = 4000  # of each
-COMPARED = 1000  # of each, to find a lag: more would keep other threads waiting
+SAMPLES = 1000  # of each, to find a lag: more would keep other threads waiting
 FEWEST = 20  # measurements that a lag is found from, of each joint
 MOTION = 0.02  # [rad or m] by which a joint has to move for it
 UNEXPLAINED = 0.3  # of the motion, root mean square, from which no lag explains it
-MARGIN, ROOM = 0.05, 1.5  # max_deviation = ROOM * speed * lag + MARGIN [rad or m]
+FACTOR, OFFSET = 1.5, 0.05  # max_deviation = FACTOR * speed * lag + OFFSET [rad or m]
 INSTANT = 1e-6  # [s] before the first command, when the arm still rests
 SLOW = 0.01  # [rad/s or m/s] below which a deviation is no lag
 
@@ -29,56 +29,51 @@ class Supervision:
         self._robot, self._options = robot, options
         self._commands: deque[tuple[float, Array]] = deque(maxlen=MOST)  # time [s], (n,)
         self._measured: deque[tuple[Array, Array]] = deque(maxlen=MOST)  # times (n,) [s], (n,)
-        self._last = -math.inf  # [s] of the oldest joint in the last measurement
-        self._is_new = False  # it was not compared yet
-        self._lag = math.nan
+        self._is_new = False  # the last measurement was not compared yet
+        self._oldest = -math.inf  # [s] when the oldest joint of the last measurement was measured
         self._start: Array | None = None  # (n,) at rest, before the first of the commands
+        self._lag = math.nan  # [s] found last
 
-    def restart(self, start: Array | None = None) -> None:
-        """Forget the commands, as the next one does not go on from them, but begins at rest.
-
-        Args:
-            start: (n,) where the arm rests, if that is known.
-        """
+    def restart(self, start: Array) -> None:
+        """Forget the commands: the next one starts at rest at joint values (n,)."""
         self._start = start
         self._commands.clear()
-        self._measured.clear()
 
     def take_over(self, other: "Supervision") -> None:
-        """Go on with what another one kept of the same joints."""
+        """Continue with the record of another one of the same joints."""
         self._commands, self._measured = other._commands.copy(), other._measured.copy()
-        self._last, self._lag = other._last, other._lag
+        self._oldest, self._lag = other._oldest, other._lag
 
-    def commanded(self, now: float, q: Array) -> None:
-        """Keep a command (n,), which is not changed any more."""
+    def record_command(self, now: float, q: Array) -> None:
+        """Record a command (n,), which is not changed any more."""
         if self._start is not None:
             self._commands.append((now - INSTANT, self._start))
             self._start = None
         self._commands.append((now, q))
 
-    def measured(self, now: float, q: Array, age: float | Array) -> None:
-        """Keep a measurement (n,), `age` [s] old, one number or one for each joint (n,)."""
+    def record_measurement(self, now: float, q: Array, age: float | Array) -> None:
+        """Record a measurement (n,), `age` [s] old, one number or one for each joint (n,)."""
         times = now - np.broadcast_to(np.asarray(age, float), q.shape)
-        self._last = float(times.min())
+        self._oldest = float(times.min())
         if not self._measured or (times > self._measured[-1][0]).any():
             self._measured.append((times, q))
             self._is_new = True
 
     def fault(self, now: float, is_measured: bool, command: Array) -> str:
-        """What is wrong, or an empty text.
+        """Return the fault, or an empty text.
 
         Each measurement is compared with the command of its own time, so that a driver that falls
-        silent does not seem to be an arm that stays behind.
+        silent is not mistaken for an arm that stays behind.
 
         Args:
-            command: (n,) of now, which is not that of the last cycle where the arm went on by
-                itself since.
+            command: (n,) of now, which is not that of the last cycle where the arm has continued
+                on its stop path since.
         """
         if not is_measured:
             words = f"no joint states came for {self._options.measurement_timeout:g} s"
-            last = f", the last ones {now - self._last:.3g} s ago"
-            return words if math.isinf(self._last) else words + last
-        if not self._is_new or not self._measured:
+            last = f", the last ones {now - self._oldest:.3g} s ago"
+            return words if math.isinf(self._oldest) else words + last
+        if not self._is_new:
             return ""
         self._is_new = False
         times, q = self._measured[-1]
@@ -98,24 +93,24 @@ class Supervision:
         )
 
     def lag(self) -> float:
-        """How late the arm follows its commands [s], the last that was found; NaN: not known yet.
+        """Return how late the arm follows its commands [s], as found last; NaN: not known yet.
 
-        It is the shift in time that brings the measurements of the last seconds nearest to the
+        The lag is the shift in time that brings the measurements of the last seconds nearest to the
         commands. Takes some milliseconds, in short pieces; any thread may ask.
         """
         commands, measured = list(self._commands), list(self._measured)
         is_whole = len(commands) < MOST
-        commands = commands[:: 1 + len(commands) // COMPARED]
-        measured = measured[:: 1 + len(measured) // COMPARED]
+        commands = commands[:: 1 + len(commands) // SAMPLES]
+        measured = measured[:: 1 + len(measured) // SAMPLES]
         found = _best_lag(commands, measured, self._robot.continuous, is_whole)
         if not math.isnan(found):
             self._lag = found
         return self._lag
 
     def _commands_at(self, times: Array, q: Array, command: Array) -> Array | None:
-        """The command of each joint (n,) at a time of its own (n,) [s]; None: not known.
+        """Return the command of each joint (n,) at a time of its own (n,) [s]; None: not known.
 
-        Between two commands the one that is nearest to where the joint is, `q`.
+        Between two commands the one that is nearest to the joint, `q`.
         """
         if not self._commands or self._commands[0][0] > times.min():
             return None
@@ -128,7 +123,7 @@ class Supervision:
         return found
 
     def _around(self, time: float, command: Array) -> tuple[Array, Array]:
-        """The commands (n,) before and after a time [s]."""
+        """Return the commands (n,) before and after a time [s]."""
         after = command
         for t, q in reversed(self._commands):
             if t <= time:
@@ -137,7 +132,7 @@ class Supervision:
         return after, after
 
     def _advice(self, joint: int, time: float, q: float, deviation: float) -> str:
-        """What to do about a joint that only lags, if it does."""
+        """Return a remedy for a joint that only lags, else an empty text."""
         path = [(t, float(command[joint])) for t, command in self._commands if t <= time]
         if len(path) < 2:
             return ""
@@ -149,37 +144,33 @@ class Supervision:
         lag = time - (passed[-1] if passed else path[0][0])
         limit = float(self._robot.velocity[joint])
         fastest = limit if math.isfinite(limit) else speed
-        enough = max(suggested_deviation(fastest, lag), ROOM * deviation)
+        enough = max(suggested_deviation(fastest, lag), FACTOR * deviation)
         return (
             f"; it moves at {speed:.2g}, and is behind by {lag:.2g} s at least: if it follows as "
-            f"late as that in general, set max_deviation to {enough:.2g} or more ({ROOM:g} * speed "
-            f"limit * lag + {MARGIN:g}; /diagnostics shows the lag)"
+            f"late as that in general, set max_deviation to {enough:.2g} or more ({FACTOR:g} * "
+            f"speed limit * lag + {OFFSET:g}; /diagnostics shows the lag)"
         )
 
 
 def suggested_deviation(speed: float, lag: float) -> float:
-    """A `max_deviation` [rad or m] for joints of that top speed [rad/s or m/s] and a lag [s]."""
-    return ROOM * speed * lag + MARGIN
+    """Return a `max_deviation` [rad or m] for a top speed [rad/s or m/s] and a lag [s]."""
+    return FACTOR * speed * lag + OFFSET
 
 
-def _difference(a: Array, b: Array, turns: NDArray[np.bool_]) -> Array:
-    """a - b (..., n), in -pi to pi where joints turn freely: drivers may count whole turns or not.
-
-    Args:
-        turns: (n,) which joints those are.
-    """
+def _difference(a: Array, b: Array, continuous: NDArray[np.bool_]) -> Array:
+    """Return a - b (..., n), for continuous joints (n,) modulo 2 pi: drivers may count turns."""
     difference = a - b
     turned = np.remainder(difference + math.pi, 2 * math.pi) - math.pi
-    return np.where(turns, turned, difference)
+    return np.where(continuous, turned, difference)
 
 
 def _best_lag(
     commands: list[tuple[float, Array]],
     measured: list[tuple[Array, Array]],
-    turns: NDArray[np.bool_],
+    continuous: NDArray[np.bool_],
     is_whole: bool,
 ) -> float:
-    """The lag [s] of measurements behind commands; NaN where they do not show one.
+    """Return the lag [s] of measurements behind commands; NaN where they do not show one.
 
     Args:
         is_whole: the arm stood at the first command before that.
@@ -202,7 +193,7 @@ def _best_lag(
 
     def error(lag: float) -> float:
         then = np.stack([np.interp(tm[:, j] - lag, t, c[:, j]) for j in joints], axis=1)
-        left = _difference(m[:, joints], then, turns[joints])
+        left = _difference(m[:, joints], then, continuous[joints])
         return math.sqrt(float((left**2).sum(axis=1).mean()))
 
     coarse = np.linspace(0.0, longest, 51)

@@ -192,7 +192,8 @@ class LocalSource:
             out = controller.cycle(now, min(max(dt, MIN_CYCLE), MAX_CYCLE))
         errors = (out.position_error, out.rotation_error)
         T_tip = self.robot.fk(out.q)
-        return Sample(now, out.q, out.velocity, T_tip, out.T_d, *errors, out.state.name, out.words)
+        state = out.state.name
+        return Sample(now, out.q, out.velocity, T_tip, out.T_d, *errors, state, out.message)
 
     def set_method(self, method: str) -> None:
         """Continue with another method from the current state of motion."""

@@ -9,7 +9,7 @@ import numpy as np
 from dls_ik import IkSolver, RobotModel
 from dls_ik.errors import DlsIkError
 from dls_ik.servo import Controller
-from dls_ik.servo.options import ControllerOptions, controller_options
+from dls_ik.servo.options import ControllerOptions, split_options
 from dls_ik.solver.method import ROOMS, method_names, parse_method
 from dls_ik.solver.options import SolverOptions, solver_options
 from fuzz.anything import anything, numbers
@@ -50,7 +50,7 @@ def run(source: Source) -> None:
         if kind < 56:
             solver_options(parse_method(name), given)
         elif kind < 62:
-            checked = controller_options(robot, given)
+            checked = split_options(robot, given)[0]
             if kind == 61 and not np.isfinite(checked.jerk).any():  # ruckig is no code of ours
                 Controller(robot, None, **given).cycle(1.0, 0.01)
         else:

@@ -11,8 +11,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 
 from dls_ik import RobotModel
 from dls_ik.ros.watch.diagnostics import LoopFigures, LoopMeter, loop_values, motion_values, verdict
-from dls_ik.servo.output import ServoOutput
-from dls_ik.servo.state import ServoState
+from dls_ik.servo.state import ServoOutput, ServoState
 
 OK, WARN, ERROR, STALE = (
     DiagnosticStatus.OK,

@@ -176,7 +176,8 @@ def test_the_command_and_the_output_are_copies():
         out = drive.controller.cycle(drive.now + DT, DT)
         twin.controller.cycle(drive.now + DT, DT)
         np.testing.assert_array_equal(drive.controller.command, twin.controller.command)
-        out.q[:], out.velocity[:], out.held[:], drive.controller.command[:] = 9.0, 9.0, 9.0, 9.0
+        for array in (out.q, out.velocity, out.limit_activation, drive.controller.command):
+            array[:] = 9.0
         if out.T_d is not None:
             out.T_d[:] = 0.0
         drive.now = twin.now = drive.now + DT

@@ -89,5 +89,5 @@ def test_what_is_said_is_true(kinds, seed):
         assert np.cos(out.rotation_error) == pytest.approx(cosine, abs=1e-9)
         near = out.position_error <= 1e-6 and out.rotation_error <= 1e-6
         assert (out.state is ServoState.REACHED) == near
-        assert ((out.held >= 0.0) & (out.held <= 1.0)).all()
+        assert ((out.limit_activation >= 0.0) & (out.limit_activation <= 1.0)).all()
         assert out.condition >= 1.0 or np.isnan(out.condition)

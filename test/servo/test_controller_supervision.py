@@ -35,7 +35,7 @@ def test_it_waits_for_the_first_measurement_and_begins_there():
     drive = supervised(np.zeros(WAM.n)).pose(NEAR)
     drive.run(3.0)
     assert set(drive.states) == {ServoState.WAITING}
-    assert "joint states" in drive.last.words
+    assert "joint states" in drive.last.message
     np.testing.assert_array_equal(drive.last.q, drive.start)
     drive.run(DT, measured=BENT)
     assert np.abs(drive.last.q - BENT).max() <= 2.001 * DT
@@ -53,7 +53,7 @@ def test_a_silent_driver_is_a_fault_that_stops_and_stays():
     drive.run(0.2, measured=lagging(2))
     drive.run(1.0)
     assert drive.last.state is ServoState.FAULT
-    assert "no joint states" in drive.last.words
+    assert "no joint states" in drive.last.message
     assert not drive.last.velocity.any()
     drive.assert_limits(5.0)
     drive.run(1.0, measured=drive.last.q)
@@ -83,8 +83,8 @@ def test_an_arm_that_is_elsewhere_is_a_fault_that_names_the_joint(joint):
     off = 0.21 * (np.arange(WAM.n) == joint)
     drive.run(0.5, measured=lambda drive: drive.last.q - off)
     assert drive.last.state is ServoState.FAULT
-    assert WAM.joint_names[joint] in drive.last.words
-    assert "max_deviation" in drive.last.words
+    assert WAM.joint_names[joint] in drive.last.message
+    assert "max_deviation" in drive.last.message
 
 
 def test_a_lag_within_the_bound_is_none():
@@ -164,12 +164,12 @@ def test_a_driver_that_falls_silent_in_motion_is_no_deviation(silence):
     last = drive.q[-2]
     for k in range(round(silence / DT)):
         cycle(drive, last, age=DT * (k + 2))
-        assert drive.last.state is not ServoState.FAULT, drive.last.words
+        assert drive.last.state is not ServoState.FAULT, drive.last.message
     assert np.abs(drive.last.q - last).max() > 0.1
     drive.run(DT, sweep)
     assert drive.last.state is ServoState.FAULT
     assert f"no joint states came for 0.5 s, the last ones {2 * DT + silence:.3g} s ago" in (
-        drive.last.words
+        drive.last.message
     )
 
 
@@ -188,7 +188,7 @@ def test_each_joint_is_compared_with_the_command_of_its_own_time():
         back = np.rint(ages / DT).astype(int)
         measured = q[len(q) - back, np.arange(WAM.n)]
         cycle(drive, measured, age=ages)
-        assert drive.last.state is not ServoState.FAULT, drive.last.words
+        assert drive.last.state is not ServoState.FAULT, drive.last.message
 
 
 def test_an_arm_that_went_on_by_itself_in_a_late_cycle_is_no_deviation_and_one_that_did_not_is():
@@ -201,7 +201,7 @@ def test_an_arm_that_went_on_by_itself_in_a_late_cycle_is_no_deviation_and_one_t
         for _ in range(5):
             q, gap = drive.last.q, 0.08
             drive.now += gap
-            drive.controller.coast(gap, DT)
+            drive.controller.resume_at(gap, DT)
             measured = 0.5 * (q + drive.controller.command) if follows else held
             drive.outputs.append(drive.controller.cycle(drive.now, DT, measured, 0.5 * gap))
         return drive.last
@@ -221,8 +221,8 @@ def test_a_fault_of_an_arm_that_lags_suggests_a_bound_that_lets_it_pass():
 
     drive = run(0.1)
     assert drive.last.state is ServoState.FAULT
-    assert "measured 0.000 s ago" in drive.last.words
-    suggested = float(re.search(r"set max_deviation to ([\d.]+)", drive.last.words)[1])
+    assert "measured 0.000 s ago" in drive.last.message
+    suggested = float(re.search(r"set max_deviation to ([\d.]+)", drive.last.message)[1])
     assert run(suggested).last.state is not ServoState.FAULT
     assert suggested < 2.0 * WAM.velocity[0] * lag * DT + 0.1
 

@@ -133,7 +133,7 @@ def test_a_refused_target_stops_the_arm_and_says_why_until_a_good_one_comes():
     drive.controller.refuse("quaternion of zeros")
     drive.run(1.0)
     assert drive.last.state is ServoState.REFUSED
-    assert "quaternion of zeros" in drive.last.words
+    assert "quaternion of zeros" in drive.last.message
     assert not drive.last.velocity.any()
     drive.pose(FAR)
     assert drive.run_until(ServoState.REACHED, 10.0)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 pytest.importorskip("ruckig")
 from dls_ik import RobotModel
 from dls_ik.servo import ServoState
-from dls_ik.servo.jerk import JerkLimiter, stop_within
+from dls_ik.servo.limiter import JerkLimiter, stop_within
 
 KINDS = st.lists(
     st.sampled_from(["revolute", "bent", "continuous", "prismatic", "mimic"]), max_size=4
@@ -70,7 +70,7 @@ def test_uneven_and_late_cycles_keep_every_limit(kinds, seed, outside):
             reference = wild_reference(rng, robot, limiter.q)
         dt = 10.0 ** rng.uniform(-3, -1)
         if rng.random() < 0.2:
-            limiter.coast(5.0 * dt, dt)
+            limiter.resume_at(5.0 * dt, dt)
             note(5.0 * dt)
         limiter.advance(reference, np.zeros(robot.n), dt)
         note(dt)
@@ -87,7 +87,7 @@ def test_stop_is_the_fastest_one_and_its_overshoot_is_exact(seed):
     lower = rng.normal(size=n) - 1.0
     upper = lower + rng.uniform(0.1, 4.0, n)
     stop, overshoot = stop_within(q, v, a, (lower, upper, A, J))
-    stop = stop._replace(least=np.full(n, -np.inf), most=np.full(n, np.inf))
+    stop = stop._replace(lower=np.full(n, -np.inf), upper=np.full(n, np.inf))
     share = np.linspace(0.0, 1.0, 2001) * stop.duration
     positions, velocities, accelerations = stop.at(share)
     least, most = np.minimum.accumulate(positions), np.maximum.accumulate(positions)

@@ -5,8 +5,8 @@ import pytest
 
 from dls_ik import RobotModel
 from dls_ik.servo import Controller, ServoState
-from dls_ik.servo.report import ConditionMonitor
-from dls_ik.servo.servo import ServoStep
+from dls_ik.servo.local_ik import ServoStep
+from dls_ik.servo.state import ConditionMonitor
 
 WAM = RobotModel.wam()
 Q = np.array([0.3, -0.5, 0.2, 1.4, -0.3, 0.4, 0.1])
@@ -82,4 +82,4 @@ def near_singularity(method):
     controller.follow_pose(T, 0.0)
     out = controller.cycle(0.0, 0.01)
     assert out.state is ServoState.NEAR_SINGULARITY
-    return out.words
+    return out.message

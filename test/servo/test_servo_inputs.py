@@ -5,14 +5,14 @@ import pytest
 
 from dls_ik import RobotModel
 from dls_ik.errors import JointValueError, MethodError, OptionError, PoseError
-from dls_ik.servo import Servo
+from dls_ik.servo import LocalIk
 
 WAM = RobotModel.wam()
 
 
 @pytest.fixture
 def servo():
-    return Servo(WAM)
+    return LocalIk(WAM)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
@@ -47,9 +47,9 @@ def test_start_must_be_joint_values(servo, q):
 
 def test_unknown_method_and_option_are_refused():
     with pytest.raises(MethodError, match=r"ctp\+sd\+svf"):
-        Servo(WAM, "magic")
+        LocalIk(WAM, "magic")
     with pytest.raises(OptionError, match="gamma_max"):
-        Servo(WAM, gamma=1.0)
+        LocalIk(WAM, gamma=1.0)
 
 
 def test_without_a_target_the_arm_stands_still(servo):
@@ -71,4 +71,4 @@ def test_joint_values_are_copies(servo):
 
 
 def test_a_start_that_no_one_gave_is_inside_the_limits():
-    assert WAM.within_limits(Servo(WAM).q)
+    assert WAM.within_limits(LocalIk(WAM).q)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from kernels import STEPPED, serves
 
 from dls_ik import RobotModel
-from dls_ik.servo import Servo
+from dls_ik.servo import LocalIk
 
 ROUNDING = 1e-12
 
@@ -23,7 +23,7 @@ def assert_step_allowed(robot: RobotModel, before: np.ndarray, after: np.ndarray
 @pytest.mark.parametrize("method", ["ctp+sd+svf", "auto", "jd", "jp", "jc+ed", "ctp", "sd"])
 def test_wam_keeps_every_limit_on_the_way_to_any_pose(method):
     robot = RobotModel.wam()
-    servo = Servo(robot, method)
+    servo = LocalIk(robot, method)
     rng = np.random.default_rng(11)
     for T in robot.fk(robot.random(rng, 25)):
         servo.reset(robot.random(rng))
@@ -44,7 +44,7 @@ def test_any_arm_keeps_its_limits(kinds, seed, dt, method):
     rng = np.random.default_rng(seed)
     robot = random_arm(rng, "revolute", *kinds)
     assume(serves(method, robot))
-    servo = Servo(robot, method)
+    servo = LocalIk(robot, method)
     T = robot.fk(robot.random(rng))
     T[:3, 3] *= rng.choice([1.0, 5.0])
     servo.reset(robot.random(rng) * rng.choice([1.0, 1.5]))
@@ -56,7 +56,7 @@ def test_any_arm_keeps_its_limits(kinds, seed, dt, method):
 @pytest.mark.parametrize("method", ["ctp+sd+svf", "auto", "jd"])
 def test_start_outside_comes_back_at_the_velocity_limit(method):
     robot = RobotModel.wam()
-    servo = Servo(robot, method)
+    servo = LocalIk(robot, method)
     outside = np.array([0.0, -2.0, 0.0, 3.13, 0.0, 1.9, 0.0])
     servo.reset(outside)
     T = robot.fk(robot.clip(outside))

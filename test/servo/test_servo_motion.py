@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from drive import BENT, DT, WAM, reversals
 
-from dls_ik.servo import Servo
+from dls_ik.servo import LocalIk
 
 
 def run(servo, T, cycles, dt=DT):
@@ -14,7 +14,7 @@ def run(servo, T, cycles, dt=DT):
 
 
 def servo_at(q, *method, **options):
-    servo = Servo(WAM, *method, **options)
+    servo = LocalIk(WAM, *method, **options)
     servo.reset(q)
     return servo
 
@@ -124,7 +124,7 @@ def test_a_joint_held_at_its_limit_is_told():
     turn = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     T[:3, :3], T[:3, 3] = turn @ T[:3, :3], turn @ T[:3, 3]  # a quarter turn past the limit
     servo = servo_at(q)
-    assert max(servo.step(T, DT).held[0] for _ in range(500)) > 0.99
+    assert max(servo.step(T, DT).limit_activation[0] for _ in range(500)) > 0.99
 
 
 def test_half_a_turn_is_made():

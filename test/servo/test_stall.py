@@ -6,12 +6,12 @@ from drive import BENT, WAM, Drive
 
 from dls_ik.servo import ServoState
 from dls_ik.servo.limiter import AccelerationLimiter
-from dls_ik.servo.stall import StallWatch
+from dls_ik.servo.tracker import StallMonitor
 
 
 def first_stall(errors, positions, dt=0.01, speed=0.0):
     """When it stalls [s], with a target that moves at a speed [m/s]."""
-    watch, T = StallWatch(np.ones(1), 0.5), np.eye(4)
+    watch, T = StallMonitor(np.ones(1), 0.5), np.eye(4)
     for k, (error, q) in enumerate(zip(errors, positions, strict=True)):
         T[0, 3] = speed * k * dt
         if watch.update(k * dt, error, np.array([q]), T):
@@ -45,7 +45,7 @@ def test_long_cycles_are_counted():
 
 
 def test_it_has_lasted_after_two_seconds_until_it_begins_anew():
-    watch = StallWatch(np.ones(1), 0.5)
+    watch = StallMonitor(np.ones(1), 0.5)
     lasted = []
     for k in range(250):
         watch.update(k * 0.01, 1.0, np.zeros(1), np.eye(4))
@@ -86,7 +86,7 @@ def test_a_command_that_its_limits_refuse_is_said_to_be_stalled(way):
 
     drive.run(1.0, each)
     assert drive.last.state is ServoState.STALLED
-    assert drive.last.words.startswith("stalled: limits keep joint 'wam_j")
+    assert drive.last.message.startswith("stalled: limits keep joint 'wam_j")
     limiter.refuses = False
     drive.run(0.1, each)
     assert drive.last.state is ServoState.FOLLOWING

@@ -6,7 +6,7 @@ from oracle_ik import pose_error
 
 from dls_ik import IkSolver, RobotModel, Status, Stepper, Task
 from dls_ik.errors import MethodError
-from dls_ik.servo import Servo
+from dls_ik.servo import LocalIk
 from dls_ik.solver.method import KDL
 
 pytest.importorskip("PyKDL")
@@ -62,7 +62,7 @@ def test_refused_with_the_reason(name):
         lambda: IkSolver(WAM, name, task=Task.position_only()),
         lambda: IkSolver(WAM, name).solve(np.eye(4), task=Task.pointing()),
         lambda: Stepper(WAM, name),
-        lambda: Servo(WAM, name),
+        lambda: LocalIk(WAM, name),
     ):
         with pytest.raises(MethodError, match=name):
             made()

@@ -7,7 +7,7 @@ import pytest
 from arms import published
 
 from dls_ik import IkSolver, RobotModel, Status, Stepper, Task
-from dls_ik.servo import Controller, Servo
+from dls_ik.servo import Controller, LocalIk
 
 WAM, YOUBOT = RobotModel.wam(), published("youbot")
 T = WAM.fk(np.full(7, 0.3))
@@ -52,14 +52,14 @@ def test_so_are_those_that_find_them():
         SOLVER: "IkSolver(wam7, auto)",
         pointing: "IkSolver(wam7, ed, task=Task(rotation='xy', frame='target'), max_restarts=10)",
         Controller(WAM): "Controller(wam7, ctp+sd+svf, WAITING)",
-        Servo(WAM): "Servo(wam7, ctp+sd+svf)",
+        LocalIk(WAM): "LocalIk(wam7, ctp+sd+svf)",
         Stepper(WAM, "sd"): "Stepper(wam7, sd)",
         Task(): "Task()",
     }
     assert [repr(each) for each in expected] == list(expected.values())
 
 
-@pytest.mark.parametrize("kind", [RobotModel, IkSolver, Stepper, Servo, Controller])
+@pytest.mark.parametrize("kind", [RobotModel, IkSolver, Stepper, LocalIk, Controller])
 def test_signatures_name_their_types(kind):
     methods = [each for name, each in vars(kind).items() if inspect.isfunction(each)]
     for method in methods:

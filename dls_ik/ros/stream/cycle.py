@@ -241,7 +241,7 @@ class Stream:
         return self._shows and measured is None and self._where.may_start(arm, now, measured)
 
     def _words(self, arm: Arm, output: ServoOutput, measured: Array | None, now: float) -> str:
-        words = output.words
+        words = output.message
         if output.state is ServoState.WAITING and not self._where.may_start(arm, now, measured):
             words = f"waiting for joint states on {self._where.topic}"
             self._waits = True

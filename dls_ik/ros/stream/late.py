@@ -33,11 +33,11 @@ class Late:
         if gap <= (LATE if self._goes_on else LONGEST) * period:
             return gap, False, dt
         if self._goes_on:  # each command is due a period after it is sent
-            controller.coast(gap - period, period)
+            controller.resume_at(gap - period, period)
             dt = min(dt, period)
         is_lapse = gap > _longest(arm)
         if is_lapse and not (self._goes_on and controller.moves):
-            controller.lapse(controller.command)
+            controller.resume_after_gap(controller.command)
         return gap, is_lapse, dt
 
     def is_old(self, arm: Arm, age: float) -> bool:

@@ -24,8 +24,7 @@ from rclpy.node import Node
 
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros.watch.tip import NOTHING
-from dls_ik.servo.output import ServoOutput
-from dls_ik.servo.state import ServoState
+from dls_ik.servo.state import ServoOutput, ServoState
 from dls_ik.servo.supervision import suggested_deviation
 
 HELD = 0.5  # from which a joint counts as held
@@ -116,7 +115,7 @@ def motion_values(robot: RobotModel, output: ServoOutput) -> dict[str, str]:
     distances = np.minimum(output.q - robot.lower, robot.upper - output.q)
     nearest = int(np.argmin(distances))
     names = robot.joint_names
-    held = [name for name, held in zip(names, output.held, strict=True) if held > HELD]
+    held = [name for name, held in zip(names, output.limit_activation, strict=True) if held > HELD]
     each = zip(names, distances, strict=True)
     return {
         "target age [s]": f"{output.target_age:.3f}",

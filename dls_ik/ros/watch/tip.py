@@ -8,8 +8,7 @@ import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
-from dls_ik.servo.output import ServoOutput
-from dls_ik.servo.state import ServoState
+from dls_ik.servo.state import ServoOutput, ServoState
 
 SHORTEST = 0.1  # [m]
 MOST_POINTS = 250  # to turn more into a message would keep the loop waiting

@@ -15,8 +15,7 @@ from dls_ik.ros.util import Throttle
 from dls_ik.ros.watch.diagnostics import Diagnostics
 from dls_ik.ros.watch.markers import Markers
 from dls_ik.ros.watch.tip import NOTHING, Seen, Tip, Trail
-from dls_ik.servo.output import ServoOutput
-from dls_ik.servo.state import ServoState
+from dls_ik.servo.state import ServoOutput, ServoState
 
 try:
     from moveit_msgs.msg import ServoStatus

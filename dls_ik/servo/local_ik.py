@@ -1,4 +1,4 @@
-"""Local motion by a method: one step toward the target each cycle, never past a limit."""
+"""Local motion: one step of a method toward the target each cycle, never past a limit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dls_ik.core.workspace import new_memory
 from dls_ik.errors import MethodError
 from dls_ik.model.joint import checked_configuration
 from dls_ik.model.robot import RobotModel
-from dls_ik.servo.times import checked_duration
+from dls_ik.servo.targets import checked_duration
 from dls_ik.solver.method import AUTO, parse_method
 from dls_ik.solver.options import SolverOptions, solver_options
 from dls_ik.solver.poses import checked_poses
@@ -27,28 +27,26 @@ if TYPE_CHECKING:
     from dls_ik.solver.keywords import SolverKeywords
 
 DEFAULT_METHOD, WITHOUT_LIMITS = "ctp+sd+svf", "svf+sd"
-
-
 _DAMPED = (damping.JD, damping.SVF, damping.SVF_ED, damping.IED, damping.JF, damping.NF)
 
 
 class ServoStep(NamedTuple):
-    """Where one step led, and what was seen on it."""
+    """Joint values after one step, and its figures."""
 
     q: Array  # (n,) [rad or m]
     position_error: float  # [m] there; NaN without a target
     rotation_error: float  # [rad]
-    least_singular_value: float  # of the scaled Jacobian where the step began; NaN without a target
+    least_singular_value: float  # of the scaled Jacobian before the step; NaN without a target
     greatest_singular_value: float
-    held: Array  # (n,) 0 free to 1 held: how far each joint was held by its limit
+    limit_activation: Array  # (n,) 0 free to 1 held by its limit
 
 
-class Servo:
-    """Steps joint values toward a target, from where the last step led.
+class LocalIk:
+    """Steps joint values toward a target, each step from the result of the last one.
 
     No step passes a position limit or is faster than the velocity limits; joint values beyond a
-    limit at the start come back at that speed. Each step lowers the error, so that the arm settles
-    at the nearest configuration that its method finds when a target is out of reach.
+    limit at the start come back at that speed. Each step lowers the error, so that for a target out
+    of reach the arm settles at the nearest configuration that its method finds.
 
     Args:
         robot: the chain to move.
@@ -78,30 +76,20 @@ class Servo:
         self._descending, self._plain = _descending(robot, self.options)
         self._goal = self.options.goal()
         self._seen, self._held = np.zeros(4), np.zeros(robot.n)  # see core/follow.py
-        self.reset(robot.clip(np.zeros(robot.n)))
+        self.restart(robot.clip(np.zeros(robot.n)))
 
     def __repr__(self) -> str:
         """Return the robot and the method."""
-        return f"Servo({self.robot.name}, {self.method})"
+        return f"LocalIk({self.robot.name}, {self.method})"
 
     @property
     def q(self) -> Array:
-        """Where the last step led (n,) [rad or m]; a copy."""
+        """Joint values after the last step (n,) [rad or m]; a copy."""
         return self._q.copy()
 
-    def reset(self, q: ArrayLike) -> None:
-        """Start from these joint values (n,) [rad or m], inside the limits or not.
-
-        Raises:
-            JointValueError: for the wrong length, or values that are not finite.
-        """
-        self._q = checked_configuration(q, self.robot.joint_names).copy()
-        self._motion = np.repeat([0.0, 1.0], self.robot.n)  # see core/follow.py
-        self._memory = new_memory(self.robot.chain, self._method, self._details)
-
     @property
-    def near_singularity(self) -> str:
-        """What the method makes of the direction that is lost in a singularity, in words."""
+    def singularity_note(self) -> str:
+        """How the method treats the direction of motion that is lost in a singularity."""
         if self._method.damping in _DAMPED:
             return "motion along the lost direction is damped"
         if self._method.damping == damping.TPINV:
@@ -117,9 +105,13 @@ class Servo:
             and rotation_error <= self._goal.rotation_tolerance
         )
 
-    def go_on_from(self, q: Array) -> None:
-        """Let the next step begin at joint values (n,), without a break."""
-        self._q[:] = q
+    def reset(self, q: ArrayLike) -> None:
+        """Start from these joint values (n,) [rad or m], inside the limits or not.
+
+        Raises:
+            JointValueError: for the wrong length, or values that are not finite.
+        """
+        self.restart(checked_configuration(q, self.robot.joint_names))
 
     def step(self, T_d: ArrayLike | None, dt: float) -> ServoStep:
         """Advance by one cycle.
@@ -134,11 +126,29 @@ class Servo:
         """
         elapsed = checked_duration(dt)
         if T_d is None:
-            return ServoStep(self.q, np.nan, np.nan, np.nan, np.nan, np.zeros(self.robot.n))
-        poses = checked_poses(T_d, len(self.robot.tips))
+            return self.stay()
+        return self.advance(checked_poses(T_d, len(self.robot.tips)), elapsed)
+
+    def restart(self, q: Array) -> None:
+        """Start from joint values (n,), which are not checked."""
+        self._q = q.copy()
+        self._motion = np.repeat([0.0, 1.0], self.robot.n)  # see core/follow.py
+        self._memory = new_memory(self.robot.chain, self._method, self._details)
+
+    def continue_from(self, q: Array) -> None:
+        """Let the next step begin at joint values (n,), as a part of the same motion."""
+        self._q[:] = q
+
+    def stay(self) -> ServoStep:
+        """Return the step of a cycle without a target."""
+        nan = math.nan
+        return ServoStep(self.q, nan, nan, nan, nan, np.zeros(self.robot.n))
+
+    def advance(self, T_d: Array, dt: float) -> ServoStep:
+        """Advance by `dt` [s] toward poses (k, 4, 4), neither of which is checked."""
         details = self._details
         if math.isfinite(self._slowest):
-            settings = details.settings._replace(Delta=self._slowest * elapsed)
+            settings = details.settings._replace(Delta=self._slowest * dt)
             details = details._replace(settings=settings)
         follow(
             self.robot.chain,
@@ -147,8 +157,8 @@ class Servo:
             self._goal,
             details,
             self._plain,
-            poses,
-            elapsed,
+            T_d,
+            dt,
             self._q,
             self._motion,
             self._memory,
@@ -160,12 +170,12 @@ class Servo:
 
 
 def default_method(robot: RobotModel) -> str:
-    """The method that a robot is moved by when nobody names one."""
+    """Name the method that a robot is moved by when none is given."""
     return DEFAULT_METHOD if robot.limited.any() else WITHOUT_LIMITS
 
 
 def _descending(robot: RobotModel, given: SolverOptions) -> tuple[Method, Details]:
-    """The solver's own: error damping and an active set lead down from anywhere but a valley."""
+    """Return the solver's method: error damping and an active set descend almost everywhere."""
     auto = parse_method(AUTO)
     metric = ("rotation_weight", "length_unit")
     options = solver_options(auto, {name: getattr(given, name) for name in metric})
