@@ -40,7 +40,7 @@ LEAST_GAP = 1e-6  # [rad or m] to the reference
 LEAST_SHARE = 1e-3  # of the gap
 
 
-class Window(NamedTuple):
+class StallWindow(NamedTuple):
     """Begin of the cycles that a stall is judged by."""
 
     since: float  # [s]
@@ -66,7 +66,7 @@ class StallMonitor:
 
     def reset(self) -> None:
         """Begin anew, such as for another target."""
-        self._window: Window | None = None
+        self._window: StallWindow | None = None
         self._cycles = 0
 
     def update(self, now: float, error: float, q: Array, T_d: Array) -> bool:
@@ -97,7 +97,7 @@ class StallMonitor:
         return self._window is not None and now - self._window.since >= PATIENCE - TICK
 
     def _begin(self, now: float, error: float, q: Array, T_d: Array) -> None:
-        self._window, self._cycles = Window(now, error, q.copy(), T_d.copy()), 1
+        self._window, self._cycles = StallWindow(now, error, q.copy(), T_d.copy()), 1
 
 
 class RefusalMonitor:
@@ -153,7 +153,7 @@ class Planner:
         return done
 
 
-class Question(NamedTuple):
+class PlanRequest(NamedTuple):
     """A target that the solver was asked for."""
 
     T: Array  # (4, 4)
@@ -197,7 +197,7 @@ class Tracker:
             self._planner.prepare()
         self._stall = StallMonitor(local_ik.robot.velocity, self._weight)
         self._refusal = RefusalMonitor()
-        self._question: Question | None = None
+        self._request: PlanRequest | None = None
         self._goal: Array | None = None  # (n,) of a joint motion
         self._rests_at: Array | None = None  # (4, 4) the target it stalled at for good
 
@@ -269,7 +269,7 @@ class Tracker:
         self.local_ik.restart(self.limiter.stopping_point())
         self._stall.reset()
         self._refusal.reset()
-        self._question = self._goal = self._rests_at = None
+        self._request = self._goal = self._rests_at = None
 
     def _approach(self, goal: Array, dt: float) -> ServoStep:
         self.limiter.advance(goal, np.zeros_like(goal), dt)
@@ -286,25 +286,25 @@ class Tracker:
         stalled = Tracked(ServoState.STALLED, step, NO_NEARER)
         if not (stands and self._joint_motion):
             return stalled
-        question = self._question
-        if question is None or not self._has_asked(T_d):
-            question = Question(T_d.copy(), self._planner.ask(T_d, self.limiter.q))
-        if question.answer is not None and question.answer.done():
-            result = question.answer.result()
-            question = Question(question.T, None, not result.success)
+        request = self._request
+        if request is None or not self._has_asked(T_d):
+            request = PlanRequest(T_d.copy(), self._planner.ask(T_d, self.limiter.q))
+        if request.answer is not None and request.answer.done():
+            result = request.answer.result()
+            request = PlanRequest(request.T, None, not result.success)
             if result.success or self._size(result) < BETTER * self._size(step):
                 self._goal, self._rests_at = result.q, None
-        self._question = question
+        self._request = request
         if self._goal is not None:
             return Tracked(ServoState.JOINT_MOTION, step)
-        if not question.is_out_of_reach:
+        if not request.is_out_of_reach:
             return stalled
         self._rests_at = T_d.copy()
         return Tracked(ServoState.UNREACHABLE, step)
 
     def _has_asked(self, T: Array) -> bool:
-        """Whether the last question was for this target (4, 4)."""
-        return self._question is not None and is_same(T, self._question.T, self._unit)
+        """Whether the last request was for this target (4, 4)."""
+        return self._request is not None and is_same(T, self._request.T, self._unit)
 
     def _size(self, at: ServoStep | IkResult) -> float:
         """Return the length of the scaled error, in the robot's unit of length."""
