@@ -7,7 +7,7 @@ from dls_ik import RobotModel
 from dls_ik.errors import DlsIkError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.params import DECLARED, Parameters
-from dls_ik.ros.sim_arm.parameters import SimArmParameters
+from dls_ik.ros.sim_arm.simulation import SimArmParameters
 from fuzz.anything import anything, numbers
 from fuzz.guard import Run
 from fuzz.source import Source

@@ -13,7 +13,7 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from dls_ik.errors import DlsIkError
-from dls_ik.ros.sim_arm.commands import (
+from dls_ik.ros.sim_arm.application import (
     path_from_array,
     path_from_joint_state,
     path_from_trajectory,

@@ -11,8 +11,13 @@ from dls_ik.errors import JointValueError, OptionError
 from dls_ik.model.analysis import ready_configuration
 from dls_ik.ros.params.declare import declared
 from dls_ik.ros.sim_arm.arm import standstill
-from dls_ik.ros.sim_arm.parameters import SimArmParameters
-from dls_ik.ros.sim_arm.simulation import Dropouts, Simulation, joints_of, named_joints
+from dls_ik.ros.sim_arm.simulation import (
+    Dropouts,
+    SimArmParameters,
+    Simulation,
+    joints_of,
+    named_joints,
+)
 
 WAM = RobotModel.wam()
 GOAL = np.full(WAM.n, 0.3)

@@ -1,1 +1,1 @@
-"""A node that stands in for an arm: it takes commands, and gives joint states back."""
+"""A node that simulates an arm: it takes commands and publishes joint states."""

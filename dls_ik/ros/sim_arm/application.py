@@ -1,11 +1,12 @@
-"""The wiring of the node: topics to commands, services to faults, readings to messages."""
+"""The node ``ik_sim_arm``: topics to commands, services to faults, readings to messages."""
 
 import gc
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.task import Future
@@ -14,7 +15,9 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
+from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError
+from dls_ik.model.joint import checked_configuration
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros.outputs.messages import (
     JointStateOutput,
@@ -25,26 +28,131 @@ from dls_ik.ros.outputs.messages import (
 from dls_ik.ros.params.live import LiveParameters
 from dls_ik.ros.process import spin
 from dls_ik.ros.robot_source import DescriptionTopic, robot_from_parameters
-from dls_ik.ros.sim_arm.arm import Path
-from dls_ik.ros.sim_arm.commands import path_from_array, path_from_joint_state, path_from_trajectory
-from dls_ik.ros.sim_arm.parameters import SimArmParameters
-from dls_ik.ros.sim_arm.simulation import Joints, Simulation, joints_of, named_joints
+from dls_ik.ros.sim_arm.arm import Path, standstill
+from dls_ik.ros.sim_arm.simulation import (
+    SimArmParameters,
+    SimulatedJoints,
+    Simulation,
+    joints_of,
+    named_joints,
+)
 from dls_ik.ros.stream.joint_states import TOPIC as JOINT_STATES
 from dls_ik.ros.subscriptions import TypeMonitor, subscribe_bounded
 from dls_ik.ros.util import Throttle
 from dls_ik.text import escape, listing
 
-NOTHING = "there is no robot yet"
+NO_ROBOT = "there is no robot yet"
 COMMANDS = "joint_commands"
-DEPTH = 10
-QOS = QoSProfile(depth=DEPTH)
+QOS = QoSProfile(depth=10)
 MAX_BYTES = 1024 * 1024  # of a command
 
-Read = Callable[[Any, tuple[str, ...], float], Path]
+# Commands, checked as by the controllers that take them on a real arm
+
+MAX_VALUE = 1e6  # [rad or m, or of them in a second]
+MAX_POINTS = 10_000  # of a trajectory
 
 
-class Loop:
-    """Acts on absolute deadlines; those that a stall made it miss are left out."""
+class CommandError(DlsIkError):
+    """A command that is not followed, with the reason."""
+
+
+def path_from_joint_state(message: Any, names: tuple[str, ...], now: float) -> Path:
+    """Read the positions of a ``sensor_msgs/JointState``, which count from now on [s].
+
+    Raises:
+        CommandError: other joints than these, each once, in any order; a value beyond MAX_VALUE.
+        JointValueError: another number of values, or some that are not finite.
+    """
+    order = _order(message.name, names)
+    given = checked_configuration(message.position, tuple(message.name))
+    return standstill(_bounded(given[order]), now)
+
+
+def path_from_array(message: Any, names: tuple[str, ...], now: float) -> Path:
+    """Read the positions of a ``std_msgs/Float64MultiArray`` in the order of the joints.
+
+    Raises:
+        CommandError, JointValueError: as :func:`path_from_joint_state`.
+    """
+    return standstill(_bounded(checked_configuration(message.data, names)), now)
+
+
+def path_from_trajectory(message: Any, names: tuple[str, ...], now: float, stamp: int) -> Path:
+    """Read the points of a ``trajectory_msgs/JointTrajectory``.
+
+    Args:
+        now: [s] on the clock of the path.
+        stamp: [ns] the same time on the clock of the message; 0: there is no clock yet.
+
+    Raises:
+        CommandError: as :func:`path_from_joint_state`; no points, or more than MAX_POINTS; times
+            that do not increase, or are all over; a last point with a velocity.
+        JointValueError: as :func:`path_from_joint_state`.
+    """
+    order = _order(message.joint_names, names)
+    if not message.points:
+        raise CommandError("the trajectory has no points")
+    if len(message.points) > MAX_POINTS:
+        raise CommandError(
+            f"a trajectory has at most {MAX_POINTS} points, this one {len(message.points)}"
+        )
+    times = _begin(message, now, stamp) + _times(message.points)
+    if times[-1] < now:
+        raise CommandError(f"the trajectory ended {now - times[-1]:.3g} s ago")
+    given = tuple(message.joint_names)
+    positions = np.array([checked_configuration(p.positions, given) for p in message.points])
+    velocities = np.array([_velocities(point, given) for point in message.points])
+    if np.nan_to_num(velocities[-1]).any():
+        raise CommandError("the last point of the trajectory has a velocity that is not 0")
+    return Path(times, _bounded(positions[:, order]), _bounded(velocities[:, order]))
+
+
+def _order(given: Sequence[str], names: tuple[str, ...]) -> list[int]:
+    """Return the index of each of the joints (n,) in a list of names."""
+    if sorted(given) != sorted(names):
+        raise CommandError(f"the joints are {listing(names)}, each once, not {listing(given)}")
+    index = {name: i for i, name in enumerate(given)}
+    return [index[name] for name in names]
+
+
+def _begin(message: Any, now: float, stamp: int) -> float:
+    """Return when a trajectory begins [s]: at its stamp, or now if it has none."""
+    begin = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
+    if begin and not stamp:
+        raise CommandError("it has a stamp, and with use_sim_time there is no clock yet")
+    return now + 1e-9 * (begin - stamp) if begin else now
+
+
+def _times(points: Sequence[Any]) -> Array:
+    """Return the times (k,) of points after the begin [s]."""
+    durations = [point.time_from_start for point in points]
+    times = np.array([d.sec + 1e-9 * d.nanosec for d in durations])
+    if times[0] < 0.0 or (np.diff(times) <= 0.0).any():
+        raise CommandError(
+            "time_from_start is from 0 and increases from point to point, not "
+            f"{listing([f'{t:g}' for t in times])} s"
+        )
+    return times
+
+
+def _velocities(point: Any, names: tuple[str, ...]) -> Array:
+    """Return the velocities (n,) of a point; NaN if it has none."""
+    if len(point.velocities) == 0:
+        return np.full(len(names), np.nan)
+    return checked_configuration(point.velocities, names)
+
+
+def _bounded(values: Array) -> Array:
+    if np.abs(np.nan_to_num(values)).max() > MAX_VALUE:
+        raise CommandError(f"a value is beyond {MAX_VALUE:g}")
+    return values
+
+
+# The node
+
+
+class PeriodicThread:
+    """Calls a function on absolute deadlines; those that a stall made it miss are skipped."""
 
     def __init__(self, rate: float, act: Callable[[], None], log: Throttle) -> None:
         self._period = 1.0 / rate  # [s]
@@ -53,11 +161,11 @@ class Loop:
         self._thread = threading.Thread(target=self._run, name="loop", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End, and wait for the end."""
+        """Stop the thread and wait for its end."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -67,80 +175,49 @@ class Loop:
         while not self._ended.wait(max(0.0, deadline - time.monotonic())):
             try:
                 self._act()
-            except Exception as error:  # noqa: BLE001  whatever it is, the next cycle may do
+            except Exception as error:  # noqa: BLE001  the next cycle may succeed
                 self._log.failed("fault", "a cycle failed", error)
             deadline = max(deadline + self._period, time.monotonic())
 
 
-class Services:
-    """``~/reset``, ``~/freeze`` and ``~/silence``.
-
-    Args:
-        current: the simulation in use, if there is one.
-    """
-
-    def __init__(self, node: Node, current: Callable[[], Simulation | None]) -> None:
-        self._current = current
-        self._logger = node.get_logger()
-        node.create_service(Trigger, "~/reset", self._reset)
-        node.create_service(SetBool, "~/freeze", self._freeze)
-        node.create_service(SetBool, "~/silence", self._silence)
-
-    def _reset(self, request: Any, response: Any) -> Any:
-        return self._answer(response, Simulation.reset, "at the initial positions")
-
-    def _freeze(self, request: Any, response: Any) -> Any:
-        words = "the drives are stuck" if request.data else "the drives are free"
-        return self._answer(response, lambda arm: arm.freeze(request.data), words)
-
-    def _silence(self, request: Any, response: Any) -> Any:
-        words = "joint states cease" if request.data else "joint states come"
-        return self._answer(response, lambda arm: arm.silence(request.data), words)
-
-    def _answer(self, response: Any, act: Callable[[Simulation], None], words: str) -> Any:
-        simulation = self._current()
-        response.success = simulation is not None
-        response.message = words if simulation is not None else NOTHING
-        if simulation is not None:
-            act(simulation)
-            self._logger.info(words)
-        return response
-
-
 def serve_arm(node: Node, stop: Future) -> bool:
-    """Stand in for an arm until it is time to stop."""
-    application = Application(node, LiveParameters(node, SimArmParameters()))
+    """Simulate an arm until it is time to stop."""
+    application = SimArmApplication(node, LiveParameters(node, SimArmParameters()))
     try:
         application.start()
-        gc.freeze()  # else the collector stops the loop, to look at numba's objects
+        gc.freeze()  # the collector would stop the loop to look at numba's objects
         spin(node, stop)
     finally:
         application.stop()
     return True
 
 
-class Application:
-    """The simulation in use, with the topics and services around it."""
+class SimArmApplication:
+    """The simulation with its topics and services."""
 
     def __init__(self, node: Node, live: LiveParameters[SimArmParameters]) -> None:
         self._node, self._live = node, live
         self._log = Throttle(node)
         self._simulation: Simulation | None = None
         self._reason = ""  # why there is none
-        self._shown: tuple[Simulation, JointStateOutput] | None = None  # by the loop
-        self._publisher = node.create_publisher(JointState, JOINT_STATES, DEPTH)
-        self._loop = Loop(live.current.rate, self._cycle, self._log)
-        self._subscribe(
-            JointTrajectory, JointTrajectoryOutput.default_topic, self._path_from_trajectory
+        self._published: tuple[Simulation, JointStateOutput] | None = None
+        self._publisher = node.create_publisher(JointState, JOINT_STATES, QOS)
+        self._loop = PeriodicThread(live.current.rate, self._cycle, self._log)
+        trajectories, arrays = (
+            JointTrajectoryOutput.default_topic,
+            PositionArrayOutput.default_topic,
         )
-        self._subscribe(Float64MultiArray, PositionArrayOutput.default_topic, path_from_array)
+        self._subscribe(JointTrajectory, trajectories, self._path_from_trajectory)
+        self._subscribe(Float64MultiArray, arrays, path_from_array)
         self._subscribe(JointState, COMMANDS, path_from_joint_state)
-        Services(node, lambda: self._simulation)
+        node.create_service(Trigger, "~/reset", self._reset)
+        node.create_service(SetBool, "~/freeze", self._freeze)
+        node.create_service(SetBool, "~/silence", self._silence)
         TypeMonitor(node)
         live.on_change(self._change)
 
     def start(self) -> None:
-        """Begin to publish, with the joints of the parameters or of the first robot on the topic.
+        """Publish the joints of the parameters, or of the first robot on the topic.
 
         Raises:
             DlsIkError: joints or parameters that are not usable.
@@ -152,25 +229,16 @@ class Application:
         elif robot is not None:
             self._use(joints_of(robot))
         else:
-            self._wait_for_robot()
+            reason = lambda: None if self._simulation else self._reason  # noqa: E731
+            DescriptionTopic(self._node, parameters, self._take, self._refuse, reason).remind()
         self._loop.start()
 
     def stop(self) -> None:
-        """Publish no more."""
+        """Stop publishing."""
         self._loop.stop()
 
-    def _wait_for_robot(self) -> None:
-        topic = DescriptionTopic(
-            self._node,
-            self._live.current,
-            self._take,
-            self._refuse,
-            lambda: None if self._simulation else self._reason,
-        )
-        topic.remind()
-
     def _take(self, robot: RobotModel) -> None:
-        """Use a robot that came late."""
+        """Use a robot from the topic."""
         try:
             self._use(joints_of(robot))
         except DlsIkError as error:
@@ -180,11 +248,11 @@ class Application:
         self._reason = str(error)
         self._node.get_logger().error(f"robot refused: {escape(str(error))}")
 
-    def _use(self, joints: Joints) -> None:
+    def _use(self, joints: SimulatedJoints) -> None:
         parameters = self._live.current
         self._simulation = Simulation(joints, parameters, time.monotonic())
         output = JointStateOutput(OutputSpec(joints.names, 1.0 / parameters.rate, 1))
-        self._shown = (self._simulation, output)
+        self._published = (self._simulation, output)
         self._node.get_logger().info(
             f"ready: joints {listing(joints.names)} at {parameters.rate:g} Hz "
             f"on {self._publisher.topic_name}"
@@ -194,32 +262,50 @@ class Application:
         if self._simulation is not None:
             self._simulation.change(parameters, time.monotonic())
 
-    def _subscribe(self, message_type: Any, topic: str, read: Read) -> None:
+    def _subscribe(
+        self, message_type: Any, topic: str, read: Callable[[Any, tuple[str, ...], float], Path]
+    ) -> None:
+        """Follow commands; keep to the one before if one is refused, and log why."""
         name = self._node.resolve_topic_name(topic)
 
         def store(message: Any, _: int) -> None:
-            self._command(message, name, read)
+            simulation, now = self._simulation, time.monotonic()
+            try:
+                if simulation is None:
+                    raise CommandError(NO_ROBOT)
+                simulation.command(read(message, simulation.joints.names, now), now)
+            except DlsIkError as error:
+                self._log.warn(name, f"a command on {name} is not followed: {error}")
 
         subscribe_bounded(self._node, message_type, topic, store, QOS, self._log, MAX_BYTES)
-
-    def _command(self, message: Any, topic: str, read: Read) -> None:
-        """Follow a command, or hold to the one before and say why."""
-        if self._simulation is None:
-            self._log.warn(topic, f"a command on {topic} is not followed: there is no robot yet")
-            return
-        now = time.monotonic()
-        try:
-            self._simulation.command(read(message, self._simulation.joints.names, now), now)
-        except DlsIkError as error:
-            self._log.warn(topic, f"a command on {topic} is not followed: {error}")
 
     def _path_from_trajectory(self, message: Any, names: tuple[str, ...], now: float) -> Path:
         return path_from_trajectory(message, names, now, self._node.get_clock().now().nanoseconds)
 
+    def _reset(self, request: Any, response: Any) -> Any:
+        return self._act(response, Simulation.reset, "at the initial positions")
+
+    def _freeze(self, request: Any, response: Any) -> Any:
+        message = "the drives are stuck" if request.data else "the drives are free"
+        return self._act(response, lambda arm: arm.freeze(request.data), message)
+
+    def _silence(self, request: Any, response: Any) -> Any:
+        message = "joint states cease" if request.data else "joint states come"
+        return self._act(response, lambda arm: arm.silence(request.data), message)
+
+    def _act(self, response: Any, act: Callable[[Simulation], None], message: str) -> Any:
+        simulation = self._simulation
+        response.success = simulation is not None
+        response.message = message if simulation is not None else NO_ROBOT
+        if simulation is not None:
+            act(simulation)
+            self._node.get_logger().info(message)
+        return response
+
     def _cycle(self) -> None:
-        if self._shown is None:
+        if self._published is None:
             return
-        simulation, output = self._shown
+        simulation, output = self._published
         reading = simulation.cycle(time.monotonic())
         if reading is not None:
             stamp = self._node.get_clock().now().nanoseconds

@@ -1,4 +1,4 @@
-"""The program ``ik_sim_arm``: it takes hold of the signals first, and imports all the rest then."""
+"""The program ``ik_sim_arm``: it sets up streams and signals before it imports everything else."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -23,13 +23,13 @@ def _import() -> Callable[[Sequence[str] | None], int]:
 def _print_help(args: Sequence[str] | None) -> int | None:
     if not own_arguments(args):
         return None
-    from dls_ik.ros.sim_arm.parameters import SimArmParameters
+    from dls_ik.ros.sim_arm.simulation import SimArmParameters
 
     return answer_help(
         args,
         "ik_sim_arm",
         "dls_ik.ros.sim_arm.node",
-        "Stands in for an arm: it takes commands, and publishes joint_states.",
+        "Simulates an arm: it takes commands and publishes joint_states.",
         SimArmParameters,
         (
             "ros2 run dls_ik ik_sim_arm --ros-args -p robot:=wam -p delay:=0.05",
