@@ -12,17 +12,23 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
-from rich.console import Console
 
-from dls_ik.cli.exits import interrupted
 from dls_ik.cli.options import ROBOT, find_robot, settings_option
-from dls_ik.cli.output import check_writable, json_option, print_json, write_whole
-from dls_ik.cli.terminal import Bars, print_table, stdout_console
+from dls_ik.cli.output import (
+    check_plot,
+    check_writable,
+    exit_interrupted,
+    json_option,
+    plot_option,
+    print_json,
+    save_plot,
+    warn,
+)
+from dls_ik.cli.terminal import ProgressBars, print_note, print_table, stdout_console
 from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError
 
@@ -35,9 +41,8 @@ if TYPE_CHECKING:
 KDL = "kdl_lma"
 HEADINGS = ("method", "solved", "inside", "restarts", "steps", "median", "95 %", "batch", "faster")
 WARM_UP = 3  # solves that do not count
-REPEATS, ENOUGH = 9, 0.3  # batches at most, and the time from which they are enough [s]
+MAX_BATCHES, BATCH_TIME = 9, 0.3  # batches at most, and the time from which they are enough [s]
 TOLERANCE = 1e-9  # [rad or m] beyond a limit
-Told = Callable[[int, int], None]
 
 
 @click.command(
@@ -47,33 +52,25 @@ Told = Callable[[int, int], None]
 @click.option("--base", metavar="LINK", help="Where the chain begins.")
 @click.option("--tip", metavar="LINK", help="Where it ends.")
 @click.option(
-    "--method", "methods", metavar="A,B,C", default="auto,ctp+sd+svf", show_default=True,
+    "--method",
+    "methods",
+    metavar="A,B,C",
+    default="auto,ctp+sd+svf",
     help="Methods, by names with commas between them.",
-)  # fmt: skip
-@click.option(
-    "--samples",
-    type=click.IntRange(1, 10**7),
-    default=1000,
-    metavar="N",
-    show_default=True,
-    help="Poses.",
 )
+@click.option("--samples", type=click.IntRange(1, 10**7), default=1000, metavar="N", help="Poses.")
 @click.option(
-    "--seed",
-    type=click.IntRange(0, 2**63 - 1),
-    default=0,
-    metavar="N",
-    show_default=True,
-    help="Of the poses.",
+    "--seed", type=click.IntRange(0, 2**63 - 1), default=0, metavar="N", help="Of the poses."
 )
 @click.option("--timeout", type=click.FloatRange(0.0, 3600.0), metavar="S", help="Of a pose.")
 @settings_option
 @click.option(
-    "--reference", metavar="METHOD",
-    help="What times are compared with.  [default: PyKDL's LMA where it works, else the first]",
-)  # fmt: skip
+    "--reference",
+    metavar="METHOD",
+    help="Compare times with it.  [default: PyKDL's LMA where it works, else the first]",
+)
 @json_option
-@click.option("--plot", "plot_path", metavar="FILE", help="Draw it there: .png, .svg or .pdf.")
+@plot_option("it")
 def bench(
     robot: str,
     base: str | None,
@@ -92,52 +89,47 @@ def bench(
     All methods get the same poses and the same random seeds, in turn. Without
     ROBOT it is the WAM's.
     """
-    _check_picture(plot_path)
+    check_plot(plot_path)
+    check_writable(plot_path)
     model = find_robot(robot, base, tip)
     options = settings if timeout is None else {**settings, "timeout": timeout}
-    solvers, name = _solvers(model, methods, reference, options)
+    solvers, reference = _solvers(model, methods, reference, options)
     found = new_comparison(model, list(solvers), samples, seed)
-    complete = _run_with_bar(found, list(solvers.values()))
+    is_complete = _run_with_bar(found, list(solvers.values()))
     if not found.finished:
-        interrupted("interrupted; no pose was finished yet")
+        exit_interrupted("interrupted; no pose was finished yet")
     report = {
         "robot": model.name,
         "samples": samples,
         "finished": found.finished,
-        "complete": complete,
+        "complete": is_complete,
         "seed": seed,
-        "machine": _machine(),
-        "reference": name,
-        "methods": figures(found, name),
+        "machine": {
+            "cores": os.cpu_count(),
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("numba", "numpy")},
+        },
+        "reference": reference,
+        "methods": figures(found, reference),
     }
     print_json(report) if as_json else _print_report(report)
     if plot_path is not None:
         _draw(found, plot_path)
-    if not complete:
-        interrupted(f"interrupted; {found.finished} of {samples} poses count")
-
-
-def _check_picture(path: str | None) -> None:
-    """Refuse before the work begins what could not be written after it."""
-    if path is None:
-        return
-    from dls_ik.plot import check_picture
-
-    check_picture(Path(path))
-    check_writable([path])
+    if not is_complete:
+        exit_interrupted(f"interrupted; {found.finished} of {samples} poses count")
 
 
 def _solvers(
     robot: RobotModel, methods: str, reference: str | None, options: dict[str, Any]
 ) -> tuple[dict[str, IkSolver], str]:
-    """A solver for each method by its name, in the order given, and the name of the reference.
+    """Return a solver for each method by its name, and the name of the reference.
 
     Raises:
         DlsIkError: a name or an option that is not valid.
     """
     from dls_ik.solver import IkSolver, announce_compilation_to
 
-    announce_compilation_to(lambda words: click.echo(f"dls-ik: {words}", err=True))
+    announce_compilation_to(warn)
     names = [name for name in (part.strip() for part in methods.split(",")) if name]
     if not names:
         raise click.UsageError("--method names one method or more, as auto,svf")
@@ -145,53 +137,50 @@ def _solvers(
     if reference is not None:
         solvers.append(IkSolver(robot, reference, **options))
     else:
-        with suppress(DlsIkError):  # no PyKDL, or a robot that it does not serve
+        with suppress(DlsIkError):  # no PyKDL, or a robot that it does not support
             solvers.append(IkSolver(robot, KDL, **options))
-    is_first = len(solvers) == len(names)
-    return {each.method: each for each in solvers}, solvers[0 if is_first else -1].method
+    compared = solvers[-1] if len(solvers) > len(names) else solvers[0]
+    return {each.method: each for each in solvers}, compared.method
 
 
-def _run_with_bar(found: Comparison, solvers: list[IkSolver]) -> bool:
-    """Measure, with a bar on stderr; return whether it came to the end."""
+def _run_with_bar(found: MethodComparison, solvers: list[IkSolver]) -> bool:
+    """Measure, with a bar on stderr; return False after Ctrl-C."""
     try:
-        with Bars(Console(stderr=True)) as bars:
+        with ProgressBars() as bars:
             run(found, solvers, bars.counter("solves"))
     except KeyboardInterrupt:
         return False
     return True
 
 
-def _draw(found: Comparison, path: str) -> None:
-    from dls_ik.plot import save_picture
+def _draw(found: MethodComparison, path: str) -> None:
     from dls_ik.plot.methods import solve_times
 
     done = slice(0, found.finished)
     times = {name: found.duration[m, done] for m, name in enumerate(found.methods)}
     solved = {name: found.success[m, done] for m, name in enumerate(found.methods)}
     title = f"{found.robot.name}: solved within a time, of {found.finished} random poses"
-    picture = solve_times(times, solved, title)
-    write_whole(path, lambda part: save_picture(part, picture))
-    click.echo(f"picture: {path}", err=True)
+    save_plot(path, solve_times(times, solved, title))
 
 
 @dataclass
-class Comparison:
-    """m methods on k poses; rows are filled in as poses are finished."""
+class MethodComparison:
+    """Results of m methods on k poses, filled in pose by pose."""
 
     robot: RobotModel
     methods: Sequence[str]
     poses: Array  # (k, 4, 4)
     seeds: Array  # (k, n)
-    finished: int = 0  # poses that every method was asked for
+    finished: int = 0  # poses with results of every method
     success: NDArray[np.bool_] = field(init=False)  # (m, k)
-    inside: NDArray[np.bool_] = field(init=False)  # (m, k) the answer is within the limits
+    inside: NDArray[np.bool_] = field(init=False)  # (m, k) the result is within the limits
     iterations: NDArray[np.int64] = field(init=False)  # (m, k)
     restarts: NDArray[np.int64] = field(init=False)  # (m, k)
     duration: Array = field(init=False)  # (m, k) [s]
     batch: list[float | None] = field(init=False)  # m times [s] for a batch of all poses
 
     def __post_init__(self) -> None:
-        """Make room."""
+        """Allocate the results."""
         shape = len(self.methods), len(self.poses)
         self.success, self.inside = np.zeros(shape, bool), np.zeros(shape, bool)
         self.iterations, self.restarts = np.zeros(shape, int), np.zeros(shape, int)
@@ -201,31 +190,33 @@ class Comparison:
 
 def new_comparison(
     robot: RobotModel, methods: Sequence[str], samples: int, seed: int
-) -> Comparison:
-    """Random reachable poses, each with another random configuration to begin from."""
+) -> MethodComparison:
+    """Draw random reachable poses, each with another random configuration as its seed."""
     rng = np.random.default_rng(seed)
     poses = robot.fk(robot.random(rng, samples))
-    return Comparison(robot, methods, poses, robot.random(rng, samples))
+    return MethodComparison(robot, methods, poses, robot.random(rng, samples))
 
 
-def run(found: Comparison, solvers: Sequence[IkSolver], tell: Told) -> None:
-    """Ask every method for every pose, one after the other, then for all of them at once."""
+def run(
+    found: MethodComparison, solvers: Sequence[IkSolver], progress: Callable[[int, int], None]
+) -> None:
+    """Solve every pose by each method in turn, then all poses at once."""
+    count, total = len(solvers), len(found.poses) * len(solvers)
     for solver in solvers:
         for k in range(WARM_UP):
             i = k % len(found.poses)
             solver.solve(found.poses[i], found.seeds[i])
-    total = len(found.poses) * len(solvers)
     for i in range(len(found.poses)):
-        for turn in range(len(solvers)):
-            m = (i + turn) % len(solvers)  # nobody always comes after the same one
+        for turn in range(count):
+            m = (i + turn) % count  # the order rotates, as a method may slow the next one
             _solve(found, m, i, solvers[m])
         found.finished = i + 1
-        tell(found.finished * len(solvers), total)
+        progress(found.finished * count, total)
     for m, solver in enumerate(solvers):
         found.batch[m] = _batch_time(found, solver)
 
 
-def _solve(found: Comparison, m: int, i: int, solver: IkSolver) -> None:
+def _solve(found: MethodComparison, m: int, i: int, solver: IkSolver) -> None:
     begin = time.perf_counter()
     result = solver.solve(found.poses[i], found.seeds[i])
     found.duration[m, i] = time.perf_counter() - begin
@@ -234,59 +225,46 @@ def _solve(found: Comparison, m: int, i: int, solver: IkSolver) -> None:
     found.iterations[m, i], found.restarts[m, i] = result.iterations, result.restarts
 
 
-def _batch_time(found: Comparison, solver: IkSolver) -> float:
+def _batch_time(found: MethodComparison, solver: IkSolver) -> float:
     times: list[float] = []
-    while len(times) < REPEATS and sum(times) < ENOUGH:
+    while len(times) < MAX_BATCHES and sum(times) < BATCH_TIME:
         begin = time.perf_counter()
         solver.solve_batch(found.poses, found.seeds)
         times.append(time.perf_counter() - begin)
     return float(np.median(times))
 
 
-def figures(found: Comparison, reference: str) -> list[dict[str, Any]]:
-    """A row of figures for each method; times in [s], `faster` against the reference method."""
+def figures(found: MethodComparison, reference: str) -> list[dict[str, Any]]:
+    """Return a row of figures for each method; times in [s], `faster` against the reference."""
     done = slice(0, found.finished)
     medians = np.median(found.duration[:, done], axis=1)
     base = float(medians[list(found.methods).index(reference)])
-    rows = []
-    for m, name in enumerate(found.methods):
-        p95 = float(np.percentile(found.duration[m, done], 95.0))
-        iterations = float(found.iterations[m, done].mean())
-        batch = found.batch[m]
-        rows.append(
-            {
-                "method": name,
-                "solved": float(found.success[m, done].mean()),
-                "inside_limits": float(found.inside[m, done].mean()),
-                "restarts": float(found.restarts[m, done].mean()),
-                "iterations": None if name.startswith("kdl") else iterations,
-                "median_time": float(medians[m]),
-                "p95_time": p95,
-                "batch_rate": None if batch is None else len(found.poses) / batch,
-                "faster": base / float(medians[m]),
-            }
-        )
-    return rows
-
-
-def _machine() -> dict[str, Any]:
-    """What the figures depend on."""
-    packages = {name: version(name) for name in ("numba", "numpy")}
-    return {"cores": os.cpu_count(), "python": platform.python_version(), **packages}
+    return [
+        {
+            "method": name,
+            "solved": float(found.success[m, done].mean()),
+            "inside_limits": float(found.inside[m, done].mean()),
+            "restarts": float(found.restarts[m, done].mean()),
+            "iterations": None if name.startswith("kdl") else found.iterations[m, done].mean(),
+            "median_time": float(medians[m]),
+            "p95_time": float(np.percentile(found.duration[m, done], 95.0)),
+            "batch_rate": None if (batch := found.batch[m]) is None else len(found.poses) / batch,
+            "faster": base / float(medians[m]),
+        }
+        for m, name in enumerate(found.methods)
+    ]
 
 
 def _print_report(report: dict[str, Any]) -> None:
-    """Print the figures for a person."""
     console = stdout_console()
     poses = f"{report['finished']} random poses within reach, seed {report['seed']}"
     console.print(f"{report['robot']}: {poses}", style="bold", markup=False)
     print_table(console, HEADINGS, [_cells(row) for row in report["methods"]])
-    console.print(
+    print_note(
+        console,
         "inside: the answer is inside the joint limits; batch: all poses at once on "
         f"{report['machine']['cores']} cores; faster: median time of {report['reference']} over "
         "that of the method",
-        style="dim",
-        markup=False,
     )
 
 

@@ -1,19 +1,24 @@
 """``dls-ik call``: one request to a running node, this package's or move_group."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
-from dls_ik.cli.exits import MISSING, NO_SOLUTION, leave
-from dls_ik.cli.joints import PAIRS, joint_values
-from dls_ik.cli.output import json_option, print_json
-from dls_ik.cli.pose import FORMS, doubt_distance, given_pose, pose_options
+from dls_ik.cli.options import PAIRS, joint_values
+from dls_ik.cli.output import (
+    MISSING,
+    NO_SOLUTION,
+    exit_with,
+    exit_without_ros,
+    json_option,
+    print_json,
+)
+from dls_ik.cli.pose import POSE_OPTIONS, given_pose, pose_options, warn_far_poses
 from dls_ik.text import escape
 
 if TYPE_CHECKING:
-    from dls_ik.ros.client import FkAnswer, IkAnswer, IkClient
+    from dls_ik.ros.client import FkAnswer, IkAnswer
 
 
 @click.command(
@@ -28,8 +33,13 @@ if TYPE_CHECKING:
     callback=joint_values,
     help="Ask where links are, instead.",
 )
-@click.option("--frame", default="", help="Frame of the pose. Default: the root of the robot.")
-@click.option("--link", default="", help="Link that is meant. Default: the tip.")
+@click.option(
+    "--frame",
+    default="",
+    show_default=False,
+    help="Frame of the pose. Default: the root of the robot.",
+)
+@click.option("--link", default="", show_default=False, help="Link of the pose. Default: the tip.")
 @click.option(
     "--seed",
     metavar=PAIRS,
@@ -37,8 +47,16 @@ if TYPE_CHECKING:
     callback=joint_values,
     help="Where to begin; more than once.",
 )
-@click.option("--group", default="", help="Group of joints. Default: the server's.")
-@click.option("--timeout", type=click.FloatRange(0.0, 3600.0), default=0.0, help="To solve in [s].")
+@click.option(
+    "--group", default="", show_default=False, help="Group of joints. Default: the server's."
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0.0, 3600.0),
+    default=0.0,
+    show_default=False,
+    help="To solve in [s].",
+)
 @click.option("--service", default=None, help="Default: compute_ik, or compute_fk with --fk.")
 @click.option("--patience", type=click.FloatRange(0.0), default=5.0, help="For the service [s].")
 @json_option
@@ -51,60 +69,53 @@ def call(
     **request: Any,
 ) -> None:
     """Ask a running node for joint values of a pose, or with --fk for the pose of a link."""
-    pose = given_pose(**{form: request.pop(form) for form in FORMS})
+    pose = given_pose(**{name: request.pop(name) for name in POSE_OPTIONS})
     if (pose is None) == (not fk):
         raise click.UsageError("give either --xyz, with --rpy or --quat, or --matrix, or --fk")
     if pose is not None:
-        doubt_distance("the pose", pose)
+        warn_far_poses("the pose", pose)
     try:
         from dls_ik.ros.client import IkClient
         from dls_ik.ros.client.connection import NOT_THERE
     except ImportError as error:
-        leave(f"ROS 2 is not here: {error.name or error} is missing", MISSING)
+        exit_without_ros(error)
     names = {"fk" if fk else "ik": service} if service else {}
     try:
         with IkClient(patience=patience, **names) as client:
             if pose is None:
-                _show_fk(_asked_fk(client, fk, request), as_json)
+                links = [request["link"]] if request["link"] else []
+                _print_fk(client.fk(fk, links, frame=request["frame"]), as_json)
             else:
-                _show_ik(client.solve(pose, seed or None, **request), as_json)
+                _print_ik(client.solve(pose, seed or None, **request), as_json)
     except NOT_THERE as error:
-        leave(str(error), MISSING)
+        exit_with(str(error), MISSING)
 
 
-def _asked_fk(client: "IkClient", q: Mapping[str, float], request: dict[str, Any]) -> "FkAnswer":
-    links = [request["link"]] if request["link"] else []
-    return client.fk(q or None, links, frame=request["frame"])
+def _print_ik(answer: "IkAnswer", as_json: bool) -> None:
+    width = max(map(len, answer.q), default=0)
+    lines = [f"{escape(name):{width}} {value: .6f}" for name, value in answer.q.items()]
+    _print_answer(answer, {"joints": answer.q}, lines if answer.success else [], as_json)
 
 
-def _show_ik(answer: "IkAnswer", as_json: bool) -> None:
+def _print_fk(answer: "FkAnswer", as_json: bool) -> None:
+    lines = [
+        f"{escape(link)} in {escape(answer.frame)}\n"
+        f"{np.array2string(T, precision=6, suppress_small=True)}"
+        for link, T in answer.poses.items()
+    ]
+    _print_answer(answer, {"frame": answer.frame, "poses": answer.poses}, lines, as_json)
+
+
+def _print_answer(
+    answer: "IkAnswer | FkAnswer", found: dict[str, Any], lines: list[str], as_json: bool
+) -> None:
+    """Print an answer, and end with exit code 1 if it is a refusal."""
     if as_json:
-        _print_json(answer, {"joints": answer.q})
-    elif answer.success:
-        width = max(map(len, answer.q), default=0)
-        for name, value in answer.q.items():
-            click.echo(f"{escape(name):{width}} {value: .6f}")
-    _end(answer)
-
-
-def _show_fk(answer: "FkAnswer", as_json: bool) -> None:
-    if as_json:
-        poses = {link: T.tolist() for link, T in answer.poses.items()}
-        _print_json(answer, {"frame": answer.frame, "poses": poses})
+        about = {"success": answer.success, "code": answer.code, "message": answer.message}
+        print_json({**about, **found})
     else:
-        for link, T in answer.poses.items():
-            rows = np.array2string(T, precision=6, suppress_small=True)
-            click.echo(f"{escape(link)} in {escape(answer.frame)}\n{rows}")
-    _end(answer)
-
-
-def _print_json(answer: "IkAnswer | FkAnswer", found: dict[str, Any]) -> None:
-    about = {"success": answer.success, "code": answer.code, "message": answer.message}
-    print_json({**about, **found})
-
-
-def _end(answer: "IkAnswer | FkAnswer") -> None:
-    if answer.success:
-        click.echo(escape(answer.message) or "found", err=True)
-    else:
-        leave(f"code {answer.code}: {answer.message or 'no words to it'}", NO_SOLUTION)
+        for line in lines:
+            click.echo(line)
+    if not answer.success:
+        exit_with(f"code {answer.code}: {answer.message or 'no message'}", NO_SOLUTION)
+    click.echo(escape(answer.message) or "found", err=True)

@@ -1,18 +1,18 @@
-"""``dls-ik doctor``: what is installed, what works, and what to do about the rest.
+"""``dls-ik doctor``: what is installed, what works, and how to mend the rest.
 
-Checks are tried in other processes, so that none can take this one along.
+Checks run in other processes, so that none can crash this one.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import queue
+import select
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from itertools import groupby
@@ -23,12 +23,10 @@ import click
 from dls_ik.cli.doctor_checks import (
     BROKEN,
     CORE,
-    CORE_CHECKS,
-    EXTRA_CHECKS,
+    FIXED_CHECKS,
     MISSING,
     NODE_CHECKS,
     OK,
-    PART_CHECKS,
     PATIENCE,
     TESTS,
     Check,
@@ -43,12 +41,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 STYLES = {OK: "green", MISSING: "yellow", BROKEN: "bold red"}
-UNWELL = 1
+UNHEALTHY = 1  # exit code
 CODE = (
     "import sys; sys.path[:] = {path!r}; from dls_ik.cli.doctor_checks import main; main({names!r})"
 )
-BRIEF, GRACE = 0.5, 12.0  # [s] to end by itself, and when it is told
-State = tuple[str, str]  # and words
+END_TIMEOUT, SIGINT_TIMEOUT = 0.5, 12.0  # [s] for a process to end, and after SIGINT
+Tell = Callable[[str], None]
 
 
 @click.command(epilog="Exit codes: 0 what is needed works, 1 something is broken.")
@@ -61,44 +59,80 @@ def doctor(as_json: bool) -> None:
     """
     from dls_ik import __version__
 
-    findings = _examined()
-    healthy = not any(_is_trouble(finding) for finding in findings)
+    findings = _examine_with_status()
+    trouble = [finding.name for finding in findings if _is_trouble(finding)]
     if as_json:
         rows = [finding._asdict() for finding in findings]
-        click.echo(json.dumps({"dls_ik": __version__, "ok": healthy, "findings": rows}, indent=2))
+        document = {"dls_ik": __version__, "ok": not trouble, "findings": rows}
+        click.echo(json.dumps(document, indent=2))
     else:
-        _print(findings)
-    if not healthy:
-        sys.exit(UNWELL)
+        _print_findings(findings)
+        counts = Counter(finding.state for finding in findings)
+        end = f"mend {', '.join(trouble)}" if trouble else "what is needed works"
+        click.echo(f"{', '.join(f'{counts[state]} {state}' for state in STYLES)}: {end}")
+    if trouble:
+        sys.exit(UNHEALTHY)
 
 
 def _is_trouble(finding: Finding) -> bool:
     return finding.state == BROKEN or (finding.state == MISSING and finding.section == CORE)
 
 
-def _examined() -> list[Finding]:
-    """Look, and say on a terminal what is being looked at."""
+# Findings
+
+
+def _examine_with_status() -> list[Finding]:
+    """Run all checks; a terminal shows which one."""
     try:
         from rich.console import Console
-    except ImportError:  # one of the things that may be missing
+    except ImportError:  # a check may find that rich is missing
         return _examine(lambda name: None)
     with Console(stderr=True).status("looking") as status:
         return _examine(lambda name: status.update(f"looking at {name}"))
 
 
-def _print(findings: list[Finding]) -> None:
+def _examine(tell: Tell) -> list[Finding]:
+    """Run all checks; `tell` gets the name of each before."""
+    checks_of_ros = ros_checks()
+    results = run_checks([check.name for check in (*FIXED_CHECKS, *checks_of_ros)], tell)
+    found = [python_finding(), *(_finding(check, *results[check.name]) for check in FIXED_CHECKS)]
+    ros = [*ros_findings(), *(_finding(check, *results[check.name]) for check in checks_of_ros)]
+    obstacles = [finding for finding in ros if finding.state != OK and _node_needs(finding.name)]
+    if obstacles:
+        reason, mend = f"without {obstacles[0].name}", obstacles[0].mend
+        node = [Finding(each.section, each.name, MISSING, reason, mend) for each in NODE_CHECKS]
+    else:
+        results = run_checks([check.name for check in NODE_CHECKS], tell)
+        node = [_finding(check, *results[check.name]) for check in NODE_CHECKS]
+    return [*found, *ros, *node]
+
+
+def _node_needs(name: str) -> bool:
+    return name == "rclpy" or "_msgs" in name or "interfaces" in name
+
+
+def _finding(check: Check, state: str, words: str) -> Finding:
+    name = check.name.partition(".")[0] if check.name.endswith((".msg", ".srv")) else check.name
+    if state == MISSING and check.use:
+        words = f"{words}; for {check.use}"
+    return Finding(check.section, name, state, words, "" if state == OK else check.mend)
+
+
+# Print
+
+
+def _print_findings(findings: list[Finding]) -> None:
     try:
         from dls_ik.cli.terminal import stdout_console
     except ImportError:
         for section, name, state, words, mend in findings:
             click.echo(f"{section}: {name}: {state}: {words}" + (f": {mend}" if mend else ""))
     else:
-        _print_table(stdout_console(), findings)
-    click.echo(_verdict(findings))
+        _print_sections(stdout_console(), findings)
 
 
-def _print_table(console: Console, findings: list[Finding]) -> None:
-    """Print the sections; what mends a thing stands below the words about it."""
+def _print_sections(console: Console, findings: list[Finding]) -> None:
+    """Print a table for each section; commands that mend stand below the words."""
     from rich.table import Table
     from rich.text import Text
 
@@ -110,136 +144,93 @@ def _print_table(console: Console, findings: list[Finding]) -> None:
         grid.add_column(no_wrap=True, min_width=len(MISSING))
         grid.add_column(overflow="fold")
         for _, name, state, words, mend in rows:
-            told = Text(words)
-            if mend:
-                told.append(f"\n{mend}", style="cyan")
-            grid.add_row(f"  {name}", Text(state, style=STYLES[state]), told)
+            text = Text(words).append(f"\n{mend}" if mend else "", style="cyan")
+            grid.add_row(f"  {name}", Text(state, style=STYLES[state]), text)
         console.print(grid)
 
 
-def _verdict(findings: list[Finding]) -> str:
-    counts = {state: sum(f.state == state for f in findings) for state in STYLES}
-    trouble = [finding.name for finding in findings if _is_trouble(finding)]
-    words = f"{counts[OK]} ok, {counts[MISSING]} missing, {counts[BROKEN]} broken"
-    return f"{words}: mend {', '.join(trouble)}" if trouble else f"{words}: what is needed works"
+# Processes
 
 
-def _examine(tell: Callable[[str], None]) -> list[Finding]:
-    """Try everything; `tell` hears the name of each before."""
-    checks, of_ros = [*CORE_CHECKS, *EXTRA_CHECKS, *PART_CHECKS], ros_checks()
-    found = tried([check.name for check in (*checks, *of_ros)], tell)
-    before = [python_finding(), *(_finding(check, found) for check in checks)]
-    ros = [*ros_findings(), *(_finding(check, found) for check in of_ros)]
-    broken = [finding for finding in ros if finding.state != OK and _is_needed(finding)]
-    if broken:
-        node = [
-            Finding(check.section, check.name, MISSING, f"without {broken[0].name}", broken[0].mend)
-            for check in NODE_CHECKS
-        ]
-    else:
-        states = tried([check.name for check in NODE_CHECKS], tell)
-        node = [_finding(check, states) for check in NODE_CHECKS]
-    return [*before, *ros, *node]
-
-
-def _is_needed(finding: Finding) -> bool:
-    return finding.name == "rclpy" or "_msgs" in finding.name or "interfaces" in finding.name
-
-
-def _finding(check: Check, found: dict[str, tuple[str, str]]) -> Finding:
-    state, words = found[check.name]
-    name = check.name.partition(".")[0] if check.name.endswith((".msg", ".srv")) else check.name
-    if state == OK:
-        return Finding(check.section, name, state, words)
-    what = f"{words}; for {check.use}" if check.use and state == MISSING else words
-    return Finding(check.section, name, state, what, check.mend)
-
-
-def tried(names: Iterable[str], tell: Callable[[str], None]) -> dict[str, State]:
-    """Try things in their order, in one process as long as none of them ends it.
+def run_checks(names: Iterable[str], tell: Tell) -> dict[str, tuple[str, str]]:
+    """Run checks in order, in one process as long as none of them ends it.
 
     Args:
-        tell: called with the name of each before it is tried.
+        tell: called with the name of each before.
+
+    Returns:
+        State and words of each.
     """
     left = list(names)
-    found: dict[str, State] = {}
+    found: dict[str, tuple[str, str]] = {}
     while left:
-        reason = _one_process(left, found, tell)
+        reason = _run_in_process(left, found, tell)
         left = [name for name in left if name not in found]
         if left:
-            found[left[0]] = (BROKEN, reason)
-            left = left[1:]
+            found[left.pop(0)] = (BROKEN, reason)
     return found
 
 
-def _one_process(names: list[str], found: dict[str, State], tell: Callable[[str], None]) -> str:
-    """Add to `found` what a process finds; return why it came no farther."""
+def _run_in_process(names: list[str], found: dict[str, tuple[str, str]], tell: Tell) -> str:
+    """Add results of a process to `found`; return why it did not finish."""
     code = CODE.format(path=sys.path, names=names)
-    with _scratch() as errors:
+    with _scratch_file() as errors:
         process = subprocess.Popen(  # noqa: S603  this Python, with code of this package
-            [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=errors, text=True
+            [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=errors, bufsize=0
         )
         try:
-            reason = _listen(process, names, found, tell)
+            reason = _receive(process, names, found, tell)
         finally:
             _stop(process)
-        return reason or _end(process.returncode, errors)
+        return reason or _exit_reason(process.returncode, errors)
 
 
-def _scratch() -> IO[str]:
-    """A file without a name, in memory where that can be: there may be no folder to write to."""
+def _scratch_file() -> IO[str]:
+    """Open a file without a name; in memory if possible, as no folder may be writable."""
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("errors"), "w+")
     return tempfile.TemporaryFile("w+")
 
 
-def _stop(process: subprocess.Popen[str]) -> None:
-    """End it, first so that it can end what it started itself."""
-    if not _has_ended(process, BRIEF):
-        process.send_signal(signal.SIGINT)
-        if not _has_ended(process, GRACE):
-            process.kill()
-            process.wait()
-
-
-def _has_ended(process: subprocess.Popen[str], patience: float) -> bool:
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(patience)
-    return process.returncode is not None
-
-
-def _listen(
-    process: subprocess.Popen[str],
+def _receive(
+    process: subprocess.Popen[bytes],
     names: list[str],
-    found: dict[str, State],
-    tell: Callable[[str], None],
+    found: dict[str, tuple[str, str]],
+    tell: Tell,
 ) -> str:
-    lines: queue.Queue[str] = queue.Queue()
-    threading.Thread(target=_read, args=(process, lines), daemon=True).start()
+    """Read a line for each check; return the reason if one takes too long."""
+    output = process.stdout
+    assert output is not None  # noqa: S101  for mypy
     for name in names:
         tell(name)
         patience = TESTS[name].patience if name in TESTS else PATIENCE
-        try:
-            line = lines.get(timeout=patience)
-        except queue.Empty:
+        if not select.select([output], [], [], patience)[0]:
             return f"no end of it within {patience:g} s"
+        line = output.readline()
         if not line:
             process.wait()
-            return ""
-        named, state, words = json.loads(line)
-        found[named] = (state, words)
+            break
+        key, state, words = json.loads(line)
+        found[key] = (state, words)
     return ""
 
 
-def _read(process: subprocess.Popen[str], lines: queue.Queue[str]) -> None:
-    for line in process.stdout or ():
-        lines.put(line)
-    lines.put("")
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """End a process, with SIGINT first, so that it can end its own children."""
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(END_TIMEOUT)
+        return
+    process.send_signal(signal.SIGINT)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(SIGINT_TIMEOUT)
+        return
+    process.kill()
+    process.wait()
 
 
-def _end(code: int, errors: IO[str]) -> str:
+def _exit_reason(code: int, errors: IO[str]) -> str:
     if code < 0:
         return f"it ends the process with {signal.Signals(-code).name}"
     errors.seek(0)
-    last = [line for line in errors.read().splitlines() if line.strip()]
-    return one_line(f"it ends the process with code {code}: {last[-1] if last else 'no words'}")
+    lines = [line for line in errors.read().splitlines() if line.strip()]
+    return one_line(f"it ends the process with code {code}: {lines[-1] if lines else 'no message'}")

@@ -1,7 +1,7 @@
-"""Checks of ``dls-ik doctor``: what is tried, what it is for, and the command that mends it.
+"""Checks of ``dls-ik doctor``: what is tried, what needs it, and the command that mends it.
 
-Nothing outside the standard library is imported before it is tried, and what may end a process is
-tried in one of its own, see :func:`main`.
+Only the standard library is imported before a check, and checks that may crash run in a process of
+their own, see :func:`main`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ CORE, EXTRAS, PARTS, ROS, NODE = "Needed", "Extras", "Parts", "ROS 2", "Node"
 PATIENCE = 60.0  # [s] for one check
 LOCAL = "export ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST"
 RANGES = ("SUBNET", "LOCALHOST", "OFF", "SYSTEM_DEFAULT")
-HIGHEST_DOMAIN = 232  # whose ports there are; above 101 they are those of other programs
-SHARED = Path("/dev/shm")  # noqa: S108  looked at, not written to
-LEAST_SHARED = 16e6  # bytes that Fast DDS and CycloneDDS need for a few nodes
-GROUP, WAIT = "239.255.0.1", 1.0  # of DDS discovery; [s]
+MAX_DOMAIN, MAX_SAFE_DOMAIN = 232, 101  # ports of higher ones do not exist, or may be taken
+SHARED = Path("/dev/shm")  # noqa: S108  not written to
+MIN_SHARED = 16e6  # bytes that Fast DDS and CycloneDDS need for a few nodes
+GROUP, MULTICAST_TIMEOUT = "239.255.0.1", 1.0  # of DDS discovery; [s]
 
 
 class Finding(NamedTuple):
@@ -36,8 +36,8 @@ class Finding(NamedTuple):
     section: str
     name: str
     state: str  # OK, MISSING or BROKEN
-    words: str  # the version, or what it does, or why it does not
-    mend: str = ""  # the command or the line that helps
+    words: str  # version, result, or reason
+    mend: str = ""  # command or line that helps
 
 
 class Check(NamedTuple):
@@ -45,41 +45,23 @@ class Check(NamedTuple):
 
     section: str
     name: str  # of an import, or of a test
-    use: str  # what is not to be had without it
+    use: str  # feature that needs it
     mend: str = ""
-    test: Callable[[], str] | None = None  # returns words about what works; None: an import
+    test: Callable[[], str] | None = None  # returns words about the result; None: an import
     patience: float = PATIENCE  # [s]
 
 
-def one_line(text: object, most: int = 160) -> str:
-    """The first words of an error, in a line."""
+def one_line(text: object, limit: int = 160) -> str:
+    """Return the beginning of an error in one line."""
     line = " ".join(str(text).split())
-    return line if len(line) <= most else f"{line[: most - 3]}..."
+    return line if len(line) <= limit else f"{line[: limit - 3]}..."
 
 
-def _extra(name: str) -> str:
-    return f"pip install 'dls-ik[{name}]'"
-
-
-def installed_ros() -> list[str]:
-    """The distributions below /opt/ros, sourced or not."""
-    return sorted(path.parent.name for path in Path("/opt/ros").glob("*/setup.bash"))
-
-
-def _ros_package(name: str) -> str:
-    """The command that brings a ROS package, for the ROS that there is."""
-    distro = os.environ.get("ROS_DISTRO")
-    if distro:
-        return f"sudo apt-get install ros-{distro}-{name.replace('_', '-')}"
-    if installed_ros():
-        return f"source /opt/ros/{installed_ros()[-1]}/setup.bash"
-    if name in ONLY_DISTRIBUTION:
-        return "only in a ROS 2 installation: docs.ros.org"
-    return "scripts/setup in a checkout" if name == "moveit_msgs" else _extra("ros")
+# Parts of this package
 
 
 class CacheError(Exception):
-    """Machine code that is not kept."""
+    """Machine code is not kept."""
 
 
 def _kernels() -> str:
@@ -89,12 +71,12 @@ def _kernels() -> str:
     from dls_ik.solver import announce_compilation_to
 
     folder = cache_folder(search_packed)
-    if folder is not None and (why := others_can_write(Path(folder).resolve())):
+    if folder is not None and (reason := others_can_write(Path(folder).resolve())):
         raise CacheError(
-            f"others could put code of theirs among the kernels, to be run here: {why}"
+            f"others could put code of theirs among the kernels, to be run here: {reason}"
         )
-    said: list[str] = []
-    announce_compilation_to(said.append)
+    compiled: list[str] = []
+    announce_compilation_to(compiled.append)
     begin = time.monotonic()
     use_kernels()
     seconds = time.monotonic() - begin
@@ -103,7 +85,7 @@ def _kernels() -> str:
     if "save" in cache_failures:
         raise CacheError(cache_failures["save"])
     access = "" if os.access(folder, os.W_OK) else ", which cannot be written"
-    how = "compiled just now, and kept in" if said else "ready in"
+    how = "compiled just now, and kept in" if compiled else "ready in"
     return f"{how} {folder}{access} ({seconds:.1f} s)"
 
 
@@ -143,7 +125,7 @@ def _batch() -> str:
     return f"500 poses, {500 / result.duration:.0f}/s on {os.cpu_count()} cores"
 
 
-def _stream() -> str:
+def _follow() -> str:
     import numpy as np
 
     from dls_ik import RobotModel
@@ -188,27 +170,10 @@ def _pykdl() -> str:
     return "methods kdl_lma, kdl_nr, kdl_nr_jl"
 
 
-def _middleware() -> str:
-    rclpy: Any = import_module("rclpy")
-    return str(rclpy.get_rmw_implementation_identifier())
-
-
-def _loop() -> str:
-    from dls_ik.ros.selftest import hear_another_process
-
-    return hear_another_process()
-
-
-def _node() -> str:
-    from dls_ik.ros.selftest import start_and_ask
-
-    return start_and_ask()
-
-
 def others_can_write(folder: Path) -> str:
-    """Why others could put files of theirs into a folder; empty where they cannot.
+    """Return why other users could put files into a folder; empty where they cannot.
 
-    Groups are trusted: many systems give each user one of his own.
+    Groups are trusted: many systems give each user their own.
     """
     if not hasattr(os, "geteuid"):  # not POSIX
         return ""
@@ -222,86 +187,33 @@ def others_can_write(folder: Path) -> str:
     return ""
 
 
-CORE_CHECKS = tuple(
-    Check(CORE, name, "everything", f"pip install {dist}")
-    for name, dist in (
-        ("numpy", "numpy"),
-        ("numba", "numba"),
-        ("urdf_parser_py", "urdf-parser-py"),
-        ("click", "click"),
-        ("rich", "rich"),
-    )
-)
-EXTRA_CHECKS = (
-    Check(EXTRAS, "matplotlib", "pictures: --plot, --report", _extra("demo")),
-    Check(EXTRAS, "viser", "dls-ik view", _extra("viewer")),
-    Check(EXTRAS, "yourdfpy", "dls-ik view", _extra("viewer")),
-    Check(EXTRAS, "rosbags", "bags from dls-ik path", _extra("bag")),
-    Check(EXTRAS, "ruckig", "limits of jerk", _extra("jerk")),
-    Check(EXTRAS, "distributed", "maps on a cluster (Dask)", _extra("cluster")),
-    Check(EXTRAS, "zarr", "maps in zarr files", _extra("zarr")),
-    Check(EXTRAS, "xacro", "robots in xacro files", "pip install xacro"),
-    Check(EXTRAS, "PyKDL", "methods kdl_*", "sudo apt-get install python3-pykdl"),
-)
-PART_CHECKS = (
-    Check(
-        PARTS, "kernels", "everything", "export NUMBA_CACHE_DIR=~/.cache/dls_ik", _kernels, 600.0
-    ),
-    Check(PARTS, "threading layer", "", "", _threading),
-    Check(PARTS, "solve", "everything", "", _solve),
-    Check(PARTS, "batch", "many poses at once", "", _batch),
-    Check(PARTS, "follow", "the streaming controller", "", _stream),
-    Check(PARTS, "pictures", "--plot, --report", _extra("demo"), _pictures),
-    Check(PARTS, "PyKDL's methods", "methods kdl_*", "sudo apt-get install python3-pykdl", _pykdl),
-)
-# Beside each message package a module of it that the node imports: without, it is not whole.
-MESSAGES = {
-    "builtin_interfaces": "msg",
-    "rcl_interfaces": "msg",
-    "std_msgs": "msg",
-    "std_srvs": "srv",
-    "geometry_msgs": "msg",
-    "sensor_msgs": "msg",
-    "shape_msgs": "msg",
-    "trajectory_msgs": "msg",
-    "visualization_msgs": "msg",
-    "diagnostic_msgs": "msg",
-    "moveit_msgs": "srv",
-}
-ONLY_DISTRIBUTION = {
-    "tf2_ros": "frames from tf2 in targets and requests",
-    "launch_ros": "ros2 launch dls_ik",
-    "ament_index_python": "packages by name",
-}
-NODE_CHECKS = (
-    Check(NODE, "middleware", "ik_node", "unset RMW_IMPLEMENTATION", _middleware),
-    Check(NODE, "two processes", "nodes that hear each other", LOCAL, _loop),
-    Check(NODE, "ik_node", "services and streaming", "", _node, 180.0),
-)
-TESTS = {check.name: check for check in (*PART_CHECKS, *NODE_CHECKS)}
+# ROS 2
 
 
-def ros_checks() -> tuple[Check, ...]:
-    """What the node imports, and what only a ROS 2 installation has."""
-    messages = [
-        Check(ROS, f"{package}.{kind}", "ik_node", _ros_package(package))
-        for package, kind in MESSAGES.items()
-    ]
-    others = [Check(ROS, name, use, _ros_package(name)) for name, use in ONLY_DISTRIBUTION.items()]
-    return (
-        Check(ROS, "rclpy", "ik_node, dls-ik call, stream", _ros_package("rclpy")),
-        *messages,
-        *others,
-    )
+def _middleware() -> str:
+    rclpy: Any = import_module("rclpy")
+    return str(rclpy.get_rmw_implementation_identifier())
+
+
+def _two_processes() -> str:
+    from dls_ik.ros.selftest import hear_another_process
+
+    return hear_another_process()
+
+
+def _ik_node() -> str:
+    from dls_ik.ros.selftest import start_and_ask
+
+    return start_and_ask()
 
 
 def python_finding() -> Finding:
-    """The Python that runs this."""
+    """Return the version of Python."""
     return Finding(CORE, "python", OK, f"{platform.python_version()} on {platform.machine()}")
 
 
 def ros_findings() -> Iterator[Finding]:
-    """Everything about ROS that is not a module."""
+    """Yield findings about ROS that are not about a module."""
     yield _distribution()
     yield _domain()
     yield _range()
@@ -310,33 +222,31 @@ def ros_findings() -> Iterator[Finding]:
 
 
 def _distribution() -> Finding:
-    distro, there = os.environ.get("ROS_DISTRO"), installed_ros()
+    name, distro, installed = "distribution", os.environ.get("ROS_DISTRO"), installed_ros()
     if distro:
-        return Finding(ROS, "distribution", OK, f"{distro}, sourced")
-    if there:
-        return Finding(
-            ROS, "distribution", MISSING, f"{', '.join(there)} is installed, not sourced",
-            f"source /opt/ros/{there[-1]}/setup.bash",
-        )  # fmt: skip
-    return Finding(ROS, "distribution", OK, "none sourced; rclpy from wheels, where there is one")
+        return Finding(ROS, name, OK, f"{distro}, sourced")
+    if installed:
+        words = f"{', '.join(installed)} is installed, not sourced"
+        return Finding(ROS, name, MISSING, words, f"source /opt/ros/{installed[-1]}/setup.bash")
+    return Finding(ROS, name, OK, "none sourced; rclpy from wheels if installed")
 
 
 def _domain() -> Finding:
     given = os.environ.get("ROS_DOMAIN_ID", "")
     if not given:
         return Finding(ROS, "domain", OK, "0, as ROS_DOMAIN_ID is not set")
-    valid = given.isascii() and given.isdigit() and int(given) <= HIGHEST_DOMAIN
+    valid = given.isascii() and given.isdigit() and int(given) <= MAX_DOMAIN
     if not valid:
-        words = f"ROS_DOMAIN_ID={one_line(given, 20)} is no number from 0 to 101"
+        words = f"ROS_DOMAIN_ID={one_line(given, 20)} is not a number from 0 to 101"
         return Finding(ROS, "domain", BROKEN, words, "export ROS_DOMAIN_ID=0")
-    high = ", above 101: ports may be taken" if int(given) > 101 else ""
+    high = ", above 101: ports may be taken" if int(given) > MAX_SAFE_DOMAIN else ""
     return Finding(ROS, "domain", OK, f"{given}{high}")
 
 
 def _range() -> Finding:
     given = os.environ.get("ROS_AUTOMATIC_DISCOVERY_RANGE", "")
     if given and given.upper() not in RANGES:
-        words = f"{one_line(given, 20)} is none of {', '.join(RANGES)}"
+        words = f"{one_line(given, 20)} is not one of {', '.join(RANGES)}"
         return Finding(ROS, "discovery range", BROKEN, words, LOCAL)
     words = given or "SUBNET, as ROS_AUTOMATIC_DISCOVERY_RANGE is not set"
     if os.environ.get("ROS_LOCALHOST_ONLY") == "1":
@@ -352,79 +262,165 @@ def _shared_memory() -> Finding:
     except OSError as error:
         return Finding(ROS, name, MISSING, f"no {SHARED}: {error.strerror}", mend)
     if not os.access(SHARED, os.W_OK):
-        return Finding(
-            ROS, name, BROKEN, f"{SHARED} cannot be written", f"sudo chmod 1777 {SHARED}"
-        )
-    if free < LEAST_SHARED:
+        words = f"{SHARED} cannot be written"
+        return Finding(ROS, name, BROKEN, words, f"sudo chmod 1777 {SHARED}")
+    if free < MIN_SHARED:
         return Finding(ROS, name, BROKEN, f"{free / 1e6:.0f} MB free in {SHARED}", mend)
     others = sum(not os.access(file, os.R_OK | os.W_OK) for file in SHARED.glob("fast*"))
     words = f"{free / 1e6:.0f} MB free"
     if others:
-        words += f"; {others} files of other users' nodes, which this user's cannot talk to by it"
+        words += (
+            f"; {others} files of other users' nodes, which nodes of this user cannot reach by it"
+        )
     return Finding(ROS, name, OK, words)
 
 
 def _multicast() -> Finding:
     try:
-        heard = _hears_itself()
+        reason = "" if _receives_own_multicast() else "not heard on this machine"
     except OSError as error:
-        return Finding(ROS, "multicast", MISSING, error.strerror or str(error), LOCAL)
-    if not heard:
-        return Finding(ROS, "multicast", MISSING, "not heard on this machine", LOCAL)
+        reason = error.strerror or str(error)
+    if reason:
+        return Finding(ROS, "multicast", MISSING, reason, LOCAL)
     return Finding(ROS, "multicast", OK, "heard on this machine")
 
 
-def _hears_itself() -> bool:
-    """Whether a datagram to a group that this process is in comes back."""
+def _receives_own_multicast() -> bool:
+    """Return True if a datagram to a group of this process comes back."""
     membership = struct.pack("4sl", socket.inet_aton(GROUP), socket.INADDR_ANY)
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ear:
-        ear.bind(("", 0))
-        ear.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
-        ear.settimeout(WAIT)
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mouth:
-            mouth.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 1)
-            mouth.sendto(b"dls_ik", (GROUP, ear.getsockname()[1]))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
+        receiver.bind(("", 0))
+        receiver.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
+        receiver.settimeout(MULTICAST_TIMEOUT)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 1)
+            sender.sendto(b"dls_ik", (GROUP, receiver.getsockname()[1]))
         try:
-            return ear.recv(16) == b"dls_ik"
+            return receiver.recv(16) == b"dls_ik"
         except TimeoutError:
             return False
 
 
+# The table
+
+
+def _extra(name: str) -> str:
+    return f"pip install 'dls-ik[{name}]'"
+
+
+PYKDL = "sudo apt-get install python3-pykdl"
+FIXED_CHECKS = (
+    Check(CORE, "numpy", "everything", "pip install numpy"),
+    Check(CORE, "numba", "everything", "pip install numba"),
+    Check(CORE, "urdf_parser_py", "everything", "pip install urdf-parser-py"),
+    Check(CORE, "click", "everything", "pip install click"),
+    Check(CORE, "rich", "everything", "pip install rich"),
+    Check(EXTRAS, "matplotlib", "pictures: --plot, --report", _extra("demo")),
+    Check(EXTRAS, "viser", "dls-ik view", _extra("viewer")),
+    Check(EXTRAS, "yourdfpy", "dls-ik view", _extra("viewer")),
+    Check(EXTRAS, "rosbags", "bags from dls-ik path", _extra("bag")),
+    Check(EXTRAS, "ruckig", "limits of jerk", _extra("jerk")),
+    Check(EXTRAS, "distributed", "maps on a cluster (Dask)", _extra("cluster")),
+    Check(EXTRAS, "zarr", "maps in zarr files", _extra("zarr")),
+    Check(EXTRAS, "xacro", "robots in xacro files", "pip install xacro"),
+    Check(EXTRAS, "PyKDL", "methods kdl_*", PYKDL),
+    Check(
+        PARTS, "kernels", "everything", "export NUMBA_CACHE_DIR=~/.cache/dls_ik", _kernels, 600.0
+    ),
+    Check(PARTS, "threading layer", "", "", _threading),
+    Check(PARTS, "solve", "everything", "", _solve),
+    Check(PARTS, "batch", "many poses at once", "", _batch),
+    Check(PARTS, "follow", "the streaming controller", "", _follow),
+    Check(PARTS, "pictures", "--plot, --report", _extra("demo"), _pictures),
+    Check(PARTS, "PyKDL's methods", "methods kdl_*", PYKDL, _pykdl),
+)
+# Modules that the node imports: a package without them is incomplete.
+MESSAGES = (
+    "builtin_interfaces.msg",
+    "rcl_interfaces.msg",
+    "std_msgs.msg",
+    "std_srvs.srv",
+    "geometry_msgs.msg",
+    "sensor_msgs.msg",
+    "shape_msgs.msg",
+    "trajectory_msgs.msg",
+    "visualization_msgs.msg",
+    "diagnostic_msgs.msg",
+    "moveit_msgs.srv",
+)
+ONLY_DISTRIBUTION = {
+    "tf2_ros": "frames from tf2 in targets and requests",
+    "launch_ros": "ros2 launch dls_ik",
+    "ament_index_python": "packages by name",
+}
+NODE_CHECKS = (
+    Check(NODE, "middleware", "ik_node", "unset RMW_IMPLEMENTATION", _middleware),
+    Check(NODE, "two processes", "nodes that hear each other", LOCAL, _two_processes),
+    Check(NODE, "ik_node", "services and streaming", "", _ik_node, 180.0),
+)
+TESTS = {check.name: check for check in (*FIXED_CHECKS, *NODE_CHECKS) if check.test}
+
+
+def ros_checks() -> list[Check]:
+    """Return the modules that the node imports, and those of a ROS 2 installation only."""
+    uses = {
+        "rclpy": "ik_node, dls-ik call, stream",
+        **dict.fromkeys(MESSAGES, "ik_node"),
+        **ONLY_DISTRIBUTION,
+    }
+    return [
+        Check(ROS, name, use, _ros_package(name.partition(".")[0])) for name, use in uses.items()
+    ]
+
+
+def _ros_package(name: str) -> str:
+    """Return the command that installs a ROS package here."""
+    if distro := os.environ.get("ROS_DISTRO"):
+        return f"sudo apt-get install ros-{distro}-{name.replace('_', '-')}"
+    if installed := installed_ros():
+        return f"source /opt/ros/{installed[-1]}/setup.bash"
+    if name in ONLY_DISTRIBUTION:
+        return "only in a ROS 2 installation: docs.ros.org"
+    return "scripts/setup in a checkout" if name == "moveit_msgs" else _extra("ros")
+
+
+def installed_ros() -> list[str]:
+    """Return the distributions in /opt/ros, sourced or not."""
+    return sorted(path.parent.name for path in Path("/opt/ros").glob("*/setup.bash"))
+
+
+# Run
+
+
 def main(names: Sequence[str]) -> None:
-    """Try one after the other; what libraries print goes to stderr."""
+    """Run checks, and write a line of JSON for each; output of libraries goes to stderr."""
     with os.fdopen(os.dup(1), "w") as out:
         os.dup2(2, 1)
         for name in names:
-            state, words = checked(name)
-            out.write(json.dumps([name, state, words]) + "\n")
+            out.write(json.dumps([name, *run_check(name)]) + "\n")
             out.flush()
 
 
-def checked(name: str) -> tuple[str, str]:
-    """The state of a thing, and words about it; nothing is raised."""
+def run_check(name: str) -> tuple[str, str]:
+    """Return state and words of a check; nothing is raised."""
+    test = TESTS[name].test if name in TESTS else None
     try:
-        check = TESTS.get(name)
-        return OK, (version(name) if check is None or check.test is None else check.test())
+        return OK, test() if test else version(name)
     except ModuleNotFoundError as error:
-        top = name.partition(".")[0]
-        if name not in TESTS and error.name in (top, name):
+        if not test and error.name in (name, name.partition(".")[0]):
             return MISSING, "not installed"
         return BROKEN, one_line(error)
-    except (Exception, SystemExit) as error:  # noqa: BLE001  whatever it is, it is the finding
+    except (Exception, SystemExit) as error:  # noqa: BLE001  any error is the finding
         return BROKEN, one_line(f"{type(error).__name__}: {error}")
 
 
 def version(name: str) -> str:
-    """Import a module, and say its version as far as it is known."""
+    """Import a module, and return its version if known."""
     module = import_module(name)
     top = name.partition(".")[0]
-    named = metadata.packages_distributions().get(top, [top]) if _can_list() else [top]
+    distribution, *_ = metadata.packages_distributions().get(top, [top])
     try:
-        return metadata.version(named[0])
+        return metadata.version(distribution)
     except metadata.PackageNotFoundError:
         found = getattr(module, "__version__", None) or getattr(module, "VERSION", None)
         return str(found) if found else "installed"
-
-
-def _can_list() -> bool:
-    return hasattr(metadata, "packages_distributions")

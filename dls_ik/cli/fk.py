@@ -1,4 +1,4 @@
-"""``dls-ik fk``: where joint values take the tip, or other links."""
+"""``dls-ik fk``: poses of the tip, or of other links, at joint values."""
 
 from __future__ import annotations
 
@@ -7,19 +7,16 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from dls_ik.cli.joints import joint_vector
-from dls_ik.cli.options import ROBOT, find_robot, robot_options
-from dls_ik.cli.output import json_option, print_json
-from dls_ik.cli.pose import figures, pose_facts, pose_pairs
+from dls_ik.cli.options import ROBOT, find_robot, joint_vector, robot_options
+from dls_ik.cli.output import json_option, print_json, warn
+from dls_ik.cli.pose import columns, pose_facts, pose_pairs
 from dls_ik.cli.terminal import print_heading, print_pairs, stdout_console
 from dls_ik.core.types import Array
 
 if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
 
-MOST = 100_000  # random configurations
-
-Posture = tuple[Array, dict[str, float]]  # values of the chain (n,), and of other joints by name
+MAX_RANDOM = 100_000  # configurations
 
 
 @click.command(epilog=ROBOT, short_help="Say where joint values take the tip.")
@@ -35,24 +32,17 @@ Posture = tuple[Array, dict[str, float]]  # values of the chain (n,), and of oth
 @click.option(
     "--random",
     "count",
-    type=click.IntRange(1, MOST),
+    type=click.IntRange(1, MAX_RANDOM),
     metavar="N",
-    help="So many configurations at random instead.",
+    help="N random configurations instead.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(0),
-    default=0,
-    metavar="N",
-    show_default=True,
-    help="Of --random.",
-)
+@click.option("--seed", type=click.IntRange(0), default=0, metavar="N", help="Of --random.")
 @click.option(
     "--link",
     "links",
     multiple=True,
     metavar="LINK",
-    help="Link that is meant; more than once. Default: the tip.",
+    help="Link whose pose is asked for; more than once. Default: the tip.",
 )
 @json_option
 def fk(
@@ -74,36 +64,39 @@ def fk(
     for link in links:
         model.tree.require(link)
     if count is None:
-        postures = [joint_vector(model, given, "--q", deg)]
+        answers = [_answer(model, *joint_vector(model, given, "--q", deg), links)]
     else:
-        postures = [(q, {}) for q in model.random(np.random.default_rng(seed), count)]
-    answers = [_answer(model, posture, links) for posture in postures]
+        configurations = model.random(np.random.default_rng(seed), count)
+        answers = [_answer(model, q, {}, links) for q in configurations]
     if as_json:
-        print_json(answers if count is not None else answers[0])
+        print_json(answers[0] if count is None else answers)
     else:
-        _show(model, answers, many=count is not None)
+        _print_answers(answers, with_joints=count is not None)
 
 
-def _answer(robot: RobotModel, posture: Posture, links: tuple[str, ...]) -> dict[str, Any]:
-    q, others = posture
-    poses = {link: pose_facts(robot.link_pose(link, q, others)) for link in links}
-    joints = {**dict(zip(robot.joint_names, q.tolist(), strict=True)), **others}
+def _answer(
+    robot: RobotModel, q: Array, others: dict[str, float], links: tuple[str, ...]
+) -> dict[str, Any]:
+    """Return the document of joint values (n,), with those of joints outside the chain."""
     outside = (q < robot.lower) | (q > robot.upper)
-    beyond = [robot.joint_names[i] for i in np.flatnonzero(outside)]
-    return {"base": robot.base, "joints": joints, "beyond_limits": beyond, "poses": poses}
+    return {
+        "base": robot.base,
+        "joints": {**dict(zip(robot.joint_names, q.tolist(), strict=True)), **others},
+        "beyond_limits": [robot.joint_names[i] for i in np.flatnonzero(outside)],
+        "poses": {link: pose_facts(robot.link_pose(link, q, others)) for link in links},
+    }
 
 
-def _show(robot: RobotModel, answers: list[dict[str, Any]], many: bool) -> None:
+def _print_answers(answers: list[dict[str, Any]], with_joints: bool) -> None:
     console = stdout_console()
     for i, answer in enumerate(answers):
         if i:
             console.print()
-        if many:
-            print_pairs(console, [("q", figures(answer["joints"].values()))])
+        if with_joints:
+            print_pairs(console, [("q", columns(answer["joints"].values()))])
         for link, pose in answer["poses"].items():
             if len(answer["poses"]) > 1:
                 print_heading(console, link)
-            print_pairs(console, pose_pairs(np.array(pose["matrix"])))
+            print_pairs(console, pose_pairs(pose))
         if answer["beyond_limits"]:
-            names = ", ".join(answer["beyond_limits"])
-            click.echo(f"dls-ik: beyond their limits: {names}", err=True)
+            warn(f"beyond their limits: {', '.join(answer['beyond_limits'])}")

@@ -1,4 +1,4 @@
-"""``dls-ik info``: what a robot is, how far it reaches, and where it is singular."""
+"""``dls-ik info``: joints, reach and singular configurations of a robot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from dls_ik.cli.options import ROBOT, find_tree, robot_options
+from dls_ik.cli.options import ROBOT, robot_options
 from dls_ik.cli.output import json_option, print_json
 from dls_ik.cli.terminal import (
     figure,
@@ -22,7 +22,6 @@ from dls_ik.cli.terminal import (
     print_table,
     stdout_console,
 )
-from dls_ik.model.joint import Joint
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.tips import moving_tips
 from dls_ik.model.tree import Tree
@@ -31,8 +30,9 @@ from dls_ik.text import listing
 if TYPE_CHECKING:
     from dls_ik.model.analysis import Singularity
 
-MOST_TIPS = 4  # that are described without being asked for
-MOST_FAMILIES = 10
+MAX_TIPS = 4  # described without --tip
+MAX_FAMILIES = 10
+LIMITS = ("lower", "upper", "velocity")
 
 
 @click.command(epilog=ROBOT, short_help="Say what a robot is and how far it reaches.")
@@ -41,6 +41,8 @@ MOST_FAMILIES = 10
 @json_option
 def info(robot: str, base: str | None, tip: str | None, quick: bool, as_json: bool) -> None:
     """Say what a robot is: joints and limits, tips, reach, singular configurations."""
+    from dls_ik.model.load import find_tree
+
     tree = find_tree(robot)
     chains = _chains(tree, base, tip)
     facts = _robot_facts(tree, robot, base or tree.root)
@@ -48,55 +50,49 @@ def info(robot: str, base: str | None, tip: str | None, quick: bool, as_json: bo
     if as_json:
         print_json(facts)
     else:
-        _show_info(facts)
+        _print_info(facts)
+
+
+# Facts
 
 
 def _chains(tree: Tree, base: str | None, tip: str | None) -> list[RobotModel]:
-    """The chain that is asked for, or those to each tip where there are but a few."""
+    """Return the chain to `tip`, or the chains to all tips unless they are too many."""
     tips = moving_tips(tree, tree.require(base or tree.root, "base link"))
     if tip is None and 1 < len(tips):
-        return [RobotModel.from_tree(tree, base, each) for each in tips if len(tips) <= MOST_TIPS]
+        return [RobotModel.from_tree(tree, base, each) for each in tips if len(tips) <= MAX_TIPS]
     return [RobotModel.from_tree(tree, base, tip)]
 
 
 def _robot_facts(tree: Tree, given: str, base: str) -> dict[str, Any]:
-    """Name, links, and every joint that moves."""
-    kinds = [joint.kind for joint in tree.joints]
+    """Return name, links, and every joint that moves."""
+    moving = [joint for joint in tree.joints if joint.kind != "fixed"]
+    keys = ("name", "kind", "parent", "child", "lower", "upper", "velocity")
     return {
         "name": tree.name,
         "robot": given,
         "links": len(tree.links),
-        "fixed_joints": kinds.count("fixed"),
+        "fixed_joints": len(tree.joints) - len(moving),
         "root": tree.root,
         "base": base,
         "tips": moving_tips(tree, base),
-        "joints": [_joint_facts(tree, joint) for joint in tree.joints if joint.kind != "fixed"],
+        "joints": [
+            {**{key: getattr(joint, key) for key in keys}, "mimic": _mimic(tree, joint.name)}
+            for joint in moving
+        ],
     }
 
 
-def _joint_facts(tree: Tree, joint: Joint) -> dict[str, Any]:
-    drive = tree.mimic_of.get(joint.name)
-    follows = None
-    if drive is not None and drive.master != joint.name:
-        follows = {
-            "joint": drive.master,
-            "multiplier": drive.multiplier,
-            "offset": drive.offset,
-        }
-    return {
-        "name": joint.name,
-        "kind": joint.kind,
-        "parent": joint.parent,
-        "child": joint.child,
-        "lower": joint.lower,
-        "upper": joint.upper,
-        "velocity": joint.velocity,
-        "mimic": follows,
-    }
+def _mimic(tree: Tree, name: str) -> dict[str, Any] | None:
+    """Return which joint a joint follows, if any."""
+    drive = tree.mimic_of.get(name)
+    if drive is None or drive.master == name:
+        return None
+    return {"joint": drive.master, "multiplier": drive.multiplier, "offset": drive.offset}
 
 
 def _chain_facts(robot: RobotModel, quick: bool) -> dict[str, Any]:
-    """Of a chain to one tip: its joints, and unless it is to be quick its reach and rank."""
+    """Return joints of the chain to one tip, and unless `quick` its reach and rank."""
     facts: dict[str, Any] = {"base": robot.base, "tip": robot.tip, "joints": robot.joint_names}
     facts["velocity_known"] = bool(np.isfinite(robot.velocity).all())
     if quick:
@@ -105,9 +101,9 @@ def _chain_facts(robot: RobotModel, quick: bool) -> dict[str, Any]:
     from dls_ik.model.reach.bounds import tip_extent
 
     axes = joint_axes(robot)
-    named = {"meeting": axes.meeting, "parallel": axes.parallel}
     facts["axes"] = {
-        what: [[robot.joint_names[i] for i in run] for run in runs] for what, runs in named.items()
+        name: [[robot.joint_names[i] for i in group] for group in getattr(axes, name)]
+        for name in ("meeting", "parallel")
     }
     extent = tip_extent(robot)
     facts["reach"] = {
@@ -164,40 +160,37 @@ def _family(robot: RobotModel, family: Singularity) -> dict[str, Any]:
     }
 
 
-def _show_info(facts: dict[str, Any]) -> None:
-    """Print the facts about a robot."""
+# Print
+
+
+def _print_info(facts: dict[str, Any]) -> None:
     console = stdout_console()
     moving = [joint for joint in facts["joints"] if joint["mimic"] is None]
     followers = len(facts["joints"]) - len(moving)
     also = f", {followers} that follow others" if followers else ""
-    pairs = [
-        ("joints", f"{len(moving)} that move{also}, {facts['fixed_joints']} fixed"),
-        ("links", str(facts["links"])),
-        ("base", facts["base"]),
-        ("tips" if len(facts["tips"]) > 1 else "tip", listing(facts["tips"])),
-    ]
     console.print(Text(facts["name"], style="bold"))
-    print_pairs(console, pairs)
-    print_heading(console, "Joints [rad, rad/s; prismatic: m, m/s]")
-    _show_joints(console, facts["joints"])
-    if not facts["chains"]:
-        console.print("\nReach and singularities are of one tip: choose it by --tip.")
-    for chain in facts["chains"]:
-        _show_chain(console, chain, many=len(facts["tips"]) > 1)
-
-
-def _show_joints(console: Console, joints: Sequence[dict[str, Any]]) -> None:
-    rows = [
+    print_pairs(
+        console,
         [
-            joint["name"],
-            joint["kind"],
-            limit(joint["lower"]),
-            limit(joint["upper"]),
-            limit(joint["velocity"]),
-        ]
-        for joint in joints
+            ("joints", f"{len(moving)} that move{also}, {facts['fixed_joints']} fixed"),
+            ("links", str(facts["links"])),
+            ("base", facts["base"]),
+            ("tips" if len(facts["tips"]) > 1 else "tip", listing(facts["tips"])),
+        ],
+    )
+    print_heading(console, "Joints [rad, rad/s; prismatic: m, m/s]")
+    _print_joints(console, facts["joints"])
+    if not facts["chains"]:
+        console.print("\nReach and singularities are those of one tip: choose it by --tip.")
+    for chain in facts["chains"]:
+        _print_chain(console, chain, many=len(facts["tips"]) > 1)
+
+
+def _print_joints(console: Console, joints: Sequence[dict[str, Any]]) -> None:
+    rows = [
+        [joint["name"], joint["kind"], *(limit(joint[key]) for key in LIMITS)] for joint in joints
     ]
-    print_table(console, ["joint", "type", "lower", "upper", "velocity"], rows, left=(0, 1))
+    print_table(console, ["joint", "type", *LIMITS], rows, left=(0, 1))
     for joint in joints:
         if joint["mimic"] is not None:
             master, scale, offset = joint["mimic"].values()
@@ -205,7 +198,7 @@ def _show_joints(console: Console, joints: Sequence[dict[str, Any]]) -> None:
             console.print(f"{joint['name']} follows: {scale:g} x {master}{also}", soft_wrap=True)
 
 
-def _show_chain(console: Console, chain: dict[str, Any], many: bool) -> None:
+def _print_chain(console: Console, chain: dict[str, Any], many: bool) -> None:
     names = chain["joints"]
     where = f" of {chain['tip']}" if many else ""
     if many:
@@ -216,7 +209,7 @@ def _show_chain(console: Console, chain: dict[str, Any], many: bool) -> None:
     print_heading(console, f"Structure{where}")
     print_pairs(console, _structure(chain))
     print_heading(console, f"Singular configurations{where}")
-    _show_singularities(console, chain)
+    _print_singularities(console, chain)
 
 
 def _structure(chain: dict[str, Any]) -> list[tuple[str, str]]:
@@ -242,7 +235,7 @@ def _structure(chain: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _show_singularities(console: Console, chain: dict[str, Any]) -> None:
+def _print_singularities(console: Console, chain: dict[str, Any]) -> None:
     found = chain["singularities"]
     families = found["families"]
     if not families:
@@ -258,21 +251,21 @@ def _show_singularities(console: Console, chain: dict[str, Any]) -> None:
     groups: dict[Any, list[dict[str, Any]]] = {}
     for family in families:
         groups.setdefault((*family["joints"], family["tied"]), []).append(family)
-    for group in list(groups.values())[:MOST_FAMILIES]:
+    for group in list(groups.values())[:MAX_FAMILIES]:
         console.print(Text(_condition(group)), soft_wrap=True)
         rank = f"rank {group[0]['rank']}"
         print_pairs(console, [(rank, f"lost: {_loss(group[0])}")], indent=2)
-    if len(groups) > MOST_FAMILIES:
-        console.print(f"and {len(groups) - MOST_FAMILIES} more: --json has all of them")
-    note = (
-        f"Found from {found['starts']} random starts. Whatever the joints do that are not named; "
-        f"what is lost is of one such configuration (--json has it), in {chain['base']}."
+    if len(groups) > MAX_FAMILIES:
+        console.print(f"and {len(groups) - MAX_FAMILIES} more: --json has all of them")
+    print_note(
+        console,
+        f"Found from {found['starts']} random starts, at any values of joints that are not named. "
+        f"The loss is that of one such configuration (--json has it), in {chain['base']}.",
     )
-    print_note(console, note)
 
 
 def _condition(group: list[dict[str, Any]]) -> str:
-    """Where the joints of families that differ in values have to stand."""
+    """Return the values at which joints are singular, of families that differ in values."""
     names = list(group[0]["joints"])
     if not names:
         return "everywhere"
@@ -292,10 +285,10 @@ def _loss(family: dict[str, Any]) -> str:
 
 
 def _joint_values(q: dict[str, float]) -> str:
-    """Values by name in one line."""
+    """Return values by name in one line."""
     return ", ".join(f"{name} = {figure(value)}" for name, value in q.items())
 
 
 def _vector(values: Any, digits: int = 3) -> str:
-    """Three numbers in parentheses, none of them -0."""
+    """Return three numbers in parentheses, without -0."""
     return f"({', '.join(figure(float(value), digits) for value in values)})"

@@ -12,13 +12,21 @@ from typing import Any, NoReturn
 import click
 
 from dls_ik import __version__
-from dls_ik.cli.exits import BAD_INPUT, INTERRUPTED, MISSING, MissingPartError, interrupted, leave
+from dls_ik.cli.output import (
+    BAD_INPUT,
+    INTERRUPTED,
+    MISSING,
+    MissingPartError,
+    exit_interrupted,
+    exit_with,
+    warn,
+)
 from dls_ik.core import NumbaStartError
 from dls_ik.errors import DlsIkError
-from dls_ik.text import escape
+from dls_ik.text import did_you_mean, escape
 
-# Every command by its section, with its line in the help. A command is the function of its name
-# in the module of its name.
+# Commands by section, with their lines in the help. A command is the function of its name in the
+# module of its name.
 SECTIONS: dict[str, dict[str, str]] = {
     "Robots": {
         "info": "Joints, limits and reach of a robot.",
@@ -31,25 +39,18 @@ SECTIONS: dict[str, dict[str, str]] = {
         "reproduce": "Run a published table or figure again.",
         "bench": "Compare methods on random poses.",
     },
-    "View": {
-        "view": "Show an arm in the browser, and drag it.",
-    },
-    "Node": {
-        "call": "Ask a running node once.",
-        "stream": "Send targets to a running node.",
-    },
-    "Setup": {
-        "doctor": "What is installed, works, or needs mending.",
-    },
+    "View": {"view": "Show an arm in the browser, and drag it."},
+    "Node": {"call": "Ask a running node once.", "stream": "Send targets to a running node."},
+    "Setup": {"doctor": "Check the installation; say how to mend it."},
 }
 
 COMMANDS: dict[str, str] = {name: line for part in SECTIONS.values() for name, line in part.items()}
 
 
 class OneLineGroup(click.Group):
-    """Says what is wrong in a line on stderr; click would add usage and a hint.
+    """Group that reports errors in one line on stderr, and imports a command when it is used.
 
-    Help and completion are made from the table of commands alone, so that they come at once.
+    Help and completion come from the table of commands alone, so that they are fast.
     """
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **named: Any) -> NoReturn:
@@ -62,40 +63,40 @@ class OneLineGroup(click.Group):
             code = super().main(args, *rest, **named)
             sys.stdout.flush()
         except click.Abort:
-            click.echo("dls-ik: interrupted", err=True)
+            warn("interrupted")
             sys.exit(INTERRUPTED)
         except MissingPartError as error:
-            leave(error.format_message(), MISSING)
+            exit_with(error.format_message(), MISSING)
         except click.NoSuchOption as error:
-            leave(_no_option(error), BAD_INPUT)
+            exit_with(_no_such_option(error), BAD_INPUT)
         except click.ClickException as error:
-            leave(error.format_message(), BAD_INPUT)
+            exit_with(error.format_message(), BAD_INPUT)
         except DlsIkError as error:
-            leave(str(error), BAD_INPUT)
+            exit_with(str(error), BAD_INPUT)
         except NumbaStartError as error:
-            leave(str(error), MISSING)
-        except BrokenPipeError:  # who read the output has gone
-            _forget_output()
+            exit_with(str(error), MISSING)
+        except BrokenPipeError:  # the reader of the output has gone
+            _discard_output()
             sys.exit(1)
         except OSError as error:  # such as a full disk
-            _forget_output()
-            what = escape(error.filename) if error.filename else "cannot write the output"
-            leave(f"{what}: {error.strerror or error}", BAD_INPUT)
+            _discard_output()
+            subject = escape(error.filename) if error.filename else "cannot write the output"
+            exit_with(f"{subject}: {error.strerror or error}", BAD_INPUT)
         sys.exit(code if isinstance(code, int) else 0)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; Ctrl-C that it does not know of ends it in a line."""
+        """Run a command; Ctrl-C that it does not handle ends it in one line."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            interrupted()
+            exit_interrupted()
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Those of the table, in its order, then those that were added."""
+        """Return the commands of the table, in its order, then those that were added."""
         return [*COMMANDS, *(name for name in self.commands if name not in COMMANDS)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command of the table."""
+        """Return a command; one of the table is imported."""
         if cmd_name in COMMANDS and cmd_name not in self.commands:
             module = import_module(f"dls_ik.cli.{cmd_name}")
             self.add_command(getattr(module, cmd_name), cmd_name)
@@ -104,10 +105,10 @@ class OneLineGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; one that there is not is answered with those that are alike."""
+        """Find the command; suggest similar names for an unknown one."""
         known = self.list_commands(ctx)
         if args[0] not in known and args[0].isidentifier() and not ctx.resilient_parsing:
-            hint = _suggestion(args[0], known) or f"there is {', '.join(known)}"
+            hint = did_you_mean(args[0], known) or f"there is {', '.join(known)}"
             raise click.UsageError(f"no command {args[0]!r}; {hint}")
         return super().resolve_command(ctx, args)
 
@@ -119,7 +120,7 @@ class OneLineGroup(click.Group):
                 formatter.write_dl([(f"{name:{width}}", line) for name, line in commands.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
-        """Names with their lines, from the table, and the options of the group."""
+        """Complete names of the table, and the options of the group."""
         from click.shell_completion import CompletionItem
 
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
@@ -127,31 +128,26 @@ class OneLineGroup(click.Group):
         return found + click.Command.shell_complete(self, ctx, incomplete)
 
 
-def _forget_output() -> None:
-    """Let Python not try again, as it ends, to write what could not be written."""
+def _discard_output() -> None:
+    """Keep Python from writing again, at its end, the rest that could not be written."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _suggestion(word: str, known: list[str]) -> str:
-    from dls_ik.text import did_you_mean
-
-    return did_you_mean(word, known)
-
-
-def _no_option(error: click.NoSuchOption) -> str:
+def _no_such_option(error: click.NoSuchOption) -> str:
     context = error.ctx
     if context is None:
         return error.format_message()
     known = [word for param in context.command.get_params(context) for word in param.opts]
     words = [word for word in known if word.startswith("--")]
-    hint = _suggestion(error.option_name, words) or f"{context.command_path} --help lists them"
+    hint = did_you_mean(error.option_name, words) or f"{context.command_path} --help lists them"
     return f"no option {error.option_name}; {hint}"
 
 
 @click.group(
     cls=OneLineGroup,
     invoke_without_command=True,
+    context_settings={"show_default": True},
     epilog="dls-ik COMMAND --help says what each takes.",
 )
 @click.version_option(__version__, prog_name="dls-ik")

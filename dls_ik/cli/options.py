@@ -1,88 +1,76 @@
-"""Options that commands share: the robot, the task, settings of the solver, lists of numbers."""
+"""Arguments and options that commands share: robot, task, solver options, joint values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import numpy as np
 
+from dls_ik.cli.output import warn
+from dls_ik.core.types import Array
 from dls_ik.model.files import shipped_names
+from dls_ik.text import did_you_mean, listing, quoted
 
 if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
-    from dls_ik.model.tree import Tree
     from dls_ik.solver.task import Task
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-Vector = tuple[float, ...] | None  # what an option of numbers gives
+Vector = tuple[float, ...] | None  # value of an option of several numbers
 ROBOT = (
     f"ROBOT is {', '.join(shipped_names())}, a URDF, xacro or DH file (.yaml), or "
     "package://NAME/PATH; with arguments of xacro in quotes: 'FILE.xacro NAME:=VALUE'."
 )
 TASKS = ("pose", "position", "pointing", "pointing-x", "pointing-y")
-SWITCHES = {"true": True, "false": False, "none": None}
+WORDS = {"true": True, "false": False, "none": None}  # values of --set
+PAIRS = "NAME=VALUE,..."  # metavar of joint_values
+ROUNDING = 1e-2  # [rad] that rounding may add to a turn
+
+method_option = click.option(
+    "--method", default="auto", metavar="NAME", help="See docs/methods.md."
+)
+task_option = click.option(
+    "--task",
+    type=click.Choice(TASKS),
+    default=TASKS[0],
+    help="What counts: all; the position; the position and where the tool's z, x, y points.",
+)
+
+
+# Robot
 
 
 def robot_options(command: Command) -> Command:
-    """Give a command the argument ROBOT and the options --base and --tip.
-
-    It is called with `robot`, `base` and `tip` as they were given; :func:`find_robot` takes them.
-    """
-    command = click.option(
-        "--tip", metavar="LINK", help="Where the chain ends; found if there is no choice."
-    )(command)
-    command = click.option(
-        "--base", metavar="LINK", help="Where the chain begins; default: the root."
-    )(command)
-    return click.argument("robot")(command)
+    """Give a command the argument ROBOT, --base and --tip, as :func:`find_robot` takes them."""
+    for option in (
+        click.option("--tip", metavar="LINK", help="Where the chain ends; found if unique."),
+        click.option("--base", metavar="LINK", help="Where the chain begins; default: the root."),
+        click.argument("robot"),
+    ):
+        command = option(command)
+    return command
 
 
 def find_robot(robot: str, base: str | None = None, tip: str | None = None) -> RobotModel:
-    """The robot of a name, a file or a package path, see :func:`dls_ik.model.load.find_tree`.
+    """Read the robot of a name, a file or a package path, see :func:`dls_ik.model.load.find_tree`.
 
     Raises:
-        RobotModelError: there is none, or it has no such base and tip.
+        RobotModelError: there is no such robot, or it has no such base and tip.
     """
+    from dls_ik.model.load import find_tree
     from dls_ik.model.robot import RobotModel
 
     return RobotModel.from_tree(find_tree(robot), base, tip)
 
 
-def find_tree(robot: str) -> Tree:
-    """All links and joints of it, where no chain is chosen yet."""
-    from dls_ik.model.load import find_tree
-
-    return find_tree(robot)
+# Solver
 
 
-def task_option(command: Command) -> Command:
-    """Give a command --task, one of TASKS; :func:`task_of` takes it."""
-    return click.option(
-        "--task",
-        type=click.Choice(TASKS),
-        default=TASKS[0],
-        show_default=True,
-        help="What counts: all; the position; the position and where the tool's z, x, y points.",
-    )(command)
-
-
-def settings_option(command: Command) -> Command:
-    """Give a command --set NAME=VALUE, which becomes a dict `settings` of solver options."""
-    return click.option(
-        "--set",
-        "settings",
-        metavar="NAME=VALUE",
-        multiple=True,
-        callback=_settings,
-        help="An option of the solver, such as position_tolerance=1e-4; more than once.",
-    )(command)
-
-
-def task_of(name: str) -> Task | None:
-    """The task of one of TASKS, None for the full pose."""
+def parse_task(name: str) -> Task | None:
+    """Return the task of one of TASKS, None for the full pose."""
     from dls_ik.solver.task import Task
 
     if name == "pose":
@@ -90,57 +78,147 @@ def task_of(name: str) -> Task | None:
     return Task.position_only() if name == "position" else Task.pointing(name[8:].strip("-") or "z")
 
 
-def _settings(context: Any, param: Any, given: tuple[str, ...]) -> dict[str, Any]:
+def _parse_settings(context: Any, param: Any, given: tuple[str, ...]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for words in given:
         name, equals, value = (part.strip() for part in words.partition("="))
         if not (name and equals and value):
             raise click.BadParameter(f"an option is given as NAME=VALUE, not {words!r}")
-        found["lambda_" if name == "lambda" else name] = _value(value)
+        found["lambda_" if name == "lambda" else name] = _parse_value(value)
     return found
 
 
-def _value(word: str) -> Any:
-    """A switch, a number, several with commas, or the word itself."""
-    if word.lower() in SWITCHES:
-        return SWITCHES[word.lower()]
+def _parse_value(word: str) -> Any:
+    """Return a switch, a number, several with commas, or the word itself."""
+    if word.lower() in WORDS:
+        return WORDS[word.lower()]
     if "," in word:
-        return tuple(_value(each.strip()) for each in word.split(","))
+        return tuple(_parse_value(each.strip()) for each in word.split(","))
     for kind in (int, float):
         with suppress(ValueError):
             return kind(word)
     return word
 
 
-def numbers(*counts: int) -> Callable[[Any, Any, str | None], Vector]:
-    """A callback of click that reads finite numbers, so many if that is said."""
+settings_option = click.option(
+    "--set",
+    "settings",
+    metavar="NAME=VALUE",
+    multiple=True,
+    callback=_parse_settings,
+    help="An option of the solver, such as position_tolerance=1e-4; more than once.",
+)
 
-    def read(context: Any, param: Any, given: str | None) -> Vector:
-        return None if given is None else parsed_numbers(given, *counts)
 
-    return read
+# Numbers and joint values
 
 
-def parsed_numbers(given: str, *counts: int) -> tuple[float, ...]:
-    """Finite numbers with commas or spaces between them, so many if that is said.
+def parse_numbers(given: str, *counts: int) -> tuple[float, ...]:
+    """Return finite numbers separated by commas or spaces, as many as one of `counts`.
 
     Raises:
-        click.BadParameter: what is none, or too many or few.
+        click.BadParameter: a word that is not a finite number, or a wrong count.
     """
     words = given.translate(str.maketrans(",;[]", "    ")).split()
-    found = tuple(as_number(word) for word in words)
+    found = tuple(map(parse_number, words))
     for word, number in zip(words, found, strict=True):
         if not np.isfinite(number):
-            raise click.BadParameter(f"{word!r} is no finite number")
+            raise click.BadParameter(f"{word!r} is not a finite number")
     if counts and len(found) not in counts:
         wanted = " or ".join(map(str, counts))
-        raise click.BadParameter(f"{wanted} numbers are wanted, not {len(found)}")
+        raise click.BadParameter(f"{wanted} numbers are expected, not {len(found)}")
     return found
 
 
-def as_number(word: str) -> float:
-    """The number that a word is, nan where it is none."""
+def parse_number(word: str) -> float:
+    """Return the number that a word is, else nan."""
     try:
         return float(word)
     except ValueError:
         return np.nan
+
+
+def joint_values(context: Any, param: Any, given: tuple[str, ...]) -> dict[str, float]:
+    """Return values by name from ``j1=0.1`` or ``j1=0.1,j2=0.2``; a callback of click.
+
+    Raises:
+        click.BadParameter: another form, a number that is not finite, or a joint given twice.
+    """
+    found: dict[str, float] = {}
+    for pair in " ".join(given).replace(",", " ").split():
+        name, _, number = pair.partition("=")
+        value = parse_number(number)
+        if not name or not np.isfinite(value):
+            raise click.BadParameter(f"joint values are given as NAME=VALUE, not {quoted(pair)}")
+        if name in found:
+            raise click.BadParameter(f"joint {quoted(name)} is given twice")
+        found[name] = value
+    return found
+
+
+def joint_vector(
+    robot: RobotModel, given: tuple[str, ...], option: str, deg: bool = False
+) -> tuple[Array, dict[str, float]]:
+    """Read joint values such as ``0.1,0.2`` or ``j1=0.1,j2=0.2``.
+
+    Joints of the chain that are not named stand at 0, or at the limit next to 0.
+
+    Args:
+        option: that gave them, for messages.
+        deg: values of joints that turn are in degrees.
+
+    Returns:
+        Values of the chain (n,) [rad or m], and those of other joints of the robot by name.
+
+    Raises:
+        click.UsageError: a wrong count, unknown names, or words of neither form.
+    """
+    parse = _parse_by_name if any("=" in words for words in given) else _parse_in_order
+    try:
+        named = parse(robot, given)
+    except click.BadParameter as error:
+        raise click.UsageError(f"{option}: {error.message}") from error
+    turning = [name for name in named if robot.tree.joint[name].kind != "prismatic"]
+    if deg:
+        named |= {name: float(np.radians(named[name])) for name in turning}
+    else:
+        warn_large_angles(option, [named[name] for name in turning])
+    q = np.clip(np.zeros(robot.n), robot.lower, robot.upper)
+    for i, name in enumerate(robot.joint_names):
+        q[i] = named.pop(name, q[i])
+    return q, named
+
+
+def _parse_by_name(robot: RobotModel, given: tuple[str, ...]) -> dict[str, float]:
+    """Return values of joints that do not follow others."""
+    named = joint_values(None, None, given)
+    drives = robot.tree.mimic_of
+    unknown = [name for name in named if name not in drives]
+    if unknown:
+        hint = did_you_mean(unknown[0], drives) or f"joints: {listing(drives)}"
+        raise click.BadParameter(f"unknown joint {listing(unknown)}; {hint}")
+    masters = {name: drives[name].master for name in named}
+    followers = [f"{name} follows {master}" for name, master in masters.items() if master != name]
+    if followers:
+        raise click.BadParameter(f"{listing(followers)}, which is given instead")
+    return named
+
+
+def _parse_in_order(robot: RobotModel, given: tuple[str, ...]) -> dict[str, float]:
+    numbers = parse_numbers(" ".join(given))
+    if len(numbers) != robot.n:
+        names = listing(robot.joint_names)
+        raise click.BadParameter(
+            f"{robot.n} joint values are expected ({names}), not {len(numbers)}"
+        )
+    return dict(zip(robot.joint_names, numbers, strict=True))
+
+
+def warn_large_angles(subject: str, angles: Iterable[float]) -> None:
+    """Warn of angles [rad] beyond a turn, which may be degrees."""
+    largest = max((abs(angle) for angle in angles), default=0.0)
+    if 2.0 * np.pi + ROUNDING < largest < np.inf:
+        warn(
+            f"{subject} has {largest:g} rad, which is {largest / (2.0 * np.pi):.3g} turns: "
+            "with --deg angles are in degrees"
+        )

@@ -1,15 +1,25 @@
-"""Output of commands: files written whole or not at all, and JSON documents."""
+"""Output of commands: exit codes, messages on stderr, Ctrl-C, whole files, JSON."""
 
 import json
+import math
 import os
+import signal
+import sys
 import tempfile
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
-import numpy as np
 
+from dls_ik.text import escape
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NO_SOLUTION, BAD_INPUT, MISSING, INTERRUPTED = 1, 2, 3, 130  # exit codes
 STDOUT = "-"
 
 json_option = click.option(
@@ -17,39 +27,122 @@ json_option = click.option(
 )
 
 
-def check_writable(paths: list[str]) -> None:
-    """Refuse what could not be written later, and two outputs in one file.
+def plot_option(subject: str) -> Callable[[Any], Any]:
+    """Give a command --plot as `plot_path`; `subject` says what is drawn."""
+    words = f"Draw {subject} there: .png, .svg or .pdf."
+    return click.option("--plot", "plot_path", metavar="FILE", help=words)
+
+
+# Messages and exit codes
+
+
+class MissingPartError(click.ClickException):
+    """Something has to be installed or started first; the message names it."""
+
+    exit_code = MISSING
+
+
+def warn(message: str) -> None:
+    """Print one line on stderr; control characters are escaped."""
+    click.echo(f"dls-ik: {escape(message)}", err=True)
+
+
+def exit_with(message: str, code: int) -> NoReturn:
+    """End with one line on stderr."""
+    warn(" ".join(message.split()))
+    sys.exit(code)
+
+
+def exit_interrupted(message: str = "interrupted") -> NoReturn:
+    """End as after Ctrl-C; the message says what is kept."""
+    if sys.stderr.isatty():
+        click.echo(err=True)  # ends the line of the terminal's ^C
+    exit_with(message, INTERRUPTED)
+
+
+def exit_without_ros(error: ImportError) -> NoReturn:
+    """End because a package of ROS 2 is not installed."""
+    exit_with(f"ROS 2 is not here: {error.name or error} is missing; see dls-ik doctor", MISSING)
+
+
+# Ctrl-C
+
+
+@contextmanager
+def _sigint_handler(handler: Callable[[int, Any], None]) -> Iterator[None]:
+    """Replace the handler of SIGINT; only the main thread receives signals."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def defer_sigint() -> Iterator[None]:
+    """Delay Ctrl-C to the end of the block, which must not be left half done."""
+    received: list[int] = []
+    try:
+        with _sigint_handler(lambda number, _: received.append(number)):
+            yield
+    finally:
+        for number in received[:1]:
+            signal.raise_signal(number)
+
+
+@contextmanager
+def record_sigint() -> Iterator[threading.Event]:
+    """Set an event at Ctrl-C, besides the KeyboardInterrupt.
+
+    Python drops a KeyboardInterrupt that is raised in a finalizer or in a callback from C.
+    """
+    ended = threading.Event()
+
+    def handler(number: int, frame: Any) -> None:
+        ended.set()
+        signal.default_int_handler(number, frame)
+
+    with _sigint_handler(handler):
+        yield ended
+
+
+# Files
+
+
+def check_writable(*paths: str | None) -> None:
+    """Refuse outputs that could not be written later, and two outputs in one file.
 
     Raises:
         click.ClickException: the reason.
     """
-    files = [Path(path).resolve() for path in paths if path != STDOUT]
-    for path, file in zip((p for p in paths if p != STDOUT), files, strict=True):
-        reason = _obstacle(file)
-        if reason:
-            raise click.UsageError(f"cannot write {path}: {reason}")
+    named = [path for path in paths if path not in (None, STDOUT)]
+    files = [Path(path).resolve() for path in named]
+    for path, file in zip(named, files, strict=True):
+        _refuse(path, _obstacle(file))
         if files.count(file) > 1:
             raise click.UsageError(f"two outputs would be written to {path}")
 
 
-def write_whole(path: str, write: Callable[[Path], object]) -> None:
-    """Let `write` fill a file beside `path`, then put it in its place in one move.
+def check_plot(path: str | None) -> None:
+    """Refuse a picture that could not be drawn later.
 
     Raises:
-        click.ClickException: the file cannot be written; what was there before still is.
+        click.ClickException, OptionError: the reason.
     """
-    target = Path(path).resolve()
-    try:
-        if target.exists() and not target.is_file():  # a pipe or a device
-            write(target)
-        else:
-            _replace(target, write)
-    except OSError as error:
-        raise click.UsageError(f"cannot write {path}: {error.strerror}") from error
+    if path is None:
+        return
+    if path == STDOUT:
+        raise click.UsageError("--plot takes a file, not standard output")
+    from dls_ik.plot import check_picture
+
+    check_picture(Path(path))
 
 
 def check_new_folder(path: str) -> None:
-    """Refuse a folder that is there already, or cannot be made.
+    """Refuse a folder that exists already, or cannot be made.
 
     Raises:
         click.ClickException: the reason.
@@ -57,23 +150,42 @@ def check_new_folder(path: str) -> None:
     if path == STDOUT:
         raise click.UsageError("a folder is written, which cannot go to standard output")
     target = Path(path).resolve()
-    reason = "it is there already" if target.exists() else _obstacle(target)
+    _refuse(path, "it is there already" if target.exists() else _obstacle(target))
+
+
+def _refuse(path: object, reason: str | None) -> None:
     if reason:
         raise click.UsageError(f"cannot write {path}: {reason}")
 
 
-def write_folder(path: str, write: Callable[[Path], object]) -> None:
-    """Let `write` make a folder beside `path`, then put it in its place in one move.
+def _obstacle(file: Path) -> str | None:
+    """Return why a file cannot be written, or None."""
+    if file.is_dir():
+        return "it is a directory"
+    if file.exists():
+        return None if os.access(file, os.W_OK) else "permission denied"
+    if not file.parent.is_dir():
+        return f"there is no directory {file.parent}"
+    return None if os.access(file.parent, os.W_OK | os.X_OK) else "permission denied"
+
+
+def write_whole(path: str, write: Callable[[Path], object]) -> None:
+    """Let `write` make a file or folder beside `path`, then move it there in one step.
 
     Raises:
-        click.ClickException: it cannot be written; then nothing is there.
+        click.ClickException: it cannot be written; what was there before is kept.
     """
     target = Path(path).resolve()
     try:
+        if target.exists() and not target.is_file():  # a pipe or a device
+            write(target)
+            return
         with tempfile.TemporaryDirectory(prefix=".dls-ik-", dir=target.parent) as folder:
             part = Path(folder) / target.name
             write(part)
-            part.rename(target)
+            if target.exists():
+                part.chmod(target.stat().st_mode & 0o777)
+            part.replace(target)
     except OSError as error:
         raise click.UsageError(f"cannot write {path}: {error.strerror}") from error
 
@@ -90,57 +202,32 @@ def write_text(path: str, text: str) -> None:
         write_whole(path, lambda part: part.write_text(text, encoding="utf-8"))
 
 
-def _replace(target: Path, write: Callable[[Path], object]) -> None:
-    with tempfile.TemporaryDirectory(prefix=".dls-ik-", dir=target.parent) as folder:
-        part = Path(folder) / target.name
-        write(part)
-        if target.exists():
-            part.chmod(target.stat().st_mode & 0o777)
-        part.replace(target)
+def save_plot(path: str, figure: "Figure") -> None:
+    """Write a picture whole, and say so on stderr."""
+    from dls_ik.plot import save_picture
+
+    write_whole(path, lambda part: save_picture(part, figure))
+    click.echo(f"picture: {path}", err=True)
 
 
-def _obstacle(file: Path) -> str | None:
-    """Why it cannot be written, if so."""
-    if file.is_dir():
-        return "it is a directory"
-    if file.exists():
-        return None if os.access(file, os.W_OK) else "permission denied"
-    if not file.parent.is_dir():
-        return f"there is no directory {file.parent}"
-    return None if os.access(file.parent, os.W_OK | os.X_OK) else "permission denied"
+# JSON
 
 
 def print_json(document: Any) -> None:
-    """Print a document of dicts, lists, arrays and numbers; what is not finite becomes null."""
+    """Print a document of dicts, lists, arrays and numbers; non-finite numbers become null."""
     click.echo(json_text(document))
 
 
-def json_text(document: Any) -> str:
-    """The document as strict JSON that people can read too: lists of numbers in a line."""
-    return _written(_plain(document), "")
+def json_text(document: Any, indent: int | None = 2) -> str:
+    """Return the document as strict JSON; arrays become lists, non-finite numbers null."""
+    return json.dumps(_plain_data(document), indent=indent, allow_nan=False)
 
 
-def _plain(value: Any) -> Any:
+def _plain_data(value: Any) -> Any:
+    if hasattr(value, "tolist"):  # arrays and scalars of numpy
+        value = value.tolist()
     if isinstance(value, dict):
-        return {str(key): _plain(each) for key, each in value.items()}
+        return {str(key): _plain_data(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, np.generic):
-        return _plain(value.item())
-    return None if isinstance(value, float) and not np.isfinite(value) else value
-
-
-def _written(value: Any, indent: str) -> str:
-    deeper = indent + "  "
-    if isinstance(value, dict) and value:
-        inside = [f"{json.dumps(key)}: {_written(each, deeper)}" for key, each in value.items()]
-        opening, closing = "{", "}"
-    elif isinstance(value, list) and any(isinstance(each, (dict, list)) for each in value):
-        inside = [_written(each, deeper) for each in value]
-        opening, closing = "[", "]"
-    else:
-        return json.dumps(value, allow_nan=False)
-    lines = f",\n{deeper}".join(inside)
-    return f"{opening}\n{deeper}{lines}\n{indent}{closing}"
+        return [_plain_data(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,15 +1,21 @@
-"""A pose on the command line: xyz with rpy or a quaternion, or a matrix; read and printed."""
+"""Poses: the options that give one, files of them, and how one is printed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+import csv
+import json
+import os
+import select
+import stat
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import numpy as np
 
-from dls_ik.cli.exits import say
-from dls_ik.cli.options import Vector, numbers
+from dls_ik.cli.options import Command, Vector, parse_number, parse_numbers, warn_large_angles
+from dls_ik.cli.output import STDOUT, warn
 from dls_ik.core.types import Array
 from dls_ik.errors import PoseError
 from dls_ik.model.rotations import (
@@ -23,64 +29,65 @@ from dls_ik.model.rotations import (
 if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-FORMS = ("xyz", "rpy", "quat", "matrix", "deg", "mm")  # what the options give
+POSE_OPTIONS = ("xyz", "rpy", "quat", "matrix", "deg", "mm")  # arguments of given_pose
 MILLI = 1e-3
-ROUNDED = 1e-2  # [rad] beyond a turn that rounding may add
-FAR = 20.0  # [m] from where a pose is beyond all arms, where it is not known which one it is for
-TIMES = 10.0  # the length of an arm from which on a pose can hardly be meant
-OPTIONS = (
-    click.option("--xyz", type=float, nargs=3, metavar="X Y Z", help="Position of the pose [m]."),
-    click.option(
-        "--rpy",
-        type=float,
-        nargs=3,
-        metavar="R P Y",
-        help="Roll, pitch, yaw as in URDF [rad]. Default: 0.",
-    ),
-    click.option(
-        "--quat",
-        type=float,
-        nargs=4,
-        metavar="X Y Z W",
-        help="Its rotation as a quaternion instead.",
-    ),
-    click.option(
-        "--matrix",
-        callback=numbers(12, 16),
-        metavar="NUMBERS",
-        help="The whole pose instead: 12 or 16 numbers, row by row, in quotes.",
-    ),
-)
-UNITS = (
-    click.option("--deg", is_flag=True, help="Roll, pitch and yaw are given in degrees."),
-    click.option("--mm", is_flag=True, help="Positions are given in millimetres."),
-)
+FAR = 20.0  # [m] beyond the reach of any arm
+FAR_LENGTHS = 10.0  # distance, in lengths of the arm, that can hardly be meant
+
+POSITION = ("x", "y", "z")
+RPY, QUATERNION, TIME = ("roll", "pitch", "yaw"), ("qx", "qy", "qz", "qw"), "t"
+HEADERS = f"{','.join(POSITION + QUATERNION)} or {','.join(POSITION + RPY)}, and t for times"
+PIPE_TIMEOUT = 10.0  # [s] for the first byte of a pipe
+MAX_BYTES = 2**29  # of a file, some millions of poses
+LATEST = 2.0**31  # [s] that a time of ROS holds
+
+
+# Options
+
+
+def unit_options(command: Command) -> Command:
+    """Give a command --deg and --mm."""
+    mm = click.option("--mm", is_flag=True, help="Positions are given in millimetres.")
+    deg = click.option("--deg", is_flag=True, help="Roll, pitch and yaw are given in degrees.")
+    return deg(mm(command))
 
 
 def pose_options(command: Command) -> Command:
     """Give a command --xyz, --rpy, --quat, --matrix, --deg, --mm, for :func:`given_pose`."""
-    for option in reversed(OPTIONS + UNITS):
-        command = option(command)
-    return command
-
-
-def unit_options(command: Command) -> Command:
-    """Give a command --deg and --mm, for what it reads from a file."""
-    for option in reversed(UNITS):
+    command = unit_options(command)
+    for option in (
+        click.option(
+            "--matrix",
+            callback=lambda _, __, given: None if given is None else parse_numbers(given, 12, 16),
+            metavar="NUMBERS",
+            help="The whole pose instead: 12 or 16 numbers, row by row, in quotes.",
+        ),
+        click.option(
+            "--quat",
+            type=float,
+            nargs=4,
+            metavar="X Y Z W",
+            help="Its rotation as a quaternion instead.",
+        ),
+        click.option(
+            "--rpy",
+            type=float,
+            nargs=3,
+            metavar="R P Y",
+            help="Roll, pitch, yaw as in URDF [rad]. Default: 0.",
+        ),
+        click.option(
+            "--xyz", type=float, nargs=3, metavar="X Y Z", help="Position of the pose [m]."
+        ),
+    ):
         command = option(command)
     return command
 
 
 def given_pose(
-    xyz: Vector,
-    rpy: Vector,
-    quat: Vector,
-    matrix: Vector,
-    deg: bool = False,
-    mm: bool = False,
+    xyz: Vector, rpy: Vector, quat: Vector, matrix: Vector, deg: bool = False, mm: bool = False
 ) -> Array | None:
-    """The pose (4, 4) [m], None where no option gives one; angles beyond a turn are doubted aloud.
+    """Return the pose (4, 4) [m] of the options, None where none is given.
 
     Args:
         deg: roll, pitch and yaw are in degrees.
@@ -88,7 +95,7 @@ def given_pose(
 
     Raises:
         click.UsageError: options that exclude each other, or lack the position.
-        PoseError: no finite rigid transform.
+        PoseError: not a finite rigid transform.
     """
     if matrix is not None:
         if xyz is not None or rpy is not None or quat is not None:
@@ -105,19 +112,15 @@ def given_pose(
     if deg and rpy is not None:
         rpy = tuple(np.radians(rpy).tolist())
     elif rpy is not None:
-        doubt_angles("--rpy", rpy)
+        warn_large_angles("--rpy", rpy)
     try:
         return pose_of(tuple(MILLI * x for x in xyz) if mm else xyz, rpy, quat)
     except PoseError as error:
         raise click.UsageError(str(error)) from error
 
 
-def pose_of(
-    xyz: tuple[float, ...],
-    rpy: Vector = None,
-    quat: Vector = None,
-) -> Array:
-    """A position [m] with a rotation by roll, pitch, yaw [rad] or by a quaternion x y z w, (4, 4).
+def pose_of(xyz: tuple[float, ...], rpy: Vector = None, quat: Vector = None) -> Array:
+    """Return the pose (4, 4) of a position [m], with roll, pitch, yaw [rad] or x y z w.
 
     Raises:
         PoseError: numbers that are not finite, or a quaternion without direction.
@@ -125,38 +128,10 @@ def pose_of(
     if not np.isfinite([*xyz, *(rpy or ()), *(quat or ())]).all():
         raise PoseError("a pose is of finite numbers, neither nan nor inf")
     if quat is None:
-        return _checked(transform(rotation_from_rpy(*(rpy or (0.0, 0.0, 0.0))), np.array(xyz)))
-    return _checked(transform(rotation_from_quaternion(quat), np.array(xyz)))
-
-
-def doubt_angles(what: str, angles: Iterable[float]) -> None:
-    """Ask on stderr whether angles [rad] beyond a turn are degrees."""
-    most = max((abs(angle) for angle in angles), default=0.0)
-    if 2.0 * np.pi + ROUNDED < most < np.inf:
-        say(
-            f"{what} has {most:g} rad, which is {most / (2.0 * np.pi):.3g} turns: with --deg "
-            "angles are in degrees"
-        )
-
-
-def doubt_distance(what: str, T: Array, robot: RobotModel | None = None) -> None:
-    """Ask on stderr whether poses (..., 4, 4) far beyond a robot are in millimetres.
-
-    Args:
-        robot: whose length counts; None: any arm's.
-    """
-    most = float(np.linalg.norm(T[..., :3, 3], axis=-1).max())
-    if robot is None:
-        is_far, beside = most > FAR, "farther than any arm reaches"
+        R = rotation_from_rpy(*(rpy or (0.0, 0.0, 0.0)))
     else:
-        from dls_ik.model.reach.pose_functionals import elements_of
-
-        paths = (elements_of(robot.chain, tip) for tip in range(len(robot.tips)))
-        length = max(path.length for path in paths)
-        times = most / length if length > 0.0 else 0.0
-        is_far, beside = times > TIMES, f"{times:.0f} times the length of {robot.name}"
-    if is_far:
-        say(f"{what} is {most:.3g} m away, {beside}: with --mm positions are in millimetres")
+        R = rotation_from_quaternion(quat)
+    return _checked(transform(R, np.array(xyz)))
 
 
 def _checked(T: Array) -> Array:
@@ -165,8 +140,27 @@ def _checked(T: Array) -> Array:
     return checked_pose(T)
 
 
+def warn_far_poses(subject: str, T: Array, robot: RobotModel | None = None) -> None:
+    """Warn of poses (..., 4, 4) far beyond a robot, or any arm: they may be in millimetres."""
+    distance = float(np.linalg.norm(T[..., :3, 3], axis=-1).max())
+    if robot is None:
+        is_far, than = distance > FAR, "farther than any arm reaches"
+    else:
+        from dls_ik.model.reach.pose_functionals import elements_of
+
+        paths = (elements_of(robot.chain, tip) for tip in range(len(robot.tips)))
+        length = max(path.length for path in paths)
+        lengths = distance / length if length > 0.0 else 0.0
+        is_far, than = lengths > FAR_LENGTHS, f"{lengths:.0f} times the length of {robot.name}"
+    if is_far:
+        warn(f"{subject} is {distance:.3g} m away, {than}: with --mm positions are in millimetres")
+
+
+# Printing
+
+
 def pose_facts(T: Array) -> dict[str, Any]:
-    """A pose (4, 4) in all the forms that commands take."""
+    """Return a pose (4, 4) in all the forms that commands take."""
     return {
         "xyz": T[:3, 3].tolist(),
         "rpy": list(rpy_from_rotation(T[:3, :3])),
@@ -175,14 +169,180 @@ def pose_facts(T: Array) -> dict[str, Any]:
     }
 
 
-def pose_pairs(T: Array, digits: int = 6) -> list[tuple[str, str]]:
-    """Its lines in a terminal, rounded; each may be given to an option as it stands."""
-    facts = pose_facts(T)
-    pairs = [(name, figures(facts[name], digits)) for name in ("xyz", "rpy", "quat")]
-    rows = [figures(row, digits) for row in facts["matrix"][:3]]
+def pose_pairs(facts: dict[str, Any], digits: int = 6) -> list[tuple[str, str]]:
+    """Return the lines of a pose, rounded; each can be given to an option as it stands."""
+    pairs = [(name, columns(facts[name], digits)) for name in ("xyz", "rpy", "quat")]
+    rows = [columns(row, digits) for row in facts["matrix"][:3]]
     return [*pairs, ("matrix", rows[0]), ("", rows[1]), ("", rows[2])]
 
 
-def figures(numbers: Any, digits: int = 6) -> str:
-    """Numbers in columns, none of them -0."""
+def columns(numbers: Any, digits: int = 6) -> str:
+    """Return numbers in columns, without -0."""
     return " ".join(f"{round(float(x), digits) + 0.0:{digits + 4}.{digits}f}" for x in numbers)
+
+
+# Files
+
+
+class PoseFile(NamedTuple):
+    """Poses of a file."""
+
+    poses: Array  # (b, 4, 4) [m]
+    times: Array | None  # (b,) [s]
+    places: tuple[str, ...]  # (b,) where each pose stands, such as "line 3"
+
+
+class PoseEntry(NamedTuple):
+    """One pose of a file."""
+
+    place: str
+    T: Array
+    t: float | None
+
+
+def read_poses(path: str, deg: bool = False, mm: bool = False) -> PoseFile:
+    """Read a CSV or JSON file of poses, or standard input for ``-``.
+
+    Args:
+        deg: roll, pitch and yaw are in degrees.
+        mm: positions are in millimetres.
+
+    Raises:
+        PoseError: no such file, or not poses; the message names the line and what is valid.
+    """
+    text = _read_text(path)
+    shown = "standard input" if path == STDOUT else path
+    try:
+        is_json = text.lstrip().startswith(("[", "{"))
+        entries = list(_json_entries(text) if is_json else _csv_entries(text, deg))
+        times = _times(entries)
+    except csv.Error as error:
+        raise PoseError(f"{shown} is no CSV file: {error}") from error
+    except PoseError as error:
+        raise PoseError(f"{shown}, {error}") from error
+    if not entries:
+        raise PoseError(f"{shown} has no poses; a pose a line below the header {HEADERS}")
+    poses = np.stack([entry.T for entry in entries])
+    poses[:, :3, 3] *= MILLI if mm else 1.0
+    return PoseFile(poses, times, tuple(entry.place for entry in entries))
+
+
+def _read_text(path: str) -> str:
+    try:
+        data = _read_bounded(sys.stdin.buffer) if path == STDOUT else _read_file(path)
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise PoseError(f"{path} is no text; expected a CSV or JSON file of poses") from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise PoseError(f"cannot read {path}: {reason}") from error
+
+
+def _read_file(path: str) -> bytes:
+    """Read a file, or a pipe that somebody writes to, such as that of ``<(command)``.
+
+    Raises:
+        OSError, ValueError: it cannot be read, or would never end.
+    """
+    # Opened without blocking: a pipe would wait for a writer.
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        kind = os.fstat(file.fileno()).st_mode
+        if stat.S_ISFIFO(kind):
+            if not select.select([file], [], [], PIPE_TIMEOUT)[0]:
+                raise ValueError(f"it is a pipe, and nobody writes to it within {PIPE_TIMEOUT:g} s")
+        elif not stat.S_ISREG(kind) and not file.isatty():
+            raise ValueError("it is not a file, but a device")
+        os.set_blocking(file.fileno(), True)
+        return _read_bounded(file)
+
+
+def _read_bounded(file: Any) -> bytes:
+    data = bytes(file.read(MAX_BYTES + 1))
+    if len(data) > MAX_BYTES:
+        raise ValueError(f"it is larger than {MAX_BYTES // 2**20} MiB")
+    return data
+
+
+def _csv_entries(text: str, deg: bool) -> Iterator[PoseEntry]:
+    reader = csv.reader(text.splitlines(), skipinitialspace=True)
+    rows = ((reader.line_num, row) for row in reader if _has_data(row))
+    number, header = next(rows, (1, []))
+    names = [name.strip().lower() for name in header]
+    rotation, largest = _rotation_columns(names, number), 0.0
+    for number, row in rows:
+        place = f"line {number}"
+        if len(row) != len(names):
+            raise PoseError(f"{place}: {len(row)} values, but the header has {len(names)} columns")
+        values = {n: _finite(w, n, place) for n, w in zip(names, row, strict=True)}
+        xyz, angles = (tuple(values[name] for name in part) for part in (POSITION, rotation))
+        if rotation == RPY:
+            angles = tuple(np.radians(angles).tolist()) if deg else angles
+            largest = max(largest, *map(abs, angles))
+        try:
+            T = pose_of(xyz, **{"quat" if rotation == QUATERNION else "rpy": angles})
+        except PoseError as error:
+            raise PoseError(f"{place}: {error}") from error
+        yield PoseEntry(place, T, values.get(TIME))
+    warn_large_angles("the file", [largest])
+
+
+def _has_data(row: list[str]) -> bool:
+    return any(word.strip() for word in row) and not row[0].lstrip().startswith("#")
+
+
+def _rotation_columns(names: list[str], number: int) -> tuple[str, ...]:
+    for rotation in (QUATERNION, RPY):
+        expected = {*POSITION, *rotation}
+        if len(set(names)) == len(names) and expected <= set(names) <= expected | {TIME}:
+            return rotation
+    raise PoseError(f"line {number}: the header is {HEADERS}; given {','.join(names) or 'nothing'}")
+
+
+def _finite(word: str, name: str, place: str) -> float:
+    value = parse_number(word)
+    if not np.isfinite(value):
+        raise PoseError(f"{place}: {name} is {word.strip()!r}, not a finite number")
+    return value
+
+
+def _json_entries(text: str) -> Iterator[PoseEntry]:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise PoseError(f"not JSON: {error}") from error
+    if not isinstance(document, list):
+        raise PoseError("a list of 4x4 matrices is expected, each row by row")
+    for number, given in enumerate(document, start=1):
+        yield _json_entry(given, f"pose {number}")
+
+
+def _json_entry(given: Any, place: str) -> PoseEntry:
+    from dls_ik.solver.poses import validated_pose
+
+    t, matrix = None, given
+    if isinstance(given, dict):
+        if not {"matrix"} <= set(given) <= {"matrix", TIME}:
+            raise PoseError(f"{place}: an object has 'matrix', and 't' if times are given")
+        t, matrix = given.get(TIME), given["matrix"]
+        if t is not None and (isinstance(t, bool) or not isinstance(t, (int, float))):
+            raise PoseError(f"{place}: t is {t!r}, not a number")
+    try:
+        return PoseEntry(place, validated_pose(matrix), t)
+    except PoseError as error:
+        raise PoseError(f"{place}: {error}") from error
+
+
+def _times(entries: list[PoseEntry]) -> Array | None:
+    """Return increasing times (b,) [s], None where none is given."""
+    times: list[float] = []
+    for i, entry in enumerate(entries):
+        if i > 0 and (entry.t is None) != (not times):
+            raise PoseError(f"{entry.place}: t is given for some poses only")
+        if entry.t is None:
+            continue
+        if not 0.0 <= entry.t < LATEST:
+            raise PoseError(f"{entry.place}: t is {entry.t}, not a time from 0 [s]")
+        if times and entry.t <= times[-1]:
+            raise PoseError(f"{entry.place}: t is {entry.t}, not later than {times[-1]} before it")
+        times.append(float(entry.t))
+    return np.array(times) if times else None

@@ -1,24 +1,26 @@
-"""``dls-ik reachability``: a map of what an arm reaches."""
+"""``dls-ik reachability``: a map of the poses that an arm reaches."""
 
 from __future__ import annotations
 
-import json
 import re
 import signal
-import sys
 import time
-from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
-from dls_ik.cli.exits import INTERRUPTED
-from dls_ik.cli.options import find_robot, robot_options
-from dls_ik.cli.output import STDOUT, check_writable, write_whole
-from dls_ik.cli.terminal import Bars
-from dls_ik.plot import check_picture, save_picture
+from dls_ik.cli.options import ROBOT, find_robot, robot_options
+from dls_ik.cli.output import (
+    STDOUT,
+    check_plot,
+    check_writable,
+    exit_interrupted,
+    json_text,
+    plot_option,
+    save_plot,
+    write_text,
+)
+from dls_ik.cli.terminal import ProgressBars
 from dls_ik.reachability.grid import ORIENTATIONS, RESOLUTION, RESTARTS, TASKS, TOLERANCE
 
 if TYPE_CHECKING:
@@ -26,22 +28,16 @@ if TYPE_CHECKING:
     from dls_ik.reachability.settings import MapJob
 
 EPILOG = (
-    "An interrupted map is gone on with by the same command: finished chunks are kept in "
+    f"{ROBOT} The same command continues an interrupted map: finished chunks are kept in "
     "FILE.parts. docs/reachability.md says what is computed, and how to use a cluster."
 )
-ENOUGH = 8  # chunks that tell how long the others take: they come in random order
-LONG = 60.0  # [s] that are worth a line
+ESTIMATE_AFTER = 8  # chunks, which come in random order
+LONG = 60.0  # [s] left, from where an estimate is printed
 
 
 @click.command(epilog=EPILOG, short_help="Map what an arm reaches.")
 @robot_options
-@click.option(
-    "--resolution",
-    type=float,
-    default=RESOLUTION,
-    show_default=True,
-    help="Edge of a voxel [m].",
-)
+@click.option("--resolution", type=float, default=RESOLUTION, help="Edge of a voxel [m].")
 @click.option(
     "--orientations",
     type=int,
@@ -58,24 +54,21 @@ LONG = 60.0  # [s] that are worth a line
     "--task",
     type=click.Choice(TASKS),
     default=TASKS[0],
-    show_default=True,
     help="What counts: all, the tool's z axis with any turn about it, or the position alone.",
 )
 @click.option(
     "--tolerance",
     type=float,
     default=TOLERANCE,
-    show_default=True,
     help="Position and rotation error allowed [m, rad].",
 )
 @click.option(
     "--restarts",
     type=int,
     default=RESTARTS,
-    show_default=True,
-    help="After so many a pose counts as not reached.",
+    help="Restarts after which a pose counts as not reached.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the random restarts.")
+@click.option("--seed", type=int, default=0, help="Of the random restarts.")
 @click.option(
     "--out",
     "out_path",
@@ -85,144 +78,106 @@ LONG = 60.0  # [s] that are worth a line
 @click.option(
     "--scheduler", metavar="ADDRESS", help="Dask cluster to compute on, as tcp://10.0.0.1:8786."
 )
-@click.option("--plot", "plot_path", metavar="FILE", help="Draw it there: .png, .svg or .pdf.")
+@plot_option("it")
 @click.option(
     "--show",
     type=click.Choice(["index", "manipulability"]),
     default="index",
-    show_default=True,
-    help="What the picture shows.",
+    help="Quantity in the picture.",
 )
 @click.option("--json", "json_path", metavar="FILE", help="Write the summary there; - for stdout.")
 def reachability(
     robot: str,
+    base: str | None,
+    tip: str | None,
+    restarts: int,
+    seed: int,
     out_path: str | None,
     scheduler: str | None,
     plot_path: str | None,
     show: str,
     json_path: str | None,
-    **asked: Any,
+    **settings: Any,
 ) -> None:
-    """Map what an arm reaches: in each voxel, the share of orientations, and how well it moves.
+    """Map what an arm reaches: in each voxel, the share of orientations, and how well it moves."""
+    check_plot(plot_path)
+    check_writable(plot_path, json_path)
+    from dls_ik.reachability.settings import new_job
 
-    ROBOT is wam, puma560, planar_2r, a URDF, xacro or DH file (.yaml), or package://NAME/PATH.
-    """
-    _check_outputs(plot_path, json_path)
-    job = _job(robot, **asked)
+    model = find_robot(robot, base, tip)
+    job = new_job(model, max_restarts=restarts, random_seed=seed, **settings)
     out = out_path or re.sub(r"[^\w.-]+", "_", job.settings.robot) + "-reachability.npz"
     found = _compute(job, out, scheduler)
     summary = {**found.summary(), "map": out}
     if json_path != STDOUT:
-        _show_summary(summary)
+        _print_summary(summary)
     if json_path is not None:
-        _write_json(json_path, summary)
+        write_text(json_path, json_text(summary) + "\n")
     if plot_path is not None:
-        _write_picture(plot_path, found, show)
+        from dls_ik.reachability.picture import map_picture
 
-
-def _check_outputs(plot_path: str | None, json_path: str | None) -> None:
-    """Refuse before the work begins what could not be written after it."""
-    if plot_path is not None:
-        check_picture(Path(plot_path))
-    if plot_path == STDOUT:
-        raise click.UsageError("only --json can write to standard output")
-    check_writable([path for path in (plot_path, json_path) if path is not None])
-
-
-def _job(
-    robot: str, base: str | None, tip: str | None, restarts: int, seed: int, **asked: Any
-) -> MapJob:
-    from dls_ik.reachability.settings import new_job
-
-    return new_job(find_robot(robot, base, tip), max_restarts=restarts, random_seed=seed, **asked)
+        save_plot(plot_path, map_picture(found, show))
 
 
 def _compute(job: MapJob, out: str, scheduler: str | None) -> ReachabilityMap:
-    """Compute the map, or say how to go on after Ctrl-C."""
+    """Compute the map; after Ctrl-C say how to continue."""
     from dls_ik.reachability.map import compute
 
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background job ignores it
-    estimate = Estimate(job, out)
+    bars = ProgressBars()
+    progress = ChunkProgress(job, bars)
     try:
-        with Bars(Console(stderr=True)) as bars:
-            estimate.show_in(bars.counter("chunks"))
-            return compute(job, out, scheduler, estimate)
+        with bars:
+            return compute(job, out, scheduler, progress)
     except KeyboardInterrupt:
-        click.echo(f"dls-ik: {estimate.interrupted()}", err=True)
-        sys.exit(INTERRUPTED)
+        exit_interrupted(f"interrupted; {progress.kept(out)}")
 
 
-def _show_summary(summary: dict[str, Any]) -> None:
-    volume = (
-        f"{summary['volume']:.4g} m3 in {summary['voxels_reached']} of {summary['voxels']} voxels"
-    )
-    click.echo(f"reached       {volume}")
+def _print_summary(summary: dict[str, Any]) -> None:
+    voxels = f"{summary['voxels_reached']} of {summary['voxels']} voxels"
+    click.echo(f"reached       {summary['volume']:.4g} m3 in {voxels}")
     click.echo(f"poses         {summary['poses_reached']} of {summary['poses']}")
     click.echo(f"mean index    {100.0 * summary['mean_index']:.1f} % where anything is reached")
     click.echo(f"largest index {100.0 * summary['largest_index']:.1f} %")
     click.echo(f"map           {summary['map']}")
 
 
-def _write_json(path: str, summary: dict[str, Any]) -> None:
-    text = json.dumps(summary, indent=2)
-    if path == STDOUT:
-        click.echo(text)
-    else:
-        write_whole(path, lambda part: part.write_text(text + "\n", encoding="utf-8"))
+class ChunkProgress:
+    """Size of a map at its start, a bar, and an estimate of the time left, on stderr."""
 
-
-def _write_picture(path: str, found: ReachabilityMap, show: str) -> None:
-    from dls_ik.reachability.picture import map_picture
-
-    write_whole(path, lambda part: save_picture(part, map_picture(found, show)))
-    click.echo(f"picture: {path}", err=True)
-
-
-class Estimate:
-    """Hears of finished chunks; says on stderr what is asked for and, if it is long, how long."""
-
-    def __init__(self, job: MapJob, out: str) -> None:
-        self._settings, self._out = job.settings, out
-        self._bar: Callable[[int, int], None] = lambda done, total: None
+    def __init__(self, job: MapJob, bars: ProgressBars) -> None:
+        self.done = 0
+        self._settings, self._bar = job.settings, bars.counter("chunks")
         self._first: int | None = None  # chunks there were at the start
         self._begin = time.monotonic()
-        self._done = 0
-
-    def show_in(self, bar: Callable[[int, int], None]) -> None:
-        """Pass everything on to a bar."""
-        self._bar = bar
 
     def __call__(self, done: int, total: int) -> None:
-        """So many of all chunks are finished."""
-        self._done = done
+        """Count finished chunks."""
+        self.done = done
         self._bar(done, total)
         if self._first is None:
             self._first, self._begin = done, time.monotonic()
-            click.echo(self._size(done, total), err=True)
-        elif done - self._first == ENOUGH:
-            self._say_time(total)
+            self._print_size(total)
+        elif done - self._first == ESTIMATE_AFTER:
+            left = (time.monotonic() - self._begin) / ESTIMATE_AFTER * (total - done)
+            if left > LONG:
+                click.echo(f"about {_duration(left)} to go", err=True)
 
-    def interrupted(self) -> str:
-        """What is kept, and how to go on."""
-        if self._done == 0:
-            return "interrupted; no chunk was finished yet"
+    def kept(self, out: str) -> str:
+        """Return which part of a map is kept, and how to continue it."""
+        if self.done == 0:
+            return "no chunk was finished yet"
         return (
-            f"interrupted; {self._done} of {self._settings.chunks} chunks are kept in "
-            f"{self._out}.parts: the same command goes on from there"
+            f"{self.done} of {self._settings.chunks} chunks are kept in {out}.parts: the same "
+            "command continues from there"
         )
 
-    def _size(self, done: int, total: int) -> str:
+    def _print_size(self, total: int) -> None:
         settings = self._settings
-        there = f", {done} of them there already" if done else ""
-        return (
-            f"{settings.robot}: {settings.grid.size} voxels, {settings.poses} poses in {total} "
-            f"chunk{'s' if total > 1 else ''}{there}"
-        )
-
-    def _say_time(self, total: int) -> None:
-        seconds = (time.monotonic() - self._begin) / ENOUGH * (total - self._done)
-        if seconds > LONG:
-            click.echo(f"about {_duration(seconds)} to go", err=True)
+        kept = f", {self.done} of them there already" if self.done else ""
+        chunks = f"{total} chunk{'s' if total > 1 else ''}{kept}"
+        size = f"{settings.grid.size} voxels, {settings.poses} poses in {chunks}"
+        click.echo(f"{settings.robot}: {size}", err=True)
 
 
 def _duration(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""``dls-ik reproduce``: a published table or figure, run again.
+"""``dls-ik reproduce``: a published table or figure, computed again.
 
 In the terminal the printed figures stand dim below the measured ones.
 """
@@ -9,15 +9,22 @@ from functools import partial
 from pathlib import Path
 
 import click
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from dls_ik.cli.exits import INTERRUPTED
-from dls_ik.cli.output import STDOUT, check_writable, write_whole
-from dls_ik.cli.terminal import Bars, empty_table, stdout_console, width_of
-from dls_ik.plot import check_picture, save_picture
+from dls_ik.cli.output import (
+    INTERRUPTED,
+    STDOUT,
+    check_plot,
+    check_writable,
+    warn,
+    write_text,
+    write_whole,
+)
+from dls_ik.cli.terminal import ProgressBars, empty_table, stdout_console, table_width
+from dls_ik.plot import save_picture
 from dls_ik.reproduce.experiment import ALL, EXPERIMENTS, Experiment, begin, complete, experiment
 from dls_ik.reproduce.report import check_suffix, json_text, report_files, sections_of
 from dls_ik.reproduce.tables import MARK, Cell, Column, Reproduction, ResultTable
@@ -32,7 +39,7 @@ Run = list[tuple[Experiment, Reproduction]]
 )
 @click.argument("what", type=click.Choice([*EXPERIMENTS, ALL]), metavar="WHAT")
 @click.option("--samples", type=int, help="How many; each experiment has its default.")
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0)
 @click.option("--json", "json_path", metavar="FILE", help="Write the figures there; - for stdout.")
 @click.option("--plot", "plot_path", metavar="FILE", help="Draw them there: .png, .svg or .pdf.")
 @click.option(
@@ -49,7 +56,7 @@ def reproduce(
     plot_path: str | None,
     report_path: str | None,
 ) -> None:
-    """Run a published experiment again, and show it beside the printed figures."""
+    """Run a published experiment again, and print it beside the published figures."""
     if what == ALL and plot_path is not None:
         raise click.UsageError(
             f"--plot draws one experiment; the pictures of {ALL} are in --report"
@@ -59,62 +66,53 @@ def reproduce(
     _check_outputs(json_path, plot_path, report_path)
     experiments = [experiment(name) for name in (EXPERIMENTS if what == ALL else [what])]
     run: Run = [(each, begin(each, _enough(each, what, samples), seed)) for each in experiments]
-    interrupted = _complete(run, quiet=json_path == STDOUT)
-    finished = [pair for pair in run if pair[1].rows or pair[1].complete]
+    is_complete = _complete(run, quiet=json_path == STDOUT)
+    finished = [(each, report) for each, report in run if report.rows or report.complete]
     if json_path is not None:
-        _write_json(json_path, what, run if what != ALL else finished)
+        whole = {"what": what, "reports": [report for _, report in finished]}
+        write_text(json_path, json_text(whole if what == ALL else run[0][1]) + "\n")
     if plot_path is not None and finished:
-        _write_picture(plot_path, *finished[0])
+        each, report = finished[0]
+        write_whole(plot_path, lambda part: save_picture(part, each.plot(report)))
     if report_path is not None and finished:
         _write_report(report_path, finished)
-    if interrupted:
+    if not is_complete:
         sys.exit(INTERRUPTED)
 
 
 def _enough(each: Experiment, what: str, samples: int | None) -> int | None:
-    """As many as asked for; of all experiments some need more to show anything."""
+    """Return the samples asked for; in a run of all, as many as an experiment needs."""
     if what != ALL or samples is None or samples < 1:
         return samples
     return max(samples, each.least_samples)
 
 
 def _check_outputs(json_path: str | None, plot_path: str | None, report_path: str | None) -> None:
-    """Refuse before the work begins what could not be written after it."""
-    if STDOUT in (plot_path, report_path):
+    """Refuse files that could not be written later."""
+    check_plot(plot_path)
+    if report_path == STDOUT:
         raise click.UsageError("only --json can write to standard output")
-    if plot_path is not None:
-        check_picture(Path(plot_path))
     if report_path is not None:
         check_suffix(Path(report_path))
-    check_writable([path for path in (json_path, plot_path, report_path) if path is not None])
+    check_writable(json_path, plot_path, report_path)
 
 
 def _complete(run: Run, quiet: bool) -> bool:
-    """Run and show the experiments one after the other; return whether Ctrl-C ended it."""
+    """Run and print the experiments one after the other; return False after Ctrl-C."""
     console = stdout_console()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background job ignores it
     try:
         for each, report in run:
             try:
-                with Bars(Console(stderr=True)) as bars:
+                with ProgressBars() as bars:
                     complete(each, report, bars)
             finally:
                 if not quiet and (report.rows or report.complete):
-                    _show(console, each, report)
+                    _print_report(console, each, report)
     except KeyboardInterrupt:
-        click.echo("dls-ik: interrupted; what was finished is kept", err=True)
-        return True
-    return False
-
-
-def _write_json(path: str, what: str, run: Run) -> None:
-    reports = [report for _, report in run]
-    whole = {"what": what, "reports": reports}
-    text = json_text(whole if what == ALL else reports[0])
-    if path == STDOUT:
-        click.echo(text)
-    else:
-        write_whole(path, lambda part: part.write_text(text + "\n", encoding="utf-8"))
+        warn("interrupted; what was finished is kept")
+        return False
+    return True
 
 
 def _write_report(path: str, run: Run) -> None:
@@ -124,27 +122,27 @@ def _write_report(path: str, run: Run) -> None:
     click.echo(f"report: {path}", err=True)
 
 
-def _write_picture(path: str, each: Experiment, report: Reproduction) -> None:
-    write_whole(path, lambda part: save_picture(part, each.plot(report)))
+# Tables in the terminal
 
 
-def _show(console: Console, experiment: Experiment, report: Reproduction) -> None:
-    """Print a report."""
+def _print_report(console: Console, experiment: Experiment, report: Reproduction) -> None:
     console.print()
     console.print(Text(experiment.title, style="bold"))
     console.print(Text(f"{experiment.source}; {experiment.about(report)}", style="dim"))
     for table in experiment.tables:
         console.print()
-        _show_table(console, table, table.lines(report))
+        _print_table(console, table, table.lines(report))
     for note in report.notes:
-        console.print(_note(note))
+        bullet = RichTable.grid(padding=(0, 1))
+        bullet.add_row("*" if note.isascii() else "\u2022", Text(note))
+        console.print(bullet)
 
 
-def _show_table(console: Console, table: ResultTable, lines: list[list[Cell]]) -> None:
+def _print_table(console: Console, table: ResultTable, lines: list[list[Cell]]) -> None:
     shown = _rich_table(table, lines, break_headings=False)
-    if width_of(console, shown) > console.width:
+    if table_width(console, shown) > console.width:
         shown = _rich_table(table, lines, break_headings=True)
-    # Rather lines that the terminal breaks than figures cut off.
+    # The terminal breaks longer lines, so that no figure is cut off.
     width = max(console.width, Measurement.get(console, console.options, shown).minimum)
     console.print(shown, width=width, crop=False)
     if any(cell.printed for line in lines for cell in line):
@@ -159,7 +157,7 @@ def _rich_table(table: ResultTable, lines: list[list[Cell]], break_headings: boo
         shown.add_column(
             Text("\n".join(words) if break_headings else column.heading),
             justify="left" if column.is_left else "right",
-            min_width=_least_width(column, [line[i] for line in lines]),
+            min_width=_min_width(column, [line[i] for line in lines]),
         )
     for line in lines:
         below = any(cell.printed for cell in line)
@@ -167,8 +165,8 @@ def _rich_table(table: ResultTable, lines: list[list[Cell]], break_headings: boo
     return shown
 
 
-def _least_width(column: Column, cells: list[Cell]) -> int:
-    """Room for every figure and for the words of the heading; other words may break."""
+def _min_width(column: Column, cells: list[Cell]) -> int:
+    """Return the width of every figure and of the words of the heading; other words may break."""
     words = column.heading.split()
     if not column.is_text:
         words += [text for cell in cells for text in (cell.measured, cell.printed)]
@@ -178,12 +176,6 @@ def _least_width(column: Column, cells: list[Cell]) -> int:
 def _cell(cell: Cell, below: bool) -> Text:
     text = Text(cell.measured, style="bold yellow" if cell.differs else "")
     if below:
-        room = " " * cell.measured.count(MARK)  # so that digits stand under digits
-        text.append(f"\n{cell.printed}{room if cell.printed else ''}", style="dim not bold")
+        mark = " " * cell.measured.count(MARK)  # aligns the digits
+        text.append(f"\n{cell.printed}{mark if cell.printed else ''}", style="dim not bold")
     return text
-
-
-def _note(note: str) -> RenderableType:
-    grid = RichTable.grid(padding=(0, 1))
-    grid.add_row("*" if note.isascii() else "\u2022", Text(note))
-    return grid

@@ -1,32 +1,47 @@
-"""``dls-ik stream``: targets for a running node, and what it makes of them."""
+"""``dls-ik stream``: targets for a running node, and how it follows them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import numpy as np
 
-from dls_ik.cli.exits import MISSING, NO_SOLUTION, interrupted, leave
 from dls_ik.cli.options import Vector
-from dls_ik.cli.output import STDOUT, check_writable, json_option, print_json
-from dls_ik.cli.pose import FORMS, doubt_distance, given_pose, pose_options
-from dls_ik.cli.pose_file import PoseFile, read_poses
+from dls_ik.cli.output import (
+    MISSING,
+    NO_SOLUTION,
+    STDOUT,
+    check_plot,
+    check_writable,
+    exit_interrupted,
+    exit_with,
+    exit_without_ros,
+    json_option,
+    plot_option,
+    print_json,
+)
+from dls_ik.cli.pose import (
+    POSE_OPTIONS,
+    PoseFile,
+    given_pose,
+    pose_options,
+    read_poses,
+    warn_far_poses,
+)
 
 if TYPE_CHECKING:
-    from dls_ik.cli.stream_report import Drawn
+    from dls_ik.cli.stream_report import RobotPicture
     from dls_ik.core.types import Array
     from dls_ik.ros.client.streamer import Outcome, Streamer
 
-PLANES = ("xy", "xz", "yz")
 ABOVE_ZERO = click.FloatRange(0.0, min_open=True)
-MOST_TARGETS = 10**7
-FASTEST = 1e3  # [m/s, rad/s]
-RUN_IN = 0.25  # of a period, to come to the circle, and as long to come back
-AXES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}
+MAX_TARGETS = 10**7
+MAX_SPEED = 1e3  # [m/s, rad/s]
+RUN_IN = 0.25  # of a period, from the centre to the circle, and back
+PLANES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}  # axes
 
 
 @click.command(
@@ -44,45 +59,49 @@ AXES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}
     type=ABOVE_ZERO,
     default=1.0,
     metavar="S",
-    show_default=True,
-    help="So long [s].",
+    help="Duration of --twist [s].",
 )
 @click.option("--circle", "radius", type=ABOVE_ZERO, metavar="R", help="Around the tip [m].")
+@click.option("--period", type=ABOVE_ZERO, default=5.0, metavar="S", help="Of a lap [s].")
+@click.option("--laps", type=ABOVE_ZERO, default=1.0, metavar="N", help="Of the circle.")
+@click.option("--plane", type=click.Choice([*PLANES]), default="xy", help="Of the circle.")
 @click.option(
-    "--period", type=ABOVE_ZERO, default=5.0, metavar="S", show_default=True, help="Of a lap [s]."
+    "--frame",
+    default="",
+    show_default=False,
+    metavar="LINK",
+    help="Frame of targets; default: the root.",
 )
 @click.option(
-    "--laps", type=ABOVE_ZERO, default=1.0, metavar="N", show_default=True, help="Of the circle."
+    "--rate",
+    type=click.FloatRange(1.0, 1000.0),
+    default=100.0,
+    metavar="HZ",
+    help="Of the messages.",
 )
 @click.option(
-    "--plane", type=click.Choice(PLANES), default="xy", show_default=True, help="Of the circle."
+    "--wait",
+    type=click.FloatRange(0.0),
+    default=10.0,
+    metavar="S",
+    help="For the arm to reach the last pose [s].",
 )
-@click.option("--frame", default="", metavar="LINK", help="Frame of targets; default: the root.")
-@click.option(
-    "--rate", type=click.FloatRange(1.0, 1000.0), default=100.0, metavar="HZ",
-    help="Of the messages.", show_default=True,
-)  # fmt: skip
-@click.option(
-    "--wait", type=click.FloatRange(0.0), default=10.0, metavar="S",
-    help="For the arm to reach the last pose [s].", show_default=True,
-)  # fmt: skip
-@click.option("--namespace", default="", metavar="NAME", help="Of the node.")
-@click.option("--node", default="dls_ik", metavar="NAME", help="Of the node.", show_default=True)
+@click.option("--namespace", default="", show_default=False, metavar="NAME", help="Of the node.")
+@click.option("--node", default="dls_ik", metavar="NAME", help="Of the node.")
 @click.option(
     "--patience",
     type=click.FloatRange(0.0),
     default=5.0,
     metavar="S",
-    show_default=True,
     help="For it to be found [s].",
 )
 @json_option
 @click.option("--record", metavar="FILE", help="Write what came back there, as CSV.")
-@click.option("--plot", metavar="FILE", help="Draw it there: .png, .svg or .pdf.")
+@plot_option("it")
 @click.option(
     "--robot",
     metavar="ROBOT",
-    help="That is drawn, from the node's base to its tip; default: the node's.",
+    help="Robot to draw, from the node's base to its tip; default: the node's.",
 )
 def stream(
     path: str | None,
@@ -94,7 +113,7 @@ def stream(
     patience: float,
     as_json: bool,
     record: str | None,
-    plot: str | None,
+    plot_path: str | None,
     robot: str | None,
     **motion: Any,
 ) -> None:
@@ -106,81 +125,77 @@ def stream(
     Files of poses are as for dls-ik path; with times [s] the poses are sent at these, and more in
     between.
     """
-    task = _read_task({form: motion.pop(form) for form in FORMS}, path, **motion)
-    task.check(rate)
-    if task.path is not None:
-        doubt_distance("a target", task.path.poses)
-    if task.radius is not None and frame:
+    plan = _read_plan({name: motion.pop(name) for name in POSE_OPTIONS}, path, **motion)
+    plan.check(rate)
+    if plan.path is not None:
+        warn_far_poses("a target", plan.path.poses)
+    if plan.radius is not None and frame:
         raise click.UsageError("--circle is in the root frame, without --frame")
-    _check_outputs(record, plot)
+    check_plot(plot_path)
+    if record == STDOUT:
+        raise click.UsageError("--record takes a file, not standard output")
+    check_writable(record, plot_path)
     try:
         from dls_ik.ros.client.connection import NOT_THERE
         from dls_ik.ros.client.streamer import Streamer
     except ImportError as error:
-        leave(f"ROS 2 is not here: {error.name or error} is missing; see dls-ik doctor", MISSING)
+        exit_without_ros(error)
     from dls_ik.cli.stream_report import robot_to_draw
 
     try:
         with Streamer(namespace, node, patience) as streamer:
             first = streamer.wait()
-            drawn = None if plot is None else robot_to_draw(streamer, robot)
-            outcome = _run(streamer, task, first.tip, frame, rate, wait)
-            _report(outcome, as_json, record, plot, drawn)
+            drawn = None if plot_path is None else robot_to_draw(streamer, robot)
+            outcome = _run(streamer, plan, first.tip, frame, rate, wait)
+            _report(outcome, as_json, record, plot_path, drawn)
     except NOT_THERE as error:
-        leave(str(error), MISSING)
+        exit_with(str(error), MISSING)
     _end(outcome)
 
 
-def _check_outputs(record: str | None, plot: str | None) -> None:
-    """Refuse before the arm moves what could not be written after it."""
-    if plot is not None:
-        from dls_ik.plot import check_picture
-
-        check_picture(Path(plot))
-    if record == STDOUT:
-        raise click.UsageError("--record takes a file, not standard output")
-    check_writable([path for path in (record, plot) if path is not None])
-
-
 def _run(
-    streamer: Streamer, task: Task, tip: Array, frame: str, rate: float, wait: float
+    streamer: Streamer, plan: StreamPlan, tip: Array, frame: str, rate: float, wait: float
 ) -> Outcome:
     from dls_ik.ros.client.streamer import stream_poses, stream_twist
 
-    with _line(streamer, rate) as tell:
-        if task.twist is not None:
-            return stream_twist(streamer, task.twist, frame, rate, task.twist_time, tell)
-        if task.path is not None:
-            times, poses = sampled(task.path.times, task.path.poses, rate)
+    with _live_line(streamer, rate) as update:
+        if plan.twist is not None:
+            return stream_twist(streamer, plan.twist, frame, rate, plan.twist_time, update)
+        if plan.path is not None:
+            times, poses = sampled(plan.path.times, plan.path.poses, rate)
         else:
-            lap = task.radius or 0.0, task.period, task.laps, task.plane
+            lap = plan.radius or 0.0, plan.period, plan.laps, plan.plane
             times, poses = circle(tip, *lap, rate)
-        return stream_poses(streamer, times, poses, frame, rate, wait, tell)
+        return stream_poses(streamer, times, poses, frame, rate, wait, update)
 
 
 @contextmanager
-def _line(streamer: Streamer, rate: float) -> Iterator[Callable[[], None]]:
-    """A line on stderr that tells of the stream, where that is a terminal."""
+def _live_line(streamer: Streamer, rate: float) -> Iterator[Callable[[], None]]:
+    """Show the stream in a line on stderr, where that is a terminal."""
     from rich.console import Console
 
     from dls_ik.cli.stream_report import LiveLine
 
     console = Console(stderr=True)
-    if not console.is_terminal:
-        words = iter([f"streaming at {rate:g} Hz"])  # with the first message
-
-        def say_once() -> None:
-            for each in words:
-                click.echo(each, err=True)
-
-        yield say_once
+    if console.is_terminal:
+        with LiveLine(console, streamer) as line:
+            yield line.update
         return
-    with LiveLine(console, streamer) as line:
-        yield line.update
+    messages = iter([f"streaming at {rate:g} Hz"])
+
+    def print_once() -> None:
+        for message in messages:
+            click.echo(message, err=True)
+
+    yield print_once  # called with the first target
 
 
 def _report(
-    outcome: Outcome, as_json: bool, record: str | None, plot: str | None, drawn: Drawn | None
+    outcome: Outcome,
+    as_json: bool,
+    record: str | None,
+    plot_path: str | None,
+    drawn: RobotPicture | None,
 ) -> None:
     from dls_ik.cli.stream_report import draw, print_summary, summary, write_record
 
@@ -188,29 +203,33 @@ def _report(
     print_json(found) if as_json else print_summary(found)
     if record is not None:
         write_record(record, outcome)
-    if plot is not None and drawn is not None:
+    if plot_path is not None and drawn is not None:
         try:
-            draw(plot, drawn, outcome)
+            draw(plot_path, drawn, outcome)
         except Exception:
-            if record is None:  # what was measured is not lost with the picture
-                write_record(f"{plot}.csv", outcome)
+            if record is None:  # keep the measurements when drawing fails
+                write_record(f"{plot_path}.csv", outcome)
             raise
 
 
 def _end(outcome: Outcome) -> None:
     if outcome.interrupted:
-        interrupted("interrupted; the arm was told to stop")
+        exit_interrupted("interrupted; the arm was told to stop")
     if outcome.lost:
-        leave("the node has gone: nothing comes from it any more", MISSING)
+        exit_with("the node has gone: nothing comes from it any more", MISSING)
     if outcome.refused:
-        leave(f"the node refuses: {outcome.refused}", NO_SOLUTION)
+        exit_with(f"the node refuses: {outcome.refused}", NO_SOLUTION)
     if outcome.reached is False:
-        words = outcome.rows[-1].words or "no word of it" if outcome.rows else "nothing came back"
-        leave(f"not reached: {words}", NO_SOLUTION)
+        rows = outcome.rows
+        reason = rows[-1].words or "no reason given" if rows else "nothing came back"
+        exit_with(f"not reached: {reason}", NO_SOLUTION)
 
 
-class Task(NamedTuple):
-    """What is to be sent: a path, which may be of one pose, a twist, or a circle."""
+# Targets
+
+
+class StreamPlan(NamedTuple):
+    """Targets to send: a path, which may be of one pose, a twist, or a circle."""
 
     path: PoseFile | None
     twist: Vector
@@ -222,54 +241,54 @@ class Task(NamedTuple):
 
     @property
     def duration(self) -> float:
-        """How long it takes [s], without waiting for the arm."""
+        """Time to send all [s]."""
         if self.path is not None:
             times = self.path.times
             return 0.0 if times is None else float(times[-1] - times[0])
         return self.twist_time if self.twist is not None else self.laps * self.period
 
     def check(self, rate: float) -> None:
-        """Refuse what would never end at a rate [Hz].
+        """Refuse a plan of too many targets at a rate [Hz].
 
         Raises:
             click.UsageError: the reason.
         """
-        if not rate * self.duration <= MOST_TARGETS:
+        if not rate * self.duration <= MAX_TARGETS:
             raise click.UsageError(
-                f"{self.duration:g} s at {rate:g} Hz are more than {MOST_TARGETS} targets"
+                f"{self.duration:g} s at {rate:g} Hz are more than {MAX_TARGETS} targets"
             )
 
 
-def _read_task(pose_options: dict[str, Any], path: str | None, **motion: Any) -> Task:
-    """What is asked for, read and checked.
+def _read_plan(pose_options: dict[str, Any], path: str | None, **motion: Any) -> StreamPlan:
+    """Return the plan of the options.
 
     Args:
-        pose_options: what :func:`dls_ik.cli.pose.given_pose` takes; the units are those of the
+        pose_options: arguments of :func:`dls_ik.cli.pose.given_pose`; the units are those of the
             file too.
 
     Raises:
-        click.UsageError: nothing, or two of them.
+        click.UsageError: not exactly one kind of target.
         DlsIkError: a file without poses.
     """
     pose = given_pose(**pose_options)
     given = [pose is not None, path is not None, motion["twist"] is not None]
     if sum([*given, motion["radius"] is not None]) != 1:
         raise click.UsageError("give one of --xyz (or --matrix), --file, --twist and --circle")
-    if motion["twist"] is not None and not all(abs(v) < FASTEST for v in motion["twist"]):
-        raise click.UsageError(f"--twist takes six numbers within {FASTEST:g}")
+    if motion["twist"] is not None and not all(abs(v) < MAX_SPEED for v in motion["twist"]):
+        raise click.UsageError(f"--twist takes six numbers within {MAX_SPEED:g}")
     if pose is not None:
         found: PoseFile | None = PoseFile(pose[None], None, ("",))
     else:
         units = pose_options["deg"], pose_options["mm"]
         found = None if path is None else read_poses(path, *units)
-    return Task(found, **motion)
+    return StreamPlan(found, **motion)
 
 
 def sampled(times: Array | None, poses: Array, rate: float) -> tuple[Array, Array]:
-    """Times (m,) [s] and poses (m, 4, 4), one every 1 / rate [Hz].
+    """Return times (m,) [s] and poses (m, 4, 4), one every 1 / rate [Hz].
 
-    Poses without times are taken as they are; between timed ones the tip goes straight and turns
-    evenly.
+    Poses without times are taken as they are. Timed ones are interpolated: the tip goes straight
+    and turns at a constant rate.
     """
     if times is None:
         return np.arange(len(poses)) / rate, poses
@@ -278,9 +297,11 @@ def sampled(times: Array | None, poses: Array, rate: float) -> tuple[Array, Arra
     times = times - times[0]
     moments = np.append(np.arange(0.0, times[-1], 1.0 / rate), times[-1])
     before = np.clip(np.searchsorted(times, moments, side="right") - 1, 0, max(len(times) - 2, 0))
-    ways = [difference(poses[k], poses[k + 1]) for k in range(len(poses) - 1)]
+    twists = [difference(poses[k], poses[k + 1]) for k in range(len(poses) - 1)]
     result = [
-        moved(poses[k], ways[k] * (t - times[k]) / (times[k + 1] - times[k])) if ways else poses[0]
+        moved(poses[k], twists[k] * (t - times[k]) / (times[k + 1] - times[k]))
+        if twists
+        else poses[0]
         for t, k in zip(moments, before, strict=True)
     ]
     return moments, np.array(result)
@@ -289,12 +310,12 @@ def sampled(times: Array | None, poses: Array, rate: float) -> tuple[Array, Arra
 def circle(
     centre: Array, radius: float, period: float, laps: float, plane: str, rate: float
 ) -> tuple[Array, Array]:
-    """Times (m,) [s] and poses (m, 4, 4) around a pose, in a plane of its frame.
+    """Return times (m,) [s] and poses (m, 4, 4) on a circle around a pose, in a plane of its frame.
 
-    It begins and ends at the centre, at rest: the radius grows before the laps, and shrinks after
-    them, in a quarter of a period.
+    It begins and ends at rest at the centre: the radius grows before the laps, and shrinks after
+    them, in a quarter of a period each.
     """
-    first, second = AXES[plane]
+    first, second = PLANES[plane]
     run_in = RUN_IN * period
     duration = laps * period + 2.0 * run_in
     times = np.append(np.arange(0.0, duration, 1.0 / rate), duration)

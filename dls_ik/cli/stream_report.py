@@ -1,4 +1,4 @@
-"""Report of a stream: a line while it runs, then a summary, a record and a picture."""
+"""Report of ``dls-ik stream``: a line while it runs, then a summary, a record and a picture."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from dls_ik.cli.exits import held, say
 from dls_ik.cli.options import find_robot
-from dls_ik.cli.output import write_whole
+from dls_ik.cli.output import defer_sigint, save_plot, warn, write_whole
 from dls_ik.cli.terminal import print_pairs, stdout_console
 from dls_ik.model.rotations import inverse, quaternion_from_rotation
 from dls_ik.plot.canvas import scaled
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from dls_ik.ros.client.robot import Described
     from dls_ik.ros.client.streamer import Outcome, Streamer
 
-PERIOD = 0.1  # [s] between updates of the line
+LINE_PERIOD = 0.1  # [s]
 GOOD = ("FOLLOWING", "REACHED", "JOINT_MOTION")
 POSE = ("x", "y", "z", "qx", "qy", "qz", "qw")
 POLL = 0.02  # [s]
@@ -43,19 +42,19 @@ class LiveLine:
         self._begin = self._last = time.monotonic()
 
     def __enter__(self) -> LiveLine:
-        """Begin."""
-        with held():  # rich cannot stop what is half started
+        """Show the line."""
+        with defer_sigint():  # rich cannot stop a display that is half started
             self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Take the line away."""
+        """Remove the line."""
         self._live.stop()
 
     def update(self) -> None:
-        """Show how it is, now and then."""
+        """Update the line, at most every LINE_PERIOD."""
         now = time.monotonic()
-        if now - self._last < PERIOD:
+        if now - self._last < LINE_PERIOD:
             return
         self._last = now
         row, seconds = self._streamer.heard.rows[-1], now - self._begin
@@ -63,14 +62,14 @@ class LiveLine:
         line = Text(f"{seconds:5.1f} s ")
         line.append(f"{row.state:<19}", style="green" if row.state in GOOD else "yellow")
         if np.isfinite(position):
-            line.append(f" {_length(position):>7} {_angle(rotation):>9}")
+            line.append(f" {scaled(position, 'm', 3):>7} {scaled(rotation, 'rad', 3):>9}")
         line.append(f" {self._streamer.sent / seconds:4.0f} Hz")
         line.truncate(self._live.console.width)
         self._live.update(line, refresh=True)
 
 
 def summary(outcome: Outcome) -> dict[str, Any]:
-    """The figures of a stream; lengths in [m], angles in [rad], times in [s]."""
+    """Return figures of a stream; lengths in [m], angles in [rad], times in [s]."""
     rows, duration = outcome.rows, outcome.end - outcome.begin
     states = Counter(row.state for row in rows)
     errors = np.array([row.errors() for row in rows]).reshape(-1, 2)
@@ -100,7 +99,7 @@ def _spread(values: Array) -> dict[str, float] | None:
 
 
 def print_summary(found: dict[str, Any]) -> None:
-    """Print the figures for a person."""
+    """Print the figures of :func:`summary`."""
     ends = {True: "reached", False: "not reached", None: "finished"}
     stops = [word for word in ("interrupted", "lost", "refused") if found[word]]
     end = stops[0] if stops else ends[found["reached"]]
@@ -109,9 +108,9 @@ def print_summary(found: dict[str, Any]) -> None:
         ("sent", f"{found['sent']} targets, {found['send_rate']:.1f}/s"),
         ("heard", f"{found['heard']} cycles of the node, {found['heard_rate']:.1f}/s"),
     ]
-    for name, form in (("position_error", _length), ("rotation_error", _angle)):
+    for name, unit in (("position_error", "m"), ("rotation_error", "rad")):
         if (error := found[name]) is not None:
-            figures = (form(error[key]) for key in ("mean", "largest", "last"))
+            figures = (scaled(error[key], unit, 3) for key in ("mean", "largest", "last"))
             pairs.append((name.replace("_", " "), "mean {}, largest {}, last {}".format(*figures)))
     if found["states"]:
         shares = (f"{name} {100.0 * share:.0f} %" for name, share in found["states"].items())
@@ -119,18 +118,10 @@ def print_summary(found: dict[str, Any]) -> None:
     print_pairs(stdout_console(), pairs)
 
 
-def _length(metres: float) -> str:
-    return scaled(metres, "m", 3)
-
-
-def _angle(radians: float) -> str:
-    return scaled(radians, "rad", 3)
-
-
 def write_record(path: str, outcome: Outcome) -> None:
-    """Write a line for each cycle of the node that was heard: target, tip, errors, joints."""
+    """Write a line for each cycle of the node: target, tip, errors, state, joints."""
     names = sorted({name for row in outcome.rows for name in row.q})
-    heads = [f"{what}_{part}" for what in ("target", "tip") for part in POSE]
+    heads = [f"{name}_{part}" for name in ("target", "tip") for part in POSE]
 
     def write(part: Path) -> None:
         with part.open("w", newline="", encoding="utf-8") as file:
@@ -153,19 +144,19 @@ def _numbers(T: Array | None) -> list[Any]:
     return [*T[:3, 3].tolist(), *quaternion_from_rotation(T[:3, :3])]
 
 
-class Drawn(NamedTuple):
-    """The robot of a picture, and what joint_states call the joints of its chain."""
+class RobotPicture(NamedTuple):
+    """Robot to draw, and the names of its joints in joint_states."""
 
     robot: RobotModel
     names: tuple[str, ...]  # (n,)
 
 
-def robot_to_draw(streamer: Streamer, named: str | None) -> Drawn:
-    """The robot of the node, or one that is named here, with the node's base, tip and joints.
+def robot_to_draw(streamer: Streamer, named: str | None) -> RobotPicture:
+    """Return the robot of the node, or one named here, with the node's base, tip and joints.
 
     Raises:
-        ServiceMissingError, NoAnswerError: the node does not say, or sends no values of the joints.
-        RobotModelError: it is no usable robot, or a file, which has to be named here.
+        ServiceMissingError, NoAnswerError: the node does not answer, or sends no joint values.
+        RobotModelError: not a usable robot, or a file, which has to be named here.
     """
     from dls_ik.ros.client.robot import Described, ForeignFileError, served
     from dls_ik.ros.outputs.outputs import arrange
@@ -190,12 +181,12 @@ def robot_to_draw(streamer: Streamer, named: str | None) -> Drawn:
         robot.joint_names, settings.current.output_joints, settings.current.output_names
     )
     called = {ours: theirs for theirs, ours in joints.robot_names.items()}
-    found = Drawn(robot, tuple(called.get(name, name) for name in robot.joint_names))
+    found = RobotPicture(robot, tuple(called.get(name, name) for name in robot.joint_names))
     _wait_for_joints(streamer, found)
     return found
 
 
-def _wait_for_joints(streamer: Streamer, drawn: Drawn) -> None:
+def _wait_for_joints(streamer: Streamer, drawn: RobotPicture) -> None:
     from dls_ik.ros.client.connection import NoAnswerError
 
     deadline = time.monotonic() + streamer.patience
@@ -209,17 +200,17 @@ def _wait_for_joints(streamer: Streamer, drawn: Drawn) -> None:
         time.sleep(POLL)
 
 
-def draw(path: str, drawn: Drawn, outcome: Outcome) -> None:
-    """Draw the tip beside its targets, or the joints where there were none in the root frame.
+def draw(path: str, drawn: RobotPicture, outcome: Outcome) -> None:
+    """Draw the tip beside its targets, or the joints where no targets were in the root frame.
 
-    What is drawn begins with the first target that came back.
+    The picture begins with the first target that came back.
     """
-    from dls_ik.plot import joint_bands, save_picture, tip_path
+    from dls_ik.plot import joint_bands, tip_path
 
     rows = [row for row in outcome.rows if all(name in row.q for name in drawn.names)]
     rows = [row for row in rows if row.target is not None] or rows
     if len(rows) < 2:
-        say("no picture: the stream ended before two cycles of the node were heard")
+        warn("no picture: the stream ended before two cycles of the node were heard")
         return
     robot = drawn.robot
     times = [row.time - outcome.begin for row in rows]
@@ -229,12 +220,11 @@ def draw(path: str, drawn: Drawn, outcome: Outcome) -> None:
         figure = joint_bands(robot, times, q)
     else:
         figure = tip_path(robot, times, q, _in_base(robot, q, goals))
-    write_whole(path, lambda part: save_picture(part, figure))
-    click.echo(f"picture: {path}", err=True)
+    save_plot(path, figure)
 
 
 def _in_base(robot: RobotModel, q: Array, goals: list[Array]) -> Array:
-    """Where targets (k, 4, 4) in the root frame are in that of the base, (k, 3) [m]."""
+    """Return positions (k, 3) [m] in the base frame, of targets (k, 4, 4) in the root frame."""
     roots = [
         inverse(robot.tree.pose(robot.base, dict(zip(robot.joint_names, row, strict=True))))
         for row in q.tolist()

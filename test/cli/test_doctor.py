@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from dls_ik.cli.doctor import tried
+from dls_ik.cli.doctor import run_checks
 from dls_ik.cli.doctor_checks import BROKEN, MISSING, OK, others_can_write, ros_findings
 
 EVERYBODY = stat.S_IRWXU | stat.S_IRWXG | stat.S_IRWXO
@@ -33,7 +33,7 @@ def test_things_that_are_broken_in_every_way(tmp_path, monkeypatch):
         (tmp_path / f"{name}.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
     seen, tell = names()
-    found = tried([*modules, "nowhere_to_be_found", "json"], tell)
+    found = run_checks([*modules, "nowhere_to_be_found", "json"], tell)
     assert found["dies"] == (BROKEN, "it ends the process with SIGSEGV")
     assert found["leaves"] == (BROKEN, "it ends the process with code 7: last words")
     assert found["raises"] == (BROKEN, "RuntimeError: two lines")
@@ -49,12 +49,12 @@ def test_what_hangs_is_given_up(tmp_path, monkeypatch):
     (tmp_path / "hangs.py").write_text("import time; time.sleep(1000)")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr("dls_ik.cli.doctor.PATIENCE", 1.0)
-    found = tried(["hangs"], lambda name: None)
+    found = run_checks(["hangs"], lambda name: None)
     assert found == {"hangs": (BROKEN, "no end of it within 1 s")}
 
 
 def test_the_parts_work_here():
-    found = tried(["solve", "follow"], lambda name: None)
+    found = run_checks(["solve", "follow"], lambda name: None)
     assert {state for state, _ in found.values()} == {OK}, found
 
 
@@ -125,7 +125,7 @@ def test_nor_one_of_another_user(folder):
 def test_the_doctor_says_so_before_it_runs_what_is_there(tmp_path, monkeypatch):
     tmp_path.chmod(EVERYBODY)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    state, words = tried(["kernels"], lambda name: None)["kernels"]
+    state, words = run_checks(["kernels"], lambda name: None)["kernels"]
     assert state == BROKEN
     assert "others could put code of theirs among the kernels" in words
     assert "all users can write" in words

@@ -85,7 +85,7 @@ def test_joints_beyond_their_limits_are_said():
     [
         ([], "either --q or --random"),
         (["--q", "0", "--random", 1], "either --q or --random"),
-        (["--q", "1,2"], "7 joint values are wanted"),
+        (["--q", "1,2"], "7 joint values are expected"),
         (["--q", "1,x"], "'x'"),
         (["--q", "nan,0,0,0,0,0,0"], "'nan'"),
         (["--q", "elbow=1"], "unknown joint elbow; joints: wam_j1"),

@@ -77,7 +77,7 @@ def test_a_hostile_file_of_poses_is_one_line(tmp_path, capsys):
 
 def test_a_hostile_node_writes_one_line_an_answer(capsys):
     answer = SimpleNamespace(success=True, q={STEERS: 1.0}, message=STEERS, code=1)
-    call._show_ik(answer, False)
+    call._print_ik(answer, False)
     shown = capsys.readouterr()
     for stream in (shown.out, shown.err):
         assert stream.count("\n") == 1

@@ -30,7 +30,7 @@ def test_help_and_completion_import_no_command():
         "assert not {'numpy', 'rich', 'numba'} & set(sys.modules)"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ended.stderr == "2\n"  # main and exits
+    assert ended.stderr == "2\n"  # main and output
 
 
 @pytest.mark.parametrize(

@@ -131,11 +131,11 @@ def test_the_start_that_goes_on_best_is_found(tmp_path):
     """Of a planar arm both elbows reach the first pose; only one comes through within limits."""
     robot = RobotModel.from_name("planar_2r").narrowed([-1.0, -2.5], [1.0, 2.5])
     from dls_ik import IkSolver, Task
-    from dls_ik.cli.trajectory import solved_path
+    from dls_ik.cli.trajectory import solve_along
 
     q = np.linspace([0.9, -2.0], [-0.9, -0.6], 12)
     solver = IkSolver(robot, task=Task.position_only())
-    found = solved_path(solver, robot.fk(q), None, None, 0.5, lambda done, total: None)
+    found = solve_along(solver, robot.fk(q), None, None, 0.5, lambda done, total: None)
     assert found.success.all()
     assert not found.jumps.any()
 
@@ -234,15 +234,15 @@ def test_files_in_degrees_and_millimetres(circle, tmp_path):
 
 
 def test_what_never_ends_is_not_read(circle, tmp_path, monkeypatch):
-    monkeypatch.setattr("dls_ik.cli.pose_file.PATIENCE", 0.1)
+    monkeypatch.setattr("dls_ik.cli.pose.PIPE_TIMEOUT", 0.1)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for path, said in (
         (pipe, "it is a pipe, and nobody writes to it within 0.1 s"),
-        ("/dev/zero", "it is no file, but a device"),
+        ("/dev/zero", "it is not a file, but a device"),
     ):
         assert said in refusal("path", "wam", path, "--out", tmp_path / "o.csv")
-    monkeypatch.setattr("dls_ik.cli.pose_file.LARGEST", 100)
+    monkeypatch.setattr("dls_ik.cli.pose.MAX_BYTES", 100)
     assert "larger than" in refusal("path", "wam", circle, "--out", tmp_path / "o.csv")
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from robots import TEST_URDF
 
 from dls_ik.cli.main import main
-from dls_ik.cli.options import parsed_numbers
+from dls_ik.cli.options import parse_numbers
 from dls_ik.cli.pose import given_pose, pose_facts
 
 NUMBERS = st.floats(-3.0, 3.0)
@@ -26,7 +26,7 @@ def test_all_forms_of_a_pose_are_the_same_pose(xyz, rpy):
     for again in (
         given_pose(facts["xyz"], facts["rpy"], None, None),
         given_pose(facts["xyz"], None, facts["quat"], None),
-        given_pose(None, None, None, parsed_numbers(words, 12, 16)),
+        given_pose(None, None, None, parse_numbers(words, 12, 16)),
         given_pose(None, None, None, tuple(numbers[:12])),
     ):
         np.testing.assert_allclose(again, T, atol=1e-12)
@@ -93,9 +93,9 @@ def test_what_may_be_meant_is_not_doubted():
 
 @pytest.mark.parametrize("words", ["1,2,3", "1 2 3", "[1, 2, 3]", "1;2;3", " 1 , 2 , 3 "])
 def test_numbers_in_a_word(words):
-    assert parsed_numbers(words, 3) == (1.0, 2.0, 3.0)
-    with pytest.raises(click.BadParameter, match="4 or 5 numbers are wanted, not 3"):
-        parsed_numbers(words, 4, 5)
+    assert parse_numbers(words, 3) == (1.0, 2.0, 3.0)
+    with pytest.raises(click.BadParameter, match="4 or 5 numbers are expected, not 3"):
+        parse_numbers(words, 4, 5)
 
 
 @pytest.mark.parametrize(

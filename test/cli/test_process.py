@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from dls_ik.cli.exits import held, remembered
+from dls_ik.cli.output import defer_sigint, record_sigint
 
 COMMAND = [sys.executable, "-m", "dls_ik.cli"]
 SOLVE = ["solve", "wam", "--xyz", "0.4", "0.2", "0.5"]
@@ -51,7 +51,7 @@ def wait(*args):
     for _ in range(6000):  # a signal just before a sleep is heard after it
         time.sleep(0.1)
 
-solving.solved_path = wait
+solving.solve_along = wait
 main()
 """
 
@@ -187,7 +187,7 @@ def test_ctrl_c_comes_after_what_it_may_not_break():
     done = []
 
     def work():
-        with held():
+        with defer_sigint():
             signal.raise_signal(signal.SIGINT)
             signal.raise_signal(signal.SIGINT)
             done.append(True)
@@ -201,7 +201,7 @@ def test_ctrl_c_comes_after_what_it_may_not_break():
 
 def test_nothing_comes_where_nothing_was_pressed():
     before = signal.getsignal(signal.SIGINT)
-    with held():
+    with defer_sigint():
         pass
     assert signal.getsignal(signal.SIGINT) is before
 
@@ -215,7 +215,7 @@ class Finalized:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_ctrl_c_that_is_dropped_is_remembered():
-    with remembered() as ended:
+    with record_sigint() as ended:
         assert not ended.is_set()
         Finalized()
         assert ended.is_set()
@@ -223,7 +223,7 @@ def test_ctrl_c_that_is_dropped_is_remembered():
 
 def test_ctrl_c_that_is_remembered_interrupts_too():
     before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt), remembered() as ended:
+    with pytest.raises(KeyboardInterrupt), record_sigint() as ended:
         signal.raise_signal(signal.SIGINT)
     assert ended.is_set()
     assert signal.getsignal(signal.SIGINT) is before

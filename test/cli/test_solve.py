@@ -7,7 +7,7 @@ import pytest
 from cli_runner import BAD_INPUT, NO_SOLUTION, document, refusal, run
 
 from dls_ik import IkSolver, RobotModel
-from dls_ik.cli.answers import Question, answers_of, comparison
+from dls_ik.cli.solve import Question, draw_comparison, solve_by_each
 
 POSE = ("--xyz", 0.4, 0.2, 0.5, "--quat", 0, 1, 0, 0)
 FAR = ("--xyz", 0.4, 0.2, 1.5)
@@ -113,9 +113,10 @@ def test_lines_of_the_picture_end_where_the_solver_did(robot, seed):
     """Those of methods that begin again are said to be of the first attempt."""
     rng, lines = np.random.default_rng(3), 0
     for T in robot.fk(robot.random(rng, 6)):
-        answers = answers_of(Question(robot, T, seed, None, {}, {}), ["auto", "sdls", "jt"])
-        figure = comparison(answers)
-        for (name, result), line in zip(answers.results.items(), figure.axes[0].lines, strict=True):
+        question = Question(robot, T, seed, None, {}, {})
+        results = solve_by_each(question, ["auto", "sdls", "jt"])
+        figure = draw_comparison(question, results)
+        for (name, result), line in zip(results.items(), figure.axes[0].lines, strict=True):
             drawn = line.get_ydata()
             if seed is None and name == "auto":
                 assert line.get_label() == "auto (an attempt from mid-range)"
@@ -137,7 +138,7 @@ def test_lines_of_the_picture_end_where_the_solver_did(robot, seed):
         (["--method", "foo"], "unknown method 'foo'"),
         (["--method", ","], "--method"),
         (["--method", "auto,svf", "--all", 2], "with --all one"),
-        (["--seed", "1,2"], "--seed: 7 joint values are wanted"),
+        (["--seed", "1,2"], "--seed: 7 joint values are expected"),
         (["--seed", "j=1"], "unknown joint j"),
         (["--timeout", -1], "timeout"),
         (["--solve-type", "best"], "distance"),

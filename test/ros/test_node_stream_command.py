@@ -21,7 +21,7 @@ from ros_streamer import HOME
 from ros_wam import WAM
 
 from dls_ik.cli.main import main
-from dls_ik.cli.view import Ends, remote
+from dls_ik.cli.view import ChosenRobot, remote
 from dls_ik.model.rotations import quaternion_from_rotation
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
@@ -220,5 +220,5 @@ def test_what_was_heard_is_kept_where_it_cannot_be_drawn(forked, tmp_path, monke
 
 
 def test_a_viewer_of_a_named_robot_has_base_and_tip_of_the_node(forked):
-    with remote(Ends(str(forked), None, None), "forked", 60.0) as shown:
+    with remote(ChosenRobot(str(forked), None, None), "forked", 60.0) as shown:
         assert (shown.robot.base, shown.robot.tip) == ("base_link", "tip")
