@@ -27,8 +27,7 @@ from dls_ik import DlsIkError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.child import stay_alone
 from dls_ik.ros.frames import Frames
-from dls_ik.ros.services.forward import answer_fk
-from dls_ik.ros.services.inverse import answer_ik
+from dls_ik.ros.services.ik import answer_fk, answer_ik
 
 ANSWER = 30.0  # [s] after which a request counts as lost
 DEFAULT = 0.05  # [s] timeout of the node

@@ -17,7 +17,7 @@ from dls_ik.ros.params import Parameters
 from dls_ik.ros.params.live import LiveParameters
 from dls_ik.ros.robot_source import DescriptionTopic, robot_from_parameters
 from dls_ik.ros.services.executor import LatestOnlyExecutor
-from dls_ik.ros.services.services import NAMES, Services
+from dls_ik.ros.services.server import NAMES, ServiceServer
 from dls_ik.ros.stream.loop import Streaming
 from dls_ik.ros.subscriptions import TypeMonitor
 from dls_ik.ros.util import trace
@@ -45,7 +45,7 @@ class Application:
         frames = Frames(tf2_lookup(node))
         self._streaming = Streaming(node, live.current, frames)
         current = self._streaming.stream.current
-        self._services = Services(node, self.arm, current, frames, live.current)
+        self._services = ServiceServer(node, self.arm, current, frames, live.current)
         TypeMonitor(node)
         live.on_change(self._change)
 

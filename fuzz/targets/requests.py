@@ -8,8 +8,7 @@ import numpy as np
 from dls_ik.errors import DlsIkError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
-from dls_ik.ros.services.forward import answer_fk
-from dls_ik.ros.services.inverse import answer_ik
+from dls_ik.ros.services.ik import answer_fk, answer_ik
 from fuzz.guard import Run
 from fuzz.harness import find_harness
 from fuzz.messages import changed

@@ -14,7 +14,7 @@ from dls_ik.ros.arm import Arm
 from dls_ik.ros.errors import code_of
 from dls_ik.ros.frames import Frames, pose_from_matrix
 from dls_ik.ros.params import Parameters
-from dls_ik.ros.services.inverse import answer_ik
+from dls_ik.ros.services.ik import answer_ik
 
 LIMIT = '<limit lower="-2" upper="2" effort="1" velocity="1.5"/>'
 

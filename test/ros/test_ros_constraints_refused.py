@@ -22,7 +22,7 @@ from shape_msgs.msg import Mesh
 from dls_ik.errors import DlsIkError
 from dls_ik.ros.errors import Code
 from dls_ik.ros.frames import Frames
-from dls_ik.ros.services.inverse import answer_ik
+from dls_ik.ros.services.ik import answer_ik
 
 NAN, INF, I3, I4 = math.nan, math.inf, np.eye(3), np.eye(4)
 BALL = primitive(2, 0.1)

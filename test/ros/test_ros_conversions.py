@@ -14,7 +14,7 @@ from oracle import rigid, rotation
 from dls_ik.errors import PoseError
 from dls_ik.ros.errors import RequestError
 from dls_ik.ros.frames import matrix_from_pose, pose_from_matrix
-from dls_ik.ros.services.problem import seconds
+from dls_ik.ros.services.request import timeout_seconds
 
 ANGLES = [0.0, 1e-9, 1e-4, 1.0, math.pi - 1e-9, math.pi, math.pi + 1e-9, 6.0]
 
@@ -65,10 +65,10 @@ def test_invalid_pose_is_refused(position, quaternion, words):
     [(0, 0, 0.05), (1, 0, 1.0), (0, 2_000_000, 0.002), (0, 1, 1e-9), (3600, 0, 3600.0)],
 )
 def test_timeout(sec, nanosec, expected):
-    assert seconds(Duration(sec=sec, nanosec=nanosec), 0.05) == pytest.approx(expected)
+    assert timeout_seconds(Duration(sec=sec, nanosec=nanosec), 0.05) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("sec", [-1, -(2**31)])
 def test_impossible_timeout_is_refused(sec):
     with pytest.raises(RequestError, match=f"from 0 on .*{sec:g}".replace("+", ".")):
-        seconds(Duration(sec=sec, nanosec=0), 0.05)
+        timeout_seconds(Duration(sec=sec, nanosec=0), 0.05)

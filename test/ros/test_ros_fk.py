@@ -14,7 +14,7 @@ from ros_requests import CURRENT, make_arm, refusal, state
 
 from dls_ik.ros.errors import Code
 from dls_ik.ros.frames import Frames, matrix_from_pose
-from dls_ik.ros.services.forward import answer_fk
+from dls_ik.ros.services.ik import answer_fk
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """What compute_ik refuses as a function, and how it says so."""
 
 import math
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -12,10 +13,10 @@ from arms import published
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import PoseStamped
 from moveit_msgs.msg import AttachedCollisionObject, PositionIKRequest, RobotState
-from moveit_msgs.srv import GetPositionIK
 from oracle import rigid
 from rclpy.serialization import serialize_message
 from robots import joint, urdf
+from ros_constraints import joint as joint_constraint
 from ros_requests import CURRENT, ask, make_arm, pose, refusal, state
 from sensor_msgs.msg import JointState
 
@@ -24,9 +25,9 @@ from dls_ik.ros.arm import Arm
 from dls_ik.ros.errors import Code
 from dls_ik.ros.frames import Frames, pose_from_matrix
 from dls_ik.ros.params import Parameters
-from dls_ik.ros.services.call import MAX_BYTES, Call
-from dls_ik.ros.services.inverse import answer_ik
-from dls_ik.ros.services.known import Known
+from dls_ik.ros.services.ik import answer_ik
+from dls_ik.ros.services.request import MAX_BYTES, read_ik_request
+from dls_ik.ros.services.server import FastPathCache
 
 
 @pytest.fixture(scope="module")
@@ -149,52 +150,56 @@ def test_what_is_not_solved_for_is_refused(arm):
     refusal(Code.NO_IK_SOLUTION, "collisions", ask, strict, pose(arm, "tool"), **fields)
 
 
-def call(arm, **fields):
-    return Call(PositionIKRequest(**fields), GetPositionIK.Response(), arm)
+def read(arm, **fields):
+    return read_ik_request(PositionIKRequest(**fields), arm)
 
 
-def test_a_request_waits_without_what_is_not_used_of_it(arm):
+def test_only_what_is_used_of_a_request_is_kept_and_the_message_is_left_as_it_is(arm):
     state = RobotState()
     names = ["a1", "tilt", *(f"foreign_{i}" for i in range(20_000))]
     state.joint_state = JointState(name=names, position=[0.3] * len(names), effort=[1.0] * 9999)
     state.multi_dof_joint_state.joint_names = ["floating"] * 20_000
     state.attached_collision_objects = [AttachedCollisionObject(touch_links=["x" * 10**6])] * 2
-    kept = call(arm, robot_state=state).request
-    assert len(serialize_message(kept)) < 2000
-    assert dict(zip(kept.robot_state.joint_state.name, [0.3, 0.3], strict=True)) == {
-        "a1": 0.3,
-        "tilt": 0.3,
-    }
-    note = ask(arm, pose(arm, "tool"), robot_state=kept.robot_state).message
+    message = PositionIKRequest(pose_stamped=pose(arm, "tool"), robot_state=state)
+    before = deepcopy(message)
+    request = read_ik_request(message, arm)
+    assert request.state.positions == {"a1": 0.3, "tilt": 0.3}
+    assert len(serialize_message(request.poses[0])) + len(str(request.state)) < 2000
+    note = answer_ik(message, arm, CURRENT, Frames()).message
     assert "degrees of freedom are not used; attached objects are not used" in note
+    assert message == before
 
 
-@pytest.mark.parametrize(
-    "fields", [{"group_name": "x" * MAX_BYTES}, {"ik_link_names": ["x"] * (MAX_BYTES // 8)}]
-)
+@pytest.mark.parametrize("fields", ["link", "constraint", "frames"])
 def test_a_request_that_is_too_large_to_wait_is_refused(arm, fields):
+    frame = PoseStamped()
+    frame.header.frame_id = "x" * 100
+    many = MAX_BYTES // 100
+    given = {
+        "link": {"ik_link_name": "x" * MAX_BYTES},
+        "constraint": {"constraints": joint_constraint("x" * MAX_BYTES, 0.0)},
+        "frames": {"ik_link_names": ["x"] * many, "pose_stamped_vector": [frame] * many},
+    }
     words = f"the request has \\d+ bytes that count; at most {MAX_BYTES}"
-    refusal(Code.FAILURE, words, call, arm, **fields)
+    refusal(Code.FAILURE, words, read, arm, **given[fields])
 
 
 def test_what_is_remembered_of_a_request_has_none_of_its_words(arm):
     names = {"group_name": "any", "ik_link_name": "any", "ik_link_names": ["/tool", "any"]}
     poses = [pose(arm, "tool")]
-    one, two = call(arm, pose_stamped_vector=poses, **names), call(arm, ik_link_name="tool")
-    assert one.kind == two.kind
-    known = Known()
-    known.remember(one)
-    assert known.is_known(two)
-    assert not known.is_known(call(arm, ik_link_names=["tool"], pose_stamped_vector=poses * 2))
+    known = FastPathCache()
+    known.remember(read(arm, pose_stamped_vector=poses, **names))
+    assert known.is_known(read(arm, ik_link_name="tool"))
+    assert not known.is_known(read(arm, ik_link_name="flange"))
 
 
 def test_a_timeout_is_cut_to_the_longest_there_is():
     arm = make_arm(max_timeout=0.02, timeout=60.0)
     for timeout in (Duration(), Duration(sec=2**31 - 1)):
-        cut = call(arm, timeout=timeout)
+        cut = read(arm, timeout=timeout)
         assert cut.timeout == 0.02
-        assert "cut to the parameter max_timeout, 0.02 s" in cut.note
-    assert call(arm, timeout=Duration(nanosec=1)).note == ""
+        assert "cut to the parameter max_timeout, 0.02 s" in cut.timeout_note
+    assert read(arm, timeout=Duration(nanosec=1)).timeout_note == ""
     far = pose(arm, "tool")
     far.pose.position.x = 30.0
     refusal(Code.NO_IK_SOLUTION, "nearest", ask, arm, far)  # of 2 s

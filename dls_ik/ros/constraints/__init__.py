@@ -1,1 +1,0 @@
-"""Constraints of requests: joints, orientations and positions of links, solved for or checked."""

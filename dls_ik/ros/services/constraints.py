@@ -1,0 +1,305 @@
+"""Constraints of requests: intervals of joints, and bounds on points of links."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from geometry_msgs.msg import Pose, PoseStamped
+from shape_msgs.msg import SolidPrimitive
+
+from dls_ik.core.se3 import FARTHEST
+from dls_ik.core.types import Array
+from dls_ik.errors import LimitsError, PoseError
+from dls_ik.model.robot import RobotModel
+from dls_ik.model.rotations import inverse, quaternion_from_rotation, transform
+from dls_ik.model.tree import Tree
+from dls_ik.ros.errors import Code, FrameError, RequestError
+from dls_ik.ros.frames import matrix_from_pose, strip_slash
+from dls_ik.ros.services.request import RobotContext
+from dls_ik.solver.slack import is_bound
+from dls_ik.solver.task import Task
+from dls_ik.text import listing, quoted
+
+MARGIN = 1e-6  # [m or rad] beyond a region that counts as within it, as a solver's tolerances
+ANGLES = ("euler", "vector")  # by the number of the parameterization
+MAX_PRIMITIVES = 64
+TURN = 2.0 * math.pi  # [rad]
+
+
+def invalid(message: str) -> RequestError:
+    """Return the error of a constraint that is not valid, or not solved for."""
+    return RequestError(Code.INVALID_GOAL_CONSTRAINTS, message)
+
+
+# Joint constraints narrow limits, or are checked
+
+
+class JointInterval(NamedTuple):
+    """Values that a joint may have [rad or m]."""
+
+    joint: str
+    lower: float
+    upper: float
+
+
+def driven_joints(tree: Tree) -> list[str]:
+    """Return the names of all joints that one value moves, in the order of the description."""
+    return [joint.name for joint in tree.joints if joint.name in tree.mimic_of]
+
+
+def read_interval(given: Any, tree: Tree) -> JointInterval:
+    """Read a ``moveit_msgs/JointConstraint``.
+
+    Raises:
+        RequestError: an unknown joint, or numbers that are no interval.
+    """
+    name, position = given.joint_name, given.position
+    if name not in tree.mimic_of:
+        names = listing(driven_joints(tree))
+        raise invalid(f"joint constraint: unknown joint {quoted(name)}; joints: {names}")
+    if not abs(position) <= FARTHEST:
+        raise invalid(
+            f"joint constraint of {name!r}: the position {position} is not finite, or beyond "
+            f"{FARTHEST:g}"
+        )
+    below, above = given.tolerance_below, given.tolerance_above
+    if not (below >= 0.0 and above >= 0.0):
+        raise invalid(
+            f"joint constraint of {name!r}: tolerances (below, above) are numbers from 0 on, not "
+            f"({below}, {above})"
+        )
+    return JointInterval(name, position - below, position + above)
+
+
+def narrow_limits(
+    robot: RobotModel,
+    intervals: Iterable[JointInterval],
+    values: Mapping[str, float],
+    seed: Array,
+) -> RobotModel:
+    """Intersect limits of a robot with intervals; check those of joints it does not have.
+
+    Args:
+        values: the state, by joint [rad or m].
+        seed: (n,); for joints that turn freely the interval nearest to it counts.
+
+    Raises:
+        RequestError: nothing is left of an interval, or a joint stands outside of it.
+    """
+    complete = robot.tree.values(values)
+    for interval in intervals:
+        mimic = robot.tree.mimic_of[interval.joint]
+        if mimic.multiplier and mimic.master in robot.joint_names:
+            robot = _narrow(robot, interval, seed)
+        else:
+            _check_position(interval, complete[interval.joint], robot.tree)
+    return robot
+
+
+def _narrow(robot: RobotModel, interval: JointInterval, seed: Array) -> RobotModel:
+    mimic = robot.tree.mimic_of[interval.joint]
+    ends = sorted((end - mimic.offset) / mimic.multiplier for end in interval[1:])
+    lower, upper = np.full(robot.n, -np.inf), np.full(robot.n, np.inf)
+    j = robot.joint_names.index(mimic.master)
+    lower[j], upper[j] = ends
+    try:
+        return robot.narrowed(lower, upper, near=seed)
+    except LimitsError as error:
+        raise RequestError(Code.NO_IK_SOLUTION, f"joint constraint: {error}") from error
+
+
+def _check_position(interval: JointInterval, value: float, tree: Tree) -> None:
+    name, lower, upper = interval
+    nearest = value
+    if tree.joint[name].kind == "continuous":  # modulo 2 pi, nearest to the interval's middle
+        middle = 0.5 * (lower + upper)
+        nearest = middle + math.remainder(value - middle, TURN) if math.isfinite(middle) else middle
+    if math.isfinite(nearest) and not lower <= nearest <= upper:
+        raise RequestError(
+            Code.NO_IK_SOLUTION,
+            f"joint constraint: joint {name!r} is at {value}, outside of [{lower}, {upper}], and "
+            "is none of the joints that are solved for",
+        )
+
+
+# Orientation and position constraints become regions of a target
+
+
+class Region(NamedTuple):
+    """Poses around a target, within the tolerances of a task."""
+
+    T_base_region: Array  # (4, 4)
+    task: Task
+
+    def holds(self, T_base_point: Array) -> bool:
+        """Return whether a pose (4, 4) is in the region, whose axes are those of its target."""
+        task, R = self.task, self.T_base_region[:3, :3]
+        if task.position:
+            p = R.T @ (T_base_point[:3, 3] - self.T_base_region[:3, 3])
+            if not _is_near(p, task):
+                return False
+        if not task.rotation:
+            return True
+        angles = rotation_angles(R.T @ T_base_point[:3, :3], task.angles)
+        rows = zip(range(3, 6), task.rotation_tolerance, angles, strict=True)
+        return all(not is_bound(i, t, task.angles) or abs(a) <= t + MARGIN for i, t, a in rows)
+
+
+class LinkBound(NamedTuple):
+    """A constraint on one link."""
+
+    label: str  # of the constraint, for messages
+    link: str
+    T_link_point: Array  # (4, 4)
+    regions: tuple[Region, ...]  # one of them is enough; empty: no bound at all
+    is_orientation: bool
+
+    def holds(self, T_base_link: Array) -> bool:
+        """Return whether a pose of the link is within the bound."""
+        T = T_base_link @ self.T_link_point
+        return not self.regions or any(region.holds(T) for region in self.regions)
+
+
+def _is_near(p: Array, task: Task) -> bool:
+    """Return whether a point (3,) [m] is in the box, ball or cylinder of a task."""
+    tolerance = task.position_tolerance
+    single = [i for i, axis in enumerate("xyz") if axis not in task.round]
+    together = ["xyz".index(axis) for axis in task.round]
+    if together and np.linalg.norm(p[together]) > tolerance[together[0]] + MARGIN:
+        return False
+    return all(abs(p[i]) <= tolerance[i] + MARGIN for i in single)
+
+
+def rotation_angles(R: Array, angles: str) -> Array:
+    """Return (3,) [rad] of a rotation: its rotation vector, or a, b, c of Rx(a) Ry(b) Rz(c)."""
+    if angles == "euler":
+        b = math.atan2(R[0, 2], math.hypot(R[0, 0], R[0, 1]))
+        return np.array([math.atan2(-R[1, 2], R[2, 2]), b, math.atan2(-R[0, 1], R[0, 0])])
+    x, y, z, w = quaternion_from_rotation(R)
+    sine = math.hypot(x, y, z)
+    return 2.0 * math.atan2(sine, w) / sine * np.array([x, y, z]) if sine else np.zeros(3)
+
+
+def orientation_bound(given: Any, context: RobotContext, base: str) -> LinkBound:
+    """Read a ``moveit_msgs/OrientationConstraint``.
+
+    Euler angles are those of the link relative to the given orientation. The rotation vector of the
+    same difference is along the axes of the header's frame, as for move_group.
+
+    Raises:
+        RequestError: an unknown link, a quaternion or tolerances that are not valid.
+        FrameError: an unknown frame.
+    """
+    label = f"orientation constraint of link {given.link_name[:80]!r}"
+    link = _checked_link(given.link_name, context, label)
+    task = _rotation_task(given, label)
+    pose = Pose(orientation=given.orientation)
+    T_base_given = _pose_in_base(given.header, pose, context, base, label)
+    T_link_axes = inverse(matrix_from_pose(pose)) if task.angles == "vector" else np.eye(4)
+    region = Region(T_base_given @ T_link_axes, task)
+    rows = enumerate(task.rotation_tolerance, start=3)
+    regions = (region,) if any(is_bound(i, t, task.angles) for i, t in rows) else ()
+    return LinkBound(label, link, T_link_axes, regions, is_orientation=True)
+
+
+def _rotation_task(given: Any, label: str) -> Task:
+    tolerances = tuple(getattr(given, f"absolute_{axis}_axis_tolerance") for axis in "xyz")
+    if not all(tolerance >= 0.0 for tolerance in tolerances):
+        raise invalid(f"{label}: tolerances are angles from 0 on [rad], not {tolerances}")
+    if given.parameterization >= len(ANGLES):
+        raise invalid(
+            f"{label}: the parameterization is 0 (XYZ Euler angles) or 1 (rotation vector), not "
+            f"{given.parameterization}"
+        )
+    angles = ANGLES[given.parameterization]
+    return Task(position="", rotation_tolerance=tolerances, frame="target", angles=angles)
+
+
+class PrimitiveShape(NamedTuple):
+    """A primitive that is solved for."""
+
+    dimensions: tuple[str, ...]
+    task: Callable[..., Task]  # of the dimensions
+
+
+SHAPES = {
+    SolidPrimitive.BOX: PrimitiveShape(
+        ("x", "y", "z"), lambda x, y, z: Task.box(0.5 * x, 0.5 * y, 0.5 * z)
+    ),
+    SolidPrimitive.SPHERE: PrimitiveShape(("radius",), Task.ball),
+    SolidPrimitive.CYLINDER: PrimitiveShape(
+        ("height", "radius"), lambda height, radius: Task.cylinder(radius, 0.5 * height)
+    ),
+}
+VALID = "BOX (1), SPHERE (2), CYLINDER (3)"
+NAMES = {SolidPrimitive.CONE: "CONE (4)", 5: "PRISM (5)"}  # Humble has no prism
+
+
+def position_bound(given: Any, context: RobotContext, base: str) -> LinkBound:
+    """Read a ``moveit_msgs/PositionConstraint``: a point of the link in one of the primitives.
+
+    Raises:
+        RequestError: an unknown link, an offset or a region that is not valid.
+        FrameError: an unknown frame.
+    """
+    label = f"position constraint of link {given.link_name[:80]!r}"
+    link = _checked_link(given.link_name, context, label)
+    region, offset = given.constraint_region, given.target_point_offset
+    _check_region(region, label)
+    point = (offset.x, offset.y, offset.z)
+    if not math.hypot(*point) <= FARTHEST:
+        raise invalid(f"{label}: target_point_offset {point} is not finite, or beyond all reach")
+    regions = tuple(
+        Region(
+            _pose_in_base(given.header, pose, context, base, label), _region_task(primitive, label)
+        )
+        for primitive, pose in zip(region.primitives, region.primitive_poses, strict=True)
+    )
+    T_link_point = transform(translation=np.array(point))
+    return LinkBound(label, link, T_link_point, regions, is_orientation=False)
+
+
+def _check_region(region: Any, label: str) -> None:
+    if region.meshes or region.mesh_poses:
+        raise invalid(f"{label}: meshes are no regions that can be solved for; give {VALID}")
+    primitives, poses = len(region.primitives), len(region.primitive_poses)
+    if not primitives:
+        raise invalid(f"{label}: its constraint_region has no primitives; give {VALID}")
+    if primitives != poses:
+        raise invalid(f"{label}: {primitives} primitives need as many primitive_poses, not {poses}")
+    if primitives > MAX_PRIMITIVES:
+        raise invalid(f"{label}: a union of at most {MAX_PRIMITIVES}, not {primitives} primitives")
+
+
+def _region_task(primitive: Any, label: str) -> Task:
+    shape = SHAPES.get(primitive.type)
+    if shape is None:
+        name = NAMES.get(primitive.type, primitive.type)
+        raise invalid(f"{label}: a primitive {name} cannot be solved for; give {VALID}")
+    dimensions = tuple(primitive.dimensions)
+    if len(dimensions) != len(shape.dimensions) or not all(0 < d <= FARTHEST for d in dimensions):
+        raise invalid(
+            f"{label}: the dimensions of a primitive of type {primitive.type} are lengths above 0 "
+            f"[m]: {', '.join(shape.dimensions)}, not {dimensions}"
+        )
+    return shape.task(*dimensions)
+
+
+def _checked_link(name: str, context: RobotContext, label: str) -> str:
+    link, tree = strip_slash(name), context.arm.tree
+    if link not in tree.child_joints:
+        message = f"{label}: unknown link {quoted(name)}; links: {listing(tree.links)}"
+        raise RequestError(Code.INVALID_LINK_NAME, message)
+    return link
+
+
+def _pose_in_base(header: Any, pose: Any, context: RobotContext, base: str, label: str) -> Array:
+    """Return (4, 4) T_base_pose of a ``geometry_msgs/Pose`` in the frame of a header."""
+    try:
+        T_root_pose = context.pose_in_root(PoseStamped(header=header, pose=pose))
+    except FrameError as error:
+        raise FrameError(f"{label}: {error}") from error
+    except PoseError as error:
+        raise invalid(f"{label}: {error}") from error
+    return context.from_root(T_root_pose, base)

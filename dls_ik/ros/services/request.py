@@ -1,0 +1,247 @@
+"""Requests, read and checked once when they arrive; their messages are never written to."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from rclpy.serialization import serialize_message
+
+from dls_ik.core.se3 import FARTHEST
+from dls_ik.core.types import Array
+from dls_ik.model.tree import Tree
+from dls_ik.ros.arm import Arm, Group, TipAttachment
+from dls_ik.ros.errors import Code, RequestError
+from dls_ik.ros.frames import Frames, strip_slash
+from dls_ik.solver import IkSolver
+
+HOP = 0.005  # [s] that a change of threads may take; it makes no request late
+MIN_TIMEOUT = 1e-9  # [s]
+MAX_BYTES = 256 * 1024  # that a request keeps while it waits; hundreds may wait
+MAX_LINK_CONSTRAINTS = 16  # each is one more tip
+MAX_JOINT_CONSTRAINTS = 256
+
+
+class GivenState(NamedTuple):
+    """The robot state of a request."""
+
+    positions: dict[str, float]  # by joint [rad or m]
+    notes: tuple[str, ...]  # sentences for the response
+
+    def overlay(self, tree: Tree, current: Mapping[str, float]) -> dict[str, float]:
+        """Return the current joint positions by name, overlaid with those given.
+
+        Joints without a value stand at 0, or at the limit next to 0.
+        """
+        known = {name: value for name, value in current.items() if name in tree.mimic_of}
+        return {**known, **self.positions}
+
+
+class IkRequest(NamedTuple):
+    """A ``moveit_msgs/PositionIKRequest`` with the arm that was in use when it arrived.
+
+    Links, poses and constraints are checked as far as it takes no arithmetic.
+    """
+
+    arm: Arm
+    group: Group
+    links: tuple[str, ...]  # (k,); one empty name is the tip
+    poses: tuple[Any, ...]  # (k,) of geometry_msgs/PoseStamped
+    state: GivenState
+    constraints: Any  # moveit_msgs/Constraints
+    avoid_collisions: bool
+    timeout: float  # [s]
+    timeout_note: str  # says that the timeout was cut; else empty
+    arrival: float  # [s] on the clock of perf_counter
+
+    @property
+    def deadline(self) -> float:
+        """When it is late [s], on the clock of perf_counter."""
+        return self.arrival + self.timeout + HOP
+
+    @property
+    def age(self) -> float:
+        """Time since its arrival [s]."""
+        return time.perf_counter() - self.arrival
+
+    @property
+    def remaining(self) -> float:
+        """What is left of its timeout [s], above 0."""
+        return max(self.timeout - self.age, MIN_TIMEOUT)
+
+    @property
+    def is_constrained(self) -> bool:
+        """Whether it has constraints."""
+        kinds = ("joint", "position", "orientation", "visibility")
+        return any(getattr(self.constraints, f"{kind}_constraints") for kind in kinds)
+
+
+def read_ik_request(message: Any, arm: Arm) -> IkRequest:
+    """Read a ``moveit_msgs/PositionIKRequest`` that arrives now.
+
+    Raises:
+        RequestError: an unknown group, a timeout below zero, not as many links as poses, a state
+            that is not finite, constraints that are not solved for, or too many bytes.
+    """
+    arrival = time.perf_counter()
+    group = arm.group(message.group_name)
+    asked = timeout_seconds(message.timeout, group.timeout)
+    timeout = min(asked, arm.parameters.max_timeout)
+    note = f"the timeout of {asked:g} s was cut to the parameter max_timeout, {timeout:g} s"
+    check_constraint_counts(message.constraints)
+    links, poses = _links_and_poses(message)
+    _check_size(links, poses, message.constraints)
+    return IkRequest(
+        arm=arm,
+        group=group,
+        links=links,
+        poses=poses,
+        state=read_state(arm.tree, message.robot_state),
+        constraints=message.constraints,
+        avoid_collisions=message.avoid_collisions,
+        timeout=timeout,
+        timeout_note=note if asked > timeout else "",
+        arrival=arrival,
+    )
+
+
+def timeout_seconds(duration: Any, default: float) -> float:
+    """Return the timeout of a ``builtin_interfaces/Duration`` [s]; zero: the default.
+
+    Raises:
+        RequestError: below zero.
+    """
+    time = duration.sec + 1e-9 * duration.nanosec
+    if time < 0.0:
+        raise RequestError(Code.FAILURE, f"timeout is a time from 0 on [s], not {time:g}")
+    return time or default
+
+
+def _links_and_poses(message: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    """Return the links and poses of a request, by the rules of move_group."""
+    poses, links = message.pose_stamped_vector, message.ik_link_names
+    if not poses:
+        return (strip_slash(message.ik_link_name),), (message.pose_stamped,)
+    if len(poses) == 1:
+        return (strip_slash(links[0]) if links else "",), tuple(poses)
+    if len(poses) != len(links):
+        raise RequestError(
+            Code.INVALID_LINK_NAME,
+            f"{len(poses)} poses need as many ik_link_names, given {len(links)}",
+        )
+    return tuple(map(strip_slash, links)), tuple(poses)
+
+
+def check_constraint_counts(given: Any) -> None:
+    """Refuse ``moveit_msgs/Constraints`` of a kind or a number that is not solved for.
+
+    Raises:
+        RequestError: with what is.
+    """
+    if given.visibility_constraints:
+        raise RequestError(
+            Code.INVALID_GOAL_CONSTRAINTS,
+            "visibility constraints are not solved for: whether something is seen depends on "
+            "obstacles, which this node does not know; give joint, position or orientation "
+            "constraints",
+        )
+    links = len(given.position_constraints) + len(given.orientation_constraints)
+    joints = len(given.joint_constraints)
+    if links > MAX_LINK_CONSTRAINTS or joints > MAX_JOINT_CONSTRAINTS:
+        raise RequestError(
+            Code.INVALID_GOAL_CONSTRAINTS,
+            f"at most {MAX_LINK_CONSTRAINTS} constraints on links and {MAX_JOINT_CONSTRAINTS} on "
+            f"joints, not {links} and {joints}",
+        )
+
+
+def _check_size(links: Sequence[str], poses: Sequence[Any], constraints: Any) -> None:
+    size = sum(len(link) for link in links) + len(serialize_message(constraints))
+    size += sum(len(serialize_message(pose)) for pose in poses)
+    if size > MAX_BYTES:
+        message = f"the request has {size} bytes that count; at most {MAX_BYTES} are taken"
+        raise RequestError(Code.FAILURE, message)
+
+
+def read_state(tree: Tree, robot_state: Any) -> GivenState:
+    """Read the ``moveit_msgs/RobotState`` of a request.
+
+    `is_diff` makes no difference, as for move_group. Joints that the robot does not have, or that
+    no value moves, are ignored.
+
+    Raises:
+        RequestError: a value that is not finite, or beyond all numbers that are of use.
+    """
+    notes, positions = [], {}
+    given = robot_state.joint_state
+    if len(given.name) == len(given.position):
+        pairs = zip(given.name, given.position, strict=True)
+        positions = {name: value for name, value in pairs if name in tree.mimic_of}
+    else:
+        counts = f"{len(given.name)} names and {len(given.position)} positions"
+        notes.append(f"the joint state given has {counts}, so it is not used")
+    for name, value in positions.items():
+        if not abs(value) <= FARTHEST:
+            raise RequestError(
+                Code.INVALID_ROBOT_STATE,
+                f"joint {name!r} of the state given has the value {value}, which is not finite, or "
+                f"beyond {FARTHEST:g}",
+            )
+    if robot_state.multi_dof_joint_state.joint_names:
+        notes.append("joints with several degrees of freedom are not used")
+    if robot_state.attached_collision_objects:
+        notes.append("attached objects are not used")
+    return GivenState(positions, tuple(notes))
+
+
+class RobotContext(NamedTuple):
+    """An arm in the state of a request, and the frames around it."""
+
+    arm: Arm
+    frames: Frames
+    values: Mapping[str, float]  # joint positions by name [rad or m]
+
+    def link_pose(self, link: str, base: str) -> Array:
+        """Return (4, 4) T_base_link."""
+        return self.from_root(self.arm.tree.pose(link, self.values), base)
+
+    def pose_in_root(self, stamped: Any) -> Array:
+        """Return (4, 4) T_root_pose of a ``geometry_msgs/PoseStamped``; raises as Frames does."""
+        return self.frames.pose_in_root(stamped, self.arm.tree, self.values, at_stamp=True)
+
+    def from_root(self, T_root_link: Array, base: str) -> Array:
+        """Return (4, 4) T_base_link."""
+        return self.arm.base_from_root(T_root_link, base, self.values)
+
+
+class IkProblem(NamedTuple):
+    """Everything that a solver needs: a pose for each of its k tips, and a seed."""
+
+    solver: IkSolver
+    targets: Array  # (k, 4, 4) T_base_tip [m]
+    seed: Array  # (n,) [rad or m]
+    attachments: tuple[TipAttachment | None, ...]  # (k,) of tips to links of the request
+    links: tuple[str, ...]  # of the request; one empty name is the tip
+
+
+def build_problem(request: IkRequest, context: RobotContext) -> IkProblem:
+    """Build the problem that a request states, without its constraints.
+
+    Raises:
+        RequestError: a link that is not valid.
+        FrameError, PoseError: a frame or a pose that is not valid.
+    """
+    arm = request.arm
+    solver, attachments = arm.ik_chain(request.group, request.links)
+    robot = solver.robot
+
+    def target(tip: str, attachment: TipAttachment | None) -> Array:
+        if attachment is None:
+            return context.link_pose(tip, robot.base)
+        T_root_link = context.pose_in_root(request.poses[attachment.link_index])
+        return context.from_root(T_root_link @ attachment.T_link_tip, robot.base)
+
+    targets = [target(*pair) for pair in zip(robot.tips, attachments, strict=True)]
+    complete = arm.tree.values(context.values)
+    seed = np.array([complete[name] for name in robot.joint_names])
+    return IkProblem(solver, np.array(targets), seed, attachments, request.links)

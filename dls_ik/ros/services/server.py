@@ -1,0 +1,208 @@
+"""``compute_ik`` and ``compute_fk``: every request gets an answer, whatever happens.
+
+Requests for ``compute_ik`` are tried at once for a millisecond, which is enough for nearly all of
+them, and cheaper than a change of threads. Those that take longer go on in other threads, where
+they take turns; callbacks run meanwhile, because kernels release the GIL.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from moveit_msgs.srv import GetPositionFK, GetPositionIK
+from rclpy.node import Node
+
+from dls_ik.errors import DlsIkError
+from dls_ik.ros.arm import Arm
+from dls_ik.ros.errors import Code, code_of, fill_error_code
+from dls_ik.ros.frames import Frames
+from dls_ik.ros.params.ik_node import IGNORE, Parameters
+from dls_ik.ros.services.executor import BoundedExecutor, DeferredService, Reply
+from dls_ik.ros.services.ik import Solution, answer_fk, ik_slices
+from dls_ik.ros.services.request import IkRequest, read_ik_request
+from dls_ik.ros.util import Throttle, trace
+from dls_ik.solver.single import finished
+from dls_ik.text import escape
+
+NAMES = ("compute_ik", "compute_fk")
+FIRST_TRY = 0.001  # [s] in the executor's thread
+DEPTH = 1000  # requests and responses that the middleware keeps at least
+MAX_KINDS = 1000  # of requests that are remembered
+FIRST_SOLUTION = "speed"
+
+
+class ServiceServer:
+    """Serves a robot that may change, or be missing.
+
+    Args:
+        arm: returns the robot at the time of a request, or raises a RequestError.
+        current: returns its joint positions by name [rad or m].
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        arm: Callable[[], Arm],
+        current: Callable[[Arm], Mapping[str, float]],
+        frames: Frames,
+        parameters: Parameters,
+    ) -> None:
+        self._node = node
+        self._arm, self._current, self._frames = arm, current, frames
+        self._log = Throttle(node)
+        self._executor = BoundedExecutor(parameters.service_threads, parameters.service_queue)
+        self._fast_path = FastPathCache()
+        self._closed = False
+        depth = max(DEPTH, parameters.service_queue)
+        DeferredService(node, GetPositionIK, NAMES[0], self._ik, depth)
+        node.create_service(GetPositionFK, NAMES[1], self._fk)
+
+    def close(self) -> None:
+        """Begin with no more requests; answers that come later may not be sent."""
+        self._closed = True
+        self._executor.close()
+
+    def _fk(self, request: Any, response: Any) -> Any:
+        try:
+            arm = self._arm()
+            solution = answer_fk(request, arm, self._current(arm), self._frames)
+        except Exception as error:  # noqa: BLE001  a client waits for an answer
+            return self._failed(response, error)
+        now = self._node.get_clock().now().to_msg()
+        for stamped in solution.response.pose_stamped:
+            stamped.header.stamp = now
+        return self._succeeded(solution)
+
+    def _ik(self, message: Any, empty: Any, reply: Reply) -> None:
+        try:
+            request = read_ik_request(message.ik_request, self._arm())
+        except Exception as error:  # noqa: BLE001  a client waits for an answer
+            self._send(reply, self._failed(empty, error))
+            return
+        self._warn_of_collisions(request)
+        response = None
+        if not self._executor.waiting and self._fast_path.is_known(request):
+            response = self._try_at_once(request, empty)
+        if response is None and not self._submit(request, empty, reply):
+            waiting, bound = self._executor.waiting, self._executor.bound
+            response = self._with_code(
+                empty,
+                Code.TIMED_OUT,
+                f"{waiting} requests wait already, and the parameter service_queue is {bound}: "
+                "ask again later",
+            )
+        if response is not None:
+            self._send(reply, response)
+
+    def _try_at_once(self, request: IkRequest, empty: Any) -> Any | None:
+        """Return the response that is found within FIRST_TRY; None: it takes longer."""
+        begin = time.perf_counter()
+        response = finished(self._slices(request, empty, FIRST_TRY))
+        was_cut = request.timeout > FIRST_TRY and time.perf_counter() - begin > FIRST_TRY
+        return None if was_cut and response.error_code.val == Code.NO_IK_SOLUTION else response
+
+    def _submit(self, request: IkRequest, empty: Any, reply: Reply) -> bool:
+        """Have a request answered in a thread; return whether there is room in the queue."""
+        give_up = partial(self._give_up, request, empty, reply)
+        return self._executor.submit(
+            self._work(request, empty, reply, give_up), request.deadline, give_up
+        )
+
+    def _work(
+        self, request: IkRequest, empty: Any, reply: Reply, give_up: Callable[[], None]
+    ) -> Iterator[None]:
+        """Answer a request with what is left of its timeout."""
+        if time.perf_counter() > request.deadline:
+            give_up()
+            return
+        response = yield from self._slices(request, empty, request.timeout)
+        if response.error_code.val == Code.SUCCESS:
+            self._fast_path.remember(request)
+        self._send(reply, response)
+
+    def _give_up(self, request: IkRequest, empty: Any, reply: Reply) -> None:
+        message = (
+            f"the request waited {request.age:.3g} s for its turn, longer than its timeout of "
+            f"{request.timeout:.3g} s; {self._executor.waiting} requests wait, service_queue is "
+            f"{self._executor.bound}"
+        )
+        self._send(reply, self._with_code(empty, Code.TIMED_OUT, message))
+
+    def _slices(self, request: IkRequest, empty: Any, longest: float) -> Generator[None, None, Any]:
+        """Solve a request for a time [s] at most, in slices; return the response."""
+        try:
+            current = self._current(request.arm)
+            timeout = min(request.remaining, longest)
+            solution = yield from ik_slices(request, current, self._frames, timeout)
+        except Exception as error:  # noqa: BLE001  a client waits for an answer
+            return self._failed(empty, error, request.timeout_note)
+        now = self._node.get_clock().now().to_msg()
+        solution.response.solution.joint_state.header.stamp = now
+        return self._succeeded(solution)
+
+    def _succeeded(self, solution: Solution) -> Any:
+        return self._with_code(solution.response, Code.SUCCESS, solution.message)
+
+    def _failed(self, empty: Any, error: Exception, note: str = "") -> Any:
+        """Fill the empty response; the note is added where there is no solution."""
+        if not isinstance(error, DlsIkError):
+            self._node.get_logger().error(trace(error))
+            return self._with_code(empty, Code.FAILURE, f"internal error: {error!r}")
+        code = code_of(error)
+        message = f"{error}; {note}" if note and code is Code.NO_IK_SOLUTION else str(error)
+        return self._with_code(empty, code, message)
+
+    def _with_code(self, response: Any, code: Code, message: str) -> Any:
+        fill_error_code(response.error_code, code, escape(message), self._node.get_name())
+        return response
+
+    def _send(self, reply: Reply, response: Any) -> None:
+        try:
+            reply(response)
+        except Exception as error:  # noqa: BLE001  the node ends, or the client is gone; others wait
+            if not self._closed:
+                self._log.failed("reply", "an answer was not sent", error)
+
+    def _warn_of_collisions(self, request: IkRequest) -> None:
+        if request.avoid_collisions and request.arm.parameters.avoid_collisions == IGNORE:
+            self._log.once(
+                "collisions",
+                "a request asks to avoid collisions, which this node cannot see: answered without; "
+                "to refuse such requests set the parameter avoid_collisions to 'refuse'",
+            )
+
+
+class FastPathCache:
+    """Remembers the kinds of requests that may be tried at once, in the executor's thread.
+
+    The first request of a kind may have to make a solver, which takes some tenths of a second; and
+    only if the first solution is wanted does an early end without a solution lose nothing.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._arm: Arm | None = None
+        self._kinds: set[tuple[object, ...]] = set()
+
+    def is_known(self, request: IkRequest) -> bool:
+        """Return whether a request is of a kind that takes no preparation."""
+        if request.arm.parameters.solve_type != FIRST_SOLUTION:
+            return False
+        if request.is_constrained:  # each such request makes a solver
+            return False
+        with self._lock:
+            return request.arm is self._arm and _kind(request) in self._kinds
+
+    def remember(self, request: IkRequest) -> None:
+        """Remember the kind of a request that was answered."""
+        with self._lock:
+            if request.arm is not self._arm or len(self._kinds) >= MAX_KINDS:
+                self._arm, self._kinds = request.arm, set()
+            self._kinds.add(_kind(request))
+
+
+def _kind(request: IkRequest) -> tuple[object, ...]:
+    """Return what requests have in common that are answered with the same solver."""
+    return request.group.solver, request.links, request.is_constrained
