@@ -39,15 +39,19 @@ def listing(names: Iterable[str], limit: int = 24) -> str:
     return f"{', '.join(map(escape, names[:limit]))} and {len(names) - limit} more"
 
 
-def did_you_mean(word: object, known: Iterable[str]) -> str:
-    """Suggest the known names most like a word: ``did you mean a or b?``, or an empty string."""
+def did_you_mean(word: object, known: Iterable[str], form: str = "{}") -> str:
+    """Suggest the known names most like a word: ``did you mean a or b?``, or an empty string.
+
+    Args:
+        form: Text around the suggestion.
+    """
     text = str(word).lower().lstrip("-")[:MAX_COMPARED]
     likeness = {
         name: SequenceMatcher(None, text, name.lower().lstrip("-")).ratio() for name in known
     }
     threshold = max(MIN_LIKENESS, max(likeness.values(), default=0.0) - EQUAL_LIKENESS)
     alike = [name for name, ratio in likeness.items() if ratio >= threshold][:3]
-    return f"did you mean {' or '.join(map(escape, alike))}?" if alike else ""
+    return form.format(f"did you mean {' or '.join(map(escape, alike))}?") if alike else ""
 
 
 def suggest_names(words: Iterable[object], known: Iterable[str]) -> str:

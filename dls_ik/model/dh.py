@@ -1,4 +1,4 @@
-"""Denavit-Hartenberg rows, in code or in a YAML file, to a :class:`dls_ik.model.Tree`."""
+"""Robots from Denavit-Hartenberg rows, in code or in a YAML file."""
 
 import math
 import os
@@ -24,8 +24,8 @@ MAX_DEPTH = 20
 class DhRow(NamedTuple):
     """One joint by the standard convention: T = Rz(theta) Tz(d) Tx(a) Rx(alpha).
 
-    The joint's value is added to theta, or to d when it is prismatic. A revolute or prismatic joint
-    needs both limits; one that turns without end is continuous.
+    The joint's value is added to theta, or to d of a prismatic joint. A revolute or prismatic joint
+    needs both limits; a continuous one has none.
     """
 
     a: float = 0.0  # [m]
@@ -45,49 +45,98 @@ def tree_from_dh(
     base: str = "base",
     tip: str = "tip",
 ) -> Tree:
-    """A serial arm from its rows, base to tip.
+    """Build a serial arm from its rows, base to tip.
 
-    The link below joint ``x`` is ``x_link``; its frame has the joint's axis as z. The frame that
-    the last row leads to is the tip.
+    The link below joint ``x`` is ``x_link``; its frame has the joint's axis as z. The last row
+    leads to the tip.
 
     Raises:
-        RobotModelError: a row that is not one, by its number, or not a usable joint.
+        RobotModelError: a row with a mistake, by its number, or an unusable joint.
     """
     try:
-        given = enumerate(rows, start=1)
+        numbered = enumerate(rows, start=1)
     except TypeError as error:  # also arrays without dimensions, which look iterable
-        words = f"DH rows are a sequence of mappings, given {quoted(rows)}"
-        raise RobotModelError(words) from error
+        message = f"DH rows are a sequence of mappings, given {quoted(rows)}"
+        raise RobotModelError(message) from error
     checked = []
-    for number, row in given:
+    for number, row in numbered:
         if number > MAX_ROWS:
             raise RobotModelError(f"more than {MAX_ROWS} DH rows")
         checked.append(_row(row, number))
     joints: list[Joint] = []
     parent, origin = base, np.eye(4)
     for row in checked:
-        joints.append(_joint(row, parent, origin))
-        parent, origin = joints[-1].child, _constant(row)
+        limits = row.lower, row.upper, row.velocity
+        child = f"{row.name}_link"
+        joints.append(Joint(row.name, row.kind, parent, child, origin, np.eye(3)[2], *limits))
+        parent, origin = child, _transform(row)
     joints.append(Joint(f"{tip}_fixed", "fixed", parent, tip, origin))
     links = (base, *(joint.child for joint in joints))
     return Tree(name, links, tuple(joints))
 
 
+def _transform(row: DhRow) -> Array:
+    """Compute the (4, 4) transform of a row at value 0."""
+    x, _, z = np.eye(3)
+    turned = transform(rotation_about(z, row.theta), row.d * z)
+    return turned @ transform(rotation_about(x, row.alpha), row.a * x)
+
+
+def _row(given: DhRow | Mapping[str, Any], number: int) -> DhRow:
+    row = given._asdict() if isinstance(given, DhRow) else given
+    if not isinstance(row, Mapping):
+        raise RobotModelError(f"row {number}: expected a mapping, given {quoted(given)}")
+    _refuse_unknown(row, DhRow._fields, f"row {number}")
+    checked = DhRow(**{key: _value(value, key, f"row {number}") for key, value in row.items()})
+    checked = checked._replace(name=checked.name or f"joint{number}")
+    if checked.kind not in DRIVEN_KINDS:
+        raise RobotModelError(
+            f"row {number}: unknown kind {checked.kind!r}; known: {listing(DRIVEN_KINDS)}"
+        )
+    return checked
+
+
+def _value(value: Any, key: str, where: str) -> Any:
+    if key in ("kind", "name"):
+        return _text(value, f"{where}: {key}")
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    may_be_infinite = key in ("lower", "upper", "velocity")
+    if math.isnan(number) or (math.isinf(number) and not may_be_infinite):
+        raise RobotModelError(f"{where}: {key} is no number: {quoted(value)}")
+    return number
+
+
+def _text(value: Any, key: str) -> str:
+    try:
+        return str(value)
+    except (ValueError, RecursionError) as error:  # an integer of thousands of digits
+        raise RobotModelError(f"{key} is no name: {quoted(value)}") from error
+
+
+def _refuse_unknown(given: Mapping[Any, Any], known: tuple[str, ...], where: str) -> None:
+    unknown = [quoted(key) for key in given if key not in known]
+    if unknown:
+        raise RobotModelError(f"{where}: unknown {listing(unknown)}; known: {listing(known)}")
+
+
 def load_dh(path: str | os.PathLike[str]) -> Tree:
-    """Read a YAML file with ``rows``, and ``name``, ``base`` and ``tip`` as it likes.
+    """Read a YAML file with ``rows``, and optionally ``name``, ``base`` and ``tip``.
 
     Raises:
-        RobotModelError: no such file, not YAML, unknown keys, or rows that are not a usable robot.
+        RobotModelError: no such file, not YAML, unknown keys, or rows without a usable robot.
     """
     shown = quoted(os.fspath(path))
     document = _yaml(Path(path), shown)
     if not isinstance(document, dict) or not isinstance(document.get("rows"), list):
         raise RobotModelError(f"{shown}: expected a mapping with a list of 'rows'")
     _refuse_unknown(document, ("rows", "name", "base", "tip"), shown)
-    given = {key: value for key, value in document.items() if key != "rows"}
+    rows = document.pop("rows")
     try:
-        names = {key: _text(value, key) for key, value in given.items() if value is not None}
-        return tree_from_dh(document["rows"], **names)
+        names = {key: _text(name, key) for key, name in document.items() if name is not None}
+        return tree_from_dh(rows, **names)
     except RobotModelError as error:
         raise RobotModelError(f"{shown}: {error}") from error
 
@@ -105,7 +154,7 @@ def _yaml(path: Path, shown: str) -> object:
 
 
 def _refuse_references(events: Iterable[Any], shown: str) -> None:
-    """Few bytes of references to lists stand for any number of values; numbers may be shared."""
+    """Refuse references to lists and mappings, by which a few bytes stand for many values."""
     depth = 0
     for event in events:
         kind = type(event).__name__
@@ -115,64 +164,3 @@ def _refuse_references(events: Iterable[Any], shown: str) -> None:
         depth += kind.endswith("StartEvent") - kind.endswith("EndEvent")
         if depth > MAX_DEPTH:
             raise RobotModelError(f"{shown}: nested more than {MAX_DEPTH} deep")
-
-
-def _row(given: DhRow | Mapping[str, Any], number: int) -> DhRow:
-    row = given._asdict() if isinstance(given, DhRow) else given
-    if not isinstance(row, Mapping):
-        raise RobotModelError(f"row {number}: expected a mapping, given {quoted(given)}")
-    _refuse_unknown(row, DhRow._fields, f"row {number}")
-    checked = DhRow(**{key: _value(value, key, number) for key, value in row.items()})
-    checked = checked._replace(name=checked.name or f"joint{number}")
-    if checked.kind not in DRIVEN_KINDS:
-        raise RobotModelError(
-            f"row {number}: unknown kind {checked.kind!r}; known: {listing(DRIVEN_KINDS)}"
-        )
-    return checked
-
-
-def _value(value: Any, key: str, number: int) -> Any:
-    if key in ("kind", "name"):
-        return _text(value, f"row {number}: {key}")
-    try:
-        converted = float(value)
-    except (TypeError, ValueError, OverflowError):
-        converted = math.nan
-    unlimited = key in ("lower", "upper", "velocity") and not math.isnan(converted)
-    if not (unlimited or math.isfinite(converted)):
-        raise RobotModelError(f"row {number}: {key} is no number: {quoted(value)}")
-    return converted
-
-
-def _text(value: Any, what: str) -> str:
-    try:
-        return str(value)
-    except (ValueError, RecursionError) as error:  # an integer of thousands of digits
-        raise RobotModelError(f"{what} is no name: {quoted(value)}") from error
-
-
-def _refuse_unknown(given: Mapping[Any, Any], known: Iterable[str], where: str) -> None:
-    known = tuple(known)
-    unknown = [quoted(key) for key in given if key not in known]
-    if unknown:
-        raise RobotModelError(f"{where}: unknown {listing(unknown)}; known: {listing(known)}")
-
-
-def _joint(row: DhRow, parent: str, origin: Array) -> Joint:
-    return Joint(
-        name=row.name,
-        kind=row.kind,
-        parent=parent,
-        child=f"{row.name}_link",
-        origin=origin,
-        lower=row.lower,
-        upper=row.upper,
-        velocity=row.velocity,
-    )
-
-
-def _constant(row: DhRow) -> Array:
-    """The (4, 4) transform of a row at value 0."""
-    x, _, z = np.eye(3)
-    turned = transform(rotation_about(z, row.theta), row.d * z)
-    return turned @ transform(rotation_about(x, row.alpha), row.a * x)

@@ -1,4 +1,4 @@
-"""Files that come with the package, that lie in ROS packages, and how files are read."""
+"""Files that come with the package or lie in ROS packages, and a safe way to read files."""
 
 import errno
 import os
@@ -16,12 +16,12 @@ PACKAGE_SCHEME = "package://"
 
 
 def shipped_names() -> tuple[str, ...]:
-    """The names that :func:`shipped_urdf` takes."""
+    """List the robots that come with the package."""
     return tuple(URDFS)
 
 
 def shipped_urdf(name: str) -> Path:
-    """The URDF file of a robot that comes with the package.
+    """Return the URDF file of a robot that comes with the package.
 
     Raises:
         RobotModelError: an unknown name; the message lists the known ones.
@@ -32,13 +32,13 @@ def shipped_urdf(name: str) -> Path:
 
 
 def share_file(*parts: str) -> Path:
-    """A data file such as ``share_file("config", "wam7_dh.yaml")``.
+    """Find a data file, such as ``share_file("config", "wam7_dh.yaml")``.
 
-    It lies at the root of the source tree, or in ``share/dls_ik`` of the prefix that the package is
-    installed in.
+    Data files are at the root of the source tree, or in ``share/dls_ik`` of the prefix in which
+    the package is installed.
 
     Raises:
-        RobotModelError: no such file; the message lists where it was looked for.
+        RobotModelError: no such file; the message lists the places.
     """
     candidates = [folder.joinpath(*parts) for folder in _folders()]
     for candidate in candidates:
@@ -60,12 +60,12 @@ def read_file(path: str | os.PathLike[str], most: int) -> bytes:
     """Read a file that a user or a description names.
 
     Args:
-        most: bytes that it may have.
+        most: Greatest size [bytes].
 
     Raises:
-        OSError: it cannot be read, is larger, or is no regular file: a pipe has nobody who writes,
-            and some devices have no end.
-        ValueError: no name that a file could have.
+        OSError: it cannot be read, is larger, or is not a regular file: reading a pipe or a device
+            might never end.
+        ValueError: not a possible name of a file.
     """
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         mode = os.fstat(file.fileno()).st_mode
@@ -78,13 +78,13 @@ def read_file(path: str | os.PathLike[str], most: int) -> bytes:
 
 
 def package_file(address: str) -> Path:
-    """The file of ``package://NAME/PATH``.
+    """Find the file of ``package://NAME/PATH``.
 
     Packages are looked for in ``share/NAME`` below the prefixes of AMENT_PREFIX_PATH, and in the
     folders of ROS_PACKAGE_PATH; this package is always found.
 
     Raises:
-        RobotModelError: not such an address, an unknown package, or no such file in it.
+        RobotModelError: another form, an unknown package, or no such file in it.
     """
     name, _, inside = address.removeprefix(PACKAGE_SCHEME).partition("/")
     if not name or not inside:
@@ -97,8 +97,7 @@ def package_file(address: str) -> Path:
         return share_file(*inside.split("/"))
     if folders:
         raise RobotModelError(f"there is no file {quoted(inside)} in {listing(map(str, folders))}")
-    alike = did_you_mean(name, _known())
-    hint = f" ({alike})" if alike else ""
+    hint = did_you_mean(name, _known(), " ({})")
     raise RobotModelError(
         f"no package {quoted(name)}{hint}; packages are looked for in AMENT_PREFIX_PATH "
         f"({listing(_paths('AMENT_PREFIX_PATH'))}) and ROS_PACKAGE_PATH "
@@ -107,7 +106,7 @@ def package_file(address: str) -> Path:
 
 
 def package_folders(name: str) -> Iterator[Path]:
-    """Where a package may be, the nearest overlay first."""
+    """Yield the folders where a package may be, the nearest overlay first."""
     for prefix in _paths("AMENT_PREFIX_PATH"):
         yield Path(prefix) / "share" / name
     for path in map(Path, _paths("ROS_PACKAGE_PATH")):
@@ -116,13 +115,13 @@ def package_folders(name: str) -> Iterator[Path]:
 
 
 def package_roots() -> Iterator[Path]:
-    """The folders that packages of ROS are installed in."""
+    """Yield the folders in which ROS packages are installed."""
     yield from (Path(prefix) / "share" for prefix in _paths("AMENT_PREFIX_PATH"))
     yield from map(Path, _paths("ROS_PACKAGE_PATH"))
 
 
 def _known() -> Iterator[str]:
-    """Names of packages that there are."""
+    """Yield the names of the packages that exist."""
     yield PACKAGE.name
     for prefix in _paths("AMENT_PREFIX_PATH"):
         yield from (folder.name for folder in (Path(prefix) / "share").glob("*/"))

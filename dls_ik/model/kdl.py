@@ -1,4 +1,4 @@
-"""The same chain for Orocos KDL, to compare with and to hand on."""
+"""Conversion of chains and poses to Orocos KDL."""
 
 from importlib import import_module
 from types import ModuleType
@@ -13,10 +13,10 @@ from dls_ik.text import listing
 
 
 def kdl_chain(robot: RobotModel) -> Any:
-    """A ``PyKDL.Chain`` of n segments, one for each joint, from base to tip.
+    """Convert to a ``PyKDL.Chain`` of n segments, one for each joint, from base to tip.
 
     Raises:
-        RobotModelError: the chain has several tips or mimic joints, which KDL does not know.
+        RobotModelError: the chain has several tips or mimic joints, which KDL lacks.
         DlsIkError: PyKDL is not installed.
     """
     kdl = pykdl()
@@ -36,7 +36,7 @@ def kdl_chain(robot: RobotModel) -> Any:
 
 
 def _segment(kdl: ModuleType, robot: RobotModel, i: int, name: str) -> Any:
-    """Joint i about or along z, then what is fixed behind it, and for the first before it."""
+    """Make joint i about or along z, with the fixed part behind it (for i = 0 also before it)."""
     before = kdl_frame(kdl, robot.chain.fixed[0] if i == 0 else np.eye(4))
     prismatic = robot.chain.prismatic[i]
     kind = kdl.Joint.TransAxis if prismatic else kdl.Joint.RotAxis
@@ -45,13 +45,13 @@ def _segment(kdl: ModuleType, robot: RobotModel, i: int, name: str) -> Any:
 
 
 def kdl_frame(kdl: ModuleType, T: Array) -> Any:
-    """A ``PyKDL.Frame`` of a pose (4, 4) or (3, 4)."""
+    """Convert a pose (4, 4) or (3, 4) to a ``PyKDL.Frame``."""
     rotation = kdl.Rotation(*(float(value) for value in T[:3, :3].ravel()))
     return kdl.Frame(rotation, kdl.Vector(*(float(value) for value in T[:3, 3])))
 
 
 def pykdl() -> ModuleType:
-    """The module PyKDL.
+    """Import PyKDL.
 
     Raises:
         DlsIkError: it is not installed.

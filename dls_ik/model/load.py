@@ -1,8 +1,8 @@
-"""A robot by what a person calls it: a shipped name, a file, or a path in a ROS package."""
+"""Robots by shipped name, file or path in a ROS package; expansion of xacro files."""
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,12 @@ _ARGUMENT = re.compile(r"\s*([A-Za-z_][\w.-]*):=('[^']*'|\"[^\"]*\"|[^\s'\"]\S*|
 
 
 def split_arguments(given: str) -> tuple[str, dict[str, str]]:
-    """The name of a robot, and the arguments of xacro behind it, as in ``arm.xacro name:=ur5``.
+    """Split ``arm.xacro name:=ur5`` into the name of a robot and the arguments of xacro.
 
     Values with spaces are quoted: ``arm.xacro title:='my arm'``.
 
     Raises:
-        RobotModelError: something else stands between or behind the arguments.
+        RobotModelError: text that is not an argument, between or behind the arguments.
     """
     begin = _BEGIN.search(given)
     if begin is None:
@@ -39,24 +39,21 @@ def split_arguments(given: str) -> tuple[str, dict[str, str]]:
                 f"arguments of xacro are NAME:=VALUE, with quotes where a value has spaces, not "
                 f"{quoted(text[at:].strip())}"
             )
-        arguments[match[1]] = _unquoted(match[2])
+        value = match[2]
+        arguments[match[1]] = value[1:-1] if value[:1] in ("'", '"') else value
         at = match.end()
     return given[: begin.start()].rstrip(), arguments
 
 
-def _unquoted(value: str) -> str:
-    return value[1:-1] if value[:1] in ("'", '"') else value
-
-
 def robot_file(given: str) -> Path:
-    """The file that describes a robot.
+    """Find the file that describes a robot.
 
     Args:
         given: The name of a shipped robot, the path of a URDF, xacro or DH file, or
             ``package://NAME/PATH``.
 
     Raises:
-        RobotModelError: there is none; the message names what is valid, and what is like it.
+        RobotModelError: not found; the message names valid forms and similar names.
     """
     if given.startswith(PACKAGE_SCHEME):
         return package_file(given)
@@ -64,45 +61,38 @@ def robot_file(given: str) -> Path:
         return shipped_urdf(given)
     try:
         path = Path(given).expanduser()
-    except RuntimeError:  # nobody has that name here
+    except RuntimeError:  # no user of that name
         path = Path(given)
     if _is_file(path):
         return path
     if os.sep in given or given.lower().endswith(FILE_ENDINGS):
-        raise RobotModelError(f"there is no file {quoted(given)}{_like(path.name, _beside(path))}")
+        hint = did_you_mean(path.name, _beside(path), " ({})")
+        raise RobotModelError(f"there is no file {quoted(given)}{hint}")
+    hint = did_you_mean(given, shipped_names(), " ({})")
     raise RobotModelError(
-        f"unknown robot {quoted(given)}{_like(given, shipped_names())}; it is one of "
-        f"{listing(shipped_names())}, {VALID}"
+        f"unknown robot {quoted(given)}{hint}; it is one of {listing(shipped_names())}, {VALID}"
     )
 
 
-def read_tree(path: Path, arguments: Mapping[str, str] | None = None) -> Tree:
-    """The links and joints that a URDF, xacro or DH file describes, as its ending says.
+def find_tree(given: str) -> Tree:
+    """Read the links and joints of a robot, named as for :func:`robot_file`.
 
-    Args:
-        arguments: of a xacro file, by name.
+    Arguments may follow a xacro file, see :func:`split_arguments`.
 
     Raises:
-        RobotModelError: not a usable robot, or xacro is not installed; arguments that the file
-            does not take.
+        RobotModelError: not found, not a usable robot, or xacro is not installed; arguments that
+            the file does not take.
     """
-    urdf = _urdf_of(path, arguments or {})
+    name, arguments = split_arguments(given)
+    path = robot_file(name)
+    urdf = _urdf_of(path, arguments)
     return load_dh(path) if urdf is None else load_urdf(urdf)
 
 
-def find_tree(given: str) -> Tree:
-    """The links and joints of a robot, given as :func:`robot_file` takes it.
-
-    Behind a xacro file arguments may follow, see :func:`split_arguments`.
-    """
-    name, arguments = split_arguments(given)
-    return read_tree(robot_file(name), arguments)
-
-
 def find_urdf(given: str) -> Path | str | None:
-    """The URDF of a robot that is given as :func:`find_tree` takes it: a file, or expanded text.
+    """Find the URDF of a robot, named as for :func:`find_tree`: a file, or expanded text.
 
-    None of a DH file, which has no shapes.
+    Returns None for a DH file, which has no shapes.
 
     Raises:
         RobotModelError: there is no such robot, or xacro is not installed.
@@ -116,7 +106,7 @@ def _urdf_of(path: Path, arguments: Mapping[str, str]) -> Path | str | None:
     if arguments and ending != ".xacro":
         raise RobotModelError(
             f"arguments such as {next(iter(arguments))}:= are for xacro files, and "
-            f"{quoted(str(path))} is none"
+            f"{quoted(str(path))} is not one"
         )
     if ending in (".yaml", ".yml"):
         return None
@@ -126,35 +116,30 @@ def _urdf_of(path: Path, arguments: Mapping[str, str]) -> Path | str | None:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except (OSError, ValueError):  # no name that a file could have
+    except (OSError, ValueError):  # not a possible name of a file
         return False
 
 
 def _beside(path: Path) -> list[str]:
-    """Robot files in the folder in which one is missing, as they would be given."""
+    """List the robot files in the folder of a missing one."""
     try:
         return [each.name for each in path.parent.iterdir() if each.suffix in FILE_ENDINGS]
     except (OSError, ValueError):
         return []
 
 
-def _like(given: str, known: Iterable[str]) -> str:
-    alike = did_you_mean(given, known)
-    return f" ({alike})" if alike else ""
+def expanded(path: Path, arguments: Mapping[str, str]) -> str:
+    """Expand a xacro file to URDF text.
 
-
-def expanded(path: Path, arguments: Mapping[str, str] | None = None) -> str:
-    """The URDF text that a xacro file stands for.
-
-    xacro evaluates expressions of the file, includes what other files it likes and looks up the
-    environment: the file has to be trusted. Nothing that comes over the network gets here.
+    xacro evaluates expressions of the file, includes other files and reads the environment: the
+    file has to be trusted. No text from the network is expanded.
 
     Args:
-        arguments: values of its ``<xacro:arg>`` by name.
+        arguments: Values of its ``<xacro:arg>`` by name.
 
     Raises:
-        RobotModelError: xacro is not installed, does not take the file, or the file does not take
-            an argument.
+        RobotModelError: xacro is not installed or refuses the file, or the file does not take an
+            argument.
     """
     shown = quoted(str(path))
     try:
@@ -163,7 +148,7 @@ def expanded(path: Path, arguments: Mapping[str, str] | None = None) -> str:
         raise RobotModelError(
             f"{shown} needs xacro: `pip install xacro`, or source ROS 2 with ros-DISTRO-xacro"
         ) from error
-    given = _Arguments(arguments or {})
+    given = _Arguments(arguments)
     try:
         document = xacro.process_file(str(path), mappings=given)
     except Exception as error:  # the library raises whatever it meets
@@ -171,15 +156,15 @@ def expanded(path: Path, arguments: Mapping[str, str] | None = None) -> str:
         if "Undefined substitution argument" in str(error):
             hint = f"; arguments are given as '{path.name} NAME:=VALUE'"
         raise RobotModelError(f"xacro cannot expand {shown}: {error}{hint}") from error
-    unknown = sorted(set(arguments or {}) - given.asked)
+    unknown = sorted(set(arguments) - given.asked)
     if unknown:
-        takes = f"it takes {listing(sorted(given.asked))}" if given.asked else "it takes none"
+        takes = f"it takes {listing(sorted(given.asked))}" if given.asked else "it has none"
         raise RobotModelError(f"{shown} has no argument {listing(map(quoted, unknown))}; {takes}")
     return str(document.toxml())
 
 
 class _Arguments(dict[str, str]):
-    """Arguments that note for which of them xacro looks: it passes over those it does not know."""
+    """Arguments that record the names which xacro asks for: it ignores unknown ones."""
 
     def __init__(self, given: Mapping[str, str]) -> None:
         super().__init__(given)

@@ -113,7 +113,7 @@ def test_a_xacro_file_takes_arguments(tmp_path):
     assert "2.5" in find_urdf(f"{path} reach:=2.5")
     with pytest.raises(RobotModelError, match="has no argument 'raech'; it takes reach, title"):
         find_tree(f"{path} raech:=2.5")
-    with pytest.raises(RobotModelError, match=r"are for xacro files, and .* is none"):
+    with pytest.raises(RobotModelError, match=r"are for xacro files, and .* is not one"):
         find_tree("wam reach:=2.5")
     with pytest.raises(RobotModelError, match=r"NAME:=VALUE, with quotes .* not 'arm'"):
         find_tree(f"{path} title:=my arm")
