@@ -146,9 +146,9 @@ def warn_far_poses(subject: str, T: Array, robot: RobotModel | None = None) -> N
     if robot is None:
         is_far, than = distance > FAR, "farther than any arm reaches"
     else:
-        from dls_ik.model.reach.pose_functionals import elements_of
+        from dls_ik.model.reach.pose_functionals import path_elements
 
-        paths = (elements_of(robot.chain, tip) for tip in range(len(robot.tips)))
+        paths = (path_elements(robot.chain, tip) for tip in range(len(robot.tips)))
         length = max(path.length for path in paths)
         lengths = distance / length if length > 0.0 else 0.0
         is_far, than = lengths > FAR_LENGTHS, f"{lengths:.0f} times the length of {robot.name}"

@@ -13,10 +13,10 @@ from dls_ik import IkSolver
 from dls_ik.core.reach_bounds import DISTANCE, is_beyond_reach
 from dls_ik.model import DhRow, RobotModel
 from dls_ik.model.chain import tip_poses
-from dls_ik.model.reach import pose_functionals as forms
+from dls_ik.model.reach import pose_functionals as functionals
 from dls_ik.model.reach.bounds import build_reach
-from dls_ik.model.reach.interval_bounds import Budget, farthest, largest, nearest
-from dls_ik.model.reach.pose_functionals import elements_of, poses, reduced
+from dls_ik.model.reach.interval_bounds import Budget, farthest, nearest, upper_bound
+from dls_ik.model.reach.pose_functionals import chain_product, path_elements, poses
 
 quick = settings(deadline=None, max_examples=30, suppress_health_check=list(HealthCheck))
 SHIPPED = {name: RobotModel.from_name(name) for name in ("wam", "puma560", "planar_2r")}
@@ -210,28 +210,28 @@ def test_very_many_joints_are_given_up_with_a_word(caplog):
 def drawn(seed, m, prismatic=0.3):
     """Elements of random ranges in units of their length, some narrow, some without end."""
     rng = np.random.default_rng(seed)
-    elements = elements_of(random_chain(rng, (m,), m, prismatic), 0)
+    elements = path_elements(random_chain(rng, (m,), m, prismatic), 0)
     centre, width = rng.uniform(-3, 3, m), rng.choice([0.0, 0.3, 2.0, 5.0, np.inf], m)
     width = np.where(elements.prismatic, rng.uniform(0, 0.4, m), width)
     elements = elements._replace(lower=centre - 0.5 * width, upper=centre + 0.5 * width)
     return elements.scaled(1.0 / elements.length), rng
 
 
-def drawn_form(kind, rng):
+def drawn_functional(kind, rng):
     base, tip = rng.normal(scale=0.5, size=(2, 2, 3))
     base[0], tip[0] = base[0] / np.linalg.norm(base[0]), tip[0] / np.linalg.norm(tip[0])
     return {
-        "distance": lambda: forms.squared_distance(base[1], tip[1]),
-        "height": lambda: forms.height(base, tip[1]),
-        "lean": lambda: forms.lean(base[0], tip[0]),
-        "moment": lambda: forms.moment(base, tip),
+        "distance": lambda: functionals.squared_distance(base[1], tip[1]),
+        "height": lambda: functionals.height(base, tip[1]),
+        "lean": lambda: functionals.lean(base[0], tip[0]),
+        "moment": lambda: functionals.moment(base, tip),
     }[kind]()
 
 
-def sampled(elements, form, rng, count=20_000):
+def sampled(elements, functional, rng, count=20_000):
     shares = rng.uniform(size=(count, len(elements.prismatic)))
     at_end = rng.uniform(size=shares.shape) < 0.3
-    return forms.value(form, poses(elements, np.where(at_end, np.round(shares), shares))[1])
+    return functional(poses(elements, np.where(at_end, np.round(shares), shares))[1])
 
 
 @thorough
@@ -242,10 +242,10 @@ def sampled(elements, form, rng, count=20_000):
 )
 def test_no_configuration_is_beyond(seed, m, kind):
     elements, rng = drawn(seed, m)
-    form = drawn_form(kind, rng)
-    numbers = sampled(elements, form, rng)
-    assert -largest(elements, forms.negative(form), Budget()) <= numbers.min()
-    assert numbers.max() <= largest(elements, form, Budget())
+    functional = drawn_functional(kind, rng)
+    numbers = sampled(elements, functional, rng)
+    assert -upper_bound(elements, -functional, Budget()) <= numbers.min()
+    assert numbers.max() <= upper_bound(elements, functional, Budget())
 
 
 @pytest.mark.parametrize("kind", ["distance", "height", "lean", "moment"])
@@ -253,33 +253,33 @@ def test_no_configuration_is_beyond(seed, m, kind):
 @pytest.mark.parametrize("seed", range(8))
 def test_is_reached(kind, m, seed):
     elements, rng = drawn(seed, m)
-    form = drawn_form(kind, rng)
-    numbers = sampled(elements, form, rng, 200_000)
-    gap = 2e-3 * (numbers.max() - numbers.min()) + 1e-8 * form.scale
-    assert numbers.max() == pytest.approx(largest(elements, form, Budget()), abs=gap)
-    assert numbers.min() == pytest.approx(
-        -largest(elements, forms.negative(form), Budget()), abs=gap
-    )
+    functional = drawn_functional(kind, rng)
+    numbers = sampled(elements, functional, rng, 200_000)
+    gap = 2e-3 * (numbers.max() - numbers.min()) + 1e-8 * functional.scale
+    assert numbers.max() == pytest.approx(upper_bound(elements, functional, Budget()), abs=gap)
+    assert numbers.min() == pytest.approx(-upper_bound(elements, -functional, Budget()), abs=gap)
 
 
 @thorough
 @given(st.integers(0, 10**6), st.sampled_from(["distance", "height", "lean", "moment"]))
 def test_matrices_multiply_as_transforms(seed, kind):
     rng = np.random.default_rng(seed)
-    form = drawn_form(kind, rng)
+    functional = drawn_functional(kind, rng)
     (A, B), _ = poses(drawn(seed, 3)[0], rng.uniform(size=(2, 3)))
-    np.testing.assert_allclose(form.matrix(A @ B), form.matrix(A) @ form.matrix(B), atol=1e-12)
+    np.testing.assert_allclose(
+        functional.matrix(A @ B), functional.matrix(A) @ functional.matrix(B), atol=1e-12
+    )
 
 
-def test_forms_are_what_they_say():
+def test_functionals_are_what_they_say():
     rng = np.random.default_rng(0)
     T = poses(drawn(0, 3)[0], rng.uniform(size=(1, 3)))[1, 0]
     (n, b), (a, p) = base, tip = rng.normal(size=(2, 2, 3))
     q, v = T[:3, :3] @ p + T[:3, 3], T[:3, :3] @ a
-    assert forms.value(forms.squared_distance(b, p), T) == pytest.approx((q - b) @ (q - b))
-    assert forms.value(forms.height(base, p), T) == pytest.approx(n @ (q - b))
-    assert forms.value(forms.lean(n, a), T) == pytest.approx(n @ v)
-    assert forms.value(forms.moment(base, tip), T) == pytest.approx(n @ np.cross(q - b, v))
+    assert functionals.squared_distance(b, p)(T) == pytest.approx((q - b) @ (q - b))
+    assert functionals.height(base, p)(T) == pytest.approx(n @ (q - b))
+    assert functionals.lean(n, a)(T) == pytest.approx(n @ v)
+    assert functionals.moment(base, tip)(T) == pytest.approx(n @ np.cross(q - b, v))
 
 
 def test_joints_through_a_point_do_not_matter():
@@ -288,11 +288,13 @@ def test_joints_through_a_point_do_not_matter():
     rows = [(0, -half, 0), (0, half, 0), (0.1, -half, 0.5), (-0.1, half, 0)]
     rows += [(0, -half, 0.4), (0, half, 0), (0, 0, 0.2)]
     arm = [DhRow(a, alpha, d, lower=-2.0, upper=2.0) for a, alpha, d in rows]
-    elements = elements_of(RobotModel.from_dh(arm).chain, 0)
+    elements = path_elements(RobotModel.from_dh(arm).chain, 0)
     wrist = np.array([0.0, 0.0, -0.2])
     scale = 1.0 / elements.length
     elements = elements.scaled(scale)
-    assert len(reduced(elements, forms.squared_distance(ORIGIN, scale * wrist)).lower) == 1
+    assert (
+        len(chain_product(elements, functionals.squared_distance(ORIGIN, scale * wrist)).lower) == 1
+    )
     arms = [[*row, 0.0, False] for row in rows]
     near, far = np.inf, 0.0
     for q4 in np.linspace(-2.0, 2.0, 4001):
@@ -308,13 +310,13 @@ def test_joints_through_a_point_do_not_matter():
 def test_long_chains(seed, m):
     elements, rng = drawn(seed, m)
     base, tip = rng.normal(scale=0.1, size=(2, 3))
-    numbers = np.sqrt(sampled(elements, forms.squared_distance(base, tip), rng, 2000))
+    numbers = np.sqrt(sampled(elements, functionals.squared_distance(base, tip), rng, 2000))
     assert nearest(elements, base, tip, Budget()) <= numbers.min()
     assert numbers.max() <= farthest(elements, base, tip, Budget()) < np.inf
 
 
 def test_a_slide_without_end():
-    elements = elements_of(random_chain(np.random.default_rng(1), (3,), 3, 1.0), 0)
+    elements = path_elements(random_chain(np.random.default_rng(1), (3,), 3, 1.0), 0)
     elements = elements.scaled(1.0 / elements.length)
     endless = elements._replace(upper=np.full(3, np.inf))
     assert farthest(endless, ORIGIN, ORIGIN, Budget()) == np.inf
@@ -326,14 +328,14 @@ def test_a_slide_without_end():
 def test_with_little_work_bounds_are_less_sharp_not_wrong(seed, m, work):
     elements, rng = drawn(seed, m)
     base, tip = rng.normal(scale=0.5, size=(2, 3))
-    form = forms.squared_distance(base, tip)
-    seen = np.sqrt(np.maximum(sampled(elements, form, rng, 2000), 0.0))
+    functional = functionals.squared_distance(base, tip)
+    seen = np.sqrt(np.maximum(sampled(elements, functional, rng, 2000), 0.0))
     low, high = (bound(elements, base, tip, Budget(work)) for bound in (nearest, farthest))
     assert low <= seen.min() + 1e-9
     assert seen.max() - 1e-9 <= high
     assert high < np.inf
-    height = drawn_form("height", rng)
-    assert forms.value(height, elements_pose(elements)) <= largest(elements, height, Budget(work))
+    height = drawn_functional("height", rng)
+    assert height(elements_pose(elements)) <= upper_bound(elements, height, Budget(work))
 
 
 def elements_pose(elements):
@@ -342,7 +344,7 @@ def elements_pose(elements):
 
 def test_the_work_for_very_many_joints_is_bounded():
     rng = np.random.default_rng(3)
-    elements = elements_of(random_chain(rng, (200,), 200, 0.0), 0)
+    elements = path_elements(random_chain(rng, (200,), 200, 0.0), 0)
     budget = Budget(2_000_000)
     length = farthest(elements, ORIGIN, ORIGIN, budget)
     assert length <= elements.length + 1e-9

@@ -1,1 +1,1 @@
-"""Rigorous bounds on the poses that an arm reaches, built once a robot."""
+"""Rigorous bounds on the poses that an arm reaches, built once for a robot."""
