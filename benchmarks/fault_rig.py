@@ -16,7 +16,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from benchmarks.processes import Process, ros_node
 from dls_ik import DlsIkError, RobotModel
-from dls_ik.ros.demo.node import pose_message
+from dls_ik.ros.client.messages import stamped_pose
 
 RATE, ACCELERATION, POINTS = 100, 8.0, 60  # [Hz], [rad/s^2], of a trajectory
 START = [0.0, 0.6, 0.0, 1.6, 0.0, 0.4, 0.0]  # [rad] of the WAM
@@ -127,8 +127,9 @@ class FaultRig:
         if self.is_streaming:
             T = self._T.copy()
             T[1, 3] += SWING * np.sin(PULSE * time.monotonic())
-            stamp = self._node.get_clock().now().to_msg()
-            self._targets.publish(pose_message(T, "", stamp))
+            message = stamped_pose(T, "")
+            message.header.stamp = self._node.get_clock().now().to_msg()
+            self._targets.publish(message)
 
     def _hear_state(self, message: Any) -> None:
         read = np.array(message.position), np.array(message.velocity)

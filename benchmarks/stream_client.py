@@ -9,7 +9,7 @@ from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 
 from benchmarks.processes import wait_until
-from dls_ik.ros.demo.node import pose_message
+from dls_ik.ros.client.messages import stamped_pose
 
 RADIUS, PERIOD = 0.05, 1.0  # [m], [s] of the circle
 
@@ -21,8 +21,9 @@ class Client:
         self.received: list[tuple[float, Any]] = []  # time [s], positions
         self.stamps: list[int] = []  # [ns] of the messages received
         self._start = T[:3, 3]
-        self._message = pose_message(T, frame, node.get_clock().now().to_msg())
+        self._message = stamped_pose(T, frame)
         self._clock = node.get_clock()
+        self._message.header.stamp = self._clock.now().to_msg()
         topic = f"/{name}/joint_states"
         self._states = node.create_subscription(
             JointState, topic, self._receive, qos_profile_sensor_data

@@ -16,7 +16,7 @@ from moveit_msgs.srv import GetPositionIK
 from rclpy.node import Node
 
 from dls_ik import RobotModel
-from dls_ik.ros.demo.node import pose_message
+from dls_ik.ros.client.messages import stamped_pose
 
 RATES = {"requests": 200.0, "flood": 5000.0}  # [Hz]
 
@@ -53,10 +53,9 @@ def main() -> None:
     kind = sys.argv[1]
     rclpy.init()
     node = Node("load")
-    robot, stamp = RobotModel.wam(), node.get_clock().now().to_msg()
-    stamp.sec = stamp.nanosec = 0
+    robot = RobotModel.wam()
     Ts = robot.fk(robot.random(np.random.default_rng(0), 100))
-    poses = [pose_message(T, "", stamp) for T in Ts]
+    poses = [stamped_pose(T, "") for T in Ts]
     work = {"requests": requests, "flood": flood}[kind](node, poses)
     print("ready", flush=True)
     begin, k = time.monotonic(), 0

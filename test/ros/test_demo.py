@@ -1,6 +1,11 @@
-"""The demonstration asks for what it claims: its poses, its path, its checks."""
+"""The demonstration asks for what it claims, its figures are right, and its verdict follows."""
 
+import io
+import json
+import os
+import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -10,17 +15,51 @@ pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 pytest.importorskip("rich", reason="needs rich")
 pytest.importorskip("matplotlib", reason="needs matplotlib")
 
+from rich.console import Console
+
 from dls_ik.model import RobotModel
 from dls_ik.model.rotations import rotation_from_rpy, transform
-from dls_ik.ros.demo.ask import HOME, REACH, TOOL, independent_check, pose_errors, poses
-from dls_ik.ros.demo.node import code_name, quaternion
-from dls_ik.ros.demo.options import parse_options
-from dls_ik.ros.demo.stream import LENGTH, READY, WIDTH, targets
+from dls_ik.ros.client.streamer import pose_errors
+from dls_ik.ros.demo.__main__ import parse_options
+from dls_ik.ros.demo.poses import (
+    HOME,
+    REACH,
+    TOOL,
+    IndependentCheck,
+    PoseCheck,
+    demo_poses,
+    independent_check,
+)
+from dls_ik.ros.demo.report import (
+    Load,
+    answers_table,
+    code_name,
+    criteria,
+    criteria_lines,
+    has_passed,
+    joints_table,
+    save_report,
+    timing_table,
+    tracking_table,
+)
+from dls_ik.ros.demo.session import LoadMeter
+from dls_ik.ros.demo.stream import (
+    LENGTH,
+    READY,
+    WIDTH,
+    StreamRecording,
+    distance_to_path,
+    evaluate,
+    joint_uses,
+    target_path,
+)
+from dls_ik.ros.errors import Code
 
 ROBOT = RobotModel.wam()
-POSES = poses(ROBOT)
+POSES = demo_poses(ROBOT)
 RATE = 100.0
 STEP = 0.1  # [rad] of the grid over joints 2, 3 and 4
+FK = IndependentCheck("fk", ROBOT.fk)
 
 
 # The poses
@@ -75,7 +114,7 @@ def test_the_stretched_pose_is_a_millimetre_from_full_reach():
 
 
 def test_targets_begin_where_the_arm_is_and_count_the_eight_only():
-    sent = targets(ROBOT, np.array(READY), RATE, 10.0)
+    sent = target_path(ROBOT, np.array(READY), RATE, 10.0)
     np.testing.assert_allclose(sent.poses[0], ROBOT.fk(READY), atol=1e-12)
     assert len(sent.poses) - sent.counted == 1000
     centre = ROBOT.fk(HOME)[:3, 3]
@@ -85,13 +124,13 @@ def test_targets_begin_where_the_arm_is_and_count_the_eight_only():
 
 
 def test_targets_are_smooth():
-    sent = targets(ROBOT, np.array(READY), RATE, 10.0)
+    sent = target_path(ROBOT, np.array(READY), RATE, 10.0)
     way = sent.poses[:, :3, 3]
     assert np.linalg.norm(np.diff(way, axis=0), axis=1).max() * RATE < 0.75  # [m/s]
     assert np.linalg.norm(np.diff(way, 2, axis=0), axis=1).max() * RATE**2 < 4.0  # [m/s2]
 
 
-# The independent check and the messages
+# The independent check, the options
 
 
 @pytest.mark.parametrize("angle", [0.0, 1e-9, 1e-3, 2.0, np.pi - 1e-9, np.pi])
@@ -108,17 +147,6 @@ def test_both_kinds_of_check_agree(monkeypatch):
     assert plain.name == "NumPy"
     for q in ROBOT.random(np.random.default_rng(0), 20):
         np.testing.assert_allclose(here.pose(q), plain.pose(q), atol=1e-12)
-
-
-@pytest.mark.parametrize("rpy", [(0, 0, 0), (np.pi, 0, 0), (0, 0, np.pi), (0.1, -1.5, 3.0)])
-def test_quaternion(rpy):
-    R = rotation_from_rpy(*rpy)
-    x, y, z, w = quaternion(R)
-    v = np.array([x, y, z])
-    cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
-    np.testing.assert_allclose(
-        (w * w - v @ v) * np.eye(3) + 2 * np.outer(v, v) + 2 * w * cross, R, atol=1e-12
-    )
 
 
 def test_code_names():
@@ -142,3 +170,191 @@ def test_wrong_options_leave_with_2(words, capsys):
         parse_options(words)
     assert end.value.code == 2
     assert words[0] in capsys.readouterr().err
+
+
+# The figures
+
+
+def straight_recording(delay, stale=0.0):
+    """Joint 1 turns at 0.5 rad/s and follows its targets after a delay, in messages of 2 ms."""
+    sent = np.arange(-1.0, 4.0, 0.01)
+    received = sent[100:] + 0.005
+    start = np.array(HOME)
+
+    def at(times):
+        return start + np.outer(0.5 * times, np.eye(7)[0])
+
+    targets = ROBOT.fk(at(sent))
+    return StreamRecording(sent, targets, received, received - 0.002 - stale, at(received - delay))
+
+
+def test_tracking_finds_a_known_lag():
+    _, tracking = evaluate(straight_recording(delay=0.03), FK)
+    assert tracking.lag == pytest.approx(0.03, abs=6e-4)
+    assert tracking.path_error.max < 1e-5
+    radius = np.linalg.norm(ROBOT.fk(HOME)[:2, 3])
+    assert tracking.position_error.mean == pytest.approx(0.03 * 0.5 * radius, rel=0.02)
+    assert tracking.state_rate == pytest.approx(100.0, rel=0.01)
+
+
+def test_a_pause_in_sending_longer_than_any_lag_is_measured_from_the_last_target():
+    whole = straight_recording(delay=0.0)
+    kept = (whole.sent < 1.0) | (whole.sent > 2.0)
+    paused = whole._replace(sent=whole.sent[kept], targets=whole.targets[kept])
+    _, tracking = evaluate(paused, FK)
+    radius = np.linalg.norm(ROBOT.fk(HOME)[:2, 3])
+    assert tracking.path_error.max == pytest.approx(2.0 * radius * np.sin(0.25), rel=0.05)
+
+
+def test_latency_waits_for_a_state_that_was_computed_later():
+    _, tracking = evaluate(straight_recording(delay=0.0), FK)
+    assert tracking.latency.median == pytest.approx(0.005)
+    assert tracking.delivery.p99 == pytest.approx(0.002)
+    _, tracking = evaluate(straight_recording(delay=0.0, stale=0.004), FK)
+    assert tracking.latency.median == pytest.approx(0.015)  # not from the state before
+
+
+def test_joint_uses():
+    motion, _ = evaluate(straight_recording(delay=0.0), FK)
+    first, second, *_ = joint_uses(ROBOT, motion)
+    assert first.top_speed == pytest.approx(0.5)
+    assert first.room == pytest.approx(ROBOT.upper[0] - 2.0, abs=0.02)
+    assert second.top_speed == 0.0
+    assert second.room == pytest.approx(1.5)
+
+
+def test_where_states_are_lost_no_joint_is_called_faster():
+    whole = straight_recording(delay=0.0)
+    kept = np.delete(np.arange(len(whole.q)), [50, 51, 52, 90, 91])
+    parts = {name: getattr(whole, name)[kept] for name in ("received", "stamps", "q")}
+    motion, _ = evaluate(whole._replace(**parts), FK)
+    assert joint_uses(ROBOT, motion)[0].top_speed == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("point", "distance"), [((0.5, 0.2, 0), 0.2), ((-1, 0, 0), 1.0), ((1, 3, 0), 2.0)]
+)
+def test_distance_to_path(point, distance):
+    way = np.array([[0.0, 0, 0], [0.0, 0, 0], [1.0, 0, 0], [1.0, 1.0, 0]])
+    assert distance_to_path(np.array(point), way) == pytest.approx(distance)
+
+
+def good_answers():
+    errors = [
+        (Code.SUCCESS, np.array(HOME), 1e-7, 1e-7, True),
+        (Code.NO_IK_SOLUTION, None, np.nan, np.nan, 0),
+    ]
+    return [PoseCheck(pose, *errors[not pose.reachable], 1e-3, 1e-4) for pose in POSES]
+
+
+def found(answers, recording):
+    motion, tracking = evaluate(recording, FK)
+    return criteria(answers, tracking, joint_uses(ROBOT, motion), RATE)
+
+
+def test_all_checks_hold_when_all_is_well():
+    assert all(check.holds for check in found(good_answers(), straight_recording(0.01)))
+
+
+@pytest.mark.parametrize(
+    ("index", "change"),
+    [
+        (0, {"code": Code.NO_IK_SOLUTION}),
+        (0, {"position_error": 1.1e-6}),
+        (0, {"rotation_error": np.nan}),
+        (0, {"inside": False}),
+        (11, {"code": Code.SUCCESS}),
+        (11, {"code": 99999}),
+    ],
+)
+def test_one_wrong_answer_is_enough_to_fail(index, change):
+    answers = good_answers()
+    answers[index] = answers[index]._replace(**change)
+    failed = [check for check in found(answers, straight_recording(0.01)) if not check.holds]
+    assert len(failed) == 1
+    assert ("unreachable" in failed[0].text) == (index == 11)
+
+
+def test_an_arm_that_stands_still_fails():
+    recording = straight_recording(0.01)
+    still = recording._replace(q=np.repeat(recording.q[:1], len(recording.q), axis=0))
+    failed = [check.text for check in found(good_answers(), still) if not check.holds]
+    assert len(failed) == 4
+    assert failed[0].startswith("the tip drew the figure")
+    assert all(text.startswith("tip within") for text in failed[1:])
+
+
+def test_a_node_that_falls_silent_fails():
+    recording = straight_recording(0.01)
+    half = len(recording.received) // 2
+    silent = recording._replace(
+        received=recording.received[:half], stamps=recording.stamps[:half], q=recording.q[:half]
+    )
+    failed = [check.text for check in found(good_answers(), silent) if not check.holds]
+    assert [text[:20] for text in failed] == [
+        "the tip drew the fig", "joint states came un", "joint states came at",
+    ]  # fmt: skip
+    assert "until 50% of the targets" in failed[1]
+    assert "at 50.1 Hz" in failed[2]
+
+
+def test_what_comes_late_does_not_decide():
+    """As on a busy machine: the arm is 0.2 s behind, and every second state is lost."""
+    recording = straight_recording(0.2)
+    late = recording._replace(
+        received=recording.received[::2], stamps=recording.stamps[::2], q=recording.q[::2]
+    )
+    checks = found(good_answers(), late)
+    assert sum(not check.holds for check in checks) == 3
+    assert all(check.by_the_clock for check in checks if not check.holds)
+    assert has_passed(checks)
+    stray = recording._replace(q=recording.q + 0.3)
+    assert not has_passed(found(good_answers(), stray))
+
+
+def test_the_load_is_that_of_other_programs():
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as other:
+        theirs, ours = LoadMeter(), LoadMeter(other.pid)
+        before = ours.own_time()
+        while LoadMeter(other.pid).own_time() - before < 0.5:
+            time.sleep(0.02)
+        loads = theirs.result(), ours.result()
+        other.kill()
+    assert 0.0 <= loads[1].others < loads[0].others <= 1.0
+    assert f"of {os.cpu_count()} cores" in str(loads[0])
+    assert Load(2, 9.0, None).is_busy
+    assert not Load(2, 0.1, 0.1).is_busy
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_tables_fit_60_columns_of_any_terminal(encoding):
+    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    console = Console(file=file, width=60)
+    motion, tracking = evaluate(straight_recording(0.01), FK)
+    uses = joint_uses(ROBOT, motion)
+    checks = criteria(good_answers(), tracking, uses, RATE)
+    console.print(answers_table(console, good_answers(), "PyKDL"))
+    console.print(tracking_table(tracking))
+    console.print(timing_table(tracking))
+    console.print(joints_table(console, uses))
+    console.print(criteria_lines(console, checks))
+    file.flush()
+    text = file.buffer.getvalue().decode(encoding)
+    assert all(len(line) <= 60 for line in text.splitlines())
+    for word in ("NO_IK_SOLUTION", "1e-07 rad", "wam_j7", "99 %", "2.6"):
+        assert word in text
+    assert "\u2026" not in text  # nothing was cut off
+
+
+def test_report_is_json_that_every_program_reads(tmp_path):
+    motion, tracking = evaluate(straight_recording(0.01), FK)
+    uses = joint_uses(ROBOT, motion)
+    checks = criteria(good_answers(), tracking, uses, RATE)
+    load = Load(2, 1.0, 0.5)
+    save_report(tmp_path / "new" / "report.json", good_answers(), tracking, uses, checks, load)
+    report = json.loads((tmp_path / "new" / "report.json").read_text(), parse_constant=pytest.fail)
+    assert report["passed"] is True
+    assert report["load"]["is_busy"] is True
+    assert report["answers"][11]["position_error"] is None
+    assert report["joints"][0]["name"] == "wam_j1"
+    assert report["tracking"]["latency"]["median"] == pytest.approx(0.005)

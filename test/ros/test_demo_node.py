@@ -16,11 +16,11 @@ pytest.importorskip("rich", reason="needs rich")
 pytest.importorskip("matplotlib", reason="needs matplotlib")
 
 import dls_ik
-from dls_ik.ros.demo.node import NodeProcess, node_command
+from dls_ik.ros.demo.session import LoggedProcess, node_command
 
 
 def python(code, tmp_path, lines):
-    return NodeProcess([sys.executable, "-c", code], tmp_path / "log", lines.append)
+    return LoggedProcess([sys.executable, "-c", code], tmp_path / "log", lines.append)
 
 
 def wait_for(condition, seconds=60.0):

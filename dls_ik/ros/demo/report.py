@@ -1,50 +1,175 @@
-"""Tables that fit 60 columns, pictures of the motion, and a JSON file of every figure."""
+"""Tables that fit 60 columns, pictures of the motion, the checks, and all figures as JSON."""
 
-import json
-import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from math import degrees
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
+from moveit_msgs.msg import MoveItErrorCodes
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
+from dls_ik.model.rotations import rpy_from_rotation
 from dls_ik.plot import joint_bands, tip_path
-from dls_ik.ros.demo.ask import Answer
-from dls_ik.ros.demo.node import code_name
-from dls_ik.ros.demo.stream import JointUse, Motion, Spread, Tracking
-from dls_ik.ros.demo.verdict import Criterion, Load, has_passed
+from dls_ik.reproduce.report import json_text
+from dls_ik.ros.demo.poses import TOLERANCE, PoseCheck
+from dls_ik.ros.demo.stream import JointUse, RecordedMotion, Spread, Tracking
+
+BUSY = 0.25  # share of the processors taken by others, above which figures by the clock are theirs
+
+# Checks: figures by the clock tell of a busy machine as much as of the node, so they do not decide.
+# The bounds, and one instant in a hundred beyond them, leave room for a machine that stalls.
+
+MIN_RATE = 0.8  # of the rate asked for
+PATH_TOLERANCE = 0.002  # [m] off the path
+TARGET_TOLERANCE = 0.05  # [m] from the moving target, which needs 0.15 s for that
+ROTATION_TOLERANCE = 0.01  # [rad]
+FIGURE_TOLERANCE = 0.05  # [m] off the figure, at any time; late targets cut its corners
+MIN_HEARD = 0.8  # of the targets, after which joint states still came
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A condition, and what was found."""
+
+    holds: bool
+    text: str
+    by_the_clock: bool = False
+
+
+@dataclass(frozen=True)
+class Load:
+    """The load of the machine."""
+
+    cores: int
+    average: float | None  # processes that run or wait, over the last minute, our own included
+    others: float | None  # share of all processors that other programs took; None: not known
+
+    @property
+    def is_busy(self) -> bool:
+        """True if other programs took so much that figures by the clock are theirs."""
+        if self.others is not None:
+            return self.others > BUSY
+        return self.average is not None and self.average > 1.5 * self.cores
+
+    def __str__(self) -> str:
+        known = []
+        if self.others is not None:
+            known.append(f"other programs took {self.others:.0%} of {self.cores} cores")
+        if self.average is not None:
+            known.append(f"load average {self.average:.1f}")
+        return ", ".join(known) or f"{self.cores} cores, load unknown"
+
+
+def criteria(
+    answers: Sequence[PoseCheck], tracking: Tracking, uses: Sequence[JointUse], rate: float
+) -> list[Criterion]:
+    """Return all checks, those by the clock last."""
+    return [
+        *_answer_criteria(answers),
+        *_figure_criteria(tracking),
+        _joint_criterion(uses),
+        *_clock_criteria(tracking, rate),
+    ]
+
+
+def has_passed(found: Sequence[Criterion]) -> bool:
+    """Return True if every check holds that decides."""
+    return all(criterion.holds or criterion.by_the_clock for criterion in found)
+
+
+def _answer_criteria(answers: Sequence[PoseCheck]) -> list[Criterion]:
+    reachable, unreachable = (
+        [answer.is_right for answer in answers if answer.pose.reachable is kind]
+        for kind in (True, False)
+    )
+    return [
+        Criterion(
+            all(reachable),
+            f"{sum(reachable)} of {len(reachable)} reachable poses solved within {TOLERANCE:g} m "
+            f"and {TOLERANCE:g} rad, inside the limits",
+        ),
+        Criterion(
+            all(unreachable),
+            f"{sum(unreachable)} of {len(unreachable)} unreachable poses refused with "
+            "NO_IK_SOLUTION",
+        ),
+    ]
+
+
+def _figure_criteria(tracking: Tracking) -> list[Criterion]:
+    most, heard = max(tracking.figure_error.p99, tracking.missed.p99), tracking.heard_until
+    return [
+        Criterion(
+            most <= FIGURE_TOLERANCE,
+            f"the tip drew the figure, all of it, within {1e3 * most:.3g} mm "
+            f"(at most {1e3 * FIGURE_TOLERANCE:g})",
+        ),
+        Criterion(
+            heard >= MIN_HEARD,
+            f"joint states came until {heard:.0%} of the targets were sent "
+            f"(at least {MIN_HEARD:.0%})",
+        ),
+    ]
+
+
+def _joint_criterion(uses: Sequence[JointUse]) -> Criterion:
+    nearest = min(uses, key=lambda use: use.room)
+    if nearest.room < 0.0:
+        return Criterion(False, f"{nearest.name} went {-nearest.room:.2g} rad beyond its limits")
+    return Criterion(
+        True, f"no joint left its limits; nearest was {nearest.name} with {nearest.room:.2f} rad"
+    )
+
+
+def _clock_criteria(tracking: Tracking, rate: float) -> list[Criterion]:
+    bounds = {
+        "the target's path": (tracking.path_error.p99, PATH_TOLERANCE, "mm"),
+        "the moving target": (tracking.position_error.p99, TARGET_TOLERANCE, "mm"),
+        "the target's orientation": (tracking.rotation_error.p99, ROTATION_TOLERANCE, "mrad"),
+    }
+    text = f"joint states came at {tracking.state_rate:.1f} Hz (at least {MIN_RATE * rate:g})"
+    rows = [(tracking.state_rate >= MIN_RATE * rate, text)]
+    for name, (found, bound, unit) in bounds.items():
+        text = f"tip within {1e3 * found:.3g} {unit} of {name} 99 % of the time"
+        rows.append((found <= bound, f"{text} (at most {1e3 * bound:g})"))
+    return [Criterion(holds, text, by_the_clock=True) for holds, text in rows]
+
+
+# Tables
 
 BAR = 16  # characters
 
 
-def is_plain(console: Console) -> bool:
-    """Whether only ASCII can be shown."""
-    return console.options.ascii_only
+def code_name(code: int) -> str:
+    """Return the name of a MoveIt error code, such as ``NO_IK_SOLUTION``."""
+    names = (name for name in dir(MoveItErrorCodes) if name.isupper())
+    return next((n for n in names if getattr(MoveItErrorCodes, n) == code), f"code {code}")
 
 
 def mark(console: Console, good: bool) -> str:
-    """A tick or a cross."""
-    signs = ("NO", "ok") if is_plain(console) else ("\u2717", "\u2713")
+    """Return a tick or a cross."""
+    signs = ("NO", "ok") if console.options.ascii_only else ("\u2717", "\u2713")
     return f"[bold green]{signs[1]}[/]" if good else f"[bold red]{signs[0]}[/]"
 
 
-def answers_table(console: Console, answers: list[Answer], checker: str) -> Table:
-    """Two lines for each pose."""
+def answers_table(console: Console, answers: Sequence[PoseCheck], checker: str) -> Table:
+    """Return a table with two lines for each pose."""
     table = _table()
     table.add_column("pose\n[dim]xyz in m, rpy in deg[/]", ratio=1)
     table.add_column("answer\n[dim]inside limits?[/]")
     table.add_column(f"error by\n[dim]{checker}[/]", justify="right")
     table.add_column("round trip\n[dim]solve[/]", justify="right")
     for answer in answers:
+        sign, code = mark(console, answer.is_right), code_name(answer.code)
         table.add_row(
             f"{answer.pose.name}\n[dim]{_coordinates(answer.pose.T)}[/]",
-            f"{mark(console, answer.is_right)} {code_name(answer.code)}\n[dim]{_inside(answer)}[/]",
+            f"{sign} {code}\n[dim]{_inside(answer)}[/]",
             _errors(answer),
             f"{_time(answer.round_trip)}\n[dim]{_time(answer.solve_time)}[/]",
         )
@@ -52,42 +177,42 @@ def answers_table(console: Console, answers: list[Answer], checker: str) -> Tabl
 
 
 def tracking_table(tracking: Tracking) -> Table:
-    """The figures of the stream; what they are, :class:`Tracking` says."""
+    """Return the errors of the stream; :class:`Tracking` defines them."""
     t = tracking
-    table = _spread_table(f"tip, {_time(t.lag)} behind", "mean")
-    for name, errors, words in (
+    rows = [
         ("to the moving target", t.position_error, _length),
         ("to the target's path", t.path_error, _length),
         ("rotation error", t.rotation_error, _angle),
-    ):
-        table.add_row(name, words(errors.mean), words(errors.p99), words(errors.max))
-    return table
+    ]
+    return _spread_table(f"tip, {_time(t.lag)} behind", "mean", rows)
 
 
 def timing_table(tracking: Tracking) -> Table:
-    """How long messages take, and how regularly they come."""
+    """Return the latency of messages and the intervals between them."""
     t = tracking
-    table = _spread_table("latency", "median")
-    for name, times in (
-        ("target to joint states", t.latency),
-        ("  of it, since computed", t.delivery),
-        ("between targets", t.target_interval),
-        ("between joint states", t.state_interval),
-    ):
-        table.add_row(name, _time(times.median), _time(times.p99), _time(times.max))
-    return table
+    rows = [
+        ("target to joint states", t.latency, _time),
+        ("  of it, since computed", t.delivery, _time),
+        ("between targets", t.target_interval, _time),
+        ("between joint states", t.state_interval, _time),
+    ]
+    return _spread_table("latency", "median", rows)
 
 
-def _spread_table(title: str, middle: str) -> Table:
+def _spread_table(
+    title: str, middle: str, rows: Sequence[tuple[str, Spread, Callable[[float], str]]]
+) -> Table:
     table = _table()
     table.add_column(title, ratio=1)
     for name in (middle, "99 %", "max"):
         table.add_column(name, justify="right")
+    for name, spread, show in rows:
+        table.add_row(name, *map(show, (getattr(spread, middle), spread.p99, spread.max)))
     return table
 
 
-def joints_table(console: Console, uses: list[JointUse]) -> Table:
-    """How near each joint came to its limits."""
+def joints_table(console: Console, uses: Sequence[JointUse]) -> Table:
+    """Return the distance of each joint to its limits."""
     table = _table()
     table.add_column("joint")
     table.add_column("lower", justify="right")
@@ -99,7 +224,7 @@ def joints_table(console: Console, uses: list[JointUse]) -> Table:
         table.add_row(
             use.name,
             f"{use.lower:g}",
-            _bar(use, is_plain(console)),
+            _bar(use, console.options.ascii_only),
             f"{use.upper:g}",
             f"{use.room:.2f}",
             f"{use.top_speed / use.velocity:.0%}",
@@ -107,14 +232,14 @@ def joints_table(console: Console, uses: list[JointUse]) -> Table:
     return table
 
 
-def criteria_lines(console: Console, criteria: list[Criterion]) -> Table:
-    """Every check with a tick or a cross; those that the clock has a part in apart, with a ~."""
+def criteria_lines(console: Console, found: Sequence[Criterion]) -> Table:
+    """Return every check with a tick or a cross; those by the clock apart, with a ~."""
     table = Table.grid(padding=(0, 1))
-    for criterion in criteria:
+    for criterion in found:
         if not criterion.by_the_clock:
             table.add_row(mark(console, criterion.holds), criterion.text)
     table.add_row("", "[dim]by the clock, which does not decide:[/]")
-    for criterion in criteria:
+    for criterion in found:
         if criterion.by_the_clock:
             sign = mark(console, True) if criterion.holds else "[bold yellow]~[/]"
             table.add_row(sign, criterion.text)
@@ -127,19 +252,16 @@ def _table() -> Table:
 
 def _coordinates(T: Array) -> str:
     xyz = " ".join(f"{value:.2f}" for value in T[:3, 3].round(2) + 0.0)
-    roll = np.arctan2(T[2, 1], T[2, 2])
-    pitch = np.arctan2(-T[2, 0], np.hypot(T[2, 1], T[2, 2]))
-    yaw = np.arctan2(T[1, 0], T[0, 0])
-    return xyz + "  " + " ".join(f"{round(degrees(angle))}" for angle in (roll, pitch, yaw))
+    return xyz + "  " + " ".join(f"{round(degrees(a))}" for a in rpy_from_rotation(T[:3, :3]))
 
 
-def _inside(answer: Answer) -> str:
+def _inside(answer: PoseCheck) -> str:
     if answer.q is None:
         return "as expected" if answer.is_right else "unexpected"
     return "inside limits" if answer.inside else "OUTSIDE limits"
 
 
-def _errors(answer: Answer) -> str:
+def _errors(answer: PoseCheck) -> str:
     if answer.q is None:
         return "-"
     return f"{answer.position_error:.0e} m\n{answer.rotation_error:.0e} rad"
@@ -157,27 +279,30 @@ def _angle(value: float) -> str:
     return f"{1e3 * value:.2f} mrad"
 
 
-def _bar(use: JointUse, plain: bool) -> str:
-    """The band between the limits, with the part that was used filled."""
+def _bar(use: JointUse, is_ascii: bool) -> str:
+    """Draw the range of a joint, the used part filled."""
     if not np.isfinite(use.upper - use.lower):
         return "no limits"
-    empty, full = (".", "#") if plain else ("\u00b7", "\u2588")
+    empty, full = (".", "#") if is_ascii else ("\u00b7", "\u2588")
     scale = BAR / (use.upper - use.lower)
     first = int(np.clip((use.least - use.lower) * scale, 0, BAR - 1))
     last = int(np.clip((use.greatest - use.lower) * scale, first, BAR - 1))
     return f"{empty * first}[blue]{full * (last - first + 1)}[/]{empty * (BAR - 1 - last)}"
 
 
+# Files
+
+
 def save_pictures(
-    robot: RobotModel, motion: Motion, tracking: Tracking, folder: Path
+    robot: RobotModel, motion: RecordedMotion, tracking: Tracking, folder: Path
 ) -> list[Path]:
-    """Draw and save them; return where."""
+    """Draw and save the pictures; return their files."""
     following = (
         f"A figure of eight streamed to the WAM: the tip is {1e3 * tracking.lag:.1f} ms behind "
         f"and {1e3 * tracking.path_error.mean:.2f} mm off the path"
     )
     inside = "The same motion, joint by joint, and the limits of each"
-    figures: dict[str, Figure] = {
+    figures = {
         "tip_path.png": tip_path(robot, motion.times, motion.q, motion.goal, following),
         "joint_positions.png": joint_bands(robot, motion.times, motion.q, inside),
     }
@@ -188,49 +313,37 @@ def save_pictures(
 
 def save_report(
     file: Path,
-    answers: list[Answer],
+    answers: Sequence[PoseCheck],
     tracking: Tracking,
-    uses: list[JointUse],
-    criteria: list[Criterion],
+    uses: Sequence[JointUse],
+    found: Sequence[Criterion],
     load: Load,
 ) -> None:
-    """Write them as JSON, in SI units; what is not a number is null."""
+    """Write all figures as JSON, in SI units; NaN and infinity are null."""
     report = {
-        "passed": has_passed(criteria),
-        "load": {**load._asdict(), "is_busy": load.is_busy},
-        "criteria": [criterion._asdict() for criterion in criteria],
-        "answers": [_answer(answer) for answer in answers],
-        "tracking": {
-            name: value._asdict() if isinstance(value, Spread) else value
-            for name, value in tracking._asdict().items()
-        },
-        "joints": [{**use._asdict(), "room": use.room} for use in uses],
+        "passed": has_passed(found),
+        "load": {**asdict(load), "is_busy": load.is_busy},
+        "criteria": found,
+        "answers": [_answer_figures(answer) for answer in answers],
+        "tracking": tracking,
+        "joints": [{**asdict(use), "room": use.room} for use in uses],
     }
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(_finite(report), indent=2, allow_nan=False) + "\n")
+    file.write_text(json_text(report) + "\n")
 
 
-def _answer(answer: Answer) -> dict[str, Any]:
+def _answer_figures(answer: PoseCheck) -> dict[str, Any]:
     return {
         "pose": answer.pose.name,
-        "T_base_tip": answer.pose.T.tolist(),
+        "T_base_tip": answer.pose.T,
         "reachable": answer.pose.reachable,
         "code": answer.code,
         "answer": code_name(answer.code),
         "right": answer.is_right,
-        "q": None if answer.q is None else answer.q.tolist(),
+        "q": answer.q,
         "position_error": answer.position_error,
         "rotation_error": answer.rotation_error,
         "inside_limits": answer.inside,
         "round_trip": answer.round_trip,
         "solve_time": answer.solve_time,
     }
-
-
-def _finite(value: Any) -> Any:
-    """The same with null for NaN and infinities, which JSON does not have."""
-    if isinstance(value, dict):
-        return {name: _finite(part) for name, part in value.items()}
-    if isinstance(value, list):
-        return [_finite(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,22 +1,38 @@
-"""The demonstration from start to end."""
+"""The demonstration from start to end: the node's process, the two parts, the report."""
 
+import os
 import re
+import sys
 import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 
 from dls_ik.errors import DlsIkError
 from dls_ik.model.robot import RobotModel
-from dls_ik.ros.demo.ask import Answer, IndependentCheck, answers, independent_check, poses
-from dls_ik.ros.demo.node import Client, NodeProcess, node_command, now
-from dls_ik.ros.demo.options import Options
+from dls_ik.ros.child import ChildProcess
+from dls_ik.ros.client import IkClient, Streamer
+from dls_ik.ros.client.connection import NOT_THERE
+from dls_ik.ros.demo import Options
+from dls_ik.ros.demo.poses import (
+    IndependentCheck,
+    PoseCheck,
+    ask_poses,
+    demo_poses,
+    independent_check,
+)
 from dls_ik.ros.demo.report import (
+    Criterion,
+    Load,
     answers_table,
+    criteria,
     criteria_lines,
+    has_passed,
     joints_table,
     save_pictures,
     save_report,
@@ -25,98 +41,111 @@ from dls_ik.ros.demo.report import (
 )
 from dls_ik.ros.demo.stream import (
     READY,
-    WINDOW,
-    Recording,
+    SPEED_WINDOW,
+    StateRecorder,
+    StreamRecording,
+    evaluate,
     joint_uses,
-    motion_of,
-    starting_point,
     stream,
-    targets,
+    target_path,
 )
-from dls_ik.ros.demo.verdict import Criterion, Load, LoadMeter, criteria, has_passed
 
-PATIENCE = 240.0  # [s] the very first start compiles for about 35 s, longer on a busy machine
+PATIENCE = 240.0  # [s] the first start compiles for about 35 s, longer on a busy machine
 REMINDER = 10.0  # [s]
+POLL = 0.2  # [s]
+TAIL = 8  # lines of the log
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 LOGGED = re.compile(r"\[(?:INFO|WARN|ERROR|FATAL)\] \[[\d.]+\] \[[\w.]+\]: (.*)")
 
 
-@dataclass(frozen=True)
-class Stage:
-    """What every part needs."""
+class Demonstration:
+    """The two parts and their report."""
 
-    options: Options
-    console: Console  # says nothing with --quiet
-    robot: RobotModel
-    check: IndependentCheck
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.console = Console(quiet=options.quiet, highlight=False)
+        self.robot = RobotModel.wam()
+        self.check: IndependentCheck = independent_check(self.robot)
+
+    def ask(self, streamer: Streamer) -> list[PoseCheck]:
+        """Ask for all poses and print the answers.
+
+        Raises:
+            DlsIkError: no answer came; as all methods here.
+        """
+        self.headline("1  A dozen poses for /compute_ik")
+        with IkClient(streamer.node, joint_names=self.robot.joint_names) as client:
+            poses = demo_poses(self.robot)
+            answers = list(ask_poses(client, self.robot, poses, self.check))
+        self.console.print(answers_table(self.console, answers, self.check.name))
+        self.console.print(
+            "[dim]solve: the same request to IkSolver in this process; the service carries no "
+            f"time. Errors by {self.check.name}, which knows nothing of the solver.[/]"
+        )
+        return answers
+
+    def stream(self, streamer: Streamer) -> StreamRecording:
+        """Stream the figure of eight."""
+        options, console = self.options, self.console
+        self.headline("2  A figure of eight, streamed on target_pose")
+        recorder = StateRecorder(streamer.node, self.robot.joint_names)
+        path = target_path(self.robot, recorder.start(), options.rate, options.seconds)
+        console.print(
+            f"{path.counted / options.rate:.1f} s to get there gently, then {options.seconds:g} s "
+            f"at {options.rate:g} Hz that count "
+        )
+        recording = stream(
+            streamer, recorder, path, self.robot.base, options.rate,
+            lambda: console.print(".", end=""),
+        )  # fmt: skip
+        console.print()
+        return recording
+
+    def report(
+        self, answers: list[PoseCheck], recording: StreamRecording, load: Load
+    ) -> list[Criterion]:
+        """Print and save the figures of the recording."""
+        options, console = self.options, self.console
+        motion, tracking = evaluate(recording, self.check)
+        uses = joint_uses(self.robot, motion)
+        console.print(tracking_table(tracking))
+        console.print(timing_table(tracking))
+        console.print(joints_table(console, uses))
+        speed = f"speed: greatest over {SPEED_WINDOW} states, of the limit"
+        console.print(f"[dim]room: least distance to a limit; {speed}[/]")
+        self.headline("3  Pictures")
+        for picture in save_pictures(self.robot, motion, tracking, options.output):
+            console.print(str(picture), soft_wrap=True)
+        found = criteria(answers, tracking, uses, options.rate)
+        if options.json is not None:
+            save_report(options.json, answers, tracking, uses, found, load)
+            console.print(str(options.json), soft_wrap=True)
+        return found
+
+    def headline(self, text: str) -> None:
+        """Print the title of a part."""
+        self.console.print(f"\n[bold]{text}[/]")
 
 
 def run(options: Options) -> int:
-    """Do all of it; return the exit code.
+    """Run the demonstration; return the exit code.
 
     Raises:
-        DlsIkError: it could not be done; the message says why.
+        DlsIkError: it could not be done, with the reason.
     """
     begin = time.monotonic()
-    robot = RobotModel.wam()
-    console = Console(quiet=options.quiet, highlight=False)
-    stage = Stage(options, console, robot, independent_check(robot))
+    demo = Demonstration(options)
     options.output.mkdir(parents=True, exist_ok=True)
-    _headline(stage, "Starting ik_node with the WAM arm")
-    with running_node(options, robot, console) as (client, pid):
-        answered = _ask(stage, client)
+    demo.headline("Starting ik_node with the WAM arm")
+    with running_node(options, demo.console) as (streamer, pid):
+        answers = demo.ask(streamer)
         meter = LoadMeter(pid)
-        recording = _stream(stage, client)
+        recording = demo.stream(streamer)
         load = meter.result()
-    found = _report(stage, answered, recording, load)
-    console.print()
+    found = demo.report(answers, recording, load)
+    demo.console.print()
     _conclude(found, load, time.monotonic() - begin)
     return 0 if has_passed(found) else 1
-
-
-def _ask(stage: Stage, client: Client) -> list[Answer]:
-    _headline(stage, "1  A dozen poses for /compute_ik")
-    answered = list(answers(client, poses(stage.robot), stage.check))
-    stage.console.print(answers_table(stage.console, answered, stage.check.name))
-    stage.console.print(
-        "[dim]solve: the same request to IkSolver in this process; the service carries no time. "
-        f"Errors by {stage.check.name}, which knows nothing of the solver.[/]"
-    )
-    return answered
-
-
-def _stream(stage: Stage, client: Client) -> Recording:
-    options, console = stage.options, stage.console
-    _headline(stage, "2  A figure of eight, streamed on target_pose")
-    way = targets(stage.robot, starting_point(client), options.rate, options.seconds)
-    console.print(
-        f"{way.counted / options.rate:.1f} s to get there gently, then {options.seconds:g} s at "
-        f"{options.rate:g} Hz that count "
-    )
-    recording = stream(client, way, options.rate, lambda: console.print(".", end=""))
-    console.print()
-    return recording
-
-
-def _report(
-    stage: Stage, answered: list[Answer], recording: Recording, load: Load
-) -> list[Criterion]:
-    """Print and save what the recording shows."""
-    options, console = stage.options, stage.console
-    motion, tracking = motion_of(recording, stage.check)
-    uses = joint_uses(stage.robot, motion)
-    console.print(tracking_table(tracking))
-    console.print(timing_table(tracking))
-    console.print(joints_table(console, uses))
-    speed = f"speed: greatest over {WINDOW} states, of the limit"
-    console.print(f"[dim]room: least distance to a limit; {speed}[/]")
-    _headline(stage, "3  Pictures")
-    for picture in save_pictures(stage.robot, motion, tracking, options.output):
-        console.print(str(picture), soft_wrap=True)
-    found = criteria(answered, tracking, uses, options.rate)
-    if options.json is not None:
-        save_report(options.json, answered, tracking, uses, found, load)
-        console.print(str(options.json), soft_wrap=True)
-    return found
 
 
 def _conclude(found: list[Criterion], load: Load, seconds: float) -> None:
@@ -125,26 +154,73 @@ def _conclude(found: list[Criterion], load: Load, seconds: float) -> None:
     deciding = [criterion for criterion in found if not criterion.by_the_clock]
     failed = sum(not criterion.holds for criterion in deciding)
     late = sum(criterion.by_the_clock and not criterion.holds for criterion in found)
-    verdict = f"{failed} of {len(deciding)} checks failed" if failed else "all checks passed"
     if late:
         why = "a busy machine" if load.is_busy else "although the machine was not busy"
         console.print(f"[yellow]{late} by the clock did not hold[/], {why}: {load}")
+    verdict = f"{failed} of {len(deciding)} checks failed" if failed else "all checks passed"
     console.print(f"[bold]{verdict}[/], {seconds:.0f} s; {load}")
 
 
-def _headline(stage: Stage, text: str) -> None:
-    stage.console.print(f"\n[bold]{text}[/]")
+# The node's process
+
+
+def node_command(parameters: dict[str, Any]) -> list[str]:
+    """Return the command that runs the node of this Python with parameters."""
+    script = Path(sys.executable).with_name("ik_node")
+    program = [str(script)] if script.is_file() else [sys.executable, "-m", "dls_ik.ros.node"]
+    settings = [f"{name}:={value}" for name, value in parameters.items()]
+    return [*program, "--ros-args", *(word for setting in settings for word in ("-p", setting))]
+
+
+class LoggedProcess(ChildProcess):
+    """A context in which a program runs, with a log.
+
+    Args:
+        command: the program and its arguments.
+        log: file for all that it prints.
+        echo: called with each line until :meth:`hush`.
+    """
+
+    def __init__(self, command: Sequence[str], log: Path, echo: Callable[[str], None]) -> None:
+        super().__init__(command, self._keep)
+        self._log = log
+        self._echo: Callable[[str], None] | None = echo
+        self._tail: deque[str] = deque(maxlen=TAIL)
+
+    def __enter__(self) -> "LoggedProcess":
+        """Open the log, and start."""
+        self._file = self._log.open("w")
+        super().__enter__()
+        return self
+
+    @property
+    def tail(self) -> list[str]:
+        """The last lines of the log."""
+        return list(self._tail)
+
+    def hush(self) -> None:
+        """Echo no more lines; the log goes on."""
+        self._echo = None
+
+    def _keep(self, line: str) -> None:
+        text = COLOURS.sub("", line)
+        self._file.write(text + "\n")
+        self._file.flush()
+        self._tail.append(text)
+        if self._echo is not None:
+            self._echo(text)
+
+    def _finish(self) -> None:
+        self._file.close()
 
 
 @contextmanager
-def running_node(
-    options: Options, robot: RobotModel, console: Console
-) -> Iterator[tuple[Client, int]]:
-    """Start the node, and hand over a client of it once it is ready, and its process id.
+def running_node(options: Options, console: Console) -> Iterator[tuple[Streamer, int]]:
+    """Start the node; hand over a client of its topics once it is ready, and its process id.
 
     Raises:
-        DlsIkError: it did not become ready, or something failed later; the end of its log is added
-            to the message when the node has ended.
+        DlsIkError: it did not become ready, or something failed later; the message ends with the
+            last lines of the node's log if the node has ended.
     """
     parameters = {"robot": "wam", "rate": options.rate, "initial_positions": list(READY)}
     if options.method is not None:
@@ -152,17 +228,18 @@ def running_node(
     log = options.output / "ik_node.log"
 
     def echo(line: str) -> None:
-        if logged := LOGGED.match(line):  # the rest is in the log file
+        if logged := LOGGED.match(line):  # other lines are in the log only
             console.print(f"[dim]ik_node: {escape(logged[1])}[/]", soft_wrap=True)
 
-    with NodeProcess(node_command(parameters), log, echo) as node, Client(robot) as client:
+    command = node_command(parameters)
+    with LoggedProcess(command, log, echo) as node, Streamer(patience=POLL) as streamer:
         try:
-            wait_until_ready(node, client, console)
-            yield client, node.process.pid
+            wait_until_ready(node, streamer, console)
+            yield streamer, node.process.pid
             if not node.is_running:
                 raise DlsIkError("the node is gone")
         except DlsIkError as error:
-            client.spin_until(now() + 0.5)  # for the last lines
+            time.sleep(0.5)  # for the last lines
             if node.is_running:
                 raise DlsIkError(f"{error} (its log: {log})") from error
             ending = "\n  ".join([f"{error}; ik_node ended with code {node.exit_code}", *node.tail])
@@ -170,25 +247,77 @@ def running_node(
 
 
 def wait_until_ready(
-    node: NodeProcess, client: Client, console: Console, patience: float = PATIENCE
+    node: LoggedProcess, streamer: Streamer, console: Console, patience: float = PATIENCE
 ) -> None:
-    """Return when the service and both topics are there.
+    """Wait until the node takes targets and reports the tip.
 
     Raises:
-        DlsIkError: the node has ended, or took too long; the message says what is missing.
+        DlsIkError: the node has ended, or took too long.
     """
-    begin = now()
+    begin = time.monotonic()
     reminder = REMINDER
-    while not (client.is_served and client.is_heard):
-        client.spin_until(now() + 0.05)
-        waited = now() - begin
-        if not node.is_running:
-            raise DlsIkError("the node did not start")
-        if waited > patience:
-            what = "the topics target_pose and joint_states" if client.is_served else "compute_ik"
-            raise DlsIkError(f"the node has not offered {what} within {patience:.0f} s")
+    while True:
+        try:
+            streamer.wait()
+            break
+        except NOT_THERE as error:
+            waited = time.monotonic() - begin
+            if not node.is_running:
+                raise DlsIkError("the node did not start") from error
+            if waited > patience:
+                raise DlsIkError(
+                    f"the node is not ready after {patience:.0f} s: {error}"
+                ) from error
         if waited > reminder:
             reminder += REMINDER
             console.print(f"[dim]still starting after {waited:.0f} s ...[/]")
     node.hush()
-    console.print(f"ready after {now() - begin:.1f} s")
+    console.print(f"ready after {time.monotonic() - begin:.1f} s")
+
+
+# The load of the machine
+
+
+class LoadMeter:
+    """Measures the load from its construction on.
+
+    Args:
+        own: other processes that do not count as other programs.
+    """
+
+    def __init__(self, *own: int) -> None:
+        self._own = own
+        self._begin = time.monotonic()
+        self._before = _busy_time(), self.own_time()
+
+    def result(self) -> Load:
+        """Return the load since then."""
+        cores = os.cpu_count() or 1
+        average = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+        busy, before = _busy_time(), self._before[0]
+        if busy is None or before is None:
+            return Load(cores, average, None)
+        others = busy - before - (self.own_time() - self._before[1])
+        elapsed = max(time.monotonic() - self._begin, 1e-9)
+        return Load(cores, average, min(max(others / (elapsed * cores), 0.0), 1.0))
+
+    def own_time(self) -> float:
+        """Return the processor time [s] of this process and its own others."""
+        return time.process_time() + sum(map(_process_time, self._own))
+
+
+def _busy_time() -> float | None:
+    """Return the processor time [s] of all programs and other machines here, since the boot."""
+    try:
+        fields = [float(word) for word in Path("/proc/stat").read_text().split(maxsplit=9)[1:9]]
+    except (OSError, ValueError):
+        return None
+    return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")  # without idle, iowait
+
+
+def _process_time(pid: int) -> float:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (float(fields[11]) + float(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -1,64 +1,66 @@
 """Part two: targets streamed at a steady rate, and how well the recorded motion follows them."""
 
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import pi
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from rclpy.qos import qos_profile_sensor_data
+from sensor_msgs.msg import JointState
 
 from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError
 from dls_ik.model.robot import RobotModel
-from dls_ik.ros.demo.ask import HOME, IndependentCheck, pose_errors
-from dls_ik.ros.demo.node import Client, State, now
+from dls_ik.ros.client import Streamer
+from dls_ik.ros.client.streamer import pose_errors
+from dls_ik.ros.demo.poses import HOME, IndependentCheck
 
-# Where the node's arm begins: drawn back and turned, away from limits and singularities.
+# The arm's initial position: drawn back and turned, away from limits and singularities.
 READY = (-0.6, -0.2, 0.3, 2.3, -0.3, 0.2, 0.4)
 
 # The eight lies in a plane above the table; no joint needs more than half of its top speed.
 WIDTH, LENGTH = 0.1, 0.25  # [m] from its centre, along x and along y of the base
 LAP = 5.0  # [s]
 
-APPROACH_SPEED = 0.8  # [rad/s] of the joint that moves most
-HOLD = 0.5  # [s] at rest before the eight
-RUN_IN = 1.0  # [s] from rest to full speed, on the eight already
+APPROACH_SPEED = 0.8  # [rad/s] of the fastest joint
+REST = 0.5  # [s] before the eight
+RUN_IN = 1.0  # [s] on the eight, from rest to full speed
 PATIENCE = 5.0  # [s] for the first joint states
-LINGER = 0.25  # [s] for the last ones
-LONGEST_LAG = 0.5  # [s]
-MOST_POINTS = 1000  # of a motion that are compared with the whole figure
-WINDOW = 10  # joint states over which a speed is taken, as single stamps jitter
+LINGER = 0.25  # [s] for the last joint states
+MAX_LAG = 0.5  # [s]
+MAX_POINTS = 1000  # of a motion that are compared with the whole figure
+SPEED_WINDOW = 10  # joint states between two positions for a speed, since single stamps jitter
 
 
-class Targets(NamedTuple):
+class TargetPath(NamedTuple):
     """Poses to send one after the other."""
 
     poses: Array  # (k, 4, 4) T_base_tip
     counted: int  # index of the first one that counts
 
 
-def targets(robot: RobotModel, start: Array, rate: float, duration: float) -> Targets:
-    """The approach from joint values (n,), the run-in, and the eight for a duration [s]."""
-    before = [
-        approach(robot, start, rate),
-        np.repeat(robot.fk(HOME)[None], int(HOLD * rate), axis=0),
-    ]
+def target_path(robot: RobotModel, start: Array, rate: float, duration: float) -> TargetPath:
+    """Return the approach from joint values (n,), the run-in, and the eight for a duration [s]."""
+    rest = np.repeat(robot.fk(HOME)[None], int(REST * rate), axis=0)
     times = np.arange(-RUN_IN, duration, 1.0 / rate)
     eight = figure_of_eight(robot.fk(HOME), times)
-    poses = np.concatenate([*before, eight])
-    return Targets(poses, len(poses) - round(duration * rate))
+    poses = np.concatenate([approach(robot, start, rate), rest, eight])
+    return TargetPath(poses, len(poses) - round(duration * rate))
 
 
 def approach(robot: RobotModel, start: Array, rate: float) -> Array:
-    """Poses (k, 4, 4) on the straight way from joint values to HOME, as smooth as can be."""
+    """Return poses (k, 4, 4) of a minimum-jerk motion from joint values (n,) to HOME."""
     way = np.array(HOME) - start
-    duration = 1.875 * np.abs(way).max() / APPROACH_SPEED  # 1.875: peak over mean of minimum jerk
+    duration = 1.875 * np.abs(way).max() / APPROACH_SPEED  # 1.875: peak over mean speed
     share = np.linspace(0.0, 1.0, 2 + int(duration * rate))
     smooth = share**3 * (10.0 - 15.0 * share + 6.0 * share**2)
     return robot.fk(start + smooth[:, None] * way)
 
 
 def figure_of_eight(centre: Array, times: Array) -> Array:
-    """Poses (k, 4, 4) that keep their orientation; at full speed from time 0 on [s]."""
+    """Return poses (k, 4, 4) of constant orientation, at full speed from time 0 on [s]."""
     running = np.maximum(times, 0.0)
     run_in = np.minimum(times, 0.0) + RUN_IN
     phase = 2.0 * pi / LAP * (running + 0.5 * run_in**2 / RUN_IN)
@@ -68,76 +70,98 @@ def figure_of_eight(centre: Array, times: Array) -> Array:
     return poses
 
 
-class Recording(NamedTuple):
-    """What was sent and what came, on one steady clock that is 0 where counting begins."""
+class ReceivedState(NamedTuple):
+    """One message on ``joint_states``; times [s] are on the steady clock."""
 
-    sent: Array  # (k,) [s] below 0 on the way to where counting begins
+    received: float
+    stamp: float  # when the node computed it
+    q: Array  # (n,)
+
+
+class StateRecorder:
+    """Keeps the joint states that arrive on the node of a client."""
+
+    def __init__(self, node: Any, joint_names: tuple[str, ...]) -> None:
+        self.states: list[ReceivedState] = []
+        self._names = joint_names
+        qos = qos_profile_sensor_data
+        self._subscription = node.create_subscription(JointState, "joint_states", self._keep, qos)
+
+    def start(self) -> Array:
+        """Wait for joint states, and return where the arm is (n,).
+
+        Raises:
+            DlsIkError: none came.
+        """
+        deadline = time.monotonic() + PATIENCE
+        while not self.states:
+            if time.monotonic() > deadline:
+                raise DlsIkError(f"no joint_states came from the node within {PATIENCE:g} s")
+            time.sleep(0.05)
+        return self.states[-1].q
+
+    def _keep(self, message: Any) -> None:
+        received, wall = time.monotonic(), time.time()
+        values = dict(zip(message.name, message.position, strict=False))
+        if all(name in values for name in self._names):
+            stamp = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
+            q = np.array([values[name] for name in self._names])
+            self.states.append(ReceivedState(received, received - (wall - stamp), q))
+
+
+class StreamRecording(NamedTuple):
+    """Sent targets and received states, on a steady clock that is 0 where counting begins."""
+
+    sent: Array  # (k,) [s] below 0 before counting begins
     targets: Array  # (k, 4, 4) T_base_tip
     received: Array  # (m,) [s]
-    stamps: Array  # (m,) [s] when the node says that it computed
+    stamps: Array  # (m,) [s] when the node computed them
     q: Array  # (m, n)
 
 
-def starting_point(client: Client) -> Array:
-    """Where the node says that the arm is, (n,).
-
-    Raises:
-        DlsIkError: the node sends no joint states.
-    """
-    deadline = now() + PATIENCE
-    while not client.states:
-        if now() > deadline:
-            raise DlsIkError(f"no joint_states came from the node within {PATIENCE:g} s")
-        client.spin_until(now() + 0.05)
-    return client.states[-1].q
-
-
 def stream(
-    client: Client, targets: Targets, rate: float, every_second: Callable[[], None]
-) -> Recording:
-    """Send every target at its time; joint states are recorded where counting begins.
+    streamer: Streamer,
+    recorder: StateRecorder,
+    path: TargetPath,
+    frame: str,
+    rate: float,
+    every_second: Callable[[], None],
+) -> StreamRecording:
+    """Send every target at its time, and record the joint states from where counting begins.
 
     Raises:
         DlsIkError: no joint states came meanwhile.
     """
-    client.states.clear()
-    begin = now()
+    begin = time.monotonic()
     sent = []
-    for k, T in enumerate(targets.poses):
-        client.spin_until(begin + k / rate)
-        sent.append(client.publish(T))
+    for k, T in enumerate(path.poses):
+        time.sleep(max(begin + k / rate - time.monotonic(), 0.0))
+        sent.append(time.monotonic())
+        streamer.send_pose(T, frame)
         if k % round(rate) == 0:
             every_second()
-    client.spin_until(now() + LINGER)
-    return _recording(np.array(sent), targets, client.states)
-
-
-def _recording(sent: Array, targets: Targets, states: list[State]) -> Recording:
-    zero = sent[targets.counted]
-    counted = [state for state in states if state.received >= zero]
-    if len(counted) < 2:
+    time.sleep(LINGER)
+    zero = sent[path.counted]
+    states = [state for state in list(recorder.states) if state.received >= zero]
+    if len(states) < 2:
         raise DlsIkError("the node stopped sending joint_states while the targets were streamed")
-    return Recording(
-        sent - zero,
-        targets.poses,
-        np.array([state.received for state in counted]) - zero,
-        np.array([state.stamp for state in counted]) - zero,
-        np.array([state.q for state in counted]),
-    )
+    received, stamps, q = (np.array(column) for column in zip(*states, strict=True))
+    return StreamRecording(np.array(sent) - zero, path.poses, received - zero, stamps - zero, q)
 
 
-class Motion(NamedTuple):
-    """What the arm did while targets were sent, at the m instants when joint states came."""
+class RecordedMotion(NamedTuple):
+    """The motion of the arm while targets were sent, at the m instants when joint states came."""
 
     times: Array  # (m,) [s]
-    stamps: Array  # (m,) [s] when the node says that it computed them
+    stamps: Array  # (m,) [s] when the node computed them
     q: Array  # (m, n)
     tip: Array  # (m, 3) [m] by the independent kinematics
-    goal: Array  # (m, 3) [m] where the target was
+    goal: Array  # (m, 3) [m] position of the target
 
 
-class Spread(NamedTuple):
-    """How the values of one quantity lie."""
+@dataclass(frozen=True)
+class Spread:
+    """Distribution of one quantity."""
 
     mean: float
     median: float
@@ -145,18 +169,20 @@ class Spread(NamedTuple):
     max: float
 
 
-class Tracking(NamedTuple):
+@dataclass(frozen=True)
+class Tracking:
     """The figures of a motion.
 
-    The position error is from the tip, when its joint states arrive, to where the target is at
-    that instant on its way between two messages. The path error is to the nearest place where the
-    target was during the last half second: what is off the path, not merely late. The lag is the
-    shift in time for which the tip's way and the target's lie closest.
-    The figure error is to the nearest place of the whole figure, and what was missed is from
-    places of the figure to the nearest of the tip's way: neither knows when the arm was where.
-    Latency runs from sending a target to receiving the first joint states that were computed, by
-    their stamp, after it was sent; waiting for the next cycle of the node's loop is part of it.
-    Delivery is its last part, from the stamp of joint states to receiving them.
+    - position error: from the tip, when its joint states arrive, to the target at that instant,
+      interpolated between two messages
+    - path error: to the nearest position of the target during the last half second, which leaves
+      out the lag
+    - lag: shift in time for which the paths of tip and target are closest
+    - figure error: to the nearest point of the whole figure; missed: from points of the figure to
+      the nearest of the tip's path. Neither depends on time.
+    - latency: from sending a target to receiving the first joint states computed after that, by
+      their stamp; includes the wait for the next cycle of the node
+    - delivery: its last part, from the stamp of joint states to receiving them
     """
 
     targets: int  # sent
@@ -176,8 +202,9 @@ class Tracking(NamedTuple):
     state_interval: Spread  # [s] between two received
 
 
-class JointUse(NamedTuple):
-    """What a motion took of one joint's range."""
+@dataclass(frozen=True)
+class JointUse:
+    """Range and speed of one joint during a motion."""
 
     name: str
     lower: float  # limits [rad or m]
@@ -189,16 +216,19 @@ class JointUse(NamedTuple):
 
     @property
     def room(self) -> float:
-        """The least distance to a limit; negative beyond it."""
+        """Least distance to a limit; negative beyond it."""
         return min(self.least - self.lower, self.upper - self.greatest)
 
 
-def motion_of(recording: Recording, check: IndependentCheck) -> tuple[Motion, Tracking]:
-    """Judge a recording by an independent kinematics."""
+def evaluate(
+    recording: StreamRecording, check: IndependentCheck
+) -> tuple[RecordedMotion, Tracking]:
+    """Compute the motion and its figures by independent kinematics."""
     during = recording.received <= recording.sent[-1]
     times, q = recording.received[during], recording.q[during]
     poses = np.array([check.pose(values) for values in q])
-    motion = Motion(times, recording.stamps[during], q, poses[:, :3, 3], _goal(recording, times))
+    goal = _goal(recording, times)
+    motion = RecordedMotion(times, recording.stamps[during], q, poses[:, :3, 3], goal)
     duration = float(recording.sent[-1])
     sent = recording.sent[recording.sent >= 0.0]
     figures = Tracking(
@@ -221,9 +251,9 @@ def motion_of(recording: Recording, check: IndependentCheck) -> tuple[Motion, Tr
     return motion, figures
 
 
-def joint_uses(robot: RobotModel, motion: Motion) -> list[JointUse]:
-    """What a motion took of every joint."""
-    k = min(WINDOW, len(motion.q) - 1)
+def joint_uses(robot: RobotModel, motion: RecordedMotion) -> list[JointUse]:
+    """Return range and speed of every joint."""
+    k = min(SPEED_WINDOW, len(motion.q) - 1)
     elapsed = motion.stamps[k:] - motion.stamps[:-k]
     speeds = (np.abs(motion.q[k:] - motion.q[:-k]) / elapsed[:, None]).max(axis=0)
     columns = (
@@ -238,76 +268,76 @@ def joint_uses(robot: RobotModel, motion: Motion) -> list[JointUse]:
     return [JointUse(name, *row) for name, row in zip(robot.joint_names, rows, strict=True)]
 
 
-def _lag(recording: Recording, motion: Motion) -> float:
-    """The shift [s] for which the mean distance is least."""
+def _lag(recording: StreamRecording, motion: RecordedMotion) -> float:
+    """Return the shift [s] of least mean distance."""
 
     def distance(lag: float) -> float:
         goal = _goal(recording, motion.times - lag)
         return float(np.linalg.norm(motion.tip - goal, axis=1).mean())
 
-    return min(np.arange(0.0, LONGEST_LAG, 5e-4).tolist(), key=distance)
+    return min(np.arange(0.0, MAX_LAG, 5e-4).tolist(), key=distance)
 
 
-def _path_errors(recording: Recording, motion: Motion) -> Array:
-    """From the tip to the nearest point of the target's recent way, (m,) [m].
+def _path_errors(recording: StreamRecording, motion: RecordedMotion) -> Array:
+    """Return distances (m,) [m] from the tip to the recent path of the target.
 
-    Where none was sent recently, as on a machine that is too busy: to the last that was.
+    If none was sent recently, as on a busy machine, the last one counts.
     """
     last = np.maximum(np.searchsorted(recording.sent, motion.times, side="right"), 1)
-    first = np.minimum(np.searchsorted(recording.sent, motion.times - LONGEST_LAG), last - 1)
-    way = recording.targets[:, :3, 3]
+    first = np.minimum(np.searchsorted(recording.sent, motion.times - MAX_LAG), last - 1)
+    path = recording.targets[:, :3, 3]
     return np.array(
-        [distance_to_way(p, way[a:b]) for p, a, b in zip(motion.tip, first, last, strict=True)]
+        [distance_to_path(p, path[a:b]) for p, a, b in zip(motion.tip, first, last, strict=True)]
     )
 
 
-def _figure_errors(recording: Recording, motion: Motion) -> Array:
-    """From places of the tip to the nearest of the figure, however late, (k,) [m]."""
+def _figure_errors(recording: StreamRecording, motion: RecordedMotion) -> Array:
+    """Return distances (k,) [m] from points of the tip's path to the figure, at any time."""
     figure = recording.targets[recording.sent <= LAP, :3, 3]
-    return np.array([distance_to_way(p, figure) for p in _some(motion.tip)])
+    return np.array([distance_to_path(p, figure) for p in _thinned(motion.tip)])
 
 
-def _missed(recording: Recording, motion: Motion) -> Array:
-    """From places of the figure to the nearest of the tip's way, however late, (k,) [m]."""
+def _missed(recording: StreamRecording, motion: RecordedMotion) -> Array:
+    """Return distances (k,) [m] from points of the figure to the tip's path, at any time."""
     is_counted = (recording.sent >= 0.0) & (recording.sent <= LAP)
     return np.array(
-        [distance_to_way(p, motion.tip) for p in _some(recording.targets[is_counted, :3, 3])]
+        [distance_to_path(p, motion.tip) for p in _thinned(recording.targets[is_counted, :3, 3])]
     )
 
 
-def _some(points: Array) -> Array:
-    """At most MOST_POINTS of points (k, 3), evenly."""
-    return points[:: 1 + len(points) // MOST_POINTS]
+def _thinned(points: Array) -> Array:
+    """Return at most MAX_POINTS of points (k, 3), evenly spaced."""
+    return points[:: 1 + len(points) // MAX_POINTS]
 
 
-def distance_to_way(point: Array, way: Array) -> float:
-    """From a point (3,) to the nearest one on straight lines through points (k, 3)."""
-    start, step = way[:-1], np.diff(way, axis=0)
+def distance_to_path(point: Array, path: Array) -> float:
+    """Return the distance from a point (3,) to the polyline through points (k, 3)."""
+    start, step = path[:-1], np.diff(path, axis=0)
     squares = np.maximum((step**2).sum(axis=1), 1e-30)
     share = np.clip(((point - start) * step).sum(axis=1) / squares, 0.0, 1.0)
-    nearest = np.vstack([way[-1:], start + share[:, None] * step])
+    nearest = np.vstack([path[-1:], start + share[:, None] * step])
     return float(np.linalg.norm(point - nearest, axis=1).min())
 
 
-def _goal(recording: Recording, times: Array) -> Array:
-    """Where the target was, (m, 3), straight from one message to the next."""
+def _goal(recording: StreamRecording, times: Array) -> Array:
+    """Return positions (m, 3) of the target, interpolated between messages."""
     axes = recording.targets[:, :3, 3].T
     return np.array([np.interp(times, recording.sent, axis) for axis in axes]).T
 
 
-def _rotation_errors(recording: Recording, times: Array, poses: Array) -> Array:
-    """Against the target sent last (m,) [rad]; the orientation of the eight is always the same."""
+def _rotation_errors(recording: StreamRecording, times: Array, poses: Array) -> Array:
+    """Return angles (m,) [rad] to the target sent last; the eight has one orientation."""
     last = recording.targets[np.searchsorted(recording.sent, times, side="right") - 1]
     return np.array([pose_errors(*pair)[1] for pair in zip(last, poses, strict=True)])
 
 
-def _latencies(recording: Recording, sent: Array) -> Array:
+def _latencies(recording: StreamRecording, sent: Array) -> Array:
     first = np.searchsorted(recording.stamps, sent)
     answered = first < len(recording.received)
     return recording.received[first[answered]] - sent[answered]
 
 
 def spread(values: Array) -> Spread:
-    """The mean, the median, the 99th percentile and the greatest of some values."""
+    """Return mean, median, 99th percentile and maximum of values."""
     median, p99 = np.percentile(values, (50.0, 99.0)).tolist()
     return Spread(float(values.mean()), median, p99, float(values.max()))
