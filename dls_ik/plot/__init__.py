@@ -2,7 +2,7 @@
 
 Functions take arrays and a robot and return a matplotlib figure, which saves itself without a
 display: ``joint_bands(robot, times, q).savefig("joints.png")``. Each is imported when it is first
-used, so that who only saves a picture does not wait for the kernels.
+used, so that saving a picture does not load the kernels.
 """
 
 from typing import TYPE_CHECKING

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito: told apart by colour-blind people, and in print.
-BLUE = "#0072B2"  # what was done
-ORANGE = "#E69F00"  # what was asked
-RED = "#D55E00"  # what is forbidden
+# Okabe and Ito: distinct to colour-blind people, and in print.
+BLUE = "#0072B2"  # actual motion
+ORANGE = "#E69F00"  # target
+RED = "#D55E00"  # forbidden
 GREEN = "#009E73"
 PURPLE = "#CC79A7"
 SKY = "#56B4E9"
@@ -27,15 +27,16 @@ BLACK = "#000000"
 GREY = "#5A5A5A"
 PALE = "#C9CED6"
 SERIES = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK)  # lines of equal rank
-DASHES = ("-", "--", ":", "-.")  # where there are more lines than colours
-
+DASHES = ("-", "--", ":", "-.")  # for more lines than colours
 
 PREFIXES = (("", 1.0), ("m", 1e-3), ("u", 1e-6), ("n", 1e-9))
-PLAIN = 1e5  # from which on figures have exponents
+PLAIN = 1e5  # from which on numbers have exponents
+SUFFIXES = (".png", ".svg", ".pdf")
+_DATES = {".svg": "Date", ".pdf": "CreationDate"}
 
 
 def short(value: float, digits: int = 2) -> str:
-    """A figure with so many digits that count, and without an exponent where it can be."""
+    """Format a number with some significant digits, without an exponent if possible."""
     rounded = float(f"{value:.{digits - 1}e}") if np.isfinite(value) else value
     if rounded == 0.0 or not 1e-3 <= abs(rounded) < PLAIN:
         return f"{value:.{digits}g}"
@@ -45,7 +46,7 @@ def short(value: float, digits: int = 2) -> str:
 
 
 def scaled(value: float, unit: str, digits: int = 2) -> str:
-    """A length [m] or an angle [rad] in a unit that suits it, such as ``1.5 um``."""
+    """Format a length [m] or an angle [rad] with a prefix, such as ``1.5 um``."""
     size = abs(float(f"{value:.{digits - 1}e}")) if np.isfinite(value) else 0.0
     for prefix, step in PREFIXES:
         if size >= step:
@@ -54,7 +55,7 @@ def scaled(value: float, unit: str, digits: int = 2) -> str:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure [inch] that no display and no global state know of.
+    """Make an empty figure [inch] without a display or global state.
 
     Raises:
         DlsIkError: matplotlib is not installed.
@@ -66,32 +67,73 @@ def new_figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), dpi=150, layout="constrained", facecolor="white")
 
 
-def plain(axes: Axes) -> None:
-    """Leave out what carries no information."""
+def check_picture(path: Path) -> None:
+    """Check that a picture can be saved as such a file, and that matplotlib is installed.
+
+    Raises:
+        DlsIkError: the reason.
+    """
+    if path.suffix.lower() not in SUFFIXES:
+        raise DlsIkError(f"a picture is one of {', '.join(SUFFIXES)}, not {path.name}")
+    new_figure(1.0, 1.0)
+
+
+def save_picture(path: Path, figure: Figure, dpi: int = 150) -> None:
+    """Save a figure in the format of the suffix; the same figure gives the same bytes.
+
+    Raises:
+        DlsIkError: as :func:`check_picture`.
+    """
+    import matplotlib as mpl
+
+    check_picture(path)
+    date = _DATES.get(path.suffix.lower())
+    with mpl.rc_context({"svg.hashsalt": "dls_ik"}):  # names of the parts of an SVG
+        figure.savefig(path, dpi=dpi, metadata={date: None} if date else None)
+
+
+def plain(axes: Axes, x: str = "", y: str = "") -> None:
+    """Remove decoration from axes, and label them."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color="#E6E6E6", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.tick_params(labelsize=8, colors=GREY)
+    if x:
+        axes.set_xlabel(x, fontsize=9)
+    if y:
+        axes.set_ylabel(y, fontsize=9)
 
 
 def heading(figure: Figure, title: str) -> None:
-    """Say above all panels what the picture says as a whole."""
+    """Write a title above all panels."""
     figure.suptitle(title, fontsize=13, fontweight="bold")
 
 
 def panel_title(axes: Axes, title: str, note: str = "", color: str = GREY) -> None:
-    """What a panel shows, on its left, and a figure or two about it, on its right."""
+    """Write the title of a panel on its left, and a note on its right."""
     axes.set_title(title, fontsize=10, loc="left")
     axes.set_title(note, fontsize=8.5, color=color, loc="right")
 
 
+def legend_below(figure: Any, handles: Any, columns: int, **look: Any) -> None:
+    """Draw a legend below all panels of a figure."""
+    figure.legend(
+        handles=handles,
+        loc="outside lower center",
+        ncols=columns,
+        frameon=False,
+        fontsize=9,
+        **look,
+    )
+
+
 def series_look(i: int) -> dict[str, Any]:
-    """Colour and dashes of the i-th line of a panel."""
+    """Choose colour and dashes of the i-th line of a panel."""
     return {"color": SERIES[i % len(SERIES)], "linestyle": DASHES[i // len(SERIES) % len(DASHES)]}
 
 
 def log_axis(axes: Axes, values: Array) -> None:
-    """A logarithmic vertical axis that holds all values above 0, and two decades or more."""
+    """Make the vertical axis logarithmic, with all positive values and two decades or more."""
     good = values[np.isfinite(values) & (values > 0.0)]
     if len(good):
         axes.set_yscale("log")
@@ -100,18 +142,18 @@ def log_axis(axes: Axes, values: Array) -> None:
 
 
 def above_zero(values: Array) -> Array:
-    """The same, NaN where a logarithmic axis has no place for it."""
+    """Replace values that a logarithmic axis cannot show by NaN."""
     return np.where(values > 0.0, values, np.nan)
 
 
 def show_times(axes: Axes, t: Array) -> None:
-    """Let the horizontal axis be time (k,), with a little room for the ticks at both ends."""
-    room = 0.005 * (t[-1] - t[0])
-    axes.set_xlim(t[0] - room, t[-1] + room)
+    """Set the horizontal axis to times (k,), with a margin for the ticks at both ends."""
+    margin = 0.005 * (t[-1] - t[0])
+    axes.set_xlim(t[0] - margin, t[-1] + margin)
 
 
-def motion(robot: RobotModel, times: ArrayLike, q: ArrayLike) -> tuple[Array, Array]:
-    """Times (k,) [s] and joint values (k, n) [rad or m], checked.
+def checked_motion(robot: RobotModel, times: ArrayLike, q: ArrayLike) -> tuple[Array, Array]:
+    """Check times (k,) [s] and joint values (k, n) [rad or m].
 
     Raises:
         JointValueError: values that do not fit the robot or each other, or times that fall.
@@ -129,34 +171,5 @@ def motion(robot: RobotModel, times: ArrayLike, q: ArrayLike) -> tuple[Array, Ar
 
 
 def unit_of(robot: RobotModel, i: int) -> str:
-    """The unit of the i-th joint."""
+    """Return the unit of the i-th joint."""
     return "m" if robot.chain.prismatic[robot.chain.variable == i].any() else "rad"
-
-
-SUFFIXES = (".png", ".svg", ".pdf")
-_DATES = {".svg": "Date", ".pdf": "CreationDate"}
-
-
-def check_picture(path: Path) -> None:
-    """Refuse a kind of file that no picture can be saved as, and pictures without matplotlib.
-
-    Raises:
-        DlsIkError: the reason.
-    """
-    if path.suffix.lower() not in SUFFIXES:
-        raise DlsIkError(f"a picture is one of {', '.join(SUFFIXES)}, not {path.name}")
-    new_figure(1.0, 1.0)
-
-
-def save_picture(path: Path, figure: Figure, dpi: int = 150) -> None:
-    """Save it as what its suffix says.
-
-    Raises:
-        DlsIkError: as :func:`check_picture`.
-    """
-    import matplotlib as mpl
-
-    check_picture(path)
-    date = _DATES.get(path.suffix.lower())
-    with mpl.rc_context({"svg.hashsalt": "dls_ik"}):  # names of the parts of an SVG
-        figure.savefig(path, dpi=dpi, metadata={date: None} if date else None)

@@ -1,4 +1,4 @@
-"""Errors of the pose, and how far the arm is from a singularity, over time."""
+"""Errors of the pose and conditioning of the Jacobian over time."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.plot.canvas import (
     GREEN,
     above_zero,
+    checked_motion,
     heading,
     log_axis,
-    motion,
     new_figure,
     panel_title,
     plain,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ROTATION_WEIGHT = 0.5  # [m/rad] as the solver's default
-NEVER = 1e-9  # a singular value that is never above it belongs to what the arm cannot do at all
+VANISHING = 1e-9  # bound on a singular value that always vanishes, as out of a planar arm's plane
 
 
 def error_and_conditioning(
@@ -43,26 +43,27 @@ def error_and_conditioning(
     rotation_weight: float = ROTATION_WEIGHT,
     title: str = "Errors and conditioning",
 ) -> Figure:
-    """Four panels, logarithmic: errors of position and rotation, singular value, condition number.
+    """Draw errors of position and rotation, least singular value and condition number.
 
     Singular values are those of the Jacobian with its rotational rows times `rotation_weight`, so
-    that all are lengths; of a planar arm only those that are not always 0.
+    that all are lengths; for a planar arm only those that do not always vanish. All four panels are
+    logarithmic.
 
     Args:
-        robot: whose joints.
+        robot: The robot with these joints.
         times: (k,) [s].
-        q: (k, n) what the joints did [rad or m].
-        target: (k, 4, 4) where the tip should have been, or (4, 4) if that stood still; for j tips
-            (k, j, 4, 4) or (j, 4, 4).
+        q: (k, n) actual joint values [rad or m].
+        target: (k, 4, 4) desired poses of the tip, or (4, 4) if the target does not move; for j
+            tips (k, j, 4, 4) or (j, 4, 4).
         rotation_weight: [m/rad] length that a rotation of 1 rad counts as.
-        title: what the picture says as a whole.
+        title: Title of the picture.
 
     Raises:
         JointValueError, PoseError: values that do not fit the robot or each other.
         OptionError: a weight that is not above 0.
         DlsIkError: matplotlib is not installed.
     """
-    t, values = motion(robot, times, q)
+    t, values = checked_motion(robot, times, q)
     if not 0.0 < rotation_weight < np.inf:
         raise OptionError(f"rotation_weight is a number above 0 [m/rad], not {rotation_weight!r}")
     errors = _errors(robot, values, target)  # (k, j, 2)
@@ -83,7 +84,7 @@ def error_and_conditioning(
 
 
 def _errors(robot: RobotModel, q: Array, target: ArrayLike) -> Array:
-    """Of position [m] and of rotation [rad], (k, j, 2) for j tips."""
+    """Compute errors of position [m] and rotation [rad], (k, j, 2) for j tips."""
     k, j = len(q), len(robot.tips)
     given = np.asarray(target, dtype=np.float64)
     tips = (4, 4) if j == 1 else (j, 4, 4)
@@ -100,36 +101,34 @@ def _errors(robot: RobotModel, q: Array, target: ArrayLike) -> Array:
 
 
 def _singular_values(robot: RobotModel, q: Array, weight: float) -> Array:
-    """(k, r) falling, without those that are never above 0: what the arm cannot do anywhere."""
+    """Compute singular values (k, r) in falling order, without those that always vanish."""
     J = robot.jacobian(q)
     rows = np.tile([1.0] * 3 + [weight] * 3, len(robot.tips))
     s = np.asarray(np.linalg.svd(rows[:, None] * J, compute_uv=False), np.float64)
-    return s[:, : max(1, int((s.max(axis=0) > NEVER).sum()))]
+    return s[:, : max(1, int((s.max(axis=0) > VANISHING).sum()))]
 
 
 def _error_panel(
-    axes: Axes, t: Array, errors: Array, what: tuple[str, str], tips: tuple[str, ...]
+    axes: Axes, t: Array, errors: Array, quantity: tuple[str, str], tips: tuple[str, ...]
 ) -> None:
-    """A line for each tip."""
-    title, unit = what
+    """Draw a line for each tip."""
+    title, unit = quantity
     for i, (tip, error) in enumerate(zip(tips, errors.T, strict=True)):
         axes.plot(t, above_zero(error), linewidth=1.6, label=tip, **series_look(i))
     greatest, last = errors.max(), errors[-1].max()
     panel_title(axes, title, f"greatest {scaled(greatest, unit)}, at the end {scaled(last, unit)}")
-    axes.set_ylabel(f"{title} [{unit}]", fontsize=9)
     if len(tips) > 1:
         axes.legend(frameon=False, fontsize=8)
-    _finish(axes, t, errors)
+    _finish(axes, t, errors, f"{title} [{unit}]")
 
 
 def _panel(axes: Axes, t: Array, values: Array, label: str) -> None:
     axes.plot(t, above_zero(values), color=GREEN, linewidth=1.6)
-    axes.set_ylabel(label, fontsize=9)
-    _finish(axes, t, values)
+    _finish(axes, t, values, label)
 
 
-def _finish(axes: Axes, t: Array, values: Array) -> None:
-    plain(axes)
+def _finish(axes: Axes, t: Array, values: Array, label: str) -> None:
+    plain(axes, y=label)
     show_times(axes, t)
     log_axis(axes, values)
     if not (values > 0.0).any():
@@ -138,6 +137,6 @@ def _finish(axes: Axes, t: Array, values: Array) -> None:
 
 
 def _at(t: Array, values: Array, which: Callable[[Array], Any]) -> str:
-    """A value that stands out, and when it came, in words."""
+    """Say an extreme value and its time."""
     i = int(which(values))
     return f"{short(values[i])} at {short(t[i], 3)} s"

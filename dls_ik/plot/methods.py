@@ -1,4 +1,4 @@
-"""Methods compared: error and step of each iteration, success and time."""
+"""Comparison of methods: error and step of each iteration, success and time."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from dls_ik.plot.canvas import (
     RED,
     above_zero,
     heading,
+    legend_below,
     log_axis,
     new_figure,
     panel_title,
@@ -34,8 +35,8 @@ ROW = 0.3  # [inch] of a bar
 MOST_TICKS = 8
 
 
-class Bars(NamedTuple):
-    """One figure of each method."""
+class Measure(NamedTuple):
+    """A number of each method, drawn as a bar."""
 
     title: str
     label: str
@@ -49,39 +50,39 @@ def compare_methods(
     title: str = "The same problem by several methods",
     parts: Mapping[str, str] | None = None,
 ) -> Figure:
-    """Error and step of each iteration as lines, success, time and iterations as bars.
+    """Draw error and step of each iteration as lines, success, time and iterations as bars.
 
     Args:
-        traces: by method, what :meth:`dls_ik.Stepper.run` returned; or none.
-        results: by method, what ``solve`` or ``solve_batch`` of :class:`dls_ik.IkSolver` returned;
-            or none. Of single poses the error that is left takes the place of the share solved.
-        title: what the picture says as a whole.
-        parts: by method, what of its work the trace shows, such as ``attempt 1 of 3``; or none.
+        traces: Results of :meth:`dls_ik.Stepper.run` by method.
+        results: Results of ``solve`` or ``solve_batch`` of :class:`dls_ik.IkSolver` by method. For
+            single poses the remaining error takes the place of the share solved.
+        title: Title of the picture.
+        parts: Part of its work that a trace shows by method, such as ``attempt 1 of 3``.
 
     Raises:
         OptionError: neither traces nor results, or a trace without a step.
         DlsIkError: matplotlib is not installed.
     """
     runs, answers = dict(traces or {}), dict(results or {})
-    short = [name for name, trace in runs.items() if len(trace.q) < 2]
-    if (not runs and not answers) or short:
-        raise OptionError(
-            f"the trace of {short[0]} has no step" if short else "no method to compare is given"
-        )
+    if not runs and not answers:
+        raise OptionError("no method to compare is given")
+    for name, trace in runs.items():
+        if len(trace.q) < 2:
+            raise OptionError(f"the trace of {name} has no step")
     names = list(dict.fromkeys([*runs, *answers]))
     heights = [3.4] * bool(runs) + [0.9 + ROW * len(answers)] * bool(answers)
     figure = new_figure(11.0, 0.6 + sum(heights) + 0.25 * (len(names) // 8 + 1) * bool(runs))
     panels = figure.subfigures(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
     looks = {name: series_look(i) for i, name in enumerate(names)}
     if runs:
-        _lines(panels[0], runs, looks, dict(parts or {}))
+        _draw_lines(panels[0], runs, looks, dict(parts or {}))
     if answers:
-        _bars(panels[-1], answers, looks)
+        _draw_bars(panels[-1], answers, looks)
     heading(figure, title)
     return figure
 
 
-def _lines(
+def _draw_lines(
     part: Any,
     runs: Mapping[str, Trace],
     looks: Mapping[str, dict[str, Any]],
@@ -98,15 +99,10 @@ def _lines(
             shown = f"{name} ({notes[name]})" if name in notes else name
             axes.plot(above_zero(each), linewidth=1.6, label=shown, **looks[name])
         panel_title(axes, title)
-        axes.set_xlabel("iteration", fontsize=9)
-        axes.set_ylabel(label, fontsize=9)
-        plain(axes)
+        plain(axes, "iteration", label)
         log_axis(axes, np.concatenate(list(values.values())))
-    handles, labels = error.get_legend_handles_labels()
-    part.legend(
-        handles, labels, loc="outside lower center", ncols=4 if notes else 8,
-        frameon=False, fontsize=9, handlelength=2.6,
-    )  # fmt: skip
+    handles = error.get_legend_handles_labels()[0]
+    legend_below(part, handles, 4 if notes else 8, handlelength=2.6)
 
 
 def _errors(trace: Trace) -> Array:
@@ -117,7 +113,7 @@ def _steps(trace: Trace) -> Array:
     return np.asarray(np.linalg.norm(np.diff(trace.q, axis=0), axis=1))
 
 
-def _bars(part: Any, answers: Results, looks: Mapping[str, dict[str, Any]]) -> None:
+def _draw_bars(part: Any, answers: Results, looks: Mapping[str, dict[str, Any]]) -> None:
     are_single = all(isinstance(answer, IkResult) for answer in answers.values())
     kinds = (LEFT if are_single else SOLVED, TIME, ITERATIONS)
     names = list(answers)
@@ -132,8 +128,7 @@ def _bars(part: Any, answers: Results, looks: Mapping[str, dict[str, Any]]) -> N
         notes = [_note(answers[name]) if kind is LEFT else "" for name in names]
         _label_bars(axes, values, notes, kind.is_log)
         panel_title(axes, kind.title)
-        axes.set_xlabel(kind.label, fontsize=9)
-        plain(axes)
+        plain(axes, kind.label)
         axes.grid(visible=False, axis="y")
         if kind is SOLVED:
             axes.set_xticks(range(0, 101, 20))
@@ -142,18 +137,18 @@ def _bars(part: Any, answers: Results, looks: Mapping[str, dict[str, Any]]) -> N
 
 
 def _label_bars(axes: Axes, values: Array, notes: Sequence[str], is_log: bool) -> None:
-    """Write each figure at the end of its bar, with room for it."""
+    """Write each number at the end of its bar, and widen the axis for it."""
     good = values[np.isfinite(values) & (values > 0.0)]
-    room = 1.25 + 0.025 * max(map(len, notes))
+    margin = 1.25 + 0.025 * max(map(len, notes))
     if is_log and len(good):
         axes.set_xscale("log")
         low, high = np.floor(np.log10(good.min())) - 0.3, np.log10(good.max())
         decades = np.arange(np.ceil(low), np.ceil(high) + 1.0)
         axes.set_xticks(10.0 ** decades[:: 1 + len(decades) // MOST_TICKS])
         axes.minorticks_off()
-        axes.set_xlim(10.0**low, 10.0 ** (low + 1.1 * room * (high - low)))
+        axes.set_xlim(10.0**low, 10.0 ** (low + 1.1 * margin * (high - low)))
     else:
-        axes.set_xlim(0.0, room * (good.max() if len(good) else 1.0))
+        axes.set_xlim(0.0, margin * (good.max() if len(good) else 1.0))
     for i, (value, note) in enumerate(zip(values, notes, strict=True)):
         axes.annotate(
             f"{short(value, 3)}{note}" if np.isfinite(value) else f"-{note}",
@@ -174,14 +169,14 @@ def _milliseconds(answer: IkResult | IkBatchResult) -> float:
     return 1e3 * answer.duration / count
 
 
-SOLVED = Bars(
+SOLVED = Measure(
     "solved", "share of the poses [%]", lambda answer: 100.0 * float(np.mean(answer.success)), False
 )
-LEFT = Bars(
+LEFT = Measure(
     "error that is left", "position [m]", lambda answer: float(np.max(answer.position_error)), True
 )
-TIME = Bars("time", "for one pose [ms]", _milliseconds, True)
-ITERATIONS = Bars(
+TIME = Measure("time", "for one pose [ms]", _milliseconds, True)
+ITERATIONS = Measure(
     "iterations",
     "for one pose, in all attempts",
     lambda answer: float(np.mean(answer.iterations)),
@@ -194,12 +189,12 @@ def solve_times(
     solved: Mapping[str, ArrayLike],
     title: str = "Poses solved within a time",
 ) -> Figure:
-    """One rising line a method: the share of the k poses that it solved within a time.
+    """Draw the share of k poses that each method solved within a time as a rising line.
 
     Args:
-        times: by method, (k,) what each pose took [s].
-        solved: by method, (k,) whether it was solved.
-        title: what the picture says as a whole.
+        times: Times (k,) [s] of the poses by method.
+        solved: Success (k,) by method.
+        title: Title of the picture.
 
     Raises:
         OptionError: no methods, or arrays that do not fit.
@@ -215,15 +210,13 @@ def solve_times(
     for k, name in enumerate(times):
         t = np.asarray(times[name], float)
         good = np.asarray(solved[name], bool)
-        _line(axes, name, 1e6 * t, good, end, **series_look(k))
+        _draw_share(axes, name, 1e6 * t, good, end, **series_look(k))
     axes.set_xscale("log")
     axes.set_xlim(0.8 * float(np.percentile(every, 0.5)), end)
     axes.xaxis.set_major_formatter(lambda t, _: _time(t))
     axes.set_ylim(0.0, 102.0)
-    axes.set_xlabel("time for a pose", fontsize=9)
-    axes.set_ylabel("solved [%]", fontsize=9)
     axes.set_title(title, fontsize=13, fontweight="bold", loc="left")
-    plain(axes)
+    plain(axes, "time for a pose", "solved [%]")
     legend = figure.legend(
         *axes.get_legend_handles_labels(), loc="outside right upper", frameon=False, fontsize=9,
         title="method, share solved,\nand by when half of it", title_fontsize=8.5,
@@ -233,24 +226,24 @@ def solve_times(
     return figure
 
 
-def _line(axes: Axes, name: str, t: Array, good: Array, end: float, **look: Any) -> None:
-    """The share over time [us], and a dot where half of what is ever solved is."""
+def _draw_share(axes: Axes, name: str, t: Array, good: Array, end: float, **look: Any) -> None:
+    """Draw the share over time [us], and a dot at the median time."""
     finished = np.sort(t[good])
     share = 100.0 * np.arange(1, len(finished) + 1) / len(t)
     label = f"{name}  {100.0 * good.mean():.0f} %"
+    middle = (len(finished) - 1) // 2
     if len(finished):
-        label += f", {_time(float(finished[(len(finished) - 1) // 2]))}"
+        label += f", {_time(float(finished[middle]))}"
     x, y = np.append(finished, end), np.append(share, share[-1:] if len(share) else [0.0])
     axes.step(x, y, where="post", linewidth=1.8, label=label, **look)
     if len(finished):
-        middle = (len(finished) - 1) // 2
         place = finished[middle], share[middle]
         edge: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.8}
         axes.plot(*place, "o", color=look["color"], markersize=5, zorder=5, **edge)
 
 
 def _time(microseconds: float) -> str:
-    """In a unit that suits it."""
+    """Format a time in a suitable unit."""
     for unit, size in (("s", 1e6), ("ms", 1e3)):
         if microseconds >= size:
             return f"{short(microseconds / size, 3)} {unit}"

@@ -8,16 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dls_ik.core.types import Array
-from dls_ik.errors import PoseError
+from dls_ik.errors import DlsIkError, PoseError
 from dls_ik.model.robot import RobotModel
-from dls_ik.plot.arm import AXES, arm_points, draw_arms, instants, require_one_tip, space_axes
+from dls_ik.plot.arm import AXES, arm_points, draw_arms, instants, space_axes
 from dls_ik.plot.canvas import (
     BLUE,
     GREY,
     ORANGE,
     PALE,
+    checked_motion,
     heading,
-    motion,
+    legend_below,
     new_figure,
     panel_title,
     plain,
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 
 GHOSTS = 12  # instants at which the arm is drawn
 LENGTHS = ((1.0, "m"), (1e2, "cm"), (1e3, "mm"), (1e6, "um"), (1e9, "nm"))  # in a metre
-ROUNDING = 1e-12  # [m] of distances that are none
+ROUNDING = 1e-12  # [m] distances that count as 0
+PLANES = ((0, 1, "from above"), (0, 2, "from the side"), (1, 2, "from the front"))
 
 
 def tip_path(
@@ -41,52 +43,89 @@ def tip_path(
     target: ArrayLike,
     title: str = "The tip and its target",
 ) -> Figure:
-    """The arm and its path in space, the path in its own plane, and the distance over time.
+    """Draw the arm and its path in space, the path in its own plane, and the distance over time.
 
     Args:
-        robot: whose joints, and the links to draw.
+        robot: The robot with these joints, and the links to draw.
         times: (k,) [s].
-        q: (k, n) what the joints did [rad or m].
-        target: (k, 3) where the tip should have been [m].
-        title: what the picture says as a whole.
+        q: (k, n) actual joint values [rad or m].
+        target: (k, 3) desired places of the tip [m].
+        title: Title of the picture.
 
     Raises:
         JointValueError, PoseError: values that do not fit the robot or each other.
-        DlsIkError: matplotlib is not installed.
+        DlsIkError: matplotlib is not installed; several tips.
     """
-    require_one_tip(robot)
-    t, values = motion(robot, times, q)
-    goal = checked_places(target, len(t))
-    tip = robot.fk(values)[:, :3, 3]
+    t, values, tip = _checked(robot, times, q)
+    goal = _checked_places(target, len(t))
     figure = new_figure(11.0, 5.6)
     grid = figure.add_gridspec(2, 2, width_ratios=(1.0, 1.1), height_ratios=(1.5, 1.0), wspace=0.08)
-    draw_in_space(figure.add_subplot(grid[:, 0], projection="3d"), robot, t, values, tip, goal)
-    _in_its_plane(figure.add_subplot(grid[0, 1]), tip, goal)
-    _over_time(figure.add_subplot(grid[1, 1]), t, tip, goal)
+    _draw_in_space(figure.add_subplot(grid[:, 0], projection="3d"), robot, t, values, tip, goal)
+    _draw_in_own_plane(figure.add_subplot(grid[0, 1]), tip, goal)
+    _draw_distance(figure.add_subplot(grid[1, 1]), t, tip, goal)
     heading(figure, title)
     return figure
 
 
-def checked_places(target: ArrayLike, k: int) -> Array:
-    """Places (k, 3) [m], one an instant.
+def tip_planes(
+    robot: RobotModel,
+    times: ArrayLike,
+    q: ArrayLike,
+    target: ArrayLike | None = None,
+    title: str = "The path of the tip",
+) -> Figure:
+    """Draw the arm and its path in space, and the path in the planes xy, xz, yz of the base frame.
+
+    Args:
+        robot: The robot with these joints, and the links to draw.
+        times: (k,) [s].
+        q: (k, n) actual joint values [rad or m].
+        target: (k, 3) desired places of the tip [m], if they are to be drawn.
+        title: Title of the picture.
 
     Raises:
-        PoseError: another shape, or not finite.
+        JointValueError, PoseError: values that do not fit the robot or each other.
+        DlsIkError: matplotlib is not installed; several tips.
     """
-    goal = np.asarray(target, dtype=np.float64)
-    if goal.shape != (k, 3) or not np.isfinite(goal).all():
-        raise PoseError(
-            f"the target of {k} instants is ({k}, 3), all finite, not {goal.shape}"
-            if goal.shape != (k, 3)
-            else "the target of a path has values that are not finite"
+    t, values, tip = _checked(robot, times, q)
+    goal = None if target is None else _checked_places(target, len(t))
+    figure = new_figure(10.0, 8.6)
+    grid = figure.add_gridspec(2, 2)
+    _draw_in_space(figure.add_subplot(grid[0], projection="3d"), robot, t, values, tip, goal)
+    panels = [figure.add_subplot(grid[i]) for i in (1, 2, 3)]
+    for axes, (i, j, view) in zip(panels, PLANES, strict=True):
+        _draw_in_plane(axes, tip, goal, (i, j))
+        panel_title(axes, view, f"{AXES[i]}{AXES[j]}")
+    legend_below(figure, panels[0].get_legend_handles_labels()[0], 4)
+    heading(figure, title)
+    return figure
+
+
+def _checked(robot: RobotModel, times: ArrayLike, q: ArrayLike) -> tuple[Array, Array, Array]:
+    """Check a motion of a robot with one tip: times, joint values, places of the tip (k, 3)."""
+    if len(robot.tips) > 1:
+        raise DlsIkError(
+            f"this picture takes a robot with one tip, not {', '.join(robot.tips)}; "
+            "stroboscope shows them all"
         )
+    t, values = checked_motion(robot, times, q)
+    return t, values, robot.fk(values)[:, :3, 3]
+
+
+def _checked_places(target: ArrayLike, k: int) -> Array:
+    """Check places (k, 3) [m], one for each instant."""
+    goal = np.asarray(target, dtype=np.float64)
+    if goal.shape != (k, 3):
+        raise PoseError(f"the target of {k} instants is ({k}, 3), all finite, not {goal.shape}")
+    if not np.isfinite(goal).all():
+        raise PoseError("the target of a path has values that are not finite")
     return goal
 
 
-def draw_in_space(
+def _draw_in_space(
     axes: Any, robot: RobotModel, t: Array, values: Array, tip: Array, goal: Array | None
 ) -> None:
-    """The arm as a stick figure at several instants, and both paths."""
+    """Draw the arm as a stick figure at several instants, and both paths."""
     ghosts = instants(t, GHOSTS)
     arms = arm_points(robot, values[[*ghosts, -1]])[0]
     draw_arms(axes, arms[:-1], [PALE] * len(ghosts))
@@ -101,24 +140,22 @@ def draw_in_space(
     panel_title(axes, f"{robot.name} at the end, and at {len(ghosts)} instants")
 
 
-def _in_its_plane(axes: Axes, tip: Array, goal: Array) -> None:
-    """Both paths, seen along the direction in which the target's extends least."""
+def _draw_in_own_plane(axes: Axes, tip: Array, goal: Array) -> None:
+    """Draw both paths, seen along the direction in which the target's extends least."""
     centre = goal.mean(axis=0)
-    first, second = _plane(goal - centre)
+    first, second = _main_directions(goal - centre)
     across = np.array([first, second]).T * 1e2  # to [cm]
     axes.plot(*((goal - centre) @ across).T, color=ORANGE, linewidth=5.0, label="target")
     axes.plot(*((tip - centre) @ across).T, color=BLUE, linewidth=1.6, label="tip")
     axes.set_aspect("equal", adjustable="datalim")
     axes.locator_params(nbins=6)
-    axes.set_xlabel("along the path's long side [cm]", fontsize=9)
-    axes.set_ylabel("across [cm]", fontsize=9)
     panel_title(axes, "the path in its own plane")
     axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=9, ncol=2)
-    plain(axes)
+    plain(axes, "along the path's long side [cm]", "across [cm]")
 
 
-def _plane(points: Array) -> Array:
-    """The two directions (2, 3) in which points (k, 3) extend most, pointing to the positive."""
+def _main_directions(points: Array) -> Array:
+    """Find the directions (2, 3) in which points (k, 3) extend most, largest entry positive."""
     _, _, directions = np.linalg.svd(points, full_matrices=False)
     main = directions[:2]
     largest = np.abs(main).argmax(axis=1)
@@ -126,9 +163,9 @@ def _plane(points: Array) -> Array:
     return main * signs[:, None]
 
 
-def _over_time(axes: Axes, t: Array, tip: Array, goal: Array) -> None:
+def _draw_distance(axes: Axes, t: Array, tip: Array, goal: Array) -> None:
     distance = np.linalg.norm(tip - goal, axis=1)
-    scale, unit = _length(float(distance.max()))
+    scale, unit = _length_unit(float(distance.max()))
     error = scale * distance
     axes.plot(t, error, color=BLUE, linewidth=1.4)
     axes.fill_between(t, error, color=BLUE, alpha=0.15, linewidth=0)
@@ -139,60 +176,18 @@ def _over_time(axes: Axes, t: Array, tip: Array, goal: Array) -> None:
     panel_title(axes, f"distance from tip to target: {note}")
     show_times(axes, t)
     axes.set_ylim(0.0, 1.15 * error.max() if error.max() > 0.0 else 1.0)
-    axes.set_xlabel("time [s]", fontsize=9)
-    axes.set_ylabel(f"distance [{unit}]", fontsize=9)
-    plain(axes)
+    plain(axes, "time [s]", f"distance [{unit}]")
 
 
-def _length(top: float) -> tuple[float, str]:
-    """How many of which unit make a metre, so that `top` [m] is a number to read; mm for none."""
+def _length_unit(top: float) -> tuple[float, str]:
+    """Choose the unit in which `top` [m] is easy to read, and how many make a metre."""
     if top <= ROUNDING:
         return 1e3, "mm"
     return next(((scale, unit) for scale, unit in LENGTHS if scale * top >= 0.5), LENGTHS[-1])
 
 
-PLANES = ((0, 1, "from above"), (0, 2, "from the side"), (1, 2, "from the front"))
-
-
-def tip_planes(
-    robot: RobotModel,
-    times: ArrayLike,
-    q: ArrayLike,
-    target: ArrayLike | None = None,
-    title: str = "The path of the tip",
-) -> Figure:
-    """The arm and its path in space, and the path in each plane of the base frame: xy, xz, yz.
-
-    Args:
-        robot: whose joints, and the links to draw.
-        times: (k,) [s].
-        q: (k, n) what the joints did [rad or m].
-        target: (k, 3) where the tip should have been [m], if that is to be seen.
-        title: what the picture says as a whole.
-
-    Raises:
-        JointValueError, PoseError: values that do not fit the robot or each other.
-        DlsIkError: matplotlib is not installed; several tips.
-    """
-    require_one_tip(robot)
-    t, values = motion(robot, times, q)
-    goal = None if target is None else checked_places(target, len(t))
-    tip = robot.fk(values)[:, :3, 3]
-    figure = new_figure(10.0, 8.6)
-    grid = figure.add_gridspec(2, 2)
-    draw_in_space(figure.add_subplot(grid[0], projection="3d"), robot, t, values, tip, goal)
-    panels = [figure.add_subplot(grid[i]) for i in (1, 2, 3)]
-    for axes, (i, j, view) in zip(panels, PLANES, strict=True):
-        _draw_plane(axes, tip, goal, (i, j))
-        panel_title(axes, view, f"{AXES[i]}{AXES[j]}")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
-    heading(figure, title)
-    return figure
-
-
-def _draw_plane(axes: Axes, tip: Array, goal: Array | None, seen: tuple[int, int]) -> None:
-    """Both paths in two of the three directions, and where they begin and end."""
+def _draw_in_plane(axes: Axes, tip: Array, goal: Array | None, seen: tuple[int, int]) -> None:
+    """Draw both paths in two of the three directions, with start and end."""
     if goal is not None:
         axes.plot(*goal[:, seen].T, color=ORANGE, linewidth=5.0, label="target")
     path = tip[:, seen]
@@ -202,6 +197,4 @@ def _draw_plane(axes: Axes, tip: Array, goal: Array | None, seen: tuple[int, int
     axes.set_aspect("equal", adjustable="datalim")
     axes.margins(0.08)
     axes.locator_params(nbins=6)
-    axes.set_xlabel(f"{AXES[seen[0]]} [m]", fontsize=9)
-    axes.set_ylabel(f"{AXES[seen[1]]} [m]", fontsize=9)
-    plain(axes)
+    plain(axes, f"{AXES[seen[0]]} [m]", f"{AXES[seen[1]]} [m]")
