@@ -22,8 +22,7 @@ from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
 
 from dls_ik import RobotModel
-from dls_ik.ros.client.ik_client import DEPTH
-from dls_ik.ros.client.messages import ik_request
+from dls_ik.ros.client.ik_client import DEPTH, ik_request
 from dls_ik.solver.options import SolverOptions
 
 MEAN_PAUSE = 0.3  # [s] between an answer and the next call

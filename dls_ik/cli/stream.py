@@ -35,7 +35,7 @@ from dls_ik.cli.pose import (
 if TYPE_CHECKING:
     from dls_ik.cli.stream_report import RobotPicture
     from dls_ik.core.types import Array
-    from dls_ik.ros.client.streamer import Outcome, Streamer
+    from dls_ik.ros.client.target_publisher import StreamOutcome, TargetPublisher
 
 ABOVE_ZERO = click.FloatRange(0.0, min_open=True)
 MAX_TARGETS = 10**7
@@ -137,16 +137,16 @@ def stream(
     check_writable(record, plot_path)
     try:
         from dls_ik.ros.client.connection import NOT_THERE
-        from dls_ik.ros.client.streamer import Streamer
+        from dls_ik.ros.client.target_publisher import TargetPublisher
     except ImportError as error:
         exit_without_ros(error)
     from dls_ik.cli.stream_report import robot_to_draw
 
     try:
-        with Streamer(namespace, node, patience) as streamer:
-            first = streamer.wait()
-            drawn = None if plot_path is None else robot_to_draw(streamer, robot)
-            outcome = _run(streamer, plan, first.tip, frame, rate, wait)
+        with TargetPublisher(namespace, node, patience) as publisher:
+            first = publisher.wait()
+            drawn = None if plot_path is None else robot_to_draw(publisher, robot)
+            outcome = _run(publisher, plan, first.tip, frame, rate, wait)
             _report(outcome, as_json, record, plot_path, drawn)
     except NOT_THERE as error:
         exit_with(str(error), MISSING)
@@ -154,23 +154,23 @@ def stream(
 
 
 def _run(
-    streamer: Streamer, plan: StreamPlan, tip: Array, frame: str, rate: float, wait: float
-) -> Outcome:
-    from dls_ik.ros.client.streamer import stream_poses, stream_twist
+    publisher: TargetPublisher, plan: StreamPlan, tip: Array, frame: str, rate: float, wait: float
+) -> StreamOutcome:
+    from dls_ik.ros.client.target_publisher import stream_poses, stream_twist
 
-    with _live_line(streamer, rate) as update:
+    with _live_line(publisher, rate) as update:
         if plan.twist is not None:
-            return stream_twist(streamer, plan.twist, frame, rate, plan.twist_time, update)
+            return stream_twist(publisher, plan.twist, frame, rate, plan.twist_time, update)
         if plan.path is not None:
             times, poses = sampled(plan.path.times, plan.path.poses, rate)
         else:
             lap = plan.radius or 0.0, plan.period, plan.laps, plan.plane
             times, poses = circle(tip, *lap, rate)
-        return stream_poses(streamer, times, poses, frame, rate, wait, update)
+        return stream_poses(publisher, times, poses, frame, rate, wait, update)
 
 
 @contextmanager
-def _live_line(streamer: Streamer, rate: float) -> Iterator[Callable[[], None]]:
+def _live_line(publisher: TargetPublisher, rate: float) -> Iterator[Callable[[], None]]:
     """Show the stream in a line on stderr, where that is a terminal."""
     from rich.console import Console
 
@@ -178,7 +178,7 @@ def _live_line(streamer: Streamer, rate: float) -> Iterator[Callable[[], None]]:
 
     console = Console(stderr=True)
     if console.is_terminal:
-        with LiveLine(console, streamer) as line:
+        with LiveLine(console, publisher) as line:
             yield line.update
         return
     messages = iter([f"streaming at {rate:g} Hz"])
@@ -191,7 +191,7 @@ def _live_line(streamer: Streamer, rate: float) -> Iterator[Callable[[], None]]:
 
 
 def _report(
-    outcome: Outcome,
+    outcome: StreamOutcome,
     as_json: bool,
     record: str | None,
     plot_path: str | None,
@@ -212,7 +212,7 @@ def _report(
             raise
 
 
-def _end(outcome: Outcome) -> None:
+def _end(outcome: StreamOutcome) -> None:
     if outcome.interrupted:
         exit_interrupted("interrupted; the arm was told to stop")
     if outcome.lost:
@@ -221,7 +221,7 @@ def _end(outcome: Outcome) -> None:
         exit_with(f"the node refuses: {outcome.refused}", NO_SOLUTION)
     if outcome.reached is False:
         rows = outcome.rows
-        reason = rows[-1].words or "no reason given" if rows else "nothing came back"
+        reason = rows[-1].message or "no reason given" if rows else "nothing came back"
         exit_with(f"not reached: {reason}", NO_SOLUTION)
 
 

@@ -24,8 +24,8 @@ from dls_ik.text import listing
 if TYPE_CHECKING:
     from dls_ik.core.types import Array
     from dls_ik.model.robot import RobotModel
-    from dls_ik.ros.client.robot import Described
-    from dls_ik.ros.client.streamer import Outcome, Streamer
+    from dls_ik.ros.client.robot import DescribedRobot
+    from dls_ik.ros.client.target_publisher import StreamOutcome, TargetPublisher
 
 LINE_PERIOD = 0.1  # [s]
 GOOD = ("FOLLOWING", "REACHED", "JOINT_MOTION")
@@ -36,9 +36,9 @@ POLL = 0.02  # [s]
 class LiveLine:
     """One line of a terminal: time, state, errors, rate."""
 
-    def __init__(self, console: Console, streamer: Streamer) -> None:
+    def __init__(self, console: Console, publisher: TargetPublisher) -> None:
         self._live = Live(console=console, transient=True, auto_refresh=False)
-        self._streamer = streamer
+        self._publisher = publisher
         self._begin = self._last = time.monotonic()
 
     def __enter__(self) -> LiveLine:
@@ -57,18 +57,18 @@ class LiveLine:
         if now - self._last < LINE_PERIOD:
             return
         self._last = now
-        row, seconds = self._streamer.heard.rows[-1], now - self._begin
+        row, seconds = self._publisher.monitor.rows[-1], now - self._begin
         position, rotation = row.errors()
         line = Text(f"{seconds:5.1f} s ")
         line.append(f"{row.state:<19}", style="green" if row.state in GOOD else "yellow")
         if np.isfinite(position):
             line.append(f" {scaled(position, 'm', 3):>7} {scaled(rotation, 'rad', 3):>9}")
-        line.append(f" {self._streamer.sent / seconds:4.0f} Hz")
+        line.append(f" {self._publisher.sent / seconds:4.0f} Hz")
         line.truncate(self._live.console.width)
         self._live.update(line, refresh=True)
 
 
-def summary(outcome: Outcome) -> dict[str, Any]:
+def summary(outcome: StreamOutcome) -> dict[str, Any]:
     """Return figures of a stream; lengths in [m], angles in [rad], times in [s]."""
     rows, duration = outcome.rows, outcome.end - outcome.begin
     states = Counter(row.state for row in rows)
@@ -87,7 +87,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         "rotation_error": _spread(errors[:, 1]),
         "states": {name: count / len(rows) for name, count in states.most_common()},
         "last_state": rows[-1].state if rows else None,
-        "words": rows[-1].words if rows else "",
+        "words": rows[-1].message if rows else "",
     }
 
 
@@ -118,7 +118,7 @@ def print_summary(found: dict[str, Any]) -> None:
     print_pairs(stdout_console(), pairs)
 
 
-def write_record(path: str, outcome: Outcome) -> None:
+def write_record(path: str, outcome: StreamOutcome) -> None:
     """Write a line for each cycle of the node: target, tip, errors, state, joints."""
     names = sorted({name for row in outcome.rows for name in row.q})
     heads = [f"{name}_{part}" for name in ("target", "tip") for part in POSE]
@@ -151,27 +151,27 @@ class RobotPicture(NamedTuple):
     names: tuple[str, ...]  # (n,)
 
 
-def robot_to_draw(streamer: Streamer, named: str | None) -> RobotPicture:
+def robot_to_draw(publisher: TargetPublisher, named: str | None) -> RobotPicture:
     """Return the robot of the node, or one named here, with the node's base, tip and joints.
 
     Raises:
         ServiceMissingError, NoAnswerError: the node does not answer, or sends no joint values.
         RobotModelError: not a usable robot, or a file, which has to be named here.
     """
-    from dls_ik.ros.client.robot import Described, ForeignFileError, served
+    from dls_ik.ros.client.robot import DescribedRobot, ForeignFileError, served_robot
     from dls_ik.ros.outputs.outputs import arrange
     from dls_ik.ros.robot_source import hear_descriptions
     from dls_ik.ros.viewer_source import NodeParameters
 
-    def own(base: str | None, tip: str | None) -> Described:
-        return Described(find_robot(str(named), base, tip), None)
+    def own(base: str | None, tip: str | None) -> DescribedRobot:
+        return DescribedRobot(find_robot(str(named), base, tip), None)
 
     texts: list[Any] = []
-    hear_descriptions(streamer.node, texts.append)
-    settings = NodeParameters(streamer.node, streamer.name)
+    hear_descriptions(publisher.node, texts.append)
+    settings = NodeParameters(publisher.node, publisher.name)
     try:
-        robot, _ = served(
-            lambda: settings.read(streamer.patience),
+        robot, _ = served_robot(
+            lambda: settings.read(publisher.patience),
             lambda: texts[-1].data if texts else "",
             None if named is None else own,
         )
@@ -182,25 +182,25 @@ def robot_to_draw(streamer: Streamer, named: str | None) -> RobotPicture:
     )
     called = {ours: theirs for theirs, ours in joints.robot_names.items()}
     found = RobotPicture(robot, tuple(called.get(name, name) for name in robot.joint_names))
-    _wait_for_joints(streamer, found)
+    _wait_for_joints(publisher, found)
     return found
 
 
-def _wait_for_joints(streamer: Streamer, drawn: RobotPicture) -> None:
+def _wait_for_joints(publisher: TargetPublisher, drawn: RobotPicture) -> None:
     from dls_ik.ros.client.connection import NoAnswerError
 
-    deadline = time.monotonic() + streamer.patience
-    while missing := [name for name in drawn.names if name not in streamer.heard.q]:
+    deadline = time.monotonic() + publisher.patience
+    while missing := [name for name in drawn.names if name not in publisher.monitor.q]:
         if time.monotonic() > deadline:
-            topic = streamer.node.resolve_topic_name("joint_states")
+            topic = publisher.node.resolve_topic_name("joint_states")
             raise NoAnswerError(
                 f"--plot draws the joints, and nothing comes on {topic} of {listing(missing)} "
-                f"within {streamer.patience:g} s"
+                f"within {publisher.patience:g} s"
             )
         time.sleep(POLL)
 
 
-def draw(path: str, drawn: RobotPicture, outcome: Outcome) -> None:
+def draw(path: str, drawn: RobotPicture, outcome: StreamOutcome) -> None:
     """Draw the tip beside its targets, or the joints where no targets were in the root frame.
 
     The picture begins with the first target that came back.

@@ -248,22 +248,22 @@ def remote(chosen: ChosenRobot | None, namespace: str, patience: float) -> Itera
 def _source(chosen: ChosenRobot | None, namespace: str, patience: float) -> NodeSource:
     """Return the node as a source of the page; it may start later where its robot is chosen."""
     from dls_ik.ros.client.connection import NOT_THERE
-    from dls_ik.ros.client.robot import Described
+    from dls_ik.ros.client.robot import DescribedRobot
     from dls_ik.ros.viewer_source import NodeSource
 
     if chosen is None:
         return NodeSource(None, namespace, patience)
     if chosen.base or chosen.tip:
-        return NodeSource(Described(*chosen.read()), namespace, patience)
+        return NodeSource(DescribedRobot(*chosen.read()), namespace, patience)
     name = chosen.name
     try:
-        alone: Described | None = Described(*chosen.read())
+        alone: DescribedRobot | None = DescribedRobot(*chosen.read())
     except ChainError:  # several links could be the tip: the node knows which
         alone = None
     try:
         return NodeSource(
             None, namespace, BRIEF if alone else patience,
-            own=lambda base, tip: Described(*ChosenRobot(name, base, tip).read()),
+            own=lambda base, tip: DescribedRobot(*ChosenRobot(name, base, tip).read()),
         )  # fmt: skip
     except NOT_THERE:
-        return NodeSource(alone or Described(*chosen.read()), namespace, patience)
+        return NodeSource(alone or DescribedRobot(*chosen.read()), namespace, patience)

@@ -67,6 +67,14 @@ def fill_pose(pose: Any, T: Array) -> None:
     o.x, o.y, o.z, o.w = quaternion_from_rotation(T[:3, :3])
 
 
+def pose_errors(T: Array, other: Array) -> tuple[float, float]:
+    """Return distance [m] and angle [rad], exact up to half a turn, between two poses (4, 4)."""
+    R = T[:3, :3].T @ other[:3, :3]
+    sine = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+    angle = np.arctan2(np.linalg.norm(sine), np.trace(R) - 1.0)
+    return float(np.linalg.norm(other[:3, 3] - T[:3, 3])), float(angle)
+
+
 def quaternion_note(poses: Iterable[Any]) -> str:
     """Describe the first quaternion that was normalised; empty if all have length 1.
 

@@ -20,10 +20,9 @@ from std_srvs.srv import SetBool, Trigger
 from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError, OptionError
 from dls_ik.model.rotations import inverse
-from dls_ik.ros.client.connection import NoAnswerError, OwnHost, Service, ServiceMissingError
-from dls_ik.ros.client.robot import Described, ForeignFileError, robot_named, served
-from dls_ik.ros.client.streamer import pose_errors
-from dls_ik.ros.frames import Frames, fill_pose, tf2_lookup
+from dls_ik.ros.client.connection import NoAnswerError, OwnNode, ServiceClient, ServiceMissingError
+from dls_ik.ros.client.robot import DescribedRobot, ForeignFileError, named_robot, served_robot
+from dls_ik.ros.frames import Frames, fill_pose, pose_errors, tf2_lookup
 from dls_ik.ros.outputs.outputs import arrange
 from dls_ik.ros.params import Parameters
 from dls_ik.ros.params.declare import declared
@@ -156,8 +155,10 @@ class NodeParameters:
     """
 
     def __init__(self, node: Node, name: str) -> None:
-        self._get = Service(node, GetParameters, f"{name}/get_parameters")
-        self._set = Service(node, SetParametersAtomically, f"{name}/set_parameters_atomically")
+        self._get = ServiceClient(node, GetParameters, f"{name}/get_parameters")
+        self._set = ServiceClient(
+            node, SetParametersAtomically, f"{name}/set_parameters_atomically"
+        )
         self.current = Parameters()
         self.use_sim_time = True  # until known: then stamps of this machine's clock are not sent
 
@@ -259,23 +260,23 @@ class NodeSource:
 
     def __init__(
         self,
-        described: Described | None = None,
+        described: DescribedRobot | None = None,
         namespace: str = "",
         patience: float = 10.0,
-        own: Callable[[str | None, str | None], Described] | None = None,
+        own: Callable[[str | None, str | None], DescribedRobot] | None = None,
     ) -> None:
-        self._host = OwnHost(namespace, "dls_ik_viewer")
+        self._host = OwnNode(namespace, "dls_ik_viewer")
         node = self._host.node
         self.name = node.resolve_service_name(NODE)
         self._trouble = ""
         self._executor = LatestOnlyExecutor(self._report)
         self._parameters = NodeParameters(node, NODE)
         self._latest = LatestMessages(node, NODE, self._read_later)
-        self._pause = Service(node, SetBool, f"{NODE}/pause")
-        self._reset = Service(node, Trigger, f"{NODE}/reset")
+        self._pause = ServiceClient(node, SetBool, f"{NODE}/pause")
+        self._reset = ServiceClient(node, Trigger, f"{NODE}/reset")
         self._frames = Frames(tf2_lookup(node))
         try:
-            found = described or served(
+            found = described or served_robot(
                 lambda: self._parameters.read(patience), lambda: self._latest.description, own
             )
         except BaseException:
@@ -390,7 +391,7 @@ class NodeSource:
         """Read the parameters of a node that has started."""
         trouble = ""
         try:
-            found = robot_named(self._parameters.read(1.0))
+            found = named_robot(self._parameters.read(1.0))
             if found is not None and found.robot.joint_names != self.robot.joint_names:
                 trouble = f"the node has another robot now: {found.robot.name}"
         except ForeignFileError:  # maybe the file that was named here

@@ -15,7 +15,7 @@ from rclpy.parameter import Parameter
 
 from dls_ik import RobotModel
 from dls_ik.model.rotations import rotation_from_quaternion, transform
-from dls_ik.ros.client.connection import OwnHost
+from dls_ik.ros.client.connection import OwnNode
 
 SOON, TRIES = 120.0, 6  # [s] for an answer, and how often it is asked for
 NEAR = 1e-4  # [m] and of a rotation matrix
@@ -24,7 +24,7 @@ NEAR = 1e-4  # [m] and of a rotation matrix
 def ask(command: str) -> None:
     """Carry a command out against the nodes that are up; refusals are errors."""
     words = shlex.split(command)
-    with closing(OwnHost("")) as host:
+    with closing(OwnNode("")) as host:
         DOES[words[1], words[2]](host.node, *words[3:])
 
 

@@ -47,14 +47,14 @@ def far():
     sys.stdin.readline()  # the cable is there
     from dls_ik.errors import DlsIkError
     from dls_ik.ros.client import IkClient
-    from dls_ik.ros.client.streamer import Streamer
+    from dls_ik.ros.client.target_publisher import TargetPublisher
 
     def stream():
-        with Streamer(NAMESPACE, patience=240.0) as streamer:
-            streamer.wait()
+        with TargetPublisher(NAMESPACE, patience=240.0) as publisher:
+            publisher.wait()
             begin = time.monotonic()
             while True:
-                streamer.send_twist((0, SPEED * math.cos(time.monotonic() - begin), 0, 0, 0, 0))
+                publisher.send_twist((0, SPEED * math.cos(time.monotonic() - begin), 0, 0, 0, 0))
                 time.sleep(0.02)
 
     threading.Thread(target=stream, daemon=True).start()

@@ -17,7 +17,7 @@ from dls_ik.errors import DlsIkError, OptionError
 from dls_ik.model.files import shipped_urdf
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros.client.connection import ServiceMissingError
-from dls_ik.ros.client.robot import Described
+from dls_ik.ros.client.robot import DescribedRobot
 from dls_ik.ros.viewer_source import NodeSource, state_from_status
 from dls_ik.servo import ServoState
 
@@ -141,7 +141,7 @@ def test_a_namespace_that_is_not_valid_is_named():
 
 
 def test_a_node_may_come_late_and_come_again():
-    source = NodeSource(Described(UPPER, shipped_urdf("wam")), "/late")
+    source = NodeSource(DescribedRobot(UPPER, shipped_urdf("wam")), "/late")
     try:
         assert "waiting for /late/dls_ik" in source.step(0.0).message
         with pytest.raises(ServiceMissingError, match="/late/dls_ik/pause"):

@@ -12,7 +12,7 @@ from moveit_msgs.srv import GetPositionFK
 from rclpy.qos import qos_profile_services_default
 
 from dls_ik.ros.client import IkClient
-from dls_ik.ros.client.connection import NoAnswerError, OwnHost, Service, first_answered
+from dls_ik.ros.client.connection import NoAnswerError, OwnNode, ServiceClient, call_with_retry
 from dls_ik.ros.services.executor import DeferredService
 
 pytestmark = pytest.mark.ros
@@ -38,7 +38,7 @@ class Forgetful:
 
 @pytest.fixture
 def server():
-    host = OwnHost(NAMESPACE, "forgetful")
+    host = OwnNode(NAMESPACE, "forgetful")
     yield Forgetful(host)
     host.close()
 
@@ -65,8 +65,8 @@ def test_a_client_asks_until_it_is_answered(asker, server, loses):
 @pytest.mark.parametrize("loses", [0, 1])
 def test_a_service_asks_until_it_is_answered(asker, server, loses):
     server.loses = loses
-    host = OwnHost(NAMESPACE, "other")
-    service = Service(host.node, GetPositionFK, "compute_fk")
+    host = OwnNode(NAMESPACE, "other")
+    service = ServiceClient(host.node, GetPositionFK, "compute_fk")
     try:
         assert service.call(20.0, fk_link_names=["tip"]).error_code.val == 1
         assert_asked(server)
@@ -80,7 +80,7 @@ def test_no_answer_is_said_and_leaves_nothing_behind(server):
         with pytest.raises(NoAnswerError, match="did not answer within 3 s"):
             asker.fk(links=["tip"])
         assert server.asked["tip"] in (1, 2, 3)
-        assert not asker._fk._pending_requests
+        assert not asker._fk._client._pending_requests
         server.loses = 0
         assert asker.fk(links=["tip"]).success
 
@@ -92,5 +92,5 @@ def test_a_server_that_left_is_not_asked_anew():
         sent.append(Future())
         return sent[-1]
 
-    assert first_answered(send, lambda: False, patience=1.5) is None
+    assert call_with_retry(send, lambda: False, patience=1.5) is None
     assert [future.cancelled() for future in sent] == [True]

@@ -10,7 +10,7 @@ from dls_ik.errors import RobotModelError
 from dls_ik.model.files import shipped_urdf
 from dls_ik.model.load import find_tree
 from dls_ik.ros.client.connection import NoAnswerError, ServiceMissingError
-from dls_ik.ros.client.robot import ForeignFileError, robot_named, served
+from dls_ik.ros.client.robot import ForeignFileError, named_robot, served_robot
 from dls_ik.ros.params.robot import RobotParameters
 
 ARM = urdf("a b", joint("j"))
@@ -42,10 +42,10 @@ def files(tmp_path, monkeypatch):
 
 
 def test_robots_that_are_installed_are_taken_by_name(files):
-    found = robot_named(RobotParameters(robot="wam"))
+    found = named_robot(RobotParameters(robot="wam"))
     assert found.urdf == shipped_urdf("wam")
-    assert robot_named(RobotParameters(robot="package://arm/arm.urdf")).robot.joint_names == ("j",)
-    assert robot_named(RobotParameters()) is None
+    assert named_robot(RobotParameters(robot="package://arm/arm.urdf")).robot.joint_names == ("j",)
+    assert named_robot(RobotParameters()) is None
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_robots_that_are_installed_are_taken_by_name(files):
 )
 def test_a_file_that_a_node_names_is_not_opened(files, name):
     with pytest.raises(ForeignFileError, match="files are not opened because a node names them"):
-        robot_named(RobotParameters(robot=name.format(files)))
+        named_robot(RobotParameters(robot=name.format(files)))
     assert not (files / "written").exists()
 
 
@@ -83,21 +83,21 @@ def test_a_xacro_file_is_a_program(files):
 def test_a_description_is_text_and_never_the_name_of_a_file(files):
     for text in ("arm.urdf", f"{files}/arm.urdf", "file://arm.urdf"):
         with pytest.raises(RobotModelError, match="a robot description is XML"):
-            robot_named(RobotParameters(robot_description=text))
-    assert robot_named(RobotParameters(robot_description=ARM)).urdf == ARM
+            named_robot(RobotParameters(robot_description=text))
+    assert named_robot(RobotParameters(robot_description=ARM)).urdf == ARM
 
 
 def test_the_topic_counts_where_the_parameters_name_none():
-    assert served(RobotParameters, lambda: ARM).robot.joint_names == ("j",)
-    assert served(lambda: RobotParameters(robot="wam"), lambda: ARM).robot.n == 7
-    assert served(missing, lambda: ARM).urdf == ARM
+    assert served_robot(RobotParameters, lambda: ARM).robot.joint_names == ("j",)
+    assert served_robot(lambda: RobotParameters(robot="wam"), lambda: ARM).robot.n == 7
+    assert served_robot(missing, lambda: ARM).urdf == ARM
     with pytest.raises(RobotModelError, match="'nobody'"):
-        served(lambda: RobotParameters(tip="nobody"), lambda: ARM)
+        served_robot(lambda: RobotParameters(tip="nobody"), lambda: ARM)
 
 
 def test_who_says_nothing_has_no_robot(monkeypatch):
-    monkeypatch.setattr("dls_ik.ros.client.robot.DESCRIBED", 0.0)
+    monkeypatch.setattr("dls_ik.ros.client.robot.DESCRIPTION_TIMEOUT", 0.0)
     with pytest.raises(NoAnswerError, match="no robot yet"):
-        served(RobotParameters, lambda: "")
+        served_robot(RobotParameters, lambda: "")
     with pytest.raises(ServiceMissingError):
-        served(missing, lambda: "")
+        served_robot(missing, lambda: "")

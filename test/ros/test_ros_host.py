@@ -9,13 +9,13 @@ pytest.importorskip("rclpy", reason="needs rclpy")
 
 from std_msgs.msg import String
 
-from dls_ik.ros.client.connection import OwnHost
+from dls_ik.ros.client.connection import OwnNode
 
 PATIENCE = 60.0  # [s]
 
 
 def test_closing_ends_the_thread_wherever_it_is():
-    host = OwnHost("closed")
+    host = OwnNode("closed")
     between, closing = threading.Event(), threading.Event()
     nodes = host._executor.get_nodes
 
@@ -40,7 +40,7 @@ def test_closing_ends_the_thread_wherever_it_is():
 
 
 def test_the_thread_goes_on_where_another_takes_away_what_it_waits_for():
-    host, heard = OwnHost("goes_on"), threading.Event()
+    host, heard = OwnNode("goes_on"), threading.Event()
     taken = host.node.create_subscription(String, "taken", print, 1)
     waits_for, gone = host._executor.can_execute, threading.Event()
 

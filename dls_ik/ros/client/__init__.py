@@ -1,4 +1,4 @@
-"""Asking for kinematics and sending targets from Python: to this node, and to move_group."""
+"""Clients of a running node, or of move_group: requests for kinematics, and streams of targets."""
 
 from dls_ik.ros.client.connection import (
     ClientStartError,
@@ -6,9 +6,8 @@ from dls_ik.ros.client.connection import (
     NotSpunError,
     ServiceMissingError,
 )
-from dls_ik.ros.client.ik_client import IkClient, Pending
-from dls_ik.ros.client.messages import FkAnswer, IkAnswer
-from dls_ik.ros.client.streamer import Streamer
+from dls_ik.ros.client.ik_client import FkAnswer, IkAnswer, IkClient, Pending
+from dls_ik.ros.client.target_publisher import TargetPublisher, stream_poses, stream_twist
 
 __all__ = [
     "ClientStartError",
@@ -19,5 +18,7 @@ __all__ = [
     "NotSpunError",
     "Pending",
     "ServiceMissingError",
-    "Streamer",
+    "TargetPublisher",
+    "stream_poses",
+    "stream_twist",
 ]

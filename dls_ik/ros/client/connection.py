@@ -1,4 +1,4 @@
-"""Connections of a client: its own node, calls of services that are sent anew, and their errors."""
+"""Connections of a client: its own node, services whose requests are sent again, and errors."""
 
 import os
 import threading
@@ -13,56 +13,57 @@ from rclpy.context import Context
 from rclpy.exceptions import InvalidHandle, InvalidNamespaceException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.qos import qos_profile_services_default
+from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 from rclpy.validate_namespace import validate_namespace
 
 from dls_ik.errors import DlsIkError, OptionError
-from dls_ik.text import quoted
+from dls_ik.text import listing, quoted
 
-ANEW = 1.0  # [s] that an answer is overdue before it is asked for again; then twice that, and so on
+RETRY = 1.0  # [s] that an answer is overdue before the request is sent again; then twice that
 NAME = "dls_ik_client"
 HIGHEST_DOMAIN = 232  # of DDS; Fast DDS ends the process at a higher one
-POLL = 0.05  # [s]
+POLL = 0.01  # [s]
 PATIENCE = 5.0  # [s] for an answer
+DEPTH = 10  # answers that wait to be taken, those to other clients among them
 
 
 class ServiceMissingError(DlsIkError):
-    """Nobody serves what is asked for; the message names it, and what is there instead."""
+    """No node offers the service; the message names it, and similar ones that exist."""
 
 
 class NoAnswerError(DlsIkError):
-    """A service took a request, and did not answer in time."""
+    """A service did not answer in time."""
 
 
 class ClientStartError(DlsIkError):
-    """ROS 2 cannot be joined from here; the message says why."""
+    """ROS 2 cannot be joined; the message says why."""
 
 
 class NotSpunError(DlsIkError):
-    """A call that waits, on a node whose callbacks nobody runs."""
+    """A call that waits, on a node that no executor spins."""
 
 
-NOT_THERE = (ServiceMissingError, NoAnswerError, ClientStartError)  # what a command ends by
+NOT_THERE = (ServiceMissingError, NoAnswerError, ClientStartError)  # errors that end a command
 
 
-def first_answered(
+def call_with_retry(
     send: Callable[[], Any], is_served: Callable[[], bool], patience: float, expected: float = 0.0
 ) -> Any:
-    """The first future of a request that is done; None: none is, and all are cancelled.
+    """Send a request until a future of it is done; return that one, or None when time is up.
 
-    A server sends no answer to a client that it has not found yet, and a client cannot tell: that
-    it has found the server says nothing of the other way. So a first request can be lost.
+    A server drops the answer to a client that it has not discovered yet, although that client has
+    discovered the server. So the first request can be lost. Other futures are cancelled.
 
     Args:
-        send: sends the request, which may be carried out more than once, and gives its future.
+        send: sends the request, which may be carried out more than once, and returns its future.
         patience: how long an answer may be overdue [s].
         expected: how long an answer takes [s].
     """
     answers: SimpleQueue[Any] = SimpleQueue()
     sent: list[Any] = []
-    deadline, wait = time.monotonic() + expected + patience, expected + ANEW
+    deadline, wait = time.monotonic() + expected + patience, expected + RETRY
     try:
         while True:
             if not sent or is_served():
@@ -79,8 +80,8 @@ def first_answered(
             future.cancel()
 
 
-class OwnHost:
-    """A node in a context of its own, whose callbacks a thread runs; signals stay Python's.
+class OwnNode:
+    """A node in a context of its own, spun by a thread; signal handlers stay those of Python.
 
     Raises:
         OptionError: the namespace is not valid.
@@ -98,7 +99,7 @@ class OwnHost:
             self.node = Node(
                 name, context=self._context, namespace=namespace, use_global_arguments=False
             )
-        except RuntimeError as error:  # of rcl, with the line of its source at the end
+        except RuntimeError as error:  # from rcl, with a source line at the end
             self._context.try_shutdown()
             reason = str(error).rpartition(", at /")[0] or str(error)
             raise ClientStartError(
@@ -111,13 +112,13 @@ class OwnHost:
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread, then the node; nothing the second time."""
+        """End the thread, then the node; a second call has no effect."""
         if not self._context.ok():
             return
         self._end.set_result(None)
         if self._thread is not threading.current_thread():
             self._thread.join()
-        self._executor.shutdown()  # only now: it takes away what wakes the thread
+        self._executor.shutdown()  # only now: it destroys what wakes the thread
         self.node.destroy_node()
         self._context.try_shutdown()
 
@@ -148,44 +149,67 @@ def _check_domain() -> None:
         )
 
 
-class Service:
-    """One service; the node's callbacks run in another thread than the one that calls it."""
+class ServiceClient:
+    """A client of one service, for calls from other threads than the one that spins the node."""
 
-    def __init__(self, node: Node, kind: Any, name: str) -> None:
-        self._node = node
-        self._client = node.create_client(kind, name, qos_profile=qos_profile_services_default)
-        self._kind = kind
-        self.name = node.resolve_service_name(name)
+    def __init__(
+        self, node: Node, kind: Any, name: str, depth: int = DEPTH, group: Any = None
+    ) -> None:
+        self._node, self._kind = node, kind
+        self._client = node.create_client(
+            kind, name, qos_profile=QoSProfile(depth=depth), callback_group=group
+        )
+        self.name: str = node.resolve_service_name(name)
 
     @property
     def is_served(self) -> bool:
-        """Whether there is anybody to answer."""
+        """Whether some node offers the service."""
         return bool(self._client.service_is_ready())
 
     def close(self) -> None:
         """Leave the ROS graph."""
         self._node.destroy_client(self._client)
 
-    def call(self, wait: float = 0.0, **fields: Any) -> Any:
-        """The response to a request with these fields, of a service that may come within a time.
+    def send(self, request: Any) -> Any:
+        """Send a request; return rclpy's future of the response."""
+        return self._client.call_async(request)
 
-        It is sent anew where no answer comes: that the service does twice what is asked for does
-        no harm.
+    def wait(self, patience: float) -> None:
+        """Wait for the service.
 
         Raises:
-            ServiceMissingError: nobody serves it.
+            ServiceMissingError: no node offers it within that time [s].
+        """
+        deadline = time.monotonic() + patience
+        while not self.is_served:
+            if time.monotonic() > deadline:
+                after = f", after {patience:g} s" if patience else ""
+                raise ServiceMissingError(f"{self.describe_missing()}{after}")
+            time.sleep(POLL)
+
+    def describe_missing(self) -> str:
+        """Say that the service is missing, and which others of its type exist."""
+        kind = f"{self._kind.__module__.partition('.')[0]}/srv/{self._kind.__name__}"
+        services = self._node.get_service_names_and_types()
+        others = [name for name, kinds in services if kind in kinds and name != self.name]
+        found = f"there is {listing(others)}" if others else "nobody here serves that type"
+        return f"no service {self.name} ({kind}); {found}"
+
+    def call(self, wait: float = 0.0, **fields: Any) -> Any:
+        """Return the response to a request with these fields.
+
+        The request is sent again if no answer comes, so the service may carry it out twice.
+
+        Args:
+            wait: for the service to appear [s].
+
+        Raises:
+            ServiceMissingError: no node offers it.
             NoAnswerError: it did not answer.
         """
-        deadline = time.monotonic() + wait
-        while not self.is_served:
-            if time.monotonic() >= deadline:
-                after = f" after {wait:g} s" if wait else ""
-                raise ServiceMissingError(f"there is no service {self.name}{after}")
-            time.sleep(POLL)
+        self.wait(wait)
         request = self._kind.Request(**fields)
-        future = first_answered(
-            lambda: self._client.call_async(request), lambda: self.is_served, PATIENCE
-        )
+        future = call_with_retry(lambda: self.send(request), lambda: self.is_served, PATIENCE)
         if future is None:
             raise NoAnswerError(f"{self.name} did not answer within {PATIENCE:g} s")
         return future.result()

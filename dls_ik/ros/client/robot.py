@@ -1,7 +1,7 @@
-"""The robot that a running node serves, as its parameters or the topic say.
+"""The robot that a running node serves, by its parameters or its topic.
 
-Whoever is in the ROS domain may say that: what comes from there is read as XML that nobody vouches
-for, and opens no file but those of robots that are installed here.
+Anybody in the ROS domain may publish these: their text is read as untrusted XML, and opens no file
+but those of robots that are installed here.
 """
 
 import time
@@ -20,59 +20,59 @@ from dls_ik.text import quoted
 
 PROGRAMS = (".xacro",)  # files whose expressions are run
 POLL = 0.05  # [s]
-DESCRIBED = 2.0  # [s] for the description, once the node is there
+DESCRIPTION_TIMEOUT = 2.0  # [s] for the description, once the node is there
 
 
-class Described(NamedTuple):
-    """A robot, and the file or the text that says what it looks like, if there is one."""
+class DescribedRobot(NamedTuple):
+    """A robot, and the file or the text that describes its shapes; None: there is none."""
 
     robot: RobotModel
     urdf: Path | str | None
 
 
 class ForeignFileError(RobotModelError):
-    """A node names a file of this machine, which is not opened because somebody else says so."""
+    """A node names a file of this machine, which is not opened because a node names it."""
 
 
-def served(
-    ask: Callable[[], RobotParameters],
-    heard: Callable[[], str],
-    own: Callable[[str | None, str | None], Described] | None = None,
-) -> Described:
-    """What the parameters of a node name or describe, or what the topic describes.
+def served_robot(
+    read_parameters: Callable[[], RobotParameters],
+    description: Callable[[], str],
+    own: Callable[[str | None, str | None], DescribedRobot] | None = None,
+) -> DescribedRobot:
+    """Find the robot of a node by its parameters, or else by the topic.
 
     Args:
-        ask: gives the parameters, or raises that there is no answer.
-        heard: gives the newest description, empty until there is one.
-        own: gives a robot that is named here, from a base to a tip, which are the node's.
+        read_parameters: asks the node, or raises an error if it does not answer.
+        description: returns the newest description, empty until there is one.
+        own: returns a robot that is chosen here, from the base to the tip of the node.
 
     Raises:
         ServiceMissingError, NoAnswerError: there is neither a node nor a description.
-        RobotModelError: as :func:`robot_named`, or it is no usable robot.
+        RobotModelError: as :func:`named_robot`, or it is no usable robot.
     """
     missing: DlsIkError | None = None
     parameters = RobotParameters()
     try:
-        parameters = ask()
+        parameters = read_parameters()
         if own is not None:
             return own(*parameters.ends())
-        found = robot_named(parameters)
+        found = named_robot(parameters)
         if found is not None:
             return found
     except (ServiceMissingError, NoAnswerError) as error:
         missing = error
         if own is not None:
             raise
-    deadline = time.monotonic() + (0.0 if missing else DESCRIBED)
-    while not heard() and time.monotonic() < deadline:
+    deadline = time.monotonic() + (0.0 if missing else DESCRIPTION_TIMEOUT)
+    while not description() and time.monotonic() < deadline:
         time.sleep(POLL)
-    if text := heard():
-        return Described(robot_from_text(text, *parameters.ends()), text)
+    if text := description():
+        return DescribedRobot(robot_from_text(text, *parameters.ends()), text)
     raise missing or NoAnswerError("the node has no robot yet")
 
 
-def robot_named(parameters: RobotParameters) -> Described | None:
-    """The robot that the parameters of another node name or describe; None: they do neither.
+def named_robot(parameters: RobotParameters) -> DescribedRobot | None:
+    """Load the robot that the parameters of another node name or describe; None: they do neither.
 
     Raises:
         ForeignFileError: they name a file that no package here has, or one that is a program.
@@ -80,7 +80,7 @@ def robot_named(parameters: RobotParameters) -> Described | None:
     """
     ends, name = parameters.ends(), parameters.robot
     if text := parameters.robot_description:
-        return Described(robot_from_text(text, *ends), text)
+        return DescribedRobot(robot_from_text(text, *ends), text)
     if not name:
         return None
     if name not in shipped_names() and not _is_installed(name):
@@ -88,11 +88,11 @@ def robot_named(parameters: RobotParameters) -> Described | None:
             f"the robot of the node is {quoted(name)}, and files are not opened because a node "
             "names them: name it yourself if you trust it"
         )
-    return Described(RobotModel.from_tree(find_tree(name), *ends), find_urdf(name))
+    return DescribedRobot(RobotModel.from_tree(find_tree(name), *ends), find_urdf(name))
 
 
 def _is_installed(name: str) -> bool:
-    """Whether it is a file of a package, and no program, which alone takes arguments."""
+    """Return whether it is a file of a package, and no program, which alone takes arguments."""
     file, arguments = split_arguments(name)
     path = PurePosixPath(file.removeprefix(PACKAGE_SCHEME))
     inside = ".." not in path.parts and path.suffix.lower() not in PROGRAMS
