@@ -16,7 +16,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from benchmarks.processes import Process, ros_node
 from dls_ik import DlsIkError, RobotModel
-from dls_ik.ros.client.messages import stamped_pose
+from dls_ik.ros.client.ik_client import stamped_pose
 
 RATE, ACCELERATION, POINTS = 100, 8.0, 60  # [Hz], [rad/s^2], of a trajectory
 START = [0.0, 0.6, 0.0, 1.6, 0.0, 0.4, 0.0]  # [rad] of the WAM

@@ -9,7 +9,7 @@ from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 
 from benchmarks.processes import wait_until
-from dls_ik.ros.client.messages import stamped_pose
+from dls_ik.ros.client.ik_client import stamped_pose
 
 RADIUS, PERIOD = 0.05, 1.0  # [m], [s] of the circle
 

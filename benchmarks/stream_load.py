@@ -16,7 +16,7 @@ from moveit_msgs.srv import GetPositionIK
 from rclpy.node import Node
 
 from dls_ik import RobotModel
-from dls_ik.ros.client.messages import stamped_pose
+from dls_ik.ros.client.ik_client import stamped_pose
 
 RATES = {"requests": 200.0, "flood": 5000.0}  # [Hz]
 

@@ -19,7 +19,6 @@ from rich.console import Console
 
 from dls_ik.model import RobotModel
 from dls_ik.model.rotations import rotation_from_rpy, transform
-from dls_ik.ros.client.streamer import pose_errors
 from dls_ik.ros.demo.__main__ import parse_options
 from dls_ik.ros.demo.poses import (
     HOME,
@@ -54,6 +53,7 @@ from dls_ik.ros.demo.stream import (
     target_path,
 )
 from dls_ik.ros.errors import Code
+from dls_ik.ros.frames import pose_errors
 
 ROBOT = RobotModel.wam()
 POSES = demo_poses(ROBOT)

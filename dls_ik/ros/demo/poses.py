@@ -13,8 +13,8 @@ from dls_ik.model.kdl import kdl_chain
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.rotations import rotation_from_z, transform
 from dls_ik.ros.client import IkClient
-from dls_ik.ros.client.streamer import pose_errors
 from dls_ik.ros.errors import Code
+from dls_ik.ros.frames import pose_errors
 from dls_ik.solver.solver import IkSolver
 
 # Elbow bent, tool straight down: the seed of every request, and the centre of the figure of eight.

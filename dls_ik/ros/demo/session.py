@@ -16,7 +16,7 @@ from rich.markup import escape
 from dls_ik.errors import DlsIkError
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros.child import ChildProcess
-from dls_ik.ros.client import IkClient, Streamer
+from dls_ik.ros.client import IkClient, TargetPublisher
 from dls_ik.ros.client.connection import NOT_THERE
 from dls_ik.ros.demo import Options
 from dls_ik.ros.demo.poses import (
@@ -67,7 +67,7 @@ class Demonstration:
         self.robot = RobotModel.wam()
         self.check: IndependentCheck = independent_check(self.robot)
 
-    def ask(self, streamer: Streamer) -> list[PoseCheck]:
+    def ask(self, streamer: TargetPublisher) -> list[PoseCheck]:
         """Ask for all poses and print the answers.
 
         Raises:
@@ -84,7 +84,7 @@ class Demonstration:
         )
         return answers
 
-    def stream(self, streamer: Streamer) -> StreamRecording:
+    def stream(self, streamer: TargetPublisher) -> StreamRecording:
         """Stream the figure of eight."""
         options, console = self.options, self.console
         self.headline("2  A figure of eight, streamed on target_pose")
@@ -215,7 +215,7 @@ class LoggedProcess(ChildProcess):
 
 
 @contextmanager
-def running_node(options: Options, console: Console) -> Iterator[tuple[Streamer, int]]:
+def running_node(options: Options, console: Console) -> Iterator[tuple[TargetPublisher, int]]:
     """Start the node; hand over a client of its topics once it is ready, and its process id.
 
     Raises:
@@ -232,7 +232,7 @@ def running_node(options: Options, console: Console) -> Iterator[tuple[Streamer,
             console.print(f"[dim]ik_node: {escape(logged[1])}[/]", soft_wrap=True)
 
     command = node_command(parameters)
-    with LoggedProcess(command, log, echo) as node, Streamer(patience=POLL) as streamer:
+    with LoggedProcess(command, log, echo) as node, TargetPublisher(patience=POLL) as streamer:
         try:
             wait_until_ready(node, streamer, console)
             yield streamer, node.process.pid
@@ -247,7 +247,7 @@ def running_node(options: Options, console: Console) -> Iterator[tuple[Streamer,
 
 
 def wait_until_ready(
-    node: LoggedProcess, streamer: Streamer, console: Console, patience: float = PATIENCE
+    node: LoggedProcess, streamer: TargetPublisher, console: Console, patience: float = PATIENCE
 ) -> None:
     """Wait until the node takes targets and reports the tip.
 

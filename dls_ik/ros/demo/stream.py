@@ -13,9 +13,9 @@ from sensor_msgs.msg import JointState
 from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError
 from dls_ik.model.robot import RobotModel
-from dls_ik.ros.client import Streamer
-from dls_ik.ros.client.streamer import pose_errors
+from dls_ik.ros.client import TargetPublisher
 from dls_ik.ros.demo.poses import HOME, IndependentCheck
+from dls_ik.ros.frames import pose_errors
 
 # The arm's initial position: drawn back and turned, away from limits and singularities.
 READY = (-0.6, -0.2, 0.3, 2.3, -0.3, 0.2, 0.4)
@@ -120,7 +120,7 @@ class StreamRecording(NamedTuple):
 
 
 def stream(
-    streamer: Streamer,
+    streamer: TargetPublisher,
     recorder: StateRecorder,
     path: TargetPath,
     frame: str,
