@@ -99,14 +99,20 @@ def ik_request(
     request = GetPositionIK.Request()
     ik = request.ik_request
     ik.group_name, ik.ik_link_name = group, link
-    ik.pose_stamped = _stamped_pose(pose, frame)
+    ik.pose_stamped = stamped_pose(pose, frame)
     ik.robot_state.joint_state = _joint_state(seed, joint_names)
     whole = int(timeout)
     ik.timeout = Duration(sec=whole, nanosec=int(1e9 * (timeout - whole)))
     return request
 
 
-def _stamped_pose(pose: ArrayLike | PoseStamped, frame: str) -> PoseStamped:
+def stamped_pose(pose: ArrayLike | PoseStamped, frame: str = "") -> PoseStamped:
+    """Return the message of a pose (4, 4) in a frame, or the message given, which has its own.
+
+    Raises:
+        PoseError: no rigid transform.
+        OptionError: a frame beside a message that has another one.
+    """
     if isinstance(pose, PoseStamped):
         if frame and frame != pose.header.frame_id:
             raise OptionError(f"frame {frame!r}, but the pose is in {pose.header.frame_id!r}")
