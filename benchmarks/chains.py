@@ -17,40 +17,19 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.chain_check import library
 from benchmarks.chain_list import CHAINS, TASKS, ChainRow
-from benchmarks.chain_runs import CHUNK, Contestant, total
-from benchmarks.common import Column, Table, finish, guarded, parser, positive
-from benchmarks.machine import machine
+from benchmarks.chain_runs import CHUNK, Contestant, library, total
+from benchmarks.common import Table, columns, finish, guarded, machine, parser, positive
 from dls_ik import DlsIkError, RobotModel
 
-COLUMNS = [
-    Column("chain"),
-    Column("joints"),
-    Column("task"),
-    Column("seeds"),
-    Column("solved [%]", ".3f"),
-    Column("missed", "d"),
-    Column("beyond limits", "d"),
-    Column("inaccurate", "d"),
-    Column("mean [us]", ".1f"),
-    Column("call [us]", ".1f"),
-    Column("median [us]", ".1f"),
-    Column("99 % [us]", ".1f"),
-    Column("99.9 % [us]", ".1f"),
-    Column("iterations", ".1f"),
-    Column("restarts", ".2f"),
-    Column("most", "d"),
-]
-MISSED = [
-    Column("chain"),
-    Column("seeds"),
-    Column("sample", "d"),
-    Column("q", ""),
-    Column("seed", ""),
-    Column("position error [m]", ".2e"),
-    Column("rotation error [rad]", ".2e"),
-]
+COLUMNS = columns(
+    "chain; joints; task; seeds; solved [%] :.3f; missed :d; beyond limits :d; inaccurate :d; "
+    "mean [us] :.1f; call [us] :.1f; median [us] :.1f; 99 % [us] :.1f; 99.9 % [us] :.1f; "
+    "iterations :.1f; restarts :.2f; most :d"
+)
+MISSED = columns(
+    "chain; seeds; sample :d; q; seed; position error [m] :.2e; rotation error [rad] :.2e"
+)
 
 
 def measured(row: ChainRow, given: argparse.Namespace, seeded: bool) -> tuple[list, list]:

@@ -22,8 +22,17 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import Column, Table, finish, guarded, parser, positive, spread
-from benchmarks.machine import machine
+from benchmarks.common import (
+    Column,
+    Table,
+    columns,
+    finish,
+    guarded,
+    machine,
+    parser,
+    positive,
+    spread,
+)
 from benchmarks.tracking import ELBOW, Path, errors, paths, rms
 from dls_ik import IkSolver, RobotModel, Stepper
 from dls_ik.servo import Controller
@@ -156,13 +165,10 @@ def tables(names: Sequence[str], samples: int, seed: int) -> list[Table]:
         streamed.rows.append([name, *bare(path, name), *controlled(path, name)])
     which = Table(
         "which solution, far",
-        [
-            Column("solve_type"),
-            Column("solved [%]", ".1f"),
-            Column("from the seed [rad]", ".2f"),
-            Column("manipulability", ".4f"),
-            Column("a pose [us]", ".0f"),
-        ],
+        columns(
+            "solve_type; solved [%] :.1f; from the seed [rad] :.2f; manipulability :.4f; a "
+            "pose [us] :.0f"
+        ),
         wished(samples, seed),
     )
     return [shares, times, which, streamed]

@@ -1,11 +1,14 @@
-"""What the benchmarks share: options, tables for people and as JSON."""
+"""Options of all benchmarks, the machine they run on, and tables as text and as JSON."""
 
 import argparse
 import json
 import os
+import platform
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import date
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
@@ -14,7 +17,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from dls_ik import DlsIkError, RobotModel
+from dls_ik import DlsIkError, RobotModel, __version__
 
 WIDTH = 200  # characters of a table that does not go to a terminal
 
@@ -24,6 +27,12 @@ class Column(NamedTuple):
 
     name: str  # with the unit in brackets
     form: str = "s"
+
+
+def columns(text: str) -> list[Column]:
+    """Read headings with format specifications: ``robot; joints :d; solved [%] :.2f``."""
+    parts = (part.strip().partition(" :") for part in text.split(";"))
+    return [Column(name, form or "s") for name, _, form in parts]
 
 
 @dataclass
@@ -129,3 +138,39 @@ def _show(stream: TextIO, about: dict[str, Any], tables: Sequence[Table], notes:
         console.print("", shown)
     for note in notes:
         console.print(f"* {note}", markup=False)
+
+
+# Machine
+
+
+def machine() -> dict[str, Any]:
+    """Return the machine and the versions that figures depend on."""
+    return {
+        "date": date.today().isoformat(),
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 1),
+        "python": platform.python_version(),
+        **{name: _version(name) for name in ("numba", "numpy", "rclpy")},
+        "dls_ik": __version__,
+    }
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "none"
+
+
+def thread_counts() -> list[int]:
+    """Return 1, 2, 4, ... and as many as there are cores for this process."""
+    cores = len(os.sched_getaffinity(0))
+    return sorted({min(2**i, cores) for i in range(cores.bit_length() + 1)})

@@ -17,21 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import Column, Table, finish, guarded, parser, positive
+from benchmarks.common import Table, columns, finish, guarded, machine, parser, positive
 from benchmarks.fault_rig import RATE, FaultRig
-from benchmarks.machine import machine
 from dls_ik.ros.child import stay_alone
 
 Row = tuple[float | None, float | None, float | None, float, float]
-COLUMNS = [
-    Column("fault"),
-    Column("times", "d"),
-    Column("told [s], median"),
-    Column("stands [s], median (largest)"),
-    Column("resumed [s], median (largest)"),
-    Column("largest jump [rad]", ".4f"),
-    Column("its bound [rad]", ".4f"),
-]
+COLUMNS = columns(
+    "fault; times :d; told [s], median; stands [s], median (largest); resumed [s], median "
+    "(largest); largest jump [rad] :.4f; its bound [rad] :.4f"
+)
 
 
 def stream_ceases(rig: FaultRig) -> Row:

@@ -1,18 +1,55 @@
-"""A loop at a rate that does nothing: ``python -m benchmarks.idle_loop RATE``.
-
-It sleeps as the stream of the node does, in a thread, until deadlines of the same kind. What it
-misses is the machine's own. Says that it is ready, then once a second when its cycles began, as
-JSON: microseconds since the first.
-"""
+"""A loop at a rate that does nothing, and the lateness of a loop."""
 
 import json
 import signal
 import sys
 import threading
 import time
+from collections.abc import Iterable
+
+import numpy as np
 
 from dls_ik.ros.stream.pacing import Pacer
 from dls_ik.ros.stream.targets import Targets
+
+
+class Lateness:
+    """Plans deadlines as :class:`dls_ik.ros.stream.pacing.Pacer` does, from what is seen outside.
+
+    Deadlines are a period apart; a cycle that begins more than a period after its own sets the next
+    one a period after itself. A cycle never begins before its deadline, so one that seems to says
+    that the deadlines were assumed too late.
+
+    Args:
+        period: of the loop [s].
+    """
+
+    def __init__(self, period: float) -> None:
+        self._period = period
+        self._deadline: float | None = None
+
+    def of(self, times: Iterable[float]) -> list[float]:
+        """How late the next cycles were [s], by the times that they began at [s]."""
+        found = []
+        for begin in times:
+            if self._deadline is None or begin < self._deadline:
+                self._deadline = begin
+            late = begin - self._deadline
+            found.append(late)
+            self._deadline = self._period + (begin if late > self._period else self._deadline)
+        return found
+
+
+def late_figures(late: np.ndarray) -> list[float]:
+    """Percentiles 50, 99 and 99.9 and largest [ms] of how late cycles were [s]."""
+    if not len(late):
+        return [np.nan] * 4
+    return (1e3 * np.percentile(late, (50, 99, 99.9, 100))).tolist()
+
+
+def missed(late: np.ndarray, period: float) -> int:
+    """Deadlines that went by without a cycle: the whole periods that cycles were late [s]."""
+    return int(np.floor(late / period).sum())
 
 
 def run(rate: float, targets: Targets, starts: list[float]) -> None:

@@ -17,13 +17,13 @@ from benchmarks.common import (
     Table,
     finish,
     guarded,
+    machine,
     parser,
     positive,
     quartiles,
     robot_from,
     spread,
 )
-from benchmarks.machine import machine
 from benchmarks.pictures import add_plot
 from dls_ik import IkSolver, RobotModel, method_names
 from dls_ik.plot import save_picture

@@ -6,21 +6,24 @@ the index comes out too low by that much.
 
 import time
 
-from benchmarks.common import Column, Table, finish, guarded, parser, positive, robot_from
-from benchmarks.machine import machine
+from benchmarks.common import (
+    Table,
+    columns,
+    finish,
+    guarded,
+    machine,
+    parser,
+    positive,
+    robot_from,
+)
 from dls_ik import RobotModel
 from dls_ik.reachability import ReachabilityMap, reachability_map
 
 BOUNDS = (0, 5, 10, 20, 30, 50, 100, 300)
 MANY = 1000
-COLUMNS = (
-    Column("restarts", "d"),
-    Column("poses reached", "d"),
-    Column("missed [%]", ".3f"),
-    Column("mean index [%]", ".2f"),
-    Column("voxels reached", "d"),
-    Column("time of the map [s]", ".1f"),
-    Column("a pose [us]", ".1f"),
+COLUMNS = columns(
+    "restarts :d; poses reached :d; missed [%] :.3f; mean index [%] :.2f; voxels reached :d; "
+    "time of the map [s] :.1f; a pose [us] :.1f"
 )
 
 

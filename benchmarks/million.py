@@ -10,23 +10,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.common import Column, Table, finish, guarded, parser, positive, robot_from
-from benchmarks.machine import machine
-from benchmarks.threads import thread_counts
+from benchmarks.common import (
+    Table,
+    columns,
+    finish,
+    guarded,
+    machine,
+    parser,
+    positive,
+    robot_from,
+    thread_counts,
+)
 from dls_ik import IkBatchResult, IkSolver, RobotModel
 
 MIB = 2.0**20
 CHUNK = 10_000  # poses made at a time, so that making them leaves no peak
-COLUMNS = [
-    Column("threads", "d"),
-    Column("solved [%]", ".4f"),
-    Column("time [s]", ".2f"),
-    Column("poses a second", ".0f"),
-    Column("as a multiple of one thread", ".2f"),
-    Column("poses [MiB]", ".1f"),
-    Column("answer [MiB]", ".1f"),
-    Column("peak above both [MiB]", ".1f"),
-]
+COLUMNS = columns(
+    "threads :d; solved [%] :.4f; time [s] :.2f; poses a second :.0f; as a multiple of one "
+    "thread :.2f; poses [MiB] :.1f; answer [MiB] :.1f; peak above both [MiB] :.1f"
+)
 
 
 class Batch(NamedTuple):

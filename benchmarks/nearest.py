@@ -11,23 +11,25 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import Column, Table, finish, guarded, parser, positive, robot_from
-from benchmarks.machine import machine
+from benchmarks.common import (
+    Table,
+    columns,
+    finish,
+    guarded,
+    machine,
+    parser,
+    positive,
+    robot_from,
+)
 from dls_ik import IkSolver, RobotModel
 
 REFERENCE = 1000  # attempts
 SHARE = 1.02  # of the reference's distance that counts as found
 NEAR = 0.5  # [rad or m]
-COLUMNS = [
-    Column("robot"),
-    Column("joints", "d"),
-    Column("solved [%]", ".2f"),
-    Column("within 2 % [%]", ".2f"),
-    Column("first found within 2 % [%]", ".1f"),
-    Column("first found, mean ratio", ".2f"),
-    Column("mean [us]", ".0f"),
-    Column("99 % [us]", ".0f"),
-]
+COLUMNS = columns(
+    "robot; joints :d; solved [%] :.2f; within 2 % [%] :.2f; first found within 2 % [%] :.1f; "
+    "first found, mean ratio :.2f; mean [us] :.0f; 99 % [us] :.0f"
+)
 
 
 def seeds_for(robot: RobotModel, q: np.ndarray, rng: np.random.Generator, near: bool) -> np.ndarray:

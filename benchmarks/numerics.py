@@ -13,11 +13,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.chain_check import forward, library
-from benchmarks.common import Column, Table, finish, guarded, parser, positive, robot_from
-from benchmarks.machine import machine
+from benchmarks.chain_runs import forward, library
+from benchmarks.common import (
+    Table,
+    columns,
+    finish,
+    guarded,
+    machine,
+    parser,
+    positive,
+    robot_from,
+)
 from benchmarks.numerics_cases import configurations, places, targets
-from benchmarks.numerics_seen import Seen
+from benchmarks.numerics_checks import Seen
 from dls_ik import IkSolver, RobotModel, method_names
 from dls_ik.core.damping_policies import IDS as POLICIES
 from dls_ik.errors import MethodError
@@ -27,13 +35,11 @@ FURTHER = (
     "jf+max", "nf+norm", "ied+clamp", "svf+ed+sdls", "jc+svf", "jc+sd", "tp+sd", "ctp+dls",
     "ctp+sdls", "jw+sd", "gp+sd", "ta+sd", "ta+odls", "gp+tpinv+max", "jt+halve+norm",
 )  # fmt: skip
-COLUMNS = [
-    Column("method"), Column("steps", "d"), Column("longest [rad]", ".3g"), Column("bound"),
-    Column("of it", ".6f"), Column("not finite", "d"), Column("too long", "d"),
-    Column("beyond limits", "d"), Column("refused", "d"), Column("solves", "d"),
-    Column("solved [%]", ".1f"), Column("violations", "d"), Column("exceptions", "d"),
-    Column("processor [s]", ".1f"),
-]  # fmt: skip
+COLUMNS = columns(
+    "method; steps :d; longest [rad] :.3g; bound; of it :.6f; not finite :d; too long :d; "
+    "beyond limits :d; refused :d; solves :d; solved [%] :.1f; violations :d; exceptions :d; "
+    "processor [s] :.1f"
+)  # fmt: skip
 
 
 class Variant(NamedTuple):

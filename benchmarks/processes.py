@@ -1,4 +1,4 @@
-"""Nodes as processes of their own: started, waited for, ended; what they cost."""
+"""Nodes as processes of their own: start, wait for, end and measure them."""
 
 import os
 import signal
@@ -6,9 +6,10 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, Queue
-from typing import Any
+from typing import Any, NamedTuple
 
 from dls_ik import DlsIkError
 from dls_ik.ros.child import ChildProcess
@@ -20,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def ros_node(program: str, namespace: str, **parameters: Any) -> list[str]:
-    """The command line of a node, given as a module and its arguments, in a namespace."""
+    """Return the command line of a node in a namespace, for a module and its arguments."""
     words = [sys.executable, "-m", *program.split(), "--ros-args", "-r", f"__ns:=/{namespace}"]
     for name, value in parameters.items():
         words += ["-p", f"{name}:={value}"]
@@ -28,7 +29,7 @@ def ros_node(program: str, namespace: str, **parameters: Any) -> list[str]:
 
 
 class Process(ChildProcess):
-    """A context in which a process runs; its lines wait to be read."""
+    """A context in which a process runs; its output lines are queued."""
 
     def __init__(self, command: Sequence[str], **environment: str) -> None:
         self._lines: Queue[str] = Queue()
@@ -54,7 +55,7 @@ class Process(ChildProcess):
         return time.perf_counter() - self.started
 
     def line(self, patience: float) -> str:
-        """The next line that it says.
+        """Return the next line of output.
 
         Raises:
             DlsIkError: it ended, or took too long.
@@ -68,7 +69,7 @@ class Process(ChildProcess):
         return line
 
     def lines(self) -> list[str]:
-        """The lines that it said since, without waiting."""
+        """Return the lines since, without waiting."""
         found = []
         while not self._lines.empty():
             found.append(self._lines.get())
@@ -82,15 +83,15 @@ class Process(ChildProcess):
             return ENDED
 
     def sleep(self) -> None:
-        """Stop it where it is."""
+        """Suspend it."""
         self.signal(signal.SIGSTOP)
 
     def wake(self) -> None:
-        """Let it go on."""
+        """Resume it."""
         self.signal(signal.SIGCONT)
 
     def processor_time(self) -> float:
-        """What it has used so far [s], in user and system mode."""
+        """Return the processor time so far [s], in user and system mode."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -99,13 +100,55 @@ class Process(ChildProcess):
 
 
 def wait_until(is_so: Callable[[], bool], what: str, patience: float = 15.0) -> None:
-    """Look again and again.
+    """Poll a condition.
 
     Raises:
-        DlsIkError: it did not come to be.
+        DlsIkError: it did not become true in time.
     """
     deadline = time.perf_counter() + patience
     while not is_so():
         if time.perf_counter() > deadline:
             raise DlsIkError(f"{what}: not within {patience:g} s")
         time.sleep(0.05)
+
+
+# Figures of a process
+
+MEBIBYTE = 1024.0  # [kB]
+
+
+class ProcFigures(NamedTuple):
+    """Memory, threads and files of a process, by /proc."""
+
+    rss: float  # [MiB] resident
+    pss: float  # [MiB] resident, of shared pages its part
+    uss: float  # [MiB] resident, its own pages alone
+    threads: int
+    files: int  # open
+    priority: int  # of real time, the highest of its threads; 0: none
+
+
+def proc_figures(pid: int) -> ProcFigures:
+    """Measure a process.
+
+    Raises:
+        OSError: it has ended.
+    """
+    folder = Path(f"/proc/{pid}")
+    sizes: dict[str, float] = {}
+    for line in (folder / "smaps_rollup").read_text().splitlines()[1:]:
+        name, size = line.split()[:2]
+        sizes[name.rstrip(":")] = int(size) / MEBIBYTE
+    own = sizes["Private_Clean"] + sizes["Private_Dirty"]
+    threads, files = (len(os.listdir(folder / name)) for name in ("task", "fd"))
+    highest = max(real_time_priorities(pid), default=0)
+    return ProcFigures(sizes["Rss"], sizes["Pss"], own, threads, files, highest)
+
+
+def real_time_priorities(pid: int) -> list[int]:
+    """Return the priorities of the real-time threads of a process."""
+    found = []
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with suppress(ProcessLookupError):  # it has just ended
+            found.append(os.sched_getparam(int(thread)).sched_priority)
+    return [priority for priority in found if priority]

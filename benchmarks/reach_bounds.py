@@ -8,8 +8,16 @@ import time
 
 import numpy as np
 
-from benchmarks.common import Column, Table, finish, guarded, parser, positive, robot_from
-from benchmarks.machine import machine
+from benchmarks.common import (
+    Table,
+    columns,
+    finish,
+    guarded,
+    machine,
+    parser,
+    positive,
+    robot_from,
+)
 from dls_ik import IkSolver, RobotModel
 from dls_ik.core.reach_bounds import Reach, rows_beyond_reach
 from dls_ik.core.types import Array
@@ -18,16 +26,10 @@ from dls_ik.model.reach.bounds import build_reach
 ROBOTS = ("wam", "puma560", "planar_2r")
 TOLERANCE = 1e-6  # [m] and [rad], of the solver too
 REPEATS = 5
-COLUMNS = [
-    Column("robot"),
-    Column("box"),
-    Column("bounds", "d"),
-    Column("set-up [ms]", ".0f"),
-    Column("not found", ".3f"),
-    Column("of these proved", ".3f"),
-    Column("found and refused", "d"),
-    Column("a reachable pose [ns]", ".0f"),
-]
+COLUMNS = columns(
+    "robot; box; bounds :d; set-up [ms] :.0f; not found :.3f; of these proved :.3f; found and "
+    "refused :d; a reachable pose [ns] :.0f"
+)
 
 
 def asked(robot: RobotModel, rng: np.random.Generator, count: int, size: float) -> Array:

@@ -14,23 +14,30 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.common import Column, Table, finish, guarded, parser, positive, robot_from, spread
-from benchmarks.machine import machine
+from benchmarks.common import (
+    Column,
+    Table,
+    columns,
+    finish,
+    guarded,
+    machine,
+    parser,
+    positive,
+    robot_from,
+    spread,
+    thread_counts,
+)
 from benchmarks.pictures import add_plot
 from benchmarks.scaling_plot import draw
-from benchmarks.threads import thread_counts
 from dls_ik import IkSolver, RobotModel
 
 JOINTS = (6, 7, 8, 10, 12, 16, 20, 25, 30, 40, 50, 60)
 TOLERANCES = tuple(10.0**-k for k in range(3, 11))  # [m], [rad]
 LENGTH, LIMIT = 1.0, 2.0  # [m] of a chain, [rad] of a joint
-COSTS = [
-    Column("solved [%]", ".2f"),
-    Column("iterations a pose", ".1f"),
-    Column("iteration [us]", ".3f"),
-    Column("pose [us]", ".1f"),
-    Column("pose, as a multiple of the first row's"),
-]
+COSTS = columns(
+    "solved [%] :.2f; iterations a pose :.1f; iteration [us] :.3f; pose [us] :.1f; pose, as a "
+    "multiple of the first row's"
+)
 
 
 class Case(NamedTuple):
@@ -78,8 +85,8 @@ def cost_table(title: str, first: Column, cases: Sequence[Case], found: np.ndarr
 
 def thread_table(title: str, cases: Sequence[Case], found: np.ndarray) -> Table:
     """Poses in a second, and their ratio to one thread."""
-    columns = [Column("threads", ".0f"), Column("poses a second", ".0f")]
-    table = Table(title, [*columns, Column("as a multiple of one thread")])
+    headings = columns("threads :.0f; poses a second :.0f")
+    table = Table(title, [*headings, Column("as a multiple of one thread")])
     clock = found[:, :, 3]
     for case, times in zip(cases, clock, strict=True):
         table.rows.append((case.value, 1e6 / np.median(times), spread(clock[0] / times)))

@@ -25,8 +25,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 
-from benchmarks.common import Column, Table, finish, guarded, parser, positive
-from benchmarks.machine import machine
+from benchmarks.common import Table, columns, finish, guarded, machine, parser, positive
 from benchmarks.pictures import add_plot, draw_shares
 from benchmarks.processes import Process, ros_node
 from benchmarks.stream_client import Client, follow
@@ -39,24 +38,13 @@ START = [0.0, 0.6, 0.0, 1.8, 0.0, 0.6, 0.0]  # [rad] of the WAM
 CLIENT = [sys.executable, "-m", "benchmarks.load_client"]
 PATIENCE = 60.0  # [s] for a client to tell, after the last call
 TARGETS, ALONE = 20, 10  # [Hz] of targets, [s] of the stream without load
-CALLS = [
-    Column("client"),
-    Column("answered", "d"),
-    Column("lost", "d"),
-    Column("calls a second", ".0f"),
-    Column("share, of an equal one", ".2f"),
-    Column("median [ms]", ".2f"),
-    Column("99 % [ms]", ".2f"),
-    Column("largest [ms]", ".1f"),
-]
-STREAM = [
-    Column("stream"),
-    Column("cycles", "d"),
-    Column("overruns", "d"),
-    Column("jitter, median [ms]", ".3f"),
-    Column("99 % [ms]", ".3f"),
-    Column("largest [ms]", ".2f"),
-]
+CALLS = columns(
+    "client; answered :d; lost :d; calls a second :.0f; share, of an equal one :.2f; median "
+    "[ms] :.2f; 99 % [ms] :.2f; largest [ms] :.1f"
+)
+STREAM = columns(
+    "stream; cycles :d; overruns :d; jitter, median [ms] :.3f; 99 % [ms] :.3f; largest [ms] :.2f"
+)
 
 
 class Watcher:

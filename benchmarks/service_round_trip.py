@@ -15,8 +15,17 @@ import rclpy
 from moveit_msgs.srv import GetPositionIK
 from rclpy.executors import SingleThreadedExecutor
 
-from benchmarks.common import Column, Table, finish, guarded, parser, positive, quartiles, spread
-from benchmarks.machine import machine
+from benchmarks.common import (
+    Table,
+    columns,
+    finish,
+    guarded,
+    machine,
+    parser,
+    positive,
+    quartiles,
+    spread,
+)
 from benchmarks.processes import Process, ros_node, wait_until
 from dls_ik import DlsIkError, IkSolver, RobotModel
 from dls_ik.ros.child import stay_alone
@@ -29,14 +38,10 @@ BLOCK = 100  # calls whose medians make one ratio
 SUCCESS = 1
 SERVERS = {"trivial": "trivial server", "node": "ik_node"}
 SOLVER = "solver alone, in this process"
-COLUMNS = [
-    Column("call"),
-    Column("answered with success [%]", ".2f"),
-    Column("median [ms]", ".3f"),
-    Column("99 % [ms]", ".3f"),
-    Column("largest [ms]", ".3f"),
-    Column("median, as a multiple of the trivial server's"),
-]
+COLUMNS = columns(
+    "call; answered with success [%] :.2f; median [ms] :.3f; 99 % [ms] :.3f; largest [ms] "
+    ":.3f; median, as a multiple of the trivial server's"
+)
 
 
 class Caller:

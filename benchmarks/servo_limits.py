@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.common import Column, Table, finish, guarded, parser, positive
-from benchmarks.machine import machine
+from benchmarks.common import Table, columns, finish, guarded, machine, parser, positive
 from benchmarks.servo_runs import add_processes, in_processes, moving
 from dls_ik import RobotModel
 from dls_ik.servo import Controller
@@ -35,16 +34,10 @@ METHODS = (None, None, None, "auto", "jd", "svf", "odls")
 STEPS = 2000  # of one run
 JERKY = 0.3  # share of runs with a limit of jerk
 LATE = 0.03  # share of cycles
-COLUMNS = [
-    Column("limits of"),
-    Column("runs", "d"),
-    Column("cycles", "d"),
-    Column("position / range", ".1e"),
-    Column("velocity / limit", ".1e"),
-    Column("acceleration / limit", ".1e"),
-    Column("jerk / limit", ".1e"),
-    Column("worst run", "d"),
-]
+COLUMNS = columns(
+    "limits of; runs :d; cycles :d; position / range :.1e; velocity / limit :.1e; "
+    "acceleration / limit :.1e; jerk / limit :.1e; worst run :d"
+)
 
 
 class Run(NamedTuple):

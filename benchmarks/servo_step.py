@@ -13,8 +13,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.common import Column, Table, finish, guarded, parser, positive, quartiles, spread
-from benchmarks.machine import machine
+from benchmarks.common import (
+    Column,
+    Table,
+    columns,
+    finish,
+    guarded,
+    machine,
+    parser,
+    positive,
+    quartiles,
+    spread,
+)
 from benchmarks.servo_runs import moving
 from benchmarks.tracking import LIMITS, Path, paths
 from dls_ik.core.se3 import difference
@@ -33,7 +43,7 @@ COLUMNS = [
     Column("99 % [us]", ".1f"),
     Column(f"as a multiple of {REFERENCE}"),
 ]
-PARTS = [Column("part"), Column("median [us]", ".2f"), Column("99 % [us]", ".2f")]
+PARTS = columns("part; median [us] :.2f; 99 % [us] :.2f")
 
 
 class Contestant(NamedTuple):

@@ -35,12 +35,10 @@ import rclpy
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from benchmarks.common import guarded, parser, positive
-from benchmarks.lateness import Lateness, missed
-from benchmarks.machine import machine
+from benchmarks.common import guarded, machine, parser, positive
+from benchmarks.idle_loop import Lateness, missed
 from benchmarks.pictures import add_plot
-from benchmarks.proc_figures import proc_figures
-from benchmarks.processes import Process, ros_node, wait_until
+from benchmarks.processes import Process, proc_figures, ros_node, wait_until
 from benchmarks.soak_report import Measured, report
 from benchmarks.soak_stream import START, Commands
 from dls_ik.ros.child import stay_alone

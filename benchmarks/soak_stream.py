@@ -9,8 +9,8 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from benchmarks.lateness import Lateness
-from benchmarks.taking import Inbox
+from benchmarks.idle_loop import Lateness
+from benchmarks.stream_client import Inbox
 from dls_ik import RobotModel
 from dls_ik.ros.frames import fill_pose
 

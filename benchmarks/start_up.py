@@ -15,20 +15,25 @@ import time
 from collections.abc import Callable
 from tempfile import TemporaryDirectory
 
-from benchmarks.common import Column, Table, finish, guarded, parser, positive, quartiles, spread
-from benchmarks.machine import machine
+from benchmarks.common import (
+    Table,
+    columns,
+    finish,
+    guarded,
+    machine,
+    parser,
+    positive,
+    quartiles,
+    spread,
+)
 from benchmarks.processes import ROOT, Process, ros_node
 from dls_ik import DlsIkError
 from dls_ik.ros.child import stay_alone
 
 REFERENCE = "import numba"
-COLUMNS = [
-    Column("step"),
-    Column("median [s]", ".3f"),
-    Column("least [s]", ".3f"),
-    Column("most [s]", ".3f"),
-    Column("as a multiple of importing numba"),
-]
+COLUMNS = columns(
+    "step; median [s] :.3f; least [s] :.3f; most [s] :.3f; as a multiple of importing numba"
+)
 TIMED = "import json, time\nbegin = time.perf_counter()\n{}\nprint(json.dumps({}))"
 SPAN = "time.perf_counter() - begin"
 FIRST_USE = """

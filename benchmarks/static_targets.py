@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.common import Column, Table, finish, guarded, parser, positive
-from benchmarks.machine import machine
+from benchmarks.common import Table, columns, finish, guarded, machine, parser, positive
 from benchmarks.pictures import add_plot, draw_shares
 from benchmarks.servo_runs import VELOCITY, add_processes, in_processes, joint_time, moving
 from dls_ik import IkSolver
@@ -28,19 +27,11 @@ METHODS = (
 ARMS = ("wam7", "ur10e", "fr3")
 STILL, LOOK = 1e-4, 2.0  # [rad or m] in [s]: less motion leads nowhere
 CHUNK = 25  # targets for a process at a time
-COLUMNS = [
-    Column("robot"),
-    Column("method"),
-    Column("when stuck"),
-    Column("reached [%]", ".1f"),
-    Column("median [s]", ".2f"),
-    Column("95 % [s]", ".2f"),
-    Column("largest [s]", ".2f"),
-    Column("straight, median [s]", ".2f"),
-    Column("straight, 95 % [s]", ".2f"),
-    Column("joint motions", "d"),
-    Column("beyond a limit", ".1e"),
-]
+COLUMNS = columns(
+    "robot; method; when stuck; reached [%] :.1f; median [s] :.2f; 95 % [s] :.2f; largest [s] "
+    ":.2f; straight, median [s] :.2f; straight, 95 % [s] :.2f; joint motions :d; beyond a "
+    "limit :.1e"
+)
 
 
 class Case(NamedTuple):

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import Column, Table, finish, guarded, parser
-from benchmarks.machine import machine
+from benchmarks.common import Table, columns, finish, guarded, machine, parser
 from benchmarks.servo_runs import moving
 from dls_ik.core.se3 import moved
 from dls_ik.servo import Controller, ServoState
@@ -26,20 +25,11 @@ LIMITS = (
 )  # fmt: skip
 MESSAGES = 100.0  # [Hz]
 STANDING = 1e-9  # of a velocity limit: no motion
-COLUMNS = [
-    Column("targets"),
-    Column("feed-forward"),
-    Column("acceleration [rad/s^2]", "g"),
-    Column("jerk [rad/s^3]", "g"),
-    Column("asked [%]", ".0f"),
-    Column("at the last message [%]", ".1f"),
-    Column("when braking [%]", ".1f"),
-    Column("until stale [s]", ".3f"),
-    Column("braking [s]", ".3f"),
-    Column("standing after [s]", ".3f"),
-    Column("way of braking [rad]", ".4f"),
-    Column("shortest [rad]", ".4f"),
-]
+COLUMNS = columns(
+    "targets; feed-forward; acceleration [rad/s^2] :g; jerk [rad/s^3] :g; asked [%] :.0f; at "
+    "the last message [%] :.1f; when braking [%] :.1f; until stale [s] :.3f; braking [s] "
+    ":.3f; standing after [s] :.3f; way of braking [rad] :.4f; shortest [rad] :.4f"
+)
 
 
 class Turning:

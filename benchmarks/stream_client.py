@@ -5,13 +5,15 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
-from rclpy.qos import qos_profile_sensor_data
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 
 from benchmarks.processes import wait_until
 from dls_ik.ros.client.ik_client import stamped_pose
 
 RADIUS, PERIOD = 0.05, 1.0  # [m], [s] of the circle
+INBOX_DEPTH = 10_000  # messages kept between two looks
 
 
 class Client:
@@ -83,3 +85,20 @@ def latencies(sent: np.ndarray, times: np.ndarray, tips: np.ndarray, rate: int) 
         if distances[k] < 0.25 * spacing and np.isnan(found[first + k]):
             found[first + k] = time_ - sent[first + k, 0]
     return found
+
+
+class Inbox:
+    """A subscription whose messages are fetched; its node belongs to no executor."""
+
+    def __init__(self, node: Node, kind: Any, topic: str) -> None:
+        self._subscription: Any = node.create_subscription(
+            kind, topic, lambda _: None, QoSProfile(depth=INBOX_DEPTH)
+        )
+
+    def take(self) -> list[Any]:
+        """All messages that wait."""
+        found, handle, kind = [], self._subscription.handle, self._subscription.msg_type
+        with handle:
+            while (pair := handle.take_message(kind, False)) is not None:
+                found.append(pair[0])
+        return found

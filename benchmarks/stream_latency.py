@@ -23,8 +23,16 @@ import numpy as np
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 
-from benchmarks.common import Column, Table, finish, guarded, parser, positive, spread
-from benchmarks.machine import machine
+from benchmarks.common import (
+    Table,
+    columns,
+    finish,
+    guarded,
+    machine,
+    parser,
+    positive,
+    spread,
+)
 from benchmarks.processes import Process, ros_node
 from benchmarks.stream_client import Client, follow, latencies
 from benchmarks.stream_jitter import Overruns, intervals, jitter
@@ -34,21 +42,12 @@ from dls_ik.ros.child import stay_alone
 START = [0.0, 0.6, 0.0, 1.8, 0.0, 0.6, 0.0]  # [rad] of the WAM
 SETTLING = 1.0  # [s] at the begin of a turn that do not count; whole circles
 SERVERS = {"echo": "echo", "node": "ik_node"}
-COLUMNS = [
-    Column("rate [Hz]", "d"),
-    Column("node"),
-    Column("targets answered [%]", ".1f"),
-    Column("median [ms]", ".3f"),
-    Column("99 % [ms]", ".3f"),
-    Column("largest [ms]", ".3f"),
-    Column("jitter, deviation [ms]", ".3f"),
-    Column("jitter, 99 % [ms]", ".3f"),
-    Column("jitter, largest [ms]", ".3f"),
-    Column("late cycles [%]", ".2f"),
-    Column("share of a core [%]", ".1f"),
-    Column("median, as a multiple of the echo's"),
-    Column("share, as a multiple of the echo's"),
-]
+COLUMNS = columns(
+    "rate [Hz] :d; node; targets answered [%] :.1f; median [ms] :.3f; 99 % [ms] :.3f; largest "
+    "[ms] :.3f; jitter, deviation [ms] :.3f; jitter, 99 % [ms] :.3f; jitter, largest [ms] "
+    ":.3f; late cycles [%] :.2f; share of a core [%] :.1f; median, as a multiple of the "
+    "echo's; share, as a multiple of the echo's"
+)
 
 
 class Turn(NamedTuple):

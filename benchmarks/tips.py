@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import Column, Table, finish, guarded, parser, positive
-from benchmarks.machine import machine
+from benchmarks.common import Table, columns, finish, guarded, machine, parser, positive
 from dls_ik import IkSolver, RobotModel
 from dls_ik.errors import MethodError
 from dls_ik.model.files import share_file
@@ -20,14 +19,7 @@ ROBOTS = {
     "two_wams": ("left_wam_tip", "right_wam_tip"),
 }
 METHODS = ("auto", "jc+ed", "ctp+sd+svf", "tp", "svf+sd", "sdls+clamp", "dls")
-COLUMNS = [
-    Column("robot"),
-    Column("joints", "d"),
-    Column("method"),
-    Column("reached [%]", ".1f"),
-    Column("median [ms]", ".2f"),
-    Column("99 % [ms]", ".1f"),
-]
+COLUMNS = columns("robot; joints :d; method; reached [%] :.1f; median [ms] :.2f; 99 % [ms] :.1f")
 
 
 def row(robot: RobotModel, method: str, samples: int, timeout: float, seed: int) -> list[Any]:

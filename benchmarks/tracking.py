@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.common import Column, Table, finish, guarded, parser
-from benchmarks.machine import machine
+from benchmarks.common import Table, columns, finish, guarded, machine, parser
 from benchmarks.pictures import add_plot, facets
 from benchmarks.servo_runs import add_processes, in_processes, moving
 from dls_ik import IkSolver
@@ -32,27 +31,15 @@ FOLDED = np.array([0.3, 0.6, 0.2, 1.6, -math.pi / 2, 0.0, 0.2])
 LIMITS = {"velocity": {}, "acceleration": {"acceleration": 10.0}}
 LIMITS["jerk"] = {"acceleration": 10.0, "jerk": 100.0}  # [rad/s^2], [rad/s^3]
 LAPS = 2
-COLUMNS = [
-    Column("path"),
-    Column("speed [m/s]", ".2f"),
-    Column("loop [Hz]", ".0f"),
-    Column("messages [Hz]", ".0f"),
-    Column("feed-forward"),
-    Column("limits to"),
-    Column("position, max [mm]", ".4f"),
-    Column("rms [mm]", ".4f"),
-    Column("rotation, max [mrad]", ".4f"),
-    Column("rms [mrad]", ".4f"),
-    Column("lag [ms]", ".2f"),
-]
-ASKED = [
-    Column("path"),
-    Column("speed [m/s]", ".2f"),
-    Column("lap [s]", ".2f"),
-    Column("poses with a solution [%]", ".1f"),
-    Column("fastest joint [rad/s]", ".2f"),
-    Column("its acceleration [rad/s^2]", ".1f"),
-]
+COLUMNS = columns(
+    "path; speed [m/s] :.2f; loop [Hz] :.0f; messages [Hz] :.0f; feed-forward; limits to; "
+    "position, max [mm] :.4f; rms [mm] :.4f; rotation, max [mrad] :.4f; rms [mrad] :.4f; lag "
+    "[ms] :.2f"
+)
+ASKED = columns(
+    "path; speed [m/s] :.2f; lap [s] :.2f; poses with a solution [%] :.1f; fastest joint "
+    "[rad/s] :.2f; its acceleration [rad/s^2] :.1f"
+)
 
 
 class Path(NamedTuple):

@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import Column, Table, finish
-from benchmarks.machine import machine
+from benchmarks.common import Column, Table, finish, machine
 from fuzz.targets import SHARES
 
 DEATHS = 5  # processes of a target that may be ended by a crash or by libFuzzer

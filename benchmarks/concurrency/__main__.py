@@ -12,13 +12,12 @@ within a minute the node writes down where its threads are.
 
 import sys
 
-from benchmarks.common import Column, Table, finish, guarded, parser
+from benchmarks.common import Table, columns, finish, guarded, machine, parser
 from benchmarks.concurrency.run import Found, run
-from benchmarks.machine import machine
 from dls_ik.ros.child import stay_alone
 
-DONE = [Column("done"), Column("count", "d")]
-CHECKED = [Column("must hold"), Column("checked", "d"), Column("violated", "d")]
+DONE = columns("done; count :d")
+CHECKED = columns("must hold; checked :d; violated :d")
 
 
 def tables(found: Found) -> list[Table]:

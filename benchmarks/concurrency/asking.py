@@ -10,20 +10,20 @@ from moveit_msgs.msg import JointConstraint
 from moveit_msgs.srv import GetPositionFK, GetPositionIK
 from sensor_msgs.msg import JointState
 
-from benchmarks.concurrency.answers import (
+from benchmarks.concurrency.checks import (
     NEAR,
     SUCCESS,
     TIGHT,
+    Command,
     Heard,
     distance,
     explains,
     explains_fk,
+    listed,
     states_of,
     told_in_parts,
 )
-from benchmarks.concurrency.commands import Command, listed
-from benchmarks.concurrency.tasks import Steps
-from benchmarks.concurrency.world import World
+from benchmarks.concurrency.world import Steps, World
 from dls_ik import RobotModel
 from dls_ik.ros.errors import Code
 from dls_ik.ros.frames import pose_from_matrix

@@ -6,16 +6,11 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.concurrency.asking import ask_fk, ask_ik, leave_unanswered
-from benchmarks.concurrency.changing import GOOD, change
-from benchmarks.concurrency.ledger import Ledger
-from benchmarks.concurrency.moving import drive, send_targets
-from benchmarks.concurrency.ordering import order
+from benchmarks.concurrency.changing import GOOD, change, drive, order, send_targets, swap_robots
+from benchmarks.concurrency.checks import Ledger
 from benchmarks.concurrency.robots import broken_robots, good_robots
-from benchmarks.concurrency.swapping import swap_robots
-from benchmarks.concurrency.tasks import Steps
-from benchmarks.concurrency.world import FAULTS, World
-from benchmarks.proc_figures import ProcFigures, proc_figures
-from benchmarks.processes import STARTING
+from benchmarks.concurrency.world import FAULTS, Steps, World
+from benchmarks.processes import STARTING, ProcFigures, proc_figures
 
 SAMPLE = 5.0  # [s]
 ASKING = {"ask_ik": (ask_ik, 4), "ask_fk": (ask_fk, 2)}  # tasks, and how many of each

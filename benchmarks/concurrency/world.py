@@ -1,8 +1,12 @@
-"""The node, what is known of it, and the loop in which all tasks run."""
+"""The node, the state known of it, and the loop in which all tasks run.
+
+A task is a generator that yields what it waits for: a number of seconds, a call of a service, whose
+answer it gets, or a condition.
+"""
 
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,13 +22,77 @@ from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
-from benchmarks.concurrency.commands import ACCELERATION, Commands
-from benchmarks.concurrency.history import History
-from benchmarks.concurrency.ledger import Ledger
-from benchmarks.concurrency.tasks import Call, HangError, Steps, Task
+from benchmarks.concurrency.checks import ACCELERATION, Commands, History, Ledger
 from benchmarks.processes import Process, ros_node
-from benchmarks.taking import Inbox
+from benchmarks.stream_client import Inbox
 from dls_ik.ros.client.ik_client import DEPTH
+
+PATIENCE = 60.0  # [s] after which what is waited for counts as never to come
+
+
+class HangError(Exception):
+    """Something that must come did not."""
+
+
+class Call:
+    """A request on its way to the node.
+
+    Args:
+        what: it is, for people.
+        future: of rclpy.
+    """
+
+    def __init__(self, what: str, future: Any) -> None:
+        self.what, self.future = what, future
+        self.sent = time.time()  # on the clock of stamps [s]
+
+    def __call__(self) -> bool:
+        """Whether it is answered."""
+        return bool(self.future.done())
+
+
+Awaited = float | Call | Callable[[], bool]
+Steps = Generator[Awaited, Any, None]
+
+
+class Task:
+    """A generator on its way."""
+
+    def __init__(self, name: str, steps: Steps) -> None:
+        self.name = name
+        self._steps = steps
+        self._since = time.monotonic()
+        self._awaited: Awaited = 0.0
+
+    @property
+    def awaits_answer(self) -> bool:
+        """Whether a call of it is on its way."""
+        return isinstance(self._awaited, Call)
+
+    def step(self, finishing: bool = False) -> None:
+        """Go on if what it waits for is there.
+
+        Args:
+            finishing: only take answers, and begin nothing.
+
+        Raises:
+            HangError: it waits for too long.
+        """
+        awaited = self._awaited
+        waited = time.monotonic() - self._since
+        if isinstance(awaited, float | int):
+            if waited >= awaited and not finishing:
+                self._go(None)
+        elif awaited():
+            self._go(awaited.future.result() if isinstance(awaited, Call) else None)
+        elif waited > PATIENCE:
+            what = awaited.what if isinstance(awaited, Call) else "a condition"
+            raise HangError(f"{self.name} waited {PATIENCE:g} s for {what}")
+
+    def _go(self, answer: Any) -> None:
+        self._awaited = self._steps.send(answer)
+        self._since = time.monotonic()
+
 
 NAME, RATE = "concurrency", 200.0  # namespace, [Hz]
 DRIVER = "driver"  # the frame of messages that are not of the node

@@ -18,37 +18,28 @@ from typing import Any
 import numpy as np
 from rich.progress import Progress
 
-from benchmarks.common import Column, Table, finish, guarded, parser, positive, robot_of
-from benchmarks.machine import machine
+from benchmarks.common import (
+    Table,
+    columns,
+    finish,
+    guarded,
+    machine,
+    parser,
+    positive,
+    robot_of,
+)
+from benchmarks.peers.adapters import APART, BATCH, OWN, PEERS, SINGLE
 from benchmarks.peers.arm import Arm, arm_of
-from benchmarks.peers.environment import FOLDER, prepared
 from benchmarks.peers.plot import draw
-from benchmarks.peers.process import Peer
+from benchmarks.peers.process import FOLDER, Peer, prepared
 from benchmarks.peers.run import Contestants, Record, run
 from benchmarks.pictures import add_plot
 
-OWN = {"dls_ik": "ours", "kdl": "kdl"}  # files of the peers that this interpreter runs
-APART = {
-    "trac_ik": "trac_ik",
-    "toolbox": "toolbox",
-    "placo": "placo_qp",
-    "pinocchio": "pinocchio_clik",
-    "ssik": "ssik_artifact",
-}
-SINGLE, BATCH = "dls_ik solve", "dls_ik batch, one thread"
-COLUMNS = [
-    Column("solver"),
-    Column("poses", "d"),
-    Column("solved [%]", ".2f"),
-    Column("in limits [%]", ".2f"),
-    Column("mean [us]", ".1f"),
-    Column("median [us]", ".1f"),
-    Column("99 % [us]", ".1f"),
-    Column("99.9 % [us]", ".1f"),
-    Column("processor [us]", ".1f"),
-    Column("mean / our solve", ".2f"),
-    Column("mean / our batch", ".2f"),
-]
+COLUMNS = columns(
+    "solver; poses :d; solved [%] :.2f; in limits [%] :.2f; mean [us] :.1f; median [us] :.1f; "
+    "99 % [us] :.1f; 99.9 % [us] :.1f; processor [us] :.1f; mean / our solve :.2f; mean / our "
+    "batch :.2f"
+)
 
 
 def options() -> argparse.Namespace:
@@ -60,7 +51,7 @@ def options() -> argparse.Namespace:
     result.add_argument("--samples", type=positive, default=10_000, help="poses")
     result.add_argument("--block", type=positive, default=1000, help="poses in a turn")
     result.add_argument("--seed", type=int, default=0, help="of the random poses and seeds")
-    names = ",".join([*OWN, *APART])
+    names = ",".join(PEERS)
     result.add_argument("--only", default=names, help="peers to run, joined by commas")
     result.add_argument(
         "--environment", type=Path, default=FOLDER, help="where the peers are installed"
@@ -68,7 +59,7 @@ def options() -> argparse.Namespace:
     add_plot(result, "success against time")
     given = result.parse_args()
     given.only = given.only.split(",")
-    unknown = [name for name in given.only if name not in {**OWN, **APART}]
+    unknown = [name for name in given.only if name not in PEERS]
     if unknown:
         result.error(f"unknown peers {', '.join(unknown)}; known: {names}")
     return given
@@ -80,8 +71,8 @@ def started(only: list[str], folder: Path, arm: Arm, stack: ExitStack) -> Contes
     if any(name in APART for name in only):
         python, refused = prepared(folder, lambda text: print(text, file=sys.stderr))
     peers = {
-        name: Peer(file, sys.executable if name in OWN else python, arm)
-        for name, file in {**OWN, **APART}.items()
+        name: Peer(name, sys.executable if name in OWN else python, arm)
+        for name in PEERS
         if name in only
     }
     for peer in peers.values():

@@ -1,4 +1,7 @@
-"""An arm as every peer gets it: numbers and a URDF of its chain alone, with nothing of dls_ik."""
+"""An arm as every peer gets it, numbers and a URDF of its chain, and the check of all answers.
+
+This module runs where dls_ik is not installed.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-if TYPE_CHECKING:  # peers run where dls_ik is not installed
+from benchmarks.peers.solver import TOLERANCE
+
+if TYPE_CHECKING:
     from dls_ik import RobotModel
 
 BASE, TIP = "base", "tip"
+ROUNDING = 1e-12  # [m], [rad] by which two kinematics differ
+BEYOND = 1e-9  # [rad or m] by which a joint may pass a limit
+TURN = 2.0 * np.pi
 LINE = '<joint name="{}" type="{}"><parent link="{}"/><child link="{}"/>{}</joint>'
 
 
@@ -30,18 +38,18 @@ class Arm(NamedTuple):
         return len(self.lower)
 
     def fk(self, q: np.ndarray) -> np.ndarray:
-        """Poses of the tip at (b, n), (b, 4, 4): products of matrices in NumPy, for all peers."""
+        """Return the poses of the tip (b, 4, 4) at (b, n), by products of matrices."""
         T = np.broadcast_to(self.fixed[0], (len(q), 4, 4))
         for i in range(self.n):
             T = T @ _motion(q[:, i], bool(self.prismatic[i])) @ self.fixed[i + 1]
         return T
 
     def random(self, rng: np.random.Generator, b: int) -> np.ndarray:
-        """(b, n) joint values uniform within the limits."""
+        """Return joint values (b, n) uniform within the limits."""
         return rng.uniform(self.lower, self.upper, (b, self.n))
 
     def urdf(self) -> str:
-        """The chain without shapes and masses, ``base`` to ``tip``."""
+        """Return the chain without shapes and masses, ``base`` to ``tip``."""
         links = [BASE, *(f"link{i + 1}" for i in range(self.n)), TIP]
         lines = [f'<link name="{link}"/>' for link in links]
         for i in range(self.n):
@@ -57,7 +65,7 @@ class Arm(NamedTuple):
 
 
 def arm_of(robot: RobotModel) -> Arm:
-    """The same chain in plain numbers.
+    """Return the chain of a robot in plain numbers.
 
     Raises:
         RobotModelError: the chain has several tips or mimic joints, which no peer takes.
@@ -76,7 +84,7 @@ def arm_of(robot: RobotModel) -> Arm:
 
 
 def _motion(values: np.ndarray, prismatic: bool) -> np.ndarray:
-    """(b, 4, 4) along or about z."""
+    """Return motions (b, 4, 4) along or about z."""
     T = np.tile(np.eye(4), (len(values), 1, 1))
     if prismatic:
         T[:, 2, 3] = values
@@ -87,7 +95,7 @@ def _motion(values: np.ndarray, prismatic: bool) -> np.ndarray:
 
 
 def _origin(T: np.ndarray) -> str:
-    """As URDF writes a pose: R = Rz(yaw) Ry(pitch) Rx(roll)."""
+    """Return a pose in URDF: R = Rz(yaw) Ry(pitch) Rx(roll)."""
     R, p = T[:3, :3], T[:3, 3]
     pitch = math.atan2(-R[2, 0], math.hypot(R[0, 0], R[1, 0]))
     if math.hypot(R[0, 0], R[1, 0]) < 1e-9:  # only the difference of roll and yaw counts
@@ -96,3 +104,37 @@ def _origin(T: np.ndarray) -> str:
         roll, yaw = math.atan2(R[2, 1], R[2, 2]), math.atan2(R[1, 0], R[0, 0])
     words = [" ".join(repr(float(x)) for x in v) for v in (p, (roll, pitch, yaw))]
     return f'<origin xyz="{words[0]}" rpy="{words[1]}"/>'
+
+
+class Verdict(NamedTuple):
+    """The result of each pose of a block."""
+
+    solved: np.ndarray  # (k,) bool
+    inside: np.ndarray  # (k,) bool: solved, with every joint within its limits
+
+
+def judged(arm: Arm, Ts: np.ndarray, q: np.ndarray) -> Verdict:
+    """Judge answers (k, n) to poses (k, 4, 4); joints are granted whole turns."""
+    finite = np.isfinite(q).all(axis=1)
+    q = np.where(finite[:, None], q, 0.0)
+    position, rotation = errors(arm.fk(q), Ts)
+    solved = finite & (np.maximum(position, rotation) <= TOLERANCE + ROUNDING)
+    q = _unwound(arm, q)
+    within = (q >= arm.lower - BEYOND) & (q <= arm.upper + BEYOND) | arm.endless
+    return Verdict(solved, solved & within.all(axis=1))
+
+
+def errors(found: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return distances (k,) [m] and angles (k,) [rad] between poses (k, 4, 4)."""
+    position = np.linalg.norm(found[:, :3, 3] - wanted[:, :3, 3], axis=1)
+    R = np.swapaxes(found[:, :3, :3], 1, 2) @ wanted[:, :3, :3]
+    sine = np.stack([R[:, 2, 1] - R[:, 1, 2], R[:, 0, 2] - R[:, 2, 0], R[:, 1, 0] - R[:, 0, 1]])
+    cosine = np.trace(R, axis1=1, axis2=2) - 1.0  # both are doubled
+    return position, np.arctan2(np.linalg.norm(sine, axis=0), cosine)
+
+
+def _unwound(arm: Arm, q: np.ndarray) -> np.ndarray:
+    """Turn joints beyond a limit by whole turns to just below the upper one."""
+    outside = (q < arm.lower - BEYOND) | (q > arm.upper + BEYOND)
+    turned = arm.upper - (arm.upper - q) % TURN
+    return np.where(outside & ~arm.prismatic, turned, q)

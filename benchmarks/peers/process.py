@@ -1,9 +1,13 @@
-"""The parent's end of a peer's process."""
+"""Processes of the peers, and the environment that they are installed in, apart from dls_ik's."""
 
+import hashlib
+import json
 import os
 import signal
 import subprocess
+import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing import Pipe
 from pathlib import Path
@@ -13,26 +17,29 @@ import numpy as np
 
 from benchmarks.peers.arm import Arm
 from benchmarks.peers.solver import Found
+from dls_ik import DlsIkError
 
 ROOT = Path(__file__).resolve().parents[2]
 THREADS = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB")
 START_TIME = 2400.0  # [s] generators of closed forms may take half an hour
 GRACE = 60.0  # [s] beyond the time that a block is given
+REQUIREMENTS = ROOT / "requirements" / "peers.txt"
+FOLDER = Path("~/.cache/dls_ik/peers").expanduser()
+STAMP = "dls_ik_peers.json"
 
 
 class PeerError(Exception):
-    """A peer that cannot be run, or stopped answering; the message says why."""
+    """Raised when a peer cannot be run, or stopped answering."""
 
 
 class Peer:
-    """A process that solves blocks of poses by the solvers of one file."""
+    """A process that solves blocks of poses by the solvers of one peer."""
 
-    def __init__(self, file: str, python: str, arm: Arm) -> None:
-        self.file = file
+    def __init__(self, name: str, python: str, arm: Arm) -> None:
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - until the end
         ours, theirs = Pipe()
         number = theirs.fileno()
-        command = [python, "-m", "benchmarks.peers.worker", file, str(number)]
+        command = [python, "-m", "benchmarks.peers.worker", name, str(number)]
         threads = {f"{name}_NUM_THREADS": "1" for name in THREADS}
         self._process = subprocess.Popen(
             command,
@@ -49,7 +56,7 @@ class Peer:
         self._send(arm)
 
     def described(self) -> tuple[dict[str, tuple[str, bool]], dict[str, str]]:
-        """Settings by row, whether each is a batch, and versions.
+        """Return setting and is_batch of each row, and versions.
 
         Raises:
             PeerError: the peer is not installed, or cannot serve this arm.
@@ -60,7 +67,7 @@ class Peer:
         return answer
 
     def solve(self, row: str, Ts: np.ndarray, seeds: np.ndarray, seconds: float) -> Found:
-        """Answers to as many of the poses as the time allows.
+        """Return answers to as many of the poses as the time allows.
 
         Raises:
             PeerError: the process ended, or does not answer.
@@ -95,3 +102,69 @@ class Peer:
         self._errors.seek(0)
         lines = self._errors.read().strip().splitlines()
         return f"its process ended with {code}: {lines[-1] if lines else 'no word'}"
+
+
+# Environment
+
+
+def requirements() -> list[str]:
+    """Return the pinned lines."""
+    lines = (line.partition("#")[0].strip() for line in REQUIREMENTS.read_text().splitlines())
+    return [line for line in lines if line]
+
+
+def prepared(folder: Path, say: Callable[[str], None]) -> tuple[str, dict[str, str]]:
+    """Make the environment, or find it.
+
+    Returns:
+        Its Python, and for each requirement that could not be installed the reason.
+
+    Raises:
+        DlsIkError: the environment cannot be made.
+    """
+    python, stamp = folder / "bin" / "python", folder / STAMP
+    key = hashlib.sha256(f"{sys.base_prefix} {sys.version} {requirements()}".encode()).hexdigest()
+    if stamp.is_file():
+        made = json.loads(stamp.read_text())
+        if made["key"] == key:
+            return str(python), made["missing"]
+    elif folder.exists() and any(folder.iterdir()):
+        raise DlsIkError(f"{folder} is not an environment of the peers: name a new folder")
+    say(f"peers: installing {REQUIREMENTS.name} into {folder}, 1.4 GB, about a minute")
+    _make(folder)
+    _mark(stamp, "", {})  # an interrupted installation is made again
+    missing = _installed(python)
+    _mark(stamp, "" if missing else key, missing)
+    return str(python), missing
+
+
+def _mark(stamp: Path, key: str, missing: dict[str, str]) -> None:
+    stamp.write_text(json.dumps({"key": key, "missing": missing}, indent=2) + "\n")
+
+
+def _make(folder: Path) -> None:
+    base = str(getattr(sys, "_base_executable", sys.executable))
+    command = [base, "-m", "venv", "--clear", "--system-site-packages", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise DlsIkError(f"cannot make {folder}: {_last(done.stderr or done.stdout)}")
+
+
+def _installed(python: Path) -> dict[str, str]:
+    """Install all at once; if that fails, one after the other to find the reason."""
+    if not _refused(python, requirements()):
+        return {}
+    reasons = {line: _refused(python, [line]) for line in requirements()}
+    return {line: reason for line, reason in reasons.items() if reason}
+
+
+def _refused(python: Path, lines: list[str]) -> str:
+    command = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
+    command += ["--only-binary", ":all:", *lines]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return _last(done.stderr) or "pip failed" if done.returncode else ""
+
+
+def _last(text: str) -> str:
+    lines = [line for line in text.strip().splitlines() if "ERROR" in line] or text.splitlines()
+    return lines[-1].strip() if lines else ""

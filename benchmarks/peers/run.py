@@ -1,4 +1,4 @@
-"""Blocks of poses through all peers in turns, so that what else the machine does meets them all."""
+"""Blocks of poses through all peers in turns, so that a busy machine affects them alike."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from benchmarks.peers.arm import Arm
+from benchmarks.peers.arm import Arm, Verdict, judged
 from benchmarks.peers.process import Peer, PeerError
-from benchmarks.peers.verdict import Verdict, judged
 
 WARM = 10  # poses of the first block
 SECONDS = 20.0  # of one solver for one block
@@ -17,7 +16,7 @@ SECONDS = 20.0  # of one solver for one block
 
 @dataclass
 class Record:
-    """What one solver did."""
+    """The results of one solver."""
 
     name: str
     setting: str

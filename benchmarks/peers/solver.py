@@ -1,22 +1,22 @@
-"""What a peer's file makes: solvers of blocks of poses, each call timed by itself."""
+"""A row of the comparison: a function that solves blocks of poses, and times each call."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 TOLERANCE = 1e-6  # [m], [rad]
-RESTARTS_SEED = (20_111, 7)  # no --seed of the poses: a restart must not begin at an answer
+RESTARTS_SEED = (20_111, 7)  # differs from --seed of the poses: a restart must not hit an answer
 TIMEOUT = 0.05  # [s] for one pose, of solvers that have to be stopped
 
 
 class Found(NamedTuple):
     """Answers to the first poses of a block; as many as the time allowed."""
 
-    q: np.ndarray  # (k, n), NaN where there is none
+    q: np.ndarray  # (k, n), NaN without an answer
     times: np.ndarray  # (k,) [us] of each call, or (1,) of the mean
-    processor: float  # time [us] of all threads a pose; what else runs does not count
+    processor: float  # processor time of all threads [us] a pose
 
 
 Run = Callable[[np.ndarray, np.ndarray, float], Found]  # (b, 4, 4), (b, n), seconds for all
@@ -26,13 +26,13 @@ class Solver(NamedTuple):
     """A row of the table."""
 
     run: Run
-    setting: str  # in which it is run, and why
-    cores: int | None = 1  # that it may use; None for all
-    is_batch: bool = False  # one call for a block: there is only a mean time
+    setting: str  # options, and why
+    cores: int | None = 1  # number it may use; None: all
+    is_batch: bool = False  # one call for a block: only the mean time is known
 
 
 class UnfitError(Exception):
-    """A peer that cannot serve this arm; the message says why."""
+    """Raised by a peer that cannot serve this arm."""
 
 
 def one_by_one(
@@ -40,12 +40,12 @@ def one_by_one(
     given: Callable[[np.ndarray, np.ndarray], tuple[Any, Any]] = lambda T, seed: (T, seed),
     answer: Callable[[Any], Any] = lambda result: result,
 ) -> Run:
-    """Time a call for each pose.
+    """Return a function that times a call for each pose.
 
     Args:
-        call: what is timed.
-        given: makes a peer's own types of a pose (4, 4) and a seed (n,) beforehand.
-        answer: joint values (n,) of what the call returned, or None.
+        call: the call to be timed.
+        given: converts a pose (4, 4) and a seed (n,) to the peer's own types beforehand.
+        answer: returns the joint values (n,) of a result, or None.
     """
 
     def run(Ts: np.ndarray, seeds: np.ndarray, seconds: float) -> Found:
@@ -68,16 +68,22 @@ def one_by_one(
     return run
 
 
-def until(seconds: float) -> Iterator[int]:
-    """Count attempts as long as there is time; the first is always made."""
-    end, attempt = time.perf_counter() + seconds, 0
-    while attempt == 0 or time.perf_counter() < end:
-        yield attempt
-        attempt += 1
+def with_restarts(
+    attempt: Callable[[np.ndarray], np.ndarray | None],
+    random: Callable[[np.random.Generator, int], np.ndarray],
+    rng: np.random.Generator,
+    seed: np.ndarray,
+    seconds: float,
+) -> np.ndarray | None:
+    """Attempt from the seed, then from random values, until one succeeds or the time is up."""
+    deadline, found = time.perf_counter() + seconds, attempt(seed)
+    while found is None and time.perf_counter() < deadline:
+        found = attempt(random(rng, 1)[0])
+    return found
 
 
 def quaternion(R: np.ndarray) -> np.ndarray:
-    """(4,) x y z w of a rotation (3, 3): the eigenvector to the largest eigenvalue, well posed."""
+    """Return x y z w of a rotation (3, 3): the eigenvector to the largest eigenvalue."""
     xx, yy, zz = np.diag(R)
     K = np.array(
         [
@@ -88,8 +94,3 @@ def quaternion(R: np.ndarray) -> np.ndarray:
         ]
     )
     return np.linalg.eigh(K)[1][:, -1]
-
-
-def listed(values: Sequence[Any] | np.ndarray) -> list[float]:
-    """Plain floats, for bindings that take nothing else."""
-    return [float(x) for x in values]

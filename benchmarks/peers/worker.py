@@ -1,10 +1,9 @@
-"""The process of one peer: ``python -m benchmarks.peers.worker FILE DESCRIPTOR``, by the parent.
+"""The process of one peer: ``python -m benchmarks.peers.worker NAME DESCRIPTOR``, by the parent.
 
 It receives an arm and answers with its solvers' settings and versions, or with the reason why it
 has none; then it receives blocks of poses until the connection ends.
 """
 
-import importlib
 import os
 import platform
 import sys
@@ -12,18 +11,19 @@ from importlib.metadata import distributions
 from multiprocessing.connection import Connection
 from typing import Any
 
+from benchmarks.peers.adapters import PEERS
 from benchmarks.peers.solver import Solver, UnfitError
 
 PACKAGES = ("numba", "numpy", "pytracik", "roboticstoolbox-python", "pin", "placo", "ssik")
 
 
 def held(cores: set[int], solver: Solver) -> set[int]:
-    """The cores that a solver may use: the last one, or all."""
+    """Return the cores that a solver may use: the last ones, or all."""
     return cores if solver.cores is None else set(sorted(cores)[-solver.cores :])
 
 
 def versions() -> dict[str, str]:
-    """Of Python and of the packages that are there."""
+    """Return the versions of Python and of the installed packages."""
     installed = {package.name: package.version for package in distributions()}
     found = {"python": platform.python_version()}
     found |= {name: installed[name] for name in PACKAGES if name in installed}
@@ -32,20 +32,20 @@ def versions() -> dict[str, str]:
     return found
 
 
-def made(file: str, arm: Any) -> dict[str, Solver] | str:
-    """The solvers of a file, or why there are none."""
+def made(name: str, arm: Any) -> dict[str, Solver] | str:
+    """Return the solvers of a peer, or the reason why it has none."""
     try:
-        return importlib.import_module(f"benchmarks.peers.solvers.{file}").solvers(arm)
+        return PEERS[name](arm)
     except (ImportError, UnfitError) as error:
         return str(error)
-    except Exception as error:  # noqa: BLE001 - whatever a peer raises is the reason
+    except Exception as error:  # noqa: BLE001 - a peer may raise anything
         return f"{type(error).__name__}: {error}"
 
 
 def main() -> None:
     """Serve until the parent is gone."""
-    file, connection = sys.argv[1], Connection(int(sys.argv[2]))
-    solvers = made(file, connection.recv())
+    peer, connection = sys.argv[1], Connection(int(sys.argv[2]))
+    solvers = made(peer, connection.recv())
     if isinstance(solvers, str):
         connection.send(solvers)
         return

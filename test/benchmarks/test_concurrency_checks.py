@@ -7,9 +7,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs rclpy")
 
-from benchmarks.concurrency.commands import CALM, LIMITS, ONE_ROBOT, Commands
-from benchmarks.concurrency.history import History
-from benchmarks.concurrency.ledger import Ledger
+from benchmarks.concurrency.checks import CALM, LIMITS, ONE_ROBOT, Commands, History, Ledger
 from benchmarks.concurrency.robots import broken_robots, good_robots
 from dls_ik.errors import RobotModelError
 from dls_ik.ros.robot_source import robot_from_text

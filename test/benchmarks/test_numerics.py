@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.numerics import Variant, cases, row, variants
-from benchmarks.numerics_bounds import bound_of
+from benchmarks.numerics_checks import bound_of
 from dls_ik import IkSolver, RobotModel
 
 PUMA, WAM = RobotModel.from_name("puma560"), RobotModel.wam()
@@ -47,7 +47,8 @@ def test_the_cases_are_what_they_are_said_to_be(known):
 
 
 def test_a_longer_step_than_the_bound_is_seen(known, monkeypatch):
-    monkeypatch.setattr("benchmarks.numerics_seen.bound_of", lambda *_: bound_of("sd", OPTIONS, 7))
+    bound = bound_of("sd", OPTIONS, 7)
+    monkeypatch.setattr("benchmarks.numerics_checks.bound_of", lambda *_: bound)
     found = row(Variant("sd", {}), {WAM: known[WAM]}, COUNT)
     assert found[6] > 0  # too long
 

@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given, settings
 from robots import ROOT, random_robots
 
-from benchmarks.peers.arm import Arm, arm_of
+from benchmarks.peers.arm import Arm, arm_of, errors, judged
 from benchmarks.peers.process import Peer, PeerError
 from benchmarks.peers.solver import Found, one_by_one, quaternion
-from benchmarks.peers.verdict import errors, judged
 from dls_ik import DlsIkError, RobotModel
 
 COMMAND = [sys.executable, "-m", "benchmarks.peers"]
@@ -101,7 +100,7 @@ def test_a_peer_that_is_not_installed_says_so(arm):
 
 
 def test_a_peer_that_dies_is_an_error_and_no_crash(arm):
-    peer = Peer("ours", sys.executable, arm)
+    peer = Peer("dls_ik", sys.executable, arm)
     rows, versions = peer.described()
     assert versions["numpy"] == np.__version__
     os.kill(peer._process.pid, signal.SIGKILL)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from robots import ROOT
 
+from benchmarks.common import thread_counts
 from benchmarks.million import poses
 from benchmarks.scaling import LIMIT, chain
-from benchmarks.threads import thread_counts
 from dls_ik import IkSolver, RobotModel
 
 

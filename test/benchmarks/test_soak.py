@@ -7,10 +7,9 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
 from plot.plot_cases import assert_good, texts
 
-from benchmarks import soak_verdict
-from benchmarks.lateness import Lateness, missed
-from benchmarks.soak_plot import draw_soak
-from benchmarks.soak_verdict import deadlines, growth, memory, steady, verdicts
+from benchmarks import soak_report
+from benchmarks.idle_loop import Lateness, missed
+from benchmarks.soak_report import deadlines, draw_soak, growth, memory, steady, verdicts
 
 PERIOD, RATE = 0.002, 500
 COUNTS = {
@@ -61,7 +60,7 @@ def late(node, idle, count=10_000):
 
 
 def test_deadlines_beyond_the_machine_s_own_fail_where_it_is_free(monkeypatch):
-    monkeypatch.setattr(soak_verdict.os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(soak_report.os, "sched_getaffinity", lambda _: {0, 1})
     assert deadlines(samples(), late(1, 1), RATE).holds
     assert deadlines(samples(), late(2, 1), RATE).holds is False
     assert deadlines(samples(priority=0), late(3, 1), RATE).holds

@@ -6,7 +6,7 @@ pytest.importorskip("rclpy", reason="needs rclpy")
 
 from ros_client import NodeProcess
 
-from benchmarks.proc_figures import real_time_priorities
+from benchmarks.processes import real_time_priorities
 
 pytestmark = pytest.mark.ros
 
