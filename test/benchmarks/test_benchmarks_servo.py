@@ -62,7 +62,7 @@ def test_a_step_has_a_time_beside_that_of_jd(tmp_path):
     rows, parts = figures("servo_step", tmp_path, *small)
     assert rows[0]["as a multiple of jd"].startswith("1.00")
     assert {row["what"] for row in rows} == {"step", "cycle"}
-    assert "Servo.step" in {row["part"] for row in parts}
+    assert "LocalIk.step" in {row["part"] for row in parts}
 
 
 def test_the_arm_stops_on_the_way_that_its_brakes_need(tmp_path):
