@@ -160,14 +160,14 @@ def robot_to_draw(publisher: TargetPublisher, named: str | None) -> RobotPicture
     """
     from dls_ik.ros.client.robot import DescribedRobot, ForeignFileError, served_robot
     from dls_ik.ros.outputs.outputs import arrange
-    from dls_ik.ros.robot_source import hear_descriptions
+    from dls_ik.ros.robot_source import subscribe_descriptions
     from dls_ik.ros.viewer_source import NodeParameters
 
     def own(base: str | None, tip: str | None) -> DescribedRobot:
         return DescribedRobot(find_robot(str(named), base, tip), None)
 
     texts: list[Any] = []
-    hear_descriptions(publisher.node, texts.append)
+    subscribe_descriptions(publisher.node, texts.append)
     settings = NodeParameters(publisher.node, publisher.name)
     try:
         robot, _ = served_robot(

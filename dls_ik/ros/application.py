@@ -1,4 +1,4 @@
-"""What the node does: holds the arm in use, and gives it to the services and to the stream."""
+"""The node: it holds the arm in use, and gives it to the services and to the stream."""
 
 import math
 import threading
@@ -27,20 +27,20 @@ NO_ROBOT = "there is no robot yet"
 
 
 class Application:
-    """One arm at a time, which changes as a whole, with its parameters.
+    """One arm at a time, which is replaced as a whole, with its parameters.
 
-    A robot that comes on the topic is made ready in a thread beside the callbacks, and takes the
-    place of the one before in one move; requests that came earlier are answered on that one.
+    A robot from the topic is prepared in a thread of its own, and then replaces the previous robot
+    at once; requests that arrived earlier are answered with the previous one.
     """
 
     def __init__(self, node: Node, live: LiveParameters[Parameters]) -> None:
         self._node = node
         self._live = live
-        self._parameters = live.current  # in effect, or about to be
+        self._parameters = live.current  # in effect, or soon
         self._arm: Arm | None = None
         self._swap = threading.Lock()  # held where the arm or the parameters change
         self._builder = LatestOnlyExecutor(self._fault)
-        self._reason = ""  # why there is no robot
+        self._reason = ""  # why the last robot was refused
         self._executor = ThreadPoolExecutor(1, "planner")
         frames = Frames(tf2_lookup(node))
         self._streaming = Streaming(node, live.current, frames)
@@ -50,11 +50,12 @@ class Application:
         live.on_change(self._change)
 
     def start(self) -> None:
-        """Begin to stream, with the robot of the parameters or until one comes on the topic.
+        """Start the stream with the robot of the parameters, or wait for one on the topic.
+
+        A robot of the parameters that is not usable is logged, and the node waits for another one.
 
         Raises:
-            DlsIkError: a parameter that does not fit the robot. A robot that is not usable raises
-                nothing: the node stays up, and takes one from the topic.
+            DlsIkError: a parameter that does not fit the robot.
         """
         self._streaming.start()
         try:
@@ -67,17 +68,17 @@ class Application:
             self._use(Arm(robot, self._parameters, self._executor))
 
     def stop(self) -> None:
-        """End the stream."""
+        """Stop the services and the stream."""
         self._builder.close()
         self._services.close()
         self._streaming.stop()
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     def arm(self) -> Arm:
-        """The arm in use.
+        """Return the arm in use.
 
         Raises:
-            RequestError: there is none, and why.
+            RequestError: there is no arm; with the reason.
         """
         if self._arm is None:
             reason = f"there is no robot: {self._reason}" if self._reason else NO_ROBOT
@@ -96,11 +97,11 @@ class Application:
         topic.remind()
 
     def _take(self, robot: RobotModel) -> None:
-        """Use a robot that came late; in the thread beside."""
+        """Use a robot from the topic; runs in the builder's thread."""
         try:
             arm = Arm(robot, self._parameters, self._executor)
             with self._swap:
-                if arm.parameters is not self._parameters:  # they changed meanwhile
+                if arm.parameters is not self._parameters:  # changed in the meantime
                     arm = arm.changed(self._parameters)
                 self._use(arm)
         except DlsIkError as error:

@@ -1,4 +1,4 @@
-"""Where the robot comes from: a parameter, or a topic on which it may come late."""
+"""Sources of the robot: a parameter, or a topic on which it may come late."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,30 +18,35 @@ from dls_ik.text import escape, quoted
 
 TOPIC = "robot_description"
 MAX_BYTES = MAX_TEXT + 16  # of a serialized text
-PATIENCE = 5.0  # [s] between lines that say what is waited for
+REMINDER_PERIOD = 5.0  # [s] between log lines while there is no robot
 QOS = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )
 
 
 class RefusedError(RobotModelError):
-    """A robot that a node cannot use: why, and the parameter that mends it."""
+    """A robot that the node cannot use; the message names the parameter that mends it."""
 
 
 def robot_from_parameters(parameters: RobotParameters) -> RobotModel | None:
-    """The robot that the parameters name or describe; None where they do neither.
+    """Load the robot that the parameters name or describe; None: they do neither.
 
     Raises:
         RefusedError: it is not a usable robot, or has no such base and tip.
     """
+    ends = parameters.ends()
     try:
-        return _robot_from_parameters(parameters)
+        if parameters.robot_description:
+            return robot_from_text(parameters.robot_description, *ends)
+        if parameters.robot:
+            return RobotModel.from_tree(find_tree(parameters.robot), *ends)
     except RobotModelError as error:
         raise _refused(error) from error
+    return None
 
 
 def _refused(error: RobotModelError) -> RefusedError:
-    """The same error, with the parameter that mends it."""
+    """Add the parameter that mends it to an error."""
     if isinstance(error, AmbiguousTipError):
         first, *others = error.tips
         also = f", or tip:={others[0]}, or any other link" if others else ""
@@ -51,17 +56,8 @@ def _refused(error: RobotModelError) -> RefusedError:
     return RefusedError(str(error))
 
 
-def _robot_from_parameters(parameters: RobotParameters) -> RobotModel | None:
-    ends = parameters.ends()
-    if parameters.robot_description:
-        return robot_from_text(parameters.robot_description, *ends)
-    if not parameters.robot:
-        return None
-    return RobotModel.from_tree(find_tree(parameters.robot), *ends)
-
-
 def robot_from_text(text: str, base: str | None, tip: str | None) -> RobotModel:
-    """A robot from XML, never from a file on this machine that somebody else names.
+    """Load a robot from XML; the text is never taken for the name of a file.
 
     Raises:
         RobotModelError: as :func:`robot_from_parameters`.
@@ -71,19 +67,19 @@ def robot_from_text(text: str, base: str | None, tip: str | None) -> RobotModel:
     return RobotModel.from_urdf(text, base, tip)
 
 
-def hear_descriptions(node: Node, receive: Callable[[Any], None]) -> None:
-    """Have each message with a robot description received, the last one at once."""
+def subscribe_descriptions(node: Node, receive: Callable[[Any], None]) -> None:
+    """Subscribe to robot descriptions; the last one published comes at once."""
     node.create_subscription(String, TOPIC, receive, QOS)
 
 
 class DescriptionTopic:
-    """Takes robots from the topic as they come; says every few seconds that it waits for one.
+    """Takes robots from the topic; logs every few seconds that it waits for one.
 
     Args:
         take: called with each usable robot.
-        refuse: called with what is wrong with each of the others.
-        missing: why there is no robot yet: an empty text where none came; None: there is one.
-        run: does the work of taking or refusing a robot, at once or beside.
+        refuse: called with the error of each robot that is not usable.
+        missing: returns why the last robot was refused; empty: none came; None: there is a robot.
+        run: runs the job of taking or refusing a robot, at once or in another thread.
     """
 
     def __init__(
@@ -101,10 +97,12 @@ class DescriptionTopic:
         self._topic = node.resolve_topic_name(TOPIC)
         self._text = b""  # serialized
         node.create_subscription(String, TOPIC, self._receive, QOS, raw=True)
-        node.create_timer(PATIENCE, self.remind, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        node.create_timer(
+            REMINDER_PERIOD, self.remind, clock=Clock(clock_type=ClockType.STEADY_TIME)
+        )
 
     def remind(self) -> None:
-        """Say what is waited for, or what is wrong with the robot given, as long as it is so."""
+        """Log what the node waits for, or why the robot was refused, while there is no robot."""
         reason = self._missing()
         if reason:
             self._logger.error(
@@ -118,10 +116,10 @@ class DescriptionTopic:
             )
 
     def _receive(self, data: bytes) -> None:
-        """Take a serialized text, which is read only if it is not too long."""
+        """Take a serialized text; one that is too long is not read."""
         if len(data) > MAX_BYTES:
-            words = f"the URDF is larger than {MAX_TEXT} bytes"
-            self._run(lambda: self._refuse(RobotModelError(words)))
+            message = f"the URDF is larger than {MAX_TEXT} bytes"
+            self._run(lambda: self._refuse(RobotModelError(message)))
         elif data != self._text:
             self._text = data
             self._run(lambda: self._read(deserialize_message(data, String).data))

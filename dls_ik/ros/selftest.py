@@ -1,6 +1,6 @@
 """Self-test of ROS: messages between two processes, and a node that starts and answers.
 
-``python -m dls_ik.ros.selftest TOPIC`` publishes there until it is ended.
+``python -m dls_ik.ros.selftest TOPIC`` publishes on the topic until its parent ends.
 """
 
 import os
@@ -25,10 +25,10 @@ START_PATIENCE = 120.0  # [s]
 
 
 def hear_another_process() -> str:
-    """Receive from a process of its own; return how it went.
+    """Receive a message from another process; return a sentence about it.
 
     Raises:
-        DlsIkError: nothing came.
+        DlsIkError: no message came.
     """
     topic = f"dls_ik_selftest_{os.getpid()}"
     said: list[str] = []
@@ -67,7 +67,7 @@ def _own_node() -> Iterator[tuple[Node, SingleThreadedExecutor]]:
 
 
 def publish(topic: str) -> None:
-    """Publish until this process is ended, or that which started it has."""
+    """Publish until this process, or its parent, is ended."""
     parent = os.getppid()
     with _own_node() as (node, executor):
         publisher = node.create_publisher(String, topic, 10)
@@ -77,12 +77,12 @@ def publish(topic: str) -> None:
 
 
 def start_and_ask() -> str:
-    """Start ``ik_node`` with the WAM, have it solve a pose, and end it; return how it went.
+    """Start ``ik_node`` with the WAM and have it solve a pose; return a sentence about it.
 
     Raises:
-        DlsIkError: it does not start, or does not answer rightly.
+        DlsIkError: it does not start, or answers wrongly.
     """
-    import numpy as np  # not at the top: the other process of the loop above needs none of these
+    import numpy as np  # here, because the publishing process needs none of these
 
     from dls_ik.model.robot import RobotModel
     from dls_ik.ros.client import IkClient
