@@ -1,4 +1,4 @@
-"""A program as a process of its own, and what it prints."""
+"""A program in a process of its own, and its output."""
 
 import os
 import signal
@@ -9,26 +9,26 @@ from pathlib import Path
 from threading import Thread
 from types import TracebackType
 
-# How long a signal may take to end it [s], from asking to forcing.
+# Time [s] for a process to end after each signal, from asking to forcing.
 PATIENCE = {signal.SIGINT: 8.0, signal.SIGTERM: 3.0, signal.SIGKILL: 3.0}
 
 
 def stay_alone() -> None:
-    """Meet nobody else's nodes: a ROS domain of our own, on this machine, unless one is chosen."""
+    """Choose a ROS domain of our own on this machine, unless the environment chooses one."""
     os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     if os.environ.get("ROS_DISTRO") == "humble":
-        os.environ.setdefault("ROS_LOCALHOST_ONLY", "1")  # the same, as Humble knows it
+        os.environ.setdefault("ROS_LOCALHOST_ONLY", "1")  # Humble's name of the same
 
 
 class ChildProcess:
-    """A context in which a program runs; it is ended on the way out, whatever happened.
+    """A context in which a program runs; it is ended on the way out, also after an exception.
 
     Args:
         command: the program and its arguments.
-        take: called with each line that it prints, in a thread.
-        folder: where it runs; default: here.
-        environment: beside that of this process.
+        take: called with each line of its output, in a thread.
+        folder: working directory; default: that of this process.
+        environment: added to that of this process.
     """
 
     def __init__(
@@ -42,8 +42,8 @@ class ChildProcess:
         self._take, self._folder, self._environment = take, folder, environment
 
     def __enter__(self) -> "ChildProcess":
-        """Start it, apart from Ctrl-C in the terminal, which is for this process."""
-        self.process = subprocess.Popen(  # noqa: S603  a list, of those who call; no shell
+        """Start the program, in a session of its own, so that Ctrl-C goes to this process only."""
+        self.process = subprocess.Popen(  # noqa: S603  a list from the caller, no shell
             self.command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -64,7 +64,7 @@ class ChildProcess:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Ask it to end, then insist."""
+        """Ask the program to end, then force it."""
         self.signal(signal.SIGCONT)
         for number, patience in PATIENCE.items():
             if not self.is_running:
@@ -72,21 +72,21 @@ class ChildProcess:
             self.signal(number)
             with suppress(subprocess.TimeoutExpired):
                 self.process.wait(patience)
-        self.signal(signal.SIGKILL)  # whatever it started itself
+        self.signal(signal.SIGKILL)  # its own children
         self._reader.join(2.0)
 
     @property
     def is_running(self) -> bool:
-        """Whether it has not ended."""
+        """True until the program has ended."""
         return self.process.poll() is None
 
     @property
     def exit_code(self) -> int | None:
-        """What it ended with; negative for a signal; None while it runs."""
+        """Exit code, negative for a signal; None while it runs."""
         return self.process.poll()
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to it and to what it started."""
+        """Send a signal to the program and its children."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, number)
 
@@ -96,4 +96,4 @@ class ChildProcess:
         self._finish()
 
     def _finish(self) -> None:
-        """All is read."""
+        """Do what a subclass has to do after the last line."""

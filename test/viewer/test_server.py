@@ -1,16 +1,53 @@
-"""The command and its server: ports, how it ends."""
+"""The command and its server: ports, how it ends, and who may talk to the page."""
 
+import contextlib
+import http.client
 import socket
 import subprocess
 import sys
+import time
 
+import msgspec
+import numpy as np
 import pytest
 from viewer import pages
 
-pytest.importorskip("viser")
+viser = pytest.importorskip("viser")
+
+from viser import _messages as messages
+from websockets.asyncio import server as websockets_server
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 from dls_ik.cli.main import main
-from dls_ik.viewer.server import PageServer, PortError, check_port
+from dls_ik.viewer.server import GateError, PageServer, PortError, check_port, guarded, is_welcome
+
+SUBPROTOCOL = f"viser-v{viser.__version__}"
+HERE = socket.gethostname().lower()
+FILES = (
+    "/../../../../../../../../etc/passwd",
+    "/%2e%2e/%2e%2e/%2e%2e/%2e%2e/%2e%2e/%2e%2e/%2e%2e/%2e%2e/etc/passwd",
+    "/..%2f..%2f..%2f..%2f..%2f..%2f..%2f..%2fetc/passwd",
+    "/..\\..\\..\\..\\..\\..\\..\\..\\etc\\passwd",
+    "//etc/passwd",
+    "/%00",
+    "/index.html/../../_viser.py",
+)
+
+
+@pytest.fixture(scope="module")
+def server():
+    made = PageServer("127.0.0.1", 0)
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="module")
+def port(server):
+    return server.get_port()
+
+
+# The command
 
 
 @pytest.fixture(scope="module")
@@ -19,13 +56,6 @@ def taken():
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         yield listening.getsockname()[1]
-
-
-@pytest.fixture(scope="module")
-def server():
-    made = PageServer("127.0.0.1", 0)
-    yield made
-    made.stop()
 
 
 def test_a_port_in_use_is_one_line_with_one_that_is_free(taken):
@@ -95,3 +125,151 @@ def test_it_says_where_it_is_and_ends_in_a_line():
         )
     assert process.returncode == 130
     assert process.complained == "dls-ik: ended\n"
+
+
+# The gate: clients that send anything
+
+
+def get(port, path="/", **headers):
+    """Status, headers in small letters, and body of a request; headers are as given."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=pages.LONG)
+    with contextlib.closing(connection):
+        connection.putrequest("GET", path, skip_host=True)
+        for name, value in {"Host": f"localhost:{port}", **headers}.items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        response = connection.getresponse()
+        return response.status, {k.lower(): v for k, v in response.getheaders()}, response.read()
+
+
+def open_socket(port, origin, host="localhost"):
+    """A websocket that asks for a host, wherever that is."""
+    way = socket.create_connection(("127.0.0.1", port), timeout=pages.LONG)
+    url = f"ws://{host}:{port}"
+    return connect(url, sock=way, origin=origin, subprotocols=[SUBPROTOCOL], proxy=None)
+
+
+def drag(x):
+    """What a page sends that drags the target."""
+    moved = messages.TransformControlsUpdateMessage(
+        name="/target", wxyz=(1.0, 0.0, 0.0, 0.0), position=(x, 0.0, 0.0)
+    )
+    return msgspec.msgpack.encode(moved.as_serializable_dict())
+
+
+@pytest.mark.parametrize(
+    ("origin", "asked", "host", "welcome"),
+    [
+        (None, "localhost:8080", "127.0.0.1", True),
+        ("http://localhost:8080", "localhost:8080", "127.0.0.1", True),
+        ("http://localhost", "localhost", "127.0.0.1", True),
+        ("http://LOCALHOST:9999", "localhost:9999", "127.0.0.1", True),
+        ("http://[::1]:8080", "[::1]:8080", "::1", True),
+        ("http://arm.lab:8080", "arm.lab:8080", "arm.lab", True),
+        (f"http://{HERE}:8080", f"{HERE}:8080", "0.0.0.0", True),
+        ("http://192.0.2.7:8080", "192.0.2.7:8080", "0.0.0.0", True),
+        ("http://[2001:db8::7]:8080", "[2001:db8::7]:8080", "::", True),
+        # pages of others
+        ("http://evil.example", "localhost:8080", "127.0.0.1", False),
+        ("http://localhost:3000", "localhost:8080", "127.0.0.1", False),
+        ("http://localhost.evil.example", "localhost:8080", "127.0.0.1", False),
+        ("http://localhost:8080@evil.example", "localhost:8080", "127.0.0.1", False),
+        ("http://evil.example", "192.0.2.7:8080", "0.0.0.0", False),
+        ("null", "localhost:8080", "127.0.0.1", False),
+        ("", "localhost:8080", "127.0.0.1", False),
+        ("http://[", "localhost:8080", "127.0.0.1", False),
+        # names of others that were pointed here
+        ("http://evil.example:8080", "evil.example:8080", "127.0.0.1", False),
+        ("http://evil.example:8080", "evil.example:8080", "0.0.0.0", False),
+        ("http://evil.example:8080", "evil.example:8080", "arm.lab", False),
+        (f"http://{HERE}.evil.example", f"{HERE}.evil.example", "0.0.0.0", False),
+        ("http://192.0.2.7:8080", "192.0.2.7:8080", "127.0.0.1", False),
+        (None, "evil.example:8080", "0.0.0.0", False),
+        (None, "evil.example@localhost", "127.0.0.1", False),
+        (None, "[", "127.0.0.1", False),
+        (None, "", "127.0.0.1", False),
+        (None, None, "127.0.0.1", False),
+    ],
+)
+def test_who_is_welcome(origin, asked, host, welcome):
+    assert is_welcome(origin, asked, host) is welcome
+
+
+def test_the_page_itself_connects(port):
+    with open_socket(port, f"http://localhost:{port}") as own:
+        assert own.recv(timeout=pages.LONG)
+
+
+@pytest.mark.parametrize(
+    ("origin", "host"),
+    [
+        ("http://evil.example", "localhost"),
+        ("http://localhost:3000", "localhost"),
+        ("null", "localhost"),
+        ("http://evil.example:{port}", "evil.example"),  # that was pointed here
+    ],
+)
+def test_others_never_have_a_connection(port, origin, host):
+    with pytest.raises(InvalidStatus) as refused:
+        open_socket(port, origin.format(port=port), host)
+    assert refused.value.response.status_code == 403
+    assert b"other hosts" in refused.value.response.body
+
+
+def test_messages_sent_with_the_handshake_of_a_foreign_page_move_nothing(server, port):
+    target = server.scene.add_transform_controls("/target")
+    seen = []
+    target.on_update(lambda _: seen.append(float(target.position[0])))
+    key = "dGhlIHNhbXBsZSBub25jZQ=="
+    asks = (
+        "GET / HTTP/1.1\r\nHost: localhost:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n"
+        f"Sec-WebSocket-Protocol: {SUBPROTOCOL}\r\nOrigin: http://evil.example\r\n\r\n"
+    ).format(port=port)
+    dragged = drag(1.0)
+    frame = bytes([0x82, 0x80 | 126, *len(dragged).to_bytes(2, "big"), 0, 0, 0, 0]) + dragged
+    for _ in range(5):  # with the handshake, so that it is there before anything is closed
+        way = socket.create_connection(("127.0.0.1", port), timeout=pages.LONG)
+        with way, contextlib.suppress(ConnectionError):
+            way.sendall(asks.encode() + 20 * frame)
+            while way.recv(65536):
+                pass
+    with open_socket(port, f"http://localhost:{port}") as own:
+        own.send(drag(2.0))
+        deadline = time.monotonic() + pages.LONG
+        while not seen and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert seen == [2.0]
+    np.testing.assert_array_equal(target.position, [2.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "localhost.evil.example"])
+def test_files_too_are_for_names_of_this_machine(port, host):
+    status, _, body = get(port, Host=host)
+    assert status == 403
+    assert body.startswith(b"dls-ik: ")
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_no_other_file_is_served(port, path):
+    status, _, body = get(port, path)
+    assert status in (400, 404, 500)
+    assert b"root:" not in body
+    assert b"import" not in body
+
+
+def test_the_page_may_connect_to_its_own_server_only(port):
+    status, headers, body = get(port)
+    assert status == 200
+    assert b"<html" in body[:2000]
+    policy = dict(part.split(maxsplit=1) for part in headers["content-security-policy"].split("; "))
+    assert policy["connect-src"] == f"'self' ws://localhost:{port} data: blob:"
+    assert policy["frame-ancestors"] == "'self'"
+    assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_a_server_that_cannot_be_guarded_is_not_used():
+    serve = websockets_server.serve
+    with pytest.raises(GateError, match=r"pip install viser==\d"), guarded("127.0.0.1"):
+        pass  # a viser that starts its server in another way
+    assert websockets_server.serve is serve

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -10,10 +11,11 @@ from dls_ik.core.limits import activation
 from dls_ik.errors import MethodError
 from dls_ik.model.robot import RobotModel
 from dls_ik.viewer.measures import CURVES, CurveHistory, csv_header, measure, velocity_ellipsoid
+from dls_ik.viewer.panels import StatusLine
 from dls_ik.viewer.plots import AMBER, GREEN, RED, joint_bars, limit_colour
 from dls_ik.viewer.presets import make_presets, start_configuration
-from dls_ik.viewer.session import Session
-from dls_ik.viewer.source import LocalSource
+from dls_ik.viewer.session import ArmView, Session
+from dls_ik.viewer.source import LocalSource, Sample
 
 DT = 0.01
 
@@ -120,13 +122,10 @@ def test_a_recording_has_a_row_for_each_arm_and_step_with_units(session):
         np.testing.assert_allclose(q, arm.sample.q, rtol=1e-8)
         assert float(text["tip x [m]"]) == pytest.approx(arm.sample.T_tip[0, 3])
     assert session.stop_recording() is None
-
-
-def test_a_recording_without_a_target_has_empty_cells(session):
-    session.reset()
+    session.reset()  # no target: empty cells
     session.start_recording()
-    run(session, 1)
-    (line,) = csv.DictReader(io.StringIO(session.stop_recording().decode()))
+    run(session, 1, 7)
+    line = next(csv.DictReader(io.StringIO(session.stop_recording().decode())))
     assert line["target x [m]"] == line["position error [m]"] == ""
 
 
@@ -169,19 +168,46 @@ def test_the_ellipsoid_is_what_unit_joint_velocities_give():
 )
 def test_colours_near_a_limit(q, colour):
     assert limit_colour(q, -2.0, 2.0) == colour
+    assert limit_colour(q, -np.inf, np.inf) == GREEN
 
 
-def test_a_joint_without_limits_is_green():
-    assert limit_colour(100.0, -np.inf, np.inf) == GREEN
+class Tags(HTMLParser):
+    """The elements of a text, and the names of their attributes."""
+
+    def __init__(self, content):
+        super().__init__()
+        self.seen, self.attributes = set(), set()
+        self.feed(content)
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.add(tag)
+        self.attributes.update(name for name, _ in attrs)
 
 
-def test_bars_show_every_joint_and_no_markup_of_a_robot():
-    robot = RobotModel.from_dh([{"a": 1.0, "lower": -2, "upper": 2, "name": "<b>&"}])
-    html = joint_bars(robot, [np.array([np.pi / 2])])
-    assert "&lt;b&gt;&amp;" in html
-    assert "<b>" not in html
-    assert "90.0&deg;" in html
-    assert joint_bars(RobotModel.wam(), [np.zeros(7)] * 2).count("wam_j") == 14
+class Gui:
+    """A place for the page's text."""
+
+    def add_html(self, content):
+        self.content = content
+        return self
+
+
+def test_names_and_messages_of_others_are_not_html():
+    script = "'><img src=x onerror=alert(1)>"
+    rows = [{"a": 1.0, "lower": -2, "upper": 2, "name": name} for name in (script, "<b>&")]
+    page = Gui()
+    sample = Sample(0.0, np.zeros(2), np.zeros(2), np.eye(4), None, 0.0, 0.0, "WAITING", script)
+    StatusLine(page, note=script).show([ArmView(script, sample, None)])
+    for content in (joint_bars(RobotModel.from_dh(rows), [np.zeros(2)]), page.content):
+        assert "alert(1)" in content
+        tags = Tags(content)
+        assert tags.seen <= {"div", "span", "b", "br"}
+        assert tags.attributes <= {"style", "title"}
+
+
+def test_bars_show_every_joint():
+    assert "90.0&deg;" in joint_bars(ROBOT, [np.full(7, np.pi / 2)])
+    assert joint_bars(ROBOT, [np.zeros(7)] * 2).count("wam_j") == 14
 
 
 def test_a_peak_between_two_rows_of_the_history_is_kept(session):
