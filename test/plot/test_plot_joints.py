@@ -1,4 +1,4 @@
-"""Joint positions in the bands of their limits."""
+"""Joint positions and velocities in the bands of their limits."""
 
 import sys
 
@@ -10,84 +10,114 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 from plot.plot_cases import ROBOTS, arm_of, assert_good, swing, texts
 
 from dls_ik.errors import DlsIkError, JointValueError
-from dls_ik.plot import joint_bands
+from dls_ik.plot import joint_bands, joint_velocities
+
+WAM, MIXED = ROBOTS["wam"], ROBOTS["mixed"]  # velocity limits of mixed: none, 1 m/s, 1.5 rad/s
 
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_every_joint_is_named(name):
     robot = ROBOTS[name]
-    figure = joint_bands(robot, *swing(robot), title="what it says")
+    figure = joint_bands(robot, *swing(robot), title="a title")
     assert_good(figure)
-    assert "what it says" in texts(figure)
-    for joint_name in robot.joint_names:
-        assert joint_name in texts(figure)
+    for words in ("a title", *robot.joint_names):
+        assert words in texts(figure)
 
 
-@pytest.mark.parametrize("n", [1, 7, 15, 60])
-def test_any_number_of_joints_of_all_kinds(n):
+@pytest.mark.parametrize(
+    ("draw", "n"), [(joint_bands, n) for n in (1, 7, 15, 60)] + [(joint_velocities, 7)]
+)
+def test_any_number_of_joints_of_all_kinds(draw, n):
     robot = arm_of(n)
-    figure = joint_bands(robot, *swing(robot, 8))
+    figure = draw(robot, *swing(robot, 8))
     assert sum(axes.axison for axes in figure.axes) == n
     width, height = figure.get_size_inches()
     assert height < 2.0 * width  # a page, not a strip
     assert_good(figure)
 
 
-def test_how_near_the_limits_were_is_said():
-    robot = ROBOTS["mixed"]
+def test_distances_to_limits_are_noted():
     times = [0.0, 1.0]
-    words = texts(joint_bands(robot, times, [[0.0, 0.1, -1.75], [9.0, 0.45, 1.0]]))
-    assert "no limits" in words
-    assert "0.05 m from upper limit" in words
-    assert "0.25 rad from lower limit" in words
-    words = texts(joint_bands(robot, times, [[0.0, 0.1, -2.25], [9.0, 0.45, 1.0]]))
+    words = texts(joint_bands(MIXED, times, [[0.0, 0.1, -1.75], [9.0, 0.45, 1.0]]))
+    for note in ("no limits", "0.05 m from upper limit", "0.25 rad from lower limit"):
+        assert note in words
+    words = texts(joint_bands(MIXED, times, [[0.0, 0.1, -2.25], [9.0, 0.45, 1.0]]))
     assert "0.25 rad BEYOND lower limit" in words
 
 
-def test_limits_are_drawn_where_they_are():
-    robot = ROBOTS["wam"]
-    panels = joint_bands(robot, *swing(robot)).axes[: robot.n]
-    for panel, lower, upper in zip(panels, robot.lower, robot.upper, strict=True):
+def test_position_limits_are_drawn_and_shaded():
+    panels = joint_bands(WAM, *swing(WAM)).axes[: WAM.n]
+    for panel, lower, upper in zip(panels, WAM.lower, WAM.upper, strict=True):
         bottom, top = panel.get_ylim()
         assert bottom < lower < upper < top
         drawn = [line.get_ydata()[0] for line in panel.lines if len(set(line.get_ydata())) == 1]
         np.testing.assert_allclose(sorted(drawn), [lower, upper])
-        shaded = [
-            patch.get_extents().transformed(panel.transData.inverted()) for patch in panel.patches
-        ]
-        np.testing.assert_allclose(sorted((box.y0, box.y1) for box in shaded),
-                                   [(bottom, lower), (upper, top)])  # fmt: skip
+        inverted = panel.transData.inverted()
+        shaded = [patch.get_extents().transformed(inverted) for patch in panel.patches]
+        expected = [(bottom, lower), (upper, top)]
+        np.testing.assert_allclose(sorted((box.y0, box.y1) for box in shaded), expected)
+
+
+def test_velocity_limits_are_drawn():
+    panels = joint_velocities(MIXED, *swing(MIXED)).axes
+    lines = [[line.get_ydata()[0] for line in panel.lines[:-1]] for panel in panels]
+    assert [sorted(each) for each in lines[:3]] == [[], [-1.0, 1.0], [-1.5, 1.5]]
 
 
 def test_the_line_is_the_motion():
-    robot = ROBOTS["mixed"]
-    times, q = swing(robot)
-    for panel, values in zip(joint_bands(robot, times, q).axes, q.T, strict=False):
+    times, q = swing(MIXED)
+    for panel, values in zip(joint_bands(MIXED, times, q).axes, q.T, strict=False):
         np.testing.assert_array_equal(panel.lines[-1].get_xydata(), np.stack([times, values], 1))
 
 
+def test_velocities_are_means_between_instants():
+    figure = joint_velocities(
+        MIXED, [0.0, 1.0, 3.0], [[0.0, 0.0, 0.0], [0.5, 0.1, 1.2], [0.5, 0.5, -1.8]]
+    )
+    line = figure.axes[2].lines[-1]
+    np.testing.assert_allclose(line.get_xdata(), [0.0, 1.0, 1.0, 3.0])
+    np.testing.assert_allclose(line.get_ydata(), [1.2, 1.2, -1.5, -1.5])
+    assert "at most 20 % of its limit" in texts(figure)
+    assert "at most 0.5 rad/s, no limit" in texts(figure)
+
+
+def test_known_velocities_are_drawn_as_they_are():
+    times, q = swing(MIXED)
+    velocity = np.full(q.shape, 1.2)
+    figure = joint_velocities(MIXED, times, q, velocity)
+    np.testing.assert_array_equal(figure.axes[1].lines[-1].get_ydata(), velocity[:, 1])
+    assert "120 % of its limit: BEYOND" in texts(figure)
+    assert "at most 80 % of its limit" in texts(figure)
+
+
 @pytest.mark.parametrize(
-    ("times", "q"),
-    [([0.0], np.zeros((1, 7))), ([0.0, 1.0], np.zeros((3, 7))), ([0.0, 1.0], np.zeros(7))],
+    ("times", "q", "message"),
+    [
+        ([0.0], np.zeros((1, 7)), "two instants or more"),
+        ([0.0, 1.0], np.zeros((3, 7)), "two instants or more"),
+        ([0.0, 1.0], np.zeros(7), "two instants or more"),
+        ([0.0, np.nan], np.zeros((2, 7)), "finite numbers that rise"),
+        ([1.0, 0.0], np.zeros((2, 7)), "finite numbers that rise"),
+        ([1.0, 1.0], np.zeros((2, 7)), "finite numbers that rise"),
+        ([0.0, np.inf], np.zeros((2, 7)), "finite numbers that rise"),
+        ([0.0, 1.0], np.zeros((2, 6)), "expected 7"),
+        ([0.0, 1.0], np.full((2, 7), np.nan), "not finite"),
+    ],
 )
-def test_arrays_that_do_not_fit_are_refused(times, q):
-    with pytest.raises(JointValueError, match="two instants or more"):
-        joint_bands(ROBOTS["wam"], times, q)
+def test_bad_motions_are_refused(times, q, message):
+    with pytest.raises(JointValueError, match=message):
+        joint_bands(WAM, times, q)
 
 
-@pytest.mark.parametrize("times", [[0.0, np.nan], [1.0, 0.0], [1.0, 1.0], [0.0, np.inf]])
-def test_times_that_do_not_rise_are_refused(times):
-    with pytest.raises(JointValueError, match="finite numbers that rise"):
-        joint_bands(ROBOTS["wam"], times, np.zeros((2, 7)))
-
-
-@pytest.mark.parametrize("q", [np.zeros((2, 6)), np.full((2, 7), np.nan)])
-def test_joint_values_that_the_robot_cannot_have_are_refused(q):
-    with pytest.raises(JointValueError):
-        joint_bands(ROBOTS["wam"], [0.0, 1.0], q)
+def test_bad_velocities_are_refused():
+    times, q = swing(MIXED)
+    with pytest.raises(JointValueError, match=r"\(50, 3\) has that shape, not \(49, 3\)"):
+        joint_velocities(MIXED, times, q, q[1:])
+    with pytest.raises(JointValueError, match="rise from each to the next"):
+        joint_velocities(MIXED, [0.0, 1.0, 1.0], np.zeros((3, 3)))
 
 
 def test_missing_matplotlib_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(DlsIkError, match=r"dls-ik\[demo\]"):
-        joint_bands(ROBOTS["wam"], [0.0, 1.0], np.zeros((2, 7)))
+        joint_bands(WAM, [0.0, 1.0], np.zeros((2, 7)))

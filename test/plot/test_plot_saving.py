@@ -1,12 +1,18 @@
-"""Saving pictures."""
+"""Saved pictures, and docs/pictures.md: its lines make its pictures, with every function."""
 
+import os
+import re
+import subprocess
+import sys
 from itertools import cycle
 
 import pytest
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+pytest.importorskip("PIL", reason="Pillow is not installed")
 
 from plot.plot_cases import PLANAR, SIGNATURES, swing
+from robots import ROOT
 
 from dls_ik import Stepper, plot
 from dls_ik.errors import DlsIkError
@@ -24,6 +30,11 @@ FIGURES = {
     "tip_path": lambda: plot.tip_path(PLANAR, TIMES, Q, T[:, :3, 3]),
     "tip_planes": lambda: plot.tip_planes(PLANAR, TIMES, Q, T[:, :3, 3]),
 }
+
+
+PAGE = (ROOT / "docs" / "pictures.md").read_text()
+SHOWN = re.findall(r"^!\[.+\]\(images/(.+)\)$", PAGE, flags=re.MULTILINE)
+MOST = 150_000  # bytes
 
 
 def test_every_picture_is_saved_here():
@@ -52,3 +63,30 @@ def test_other_kinds_of_file_are_refused(name, tmp_path):
     with pytest.raises(DlsIkError):
         save_picture(tmp_path / name, stroboscope(PLANAR, *swing(PLANAR)))
     assert not list(tmp_path.iterdir())
+
+
+def test_snippets_make_the_pictures(tmp_path):
+    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "docs" / "make_pictures.py"), str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(SHOWN)
+    for path in tmp_path.iterdir():
+        assert path.read_bytes().startswith(b"\x89PNG")
+        assert path.stat().st_size < MOST
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_pictures_of_the_page_are_there_and_small(name):
+    assert 5_000 < (ROOT / "docs" / "images" / name).stat().st_size < MOST
+
+
+def test_no_function_is_left_out():
+    drawing = set(plot.__all__) - {"check_picture", "save_picture"}
+    assert drawing <= set(re.findall(r"^figure = (\w+)\(", PAGE, flags=re.MULTILINE))

@@ -5,42 +5,36 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
-from plot.plot_cases import ROBOTS, TWO_TIPS, arm_of, assert_good, swing, texts
+from plot.plot_cases import ROBOTS, TWO_TIPS, WAM, arm_of, assert_good, swing, texts
 
 from dls_ik.errors import DlsIkError, PoseError
 from dls_ik.plot import tip_path, tip_planes
 
-WAM = ROBOTS["wam"]
+BOTH = pytest.mark.parametrize("draw", [tip_path, tip_planes])
 
 
 @pytest.mark.parametrize("name", ROBOTS)
-def test_tip_path_says_how_far_the_tip_was(name):
+def test_tip_path_notes_the_distance(name):
     robot = ROBOTS[name]
     times, q = swing(robot)
     target = robot.fk(q)[:, :3, 3] + np.linspace(0.0, 0.003, len(times))[:, None] * [0.0, 0.0, 1.0]
-    figure = tip_path(robot, times, q, target, title="what it says")
+    figure = tip_path(robot, times, q, target, title="a title")
     assert_good(figure)
-    assert "what it says" in texts(figure)
+    assert "a title" in texts(figure)
     assert "mean 1.5 mm, greatest 3 mm" in texts(figure)
 
 
 @pytest.mark.parametrize(
-    ("off", "said"),
-    [
-        (2.0, "greatest 2 m"),
-        (2e-5, "greatest 20 um"),
-        (2e-8, "greatest 20 nm"),
-        (1.1e-7, "greatest 110 nm"),
-        (0.0, "greatest 0 mm"),
-    ],
+    ("off", "note"),
+    [(2.0, "2 m"), (2e-5, "20 um"), (2e-8, "20 nm"), (1.1e-7, "110 nm"), (0.0, "0 mm")],
 )
-def test_distances_have_a_unit_that_is_easy_to_read(off, said):
+def test_distances_have_a_readable_unit(off, note):
     times, q = swing(WAM)
     target = WAM.fk(q)[:, :3, 3] + [off, 0.0, 0.0]
-    assert said in texts(tip_path(WAM, times, q, target))
+    assert f"greatest {note}" in texts(tip_path(WAM, times, q, target))
 
 
-@pytest.mark.parametrize("draw", [tip_path, tip_planes])
+@BOTH
 def test_an_arm_at_rest_on_its_target(draw):
     q = np.zeros((3, WAM.n))
     assert_good(draw(WAM, [0.0, 1.0, 2.0], q, WAM.fk(q)[:, :3, 3]))
@@ -67,21 +61,14 @@ def test_planes_of_few_and_many_joints_without_a_target(n):
     assert "target" not in texts(figure)
 
 
-@pytest.mark.parametrize("draw", [tip_path, tip_planes])
-@pytest.mark.parametrize(
-    ("target", "said"),
-    [
+@BOTH
+def test_bad_targets_and_robots_are_refused(draw):
+    for target, message in (
         (np.zeros((3, 3)), r"\(2, 3\), all finite, not \(3, 3\)"),
         (np.full((2, 3), np.inf), "not finite"),
-    ],
-)
-def test_a_target_that_does_not_fit_is_refused(draw, target, said):
-    with pytest.raises(PoseError, match=said):
-        draw(WAM, [0.0, 1.0], np.zeros((2, 7)), target)
-
-
-@pytest.mark.parametrize("draw", [tip_path, tip_planes])
-def test_several_tips_are_refused_by_name(draw):
+    ):
+        with pytest.raises(PoseError, match=message):
+            draw(WAM, [0.0, 1.0], np.zeros((2, 7)), target)
     times, q = swing(TWO_TIPS)
     with pytest.raises(DlsIkError, match="one tip, not E0, E1"):
         draw(TWO_TIPS, times, q, np.zeros((len(times), 3)))
