@@ -10,7 +10,7 @@ import platform
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -33,8 +33,6 @@ from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from dls_ik.model.robot import RobotModel
     from dls_ik.solver import IkSolver
 
@@ -156,11 +154,21 @@ def _run_with_bar(found: MethodComparison, solvers: list[IkSolver]) -> bool:
 def _draw(found: MethodComparison, path: str) -> None:
     from dls_ik.plot.methods import solve_times
 
-    done = slice(0, found.finished)
-    times = {name: found.duration[m, done] for m, name in enumerate(found.methods)}
-    solved = {name: found.success[m, done] for m, name in enumerate(found.methods)}
+    times = dict(zip(found.methods, found.done["duration"], strict=True))
+    solved = dict(zip(found.methods, found.done["success"], strict=True))
     title = f"{found.robot.name}: solved within a time, of {found.finished} random poses"
     save_plot(path, solve_times(times, solved, title))
+
+
+RESULT = np.dtype(
+    [
+        ("success", bool),
+        ("inside", bool),  # the result is within the limits
+        ("iterations", int),
+        ("restarts", int),
+        ("duration", float),  # [s]
+    ]
+)
 
 
 @dataclass
@@ -171,21 +179,14 @@ class MethodComparison:
     methods: Sequence[str]
     poses: Array  # (k, 4, 4)
     seeds: Array  # (k, n)
+    results: Any  # (m, k) of RESULT
+    batch: list[float | None]  # m times [s] for a batch of all poses
     finished: int = 0  # poses with results of every method
-    success: NDArray[np.bool_] = field(init=False)  # (m, k)
-    inside: NDArray[np.bool_] = field(init=False)  # (m, k) the result is within the limits
-    iterations: NDArray[np.int64] = field(init=False)  # (m, k)
-    restarts: NDArray[np.int64] = field(init=False)  # (m, k)
-    duration: Array = field(init=False)  # (m, k) [s]
-    batch: list[float | None] = field(init=False)  # m times [s] for a batch of all poses
 
-    def __post_init__(self) -> None:
-        """Allocate the results."""
-        shape = len(self.methods), len(self.poses)
-        self.success, self.inside = np.zeros(shape, bool), np.zeros(shape, bool)
-        self.iterations, self.restarts = np.zeros(shape, int), np.zeros(shape, int)
-        self.duration = np.zeros(shape)
-        self.batch = [None] * len(self.methods)
+    @property
+    def done(self) -> Any:
+        """(m, finished) results of the poses that every method has solved."""
+        return self.results[:, : self.finished]
 
 
 def new_comparison(
@@ -194,7 +195,9 @@ def new_comparison(
     """Draw random reachable poses, each with another random configuration as its seed."""
     rng = np.random.default_rng(seed)
     poses = robot.fk(robot.random(rng, samples))
-    return MethodComparison(robot, methods, poses, robot.random(rng, samples))
+    results = np.zeros((len(methods), samples), RESULT)
+    seeds = robot.random(rng, samples)
+    return MethodComparison(robot, methods, poses, seeds, results, [None] * len(methods))
 
 
 def run(
@@ -219,10 +222,10 @@ def run(
 def _solve(found: MethodComparison, m: int, i: int, solver: IkSolver) -> None:
     begin = time.perf_counter()
     result = solver.solve(found.poses[i], found.seeds[i])
-    found.duration[m, i] = time.perf_counter() - begin
-    found.success[m, i] = result.success
-    found.inside[m, i] = found.robot.within_limits(result.q, TOLERANCE)
-    found.iterations[m, i], found.restarts[m, i] = result.iterations, result.restarts
+    duration = time.perf_counter() - begin
+    inside = found.robot.within_limits(result.q, TOLERANCE)
+    row = (result.success, inside, result.iterations, result.restarts, duration)
+    found.results[m, i] = row
 
 
 def _batch_time(found: MethodComparison, solver: IkSolver) -> float:
@@ -236,22 +239,23 @@ def _batch_time(found: MethodComparison, solver: IkSolver) -> float:
 
 def figures(found: MethodComparison, reference: str) -> list[dict[str, Any]]:
     """Return a row of figures for each method; times in [s], `faster` against the reference."""
-    done = slice(0, found.finished)
-    medians = np.median(found.duration[:, done], axis=1)
-    base = float(medians[list(found.methods).index(reference)])
+    medians = np.median(found.done["duration"], axis=1)
+    base = medians[list(found.methods).index(reference)]
     return [
         {
             "method": name,
-            "solved": float(found.success[m, done].mean()),
-            "inside_limits": float(found.inside[m, done].mean()),
-            "restarts": float(found.restarts[m, done].mean()),
-            "iterations": None if name.startswith("kdl") else found.iterations[m, done].mean(),
-            "median_time": float(medians[m]),
-            "p95_time": float(np.percentile(found.duration[m, done], 95.0)),
-            "batch_rate": None if (batch := found.batch[m]) is None else len(found.poses) / batch,
-            "faster": base / float(medians[m]),
+            "solved": results["success"].mean(),
+            "inside_limits": results["inside"].mean(),
+            "restarts": results["restarts"].mean(),
+            "iterations": None if name.startswith("kdl") else results["iterations"].mean(),
+            "median_time": median,
+            "p95_time": np.percentile(results["duration"], 95.0),
+            "batch_rate": None if batch is None else len(found.poses) / batch,
+            "faster": base / median,
         }
-        for m, name in enumerate(found.methods)
+        for name, results, median, batch in zip(
+            found.methods, found.done, medians, found.batch, strict=True
+        )
     ]
 
 
