@@ -1,64 +1,98 @@
-"""What counts as a defect: an exception that is not ours, and more than a second of CPU."""
+"""Defects: exceptions that are not ours, broken promises, and more than a second of CPU."""
 
 import hashlib
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from dls_ik import RobotModel
+from dls_ik.errors import DlsIkError
 from fuzz.source import Source
 
-LONGEST = 1.0  # [s] of CPU of this process, so that a busy machine makes no false alarm
+MAX_CPU = 1.0  # [s] of this process, so that a busy machine raises no false alarm
+MAX_MESSAGE = 20_000  # characters
 Run = Callable[[Source], None]
 
 
-class Defect(NamedTuple):
-    """What went wrong with an input."""
-
-    name: str  # the same for the same place in the code
-    words: str  # a traceback, or how long it took
+class BrokenPromiseError(Exception):
+    """A promise is not kept."""
 
 
 class SlowError(Exception):
-    """An input that takes too long, again when it comes again."""
+    """An input takes too long, twice."""
+
+
+class Defect(NamedTuple):
+    """A defect that an input shows."""
+
+    name: str  # the same for the same place in the code
+    words: str  # a traceback
+
+
+# Checks of targets
+
+
+def require(holds: Any, message: str, *about: Any) -> None:
+    """Raise where a promise does not hold."""
+    if not holds:
+        raise BrokenPromiseError(": ".join([message, *map(str, about)]))
+
+
+def require_inside(robot: RobotModel, q: Any) -> None:
+    """Require joint values (n,) or (b, n) that are finite and inside the limits."""
+    require(np.isfinite(q).all(), "not finite", q)
+    require(((q >= robot.lower) & (q <= robot.upper)).all(), "beyond the limits", q)
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Let errors of ours pass, whose message has to be one line of bounded length."""
+    try:
+        yield
+    except DlsIkError as error:
+        message = str(error)
+        require(message and len(message) <= MAX_MESSAGE, "a message of length", len(message))
+        require("\n" not in message and "\x1b" not in message, "more than a line", repr(message))
+
+
+# Defects
 
 
 def defect_of(run: Run, data: bytes) -> Defect | None:
     """Try an input on a target."""
     try:
-        spent = cpu_time(run, data)
-        if spent > LONGEST:  # the first time loads and compiles, and tables are made once
-            spent = cpu_time(run, data)
-        if spent > LONGEST:
-            raise SlowError(f"{spent:.2f} s of CPU for one input")
-    except Exception as error:  # noqa: BLE001  whatever is not ours is what is looked for
+        if _cpu_time(run, data) > MAX_CPU:  # the first time may load or compile kernels
+            spent = _cpu_time(run, data)
+            if spent > MAX_CPU:
+                raise SlowError(f"{spent:.2f} s of CPU for one input")
+    except Exception as error:  # noqa: BLE001  any other error is a defect
         return Defect(_name(error), "".join(traceback.format_exception(error)))
     return None
 
 
-def cpu_time(run: Run, data: bytes) -> float:
-    """How long an input takes [s]."""
+def _cpu_time(run: Run, data: bytes) -> float:
     begin = time.process_time()
     run(Source(data))
     return time.process_time() - begin
 
 
 def _name(error: BaseException) -> str:
-    """Type and place; the place within the package where there is one, else the last."""
+    """Return type and place of an error, in the package if possible."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if "/dls_ik/" in frame.filename]
     last = (ours or frames)[-1]
     return f"{type(error).__name__}-{Path(last.filename).stem}-{last.lineno}"
 
 
-def stored(folder: Path, defect: Defect, data: bytes) -> Path:
-    """Write an input and what it did, once for each name; return the file of the input."""
-    folder.mkdir(parents=True, exist_ok=True)
-    found = sorted(folder.glob(f"{defect.name}-*.bin"))
-    if found:
-        return found[0]
+def store(folder: Path, defect: Defect, data: bytes) -> None:
+    """Write an input and its traceback, once for each name."""
+    if any(folder.glob(f"{defect.name}-*.bin")):
+        return
     path = folder / f"{defect.name}-{hashlib.sha256(data).hexdigest()[:8]}.bin"
     path.write_bytes(data)
     path.with_suffix(".txt").write_text(defect.words)
-    return path

@@ -1,9 +1,14 @@
-"""Values drawn from bytes, so that one input of a fuzzer, or of hypothesis, is one case."""
+"""Values and objects drawn from bytes, so that one input of a fuzzer is one case."""
 
 import math
 import struct
+from array import array
 from collections.abc import Sequence
-from typing import TypeVar
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, TypeVar
+
+import numpy as np
 
 Item = TypeVar("Item")
 SPECIAL = (
@@ -19,10 +24,15 @@ WORDS = (
     "", " ", "x", "z", "xyz", "base", "target", "auto", "none", "nan", "inf", "true", "1e400", "é",
     "\u202e", "\x1b[2J", "\n", "'\"\\", "%s%n{0}", "../../etc", "a" * 300, "\U0001f600", "0x10",
 )  # fmt: skip
+DTYPES = ("f8", "f4", "f2", "i8", "u1", "?", "c16", "O", "U3", "S3", "M8[s]", "m8[s]", ">f8", "V4")
+SHAPES = (
+    (), (0,), (1,), (2,), (3,), (6,), (7,), (8,), (3, 3), (4, 4), (0, 4, 4), (1, 7), (2, 7), (7, 1),
+    (1, 4, 4), (2, 4, 4), (4, 4, 4), (2, 2, 4, 4), (1, 1, 4, 4), (2, 0),
+)  # fmt: skip
 
 
 class Source:
-    """Draws values from bytes, in order; from zeros when there are no more."""
+    """Draws values from bytes in order, and from zeros at their end."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -30,40 +40,40 @@ class Source:
 
     @property
     def has_more(self) -> bool:
-        """Whether there are bytes left."""
+        """True while there are bytes left."""
         return self._at < len(self._data)
 
     def take(self, count: int) -> bytes:
-        """So many bytes."""
+        """Draw bytes."""
         begin = self._at
         self._at += count
         return self._data[begin : self._at].ljust(count, b"\0")
 
     def rest(self) -> bytes:
-        """All bytes that are left."""
+        """Draw all bytes that are left."""
         begin, self._at = self._at, len(self._data)
         return self._data[begin:]
 
     def below(self, count: int) -> int:
-        """A whole number from 0, below `count`, which is 65536 at most."""
+        """Draw an integer from 0, below `count`, which is 65536 at most."""
         if count <= 256:
             return self.take(1)[0] % count
         return int.from_bytes(self.take(2), "little") % count
 
     def pick(self, items: Sequence[Item]) -> Item:
-        """One of the items."""
+        """Draw one of the items."""
         return items[self.below(len(items))]
 
     def one_in(self, count: int) -> bool:
-        """Whether a thing of so many cases is the case; with zeros it is not."""
+        """Draw True in one of `count` cases; not with zeros."""
         return self.below(count) == count - 1
 
     def unit(self) -> float:
-        """A number from -1 to 1."""
+        """Draw a number from -1 to 1."""
         return int.from_bytes(self.take(2), "little", signed=True) / 32768.0
 
     def number(self, scale: float = 1.0) -> float:
-        """A number: as a rule within +-scale, else special, or of any bits."""
+        """Draw a number: mostly within +-scale, else special, or of any bits."""
         kind = self.below(8)
         if kind == 6:
             return self.pick(SPECIAL)
@@ -72,7 +82,7 @@ class Source:
         return scale * self.unit()
 
     def whole(self) -> int:
-        """A whole number: small, special or of any 64 bits."""
+        """Draw an integer: small, special or of any 64 bits."""
         kind = self.below(4)
         if kind == 2:
             return self.pick(WHOLE)
@@ -81,7 +91,70 @@ class Source:
         return self.below(256) - 8
 
     def word(self) -> str:
-        """A string: special, or of any bytes that are UTF-8."""
+        """Draw a string: special, or of any bytes that are UTF-8."""
         if self.below(2):
             return self.pick(WORDS)
         return self.take(self.below(12)).decode("utf-8", "ignore")
+
+
+def anything(source: Source, depth: int = 2) -> Any:
+    """Draw an object of any type; sequences nest down to a depth."""
+    return source.pick(SIMPLE if depth <= 0 else EVERY)(source, depth)
+
+
+def numbers(source: Source, count: int, scale: float = 1.0) -> list[float]:
+    """Draw several numbers."""
+    return [source.number(scale) for _ in range(count)]
+
+
+def an_array(source: Source, depth: int = 0) -> Any:
+    """Draw an array of any shape and type."""
+    shape, dtype = source.pick(SHAPES), source.pick(DTYPES)
+    if dtype in ("f8", ">f8", "f4", "O", "c16"):
+        size = int(np.prod(shape))
+        with np.errstate(all="ignore"):
+            values = np.array(numbers(source, min(size, 64), 3.0), np.float64).astype(dtype)
+        return np.resize(values, shape) if size else np.zeros(shape, dtype)
+    return np.zeros(shape, dtype)
+
+
+def _sequence(source: Source, depth: int) -> Any:
+    items = [anything(source, depth - 1) for _ in range(source.below(9))]
+    kind = source.below(4)
+    if kind == 3:
+        return (item for item in items)
+    return (list, tuple, list)[kind](items)
+
+
+def _mapping(source: Source, depth: int) -> dict[str, Any]:
+    return {source.word(): anything(source, depth - 1) for _ in range(source.below(4))}
+
+
+SIMPLE = (
+    lambda s, d: s.number(),
+    lambda s, d: s.number(),
+    lambda s, d: s.whole(),
+    lambda s, d: s.word(),
+    lambda s, d: None,
+    lambda s, d: s.one_in(2),
+    lambda s, d: complex(s.number(), s.number()),
+    lambda s, d: s.take(s.below(9)),
+    lambda s, d: Fraction(s.whole(), 3),
+    lambda s, d: Decimal(s.below(100)),
+    lambda s, d: np.float32(s.unit()),
+    lambda s, d: np.int64(s.below(100)),
+    lambda s, d: np.bool_(s.one_in(2)),
+    lambda s, d: np.datetime64(s.below(100), "s"),
+    lambda s, d: object(),
+    lambda s, d: float,
+)
+EVERY = (
+    *SIMPLE,
+    an_array,
+    an_array,
+    an_array,
+    _sequence,
+    _sequence,
+    _mapping,
+    lambda s, d: array("d", numbers(s, s.below(9))),
+)

@@ -4,12 +4,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fuzz.source import Source
-from fuzz.targets import built
+from fuzz.targets import build
 
 
 def assert_no_defect(name, examples):
     """The target of a name raises nothing."""
-    run = built(name)
+    run = build(name)
 
     @settings(
         max_examples=examples,

@@ -1,15 +1,15 @@
-"""What is fuzzed: a module for each target, which builds a function of a source of values.
+"""Targets of the campaigns: ``build_NAME`` in a module here makes a function of a Source.
 
-Such a function takes whatever comes, lets pass what is refused by an error of ours, and raises
-where a promise is broken.
+Such a function takes any input, lets errors of ours pass, and raises where a promise is broken.
 """
 
 from collections.abc import Iterable
 from importlib import import_module
+from types import ModuleType
 
 from fuzz.guard import Run
 
-# Inputs of a campaign of a million, by what they cost and how much there is to find.
+# Share of the inputs of a campaign, by what an input costs and how much there is to find.
 SHARES = {
     "xml": 0.06,
     "urdf": 0.02,
@@ -24,15 +24,27 @@ SHARES = {
     "controller": 0.012,
     "commands": 0.003,
 }
+MODULES = {
+    "robots": ("xml", "urdf", "dh"),
+    "solving": ("options", "poses", "values", "tasks"),
+    "node": ("parameters", "requests", "stream"),
+    "controller": ("controller",),
+    "commands": ("commands",),
+}
 
 
-def built(name: str) -> Run:
-    """The function of a target, ready: robots loaded, kernels compiled."""
-    run: Run = import_module(f"fuzz.targets.{name}").build()
+def build(name: str) -> Run:
+    """Return the function of a target, with robots and kernels loaded."""
+    run: Run = getattr(_module(name), f"build_{name}")()
     return run
 
 
 def seeds(name: str) -> Iterable[bytes]:
-    """Inputs to begin with, where a target has some."""
-    found = getattr(import_module(f"fuzz.targets.{name}"), "seeds", None)
+    """Return the first inputs of a target."""
+    found = getattr(_module(name), f"seeds_{name}", None)
     return [bytes(64), bytes(range(256))] if found is None else found()
+
+
+def _module(name: str) -> ModuleType:
+    (module,) = (each for each, targets in MODULES.items() if name in targets)
+    return import_module(f"fuzz.targets.{module}")

@@ -1,4 +1,4 @@
-"""The command line with any words and files: exit codes are 0 to 3, and what is wrong is a line."""
+"""The command line with any words and files: exit codes are 0 to 3, and an error is one line."""
 
 import os
 import tempfile
@@ -8,48 +8,38 @@ import click
 from click.testing import CliRunner
 
 from dls_ik.cli.main import COMMANDS, main
-from fuzz.guard import Run
+from fuzz.guard import Run, require
 from fuzz.source import Source
-from fuzz.targets.checks import require
-from fuzz.targets.options import PARTS
-from fuzz.targets.urdf import robot_text
+from fuzz.targets.robots import robot_text
+from fuzz.targets.solving import PARTS
 
-RUN = ("fk", "solve", "path", "info")  # the others are parsed only: they work for long, or wait
+RUN = ("fk", "solve", "path", "info")  # the others, which take long or wait, are only parsed
 ROBOTS = ("wam", "planar_2r", "robot.urdf", "arm.yaml", "poses.csv", "x", "package://a/b", "", ".")
 VALUES = (
     "0", "1", "0.1,0.2", "0.1 0.2", "0,0,0,0,0,0,0", "joint1=0.3", "wam_j1=9", "=", "a=b", "nan",
     "1e400", "inf", "-", "x,y", "auto", "svf,jt", "a/b", "\u0663", "poses.csv", "out.json",
     "1 0 0 0.4 0 1 0 0.2 0 0 1 0.5", "wam_link4", "position_tolerance=1e-3", "nu=x", "", "json",
 )  # fmt: skip
-SAFE = {  # options of work, with little of it
+SAFE = {  # values that bound the work
     "--random": ("3", "0", "x"),
     "--timeout": ("0", "0.001", "-1", "x"),
     "--all": ("2", "0", "x"),
     "--out": ("-", "out.csv", "out.json", "no/such.csv", "x", ""),
     "--plot": ("-", "x.txt", "no/such.png"),
-    "--set": (
-        "nu=1",
-        "position_tolerance=0.1",
-        "x=1",
-        "a",
-        "direction=1,2",
-        "soft=true",
-        "nu=1e400",
-    ),
+    "--set": ("nu=1", "position_tolerance=0.1", "x=1", "a", "direction=1,2", "soft=true"),
 }
 POSES = "x,y,z,roll,pitch,yaw\n0.4,0.2,0.5,0,3,0\n0.4,0.21,0.5,0,3,0\n"
 
 
-def build() -> Run:
-    """Make the target, in a folder of its own."""
+def build_commands() -> Run:
+    """Return the target, in a folder of its own."""
     os.chdir(tempfile.mkdtemp(prefix="dls_ik_fuzz_"))
     Path("arm.yaml").write_text("rows:\n- {a: 0.3, kind: continuous}\n")
-    run(Source(bytes(range(64))))
-    return run
+    _run_command(Source(bytes(range(64))))
+    return _run_command
 
 
-def run(source: Source) -> None:
-    """Run a command."""
+def _run_command(source: Source) -> None:
     command = source.pick((*RUN, *RUN, *COMMANDS, "", "x"))
     Path("robot.urdf").write_text(robot_text(source), errors="surrogatepass")
     Path("poses.csv").write_bytes(_poses(source))
@@ -58,13 +48,12 @@ def run(source: Source) -> None:
         _parsed(command, words)
         return
     result = CliRunner().invoke(main, [command, *words], input=_poses(source))
-    fine = result.exception is None or isinstance(result.exception, SystemExit)
-    if not fine and result.exception is not None:
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     require(result.exit_code in (0, 1, 2, 3), "exit code", result.exit_code, command, words)
     if result.exit_code == 2:
         lines = [line for line in result.stderr.splitlines() if line.startswith("dls-ik: ")]
-        require(len(lines) == 1, "what is wrong is not one line", result.stderr)
+        require(len(lines) == 1, "the error is not one line", result.stderr)
 
 
 def _parsed(command: str, words: list[str]) -> None:

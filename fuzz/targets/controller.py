@@ -5,18 +5,14 @@ from typing import Any
 import numpy as np
 
 from dls_ik import RobotModel
-from dls_ik.errors import DlsIkError
 from dls_ik.servo import Controller
-from fuzz.anything import anything, numbers
-from fuzz.guard import Run
-from fuzz.source import Source
-from fuzz.targets.checks import require
-from fuzz.targets.poses import configuration, pose
+from fuzz.guard import Run, refusals, require
+from fuzz.source import Source, anything, numbers
+from fuzz.targets.solving import PLANAR, WAM, configuration, pose
 
 STEPS = (0.01, 0.01, 0.002, 1e-6, 0.3, 10.0, 1e6)
 TIMES = (0.0, 0.01, 1.0, -1.0, 1e9)  # added to the time; the last one is another clock
 OPERATIONS = 32
-WAM, PLANAR = RobotModel.wam(), RobotModel.from_name("planar_2r")
 KINDS: tuple[tuple[RobotModel, dict[str, Any]], ...] = (
     (WAM, {"when_stuck": "hold"}),
     (WAM, {"when_stuck": "hold", "acceleration": 8.0, "supervised": True}),
@@ -25,8 +21,8 @@ KINDS: tuple[tuple[RobotModel, dict[str, Any]], ...] = (
 )
 
 
-def build() -> Run:
-    """Make the target; a controller of each kind goes on from input to input, reset."""
+def build_controller() -> Run:
+    """Return the target; controllers are reset for each input."""
     controllers = [Controller(robot, **options) for robot, options in KINDS]
 
     def run(source: Source) -> None:
@@ -46,12 +42,10 @@ def build() -> Run:
 
 def _operate(source: Source, controller: Controller, now: float) -> float:
     kind = source.below(12)
-    try:
+    with refusals():
         if kind < 6:
             return _cycle(source, controller, now)
         _tell(source, controller, kind, now)
-    except DlsIkError as error:
-        require(str(error), "an error without words")
     return now
 
 

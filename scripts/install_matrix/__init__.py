@@ -1,1 +1,0 @@
-"""Environments in which the package is installed and tried: ``scripts/matrix``."""
