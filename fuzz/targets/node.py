@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from dls_ik.ros.services.ik import answer_fk, answer_ik
 
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.params import DECLARED, Parameters
+from dls_ik.ros.services.ik import answer_fk, answer_ik
 from dls_ik.ros.sim_arm.simulation import SimArmParameters
 from dls_ik.ros.stream import joint_states
 from dls_ik.ros.stream.cycle import Stream

@@ -29,7 +29,7 @@ def use(robot: RobotModel, source: Source) -> None:
     require(np.isfinite(T).all() and np.isfinite(J).all(), "kinematics not finite", T, J)
     if not source.one_in(16):  # a solver takes a hundred times longer to make
         return
-    with refusals():  # some methods need limits
+    with refusals(in_one_line=True):  # some methods need limits
         solver = IkSolver(robot, source.pick(METHODS), max_restarts=1, max_iterations=20)
         result = solver.solve(T, robot.random(np.random.default_rng(1)))
         if result.success:
@@ -55,11 +55,11 @@ def build_xml() -> Run:
 
     def run(source: Source) -> None:
         data = _with_tokens(source.rest())
-        with refusals():
+        with refusals(in_one_line=True):
             sanitized_urdf(data)
         text = data.decode("utf-8", "surrogateescape")
         if text.lstrip("\ufeff \t\r\n").startswith("<"):  # else a path
-            with refusals():
+            with refusals(in_one_line=True):
                 RobotModel.from_urdf(text)
 
     return run
@@ -105,7 +105,7 @@ def build_urdf() -> Run:
         base = source.pick((None, None, None, "l0", "l1", "l2", "x"))
         tip = source.pick((None, None, None, "l1", "l2", "l3", ("l1", "l2"), "x", ()))
         robot = None
-        with refusals():
+        with refusals(in_one_line=True):
             robot = RobotModel.from_urdf(text, base, tip)
         if robot is not None:
             use(robot, source)
@@ -191,7 +191,7 @@ def build_dh() -> Run:
         if isinstance(given, str):
             return  # a path
         robot = None
-        with refusals():
+        with refusals(in_one_line=True):
             robot = RobotModel.from_dh(given)
         if robot is not None:
             use(robot, source)
