@@ -12,7 +12,7 @@ from dls_ik import DlsIkError, IkSolver, RobotModel, Task
 from dls_ik.model.kdl import kdl_chain, pykdl
 from dls_ik.model.tree import Tree
 from dls_ik.solver.batch import RESTARTS
-from dls_ik.solver.rows import new_rows
+from dls_ik.solver.search import new_rows
 
 Forward = Callable[[np.ndarray], np.ndarray]  # (b, n) to (b, 4, 4)
 
@@ -191,9 +191,9 @@ class Contestant:
 def on_one_thread(solver: IkSolver, Ts: np.ndarray, seeds: np.ndarray | None) -> None:
     """The kernel that a thread of a batch runs, without the threads."""
     seeded = seeds is not None
-    starts = solver.middle if seeds is None else seeds
+    starts = solver.search.middle if seeds is None else seeds
     rows = new_rows(len(Ts), solver.robot.n, solver.options.random_seed)
-    solver.search(solver.problem, Ts[:, None], starts, 1 + RESTARTS, rows, None, seeded)
+    solver.search.attempt(Ts[:, None], starts, 1 + RESTARTS, rows, seeded)
 
 
 def total(outcomes: list[Outcome]) -> Outcome:

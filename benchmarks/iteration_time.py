@@ -29,7 +29,7 @@ from dls_ik import IkSolver, RobotModel, method_names
 from dls_ik.plot import save_picture
 from dls_ik.plot.canvas import BLUE, ORANGE, heading, new_figure, plain
 from dls_ik.solver.batch import RESTARTS
-from dls_ik.solver.rows import new_rows
+from dls_ik.solver.search import new_rows
 
 REFERENCE = "jd"
 COLUMNS = [
@@ -46,7 +46,7 @@ def timed(solver: IkSolver, Ts: np.ndarray, seeds: np.ndarray) -> tuple[float, f
     rows = new_rows(len(Ts), solver.robot.n, 0)
     attempts = 1 + (RESTARTS if solver.options.max_restarts is None else 0)
     begin = time.thread_time()
-    solver.search(solver.problem, Ts[:, None], seeds, attempts, rows)
+    solver.search.attempt(Ts[:, None], seeds, attempts, rows)
     duration = time.thread_time() - begin
     steps = int(rows.counts[:, 1].sum())
     return steps / len(Ts), 1e6 * duration / steps

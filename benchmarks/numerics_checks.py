@@ -113,7 +113,7 @@ class Seen:
         self.longest = max(self.longest, float(np.nanmax(np.linalg.norm(dq, axis=1))))
         self.not_finite += _not_finite(result)
         self.refused += int((result.status == Status.REFUSED).sum())
-        if solver.keeps_limits:
+        if solver.search.keeps_limits:
             self.outside += int((~_inside(solver.robot, result.q)).sum())
         self._bounds(solver, q, dq, Ts)
 
@@ -137,7 +137,7 @@ class Seen:
             left = errors(Task.pose(), Ts[success], truth(result.q[success]))
             rounding = 8.0 * EPSILON * (1.0 + np.abs(result.q[success]).max(axis=1))
             denied[success] = (left > TOLERANCE + rounding[:, None]).any(axis=1)
-        outside = ~_inside(solver.robot, result.q) & (success | solver.keeps_limits)
+        outside = ~_inside(solver.robot, result.q) & (success | solver.search.keeps_limits)
         refused = result.status == Status.REFUSED
         self.solves += len(q)
         self.solved += int(success.sum())
@@ -157,13 +157,13 @@ def _start(solver: IkSolver, q: Array) -> Array:
     if "kdl" in solver.method:
         return q
     start = np.clip(q, -FARTHEST_VALUE, FARTHEST_VALUE) - TURN * _turns(solver, q)
-    return solver.robot.clip(start) if solver.keeps_limits else start
+    return solver.robot.clip(start) if solver.search.keeps_limits else start
 
 
 def _turns(solver: IkSolver, q: Array) -> Array:
     """(b, n) whole turns that a solver takes from joint values which are so far that digits go."""
     far = np.abs(q) > TURN * MOST_TURNS
-    return np.where(far, np.floor(q / TURN + 0.5), 0.0) * solver.problem.starts.turning
+    return np.where(far, np.floor(q / TURN + 0.5), 0.0) * solver.search.problem.starts.turning
 
 
 def _scaled_errors(solver: IkSolver, q: Array, Ts: Array) -> Array:

@@ -3,9 +3,9 @@
 Public names are imported when they are first used, so that ``import dls_ik`` stays quick.
 """
 
-from typing import TYPE_CHECKING
-
-from dls_ik.first_use import on_first_use
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dls_ik.errors import BatchInterrupted, DlsIkError
@@ -30,6 +30,28 @@ __all__ = [
     "Task",
     "method_names",
 ]
+
+
+def on_first_use(
+    package: str, modules: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` of a package that imports its names at first use.
+
+    Args:
+        package: its name.
+        modules: the module below it that each public name is in.
+    """
+
+    def find(name: str) -> Any:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(f"{package}.{modules[name]}"), name)
+
+    def names() -> list[str]:
+        return sorted({*vars(import_module(package)), *modules})
+
+    return find, names
+
 
 __getattr__, __dir__ = on_first_use(
     __name__,

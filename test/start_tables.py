@@ -9,7 +9,7 @@ from dls_ik.core.fast.table import LEAF, look_up, next_start
 from dls_ik.core.jit import kernel
 from dls_ik.core.workspace import quick_workspace
 from dls_ik.model.chain import build_arm
-from dls_ik.solver.table import start_table
+from dls_ik.solver.problem import start_table
 
 WEIGHT = 0.5
 

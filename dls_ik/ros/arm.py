@@ -166,7 +166,7 @@ def _build_group(
 
 def _prepared(robot: RobotModel, method: str, timeout: float, parameters: Parameters) -> Group:
     solver = IkSolver(robot, method, **parameters.solver_options())
-    solver.reach.prepare()  # not while a request waits
+    solver.prepare()  # not while a request waits
     return Group(solver, method, timeout)
 
 

@@ -24,7 +24,7 @@ from dls_ik.solver.problem import build_details
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from dls_ik.solver.keywords import SolverKeywords
+    from dls_ik.solver.options import SolverKeywords
 
 DEFAULT_METHOD, WITHOUT_LIMITS = "ctp+sd+svf", "svf+sd"
 _DAMPED = (damping.JD, damping.SVF, damping.SVF_ED, damping.IED, damping.JF, damping.NF)

@@ -11,9 +11,8 @@ from dls_ik.core.types import Array
 from dls_ik.errors import OptionError
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver import declare
-from dls_ik.solver.keywords import SolverKeywords, Vector
-from dls_ik.solver.options import SolverOptions
-from dls_ik.solver.values import checked_value
+from dls_ik.solver.declare import checked_value
+from dls_ik.solver.options import SolverKeywords, SolverOptions, Vector
 from dls_ik.text import listing, quoted, suggest_names
 
 HOLD, JOINT_MOTION = "hold", "joint_motion"

@@ -141,7 +141,7 @@ class Planner:
     def prepare(self) -> None:
         """Compute in advance the tables of the first answer, if it is to come in the loop."""
         if self._executor is None:
-            self._solver.reach.prepare()
+            self._solver.prepare()
 
     def ask(self, T: Array, q: Array) -> "Future[IkResult]":
         """Begin to solve for a target (4, 4), from joint values (n,); both are copied."""

@@ -1,31 +1,36 @@
-"""Many poses at once, on all cores."""
+"""Many poses: batches on all cores, and paths in which each pose starts from the answer before."""
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dls_ik.core.search import ALL, ATTEMPTS, FOUND
+from dls_ik.core.search import ALL, FOUND, NEAREST, STEPS
 from dls_ik.core.types import Array, Rows
 from dls_ik.errors import BatchInterrupted, JointValueError, OptionError, PoseError
-from dls_ik.solver.best import approach_poses
+from dls_ik.model.joint import checked_configuration
 from dls_ik.solver.method import AUTO
 from dls_ik.solver.poses import checked_poses, real_array
-from dls_ik.solver.problem import Problem
-from dls_ik.solver.request import Request
-from dls_ik.solver.result import IkBatchResult, Status
-from dls_ik.solver.rows import attempts, found, new_rows, some_rows, steps
+from dls_ik.solver.result import IkBatchResult, IkPathResult, Status
+from dls_ik.solver.search import (
+    Search,
+    attempts_of,
+    found,
+    new_rows,
+    put_back,
+    some_rows,
+)
 from dls_ik.text import quoted
-
-if TYPE_CHECKING:
-    from dls_ik.solver.solver import IkSolver
 
 Progress = Callable[[int, int], None]
 
@@ -34,52 +39,179 @@ CHUNK = 1024  # poses that a thread takes at a time, at most
 CHUNKS = 8  # for each thread, at least
 
 
-class Task(NamedTuple):
-    """What a batch is about, and what has become of it."""
-
-    solver: IkSolver
-    problem: Problem
-    request: Request
-    poses: Array  # (b, k, 4, 4)
-    seeds: Array  # (b, n), or (1, n) for all
-    seeded: bool
-    rows: Rows
-    status: NDArray[np.int64]  # (b,)
-
-
-def solve_rows(
-    solver: IkSolver,
-    problem: Problem,
-    request: Request,
+def solve_batch(
+    search: Search,
     Ts: ArrayLike,
     seeds: ArrayLike | None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> IkBatchResult:
-    """Solve every row; see :meth:`dls_ik.IkSolver.solve_batch`."""
+    """Solve for many poses as :meth:`dls_ik.IkSolver.solve_batch`."""
     begin = time.perf_counter()
-    poses = batch_poses(Ts, len(solver.robot.tips))
-    b, n = len(poses), solver.robot.n
-    starts = solver.middle if seeds is None else _seeds(seeds, n)
+    poses = batch_poses(Ts, len(search.robot.tips))
+    starts = search.middle if seeds is None else _checked_seeds(seeds, search.robot.n)
+    b = len(poses)
     if len(starts) not in (1, b):
         raise JointValueError(f"{b} poses need {b} seeds or one for all, not {len(starts)}")
-    rows = new_rows(b, n, solver.options.random_seed)
-    status = np.full(b, int(Status.INTERRUPTED))
-    task = Task(solver, problem, request, poses, starts, seeds is not None, rows, status)
+    count = _thread_count(threads)
+    rows, status = search.new_rows(b), np.full(b, int(Status.INTERRUPTED))
+
+    def solve(which: slice) -> None:
+        near = starts if len(starts) == 1 else starts[which]
+        part = some_rows(rows, which)
+        status[which] = solve_rows(search, poses[which], near, seeds is not None, part)
+
+    def result() -> IkBatchResult:
+        success = search.has_answer(status, rows.best, starts)
+        return _result(rows, status, success, begin)
+
     try:
-        _solve_chunks(task, _thread_count(threads), progress)
+        _in_chunks(solve, b, count, progress)
     except KeyboardInterrupt as error:
-        left, fresh = np.flatnonzero(status == Status.INTERRUPTED), new_rows(1, n, 0)
-        _put_back(rows, left, fresh)  # of a chunk that was begun
-        raise BatchInterrupted(_result(task, time.perf_counter() - begin)) from error
-    return _result(task, time.perf_counter() - begin)
+        begun = np.flatnonzero(status == Status.INTERRUPTED)
+        put_back(rows, begun, new_rows(1, search.robot.n, 0))
+        raise BatchInterrupted(result()) from error
+    return result()
+
+
+def solve_path(
+    search: Search,
+    Ts: ArrayLike,
+    seed: ArrayLike | None,
+    max_joint_step: float,
+    progress: Progress | None = None,
+) -> IkPathResult:
+    """Solve for a path of poses as :meth:`dls_ik.IkSolver.solve_path`."""
+    begin = time.perf_counter()
+    largest = _checked_step(max_joint_step)
+    poses = batch_poses(Ts, len(search.robot.tips))
+    last = None if seed is None else checked_configuration(seed, search.robot.joint_names)
+    b = len(poses)
+    rows, status = search.new_rows(b), np.full(b, int(Status.REFUSED))
+    jumps, success = np.zeros(b, np.bool_), np.zeros(b, np.bool_)
+    for i in range(b):
+        one = slice(i, i + 1)
+        row, start = some_rows(rows, one), search.middle if last is None else last[None]
+        status[one] = solve_rows(search, poses[one], start, last is not None, row)
+        if last is not None and status[i] == Status.SUCCESS:
+            jumps[i] = _is_jump(search, poses[i], start, row, largest)
+        success[one] = search.has_answer(status[one], row.best, start)
+        if status[i] == Status.SUCCESS:
+            last = rows.best[i]
+        if progress is not None:
+            progress(i + 1, b)
+    return IkPathResult(**vars(_result(rows, status, success, begin)), jumps=jumps)
+
+
+def _is_jump(search: Search, T: Array, start: Array, row: Rows, largest: float) -> bool:
+    """Whether an answer is too far from the one before; if so take the nearest there is instead."""
+    if np.abs(row.best - start).max() > largest and search.method == AUTO:
+        poses, nearest = checked_poses(T, len(search.robot.tips))[None], search.new_rows(1)
+        candidates = search.options.num_candidates
+        replace(search, kind=NEAREST).attempt(poses, start, candidates, nearest)
+        if found(nearest)[0]:
+            put_back(row, np.array([0]), nearest)
+    return bool(np.abs(row.best - start).max() > largest)
+
+
+def solve_rows(
+    search: Search, poses: Array, seeds: Array, seeded: bool, rows: Rows
+) -> NDArray[np.int64]:
+    """Make attempts for every pose, as many as the options allow, and return how each ended.
+
+    Args:
+        poses: (b, k, 4, 4), not checked; seeds: (b, n), or (1, n) for all.
+        seeded: whether the seeds were given.
+        rows: state of the searches, out.
+    """
+    no_answer = search.has_no_answer(seeds)
+    if no_answer.any():  # as near as the limits are
+        clipped = np.clip(seeds, search.robot.lower, search.robot.upper)
+        seeds = np.where(no_answer[:, None], clipped, seeds)
+    no_answer = np.broadcast_to(no_answer, len(poses))
+    restarts = search.options.max_restarts
+    limit = 1 + (RESTARTS if restarts is None else restarts)
+    first = min(limit, search.options.prove_after)
+    search.attempt(poses, seeds, first, rows, seeded)
+    if search.keeps_limits and (rows.counts[:, FOUND] == ALL).all() and not no_answer.any():
+        return np.full(len(poses), int(Status.SUCCESS))  # as a rule; the rest holds Python's lock
+    poses = _solve_inexact(search, poses, seeds, seeded, first, rows)
+    ended = np.where(attempts_of(rows) > 0, Status.MAX_RESTARTS, Status.REFUSED)
+    is_left = (attempts_of(rows) > 0) & (rows.counts[:, FOUND] != ALL)
+    left = np.flatnonzero(is_left)
+    beyond = search.proves_unreachable(poses[left]) | no_answer[left]
+    ended[left[beyond]] = Status.UNREACHABLE
+    if limit > first and not beyond.all():
+        search.attempt_some(left[~beyond], poses, seeds, limit - first, rows, seeded)
+    return search.conclude(poses, seeds, rows, ended, no_answer)
+
+
+def _solve_inexact(
+    search: Search, poses: Array, seeds: Array, seeded: bool, attempts: int, rows: Rows
+) -> Array:
+    """Make attempts for poses that the kernel passed over for a slightly inexact rotation.
+
+    Returns:
+        The poses, in a copy with exact rotations where some were not.
+    """
+    exact: dict[int, Array] = {}
+    for i in np.flatnonzero(attempts_of(rows) == 0).tolist():
+        if np.isfinite(seeds[i % len(seeds)]).all():  # one for all, or one each
+            try:
+                exact[i] = checked_poses(poses[i], len(search.robot.tips))
+            except PoseError:
+                continue
+    if exact:
+        which, poses = np.array([*exact]), poses.copy()
+        poses[which] = [*exact.values()]
+        search.attempt_some(which, poses, seeds, attempts, rows, seeded)
+    return poses
+
+
+def _in_chunks(
+    solve: Callable[[slice], None], b: int, threads: int, progress: Progress | None
+) -> None:
+    """Solve slices of b rows in threads; kernels run without Python's lock."""
+    size = min(CHUNK, max(1, -(-b // (CHUNKS * threads))))
+    stopped = threading.Event()
+
+    def work(first: int) -> int:
+        rows = slice(first, min(first + size, b))
+        if not stopped.is_set():
+            solve(rows)
+        return rows.stop
+
+    with ThreadPoolExecutor(threads) as pool:
+        chunks = range(0, b, size)
+        try:
+            for done in map(work, chunks) if threads == 1 else pool.map(work, chunks):
+                if progress is not None:
+                    progress(done, b)
+        except BaseException:
+            stopped.set()
+            raise
+
+
+def _result(
+    rows: Rows, status: NDArray[np.int64], success: NDArray[np.bool_], begin: float
+) -> IkBatchResult:
+    return IkBatchResult(
+        success=success,
+        status=status,
+        q=rows.best,
+        position_error=rows.figures[:, 0],
+        rotation_error=rows.figures[:, 1],
+        iterations=rows.counts[:, STEPS],
+        restarts=np.maximum(attempts_of(rows) - 1, 0),
+        duration=time.perf_counter() - begin,
+    )
 
 
 def batch_poses(Ts: ArrayLike, k: int) -> Array:
-    """(b, k, 4, 4) of poses (b, 4, 4), or (b, k, 4, 4) for k tips; not copied if need not be.
+    """Return poses (b, k, 4, 4) of k tips, of one tip also (b, 4, 4); not copied if need not be.
 
     Raises:
-        PoseError: no numbers, or another shape.
+        PoseError: values that are not numbers, or another shape.
     """
     shape = (4, 4) if k == 1 else (k, 4, 4)
     try:
@@ -92,7 +224,7 @@ def batch_poses(Ts: ArrayLike, k: int) -> Array:
     return poses.reshape(-1, k, 4, 4)
 
 
-def _seeds(seeds: ArrayLike, n: int) -> Array:
+def _checked_seeds(seeds: ArrayLike, n: int) -> Array:
     """(b, n), or (1, n)."""
     try:
         starts = real_array(seeds)
@@ -111,139 +243,12 @@ def _thread_count(threads: int | None) -> int:
     return int(threads)
 
 
-def _solve_chunks(task: Task, threads: int, progress: Progress | None) -> None:
-    """Solve slices of the rows in threads; the kernel holds no lock of Python's."""
-    b = len(task.poses)
-    size = min(CHUNK, max(1, -(-b // (CHUNKS * threads))))
-    stopped = threading.Event()
-
-    def work(first: int) -> int:
-        rows = slice(first, min(first + size, b))
-        if not stopped.is_set():
-            solve_chunk(task, rows)
-        return rows.stop
-
-    with ThreadPoolExecutor(threads) as pool:
-        chunks = range(0, b, size)
-        try:
-            for done in map(work, chunks) if threads == 1 else pool.map(work, chunks):
-                if progress is not None:
-                    progress(done, b)
-        except BaseException:
-            stopped.set()
-            raise
-
-
-def solve_chunk(task: Task, which: slice) -> None:
-    """Solve some of the rows, and say how that ended."""
-    solver, problem, request = task.solver, task.problem, task.request
-    rows, poses, status = some_rows(task.rows, which), task.poses[which], task.status[which]
-    seeds = task.seeds if len(task.seeds) == 1 else task.seeds[which]
-    nothing = request.leaves_nothing(solver.robot, seeds)
-    if nothing.any():  # as near as the limits are
-        clipped = np.clip(seeds, solver.robot.lower, solver.robot.upper)
-        seeds = np.where(nothing[:, None], clipped, seeds)
-    nothing = np.broadcast_to(nothing, len(poses))
-    limit = 1 + (RESTARTS if solver.options.max_restarts is None else solver.options.max_restarts)
-    begun = min(limit, solver.options.prove_after)
-    solver.search(problem, poses, seeds, begun, rows, request, task.seeded)
-    if solver.keeps_limits and (rows.counts[:, FOUND] == ALL).all() and not nothing.any():
-        status[:] = Status.SUCCESS  # as a rule; what follows holds Python's lock
-        return
-    poses = _solve_inexact(task, poses, seeds, rows, begun)
-    left = np.flatnonzero((rows.counts[:, FOUND] != ALL) & (rows.counts[:, ATTEMPTS] > 0))
-    beyond = left[solver.reach.rows_beyond(problem, poses[left]) | nothing[left]]
-    left = np.setdiff1d(left, beyond)
-    if limit > begun and len(left):
-        part, some = some_rows(rows, left), _of(seeds, left)
-        solver.search(problem, poses[left], some, limit - begun, part, request, task.seeded)
-        _put_back(rows, left, part)
-    begun_at_all = attempts(rows) > 0
-    ended = np.where(begun_at_all, Status.MAX_RESTARTS, Status.REFUSED)
-    ended[beyond] = Status.UNREACHABLE
-    missed = begun_at_all & ~found(rows)
-    missed &= request.approximate | ((ended == Status.UNREACHABLE) & (solver.method == AUTO))
-    if missed.any():
-        which_ones = np.flatnonzero(missed)
-        part, near = some_rows(rows, which_ones), _of(seeds, which_ones)
-        approach_poses(solver, problem, request, poses[which_ones], near, part)
-        _put_back(rows, which_ones, part)
-    ended[found(rows)] = Status.SUCCESS
-    if not solver.keeps_limits:
-        ended[found(rows) & ~_inside(task, rows.best, seeds)] = Status.FAR_FROM_SEED
-        ended[found(rows) & ~_within_limits(task, rows.best)] = Status.OUTSIDE_LIMITS
-    ended[nothing & begun_at_all] = Status.FAR_FROM_SEED
-    status[:] = ended  # at once: Ctrl-C may come between any two lines
-
-
-def _of(seeds: Array, which: NDArray[np.intp]) -> Array:
-    return seeds if len(seeds) == 1 else seeds[which]
-
-
-def _put_back(rows: Rows, which: NDArray[np.intp], part: Rows) -> None:
-    for array, some in zip(rows, part, strict=True):
-        array[which] = some
-
-
-def _solve_inexact(task: Task, poses: Array, seeds: Array, rows: Rows, begun: int) -> Array:
-    """Take up rows that the kernel passed over for a rotation that is only slightly inexact.
-
-    Returns:
-        The poses, in a copy with those rows made exact where there are some.
-    """
-    for i in np.flatnonzero(rows.counts[:, ATTEMPTS] == 0):
-        seed = _of(seeds, np.array([i]))
-        if not np.isfinite(seed).all():
-            continue
-        try:
-            exact = checked_poses(poses[i], len(task.solver.robot.tips))
-        except PoseError:
-            continue
-        if np.shares_memory(poses, task.poses):
-            poses = poses.copy()
-        poses[i] = exact
-        row = some_rows(rows, slice(i, i + 1))
-        task.solver.search(task.problem, exact[None], seed, begun, row, task.request, task.seeded)
-    return poses
-
-
-def _inside(task: Task, q: Array, seeds: Array) -> NDArray[np.bool_]:
-    """(b,) whether answers of our own keep the limits, those around the seeds too."""
-    near: NDArray[np.bool_] = np.all(np.abs(q - seeds) <= task.request.change, axis=-1)
-    return near & _within_limits(task, q)
-
-
-def _within_limits(task: Task, q: Array) -> NDArray[np.bool_]:
-    """(b,) whether answers keep the limits; q may have NaN of rows that were passed over."""
-    robot = task.solver.robot
-    inside: NDArray[np.bool_] = np.all((q >= robot.lower) & (q <= robot.upper), axis=-1)
-    return inside
-
-
-def succeeded(task: Task) -> NDArray[np.bool_]:
-    """(b,) which rows have an answer: where the solver approximates, one that was missed too.
-
-    Not one beyond limits, to which methods may come that do not keep them.
-    """
-    success: NDArray[np.bool_] = task.status == Status.SUCCESS
-    if task.request.approximate:
-        missed = (task.status == Status.MAX_RESTARTS) | (task.status == Status.UNREACHABLE)
-        missed &= ~task.request.leaves_nothing(task.solver.robot, task.seeds)
-        if not task.solver.keeps_limits:
-            missed &= _inside(task, task.rows.best, task.seeds)
-        success = success | missed
-    return success
-
-
-def _result(task: Task, duration: float) -> IkBatchResult:
-    rows, status = task.rows, task.status
-    return IkBatchResult(
-        succeeded(task),
-        status,
-        rows.best,
-        rows.figures[:, 0],
-        rows.figures[:, 1],
-        steps(rows),
-        np.maximum(attempts(rows) - 1, 0),
-        duration,
-    )
+def _checked_step(given: Any) -> float:
+    try:
+        is_number = isinstance(given, Real) and not isinstance(given, bool)
+        largest = float(given) if is_number else math.nan
+    except OverflowError:  # a whole number of hundreds of digits
+        largest = math.inf if given > 0 else -math.inf
+    if not largest > 0.0:
+        raise OptionError(f"max_joint_step is a number above 0 [rad or m], not {quoted(given)}")
+    return largest

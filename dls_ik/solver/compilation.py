@@ -1,4 +1,4 @@
-"""A word to the user while kernels are compiled, once: the next process finds them on disk."""
+"""A message to the user while kernels are compiled; the next process finds them on disk."""
 
 import logging
 from collections.abc import Callable
@@ -8,11 +8,11 @@ from dls_ik.core.jit import cache_folder, numba, report_cache_failures_to
 
 event = numba.core.event
 LONG = ("search_packed", "search_rows", "follow")  # called from Python, long to compile
-WORDS = (
+MESSAGE = (
     "compiling kernels for the first time: from half a minute to several, by the machine and what "
     "else runs on it; later starts load them ..."
 )
-AGAIN = (
+MESSAGE_UNKEPT = (
     "compiling kernels, half a minute to several at every start, as no folder can be written to "
     "keep them: set NUMBA_CACHE_DIR to one that can"
 )
@@ -23,28 +23,28 @@ _said = False
 
 
 class _Listener(event.Listener):  # type: ignore[misc,name-defined]
-    """Hears when a kernel is really compiled, and not when it is loaded from disk."""
+    """Reports the first kernel that is compiled, not those that are loaded from disk."""
 
     def on_start(self, event: Any) -> None:
-        """Say so, the first time."""
+        """Report, the first time."""
         global _said
         kernel = event.data["dispatcher"]
         function = kernel.py_func
-        module = function.__module__ or ""  # none for what numba makes itself
+        module = function.__module__ or ""  # None for functions of numba's own
         ours = module.startswith("dls_ik.core") and function.__name__ in LONG
         if ours and not _said:
             _said = True
-            _say(words(numba.__version__, cache_folder(kernel) is not None))
+            _say(message(numba.__version__, cache_folder(kernel) is not None))
 
     def on_end(self, event: Any) -> None:
-        """Nothing to say."""
+        """Do nothing."""
 
 
-def words(version: str, is_kept: bool = True) -> str:
-    """What is said where so old a numba compiles: distributions have some that take very long."""
+def message(version: str, is_kept: bool = True) -> str:
+    """Return the message; some distributions have a numba so old that it takes very long."""
     major, minor = version.split(".")[:2]
     if (int(major), int(minor)) >= OLDEST:
-        return WORDS if is_kept else AGAIN
+        return MESSAGE if is_kept else MESSAGE_UNKEPT
     need = ".".join(map(str, OLDEST))
     return (
         f"compiling kernels for the first time; numba {version} takes many minutes for it, "
@@ -54,12 +54,12 @@ def words(version: str, is_kept: bool = True) -> str:
 
 def _report(failure: str) -> None:
     global _said
-    _said = True  # it says that kernels are compiled
+    _said = True  # the failure tells that kernels are compiled
     _say(failure)
 
 
 def announce_compilation_to(say: Callable[[str], None]) -> None:
-    """Have the words go elsewhere than to Python's log, where a warning reaches the terminal."""
+    """Send the message elsewhere than to Python's log, whose warnings reach the terminal."""
     global _say
     _say = say
 

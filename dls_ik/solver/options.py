@@ -1,20 +1,41 @@
-"""Options of the solver: each declared once, with its default, unit, range and meaning."""
+"""Options of the solver: each declared once, with its default, unit, range and meaning.
+
+Signatures name their types by ``Unpack[SolverKeywords]``. ``Unpack`` is in :mod:`typing` from
+Python 3.11 on: it is taken from ``typing_extensions`` while types are checked, and is not needed
+when they run.
+"""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Literal, TypeAlias, TypedDict
 
 from dls_ik.core import damping, damping_policies, objectives
-from dls_ik.core.types import Goal, Method
+from dls_ik.core.types import Array, Goal, Method
 from dls_ik.errors import MethodError, OptionError
 from dls_ik.solver import declare
+from dls_ik.solver.declare import checked_value
 from dls_ik.solver.method import AUTO, MethodChoice
-from dls_ik.solver.values import checked_value
 from dls_ik.text import listing, suggest_names
 
 FORMS, SEARCHES = (22, 23, 24), (17, 18)
 STARTS, SOLVE_TYPES = ("random", "table"), ("speed", "distance", "manipulability")
+
+Vector: TypeAlias = Sequence[float] | Array  # numbers
+SolveType: TypeAlias = Literal["speed", "distance", "manipulability"]
+Policy: TypeAlias = Literal[
+    "constant",
+    "error",
+    "manipulability",
+    "rate",
+    "velocity",
+    "tracking",
+    "condition",
+    "accuracy",
+    "mayorga-condition",
+    "mayorga-rank",
+    "optimal",
+]
 
 
 @dataclass(frozen=True)
@@ -183,34 +204,89 @@ class SolverOptions:
     bug_compatible: bool = declare.switch("SD, CLAMP: with the slips of the published code")
 
     def goal(self) -> Goal:
-        """Return what kernels read of stopping and of the error metric, in the robot's units."""
+        """Return the struct of stopping and of the error metric, in the robot's units."""
         return Goal(
-            self.position_tolerance * self.length_unit,
-            self.rotation_tolerance,
-            self.error_tolerance * self.length_unit,
-            self.rotation_weight * self.length_unit,
-            self.max_iterations,
-            self.stall_ratio,
-            self.stall_count,
-            self.long_attempt_every,
+            position_tolerance=self.position_tolerance * self.length_unit,
+            rotation_tolerance=self.rotation_tolerance,
+            error_tolerance=self.error_tolerance * self.length_unit,
+            rotation_weight=self.rotation_weight * self.length_unit,
+            max_iterations=self.max_iterations,
+            stall_ratio=self.stall_ratio,
+            stall_count=self.stall_count,
+            patience=self.long_attempt_every,
         )
 
     def method(self, choice: MethodChoice) -> Method:
-        """Return what kernels read of a method and the parameters that most have."""
+        """Return the struct of a method and of the parameters that most methods have."""
+        parameters = {f: getattr(self, f) for f in Method._fields if hasattr(self, f)}
         return Method(
-            choice.damping,
-            choice.limits,
-            choice.step,
-            self.alpha,
-            self.lambda_,
-            self.error_gain,
-            self.nu,
-            self.sigma0,
-            self.gamma_max,
-            self.margin,
-            self.mu,
-            False,
+            **parameters,
+            damping=choice.damping,
+            limits=choice.limits,
+            step=choice.step,
+            following=False,
         )
+
+
+class SolverKeywords(TypedDict, total=False):
+    """The fields of :class:`SolverOptions` as keyword arguments, for type checkers and editors."""
+
+    position_tolerance: float
+    rotation_tolerance: float
+    error_tolerance: float
+    rotation_weight: float
+    length_unit: float
+    timeout: float
+    max_iterations: int
+    max_restarts: int | None
+    random_seed: int
+    stall_ratio: float
+    stall_count: int
+    long_attempt_every: int
+    prove_after: int
+    starts: Literal["random", "table"]
+    solve_type: SolveType
+    num_candidates: int
+    max_joint_change: float | Vector
+    approximate: bool
+    alpha: float
+    lambda_: float
+    error_gain: float
+    nu: float
+    sigma0: float
+    gamma_max: float
+    margin: float
+    mu: float
+    policy: Policy
+    lambda0: float
+    w_t: float
+    rate_t: float
+    velocity_bound: float
+    tracking_bound: float
+    condition_bound: float
+    lambda_max: float
+    epsilon: float
+    w_min: float
+    direction: Vector | None
+    search: Literal[17, 18]
+    Delta: float
+    omega: float
+    truncation: float
+    objective: Literal["limits", "centring", "manipulability", "posture", "obstacle"]
+    form: Literal[22, 23, 24]
+    alpha1: float
+    alpha2: float
+    joint_weights: Vector | None
+    w_c: float
+    reference: Vector | None
+    obstacle: Vector | None
+    influence: float
+    D_max: float
+    adaptive: bool
+    halving: float
+    largest_change: float
+    soft: bool
+    bug_compatible: bool
 
 
 # Measured on the WAM and on five 6- and 7-joint arms: light damping, give up early, try elsewhere.
@@ -251,22 +327,16 @@ def checked_timeout(value: Any) -> float:
 def _check_conditions(choice: MethodChoice, options: SolverOptions) -> None:
     """Refuse parameters outside a method's conditions, and options that contradict its name."""
     if choice.damping in (damping.SVF, damping.SVF_ED):
-        _check_filter(options)
-    if options.policy != "constant":
-        policy_conflict = choice.policy_conflict(options.policy)
-        if policy_conflict:
-            raise MethodError(policy_conflict)
+        nu, sigma0 = options.nu, options.sigma0
+        if not (nu > sigma0 and 2.0 > nu * sigma0):  # then the filter rises with s, (3)
+            raise MethodError(
+                f"svf needs nu > sigma0 and 2 > nu * sigma0, not nu={nu}, sigma0={sigma0}"
+            )
+    conflict = choice.policy_conflict(options.policy)
+    if conflict:
+        raise MethodError(conflict)
     if options.form != 24 and not (choice.is_gp and choice.damping == damping.JD):
         raise MethodError(
             f"form ({options.form}) is of gradient projection with a damping factor: it needs a "
             f"method such as gp+dls, not {choice.name}"
-        )
-
-
-def _check_filter(options: SolverOptions) -> None:
-    """The filter of SVF rises with s only under the two conditions below (3)."""
-    nu, sigma0 = options.nu, options.sigma0
-    if not (nu > sigma0 and 2.0 > nu * sigma0):
-        raise MethodError(
-            f"svf needs nu > sigma0 and 2 > nu * sigma0, not nu={nu}, sigma0={sigma0}"
         )

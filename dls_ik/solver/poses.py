@@ -1,4 +1,4 @@
-"""Poses given by users: checked, and made exactly rigid."""
+"""Poses given by users: checks, and rotations made exact."""
 
 from typing import Any, cast
 
@@ -51,13 +51,13 @@ def is_plain(T: Any, shape: tuple[int, ...]) -> bool:
 
 
 def _only(Ts: Any) -> Any:
-    """The pose itself, given as it is or as the only one of several."""
+    """Return the pose itself, given as it is or in a sequence of one."""
     several = isinstance(Ts, (list, tuple)) or (isinstance(Ts, np.ndarray) and Ts.ndim == 3)
     return Ts[0] if several and len(Ts) == 1 else Ts
 
 
 def _separate(Ts: Any, k: int) -> list[Any]:
-    """The poses one by one, k of them."""
+    """Return a list of k poses."""
     try:
         given = list(Ts)
     except TypeError as error:
@@ -76,30 +76,30 @@ def _pose_of_tip(T: Any, i: int, k: int) -> Array:
 
 
 def real_array(values: Any) -> Array:
-    """Numbers as contiguous, writable float64; the very array if it is that already.
+    """Return numbers as contiguous, writable float64; the very array if it is that already.
 
     Raises:
-        TypeError, ValueError, OverflowError: no real numbers.
+        TypeError, ValueError, OverflowError: values that are not real numbers.
     """
     given = np.asarray(values)
     if given.dtype.kind in "cmM":  # NumPy would leave out the imaginary part, or count seconds
-        raise TypeError(f"{given.dtype} is no real number")
+        raise TypeError(f"{given.dtype} is not a real number")
     return np.require(given, np.float64, ["C", "W", "A"])
 
 
 def finite_array(values: Any, shape: tuple[int, ...], name: str) -> Array:
-    """Finite numbers of a shape, a copy; none so large that products of some overflow.
+    """Return a copy of finite numbers of a shape, small enough for products not to overflow.
 
     Raises:
-        OptionError: anything else, by the name.
+        OptionError: anything else; the message has `name`.
     """
     try:
         given = real_array(values).copy()
     except (TypeError, ValueError, OverflowError):
         given = np.array(np.nan)
     if given.shape != shape or not (np.abs(given) <= FARTHEST).all():
-        words = f"finite numbers of shape {shape}, {FARTHEST:g} at most"
-        raise OptionError(f"{name} is {words}, not {quoted(values)}")
+        valid = f"finite numbers of shape {shape}, {FARTHEST:g} at most"
+        raise OptionError(f"{name} is {valid}, not {quoted(values)}")
     return given
 
 

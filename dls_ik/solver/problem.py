@@ -1,24 +1,30 @@
-"""What kernels read of a robot, a method, its options and a task, put together and checked."""
+"""Structs that kernels read: a robot, a method, its options and a task, checked and put together.
 
+The starts of restarts belong to it: random ones, and for the fast path a table of configurations
+that is searched by their poses (``core/fast/table.py`` has how).
+"""
+
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dls_ik.core import damping_policies, limits, objectives
 from dls_ik.core.fast.packed import Packed, pack
-from dls_ik.core.types import Array, Details, Goal, Method, Settings, Starts
+from dls_ik.core.fast.table import LEAF, fill
+from dls_ik.core.types import Arm, Array, Details, Goal, Method, Settings, Starts, Table
 from dls_ik.errors import MethodError, OptionError
 from dls_ik.model.chain import build_arm
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.method import MethodChoice
 from dls_ik.solver.options import SolverOptions
-from dls_ik.solver.slack import strict_goal
-from dls_ik.solver.starts import random_starts
-from dls_ik.solver.table import no_table, start_table
-from dls_ik.solver.task import Tasks, build_task, is_full_pose
+from dls_ik.solver.task import Tasks, build_task, is_full_pose, strict_goal
 from dls_ik.text import quoted
 
-LIGHTEST = 1e-9  # weight of a joint, whose inverse counts too
+MIN_JOINT_WEIGHT = 1e-9  # whose inverse counts too
+LEVELS = 9  # of the tree: four times the rows save a tenth of the steps, and cost a second
+TABLE_SEED = 1
 _BY_RANGE = ("limits", "centring")  # objectives that say nothing about a joint without limits
 
 
@@ -28,33 +34,31 @@ class Problem(NamedTuple):
     method: Method
     goal: Goal
     starts: Starts
-    packed: Packed | None  # the full pose of one tip, by a method of the quick path
-    details: Details | None  # anything else
+    packed: Packed | None  # for the full pose of one tip, by a method of the fast path
+    details: Details | None  # for anything else
     has_table: bool  # whether the first start may come from a table
 
 
 def build_problem(
     robot: RobotModel, choice: MethodChoice, options: SolverOptions, task: Tasks
 ) -> Problem:
-    """Put together what a solver hands to the kernels.
+    """Return the structs that a solver hands to kernels.
 
     Raises:
         MethodError: a method that cannot serve this robot and this task, with the reason.
         OptionError: a task or an option that does not fit the robot.
     """
     method, goal = options.method(choice), options.goal()
-    starts = random_starts(robot, _weights(options, robot.n), limits.clips(method))
-    quick = choice.is_quick and options.policy == "constant"
-    if not quick or not is_full_pose(robot, task):
+    starts = random_starts(robot, _joint_weights(options, robot.n), limits.clips(method))
+    is_quick = choice.is_quick and options.policy == "constant"
+    if not is_quick or not is_full_pose(robot, task):
         details = build_details(robot, choice, options, task)
         goal = goal._replace(error_tolerance=options.error_tolerance)  # of rows that are in metres
         return Problem(method, strict_goal(goal, details.task), starts, None, details, False)
-    method = method._replace(lambda_=options.lambda_ * options.length_unit)
     check_service(robot, choice, options, 6)
-    is_whole = (
-        robot.whole is None
-    )  # a table takes longer to make than poses of one request to solve
-    has_table = options.starts == "table" and is_whole
+    method = method._replace(lambda_=options.lambda_ * options.length_unit)
+    # A table takes longer to make than a robot with narrowed limits lives, of one request.
+    has_table = options.starts == "table" and robot.whole is None
     table = start_table(robot, goal.rotation_weight) if has_table else no_table(robot.n)
     packed = pack(build_arm(robot.chain), table, method, goal, starts)
     return Problem(method, goal, starts, packed, None, has_table)
@@ -71,10 +75,8 @@ def build_details(
     rows = build_task(robot, task, options.rotation_weight, options.length_unit)
     r, unit = len(rows.weight), options.length_unit
     check_service(robot, choice, options, r)
-    lower, upper = robot.finite_limits()
-    middle = np.where(robot.limited, 0.5 * (lower + upper), 0.0)
-    last = np.eye(r)[-1]
-    direction = _vector("direction", options.direction, last, "row of the task")
+    middle = np.where(robot.limited, np.mean(robot.finite_limits(), axis=0), 0.0)
+    direction = _vector("direction", options.direction, np.eye(r)[-1], "row of the task")
     length = float(np.linalg.norm(direction))
     if length == 0.0:
         raise OptionError("direction is a vector that is not zero")
@@ -84,73 +86,147 @@ def build_details(
         direction=direction / length,
         reference=_vector("reference", options.reference, middle, "joint"),
         obstacle=unit * _vector("obstacle", options.obstacle, np.zeros(3), "coordinate"),
-        joint_weights=_weights(options, robot.n),
+        joint_weights=_joint_weights(options, robot.n),
         translational=_translational(robot),
     )
 
 
 def _settings(choice: MethodChoice, options: SolverOptions) -> Settings:
-    ids: dict[str, Any] = {
+    """Return the parameters of methods: those with the name of an option have its value."""
+    others: dict[str, Any] = {
         "policy": damping_policies.IDS[options.policy],
         "reach": choice.reach,
         "objective": objectives.IDS[options.objective],
+        "influence": options.influence * options.length_unit,
         "published": options.bug_compatible,
     }
-    others = {name: getattr(options, name) for name in Settings._fields if name not in ids}
-    others["influence"] *= options.length_unit
-    return Settings(**ids, **others)
+    named = {name: getattr(options, name) for name in Settings._fields if name not in others}
+    return Settings(**named, **others)
 
 
 def check_service(robot: RobotModel, choice: MethodChoice, options: SolverOptions, r: int) -> None:
-    """Refuse a method on a robot that it cannot serve.
+    """Check that a method can serve a robot for a task of r rows.
 
-    Args:
-        r: rows of the task.
+    Raises:
+        MethodError: it cannot, with the reason.
     """
-    redundancy = robot.n - r
     about = f"method {choice.name!r} on {robot.name!r}"
-    if choice.limits == limits.TA and redundancy <= 0:
+    if choice.limits == limits.TA and robot.n <= r:
         raise MethodError(
             f"{about}: ta adds a row to the task and needs redundancy; {robot.n} joints and "
             f"{r} rows leave none"
         )
-    by_limits = choice.limits in (limits.JC, limits.JW, limits.TP, limits.CTP)
     has_objective = choice.limits in (limits.GP, limits.TA)
-    if has_objective and options.objective in _BY_RANGE:
-        by_limits = True
     if has_objective and options.objective == "obstacle" and options.obstacle is None:
         raise MethodError(
             f"{about}: objective 'obstacle' needs to know where it is: obstacle=(x, y, z)"
         )
     if choice.is_gp and options.form == 22 and options.policy != "constant":
         raise MethodError(f"{about}: form 22 damps by alpha1 and alpha2 and takes no other policy")
+    by_limits = choice.limits in (limits.JC, limits.JW, limits.TP, limits.CTP)
+    by_limits |= has_objective and options.objective in _BY_RANGE
     if by_limits and not robot.limited.any():
         raise MethodError(
             f"{about}: it works by the joint limits, and no joint of this robot has both"
         )
 
 
-def _vector(name: str, given: tuple[float, ...] | None, default: Array, what: str) -> Array:
+def _vector(name: str, given: tuple[float, ...] | None, default: Array, entry: str) -> Array:
     if given is None:
         return np.array(default, np.float64)
     if len(given) != len(default):
         raise OptionError(
-            f"{name} has a number for each {what}, {len(default)}, not {len(given)}: {given}"
+            f"{name} has a number for each {entry}, {len(default)}, not {len(given)}: {given}"
         )
     return np.array(given, np.float64)
 
 
-def _weights(options: SolverOptions, n: int) -> Array:
+def _joint_weights(options: SolverOptions, n: int) -> Array:
     weights = _vector("joint_weights", options.joint_weights, np.ones(n), "joint")
-    if not (weights >= LIGHTEST).all():
-        raise OptionError(
-            f"joint_weights are numbers from {LIGHTEST:g}, not {quoted(options.joint_weights)}"
-        )
+    if not (weights >= MIN_JOINT_WEIGHT).all():
+        given = quoted(options.joint_weights)
+        raise OptionError(f"joint_weights are numbers from {MIN_JOINT_WEIGHT:g}, not {given}")
     return weights
 
 
-def _translational(robot: RobotModel) -> np.ndarray:
+def _translational(robot: RobotModel) -> NDArray[np.bool_]:
     """(n,) which joints only slide."""
     turns = np.zeros(robot.n, np.bool_)
     turns[robot.chain.variable[~robot.chain.prismatic]] = True
     return ~turns
+
+
+def random_starts(robot: RobotModel, joint_weights: Array, keeps_limits: bool) -> Starts:
+    """Return the range of random starts: the limits, or a turn or +-pi m where there are none.
+
+    Args:
+        keeps_limits: whether the method does; otherwise a whole turn would bring answers back that
+            it leaves outside.
+    """
+    chain, turning = robot.chain, np.ones(robot.n, np.int64)  # 1: a whole turn changes no pose
+    turning[chain.variable[chain.prismatic | (chain.scale % 1.0 != 0.0)]] = 0
+    return Starts(
+        *robot.finite_limits(), turning * (keeps_limits | robot.continuous), joint_weights
+    )
+
+
+def no_table(n: int) -> Table:
+    """Return a table without rows: all starts are random."""
+    nothing = np.zeros((0, 9, LEAF)), np.zeros((0, 3, 4)), np.zeros((0, n))
+    return Table(*nothing, np.zeros(1, np.int64), np.zeros(1), 0, False, False)
+
+
+@lru_cache(maxsize=16)
+def start_table(robot: RobotModel, rotation_weight: float) -> Table:
+    """Return configurations uniform within the limits, ordered by their poses; takes 0.1 s.
+
+    Args:
+        robot: with one tip.
+        rotation_weight: w of the error metric [m/rad].
+    """
+    arm, rows = build_arm(robot.chain), LEAF << LEVELS
+    q = robot.random(np.random.default_rng(TABLE_SEED), rows)
+    ends = _turns(arm, 0), len(arm.variable) > 1 and _turns(arm, -1)
+    features, middle = np.empty((rows, 9)), np.empty((rows, 3, 4))
+    table = no_table(robot.n)._replace(middle=middle, q=q, levels=LEVELS)
+    table = table._replace(first_turns=ends[0], last_turns=ends[1])
+    fill(_without_turns(arm, *ends), table, rotation_weight, features)
+    order, by, cut = _tree(features)
+    leaves = features[order].reshape(-1, LEAF, 9).transpose(0, 2, 1).copy()
+    return Table(leaves, middle[order], q[order], by, cut, LEVELS, *ends)
+
+
+def _turns(arm: Arm, k: int) -> bool:
+    """Whether element k turns, and its variable drives no other."""
+    alone = np.count_nonzero(arm.variable == arm.variable[k]) == 1
+    return bool(alone and arm.turn[k, 0] != 0.0)
+
+
+def _without_turns(arm: Arm, first_turns: bool, last_turns: bool) -> Arm:
+    """Return the arm with joints that turn freely at zero, and without the way from the last."""
+    turn, link = arm.turn.copy(), arm.link.copy()
+    if first_turns:
+        turn[0] = 0.0
+    if last_turns:
+        turn[-1], link[-1, :3] = 0.0, 0.0
+    return arm._replace(turn=turn, link=link)
+
+
+def _tree(features: Array) -> tuple[NDArray[np.intp], NDArray[np.int64], Array]:
+    """Halve the rows again and again by the feature that spreads most.
+
+    Returns:
+        The order of the rows, leaf after leaf; of each node the feature and where it is cut.
+    """
+    order = np.arange(len(features))
+    by, cut = np.zeros(1 << LEVELS, np.int64), np.zeros(1 << LEVELS)
+    for level in range(LEVELS):
+        size = len(order) >> level
+        for i in range(1 << level):
+            rows = order[i * size : (i + 1) * size].copy()
+            values, node = features[rows], (1 << level) + i
+            by[node] = np.argmax(np.ptp(values, axis=0))
+            sides = np.argpartition(values[:, by[node]], size // 2)
+            order[i * size : (i + 1) * size] = rows[sides]
+            cut[node] = values[sides[size // 2], by[node]]
+    return order, by, cut

@@ -1,4 +1,4 @@
-"""What a solve returns: non-convergence is data, with the best that was found."""
+"""Results of solves: non-convergence is data, with the best configuration that was found."""
 
 import enum
 from dataclasses import dataclass
@@ -28,13 +28,15 @@ class Status(enum.IntEnum):
         return _EXPLANATIONS[self]
 
     def __str__(self) -> str:
-        """Return the name, which says more than the number."""
+        """Return the name."""
         return self.name
 
     def __repr__(self) -> str:
         """Return ``Status.SUCCESS``."""
         return f"Status.{self.name}"
 
+
+MISSED = (Status.MAX_RESTARTS, Status.TIMED_OUT, Status.UNREACHABLE)  # after attempts
 
 _EXPLANATIONS = {
     Status.SUCCESS: "the pose is reached inside the joint limits",
@@ -43,7 +45,7 @@ _EXPLANATIONS = {
     Status.TIMED_OUT: "no attempt reached the pose within the timeout",
     Status.REFUSED: "the pose or the seed is not valid",
     Status.UNREACHABLE: "no configuration inside the joint limits reaches the pose",
-    Status.INTERRUPTED: "the batch was interrupted before it came to the pose",
+    Status.INTERRUPTED: "the batch was interrupted before this pose was solved",
     Status.FAR_FROM_SEED: (
         "no answer inside the joint limits is within max_joint_change of the seed"
     ),
@@ -81,7 +83,7 @@ class IkResult(NamedTuple):
 class IkBatchResult:
     """The answers for b poses, field by field; ``result[i]`` is the i-th as :class:`IkResult`.
 
-    No condition, as arrays are none: ``result.success.all()`` says whether all are solved.
+    As arrays it has no truth value: ``result.success.all()`` tells whether all are solved.
     """
 
     success: NDArray[np.bool_]  # (b,)
@@ -98,10 +100,10 @@ class IkBatchResult:
         return len(self.success)
 
     def __bool__(self) -> bool:
-        """Refuse to be a condition.
+        """Raise: a batch has no truth value.
 
         Raises:
-            ValueError: as of an array.
+            ValueError: always, as an array does.
         """
         raise ValueError(
             f"the truth value of the answers for {len(self)} poses is ambiguous: use "
@@ -138,7 +140,9 @@ class IkBatchResult:
 class IkPathResult(IkBatchResult):
     """The answers along a path of b poses."""
 
-    jumps: NDArray[np.bool_]  # (b,) a joint moves farther from the pose before than it may
+    jumps: NDArray[
+        np.bool_
+    ]  # (b,) some joint moves by more than max_joint_step from the pose before
 
     def _about(self) -> str:
         return f"{super()._about()}, {np.count_nonzero(self.jumps)} jumps"

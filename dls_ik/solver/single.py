@@ -1,97 +1,144 @@
-"""One pose, with an eye on the clock."""
+"""One pose: an answer with an eye on the clock, or all solutions."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dls_ik.core.search import ALL, ATTEMPTS, FOUND, NOTHING, STATE
-from dls_ik.core.types import Array, Rows
-from dls_ik.model.joint import checked_configuration
-from dls_ik.solver.best import approach_poses
+from dls_ik.core.fast.table import LEAF
+from dls_ik.core.search import ALL, ATTEMPTS, FIRST, FOUND, NEAREST, NOTHING, unwind
+from dls_ik.core.types import WIDEST, Array, Rows
+from dls_ik.errors import OptionError
 from dls_ik.solver.method import AUTO
-from dls_ik.solver.poses import checked_poses, is_plain
-from dls_ik.solver.problem import Problem
-from dls_ik.solver.request import Request
+from dls_ik.solver.poses import is_plain
 from dls_ik.solver.result import IkResult, Status
-
-if TYPE_CHECKING:
-    from dls_ik.solver.solver import IkSolver
+from dls_ik.solver.search import Search, found
+from dls_ik.text import quoted
 
 Result = TypeVar("Result")
+
 FIRST_ATTEMPTS = 8  # of "auto" before the first look at the clock, about 20 us
-QUICK = 100  # steps of an attempt up to which that holds
+QUICK_STEPS = 100  # of an attempt, up to which that holds
 UNLIMITED = 2**62
 SLICE = 0.01  # [s] of attempts between two looks at the clock, about
 
+DISTINCT = 0.1  # by which some joint differs, in the joint metric [rad or m]
+STARTS, MAX_IN_VAIN, MAX_ROUNDS = 64, 16, 200  # a round; rounds without a new solution; rounds
+
 
 def solve_pose(
-    solver: IkSolver,
-    T: ArrayLike,
-    seed: ArrayLike | None,
-    begin: float,
-    problem: Problem,
-    request: Request,
-    timeout: float,
+    search: Search, T: ArrayLike, seed: ArrayLike | None, timeout: float, begin: float
 ) -> IkResult:
-    """As :meth:`dls_ik.IkSolver.solve`; `begin` [s] on the clock of perf_counter.
+    """Solve for a pose as :meth:`dls_ik.IkSolver.solve`.
 
-    Most poses take the first attempts only, and those are made here: a generator takes as long as
-    a tenth of them.
+    Most poses need the first attempts only. Those are made here on what is given, which the kernel
+    checks: a generator and checks in Python would take a tenth of their time each.
+
+    Args:
+        timeout: [s], begin: the clock at the call, by perf_counter [s].
     """
     row = None
-    is_usual = _is_quick(solver) and solver.keeps_limits and not request.narrows
-    if is_usual and _is_plain(solver, T, seed):
-        row = _new_row(solver)
-        poses, seeds = _plain(T, seed, solver)
-        attempts = _first_attempts(solver)
-        solver.search(problem, poses, seeds, attempts, row, request, seed is not None)
+    is_usual = _is_quick(search) and search.keeps_limits and not search.is_narrowed
+    given = _as_given(search, T, seed) if is_usual else None
+    if given is not None:
+        row = search.new_rows(1)
+        search.attempt(*given, _first_attempts(search), row, seed is not None)
         if row.counts[0, FOUND] == ALL:
             return _result(row, Status.SUCCESS, True, begin)
-        if row.counts[0, ATTEMPTS] == 0:  # the kernel passed over what is not exact
+        if row.counts[0, ATTEMPTS] == 0:  # passed over: it is inexact, or not valid
             row = None
-    return finished(pose_slices(solver, T, seed, begin, problem, request, timeout, row))
+    poses, seeds = search.checked(T, seed)
+    return finished(pose_slices(search, poses, seeds, seed is not None, timeout, begin, row))
 
 
 def pose_slices(
-    solver: IkSolver,
-    T: ArrayLike,
-    seed: ArrayLike | None,
-    begin: float,
-    problem: Problem,
-    request: Request,
+    search: Search,
+    poses: Array,
+    seeds: Array,
+    seeded: bool,
     timeout: float,
+    begin: float,
     row: Rows | None = None,
 ) -> Generator[None, None, IkResult]:
-    """As :meth:`dls_ik.IkSolver.slices`; `begin` [s] on the clock of perf_counter.
+    """Solve for a pose as :meth:`dls_ik.IkSolver.slices`.
 
     Args:
-        row: of the first attempts, where they were made and found nothing; of poses that are plain.
+        poses: (1, k, 4, 4), seeds: (1, n), checked; seeded: whether a seed was given.
+        timeout: [s], begin: the clock at the call, by perf_counter [s].
+        row: of the first attempts, if they were made since `begin`.
     """
-    begun, deadline, seeded = None if row is None else begin, begin + timeout, seed is not None
-    row = _new_row(solver) if row is None else row
-    plain = _is_plain(solver, T, seed)
-    poses, seeds = _plain(T, seed, solver) if plain else _checked(T, seed, solver)
-    nothing = request.narrows and bool(request.leaves_nothing(solver.robot, seeds)[0])
-    if nothing:  # as near as the limits are
-        seeds = solver.robot.clip(seeds)
-    given = solver, problem, request
-    missed = yield from _attempts(*given, poses, seeds, seeded, deadline, row, nothing, begun)
-    if missed is Status.REFUSED:  # the kernel passed over what is not exact
-        poses = _checked(T, seed, solver)[0]
-        missed = yield from _attempts(*given, poses, seeds, seeded, deadline, row, nothing)
-    status = missed
-    if nothing or missed is not Status.SUCCESS or not solver.keeps_limits:
-        missed = Status.UNREACHABLE if nothing else missed
-        status = _outcome(solver, problem, request, poses, seeds, missed, row)
-        status = Status.FAR_FROM_SEED if nothing else status
-    is_near = request.approximate and not nothing and _keeps(solver, request, row.best[0], seeds[0])
-    return _result(row, status, status is Status.SUCCESS or is_near, begin)
+    no_answer = search.has_no_answer(seeds)
+    if no_answer[0]:  # as near as the limits are
+        seeds = search.robot.clip(seeds)
+    before = begin
+    if row is None:
+        row, before = search.new_rows(1), time.perf_counter()
+        search.attempt(poses, seeds, _first_attempts(search), row, seeded)
+    deadline = math.inf if no_answer[0] else begin + timeout
+    attempts = _attempts(search, poses, seeds, seeded, deadline, before, row, bool(no_answer[0]))
+    status = yield from attempts
+    success = status is Status.SUCCESS
+    if not success or no_answer[0] or not search.keeps(row.best, seeds)[0]:
+        ended = search.conclude(poses, seeds, row, np.array([int(status)]), no_answer)
+        status = Status(int(ended[0]))
+        success = bool(search.has_answer(ended, row.best, seeds)[0])
+    return _result(row, status, success, begin)
+
+
+def _attempts(
+    search: Search,
+    poses: Array,
+    seeds: Array,
+    seeded: bool,
+    deadline: float,
+    before: float,
+    row: Rows,
+    no_answer: bool,
+) -> Generator[None, None, Status]:
+    """Make more attempts after the first, and yield between; return how they ended.
+
+    Attempts are made more at a time as they prove quick. A pose that is proved to be beyond reach,
+    or that has `no_answer` near the seed, gets `prove_after` attempts.
+
+    Args:
+        before: when the first attempts began, on the clock of `deadline` [s].
+    """
+    limit, prove_after = _most_attempts(search), search.options.prove_after
+    attempts = _first_attempts(search)
+    while True:
+        made, _, solutions, _ = row.counts.tolist()[0]
+        if solutions == ALL:
+            return Status.SUCCESS
+        now = time.perf_counter()
+        is_over = made >= limit or now >= deadline
+        if solutions == NOTHING and (is_over or made == prove_after):
+            if no_answer or search.proves_unreachable(poses)[0]:
+                return Status.UNREACHABLE
+            deadline += time.perf_counter() - now  # bounds are computed once for all poses
+        if is_over:
+            return Status.TIMED_OUT if made < limit else Status.MAX_RESTARTS
+        affordable = attempts * min(0.5 * (deadline - now), SLICE) / (now - before)
+        until = limit if made >= prove_after else min(limit, prove_after)
+        attempts = max(1, int(min(2.0 * attempts, affordable, until - made)))
+        yield
+        before = time.perf_counter()
+        search.attempt(poses, seeds, attempts, row, seeded)
+
+
+def finished(slices: Generator[None, None, Result]) -> Result:
+    """Run a generator to its end, and return its result."""
+    try:
+        while True:
+            next(slices)
+    except StopIteration as end:
+        result: Result = end.value
+        return result
 
 
 def _result(row: Rows, status: Status, success: bool, begin: float) -> IkResult:
@@ -101,129 +148,97 @@ def _result(row: Rows, status: Status, success: bool, begin: float) -> IkResult:
     return IkResult(success, status, row.best[0], position, rotation, steps, made - 1, duration)
 
 
-def _is_plain(solver: IkSolver, T: Any, seed: Any) -> bool:
-    """Whether pose and seed are arrays as kernels take them."""
-    n, k = solver.robot.n, len(solver.robot.tips)
-    return is_plain(T, (4, 4) if k == 1 else (k, 4, 4)) and (seed is None or is_plain(seed, (n,)))
+def _as_given(search: Search, T: Any, seed: Any) -> tuple[Array, Array] | None:
+    """Return a pose (1, k, 4, 4) and a seed (1, n) if they are arrays as kernels take them."""
+    k = len(search.robot.tips)
+    if not is_plain(T, (4, 4) if k == 1 else (k, 4, 4)):
+        return None
+    if seed is None:
+        return T.reshape(1, k, 4, 4), search.middle
+    return (T.reshape(1, k, 4, 4), seed[None]) if is_plain(seed, (search.robot.n,)) else None
 
 
-def _new_row(solver: IkSolver) -> Rows:
-    counts = np.zeros((1, 4), np.int64)
-    counts[0, STATE] = solver.options.random_seed
-    return Rows(counts, np.empty((1, solver.robot.n)), np.empty((1, 3)))
+def _is_quick(search: Search) -> bool:
+    return search.method == AUTO and search.options.max_iterations <= QUICK_STEPS
 
 
-def _is_quick(solver: IkSolver) -> bool:
-    return solver.method == AUTO and solver.options.max_iterations <= QUICK
-
-
-def _most_attempts(solver: IkSolver) -> int:
-    restarts = solver.options.max_restarts
+def _most_attempts(search: Search) -> int:
+    restarts = search.options.max_restarts
     return UNLIMITED if restarts is None else restarts + 1
 
 
-def _first_attempts(solver: IkSolver) -> int:
+def _first_attempts(search: Search) -> int:
     """How many are made before the first look at the clock."""
-    first = FIRST_ATTEMPTS if _is_quick(solver) else 1
-    return min(first, _most_attempts(solver), solver.options.prove_after)
+    first = FIRST_ATTEMPTS if _is_quick(search) else 1
+    return min(first, _most_attempts(search), search.options.prove_after)
 
 
-def _plain(T: Any, seed: Any, solver: IkSolver) -> tuple[Array, Array]:
-    """Arrays as kernels take them; the kernel looks at the numbers."""
-    poses = T.reshape(1, -1, 4, 4)
-    return poses, solver.middle if seed is None else seed[None]
+def solve_all(search: Search, T: ArrayLike, count: int, seed: ArrayLike | None) -> Array:
+    """Find distinct solutions of a pose as :meth:`dls_ik.IkSolver.solve_all`."""
+    if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 0:
+        raise OptionError(f"count is a whole number from 0, not {quoted(count)}")
+    poses, near = search.checked(T, seed)
+    weights = search.problem.starts.joint_weights
+    kept = _distinct(weights, near[:0], _nearest_solution(search, poses, near))
+    if len(kept) == 0 and search.proves_unreachable(poses)[0]:
+        return kept
+    if len(kept) < count and search.problem.has_table:
+        kept = _distinct(weights, kept, _solutions(search, poses, None, near))
+    rng = np.random.default_rng(search.options.random_seed)
+    low, high = _bounds_of_starts(search, near)
+    in_vain = 0
+    for _ in range(MAX_ROUNDS):
+        if len(kept) >= count or in_vain >= MAX_IN_VAIN:
+            break
+        starts = rng.uniform(low, high, (STARTS, search.robot.n))
+        more = _distinct(weights, kept, _solutions(search, poses, starts, near))
+        in_vain = 0 if len(more) > len(kept) else in_vain + 1
+        kept = more
+    distances = ((kept - near) ** 2) @ weights
+    return kept[np.argsort(distances, kind="stable")[:count]]
 
 
-def _checked(T: ArrayLike, seed: ArrayLike | None, solver: IkSolver) -> tuple[Array, Array]:
-    """(1, k, 4, 4) and (1, n) from whatever was given."""
-    poses = checked_poses(T, len(solver.robot.tips))[None]
-    if seed is None:
-        return poses, solver.middle
-    return poses, checked_configuration(seed, solver.robot.joint_names)[None]
+def _nearest_solution(search: Search, poses: Array, near: Array) -> Array:
+    """(0 or 1, n) the solution that `solve_type="distance"` finds."""
+    row = search.new_rows(1)
+    replace(search, kind=NEAREST).attempt(poses, near, search.options.num_candidates, row)
+    return _admissible(search, row.best[found(row)], near)
 
 
-def _attempts(
-    solver: IkSolver,
-    problem: Problem,
-    request: Request,
-    poses: Array,
-    seeds: Array,
-    seeded: bool,
-    deadline: float,
-    row: Rows,
-    nothing: bool,
-    begun: float | None = None,
-) -> Generator[None, None, Status]:
-    """Make attempts, more at a time as they prove quick; yield between; return how that ended.
-
-    The first ones were made where it is told when they were `begun` [s]. A pose that is proved to
-    be beyond reach, or where `nothing` is near enough to the seed, gets no more than those. REFUSED
-    is a pose that kernels do not take as it is.
-    """
-    limit, asked = _most_attempts(solver), solver.options.prove_after
-    attempts = _first_attempts(solver)
-    if nothing:
-        deadline = math.inf
-    while True:
-        before = time.perf_counter() if begun is None else begun
-        if begun is None:
-            solver.search(problem, poses, seeds, attempts, row, request, seeded)
-        begun = None
-        made, _, found, _ = row.counts.tolist()[0]
-        if found == ALL or made == 0:
-            return Status.SUCCESS if made else Status.REFUSED
-        now = time.perf_counter()
-        if made >= limit or now >= deadline:
-            return Status.TIMED_OUT if made < limit else Status.MAX_RESTARTS
-        if made == asked and found == NOTHING:
-            if nothing or solver.reach.proves_beyond(problem, poses[0]):
-                return Status.UNREACHABLE
-            deadline += time.perf_counter() - now  # bounds are found once, not for this pose alone
-        affordable = attempts * min(0.5 * (deadline - now), SLICE) / (now - before)
-        until = limit if made >= asked else min(limit, asked)
-        attempts = max(1, int(min(2.0 * attempts, affordable, until - made)))
-        yield
+def _solutions(search: Search, poses: Array, starts: Array | None, near: Array) -> Array:
+    """(s, n) solutions from some starts (b, n), or from those of the table."""
+    b = LEAF if starts is None else len(starts)
+    rows = search.new_rows(b)
+    anywhere = replace(search, kind=FIRST, max_change=np.full(search.robot.n, np.inf))
+    if starts is None:
+        rows.counts[:, ATTEMPTS] = np.arange(b)  # each as if it had used the starts before
+    Ts = np.repeat(poses, b, axis=0)
+    anywhere.attempt(Ts, near if starts is None else starts, 1, rows, starts is not None)
+    solved, robot = rows.best[found(rows)], search.robot
+    for q in solved:
+        unwind(search.problem.starts.turning, robot.lower, robot.upper, near[0], q)
+    return _admissible(search, solved, near)
 
 
-def _outcome(
-    solver: IkSolver,
-    problem: Problem,
-    request: Request,
-    poses: Array,
-    seeds: Array,
-    missed: Status,
-    row: Rows,
-) -> Status:
-    """Say how a search ended; come nearer to a pose that it missed."""
-    status = missed
-    if row.counts[0, FOUND] == NOTHING:
-        known = status is Status.UNREACHABLE
-        if known or solver.reach.proves_beyond(problem, poses[0]):
-            status = Status.UNREACHABLE
-        if request.approximate or (status is Status.UNREACHABLE and solver.method == AUTO):
-            approach_poses(solver, problem, request, poses, seeds, row)
-    if row.counts[0, FOUND] == NOTHING:
-        return status
-    if _keeps(solver, request, row.best[0], seeds[0]):
-        return Status.SUCCESS
-    inside = solver.robot.within_limits(row.best[0])
-    return Status.FAR_FROM_SEED if inside else Status.OUTSIDE_LIMITS
+def _bounds_of_starts(search: Search, near: Array) -> tuple[Array, Array]:
+    """(1, n) each: the limits, and no farther from `near` than answers may be."""
+    robot, change = search.robot, search.max_change
+    low, high = np.maximum(robot.lower, near - change), np.minimum(robot.upper, near + change)
+    lower, upper = robot.finite_limits()
+    wide = ~(high - low <= WIDEST)
+    low, high = np.where(wide, lower, low), np.where(wide, upper, high)
+    return low + 0.0, np.maximum(low, high) + 0.0  # NumPy draws nothing from 0.0 to -0.0
 
 
-def _keeps(solver: IkSolver, request: Request, q: Array, seed: Array) -> bool:
-    """Whether an answer keeps the limits, those around the seed too; not all methods see to it."""
-    if solver.keeps_limits:
-        return True
-    robot = solver.robot
-    inside = (q >= robot.lower) & (q <= robot.upper) & (np.abs(q - seed) <= request.change)
-    return bool(inside.all())
+def _admissible(search: Search, q: Array, near: Array) -> Array:
+    """Those of q (s, n) that keep the limits, and are near enough."""
+    inside = search.robot.within_limits(q) & (np.abs(q - near) <= search.max_change).all(axis=1)
+    return q[inside]
 
 
-def finished(slices: Generator[None, None, Result]) -> Result:
-    """What a generator returns, after all its slices."""
-    try:
-        while True:
-            next(slices)
-    except StopIteration as end:
-        result: Result = end.value
-        return result
+def _distinct(weights: Array, kept: Array, more: Array) -> Array:
+    """`kept` (s, n), and those of `more` (b, n) that differ from all before; weights: (n,)."""
+    for q in more:
+        if ((np.sqrt(weights) * np.abs(kept - q)).max(axis=1, initial=0.0) > DISTINCT).all():
+            kept = np.vstack([kept, q])
+    return kept

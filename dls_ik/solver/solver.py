@@ -4,36 +4,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from dls_ik.core import limits
-from dls_ik.core.search import FIRST
-from dls_ik.core.search_rows import search_packed, search_rows
-from dls_ik.core.types import Array, Rows, Wish
-from dls_ik.errors import MethodError
+from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
-from dls_ik.solver.batch import Progress, solve_rows
-from dls_ik.solver.kdl import KdlSearch
+from dls_ik.solver.batch import Progress, solve_batch, solve_path
 from dls_ik.solver.method import AUTO, parse_method
-from dls_ik.solver.options import SolverOptions, checked_timeout, solver_options
-from dls_ik.solver.path import solve_path
-from dls_ik.solver.problem import Problem, build_problem
-from dls_ik.solver.reached import ReachTest
-from dls_ik.solver.request import Request, build_request
+from dls_ik.solver.options import checked_timeout, solver_options
+from dls_ik.solver.problem import build_problem
 from dls_ik.solver.result import IkBatchResult, IkPathResult, IkResult, Status
-from dls_ik.solver.single import pose_slices, solve_pose
-from dls_ik.solver.solutions import solve_all
+from dls_ik.solver.search import Search, build_search
+from dls_ik.solver.single import pose_slices, solve_all, solve_pose
 from dls_ik.solver.task import Task, Tasks, checked_tasks, too_few_joints
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from dls_ik.solver.keywords import SolverKeywords, SolveType
+    from dls_ik.solver.options import SolverKeywords, SolveType
 
-MOST_PROBLEMS = 64  # tasks whose structs are kept; requests may each bring another
+MAX_TASKS = 64  # tasks whose structs are kept; requests may each bring another
 
 
 class IkSolver:
@@ -49,6 +41,11 @@ class IkSolver:
         task: which of the pose errors count, a :class:`dls_ik.Task` or one for each tip; default:
             the full pose of every tip.
         options: fields of :class:`dls_ik.solver.options.SolverOptions`.
+
+    Attributes:
+        robot, method: as given, the method as the papers write it.
+        options: all options with their values.
+        search: the search of a call that leaves task and solution to the solver.
 
     Raises:
         MethodError: for an unknown method, parameters outside its conditions, or a robot or task
@@ -68,15 +65,9 @@ class IkSolver:
         self.robot = robot
         self.method = self._choice.name
         self.options = solver_options(self._choice, options)
-        self.problem = build_problem(robot, self._choice, self.options, task)
-        self.request = self.request_for()
-        self._problems: dict[tuple[Task, ...], Problem] = {}
+        self.search = build_search(robot, self._choice, self.options, task)
         self._task = checked_tasks(robot, task)
-        starts = self.problem.starts
-        self.middle = 0.5 * (starts.lower + starts.upper)[None]  # (1, n) stands in for no seed
-        self.keeps_limits = limits.clips(self.problem.method)
-        self._kdl = KdlSearch(self, task) if self._choice.is_kdl else None
-        self.reach = ReachTest(self)
+        self._searches: dict[tuple[Task, ...], Search] = {}
 
     def solve(
         self,
@@ -106,8 +97,9 @@ class IkSolver:
             PoseError, JointValueError, OptionError, MethodError: for arguments that are not valid.
         """
         begin = time.perf_counter()
-        given = self._given(seed, timeout, task, solve_type, max_joint_change, approximate)
-        return solve_pose(self, T, seed, begin, *given)
+        search = self._search_for(task, solve_type, max_joint_change, approximate)
+        search.check_seed(seed)
+        return solve_pose(search, T, seed, self._timeout(timeout), begin)
 
     def slices(
         self,
@@ -124,29 +116,10 @@ class IkSolver:
         The timeout counts from the call on, whatever is done between the slices.
         """
         begin = time.perf_counter()
-        given = self._given(seed, timeout, task, solve_type, max_joint_change, approximate)
-        return pose_slices(self, T, seed, begin, *given)
-
-    def _given(
-        self,
-        seed: ArrayLike | None,
-        timeout: float | None,
-        task: Tasks,
-        solve_type: SolveType | None,
-        max_joint_change: ArrayLike | None,
-        approximate: bool | None,
-    ) -> tuple[Problem, Request, float]:
-        """The problem, the request and the timeout [s] of what is given for a pose."""
-        problem = self.problem if task is None else self.problem_for(task)
-        request = self.request
-        if solve_type is not None or max_joint_change is not None or approximate is not None:
-            request = self.request_for(solve_type, max_joint_change, approximate)
-        request.check_seed(seed)
-        return (
-            problem,
-            request,
-            self.options.timeout if timeout is None else checked_timeout(timeout),
-        )
+        search = self._search_for(task, solve_type, max_joint_change, approximate)
+        search.check_seed(seed)
+        given = search.checked(T, seed)
+        return pose_slices(search, *given, seed is not None, self._timeout(timeout), begin)
 
     def solve_batch(
         self,
@@ -181,10 +154,9 @@ class IkSolver:
                 other arguments that are not valid.
             BatchInterrupted: for Ctrl-C; it is a KeyboardInterrupt that has the results so far.
         """
-        problem = self.problem_for(task)
-        request = self.request_for(solve_type, max_joint_change, approximate)
-        request.check_seed(seeds)
-        return solve_rows(self, problem, request, Ts, seeds, threads, progress)
+        search = self._search_for(task, solve_type, max_joint_change, approximate)
+        search.check_seed(seeds)
+        return solve_batch(search, Ts, seeds, threads, progress)
 
     def solve_path(
         self,
@@ -211,8 +183,9 @@ class IkSolver:
         Raises:
             PoseError, JointValueError, OptionError, MethodError: for arguments that are not valid.
         """
-        self.request.check_seed(seed)
-        return solve_path(self, self.problem_for(task), Ts, seed, max_joint_step, progress)
+        search = self._search_for(task)
+        search.check_seed(seed)
+        return solve_path(search, Ts, seed, max_joint_step, progress)
 
     def solve_all(
         self, T: ArrayLike, count: int = 16, seed: ArrayLike | None = None, task: Tasks = None
@@ -221,8 +194,8 @@ class IkSolver:
 
         Solutions are distinct that differ by more than 0.1 rad or m in some joint, times the root
         of its `joint_weights`; of those that whole turns make of each other the nearest counts. An
-        arm without redundancy has but so many; a redundant one has any number, and those found are
-        spread.
+        arm without redundancy has a finite number; a redundant one has any number, and those found
+        are spread.
 
         Args:
             T: (4, 4) [m]; with k tips (k, 4, 4).
@@ -236,8 +209,9 @@ class IkSolver:
         Raises:
             PoseError, JointValueError, OptionError, MethodError: for arguments that are not valid.
         """
-        self.request.check_seed(seed)
-        return solve_all(self, self.problem_for(task), T, count, seed)
+        search = self._search_for(task)
+        search.check_seed(seed)
+        return solve_all(search, T, count, seed)
 
     def explain(self, result: IkResult, task: Tasks = None) -> str:
         """Say in a sentence how a solve ended, and what to ask for instead where that may help.
@@ -246,82 +220,51 @@ class IkSolver:
             result: of this solver, also a row of a batch.
             task: that the call had; default: the solver's.
         """
-        words = Status(result.status).explanation
+        explanation = Status(result.status).explanation
         few = "" if result.success else too_few_joints(self.robot, task or self._task)
         less = "task=Task.position_only() or task=Task.pointing('z') asks for less"
-        return f"{words}; {few}: {less}" if few else words
+        return f"{explanation}; {few}: {less}" if few else explanation
+
+    def prepare(self) -> None:
+        """Compute bounds of reach now, in tenths of a second; else the first pose beyond waits."""
+        self.search.prepare_bounds()
 
     def __repr__(self) -> str:
-        """Return the robot, the method and what differs from its defaults."""
+        """Return the robot, the method and the options that differ from its defaults."""
         usual = solver_options(self._choice, {})
-        options = {f: getattr(self.options, f) for f in SolverOptions.__dataclass_fields__}
-        given = [f"{f}={value!r}" for f, value in options.items() if value != getattr(usual, f)]
+        values = ((f.name, getattr(self.options, f.name)) for f in fields(usual))
+        given = [f"{name}={v!r}" for name, v in values if v != getattr(usual, name)]
         if self._task != checked_tasks(self.robot, None):
             given.insert(0, f"task={self._task[0] if len(self._task) == 1 else self._task!r}")
         return f"IkSolver({', '.join([self.robot.name, self.method, *given])})"
 
-    def problem_for(self, task: Tasks) -> Problem:
-        """Return what kernels read for a task, the solver's own for None; kept for the next time.
-
-        Raises:
-            MethodError, OptionError: a task that does not fit the robot or the method.
-        """
-        if task is None:
-            return self.problem
-        tasks = checked_tasks(self.robot, task)
-        known = self._problems.get(tasks)  # once: another thread may let go of it
-        if known is not None:
-            return known
-        if self._kdl is not None:
-            self._kdl.check(tasks)
-        problem = build_problem(self.robot, self._choice, self.options, tasks)
-        for oldest in list(self._problems)[: 1 - MOST_PROBLEMS]:
-            self._problems.pop(oldest, None)
-        self._problems[tasks] = problem
-        return problem
-
-    def request_for(
+    def _search_for(
         self,
+        task: Tasks,
         solve_type: SolveType | None = None,
         max_joint_change: ArrayLike | None = None,
         approximate: bool | None = None,
-    ) -> Request:
-        """Return which solution is wanted; what is None is left to the options.
+    ) -> Search:
+        """Return the search for the arguments of a call."""
+        search = self.search if task is None else self._search_for_task(task)
+        if solve_type is not None or max_joint_change is not None or approximate is not None:
+            search = search.wanting(solve_type, max_joint_change, approximate)
+        return search
 
-        Raises:
-            OptionError: a value that is not valid.
-            MethodError: another than the first solution, of PyKDL.
-        """
-        given = {"solve_type": solve_type, "max_joint_change": max_joint_change}
-        request = build_request(self.robot, self.options, **given, approximate=approximate)
-        if self._choice.is_kdl and (request.kind != FIRST or np.isfinite(request.change).any()):
-            raise MethodError(
-                f"method {self.method!r} gives the first solution that it finds; solve_type and "
-                "max_joint_change are for other methods"
-            )
-        return request
+    def _search_for_task(self, task: Tasks) -> Search:
+        """Return the search for a task, which is kept for the next call."""
+        tasks = checked_tasks(self.robot, task)
+        known = self._searches.get(tasks)  # once: another thread may drop it
+        if known is not None:
+            return known
+        if self.search.kdl is not None:
+            self.search.kdl.check(tasks)
+        problem = build_problem(self.robot, self._choice, self.options, tasks)
+        search = replace(self.search, problem=problem)
+        for oldest in list(self._searches)[: 1 - MAX_TASKS]:
+            self._searches.pop(oldest, None)
+        self._searches[tasks] = search
+        return search
 
-    def search(
-        self,
-        problem: Problem,
-        Ts: Array,
-        seeds: Array,
-        attempts: int,
-        rows: Rows,
-        request: Request | None = None,
-        seeded: bool = True,
-    ) -> None:
-        """Make so many more attempts for every row: :func:`dls_ik.core.search_rows`."""
-        kind, compared, change, _, _ = self.request if request is None else request
-        row = rows.counts, rows.best, rows.figures
-        if self._kdl is not None:
-            self._kdl.search(Ts, seeds, attempts, rows)
-        elif problem.details is not None:
-            structs = self.robot.chain, problem.method, problem.goal, problem.starts
-            wish = Wish(kind, compared, True)
-            search_rows(*structs, problem.details, wish, Ts, seeds, change, attempts, *row)
-        elif problem.packed is not None:
-            seeded = seeded or not problem.has_table
-            numbers, integers = problem.packed
-            args = Ts, seeds, change, kind, compared, seeded, attempts
-            search_packed(numbers, integers, *args, *row)
+    def _timeout(self, given: float | None) -> float:
+        return self.options.timeout if given is None else checked_timeout(given)

@@ -1,4 +1,4 @@
-"""One step at a time: for teaching, comparing and reproducing what a method does on its way."""
+"""Single steps of a method: to teach, to compare, and to reproduce its way to a target."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from dls_ik.text import quoted
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from dls_ik.solver.keywords import SolverKeywords
+    from dls_ik.solver.options import SolverKeywords
 
 
 class Trace(NamedTuple):
-    """The way of s steps."""
+    """The configurations, errors and damping of s steps."""
 
     q: Array  # (s + 1, n) [rad or m]
     error: Array  # (s + 1, r) scaled error at q, against the target of the step from there
@@ -48,7 +48,7 @@ class Inverse(NamedTuple):
 
 
 class Stepper:
-    """A configuration, and a method that moves it step by step.
+    """A configuration, moved by a method step by step.
 
     Args:
         robot, method, task, options: as for :class:`dls_ik.IkSolver`; KDL's methods have no steps.
@@ -69,7 +69,7 @@ class Stepper:
     ) -> None:
         choice = parse_method(method)
         if choice.is_kdl:
-            raise MethodError(f"method {choice.name!r} cannot be made step by step")
+            raise MethodError(f"method {choice.name!r} has no single steps")
         self.robot = robot
         self.method = choice.name
         self.options = solver_options(choice, options)
@@ -87,7 +87,7 @@ class Stepper:
         return len(self.details.task.weight)
 
     def reset(self, q: ArrayLike) -> None:
-        """Start from q (n,) [rad or m], with nothing remembered.
+        """Start from q (n,) [rad or m], without memory of steps before.
 
         Raises:
             JointValueError: for the wrong length, or values that are not finite.
@@ -110,7 +110,7 @@ class Stepper:
 
         Raises:
             PoseError: poses that are not valid, or of another shape.
-            OptionError: fewer than no steps.
+            OptionError: a number of steps that is negative or not whole.
         """
         if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
             raise OptionError(f"steps is a whole number from 0, not {quoted(steps)}")
@@ -143,15 +143,15 @@ class Stepper:
         return q_dot
 
     def error(self, T: ArrayLike) -> Array:
-        """Scaled error (r,) of the task at q."""
+        """Return the scaled error (r,) of the task at q."""
         return self._look(T)[0]
 
     def jacobian(self, T: ArrayLike | None = None) -> Array:
-        """Scaled Jacobian (r, n) of the task at q; T as for :meth:`rate`."""
+        """Return the scaled Jacobian (r, n) of the task at q; T as for :meth:`rate`."""
         return self._look(T)[1]
 
     def step_for(self, e: ArrayLike, J: ArrayLike, T: ArrayLike | None = None) -> Array:
-        """The step (n,) for a scaled error (r,) and Jacobian (r, n) given; q stays.
+        """Return the step (n,) for a given scaled error (r,) and Jacobian (r, n); q stays.
 
         Raises:
             OptionError: arrays of another shape, or numbers that are not finite or beyond 1e9.
@@ -164,7 +164,7 @@ class Stepper:
         return dq
 
     def inverse(self, T: ArrayLike) -> Inverse:
-        """The inverse of the method's law and policy at q, for the error that a target leaves.
+        """Return the inverse of the method's law and policy at q, for the error to a target.
 
         Without limit strategy or bounds; policies that compare with the last step go by the one
         made last. Policy accuracy weights J and the error by W: s and gain are those of W J, and
@@ -187,7 +187,7 @@ class Stepper:
         return Inverse(Vt.T @ (gain[:, None] * Ut) @ W, s, gain)
 
     def _strength(self, error: Array, J: Array) -> float:
-        """What the law and its policy make of an error (r,) and J (r, n); nothing is remembered."""
+        """Return the damping strength for an error (r,) and J (r, n); the memory stays as it is."""
         method, settings = self._structs[0], self.details.settings
         memory = Memory._make(array.copy() for array in self._memory)
         if method.damping == damping.JT:
@@ -227,7 +227,7 @@ class Stepper:
             raise PoseError(f"targets are arrays of numbers (4, 4), not {quoted(Ts)}") from error
         if given.shape[-2:] == (4, 4) and given.ndim in (2, 3, 4):
             if not given.size:
-                raise PoseError(f"there are no targets to go to: an array {given.shape}")
+                raise PoseError(f"there are no targets: an array of shape {given.shape}")
             per_tip = given.reshape(-1, k, 4, 4) if given.size % (16 * k) == 0 else None
             if per_tip is not None and given.ndim <= (3 if k == 1 else 4):
                 return np.array([checked_poses(T, k) for T in per_tip])

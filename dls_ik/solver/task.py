@@ -1,7 +1,7 @@
-"""Tasks as users state them: which axes of a tip's pose count, along whose axes, how much."""
+"""Tasks as users state them: which axes of a tip's pose count, along whose axes, how exactly."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, TypeAlias
 
@@ -11,26 +11,29 @@ from dls_ik.core import task as kernels
 from dls_ik.core import types
 from dls_ik.errors import OptionError
 from dls_ik.model.robot import RobotModel
-from dls_ik.solver.slack import INSIDE, ZERO, Slack, check_round, checked_slack, is_bound
 from dls_ik.text import listing, quoted
 
 AXES = "xyz"
 FRAMES = ("base", "target")
 ANGLES = ("vector", "euler")
 WEIGHTS = (1e-9, 1e9)  # beyond, squares of errors would be lost
+INSIDE = 0.95  # share of a tolerance to which a row beyond it is brought
+SECOND_EULER = 4  # component
+
+Tolerance: TypeAlias = Any  # a number, or three; in a task three
 
 
 @dataclass(frozen=True, repr=False)
 class Task:
-    """What of a tip's pose is to be reached; by default all of it.
+    """The part of a tip's pose that is to be reached; by default all of it.
 
     Each axis of the position and of the rotation that counts is one row of the error. Three axes of
     rotation are the rotation vector. Two leave the tip free to turn about the third, which has to
     point as the target's does. One is the angle about it, whatever else the tip turns. Or they are
     Euler angles.
 
-    Each row may have a slack, a tolerance within which its error counts as zero, so that the tip
-    may be anywhere in a region: the solver looks for the region, not for its middle.
+    Each row may have a tolerance within which its error counts as zero, so that the tip may be
+    anywhere in a region: the solver looks for the region, not for its middle.
 
     Attributes:
         position: Axes along which the position counts, such as ``"xz"``; ``""`` for none.
@@ -51,45 +54,48 @@ class Task:
             b, c of the tip in the frame, Rx(a) Ry(b) Rz(c).
 
     Raises:
-        OptionError: no axis at all, an axis that is none or comes twice, another frame, weights
-            that are not one number from 1e-9 to 1e9 for each row, slacks that are not three numbers
-            from 0 on, round axes of different slack.
+        OptionError: no axis at all, an unknown axis or one that comes twice, another frame, weights
+            that are not one number from 1e-9 to 1e9 for each row, tolerances that are not three
+            numbers from 0 on, round axes of different tolerance.
     """
 
     position: str = AXES
     rotation: str = AXES
     frame: str = "base"
     weights: tuple[float, ...] | None = None
-    position_tolerance: Slack = ZERO
-    rotation_tolerance: Slack = ZERO
+    position_tolerance: Tolerance = (0.0, 0.0, 0.0)
+    rotation_tolerance: Tolerance = (0.0, 0.0, 0.0)
     round: str = ""
     angles: str = "vector"
 
     def __post_init__(self) -> None:
-        """Check, and put axes, weights and slacks in their form."""
-        object.__setattr__(self, "position", _axes("position", self.position))
-        object.__setattr__(self, "rotation", _axes("rotation", self.rotation))
-        if not self.position + self.rotation:
+        """Check the fields, and bring axes, weights and tolerances into one form."""
+        for name in ("position", "rotation", "round"):
+            object.__setattr__(self, name, _checked_axes(name, getattr(self, name)))
+        if not self.rows:
             raise OptionError("a task needs an axis of position or of rotation; both are empty")
         if not isinstance(self.frame, str) or self.frame not in FRAMES:
             raise OptionError(f"the frame of a task is base or target, not {quoted(self.frame)}")
         if not isinstance(self.angles, str) or self.angles not in ANGLES:
             raise OptionError(f"angles of a task are vector or euler, not {quoted(self.angles)}")
-        object.__setattr__(self, "weights", _weights(self.weights, self.rows))
-        object.__setattr__(
-            self, "position_tolerance", checked_slack("position", self.position_tolerance)
-        )
-        object.__setattr__(
-            self, "rotation_tolerance", checked_slack("rotation", self.rotation_tolerance)
-        )
-        object.__setattr__(self, "round", _axes("round", self.round))
-        check_round(self.position, self.round, self.position_tolerance)
+        object.__setattr__(self, "weights", _checked_weights(self.weights, self.rows))
+        for name in ("position_tolerance", "rotation_tolerance"):
+            object.__setattr__(self, name, _checked_tolerance(name, getattr(self, name)))
+        self._check_round()
+
+    def _check_round(self) -> None:
+        axes, tolerance = self.round, self.position_tolerance
+        radii = {tolerance[AXES.index(axis)] for axis in axes}
+        if len(axes) == 1 or set(axes) - set(self.position) or len(radii) > 1:
+            raise OptionError(
+                f"round names two or three axes of the position ({quoted(self.position)}) whose "
+                f"position_tolerance is the same, not {quoted(axes)} with {tolerance}"
+            )
 
     def __repr__(self) -> str:
-        """Return what differs from the full pose."""
-        given = [(f.name, getattr(self, f.name)) for f in fields(self)]
-        usual = {f.name: f.default for f in fields(self)}
-        return f"Task({', '.join(f'{n}={v!r}' for n, v in given if v != usual[n])})"
+        """Return the fields that differ from the full pose."""
+        given = [(f, getattr(self, f.name)) for f in fields(self)]
+        return f"Task({', '.join(f'{f.name}={v!r}' for f, v in given if v != f.default)})"
 
     @classmethod
     def pose(cls) -> "Task":
@@ -121,8 +127,8 @@ class Task:
     @classmethod
     def cylinder(cls, radius: float, half_length: float) -> "Task":
         """Anywhere in a cylinder about the target's z axis [m], with any rotation."""
-        slack = (radius, radius, half_length)
-        return cls(rotation="", frame="target", position_tolerance=slack, round="xy")
+        lengths = (radius, radius, half_length)
+        return cls(rotation="", frame="target", position_tolerance=lengths, round="xy")
 
     @property
     def rows(self) -> int:
@@ -133,20 +139,20 @@ class Task:
 Tasks: TypeAlias = Task | Sequence[Task] | None  # one for all tips, one a tip, or full poses
 
 
-class Row(NamedTuple):
+class TaskRow(NamedTuple):
     """One row of the error."""
 
     tip: int
     component: int  # 0 to 2: position, 3 to 5: rotation
     weight: float
-    slack: float  # [m or rad]; infinite for a row that is no bound
+    tolerance: float  # [m or rad]; infinite for a row that is no bound
     is_round: bool
 
 
 def build_task(
     robot: RobotModel, task: Tasks, rotation_weight: float, length_unit: float = 1.0
 ) -> types.Task:
-    """What kernels read of a task for all tips of a robot, or of one a tip; None: full poses.
+    """Return the rows that kernels read, of a task for all tips or of one for each.
 
     Rows are in the order of the tips, of a tip the position before the rotation, x before y
     before z.
@@ -156,16 +162,16 @@ def build_task(
         length_unit: the robot's units of length in a metre; rows of position are in metres.
 
     Raises:
-        OptionError: what is not a task, or not one for each tip.
+        OptionError: as :func:`checked_tasks`.
     """
     tasks = checked_tasks(robot, task)
     units = 1.0 / length_unit, rotation_weight
     rows = [row for tip, each in enumerate(tasks) for row in _rows(tip, each, units)]
-    rows = [row for row in rows if math.isfinite(row.slack)] or rows
+    rows = [row for row in rows if math.isfinite(row.tolerance)] or rows
     vectors = {(row.tip, row.component // 3): None for row in rows}  # ordered
     numbers = {vector: number for number, vector in enumerate(vectors)}
-    turning, axis = zip(*(_turning(each) for each in tasks), strict=True)
-    slack = np.array([row.slack for row in rows])
+    turning, axis = zip(*(_compared_rotation(each) for each in tasks), strict=True)
+    tolerance = np.array([row.tolerance for row in rows])
     built = types.Task(
         tip=np.array([row.tip for row in rows], np.int64),
         component=np.array([row.component for row in rows], np.int64),
@@ -176,9 +182,9 @@ def build_task(
         turning=np.array(turning, np.int64),
         axis=np.array(axis, np.int64),
         exact=np.array([any(each.rotation_tolerance) for each in tasks]),
-        has_slack=bool(slack.any()),
-        slack=slack,
-        aim=INSIDE * slack,
+        has_slack=bool(tolerance.any()),
+        slack=tolerance,
+        aim=INSIDE * tolerance,
         round=np.array([row.is_round for row in rows]),
     )
     for array in built:
@@ -187,11 +193,65 @@ def build_task(
     return built
 
 
+def _rows(tip: int, task: Task, units: tuple[float, float]) -> Iterator[TaskRow]:
+    components = [AXES.index(axis) for axis in task.position]
+    components += [3 + AXES.index(axis) for axis in task.rotation]
+    tolerances = (*task.position_tolerance, *task.rotation_tolerance)
+    weights = task.weights or (1.0,) * task.rows
+    for component, weight in zip(components, weights, strict=True):
+        is_rotation = component >= 3
+        tolerance = tolerances[component]
+        if not is_bound(component, tolerance, task.angles):
+            tolerance = math.inf
+        is_round = not is_rotation and AXES[component] in task.round
+        yield TaskRow(tip, component, weight * units[is_rotation], tolerance, is_round)
+
+
+def is_bound(component: int, tolerance: float, angles: str) -> bool:
+    """Whether a row can be beyond its tolerance.
+
+    Args:
+        component: 0 to 2: position, 3 to 5: rotation.
+        angles: of the task.
+    """
+    if component < 3:
+        return tolerance < math.inf
+    largest = math.pi / 2 if angles == "euler" and component == SECOND_EULER else math.pi
+    return tolerance < largest
+
+
+def _compared_rotation(task: Task) -> tuple[int, int]:
+    """How rotation is compared, and the axis that points or is turned about."""
+    rotation = task.rotation
+    if rotation and task.angles == "euler":
+        return kernels.EULER, 0
+    if len(rotation) == 2:
+        (pointing,) = set(AXES) - set(rotation)
+        return kernels.SWING, AXES.index(pointing)
+    if len(rotation) == 1:
+        return kernels.TWIST, AXES.index(rotation)
+    return (kernels.VECTOR if rotation else kernels.FREE), 0
+
+
+def strict_goal(goal: types.Goal, task: types.Task) -> types.Goal:
+    """Return a goal by which rows with a tolerance are inside it, not the solver's beyond it.
+
+    The scaled error may be as large as the solver's tolerances make it. A row beyond its own has a
+    larger error, unless its own is as small as some of the solver's.
+    """
+    if not task.has_slack:
+        return goal
+    is_position = task.component < 3
+    tolerances = np.where(is_position, goal.position_tolerance, goal.rotation_tolerance)
+    most = float(np.linalg.norm(task.weight * tolerances))
+    return goal._replace(error_tolerance=min(goal.error_tolerance, most))
+
+
 def checked_tasks(robot: RobotModel, task: Tasks) -> tuple[Task, ...]:
-    """One task for each tip.
+    """Return one task for each tip; None stands for full poses.
 
     Raises:
-        OptionError: as :func:`build_task`.
+        OptionError: a value that is no task, or not one for each tip.
     """
     if task is None or isinstance(task, Task):
         return (task or Task(),) * len(robot.tips)
@@ -205,23 +265,23 @@ def checked_tasks(robot: RobotModel, task: Tasks) -> tuple[Task, ...]:
     return tuple(task)
 
 
+def is_full_pose(robot: RobotModel, task: Tasks) -> bool:
+    """Whether a task is the full pose of a single tip, unweighted, as the fast path solves it."""
+    return checked_tasks(robot, task) == (Task(),)
+
+
 def too_few_joints(robot: RobotModel, task: Tasks) -> str:
-    """Words for a robot with fewer joints than a task has numbers to meet; else nothing."""
+    """Return a message if the robot has fewer joints than a task has numbers to meet, or ''."""
     tasks = checked_tasks(robot, task)
-    slacks = [row.slack for tip, each in enumerate(tasks) for row in _rows(tip, each, (1.0, 1.0))]
-    numbers = slacks.count(0.0)
+    rows = [row for tip, each in enumerate(tasks) for row in _rows(tip, each, (1.0, 1.0))]
+    numbers = sum(row.tolerance == 0.0 for row in rows)
     if numbers <= robot.n:
         return ""
     return f"with {robot.n} joints {robot.name} reaches few poses in all {numbers} numbers of them"
 
 
-def is_full_pose(robot: RobotModel, task: Tasks) -> bool:
-    """Whether it is the full pose of a single tip as the quick kernels have it, unweighted."""
-    return checked_tasks(robot, task) == (Task(),)
-
-
-def _axes(name: str, given: Any) -> str:
-    """The axes given, in the order x, y, z."""
+def _checked_axes(name: str, given: Any) -> str:
+    """Return the axes in the order x, y, z."""
     if not isinstance(given, str) or set(given) - set(AXES) or len(set(given)) != len(given):
         raise OptionError(
             f"{name} of a task takes some of the axes x, y, z, each once, such as 'xy', or '' for "
@@ -230,7 +290,7 @@ def _axes(name: str, given: Any) -> str:
     return "".join(sorted(given))
 
 
-def _weights(given: Any, rows: int) -> tuple[float, ...] | None:
+def _checked_weights(given: Any, rows: int) -> tuple[float, ...] | None:
     if given is None:
         return None
     try:
@@ -246,29 +306,15 @@ def _weights(given: Any, rows: int) -> tuple[float, ...] | None:
     return weights
 
 
-def _rows(tip: int, task: Task, units: tuple[float, float]) -> Iterable[Row]:
-    weights = task.weights or (1.0,) * task.rows
-    slacks = (*task.position_tolerance, *task.rotation_tolerance)
-    components = [AXES.index(axis) for axis in task.position]
-    components += [3 + AXES.index(axis) for axis in task.rotation]
-    for component, weight in zip(components, weights, strict=True):
-        is_rotation = component >= 3
-        bounds = (
-            slacks[component] if is_bound(component, slacks[component], task.angles) else math.inf
+def _checked_tolerance(name: str, given: Any) -> tuple[float, ...]:
+    """Return three numbers from 0 on, of one or three given."""
+    try:
+        is_one = isinstance(given, (str, bytes)) or not hasattr(given, "__iter__")
+        tolerance = (float(given),) * 3 if is_one else tuple(float(each) for each in given)
+    except (TypeError, ValueError, OverflowError):
+        tolerance = ()
+    if len(tolerance) != 3 or isinstance(given, str) or not all(t >= 0.0 for t in tolerance):
+        raise OptionError(
+            f"{name} of a task is a number from 0 on, or three, for x, y and z, not {quoted(given)}"
         )
-        is_round = not is_rotation and AXES[component] in task.round
-        scaled = weight * units[is_rotation]
-        yield Row(tip, component, scaled, bounds, is_round)
-
-
-def _turning(task: Task) -> tuple[int, int]:
-    """How rotation is compared, and the axis that points or is turned about."""
-    rotation = task.rotation
-    if rotation and task.angles == "euler":
-        return kernels.EULER, 0
-    if len(rotation) == 2:
-        (pointing,) = set(AXES) - set(rotation)
-        return kernels.SWING, AXES.index(pointing)
-    if len(rotation) == 1:
-        return kernels.TWIST, AXES.index(rotation)
-    return (kernels.VECTOR if rotation else kernels.FREE), 0
+    return tolerance

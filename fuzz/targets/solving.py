@@ -11,7 +11,7 @@ from dls_ik import IkSolver, RobotModel, Stepper, Task
 from dls_ik.errors import DlsIkError
 from dls_ik.servo import Controller
 from dls_ik.servo.options import ControllerOptions, split_options
-from dls_ik.solver.method import ROOMS, method_names, parse_method
+from dls_ik.solver.method import PART_KINDS, method_names, parse_method
 from dls_ik.solver.options import SolverOptions, solver_options
 from fuzz.guard import Run, refusals, require, require_inside
 from fuzz.source import Source, anything, numbers
@@ -64,7 +64,7 @@ def check(solver: IkSolver, result: Any) -> None:
     if result.success and result.status == 0:
         require_inside(solver.robot, result.q)
         require(np.isfinite(result.position_error), "no error", result)
-    if solver.keeps_limits and result.status != 4:
+    if solver.search.keeps_limits and result.status != 4:
         require_inside(solver.robot, result.q)
 
 
@@ -106,7 +106,7 @@ def _solve(source: Source) -> None:
             Ts = T if source.one_in(4) else [T] * source.below(4)
             threads = source.pick((1, 1, 1, 2, 0, None, "1"))
             found = solver.solve_batch(Ts, seed, threads=threads)
-            good = found.success & (solver.keeps_limits or False)
+            good = found.success & (solver.search.keeps_limits or False)
             require_inside(solver.robot, found.q[good])
         elif kind == 14:
             jump = source.number() if source.one_in(2) else 0.5
@@ -203,7 +203,9 @@ def method_name(source: Source) -> str:
         return source.pick(method_names())
     if kind < 7:
         return "+".join(source.pick(PARTS) for _ in range(1 + source.below(4)))
-    return source.pick(("", "+", "auto+svf", "SVF + sd", "kdl", "kdl_lma", *ROOMS, source.word()))
+    return source.pick(
+        ("", "+", "auto+svf", "SVF + sd", "kdl", "kdl_lma", *PART_KINDS, source.word())
+    )
 
 
 def _keys(source: Source, table: dict[str, Any]) -> list[str]:

@@ -9,8 +9,7 @@ from dls_ik.core.fast.packed import pack, unpack
 from dls_ik.core.jit import kernel
 from dls_ik.core.types import Arm, Goal, Method, Starts, Table
 from dls_ik.model.chain import build_arm
-from dls_ik.solver.starts import random_starts
-from dls_ik.solver.table import no_table, start_table
+from dls_ik.solver.problem import no_table, random_starts, start_table
 
 
 @kernel

@@ -12,7 +12,7 @@ from dls_ik.core.fast.table import LEAF
 from dls_ik.core.jit import kernel
 from dls_ik.core.workspace import quick_workspace
 from dls_ik.model.chain import build_arm
-from dls_ik.solver.starts import random_starts
+from dls_ik.solver.problem import random_starts
 
 GOAL = options_of("auto").goal()
 WEIGHT = GOAL.rotation_weight

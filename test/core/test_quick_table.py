@@ -8,7 +8,7 @@ from start_tables import KINDS, WEIGHT, Drawn, at_last_joint, drawn
 from dls_ik import RobotModel
 from dls_ik.core.fast.table import LEAF, MISSED
 from dls_ik.model import DhRow
-from dls_ik.solver.table import start_table
+from dls_ik.solver.problem import start_table
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -10,8 +10,7 @@ from oracle_slack import beyond, components, dead_zone
 from dls_ik import RobotModel, Task
 from dls_ik.core import kinematics
 from dls_ik.core.task import hold, release, task_error, task_jacobian
-from dls_ik.solver.slack import INSIDE
-from dls_ik.solver.task import build_task
+from dls_ik.solver.task import INSIDE, build_task
 
 WAM = RobotModel.wam()
 quick = settings(deadline=None, max_examples=200, derandomize=True)

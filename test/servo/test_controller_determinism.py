@@ -9,7 +9,7 @@ from drive import DT, WAM, Drive
 
 from dls_ik import RobotModel
 from dls_ik.servo import Controller, ServoState
-from dls_ik.solver.reached import reach_of
+from dls_ik.solver.search import reach_of
 
 
 def stuck_case():

@@ -11,7 +11,8 @@ from wishes import PUMA, WAM, drawn
 from dls_ik import IkSolver, Status, Task
 from dls_ik.errors import BatchInterrupted, DlsIkError, OptionError
 from dls_ik.solver import batch
-from dls_ik.solver.solver import MOST_PROBLEMS
+from dls_ik.solver.search import Search
+from dls_ik.solver.solver import MAX_TASKS
 
 FIELDS = ("success", "status", "q", "position_error", "rotation_error", "iterations", "restarts")
 
@@ -54,11 +55,11 @@ def test_of_other_methods_and_tasks(method):
 def test_more_tasks_than_are_kept_in_threads_of_the_caller():
     """Two threads go through more tasks than are kept; four ask for one that others let go of."""
     solver, interval = IkSolver(PUMA), sys.getswitchinterval()
-    tasks = [Task(rotation="", position_tolerance=0.001 * i) for i in range(2 * MOST_PROBLEMS)]
+    tasks = [Task(rotation="", position_tolerance=0.001 * i) for i in range(2 * MAX_TASKS)]
     done = threading.Event()
 
     def look(k):
-        assert solver.problem_for(tasks[k]).details.task.slack[0] == 0.001 * k
+        assert solver._search_for(tasks[k]).problem.details.task.slack[0] == 0.001 * k
 
     def ask_again():
         while not done.is_set():
@@ -74,7 +75,7 @@ def test_more_tasks_than_are_kept_in_threads_of_the_caller():
             sys.setswitchinterval(interval)
         for each in again:
             each.result()
-    assert len(solver._problems) <= MOST_PROBLEMS + 6
+    assert len(solver._searches) <= MAX_TASKS + 6
 
 
 def test_solvers_in_threads_of_the_caller():
@@ -146,22 +147,22 @@ def test_what_progress_raises_comes_out(kind):
     assert len(calls) == 2
 
 
-def hold(monkeypatch, solver, Ts):
+def hold(monkeypatch, Ts):
     """Begin none of these poses, however fast the machine is, before the batch is told to end."""
-    held, ends, search = {T[:3, 3].tobytes() for T in Ts}, threading.Event(), solver.search
+    held, ends, attempt = {T[:3, 3].tobytes() for T in Ts}, threading.Event(), Search.attempt
 
     class Pool(ThreadPoolExecutor):
         def __exit__(self, *error):
             ends.set()
             return super().__exit__(*error)
 
-    def held_search(problem, poses, *more):
+    def held_attempt(self, poses, *more):
         if poses[0, 0, :3, 3].tobytes() in held:
             ends.wait()
-        return search(problem, poses, *more)
+        return attempt(self, poses, *more)
 
     monkeypatch.setattr(batch, "ThreadPoolExecutor", Pool)
-    monkeypatch.setattr(solver, "search", held_search)
+    monkeypatch.setattr(Search, "attempt", held_attempt)
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -173,7 +174,7 @@ def test_an_interrupt_keeps_what_was_finished(threads, monkeypatch):
         if done >= 500:
             raise KeyboardInterrupt
 
-    hold(monkeypatch, solver, Ts[500:])
+    hold(monkeypatch, Ts[500:])
     with pytest.raises(BatchInterrupted) as caught:
         solver.solve_batch(Ts, seeds, threads=threads, progress=progress)
     monkeypatch.undo()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dls_ik.solver.compilation import AGAIN, WORDS, words
+from dls_ik.solver.compilation import MESSAGE, MESSAGE_UNKEPT, message
 
 SOLVE = """
 import dls_ik
@@ -87,11 +87,11 @@ def test_compilation_is_announced_before_it_is_over(tmp_path):
 
 
 def test_an_old_numba_is_named_with_what_mends_it():
-    said = words("0.58.1")
+    said = message("0.58.1")
     assert "0.58.1" in said
     assert said.endswith("pip install 'numba>=0.59'")
-    assert words("0.59.0") == words("0.68.1") == words("1.0.0rc1") == WORDS
-    assert words("0.68.1", is_kept=False) == AGAIN
+    assert message("0.59.0") == message("0.68.1") == message("1.0.0rc1") == MESSAGE
+    assert message("0.68.1", is_kept=False) == MESSAGE_UNKEPT
 
 
 def test_kernels_on_disk_are_loaded_without_a_word():

@@ -90,7 +90,7 @@ def test_there_is_an_answer(name):
         if not np.isin("prismatic", [row.kind for row in ROWS[name]]):
             assert np.isfinite(result.position_error).all(), method
             assert np.isfinite(result.rotation_error).all(), method
-        if solver.keeps_limits:
+        if solver.search.keeps_limits:
             assert robot.within_limits(result.q).all()
         for T, one in zip(Ts, result, strict=True):
             if one.success:

@@ -85,7 +85,7 @@ def test_a_seed_too_far_outside_the_limits_has_no_answer(side, name, approximate
                 assert (result.success, result.status) == (False, Status.FAR_FROM_SEED)
                 told = errors(WAM, T, result.q)
                 np.testing.assert_allclose(result[3:5], told, atol=1e-9)
-                assert not solver.keeps_limits or WAM.within_limits(result.q)
+                assert not solver.search.keeps_limits or WAM.within_limits(result.q)
 
 
 def test_a_seed_outside_the_limits_but_near_enough():

@@ -5,7 +5,7 @@ import pytest
 from oracle_ik import pose_error
 
 from dls_ik import IkSolver, RobotModel, Status, Stepper, Task
-from dls_ik.errors import MethodError
+from dls_ik.errors import MethodError, PoseError
 from dls_ik.servo import LocalIk
 from dls_ik.solver.method import KDL
 
@@ -53,6 +53,17 @@ def test_one_pose_as_many():
     solver, rng = IkSolver(WAM, "kdl_lma"), np.random.default_rng(3)
     T, seed = WAM.fk(WAM.random(rng)), WAM.random(rng)
     np.testing.assert_array_equal(solver.solve(T, seed).q, solver.solve_batch([T], seed).q[0])
+
+
+def test_a_matrix_that_is_no_rotation_is_refused():
+    T, seed = WAM.fk(np.full(7, 0.3)), np.zeros(7)
+    scaled = T.copy()
+    scaled[:3, :3] *= 1.3
+    solver = IkSolver(WAM, "kdl_lma")
+    with pytest.raises(PoseError, match="rotation"):
+        solver.solve(scaled, seed)
+    found = solver.solve_batch([T, scaled], seed)
+    assert found.statuses == (Status.SUCCESS, Status.REFUSED)
 
 
 @pytest.mark.parametrize("name", KDL)

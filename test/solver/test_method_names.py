@@ -134,9 +134,9 @@ def test_unknown_names_say_what_may_be_meant_or_what_there_is(name):
     words = str(caught.value)
     assert words.startswith(f"unknown method {name!r}; ")
     if name in TWICE:
-        assert words.endswith(f"; {name.partition('+')[0]} is there twice")
+        assert words.endswith(f"; {name.partition('+')[0]} is given twice")
     elif name in ALONE:
-        assert words.endswith(" stands alone, it is no part")
+        assert words.endswith(" is a method by itself, not a part")
     elif name in MEANT:
         assert words.endswith(f"did you mean {MEANT[name]}?")
         assert len(words) < 100

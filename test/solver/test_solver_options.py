@@ -11,8 +11,7 @@ import pytest
 from dls_ik import IkSolver, RobotModel, method_names
 from dls_ik.errors import DlsIkError, MethodError, OptionError
 from dls_ik.servo.options import ControllerKeywords, ControllerOptions
-from dls_ik.solver.keywords import SolverKeywords, Vector
-from dls_ik.solver.options import SolverOptions
+from dls_ik.solver.options import SolverKeywords, SolverOptions, Vector
 
 WAM = RobotModel.wam()
 FIELDS = {f.name: f for f in fields(SolverOptions)}

@@ -162,5 +162,5 @@ def test_the_optimal_policy_makes_the_whole_step_as_long_as_allowed(objective, D
 
 
 def test_kdl_has_no_steps():
-    with pytest.raises(MethodError, match="cannot be made step by step"):
+    with pytest.raises(MethodError, match="has no single steps"):
         Stepper(WAM, "kdl_lma", Q)

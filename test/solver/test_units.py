@@ -118,7 +118,7 @@ def test_slides_in_millimetres_come_as_near_to_the_seed_by_their_weight():
     )
     there, starts = scaled(robot, k), seeds * ([k] + [1.0] * 7)
     weights = (k**-2, *[1.0] * 7)
-    options = {"solve_type": "distance", "max_restarts": 60, "compared": 50}
+    options = {"solve_type": "distance", "max_restarts": 60, "num_candidates": 50}
     one = IkSolver(robot, **options).solve_batch(Ts, seeds)
     other = IkSolver(there, length_unit=k, joint_weights=weights, **options)
     found = other.solve_batch(scaled_poses(Ts, k), starts)

@@ -10,6 +10,7 @@ from out_of_grasp import out_of_grasp
 
 from dls_ik import IkSolver, RobotModel, Status, method_names
 from dls_ik.core.search_rows import search_packed
+from dls_ik.solver import search as search_module
 from dls_ik.solver import single
 from dls_ik.solver import solver as solver_module
 from dls_ik.solver.single import FIRST_ATTEMPTS
@@ -133,7 +134,7 @@ def let_attempts_take(monkeypatch, seconds):
 
     monkeypatch.setattr(single, "time", clock)
     monkeypatch.setattr(solver_module, "time", clock)
-    monkeypatch.setattr(solver_module, "search_packed", slow_search)
+    monkeypatch.setattr(search_module, "search_packed", slow_search)
 
 
 @pytest.mark.parametrize("seconds", [1e-5, 1e-4, 1e-3])

@@ -42,7 +42,7 @@ def wished(robot, Ts, seeds):
             case = f"{robot.name} {kind} {starts} {where is None}"
             q = result.q
             if kind == "distance":  # a slide stops where steps are short, which rounding decides
-                q = np.linalg.norm(q - (solver.middle if where is None else where), axis=1)
+                q = np.linalg.norm(q - (solver.search.middle if where is None else where), axis=1)
             found[case] = [q.tolist(), result.restarts.tolist()]
     return found
 

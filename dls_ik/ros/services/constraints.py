@@ -17,8 +17,7 @@ from dls_ik.model.tree import Tree
 from dls_ik.ros.errors import Code, FrameError, RequestError
 from dls_ik.ros.frames import matrix_from_pose, strip_slash
 from dls_ik.ros.services.request import RobotContext
-from dls_ik.solver.slack import is_bound
-from dls_ik.solver.task import Task
+from dls_ik.solver.task import Task, is_bound
 from dls_ik.text import listing, quoted
 
 MARGIN = 1e-6  # [m or rad] beyond a region that counts as within it, as a solver's tolerances

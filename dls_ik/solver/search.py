@@ -1,0 +1,357 @@
+"""Searches: attempts for many poses, which solution they look for, and how they end.
+
+A :class:`Search` is all that a call of the solver needs: robot, method, options, problem and the
+solution that is wanted. :mod:`.single` adds the clock, :mod:`.batch` threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dls_ik.core import limits
+from dls_ik.core.fast.packed import pack
+from dls_ik.core.reach_bounds import Reach, rows_beyond_reach
+from dls_ik.core.search import (
+    ATTEMPTS,
+    DEXTROUS,
+    FIRST,
+    FOUND,
+    NEAREST,
+    NOTHING,
+    STATE,
+    STEPS,
+)
+from dls_ik.core.search_rows import search_packed, search_rows
+from dls_ik.core.types import Array, Rows, Wish
+from dls_ik.errors import MethodError, OptionError
+from dls_ik.model.chain import build_arm
+from dls_ik.model.joint import checked_configuration
+from dls_ik.model.reach.bounds import build_reach
+from dls_ik.model.robot import RobotModel
+from dls_ik.solver.declare import checked_value
+from dls_ik.solver.kdl import KdlAttempts
+from dls_ik.solver.method import AUTO, MethodChoice
+from dls_ik.solver.options import SolverOptions
+from dls_ik.solver.poses import checked_poses
+from dls_ik.solver.problem import Problem, build_problem, no_table
+from dls_ik.solver.result import MISSED, Status
+from dls_ik.solver.task import Tasks
+from dls_ik.text import listing
+
+KINDS = {"speed": FIRST, "distance": NEAREST, "manipulability": DEXTROUS}
+_FIELDS = SolverOptions.__dataclass_fields__
+
+# The last attempts for a pose that is missed, which end only where the error stays as it is.
+LAST_TRIES = 8  # where the nearest configuration is an answer; else one
+LAST_STEPS, LAST_STALL_RATIO, LAST_STALL_COUNT = 100, 0.999, 3
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """The problem of a call, and the solution that it asks for."""
+
+    robot: RobotModel
+    method: str
+    options: SolverOptions
+    problem: Problem
+    kdl: KdlAttempts | None  # makes the attempts, for methods of PyKDL
+    kind: int  # of solution: FIRST, NEAREST or DEXTROUS
+    max_change: Array  # (n,) from the seed to an answer, at most [rad or m]
+    approximate: bool  # the nearest configuration is an answer where a pose is missed
+
+    def wanting(
+        self,
+        solve_type: str | None = None,
+        max_joint_change: ArrayLike | None = None,
+        approximate: bool | None = None,
+    ) -> Search:
+        """Return the search for another solution; None leaves a choice to the options.
+
+        Raises:
+            OptionError: a value that is not valid.
+            MethodError: PyKDL is asked for another solution than the first one.
+        """
+        kind = KINDS[self._choice("solve_type", solve_type)]
+        change = np.array(self._choice("max_joint_change", max_joint_change), np.float64)
+        n, names = self.robot.n, self.robot.joint_names
+        if change.ndim == 1 and len(change) != n:
+            raise OptionError(
+                f"max_joint_change is one number, or one for each of the {n} joints "
+                f"({listing(names)}), not {len(change)}"
+            )
+        if self.kdl is not None and (kind != FIRST or np.isfinite(change).any()):
+            raise MethodError(
+                f"method {self.method!r} returns the first solution that it finds; solve_type and "
+                "max_joint_change are for other methods"
+            )
+        nearest = bool(self._choice("approximate", approximate))
+        change = np.broadcast_to(change, (n,)).copy()
+        return replace(self, kind=kind, max_change=change, approximate=nearest)
+
+    def _choice(self, option: str, given: Any) -> Any:
+        default = getattr(self.options, option)
+        return default if given is None else checked_value(_FIELDS[option], given)
+
+    @cached_property
+    def keeps_limits(self) -> bool:
+        """Whether the method keeps the joint limits, and those around the seed."""
+        return limits.clips(self.problem.method)
+
+    @cached_property
+    def is_narrowed(self) -> bool:
+        """Whether the change from the seed is bounded for some joint."""
+        return bool(np.isfinite(self.max_change).any())
+
+    @cached_property
+    def middle(self) -> Array:
+        """(1, n) mid-range, which stands in for a seed."""
+        return 0.5 * (self.problem.starts.lower + self.problem.starts.upper)[None]
+
+    def check_seed(self, seed: Any) -> None:
+        """Refuse a bound on the change from a seed where there is no seed.
+
+        Raises:
+            OptionError: see above.
+        """
+        if seed is None and self.is_narrowed:
+            raise OptionError("max_joint_change is the distance from a seed, and none is given")
+
+    def checked(self, T: ArrayLike, seed: ArrayLike | None) -> tuple[Array, Array]:
+        """Return a pose (1, k, 4, 4) and a seed (1, n) as kernels take them.
+
+        Raises:
+            PoseError, JointValueError: values that are not valid.
+        """
+        poses = checked_poses(T, len(self.robot.tips))[None]
+        if seed is None:
+            return poses, self.middle
+        return poses, checked_configuration(seed, self.robot.joint_names)[None]
+
+    def new_rows(self, b: int) -> Rows:
+        """Return the state of b searches before their first attempt."""
+        return new_rows(b, self.robot.n, self.options.random_seed)
+
+    def attempt(
+        self, Ts: Array, seeds: Array, attempts: int, rows: Rows, seeded: bool = True
+    ) -> None:
+        """Make more attempts for every pose: :mod:`dls_ik.core.search_rows`.
+
+        Args:
+            Ts: (b, k, 4, 4), seeds: (b, n), or (1, n) for all.
+            rows: state of the searches, in and out. A pose or a seed that is not valid leaves its
+                row as it is.
+            seeded: whether the first attempt starts from the seed, or from the table of starts.
+        """
+        problem = self.problem
+        if self.kdl is not None:
+            self.kdl.search(Ts, seeds, attempts, rows)
+        elif problem.packed is not None:
+            search_packed(
+                *problem.packed, Ts, seeds, self.max_change, self.kind, self.options.num_candidates,
+                seeded or not problem.has_table, attempts, rows.counts, rows.best, rows.figures,
+            )  # fmt: skip
+        elif problem.details is not None:
+            structs = self.robot.chain, problem.method, problem.goal, problem.starts
+            wish = Wish(self.kind, self.options.num_candidates, True)
+            search_rows(
+                *structs, problem.details, wish, Ts, seeds, self.max_change, attempts, rows.counts,
+                rows.best, rows.figures,
+            )  # fmt: skip
+
+    def attempt_some(
+        self,
+        which: NDArray[np.intp],
+        poses: Array,
+        seeds: Array,
+        attempts: int,
+        rows: Rows,
+        seeded: bool,
+    ) -> None:
+        """Make more attempts for some of the rows, by their numbers."""
+        part = some_rows(rows, which)
+        self.attempt(poses[which], seeds_of(seeds, which), attempts, part, seeded)
+        put_back(rows, which, part)
+
+    def has_no_answer(self, seeds: Array) -> NDArray[np.bool_]:
+        """(b,) whether all configurations inside the limits are too far from the seeds (b, n)."""
+        if not self.is_narrowed:
+            return np.zeros(len(seeds), np.bool_)
+        robot, change = self.robot, self.max_change
+        apart = (seeds - change > robot.upper) | (seeds + change < robot.lower)
+        return np.logical_and(apart.any(axis=1), np.isfinite(seeds).all(axis=1))
+
+    def keeps(self, q: Array, seeds: Array) -> NDArray[np.bool_]:
+        """(b,) whether answers (b, n) keep the limits and are near enough to their seeds.
+
+        Not every method takes care of that. Rows of NaN do not.
+        """
+        if self.keeps_limits:
+            return np.ones(len(q), np.bool_)
+        near: NDArray[np.bool_] = np.all(np.abs(q - seeds) <= self.max_change, axis=1)
+        return near & self._within_limits(q)
+
+    def _within_limits(self, q: Array) -> NDArray[np.bool_]:
+        lower, upper = self.robot.lower, self.robot.upper
+        inside: NDArray[np.bool_] = np.all((q >= lower) & (q <= upper), axis=1)
+        return inside
+
+    def conclude(
+        self,
+        poses: Array,
+        seeds: Array,
+        rows: Rows,
+        ended: NDArray[np.int64],
+        no_answer: NDArray[np.bool_],
+    ) -> NDArray[np.int64]:
+        """Come nearer to poses that were missed, and return how each search ended.
+
+        Args:
+            ended: (b,) status of each row without a solution; REFUSED if it was passed over.
+            no_answer: (b,) as :meth:`has_no_answer`.
+        """
+        begun = ended != Status.REFUSED
+        near = self.approximate | ((ended == Status.UNREACHABLE) & (self.method == AUTO))
+        which = np.flatnonzero(begun & near & ~found(rows))
+        if len(which):
+            part = some_rows(rows, which)
+            self._come_nearer(poses[which], seeds_of(seeds, which), part)
+            put_back(rows, which, part)
+        solved = found(rows)
+        ended = np.where(solved, Status.SUCCESS, ended)
+        if not self.keeps_limits:
+            ended[solved & ~self.keeps(rows.best, seeds)] = Status.FAR_FROM_SEED
+            ended[solved & ~self._within_limits(rows.best)] = Status.OUTSIDE_LIMITS
+        ended[begun & no_answer] = Status.FAR_FROM_SEED
+        return ended
+
+    def has_answer(self, status: NDArray[np.int64], q: Array, seeds: Array) -> NDArray[np.bool_]:
+        """(b,) which rows are a success: where `approximate` is set, also poses that were missed.
+
+        A row beyond limits is none; methods that do not keep them may get there.
+        """
+        success: NDArray[np.bool_] = status == Status.SUCCESS
+        if self.approximate:
+            success = success | (np.isin(status, MISSED) & self.keeps(q, seeds))
+        return success
+
+    def _come_nearer(self, poses: Array, seeds: Array, rows: Rows) -> None:
+        """Make last attempts for missed poses, which may reach some of them after all.
+
+        Steps are counted, attempts are no restarts. They start at the best so far, or at the seeds
+        where answers have to be near those.
+        """
+        tried = self.new_rows(len(poses))
+        starts = seeds if self.is_narrowed else np.ascontiguousarray(rows.best)
+        tries = LAST_TRIES if self.approximate else 1
+        self._with_long_attempts.attempt(poses, starts, tries, tried)
+        weights = np.array([1.0, self.problem.goal.rotation_weight])
+        error, before = (np.linalg.norm(r.figures[:, :2] * weights, axis=1) for r in (tried, rows))
+        nearer = found(tried) | (error < before)
+        rows.best[nearer], rows.figures[nearer] = tried.best[nearer], tried.figures[nearer]
+        rows.counts[nearer, FOUND] = tried.counts[nearer, FOUND]
+        rows.counts[:, STEPS] += tried.counts[:, STEPS]
+
+    @cached_property
+    def _with_long_attempts(self) -> Search:
+        """The same search with attempts that go on while they come nearer at all."""
+        problem = self.problem
+        goal = problem.goal._replace(
+            max_iterations=LAST_STEPS, stall_ratio=LAST_STALL_RATIO, stall_count=LAST_STALL_COUNT
+        )
+        packed = problem.packed
+        if packed is not None:
+            arm, table = build_arm(self.robot.chain), no_table(self.robot.n)
+            packed = pack(arm, table, problem.method, goal, problem.starts)
+        problem = problem._replace(goal=goal, packed=packed, has_table=False)
+        return replace(self, problem=problem)
+
+    def prepare_bounds(self) -> None:
+        """Compute bounds of reach now, where they serve; else the first proof waits for them."""
+        if self._can_prove:
+            reach_of(self._whole_robot)
+
+    def proves_unreachable(self, Ts: Array) -> NDArray[np.bool_]:
+        """(b,) whether poses (b, k, 4, 4) are proved to be beyond reach; False proves nothing.
+
+        There are proofs for the full pose of one tip, within the solver's tolerances. A robot with
+        narrowed limits takes the bounds of the whole one.
+        """
+        beyond = np.zeros(len(Ts), np.bool_)
+        if self._can_prove and len(Ts):
+            options, most = self.options, self.options.error_tolerance
+            position = options.length_unit * min(options.position_tolerance, most)
+            rotation = min(options.rotation_tolerance, most / options.rotation_weight)
+            poses = np.ascontiguousarray(Ts[:, 0])
+            rows_beyond_reach(reach_of(self._whole_robot), poses, position, rotation, beyond)
+        return beyond
+
+    @property
+    def _can_prove(self) -> bool:
+        return self.keeps_limits and self.problem.packed is not None
+
+    @property
+    def _whole_robot(self) -> RobotModel:
+        return self.robot.whole or self.robot
+
+
+def build_search(
+    robot: RobotModel, choice: MethodChoice, options: SolverOptions, task: Tasks
+) -> Search:
+    """Return the search of a robot by a method, for the solution that the options ask for.
+
+    Raises:
+        MethodError: a method that cannot serve this robot and this task, with the reason.
+        OptionError: a task or an option that does not fit the robot.
+    """
+    problem = build_problem(robot, choice, options, task)
+    kdl = KdlAttempts(robot, choice.name, options, task) if choice.is_kdl else None
+    search = Search(robot, choice.name, options, problem, kdl, FIRST, np.empty(0), False)
+    return search.wanting()
+
+
+@lru_cache(maxsize=16)
+def reach_of(robot: RobotModel) -> Reach:
+    """Return bounds on the poses of a robot's only tip; they take some tenths of a second, once."""
+    return build_reach(robot.chain)
+
+
+def new_rows(b: int, n: int, random_seed: int) -> Rows:
+    """Return the state of b searches before their first attempt."""
+    rows = Rows(np.zeros((b, 4), np.int64), np.empty((b, n)), np.empty((b, 3)))
+    rows.counts[:, STATE] = random_seed
+    rows.best.fill(np.nan)
+    rows.figures.fill(np.nan)
+    return rows
+
+
+def some_rows(rows: Rows, which: slice | NDArray[np.intp]) -> Rows:
+    """Return some rows: views for a slice, copies for indices."""
+    return Rows._make(array[which] for array in rows)
+
+
+def put_back(rows: Rows, which: NDArray[np.intp], part: Rows) -> None:
+    """Write some rows over those with the numbers `which`."""
+    for array, some in zip(rows, part, strict=True):
+        array[which] = some
+
+
+def seeds_of(seeds: Array, which: NDArray[np.intp]) -> Array:
+    """Return the seeds of some rows; one for all, (1, n), stays."""
+    return seeds if len(seeds) == 1 else seeds[which]
+
+
+def attempts_of(rows: Rows) -> NDArray[np.int64]:
+    """(b,) attempts made; 0 for rows that were passed over."""
+    made: NDArray[np.int64] = rows.counts[:, ATTEMPTS]
+    return made
+
+
+def found(rows: Rows) -> NDArray[np.bool_]:
+    """(b,) whether a row has a solution."""
+    some: NDArray[np.bool_] = rows.counts[:, FOUND] != NOTHING
+    return some
