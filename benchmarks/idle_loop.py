@@ -9,12 +9,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from dls_ik.ros.stream.pacing import Pacer
-from dls_ik.ros.stream.targets import Targets
+from dls_ik.ros.servo.pacing import Pacer
+from dls_ik.ros.servo.targets import TargetBuffer
 
 
 class Lateness:
-    """Plans deadlines as :class:`dls_ik.ros.stream.pacing.Pacer` does, from what is seen outside.
+    """Plans deadlines as :class:`dls_ik.ros.servo.pacing.Pacer` does, from what is seen outside.
 
     Deadlines are a period apart; a cycle that begins more than a period after its own sets the next
     one a period after itself. A cycle never begins before its deadline, so one that seems to says
@@ -52,12 +52,12 @@ def missed(late: np.ndarray, period: float) -> int:
     return int(np.floor(late / period).sum())
 
 
-def run(rate: float, targets: Targets, starts: list[float]) -> None:
+def run(rate: float, targets: TargetBuffer, starts: list[float]) -> None:
     """Cycle until the targets are closed; note when each cycle began [s]."""
     pacer = Pacer(rate, time.monotonic())
     while targets.wait(*pacer.window()):
         now = time.monotonic()
-        pacer.began(now, targets.take())
+        pacer.begin(now, targets.take())
         starts.append(now)
 
 
@@ -66,7 +66,7 @@ def main() -> None:
     over = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: over.set())
-    targets, starts, told = Targets(), [time.monotonic()], 1
+    targets, starts, told = TargetBuffer(), [time.monotonic()], 1
     thread = threading.Thread(target=run, args=(float(sys.argv[1]), targets, starts))
     thread.start()
     print("ready", flush=True)

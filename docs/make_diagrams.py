@@ -71,7 +71,7 @@ STREAM = Diagram(
         "states": Box(0, 2, "joint_states\nof a driver"),
         "targets": Box(1, 0, "executor's thread\nTargets: the newest", BLUE),
         "measured": Box(1, 2, "executor's thread\nJointStates: latest", BLUE),
-        "cycle": Box(2, 1, "streaming thread\nStream.cycle at rate,\nabsolute deadlines", BLUE),
+        "cycle": Box(2, 1, "streaming thread\nServoCycle at rate,\nabsolute deadlines", BLUE),
         "controller": Box(3, 1, "Controller\ntarget, method step,\nlimits"),
         "step": Box(4, 0, "follow kernel\none step, halved\nuntil it helps", ORANGE),
         "planner": Box(4, 2, "planner thread\nthe nearest solution,\nwhen stuck", BLUE),

@@ -159,8 +159,8 @@ def robot_to_draw(publisher: TargetPublisher, named: str | None) -> RobotPicture
         RobotModelError: not a usable robot, or a file, which has to be named here.
     """
     from dls_ik.ros.client.robot import DescribedRobot, ForeignFileError, served_robot
-    from dls_ik.ros.outputs.outputs import arrange
     from dls_ik.ros.robot_source import subscribe_descriptions
+    from dls_ik.ros.servo.outputs import arrange
     from dls_ik.ros.viewer_source import NodeParameters
 
     def own(base: str | None, tip: str | None) -> DescribedRobot:

@@ -13,12 +13,13 @@ from dls_ik.ros import STARTED
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.errors import Code, RequestError
 from dls_ik.ros.frames import Frames, tf2_lookup
+from dls_ik.ros.marker_target import build_marker
 from dls_ik.ros.params import Parameters
 from dls_ik.ros.params.live import LiveParameters
 from dls_ik.ros.robot_source import DescriptionTopic, robot_from_parameters
 from dls_ik.ros.services.executor import LatestOnlyExecutor
 from dls_ik.ros.services.server import NAMES, ServiceServer
-from dls_ik.ros.stream.loop import Streaming
+from dls_ik.ros.servo.loop import ServoLoop
 from dls_ik.ros.subscriptions import TypeMonitor
 from dls_ik.ros.util import trace
 from dls_ik.text import escape, listing
@@ -43,8 +44,15 @@ class Application:
         self._reason = ""  # why the last robot was refused
         self._executor = ThreadPoolExecutor(1, "planner")
         frames = Frames(tf2_lookup(node))
-        self._streaming = Streaming(node, live.current, frames)
-        current = self._streaming.stream.current
+        self._loop = loop = ServoLoop(node, live.current, frames)
+        self._marker = build_marker(
+            node,
+            live.current,
+            lambda: loop.monitor.report,
+            loop.targets.store,
+            loop.cycle.submit,
+        )
+        current = loop.cycle.current
         self._services = ServiceServer(node, self.arm, current, frames, live.current)
         TypeMonitor(node)
         live.on_change(self._change)
@@ -57,7 +65,7 @@ class Application:
         Raises:
             DlsIkError: a parameter that does not fit the robot.
         """
-        self._streaming.start()
+        self._loop.start()
         try:
             robot = robot_from_parameters(self._live.current)
         except RobotModelError as error:
@@ -71,7 +79,9 @@ class Application:
         """Stop the services and the stream."""
         self._builder.close()
         self._services.close()
-        self._streaming.stop()
+        self._loop.stop()
+        if self._marker is not None:
+            self._marker.close()
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     def arm(self) -> Arm:
@@ -123,7 +133,7 @@ class Application:
 
     def _use(self, arm: Arm) -> None:
         is_new = self._arm is None or self._arm.robot is not arm.robot
-        self._streaming.use(arm)
+        self._loop.use(arm)
         self._arm = arm
         if is_new:
             self._announce(arm)
@@ -135,9 +145,9 @@ class Application:
         node.get_logger().info(
             f"ready after {time.monotonic() - STARTED:.1f} s: {robot.name}, {robot.base} to "
             f"{robot.tip}, joints {listing(robot.joint_names)}; {services} by "
-            f"{arm.solver.method}{groups}; targets on {self._streaming.target_topics} by "
+            f"{arm.solver.method}{groups}; targets on {self._loop.target_topics} by "
             f"{arm.controller.method} at {arm.parameters.rate:g} Hz to "
-            f"{' and '.join(self._streaming.topics)}"
+            f"{' and '.join(self._loop.topics)}"
         )
         pairs = zip(robot.joint_names, robot.velocity, strict=True)
         unlimited = [name for name, velocity in pairs if not math.isfinite(velocity)]

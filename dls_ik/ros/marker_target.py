@@ -17,7 +17,7 @@ from visualization_msgs.msg import InteractiveMarker, InteractiveMarkerControl, 
 from dls_ik.model.rotations import quaternion_from_rotation
 from dls_ik.ros.frames import pose_from_matrix
 from dls_ik.ros.params import Parameters
-from dls_ik.ros.watch.tip import Seen, Tip
+from dls_ik.ros.servo.report import CycleReport, Tip
 from dls_ik.servo import Controller, ServoOutput, ServoState
 
 SIZE, BALL = 0.25, 0.06  # shares of the arm's length
@@ -121,7 +121,7 @@ class MarkerTarget:
         self,
         node: Node,
         library: Any,
-        seen: Callable[[], Seen],
+        seen: Callable[[], CycleReport],
         store: Callable[[Any], None],
         order: Callable[[Callable[[Controller], None]], None],
     ) -> None:
@@ -215,7 +215,7 @@ def _numbers(pose: Any) -> tuple[float, ...]:
 def build_marker(
     node: Node,
     parameters: Parameters,
-    seen: Callable[[], Seen],
+    seen: Callable[[], CycleReport],
     store: Callable[[Any], None],
     order: Callable[[Callable[[Controller], None]], None],
 ) -> MarkerTarget | None:

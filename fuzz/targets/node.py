@@ -14,12 +14,11 @@ from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.params import DECLARED, Parameters
 from dls_ik.ros.services.ik import answer_fk, answer_ik
+from dls_ik.ros.servo import state_monitor
+from dls_ik.ros.servo.cycle import ServoCycle
+from dls_ik.ros.servo.state_monitor import CurrentStateMonitor, Echo
+from dls_ik.ros.servo.targets import Arrival
 from dls_ik.ros.sim_arm.simulation import SimArmParameters
-from dls_ik.ros.stream import joint_states
-from dls_ik.ros.stream.cycle import Stream
-from dls_ik.ros.stream.echo import Echo
-from dls_ik.ros.stream.joint_states import JointStates
-from dls_ik.ros.stream.targets import Arrival
 from dls_ik.ros.util import Throttle
 from dls_ik.servo import Controller
 from fuzz.guard import Run, refusals, require, require_inside
@@ -241,7 +240,7 @@ def build_stream() -> Run:
     def run(source: Source) -> None:
         world = source.pick(worlds)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(joint_states.time, "monotonic", lambda: world.now)
+            patch.setattr(state_monitor.time, "monotonic", lambda: world.now)
             _begin(world, bool(source.below(2)), bool(source.below(2)))
             for _ in range(CYCLES):
                 if not source.has_more:
@@ -252,13 +251,13 @@ def build_stream() -> Run:
     return run
 
 
-def _begin(world: Any, shows: bool, shares: bool) -> None:
+def _begin(world: Any, display_only: bool, shares: bool) -> None:
     """Make a new stream for the same arm, without publishers."""
     node = world.node
     node.publishers, node.listeners, node.lines = int(shares), [], []
-    world.states = JointStates(node, Echo() if shares else None)
+    world.states = CurrentStateMonitor(node, Echo() if shares else None, display_only)
     log = Throttle(node, clock=lambda: world.now)
-    world.stream = Stream(world.states, Frames(), log, shows, shares)
+    world.stream = ServoCycle(world.states, Frames(), log, display_only)
     world.arm.controller.reset()
     world.stream.use(world.arm)
     world.now = 1000.0
@@ -275,12 +274,12 @@ def _cycle(source: Source, world: Any, good: tuple[Any, ...]) -> None:
         else:
             arrival = Arrival(message, world.now - source.pick((0.0, 0.004)), 1)
     elif kind == 4:
-        world.stream.order(source.pick(COMMANDS))
+        world.stream.submit(source.pick(COMMANDS))
     elif kind == 5:
         world.add_driver([source.number(2.0), source.number(2.0)])
     stamp = source.pick((0, 1, 10**18, 2**62))
-    outcome = world.stream.cycle(world.now, stamp, dt, arrival)
-    require(outcome.words, "no words", outcome.state)
+    outcome = world.stream.run(world.now, stamp, dt, arrival)
+    require(outcome.message, "no words", outcome.state)
     if outcome.output is None:
         return
     robot, output = world.robot, outcome.output

@@ -11,11 +11,10 @@ from dls_ik import RobotModel
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames, pose_from_matrix
 from dls_ik.ros.params import Parameters
-from dls_ik.ros.stream import joint_states
-from dls_ik.ros.stream.cycle import Stream
-from dls_ik.ros.stream.echo import Echo
-from dls_ik.ros.stream.joint_states import SETTLING, JointStates
-from dls_ik.ros.stream.targets import Arrival
+from dls_ik.ros.servo import state_monitor
+from dls_ik.ros.servo.cycle import ServoCycle
+from dls_ik.ros.servo.state_monitor import SETTLING, CurrentStateMonitor, Echo
+from dls_ik.ros.servo.targets import Arrival
 from dls_ik.ros.util import Throttle
 
 DT = 0.01
@@ -56,20 +55,23 @@ class FakeNode:
 class World:
     """A stream of the planar arm with its surroundings, and a clock that only `run` turns."""
 
-    def __init__(self, monkeypatch, shows=True, shares=True, goes_on=False, **parameters):
+    def __init__(
+        self, monkeypatch, display_only=True, shares=True, has_stop_trajectory=False, **parameters
+    ):
         self.now = 1000.0
         self.epoch = None  # [ns] of the clock of stamps where now is 0; None: there is no clock
-        monkeypatch.setattr(joint_states.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(state_monitor.time, "monotonic", lambda: self.now)
         self.node = FakeNode()
         self.node.publishers = int(shares)
         self.echo = Echo() if shares else None
-        self.states = JointStates(self.node, self.echo)
+        self.states = CurrentStateMonitor(self.node, self.echo, display_only)
         log = Throttle(self.node, clock=lambda: self.now)
-        self.stream = Stream(self.states, Frames(), log, shows, shares, goes_on)
+        self.stream = ServoCycle(self.states, Frames(), log, display_only, has_stop_trajectory)
         self.robot = RobotModel.from_urdf(URDF / "planar_2r.urdf")
         self.arm = Arm(self.robot, Parameters().changed(parameters))
         self.stream.use(self.arm)
         self.now += 2.0 * SETTLING
+        self.last = None  # when the last cycle was
 
     def add_driver(self, q, names=("joint1", "joint2")):
         self.node.publishers += 1
@@ -89,8 +91,14 @@ class World:
                 for listener in self.node.listeners:
                     listener(serialize_message(self.driver), {"source_timestamp": sent})
             arrival = None if target is None else Arrival(target, self.now, 1)
-            outcome = self.stream.cycle(self.now, self.stamp, DT, arrival)
+            outcome = self.cycle(arrival)
         return outcome
+
+    def cycle(self, arrival=None, stamp=None):
+        """Run a cycle now, with the time since the last one."""
+        gap = DT if self.last is None else self.now - self.last
+        self.last = self.now
+        return self.stream.run(self.now, self.stamp if stamp is None else stamp, gap, arrival)
 
     @property
     def stamp(self):
@@ -101,6 +109,11 @@ class World:
         stamped = PoseStamped(pose=pose_from_matrix(self.robot.fk(q)))
         stamped.header.frame_id = frame
         return stamped
+
+
+def controlled(monkeypatch, **given):
+    """Make a world whose commands go to a controller."""
+    return World(monkeypatch, display_only=False, shares=False, **given)
 
 
 def near(q, tolerance=1e-5):

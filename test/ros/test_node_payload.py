@@ -15,7 +15,7 @@ from ros_streamer import HOME
 from ros_wam import WAM, stamped
 from ros_watched import Watched, shifted, trajectory, twist
 
-from dls_ik.ros.stream.targets import MOST_POSES
+from dls_ik.ros.servo.targets import MOST_POSES
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 INVALID_GOAL_CONSTRAINTS = -16

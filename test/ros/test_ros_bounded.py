@@ -10,7 +10,7 @@ from rclpy.node import Node
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
-from dls_ik.ros.stream.joint_states import QOS, JointStates
+from dls_ik.ros.servo.state_monitor import QOS, CurrentStateMonitor
 from dls_ik.ros.subscriptions import MAX_NAMES, merge_bounded, subscribe_bounded
 from dls_ik.ros.util import Throttle
 
@@ -20,7 +20,7 @@ def states(private_domain):
     context = Context()
     rclpy.init(context=context)
     node = Node("bounded", context=context, use_global_arguments=False)
-    yield JointStates(node, None)
+    yield CurrentStateMonitor(node, None, False)
     node.destroy_node()
     context.try_shutdown()
 

@@ -11,8 +11,8 @@ pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 from ros_world import DT, World, near
 from sensor_msgs.msg import JointState
 
+from dls_ik.ros.servo.state_monitor import FRESH, SETTLING
 from dls_ik.ros.sim_arm.arm import Dynamics, SimulatedArm, standstill
-from dls_ik.ros.stream.joint_states import FRESH, SETTLING
 from dls_ik.servo import Controller, ServoState
 from dls_ik.servo.controller import AT_REST
 
@@ -65,7 +65,7 @@ def test_waits_for_a_publisher_to_be_heard_before_it_starts(world):
 
 def test_the_log_says_when_joint_states_come_that_were_waited_for(world):
     world.add_driver([0.8, 0.9])
-    assert world.run(3).words == "waiting for joint states on /joint_states"
+    assert world.run(3).message == "waiting for joint states on /joint_states"
     assert world.node.lines == []
     world.run(3, driver=True)
     assert world.node.lines == ["joint states come on /joint_states: ready for targets"]
@@ -73,7 +73,7 @@ def test_the_log_says_when_joint_states_come_that_were_waited_for(world):
 
 def test_the_log_says_where_it_starts_if_nobody_publishes_joint_states(world):
     world.now -= 2.0 * SETTLING
-    assert world.run(3).words == "waiting for joint states on /joint_states"
+    assert world.run(3).message == "waiting for joint states on /joint_states"
     world.run(int(2.0 * SETTLING / DT))
     (line,) = world.node.lines
     assert line.startswith("nobody publishes joint states of these joints on /joint_states")
@@ -106,7 +106,7 @@ def test_is_not_its_own_driver(world):
         message.header.stamp.nanosec = int(world.now * 1e6) % 10**9
         world.echo.remember(message)
         world.states.store(message)
-    assert world.states.measured(world.robot.joint_names, world.now) is None
+    assert world.states.latest(world.robot.joint_names, world.now) is None
     assert world.states.values() == {"gripper": 0.1}
 
 
@@ -152,16 +152,16 @@ def test_driver_messages_that_are_not_right(world):
 def test_several_drivers_make_one_state(world):
     world.states.store(JointState(name=["joint1"], position=[0.5]))
     world.states.store(JointState(name=["joint2"], position=[0.6]))
-    assert world.states.measured(world.robot.joint_names, world.now) == near([0.5, 0.6])
+    assert world.states.latest(world.robot.joint_names, world.now).q == near([0.5, 0.6])
     world.now += 2 * FRESH
     world.states.store(JointState(name=["joint2"], position=[0.6]))
-    assert world.states.measured(world.robot.joint_names, world.now) is None
+    assert world.states.latest(world.robot.joint_names, world.now) is None
 
 
 def test_driver_that_has_names_of_its_own(world):
     world.states.rename({"a": "joint2", "joint2": "joint1"})
     world.states.store(JointState(name=["a", "joint2", "grip"], position=[0.5, 0.6, 0.1]))
-    assert world.states.measured(world.robot.joint_names, world.now) == near([0.6, 0.5])
+    assert world.states.latest(world.robot.joint_names, world.now).q == near([0.6, 0.5])
     assert world.states.values() == {"joint2": 0.5, "joint1": 0.6, "grip": 0.1}
 
 
@@ -173,7 +173,7 @@ def test_driver_is_heard_again_under_other_names_before_anything_starts(world):
     first = world.run(driver=True).output
     assert first.q == near([0.9, 0.8])
     world.states.rename({"joint1": "joint2", "joint2": "joint1"})
-    assert world.states.measured(world.robot.joint_names, world.now) == near([0.9, 0.8])
+    assert world.states.latest(world.robot.joint_names, world.now).q == near([0.9, 0.8])
 
 
 class Followed:
@@ -218,13 +218,13 @@ def test_after_a_reset_the_status_does_not_repeat_the_fault(monkeypatch):
     followed.run(1.0)
     fault = followed.run(0.4, heard=False)
     assert fault.state is ServoState.FAULT
-    assert "no joint states came for 0.2 s, the last ones 0.2" in fault.words
-    assert fault.words.count("no joint states") == 1
-    assert fault.words.endswith("; target passed over")
-    followed.world.stream.order(Controller.reset)
+    assert "no joint states came for 0.2 s, the last ones 0.2" in fault.message
+    assert fault.message.count("no joint states") == 1
+    assert fault.message.endswith("; target passed over")
+    followed.world.stream.submit(Controller.reset)
     waits = followed.run(DT, heard=False)
     assert waits.state is ServoState.WAITING
-    assert waits.words == "waiting for joint states on /joint_states"
+    assert waits.message == "waiting for joint states on /joint_states"
     followed.run(1.0)
     assert followed.run(DT).state in (ServoState.FOLLOWING, ServoState.REACHED)
 
@@ -234,4 +234,4 @@ def test_a_driver_that_falls_silent_in_motion_is_no_deviation(monkeypatch):
     followed.run(1.0)
     states = {followed.run(DT, heard=False).state for _ in range(45)}
     assert states <= {ServoState.FOLLOWING, ServoState.REACHED}
-    assert "no joint states came" in followed.run(0.1, heard=False).words
+    assert "no joint states came" in followed.run(0.1, heard=False).message

@@ -9,11 +9,11 @@ import pytest
 pytest.importorskip("rclpy", reason="needs rclpy")
 pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 
-from ros_world import DT, World, near
+from ros_world import DT, controlled, near
 
-from dls_ik.ros.stream.joint_states import FRESH
-from dls_ik.ros.stream.targets import Arrival
-from dls_ik.ros.stream.whereabouts import DRAIN
+from dls_ik.ros.servo import targets
+from dls_ik.ros.servo.state_monitor import DRAIN, FRESH
+from dls_ik.ros.servo.targets import Arrival
 from dls_ik.servo import ServoState
 
 STOOD = 2.0  # [s]
@@ -21,7 +21,7 @@ STOOD = 2.0  # [s]
 
 @pytest.fixture
 def world(monkeypatch):
-    return World(monkeypatch, shows=False, shares=False, feedback_mode="none", acceleration=[4.0])
+    return controlled(monkeypatch, feedback_mode="none", acceleration=[4.0])
 
 
 def moving(world):
@@ -39,8 +39,9 @@ def _begun(world):
 def arrives(world, target, sent, lag=math.inf):
     """A cycle with a target, `sent` [s] ago by the clock of its publisher."""
     world.now += DT
-    arrival = Arrival(target, world.now, 1, time.time_ns() - round(1e9 * sent), lag)
-    return world.stream.cycle(world.now, 0, DT, arrival)
+    delay = targets._delay(time.time_ns() - round(1e9 * sent), lag)
+    arrival = Arrival(target, world.now, 1, delay)
+    return world.cycle(arrival, 0)
 
 
 def test_after_a_long_gap_nothing_goes_out_for_a_moment_and_then_it_begins_at_rest(world):
@@ -93,8 +94,8 @@ def test_a_target_that_arrived_and_was_not_taken_is_as_old(world, is_stamped, ag
     if is_stamped:
         target.header.stamp.sec, target.header.stamp.nanosec = divmod(sent, 10**9)
     world.epoch = sent + round(1e9 * (ago - world.now))
-    arrival = Arrival(target, world.now - ago, 1, sent, lag=0.0)
-    world.stream.cycle(world.now, world.stamp, DT, arrival)
+    arrival = Arrival(target, world.now - ago, 1, 0.0)
+    world.cycle(arrival)
     goal = [0.2, 0.9] if is_followed else [1.5, 1.0]
     assert world.run(500).output.q == near(goal, 1e-4)
 
@@ -102,7 +103,7 @@ def test_a_target_that_arrived_and_was_not_taken_is_as_old(world, is_stamped, ag
 @pytest.fixture
 def driven(monkeypatch):
     """An arm under way, whose driver says that it is at the command."""
-    world = World(monkeypatch, shows=False, shares=False, feedback_mode="auto", acceleration=[4.0])
+    world = controlled(monkeypatch, feedback_mode="auto", acceleration=[4.0])
     world.add_driver([0.0, 0.0])
     target = world.target([1.5, 1.0])
     for _ in range(100):
@@ -143,17 +144,15 @@ def test_a_stamp_tells_by_itself(world):
     world.now += STOOD
     world.now += DT
     world.epoch = 100_100_000_000 - round(1e9 * world.now)
-    world.stream.cycle(world.now, world.stamp, DT, Arrival(target, world.now, 1))
+    world.cycle(Arrival(target, world.now, 1))
     assert world.run(500).output.q == near([0.2, 0.9], 1e-4)
 
 
 @pytest.mark.parametrize("cycles", [1.5, 6.0])
 def test_a_shorter_gap_is_made_up_for_by_the_stop_that_was_sent(monkeypatch, cycles):
-    world = World(
+    world = controlled(
         monkeypatch,
-        shows=False,
-        shares=False,
-        goes_on=True,
+        has_stop_trajectory=True,
         feedback_mode="none",
         acceleration=[4.0],
     )
@@ -173,5 +172,5 @@ def test_where_nothing_goes_on_by_itself_a_short_gap_is_none(world):
     before = moving(world).output
     world.now += 5 * DT
     after = world.run().output
-    assert after.q == near(before.q, 2.0 * DT + 1e-9)
-    assert np.abs(after.velocity - before.velocity).max() <= 4.0 * DT + 1e-9
+    assert after.q == near(before.q, 2.0 * 2.0 * DT + 1e-9), "it advances by two periods at most"
+    assert np.abs(after.velocity - before.velocity).max() <= 4.0 * 2.0 * DT + 1e-9

@@ -9,13 +9,13 @@ pytest.importorskip("ruckig", reason="needs ruckig")
 
 from commands import Limits, tail_violations, violations
 from robots import URDF
-from ros_world import World
+from ros_world import controlled
 
 from dls_ik import RobotModel
 from dls_ik.ros.arm import Arm
-from dls_ik.ros.outputs.messages import JointTrajectoryOutput, OutputSpec
-from dls_ik.ros.stream.pacing import LATE, LONGEST
-from dls_ik.ros.stream.targets import Arrival
+from dls_ik.ros.servo.outputs import JointTrajectoryOutput, OutputSpec
+from dls_ik.ros.servo.pacing import LATE
+from dls_ik.ros.servo.targets import Arrival
 
 A = 8.0  # [rad/s^2]
 
@@ -43,8 +43,7 @@ class Sent:
     def cycle(self, gap, arrival, limits):
         world = self.world
         world.now += gap
-        dt = min(gap, LONGEST * self.period)
-        outcome = world.stream.cycle(world.now, 0, dt, arrival and Arrival(arrival, world.now, 1))
+        outcome = world.cycle(arrival and Arrival(arrival, world.now, 1), 0)
         if not outcome.is_command:
             self.stop = None
             return
@@ -76,7 +75,7 @@ def gaps(rng, period, count):
 ])  # fmt: skip
 def test_late_cycles_lead_no_command_and_no_stop_beyond_a_limit(monkeypatch, jerk, rate, points):
     parameters = {"feedback_mode": "none", "acceleration": [A], "jerk": jerk, "rate": rate}
-    world = World(monkeypatch, shows=False, shares=False, goes_on=True, **parameters)
+    world = controlled(monkeypatch, has_stop_trajectory=True, **parameters)
     rng = np.random.default_rng(int(rate) + points)
     limits = Limits.of(world.robot, A, *jerk)
     sent = Sent(world, rate, points)
@@ -95,7 +94,7 @@ def test_late_cycles_lead_no_command_and_no_stop_beyond_a_limit(monkeypatch, jer
 @pytest.mark.parametrize("what", ["velocity", "position"])
 def test_a_description_with_narrower_limits_is_obeyed_within_the_others(monkeypatch, jerk, what):
     parameters = {"feedback_mode": "none", "acceleration": [A], "jerk": jerk, "rate": 100.0}
-    world = World(monkeypatch, shows=False, shares=False, **parameters)
+    world = controlled(monkeypatch, **parameters)
     times, commands = [], []
 
     def run(cycles, target=None):

@@ -6,10 +6,10 @@ import pytest
 pytest.importorskip("rclpy", reason="needs rclpy")
 pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 
-from ros_world import DT, World, near
+from ros_world import DT, controlled, near
 from sensor_msgs.msg import JointState
 
-from dls_ik.ros.stream.joint_states import FRESH
+from dls_ik.ros.servo.state_monitor import FRESH
 from dls_ik.servo import ServoState
 
 START, ELSEWHERE = [0.8, 0.9], [-0.5, 1.4]
@@ -17,7 +17,7 @@ START, ELSEWHERE = [0.8, 0.9], [-0.5, 1.4]
 
 def driven(monkeypatch, **parameters):
     """A world whose arm is at its target in front of a controller."""
-    world = World(monkeypatch, shows=False, shares=False, **parameters)
+    world = controlled(monkeypatch, **parameters)
     world.add_driver(START)
     world.run(10, driver=True)
     world.run(target=world.target([0.9, 1.0]), driver=True)
@@ -30,7 +30,7 @@ def test_a_driver_that_is_gone_is_waited_for_and_begun_with_where_it_is_then(mon
     assert world.run(int(0.9 * FRESH / DT)).is_command, "a gap"
     outcome = world.run(int(0.2 * FRESH / DT))
     assert not outcome.is_command
-    assert outcome.words.startswith("waiting for joint states")
+    assert outcome.message.startswith("waiting for joint states")
     assert any("no joint states" in line for line in world.node.lines)
     world.driver.position = ELSEWHERE
     assert not world.run(200, driver=True).is_command, "the target of before is forgotten"
@@ -78,4 +78,4 @@ def test_what_is_heard_after_a_silence_is_not_mixed_with_what_was_before(monkeyp
     world.now += 2 * FRESH
     names = world.robot.joint_names
     world.states.store(JointState(name=list(names), position=ELSEWHERE))
-    assert world.states.measured(names, world.now) == near(ELSEWHERE)
+    assert world.states.latest(names, world.now).q == near(ELSEWHERE)

@@ -20,7 +20,7 @@ from dls_ik.ros import marker_target
 from dls_ik.ros.frames import matrix_from_pose, pose_from_matrix
 from dls_ik.ros.marker_target import MarkerTarget, build_marker, handles
 from dls_ik.ros.params import Parameters
-from dls_ik.ros.watch.tip import Seen, Tip, Trail
+from dls_ik.ros.servo.report import CycleReport, Tip, Trail
 from dls_ik.servo import Controller, ServoState
 
 WAM = RobotModel.wam()
@@ -89,7 +89,7 @@ class World(FakeNode):
     def is_in(self, state, q=None, T_d=None):
         q = np.zeros(WAM.n) if q is None else q
         output = self.controller.cycle(self.now, 0.01)._replace(q=q, T_d=T_d)
-        self.seen = Seen(state, "", output, self.trail)
+        self.seen = CycleReport(state, "", None, output, False, self.trail)
         self.look_out()
 
     def feels(self, kind, T, frame="wam_base"):

@@ -11,8 +11,8 @@ from visualization_msgs.msg import Marker
 
 from dls_ik import RobotModel
 from dls_ik.ros.frames import matrix_from_pose
-from dls_ik.ros.watch.markers import MarkerMessage, colour_of
-from dls_ik.ros.watch.tip import MOST_POINTS, Tip, Trail
+from dls_ik.ros.servo.markers import MarkerMessage, colour_of
+from dls_ik.ros.servo.report import MOST_POINTS, Tip, Trail
 from dls_ik.servo.state import ServoState
 
 RAIL = urdf(

@@ -10,7 +10,13 @@ pytest.importorskip("rclpy", reason="needs rclpy")
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from dls_ik import RobotModel
-from dls_ik.ros.watch.diagnostics import LoopFigures, LoopMeter, loop_values, motion_values, verdict
+from dls_ik.ros.servo.monitor import (
+    LoopFigures,
+    LoopMeter,
+    diagnostic_level,
+    loop_values,
+    motion_values,
+)
 from dls_ik.servo.state import ServoOutput, ServoState
 
 OK, WARN, ERROR, STALE = (
@@ -42,7 +48,7 @@ def test_meter_of_a_loop_at_a_halt():
     figures = LoopMeter(0.01, 100.0).read(101.0)
     assert figures[:5] == (0, 0, 0, 0, 0.0)
     assert math.isnan(figures.mean)
-    assert verdict(ServoState.FOLLOWING, "", figures)[0] == STALE
+    assert diagnostic_level(ServoState.FOLLOWING, "", figures)[0] == STALE
 
 
 @pytest.mark.parametrize(
@@ -65,17 +71,17 @@ def test_meter_of_a_loop_at_a_halt():
     ],
 )
 def test_level_of_every_state(state, level):
-    assert verdict(state, "", CALM) == (level, state.explanation)
-    assert verdict(state, "why", CALM)[1] == "why"
+    assert diagnostic_level(state, "", CALM) == (level, state.explanation)
+    assert diagnostic_level(state, "why", CALM)[1] == "why"
 
 
 def test_a_loop_that_lags_is_a_warning():
     lagging = CALM._replace(recent_overruns=10)
-    level, words = verdict(ServoState.FOLLOWING, "", lagging)
+    level, words = diagnostic_level(ServoState.FOLLOWING, "", lagging)
     assert level == WARN
     assert "10 of 100 cycles began late" in words
-    assert verdict(ServoState.REFUSED, "", lagging)[0] == ERROR
-    assert verdict(ServoState.FOLLOWING, "", CALM._replace(recent_overruns=9))[0] == OK
+    assert diagnostic_level(ServoState.REFUSED, "", lagging)[0] == ERROR
+    assert diagnostic_level(ServoState.FOLLOWING, "", CALM._replace(recent_overruns=9))[0] == OK
 
 
 def test_values_of_the_loop():

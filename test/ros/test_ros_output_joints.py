@@ -5,9 +5,9 @@ import pytest
 pytest.importorskip("rclpy", reason="needs rclpy")
 
 from dls_ik.errors import OptionError
-from dls_ik.ros.outputs.outputs import arrange
 from dls_ik.ros.params import DECLARED, Parameters
 from dls_ik.ros.params.live import descriptor
+from dls_ik.ros.servo.outputs import arrange
 
 CHAIN = ("j1", "j2", "j3")
 

@@ -14,10 +14,9 @@ from rclpy.serialization import deserialize_message, serialize_message
 
 from dls_ik import RobotModel
 from dls_ik.errors import OptionError
-from dls_ik.ros.outputs.messages import PAST, OutputSpec
-from dls_ik.ros.outputs.outputs import OUTPUTS, Outputs
 from dls_ik.ros.params import Parameters
-from dls_ik.ros.stream.echo import MEMORY, Echo
+from dls_ik.ros.servo.outputs import OUTPUTS, PAST, Outputs, OutputSpec
+from dls_ik.ros.servo.state_monitor import MEMORY, Echo
 from dls_ik.servo.limiter import AccelerationLimiter
 
 Q, VELOCITY = np.array([0.1, -0.2]), np.array([1.0, 2.0])

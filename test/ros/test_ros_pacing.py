@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs rclpy")
 
-from dls_ik.ros.stream.pacing import Pacer, Window
-from dls_ik.ros.stream.targets import Arrival, Rhythm, Targets
+from dls_ik.ros.servo.pacing import CycleWindow, IntervalEstimator, Pacer
+from dls_ik.ros.servo.targets import Arrival, TargetBuffer
 
 PERIOD = 0.01
 
@@ -28,7 +28,7 @@ def play(pacer, interval, phase, duration, start=0.0):
         come = [t for t in due[: 10**3] if t <= begin]
         due = due[len(come) :]
         newest = arrival(come[-1], len(come)) if come else None
-        pacer.began(begin, newest)
+        pacer.begin(begin, newest)
         cycles.append((begin, newest.time if newest else None))
         last = begin
     return cycles
@@ -38,13 +38,13 @@ def test_deadlines_are_absolute():
     pacer = Pacer(1 / PERIOD, 100.0)
     for k in range(1, 50):
         due = pytest.approx(100.0 + k * PERIOD)
-        assert pacer.window() == Window(due, due)
-        pacer.began(100.0 + (k + 0.3) * PERIOD, None)
+        assert pacer.window() == CycleWindow(due, due)
+        pacer.begin(100.0 + (k + 0.3) * PERIOD, None)
 
 
 def test_a_stall_is_not_made_up_for():
     pacer = Pacer(1 / PERIOD, 0.0)
-    assert pacer.began(1.0, None) == pytest.approx(2 * PERIOD)
+    assert pacer.begin(1.0, None) == pytest.approx(1.0)
     assert pacer.window().earliest == pytest.approx(1.0 + PERIOD)
 
 
@@ -52,10 +52,10 @@ def test_the_cycle_after_a_late_one_advances_by_the_time_that_passed():
     """A deadline just after a late cycle is no reason for a step of a longer time than passed."""
     pacer = Pacer(1 / PERIOD, 0.0)
     late = 1.9 * PERIOD
-    assert pacer.began(late, None) == pytest.approx(late)
+    assert pacer.begin(late, None) == pytest.approx(late)
     begin = pacer.window().earliest
     assert begin == pytest.approx(late + 0.25 * PERIOD)
-    assert pacer.began(begin, None) == pytest.approx(begin - late)
+    assert pacer.begin(begin, None) == pytest.approx(begin - late)
 
 
 @pytest.mark.parametrize("ratio", [0.95, 1.0, 1.05])
@@ -85,17 +85,17 @@ def test_goes_on_when_targets_end():
 
 
 def test_rhythm_begins_and_ends():
-    rhythm = Rhythm()
+    rhythm = IntervalEstimator()
     assert rhythm.interval(0.0) == math.inf
-    rhythm.heard(arrival(1.0))
+    rhythm.update(arrival(1.0))
     assert rhythm.interval(1.0) == math.inf
-    rhythm.heard(arrival(1.2, number=2))
+    rhythm.update(arrival(1.2, number=2))
     assert rhythm.interval(1.2) == pytest.approx(0.1)
     assert rhythm.interval(1.6) == math.inf
 
 
 def test_newest_target_is_taken_once():
-    targets = Targets()
+    targets = TargetBuffer()
     assert targets.take() is None
     for message in "abc":
         targets.store(message)
@@ -107,7 +107,7 @@ def test_newest_target_is_taken_once():
 
 
 def test_wait_ends_with_a_target():
-    targets = Targets()
+    targets = TargetBuffer()
     now = time.monotonic()
     timer = threading.Timer(0.05, targets.store, ["a"])
     timer.start()
@@ -117,7 +117,7 @@ def test_wait_ends_with_a_target():
 
 
 def test_wait_has_two_ends():
-    targets = Targets()
+    targets = TargetBuffer()
     targets.store("a")
     now = time.monotonic()
     assert targets.wait(now + 0.05, now + 600.0)
@@ -130,7 +130,7 @@ def test_wait_has_two_ends():
 
 
 def test_close_ends_every_wait():
-    targets = Targets()
+    targets = TargetBuffer()
     now = time.monotonic()
     timer = threading.Timer(0.05, targets.close)
     timer.start()

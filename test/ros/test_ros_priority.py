@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("rclpy")
 
-from dls_ik.ros.stream.priority import PATIENCE, Priority
+from dls_ik.ros.servo.pacing import PATIENCE, Priority
 
 REAL_TIME = "the loop has real-time priority"
 ORDINARY = (os.SCHED_OTHER, os.SCHED_BATCH, os.SCHED_IDLE)

@@ -11,14 +11,14 @@ pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 
 from geometry_msgs.msg import PoseStamped
 from robots import URDF
-from ros_world import DT, World, near
+from ros_world import DT, World, controlled, near
 
 from dls_ik import RobotModel
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames, pose_from_matrix
 from dls_ik.ros.params import Parameters
-from dls_ik.ros.stream.cycle import Stream
-from dls_ik.ros.stream.targets import Arrival
+from dls_ik.ros.servo.cycle import ServoCycle
+from dls_ik.ros.servo.targets import Arrival
 from dls_ik.ros.util import Throttle
 from dls_ik.servo import Controller, ServoState
 
@@ -29,7 +29,7 @@ def world(monkeypatch):
 
 
 def test_no_robot_yet(world):
-    world.stream = Stream(world.states, Frames(), Throttle(world.node), True, True)
+    world.stream = ServoCycle(world.states, Frames(), Throttle(world.node), True)
     outcome = world.run(target=world.target([0.5, 0.5]))
     assert (outcome.output, outcome.state) == (None, ServoState.NO_ROBOT)
     assert world.node.lines == ["a target arrived, but there is no robot yet"]
@@ -40,31 +40,31 @@ def test_shows_the_initial_positions_before_the_first_target(monkeypatch):
     outcome = world.run(10)
     assert outcome.output.q == near([0.3, 0.4])
     assert not outcome.output.velocity.any()
-    assert outcome.words == "no target yet"
+    assert outcome.message == "no target yet"
 
 
 def test_a_quaternion_of_another_length_is_told_once_in_the_log_and_in_the_status(world):
     target = world.target([0.5, 0.5])
-    assert "quaternion" not in world.run(60, target=target).words
+    assert "quaternion" not in world.run(60, target=target).message
     target.pose.orientation.z += 1.0
-    words = world.run(20, target=target).words
+    words = world.run(20, target=target).message
     assert "quaternion" in words
     assert "w is 1 where it is left out" in words
     assert sum("quaternion" in line for line in world.node.lines) == 1
-    assert "quaternion" not in world.run(60, target=world.target([0.5, 0.5])).words
+    assert "quaternion" not in world.run(60, target=world.target([0.5, 0.5])).message
 
 
 def test_says_nothing_to_a_controller_before_the_first_target(monkeypatch):
-    world = World(monkeypatch, shows=False, shares=False, feedback_mode="none")
+    world = controlled(monkeypatch, feedback_mode="none")
     assert not world.run(10).is_command
     assert world.run(target=world.target([0.5, 0.5])).is_command
 
 
 def test_says_nothing_to_a_controller_until_it_is_known_where_the_arm_is(monkeypatch):
-    world = World(monkeypatch, shows=False, shares=False)
+    world = controlled(monkeypatch)
     outcome = world.run(1000, target=world.target([0.5, 0.5]))
     assert not outcome.is_command
-    assert outcome.words.startswith("waiting for joint states")
+    assert outcome.message.startswith("waiting for joint states")
     world.add_driver([0.4, 0.5])
     first = world.run(driver=True)
     assert first.is_command
@@ -84,8 +84,8 @@ def test_a_stamp_is_compared_with_a_clock_or_the_target_is_passed_over(world):
     target.header.stamp.sec = 100
     for clock, words in ((0, "no clock yet"), (10**9 * 200, "100 s"), (10**9 * 100, "")):
         world.now += DT
-        outcome = world.stream.cycle(world.now, clock, DT, Arrival(target, world.now, 1))
-        assert words in outcome.words
+        outcome = world.cycle(Arrival(target, world.now, 1), clock)
+        assert words in outcome.message
         assert (outcome.state is ServoState.FOLLOWING) == (not words)
 
 
@@ -96,10 +96,10 @@ def test_a_reset_forgets_the_target_of_its_cycle_that_was_sent_before_it(world, 
     world.run()
     begin = world.now
     world.now = begin + 0.5 * DT
-    world.stream.order(Controller.reset)
+    world.stream.submit(Controller.reset)
     world.now = begin + DT
     arrival = Arrival(world.target([0.5, 0.7]), begin + sent * DT, 1)
-    assert world.stream.cycle(world.now, 0, DT, arrival).state is state
+    assert world.cycle(arrival, 0).state is state
 
 
 def test_velocity_is_that_of_the_command(world):
@@ -181,7 +181,7 @@ def test_the_current_state_is_the_command_whatever_was_changed(world):
 
 def test_a_pause_outlives_the_robot(world):
     world.run(target=world.target([1.5, 1.5]))
-    world.stream.order(Controller.pause)
+    world.stream.submit(Controller.pause)
     world.run()
     for name in ("puma560", "planar_2r"):
         robot = RobotModel.from_urdf(URDF / f"{name}.urdf")
@@ -192,7 +192,7 @@ def test_a_pause_outlives_the_robot(world):
         outcome = world.run(5, target=target)
         assert outcome.state is ServoState.PAUSED
         assert not outcome.output.velocity.any()
-    world.stream.order(Controller.resume)
+    world.stream.submit(Controller.resume)
     world.run(target=world.target([0.5, 0.7]))
     assert world.run(200).output.q == near([0.5, 0.7])
 
@@ -225,11 +225,11 @@ def test_a_moving_arm_slows_down_before_another_takes_its_place(monkeypatch):
 def test_another_robot_is_paused_where_the_one_before_was(monkeypatch, cycles):
     world = World(monkeypatch, acceleration=[4.0])
     world.run(cycles, target=world.target([1.5, 1.5]))
-    world.stream.order(Controller.pause)
+    world.stream.submit(Controller.pause)
     world.stream.use(other_arm())
     assert world.run(300).arm is not world.arm
     assert world.run(target=world.target([0.1, 0.1])).state is ServoState.PAUSED
-    world.stream.order(Controller.resume)
+    world.stream.submit(Controller.resume)
     assert world.run().state is ServoState.WAITING
 
 

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs rclpy")
 
-from dls_ik.ros.stream.transit import DRIFT, Transit
+from dls_ik.ros.servo.targets import DRIFT, DelayMonitor
 
 CLOCK = 1.7e9  # [s] of the publisher when ours shows 0
 PERIOD = 0.02  # [s]
@@ -14,9 +14,9 @@ PERIOD = 0.02  # [s]
 
 def lags(sent, came):
     """Of messages, from times [s]."""
-    transit = Transit()
+    transit = DelayMonitor()
     pairs = zip(sent, came, strict=True)
-    return [transit.lag(round(1e9 * (CLOCK + a)), b) for a, b in pairs]
+    return [transit.delay(round(1e9 * (CLOCK + a)), b) for a, b in pairs]
 
 
 def test_the_first_one_is_not_known():
@@ -37,5 +37,5 @@ def test_clocks_that_come_apart():
 
 
 def test_where_nobody_says_when_it_was_sent():
-    transit = Transit()
-    assert [transit.lag(0, now) for now in (1.0, 2.0)] == [0.0, 0.0]
+    transit = DelayMonitor()
+    assert [transit.delay(0, now) for now in (1.0, 2.0)] == [0.0, 0.0]

@@ -19,15 +19,16 @@ from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError
 from dls_ik.model.joint import checked_configuration
 from dls_ik.model.robot import RobotModel
-from dls_ik.ros.outputs.messages import (
+from dls_ik.ros.params.live import LiveParameters
+from dls_ik.ros.process import spin
+from dls_ik.ros.robot_source import DescriptionTopic, robot_from_parameters
+from dls_ik.ros.servo.outputs import (
     JointStateOutput,
     JointTrajectoryOutput,
     OutputSpec,
     PositionArrayOutput,
 )
-from dls_ik.ros.params.live import LiveParameters
-from dls_ik.ros.process import spin
-from dls_ik.ros.robot_source import DescriptionTopic, robot_from_parameters
+from dls_ik.ros.servo.state_monitor import TOPIC as JOINT_STATES
 from dls_ik.ros.sim_arm.arm import Path, standstill
 from dls_ik.ros.sim_arm.simulation import (
     SimArmParameters,
@@ -36,7 +37,6 @@ from dls_ik.ros.sim_arm.simulation import (
     joints_of,
     named_joints,
 )
-from dls_ik.ros.stream.joint_states import TOPIC as JOINT_STATES
 from dls_ik.ros.subscriptions import TypeMonitor, subscribe_bounded
 from dls_ik.ros.util import Throttle
 from dls_ik.text import escape, listing

@@ -1,6 +1,7 @@
-"""Target, tip and trail as markers for RViz, in colours that tell the state."""
+"""Markers of target, tip and trail for RViz, in the colours of the state."""
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from dls_ik.core.types import Array
 from dls_ik.ros.frames import fill_pose
-from dls_ik.ros.watch.tip import NOTHING, Trail
-from dls_ik.servo.state import ServoState
+from dls_ik.ros.servo.report import CycleReport, Trail
+from dls_ik.servo import ServoState
 
 GREEN, YELLOW, ORANGE = (0.2, 0.8, 0.3), (0.95, 0.85, 0.2), (1.0, 0.55, 0.1)
 RED, BLUE, GREY = (0.9, 0.15, 0.15), (0.25, 0.5, 1.0), (0.6, 0.6, 0.6)
@@ -32,13 +33,13 @@ PERIOD = 0.1  # [s]
 
 
 def colour_of(state: ServoState, opacity: float = 1.0) -> ColorRGBA:
-    """Green: fine; blue: joint motion; grey: none asked for; yellow, orange: held up; red: not."""
+    """Return green: fine, blue: joint motion, grey: idle, yellow or orange: hindered, red: not."""
     red, green, blue = _OF_STATE.get(state) or _OF_CODE.get(state.code, ORANGE)
     return ColorRGBA(r=red, g=green, b=blue, a=opacity)
 
 
 class MarkerMessage:
-    """One message that is filled again: the axes of the target, a ball at the tip, its trail.
+    """Message that is filled again: axes of the target, a ball at the tip, its trail.
 
     Args:
         frame: that all poses are in.
@@ -53,7 +54,7 @@ class MarkerMessage:
         self._message = MarkerArray(markers=[self._target, self._tip, self._trail])
 
     def fill(self, state: ServoState, T_tip: Array, T_target: Array | None, trail: Array) -> Any:
-        """The message of a state, with poses (4, 4) and past positions of the tip (m, 3) [m]."""
+        """Return the message of a state, poses (4, 4) and past positions of the tip (m, 3) [m]."""
         _show(self._target, T_target is not None)
         if T_target is not None:
             fill_pose(self._target.pose, T_target)
@@ -65,7 +66,7 @@ class MarkerMessage:
 
 
 def _marker(frame: str, namespace: str, kind: int, size: float) -> Any:
-    """A marker without a stamp, so that the latest transform to its frame is used."""
+    """Return a marker without a stamp, so that the latest transform to its frame is used."""
     marker = Marker(ns=namespace, type=kind, action=Marker.ADD)
     marker.header.frame_id = frame
     marker.pose.orientation.w = 1.0
@@ -76,7 +77,7 @@ def _marker(frame: str, namespace: str, kind: int, size: float) -> Any:
 
 
 def _axes(length: float) -> tuple[list[Point], list[ColorRGBA]]:
-    """Lines from the origin along x, y, z in red, green, blue, two ends each."""
+    """Return lines from the origin along x, y, z in red, green, blue, two ends each."""
     points, colours = [], []
     for x, y, z in np.eye(3).tolist():
         points += [Point(), Point(x=length * x, y=length * y, z=length * z)]
@@ -89,25 +90,28 @@ def _show(marker: Any, shown: bool) -> None:
 
 
 class Markers:
-    """Publishes ``visualization_msgs/MarkerArray`` from what was seen last, outside the loop."""
+    """Publishes ``visualization_msgs/MarkerArray`` of the last report, outside the loop.
 
-    def __init__(self, node: Node) -> None:
-        self.seen = NOTHING  # written by the loop
+    Args:
+        report: returns the report of the last cycle.
+    """
+
+    def __init__(self, node: Node, report: Callable[[], CycleReport]) -> None:
+        self._report = report
         self._publisher = node.create_publisher(MarkerArray, TOPIC, 1)
         self._message: MarkerMessage | None = None
-        self._trail: Trail | None = None
+        self._trail: Trail | None = None  # that the message is for
         node.create_timer(PERIOD, self._publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def _publish(self) -> None:
-        seen = self.seen
-        if seen.trail is None or seen.output is None:
+        report = self._report()
+        trail, output = report.trail, report.output
+        if trail is None or output is None or self._publisher.get_subscription_count() == 0:
             return
-        if self._publisher.get_subscription_count() == 0:
-            return
-        tip, T_d = seen.trail.tip, seen.output.T_d
-        if self._message is None or self._trail is not seen.trail:
-            self._message, self._trail = MarkerMessage(tip.frame, tip.length()), seen.trail
-        T_root_target = None if T_d is None else tip.in_root(T_d)
-        trail = seen.trail.points(time.monotonic())
-        message = self._message.fill(seen.state, tip.poses(seen.output.q), T_root_target, trail)
+        tip = trail.tip
+        if self._message is None or self._trail is not trail:
+            self._message, self._trail = MarkerMessage(tip.frame, tip.length()), trail
+        T_target = None if output.T_d is None else tip.in_root(output.T_d)
+        points = trail.points(time.monotonic())
+        message = self._message.fill(report.state, tip.poses(output.q), T_target, points)
         self._publisher.publish(message)

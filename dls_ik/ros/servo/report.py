@@ -1,4 +1,4 @@
-"""The tip in the root frame of its robot, its trail, and what the loop hands over each cycle."""
+"""Report of a cycle, with the tip of the arm in the root frame and its trail."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -8,10 +8,11 @@ import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
-from dls_ik.servo.state import ServoOutput, ServoState
+from dls_ik.ros.arm import Arm
+from dls_ik.servo import ServoOutput, ServoState
 
 SHORTEST = 0.1  # [m]
-MOST_POINTS = 250  # to turn more into a message would keep the loop waiting
+MOST_POINTS = 250  # to convert more into a message would keep the loop waiting
 SHORTEST_INTERVAL = 0.02  # [s]
 
 
@@ -19,25 +20,25 @@ class Tip:
     """The tip of a chain whose base may itself be carried by other joints.
 
     Args:
-        heard: the values of joints by name, as drivers publish them.
+        joint_values: returns the values of joints by name, as drivers publish them.
     """
 
-    def __init__(self, robot: RobotModel, heard: Callable[[], Mapping[str, float]]) -> None:
+    def __init__(self, robot: RobotModel, joint_values: Callable[[], Mapping[str, float]]) -> None:
         self.robot = robot
         self.frame = robot.tree.root
-        self._heard = heard
+        self._joint_values = joint_values
         self._T_root_base = robot.tree.fixed_offset(self.frame, robot.base)
 
     def in_root(self, T_base: Array) -> Array:
-        """Poses (..., 4, 4) in the frame of the base, in the root frame."""
+        """Transform poses (..., 4, 4) from the base frame to the root frame."""
         return self._root_from_base() @ T_base
 
     def poses(self, q: Array) -> Array:
-        """The poses T_root_tip (..., 4, 4) at commands (..., n)."""
+        """Return the poses T_root_tip (..., 4, 4) at commands (..., n)."""
         return self.in_root(self.robot.fk(q))
 
     def length(self) -> float:
-        """About how far the arm reaches [m]: the way along its links."""
+        """Return the length of the way along the links [m]: about the reach of the arm."""
         joints = self.robot.tree.path(self.robot.base, self.robot.tip)
         way = sum(float(np.linalg.norm(joint.origin[:3, 3])) for joint in joints)
         return max(way, SHORTEST)
@@ -46,17 +47,17 @@ class Tip:
         if self._T_root_base is not None:
             return self._T_root_base
         tree = self.robot.tree
-        known = {name: value for name, value in self._heard().items() if name in tree.mimic_of}
-        return tree.pose(self.robot.base, known)
+        values = {name: q for name, q in self._joint_values().items() if name in tree.mimic_of}
+        return tree.pose(self.robot.base, values)
 
 
 class Trail:
-    """Keeps commands as they come, and makes points of them when they are asked for.
+    """Keeps commands as they come, and converts them to points on request.
 
     One thread samples, another one asks.
 
     Args:
-        duration: how long the trail is [s].
+        duration: of the trail [s].
     """
 
     def __init__(self, tip: Tip, duration: float) -> None:
@@ -65,16 +66,16 @@ class Trail:
         self._interval = max(SHORTEST_INTERVAL, duration / MOST_POINTS)
         self._commands: deque[tuple[float, Array]] = deque(maxlen=MOST_POINTS)
         self._points: deque[tuple[float, Array]] = deque(maxlen=MOST_POINTS)
-        self._next = -np.inf  # when to take a command again
+        self._next = -np.inf  # [s] when to take a command again
 
     def sample(self, now: float, q: Array) -> None:
-        """Keep a command (n,) that nobody changes any more, at a time [s], if one is due."""
+        """Keep a command (n,), which is not changed any more, at a time [s], if one is due."""
         if now >= self._next and self._duration > 0.0:
             self._next = now + self._interval
             self._commands.append((now, q))
 
     def points(self, now: float) -> Array:
-        """Where the tip was (m, 3) in the root frame [m], oldest first."""
+        """Return positions of the tip (m, 3) in the root frame [m], oldest first."""
         new = [self._commands.popleft() for _ in range(len(self._commands))]
         if new:
             times, commands = zip(*new, strict=True)
@@ -85,13 +86,12 @@ class Trail:
         return np.array([point for _, point in self._points]).reshape(-1, 3)
 
 
-class Seen(NamedTuple):
-    """The last cycle; replaced as a whole, so that other threads may read it."""
+class CycleReport(NamedTuple):
+    """Outcome of a cycle; replaced as a whole, so that other threads may read it."""
 
-    state: ServoState
-    words: str
-    output: ServoOutput | None  # None: there is no robot, or no command
-    trail: Trail | None  # None: there is no robot
-
-
-NOTHING = Seen(ServoState.WAITING, "", None, None)
+    state: ServoState = ServoState.WAITING
+    message: str = ""  # a sentence; empty: that of the state
+    arm: Arm | None = None  # None: there is no robot yet
+    output: ServoOutput | None = None  # None: there is no command
+    is_command: bool = False  # the command is to be published
+    trail: Trail | None = None  # of the tip; None: there is no robot

@@ -1,5 +1,0 @@
-"""Commands on their way to drivers."""
-
-from dls_ik.ros.outputs.outputs import Outputs
-
-__all__ = ["Outputs"]

@@ -1,0 +1,271 @@
+"""One cycle of the stream: from the messages that arrived to the command that goes out."""
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from dls_ik.core.types import Array
+from dls_ik.errors import DlsIkError, HeldError, StaleTargetError
+from dls_ik.ros.arm import Arm
+from dls_ik.ros.frames import Frames
+from dls_ik.ros.params.ik_node import AUTO
+from dls_ik.ros.servo.pacing import OverrunHandler
+from dls_ik.ros.servo.report import CycleReport
+from dls_ik.ros.servo.state_monitor import CurrentStateMonitor
+from dls_ik.ros.servo.targets import Arrival, apply_target, target_note
+from dls_ik.ros.util import Throttle
+from dls_ik.servo import Controller, ServoOutput, ServoState
+
+SILENT = (ServoState.PAUSED, ServoState.FAULT)
+LOST = "the arm stops, and continues with the next target when they come"
+STOOD_STILL = "messages of that time are passed over, and the arm continues from where it is"
+PASSED_OVER = "target passed over"
+NOTE_DURATION = 0.5  # [s] for which the status tells of a target
+
+Action = Callable[[Controller], None]
+
+
+class Commanded(NamedTuple):
+    """A command, and the arm that it is for."""
+
+    arm: Arm
+    output: ServoOutput
+
+
+class ServoCycle:
+    """Follows targets with the arm that it is given, which may change between cycles.
+
+    Args:
+        display_only: commands are for display, and go out before the first target too, so that a
+            viewer has an arm to draw; unless there is a driver, or was no time to find one.
+        has_stop_trajectory: the arm follows the stop of a command that no other one follows; else
+            it stops with the commands.
+    """
+
+    def __init__(
+        self,
+        states: CurrentStateMonitor,
+        frames: Frames,
+        log: Throttle,
+        display_only: bool,
+        has_stop_trajectory: bool = False,
+    ) -> None:
+        self._states, self._frames, self._log = states, frames, log
+        self._display_only = display_only
+        self._overruns = OverrunHandler(has_stop_trajectory)
+        self._actions: deque[tuple[float, Action]] = deque()  # with the time [s] of each
+        self._next: Arm | None = None  # written by `use`, taken up by the next cycle
+        self._arm: Arm | None = None
+        self._commanded: Commanded | None = None  # the last command, published or not
+        self._pending: Arrival | None = None  # a target that waits for joint states
+        self._note = (-math.inf, "")  # time and text of a remark on a target
+        self._awaits_states = False  # the status says that it waits for joint states
+
+    @property
+    def has_arm(self) -> bool:
+        """Whether there is an arm to move."""
+        return self._next is not None
+
+    @property
+    def moves(self) -> bool:
+        """Whether the last command was one of motion."""
+        return self._commanded is not None and bool(self._commanded.output.velocity.any())
+
+    def is_old(self, report: CycleReport, age: float) -> bool:
+        """Whether a command was made too long ago [s] to go out."""
+        return report.arm is not None and self._overruns.is_old(report.arm, age)
+
+    def lag(self) -> float:
+        """Return how late the arm follows its commands, as measured [s]; NaN: not known yet."""
+        arm = self._arm
+        return math.nan if arm is None else arm.controller.lag()
+
+    def use(self, arm: Arm) -> None:
+        """Use this arm from the next cycle on."""
+        self._next = arm
+
+    def submit(self, action: Action) -> None:
+        """Apply an action to the controller at the beginning of the next cycle, from any thread."""
+        self._actions.append((time.monotonic(), action))
+
+    def current(self, arm: Arm) -> dict[str, float]:
+        """Return joint values by name: as drivers publish them, else as they are commanded.
+
+        Any thread may ask, also for an arm that no cycle has taken up yet, or that one has left.
+        """
+        values = self._states.values()
+        if self._states.measurement(arm, time.monotonic()) is None:
+            last = self._commanded
+            known = {} if last is None else _by_name(last.arm, last.output.q)
+            q = _start_of(arm, known)
+            values |= _by_name(arm, q)
+        return values
+
+    def run(self, now: float, stamp: int, gap: float, arrival: Arrival | None) -> CycleReport:
+        """Run a cycle with the target that arrived since the last one.
+
+        Args:
+            now: [s] steady.
+            stamp: the time now by the clock that messages are stamped with [ns].
+            gap: time since the last cycle [s].
+        """
+        is_leaving = self._take_up()
+        arm = self._arm
+        if arm is None:
+            if arrival is not None:
+                words = ServoState.NO_ROBOT.explanation
+                self._log.warn("robot", f"a target arrived, but there is {words}")
+            return CycleReport(ServoState.NO_ROBOT, ServoState.NO_ROBOT.explanation)
+        stood_still, dt = self._overruns.handle(arm, gap)
+        if stood_still:
+            self._states.distrust(now)
+            self._log.warn("late", f"the loop stood still for {gap:.3g} s: {STOOD_STILL}")
+        measurement = self._states.measurement(arm, now)
+        is_measured = measurement is not None
+        if arrival is not None and self._counts(arm, arrival, now):
+            self._pending = arrival
+        self._run_pending(arm)
+        if is_leaving:
+            self._pending = None
+        if not arm.controller.moves and self._states.is_uncertain(now, is_measured):
+            return CycleReport(ServoState.STALE, f"the loop stood still; {STOOD_STILL}", arm)
+        if self._states.loses(arm, now, is_measured):
+            arm.controller.reset()
+            self._log.warn("lost", f"no joint states on {self._states.topic} any more: {LOST}")
+        may_start = self._states.may_start(arm, now, is_measured)
+        if self._pending is not None and (arm.controller.hold_reason or may_start):
+            self._apply(arm, self._pending, now, stamp)
+            self._pending = None
+        if measurement is None:
+            output = arm.controller.cycle(now, dt)
+        else:
+            output = arm.controller.cycle(now, dt, measurement.q, now - measurement.times)
+        return self._report(arm, output, now, is_measured)
+
+    def _take_up(self) -> bool:
+        """Use the next arm, if there is one.
+
+        Returns:
+            Whether the arm in use must come to rest first, as the next one has other joints.
+        """
+        arm, old = self._next, self._arm
+        if arm is None or arm is old:
+            return False
+        if old is None:
+            arm.controller.seed(arm.start)
+        elif arm.controller is not old.controller:
+            if arm.robot.joint_names == old.robot.joint_names:
+                arm.controller.take_over(old.controller)
+            elif old.controller.moves:  # nobody else would bring these joints to rest
+                if not old.controller.hold_reason:
+                    old.controller.reset()
+                return True
+            else:
+                commanded = _by_name(old, old.controller.command)
+                arm.controller.seed(_start_of(arm, commanded))
+                arm.controller.hold_like(old.controller)
+                self._pending = None
+        self._arm = arm
+        return False
+
+    def _counts(self, arm: Arm, arrival: Arrival, now: float) -> bool:
+        """Whether a target is not one that may have waited while the loop stood still."""
+        if self._states.is_settled(now):
+            return True
+        if arrival.was_queued(now, arm.parameters.target_timeout):
+            return False
+        is_timed = arrival.is_stamped or arrival.delay is not None
+        return is_timed or self._states.is_trusted(now)
+
+    def _run_pending(self, arm: Arm) -> None:
+        """Run the actions; a target that was sent before one of them is forgotten."""
+        while self._actions:
+            given, action = self._actions.popleft()
+            action(arm.controller)
+            self._note = (-math.inf, "")
+            if self._pending is not None and self._pending.time <= given:
+                self._pending = None
+
+    def _apply(self, arm: Arm, arrival: Arrival, now: float, stamp: int) -> None:
+        message, values = arrival.message, self._joint_values(arm)
+        try:
+            apply_target(arm, message, self._frames, values, now, arrival.age(now, stamp))
+        except (HeldError, StaleTargetError) as error:
+            is_held = isinstance(error, HeldError)  # which the status says by itself
+            self._note = (now, PASSED_OVER if is_held else f"{PASSED_OVER}: {error}")
+            self._log.warn("passed over", f"{PASSED_OVER}: {error}")
+        except DlsIkError as error:
+            arm.controller.refuse(str(error))
+            self._log.warn("target", f"target refused, the arm holds: {error}")
+        else:
+            if note := target_note(message):
+                self._note = (now, note)
+                self._log.once("length", f"target: {note} (told once)")
+
+    def _joint_values(self, arm: Arm) -> dict[str, float]:
+        """Return the values of all joints of the robot, those of the chain as commanded."""
+        measured = {n: q for n, q in self._states.values().items() if n in arm.tree.mimic_of}
+        return {**measured, **_by_name(arm, arm.controller.command)}
+
+    def _report(self, arm: Arm, output: ServoOutput, now: float, is_measured: bool) -> CycleReport:
+        may_start = self._states.may_start(arm, now, is_measured)
+        is_command = self._is_command(arm, output, may_start and not is_measured)
+        if is_command and is_measured and self._states.shares_topic:
+            self._warn_of_driver()
+        message = self._message(arm, output, may_start, is_measured)
+        since, note = self._note
+        if now - since < NOTE_DURATION:
+            message = f"{message}; {note}"
+        self._commanded = Commanded(arm, output)
+        return CycleReport(output.state, message, arm, output, is_command)
+
+    def _is_command(self, arm: Arm, output: ServoOutput, starts_unmeasured: bool) -> bool:
+        """Whether a command goes out: not from an arm at rest without a target, paused or at fault.
+
+        Others may move it then, or it may have been moved.
+        """
+        if self.moves or output.velocity.any():  # the last one stands still
+            return True
+        if arm.controller.started and (self._display_only or output.state not in SILENT):
+            return True
+        return self._display_only and starts_unmeasured
+
+    def _message(self, arm: Arm, output: ServoOutput, may_start: bool, is_measured: bool) -> str:
+        """Return the sentence of the status; log when waiting for joint states is over."""
+        topic = self._states.topic
+        if output.state is ServoState.WAITING and not may_start:
+            self._awaits_states = True
+            return f"waiting for joint states on {topic}"
+        if self._awaits_states and may_start:
+            self._awaits_states = False
+            if is_measured:
+                self._log.info("heard", f"joint states come on {topic}: ready for targets")
+            elif arm.parameters.feedback_mode == AUTO:
+                self._log.info(
+                    "heard",
+                    f"nobody publishes joint states of these joints on {topic}: the arm starts at "
+                    "initial_positions, ready for targets",
+                )
+        return output.message
+
+    def _warn_of_driver(self) -> None:
+        self._log.once(
+            "driver",
+            f"commands go out on {self._states.topic}, where a driver publishes joint states: "
+            "listeners get both; set the parameter output_topic to another topic, and output_type "
+            "to the one that the driver takes",
+        )
+
+
+def _by_name(arm: Arm, q: Array) -> dict[str, float]:
+    return dict(zip(arm.robot.joint_names, q.tolist(), strict=True))
+
+
+def _start_of(arm: Arm, known: Mapping[str, float]) -> Array:
+    """Return where an arm starts (n,): joints whose values are known stay there."""
+    pairs = zip(arm.robot.joint_names, arm.start.tolist(), strict=True)
+    return np.array([known.get(name, start) for name, start in pairs])

@@ -1,0 +1,285 @@
+"""Targets as they arrive: callbacks store them, the loop waits for the newest and applies it.
+
+The age of a target is judged here only: its delay on the way where it arrives, and its age where it
+is applied.
+"""
+
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from geometry_msgs.msg import PoseArray, PoseStamped, Twist, TwistStamped
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message
+from std_msgs.msg import Header
+
+from dls_ik.core.types import Array
+from dls_ik.errors import PoseError, StaleTargetError
+from dls_ik.ros.arm import Arm
+from dls_ik.ros.frames import Frames, matrix_from_pose, quaternion_note, strip_slash
+from dls_ik.ros.subscriptions import subscribe_bounded, type_name, with_time
+from dls_ik.ros.util import Throttle
+
+TOPICS = {"target_pose": PoseStamped, "target_twist": TwistStamped, "target_trajectory": PoseArray}
+TWIST = "target_twist"
+CHECK_PERIOD = 1.0  # [s]
+NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)  # hears reliable ones too
+WHOLE = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)  # there is no next one to come
+MOST_POSES = 10_000  # to read ten times as many would block all threads for 0.6 s
+POSE_BYTES, HEADER_BYTES = 56, 1024  # of a serialized PoseArray; header: with a name of any length
+DRIFT = 1e-3  # [s/s] of two clocks relative to each other
+CLOCK_TOLERANCE = 0.1  # [s] by which the clock of a publisher may be ahead and still be believed
+
+
+class OversizedTrajectory(NamedTuple):
+    """In the place of a trajectory that was not read."""
+
+    header: Header
+    poses: int  # about
+
+
+class Arrival(NamedTuple):
+    """The newest target since the last one was taken."""
+
+    message: Any  # of one of the types of TOPICS, or OversizedTrajectory
+    time: float  # [s] steady
+    number: int  # how many arrived since then
+    delay: float | None = None  # [s] on the way; None: not known
+
+    @property
+    def is_stamped(self) -> bool:
+        """Whether the message has a stamp."""
+        stamp = self.message.header.stamp
+        return bool(stamp.sec or stamp.nanosec)
+
+    def was_queued(self, now: float, timeout: float) -> bool:
+        """Whether it waited longer than the timeout [s], on the way or here, if that is known.
+
+        Messages that wait in the middleware while the process is stopped arrive when it continues.
+        A stamp tells the delay by itself.
+        """
+        delay = 0.0 if self.is_stamped else self.delay or 0.0
+        return now - self.time + delay > timeout
+
+    def age(self, now: float, stamp: int) -> float:
+        """Return how old the target is [s]: a twist now; a pose, which may wait, when it arrived.
+
+        Args:
+            now: [s] steady.
+            stamp: the time now by the clock of the stamps [ns]; 0: it is that of a simulation, and
+                none has come.
+
+        Raises:
+            StaleTargetError: a stamp, but no clock to compare it with.
+        """
+        waited = now - self.time
+        age = 0.0
+        if self.is_stamped:
+            if not stamp:
+                raise StaleTargetError(
+                    "it has a stamp, and with use_sim_time there is no clock yet to tell how old "
+                    "it is: publish /clock, or send targets without stamps"
+                )
+            sampled = self.message.header.stamp
+            age = 1e-9 * (stamp - (sampled.sec * 10**9 + sampled.nanosec)) - waited
+        return age + waited if isinstance(self.message, TwistStamped) else age
+
+
+class DelayMonitor:
+    """Tells messages that were queued from those that came at once, whatever the sender's clock.
+
+    The fastest message so far shows the difference of the clocks. Publishers whose clocks differ
+    seem late, but for the one that is ahead.
+    """
+
+    def __init__(self) -> None:
+        self._least, self._time = math.inf, -math.inf
+
+    def delay(self, sent: int, now: float) -> float:
+        """Return how much longer a message took than others [s]; infinite for the first.
+
+        Args:
+            sent: by the clock of its publisher [ns]; 0: not known, then 0 is returned.
+            now: when it came, by a steady clock [s].
+        """
+        if not sent:
+            return 0.0
+        took = now - 1e-9 * sent
+        usual = self._least + DRIFT * (now - self._time)
+        self._least, self._time = min(took, usual), now
+        return max(0.0, took - usual) if math.isfinite(usual) else math.inf
+
+
+class TargetBuffer:
+    """The newest target, and a way for the loop to wait for one."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._delays = DelayMonitor()
+        self._newest: Arrival | None = None
+        self._is_closed = False
+
+    def subscribe(self, node: Node, log: Throttle, twist_frame: str = "") -> None:
+        """Store the messages of all topics; the newest counts, whatever its type.
+
+        Args:
+            twist_frame: of a ``geometry_msgs/Twist``.
+        """
+        subscribe_bounded(node, PoseStamped, "target_pose", self.store, NEWEST, log)
+        store = with_time(self._store_trajectory)
+        node.create_subscription(PoseArray, "target_trajectory", store, WHOLE, raw=True)
+        TwistSubscription(node, log, twist_frame, self.store)
+
+    def store(self, message: Any, sent: int = 0) -> None:
+        """Keep a target that was sent at a time [ns]; wake the loop if it waits for one."""
+        with self._changed:
+            number = self._newest.number + 1 if self._newest else 1
+            now = time.monotonic()
+            delay = _delay(sent, self._delays.delay(sent, now))
+            self._newest = Arrival(message, now, number, delay)
+            self._changed.notify()
+
+    def take(self) -> Arrival | None:
+        """Return the newest target, once."""
+        with self._changed:
+            newest, self._newest = self._newest, None
+            return newest
+
+    def wait(self, earliest: float, latest: float) -> bool:
+        """Sleep until a target is there, but not before `earliest` nor after `latest` [s].
+
+        Returns:
+            False once it is closed, without further waiting.
+        """
+        with self._changed:
+            if latest > earliest:
+                self._wait(lambda: self._is_closed or self._newest is not None, latest)
+            self._wait(lambda: self._is_closed, earliest)
+            return not self._is_closed
+
+    def close(self) -> None:
+        """Wake the loop for the last time."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+
+    def _wait(self, is_over: Callable[[], bool], until: float) -> None:
+        self._changed.wait_for(is_over, max(0.0, until - time.monotonic()))
+
+    def _store_trajectory(self, data: bytes, sent: int = 0) -> None:
+        """Keep a serialized trajectory, which is read only if it is not too long."""
+        if len(data) > MOST_POSES * POSE_BYTES + HEADER_BYTES:
+            self.store(OversizedTrajectory(Header(), len(data) // POSE_BYTES), sent)
+        else:
+            self.store(deserialize_message(data, PoseArray), sent)
+
+
+def _delay(sent: int, relative: float) -> float | None:
+    """Return the delay of a message on the way [s]; None: not known.
+
+    Args:
+        sent: by the system clock of its publisher [ns]; 0: not known.
+        relative: to other messages [s].
+    """
+    if not sent:
+        return None
+    absolute = 1e-9 * (time.time_ns() - sent)
+    return min(relative, max(absolute, 0.0)) if absolute >= -CLOCK_TOLERANCE else relative
+
+
+class TwistSubscription:
+    """Reads twists with a header, or without one where such are sent, as by joysticks.
+
+    A process has one type for a topic, so it is the one that publishers have, with a header where
+    they differ.
+    """
+
+    def __init__(self, node: Node, log: Throttle, frame: str, store: Callable[..., None]) -> None:
+        self._node, self._log, self._frame, self._store = node, log, frame, store
+        self._topic = node.resolve_topic_name(TWIST)
+        self._kind: Any = TwistStamped
+        self._subscription: Any = None
+        self._subscribe()
+        node.create_timer(CHECK_PERIOD, self._check, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def _check(self) -> None:
+        sent = {info.topic_type for info in self._node.get_publishers_info_by_topic(self._topic)}
+        kind = next((k for k in (TwistStamped, Twist) if type_name(k) in sent), self._kind)
+        if self._subscription is None:
+            self._kind = kind
+            self._subscribe()
+            frame = f", along the axes of {self._frame or 'the root'} (twist_frame)"
+            words = f"{type_name(kind)} is read on {self._topic}{frame if kind is Twist else ''}"
+            self._log.info(words, words)
+        elif kind is not self._kind:  # the next check subscribes, when this one is gone
+            self._node.destroy_subscription(self._subscription)
+            self._subscription = None
+
+    def _subscribe(self) -> None:
+        store = self._store if self._kind is TwistStamped else self._store_bare
+        self._subscription = subscribe_bounded(
+            self._node, self._kind, TWIST, store, NEWEST, self._log
+        )
+
+    def _store_bare(self, message: Any, sent: int = 0) -> None:
+        stamped = TwistStamped(twist=message)
+        stamped.header.frame_id = self._frame
+        self._store(stamped, sent)
+
+
+def apply_target(
+    arm: Arm,
+    message: Any,
+    frames: Frames,
+    joint_values: Mapping[str, float],
+    now: float,
+    age: float,
+) -> None:
+    """Let the controller follow a message.
+
+    Args:
+        joint_values: of all joints of the robot by name, for frames that move with them.
+        now: steady [s].
+        age: of the message [s].
+
+    Raises:
+        DlsIkError: a message that is not valid, or that comes too late, or at the wrong time.
+    """
+    if isinstance(message, OversizedTrajectory):
+        raise PoseError(
+            f"a trajectory has at most {MOST_POSES} poses, this one about {message.poses}: give "
+            "fewer, with a longer trajectory_period"
+        )
+    controller, base = arm.controller, arm.robot.base
+    if isinstance(message, PoseStamped):
+        T_root_tip = frames.pose_in_root(message, arm.tree, joint_values)
+        controller.follow_pose(arm.base_from_root(T_root_tip, base, joint_values), now, age)
+        return
+    frame = message.header.frame_id
+
+    def T_base_frame() -> Array:
+        T_root_frame = frames.T_root_frame(frame, arm.tree, joint_values)
+        return arm.base_from_root(T_root_frame, base, joint_values)
+
+    if isinstance(message, TwistStamped):
+        v, w = message.twist.linear, message.twist.angular
+        R = None if strip_slash(frame) == arm.robot.tip else T_base_frame()[:3, :3]
+        controller.follow_twist(np.array([v.x, v.y, v.z, w.x, w.y, w.z]), now, R, age)
+        return
+    if not message.poses:
+        raise PoseError("the trajectory has no poses")
+    T = T_base_frame()
+    Ts = np.array([T @ matrix_from_pose(pose) for pose in message.poses])
+    controller.follow_trajectory(Ts, arm.parameters.trajectory_period, now, age)
+
+
+def target_note(message: Any) -> str:
+    """Return a remark on a target that was taken, such as on a quaternion that was normalised."""
+    if isinstance(message, PoseStamped):
+        return quaternion_note([message.pose])
+    return quaternion_note(message.poses) if isinstance(message, PoseArray) else ""
