@@ -11,29 +11,8 @@ from dls_ik.cli import call
 from dls_ik.cli.main import main
 from dls_ik.errors import RobotModelError
 from dls_ik.model.dh import tree_from_dh
-from dls_ik.text import did_you_mean, escape, listing
 
 STEERS = "x\x1b]0;title\x07\x9b2J\r\n[FATAL] forged\u202e\x00"
-
-
-@pytest.mark.parametrize("text", ["", "wam", "\u00e4 \u4e2d", "a'b\"c\\d"])
-def test_what_can_be_printed_stays_as_it_is(text):
-    assert escape(text) == text
-
-
-def test_what_cannot_is_written_out():
-    assert escape("a\nb\x1b", keep="\n") == "a\nb\\x1b"
-    assert escape(STEERS).isprintable()
-    assert listing(["a", STEERS]).isprintable()
-
-
-def test_what_is_most_alike_is_suggested():
-    joints = [f"wam_j{i}" for i in range(1, 8)]
-    assert did_you_mean("wamj1", joints) == "did you mean wam_j1?"
-    assert did_you_mean("WAM_J7", joints) == "did you mean wam_j7?"
-    assert did_you_mean("ab", ["abc", "abd"]) == "did you mean abc or abd?"
-    assert did_you_mean("newton", joints) == did_you_mean("", joints) == did_you_mean("a", []) == ""
-    assert did_you_mean(STEERS, [STEERS]).isprintable()
 
 
 @pytest.mark.parametrize("character", ["&#10;", "&#9;", "&#x9b;", "&#x202e;"])

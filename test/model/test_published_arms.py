@@ -10,7 +10,6 @@ from published_arms import ARMS
 from robots import TEST_URDF, URDF
 
 from dls_ik import RobotModel
-from dls_ik.model.kdl import kdl_chain
 
 KINDS = {
     "gen3": "crcrcrc",
@@ -61,19 +60,6 @@ class TestEveryArm:
             values = dict(zip(robot.joint_names, q, strict=True))
             expected = urdf_pose(text, robot.base, robot.tip, values)
             np.testing.assert_allclose(robot.fk(q), expected, atol=1e-13)
-
-    def test_kdl_agrees(self, name):
-        kdl = pytest.importorskip("PyKDL")
-        robot = published(name)
-        chain = kdl_chain(robot)  # the solver does not keep it alive
-        forward = kdl.ChainFkSolverPos_recursive(chain)
-        for q in draws(robot, 20):
-            values, frame = kdl.JntArray(robot.n), kdl.Frame()
-            for j in range(robot.n):
-                values[j] = q[j]
-            assert forward.JntToCart(values, frame) == 0
-            found = [[frame[i, j] for j in range(4)] for i in range(3)]
-            np.testing.assert_allclose(robot.fk(q)[:3], found, atol=1e-13)
 
 
 @pytest.mark.parametrize("name", STANDARD)

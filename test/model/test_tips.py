@@ -9,7 +9,6 @@ from robots import LIMIT, joint, random_robots, urdf
 
 from dls_ik.errors import ChainError, RobotModelError
 from dls_ik.model import RobotModel, load_urdf
-from dls_ik.model.kdl import kdl_chain
 
 quick = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
 UP = '<origin xyz="0 0 1"/>' + LIMIT
@@ -164,12 +163,6 @@ def test_other_constructors_take_them_too():
     assert RobotModel.from_tree(load_urdf(TORSO), "trunk", ["l_hand", "r_arm"]).n == 3
     wam = RobotModel.from_name("wam", tip=("wam_tip", "wam_link4"))
     assert wam.fk(np.zeros(7)).shape == (2, 4, 4)
-
-
-def test_kdl_is_refused():
-    pytest.importorskip("PyKDL", reason="PyKDL is not installed")
-    with pytest.raises(RobotModelError, match=r"one tip.*2: l_hand, r_hand"):
-        kdl_chain(BOTH)
 
 
 def ends(text, *given):
