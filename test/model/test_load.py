@@ -29,11 +29,13 @@ def test_shipped_names_and_their_files_are_the_same_robot(name, monkeypatch):
     assert robot_file(name) == shipped_urdf(name)
     assert robot_file(str(shipped_urdf(name))) == shipped_urdf(name)
     assert robot_file(f"package://dls_ik/urdf/{shipped_urdf(name).name}") == shipped_urdf(name)
+    assert RobotModel.from_name(name).n == {"wam": 7, "planar_2r": 2, "puma560": 6}[name]
+    with pytest.raises(RobotModelError, match=r"'kuka'.*wam, planar_2r, puma560"):
+        RobotModel.from_name("kuka")
 
 
-def test_the_ending_says_what_a_file_is():
+def test_a_dh_file_by_its_suffix():
     assert len(find_tree(str(share_file("config", "wam7_dh.yaml"))).mimic_of) == 7
-    assert find_tree("wam").name == "wam7"
 
 
 @pytest.fixture
@@ -67,6 +69,7 @@ def test_one_package_may_be_the_path_itself(packages, monkeypatch):
     [
         ("wan", "did you mean wam?"),
         ("~nobody-there/x.urdf", "there is no file '~nobody-there/x.urdf'"),
+        ("~nobody-there", "~nobody-there"),
         ("puma", "puma560"),
         ("", "wam, "),
         ("no/such.urdf", "no file 'no/such.urdf'"),
@@ -130,32 +133,12 @@ def test_without_xacro_it_is_said_what_to_install(tmp_path, monkeypatch):
         find_tree(str(path))
 
 
-@pytest.mark.parametrize("name", ["~nobody_of_that_name/arm.urdf", "~nobody_of_that_name"])
-def test_the_home_of_nobody_is_no_folder(name):
-    with pytest.raises(RobotModelError, match=name):
-        find_tree(name)
-
-
 @pytest.mark.parametrize("name", ["arm.urdf", "arm.xacro", "arm.yaml"])
 @pytest.mark.parametrize("load", [find_tree, RobotModel.from_urdf, load_dh])
 def test_a_pipe_is_not_waited_for(tmp_path, name, load):
     os.mkfifo(tmp_path / name)
     with pytest.raises(RobotModelError, match=name):
         load(str(tmp_path / name))
-
-
-@pytest.mark.parametrize("name", shipped_names())
-def test_shipped_robots_load(name):
-    assert RobotModel.from_name(name).n in (2, 6, 7)
-
-
-def test_wam():
-    assert RobotModel.wam().n == 7
-
-
-def test_unknown_name_lists_the_known():
-    with pytest.raises(RobotModelError, match=r"'kuka'.*wam, planar_2r, puma560"):
-        RobotModel.from_name("kuka")
 
 
 @pytest.mark.parametrize("above", ["lib/python3.11/site-packages", "local/lib/python3", "."])

@@ -22,7 +22,6 @@ quick = settings(deadline=None, max_examples=30, suppress_health_check=list(Heal
 SHIPPED = {name: RobotModel.from_name(name) for name in ("wam", "puma560", "planar_2r")}
 KINDS = ("revolute", "continuous", "prismatic", "mimic")
 TOLERANCE = 1e-6
-WRIST = np.array([0.0, 0.0, -0.06])  # of the WAM, in the frame of its tip [m]
 thorough = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
 ORIGIN = np.zeros(3)
 
@@ -133,19 +132,6 @@ def test_out_of_the_plane_and_tilted():
     for tilt, expected in ((0.5e-6, False), (1e-5, True)):
         tilted = T @ rigid(rotation([1.0, 0.0, 0.0], tilt), np.zeros(3))
         assert is_beyond_reach(reach, tilted, TOLERANCE, TOLERANCE) == expected
-
-
-def test_annulus_of_the_wrist_of_the_wam():
-    """How far the wrist is from the shoulder depends on the elbow alone."""
-    robot = SHIPPED["wam"]
-    elbow = np.zeros((20_001, 7))
-    elbow[:, 3] = np.linspace(robot.lower[3], robot.upper[3], len(elbow))
-    distances = np.linalg.norm(robot.fk(elbow)[:, :3, :] @ [*WRIST, 1.0], axis=1)
-    reach = build_reach(robot.chain)
-    wrist = (reach.kind == DISTANCE) & np.isclose(reach.tip[:, 1], WRIST).all(1)
-    wrist &= np.isclose(reach.base[:, 1], 0.0).all(1)
-    assert reach.least[wrist] == pytest.approx(distances.min(), abs=1e-6)
-    assert reach.largest[wrist] == pytest.approx(distances.max(), abs=1e-6)
 
 
 @pytest.mark.parametrize("name", ["wam", "puma560"])

@@ -1,14 +1,15 @@
-"""Base and tips: found or asked for, several solved together, and bad names."""
+"""Base and tips: found or given, several solved together, with offsets, bad names."""
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from oracle import difference_jacobian, urdf_pose
+from oracle import difference_jacobian, rigid, rotation, urdf_pose
 from robots import LIMIT, joint, random_robots, urdf
 
-from dls_ik.errors import ChainError, RobotModelError
-from dls_ik.model import RobotModel, load_urdf
+from dls_ik import IkSolver, Task
+from dls_ik.errors import ChainError, JointValueError, RobotModelError
+from dls_ik.model import Joint, RobotModel, load_urdf
 
 quick = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
 UP = '<origin xyz="0 0 1"/>' + LIMIT
@@ -54,13 +55,20 @@ def test_each_tip_against_the_oracle(drawn, data):
     np.testing.assert_allclose(robot.jacobian(q), J, atol=1e-7 * (1.0 + np.abs(J).max()))
 
 
-def test_what_it_says_of_itself():
+def test_attributes_of_a_robot_with_two_tips():
     assert (BOTH.tip, BOTH.tips) == ("l_hand", ("l_hand", "r_hand"))
     assert BOTH.joint_names == ("waist", "l1", "l2", "r1", "r2")
     np.testing.assert_array_equal(BOTH.chain.first, [0, 3, 6])
     assert BOTH.chain.fixed.shape == (8, 3, 4)
     other = RobotModel.from_urdf(TORSO, tip=["r_hand", "l_hand"])
     assert other.joint_names == ("waist", "r1", "r2", "l1", "l2")
+    assert not any(array.flags.writeable for array in BOTH.chain)
+    q = BOTH.random(np.random.default_rng(0), 10)
+    np.testing.assert_array_equal(BOTH.fk(q), [BOTH.fk(each) for each in q])
+    np.testing.assert_array_equal(BOTH.jacobian(q), [BOTH.jacobian(each) for each in q])
+    for size in (10, 0):
+        assert BOTH.fk(q[:size]).shape == (size, 2, 4, 4)
+        assert BOTH.jacobian(q[:size]).shape == (size, 12, 5)
 
 
 @pytest.mark.parametrize(("hand", "columns"), [("l_hand", [0, 1, 2]), ("r_hand", [0, 3, 4])])
@@ -73,42 +81,12 @@ def test_a_tip_is_as_it_is_alone(hand, columns):
     assert not np.delete(J, columns, axis=2).any()
 
 
-def test_batch_equals_loop():
-    q = BOTH.random(np.random.default_rng(0), 10)
-    assert BOTH.fk(q).shape == (10, 2, 4, 4)
-    assert BOTH.jacobian(q).shape == (10, 12, 5)
-    np.testing.assert_array_equal(BOTH.fk(q), [BOTH.fk(each) for each in q])
-    np.testing.assert_array_equal(BOTH.jacobian(q), [BOTH.jacobian(each) for each in q])
-    assert BOTH.fk(q[0]).shape == (2, 4, 4)
-    assert BOTH.fk(q[:0]).shape == (0, 2, 4, 4)
-    assert BOTH.jacobian(q[:0]).shape == (0, 12, 5)
-
-
-@pytest.mark.parametrize("tip", ["l_hand", ["l_hand"], ("l_hand",)])
-def test_a_sequence_of_one_is_one_tip(tip):
-    robot = RobotModel.from_urdf(TORSO, tip=tip)
-    assert (robot.tip, robot.tips) == ("l_hand", ("l_hand",))
-    assert robot.fk(np.zeros(3)).shape == (4, 4)
-    assert robot.jacobian(np.zeros((2, 3))).shape == (2, 6, 3)
-
-
-@pytest.mark.parametrize("tip", [None, "", (), []])
-def test_no_name_means_find_it(tip):
-    assert RobotModel.from_urdf(TORSO, "l_arm", tip).tips == ("l_hand",)
-
-
 def test_a_tip_above_another():
     robot = RobotModel.from_urdf(TORSO, tip=("r_hand", "r_arm"))
     assert robot.joint_names == ("waist", "r1", "r2")
     J = robot.jacobian([0.1, 0.2, 0.3])
     assert not J[6:, 2].any()
     assert J[:6, 2].any()
-
-
-def test_link_pose_is_that_of_the_tip():
-    q = BOTH.random(np.random.default_rng(1))
-    for tip, T in zip(BOTH.tips, BOTH.fk(q), strict=True):
-        np.testing.assert_allclose(BOTH.link_pose(tip, q), T, atol=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -131,11 +109,6 @@ def test_bad_tips_are_refused_with(tip, words):
     assert [word for word in words if word not in str(caught.value)] == []
 
 
-def test_a_tip_that_is_not_below_the_base():
-    with pytest.raises(ChainError, match=r"no chain leads from 'trunk' down to 'tail'"):
-        RobotModel.from_urdf(TORSO, "trunk", ("l_hand", "tail"))
-
-
 def test_followers_on_any_path_narrow_their_master():
     def follower(multiplier):
         return f'<mimic joint="m" multiplier="{multiplier}"/>' + LIMIT
@@ -155,38 +128,34 @@ def test_followers_on_any_path_narrow_their_master():
     np.testing.assert_allclose(angle, [0.3, -0.3])
 
 
-def test_arrays_are_read_only():
-    assert not any(array.flags.writeable for array in BOTH.chain)
-
-
 def test_other_constructors_take_them_too():
     assert RobotModel.from_tree(load_urdf(TORSO), "trunk", ["l_hand", "r_arm"]).n == 3
     wam = RobotModel.from_name("wam", tip=("wam_tip", "wam_link4"))
     assert wam.fk(np.zeros(7)).shape == (2, 4, 4)
 
 
-def ends(text, *given):
+STAND = urdf(
+    "r a b c", joint("i", "fixed", "r", "a"), joint("j"), joint("k", "fixed", "r", "c")
+)  # a and c do not move
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "expected"),
+    [
+        (urdf("a b", joint("j")), (), ("a", "b")),
+        (urdf("a b", joint("j")), ("", ""), ("a", "b")),
+        (STAND, (), ("r", "b")),
+        (STAND, ("a",), ("a", "b")),
+        (TWO_ARMS, ("base", "tool"), ("base", "tool")),
+        *((TORSO, ("l_arm", tip), ("l_arm", "l_hand")) for tip in (None, "", (), [])),
+        *((TORSO, ("base", tip), ("base", "l_hand")) for tip in ("l_hand", ["l_hand"])),
+    ],
+)
+def test_ends_are_found_or_as_given(text, given, expected):
     robot = RobotModel.from_urdf(text, *given)
-    return robot.base, robot.tip
-
-
-def test_root_and_only_tip():
-    assert ends(urdf("a b", joint("j"))) == ("a", "b")
-
-
-def test_empty_names_mean_find_them():
-    assert ends(urdf("a b", joint("j")), "", "") == ("a", "b")
-
-
-def test_tips_that_do_not_move_are_no_candidates():
-    text = urdf("a b eye", joint("j"), joint("k", "fixed", "a", "eye"))
-    assert ends(text) == ("a", "b")
-
-
-def test_tip_below_a_given_base():
-    assert ends(TWO_ARMS, "base", "tool") == ("base", "tool")
-    text = urdf("r a b c", joint("i", "fixed", "r", "a"), joint("j"), joint("k", "fixed", "r", "c"))
-    assert ends(text, "a") == ("a", "b")
+    assert (robot.base, robot.tips) == (expected[0], expected[1:])
+    assert robot.fk(np.zeros(robot.n)).shape == (4, 4)
+    assert robot.jacobian(np.zeros((2, robot.n))).shape == (2, 6, robot.n)
 
 
 @pytest.mark.parametrize(
@@ -239,10 +208,121 @@ def test_fixed_offset_across_a_floating_joint():
         tree.fixed_offset("camera", "wrist")
 
 
-def test_overflowing_lengths():
-    far = '<origin xyz="1.7e308 0 0"/><limit lower="0" upper="1"/>'
-    text = urdf(
-        "a b c", joint("i", "fixed", "a", "b", far), joint("j", parent="b", child="c", detail=far)
+WAM = RobotModel.wam()
+AT = "<origin xyz='0.1 0.2 0.3' rpy='0.3 -0.2 0.5'/>"
+HAND = urdf(
+    "base arm hand finger tip other",
+    joint("j1", "revolute", "base", "arm", AT + LIMIT),
+    joint("j2", "revolute", "arm", "hand", AT + LIMIT, "0 1 0"),
+    joint("f1", "revolute", "hand", "finger", AT + LIMIT, "1 0 0"),
+    joint("f2", "revolute", "finger", "tip", AT + LIMIT + "<mimic joint='j1' multiplier='0.5'/>"),
+    joint("o", "revolute", "base", "other", AT + LIMIT),
+)
+OFFSET = rigid(rotation([1, 2, 3], 0.7), [0.03, -0.1, 0.2])
+
+
+@settings(deadline=None, max_examples=100, derandomize=True)
+@given(st.integers(0, 10**6), st.sampled_from(WAM.tree.links[1:]))
+def test_a_further_tip_is_where_its_link_is(seed, link):
+    robot = WAM.with_tip(link, OFFSET)
+    q = WAM.random(np.random.default_rng(seed))
+    poses, J = robot.fk(q), robot.jacobian(q)
+    np.testing.assert_array_equal(poses[0], WAM.fk(q))
+    np.testing.assert_allclose(poses[1], WAM.link_pose(link, q) @ OFFSET, atol=1e-13)
+    expected = difference_jacobian(lambda q: robot.fk(q)[1], q)
+    np.testing.assert_allclose(J[6:], expected, atol=1e-7)
+    assert robot.joint_names == WAM.joint_names
+    assert robot.tips == (WAM.tip, link)
+    np.testing.assert_array_equal(robot.offsets, [np.eye(4), OFFSET])
+
+
+def test_offsets_from_the_start_allow_a_link_twice():
+    robot = RobotModel.from_tree(WAM.tree, WAM.base, (WAM.tip, WAM.tip), (None, OFFSET))
+    q = np.full(7, 0.4)
+    np.testing.assert_allclose(robot.fk(q)[1], WAM.fk(q) @ OFFSET, atol=1e-14)
+    one = RobotModel.from_tree(WAM.tree, tip=WAM.tip, offsets=[OFFSET])
+    np.testing.assert_allclose(one.fk(q), WAM.fk(q) @ OFFSET, atol=1e-14)
+    found = IkSolver(one).solve(one.fk(q), np.zeros(7), 5.0)
+    assert found.success
+    np.testing.assert_allclose(one.fk(found.q), one.fk(q), atol=5e-6)
+
+
+def test_joints_off_the_chain_stand_where_they_are():
+    arm = RobotModel.from_urdf(HAND, "base", "hand")
+    q, others = np.array([0.3, -0.4]), {"f1": 0.8}
+    finger = arm.with_tip("finger", OFFSET, others)
+    expected = arm.link_pose("finger", q, others) @ OFFSET
+    np.testing.assert_allclose(finger.fk(q)[1], expected, atol=1e-14)
+    np.testing.assert_allclose(
+        arm.with_tip("finger").fk(q)[1], arm.link_pose("finger", q), atol=1e-14
     )
-    with pytest.raises(RobotModelError, match=r"within 1e\+09 m"):
-        RobotModel.from_urdf(text)
+    with pytest.raises(JointValueError):
+        arm.with_tip("finger", others={"f9": 0.0})
+
+
+def test_limits_stay_narrowed():
+    narrow = WAM.narrowed(-0.3, 0.4).with_tip("wam_link3")
+    np.testing.assert_array_equal(narrow.lower, WAM.narrowed(-0.3, 0.4).lower)
+    again = narrow.narrowed(-0.1, 1.0)
+    np.testing.assert_array_equal(again.upper, narrow.upper)
+    assert again.fk(np.zeros(7)).shape == (2, 4, 4)
+
+
+def test_what_the_chain_does_not_move_alone_is_refused():
+    arm = RobotModel.from_urdf(HAND, "base", "hand")
+    with pytest.raises(ChainError, match="no joint of the chain moves it"):
+        arm.with_tip("other")
+    with pytest.raises(ChainError, match="no joint of the chain moves it"):
+        arm.with_tip("base")
+    with pytest.raises(ChainError, match="f1"):
+        arm.with_tip("tip")
+    with pytest.raises(ChainError, match="no chain leads"):
+        RobotModel.from_urdf(HAND, "arm", "hand").with_tip("other")
+    with pytest.raises(ChainError, match="nowhere"):
+        arm.with_tip("nowhere")
+
+
+@pytest.mark.parametrize("bad", [np.eye(3), 2.0 * np.eye(4), np.full((4, 4), np.nan), "x", 1.0])
+def test_an_offset_is_a_rigid_transform(bad):
+    with pytest.raises(ChainError, match="offset of tip 'wam_link3'"):
+        WAM.with_tip("wam_link3", bad)
+    with pytest.raises(ChainError, match="one offset each"):
+        RobotModel.from_tree(WAM.tree, tip=WAM.tip, offsets=[None, None])
+
+
+def test_an_offset_that_is_nearly_rigid_is_made_exact():
+    """Else the kinematics of the quick path, which take rotations for exact, are not the arm's."""
+    rng = np.random.default_rng(8)
+    rough = OFFSET + np.pad(2e-7 * rng.uniform(-1.0, 1.0, (3, 3)), (0, 1))
+    robot = RobotModel.from_tree(WAM.tree, tip=WAM.tip, offsets=[rough])
+    exact = robot.offsets[0, :3, :3]
+    np.testing.assert_allclose(exact @ exact.T, np.eye(3), rtol=0.0, atol=1e-15)
+    np.testing.assert_allclose(robot.offsets[0], rough, rtol=0.0, atol=1e-6)
+    q = robot.random(rng)
+    solver = IkSolver(robot, position_tolerance=1e-10, rotation_tolerance=1e-10)
+    found = solver.solve(robot.fk(q), robot.random(rng), 5.0)
+    assert found.success
+    np.testing.assert_allclose(robot.fk(found.q), robot.fk(q), rtol=0.0, atol=4e-10)
+
+
+def test_the_origin_of_a_joint_is_rigid_too():
+    rough = OFFSET + np.pad(2e-7 * np.ones((3, 3)), (0, 1))
+    exact = Joint("j", "fixed", "a", "b", rough).origin[:3, :3]
+    np.testing.assert_allclose(exact @ exact.T, np.eye(3), rtol=0.0, atol=1e-15)
+    for bad, words in ((1.1 * np.diag([1, 1, 1, 1 / 1.1]), "scaled by 1.1"), (OFFSET.T, "rigid")):
+        with pytest.raises(RobotModelError, match=f"'j'.*{words}"):
+            Joint("j", "fixed", "a", "b", bad)
+
+
+def test_an_elbow_in_a_box_and_the_hand_in_its_place():
+    robot = WAM.with_tip("wam_link3", OFFSET)
+    solver = IkSolver(robot, task=[Task(), Task.box(0.05, 0.1, 0.2)], max_restarts=500)
+    rng = np.random.default_rng(2)
+    goals = robot.fk(robot.random(rng, 50))
+    found = solver.solve_batch(goals, robot.random(rng, 50))
+    assert found.success.all()
+    reached = robot.fk(found.q)
+    np.testing.assert_allclose(reached[:, 0], goals[:, 0], atol=5e-6)
+    away = reached[:, 1, :3, 3] - goals[:, 1, :3, 3]
+    local = np.einsum("bij,bi->bj", goals[:, 1, :3, :3], away)
+    assert (np.abs(local) <= [0.05 + 1e-12, 0.1 + 1e-12, 0.2 + 1e-12]).all()
