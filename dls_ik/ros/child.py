@@ -93,7 +93,3 @@ class ChildProcess:
     def _read(self) -> None:
         for line in self.process.stdout or ():
             self._take(line.rstrip())
-        self._finish()
-
-    def _finish(self) -> None:
-        """Do what a subclass has to do after the last line."""

@@ -36,21 +36,15 @@ ELLIPSOID_SCALE = 0.2  # [s] 1 m/s is drawn 0.2 m long
 
 
 class SceneView:
-    """Draws everything in the scene.
+    """Draws everything in the scene."""
 
-    Args:
-        dragged: called with the pose (4, 4) that the target is dragged to.
-    """
-
-    def __init__(
-        self, server: Any, robot: RobotModel, shapes: Shapes, dragged: Callable[[Array], None]
-    ) -> None:
+    def __init__(self, server: Any, robot: RobotModel, shapes: Shapes) -> None:
         self._scene, self._robot, self._shapes = server.scene, robot, shapes
         floor, self._size = extent(robot, shapes)
         _furnish(server, floor, self._size)
         self._figures = [Figure(self._scene, "/arm", robot, shapes)]
         self._trails = [TipTrail(self._scene, "/trail", 0, self._size)]
-        self.target = TargetGizmo(self._scene, self._size, dragged)
+        self.target = TargetGizmo(self._scene, self._size)
         self.ellipsoid = VelocityEllipsoid(self._scene, robot, self._size)
         self._has_trails = False
         self._figures[0].show(robot.clip(np.zeros(robot.n)))
@@ -217,14 +211,16 @@ class TargetGizmo:
 
     Args:
         size: of the robot [m].
-        dragged: called with the pose (4, 4) that a person drags it to.
     """
 
-    def __init__(self, scene: Any, size: float, dragged: Callable[[Array], None]) -> None:
+    def __init__(self, scene: Any, size: float) -> None:
         self._handle = scene.add_transform_controls(
             "/target", scale=GIZMO_SCALE * size, line_width=3.0, depth_test=False
         )
         scene.add_icosphere("/target/point", radius=0.018 * size, color=TARGET_COLOUR)
+
+    def on_drag(self, dragged: Callable[[Array], None]) -> None:
+        """Call a function with each pose (4, 4) that a person drags it to."""
 
         @self._handle.on_update  # type: ignore[untyped-decorator]
         def _(_: object) -> None:

@@ -1,5 +1,6 @@
 """The demonstration starts the real node, and never leaves one behind."""
 
+import io
 import json
 import os
 import signal
@@ -16,11 +17,12 @@ pytest.importorskip("rich", reason="needs rich")
 pytest.importorskip("matplotlib", reason="needs matplotlib")
 
 import dls_ik
-from dls_ik.ros.demo.session import LoggedProcess, node_command
+from dls_ik.ros.child import ChildProcess
+from dls_ik.ros.demo.session import NodeLog, node_command
 
 
-def python(code, tmp_path, lines):
-    return LoggedProcess([sys.executable, "-c", code], tmp_path / "log", lines.append)
+def python(code, take):
+    return ChildProcess([sys.executable, "-c", code], take)
 
 
 def wait_for(condition, seconds=60.0):
@@ -37,19 +39,24 @@ def is_alive(pid):
         return False
 
 
-def test_a_process_that_ends_by_itself_leaves_its_last_words(tmp_path):
+def test_the_log_has_all_lines_without_colours_and_the_last_of_them_are_kept(tmp_path):
     lines = []
     code = "print('\\033[31mcolour\\033[0m'); [print(i) for i in range(20)]; raise SystemExit(3)"
-    with python(code, tmp_path, lines) as process:
+    with (tmp_path / "log").open("w") as file, python(code, NodeLog(file, lines.append)) as process:
         wait_for(lambda: not process.is_running)
         wait_for(lambda: len(lines) == 21)
     assert process.exit_code == 3
     assert lines[0] == "colour"
-    assert process.tail == [str(i) for i in range(12, 20)]
     assert (tmp_path / "log").read_text().splitlines() == lines
+    log = NodeLog(io.StringIO(), lines.append)
+    log.echo = None
+    for line in lines:
+        log(line)
+    assert len(lines) == 21
+    assert list(log.tail) == [str(i) for i in range(12, 20)]
 
 
-def test_a_stubborn_process_and_its_children_are_ended_on_failure(tmp_path, monkeypatch):
+def test_a_stubborn_process_and_its_children_are_ended_on_failure(monkeypatch):
     monkeypatch.setattr(
         "dls_ik.ros.child.PATIENCE",
         {signal.SIGINT: 0.2, signal.SIGTERM: 0.2, signal.SIGKILL: 5.0},
@@ -60,7 +67,7 @@ def test_a_stubborn_process_and_its_children_are_ended_on_failure(tmp_path, monk
     lines = []
 
     def fail_while_it_runs():
-        with python(code, tmp_path, lines):
+        with python(code, lines.append):
             wait_for(lambda: len(lines) == 2)
             raise ZeroDivisionError
 
@@ -69,18 +76,16 @@ def test_a_stubborn_process_and_its_children_are_ended_on_failure(tmp_path, monk
     wait_for(lambda: not any(is_alive(int(pid)) for pid in lines))
 
 
-def test_a_process_may_end_in_peace(tmp_path):
+def test_a_process_may_end_in_peace():
     code = (
         "import time\ntry:\n    print('up', flush=True)\n    time.sleep(99)\n"
         "except KeyboardInterrupt: print('bye')"
     )
     lines = []
-    with python(code, tmp_path, lines) as process:
+    with python(code, lines.append) as process:
         wait_for(lambda: lines == ["up"])
-        process.hush()
     assert process.exit_code == 0
-    assert lines == ["up"]
-    assert process.tail == ["up", "bye"]
+    assert lines == ["up", "bye"]
 
 
 def test_the_node_is_run_with_parameters():

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from moveit_msgs.msg import MoveItErrorCodes
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -19,6 +18,7 @@ from dls_ik.plot import joint_bands, tip_path
 from dls_ik.reproduce.report import json_text
 from dls_ik.ros.demo.poses import TOLERANCE, PoseCheck
 from dls_ik.ros.demo.stream import JointUse, RecordedMotion, Spread, Tracking
+from dls_ik.ros.errors import Code
 
 BUSY = 0.25  # share of the processors taken by others, above which figures by the clock are theirs
 
@@ -148,8 +148,7 @@ BAR = 16  # characters
 
 def code_name(code: int) -> str:
     """Return the name of a MoveIt error code, such as ``NO_IK_SOLUTION``."""
-    names = (name for name in dir(MoveItErrorCodes) if name.isupper())
-    return next((n for n in names if getattr(MoveItErrorCodes, n) == code), f"code {code}")
+    return Code(code).name if code in set(Code) else f"code {code}"
 
 
 def mark(console: Console, good: bool) -> str:

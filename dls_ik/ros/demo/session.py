@@ -5,10 +5,10 @@ import re
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.markup import escape
@@ -67,14 +67,14 @@ class Demonstration:
         self.robot = RobotModel.wam()
         self.check: IndependentCheck = independent_check(self.robot)
 
-    def ask(self, streamer: TargetPublisher) -> list[PoseCheck]:
+    def ask(self, publisher: TargetPublisher) -> list[PoseCheck]:
         """Ask for all poses and print the answers.
 
         Raises:
             DlsIkError: no answer came; as all methods here.
         """
         self.headline("1  A dozen poses for /compute_ik")
-        with IkClient(streamer.node, joint_names=self.robot.joint_names) as client:
+        with IkClient(publisher.node, joint_names=self.robot.joint_names) as client:
             poses = demo_poses(self.robot)
             answers = list(ask_poses(client, self.robot, poses, self.check))
         self.console.print(answers_table(self.console, answers, self.check.name))
@@ -84,18 +84,18 @@ class Demonstration:
         )
         return answers
 
-    def stream(self, streamer: TargetPublisher) -> StreamRecording:
+    def stream(self, publisher: TargetPublisher) -> StreamRecording:
         """Stream the figure of eight."""
         options, console = self.options, self.console
         self.headline("2  A figure of eight, streamed on target_pose")
-        recorder = StateRecorder(streamer.node, self.robot.joint_names)
+        recorder = StateRecorder(publisher.node, self.robot.joint_names)
         path = target_path(self.robot, recorder.start(), options.rate, options.seconds)
         console.print(
             f"{path.counted / options.rate:.1f} s to get there gently, then {options.seconds:g} s "
             f"at {options.rate:g} Hz that count "
         )
         recording = stream(
-            streamer, recorder, path, self.robot.base, options.rate,
+            publisher, recorder, path, self.robot.base, options.rate,
             lambda: console.print(".", end=""),
         )  # fmt: skip
         console.print()
@@ -137,10 +137,10 @@ def run(options: Options) -> int:
     demo = Demonstration(options)
     options.output.mkdir(parents=True, exist_ok=True)
     demo.headline("Starting ik_node with the WAM arm")
-    with running_node(options, demo.console) as (streamer, pid):
-        answers = demo.ask(streamer)
+    with running_node(options, demo.console) as (publisher, pid):
+        answers = demo.ask(publisher)
         meter = LoadMeter(pid)
-        recording = demo.stream(streamer)
+        recording = demo.stream(publisher)
         load = meter.result()
     found = demo.report(answers, recording, load)
     demo.console.print()
@@ -172,46 +172,27 @@ def node_command(parameters: dict[str, Any]) -> list[str]:
     return [*program, "--ros-args", *(word for setting in settings for word in ("-p", setting))]
 
 
-class LoggedProcess(ChildProcess):
-    """A context in which a program runs, with a log.
+class NodeLog:
+    """Takes the lines that a program prints: into a file, and to the console for a while.
 
     Args:
-        command: the program and its arguments.
-        log: file for all that it prints.
-        echo: called with each line until :meth:`hush`.
+        file: open for writing.
+        echo: called with each line until it is set to None.
     """
 
-    def __init__(self, command: Sequence[str], log: Path, echo: Callable[[str], None]) -> None:
-        super().__init__(command, self._keep)
-        self._log = log
-        self._echo: Callable[[str], None] | None = echo
-        self._tail: deque[str] = deque(maxlen=TAIL)
+    def __init__(self, file: TextIO, echo: Callable[[str], None]) -> None:
+        self.echo: Callable[[str], None] | None = echo
+        self.tail: deque[str] = deque(maxlen=TAIL)
+        self._file = file
 
-    def __enter__(self) -> "LoggedProcess":
-        """Open the log, and start."""
-        self._file = self._log.open("w")
-        super().__enter__()
-        return self
-
-    @property
-    def tail(self) -> list[str]:
-        """The last lines of the log."""
-        return list(self._tail)
-
-    def hush(self) -> None:
-        """Echo no more lines; the log goes on."""
-        self._echo = None
-
-    def _keep(self, line: str) -> None:
+    def __call__(self, line: str) -> None:
+        """Take a line."""
         text = COLOURS.sub("", line)
         self._file.write(text + "\n")
         self._file.flush()
-        self._tail.append(text)
-        if self._echo is not None:
-            self._echo(text)
-
-    def _finish(self) -> None:
-        self._file.close()
+        self.tail.append(text)
+        if self.echo is not None:
+            self.echo(text)
 
 
 @contextmanager
@@ -225,29 +206,33 @@ def running_node(options: Options, console: Console) -> Iterator[tuple[TargetPub
     parameters = {"robot": "wam", "rate": options.rate, "initial_positions": list(READY)}
     if options.method is not None:
         parameters["stream_method"] = options.method
-    log = options.output / "ik_node.log"
+    path = options.output / "ik_node.log"
 
     def echo(line: str) -> None:
         if logged := LOGGED.match(line):  # other lines are in the log only
             console.print(f"[dim]ik_node: {escape(logged[1])}[/]", soft_wrap=True)
 
-    command = node_command(parameters)
-    with LoggedProcess(command, log, echo) as node, TargetPublisher(patience=POLL) as streamer:
+    with (
+        path.open("w") as file,
+        ChildProcess(node_command(parameters), log := NodeLog(file, echo)) as node,
+        TargetPublisher(patience=POLL) as publisher,
+    ):
         try:
-            wait_until_ready(node, streamer, console)
-            yield streamer, node.process.pid
+            wait_until_ready(node, publisher, console)
+            log.echo = None
+            yield publisher, node.process.pid
             if not node.is_running:
                 raise DlsIkError("the node is gone")
         except DlsIkError as error:
             time.sleep(0.5)  # for the last lines
             if node.is_running:
-                raise DlsIkError(f"{error} (its log: {log})") from error
-            ending = "\n  ".join([f"{error}; ik_node ended with code {node.exit_code}", *node.tail])
-            raise DlsIkError(f"{ending}\n  (its log: {log})") from error
+                raise DlsIkError(f"{error} (its log: {path})") from error
+            ending = "\n  ".join([f"{error}; ik_node ended with code {node.exit_code}", *log.tail])
+            raise DlsIkError(f"{ending}\n  (its log: {path})") from error
 
 
 def wait_until_ready(
-    node: LoggedProcess, streamer: TargetPublisher, console: Console, patience: float = PATIENCE
+    node: ChildProcess, publisher: TargetPublisher, console: Console, patience: float = PATIENCE
 ) -> None:
     """Wait until the node takes targets and reports the tip.
 
@@ -258,20 +243,17 @@ def wait_until_ready(
     reminder = REMINDER
     while True:
         try:
-            streamer.wait()
+            publisher.wait()
             break
         except NOT_THERE as error:
             waited = time.monotonic() - begin
             if not node.is_running:
                 raise DlsIkError("the node did not start") from error
             if waited > patience:
-                raise DlsIkError(
-                    f"the node is not ready after {patience:.0f} s: {error}"
-                ) from error
+                raise DlsIkError(f"not ready after {patience:.0f} s: {error}") from error
         if waited > reminder:
             reminder += REMINDER
             console.print(f"[dim]still starting after {waited:.0f} s ...[/]")
-    node.hush()
     console.print(f"ready after {time.monotonic() - begin:.1f} s")
 
 

@@ -120,7 +120,7 @@ class StreamRecording(NamedTuple):
 
 
 def stream(
-    streamer: TargetPublisher,
+    publisher: TargetPublisher,
     recorder: StateRecorder,
     path: TargetPath,
     frame: str,
@@ -137,7 +137,7 @@ def stream(
     for k, T in enumerate(path.poses):
         time.sleep(max(begin + k / rate - time.monotonic(), 0.0))
         sent.append(time.monotonic())
-        streamer.send_pose(T, frame)
+        publisher.send_pose(T, frame)
         if k % round(rate) == 0:
             every_second()
     time.sleep(LINGER)
