@@ -107,6 +107,6 @@ def _of_session(block: Block) -> list[Command]:
     found, line = [], block.line + 1
     for part in parts:
         text, _, output = part.partition("\n")
-        found.append(Command(block.page, line, COMMENT.sub("", text).strip(), display_only=output))
+        found.append(Command(block.page, line, COMMENT.sub("", text).strip(), shows=output))
         line += part.count("\n")
     return found
