@@ -1,4 +1,4 @@
-"""The simulated arm against closed forms; time is an argument, at odd intervals."""
+"""The simulated arm against closed forms, and the paths that it follows."""
 
 import numpy as np
 import pytest
@@ -36,24 +36,15 @@ def ramp(begin, end):
     return Path(np.array([begin, end]), knots, np.array([NONE, NONE]))
 
 
-def test_without_dynamics_it_is_where_it_was_told_at_once():
-    simulated = arm()
-    simulated.command(standstill(GOAL, 10.0), 10.0)
-    simulated.advance(10.001)
-    assert (simulated.q == GOAL).all()
-
-
-def test_it_stands_where_it_starts():
-    assert (motion(arm(delay=0.1, time_constant=0.2), odd_times(10.0, 11.0)) == START).all()
-
-
-@pytest.mark.parametrize("delay", [0.0, 0.0317])
-def test_step_response_of_first_order(delay):
-    simulated = arm(delay=delay, time_constant=0.08)
+@pytest.mark.parametrize(("delay", "lag"), [(0.0, 0.08), (0.0317, 0.08), (0.0, 1e-9)])
+def test_step_response_of_first_order(delay, lag):
+    simulated = arm(delay=delay, time_constant=lag)
+    simulated.advance(10.0)
+    assert (simulated.q == START).all()
     simulated.command(standstill(GOAL, 10.0), 10.0)
     times = np.array(odd_times(10.0, 10.6))
     since = np.maximum(0.0, times - 10.0 - delay)
-    expected = GOAL + (START - GOAL) * np.exp(-since / 0.08)[:, None]
+    expected = GOAL + (START - GOAL) * np.exp(-since / lag)[:, None]
     np.testing.assert_allclose(motion(simulated, times), expected, atol=1e-12)
 
 
@@ -135,6 +126,8 @@ def test_a_longer_delay_may_come_at_any_time():
 
 def test_noise_is_white_of_its_deviation_and_only_in_what_is_measured():
     count, noise = 20_000, 0.01
+    first = [arm(noise=noise, seed=seed).measured().tolist() for seed in (1, 1, 2)]
+    assert first[0] == first[1] != first[2]
     simulated = arm(noise=noise)
     errors = np.array([simulated.measured() for _ in range(count)]) - START
     assert (simulated.q == START).all()
@@ -144,13 +137,6 @@ def test_noise_is_white_of_its_deviation_and_only_in_what_is_measured():
     for product in (x[1:] * x[:-1], x[:, :1] * x[:, 1:]):  # with the one before, with the other
         assert (np.abs(product.mean(axis=0)) < 5.0 / np.sqrt(count)).all()
     assert abs((np.abs(x) < 1.0).mean() - 0.6827) < 0.01
-
-
-def test_the_seed_decides_about_the_noise():
-    def measured(seed):
-        return arm(noise=0.1, seed=seed).measured().tolist()
-
-    assert measured(1) == measured(1) != measured(2)
 
 
 def test_a_circle_at_250_hz_is_followed_by_positions_alone():
@@ -179,3 +165,65 @@ def test_a_circle_at_250_hz_is_followed_by_positions_alone():
     late = np.array(times[250:]) - np.unwrap(np.arctan2(y, radius - z)) / speed
     assert beside.max() < 3e-5
     assert np.abs(late - 0.0064).max() < 2e-4
+
+
+# Paths through the points of a trajectory
+
+
+def cubic(t):
+    return np.array([t**3 - t**2 + 1.0, -2.0 * t**3 + t]), np.array(
+        [3.0 * t**2 - 2.0 * t, 1.0 - 6.0 * t**2]
+    )
+
+
+def curve(*velocities):
+    times = np.array([1.0, 2.0, 4.0])
+    positions = np.array([[0.0, 0.0], [1.0, -1.0], [5.0, 2.0]])
+    return Path(times, positions, np.array(velocities or [NONE] * 3))
+
+
+def test_straight_between_knots_and_still_outside():
+    straight = curve()
+    for t, q, velocity in (
+        (0.0, [0.0, 0.0], [0.0, 0.0]),
+        (1.25, [0.25, -0.25], [1.0, -1.0]),
+        (2.0, [1.0, -1.0], [2.0, 1.5]),
+        (3.0, [3.0, 0.5], [2.0, 1.5]),
+        (9.0, [5.0, 2.0], [0.0, 0.0]),
+    ):
+        np.testing.assert_allclose(straight.at(t)[0], q)
+        np.testing.assert_allclose(straight.at(t)[1], velocity)
+
+
+def test_a_cubic_is_met_exactly():
+    times = np.array([0.3, 0.9, 2.0])
+    values = [cubic(t) for t in times]
+    through = Path(times, np.array([q for q, _ in values]), np.array([v for _, v in values]))
+    for t in np.linspace(0.3, 1.999, 50):
+        np.testing.assert_allclose(through.at(t)[0], cubic(t)[0], atol=1e-12)
+        np.testing.assert_allclose(through.at(t)[1], cubic(t)[1], atol=1e-12)
+
+
+def test_a_segment_with_one_velocity_missing_is_straight():
+    mixed = curve([0.0, 0.0], [3.0, 3.0], NONE)
+    assert mixed.at(1.001)[1].max() < 0.1
+    np.testing.assert_allclose(mixed.at(3.0)[0], [3.0, 0.5])
+
+
+def test_the_way_to_the_first_knot_begins_in_the_state_there():
+    curved = curve([0.0, 0.0], [1.0, 1.0], [0.0, 0.0])
+    state = np.array([-2.0, 3.0]), np.array([0.5, -0.5])
+    joined = curved.from_here(0.5, *state)
+    for found, expected in zip(joined.at(0.5), state, strict=True):
+        np.testing.assert_allclose(found, expected)
+    for t in (1.0, 1.5, 3.0):
+        np.testing.assert_allclose(joined.at(t), curved.at(t))
+    assert curved.from_here(1.0, *state) is curved
+
+
+def test_velocities_are_those_of_the_positions():
+    curved = curve([0.0, 0.0], [1.0, 1.0], [0.0, 0.0])
+    h = 1e-6
+    for t in (1.1, 1.7, 2.5, 3.9):
+        slope = (curved.at(t + h)[0] - curved.at(t - h)[0]) / (2.0 * h)
+        np.testing.assert_allclose(curved.at(t)[1], slope, atol=1e-6)
