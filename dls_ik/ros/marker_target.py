@@ -1,4 +1,4 @@
-"""A marker in RViz to drag the target with: its handles, its menu, and what comes of moving it."""
+"""An interactive marker in RViz that drags the target: its handles, menu and feedback."""
 
 import math
 import time
@@ -20,21 +20,21 @@ from dls_ik.ros.params import Parameters
 from dls_ik.ros.servo.report import CycleReport, Tip
 from dls_ik.servo import Controller, ServoOutput, ServoState
 
-SIZE, BALL = 0.25, 0.06  # shares of the arm's length
-GLASS = ColorRGBA(r=0.9, g=0.9, b=0.9, a=0.4)  # what is inside can be seen
+SIZE, BALL = 0.25, 0.06  # of the arm's length
+GLASS = ColorRGBA(r=0.9, g=0.9, b=0.9, a=0.4)  # translucent
 PAUSE, RESET, TO_TIP = "Pause", "Reset", "Bring the target to the tip"
 SERVER, MARKER = "~/target", "target"
 PERIOD = 0.1  # [s]
-LET_BE = 0.5  # [s] after it was touched the marker is not moved from here
-SAME = 1e-5  # [m and 1] RViz gives poses back in single precision
-FEEDBACK = QoSProfile(depth=10)  # RViz sends a pose and the release of the mouse at once
+TOUCH_HOLD = 0.5  # [s] after a touch in which the node does not move the marker
+SAME = 1e-5  # [m and 1] RViz returns poses in single precision
+FEEDBACK = QoSProfile(depth=10)  # RViz sends a pose and the release of the mouse together
 LIBRARY = "interactive_markers"
 
 
 def handles(name: str, tip: Tip, pose: Any) -> Any:
-    """An ``InteractiveMarker`` for a tip, at a pose in the root frame.
+    """Return an ``InteractiveMarker`` for a tip, at a pose in the root frame.
 
-    It has no stamp, so that the latest transform to its frame is used.
+    Without a stamp RViz uses the latest transform to its frame.
     """
     length = tip.length()
     marker = InteractiveMarker(name=name, pose=pose, scale=SIZE * length)
@@ -48,7 +48,7 @@ def handles(name: str, tip: Tip, pose: Any) -> Any:
 
 
 def _along(k: int, name: str, mode: int) -> Any:
-    """The handle for one axis of the marker; RViz draws it, along its own x axis."""
+    """Return the handle for one axis of the marker; RViz draws it along the control's x axis."""
     control = InteractiveMarkerControl(name=name, interaction_mode=mode)
     R_marker_control = np.eye(3)[:, [k, (k + 1) % 3, (k + 2) % 3]]
     o = control.orientation
@@ -57,7 +57,7 @@ def _along(k: int, name: str, mode: int) -> Any:
 
 
 def _ball(size: float) -> Any:
-    """A ball that follows the mouse; with Ctrl it turns."""
+    """Return a ball that follows the mouse and turns with Ctrl."""
     ball = Marker(type=Marker.SPHERE, color=GLASS)
     ball.scale.x = ball.scale.y = ball.scale.z = size
     ball.pose.orientation.w = 1.0
@@ -68,136 +68,130 @@ def _ball(size: float) -> Any:
 
 
 class Menu:
-    """Pause, which is ticked while it lasts; reset; bring the target to the tip.
+    """The menu of the marker; its entry Pause is checked while the node is paused.
 
     Args:
         library: the module ``interactive_markers``.
-        server, name: the marker's.
-        do: what to do, by title.
+        server, name: of the marker.
+        actions: by title.
     """
 
     def __init__(
-        self, library: Any, server: Any, name: str, do: dict[str, Callable[[], None]]
+        self, library: Any, server: Any, name: str, actions: dict[str, Callable[[], None]]
     ) -> None:
         self._server, self._name = server, name
         self._handler = library.MenuHandler()
         self._entries = {
             title: self._handler.insert(title, callback=lambda _, act=act: act())
-            for title, act in do.items()
+            for title, act in actions.items()
         }
-        self._ticked = False
-        self._tick()
+        self._checked = False
+        self._check()
 
     def apply(self) -> None:
-        """Give the menu to a marker that was inserted anew."""
+        """Attach the menu to a marker that was inserted again."""
         self._handler.apply(self._server, self._name)
 
     def show(self, paused: bool) -> None:
-        """Tick or untick, if that is new."""
-        if paused is not self._ticked:
-            self._ticked = paused
-            self._tick()
+        """Check or uncheck Pause, if it has changed."""
+        if paused is not self._checked:
+            self._checked = paused
+            self._check()
             self.apply()
 
-    def _tick(self) -> None:
-        state = self._handler.CHECKED if self._ticked else self._handler.UNCHECKED
+    def _check(self) -> None:
+        state = self._handler.CHECKED if self._checked else self._handler.UNCHECKED
         self._handler.setCheckState(self._entries[PAUSE], state)
 
 
 class MarkerTarget:
-    """A marker that stands at the target, or else at the tip, and makes targets when it is moved.
+    """A marker that stands at the target, or at the tip without one; moving it sets targets.
 
-    Each of them stands: RViz says nothing while the mouse is held still, which for a stream of
-    poses would be its end.
+    Each target stays in force: RViz sends nothing while the mouse is held still, which would be the
+    end of a stream of poses.
 
     Args:
         library: the module ``interactive_markers``.
-        seen: the last cycle.
+        report: returns the report of the last cycle.
         store: takes targets, as from a topic.
-        order: has something done with the controller.
+        control: runs a function of the controller in the loop.
     """
 
     def __init__(
         self,
         node: Node,
         library: Any,
-        seen: Callable[[], CycleReport],
+        report: Callable[[], CycleReport],
         store: Callable[[Any], None],
-        order: Callable[[Callable[[Controller], None]], None],
+        control: Callable[[Callable[[Controller], None]], None],
     ) -> None:
-        self._node, self._seen, self._store, self._order = node, seen, store, order
+        self._node, self._report, self._store, self._control = node, report, store, control
         self._server = library.InteractiveMarkerServer(node, SERVER, feedback_sub_qos=FEEDBACK)
         self._updates = node.resolve_topic_name(f"{SERVER}/update")
-        do = {PAUSE: self._pause, RESET: self._reset, TO_TIP: self._to_tip}
-        self._menu = Menu(library, self._server, MARKER, do)
+        reset = lambda: control(Controller.reset)  # noqa: E731
+        actions = {PAUSE: self._toggle_pause, RESET: reset, TO_TIP: self._move_to_tip}
+        self._menu = Menu(library, self._server, MARKER, actions)
         self._tip: Tip | None = None  # that the marker is for
-        self._shown: Any = None  # the pose of the marker
-        self._touched = -math.inf  # when
+        self._pose: Any = None  # of the marker
+        self._touched = -math.inf  # [s]
         namespace = self._updates.removesuffix("/update")
         node.get_logger().info(f"handles for RViz: display InteractiveMarkers of {namespace}")
         node.create_timer(PERIOD, self._update, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def close(self) -> None:
-        """Take the marker away, while there is still a node."""
+        """Remove the marker, while there is still a node."""
         self._server.shutdown()
 
     def _update(self) -> None:
-        """Bring the marker to where it belongs, if anybody looks at it."""
-        seen = self._seen()
-        if seen.trail is None or seen.output is None:
+        """Move the marker to the target or tip, if somebody displays it."""
+        report = self._report()
+        if report.trail is None or report.output is None:
             return
-        tip = seen.trail.tip
+        tip = report.trail.tip
         if tip is not self._tip:
-            self._insert(tip, _place(tip, seen.output))
+            self._insert(tip, _place(tip, report.output))
         elif self._node.count_subscribers(self._updates) > 0:
-            if time.monotonic() - self._touched > LET_BE:
-                self._move(_place(tip, seen.output))
-            self._menu.show(seen.state is ServoState.PAUSED)
+            pose = _place(tip, report.output)
+            if time.monotonic() - self._touched > TOUCH_HOLD and not _is_same(pose, self._pose):
+                self._pose = pose
+                self._server.setPose(MARKER, pose)
+            self._menu.show(report.state is ServoState.PAUSED)
         self._server.applyChanges()
 
     def _insert(self, tip: Tip, pose: Any) -> None:
-        """Show handles for another tip."""
-        self._tip, self._shown = tip, pose
-        marker = handles(MARKER, tip, pose)
-        self._server.insert(marker, feedback_callback=self._feel)
+        """Insert the marker, or replace it by that of another tip."""
+        self._tip, self._pose = tip, pose
+        self._server.insert(handles(MARKER, tip, pose), feedback_callback=self._receive)
         self._menu.apply()
 
-    def _move(self, pose: Any) -> None:
-        if not _is_same(pose, self._shown):
-            self._shown = pose
-            self._server.setPose(MARKER, pose)
-
-    def _feel(self, feedback: Any) -> None:
-        """Follow the marker; a click that moves nothing asks for nothing."""
+    def _receive(self, feedback: Any) -> None:
+        """Set a target if the marker was moved; a click alone sets none."""
         self._touched = time.monotonic()
         if feedback.event_type not in (feedback.POSE_UPDATE, feedback.MOUSE_UP):
             return
-        if not _is_same(feedback.pose, self._shown):
-            self._shown = feedback.pose
-            self._aim(feedback.header.frame_id, feedback.pose)
+        if not _is_same(feedback.pose, self._pose):
+            self._pose = feedback.pose
+            self._set_target(feedback.header.frame_id, feedback.pose)
 
-    def _aim(self, frame: str, pose: Any) -> None:
-        """Ask for a pose that stands; without a stamp, as that of RViz may be old."""
+    def _set_target(self, frame: str, pose: Any) -> None:
+        """Set a target that stays in force; without a stamp, since RViz's may be old."""
         target = PoseArray(poses=[pose])
         target.header.frame_id = frame
         self._store(target)
 
-    def _pause(self) -> None:
-        is_paused = self._seen().state is ServoState.PAUSED
-        self._order(Controller.resume if is_paused else Controller.pause)
+    def _toggle_pause(self) -> None:
+        is_paused = self._report().state is ServoState.PAUSED
+        self._control(Controller.resume if is_paused else Controller.pause)
 
-    def _reset(self) -> None:
-        self._order(Controller.reset)
-
-    def _to_tip(self) -> None:
-        seen = self._seen()
-        if seen.trail is not None and seen.output is not None:
-            tip = seen.trail.tip
-            self._aim(tip.frame, pose_from_matrix(tip.poses(seen.output.q)))
+    def _move_to_tip(self) -> None:
+        report = self._report()
+        if report.trail is not None and report.output is not None:
+            tip = report.trail.tip
+            self._set_target(tip.frame, pose_from_matrix(tip.poses(report.output.q)))
 
 
 def _place(tip: Tip, output: ServoOutput) -> Any:
-    """The pose of the target in the root frame, or else of the tip."""
+    """Return the pose of the target in the root frame, or that of the tip without a target."""
     T_d = output.T_d
     return pose_from_matrix(tip.poses(output.q) if T_d is None else tip.in_root(T_d))
 
@@ -215,14 +209,14 @@ def _numbers(pose: Any) -> tuple[float, ...]:
 def build_marker(
     node: Node,
     parameters: Parameters,
-    seen: Callable[[], CycleReport],
+    report: Callable[[], CycleReport],
     store: Callable[[Any], None],
-    order: Callable[[Callable[[Controller], None]], None],
+    control: Callable[[Callable[[Controller], None]], None],
 ) -> MarkerTarget | None:
-    """The marker of a node; None where no parameter asks for it.
+    """Make the marker of a node, see :class:`MarkerTarget`.
 
-    Without the library there is none either, and the log says what to install. For all else see
-    :class:`MarkerTarget`.
+    Returns:
+        None if no parameter asks for it, or the library is missing, which is logged.
     """
     if not parameters.interactive_marker:
         return None
@@ -234,4 +228,4 @@ def build_marker(
             f"{LIBRARY}: sudo apt-get install ros-$ROS_DISTRO-interactive-markers"
         )
         return None
-    return MarkerTarget(node, library, seen, store, order)
+    return MarkerTarget(node, library, report, store, control)

@@ -174,7 +174,7 @@ def test_the_marker_is_let_be_while_it_is_touched_and_while_nobody_looks(world):
     world.feels(Feedback.POSE_UPDATE, shifted(0.1))
     world.is_in(ServoState.REFUSED)
     assert world.server.poses == []
-    world.now += 1.1 * marker_target.LET_BE
+    world.now += 1.1 * marker_target.TOUCH_HOLD
     world.watchers = 0
     world.is_in(ServoState.REFUSED)
     assert world.server.poses == []
