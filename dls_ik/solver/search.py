@@ -46,6 +46,10 @@ from dls_ik.text import listing
 KINDS = {"speed": FIRST, "distance": NEAREST, "manipulability": DEXTROUS}
 _FIELDS = SolverOptions.__dataclass_fields__
 
+FIRST_ATTEMPTS = 8  # of "auto" before the first look at the clock, about 20 us
+QUICK_STEPS = 100  # of an attempt, up to which that holds
+UNLIMITED = 2**62
+
 # The last attempts for a pose that is missed, which end only where the error stays as it is.
 LAST_TRIES = 8  # where the nearest configuration is an answer; else one
 LAST_STEPS, LAST_STALL_RATIO, LAST_STALL_COUNT = 100, 0.999, 3
@@ -106,6 +110,19 @@ class Search:
     def is_narrowed(self) -> bool:
         """Whether the change from the seed is bounded for some joint."""
         return bool(np.isfinite(self.max_change).any())
+
+    @cached_property
+    def max_attempts(self) -> int:
+        """Attempts for one pose by the clock, at most."""
+        restarts = self.options.max_restarts
+        return UNLIMITED if restarts is None else restarts + 1
+
+    @cached_property
+    def first_attempts(self) -> int:
+        """Attempts for one pose before the first look at the clock."""
+        is_quick = self.method == AUTO and self.options.max_iterations <= QUICK_STEPS
+        first = FIRST_ATTEMPTS if is_quick else 1
+        return min(first, self.max_attempts, self.options.prove_after)
 
     @cached_property
     def middle(self) -> Array:
@@ -192,13 +209,9 @@ class Search:
         """
         if self.keeps_limits:
             return np.ones(len(q), np.bool_)
-        near: NDArray[np.bool_] = np.all(np.abs(q - seeds) <= self.max_change, axis=1)
-        return near & self._within_limits(q)
-
-    def _within_limits(self, q: Array) -> NDArray[np.bool_]:
-        lower, upper = self.robot.lower, self.robot.upper
-        inside: NDArray[np.bool_] = np.all((q >= lower) & (q <= upper), axis=1)
-        return inside
+        inside = (q >= self.robot.lower) & (q <= self.robot.upper)
+        kept: NDArray[np.bool_] = np.all(inside & (np.abs(q - seeds) <= self.max_change), axis=1)
+        return kept
 
     def conclude(
         self,
@@ -225,7 +238,8 @@ class Search:
         ended = np.where(solved, Status.SUCCESS, ended)
         if not self.keeps_limits:
             ended[solved & ~self.keeps(rows.best, seeds)] = Status.FAR_FROM_SEED
-            ended[solved & ~self._within_limits(rows.best)] = Status.OUTSIDE_LIMITS
+            inside = (rows.best >= self.robot.lower) & (rows.best <= self.robot.upper)
+            ended[solved & ~inside.all(axis=1)] = Status.OUTSIDE_LIMITS
         ended[begun & no_answer] = Status.FAR_FROM_SEED
         return ended
 

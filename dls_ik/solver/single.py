@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dls_ik.core.fast.table import LEAF
-from dls_ik.core.search import ALL, ATTEMPTS, FIRST, FOUND, NEAREST, NOTHING, unwind
+from dls_ik.core.search import ALL, ATTEMPTS, FIRST, NEAREST, NOTHING, STATE, unwind
 from dls_ik.core.types import WIDEST, Array, Rows
 from dls_ik.errors import OptionError
-from dls_ik.solver.method import AUTO
 from dls_ik.solver.poses import is_plain
 from dls_ik.solver.result import IkResult, Status
 from dls_ik.solver.search import Search, found
@@ -23,9 +22,6 @@ from dls_ik.text import quoted
 
 Result = TypeVar("Result")
 
-FIRST_ATTEMPTS = 8  # of "auto" before the first look at the clock, about 20 us
-QUICK_STEPS = 100  # of an attempt, up to which that holds
-UNLIMITED = 2**62
 SLICE = 0.01  # [s] of attempts between two looks at the clock, about
 
 DISTINCT = 0.1  # by which some joint differs, in the joint metric [rad or m]
@@ -43,17 +39,16 @@ def solve_pose(
     Args:
         timeout: [s], begin: the clock at the call, by perf_counter [s].
     """
-    row = None
-    is_usual = _is_quick(search) and search.keeps_limits and not search.is_narrowed
-    given = _as_given(search, T, seed) if is_usual else None
+    row, given = None, None if search.is_narrowed else _as_given(search, T, seed)
     if given is not None:
-        row = search.new_rows(1)
-        search.attempt(*given, _first_attempts(search), row, seed is not None)
-        if row.counts[0, FOUND] == ALL:
+        row = _new_row(search)
+        search.attempt(*given, search.first_attempts, row, seed is not None)
+        attempts, _, solutions, _ = row.counts.tolist()[0]
+        if solutions == ALL and (search.keeps_limits or search.keeps(row.best, given[1])[0]):
             return _result(row, Status.SUCCESS, True, begin)
-        if row.counts[0, ATTEMPTS] == 0:  # passed over: it is inexact, or not valid
-            row = None
-    poses, seeds = search.checked(T, seed)
+        if attempts == 0:  # passed over: it is inexact, or not valid
+            row, given = None, None
+    poses, seeds = given or search.checked(T, seed)
     return finished(pose_slices(search, poses, seeds, seed is not None, timeout, begin, row))
 
 
@@ -78,8 +73,8 @@ def pose_slices(
         seeds = search.robot.clip(seeds)
     before = begin
     if row is None:
-        row, before = search.new_rows(1), time.perf_counter()
-        search.attempt(poses, seeds, _first_attempts(search), row, seeded)
+        row, before = _new_row(search), time.perf_counter()
+        search.attempt(poses, seeds, search.first_attempts, row, seeded)
     deadline = math.inf if no_answer[0] else begin + timeout
     attempts = _attempts(search, poses, seeds, seeded, deadline, before, row, bool(no_answer[0]))
     status = yield from attempts
@@ -109,8 +104,8 @@ def _attempts(
     Args:
         before: when the first attempts began, on the clock of `deadline` [s].
     """
-    limit, prove_after = _most_attempts(search), search.options.prove_after
-    attempts = _first_attempts(search)
+    limit, prove_after = search.max_attempts, search.options.prove_after
+    attempts = search.first_attempts
     while True:
         made, _, solutions, _ = row.counts.tolist()[0]
         if solutions == ALL:
@@ -148,6 +143,13 @@ def _result(row: Rows, status: Status, success: bool, begin: float) -> IkResult:
     return IkResult(success, status, row.best[0], position, rotation, steps, made - 1, duration)
 
 
+def _new_row(search: Search) -> Rows:
+    """Return the state of a search before its first attempt, which writes all but the counts."""
+    counts = np.zeros((1, 4), np.int64)
+    counts[0, STATE] = search.options.random_seed
+    return Rows(counts, np.empty((1, search.robot.n)), np.empty((1, 3)))
+
+
 def _as_given(search: Search, T: Any, seed: Any) -> tuple[Array, Array] | None:
     """Return a pose (1, k, 4, 4) and a seed (1, n) if they are arrays as kernels take them."""
     k = len(search.robot.tips)
@@ -156,21 +158,6 @@ def _as_given(search: Search, T: Any, seed: Any) -> tuple[Array, Array] | None:
     if seed is None:
         return T.reshape(1, k, 4, 4), search.middle
     return (T.reshape(1, k, 4, 4), seed[None]) if is_plain(seed, (search.robot.n,)) else None
-
-
-def _is_quick(search: Search) -> bool:
-    return search.method == AUTO and search.options.max_iterations <= QUICK_STEPS
-
-
-def _most_attempts(search: Search) -> int:
-    restarts = search.options.max_restarts
-    return UNLIMITED if restarts is None else restarts + 1
-
-
-def _first_attempts(search: Search) -> int:
-    """How many are made before the first look at the clock."""
-    first = FIRST_ATTEMPTS if _is_quick(search) else 1
-    return min(first, _most_attempts(search), search.options.prove_after)
 
 
 def solve_all(search: Search, T: ArrayLike, count: int, seed: ArrayLike | None) -> Array:

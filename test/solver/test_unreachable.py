@@ -13,7 +13,7 @@ from dls_ik.core.search_rows import search_packed
 from dls_ik.solver import search as search_module
 from dls_ik.solver import single
 from dls_ik.solver import solver as solver_module
-from dls_ik.solver.single import FIRST_ATTEMPTS
+from dls_ik.solver.search import FIRST_ATTEMPTS
 
 NAMES = method_names()
 WAM, PUMA = RobotModel.wam(), RobotModel.from_name("puma560")
