@@ -30,7 +30,7 @@ class ControllerOptions:
         "rad/s^3 or m/s^3",
         "largest jerk, for all joints or for each; needs limits of acceleration, and ruckig",
     )
-    when_stuck: str = declare.choice(
+    when_stuck: str = declare.choice_of(
         JOINT_MOTION,
         (JOINT_MOTION, HOLD),
         "action where local motion stalls short of a target that stands still: move through joint "

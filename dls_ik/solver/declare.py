@@ -22,7 +22,7 @@ def number(default: Any, low: float, high: float, unit: str, text: str) -> Any:
     return field(default=default, metadata={"range": (low, high), "unit": unit, "text": text})
 
 
-def choice(default: Any, choices: Iterable[Any], text: str) -> Any:
+def choice_of(default: Any, choices: Iterable[Any], text: str) -> Any:
     """Declare one of some values."""
     about = {"choices": tuple(choices), "unit": "", "text": text}
     return field(default=default, metadata=about)
@@ -30,7 +30,7 @@ def choice(default: Any, choices: Iterable[Any], text: str) -> Any:
 
 def switch(text: str) -> Any:
     """Declare a switch, off by default."""
-    return choice(False, (False, True), text)
+    return choice_of(False, (False, True), text)
 
 
 def vector(unit: str, text: str) -> Any:

@@ -13,8 +13,7 @@ from typing import Any, Literal, TypeAlias, TypedDict
 from dls_ik.core import damping, damping_policies, objectives
 from dls_ik.core.types import Array, Goal, Method
 from dls_ik.errors import MethodError, OptionError
-from dls_ik.solver import declare
-from dls_ik.solver.declare import checked_value
+from dls_ik.solver.declare import checked_value, choice_of, number, per_joint, switch, vector
 from dls_ik.solver.method import AUTO, MethodChoice
 from dls_ik.text import listing, suggest_names
 
@@ -42,166 +41,134 @@ Policy: TypeAlias = Literal[
 class SolverOptions:
     """What can be set on a solver. Symbols as in the papers; docs/methods.md has the formulas."""
 
-    position_tolerance: float = declare.number(1e-6, 1e-12, 1e3, "m", "position error small enough")
-    rotation_tolerance: float = declare.number(
-        1e-6, 1e-12, math.pi, "rad", "rotation error allowed"
-    )
-    error_tolerance: float = declare.number(
+    position_tolerance: float = number(1e-6, 1e-12, 1e3, "m", "position error small enough")
+    rotation_tolerance: float = number(1e-6, 1e-12, math.pi, "rad", "rotation error allowed")
+    error_tolerance: float = number(
         math.inf, 1e-12, math.inf, "m", "norm of the scaled error that must be reached too"
     )
-    rotation_weight: float = declare.number(
+    rotation_weight: float = number(
         0.5, 1e-6, 1e6, "m/rad", "length that a rotation error of 1 rad counts as"
     )
-    length_unit: float = declare.number(
+    length_unit: float = number(
         1.0,
         1e-9,
         1e9,
         "",
-        "units of length of the robot in a metre, 1000 for one in mm; options in m stay in m",
+        "the robot's units of length in a metre, 1000 for mm; options in m stay in m",
     )
-    timeout: float = declare.number(0.05, 0.0, 3600.0, "s", "time for one pose")
-    max_iterations: int = declare.number(250, 1, 1_000_000, "", "steps of one attempt")
-    max_restarts: int | None = declare.number(
-        None, 0, 1_000_000_000, "", "random restarts of one pose; none: until the timeout"
+    timeout: float = number(0.05, 0.0, 3600.0, "s", "time for one pose")
+    max_iterations: int = number(250, 1, 1_000_000, "", "steps of one attempt")
+    max_restarts: int | None = number(
+        None, 0, 1_000_000_000, "", "random restarts for one pose; none: until the timeout"
     )
-    random_seed: int = declare.number(0, 0, 2**63 - 1, "", "where the random restarts begin")
-    stall_ratio: float = declare.number(
+    random_seed: int = number(0, 0, 2**63 - 1, "", "seed of the random restarts")
+    stall_ratio: float = number(
         0.7, 0.0, 1e9, "", "a step is slow if it leaves more than this share of the error"
     )
-    stall_count: int = declare.number(
+    stall_count: int = number(
         0, 0, 1_000_000, "", "slow steps in a row that end an attempt, if above 0"
     )
-    long_attempt_every: int = declare.number(
+    long_attempt_every: int = number(
         0,
         0,
         1_000_000,
         "",
-        "attempts from one long one to the next; it goes on while it comes nearer, for 8 times the "
-        "steps; 0: none",
+        "every so many attempts one makes up to 8 times the steps; 0: none does",
     )
-    prove_after: int = declare.number(
-        100, 1, 1_000_000, "", "attempts after which it is asked whether a pose is beyond reach"
+    prove_after: int = number(
+        100, 1, 1_000_000, "", "attempts before a proof is tried that a pose is beyond reach"
     )
-    starts: str = declare.choice(
-        "random",
-        STARTS,
-        "where restarts begin, and solves without a seed: near the pose, or anywhere",
+    starts: str = choice_of(
+        "random", STARTS, "starts of attempts without a seed: random, or near the pose"
     )
-    solve_type: str = declare.choice(
-        "speed",
-        SOLVE_TYPES,
-        "which solution: the first one, nearest the seed, far from singularities",
+    solve_type: str = choice_of(
+        "speed", SOLVE_TYPES, "solution that is returned: first, nearest the seed, most dexterous"
     )
-    num_candidates: int = declare.number(
-        150,
-        1,
-        1_000_000,
-        "",
-        "attempts whose solutions are compared, unless the first one is taken",
+    num_candidates: int = number(
+        150, 1, 1_000_000, "", "attempts whose solutions are compared, if not the first is taken"
     )
-    max_joint_change: float | tuple[float, ...] = declare.per_joint(
+    max_joint_change: float | tuple[float, ...] = per_joint(
         math.inf, "rad or m", "how far from the seed an answer may be, for all joints or for each"
     )
-    approximate: bool = declare.switch(
-        "the nearest that was found is an answer where the pose is not reached"
-    )
-    alpha: float = declare.number(1.0, 1e-6, 1.0, "", "gain of every step, (1)")
-    lambda_: float = declare.number(0.005, 0.0, 1e6, "", "JD: damping factor")
-    error_gain: float = declare.number(0.5, 0.0, 1e6, "", "ED: E = error_gain * norm(e)^2")
-    nu: float = declare.number(10.0, 1e-9, 1e9, "", "SVF: shape factor")
-    sigma0: float = declare.number(0.01, 1e-12, 1e6, "", "SVF: least singular value")
-    gamma_max: float = declare.number(
-        0.5, 1e-9, 1e6, "rad or m", "SD, SDLS: largest change of the joints"
-    )
-    margin: float = declare.number(
+    approximate: bool = switch("the nearest configuration is an answer where the pose is missed")
+    alpha: float = number(1.0, 1e-6, 1.0, "", "gain of every step, (1)")
+    lambda_: float = number(0.005, 0.0, 1e6, "", "JD: damping factor")
+    error_gain: float = number(0.5, 0.0, 1e6, "", "ED: E = error_gain * norm(e)^2")
+    nu: float = number(10.0, 1e-9, 1e9, "", "SVF: shape factor")
+    sigma0: float = number(0.01, 1e-12, 1e6, "", "SVF: least singular value")
+    gamma_max: float = number(0.5, 1e-9, 1e6, "rad or m", "SD, SDLS: largest change of the joints")
+    margin: float = number(
         0.05, 1e-6, 0.5, "", "CTP, TP: margin at a limit, as a share of the range"
     )
-    mu: float = declare.number(
+    mu: float = number(
         0.2, 0.0, 1e3, "", "CTP, TP: gain of the push away from a limit; GP, TA: of the objective"
     )
-
-    policy: str = declare.choice(
+    policy: str = choice_of(
         "constant", damping_policies.IDS, "JD: how the damping factor is chosen"
     )
-    lambda0: float = declare.number(
-        0.01,
-        0.0,
-        1e6,
-        "",
-        "policies manipulability, rate, mayorga: lambda^2 at a singularity, or its scale",
+    lambda0: float = number(
+        0.01, 0.0, 1e6, "", "policies manipulability, rate, mayorga: largest lambda^2, or its scale"
     )
-    w_t: float = declare.number(0.05, 1e-12, 1e6, "", "policy manipulability: damped below it")
-    rate_t: float = declare.number(
+    w_t: float = number(0.05, 1e-12, 1e6, "", "policy manipulability: damped below it")
+    rate_t: float = number(
         0.95, 1e-12, 1.0, "", "policy rate: damped where w falls to less than this share of itself"
     )
-    velocity_bound: float = declare.number(
+    velocity_bound: float = number(
         20.0, 1e-6, 1e9, "1/m", "policy velocity, NF: joint velocity for a unit velocity of the tip"
     )
-    tracking_bound: float = declare.number(
+    tracking_bound: float = number(
         0.05, 1e-12, 0.999999, "", "policy tracking: error relative to the velocity of the tip"
     )
-    condition_bound: float = declare.number(
+    condition_bound: float = number(
         100.0, 1.001, 1e15, "", "policies condition, mayorga-condition: largest condition number"
     )
-    lambda_max: float = declare.number(
+    lambda_max: float = number(
         0.02, 0.0, 1e6, "", "JF, policy accuracy: damping factor at its most"
     )
-    epsilon: float = declare.number(
+    epsilon: float = number(
         0.1, 1e-12, 1e6, "", "JF, policy accuracy: least singular value that is damped less"
     )
-    w_min: float = declare.number(
+    w_min: float = number(
         0.1, 1e-6, 1.0, "", "policy accuracy: least weight of the direction that may be less exact"
     )
-    direction: tuple[float, ...] | None = declare.vector(
+    direction: tuple[float, ...] | None = vector(
         "", "policy accuracy: that direction, a number for each row of the task; none: the last row"
     )
-    search: int = declare.choice(18, SEARCHES, "policy optimal: Newton's iteration, (17) or (18)")
-    Delta: float = declare.number(
+    search: int = choice_of(18, SEARCHES, "policy optimal: Newton's iteration, (17) or (18)")
+    Delta: float = number(
         0.5, 1e-9, 1e6, "rad or m", "policy optimal, norm: bound on the 2-norm of the step"
     )
-    omega: float = declare.number(
-        0.01, 0.0, 1e6, "", "IED: damping factor whose square is added to E"
-    )
-    truncation: float = declare.number(
+    omega: float = number(0.01, 0.0, 1e6, "", "IED: damping factor whose square is added to E")
+    truncation: float = number(
         0.01, 0.0, 1.0, "", "TPINV: singular values below this share of the largest count as zero"
     )
-
-    objective: str = declare.choice(
-        "limits", objectives.IDS, "GP, TA: what the redundancy is used for"
-    )
-    form: int = declare.choice(24, FORMS, "GP: how it is damped, (22), (23) or (24)")
-    alpha1: float = declare.number(
-        0.05, 1e-9, 1e6, "", "GP (22), (23): weight of the objective's motion"
-    )
-    alpha2: float = declare.number(0.05, 0.0, 1e6, "", "GP (22): weight of the joint motion")
-    joint_weights: tuple[float, ...] | None = declare.vector(
+    objective: str = choice_of("limits", objectives.IDS, "GP, TA: what the redundancy is used for")
+    form: int = choice_of(24, FORMS, "GP: how it is damped, (22), (23) or (24)")
+    alpha1: float = number(0.05, 1e-9, 1e6, "", "GP (22), (23): weight of the objective's motion")
+    alpha2: float = number(0.05, 0.0, 1e6, "", "GP (22): weight of the joint motion")
+    joint_weights: tuple[float, ...] | None = vector(
         "", "GP (22), distance: weights of the joints, from 1e-9 to 1e9; none: ones"
     )
-    w_c: float = declare.number(1.0, 1e-9, 1e6, "", "TA: weight of the added row")
-    reference: tuple[float, ...] | None = declare.vector(
+    w_c: float = number(1.0, 1e-9, 1e6, "", "TA: weight of the added row")
+    reference: tuple[float, ...] | None = vector(
         "rad or m", "objective posture: joint values to stay near; none: mid-range"
     )
-    obstacle: tuple[float, ...] | None = declare.vector(
+    obstacle: tuple[float, ...] | None = vector(
         "m", "objective obstacle: where it is in the base frame, x y z"
     )
-    influence: float = declare.number(
+    influence: float = number(
         0.3, 1e-6, 1e6, "m", "objective obstacle: distance within which it pushes"
     )
-
-    D_max: float = declare.number(
-        0.4, 1e-9, 1e9, "m", "CLAMP: longest error of a tip that a step goes for"
-    )
-    adaptive: bool = declare.switch("CLAMP: longer by what the last step led away from the target")
-    halving: float = declare.number(
+    D_max: float = number(0.4, 1e-9, 1e9, "m", "CLAMP: longest error of a tip that a step goes for")
+    adaptive: bool = switch("CLAMP: longer by what the last step led away from the target")
+    halving: float = number(
         1e-3, 1e-12, 1e9, "m", "HALVE: part of the error out of reach above which it is halved"
     )
-    largest_change: float = declare.number(
+    largest_change: float = number(
         math.pi / 4, 1e-9, 1e6, "rad or m", "MAX: largest change of a joint in a step"
     )
-    soft: bool = declare.switch(
-        "SDLS: scaled softly as in the published code, not clamped as in the text"
-    )
-    bug_compatible: bool = declare.switch("SD, CLAMP: with the slips of the published code")
+    soft: bool = switch("SDLS: scaled softly as in the published code, not clamped as in the text")
+    bug_compatible: bool = switch("SD, CLAMP: with the slips of the published code")
 
     def goal(self) -> Goal:
         """Return the struct of stopping and of the error metric, in the robot's units."""
