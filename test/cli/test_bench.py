@@ -1,31 +1,19 @@
 """``dls-ik bench``: methods on the same poses, as a table, JSON and a picture."""
 
-import json
-
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from cli_runner import document
+from cli_runner import run as dls_ik
 from plot.plot_cases import assert_good
 
 from dls_ik import IkSolver, RobotModel
 from dls_ik.cli.bench import figures, new_comparison, run
-from dls_ik.cli.main import main
 from dls_ik.errors import OptionError
 from dls_ik.plot.methods import solve_times
 
 
-def invoke(*arguments):
-    return CliRunner().invoke(main, ["bench", *map(str, arguments)])
-
-
-def report(*arguments):
-    result = invoke(*arguments, "--json")
-    assert result.exit_code == 0, result.stderr
-    return json.loads(result.stdout)
-
-
 def test_figures_of_each_method():
-    found = report("wam", "--method", "auto, jd", "--samples", 40, "--reference", "auto")
+    found = document("bench", "wam", "--method", "auto, jd", "--samples", 40, "--reference", "auto")
     assert (found["robot"], found["reference"], found["finished"]) == ("wam7", "auto", 40)
     assert found["complete"]
     auto, jd = found["methods"]
@@ -41,45 +29,24 @@ def test_figures_of_each_method():
 def test_the_same_seed_gives_the_same_poses():
     keys = ("solved", "inside_limits", "restarts", "iterations")
     arguments = ("planar_2r", "--method", "auto,jd", "--samples", 30, "--seed", 7)
-    once, again = (report(*arguments)["methods"] for _ in range(2))
+    once, again = (document("bench", *arguments)["methods"] for _ in range(2))
     assert [[row[key] for key in keys] for row in once] == [
         [row[key] for key in keys] for row in again
     ]
 
 
 def test_a_robot_that_pykdl_does_not_serve_is_compared_with_the_first():
-    assert report("planar_2r", "--method", "jd,auto", "--samples", 3)["reference"] == "jd"
+    assert (
+        document("bench", "planar_2r", "--method", "jd,auto", "--samples", 3)["reference"] == "jd"
+    )
 
 
 def test_a_table_and_a_picture(tmp_path):
     picture = tmp_path / "times.svg"
-    result = invoke("planar_2r", "--method", "auto,jd", "--samples", 5, "--plot", picture)
-    assert result.exit_code == 0, result.stderr
+    result = dls_ik("bench", "planar_2r", "--method", "auto,jd", "--samples", 5, "--plot", picture)
     lines = [line.split() for line in result.stdout.splitlines()]
     assert any(words[:2] == ["auto", "100.0"] for words in lines)
     assert "<svg" in picture.read_text()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("nobody",), "unknown robot 'nobody'"),
-        (("wam", "--method", "newton"), "unknown method 'newton'"),
-        (("wam", "--method", " , "), "one method or more"),
-        (("wam", "--reference", "newton"), "unknown method 'newton'"),
-        (("wam", "--samples", 0), "samples"),
-        (("wam", "--timeout", -1), "timeout"),
-        (("wam", "--set", "max_restarts=-1"), "max_restarts"),
-        (("wam", "--set", "speed=1"), "speed"),
-        (("wam", "--plot", "x.bmp"), ".png"),
-        (("planar_2r", "--method", "kdl_lma"), "kdl_lma"),
-    ],
-)
-def test_bad_input(arguments, said):
-    result = invoke(*arguments)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert said in result.stderr
-    assert result.stderr.count("\n") == 1
 
 
 def test_what_was_finished_before_an_interruption_counts():

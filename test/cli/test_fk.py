@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import yaml
-from cli_runner import document, refusal, run
+from cli_runner import document, run
 
 from dls_ik import RobotModel
 from dls_ik.model.files import share_file
@@ -78,24 +78,3 @@ def test_random_configurations_are_within_the_limits_and_come_again():
 def test_joints_beyond_their_limits_are_said():
     result = run("fk", "wam", "--q", "wam_j1=3")
     assert result.stderr == "dls-ik: beyond their limits: wam_j1\n"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ([], "either --q or --random"),
-        (["--q", "0", "--random", 1], "either --q or --random"),
-        (["--q", "1,2"], "7 joint values are expected"),
-        (["--q", "1,x"], "'x'"),
-        (["--q", "nan,0,0,0,0,0,0"], "'nan'"),
-        (["--q", "elbow=1"], "unknown joint elbow; joints: wam_j1"),
-        (["--q", "wamj1=1"], "unknown joint wamj1; did you mean wam_j1?"),
-        (["--q", "wam_j1=1,wam_j1=2"], "joint 'wam_j1' is given twice"),
-        (["--q", "wam_j1=1", "--q", "wam_j1=1"], "joint 'wam_j1' is given twice"),
-        (["--q", "wam_j1="], "NAME=VALUE"),
-        (["--q", WORDS, "--link", "hand"], "unknown link 'hand'"),
-        (["--random", 0], "0"),
-    ],
-)
-def test_bad_input_is_one_line(arguments, said):
-    assert said in refusal("fk", "wam", *arguments)

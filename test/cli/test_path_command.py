@@ -5,10 +5,11 @@ import io
 import json
 import os
 import subprocess
+import sys
 
 import numpy as np
 import pytest
-from cli_runner import NO_SOLUTION, document, refusal, run
+from cli_runner import MISSING, NO_SOLUTION, document, refusal, run
 
 from dls_ik import RobotModel
 from dls_ik.model.rotations import quaternion_from_rotation, rotation_from_rpy
@@ -182,32 +183,6 @@ def test_bad_files_are_one_line_that_names_the_place(tmp_path, text, said):
     assert not (tmp_path / "o.csv").exists()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--out", "x.txt"], ".csv, .json"),
-        (["--out", "/no/such/folder/x.csv"], "no directory"),
-        (["--out", "/no/such/folder/x.bag"], "no directory"),
-        (["--out", "-", "--json"], "--out a file"),
-        (["--out", "-", "--format", "bag"], "standard output"),
-        (["--out", "x.csv", "--plot", "x.gif"], ".png, .svg, .pdf"),
-        (["--out", "x.csv", "--rate", "0"], "0"),
-        (["--out", "x.csv", "--method", "foo"], "unknown method"),
-        (["--out", "x.csv", "--max-joint-step", "0"], "0"),
-        ([], "--out"),
-    ],
-)
-def test_bad_options_are_one_line(circle, arguments, said):
-    assert said in refusal("path", "wam", circle, *arguments)
-
-
-def test_bytes_that_are_no_text(tmp_path):
-    path = tmp_path / "poses.csv"
-    path.write_bytes(b"\xff\xfe\x00")
-    assert "no text" in refusal("path", "wam", path, "--out", tmp_path / "o.csv")
-    assert "No such file" in refusal("path", "wam", "none.csv", "--out", tmp_path / "o.csv")
-
-
 def test_a_robot_without_velocity_limits_needs_a_rate(tmp_path):
     urdf = tmp_path / "free.urdf"
     urdf.write_text(
@@ -233,6 +208,12 @@ def test_files_in_degrees_and_millimetres(circle, tmp_path):
     assert "with --mm positions are in millimetres" in said
 
 
+def test_bytes_that_are_no_text(tmp_path):
+    path = tmp_path / "poses.csv"
+    path.write_bytes(b"\xff\xfe\x00")
+    assert "no text" in refusal("path", "wam", path, "--out", tmp_path / "o.csv")
+
+
 def test_what_never_ends_is_not_read(circle, tmp_path, monkeypatch):
     monkeypatch.setattr("dls_ik.cli.pose.PIPE_TIMEOUT", 0.1)
     pipe = tmp_path / "pipe"
@@ -252,3 +233,87 @@ def test_a_pipe_that_somebody_writes_to_is_read(circle, tmp_path):
     with subprocess.Popen(["sh", "-c", f"sleep 0.2; cat {circle} >{pipe}"]):
         _, rows = table(run("path", "wam", pipe, "--out", "-").stdout)
     assert len(rows) == len(PLACES)
+
+
+# Bags, read back by the reader of rosbags
+
+STATE, PLAN = "/joint_states", "/joint_trajectory"
+
+
+def messages(folder):
+    """By topic: times [s] in the bag, and messages."""
+    rosbag2 = pytest.importorskip("rosbags.rosbag2", reason="needs rosbags")
+    from rosbags.typesys import Stores, get_typestore
+
+    store, found = get_typestore(Stores.ROS2_HUMBLE), {}
+    with rosbag2.Reader(folder) as bag:
+        for connection, stamp, raw in bag.messages():
+            message = store.deserialize_cdr(raw, connection.msgtype)
+            found.setdefault(connection.topic, []).append((stamp * 1e-9, message))
+    return found
+
+
+def seconds(stamp):
+    return stamp.sec + 1e-9 * stamp.nanosec
+
+
+@pytest.mark.parametrize("storage", ["sqlite3", "mcap"])
+def test_a_bag_has_the_trajectory_of_the_table(circle, tmp_path, storage):
+    pytest.importorskip("rosbags", reason="needs rosbags")
+    header, rows = table(run("path", "wam", circle, "--out", "-").stdout)
+    folder = tmp_path / "moves.bag"
+    run("path", "wam", circle, "--out", folder, "--storage", storage)
+    found = messages(folder)
+    states = found[STATE]
+    np.testing.assert_allclose([stamp for stamp, _ in states], rows[:, 0], atol=1e-9)
+    np.testing.assert_allclose([seconds(m.header.stamp) for _, m in states], rows[:, 0], atol=1e-9)
+    np.testing.assert_array_equal([m.position for _, m in states], rows[:, 1:])
+    ((_, plan),) = found[PLAN]
+    assert list(plan.joint_names) == list(states[0][1].name) == header[1:]
+    np.testing.assert_array_equal([p.positions for p in plan.points], rows[:, 1:])
+    times = [seconds(point.time_from_start) for point in plan.points]
+    np.testing.assert_allclose(times, rows[:, 0], atol=1e-9)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["circle.csv", "moves.bag"]
+
+
+def test_a_trajectory_begins_at_its_own_start(circle, tmp_path):
+    lines = circle.read_text().splitlines()
+    late = [f"{1e9 + i},{line}" for i, line in enumerate(lines[1:])]
+    circle.write_text("\n".join([f"t,{lines[0]}", *late]))
+    run("path", "wam", circle, "--out", tmp_path / "late")
+    found = messages(tmp_path / "late")
+    assert seconds(found[STATE][1][1].header.stamp) == 1e9 + 1
+    assert [seconds(p.time_from_start) for p in found[PLAN][0][1].points][:2] == [0.0, 1.0]
+
+
+def test_what_is_there_already_stays(circle, tmp_path):
+    folder = tmp_path / "there.bag"
+    folder.mkdir()
+    assert "it is there already" in refusal("path", "wam", circle, "--out", folder)
+    assert not list(folder.iterdir())
+
+
+def test_without_the_library_it_is_said_what_to_install(circle, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rosbags.rosbag2", None)
+    said = refusal("path", "wam", circle, "--out", tmp_path / "a.bag", code=MISSING)
+    assert "pip install 'dls-ik[bag]'" in said
+
+
+def test_ros_itself_reads_the_messages(circle, tmp_path):
+    rosbag2 = pytest.importorskip("rosbags.rosbag2", reason="needs rosbags")
+    serialization = pytest.importorskip("rclpy.serialization", reason="needs rclpy")
+    sensors = pytest.importorskip("sensor_msgs.msg", reason="needs sensor_msgs")
+    plans = pytest.importorskip("trajectory_msgs.msg", reason="needs trajectory_msgs")
+    run("path", "wam", circle, "--out", tmp_path / "a.bag")
+    kinds = {STATE: sensors.JointState, PLAN: plans.JointTrajectory}
+    ours, read = messages(tmp_path / "a.bag"), {STATE: [], PLAN: []}
+    with rosbag2.Reader(tmp_path / "a.bag") as bag:
+        for connection, _, raw in bag.messages():
+            kind = kinds[connection.topic]
+            read[connection.topic].append(serialization.deserialize_message(raw, kind))
+    for (_, message), same in zip(ours[STATE], read[STATE], strict=True):
+        assert list(same.name) == list(message.name)
+        np.testing.assert_array_equal(same.position, message.position)
+    (plan,) = read[PLAN]
+    assert len(plan.points) == len(PLACES)
+    assert plan.points[-1].time_from_start.sec == ours[PLAN][0][1].points[-1].time_from_start.sec

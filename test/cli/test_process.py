@@ -62,18 +62,6 @@ def run(*arguments, **options):
     )
 
 
-def test_help_comes_without_the_kernels():
-    code = "import sys; from dls_ik.cli.main import main; sys.exit('numba' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-    assert run("--version").returncode == 0
-
-
-def test_exit_code_and_line_of_bad_input():
-    result = run("reproduce", "table-v", "--samples", "0")
-    assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr.count("\n") == 1
-
-
 def test_what_numba_does_not_take_of_the_environment_is_one_line():
     result = run(
         "solve", "wam", "--xyz", "0", "0", "0", env={**os.environ, "NUMBA_NUM_THREADS": "0"}
@@ -89,12 +77,6 @@ def test_a_folder_that_is_not_ours(tmp_path):
     result = run("reproduce", "figure-2", "--json", str(tmp_path / "x.json"))
     assert (result.returncode, result.stdout) == (2, "")
     assert "permission denied" in result.stderr
-
-
-def test_a_closed_pipe_is_no_disaster():
-    shell = f"{' '.join(COMMAND)} reproduce figure-2 --samples 20 | head -n 1"
-    result = subprocess.run(shell, shell=True, capture_output=True, text=True, check=False)
-    assert "Traceback" not in result.stderr
 
 
 def ignore_interrupts():

@@ -81,20 +81,6 @@ def test_sixty_joints(tmp_path):
     assert facts["chains"][0]["redundancy"] == 54
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["wan"], "did you mean wam?"),
-        (["no/such.urdf"], "no/such.urdf"),
-        (["wam", "--tip", "x"], "wam_tip"),
-        (["wam", "--base", "x"], "wam_base"),
-        ([], "ROBOT"),
-    ],
-)
-def test_bad_input_is_one_line(arguments, said):
-    assert said in refusal("info", *arguments)
-
-
 def test_a_joint_that_follows_is_not_given(tmp_path):
     path = tmp_path / "pair.urdf"
     path.write_text(MIMIC)

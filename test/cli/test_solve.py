@@ -132,30 +132,6 @@ def test_lines_of_the_picture_end_where_the_solver_did(robot, seed):
     assert lines >= 12
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--method", "foo"], "unknown method 'foo'"),
-        (["--method", ","], "--method"),
-        (["--method", "auto,svf", "--all", 2], "with --all one"),
-        (["--seed", "1,2"], "--seed: 7 joint values are expected"),
-        (["--seed", "j=1"], "unknown joint j"),
-        (["--timeout", -1], "timeout"),
-        (["--solve-type", "best"], "distance"),
-        (["--task", "half"], "pointing"),
-        (["--set", "x"], "NAME=VALUE"),
-        (["--set", "foo=1"], "unknown option foo"),
-        (["--set", "nu=-1"], "nu is"),
-        (["--plot", "x.bmp"], ".png, .svg, .pdf"),
-        (["--plot", "-"], "not standard output"),
-        (["--plot", "/no/such/folder/x.png"], "no directory"),
-        (["--tip", "hand"], "wam_tip"),
-    ],
-)
-def test_bad_input_is_one_line(arguments, said):
-    assert said in refusal("solve", "wam", *POSE, *arguments)
-
-
 def test_several_tips_are_to_be_chosen_from():
     from dls_ik.model.files import share_file
 

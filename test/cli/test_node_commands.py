@@ -1,4 +1,4 @@
-"""``dls-ik call``: what it sends, what it prints, and its exit codes."""
+"""``dls-ik call`` and ``stream`` without a node: exit codes, and the poses to send."""
 
 import os
 import subprocess
@@ -6,50 +6,11 @@ import sys
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from dls_ik.cli.main import main
-from dls_ik.cli.pose import pose_of
+from dls_ik.cli.stream import circle, sampled
 from dls_ik.model.rotations import rotation_from_rpy
 
-FOUND, NO_SOLUTION, BAD_INPUT, MISSING = 0, 1, 2, 3
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(main, ["call", *map(str, arguments)])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ((), "either --xyz"),
-        (("--xyz", 1, 2, 3, "--fk", "a=1"), "either --xyz"),
-        (("--xyz", 1, 2), "--xyz"),
-        (("--xyz", 1, 2, "x"), "'x'"),
-        (("--xyz", 1, 2, 3, "--rpy", 0, 0, 0, "--quat", 0, 0, 0, 1), "not both"),
-        (("--xyz", 1, 2, 3, "--quat", 0, 0, 0, 0), "no direction"),
-        (("--xyz", 1, 2, 3, "--seed", "0.1"), "NAME=VALUE"),
-        (("--xyz", 1, 2, 3, "--seed", "a=b"), "'a=b'"),
-        (("--xyz", 1, 2, 3, "--seed", "a=nan"), "'a=nan'"),
-        (("--xyz", 1, 2, 3, "--timeout", -1), "timeout"),
-    ],
-)
-def test_bad_input_is_one_line(arguments, said):
-    result = invoke(*arguments)
-    assert result.exit_code == BAD_INPUT
-    assert result.stdout == ""
-    assert result.stderr.count("\n") == 1
-    assert said in result.stderr
-
-
-def test_rotations():
-    rpy = (0.3, -0.4, 2.5)
-    T = pose_of((1.0, 2.0, 3.0), rpy, None)
-    np.testing.assert_allclose(T[:3, 3], [1.0, 2.0, 3.0])
-    np.testing.assert_allclose(T[:3, :3], rotation_from_rpy(*rpy))
-    third = pose_of((0.0, 0.0, 0.0), None, (1.0, 1.0, 1.0, 1.0))  # x to y to z to x
-    np.testing.assert_allclose(third[:3, :3], np.eye(3)[[2, 0, 1]], atol=1e-15)
-    np.testing.assert_allclose(pose_of((0.0, 0.0, 0.0), None, (0.0, 0.0, 0.0, 2.0)), np.eye(4))
+MISSING = 3
 
 
 def test_nobody_there():
@@ -93,3 +54,33 @@ def test_ros_that_cannot_be_joined_is_one_line(command, variables, said):
     assert ended.stderr.count("\n") == 1
     assert ended.stderr.startswith("dls-ik: ")
     assert said in ended.stderr
+
+
+def test_timed_poses_are_filled_in():
+    turn = np.eye(4)
+    turn[:3, :3], turn[0, 3] = rotation_from_rpy(0, 0, 1.0), 1.0
+    times, poses = sampled(np.array([7.0, 8.0, 8.5]), np.array([np.eye(4), turn, turn]), rate=4.0)
+    np.testing.assert_allclose(times, [0, 0.25, 0.5, 0.75, 1, 1.25, 1.5])
+    np.testing.assert_allclose(poses[:, 0, 3], [0, 0.25, 0.5, 0.75, 1, 1, 1])
+    np.testing.assert_allclose(poses[2, :3, :3], rotation_from_rpy(0, 0, 0.5), atol=1e-9)
+    times, poses = sampled(None, np.array([np.eye(4), turn]), rate=2.0)
+    np.testing.assert_allclose(times, [0, 0.5])
+    times, poses = sampled(np.array([0.0]), np.eye(4)[None], rate=2.0)
+    assert poses.shape == (len(times), 4, 4)
+
+
+@pytest.mark.parametrize(("plane", "axes"), [("xy", (0, 1)), ("xz", (0, 2)), ("yz", (1, 2))])
+def test_a_circle_begins_and_ends_at_its_centre(plane, axes):
+    centre = np.eye(4)
+    centre[:3, 3] = 0.3, 0.2, 0.1
+    times, poses = circle(centre, 0.1, period=2.0, laps=1.5, plane=plane, rate=100.0)
+    away = poses[:, :3, 3] - centre[:3, 3]
+    distance = np.linalg.norm(away, axis=1)
+    assert times[-1] == pytest.approx(4.0)  # and half a second before and after the laps
+    np.testing.assert_allclose(distance[[0, -1]], 0.0, atol=1e-12)
+    np.testing.assert_allclose(distance[(times > 0.5) & (times < 3.5)], 0.1)
+    (fixed,) = {0, 1, 2} - set(axes)
+    assert not away[:, fixed].any()
+    np.testing.assert_allclose(poses[:, :3, :3], np.broadcast_to(np.eye(3), (len(poses), 3, 3)))
+    steps = np.linalg.norm(np.diff(away, axis=0), axis=1)
+    assert steps.max() < 2.0 * np.pi * 0.1 / 2.0 / 100.0 * 1.6  # no jump

@@ -1,4 +1,4 @@
-"""What holds for every command of the table: help, JSON, bad input, pipes, Ctrl-C."""
+"""The group of commands, and properties of every command: help, JSON, errors, pipes, Ctrl-C."""
 
 import os
 import resource
@@ -11,9 +11,12 @@ from pathlib import Path
 
 import click
 import pytest
+from cli_runner import refusal, run
 from click.testing import CliRunner
 
-from dls_ik.cli.main import COMMANDS, main
+import dls_ik
+from dls_ik.cli.main import COMMANDS, SECTIONS, main
+from dls_ik.reproduce.experiment import EXPERIMENTS
 
 COMMAND = [sys.executable, "-m", "dls_ik.cli"]
 PATIENCE = 120  # [s]
@@ -58,6 +61,100 @@ def start(command, folder, stdout):
     )  # fmt: skip
 
 
+# The group
+
+
+def test_the_version_and_help():
+    assert dls_ik.__version__ in run("--version").output
+    assert "reproduce" in run("--help").output
+    assert "reproduce" in run().output
+    assert all(name in run("reproduce", "--help").output for name in EXPERIMENTS)
+
+
+def test_a_subcommand_may_be_added():
+    @click.command()
+    def extra():
+        raise click.UsageError("two\nlines")
+
+    main.add_command(extra)
+    try:
+        assert refusal("extra") == "dls-ik: two lines\n"
+    finally:
+        main.commands.pop("extra")
+
+
+def test_help_shows_every_command_in_its_section():
+    lines = CliRunner().invoke(main, ["--help"]).stdout.splitlines()
+    for title, commands in SECTIONS.items():
+        begin = lines.index(f"{title}:") + 1
+        shown = [line.split(maxsplit=1) for line in lines[begin : begin + len(commands)]]
+        assert shown == [list(item) for item in commands.items()]
+    assert len(COMMANDS) == sum(map(len, SECTIONS.values())), "each in one section"
+
+
+def test_help_and_completion_import_no_command():
+    code = (
+        "import sys; from dls_ik.cli.main import main\n"
+        "try: main(['--help'])\n"
+        "finally: print(sum(m.startswith('dls_ik.cli.') for m in sys.modules), file=sys.stderr)\n"
+        "assert not {'numpy', 'rich', 'numba'} & set(sys.modules)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stderr == "2\n"  # main and output
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("reproduc", "did you mean reproduce?"),
+        ("cal", "did you mean call?"),
+        ("zzz", ", ".join(COMMANDS)),
+    ],
+)
+def test_an_unknown_command(typed, said):
+    line = refusal(typed)
+    assert typed in line
+    assert said in line
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("--metod", "no option --metod; did you mean --method?"),
+        ("--zzz", "no option --zzz; dls-ik solve --help lists them"),
+    ],
+)
+def test_an_unknown_option(typed, said):
+    result = CliRunner().invoke(main, ["solve", "wam", typed, "x"], prog_name="dls-ik")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"dls-ik: {said}\n"
+
+
+def test_completion():
+    words = {"_DLS_IK_COMPLETE": "bash_complete", "COMP_WORDS": "dls-ik re", "COMP_CWORD": "1"}
+    ended = subprocess.run(
+        COMMAND, env={**os.environ, **words}, capture_output=True, text=True, check=False
+    )
+    wanted = [f"plain,{name}" for name in COMMANDS if name.startswith("re")]
+    assert ended.stdout.splitlines() == wanted
+
+
+def test_ctrl_c_that_a_command_does_not_know_of():
+    @click.command()
+    def extra():
+        raise KeyboardInterrupt
+
+    main.add_command(extra)
+    try:
+        result = CliRunner().invoke(main, ["extra"])
+    finally:
+        main.commands.pop("extra")
+    assert (result.exit_code, result.stderr) == (130, "dls-ik: interrupted\n")
+
+
+# Every command
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("width", [60, 80])
 def test_help_fits_the_terminal(command, width):
@@ -87,11 +184,7 @@ def test_results_come_as_json_too(command):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_an_unknown_option_is_one_line(command):
-    result = CliRunner().invoke(main, [command, "--frobnicate"])
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith("dls-ik: ")
-    assert "--frobnicate" in result.stderr
-    assert result.stderr.count("\n") == 1
+    assert "--frobnicate" in refusal(command, "--frobnicate")
 
 
 @pytest.mark.parametrize("command", WORK)
