@@ -21,7 +21,7 @@ TASKS = {POSE: "pose", POSITION: "position", POINTING: "pointing"}
 
 
 class ChainRow(NamedTuple):
-    """One chain, and what of its tip's pose it is asked for."""
+    """One chain and its task."""
 
     name: str
     file: str
@@ -31,7 +31,7 @@ class ChainRow(NamedTuple):
 
     @property
     def is_ours(self) -> bool:
-        """Whether the URDF is one of this repository."""
+        """True if the URDF is in this repository."""
         return "/" not in self.file
 
     def robot(self) -> RobotModel:

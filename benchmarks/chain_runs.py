@@ -18,7 +18,7 @@ Forward = Callable[[np.ndarray], np.ndarray]  # (b, n) to (b, 4, 4)
 
 
 def library() -> str:
-    """Whose kinematics these are."""
+    """Return the name of the library whose kinematics check the answers."""
     try:
         return pykdl().__name__
     except DlsIkError:
@@ -26,10 +26,10 @@ def library() -> str:
 
 
 def forward(robot: RobotModel) -> Forward:
-    """The kinematics of a chain.
+    """Return the forward kinematics of a chain.
 
     Raises:
-        DlsIkError: joints of it follow others, which neither knows.
+        DlsIkError: it has mimic joints.
     """
     if library() == "NumPy":
         return lambda q: by_numpy(robot.tree, robot.base, robot.tip, robot.joint_names, q)
@@ -56,7 +56,7 @@ def _by_kdl(robot: RobotModel) -> Forward:
 
 
 def by_numpy(tree: Tree, base: str, tip: str, names: tuple[str, ...], q: np.ndarray) -> np.ndarray:
-    """(b, 4, 4) as the product of the joints' matrices; no joint may follow another one.
+    """Return poses (b, 4, 4) as the product of the joints' matrices; no joint may mimic another.
 
     Raises:
         DlsIkError: a joint does.
@@ -72,7 +72,7 @@ def by_numpy(tree: Tree, base: str, tip: str, names: tuple[str, ...], q: np.ndar
 
 
 def _motions(kind: str, axis: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """(b, 4, 4) about or along an axis of length 1; Rodrigues' formula."""
+    """Return motions (b, 4, 4) about or along a unit axis, by Rodrigues' formula."""
     found = np.tile(np.eye(4), (len(values), 1, 1))
     if kind == "prismatic":
         found[:, :3, 3] = values[:, None] * axis
@@ -84,7 +84,7 @@ def _motions(kind: str, axis: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def errors(task: Task, wanted: np.ndarray, reached: np.ndarray) -> np.ndarray:
-    """(b, 2) how far poses (b, 4, 4) are from those wanted [m], [rad], in what the task counts.
+    """Return the errors (b, 2) [m], [rad] of poses (b, 4, 4), in the rows of the task.
 
     Raises:
         DlsIkError: a task other than a pose, a position, or a position and an axis that points.
@@ -110,7 +110,7 @@ CHUNK = 10_000  # poses solved at a time
 
 
 class Block(NamedTuple):
-    """Some poses of a chain, and what they come from."""
+    """Some poses of a chain, with their joint values."""
 
     first: int  # number of the first one
     q: np.ndarray  # (b, n)
@@ -129,7 +129,7 @@ class Missed(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of some poses."""
+    """Result for some poses."""
 
     poses: int
     outside_limits: int  # of the answers that claim success
@@ -158,7 +158,7 @@ class Contestant:
             yield Block(first, q, self.fk(q), self.robot.random(seeds, b) if seeded else None)
 
     def outcome(self, block: Block) -> Outcome:
-        """Solve a block twice: for its answers, and for the time that one thread takes."""
+        """Solve a block twice: for its answers, and for the time of one thread."""
         result = self.solver.solve_batch(block.Ts, block.seeds)
         begin = time.thread_time()
         on_one_thread(self.solver, block.Ts, block.seeds)
@@ -189,7 +189,7 @@ class Contestant:
 
 
 def on_one_thread(solver: IkSolver, Ts: np.ndarray, seeds: np.ndarray | None) -> None:
-    """The kernel that a thread of a batch runs, without the threads."""
+    """Run the kernel that a thread of a batch runs."""
     seeded = seeds is not None
     starts = solver.search.middle if seeds is None else seeds
     rows = new_rows(len(Ts), solver.robot.n, solver.options.random_seed)
@@ -197,7 +197,7 @@ def on_one_thread(solver: IkSolver, Ts: np.ndarray, seeds: np.ndarray | None) ->
 
 
 def total(outcomes: list[Outcome]) -> Outcome:
-    """All blocks together."""
+    """Add up all blocks."""
     *sums, most, missed = zip(*outcomes, strict=True)
     return Outcome(
         *(sum(column) for column in sums), max(most), [one for some in missed for one in some]

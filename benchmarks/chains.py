@@ -1,12 +1,12 @@
-"""Random reachable poses on real chains: how many `auto` misses, and how long it takes.
+"""Random reachable poses on real chains: number missed by `auto`, and time.
 
 Poses are those of joint values uniform within the limits (+-pi where there are none), by PyKDL's
 kinematics or else NumPy's, and so is the check of every answer. Each chain is solved from random
 joint values within the limits, and without a seed. Missed is what `solve_batch` does not solve
 with its default restarts; beyond limits and inaccurate (1e-6 m, 1e-6 rad) are answers that claim
-success and are none. Times are processor time of one thread. The mean is of a batch; "call" is that
-of single calls of `solve` from Python for the first poses, and the percentiles are theirs. What was
-missed is listed with its joint values; "most" is how many restarts any pose took.
+success and are none. Times are processor time of one thread. The mean is of a batch; "call" and
+the percentiles are of single calls of `solve` from Python for the first poses. Missed poses are
+listed with their joint values; "most" is the largest number of restarts.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks.chain_list import CHAINS, TASKS, ChainRow
 from benchmarks.chain_runs import CHUNK, Contestant, library, total
-from benchmarks.common import Table, columns, finish, guarded, machine, parser, positive
+from benchmarks.common import Table, columns, finish, guarded, parser, positive
 from dls_ik import DlsIkError, RobotModel
 
 COLUMNS = columns(
@@ -33,7 +33,7 @@ MISSED = columns(
 
 
 def measured(row: ChainRow, given: argparse.Namespace, seeded: bool) -> tuple[list, list]:
-    """One row of the table, and rows of what was missed."""
+    """Return one row of the table, and rows of the missed poses."""
     chain = Contestant(row)
     first = next(chain.blocks(min(CHUNK, given.samples), given.seed, seeded))
     chain.call_times(first, 10)  # loads what is to be loaded
@@ -52,14 +52,14 @@ def measured(row: ChainRow, given: argparse.Namespace, seeded: bool) -> tuple[li
 
 
 def joints(robot: RobotModel) -> str:
-    """How many, and how many of them are prismatic or turn without end: `8 (1 P, 3 C)`."""
+    """Return the number of joints, of prismatic and of continuous ones: `8 (1 P, 3 C)`."""
     kinds = {"P": robot.chain.prismatic.sum(), "C": robot.continuous.sum()}
     special = ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count)
     return f"{robot.n} ({special})" if special else str(robot.n)
 
 
 def chosen(names: list[str]) -> list[ChainRow]:
-    """The chains of these names, all for none.
+    """Return the chains of these names; all without names.
 
     Raises:
         DlsIkError: an unknown name; the message lists the known ones.
@@ -72,19 +72,17 @@ def chosen(names: list[str]) -> list[ChainRow]:
 
 
 def options() -> argparse.ArgumentParser:
-    """What the command takes."""
-    result = parser(__doc__)
+    """Return the options."""
+    result = parser(__doc__, samples=10_000, seed=0)
     result.add_argument("chains", nargs="*", help="names, see --list; default: all of them")
     result.add_argument("--list", action="store_true", help="list the chains and stop")
-    result.add_argument("--samples", type=positive, default=10_000, help="poses of each chain")
     result.add_argument("--calls", type=positive, default=5000, help="how many of them by `solve`")
-    result.add_argument("--seed", type=int, default=0, help="of the random poses and seeds")
     result.add_argument("--missed", metavar="FILE", help="write what is missed as it is found")
     return result
 
 
 def noted(path: str, missed: Table) -> None:
-    """Write what was missed so far."""
+    """Write the poses missed so far."""
     names = [column.name for column in missed.columns]
     rows: list[dict[str, Any]] = [dict(zip(names, row, strict=True)) for row in missed.rows]
     Path(path).write_text(json.dumps(rows, indent=1) + "\n")
@@ -92,14 +90,14 @@ def noted(path: str, missed: Table) -> None:
 
 def main() -> None:
     """Solve, and show."""
-    given, before = options().parse_args(), machine()
+    given = options().parse_args()
     rows = chosen(given.chains)
     if given.list:
         for row in rows:
             print(f"{row.name:24}{TASKS[row.task]:10}{row.file}")
         return
     for row in rows:
-        row.robot()  # what is missing is said before anything is measured
+        row.robot()  # a missing file is reported before anything is measured
     table = Table(f"{given.samples} random poses of each chain, seed {given.seed}", COLUMNS)
     missed = Table("Missed", MISSED)
     for row, seeded in ((row, seeded) for row in rows for seeded in (True, False)):
@@ -110,7 +108,7 @@ def main() -> None:
         if given.missed:
             noted(given.missed, missed)
     note = f"Poses and checks are by {library()}."
-    finish(given.json, before, [table, missed] if missed.rows else [table], [note])
+    finish(given, [table, missed] if missed.rows else [table], [note])
 
 
 if __name__ == "__main__":

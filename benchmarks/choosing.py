@@ -1,4 +1,4 @@
-"""Methods side by side, to choose one: poses far, near, singular and at limits, and a stream.
+"""Comparison of methods: poses far, near, singular and at limits, and a stream.
 
 The WAM. Poses are of joint values uniform within the limits, seeds likewise (far), or 0.2 rad from
 the pose's own joint values in each joint (one sigma): near, with the arm stretched or the wrist
@@ -11,7 +11,7 @@ second. Bare is one step of the method for each target, and nothing else: the fa
 what the law asks for (`odls` has a bound by nature, here 2 rad/s for the norm). The controller does
 what the node does, with the WAM's 2 rad/s.
 
-Which solution: of the poses that are far, by auto; the distance from the seed in the joint metric,
+Solutions of the far poses by auto: the distance from the seed in the joint metric,
 and the manipulability sqrt(det(J J^T)), medians.
 """
 
@@ -28,9 +28,7 @@ from benchmarks.common import (
     columns,
     finish,
     guarded,
-    machine,
     parser,
-    positive,
     spread,
 )
 from benchmarks.tracking import ELBOW, Path, errors, paths, rms
@@ -50,7 +48,7 @@ BOUND = {"odls": {"Delta": 2.0 / RATE}}  # [rad] of a step, for methods that are
 
 
 def configurations(robot: RobotModel, case: str, count: int, rng: np.random.Generator) -> Any:
-    """Joint values (count, n) of poses, and seeds (count, n)."""
+    """Return joint values (count, n) of poses, and seeds (count, n)."""
     q = robot.random(rng, count)
     if case == "far":
         return q, robot.random(rng, count)
@@ -67,7 +65,7 @@ def configurations(robot: RobotModel, case: str, count: int, rng: np.random.Gene
 def solved(
     robot: RobotModel, case: str, names: Sequence[str], samples: int, seed: int
 ) -> tuple[Any, Any]:
-    """Shares solved [%], and times of a pose [s] (BLOCKS,), by method."""
+    """Return shares solved [%] and times of a pose [s], (BLOCKS,) each, by method."""
     rng = np.random.default_rng([seed, CASES.index(case)])
     solvers = {name: IkSolver(robot, name) for name in names}
     shares, times = {name: [] for name in names}, {name: [] for name in names}
@@ -86,7 +84,7 @@ def solved(
 
 
 def bare(path: Path, name: str) -> list[float]:
-    """One step a target: fastest joint [rad/s], largest and rms error [mm] of the second lap."""
+    """Make a step for each target: fastest joint [rad/s], largest and rms error [mm] of lap 2."""
     robot, Ts = RobotModel.wam(), targets(path)
     stepper = Stepper(robot, name, path.start(), **BOUND.get(name, {}))
     q = stepper.run(Ts, len(Ts)).q
@@ -95,7 +93,7 @@ def bare(path: Path, name: str) -> list[float]:
 
 
 def controlled(path: Path, name: str) -> list[float]:
-    """As the node follows: largest and rms error [mm] of the second lap."""
+    """Follow as the node does: largest and rms error [mm] of the second lap."""
     robot, Ts = RobotModel.wam(), targets(path)
     controller = Controller(robot, name)
     controller.seed(path.start())
@@ -107,13 +105,13 @@ def controlled(path: Path, name: str) -> list[float]:
 
 
 def targets(path: Path) -> np.ndarray:
-    """(t, 4, 4) of two laps."""
+    """Return the targets (t, 4, 4) of two laps."""
     turn = SPEED / path.length / RATE  # [rad] from one target to the next
     return np.array([path.pose(turn * k) for k in range(round(4.0 * math.pi / turn))])
 
 
 def judged(robot: RobotModel, q: np.ndarray, Ts: np.ndarray) -> list[float]:
-    """Largest and rms error of the position [mm] in the second lap."""
+    """Return the largest and the rms error of the position [mm] in the second lap."""
     half = len(Ts) // 2
     velocity = np.ones((len(Ts) - half, 3))  # the lag is not asked for
     position, _, _ = errors(robot.fk(q[half:]), Ts[half:], velocity)
@@ -121,7 +119,7 @@ def judged(robot: RobotModel, q: np.ndarray, Ts: np.ndarray) -> list[float]:
 
 
 def wished(samples: int, seed: int) -> list[list[Any]]:
-    """A row for each wish: solved [%], distance [rad], manipulability, time of a pose [us]."""
+    """Return a row for each solve_type: solved [%], distance [rad], manipulability, time [us]."""
     robot, rows = RobotModel.wam(), []
     q, seeds = configurations(robot, "far", samples, np.random.default_rng([seed, len(CASES)]))
     Ts = robot.fk(q)
@@ -140,7 +138,7 @@ def wished(samples: int, seed: int) -> list[list[Any]]:
 
 
 def tables(names: Sequence[str], samples: int, seed: int) -> list[Table]:
-    """All figures."""
+    """Return all tables."""
     robot, path = RobotModel.wam(), paths()["wrist"]
     found = {case: solved(robot, case, names, samples, seed) for case in CASES}
     shares = Table(
@@ -175,14 +173,12 @@ def tables(names: Sequence[str], samples: int, seed: int) -> list[Table]:
 
 
 def main() -> None:
-    """Measure, and show."""
-    options = parser(__doc__)
-    options.add_argument("--samples", type=positive, default=600, help="poses of each case")
-    options.add_argument("--seed", type=int, default=0, help="of the random poses and seeds")
+    """Measure and show."""
+    options = parser(__doc__, samples=600, seed=0)
     options.add_argument("--methods", nargs="+", default=METHODS, help="beside auto")
-    given, before = options.parse_args(), machine()
+    given = options.parse_args()
     names = tuple(dict.fromkeys((METHODS[0], *given.methods)))
-    finish(given.json, before, tables(names, given.samples, given.seed))
+    finish(given, tables(names, given.samples, given.seed))
 
 
 if __name__ == "__main__":

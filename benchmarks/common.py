@@ -23,7 +23,7 @@ WIDTH = 200  # characters of a table that does not go to a terminal
 
 
 class Column(NamedTuple):
-    """A heading, and how the values below it are written."""
+    """A heading, and the format of the values below it."""
 
     name: str  # with the unit in brackets
     form: str = "s"
@@ -37,20 +37,35 @@ def columns(text: str) -> list[Column]:
 
 @dataclass
 class Table:
-    """Rows of values; None where there is nothing to say."""
+    """Rows of values; None is shown as -."""
 
     title: str
     columns: Sequence[Column]
     rows: list[Sequence[Any]] = field(default_factory=list)
 
 
-def parser(description: str | None) -> argparse.ArgumentParser:
-    """Options that every benchmark has; the first line of its docstring describes it."""
+class Options(argparse.ArgumentParser):
+    """A parser that describes the machine beside the options, in `before`."""
+
+    def parse_args(self, *args: Any) -> Any:
+        """Return the options."""
+        given = super().parse_args(*args)
+        given.before = machine()
+        return given
+
+
+def parser(description: str | None, **defaults: Any) -> Options:
+    """Return options that every benchmark has, and those of ``COMMON`` with the defaults given.
+
+    Args:
+        description: docstring of the benchmark, whose first line is shown.
+    """
     line = (description or "").strip().partition("\n")[0]
-    result = argparse.ArgumentParser(
-        description=line, formatter_class=argparse.ArgumentDefaultsHelpFormatter
-    )
+    result = Options(description=line, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     result.add_argument("--json", metavar="FILE", help="write the figures there; - for stdout")
+    for name, default in defaults.items():
+        kind, text = COMMON[name]
+        result.add_argument(f"--{name}", type=kind, default=default, help=text)
     return result
 
 
@@ -63,55 +78,64 @@ def positive(text: str) -> int:
 
 
 def robot_of(name: str, base: str | None = None, tip: str | None = None) -> RobotModel:
-    """Take the name of a shipped robot or a URDF file."""
+    """Load a shipped robot by its name, or a URDF file."""
     is_file = Path(name).suffix in (".urdf", ".xml")
     load = RobotModel.from_urdf if is_file else RobotModel.from_name
     return load(name, base, tip)
 
 
 def robot_from(name: str) -> RobotModel:
-    """Take the name of a shipped robot or a URDF file, for argparse."""
+    """Load a robot, for argparse."""
     try:
         return robot_of(name)
     except DlsIkError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+COMMON: dict[str, tuple[Callable[[str], Any], str]] = {
+    "robot": (robot_from, "a name or a URDF file"),
+    "samples": (positive, "random poses"),
+    "repeats": (positive, "turns"),
+    "seed": (int, "of the random numbers"),
+    "rate": (float, "of the loop [Hz]"),
+    "processes": (int, "at once"),
+}
+
+
 def quartiles(values: Any) -> tuple[float, float, float]:
-    """Return the median and the quartiles around it: how a figure and its spread are stated."""
+    """Return the median and the quartiles around it."""
     low, middle, high = np.percentile(np.asarray(values, float), (25, 50, 75))
     return float(middle), float(low), float(high)
 
 
 def spread(values: Any) -> str:
-    """Write a ratio with its quartiles over repeats."""
+    """Write the median of a ratio with its quartiles."""
     middle, low, high = quartiles(values)
     return f"{middle:.2f} ({low:.2f} to {high:.2f})"
 
 
-def finish(
-    target: str | None, before: dict[str, Any], tables: Sequence[Table], notes: Sequence[str] = ()
-) -> None:
-    """Show the tables and what they depend on; write JSON where it is wanted.
+def finish(given: Any, tables: Sequence[Table], notes: Sequence[str] = (), **versions: str) -> None:
+    """Show the tables and the machine, and write them as JSON to `given.json`, if it is given.
 
-    Args:
-        target: a file, or ``-`` for stdout (tables then go to stderr), or None.
-        before: the machine as it was at the start.
+    With ``-`` JSON goes to stdout, and the tables to stderr.
     """
-    about = {**before, "load_after": round(os.getloadavg()[0], 1)}
-    stream = sys.stderr if target == "-" else sys.stdout
+    about = {**given.before, **versions, "load_after": round(os.getloadavg()[0], 1)}
+    stream = sys.stderr if given.json == "-" else sys.stdout
     _show(stream, about, tables, notes)
-    if target is not None:
+    if given.json is not None:
         found = [
             {"title": t.title, "rows": [dict(zip(_names(t), r, strict=True)) for r in t.rows]}
             for t in tables
         ]
         text = json.dumps({"machine": about, "tables": found, "notes": list(notes)}, indent=2)
-        sys.stdout.write(text + "\n") if target == "-" else Path(target).write_text(text + "\n")
+        if given.json == "-":
+            print(text)
+        else:
+            Path(given.json).write_text(text + "\n")
 
 
 def guarded(main: Callable[[], None]) -> None:
-    """Run a benchmark; what is missing is said in one line."""
+    """Run a benchmark; an error of dls_ik is shown in one line."""
     try:
         main()
     except DlsIkError as error:

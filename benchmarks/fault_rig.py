@@ -1,4 +1,4 @@
-"""A node that drives a simulated arm, a stream that never ends, and what is seen of both."""
+"""A node that drives a simulated arm, and a client that never stops."""
 
 import time
 from collections.abc import Callable
@@ -63,7 +63,7 @@ class FaultRig:
         self._stack.close()
 
     def start_again(self) -> None:
-        """Another node, after the one before ended."""
+        """Start another node, after the one before ended."""
         self.node = self._stack.enter_context(Process(self.command))
         self.node.wait_ready()
 
@@ -77,16 +77,16 @@ class FaultRig:
         return time.perf_counter() - begin
 
     def spin(self, duration: float) -> None:
-        """Go on for a time [s]."""
+        """Spin for a time [s]."""
         end = time.perf_counter() + duration
         self.until(lambda: time.perf_counter() >= end, "a while")
 
     def moves(self) -> bool:
-        """Whether the arm does."""
+        """Test if the arm moves."""
         return bool(self.states) and bool(np.abs(self.states[-1][2]).max() > 0.05)
 
     def stands(self) -> bool:
-        """Whether the arm does, for ten readings."""
+        """Test if the arm has been at rest for ten readings."""
         recent = np.array([v for _, _, v in self.states[-10:]])
         return len(recent) == 10 and bool(np.abs(recent).max() < STILL)
 
@@ -95,11 +95,11 @@ class FaultRig:
         self._call(Trigger, name, Trigger.Request())
 
     def silence(self, data: bool) -> None:
-        """Let the arm tell nothing, or all again."""
+        """Stop or resume the joint states of the arm."""
         self._call(SetBool, "sim_arm/silence", SetBool.Request(data=data))
 
     def clear(self) -> None:
-        """Forget what was seen."""
+        """Delete the recorded states and commands."""
         self.states.clear()
         self.commands.clear()
 

@@ -1,4 +1,4 @@
-"""What becomes of the arm when something fails: times until it stands and moves again, and jumps.
+"""Reactions of the arm to faults: times until it stands and moves again, and jumps.
 
 A simulated arm without a bound on its speed follows the trajectories of a node (100 Hz, 60 points,
 8 rad/s^2), whose target swings to and fro at 0.3 m/s, sent at 50 Hz by a client that never stops.
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import Table, columns, finish, guarded, machine, parser, positive
+from benchmarks.common import Table, columns, finish, guarded, parser
 from benchmarks.fault_rig import RATE, FaultRig
 from dls_ik.ros.child import stay_alone
 
@@ -98,7 +98,7 @@ FAULTS: dict[str, tuple[str, Callable[[FaultRig], Row]]] = {
 
 
 def worst(rig: FaultRig) -> tuple[float, float]:
-    """The largest step between commands relative to its bound, and the bound [rad]."""
+    """Return the largest step between commands relative to its bound, and the bound [rad]."""
     steps = zip(rig.commands, rig.commands[1:], strict=False)
     found = (0.0, 1.0)
     for (t0, q0, _), (t1, q1, _) in steps:
@@ -107,13 +107,13 @@ def worst(rig: FaultRig) -> tuple[float, float]:
 
 
 def first(rig: FaultRig, q: Any) -> tuple[float, float]:
-    """How far the first command is from where the arm stood (n,), and the bound [rad]."""
+    """Return the step of the first command from the arm (n,), and the bound [rad]."""
     rig.until(lambda: bool(rig.commands), "commands")
     return step(rig, q, rig.commands[0][1], 1.0 / RATE)
 
 
 def step(rig: FaultRig, q0: Any, q1: Any, elapsed: float) -> tuple[float, float]:
-    """The step of the joint that comes nearest to its bound, or passes it most."""
+    """Return the step and the bound of the joint with the largest ratio of both."""
     moved = np.abs(q1 - q0)
     bound = rig.robot.velocity * (elapsed + 1.0 / RATE)
     j = int(np.argmax(moved / bound))
@@ -121,12 +121,12 @@ def step(rig: FaultRig, q0: Any, q1: Any, elapsed: float) -> tuple[float, float]
 
 
 def worse(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:
-    """The one that is larger relative to its bound."""
+    """Return the one that is larger relative to its bound."""
     return max(a, b, key=lambda pair: pair[0] / pair[1])
 
 
 def measured(repeats: int) -> list[Sequence[Any]]:
-    """The rows of all faults."""
+    """Return the rows of all faults."""
     found: dict[str, list[Row]] = {name: [] for name in FAULTS}
     for driver in ("auto", "required"):
         with FaultRig(f"faults_{driver}", driver) as rig:
@@ -142,7 +142,7 @@ def measured(repeats: int) -> list[Sequence[Any]]:
 
 
 def summary(rows: list[Row]) -> list[Any]:
-    """Medians and largest of the times, and the worst jump."""
+    """Return medians and largest times, and the worst jump."""
     told = [row[0] for row in rows if row[0] is not None]
     stood = [row[1] for row in rows if row[1] is not None]
     resumed = [row[2] for row in rows if row[2] is not None]
@@ -152,18 +152,16 @@ def summary(rows: list[Row]) -> list[Any]:
 
 
 def span(times: list[Any]) -> str:
-    """The median and the largest."""
+    """Format the median and the largest."""
     return f"{np.median(times):.2f} ({max(times):.2f})"
 
 
 def main() -> None:
-    """Measure, and show."""
-    options = parser(__doc__)
-    options.add_argument("--repeats", type=positive, default=5, help="of each fault")
-    given, before = options.parse_args(), machine()
+    """Measure and show."""
+    given = parser(__doc__, repeats=5).parse_args()
     stay_alone()
     rows = measured(given.repeats)
-    finish(given.json, before, [Table("Faults", COLUMNS, rows)])
+    finish(given, [Table("Faults", COLUMNS, rows)])
 
 
 if __name__ == "__main__":

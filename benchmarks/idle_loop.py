@@ -14,11 +14,11 @@ from dls_ik.ros.servo.targets import TargetBuffer
 
 
 class Lateness:
-    """Plans deadlines as :class:`dls_ik.ros.servo.pacing.Pacer` does, from what is seen outside.
+    """Reconstructs the deadlines of the node's loop from the begins of its cycles.
 
     Deadlines are a period apart; a cycle that begins more than a period after its own sets the next
-    one a period after itself. A cycle never begins before its deadline, so one that seems to says
-    that the deadlines were assumed too late.
+    one a period after itself. A cycle never begins before its deadline; if one seems to, the
+    deadlines were assumed too late.
 
     Args:
         period: of the loop [s].
@@ -29,7 +29,7 @@ class Lateness:
         self._deadline: float | None = None
 
     def of(self, times: Iterable[float]) -> list[float]:
-        """How late the next cycles were [s], by the times that they began at [s]."""
+        """Return the lateness of the next cycles [s], for the times of their begins [s]."""
         found = []
         for begin in times:
             if self._deadline is None or begin < self._deadline:
@@ -41,14 +41,14 @@ class Lateness:
 
 
 def late_figures(late: np.ndarray) -> list[float]:
-    """Percentiles 50, 99 and 99.9 and largest [ms] of how late cycles were [s]."""
+    """Return percentiles 50, 99, 99.9 and largest [ms] of the lateness [s]."""
     if not len(late):
         return [np.nan] * 4
     return (1e3 * np.percentile(late, (50, 99, 99.9, 100))).tolist()
 
 
 def missed(late: np.ndarray, period: float) -> int:
-    """Deadlines that went by without a cycle: the whole periods that cycles were late [s]."""
+    """Return the number of missed deadlines: whole periods of lateness [s]."""
     return int(np.floor(late / period).sum())
 
 

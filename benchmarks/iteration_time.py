@@ -1,10 +1,8 @@
-"""Time of one iteration, of every method that dls_ik has, on one thread.
+"""Time of one iteration of every method, on one thread.
 
 Each method takes the same random reachable poses from the same random joint values, in the kernel
-that a thread of a batch runs; the time is divided by the steps it counted, so that what belongs to
-an attempt and not to a step (the error at the end, the call) is shared out among them. Methods take
-turns, block after block; ratios are to `jd` on the same block. It is the processor time of the
-thread, so that what else runs on the machine takes part only by the caches and the clock.
+that a thread of a batch runs; the processor time of the thread is divided by the steps, which share
+the cost of an attempt. Methods take turns, block after block; ratios are to `jd` on the same block.
 """
 
 import time
@@ -17,11 +15,8 @@ from benchmarks.common import (
     Table,
     finish,
     guarded,
-    machine,
     parser,
-    positive,
     quartiles,
-    robot_from,
     spread,
 )
 from benchmarks.pictures import add_plot
@@ -42,7 +37,7 @@ COLUMNS = [
 
 
 def timed(solver: IkSolver, Ts: np.ndarray, seeds: np.ndarray) -> tuple[float, float]:
-    """Return iterations a pose, and the time of one [us]."""
+    """Return the iterations a pose, and the time of one [us]."""
     rows = new_rows(len(Ts), solver.robot.n, 0)
     attempts = 1 + (RESTARTS if solver.options.max_restarts is None else 0)
     begin = time.thread_time()
@@ -55,7 +50,7 @@ def timed(solver: IkSolver, Ts: np.ndarray, seeds: np.ndarray) -> tuple[float, f
 def measured(
     robot: RobotModel, repeats: int, samples: int, rng: np.random.Generator
 ) -> dict[str, np.ndarray]:
-    """(repeats, 2) by method: iterations a pose, time of one [us]."""
+    """Return iterations a pose and the time of one [us] by method, (repeats, 2) each."""
     names = [name for name in method_names() if not name.startswith("kdl")]  # they do not count
     solvers = [IkSolver(robot, name) for name in names]
     bounds = robot.finite_limits()
@@ -69,7 +64,7 @@ def measured(
 
 
 def picture(found: dict[str, np.ndarray], title: str) -> Any:
-    """A bar for each method, to the median, and its quartiles as a line."""
+    """Draw a bar to the median of each method, and its quartiles as a line."""
     figure = new_figure(8.0, 1.2 + 0.24 * len(found))
     axes = figure.subplots()
     stated = np.array([quartiles(values[:, 1]) for values in found.values()])
@@ -86,14 +81,10 @@ def picture(found: dict[str, np.ndarray], title: str) -> Any:
 
 
 def main() -> None:
-    """Measure, and show."""
-    options = parser(__doc__)
-    options.add_argument("--robot", type=robot_from, default="wam", help="a name or a URDF file")
-    options.add_argument("--repeats", type=positive, default=30, help="blocks of poses")
-    options.add_argument("--samples", type=positive, default=100, help="poses in a block")
-    options.add_argument("--seed", type=int, default=0, help="of the random poses and seeds")
+    """Measure and show."""
+    options = parser(__doc__, robot="wam", samples=100, repeats=30, seed=0)
     add_plot(options, "the times")
-    given, before = options.parse_args(), machine()
+    given = options.parse_args()
     rng = np.random.default_rng(given.seed)
     found = measured(given.robot, given.repeats, given.samples, rng)
     title = f"{given.repeats} blocks of {given.samples} random poses of {given.robot.name}"
@@ -107,7 +98,7 @@ def main() -> None:
         table.rows.append((name, iterations.mean(), middle, between, ratio))
     if given.plot:
         save_picture(given.plot, picture(found, title))
-    finish(given.json, before, [table])
+    finish(given, [table])
 
 
 if __name__ == "__main__":

@@ -1,9 +1,8 @@
-"""The nearest of all solutions: how often solve_type "distance" finds it, and how long it takes.
+"""The nearest of all solutions: how often solve_type "distance" finds it, and its time.
 
 Poses and seeds are of joint values uniform within the limits; in a second table the seed is the
-pose's own configuration moved by 0.5 rad or m in each joint (one sigma), as when an arm goes on.
-What counts as the nearest is the best of 1000 attempts from anywhere. Times are of one thread, by
-the processor.
+pose's own configuration moved by 0.5 rad or m in each joint (one sigma). The reference is the best
+of 1000 attempts from random starts. Times are processor times of one thread.
 """
 
 import time
@@ -11,16 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import (
-    Table,
-    columns,
-    finish,
-    guarded,
-    machine,
-    parser,
-    positive,
-    robot_from,
-)
+from benchmarks.common import Table, columns, finish, guarded, parser, robot_from
 from dls_ik import IkSolver, RobotModel
 
 REFERENCE = 1000  # attempts
@@ -32,20 +22,14 @@ COLUMNS = columns(
 )
 
 
-def seeds_for(robot: RobotModel, q: np.ndarray, rng: np.random.Generator, near: bool) -> np.ndarray:
-    """(b, n) anywhere, or near the configurations that poses are of."""
-    if not near:
-        return robot.random(rng, len(q))
-    return robot.clip(q + rng.normal(0.0, NEAR, q.shape))
-
-
 def row(robot: RobotModel, samples: int, rng: np.random.Generator, near: bool) -> list[Any]:
-    """The figures of one robot."""
+    """Return the figures of one robot."""
     q = robot.random(rng, samples)
-    Ts, seeds = robot.fk(q), seeds_for(robot, q, rng, near)
-    often = IkSolver(robot, solve_type="distance", num_candidates=REFERENCE, starts="random")
+    Ts = robot.fk(q)
+    seeds = robot.clip(q + rng.normal(0.0, NEAR, q.shape)) if near else robot.random(rng, samples)
+    many = IkSolver(robot, solve_type="distance", num_candidates=REFERENCE, starts="random")
     solver, first = IkSolver(robot, solve_type="distance"), IkSolver(robot)
-    best = np.linalg.norm(often.solve_batch(Ts, seeds).q - seeds, axis=1)
+    best = np.linalg.norm(many.solve_batch(Ts, seeds).q - seeds, axis=1)
     found = np.linalg.norm(first.solve_batch(Ts, seeds).q - seeds, axis=1)
     times, distances, solved = [], [], []
     for T, seed in zip(Ts, seeds, strict=True):
@@ -61,22 +45,17 @@ def row(robot: RobotModel, samples: int, rng: np.random.Generator, near: bool) -
 
 
 def main() -> None:
-    """Measure, and show."""
-    options = parser(__doc__)
-    options.add_argument(
-        "robots", nargs="*", type=robot_from, default=[RobotModel.wam()],
-        help="names or URDF files",
-    )  # fmt: skip
-    options.add_argument("--samples", type=positive, default=1000, help="poses of each")
-    options.add_argument("--seed", type=int, default=0, help="of the random poses and seeds")
-    given, before = options.parse_args(), machine()
+    """Measure and show."""
+    options = parser(__doc__, samples=1000, seed=0)
+    wam = [RobotModel.wam()]
+    options.add_argument("robots", nargs="*", type=robot_from, default=wam, help="names or files")
+    given = options.parse_args()
     tables = []
     for near, where in ((False, "anywhere"), (True, f"{NEAR} rad or m away")):
         rng = np.random.default_rng(given.seed)
-        table = Table(f"{given.samples} poses, seeds {where}", COLUMNS)
-        table.rows.extend(row(robot, given.samples, rng, near) for robot in given.robots)
-        tables.append(table)
-    finish(given.json, before, tables)
+        rows = [row(robot, given.samples, rng, near) for robot in given.robots]
+        tables.append(Table(f"{given.samples} poses, seeds {where}", COLUMNS, rows))
+    finish(given, tables)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A million configurations at and around singularities and limits by method: what breaks.
+"""Robustness: a million configurations at and around singularities and limits by method.
 
 One step from each, and a short solve from every twentieth. A violation is a joint value or an error
 that is not finite, a step longer than its published bound, a limit that was not kept by a method
@@ -19,7 +19,6 @@ from benchmarks.common import (
     columns,
     finish,
     guarded,
-    machine,
     parser,
     positive,
     robot_from,
@@ -50,19 +49,19 @@ class Variant(NamedTuple):
 
     @property
     def label(self) -> str:
-        """As it stands in the table."""
+        """Its name in the table."""
         return " ".join([self.name, *(f"{key}={value}" for key, value in self.options.items())])
 
 
 class Case(NamedTuple):
-    """Where steps begin, and what they go for."""
+    """Configurations and targets."""
 
     q: np.ndarray  # (b, n)
     Ts: np.ndarray  # (b, 4, 4)
 
 
 def variants(only: list[str] | None) -> Iterator[Variant]:
-    """Every method name, some more combinations, and every policy; or only those named."""
+    """Yield every method, further combinations, and every policy; or only those named."""
     for name in only or (*method_names(), *FURTHER):
         yield Variant(name, {})
     for policy in POLICIES:
@@ -71,7 +70,7 @@ def variants(only: list[str] | None) -> Iterator[Variant]:
 
 
 def cases(robot: RobotModel, count: int, seed: int) -> list[Case]:
-    """So many configurations of a robot, with a target each."""
+    """Return configurations of a robot, with a target each."""
     rng = np.random.default_rng(seed)
     at, found = places(robot, rng), []
     for first in range(0, count, CHUNK):
@@ -81,7 +80,7 @@ def cases(robot: RobotModel, count: int, seed: int) -> list[Case]:
 
 
 def look(variant: Variant, robot: RobotModel, which: list[Case], seen: Seen) -> None:
-    """Look at one method on one robot."""
+    """Check one method on one robot."""
     name, options = variant
     again = 16 if name == "auto" else 0
     one = IkSolver(robot, name, max_iterations=1, max_restarts=0, **options)
@@ -97,7 +96,7 @@ def row(
     count: int,
     threads: int | None = None,
 ) -> tuple[Any, ...]:
-    """Look at one method on the robots that it serves; a row of the table.
+    """Check one method on the robots that it serves, and return a row of the table.
 
     Args:
         known: cases of each robot, enough for a method that it alone can serve.
@@ -115,15 +114,13 @@ def row(
 
 
 def main() -> None:
-    """Look at every method, and show."""
-    options = parser(__doc__)
+    """Check every method and show."""
+    options = parser(__doc__, samples=1_000_000, seed=0)
     options.add_argument("--robot", type=robot_from, nargs="+", help="names or URDF files")
     options.add_argument("--method", nargs="+", help="only these; default: every one")
-    options.add_argument("--samples", type=positive, default=1_000_000, help="of each method")
     options.add_argument("--kdl", type=positive, default=100_000, help="of each of KDL's methods")
     options.add_argument("--threads", type=positive, help="of a batch; default: one for each core")
-    options.add_argument("--seed", type=int, default=0, help="of the configurations")
-    given, before = options.parse_args(), machine()
+    given = options.parse_args()
     robots = given.robot or [robot_from("wam"), robot_from("puma560")]
     known = {robot: cases(robot, given.samples, given.seed) for robot in robots}
     names = ", ".join(robot.name for robot in robots)
@@ -136,7 +133,7 @@ def main() -> None:
             print(f"{variant.label}: {table.rows[-1][-1]:.1f} s", file=sys.stderr, flush=True)
     except KeyboardInterrupt:
         notes.append("interrupted: other methods were not looked at")
-    finish(given.json, before, [table], notes)
+    finish(given, [table], notes)
 
 
 def _serves(variant: Variant, robot: RobotModel) -> bool:

@@ -1,4 +1,4 @@
-"""Configurations and targets where numbers go wrong: singular, at limits, tiny, far, half turns."""
+"""Difficult configurations and targets: singular, at limits, tiny, far, half turns."""
 
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ HALF_TURNS = [np.diag(signs) for signs in ((1.0, -1.0, -1.0), (-1.0, 1.0, -1.0),
 
 
 class Places(NamedTuple):
-    """What of a robot its cases are made from."""
+    """Properties of a robot that its cases are made from."""
 
     robot: RobotModel
     singular: Array  # (s, n)
@@ -27,7 +27,7 @@ class Places(NamedTuple):
 
 
 def places(robot: RobotModel, rng: np.random.Generator) -> Places:
-    """Look for singular configurations, and how far the tip can be."""
+    """Find singular configurations and the extent of the tip."""
     rank = conditioning(robot).rank
     found = descend(robot, robot.random(rng, SINGULAR), rank)
     aligned = rng.choice(ANGLES, (SINGULAR, robot.n))
@@ -38,7 +38,7 @@ def places(robot: RobotModel, rng: np.random.Generator) -> Places:
 
 
 def configurations(at: Places, b: int, rng: np.random.Generator) -> Array:
-    """(b, n) a third singular, a third at limits, a third in between; some joints tiny, or far."""
+    """Return (b, n): a third singular, a third at limits, a third between; some tiny or far."""
     robot, kind = at.robot, rng.integers(3, size=b)
     q = robot.random(rng, b)
     which = rng.integers(len(at.singular), size=b)
@@ -55,13 +55,13 @@ def configurations(at: Places, b: int, rng: np.random.Generator) -> Array:
 
 
 def _offsets(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Of either sign, from 1e-16 to 1e-2; a quarter of them none."""
+    """Return offsets of either sign, from 1e-16 to 1e-2; a quarter of them zero."""
     sizes = 10.0 ** rng.uniform(LEAST, MOST, shape)
     return np.asarray(rng.choice((-1.0, 0.0, 1.0, 1.0), shape) * sizes)
 
 
 def _at_limits(robot: RobotModel, rng: np.random.Generator, b: int) -> Array:
-    """(b, n) exactly there, an ulp to either side, a little to either side, or far beyond."""
+    """Return (b, n) at limits, an ulp or a little to either side, or far beyond."""
     limit = np.where(rng.random((b, robot.n)) < 0.5, *robot.finite_limits())
     side = rng.choice((-np.inf, np.inf), limit.shape)
     beyond = limit + np.sign(limit) * 10.0 ** rng.uniform(-2.0, 2.0, limit.shape)
@@ -70,7 +70,7 @@ def _at_limits(robot: RobotModel, rng: np.random.Generator, b: int) -> Array:
 
 
 def targets(at: Places, q: Array, rng: np.random.Generator) -> Array:
-    """(b, 4, 4) of configurations (b, n): the seven kinds below in equal shares."""
+    """Return targets (b, 4, 4) for configurations (b, n): the seven kinds below in equal shares."""
     b, makers = len(q), (_reached, _same, _close, _turned, _at_edge, _beyond, _at_axis)
     Ts, kind = np.empty((b, 4, 4)), rng.integers(len(makers), size=b)
     for number, make in enumerate(makers):
@@ -80,22 +80,22 @@ def targets(at: Places, q: Array, rng: np.random.Generator) -> Array:
 
 
 def _reached(at: Places, q: Array, rng: np.random.Generator) -> Array:
-    """Of other configurations, many of them singular or at limits."""
+    """Poses of other configurations, many of them singular or at limits."""
     return at.robot.fk(at.robot.clip(configurations(at, len(q), rng)))
 
 
 def _same(at: Places, q: Array, rng: np.random.Generator) -> Array:
-    """Where the tip is."""
+    """Poses of the tip."""
     return at.robot.fk(q)
 
 
 def _close(at: Places, q: Array, rng: np.random.Generator) -> Array:
-    """Where it is nearly."""
+    """Poses close to the tip."""
     return at.robot.fk(q + _offsets(rng, q.shape))
 
 
 def _turned(at: Places, q: Array, rng: np.random.Generator) -> Array:
-    """Half a turn from where it is, about an axis of its own or any other; and moved or not."""
+    """Poses half a turn from the tip about its own or any other axis; moved or not."""
     Ts = at.robot.fk(q)
     axes = rng.normal(size=(len(q), 3))
     axes /= np.linalg.norm(axes, axis=1)[:, None]
@@ -108,7 +108,7 @@ def _turned(at: Places, q: Array, rng: np.random.Generator) -> Array:
 
 
 def _at_edge(at: Places, q: Array, rng: np.random.Generator) -> Array:
-    """As far as the tip can be, exactly, an ulp to either side, or nearly."""
+    """Poses at the largest reach, an ulp to either side, or close."""
     distance = np.full(len(q), at.reach)
     ulp = np.nextafter(distance, rng.choice((0.0, np.inf), len(q)))
     distance = np.where(rng.random(len(q)) < 0.3, ulp, distance + _offsets(rng, distance.shape))
@@ -116,7 +116,7 @@ def _at_edge(at: Places, q: Array, rng: np.random.Generator) -> Array:
 
 
 def _beyond(at: Places, q: Array, rng: np.random.Generator) -> Array:
-    """Out of reach, up to 1e8 times."""
+    """Poses out of reach, up to 1e8 times."""
     return _away(at, q, at.reach * 10.0 ** rng.uniform(0.0, 8.0, len(q)), rng)
 
 
@@ -131,7 +131,7 @@ def _away(at: Places, q: Array, distance: Array, rng: np.random.Generator) -> Ar
 
 
 def _at_axis(at: Places, q: Array, rng: np.random.Generator) -> Array:
-    """At the base, at the shoulder, or a denormal number from there."""
+    """Poses at the base, at the shoulder, or a denormal number away."""
     Ts = at.robot.fk(q)
     places = np.array([np.zeros(3), at.middle])
     Ts[:, :3, 3] = places[rng.integers(2, size=len(q))] + rng.choice((0.0, *TINY), (len(q), 3))

@@ -26,10 +26,9 @@ class Bound(NamedTuple):
 
 
 def bound_of(name: str, options: SolverOptions, n: int) -> Bound | None:
-    """The bound that a method promises on an arm of n joints that turn; None where there is none.
+    """Return the published bound of a method on an arm of n revolute joints, or None.
 
-    That of the step bound, else that of the damping: of all s / (s^2 + lambda^2) none is above
-    1 / (2 lambda).
+    It is the bound of the step, or else of the damping: s / (s^2 + lambda^2) <= 1 / (2 lambda).
     """
     choice = parse_method(name)
     of_step = _of_step(choice, options)
@@ -65,7 +64,7 @@ def _of_step(choice: MethodChoice, options: SolverOptions) -> Bound | None:
 
 
 def _of_gain(choice: MethodChoice, options: SolverOptions) -> Callable[[Array], Array] | None:
-    """The largest gain of a law for errors (b,) [m]; not larger for those that were shortened."""
+    """Return the largest gain of a law for errors (b,) [m]; clamped errors do not raise it."""
     if choice.damping == damping.JD and options.lambda_ > 0.0:
         return lambda e: np.full_like(e, 0.5 / options.lambda_)
     if choice.damping == damping.SVF:
@@ -98,11 +97,11 @@ class Seen:
     def look(
         self, one: IkSolver, few: IkSolver, truth: Forward, q: Array, Ts: Array, share: int
     ) -> None:
-        """A step of `one` from each of q (b, n) toward Ts (b, 4, 4); of every so many `few`."""
+        """Make a step of `one` from each q (b, n) toward Ts (b, 4, 4); solve some by `few`."""
         try:
             self._steps(one, q, Ts)
             self._solves(few, q[::share].copy(), Ts[::share].copy(), truth)
-        except Exception as error:  # noqa: BLE001 - what the run is for
+        except Exception as error:  # noqa: BLE001 - counted
             self.exceptions += 1
             print(f"{one.method}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
 
@@ -145,7 +144,7 @@ class Seen:
 
 
 def _moved(solver: IkSolver, q: Array, reached: Array) -> Array:
-    """(b, n) how far a step went; an answer that is a turn nearer to a far seed went no farther."""
+    """Return the steps (b, n), without whole turns that the answer took off a far seed."""
     dq = np.asarray(reached - _start(solver, q))
     if "kdl" in solver.method:
         return dq
@@ -153,7 +152,7 @@ def _moved(solver: IkSolver, q: Array, reached: Array) -> Array:
 
 
 def _start(solver: IkSolver, q: Array) -> Array:
-    """Where a solver begins: without turns that cost digits, inside limits that it keeps."""
+    """Return the start of a solver: without turns that cost digits, inside limits that it keeps."""
     if "kdl" in solver.method:
         return q
     start = np.clip(q, -FARTHEST_VALUE, FARTHEST_VALUE) - TURN * _turns(solver, q)
@@ -161,13 +160,13 @@ def _start(solver: IkSolver, q: Array) -> Array:
 
 
 def _turns(solver: IkSolver, q: Array) -> Array:
-    """(b, n) whole turns that a solver takes from joint values which are so far that digits go."""
+    """Return the whole turns (b, n) that a solver takes off far joint values."""
     far = np.abs(q) > TURN * MOST_TURNS
     return np.where(far, np.floor(q / TURN + 0.5), 0.0) * solver.search.problem.starts.turning
 
 
 def _scaled_errors(solver: IkSolver, q: Array, Ts: Array) -> Array:
-    """(b,) norms [m]."""
+    """Return the norms (b,) [m] of the scaled errors."""
     left = errors(Task.pose(), Ts, solver.robot.fk(q))
     return np.asarray(np.hypot(left[:, 0], solver.options.rotation_weight * left[:, 1]))
 
@@ -177,7 +176,7 @@ def _inside(robot: RobotModel, q: Array) -> Array:
 
 
 def _not_finite(result: IkBatchResult) -> int:
-    """Rows."""
+    """Return the number of rows that are not finite."""
     finite = np.isfinite(result.q).all(axis=1)
     finite &= np.isfinite(result.position_error) & np.isfinite(result.rotation_error)
     return int((~finite).sum())

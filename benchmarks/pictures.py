@@ -1,4 +1,4 @@
-"""What the pictures of the benchmarks share: their option, curves of shares, panels of a table."""
+"""Pictures of the benchmarks: their option, curves of shares, panels of a table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def add_plot(options: argparse.ArgumentParser, what: str) -> None:
-    """Add the option for a picture, which is refused before anything is measured."""
+    """Add the option for a picture; a wrong suffix is refused before anything is measured."""
     options.add_argument("--plot", metavar="FILE", type=_picture, help=f"draw {what} there")
 
 
@@ -33,10 +33,10 @@ def _picture(text: str) -> Path:
 
 
 def draw_shares(axes: Axes, series: Mapping[str, Any], label: str, title: str) -> None:
-    """For each series the share of its values that are no larger, in percent.
+    """Draw for each series the share [%] of its values up to each value.
 
     Args:
-        series: by name, (k,) each; NaN and inf for what never came.
+        series: by name, (k,) each; NaN and inf count as not reached.
         label: of the values, with their unit.
         title: of the panel.
     """
@@ -54,10 +54,10 @@ def draw_shares(axes: Axes, series: Mapping[str, Any], label: str, title: str) -
 
 
 def facets(table: Table, row: str, column: str, x: str, y: str) -> Figure:
-    """A panel for each value of two columns; in it y over x, a line for all that is the same.
+    """Draw y over x in a panel for each value of two columns, a line for each other variation.
 
     Args:
-        table: its columns up to the last of `row`, `column`, `x` say what was varied.
+        table: columns up to the last of `row`, `column`, `x` are the variations.
         row, column, x, y: names of columns.
     """
     names = [each.name for each in table.columns]
@@ -96,6 +96,6 @@ def _finish(axes: Axes, values: Sequence[float], x: str, y: str, title: str) -> 
 
 
 def _said(key: str, value: Any) -> str:
-    """A value with its column's name and unit."""
+    """Format a value with its column's name and unit."""
     name, _, unit = key.partition(" [")
     return f"{name} {value:g} {unit.rstrip(']')}" if isinstance(value, float) else f"{name} {value}"

@@ -1,7 +1,7 @@
-"""Which share of the poses that the solver does not find is proved beyond reach, and how fast.
+"""Share of the unsolved poses that is proved beyond reach, and the time of the proof.
 
 Poses are turned in any way and lie in a box: that in which random configurations bring the tip, and
-one half as large again. A pose is taken for unreachable when no restart finds it.
+one half as large again. A pose counts as unreachable if no restart finds it.
 """
 
 import time
@@ -13,7 +13,6 @@ from benchmarks.common import (
     columns,
     finish,
     guarded,
-    machine,
     parser,
     positive,
     robot_from,
@@ -33,7 +32,7 @@ COLUMNS = columns(
 
 
 def asked(robot: RobotModel, rng: np.random.Generator, count: int, size: float) -> Array:
-    """Poses (count, 4, 4) in a box so many times that of the tip."""
+    """Return poses (count, 4, 4) in a box `size` times that of the tip."""
     seen = robot.fk(robot.random(rng, 20_000))[:, :3, 3]
     low, high = seen.min(0), seen.max(0)
     Q, upper = np.linalg.qr(rng.normal(size=(count, 3, 3)))
@@ -71,7 +70,7 @@ def main() -> None:
     options.add_argument("--poses", type=positive, default=1000)
     options.add_argument("--restarts", type=positive, default=300)
     given = options.parse_args()
-    table, before = Table("Poses proved beyond reach", COLUMNS), machine()
+    table = Table("Poses proved beyond reach", COLUMNS)
     for name in given.robots or ROBOTS:
         robot, rng = robot_from(name), np.random.default_rng(1)
         start = time.thread_time()
@@ -86,7 +85,7 @@ def main() -> None:
             nanoseconds = 1e9 * seconds_a_pose(robot, reach, rng)
             row = [robot.name, f"x{size}", len(reach.kind), set_up, *shares, nanoseconds]
             table.rows.append(row)
-    finish(given.json, before, [table])
+    finish(given, [table])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Many clients at once: compute_ik under load, and what becomes of the stream meanwhile.
+"""Many clients at once: compute_ik under load, and the stream meanwhile.
 
 Clients are processes of their own that call one request after the other, as fast as they can:
 random reachable poses of the WAM from random joint values, and a share whose rotation is of another
@@ -25,7 +25,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 
-from benchmarks.common import Table, columns, finish, guarded, machine, parser, positive
+from benchmarks.common import Table, columns, finish, guarded, parser, positive
 from benchmarks.pictures import add_plot, draw_shares
 from benchmarks.processes import Process, ros_node
 from benchmarks.stream_client import Client, follow
@@ -48,7 +48,7 @@ STREAM = columns(
 
 
 class Watcher:
-    """What is seen of the stream from outside: stamps of its commands, its count of overruns."""
+    """Records the stamps of the commands and the count of overruns."""
 
     def __init__(self, node: Any, name: str) -> None:
         self.stamps: list[float] = []
@@ -58,7 +58,7 @@ class Watcher:
         node.create_subscription(DiagnosticArray, "/diagnostics", self._diagnostics, 10)
 
     def row(self, what: str, rate: int) -> list[Any]:
-        """The figures since the last row."""
+        """Return the figures since the last row."""
         off = 1e3 * np.abs(np.diff(self.stamps) - 1.0 / rate)
         (first, late), (last, later) = self.counts[0], self.counts[-1]
         self.stamps, self.counts = [], []
@@ -74,7 +74,7 @@ class Watcher:
 
 
 def measured(rate: int, given: Any) -> tuple[list[list[list[Any]]], list[list[Any]]]:
-    """What clients found, and the rows of the stream alone and under load."""
+    """Return the calls of the clients, and the rows of the stream alone and under load."""
     robot, name = RobotModel.wam(), f"load{rate}"
     with ExitStack() as stack:
         command = ros_node("dls_ik.ros.node", name, robot="wam", rate=rate, initial_positions=START)
@@ -112,14 +112,14 @@ def measured(rate: int, given: Any) -> tuple[list[list[list[Any]]], list[list[An
 
 
 def told(process: Process) -> list[list[Any]]:
-    """What a client says of its calls; lines of its log are passed over."""
+    """Return the calls of a client; other lines of its output are skipped."""
     while not (line := process.line(PATIENCE)).startswith("[["):
         pass
     return json.loads(line)
 
 
 def rows(found: list[list[list[Any]]], seconds: int) -> list[list[Any]]:
-    """The figures of each client, and of all."""
+    """Return the figures of each client, and of all."""
     equal = sum(map(len, found)) / len(found)
     parts = [(f"{i + 1}", calls, len(calls) / equal) for i, calls in enumerate(found)]
     parts.append(("all", [call for calls in found for call in calls], 1.0))
@@ -133,7 +133,7 @@ def rows(found: list[list[list[Any]]], seconds: int) -> list[list[Any]]:
 
 
 def picture(found: dict[int, list[list[list[Any]]]]) -> Any:
-    """The share of the calls that is answered within a time, client by client, at each rate."""
+    """Draw the share of calls answered within a time, for each client and rate."""
     figure = new_figure(1.0 + 5.0 * len(found), 4.4)
     panels = figure.subplots(1, len(found), squeeze=False)[0]
     for axes, (rate, clients) in zip(panels, found.items(), strict=True):
@@ -158,7 +158,7 @@ def main() -> None:
     )
     options.add_argument("--rates", type=positive, nargs="+", default=[100, 500], help="[Hz]")
     add_plot(options, "the times of the calls")
-    given, before = options.parse_args(), machine()
+    given = options.parse_args()
     stay_alone()
     tables, streamed, notes = [], [], []
     calls_by_rate = {}
@@ -173,7 +173,7 @@ def main() -> None:
         notes.append(f"codes, stream at {rate} Hz: {told}")
     if given.plot:
         save_picture(given.plot, picture(calls_by_rate))
-    finish(given.json, before, [*tables, Table("The stream", STREAM, streamed)], notes)
+    finish(given, [*tables, Table("The stream", STREAM, streamed)], notes)
 
 
 if __name__ == "__main__":

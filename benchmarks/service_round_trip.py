@@ -20,7 +20,6 @@ from benchmarks.common import (
     columns,
     finish,
     guarded,
-    machine,
     parser,
     positive,
     quartiles,
@@ -105,10 +104,9 @@ def rows(found: dict[str, np.ndarray]) -> list[list[Any]]:
 
 def main() -> None:
     """Start the servers, call, and show."""
-    options = parser(__doc__)
+    options = parser(__doc__, seed=0)
     options.add_argument("--calls", type=positive, default=2000, help="of each server")
-    options.add_argument("--seed", type=int, default=0, help="of the random poses and seeds")
-    given, before = options.parse_args(), machine()
+    given = options.parse_args()
     stay_alone()
     with ExitStack() as stack:
         for command in (
@@ -122,7 +120,7 @@ def main() -> None:
         caller.connect()
         found = measured(caller, given.calls, np.random.default_rng(given.seed))
     table = Table(f"{given.calls} calls of each, WAM", COLUMNS, rows(found))
-    finish(given.json, before, [table])
+    finish(given, [table])
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.common import Table, columns, finish, guarded, machine, parser, positive
+from benchmarks.common import Table, columns, finish, guarded, parser, positive
 from benchmarks.servo_runs import add_processes, in_processes, moving
 from dls_ik import RobotModel
 from dls_ik.servo import Controller
@@ -41,7 +41,7 @@ COLUMNS = columns(
 
 
 class Run(NamedTuple):
-    """What one run saw."""
+    """Result of one run."""
 
     kind: str  # its limits
     worst: np.ndarray  # (4,) position, velocity, acceleration, jerk, relative to the limit
@@ -49,7 +49,7 @@ class Run(NamedTuple):
 
 
 def random_arm(rng: np.random.Generator) -> RobotModel:
-    """One to eight joints, some of them sliding, some without end."""
+    """Return an arm of one to eight joints, some prismatic, some continuous."""
     rows = []
     for _ in range(rng.integers(1, 9)):
         kind = rng.choice(["revolute", "revolute", "revolute", "prismatic", "continuous"])
@@ -63,7 +63,7 @@ def random_arm(rng: np.random.Generator) -> RobotModel:
 
 
 def controller_for(robot: RobotModel, rng: np.random.Generator, jerky: bool) -> Controller:
-    """A controller with random limits and options."""
+    """Return a controller with random limits and options."""
     options: dict[str, Any] = {
         "when_stuck": rng.choice(["hold", "joint_motion"], p=[0.9, 0.1]).item(),
         "feed_forward": bool(rng.integers(2)),
@@ -79,7 +79,7 @@ def controller_for(robot: RobotModel, rng: np.random.Generator, jerky: bool) -> 
 
 
 def act(controller: Controller, rng: np.random.Generator, now: float, T: np.ndarray) -> np.ndarray:
-    """Maybe tell the controller something; return the pose that a stream goes on from."""
+    """Send the controller a random input or nothing; return the last pose of the stream."""
     robot, choice = controller.robot, rng.random()
     if choice < 0.004:  # a jump, now and then beyond reach
         T = robot.fk(robot.random(rng))
@@ -100,7 +100,7 @@ def act(controller: Controller, rng: np.random.Generator, now: float, T: np.ndar
 
 
 def begin(controller: Controller, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Stand anywhere, now and then beyond the limits; the pose there."""
+    """Start at random joint values, sometimes beyond the limits; return them and the pose."""
     robot = controller.robot
     q = robot.random(rng)
     if rng.random() < 0.2:
@@ -111,7 +111,7 @@ def begin(controller: Controller, rng: np.random.Generator) -> tuple[np.ndarray,
 
 
 def run(seed: int) -> Run:
-    """One run."""
+    """Simulate one run."""
     rng = np.random.default_rng(seed)
     shipped = rng.random() < 0.5
     robot = moving(str(rng.choice(SHIPPED)), 2.0) if shipped else random_arm(rng)
@@ -147,7 +147,7 @@ def run(seed: int) -> Run:
 
 
 class Path:
-    """The last commands, and how far the next one is beyond each limit."""
+    """Checks each command against the limits and the commands before."""
 
     def __init__(self, robot: RobotModel, options: Any, q: np.ndarray) -> None:
         self._robot, self._options = robot, options
@@ -156,7 +156,7 @@ class Path:
         self._steps: tuple[float, float] | None = None  # [s] the last two; None: at rest before
 
     def goes(self, q: np.ndarray, dt: float) -> np.ndarray:
-        """(4,) how far, relative to each limit, `q` is beyond it after `dt` [s]."""
+        """Return the excess (4,) of `q` over each limit after `dt` [s], relative to the limit."""
         robot, options = self._robot, self._options
         before, v, a = self._differences
         over = np.maximum(q - np.maximum(robot.upper, before), np.minimum(robot.lower, before) - q)
@@ -180,12 +180,11 @@ class Path:
 
 
 def main() -> None:
-    """Measure, and show."""
-    options = parser(__doc__)
+    """Measure and show."""
+    options = parser(__doc__, seed=0)
     options.add_argument("--cycles", type=positive, default=10_000_000, help="of all runs")
-    options.add_argument("--seed", type=int, default=0, help="of the first run")
     add_processes(options)
-    given, before = options.parse_args(), machine()
+    given = options.parse_args()
     count = -(-given.cycles // STEPS)
     seeds = range(given.seed, given.seed + count)
     found = in_processes(run, seeds, given.processes, f"{count * STEPS} cycles")
@@ -197,7 +196,7 @@ def main() -> None:
         most = [max(0.0, float(x)) for x in worst.max(axis=0)[:limited]] + [None] * (4 - limited)
         at = runs[int(worst[:, :limited].max(axis=1).argmax())].seed
         table.rows.append([kind, len(runs), len(runs) * STEPS, *most, at])
-    finish(given.json, before, [table], ["`--seed` of a worst run and `--cycles 1` repeat it"])
+    finish(given, [table], ["`--seed` of a worst run and `--cycles 1` repeat it"])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the benchmarks of the controller share: robots, and runs in several processes."""
+"""Robots for the benchmarks of the controller, and runs in several processes."""
 
 import multiprocessing
 import os
@@ -21,10 +21,10 @@ VELOCITY = 2.0  # [rad/s or m/s] of every joint
 
 @cache
 def moving(name: str, velocity: float = VELOCITY) -> RobotModel:
-    """A robot of this repository by its file's name, all joints with the same velocity limit.
+    """Return a robot of this repository, all joints with the same velocity limit.
 
     Raises:
-        DlsIkError: there is none.
+        DlsIkError: no such file.
     """
     paths = [folder / f"{name}.urdf" for folder in FOLDERS]
     for path in paths:
@@ -44,7 +44,7 @@ def add_processes(options: Any) -> None:
 def in_processes(
     work: Callable[..., Any], tasks: Sequence[Any], processes: int, title: str
 ) -> list[Any]:
-    """The results of `work` for all tasks in their order; a progress bar goes to stderr."""
+    """Return the results of `work` for all tasks in order; a progress bar goes to stderr."""
     results = []
     with Progress(console=Console(stderr=True), transient=True) as progress:
         bar = progress.add_task(title, total=len(tasks))
@@ -61,7 +61,7 @@ def in_processes(
 
 
 def joint_time(robot: RobotModel, way: np.ndarray, acceleration: float) -> float:
-    """Least time [s] for a motion from rest to rest by `way` (n,), each joint at its limits."""
+    """Return the least time [s] for a motion from rest to rest by `way` (n,)."""
     d, v = np.abs(way), robot.velocity
     if np.isinf(acceleration):
         return float((d / v).max())

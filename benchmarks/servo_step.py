@@ -1,4 +1,4 @@
-"""Time of one cycle of the controller, by method and by limits; and where it goes.
+"""Time of one cycle of the controller, by method and by limits; and of its parts.
 
 All controllers follow the same stream of poses on the WAM at 1 kHz, a circle of 0.1 m at 0.25 m/s,
 each a block of cycles in turns. Beside a cycle is the bare step of the method (`LocalIk.step`).
@@ -19,7 +19,6 @@ from benchmarks.common import (
     columns,
     finish,
     guarded,
-    machine,
     parser,
     positive,
     quartiles,
@@ -47,7 +46,7 @@ PARTS = columns("part; median [us] :.2f; 99 % [us] :.2f")
 
 
 class Contestant(NamedTuple):
-    """What is timed: takes a pose and a time."""
+    """A row: the call takes a pose and a time."""
 
     what: str
     method: str
@@ -56,14 +55,14 @@ class Contestant(NamedTuple):
 
 
 def controller_cycle(method: str, limits: str, path: Path) -> Contestant:
-    """A controller's cycle; the target is given before it, and not timed."""
+    """Return the cycle of a controller; setting its target is not timed."""
     controller = Controller(moving("wam7"), method, **LIMITS[limits])
     controller.seed(path.start())
     return Contestant("cycle", method, limits, timed_cycle(controller))
 
 
 def timed_cycle(controller: Controller) -> Callable[[np.ndarray, float], float]:
-    """Give a target, and return the time of the cycle [us]."""
+    """Return a function that sets a target and returns the time of the cycle [us]."""
 
     def call(T: np.ndarray, now: float) -> float:
         controller.follow_pose(T, now)
@@ -75,7 +74,7 @@ def timed_cycle(controller: Controller) -> Callable[[np.ndarray, float], float]:
 
 
 def servo_step(method: str, path: Path) -> Contestant:
-    """The bare step of a method."""
+    """Return the bare step of a method."""
     servo = LocalIk(moving("wam7"), method)
     servo.reset(path.start())
 
@@ -88,7 +87,7 @@ def servo_step(method: str, path: Path) -> Contestant:
 
 
 def contestants(methods: Any, path: Path) -> list[Contestant]:
-    """All rows; the reference comes first."""
+    """Return all rows, the reference first."""
     rest = [m for m in methods if m != REFERENCE]
     steps = [servo_step(m, path) for m in (REFERENCE, *rest)]
     cycles = [controller_cycle(m, "velocity", path) for m in (REFERENCE, *rest)]
@@ -97,7 +96,7 @@ def contestants(methods: Any, path: Path) -> list[Contestant]:
 
 
 def empty_call(count: int = 2000) -> float:
-    """Time of a call that does nothing [us]."""
+    """Return the time of an empty call [us]."""
     found = []
     for _ in range(count):
         begin = time.thread_time_ns()
@@ -106,7 +105,7 @@ def empty_call(count: int = 2000) -> float:
 
 
 def measured(rows: list[Contestant], path: Path, repeats: int, cycles: int) -> np.ndarray:
-    """(rows, repeats, cycles) times [us]; they go on along the path from turn to turn."""
+    """Return times [us] (rows, repeats, cycles); each turn continues along the path."""
     found = np.empty((len(rows), 1 + repeats, cycles))
     turn = SPEED / path.length
     for repeat in range(1 + repeats):
@@ -118,7 +117,7 @@ def measured(rows: list[Contestant], path: Path, repeats: int, cycles: int) -> n
 
 
 def parts(path: Path, cycles: int) -> Table:
-    """Time of what a cycle is made of, by calling each alone."""
+    """Time the parts of a cycle, each called alone."""
     robot = moving("wam7")
     controller = Controller(robot, acceleration=10.0)
     controller.seed(path.start())
@@ -150,12 +149,11 @@ def parts(path: Path, cycles: int) -> Table:
 
 
 def main() -> None:
-    """Measure, and show."""
-    options = parser(__doc__)
+    """Measure and show."""
+    options = parser(__doc__, repeats=20)
     options.add_argument("--methods", nargs="+", default=METHODS)
-    options.add_argument("--repeats", type=positive, default=20, help="turns")
     options.add_argument("--cycles", type=positive, default=250, help="of a turn")
-    given, before = options.parse_args(), machine()
+    given = options.parse_args()
     path = paths()["circle"]
     rows = contestants(given.methods, path)
     found = measured(rows, path, given.repeats, given.cycles)
@@ -169,7 +167,7 @@ def main() -> None:
         medians = np.median(times, axis=1)
         ratio = spread(medians / reference[row.what])
         table.rows.append([*row[:3], quartiles(times)[0], float(np.percentile(times, 99)), ratio])
-    finish(given.json, before, [table, parts(path, 4 * given.cycles)])
+    finish(given, [table, parts(path, 4 * given.cycles)])
 
 
 if __name__ == "__main__":

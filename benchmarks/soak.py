@@ -4,9 +4,8 @@ The node runs in a process of its own at its full rate and follows a target that
 sent at 100 Hz. Eight clients ask for joint values a few times a second, each for itself, and check
 every answer; every command is checked as well. Once a second memory, threads, open files, the
 node's own count of late cycles and what the clients found are noted. Lateness is by the stamps of
-the commands, which are taken when a cycle begins. Beside it, on the same machine at the same time,
-a loop that does nothing sleeps until deadlines of the same kind: what it misses is the machine's
-own.
+the commands, which are taken when a cycle begins. At the same time an idle loop
+sleeps until deadlines of the same kind: its misses are the machine's.
 
 The rule for deadlines: a cycle that begins n periods late has missed n deadlines. With real-time
 priority the node may miss as many as the idle loop, which has ordinary priority. Without it a loop
@@ -35,7 +34,7 @@ import rclpy
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from benchmarks.common import guarded, machine, parser, positive
+from benchmarks.common import guarded, parser, positive
 from benchmarks.idle_loop import Lateness, missed
 from benchmarks.pictures import add_plot
 from benchmarks.processes import Process, proc_figures, ros_node, wait_until
@@ -92,14 +91,14 @@ class Soak:
                 self._say(said)
 
     def end(self) -> None:
-        """Let the clients wait for what is on its way, and hear what came of it."""
+        """Let the clients wait for pending answers, and read their counts."""
         self._clients.signal(signal.SIGINT)
         with suppress(Exception):
             while (line := self._clients.line(60.0)) != "end":
                 self._count(line)
 
     def counts(self) -> dict[str, int]:
-        """Of the whole run."""
+        """Return the counts of the whole run."""
         if not self.samples:
             return {}
         first, last = self.samples[0], self.samples[-1]
@@ -167,15 +166,14 @@ class Soak:
 
 
 def main() -> None:
-    """Run, then show; what was measured until Ctrl-C is shown too."""
-    options = parser(__doc__)
+    """Run and show, also after Ctrl-C."""
+    options = parser(__doc__, seed=0)
     options.add_argument("--minutes", type=float, default=10.0, help="of the run")
     options.add_argument("--rate", type=positive, default=500, help="of the node [Hz]")
     options.add_argument("--priority", type=int, default=50, help="of the loop; 0: ordinary")
     options.add_argument("--clients", type=positive, default=8, help="of compute_ik")
-    options.add_argument("--seed", type=int, default=0, help="of the requests")
     add_plot(options, "the curves")
-    given, before = options.parse_args(), machine()
+    given = options.parse_args()
     stay_alone()
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a terminal that is closed
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -190,7 +188,7 @@ def main() -> None:
         soak.end()
     late = {name: np.array(values) for name, values in soak.late.items()}
     measured = Measured(soak.samples, late, soak.counts(), soak.worst_call, soak.node.exit_code)
-    sys.exit(report(measured, given, before, interrupted))
+    sys.exit(report(measured, given, interrupted))
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ TIGHT = 1e-9  # [rad] beyond a limit
 
 
 class Clients:
-    """Clients that ask, each in its own time, and what they found since it was told last."""
+    """Clients that call, each at its own times, and their counts."""
 
     def __init__(self, node: Node, service: str, count: int, seed: int) -> None:
         self._robot, self._rng = RobotModel.wam(), np.random.default_rng(seed)
@@ -53,16 +53,16 @@ class Clients:
             client.wait_for_service()
 
     def next_due(self) -> float:
-        """When there is something to do."""
+        """Return the time of the next action."""
         idle = (due for i, due in enumerate(self._due) if i not in self._on_its_way)
         return min(idle, default=time.monotonic() + 1.0)
 
     def is_waiting(self) -> bool:
-        """Whether an answer is on its way."""
+        """Test if an answer is pending."""
         return bool(self._on_its_way)
 
     def take(self) -> None:
-        """Look at the answers that came, and give up those that do not come."""
+        """Check the answers, and give up those that are overdue."""
         now = time.monotonic()
         for i, (future, T, begin) in list(self._on_its_way.items()):
             if future.done():
@@ -77,7 +77,7 @@ class Clients:
             self._due[i] = now + self._pause()
 
     def ask(self) -> None:
-        """Let those ask whose time has come."""
+        """Send the requests that are due."""
         for i, client in enumerate(self._clients):
             if i in self._on_its_way or self._due[i] > time.monotonic():
                 continue
@@ -90,7 +90,7 @@ class Clients:
             self.found["sent"] += 1
 
     def tell(self) -> str:
-        """What came since the last time."""
+        """Return the counts since the last call, as JSON."""
         told = {**self.found, "worst": max(self._times, default=0.0)}
         self.found, self._times = Counter(), []
         return json.dumps(told)
@@ -116,7 +116,7 @@ class Clients:
 
 
 def main() -> None:
-    """Ask, and tell, until a signal."""
+    """Call and report until a signal."""
     over: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda got, _: over.append(got))

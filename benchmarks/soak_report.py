@@ -30,7 +30,7 @@ COUNTS = columns("what; count :d")
 
 
 class Verdict(NamedTuple):
-    """A line that says whether something held."""
+    """The result of one check."""
 
     holds: bool | None  # None: it cannot be judged here
     words: str
@@ -41,7 +41,7 @@ class Verdict(NamedTuple):
 
 
 class Growth(NamedTuple):
-    """Of one figure of memory, after the first minute."""
+    """Growth of one figure of memory after the first minute."""
 
     before: float  # [MiB] median of the second minute
     after: float  # [MiB] median of the last minute
@@ -49,12 +49,12 @@ class Growth(NamedTuple):
 
     @property
     def percent(self) -> float:
-        """How much it grew."""
+        """Growth [%]."""
         return 100.0 * (self.after / self.before - 1.0)
 
 
 def growth(samples: list[dict[str, Any]], name: str) -> Growth:
-    """Of a figure of the samples; of a short run quarters stand for minutes."""
+    """Return the growth of a figure of the samples; a short run is cut into quarters."""
     t = np.array([sample["time"] for sample in samples])
     values = np.array([sample[name] for sample in samples])
     minute = min(MINUTE, 0.25 * float(t[-1]))
@@ -66,7 +66,7 @@ def growth(samples: list[dict[str, Any]], name: str) -> Growth:
 
 
 def memory_table(samples: list[dict[str, Any]]) -> Table:
-    """Growth of what is resident, of its share of it, and of its own pages."""
+    """Return the growth of RSS, PSS and USS."""
     rows = []
     for name in ("rss", "pss", "uss"):
         found = growth(samples, name)
@@ -75,7 +75,7 @@ def memory_table(samples: list[dict[str, Any]]) -> Table:
 
 
 def late_table(late: dict[str, np.ndarray], rate: float) -> Table:
-    """Percentiles of how late the cycles of each loop began."""
+    """Return percentiles of the lateness of each loop."""
     table = Table("Deadlines", LATE)
     for name, values in late.items():
         gone = missed(values, 1.0 / rate)
@@ -85,14 +85,14 @@ def late_table(late: dict[str, np.ndarray], rate: float) -> Table:
 
 
 def count_table(counts: dict[str, int]) -> Table:
-    """Calls, commands and threads."""
+    """Return the counts as a table."""
     return Table("Counts", COUNTS, [[name, int(count)] for name, count in counts.items()])
 
 
 def verdicts(
     samples: list[dict[str, Any]], late: dict[str, np.ndarray], counts: dict[str, int], rate: float
 ) -> list[Verdict]:
-    """All that must hold."""
+    """Return all checks."""
     lost = counts["calls sent"] - counts["calls answered"]
     broken = counts["commands out of bounds"]
     threads, files = ([sample[name] for sample in samples] for name in ("threads", "files"))
@@ -109,14 +109,14 @@ def verdicts(
 
 
 def memory(samples: list[dict[str, Any]]) -> Verdict:
-    """What is resident may grow by less than a percent after the first minute."""
+    """Test if resident memory grows by less than a percent after the first minute."""
     found = growth(samples, "rss")
     words = f"memory grew by {found.percent:.2f} % after the first minute, at most {MOST_GROWTH:g}"
     return Verdict(found.percent < MOST_GROWTH, words)
 
 
 def deadlines(samples: list[dict[str, Any]], late: dict[str, np.ndarray], rate: float) -> Verdict:
-    """The node may miss what the machine itself makes a loop miss: more without priority."""
+    """Compare the missed deadlines with those of the idle loop; without priority allow more."""
     load = float(np.median([sample["load"] for sample in samples]))
     factor = 1.0 if has_priority(samples) else ORDINARY
     node, idle = (missed(late[name], 1.0 / rate) for name in ("node", "idle"))
@@ -129,12 +129,12 @@ def deadlines(samples: list[dict[str, Any]], late: dict[str, np.ndarray], rate: 
 
 
 def has_priority(samples: list[dict[str, Any]]) -> bool:
-    """Whether the node's loop had real-time priority all the time."""
+    """Test if the node's loop had real-time priority all the time."""
     return all(sample["priority"] for sample in samples)
 
 
 def steady(what: str, counts: list[int]) -> Verdict:
-    """A count is no higher at the end than it was in the first half: threads begin when needed."""
+    """Test if a count is not higher at the end than in the first half."""
     most, last = max(counts[: len(counts) // 2]), min(counts[-10:])
     return Verdict(last <= most, f"{last} {what} at the end, {most} at most in the first half")
 
@@ -148,7 +148,7 @@ NAMES = {"rss": "resident", "pss": "its share of it", "uss": "its own pages"}
 
 
 def draw_soak(samples: list[dict[str, Any]], rate: float, title: str) -> Figure:
-    """Memory, lateness beside an idle loop, calls, threads and files, each over time."""
+    """Draw memory, lateness, calls, threads and files over time."""
     figure = new_figure(11.0, 7.0)
     memory, late, calls, counts = figure.subplots(2, 2, sharex=True).ravel()
     curves = {key: np.array([sample[key] for sample in samples], float) for key in samples[0]}
@@ -194,7 +194,7 @@ SHORTEST = 10  # samples
 
 
 class Measured(NamedTuple):
-    """What was measured."""
+    """All measurements."""
 
     samples: list[dict[str, Any]]  # one a second
     late: dict[str, np.ndarray]  # [s] of each cycle of the node and of the idle loop
@@ -203,7 +203,7 @@ class Measured(NamedTuple):
     exit_code: int | None
 
 
-def report(soak: Measured, given: Any, before: dict[str, Any], interrupted: bool) -> int:
+def report(soak: Measured, given: Any, interrupted: bool) -> int:
     """Show and save what was measured; return the exit code."""
     if len(soak.samples) < SHORTEST:
         raise DlsIkError("too short to say anything: less than 10 s")
@@ -221,14 +221,14 @@ def report(soak: Measured, given: Any, before: dict[str, Any], interrupted: bool
         title = f"{minutes:.3g} minutes at {given.rate} Hz with {given.clients} clients"
         save_picture(given.plot, draw_soak(soak.samples, given.rate, title))
     with suppress(OSError):  # a terminal that was closed
-        finish(given.json, before, tables, notes)
+        finish(given, tables, notes)
     if any(verdict.holds is False for verdict in found):
         return 1
     return 130 if interrupted else 0
 
 
 def notes_of(soak: Measured) -> list[str]:
-    """Figures that no table has."""
+    """Return figures that are not in a table."""
     last, first = soak.samples[-1], soak.samples[0]
     share = (last["processor"] - first["processor"]) / (last["time"] - first["time"])
     away = float(np.median([sample["away"] for sample in soak.samples]))

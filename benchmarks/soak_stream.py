@@ -1,4 +1,4 @@
-"""The stream of a soak, seen from outside: a moving target out, every command in and checked."""
+"""The stream of a soak: sends a moving target, and checks every command."""
 
 import time
 from typing import Any
@@ -21,7 +21,7 @@ TIGHT = 1e-9  # [rad] beyond a limit
 
 
 class Commands:
-    """Sends the target of now, and takes what has come; its node is in no executor.
+    """Sends the current target and reads commands; its node is in no executor.
 
     Args:
         name: namespace of the node.
@@ -41,7 +41,7 @@ class Commands:
 
     @property
     def is_connected(self) -> bool:
-        """Whether the node takes targets."""
+        """True if the node has subscribed to targets."""
         return bool(self._targets.get_subscription_count())
 
     def send(self) -> None:
@@ -52,11 +52,11 @@ class Commands:
         self._targets.publish(self._message)
 
     def look(self) -> dict[str, Any]:
-        """What came since the last look.
+        """Check the messages since the last call.
 
         Returns:
-            How late the cycles were [s], how many commands were out of bounds, how far the newest
-            is from the target [m], and what the node counts.
+            Lateness of the cycles [s], number of commands and of those out of bounds, distance of
+            the newest from the target [m], and the counts of the node.
         """
         heard = self._commands.take()
         for message in self._reports.take():

@@ -20,9 +20,7 @@ from benchmarks.common import (
     columns,
     finish,
     guarded,
-    machine,
     parser,
-    positive,
     quartiles,
     spread,
 )
@@ -100,9 +98,7 @@ def one_round(note: Callable[[str, float], None]) -> None:
 
 def main() -> None:
     """Measure, and show."""
-    options = parser(__doc__)
-    options.add_argument("--repeats", type=positive, default=5, help="rounds")
-    given, before = options.parse_args(), machine()
+    given = parser(__doc__, repeats=5).parse_args()
     stay_alone()
     found: dict[str, list[float]] = {}
     for _ in range(given.repeats):
@@ -111,7 +107,7 @@ def main() -> None:
     for step, spans in found.items():
         ratios = [a / b for a, b in zip(spans, found[REFERENCE], strict=True)]
         table.rows.append((step, quartiles(spans)[0], min(spans), max(spans), spread(ratios)))
-    finish(given.json, before, [table])
+    finish(given, [table])
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Random starts to random reachable targets that stand: how many the controller reaches, how fast.
+"""Random starts to random static targets: share reached by the controller, and time.
 
 Simulated, one cycle after the other, without a driver. Starts and targets are of joint values
 uniform within the limits; every joint may move at 2 rad/s. A target is reached when the state says
-so (1e-6 m, 1e-6 rad) and the arm stands. Beside the time to reach is that of the straight motion
-through joint space to the nearest solution, as fast as the limits let it be. "Hold" is local motion
+so (1e-6 m, 1e-6 rad) and the arm stands. For comparison: the straight motion through
+joint space to the nearest solution, as fast as the limits allow. "Hold" is local motion
 alone (`when_stuck`). A try ends after 30 s; of local motion alone, when no joint has moved by
 1e-4 rad in two seconds.
 """
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.common import Table, columns, finish, guarded, machine, parser, positive
+from benchmarks.common import Table, columns, finish, guarded, parser, positive
 from benchmarks.pictures import add_plot, draw_shares
 from benchmarks.servo_runs import VELOCITY, add_processes, in_processes, joint_time, moving
 from dls_ik import IkSolver
@@ -35,7 +35,7 @@ COLUMNS = columns(
 
 
 class Case(NamedTuple):
-    """What one process is given."""
+    """The work of one process."""
 
     robot: str
     method: str
@@ -49,7 +49,7 @@ class Case(NamedTuple):
 
 
 class Found(NamedTuple):
-    """One target."""
+    """The result of one target."""
 
     time: float  # [s]; NaN: not reached
     straight: float  # [s]
@@ -76,7 +76,7 @@ def run(case: Case) -> list[Found]:
 
 
 def reach(controller: Controller, case: Case, begin: float, straight: float) -> Found:
-    """Cycles until the target is reached, or the time is over, or nothing moves."""
+    """Cycle until the target is reached, the time is over, or nothing moves."""
     robot, dt = controller.robot, 1.0 / case.rate
     q, v = controller.command, np.zeros(controller.robot.n)
     jumped, beyond, time = False, -np.inf, np.nan
@@ -98,7 +98,7 @@ def reach(controller: Controller, case: Case, begin: float, straight: float) -> 
 
 
 def excess(robot: Any, acceleration: float, dt: float, q: Any, before: Any, v: Any) -> float:
-    """Largest excess over a limit of position [rad], of velocity and acceleration relative."""
+    """Return the largest excess over a limit: position [rad], velocity, acceleration relative."""
     new = (q - before) / dt
     position = max((q - robot.upper).max(), (robot.lower - q).max())
     speed = (np.abs(new) / robot.velocity).max() - 1.0
@@ -107,7 +107,7 @@ def excess(robot: Any, acceleration: float, dt: float, q: Any, before: Any, v: A
 
 
 def row(case: Case, found: list[Found]) -> list[Any]:
-    """The figures of one method."""
+    """Return the figures of one method."""
     times = np.array([f.time for f in found])
     straight = np.array([f.straight for f in found])
     reached = np.isfinite(times)
@@ -123,7 +123,7 @@ def row(case: Case, found: list[Found]) -> list[Any]:
 
 
 def measured(robot: str, method: str, stuck: str, given: Any) -> tuple[list[Any], list[Found]]:
-    """One row, in several processes, and what it is of."""
+    """Measure one row in several processes; return it and its samples."""
     case = Case(
         robot, method, stuck, given.acceleration, given.rate, given.longest, given.seed, 0, 0
     )
@@ -135,7 +135,7 @@ def measured(robot: str, method: str, stuck: str, given: Any) -> tuple[list[Any]
 
 
 def picture(series: dict[str, dict[str, list[Found]]], title: str) -> Any:
-    """The share of the targets that is reached within a time, without and with joint motion."""
+    """Draw the share of targets reached within a time, without and with joint motion."""
     figure = new_figure(12.0, 5.0)
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
     for axes, (stuck, each) in zip(panels, series.items(), strict=True):
@@ -151,18 +151,16 @@ def picture(series: dict[str, dict[str, list[Found]]], title: str) -> Any:
 
 
 def main() -> None:
-    """Measure, and show."""
-    options = parser(__doc__)
+    """Measure and show."""
+    options = parser(__doc__, seed=0, rate=100.0)
     options.add_argument("--targets", type=positive, default=1000, help="of each row")
     options.add_argument("--methods", nargs="*", default=METHODS, help="of the first robot")
     options.add_argument("--robots", nargs="+", default=ARMS, help="files of urdf/ or test/urdf/")
     options.add_argument("--acceleration", type=float, default=np.inf, help="limit [rad/s^2]")
-    options.add_argument("--rate", type=float, default=100.0, help="of the loop [Hz]")
     options.add_argument("--longest", type=float, default=30.0, help="simulated time a target [s]")
-    options.add_argument("--seed", type=int, default=0, help="of the random starts and targets")
     add_processes(options)
     add_plot(options, "the share reached over time")
-    given, before = options.parse_args(), machine()
+    given = options.parse_args()
     about = f"{given.targets} targets, {VELOCITY:g} rad/s, {given.acceleration:g} rad/s^2"
     table = Table(f"{about}, {given.rate:g} Hz", COLUMNS)
     pairs = [(given.robots[0], method) for method in given.methods]
@@ -174,7 +172,7 @@ def main() -> None:
             table.rows.append(figures)
     if given.plot:
         save_picture(given.plot, picture(series, table.title))
-    finish(given.json, before, [table])
+    finish(given, [table])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""How long and how far the arm goes on after the last target. Simulated, on the WAM at 2 rad/s.
+"""Time and distance to stop after the last target. Simulated, on the WAM at 2 rad/s.
 
 The tip circles about the base with poses or twists at 100 Hz, so fast that the fastest joint is at
-a share of its velocity limit; then nothing comes any more. Time to stop is from the last message
+a share of its velocity limit; then messages end. Time to stop is from the last message
 to the first cycle without motion: until the target is stale (`target_timeout`, 0.25 s), then until
 brakes have done. A stream of poses ends before that: the arm stands at its last pose. The way of
 braking is that of the fastest joint when braking begins, beside the shortest one from its velocity:
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import Table, columns, finish, guarded, machine, parser
+from benchmarks.common import Table, columns, finish, guarded, parser
 from benchmarks.servo_runs import moving
 from dls_ik.core.se3 import moved
 from dls_ik.servo import Controller, ServoState
@@ -47,17 +47,17 @@ class Turning:
         self.rate = share * float(np.min(robot.velocity / np.abs(q_dot)))  # [rad/s]
 
     def pose(self, t: float) -> np.ndarray:
-        """Where the tip is to be (4, 4)."""
+        """Return the target pose (4, 4)."""
         R = moved(np.eye(4), np.array([0.0, 0.0, 0.0, 0.0, 0.0, self.rate * t]))
         return R @ self.T
 
     def twist(self, T: np.ndarray, rate: float) -> np.ndarray:
-        """How it is to move (6,)."""
+        """Return the target twist (6,)."""
         return rate * np.array([-T[1, 3], T[0, 3], 0.0, 0.0, 0.0, 1.0])
 
 
 def row(kind: str, feed_forward: bool, limits: dict, share: float, given: Any) -> list[Any]:
-    """One row."""
+    """Simulate one row."""
     controller = Controller(moving("wam7"), feed_forward=feed_forward, **limits)
     controller.seed(START)
     turning, dt = Turning(share), 1.0 / given.rate
@@ -90,7 +90,7 @@ def row(kind: str, feed_forward: bool, limits: dict, share: float, given: Any) -
 
 
 def figures(limits: dict, share: float, last: int, dt: float, states: Any, vs: Any, qs: Any) -> Any:
-    """What follows the last message, which came in cycle number `last`."""
+    """Return the figures of the stop after the last message, which came in cycle `last`."""
     robot = moving("wam7")
     speeds = np.abs(vs) / robot.velocity  # one more than cycles
     stale = next(k for k in range(last, len(states)) if states[k] is ServoState.STALE)
@@ -107,7 +107,7 @@ def figures(limits: dict, share: float, last: int, dt: float, states: Any, vs: A
 
 
 def shortest(v: float, limits: dict) -> float:
-    """Least way [rad] from a velocity [rad/s] to rest."""
+    """Return the least distance [rad] from a velocity [rad/s] to rest."""
     A, jerk = limits.get("acceleration", math.inf), limits.get("jerk", math.inf)
     if math.isinf(jerk):
         return float(v * v / (2.0 * A))
@@ -115,18 +115,17 @@ def shortest(v: float, limits: dict) -> float:
 
 
 def main() -> None:
-    """Measure, and show."""
-    options = parser(__doc__)
-    options.add_argument("--rate", type=float, default=500.0, help="of the loop [Hz]")
+    """Measure and show."""
+    options = parser(__doc__, rate=500.0)
     options.add_argument("--time", type=float, default=0.8, help="of the motion [s]")
     options.add_argument("--shares", nargs="+", type=float, default=(0.25, 0.5, 1.0))
-    given, before = options.parse_args(), machine()
+    given = options.parse_args()
     table = Table(f"after {given.time:g} s of motion, {given.rate:g} Hz", COLUMNS)
     for kind, feed_forward in (("twist", False), ("pose", False), ("pose", True)):
         for limits in LIMITS:
             for share in given.shares:
                 table.rows.append(row(kind, feed_forward, limits, share, given))
-    finish(given.json, before, [table])
+    finish(given, [table])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How regularly a stream comes, and how many of its cycles were late."""
+"""Jitter of a stream, and its share of late cycles."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 
 
 def jitter(intervals: np.ndarray, rate: float) -> list[float]:
-    """Standard deviation, 99th percentile and largest of the deviations from a period [ms].
+    """Return standard deviation, 99th percentile and largest of the deviations from a period [ms].
 
     Args:
         intervals: between messages [s].
@@ -22,13 +22,13 @@ def jitter(intervals: np.ndarray, rate: float) -> list[float]:
 
 
 def intervals(stamps: Sequence[int], settling: float = 0.0) -> np.ndarray:
-    """The times between stamps [ns], in seconds, but for those of the first while."""
+    """Return the times between stamps [ns] in seconds, without the settling time."""
     times = 1e-9 * np.array(stamps, float)
     return np.diff(times[times >= times[0] + settling]) if len(times) else times
 
 
 class Overruns:
-    """Listens to what the node says about its late cycles, once a second."""
+    """Reads the node's count of late cycles, once a second."""
 
     def __init__(self, node: Any) -> None:
         self._counts: list[tuple[int, int]] = []  # overruns and cycles so far
@@ -39,7 +39,7 @@ class Overruns:
         self._counts.clear()
 
     def share(self) -> float | None:
-        """Of the cycles since it was cleared; None where there was nothing to hear."""
+        """Return the share since it was cleared; None without diagnostics."""
         if len(self._counts) < 2:
             return None
         overruns, cycles = np.subtract(self._counts[-1], self._counts[0]).tolist()

@@ -3,8 +3,8 @@
 Latency is the time from just before a client publishes a target to its receiving the first
 joint_states that was computed from this very target: targets run along a circle, and the tip at the
 joint values received (for the echo: the numbers themselves) lies at the target that they belong to,
-far nearer than at its neighbours. So a message that was already on its way when a target went out
-counts for nothing. Targets that a later one overtook have no latency; how many had one is stated.
+far nearer than at its neighbours. A message sent before the target does not count. Targets that a
+later one overtook have no latency; the table has the share of those that have one.
 
 Node and echo are processes of their own, the client is a third one, which publishes and receives in
 one thread. They take turns: while one is measured, the other is stopped by SIGSTOP. The node's rate
@@ -28,7 +28,6 @@ from benchmarks.common import (
     columns,
     finish,
     guarded,
-    machine,
     parser,
     positive,
     spread,
@@ -51,7 +50,7 @@ COLUMNS = columns(
 
 
 class Turn(NamedTuple):
-    """What one node did in one turn."""
+    """The measurement of one node in one turn."""
 
     latencies: np.ndarray  # [s]
     answered: float  # share of the targets
@@ -118,7 +117,7 @@ def measured(rate: int, repeats: int, duration: float) -> dict[str, list[Turn]]:
 
 
 def rows(rate: int, found: dict[str, list[Turn]]) -> list[list[Any]]:
-    """The figures at one rate; ratios are of turns next to each other."""
+    """Return the figures at one rate; ratios are of successive turns."""
     result = []
     medians = {n: np.array([np.median(t.latencies) for t in ts]) for n, ts in found.items()}
     shares = {n: np.array([t.share for t in ts]) for n, ts in found.items()}
@@ -137,16 +136,15 @@ def rows(rate: int, found: dict[str, list[Turn]]) -> list[list[Any]]:
 
 def main() -> None:
     """Measure at every rate, and show."""
-    options = parser(__doc__)
+    options = parser(__doc__, repeats=7)
     options.add_argument("--rates", type=positive, nargs="+", default=[100, 500, 1000], help="[Hz]")
-    options.add_argument("--repeats", type=positive, default=7, help="turns of each node")
     options.add_argument("--duration", type=positive, default=3, help="of a turn [s]")
-    given, before = options.parse_args(), machine()
+    given = options.parse_args()
     stay_alone()
     table = Table(f"{given.repeats} turns of {given.duration} s of each node", COLUMNS)
     for rate in given.rates:
         table.rows += rows(rate, measured(rate, given.repeats, given.duration))
-    finish(given.json, before, [table])
+    finish(given, [table])
 
 
 if __name__ == "__main__":

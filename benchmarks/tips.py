@@ -1,15 +1,15 @@
-"""Two tips solved for together: how often each method reaches both, and how long it takes.
+"""Two tips solved for together: share of poses reached by each method, and the time.
 
-Poses and seeds are of joint values uniform within the limits, and within a turn where there are
-none. Methods that make one attempt as published start again until the timeout here. Times are of
-one thread, by the clock.
+Poses and seeds are of joint values uniform within the limits, or within a turn for joints without
+limits. Methods that make one attempt as published restart until the timeout. Times are of one
+thread, by the clock.
 """
 
 from typing import Any
 
 import numpy as np
 
-from benchmarks.common import Table, columns, finish, guarded, machine, parser, positive
+from benchmarks.common import Table, columns, finish, guarded, parser
 from dls_ik import IkSolver, RobotModel
 from dls_ik.errors import MethodError
 from dls_ik.model.files import share_file
@@ -23,7 +23,7 @@ COLUMNS = columns("robot; joints :d; method; reached [%] :.1f; median [ms] :.2f;
 
 
 def row(robot: RobotModel, method: str, samples: int, timeout: float, seed: int) -> list[Any]:
-    """The figures of one robot by one method; None where it does not serve the robot."""
+    """Return the figures of one robot by one method; None where it does not serve the robot."""
     rng = np.random.default_rng(seed)
     Ts, seeds = robot.fk(robot.random(rng, samples)), robot.random(rng, samples)
     start = [robot.name, robot.n, method]
@@ -40,18 +40,16 @@ def row(robot: RobotModel, method: str, samples: int, timeout: float, seed: int)
 
 def main() -> None:
     """Measure, and show."""
-    options = parser(__doc__)
+    options = parser(__doc__, samples=500, seed=0)
     options.add_argument("--methods", nargs="*", default=METHODS)
-    options.add_argument("--samples", type=positive, default=500, help="poses of each")
     options.add_argument("--timeout", type=float, default=0.05, help="for each pose [s]")
-    options.add_argument("--seed", type=int, default=0, help="of the random poses and seeds")
-    given, before = options.parse_args(), machine()
+    given = options.parse_args()
     table = Table(f"{given.samples} poses of two tips, timeout {given.timeout:g} s", COLUMNS)
     for name, tips in ROBOTS.items():
         robot = RobotModel.from_urdf(share_file("urdf", f"{name}.urdf"), tip=tips)
         for method in given.methods:
             table.rows.append(row(robot, method, given.samples, given.timeout, given.seed))
-    finish(given.json, before, [table])
+    finish(given, [table])
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""How far the command is from a pose that moves: circle, lemniscate, lines into singularities.
+"""Errors of the command on moving poses: circle, lemniscate, lines into singularities.
 
 Simulated, on the WAM (2 rad/s). The error is that of the command of a cycle to where the continuous
 reference is at the time of this very cycle, not to the last message; of the second lap. The lag is
 the delay that explains most of the position error (least squares). Messages come with the loop, or
 30 times a second. Lines go forth and back with a cosine in time, `speed` is the greatest: into the
 stretched arm, where the reach ends; through a configuration with the wrist folded onto its axis
-(q6 = 0, q5 = -90 degrees). The second table says what the paths ask of the joints: whether each
-pose has a solution, and the speed of the fastest joint when successive solutions are followed.
+(q6 = 0, q5 = -90 degrees). The second table has the joint motion that the paths need: the
+share of poses with a solution, and the speed of the fastest joint along successive solutions.
 """
 
 import math
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.common import Table, columns, finish, guarded, machine, parser
+from benchmarks.common import Table, columns, finish, guarded, parser
 from benchmarks.pictures import add_plot, facets
 from benchmarks.servo_runs import add_processes, in_processes, moving
 from dls_ik import IkSolver
@@ -72,7 +72,7 @@ def lemniscate(phase: float) -> np.ndarray:
 
 
 def lost(q: np.ndarray) -> np.ndarray:
-    """Direction (6,) in which no joint moves the tip: outwards, without rotation."""
+    """Return the direction (6,) in which no joint moves the tip: outwards, without rotation."""
     robot = moving("wam7")
     u = np.linalg.svd(robot.jacobian(q))[0][:3, -1]
     outwards = math.copysign(1.0, u @ robot.fk(q)[:3, 3])
@@ -105,7 +105,7 @@ class Case(NamedTuple):
 
 
 def run(case: Case) -> list[Any]:
-    """Follow the path, and judge the last lap."""
+    """Follow the path, and return the errors of the last lap."""
     robot, path = moving("wam7"), paths()[case.path]
     controller = Controller(robot, feed_forward=case.feed_forward, **LIMITS[case.limits])
     controller.seed(path.start())
@@ -142,7 +142,7 @@ def rms(values: np.ndarray) -> float:
 
 
 def asked(name: str, speed: float) -> list[Any]:
-    """What a path asks of the joints, by the solutions of successive poses."""
+    """Return the joint motion that a path needs, by the solutions of successive poses."""
     robot, path = moving("wam7"), paths()[name]
     solver, q = IkSolver(robot), path.start()
     lap = 2.0 * math.pi * path.length / speed
@@ -159,7 +159,7 @@ def asked(name: str, speed: float) -> list[Any]:
 
 
 def cases(given: Any) -> list[Case]:
-    """All rows."""
+    """Return all rows."""
     grid = product(
         given.paths, given.speeds, given.rates, given.messages, (False, True), given.limits
     )
@@ -167,7 +167,7 @@ def cases(given: Any) -> list[Case]:
 
 
 def main() -> None:
-    """Measure, and show."""
+    """Measure and show."""
     options = parser(__doc__)
     names = tuple(paths())
     options.add_argument("--paths", nargs="+", choices=names, default=names)
@@ -179,7 +179,7 @@ def main() -> None:
     options.add_argument("--limits", nargs="+", choices=tuple(LIMITS), default=tuple(LIMITS))
     add_processes(options)
     add_plot(options, "the largest errors over the speed")
-    given, before = options.parse_args(), machine()
+    given = options.parse_args()
     table = Table("the command beside the continuous reference", COLUMNS)
     table.rows.extend(in_processes(run, cases(given), given.processes, "paths"))
     needs = Table("what the paths ask of the joints", ASKED)
@@ -187,7 +187,7 @@ def main() -> None:
     if given.plot:
         ways = ("path", "limits to", "speed [m/s]", "position, max [mm]")
         save_picture(given.plot, facets(table, *ways))
-    finish(given.json, before, [table, needs])
+    finish(given, [table, needs])
 
 
 if __name__ == "__main__":

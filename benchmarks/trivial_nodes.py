@@ -1,4 +1,4 @@
-"""The least that a node can do: ``python -m benchmarks.trivial_nodes serve`` or ``echo``.
+"""Trivial nodes for comparison: ``python -m benchmarks.trivial_nodes serve`` or ``echo``.
 
 serve: answers compute_ik at once, with joint values that are always the same.
 echo: publishes joint_states as soon as a target_pose arrives, its position as joint values.

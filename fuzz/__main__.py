@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import Column, Table, finish, guarded, machine, parser, positive
+from benchmarks.common import Column, Table, finish, guarded, parser, positive
 from fuzz.guard import defect_of
 from fuzz.targets import SHARES, build
 
@@ -65,7 +65,7 @@ def _options() -> argparse.Namespace:
 
 def _campaign(chosen: argparse.Namespace) -> bool:
     """Fuzz the chosen targets and print a table; return True if there are defects."""
-    before, total = machine(), sum(SHARES[name] for name in chosen.targets)
+    total = sum(SHARES[name] for name in chosen.targets)
     rows, notes = [], []
     for name in chosen.targets:
         inputs = max(1, round(chosen.inputs * SHARES[name] / total))
@@ -75,7 +75,7 @@ def _campaign(chosen: argparse.Namespace) -> bool:
         notes += [f"{name}: {path}" for path in defects]
         print(f"{name}: {found['inputs']:,} inputs, {len(defects)} defects", flush=True)
     table = Table(f"{sum(row[1] for row in rows):,} inputs, seed {chosen.seed}", COLUMNS, rows)
-    finish(chosen.json, before, [table], notes)
+    finish(chosen, [table], notes)
     return bool(notes)
 
 

@@ -1,7 +1,7 @@
 """Everything at once, at random: parameters, requests, robots, targets, drivers and orders.
 
-One node in a process of its own. What is done to it is drawn from the seed, for each task its own;
-when it is done depends on the machine too. Checked all the time: every call is answered; an answer
+One node in a process of its own. All actions are drawn from the seed, for each task its own; their
+times depend on the machine too. Checked all the time: every call is answered; an answer
 of compute_ik or compute_fk is right for a robot that was in force between request and answer; a
 command has the names of one robot, in the order in which robots were sent, is inside its limits
 and follows from the command before; a change of parameters is taken or refused as it must be, and
@@ -12,7 +12,7 @@ within a minute the node writes down where its threads are.
 
 import sys
 
-from benchmarks.common import Table, columns, finish, guarded, machine, parser
+from benchmarks.common import Table, columns, finish, guarded, parser
 from benchmarks.concurrency.run import Found, run
 from dls_ik.ros.child import stay_alone
 
@@ -21,7 +21,7 @@ CHECKED = columns("must hold; checked :d; violated :d")
 
 
 def tables(found: Found) -> list[Table]:
-    """What was done, and what was checked."""
+    """Return the counts of actions and of checks."""
     ledger = found.ledger
     done = Table("What was done", DONE, [[n, int(c)] for n, c in sorted(ledger.done.items())])
     checked = Table("Invariants", CHECKED)
@@ -31,7 +31,7 @@ def tables(found: Found) -> list[Table]:
 
 
 def sizes(found: Found) -> list[str]:
-    """What the node had, from time to time."""
+    """Describe memory, threads and files of the node over time."""
     last, steps = len(found.sizes) - 1, 5
     shown = [found.sizes[round(i * last / steps)] for i in range(steps + 1)]
     rss = ", ".join(f"{each.rss:.0f}" for each in shown)
@@ -42,11 +42,10 @@ def sizes(found: Found) -> list[str]:
 
 
 def main() -> None:
-    """Run, and show."""
-    options = parser(__doc__)
+    """Run and show."""
+    options = parser(__doc__, seed=0)
     options.add_argument("--minutes", type=float, default=10.0, help="of the run")
-    options.add_argument("--seed", type=int, default=0, help="of all that is drawn")
-    given, before = options.parse_args(), machine()
+    given = options.parse_args()
     stay_alone()
     found = run(60.0 * given.minutes, given.seed)
     notes = [
@@ -54,7 +53,7 @@ def main() -> None:
         *sizes(found),
         *(f"VIOLATED: {words}" for words in found.ledger.words),
     ]
-    finish(given.json, before, tables(found), notes)
+    finish(given, tables(found), notes)
     sys.exit(1 if found.ledger.violations else 0)
 
 

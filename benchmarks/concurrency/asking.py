@@ -58,7 +58,7 @@ def ask_ik(world: World, rng: np.random.Generator) -> Steps:
 
 
 def _check_refusal(world: World, response: Any, link: str, models: list[RobotModel]) -> None:
-    """A refusal has a code, words, and no values; a link is unknown only where a robot has none."""
+    """Check that a refusal has a code, a message and no values, and that its cause is true."""
     code, words = response.error_code.val, getattr(response.error_code, "message", "on Humble")
     world.ledger.done[f"answers with code {code}"] += 1
     good = code in {int(each) for each in Code} and words and "internal error" not in words
@@ -157,7 +157,7 @@ def ask_fk(world: World, rng: np.random.Generator) -> Steps:
 
 
 def _has_heard(world: World, told: float, latest: float) -> bool:
-    """Whether all commands of a time are heard, by their stamps; or none come."""
+    """Test if all commands up to a time are received, by their stamps, or none arrive."""
     last = world.commands.last
     return (last is not None and last.time > told) or time.monotonic() > latest
 
@@ -165,7 +165,7 @@ def _has_heard(world: World, told: float, latest: float) -> bool:
 def _check_current(
     world: World, response: Any, models: list[RobotModel], last: Command | None
 ) -> None:
-    """The tip is where a command or a message of a driver has it, of one robot.
+    """Check that the tip is at a command or at a state of the driver, of one robot.
 
     Args:
         last: the command that was the newest when the request went out.

@@ -43,10 +43,9 @@ NEAR = 0.1  # [m, or difference of a matrix] of a cycle or two of motion
 
 
 def explains(robot: RobotModel, response: Any, link: str, T: np.ndarray) -> bool:
-    """Whether an answer of compute_ik is right for a robot: names, limits, and the pose (4, 4).
+    """Test if an answer of compute_ik is right for a robot: names, limits, and the pose (4, 4).
 
-    Joints that do not move the link stay where they are, which is where the robot before was told
-    to be, or a driver says that they are.
+    Joints that do not move the link keep their values, which may be those of the robot before.
     """
     state = response.solution.joint_state
     if tuple(state.name) != robot.joint_names or state.header.frame_id != robot.base:
@@ -65,7 +64,7 @@ def explains(robot: RobotModel, response: Any, link: str, T: np.ndarray) -> bool
 
 
 def explains_fk(robot: RobotModel, response: Any, links: list[str], q: dict[str, float]) -> bool:
-    """Whether poses of links are those of a robot at joint values by name, given in full."""
+    """Test if poses of links are those of a robot at joint values by name."""
     asked = links or [robot.tip]
     if response.fk_link_names != asked or len(response.pose_stamped) != len(asked):
         return False
@@ -79,7 +78,7 @@ def explains_fk(robot: RobotModel, response: Any, links: list[str], q: dict[str,
 
 
 def distance(robot: RobotModel, response: Any, states: Iterable[np.ndarray]) -> float:
-    """How far the pose of the tip in an answer is from that at the nearest state (n,)."""
+    """Return the difference of the tip's pose in an answer from that at the nearest state (n,)."""
     if response.fk_link_names != [robot.tip]:
         return np.inf
     values = np.array(list(states)).reshape(-1, robot.n)
@@ -133,9 +132,8 @@ class Sent(NamedTuple):
 class History:
     """All descriptions in the order in which they were sent, and those known to have been in force.
 
-    What the node does between a description and the line of its log is not seen. So of a time only
-    this is known: no robot is in force that was sent before the last one the node called ready, nor
-    one that was not sent yet.
+    The log of the node is the only source. At any time the robot in force is the last one that the
+    node called ready, or one that was sent after it.
     """
 
     def __init__(self) -> None:
@@ -190,9 +188,9 @@ class Command(NamedTuple):
 class Commands:
     """Checks each command against the one before and against the robots it may be of.
 
-    A robot that was left does not come back but by another description. How far a command is from
-    the one before follows from its velocity, as a cycle counts two periods at most, however late it
-    is; where messages are lost the stamps allow for more.
+    A robot that was replaced returns by another description only. The step between two commands is
+    bounded by the velocity, as a cycle counts two periods at most; the stamps allow for more where
+    messages are lost.
 
     Args:
         period: of the node's cycles [s].
@@ -254,7 +252,7 @@ class Commands:
         return bool((slow.all() or i not in self._possible) and back)
 
     def _is_calm(self, new: Command, old: Command | None, i: int) -> bool:
-        """Whether a command follows from the one before, or from where a driver says the arm is."""
+        """Test if a command follows from the one before, or from the state of a driver."""
         if old is None or old.names != new.names:
             return True
         longest = max(new.time - old.time, 0.0) + self._longest
@@ -268,7 +266,7 @@ class Commands:
         return bool(near and smooth.all()) or self._is_measured(new, i)
 
     def _is_replaced(self, new: Command) -> bool:
-        """Whether another robot may have been in force a moment ago."""
+        """Test if another robot may have been in force a moment ago."""
         return new.time - self._replaced <= SETTLED
 
     def _is_stopped(self, new: Command, old: Command, i: int) -> np.ndarray:
@@ -278,7 +276,7 @@ class Commands:
         return at_limit & slower
 
     def _is_measured(self, new: Command, i: int) -> bool:
-        """Whether it goes on from what drivers said last of each joint."""
+        """Test if it continues from the last states of the drivers."""
         near = np.abs(new.v) * self._longest + TIGHT
         states = told_in_parts(self._model(i), self.measured)
         return any((np.abs(new.q - q) <= near).all() for q in states)

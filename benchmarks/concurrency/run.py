@@ -1,4 +1,4 @@
-"""A run: the node, all tasks with seeds of their own, and what came of it."""
+"""A run: the node, all tasks with seeds of their own, and the results."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -18,7 +18,7 @@ EXIT, LOG = "the node ends with exit code 0", "no fault in the log"
 
 
 class Found(NamedTuple):
-    """What came of a run."""
+    """Results of a run."""
 
     ledger: Ledger
     sizes: list[ProcFigures]  # of the node, every SAMPLE seconds

@@ -47,7 +47,7 @@ class Call:
         self.sent = time.time()  # on the clock of stamps [s]
 
     def __call__(self) -> bool:
-        """Whether it is answered."""
+        """Test if it is answered."""
         return bool(self.future.done())
 
 
@@ -66,7 +66,7 @@ class Task:
 
     @property
     def awaits_answer(self) -> bool:
-        """Whether a call of it is on its way."""
+        """True while a call of it is under way."""
         return isinstance(self._awaited, Call)
 
     def step(self, finishing: bool = False) -> None:
@@ -155,7 +155,7 @@ class World:
         return Call(what or service, self._clients[service].call_async(request))
 
     def is_served(self) -> bool:
-        """Whether all services are there."""
+        """Test if all services are available."""
         return all(client.service_is_ready() for client in self._clients.values())
 
     def run(self, duration: float, enough: Callable[[Ledger], bool] = lambda _: True) -> None:

@@ -1,4 +1,4 @@
-"""Random reachable poses solved by dls_ik and its peers: how many, how fast.
+"""Random reachable poses solved by dls_ik and its peers: shares and times.
 
 Poses are those of joint values uniform within the limits, and every solver starts from the same
 random values. Solved is a position error within 1e-6 m and a rotation error within 1e-6 rad by
@@ -6,7 +6,7 @@ forward kinematics in NumPy; in limits is solved with every joint within 1e-9 of
 whole turns are granted. Times are of calls from Python by the clock; the mean processor time, of
 all threads, is free of what else runs. Each peer has a process of its own, one core unless it says
 otherwise, and an environment apart (made once); blocks of poses go round all of them in turns. A
-peer that is not there or cannot serve the arm is a row that says why.
+peer that is missing or cannot serve the arm is a row with the reason.
 """
 
 import argparse
@@ -23,7 +23,6 @@ from benchmarks.common import (
     columns,
     finish,
     guarded,
-    machine,
     parser,
     positive,
     robot_of,
@@ -43,14 +42,12 @@ COLUMNS = columns(
 
 
 def options() -> argparse.Namespace:
-    """What the command takes."""
-    result = parser(__doc__)
+    """Return the options."""
+    result = parser(__doc__, samples=10_000, seed=0)
     result.add_argument("--robot", default="wam", help="a name or a URDF file")
     result.add_argument("--base", help="link that the chain begins at, where there is a choice")
     result.add_argument("--tip", help="link that the chain ends at, where there is a choice")
-    result.add_argument("--samples", type=positive, default=10_000, help="poses")
     result.add_argument("--block", type=positive, default=1000, help="poses in a turn")
-    result.add_argument("--seed", type=int, default=0, help="of the random poses and seeds")
     names = ",".join(PEERS)
     result.add_argument("--only", default=names, help="peers to run, joined by commas")
     result.add_argument(
@@ -66,7 +63,7 @@ def options() -> argparse.Namespace:
 
 
 def started(only: list[str], folder: Path, arm: Arm, stack: ExitStack) -> Contestants:
-    """Start the peers, all at once, and hear what they offer."""
+    """Start the peers, all at once, and ask for their rows."""
     python, refused = sys.executable, {}
     if any(name in APART for name in only):
         python, refused = prepared(folder, lambda text: print(text, file=sys.stderr))
@@ -84,7 +81,7 @@ def started(only: list[str], folder: Path, arm: Arm, stack: ExitStack) -> Contes
 
 
 def row(record: Record, single: float | None, batch: float | None) -> list[Any]:
-    """The figures of one solver."""
+    """Return the figures of one solver."""
     if not record.times:
         return [record.name, 0, *[None] * (len(COLUMNS) - 2)]
     tail = [None] * 3 if record.is_batch else np.percentile(record.time, (50, 99, 99.9)).tolist()
@@ -94,7 +91,7 @@ def row(record: Record, single: float | None, batch: float | None) -> list[Any]:
 
 
 def table(title: str, contestants: Contestants) -> tuple[Table, list[str]]:
-    """All rows, and what is to be said of each."""
+    """Return all rows, and a note on each."""
     result, notes = Table(title, COLUMNS), []
     records = [record for group in contestants.records.values() for record in group]
     means = {record.name: record.mean for record in records if record.times}
@@ -124,8 +121,8 @@ def compared(contestants: Contestants, arm: Arm, given: argparse.Namespace) -> b
 
 
 def main() -> None:
-    """Solve, and show."""
-    given, before = options(), machine()
+    """Solve and show."""
+    given = options()
     arm = arm_of(robot_of(given.robot, given.base, given.tip))
     with ExitStack() as stack:
         contestants = started(given.only, given.environment, arm, stack)
@@ -134,9 +131,9 @@ def main() -> None:
     shown, notes = table(title, contestants)
     if not whole:
         notes.append("interrupted: these are the poses that were done")
-    finish(given.json, {**before, **contestants.versions}, [shown], notes)
+    finish(given, [shown], notes, **contestants.versions)
     if given.plot:
-        draw(given.plot, title, contestants, before)
+        draw(given.plot, title, contestants, given.before)
     if not whole:
         raise KeyboardInterrupt
 
