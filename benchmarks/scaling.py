@@ -2,8 +2,8 @@
 
 Random reachable poses from random joint values, solved by `auto` in batches; cases take turns,
 block after block. Chains are generated: 1 m long, axes at right angles in turns, joints within
-2 rad. Joints and tolerances are measured in processor time of one thread; the time of an iteration is that
-of a pose divided by its iterations. Threads are measured by the clock.
+2 rad. Joints and tolerances are measured in processor time of one thread; the time of an iteration
+is that of a pose divided by its iterations. Threads are measured by the clock.
 """
 
 import math
