@@ -1,6 +1,9 @@
-"""IkClient against the running node: waiting, in asyncio, in callbacks, and with nobody there."""
+"""IkClient and ``dls-ik call`` against the running node."""
 
 import asyncio
+import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -17,6 +20,8 @@ from dls_ik.errors import JointValueError, OptionError, PoseError
 from dls_ik.ros.client import IkClient, NotSpunError, ServiceMissingError
 
 pytestmark = [pytest.mark.ros, pytest.mark.installed]
+
+
 NAMES = WAM.joint_names
 
 
@@ -147,3 +152,37 @@ def test_closing_twice_and_two_at_a_time(wam_node):
         assert other.solve(WAM.fk(Q), timeout=2.0).success
         one.close()
         assert other.solve(WAM.fk(Q), timeout=2.0).success
+
+
+SEED = ",".join(f"{name}={value}" for name, value in zip(WAM.joint_names, Q, strict=True))
+
+
+def call(*words):
+    """Exit code, stdout and stderr."""
+    command = [sys.executable, "-m", "dls_ik.cli", "call", "--patience", "30", *words]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    return ended.returncode, ended.stdout, ended.stderr
+
+
+def test_there_and_back(wam_node):
+    code, out, err = call("--fk", SEED, "--json")
+    assert code == 0, err
+    T = np.array(json.loads(out)["poses"]["wam_tip"])
+    np.testing.assert_allclose(T, WAM.fk(Q), atol=1e-9)
+    xyz = [f"{value:.9f}" for value in T[:3, 3]]
+    code, out, err = call("--xyz", *xyz, "--seed", SEED, "--timeout", "2", "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["success"]
+    q = np.array([found["joints"][name] for name in WAM.joint_names])
+    np.testing.assert_allclose(WAM.fk(q)[:3, :3], np.eye(3), atol=1e-5)
+    np.testing.assert_allclose(WAM.fk(q)[:3, 3], T[:3, 3], atol=1e-5)
+
+
+def test_no_solution(wam_node):
+    code, out, err = call("--xyz", "9", "0", "0")
+    assert (code, out) == (1, "")
+    assert err.startswith("dls-ik: code -31: ")
+    code, out, err = call("--xyz", "0.4", "0", "0.5", "--link", "nowhere")
+    assert (code, out) == (1, "")
+    assert "'nowhere'" in err

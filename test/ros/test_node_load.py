@@ -1,4 +1,4 @@
-"""The services under load, and while the robot is replaced."""
+"""The services under load, while the robot is replaced, and with everything else at once."""
 
 from functools import partial
 
@@ -14,12 +14,15 @@ from ros_client import Client, NodeProcess
 from ros_wam import WAM, Q
 from std_msgs.msg import String
 
+from benchmarks.concurrency.run import run
 from dls_ik import RobotModel
 from dls_ik.model.files import shipped_urdf
 from dls_ik.ros.client import IkClient
 from dls_ik.ros.robot_source import QOS
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
+
+
 TIMED_OUT, NO_IK_SOLUTION, FAILURE = -6, -31, 99999
 CLIENTS, CALLS = 8, 50
 HARD = out_of_grasp(WAM, np.random.default_rng(3))
@@ -110,3 +113,23 @@ def fk(client, asker):
 
 def wam_text():
     return shipped_urdf("wam").read_text()
+
+
+DURATION, SEED = 10.0, 8  # [s]
+DONE = ("calls of compute_ik", "calls of compute_fk", "good changes", "bad changes")
+CHECKED = ("an answer of compute_ik is of one robot", "limits kept", "no jump")
+
+
+def enough(ledger):
+    """How often at least, however slow the machine is."""
+    return (
+        ledger.done["robots"] > 2
+        and all(ledger.done[what] > 5 for what in DONE)
+        and all(ledger.checked[what] > 5 for what in CHECKED)
+    )
+
+
+def test_robots_parameters_requests_and_targets_at_once(private_domain):
+    found = run(DURATION, SEED, enough)
+    assert found.ledger.words == []
+    assert enough(found.ledger), (found.ledger.done, found.ledger.checked)

@@ -1,6 +1,8 @@
-"""Constraints of compute_ik as a function: what each of them does to the answer."""
+"""Constraints of compute_ik as a function: what each does to the answer, and what is refused."""
 
 import math
+from contextlib import suppress
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -8,8 +10,15 @@ import pytest
 pytest.importorskip("rclpy", reason="needs rclpy")
 pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 
+from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Quaternion
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from message_fuzz import change
+from moveit_msgs.msg import PositionIKRequest
 from oracle import rigid, rotation
+from ros_arms import CURRENT as BOTH_CURRENT
+from ros_arms import TIPS, place, robot_and_parameters
 from ros_constraints import (
     euler,
     joint,
@@ -18,11 +27,16 @@ from ros_constraints import (
     primitive,
     together,
     vector_in_frame,
+    visibility,
 )
 from ros_requests import CURRENT, ask, make_arm, pose, refusal, state, values
+from shape_msgs.msg import Mesh
 
+from dls_ik.errors import DlsIkError
+from dls_ik.ros.arm import Arm
 from dls_ik.ros.errors import Code
-from dls_ik.ros.frames import matrix_from_pose
+from dls_ik.ros.frames import Frames, matrix_from_pose
+from dls_ik.ros.services.ik import answer_ik
 
 BOX, SPHERE, CYLINDER = 1, 2, 3
 TURN = rotation([1, 2, 3], 0.7)
@@ -38,10 +52,6 @@ def solved(arm, stamped, *given, **fields):
     return values(ask(arm, stamped, constraints=together(*given), **fields))
 
 
-def both(arm, link, found):
-    return arm.tree.pose(link, found)
-
-
 @pytest.mark.parametrize("value", [0.5, 0.7, 0.9])
 def test_joint_constraint_narrows_its_joint(arm, value):
     stamped = pose(arm, "tool", a3=value)
@@ -49,7 +59,9 @@ def test_joint_constraint_narrows_its_joint(arm, value):
     found = solved(arm, stamped, joint("a3", value, 0.02, 0.01))
     assert value - 0.02 <= found["a3"] <= value + 0.01
     assert free["a3"] == pytest.approx(value, abs=NEAR)
-    np.testing.assert_allclose(both(arm, "tool", found), matrix_from_pose(stamped.pose), atol=NEAR)
+    np.testing.assert_allclose(
+        arm.tree.pose("tool", found), matrix_from_pose(stamped.pose), atol=NEAR
+    )
 
 
 def test_joint_constraint_chooses_another_branch(arm):
@@ -57,7 +69,9 @@ def test_joint_constraint_chooses_another_branch(arm):
     assert solved(arm, stamped)["a5"] > 0.0
     found = solved(arm, stamped, joint("a5", -0.5, 1.0, 0.3))
     assert found["a5"] <= -0.2
-    np.testing.assert_allclose(both(arm, "tool", found), matrix_from_pose(stamped.pose), atol=NEAR)
+    np.testing.assert_allclose(
+        arm.tree.pose("tool", found), matrix_from_pose(stamped.pose), atol=NEAR
+    )
 
 
 def test_joint_constraint_of_a_mimic_is_one_of_its_master(arm):
@@ -93,11 +107,11 @@ def test_two_intervals_of_a_joint_without_a_common_value(arm):
 @pytest.mark.parametrize("tolerances", [(0.2, 0.3, 0.1), (0.1, 0.1, math.pi), (0, 0, 0)])
 def test_orientation_outside_of_the_pose_replaces_it(arm, tolerances, link):
     stamped = pose(arm, "tool", a3=0.9)
-    R = both(arm, link, {**CURRENT, "a5": 0.9})[:3, :3]
+    R = arm.tree.pose(link, {**CURRENT, "a5": 0.9})[:3, :3]
     found = solved(arm, stamped, orientation(link, R, tolerances))
-    p = both(arm, "tool", found)[:3, 3]
+    p = arm.tree.pose("tool", found)[:3, 3]
     np.testing.assert_allclose(p, matrix_from_pose(stamped.pose)[:3, 3], atol=NEAR)
-    angles = euler(R, both(arm, link, found)[:3, :3])
+    angles = euler(R, arm.tree.pose(link, found)[:3, :3])
     assert (np.abs(angles) <= np.array(tolerances) + NEAR).all()
 
 
@@ -106,10 +120,10 @@ def test_rotation_vector_is_along_the_axes_of_the_header(arm, frame):
     stamped = pose(arm, "tool", a3=0.9)
     current = {**CURRENT, "pan": 0.6, "tilt": 0.5}
     R_frame = arm.tree.pose(frame or "world", current)[:3, :3]
-    R = both(arm, "tool", {**CURRENT, "a5": 0.9})[:3, :3]
+    R = arm.tree.pose("tool", {**CURRENT, "a5": 0.9})[:3, :3]
     given = orientation("tool", R_frame.T @ R, (0.02, 0.05, 0.5), frame, 1)
     found = solved(arm, stamped, given, current=current)
-    vector = vector_in_frame(R_frame, R, both(arm, "tool", found)[:3, :3])
+    vector = vector_in_frame(R_frame, R, arm.tree.pose("tool", found)[:3, :3])
     assert (np.abs(vector) <= np.array([0.02, 0.05, 0.5]) + NEAR).all()
 
 
@@ -117,7 +131,7 @@ def test_pose_within_its_constraint_is_met_exactly(arm):
     stamped = pose(arm, "tool", a3=0.9)
     T = matrix_from_pose(stamped.pose)
     found = solved(arm, stamped, orientation("tool", T[:3, :3] @ TURN, (math.pi, math.pi, 4)))
-    np.testing.assert_allclose(both(arm, "tool", found), T, atol=NEAR)
+    np.testing.assert_allclose(arm.tree.pose("tool", found), T, atol=NEAR)
 
 
 def test_position_only_where_the_pose_cannot_be_reached(arm):
@@ -126,16 +140,16 @@ def test_position_only_where_the_pose_cannot_be_reached(arm):
     refusal(Code.NO_IK_SOLUTION, "no configuration", solved, arm, stamped)
     answer = ask(arm, stamped, constraints=orientation("tool", TURN, [math.pi] * 3))
     assert "the orientation is not the one of the pose" in answer.message
-    p = both(arm, "tool", values(answer))[:3, 3]
+    p = arm.tree.pose("tool", values(answer))[:3, 3]
     np.testing.assert_allclose(p, matrix_from_pose(stamped.pose)[:3, 3], atol=NEAR)
 
 
 def test_position_of_the_link_attached_is_kept_while_it_turns(arm):
     stamped = pose(arm, "flange", a3=0.9)  # the tip of the group is the tool, beside it
-    R = both(arm, "flange", {**CURRENT, "a5": 1.2})[:3, :3]
+    R = arm.tree.pose("flange", {**CURRENT, "a5": 1.2})[:3, :3]
     given = orientation("flange", R, (0.1, 0.1, 0.1))
     found = solved(arm, stamped, given, ik_link_name="flange")
-    p = both(arm, "flange", found)[:3, 3]
+    p = arm.tree.pose("flange", found)[:3, 3]
     np.testing.assert_allclose(p, matrix_from_pose(stamped.pose)[:3, 3], atol=NEAR)
 
 
@@ -160,7 +174,7 @@ def test_point_of_the_tool_in_a_region(arm, kind, frame):
     stamped = pose(arm, "tool", a3=0.9, a5=0.9)
     stamped.pose.orientation = pose(arm, "tool", a3=0.4, a5=-0.9).pose.orientation
     found = solved(arm, stamped, region, orientation("tool", np.eye(3), [4] * 3))
-    tool = both(arm, "tool", found)
+    tool = arm.tree.pose("tool", found)
     np.testing.assert_allclose(tool[:3, 3], aim[:3, 3], atol=NEAR)
     p = T[:3, :3].T @ (tool[:3, :3] @ offset + tool[:3, 3] - T[:3, 3])
     assert is_inside(p * (1 - NEAR))
@@ -173,8 +187,10 @@ def test_elbow_in_a_region_and_the_union_takes_another_one(arm):
     ball = primitive(SPHERE, 0.05)
     far = rigid(np.eye(3), [9, 9, 9])
     found = solved(arm, stamped, position("j3", [ball, ball], [far, elbow]))
-    assert np.linalg.norm(both(arm, "j3", found)[:3, 3] - elbow[:3, 3]) <= 0.05 + NEAR
-    np.testing.assert_allclose(both(arm, "tool", found), matrix_from_pose(stamped.pose), atol=NEAR)
+    assert np.linalg.norm(arm.tree.pose("j3", found)[:3, 3] - elbow[:3, 3]) <= 0.05 + NEAR
+    np.testing.assert_allclose(
+        arm.tree.pose("tool", found), matrix_from_pose(stamped.pose), atol=NEAR
+    )
 
 
 def test_what_cannot_be_met_is_named(arm):
@@ -191,3 +207,108 @@ def test_a_method_without_tolerances_says_so():
     pytest.importorskip("PyKDL", reason="needs PyKDL")
     given = orientation("tool", TURN, (0.1, 0.1, 4))
     refusal(Code.NO_IK_SOLUTION, "constraints: .*kdl_lma", solved, arm, pose(arm, "tool"), given)
+
+
+NAN, INF, I3, I4 = math.nan, math.inf, np.eye(3), np.eye(4)
+BALL = primitive(2, 0.1)
+INVALID = Code.INVALID_GOAL_CONSTRAINTS
+
+
+def no_direction():
+    given = orientation("tool", I3, (1, 1, 1))
+    q = given.orientation_constraints[0].orientation
+    q.x = q.y = q.z = q.w = 0.0
+    return given
+
+
+def mesh():
+    given = position("tool", [BALL], [I4])
+    given.position_constraints[0].constraint_region.meshes = [Mesh()]
+    return given
+
+
+BAD = {
+    "joint unknown": (INVALID, "'nope'; joints: rail_joint, a1", joint("nope", 0.0)),
+    "joint without a name": (INVALID, "''; joints", joint("", 0.0)),
+    "joint that is fixed": (INVALID, "'tool_joint'", joint("tool_joint", 0.0)),
+    "joint at nan": (INVALID, "'a1': the position nan", joint("a1", NAN)),
+    "joint at inf": (INVALID, "'a1': the position inf", joint("a1", INF)),
+    "tolerance nan": (INVALID, "from 0 on, not .*nan", joint("a1", 0.0, NAN)),
+    "tolerance below 0": (INVALID, "from 0 on, not .*-0.1", joint("a1", 0.0, 0.1, -0.1)),
+    "link unknown": (Code.INVALID_LINK_NAME, "'nope'; links", orientation("nope", I3, (1, 1, 1))),
+    "no link": (Code.INVALID_LINK_NAME, "''; links", position("", [BALL], [I4])),
+    "frame": (
+        Code.FRAME_TRANSFORM_FAILURE,
+        "link 'tool': .*'table'",
+        orientation("tool", I3, (1, 1, 1), "table"),
+    ),
+    "angle below 0": (INVALID, "from 0 on .*-1", orientation("tool", I3, (1, -1, 1))),
+    "angle nan": (INVALID, "from 0 on .*nan", orientation("tool", I3, (1, 1, NAN))),
+    "parameterization": (INVALID, "not 7", orientation("tool", I3, (1, 1, 1), "", 7)),
+    "quaternion": (INVALID, "link 'tool': .*no direction", no_direction()),
+    "no region": (INVALID, "no primitives", position("tool", [], [])),
+    "poses": (INVALID, "1 primitives .* not 2", position("tool", [BALL], [I4, I4])),
+    "meshes": (INVALID, "meshes are no regions", mesh()),
+    "cone": (INVALID, r"CONE \(4\)", position("tool", [primitive(4, 1, 1)], [I4])),
+    "no shape": (INVALID, "primitive 9 ", position("tool", [primitive(9, 1, 1)], [I4])),
+    "length 0": (INVALID, "above 0 .*x, y, z", position("tool", [primitive(1, 1, 0, 1)], [I4])),
+    "length nan": (INVALID, "above 0 .*nan", position("tool", [primitive(2, NAN)], [I4])),
+    "two lengths": (INVALID, "x, y, z, not", position("tool", [primitive(1, 1, 1)], [I4])),
+    "offset": (INVALID, "offset .*nan", position("tool", [BALL], [I4], (0, NAN, 0))),
+    "union": (INVALID, "at most 64, not 65", position("tool", [BALL] * 65, [I4] * 65)),
+    "unions": (
+        INVALID,
+        "come to 100 problems",
+        together(*[position("j3", [BALL] * 10, [I4] * 10)] * 2),
+    ),
+    "many joints": (INVALID, "256 on joints", together(*[joint("a1", 0.0)] * 257)),
+    "visibility": (INVALID, "visibility .*obstacles", visibility()),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_not_valid_is_refused(arm, name):
+    code, words, constraints = BAD[name]
+    refusal(code, words, ask, arm, pose(arm, "tool"), constraints=constraints)
+
+
+def test_region_at_nan_is_refused(arm):
+    region = position("tool", [BALL], [I4])
+    region.position_constraints[0].constraint_region.primitive_poses[0].position.x = NAN
+    refusal(INVALID, "link 'tool': .*nan", ask, arm, pose(arm, "tool"), constraints=region)
+
+
+GOOD = together(
+    joint("a3", 0.7, 0.5),
+    orientation("tool", I3, (1.0, 2.0, 3.0), "camera", 1),
+    position("j3", [BALL, primitive(1, 1, 1, 1)], [I4, I4], (0.1, 0, 0)),
+)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_any_constraints_are_answered_or_refused(arm, data):
+    constraints = deepcopy(GOOD)
+    for _ in range(data.draw(st.integers(1, 4))):
+        change(data.draw, constraints, 5)
+    request = PositionIKRequest(pose_stamped=pose(arm, "tool"), constraints=constraints)
+    request.timeout = Duration(nanosec=5_000_000)
+    with suppress(DlsIkError):
+        found = values(answer_ik(request, arm, CURRENT, Frames()))
+        assert arm.robot.within_limits([found[name] for name in arm.robot.joint_names])
+
+
+def test_both_arms_each_with_a_constraint():
+    arms = Arm(*robot_and_parameters())
+    moved = {f"left_wam_j{i}": value for i, value in ((1, 0.5), (2, 0.8), (3, 0.6))}
+    poses = [place(TIPS[0], **moved), place(TIPS[1], right_wam_j4=1.4)]
+    T = matrix_from_pose(poses[0].pose)
+    R = T[:3, :3] @ rotation([1, 0, 0], 0.5)
+    given = orientation(TIPS[0], R, (0.1, 0.1, 0.1)), joint("right_wam_j3", 0.3, 0.1)
+    fields = {"pose_stamped_vector": poses, "ik_link_names": list(TIPS), "group_name": "both_arms"}
+    found = solved(arms, None, *given, current=BOTH_CURRENT, **fields)
+    left, right = (arms.tree.pose(tip, found) for tip in TIPS)
+    np.testing.assert_allclose(left[:3, 3], T[:3, 3], atol=NEAR)
+    assert (np.abs(euler(R, left[:3, :3])) <= 0.1 + NEAR).all()
+    np.testing.assert_allclose(right, matrix_from_pose(poses[1].pose), atol=NEAR)
+    assert found["right_wam_j3"] == pytest.approx(0.3, abs=0.1 + NEAR)

@@ -90,7 +90,7 @@ def read_ik_request(message: Any, arm: Arm) -> IkRequest:
     note = f"the timeout of {asked:g} s was cut to the parameter max_timeout, {timeout:g} s"
     check_constraint_counts(message.constraints)
     links, poses = _links_and_poses(message)
-    _check_size(links, poses, message.constraints)
+    _check_size((message.group_name, *links), poses, message.constraints)
     return IkRequest(
         arm=arm,
         group=group,
@@ -155,8 +155,8 @@ def check_constraint_counts(given: Any) -> None:
         )
 
 
-def _check_size(links: Sequence[str], poses: Sequence[Any], constraints: Any) -> None:
-    size = sum(len(link) for link in links) + len(serialize_message(constraints))
+def _check_size(names: Sequence[str], poses: Sequence[Any], constraints: Any) -> None:
+    size = sum(map(len, names)) + len(serialize_message(constraints))
     size += sum(len(serialize_message(pose)) for pose in poses)
     if size > MAX_BYTES:
         message = f"the request has {size} bytes that count; at most {MAX_BYTES} are taken"

@@ -1,13 +1,18 @@
-"""Parameters as a struct: what they take, and what they refuse."""
+"""Parameters as a struct: what they take and refuse, and what the pages say of them."""
+
+import importlib.util
+import re
+import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
+import yaml
 
 pytest.importorskip("rclpy", reason="needs rclpy")
 
 from dataclasses import fields
 
-from robots import URDF
+from robots import ROOT, URDF
 
 from dls_ik.errors import MethodError, OptionError
 from dls_ik.ros.params import DECLARED, Parameters
@@ -119,3 +124,86 @@ def test_defaults_leave_a_method_those_of_its_own(planar):
         assert given == IkSolver(planar, name).options
     heavier = Parameters().changed({"lambda": 0.3}).solver_options()
     assert IkSolver(planar, "dls", **heavier).options.lambda_ == 0.3
+
+
+SECURITY = (ROOT / "docs" / "security.md").read_text()
+ROWS = re.findall(r"^\| (`.*`) \| (read-only|live) \|", SECURITY, re.MULTILINE)
+LISTED = {name: mark for names, mark in ROWS for name in re.findall(r"`(\w+)`", names)}
+
+
+def test_every_parameter_is_listed_as_it_is_declared():
+    marks = {name: field.metadata["read_only"] for name, field in DECLARED.items()}
+    assert LISTED == {name: "read-only" if fixed else "live" for name, fixed in marks.items()}
+
+
+@pytest.mark.parametrize("words", ["output", "acceleration", "jerk", "deviation", "feedback_mode"])
+def test_what_could_harm_an_arm_is_fixed(words):
+    found = [name for name in DECLARED if words in name]
+    assert found
+    assert all(DECLARED[name].metadata["read_only"] for name in found)
+
+
+PAGE = ROOT / "docs" / "topics_and_services.md"
+TEXT = PAGE.read_text()
+POLICY = ROOT / "config" / "sros2" / "dls_ik_policy.xml"  # compared with the graph elsewhere
+OF_EVERY_NODE = {"/rosout", "/parameter_events"}
+
+
+def script():
+    spec = importlib.util.spec_from_file_location("script", ROOT / "docs" / "make_parameters.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def allowed(kind, permission):
+    groups = ET.parse(POLICY).getroot().iter(f"{kind}s")
+    return {e.text for group in groups if group.get(permission) for e in group.iter(kind)}
+
+
+def test_tables_of_parameters_are_those_of_the_nodes():
+    """If not: python docs/make_parameters.py."""
+    assert script().page(TEXT) == TEXT
+
+
+def test_a_missing_table_is_noticed():
+    with pytest.raises(SystemExit, match="0 tables of ik_node"):
+        script().page(TEXT.replace("parameters of ik_node", ""))
+
+
+@pytest.mark.parametrize(("way", "permission"), [("in", "subscribe"), ("out", "publish")])
+def test_topics_are_those_of_the_policy(way, permission):
+    rows = re.findall(r"^\| (`.*`) \| `\w+/msg/\w+` \| (in|out) \|", TEXT, re.MULTILINE)
+    listed = {name for cell, at in rows if at == way for name in re.findall(r"`(.+?)`", cell)}
+    assert listed == allowed("topic", permission) - OF_EVERY_NODE
+
+
+def test_services_are_those_of_the_policy():
+    rows = re.findall(r"^\| `(.+?)` \| `\w+/srv/\w+` \|", TEXT, re.MULTILINE)
+    of_parameters = {name for name in allowed("service", "reply") if "param" in name}
+    other = {"~/get_type_description"}
+    assert set(rows) == allowed("service", "reply") - of_parameters - other
+
+
+def flat(values, prefix=""):
+    """Nested names as ROS has them: group.left_arm.tip."""
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from flat(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
+def blocks():
+    """The parameters of the node in YAML on every page."""
+    for page in sorted((ROOT / "docs").glob("*.md")):
+        for text in re.findall(r"^```yaml\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
+            given = yaml.safe_load(text).get("/**", {}).get("ros__parameters")
+            if given:
+                yield pytest.param(dict(flat(given)), id=page.name)
+
+
+@pytest.mark.parametrize("given", list(blocks()))
+def test_parameters_in_yaml_are_valid(given):
+    changed = Parameters().changed(given)
+    assert changed != Parameters()

@@ -170,12 +170,13 @@ def test_only_what_is_used_of_a_request_is_kept_and_the_message_is_left_as_it_is
     assert message == before
 
 
-@pytest.mark.parametrize("fields", ["link", "constraint", "frames"])
+@pytest.mark.parametrize("fields", ["group", "link", "constraint", "frames"])
 def test_a_request_that_is_too_large_to_wait_is_refused(arm, fields):
     frame = PoseStamped()
     frame.header.frame_id = "x" * 100
     many = MAX_BYTES // 100
     given = {
+        "group": {"group_name": "x" * MAX_BYTES},
         "link": {"ik_link_name": "x" * MAX_BYTES},
         "constraint": {"constraints": joint_constraint("x" * MAX_BYTES, 0.0)},
         "frames": {"ik_link_names": ["x"] * many, "pose_stamped_vector": [frame] * many},

@@ -1,0 +1,252 @@
+"""Clients: their node, answers that are lost, and robots that a node names."""
+
+import threading
+import time
+from collections import Counter
+from concurrent.futures import Future
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy")
+pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
+
+from moveit_msgs.srv import GetPositionFK
+from rclpy.qos import qos_profile_services_default
+from robots import joint, urdf
+from std_msgs.msg import String
+
+from dls_ik.errors import RobotModelError
+from dls_ik.model.files import shipped_urdf
+from dls_ik.model.load import find_tree
+from dls_ik.ros.client import IkClient
+from dls_ik.ros.client.connection import (
+    NoAnswerError,
+    OwnNode,
+    ServiceClient,
+    ServiceMissingError,
+    call_with_retry,
+)
+from dls_ik.ros.client.robot import ForeignFileError, named_robot, served_robot
+from dls_ik.ros.params.robot import RobotParameters
+from dls_ik.ros.services.executor import DeferredService
+
+pytestmark = pytest.mark.ros
+
+
+NAMESPACE = "/forgetful"
+
+
+class Forgetful:
+    """A server of ``compute_fk`` that loses its first answers for each link."""
+
+    def __init__(self, host):
+        self.loses, self.asked = 0, Counter()
+        depth = qos_profile_services_default.depth
+        DeferredService(host.node, GetPositionFK, "compute_fk", self._answer, depth)
+
+    def _answer(self, request, response, reply):
+        (link,) = request.fk_link_names
+        self.asked[link] += 1
+        if self.asked[link] > self.loses:
+            response.error_code.val = 1
+            response.fk_link_names = request.fk_link_names
+            reply(response)
+
+
+@pytest.fixture
+def server():
+    host = OwnNode(NAMESPACE, "forgetful")
+    yield Forgetful(host)
+    host.close()
+
+
+@pytest.fixture
+def asker(server):
+    with IkClient(namespace=NAMESPACE, patience=20.0) as asker:
+        asker.fk(links=["known"])  # now server and client have found one another
+        yield asker
+
+
+def assert_asked(server):
+    assert server.asked["tip"] > server.loses
+    assert set(server.asked) == {"known", "tip"}
+
+
+@pytest.mark.parametrize("loses", [0, 1, 2])
+def test_a_client_asks_until_it_is_answered(asker, server, loses):
+    server.loses = loses
+    assert asker.fk(links=["tip"]).success
+    assert_asked(server)
+
+
+@pytest.mark.parametrize("loses", [0, 1])
+def test_a_service_asks_until_it_is_answered(asker, server, loses):
+    server.loses = loses
+    host = OwnNode(NAMESPACE, "other")
+    service = ServiceClient(host.node, GetPositionFK, "compute_fk")
+    try:
+        assert service.call(20.0, fk_link_names=["tip"]).error_code.val == 1
+        assert_asked(server)
+    finally:
+        host.close()
+
+
+def test_no_answer_is_said_and_leaves_nothing_behind(server):
+    server.loses = 1000
+    with IkClient(namespace=NAMESPACE, patience=3.0) as asker:
+        with pytest.raises(NoAnswerError, match="did not answer within 3 s"):
+            asker.fk(links=["tip"])
+        assert server.asked["tip"] in (1, 2, 3)
+        assert not asker._fk._client._pending_requests
+        server.loses = 0
+        assert asker.fk(links=["tip"]).success
+
+
+def test_a_server_that_left_is_not_asked_anew():
+    sent = []
+
+    def send():
+        sent.append(Future())
+        return sent[-1]
+
+    assert call_with_retry(send, lambda: False, patience=1.5) is None
+    assert [future.cancelled() for future in sent] == [True]
+
+
+PATIENCE = 60.0  # [s]
+
+
+def test_closing_ends_the_thread_wherever_it_is():
+    host = OwnNode("closed")
+    between, closing = threading.Event(), threading.Event()
+    nodes = host._executor.get_nodes
+
+    def put_aside():
+        """The thread gets no processor between two waits, until the other one closes."""
+        found = nodes()
+        between.set()
+        closing.wait(PATIENCE)
+        return found
+
+    host._executor.get_nodes = put_aside
+    host._executor.wake()
+    assert between.wait(PATIENCE)
+    closer = threading.Thread(target=host.close, daemon=True)
+    closer.start()
+    time.sleep(0.5)  # enough for it to be done with all that it does without the thread
+    closing.set()
+    closer.join(PATIENCE)
+    assert not closer.is_alive()
+    assert not host._thread.is_alive()
+    host.close()
+
+
+def test_the_thread_goes_on_where_another_takes_away_what_it_waits_for():
+    host, heard = OwnNode("goes_on"), threading.Event()
+    taken = host.node.create_subscription(String, "taken", print, 1)
+    waits_for, gone = host._executor.can_execute, threading.Event()
+
+    def take_away(entity):
+        """It is there when the thread looks, and gone before it waits."""
+        found = waits_for(entity)
+        if entity in taken.event_handlers and not gone.is_set():
+            host.node.destroy_subscription(taken)
+            gone.set()
+        return found
+
+    host._executor.can_execute = take_away
+    host._executor.wake()
+    assert gone.wait(PATIENCE)
+    host.node.create_timer(0.01, heard.set)
+    assert heard.wait(PATIENCE)
+    host.close()
+
+
+ARM = urdf("a b", joint("j"))
+# What xacro lets an expression reach: the class of anything, and from there every other one.
+WRITES = (
+    '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro"><link name="a"/><link name="b"/>'
+    "<xacro:property name=\"x\" value=\"${{[[c.__init__.__globals__['sys'].modules['os']"
+    ".mkdir('{}') for c in ().__class__.__base__.__subclasses__()"
+    " if c.__name__ == '_wrap_close'] for _ in (1,)]}}\"/>"
+    '<joint name="j${{x}}" type="continuous"><parent link="a"/><child link="b"/></joint></robot>'
+)
+
+
+def missing():
+    raise ServiceMissingError("there is no service")
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """A URDF and a xacro file in a package, and beside all packages."""
+    share = tmp_path / "prefix" / "share" / "arm"
+    share.mkdir(parents=True)
+    for folder in (share, tmp_path):
+        (folder / "arm.urdf").write_text(ARM)
+        (folder / "arm.xacro").write_text(WRITES.format(tmp_path / "written"))
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "prefix"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_robots_that_are_installed_are_taken_by_name(files):
+    found = named_robot(RobotParameters(robot="wam"))
+    assert found.urdf == shipped_urdf("wam")
+    assert named_robot(RobotParameters(robot="package://arm/arm.urdf")).robot.joint_names == ("j",)
+    assert named_robot(RobotParameters()) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "arm.urdf",
+        "{}/arm.urdf",
+        "~/arm.urdf",
+        "arm.xacro",
+        "{}/arm.xacro",
+        "package://arm/arm.xacro",
+        "package://arm/ARM.XACRO",
+        "package://arm/arm.xacro name:=r",
+        "package://arm/arm.urdf name:=r",
+        "package://arm/arm.xacro  x:=.urdf",
+        "package://arm/../../../arm.urdf",
+        "package://../../arm.urdf",
+        "/dev/zero",
+        "/proc/self/environ",
+    ],
+)
+def test_a_file_that_a_node_names_is_not_opened(files, name):
+    with pytest.raises(ForeignFileError, match="files are not opened because a node names them"):
+        named_robot(RobotParameters(robot=name.format(files)))
+    assert not (files / "written").exists()
+
+
+def test_a_xacro_file_is_a_program(files):
+    """Why one that somebody else names is never expanded."""
+    pytest.importorskip("xacro", reason="needs xacro")
+    find_tree(str(files / "arm.xacro"))
+    assert (files / "written").exists()
+
+
+def test_a_description_is_text_and_never_the_name_of_a_file(files):
+    for text in ("arm.urdf", f"{files}/arm.urdf", "file://arm.urdf"):
+        with pytest.raises(RobotModelError, match="a robot description is XML"):
+            named_robot(RobotParameters(robot_description=text))
+    assert named_robot(RobotParameters(robot_description=ARM)).urdf == ARM
+
+
+def test_the_topic_counts_where_the_parameters_name_none():
+    assert served_robot(RobotParameters, lambda: ARM).robot.joint_names == ("j",)
+    assert served_robot(lambda: RobotParameters(robot="wam"), lambda: ARM).robot.n == 7
+    assert served_robot(missing, lambda: ARM).urdf == ARM
+    with pytest.raises(RobotModelError, match="'nobody'"):
+        served_robot(lambda: RobotParameters(tip="nobody"), lambda: ARM)
+
+
+def test_who_says_nothing_has_no_robot(monkeypatch):
+    monkeypatch.setattr("dls_ik.ros.client.robot.DESCRIPTION_TIMEOUT", 0.0)
+    with pytest.raises(NoAnswerError, match="no robot yet"):
+        served_robot(RobotParameters, lambda: "")
+    with pytest.raises(ServiceMissingError):
+        served_robot(missing, lambda: "")
