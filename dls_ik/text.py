@@ -1,8 +1,12 @@
-"""Text for messages: escaped, quoted, listed, and names that were probably meant."""
+"""Text for messages: escaped, quoted, listed, and names that were probably meant; and JSON."""
 
+import json
+import math
 import re
 from collections.abc import Iterable
+from dataclasses import asdict, is_dataclass
 from difflib import SequenceMatcher
+from typing import Any
 
 MAX_COMPARED = 80  # characters of a word that are compared with known names
 MIN_LIKENESS = 0.6  # from which a name is suggested
@@ -62,3 +66,23 @@ def suggest_names(words: Iterable[object], known: Iterable[str]) -> str:
         return next(iter(hints.values()))
     found = [f"{escape(word)}: {hint}" for word, hint in hints.items() if hint]
     return "; ".join(found) or f"known are {listing(known)}"
+
+
+def json_text(document: Any, indent: int | None = 2) -> str:
+    """Return a document of dataclasses, dicts, lists, arrays and numbers as strict JSON.
+
+    Arrays become lists, and numbers that are not finite null.
+    """
+    return json.dumps(_json_value(document), indent=indent, allow_nan=False)
+
+
+def _json_value(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
+    if hasattr(value, "tolist"):  # arrays and scalars of numpy
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {str(key): _json_value(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_json_value(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,7 +1,5 @@
 """Output of commands: exit codes, messages on stderr, Ctrl-C, whole files, JSON."""
 
-import json
-import math
 import os
 import signal
 import sys
@@ -14,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from dls_ik.text import escape
+from dls_ik.text import escape, json_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -216,18 +214,3 @@ def save_plot(path: str, figure: "Figure") -> None:
 def print_json(document: Any) -> None:
     """Print a document of dicts, lists, arrays and numbers; non-finite numbers become null."""
     click.echo(json_text(document))
-
-
-def json_text(document: Any, indent: int | None = 2) -> str:
-    """Return the document as strict JSON; arrays become lists, non-finite numbers null."""
-    return json.dumps(_plain_data(document), indent=indent, allow_nan=False)
-
-
-def _plain_data(value: Any) -> Any:
-    if hasattr(value, "tolist"):  # arrays and scalars of numpy
-        value = value.tolist()
-    if isinstance(value, dict):
-        return {str(key): _plain_data(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain_data(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

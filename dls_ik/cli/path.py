@@ -27,7 +27,6 @@ from dls_ik.cli.output import (
     check_plot,
     check_writable,
     json_option,
-    json_text,
     print_json,
     warn,
     write_text,
@@ -35,6 +34,7 @@ from dls_ik.cli.output import (
 )
 from dls_ik.cli.pose import PoseFile, read_poses, unit_options, warn_far_poses
 from dls_ik.cli.terminal import ProgressBars, print_pairs, stdout_console
+from dls_ik.text import json_text
 
 if TYPE_CHECKING:
     from dls_ik.cli.trajectory import Trajectory

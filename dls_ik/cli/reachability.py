@@ -15,13 +15,13 @@ from dls_ik.cli.output import (
     check_plot,
     check_writable,
     exit_interrupted,
-    json_text,
     plot_option,
     save_plot,
     write_text,
 )
 from dls_ik.cli.terminal import ProgressBars
 from dls_ik.reachability.grid import ORIENTATIONS, RESOLUTION, RESTARTS, TASKS, TOLERANCE
+from dls_ik.text import json_text
 
 if TYPE_CHECKING:
     from dls_ik.reachability import ReachabilityMap

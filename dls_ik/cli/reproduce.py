@@ -26,8 +26,9 @@ from dls_ik.cli.output import (
 from dls_ik.cli.terminal import ProgressBars, empty_table, stdout_console, table_width
 from dls_ik.plot import save_picture
 from dls_ik.reproduce.experiment import ALL, EXPERIMENTS, Experiment, begin, complete, experiment
-from dls_ik.reproduce.report import check_suffix, json_text, report_files, sections_of
+from dls_ik.reproduce.report import check_suffix, report_files, sections_of
 from dls_ik.reproduce.tables import MARK, Cell, Column, Reproduction, ResultTable
+from dls_ik.text import json_text
 
 DEFAULT_REPORT = "dls-ik-reproduction.html"
 Run = list[tuple[Experiment, Reproduction]]

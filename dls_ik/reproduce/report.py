@@ -1,20 +1,15 @@
-"""Reports: HTML, Markdown and JSON of the same document.
+"""Reports: HTML and Markdown of the same document.
 
-A ``Section`` holds a heading, tables of text, notes and a picture. ``write_report`` makes one HTML
-file, or a Markdown file with its pictures in a folder beside it. ``json_text`` writes figures.
+A ``Section`` holds a heading, tables of text, notes and a picture. ``report_files`` makes one HTML
+file, or a Markdown file with its pictures in a folder beside it.
 """
 
 import base64
 import io
-import json
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, is_dataclass
 from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import NamedTuple
 
 from dls_ik.reproduce.experiment import Experiment, ReproductionError
 from dls_ik.reproduce.tables import MARK, PRINTED, Reproduction, WideTable
@@ -82,28 +77,6 @@ def report_files(path: Path, sections: Sequence[Section], title: str = TITLE) ->
 
 def _embedded(picture: bytes) -> str:
     return "data:image/png;base64," + base64.b64encode(picture).decode()
-
-
-# JSON
-
-
-def json_text(value: Any) -> str:
-    """Write figures as JSON: dataclasses are objects, arrays are lists, NaN and infinity null."""
-    return json.dumps(_json_value(value), indent=2, allow_nan=False)
-
-
-def _json_value(value: Any) -> Any:
-    if is_dataclass(value) and not isinstance(value, type):
-        return _json_value(asdict(value))
-    if isinstance(value, dict):
-        return {str(key): _json_value(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_json_value(item) for item in value]
-    if isinstance(value, np.ndarray | np.generic):
-        return _json_value(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 # Markdown

@@ -15,7 +15,7 @@ from dls_ik.reproduce.experiment import (
     experiment,
     reproduce,
 )
-from dls_ik.reproduce.report import html, json_text, markdown, sections_of
+from dls_ik.reproduce.report import html, markdown, sections_of
 from dls_ik.reproduce.tables import (
     Column,
     Reproduction,
@@ -23,6 +23,7 @@ from dls_ik.reproduce.tables import (
     means_differ,
     percents_differ,
 )
+from dls_ik.text import json_text
 
 
 def report():
