@@ -1,7 +1,6 @@
 """Error codes of the services, and the errors that messages and requests are refused with."""
 
 import enum
-from typing import Any
 
 from dls_ik.errors import DlsIkError, PoseError
 
@@ -40,11 +39,3 @@ def code_of(error: Exception) -> Code:
     if isinstance(error, FrameError):
         return Code.FRAME_TRANSFORM_FAILURE
     return Code.GOAL_STATE_INVALID if isinstance(error, PoseError) else Code.FAILURE
-
-
-def fill_error_code(error_code: Any, code: Code, message: str, source: str) -> None:
-    """Fill a ``moveit_msgs/MoveItErrorCodes``; on Humble it has no fields for the message."""
-    error_code.val = int(code)
-    if hasattr(error_code, "message"):
-        error_code.message = message
-        error_code.source = source

@@ -174,7 +174,7 @@ def test_only_what_is_used_of_a_request_is_kept_and_the_message_is_left_as_it_is
 def test_a_request_that_is_too_large_to_wait_is_refused(arm, fields):
     frame = PoseStamped()
     frame.header.frame_id = "x" * 100
-    many = MAX_BYTES // 100
+    many = MAX_BYTES // 150
     given = {
         "group": {"group_name": "x" * MAX_BYTES},
         "link": {"ik_link_name": "x" * MAX_BYTES},

@@ -16,7 +16,7 @@ from dls_ik.model.rotations import inverse, quaternion_from_rotation, transform
 from dls_ik.model.tree import Tree
 from dls_ik.ros.errors import Code, FrameError, RequestError
 from dls_ik.ros.frames import matrix_from_pose, strip_slash
-from dls_ik.ros.services.request import RobotContext
+from dls_ik.ros.services.request import RobotContext, driven_joints
 from dls_ik.solver.task import Task, is_bound
 from dls_ik.text import listing, quoted
 
@@ -40,11 +40,6 @@ class JointInterval(NamedTuple):
     joint: str
     lower: float
     upper: float
-
-
-def driven_joints(tree: Tree) -> list[str]:
-    """Return the names of all joints that one value moves, in the order of the description."""
-    return [joint.name for joint in tree.joints if joint.name in tree.mimic_of]
 
 
 def read_interval(given: Any, tree: Tree) -> JointInterval:

@@ -13,12 +13,12 @@ from dls_ik.ros.errors import Code, RequestError
 from dls_ik.ros.frames import Frames, pose_from_matrix, quaternion_note, strip_slash
 from dls_ik.ros.params.ik_node import REFUSE
 from dls_ik.ros.services.constrained import solve_constrained
-from dls_ik.ros.services.constraints import driven_joints
 from dls_ik.ros.services.request import (
     IkProblem,
     IkRequest,
     RobotContext,
     build_problem,
+    driven_joints,
     read_ik_request,
     read_state,
 )

@@ -18,6 +18,7 @@ from dls_ik.solver import IkSolver
 HOP = 0.005  # [s] that a change of threads may take; it makes no request late
 MIN_TIMEOUT = 1e-9  # [s]
 MAX_BYTES = 256 * 1024  # that a request keeps while it waits; hundreds may wait
+POSE_BYTES = 72  # of a PoseStamped, without the name of its frame
 MAX_LINK_CONSTRAINTS = 16  # each is one more tip
 MAX_JOINT_CONSTRAINTS = 256
 
@@ -72,8 +73,7 @@ class IkRequest(NamedTuple):
     @property
     def is_constrained(self) -> bool:
         """Whether it has constraints."""
-        kinds = ("joint", "position", "orientation", "visibility")
-        return any(getattr(self.constraints, f"{kind}_constraints") for kind in kinds)
+        return has_constraints(self.constraints)
 
 
 def read_ik_request(message: Any, arm: Arm) -> IkRequest:
@@ -155,9 +155,17 @@ def check_constraint_counts(given: Any) -> None:
         )
 
 
+def has_constraints(given: Any) -> bool:
+    """Return whether a ``moveit_msgs/Constraints`` has any."""
+    kinds = ("joint", "position", "orientation", "visibility")
+    return any(getattr(given, f"{kind}_constraints") for kind in kinds)
+
+
 def _check_size(names: Sequence[str], poses: Sequence[Any], constraints: Any) -> None:
-    size = sum(map(len, names)) + len(serialize_message(constraints))
-    size += sum(len(serialize_message(pose)) for pose in poses)
+    size = sum(map(len, names)) + len(constraints.name)
+    size += sum(POSE_BYTES + len(pose.header.frame_id) for pose in poses)
+    if has_constraints(constraints):  # serialized only then, as it takes 50 us
+        size += len(serialize_message(constraints))
     if size > MAX_BYTES:
         message = f"the request has {size} bytes that count; at most {MAX_BYTES} are taken"
         raise RequestError(Code.FAILURE, message)
@@ -192,6 +200,11 @@ def read_state(tree: Tree, robot_state: Any) -> GivenState:
     if robot_state.attached_collision_objects:
         notes.append("attached objects are not used")
     return GivenState(positions, tuple(notes))
+
+
+def driven_joints(tree: Tree) -> list[str]:
+    """Return the names of all joints that one value moves, in the order of the description."""
+    return [joint.name for joint in tree.joints if joint.name in tree.mimic_of]
 
 
 class RobotContext(NamedTuple):

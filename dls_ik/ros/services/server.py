@@ -16,7 +16,7 @@ from rclpy.node import Node
 
 from dls_ik.errors import DlsIkError
 from dls_ik.ros.arm import Arm
-from dls_ik.ros.errors import Code, code_of, fill_error_code
+from dls_ik.ros.errors import Code, code_of
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.params.ik_node import IGNORE, Parameters
 from dls_ik.ros.services.executor import BoundedExecutor, DeferredService, Reply
@@ -155,7 +155,10 @@ class ServiceServer:
         return self._with_code(empty, code, message)
 
     def _with_code(self, response: Any, code: Code, message: str) -> Any:
-        fill_error_code(response.error_code, code, escape(message), self._node.get_name())
+        error_code = response.error_code
+        error_code.val = int(code)
+        if hasattr(error_code, "message"):  # not on Humble
+            error_code.message, error_code.source = escape(message), self._node.get_name()
         return response
 
     def _send(self, reply: Reply, response: Any) -> None:
