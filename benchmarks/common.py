@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from dls_ik import DlsIkError, RobotModel, __version__
+from dls_ik.plot import check_picture
 
 WIDTH = 200  # characters of a table that does not go to a terminal
 
@@ -90,6 +91,19 @@ def robot_from(name: str) -> RobotModel:
         return robot_of(name)
     except DlsIkError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def add_plot(options: argparse.ArgumentParser, what: str) -> None:
+    """Add the option for a picture; a wrong suffix is refused before anything is measured."""
+    options.add_argument("--plot", metavar="FILE", type=_picture, help=f"draw {what} there")
+
+
+def _picture(text: str) -> Path:
+    try:
+        check_picture(Path(text))
+    except DlsIkError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return Path(text)
 
 
 COMMON: dict[str, tuple[Callable[[str], Any], str]] = {

@@ -6,7 +6,6 @@ the cost of an attempt. Methods take turns, block after block; ratios are to `jd
 """
 
 import time
-from typing import Any
 
 import numpy as np
 
@@ -19,10 +18,7 @@ from benchmarks.common import (
     quartiles,
     spread,
 )
-from benchmarks.pictures import add_plot
 from dls_ik import IkSolver, RobotModel, method_names
-from dls_ik.plot import save_picture
-from dls_ik.plot.canvas import BLUE, ORANGE, heading, new_figure, plain
 from dls_ik.solver.batch import RESTARTS
 from dls_ik.solver.search import new_rows
 
@@ -63,28 +59,9 @@ def measured(
     return {name: np.array(values[1:]) for name, values in found.items()}  # the first loads
 
 
-def picture(found: dict[str, np.ndarray], title: str) -> Any:
-    """Draw a bar to the median of each method, and its quartiles as a line."""
-    figure = new_figure(8.0, 1.2 + 0.24 * len(found))
-    axes = figure.subplots()
-    stated = np.array([quartiles(values[:, 1]) for values in found.values()])
-    middle, low, high = stated.T
-    places = range(len(found))
-    axes.barh(places, middle, height=0.7, color=BLUE)
-    axes.errorbar(middle, places, xerr=(middle - low, high - middle), fmt="none", color=ORANGE)
-    axes.set_yticks(places, list(found), fontsize=8)
-    axes.set_ylim(len(found) - 0.4, -0.6)
-    axes.set_xlabel("time of one iteration [us]: median and quartiles", fontsize=9)
-    plain(axes)
-    heading(figure, title)
-    return figure
-
-
 def main() -> None:
     """Measure and show."""
-    options = parser(__doc__, robot="wam", samples=100, repeats=30, seed=0)
-    add_plot(options, "the times")
-    given = options.parse_args()
+    given = parser(__doc__, robot="wam", samples=100, repeats=30, seed=0).parse_args()
     rng = np.random.default_rng(given.seed)
     found = measured(given.robot, given.repeats, given.samples, rng)
     title = f"{given.repeats} blocks of {given.samples} random poses of {given.robot.name}"
@@ -96,8 +73,6 @@ def main() -> None:
         between = f"{low:.3f} to {high:.3f}"
         ratio = spread(times / reference)
         table.rows.append((name, iterations.mean(), middle, between, ratio))
-    if given.plot:
-        save_picture(given.plot, picture(found, title))
     finish(given, [table])
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from benchmarks.common import (
     Column,
     Table,
+    add_plot,
     columns,
     finish,
     guarded,
@@ -24,7 +25,6 @@ from benchmarks.common import (
     spread,
     thread_counts,
 )
-from benchmarks.pictures import add_plot
 from dls_ik import IkSolver, RobotModel
 from dls_ik.plot import save_picture
 from dls_ik.plot.canvas import BLUE, GREY, ORANGE, heading, new_figure, panel_title, plain

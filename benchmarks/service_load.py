@@ -26,12 +26,9 @@ from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 
 from benchmarks.common import Table, columns, finish, guarded, parser, positive
-from benchmarks.pictures import add_plot, draw_shares
 from benchmarks.processes import Process, ros_node
 from benchmarks.stream_client import Client, follow
 from dls_ik import RobotModel
-from dls_ik.plot import save_picture
-from dls_ik.plot.canvas import heading, new_figure
 from dls_ik.ros.child import stay_alone
 
 START = [0.0, 0.6, 0.0, 1.8, 0.0, 0.6, 0.0]  # [rad] of the WAM
@@ -132,22 +129,6 @@ def rows(found: list[list[list[Any]]], seconds: int) -> list[list[Any]]:
     return result
 
 
-def picture(found: dict[int, list[list[list[Any]]]]) -> Any:
-    """Draw the share of calls answered within a time, for each client and rate."""
-    figure = new_figure(1.0 + 5.0 * len(found), 4.4)
-    panels = figure.subplots(1, len(found), squeeze=False)[0]
-    for axes, (rate, clients) in zip(panels, found.items(), strict=True):
-        times = {
-            f"client {i}": [1e3 * time if code is not None else np.inf for time, code in calls]
-            for i, calls in enumerate(clients, start=1)
-        }
-        draw_shares(axes, times, "time of a call [ms]", f"stream at {rate} Hz")
-        axes.set_xscale("log")
-    panels[-1].legend(frameon=False, fontsize=8)
-    heading(figure, "compute_ik under load")
-    return figure
-
-
 def main() -> None:
     """Measure at every rate, and show."""
     options = parser(__doc__)
@@ -157,22 +138,17 @@ def main() -> None:
         "--hard", type=float, default=5.0, help="of the poses, rotation of another [%%]"
     )
     options.add_argument("--rates", type=positive, nargs="+", default=[100, 500], help="[Hz]")
-    add_plot(options, "the times of the calls")
     given = options.parse_args()
     stay_alone()
     tables, streamed, notes = [], [], []
-    calls_by_rate = {}
     for rate in given.rates:
         found, stream_rows = measured(rate, given)
         title = f"{given.clients} clients for {given.seconds} s, stream at {rate} Hz"
         tables.append(Table(title, CALLS, rows(found, given.seconds)))
         streamed += stream_rows
-        calls_by_rate[rate] = found
         codes = Counter(code for calls in found for _, code in calls)
         told = ", ".join(f"{code}: {count}" for code, count in codes.most_common())
         notes.append(f"codes, stream at {rate} Hz: {told}")
-    if given.plot:
-        save_picture(given.plot, picture(calls_by_rate))
     finish(given, [*tables, Table("The stream", STREAM, streamed)], notes)
 
 

@@ -34,9 +34,8 @@ import rclpy
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from benchmarks.common import guarded, parser, positive
+from benchmarks.common import add_plot, guarded, parser, positive
 from benchmarks.idle_loop import Lateness, missed
-from benchmarks.pictures import add_plot
 from benchmarks.processes import Process, proc_figures, ros_node, wait_until
 from benchmarks.soak_report import Measured, report
 from benchmarks.soak_stream import START, Commands

@@ -13,11 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.common import Table, columns, finish, guarded, parser, positive
-from benchmarks.pictures import add_plot, draw_shares
 from benchmarks.servo_runs import VELOCITY, add_processes, in_processes, joint_time, moving
 from dls_ik import IkSolver
-from dls_ik.plot import save_picture
-from dls_ik.plot.canvas import heading, new_figure
 from dls_ik.servo import DEFAULT_METHOD, Controller, ServoState
 from dls_ik.servo.options import HOLD, JOINT_MOTION
 
@@ -122,8 +119,8 @@ def row(case: Case, found: list[Found]) -> list[Any]:
     ]  # fmt: skip
 
 
-def measured(robot: str, method: str, stuck: str, given: Any) -> tuple[list[Any], list[Found]]:
-    """Measure one row in several processes; return it and its samples."""
+def measured(robot: str, method: str, stuck: str, given: Any) -> list[Any]:
+    """Measure one row in several processes."""
     case = Case(
         robot, method, stuck, given.acceleration, given.rate, given.longest, given.seed, 0, 0
     )
@@ -131,23 +128,7 @@ def measured(robot: str, method: str, stuck: str, given: Any) -> tuple[list[Any]
     tasks = [case._replace(first=s, count=min(CHUNK, given.targets - s)) for s in starts]
     title = f"{robot} {method} {stuck}"
     found = [f for part in in_processes(run, tasks, given.processes, title) for f in part]
-    return row(case, found), found
-
-
-def picture(series: dict[str, dict[str, list[Found]]], title: str) -> Any:
-    """Draw the share of targets reached within a time, without and with joint motion."""
-    figure = new_figure(12.0, 5.0)
-    panels = figure.subplots(1, 2, sharex=True, sharey=True)
-    for axes, (stuck, each) in zip(panels, series.items(), strict=True):
-        times = {name: [f.time for f in found] for name, found in each.items()}
-        first = next(iter(each))
-        times[f"{first.split(', ')[0]}, straight"] = [f.straight for f in each[first]]
-        draw_shares(axes, times, "time to reach a target [s]", f"when stuck: {stuck}")
-    axes.set_xlim(left=0.0)
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8)
-    heading(figure, title)
-    return figure
+    return row(case, found)
 
 
 def main() -> None:
@@ -159,19 +140,14 @@ def main() -> None:
     options.add_argument("--acceleration", type=float, default=np.inf, help="limit [rad/s^2]")
     options.add_argument("--longest", type=float, default=30.0, help="simulated time a target [s]")
     add_processes(options)
-    add_plot(options, "the share reached over time")
     given = options.parse_args()
     about = f"{given.targets} targets, {VELOCITY:g} rad/s, {given.acceleration:g} rad/s^2"
     table = Table(f"{about}, {given.rate:g} Hz", COLUMNS)
     pairs = [(given.robots[0], method) for method in given.methods]
     pairs += [(robot, DEFAULT_METHOD) for robot in given.robots[1:]]
-    series: dict[str, dict[str, list[Found]]] = {HOLD: {}, JOINT_MOTION: {}}
     for robot, method in pairs:
-        for stuck, each in series.items():
-            figures, each[f"{robot}, {method}"] = measured(robot, method, stuck, given)
-            table.rows.append(figures)
-    if given.plot:
-        save_picture(given.plot, picture(series, table.title))
+        for stuck in (HOLD, JOINT_MOTION):
+            table.rows.append(measured(robot, method, stuck, given))
     finish(given, [table])
 
 

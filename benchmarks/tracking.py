@@ -17,11 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.common import Table, columns, finish, guarded, parser
-from benchmarks.pictures import add_plot, facets
 from benchmarks.servo_runs import add_processes, in_processes, moving
 from dls_ik import IkSolver
 from dls_ik.core.se3 import difference, moved
-from dls_ik.plot import save_picture
 from dls_ik.servo import Controller
 
 ELBOW = math.atan(0.045 / 0.55) + math.atan(0.045 / 0.3)  # where the WAM is stretched
@@ -178,15 +176,11 @@ def main() -> None:
     )
     options.add_argument("--limits", nargs="+", choices=tuple(LIMITS), default=tuple(LIMITS))
     add_processes(options)
-    add_plot(options, "the largest errors over the speed")
     given = options.parse_args()
     table = Table("the command beside the continuous reference", COLUMNS)
     table.rows.extend(in_processes(run, cases(given), given.processes, "paths"))
     needs = Table("what the paths ask of the joints", ASKED)
     needs.rows.extend(asked(name, speed) for name in given.paths for speed in given.speeds)
-    if given.plot:
-        ways = ("path", "limits to", "speed [m/s]", "position, max [mm]")
-        save_picture(given.plot, facets(table, *ways))
     finish(given, [table, needs])
 
 

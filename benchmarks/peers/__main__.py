@@ -20,6 +20,7 @@ from rich.progress import Progress
 
 from benchmarks.common import (
     Table,
+    add_plot,
     columns,
     finish,
     guarded,
@@ -32,7 +33,6 @@ from benchmarks.peers.arm import Arm, arm_of
 from benchmarks.peers.plot import draw
 from benchmarks.peers.process import FOLDER, Peer, prepared
 from benchmarks.peers.run import Contestants, Record, run
-from benchmarks.pictures import add_plot
 
 COLUMNS = columns(
     "solver; poses :d; solved [%] :.2f; in limits [%] :.2f; mean [us] :.1f; median [us] :.1f; "

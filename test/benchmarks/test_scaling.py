@@ -1,5 +1,6 @@
 """The benchmarks of growth and memory, run for real at the smallest size."""
 
+import argparse
 import json
 import subprocess
 import sys
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 from robots import ROOT
 
-from benchmarks.common import thread_counts
+from benchmarks.common import add_plot, thread_counts
 from benchmarks.million import poses
 from benchmarks.scaling import LIMIT, chain
 from dls_ik import IkSolver, RobotModel
@@ -77,3 +78,11 @@ def test_any_number_of_threads_gives_the_same_answers():
     Ts, solver = robot.fk(robot.random(rng, 600)), IkSolver(robot)
     one, every = (solver.solve_batch(Ts, threads=threads).q for threads in (1, None))
     assert np.array_equal(one, every)
+
+
+def test_a_file_that_is_no_picture_is_refused_before_anything_is_measured(capsys):
+    options = argparse.ArgumentParser()
+    add_plot(options, "it")
+    with pytest.raises(SystemExit):
+        options.parse_args(["--plot", "figures.csv"])
+    assert "one of .png, .svg, .pdf, not figures.csv" in capsys.readouterr().err
