@@ -146,7 +146,7 @@ def _needed_joints(
 
 
 def _is_tied(robot: RobotModel, q: Array, joints: tuple[int, ...], rank: int) -> bool:
-    """Whether one of the joints may move a little if the others of them follow."""
+    """Check if one of the joints may move a little while the others of them follow."""
     i, others = joints[0], np.zeros(robot.n)
     others[list(joints[1:])] = 1.0
     nudged = np.repeat(q[None], 2, axis=0)
@@ -161,7 +161,7 @@ def _is_tied(robot: RobotModel, q: Array, joints: tuple[int, ...], rank: int) ->
 def _is_same(
     robot: RobotModel, q: Array, joints: tuple[int, ...], is_tied: bool, other: Singularity
 ) -> bool:
-    """Whether q (n,) is of a family that is known already."""
+    """Check if q (n,) is of a family that is known already."""
     if joints != other.joints or is_tied != other.is_tied:
         return False
     apart = q - other.q
@@ -281,7 +281,7 @@ def _is_parallel(directions: Array) -> bool:
 
 
 def _meets(directions: Array, points: Array) -> bool:
-    """Whether lines (b, k) have exactly one point in common, at each instant."""
+    """Check if lines (b, k) have exactly one point in common, at each instant."""
     if directions.shape[1] < 2:
         return True
     for a, p in zip(directions, points, strict=True):

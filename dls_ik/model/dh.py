@@ -105,7 +105,7 @@ def _value(value: Any, key: str, where: str) -> Any:
         number = math.nan
     may_be_infinite = key in ("lower", "upper", "velocity")
     if math.isnan(number) or (math.isinf(number) and not may_be_infinite):
-        raise RobotModelError(f"{where}: {key} is no number: {quoted(value)}")
+        raise RobotModelError(f"{where}: {key} is not a number: {quoted(value)}")
     return number
 
 
@@ -113,7 +113,7 @@ def _text(value: Any, key: str) -> str:
     try:
         return str(value)
     except (ValueError, RecursionError) as error:  # an integer of thousands of digits
-        raise RobotModelError(f"{key} is no name: {quoted(value)}") from error
+        raise RobotModelError(f"{key} is not a name: {quoted(value)}") from error
 
 
 def _refuse_unknown(given: Mapping[Any, Any], known: tuple[str, ...], where: str) -> None:

@@ -70,7 +70,7 @@ def read_file(path: str | os.PathLike[str], most: int) -> bytes:
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         mode = os.fstat(file.fileno()).st_mode
         if not stat.S_ISREG(mode):
-            raise OSError(errno.EINVAL, "no regular file", os.fspath(path))
+            raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
         content = file.read(most + 1)
     if len(content) > most:
         raise OSError(errno.EFBIG, f"larger than {most} bytes", os.fspath(path))

@@ -78,7 +78,7 @@ class Joint:
 
     @property
     def is_driven(self) -> bool:
-        """Whether one value moves this joint."""
+        """True if one value moves this joint."""
         return self.kind in DRIVEN_KINDS
 
     def error(self, message: str) -> RobotModelError:

@@ -53,7 +53,7 @@ def moving_tips(tree: Tree, base: str) -> tuple[str, ...]:
 
 
 def _moves(tree: Tree, base: str, leaf: str) -> bool:
-    """Whether a leaf is below the base with a joint between them that moves."""
+    """Check that a leaf is below the base with a joint between them that moves."""
     link, moves = leaf, False
     while link not in (base, tree.root):
         moves = moves or tree.parent_joint[link].kind != "fixed"
@@ -112,8 +112,8 @@ def moved_link(
     """Find the last link above a given one that the variables of a chain move.
 
     Returns:
-        That link, and (4, 4) from there to the given one, with joints off the chain at their
-        values.
+        The name of that link, and (4, 4) from there to the given one, with joints off the chain at
+        their values.
 
     Raises:
         ChainError: an unknown link, or one that is not below the base, or that the chain does not

@@ -233,7 +233,7 @@ def _resolve(
     joint: Joint, joints: Mapping[str, Joint], mimic_of: dict[str, Mimic], unusable: dict[str, str]
 ) -> None:
     """Climb from a joint to a resolved master, then resolve its followers on the way back."""
-    followers: dict[str, Joint] = {}
+    followers: dict[str, Mimic] = {}
     try:
         while joint.name not in mimic_of:
             if joint.defect:
@@ -245,10 +245,10 @@ def _resolve(
                 break
             if joint.name in followers:
                 raise joint.error(f"mimic cycle through {listing(followers)}")
-            followers[joint.name] = joint
+            followers[joint.name] = joint.mimic
             joint = _master(joint, joint.mimic, joints)
-        for follower in reversed(followers.values()):
-            mimic_of[follower.name] = _compose(follower, mimic_of)
+        for name, mimic in reversed(followers.items()):
+            mimic_of[name] = _compose(joints[name], mimic, mimic_of[mimic.master])
     except RobotModelError as error:
         unusable.update({name: str(error) for name in followers if name not in mimic_of})
 
@@ -262,13 +262,10 @@ def _master(joint: Joint, mimic: Mimic, joints: Mapping[str, Joint]) -> Joint:
     return master
 
 
-def _compose(joint: Joint, mimic_of: Mapping[str, Mimic]) -> Mimic:
-    """Compose the mimic relation of a follower with that of its master."""
-    if joint.mimic is None:
-        return Mimic(joint.name)
-    name, multiplier, offset = joint.mimic
-    master = mimic_of[name]
-    scale, shift = multiplier * master.multiplier, multiplier * master.offset + offset
-    if not (abs(scale) <= FARTHEST and abs(shift) <= FARTHEST):
+def _compose(joint: Joint, mimic: Mimic, master: Mimic) -> Mimic:
+    """Compose the mimic relation of a joint with that of its master."""
+    multiplier = mimic.multiplier * master.multiplier
+    offset = mimic.multiplier * master.offset + mimic.offset
+    if not (abs(multiplier) <= FARTHEST and abs(offset) <= FARTHEST):
         raise joint.error(f"mimic multiplier or offset overflows: beyond {FARTHEST:g}")
-    return Mimic(master.master, scale, shift)
+    return Mimic(master.master, multiplier, offset)

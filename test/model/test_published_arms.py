@@ -81,7 +81,7 @@ def test_standard_tables_as_rows(name):
     ],
 )
 def test_known_poses(name, q, position):
-    """Where the makers' drawings have the tip, measured along the arm."""
+    """The tip is where the makers' drawings have it, measured along the arm."""
     np.testing.assert_allclose(published(name).fk(q)[:3, 3], position, atol=1e-9)
 
 

@@ -252,7 +252,7 @@ def test_a_turn_or_more_is_no_bound():
 @quick
 @given(st.floats(-9.0, 9.0), st.floats(0.1, 3.0), st.floats(-9.0, 9.0), st.floats(0.1, 3.0))
 def test_two_intervals_of_an_angle(first, a, second, b):
-    """What is left is within both, and is found whenever there is any."""
+    """The intersection is within both, and is found if it is not empty."""
     apart = abs((first - second + np.pi) % TURN - np.pi)
     ends = [np.array([x, -9.0, -9.0]) for x in (first - a, second - b)]
     tops = [np.array([x, 9.0, 9.0]) for x in (first + a, second + b)]

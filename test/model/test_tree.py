@@ -173,7 +173,7 @@ def chain_of(drawn, base, tip):
 
 
 def frozen(drawn, tip):
-    """Whether all joints above a link follow others with the multiplier 0."""
+    """Check if all joints above a link follow others with the multiplier 0."""
     tree = load_urdf(drawn.text)
     path = [joint for joint in tree.path("l0", tip) if joint.is_driven]
     return all(tree.mimic_of[joint.name].multiplier == 0.0 for joint in path)

@@ -57,7 +57,7 @@ def texts(figure):
 
 
 def labels(figure):
-    """What stands at the axes of all panels."""
+    """Labels of the axes of all panels."""
     return [
         label for axes in figure.axes for label in (axes.get_xlabel(), axes.get_ylabel()) if label
     ]

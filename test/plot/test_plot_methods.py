@@ -15,7 +15,7 @@ GOALS = WAM.fk(WAM.random(np.random.default_rng(0), 20))
 
 
 def traces(names, steps=12):
-    """Of a target out of reach."""
+    """Traces to a target out of reach."""
     T = np.eye(4)
     T[0, 3] = 2.1
     plane = Task("xy", "")

@@ -54,9 +54,8 @@ class Candidate(NamedTuple):
 def build_reach(chain: Chain, tip: int = 0, position_only: bool = False) -> Reach:
     """Build bounds on the poses of a tip that every configuration within the limits satisfies.
 
-    Of all candidates those are bounded that seem to refuse most poses. Takes some tenths of a
-    second, and about one at most: bounds of very many joints are given up, with a warning in the
-    log.
+    The candidates that seem to refuse most poses are bounded. This takes some tenths of a second,
+    and about one at most: bounds of very many joints are given up, with a warning in the log.
 
     Args:
         tip: Number of the chain's tip.

@@ -50,7 +50,7 @@ class Budget:
 
     @property
     def is_spent(self) -> bool:
-        """Whether the work is used up."""
+        """True if the work is used up."""
         return self.left <= 0
 
 
