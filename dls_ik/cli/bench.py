@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from dls_ik.cli.options import ROBOT, find_robot, settings_option
+from dls_ik.cli.options import ROBOT, TIMEOUT, find_robot, settings_option
 from dls_ik.cli.output import (
     check_plot,
     check_writable,
@@ -49,23 +49,17 @@ TOLERANCE = 1e-9  # [rad or m] beyond a limit
 @click.argument("robot", default="wam")
 @click.option("--base", metavar="LINK", help="Where the chain begins.")
 @click.option("--tip", metavar="LINK", help="Where it ends.")
-@click.option(
-    "--method",
-    "methods",
-    metavar="A,B,C",
-    default="auto,ctp+sd+svf",
-    help="Methods, by names with commas between them.",
-)
+@click.option("--method", "methods", metavar="A,B,C", default="auto,ctp+sd+svf", help="Methods.")
 @click.option("--samples", type=click.IntRange(1, 10**7), default=1000, metavar="N", help="Poses.")
 @click.option(
     "--seed", type=click.IntRange(0, 2**63 - 1), default=0, metavar="N", help="Of the poses."
 )
-@click.option("--timeout", type=click.FloatRange(0.0, 3600.0), metavar="S", help="Of a pose.")
+@click.option("--timeout", type=TIMEOUT, metavar="S", help="Of a pose.")
 @settings_option
 @click.option(
     "--reference",
     metavar="METHOD",
-    help="Compare times with it.  [default: PyKDL's LMA where it works, else the first]",
+    help="For times.  [default: PyKDL's LMA if it works, else the first]",
 )
 @json_option
 @plot_option("it")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from dls_ik.cli.options import PAIRS, joint_values
+from dls_ik.cli.options import PAIRS, SECONDS, TIMEOUT, joint_values, text_option
 from dls_ik.cli.output import (
     MISSING,
     NO_SOLUTION,
@@ -33,13 +33,8 @@ if TYPE_CHECKING:
     callback=joint_values,
     help="Ask where links are, instead.",
 )
-@click.option(
-    "--frame",
-    default="",
-    show_default=False,
-    help="Frame of the pose. Default: the root of the robot.",
-)
-@click.option("--link", default="", show_default=False, help="Link of the pose. Default: the tip.")
+@text_option("--frame", help="Frame of the pose. Default: the root of the robot.")
+@text_option("--link", help="Link of the pose. Default: the tip.")
 @click.option(
     "--seed",
     metavar=PAIRS,
@@ -47,18 +42,10 @@ if TYPE_CHECKING:
     callback=joint_values,
     help="Where to begin; more than once.",
 )
-@click.option(
-    "--group", default="", show_default=False, help="Group of joints. Default: the server's."
-)
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0.0, 3600.0),
-    default=0.0,
-    show_default=False,
-    help="To solve in [s].",
-)
+@text_option("--group", help="Group of joints. Default: the server's.")
+@click.option("--timeout", type=TIMEOUT, default=0.0, show_default=False, help="To solve [s].")
 @click.option("--service", default=None, help="Default: compute_ik, or compute_fk with --fk.")
-@click.option("--patience", type=click.FloatRange(0.0), default=5.0, help="For the service [s].")
+@click.option("--patience", type=SECONDS, default=5.0, help="For the service [s].")
 @json_option
 def call(
     fk: dict[str, float],

@@ -34,15 +34,11 @@ MAX_RANDOM = 100_000  # configurations
     "count",
     type=click.IntRange(1, MAX_RANDOM),
     metavar="N",
-    help="N random configurations instead.",
+    help="N random ones instead.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, metavar="N", help="Of --random.")
 @click.option(
-    "--link",
-    "links",
-    multiple=True,
-    metavar="LINK",
-    help="Link whose pose is asked for; more than once. Default: the tip.",
+    "--link", "links", multiple=True, metavar="LINK", help="Instead of the tip; more than once."
 )
 @json_option
 def fk(

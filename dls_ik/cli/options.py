@@ -29,6 +29,15 @@ WORDS = {"true": True, "false": False, "none": None}  # values of --set
 PAIRS = "NAME=VALUE,..."  # metavar of joint_values
 ROUNDING = 1e-2  # [rad] that rounding may add to a turn
 
+SECONDS, TIMEOUT = click.FloatRange(0.0), click.FloatRange(0.0, 3600.0)
+POSITIVE = click.FloatRange(0.0, min_open=True)
+
+
+def text_option(name: str, **settings: Any) -> Callable[[Any], Any]:
+    """Give a command an option of text, empty by default."""
+    return click.option(name, default="", show_default=False, **settings)
+
+
 method_option = click.option(
     "--method", default="auto", metavar="NAME", help="See docs/methods.md."
 )

@@ -56,17 +56,9 @@ LONG = 60.0  # [s] left, from where an estimate is printed
     default=TASKS[0],
     help="What counts: all, the tool's z axis with any turn about it, or the position alone.",
 )
+@click.option("--tolerance", type=float, default=TOLERANCE, help="Error allowed [m, rad].")
 @click.option(
-    "--tolerance",
-    type=float,
-    default=TOLERANCE,
-    help="Position and rotation error allowed [m, rad].",
-)
-@click.option(
-    "--restarts",
-    type=int,
-    default=RESTARTS,
-    help="Restarts after which a pose counts as not reached.",
+    "--restarts", type=int, default=RESTARTS, help="Attempts before a pose counts as not reached."
 )
 @click.option("--seed", type=int, default=0, help="Of the random restarts.")
 @click.option(

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from dls_ik.cli.options import (
     ROBOT,
+    TIMEOUT,
     find_robot,
     joint_vector,
     parse_task,
@@ -62,12 +63,7 @@ MAX_STEPS = 5000  # that are drawn
     metavar="A,B,...",
     help="One method, or several to compare; docs/methods.md has all.",
 )
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0.0, 3600.0),
-    metavar="S",
-    help="For each [s]. Default: 0.05.",
-)
+@click.option("--timeout", type=TIMEOUT, metavar="S", help="For each [s]. Default: 0.05.")
 @click.option(
     "--solve-type",
     type=click.Choice(["speed", "distance", "manipulability"]),

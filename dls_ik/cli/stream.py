@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 import numpy as np
 
-from dls_ik.cli.options import Vector
+from dls_ik.cli.options import POSITIVE, SECONDS, Vector, text_option
 from dls_ik.cli.output import (
     MISSING,
     NO_SOLUTION,
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from dls_ik.core.types import Array
     from dls_ik.ros.client.target_publisher import StreamOutcome, TargetPublisher
 
-ABOVE_ZERO = click.FloatRange(0.0, min_open=True)
 MAX_TARGETS = 10**7
 MAX_SPEED = 1e3  # [m/s, rad/s]
 RUN_IN = 0.25  # of a period, from the centre to the circle, and back
@@ -54,24 +53,13 @@ PLANES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}  # axes
     "--twist", type=float, nargs=6, metavar="VX VY VZ WX WY WZ", help="A velocity [m/s, rad/s]."
 )
 @click.option(
-    "--for",
-    "twist_time",
-    type=ABOVE_ZERO,
-    default=1.0,
-    metavar="S",
-    help="Duration of --twist [s].",
+    "--for", "twist_time", type=POSITIVE, default=1.0, metavar="S", help="Of --twist [s]."
 )
-@click.option("--circle", "radius", type=ABOVE_ZERO, metavar="R", help="Around the tip [m].")
-@click.option("--period", type=ABOVE_ZERO, default=5.0, metavar="S", help="Of a lap [s].")
-@click.option("--laps", type=ABOVE_ZERO, default=1.0, metavar="N", help="Of the circle.")
+@click.option("--circle", "radius", type=POSITIVE, metavar="R", help="Around the tip [m].")
+@click.option("--period", type=POSITIVE, default=5.0, metavar="S", help="Of a lap [s].")
+@click.option("--laps", type=POSITIVE, default=1.0, metavar="N", help="Of the circle.")
 @click.option("--plane", type=click.Choice([*PLANES]), default="xy", help="Of the circle.")
-@click.option(
-    "--frame",
-    default="",
-    show_default=False,
-    metavar="LINK",
-    help="Frame of targets; default: the root.",
-)
+@text_option("--frame", metavar="LINK", help="Frame of targets; default: the root.")
 @click.option(
     "--rate",
     type=click.FloatRange(1.0, 1000.0),
@@ -79,29 +67,17 @@ PLANES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}  # axes
     metavar="HZ",
     help="Of the messages.",
 )
-@click.option(
-    "--wait",
-    type=click.FloatRange(0.0),
-    default=10.0,
-    metavar="S",
-    help="For the arm to reach the last pose [s].",
-)
-@click.option("--namespace", default="", show_default=False, metavar="NAME", help="Of the node.")
+@click.option("--wait", type=SECONDS, default=10.0, metavar="S", help="To reach the last pose [s].")
+@text_option("--namespace", metavar="NAME", help="Of the node.")
 @click.option("--node", default="dls_ik", metavar="NAME", help="Of the node.")
-@click.option(
-    "--patience",
-    type=click.FloatRange(0.0),
-    default=5.0,
-    metavar="S",
-    help="For it to be found [s].",
-)
+@click.option("--patience", type=SECONDS, default=5.0, metavar="S", help="To find it [s].")
 @json_option
 @click.option("--record", metavar="FILE", help="Write what came back there, as CSV.")
 @plot_option("it")
 @click.option(
     "--robot",
     metavar="ROBOT",
-    help="Robot to draw, from the node's base to its tip; default: the node's.",
+    help="To draw, from the node's base to its tip; default: the node's.",
 )
 def stream(
     path: str | None,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import click
 
-from dls_ik.cli.options import ROBOT, find_robot
+from dls_ik.cli.options import ROBOT, SECONDS, find_robot, text_option
 from dls_ik.cli.output import (
     INTERRUPTED,
     MissingPartError,
@@ -45,9 +45,7 @@ BRIEF = 1.0  # [s] for a node that only confirms base and tip
 @click.argument("robot", required=False)
 @click.option("--base", metavar="LINK", help="Where the chain begins; found if there is no choice.")
 @click.option("--tip", metavar="LINK", help="Where it ends; found if there is no choice.")
-@click.option(
-    "--method", metavar="A[,B]", default="", show_default=False, help="A method, or two to compare."
-)
+@text_option("--method", metavar="A[,B]", help="A method, or two to compare.")
 @click.option("--host", default="127.0.0.1", help="Where to listen.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8080)
 @click.option(
@@ -57,13 +55,8 @@ BRIEF = 1.0  # [s] for a node that only confirms base and tip
     help="Steps of the controller [Hz].",
 )
 @click.option("--ros", is_flag=True, help="Show a running node, and send targets to it.")
-@click.option("--namespace", default="", show_default=False, help="Of the node.")
-@click.option(
-    "--patience",
-    type=click.FloatRange(0.0),
-    default=10.0,
-    help="For the node, where its robot is not given [s].",
-)
+@text_option("--namespace", help="Of the node.")
+@click.option("--patience", type=SECONDS, default=10.0, help="For a node without ROBOT [s].")
 @click.option("--record", metavar="FILE", help="Where the page's recordings go, as CSV.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 def view(
