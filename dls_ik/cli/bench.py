@@ -50,16 +50,18 @@ TOLERANCE = 1e-9  # [rad or m] beyond a limit
 @click.option("--base", metavar="LINK", help="Where the chain begins.")
 @click.option("--tip", metavar="LINK", help="Where it ends.")
 @click.option("--method", "methods", metavar="A,B,C", default="auto,ctp+sd+svf", help="Methods.")
-@click.option("--samples", type=click.IntRange(1, 10**7), default=1000, metavar="N", help="Poses.")
 @click.option(
-    "--seed", type=click.IntRange(0, 2**63 - 1), default=0, metavar="N", help="Of the poses."
+    "--samples", type=click.IntRange(1, 10**7), default=1000, metavar="N", help="Number of poses."
 )
-@click.option("--timeout", type=TIMEOUT, metavar="S", help="Of a pose.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**63 - 1), default=0, metavar="N", help="Seed of the poses."
+)
+@click.option("--timeout", type=TIMEOUT, metavar="S", help="Time for a pose [s].")
 @settings_option
 @click.option(
     "--reference",
     metavar="METHOD",
-    help="For times.  [default: PyKDL's LMA if it works, else the first]",
+    help="Compare times with it.  [default: PyKDL's LMA if it works, else the first]",
 )
 @json_option
 @plot_option("it")

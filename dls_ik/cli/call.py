@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     help="Where to begin; more than once.",
 )
 @text_option("--group", help="Group of joints. Default: the server's.")
-@click.option("--timeout", type=TIMEOUT, default=0.0, show_default=False, help="To solve [s].")
+@click.option("--timeout", type=TIMEOUT, default=0.0, show_default=False, help="Time to solve [s].")
 @click.option("--service", default=None, help="Default: compute_ik, or compute_fk with --fk.")
-@click.option("--patience", type=SECONDS, default=5.0, help="For the service [s].")
+@click.option("--patience", type=SECONDS, default=5.0, help="Time to find the service [s].")
 @json_option
 def call(
     fk: dict[str, float],

@@ -36,7 +36,7 @@ MAX_RANDOM = 100_000  # configurations
     metavar="N",
     help="N random ones instead.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, metavar="N", help="Of --random.")
+@click.option("--seed", type=click.IntRange(0), default=0, metavar="N", help="Seed of --random.")
 @click.option(
     "--link", "links", multiple=True, metavar="LINK", help="Instead of the tip; more than once."
 )

@@ -45,7 +45,7 @@ task_option = click.option(
     "--task",
     type=click.Choice(TASKS),
     default=TASKS[0],
-    help="What counts: all; the position; the position and where the tool's z, x, y points.",
+    help="Target: the pose; the position; the position and the direction of the tool's z, x or y.",
 )
 
 

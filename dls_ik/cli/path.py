@@ -63,7 +63,7 @@ MAX_LINES = 10  # of a kind on stderr
 @click.option(
     "--format", "kind", type=click.Choice(KINDS), help="Format of FILE, whatever its suffix."
 )
-@click.option("--storage", type=click.Choice(STORAGES), default="sqlite3", help="Of a bag.")
+@click.option("--storage", type=click.Choice(STORAGES), default="sqlite3", help="Format of a bag.")
 @click.option(
     "--rate",
     type=click.FloatRange(1e-6, 1e6),

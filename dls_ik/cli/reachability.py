@@ -41,7 +41,7 @@ LONG = 60.0  # [s] left, from where an estimate is printed
 @click.option(
     "--orientations",
     type=int,
-    help=f"How many to try in each voxel, spread evenly.  [default: {ORIENTATIONS}]",
+    help=f"Number in each voxel, spread evenly.  [default: {ORIENTATIONS}]",
 )
 @click.option(
     "--region",
@@ -54,13 +54,13 @@ LONG = 60.0  # [s] left, from where an estimate is printed
     "--task",
     type=click.Choice(TASKS),
     default=TASKS[0],
-    help="What counts: all, the tool's z axis with any turn about it, or the position alone.",
+    help="Target: the pose, the tool's z axis with any turn about it, or the position.",
 )
 @click.option("--tolerance", type=float, default=TOLERANCE, help="Error allowed [m, rad].")
 @click.option(
     "--restarts", type=int, default=RESTARTS, help="Attempts before a pose counts as not reached."
 )
-@click.option("--seed", type=int, default=0, help="Of the random restarts.")
+@click.option("--seed", type=int, default=0, help="Seed of the restarts.")
 @click.option(
     "--out",
     "out_path",

@@ -39,7 +39,7 @@ Run = list[tuple[Experiment, Reproduction]]
     short_help="Run a published experiment again.",
 )
 @click.argument("what", type=click.Choice([*EXPERIMENTS, ALL]), metavar="WHAT")
-@click.option("--samples", type=int, help="How many; each experiment has its default.")
+@click.option("--samples", type=int, help="Number of samples; each experiment has its default.")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0)
 @click.option("--json", "json_path", metavar="FILE", help="Write the figures there; - for stdout.")
 @click.option("--plot", "plot_path", metavar="FILE", help="Draw them there: .png, .svg or .pdf.")

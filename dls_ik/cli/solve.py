@@ -67,7 +67,7 @@ MAX_STEPS = 5000  # that are drawn
 @click.option(
     "--solve-type",
     type=click.Choice(["speed", "distance", "manipulability"]),
-    help="Which solution: the first (default), the nearest the seed, the most dextrous.",
+    help="Choice: the first (default), the nearest to the seed, the most dextrous.",
 )
 @task_option
 @click.option(

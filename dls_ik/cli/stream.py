@@ -44,8 +44,8 @@ PLANES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}  # axes
 
 
 @click.command(
-    epilog="Exit codes: 0 reached or finished, 1 refused or not reached, 2 bad input, 3 nobody "
-    "there, 130 after Ctrl-C."
+    epilog="Exit codes: 0 reached or finished, 1 refused or not reached, 2 bad input, 3 no "
+    "node, 130 after Ctrl-C."
 )
 @pose_options
 @click.option("--file", "path", metavar="CSV", help="A path of poses, one a line.")
@@ -53,26 +53,28 @@ PLANES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}  # axes
     "--twist", type=float, nargs=6, metavar="VX VY VZ WX WY WZ", help="A velocity [m/s, rad/s]."
 )
 @click.option(
-    "--for", "twist_time", type=POSITIVE, default=1.0, metavar="S", help="Of --twist [s]."
+    "--for", "twist_time", type=POSITIVE, default=1.0, metavar="S", help="Duration of --twist [s]."
 )
-@click.option("--circle", "radius", type=POSITIVE, metavar="R", help="Around the tip [m].")
-@click.option("--period", type=POSITIVE, default=5.0, metavar="S", help="Of a lap [s].")
-@click.option("--laps", type=POSITIVE, default=1.0, metavar="N", help="Of the circle.")
-@click.option("--plane", type=click.Choice([*PLANES]), default="xy", help="Of the circle.")
+@click.option("--circle", "radius", type=POSITIVE, metavar="R", help="Circle around the tip [m].")
+@click.option("--period", type=POSITIVE, default=5.0, metavar="S", help="Time of a lap [s].")
+@click.option("--laps", type=POSITIVE, default=1.0, metavar="N", help="Number of laps.")
+@click.option("--plane", type=click.Choice([*PLANES]), default="xy", help="Plane of the circle.")
 @text_option("--frame", metavar="LINK", help="Frame of targets; default: the root.")
 @click.option(
     "--rate",
     type=click.FloatRange(1.0, 1000.0),
     default=100.0,
     metavar="HZ",
-    help="Of the messages.",
+    help="Rate of the messages.",
 )
-@click.option("--wait", type=SECONDS, default=10.0, metavar="S", help="To reach the last pose [s].")
-@text_option("--namespace", metavar="NAME", help="Of the node.")
-@click.option("--node", default="dls_ik", metavar="NAME", help="Of the node.")
-@click.option("--patience", type=SECONDS, default=5.0, metavar="S", help="To find it [s].")
+@click.option(
+    "--wait", type=SECONDS, default=10.0, metavar="S", help="Time to reach the last pose [s]."
+)
+@text_option("--namespace", metavar="NAME", help="Namespace of the node.")
+@click.option("--node", default="dls_ik", metavar="NAME", help="Name of the node.")
+@click.option("--patience", type=SECONDS, default=5.0, metavar="S", help="Time to find it [s].")
 @json_option
-@click.option("--record", metavar="FILE", help="Write what came back there, as CSV.")
+@click.option("--record", metavar="FILE", help="Write the answers of the node there, as CSV.")
 @plot_option("it")
 @click.option(
     "--robot",

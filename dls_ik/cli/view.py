@@ -55,8 +55,8 @@ BRIEF = 1.0  # [s] for a node that only confirms base and tip
     help="Steps of the controller [Hz].",
 )
 @click.option("--ros", is_flag=True, help="Show a running node, and send targets to it.")
-@text_option("--namespace", help="Of the node.")
-@click.option("--patience", type=SECONDS, default=10.0, help="For a node without ROBOT [s].")
+@text_option("--namespace", help="Namespace of the node.")
+@click.option("--patience", type=SECONDS, default=10.0, help="Time to find a node [s].")
 @click.option("--record", metavar="FILE", help="Where the page's recordings go, as CSV.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 def view(

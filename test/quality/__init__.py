@@ -1,1 +1,1 @@
-"""What ``scripts/coverage`` and ``scripts/mutate`` run: are the tests worth their time?"""
+"""Measures of the tests for ``scripts/coverage`` and ``scripts/mutate``."""

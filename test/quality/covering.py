@@ -1,4 +1,4 @@
-"""Which tests run a line, and how long they take: the record that ``scripts/coverage`` leaves."""
+"""Tests that run a line, with their times, as ``scripts/coverage`` recorded them."""
 
 import ast
 from collections import defaultdict
@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 
 from coverage import CoverageData
 
-SHORT = 0.05  # [s] what a test costs at least
+MIN_TIME = 0.05  # [s] of a test
 
 
 class Covering:
@@ -24,9 +24,9 @@ class Covering:
         self.contexts = cache(self._contexts)
 
     def tests(self, path: str, line: int, seconds: float) -> list[str]:
-        """Tests of about so many seconds that run a line, as many different ones as can be.
+        """Return tests of a line within a time, as many different ones as possible.
 
-        Kernels are run as plain Python; what calls them is left compiled.
+        Kernels run as plain Python, their callers with compiled kernels.
         """
         times = self.times[mode(path)]
         found = self._of(path, statement(self.root / path, line)) & times.keys()
@@ -39,18 +39,18 @@ class Covering:
         return set().union(*(contexts.get(line, ()) for line in lines))
 
     def _contexts(self, path: str) -> dict[int, set[str]]:
-        """Tests by line, whatever the tree that was measured is called."""
+        """Return tests by line."""
         found = self._data.contexts_by_lineno(path)
         return {line: {c.partition("|")[0] for c in all_ if c} for line, all_ in found.items()}
 
 
 def mode(path: str) -> str:
-    """How the tests of a file are run: kernels that change are not compiled for each change."""
+    """Return how to run the tests of a file: mutants of kernels are not compiled."""
     return "plain" if path.startswith("dls_ik/core/") else "compiled"
 
 
 def passed(report: Path) -> dict[str, float]:
-    """Seconds by the id of the test, of a report that pytest wrote."""
+    """Return times [s] by test, from a report of pytest."""
     cases = ET.parse(report).iter("testcase")
     return {
         node_id(case.get("classname"), case.get("name")): float(case.get("time"))
@@ -60,14 +60,14 @@ def passed(report: Path) -> dict[str, float]:
 
 
 def node_id(dotted: str, name: str) -> str:
-    """A test as pytest takes it, from module and class with dots between."""
+    """Return the name of a test for pytest, from module and class."""
     module, _, classes = dotted.partition(".Test")
     parts = f"Test{classes}".split(".") if classes else []
     return "::".join([module.replace(".", "/") + ".py", *parts, name])
 
 
 def varied(tests: Iterable[str], times: dict[str, float]) -> Iterator[str]:
-    """The shortest case of every test, then the next case of each."""
+    """Yield the shortest case of every test, then the next case of each."""
     cases = defaultdict(list)
     for test in sorted(tests, key=lambda test: (times[test], test)):
         cases[test.partition("[")[0]].append(test)
@@ -76,10 +76,10 @@ def varied(tests: Iterable[str], times: dict[str, float]) -> Iterator[str]:
 
 
 def within(seconds: float, tests: Iterable[str], times: dict[str, float]) -> list[str]:
-    """The first of so many seconds, at least one if there is one."""
+    """Return the first tests within a time, at least one."""
     chosen, spent = [], 0.0
     for test in tests:
-        cost = times[test] + SHORT
+        cost = times[test] + MIN_TIME
         if chosen and spent + cost > seconds:
             continue
         chosen.append(test)
@@ -88,7 +88,7 @@ def within(seconds: float, tests: Iterable[str], times: dict[str, float]) -> lis
 
 
 def statement(path: Path, line: int) -> range:
-    """Lines of the innermost statement around a line; of a loop or a condition, its head."""
+    """Return the lines of the innermost statement around a line; of a block, its head."""
     around = range(line, line + 1)
     for node in ast.walk(_tree(path)):
         if isinstance(node, ast.stmt) and node.lineno <= line <= node.end_lineno:

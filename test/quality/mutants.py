@@ -1,4 +1,4 @@
-"""The wrong programs: cosmic-ray's mutants of a file, but for those that teach nothing."""
+"""Mutants of a file by cosmic-ray, without those that any test notices."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -32,7 +32,7 @@ OPERATORS = [
     f"core/Replace{kind}Operator_{pair}" for kind, pairs in PAIRS.items() for pair in pairs.split()
 ] + [f"core/{name}" for name in OTHERS]
 
-# What no test of the plain Python can judge.
+# Files that tests of plain Python cannot judge.
 LEFT_OUT = {
     "dls_ik/core/jit.py": "the compiler's options",
 }
@@ -47,7 +47,7 @@ class Mutant(NamedTuple):
     occurrence: int  # of the operator's places in the file
 
     def code(self, root: Path) -> str:
-        """The file with the change."""
+        """Return the file with the change."""
         source = (root / self.path).read_text()
         changed = mutate_code(source, operator(self.operator), self.occurrence)
         assert changed is not None, self
@@ -59,7 +59,7 @@ def operator(name: str):
 
 
 def mutants(root: Path, path: str) -> list[Mutant]:
-    """All of a file."""
+    """Return all mutants of a file."""
     if path in LEFT_OUT:
         return []
     nodes = list(ast_nodes(get_ast((root / path).read_text())))
@@ -70,22 +70,3 @@ def mutants(root: Path, path: str) -> list[Mutant]:
             place for node in nodes for place in operator(name).mutation_positions(node)
         )
     ]
-
-
-def changed_lines(old: str, new: str) -> tuple[str, str]:
-    """What a mutant takes away and puts in its place, without indentation."""
-    before, after = old.splitlines(), new.splitlines()
-    same = sum(1 for _ in _common(before, after))
-    tail = sum(1 for _ in _common(before[same:][::-1], after[same:][::-1]))
-    return _text(before[same : len(before) - tail]), _text(after[same : len(after) - tail])
-
-
-def _common(a: list[str], b: list[str]):
-    for x, y in zip(a, b, strict=False):
-        if x != y:
-            return
-        yield x
-
-
-def _text(lines: list[str]) -> str:
-    return " ".join(line.strip() for line in lines)

@@ -20,11 +20,9 @@ from rich.console import Console
 from rich.progress import track
 
 from quality.covering import Covering, mode
-from quality.equivalents import explained, is_same
 from quality.mutants import Mutant, mutants
-from quality.report import Verdict, described, lines_of, score_table
-from quality.running import outcome
-from quality.tree import copied, written
+from quality.runs import replaced, run_tests, update_copy
+from quality.verdicts import Verdict, changed_lines, described, explained, is_same, score_table
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".quality"
@@ -33,7 +31,7 @@ CHECKED = 5  # mutants
 
 
 def options() -> argparse.Namespace:
-    """What the command takes."""
+    """Read the options."""
     first, _, rest = __doc__.partition("\n")
     taken = argparse.ArgumentParser("scripts/mutate", description=first, epilog=rest.strip())
     taken.add_argument("paths", nargs="*", metavar="PACKAGE|FILE", help="such as dls_ik/core")
@@ -58,7 +56,7 @@ def options() -> argparse.Namespace:
 
 
 def drawn(given: argparse.Namespace) -> list[Mutant]:
-    """The mutants asked for, in the order in which they are run."""
+    """Return the mutants to run, in order."""
     if given.again:
         return [Mutant(*row) for row in json.loads((given.folder / SURVIVORS).read_text())]
     rng, chosen = random.Random(given.seed), []
@@ -72,23 +70,23 @@ def drawn(given: argparse.Namespace) -> list[Mutant]:
 
 
 def judged(tree: Path, mutant: Mutant, tests: list[str], seconds: float) -> Verdict:
-    """What becomes of one mutant."""
-    old, new = lines_of(ROOT, mutant)
+    """Run the tests of one mutant."""
+    old, new = changed_lines((ROOT / mutant.path).read_text(), mutant.code(ROOT))
     if (mutant.path, old, new) in explained() or is_same(old, new):
         return Verdict(mutant, old, new, "equivalent", 0)
     if not tests:
         return Verdict(mutant, old, new, "survived", 0)
-    with written(tree / mutant.path, mutant.code(ROOT)):
-        passed, late = outcome(tree, tests, mode(mutant.path) == "plain", seconds)
+    with replaced(tree / mutant.path, mutant.code(ROOT)):
+        passed, late = run_tests(tree, tests, mode(mutant.path) == "plain", seconds)
     end = "survived" if passed else "out of time" if late else "killed"
     return Verdict(mutant, old, new, end, len(tests))
 
 
 def verdicts(given: argparse.Namespace, chosen: list[Mutant]) -> Iterator[Verdict]:
-    """Of each in turn, as many at a time as asked for, each in a tree of its own."""
+    """Yield the verdict on each mutant; jobs have a tree each."""
     covering, trees = Covering(ROOT, given.record), SimpleQueue()
     for k in range(given.jobs):
-        trees.put(copied(ROOT, given.folder.resolve() / f"tree_{k}"))
+        trees.put(update_copy(ROOT, given.folder.resolve() / f"tree_{k}"))
 
     def one(mutant: Mutant) -> Verdict:
         tests = given.tests + covering.tests(mutant.path, mutant.line, given.budget)
@@ -104,17 +102,17 @@ def verdicts(given: argparse.Namespace, chosen: list[Mutant]) -> Iterator[Verdic
 
 
 def check(covering: Covering, tree: Path, given: argparse.Namespace, chosen: list[Mutant]) -> None:
-    """Tests that fail anyway would kill every mutant: run those of a few as the tree is."""
+    """Run tests of a few mutants on the unchanged tree: tests that fail would kill all mutants."""
     for plain in (True, False):
         few = [m for m in chosen if (mode(m.path) == "plain") is plain][:CHECKED]
         tests = {t for m in few for t in covering.tests(m.path, m.line, given.budget)}
         limit = given.budget * CHECKED
-        if few and not outcome(tree, [*given.tests, *sorted(tests)], plain, limit).passed:
+        if few and not run_tests(tree, [*given.tests, *sorted(tests)], plain, limit).passed:
             sys.exit(f"mutate: tests fail as the tree is, without a mutant: {tree}/last_run.log")
 
 
 def main() -> None:
-    """Print survivors as they are found, then the scores; also of what Ctrl-C leaves."""
+    """Print survivors as they are found, then the scores, also after Ctrl-C."""
     given, out = options(), Console(highlight=False, soft_wrap=True)
     out.print("scripts/mutate " + shlex.join(sys.argv[1:]), markup=False)
     chosen, found = drawn(given), []

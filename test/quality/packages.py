@@ -1,4 +1,4 @@
-"""The table of ``scripts/coverage``: lines that tests run, by package, and where the others are."""
+"""Table of ``scripts/coverage``: lines that tests run, by package, and those that none runs."""
 
 import json
 import sys
@@ -9,12 +9,12 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-LEAST = 95.0  # [%] of all lines
-SHOWN = 15  # files with most lines that nothing runs
+MIN_SHARE = 95.0  # [%] of all lines
+SHOWN = 15  # files with most lines that no test runs
 
 
 def by_package(files: dict) -> dict[str, list[int]]:
-    """Lines and lines run, of the folders below ``dls_ik``."""
+    """Return lines and lines run of each folder in ``dls_ik``."""
     found = defaultdict(lambda: [0, 0])
     for name, file in files.items():
         parts = Path(name).parts
@@ -47,12 +47,12 @@ def main(report: str) -> None:
     for name, file in missed[:SHOWN]:
         if file["missing_lines"]:
             out.print(f"  not run: {name}: {ranges(file['missing_lines'])}", markup=False)
-    if share(*total) < LEAST:
-        sys.exit(f"coverage: {share(*total):.1f} % of all lines, needed are {LEAST:.0f} %")
+    if share(*total) < MIN_SHARE:
+        sys.exit(f"coverage: {share(*total):.1f} % of all lines, needed are {MIN_SHARE:.0f} %")
 
 
 def ranges(lines: list[int]) -> str:
-    """``1-3, 7`` for 1, 2, 3, 7."""
+    """Return ``1-3, 7`` for 1, 2, 3, 7."""
     runs: list[list[int]] = []
     for line in lines:
         if runs and line == runs[-1][1] + 1:
