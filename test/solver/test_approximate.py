@@ -8,6 +8,7 @@ from dls_ik import IkSolver, RobotModel, Status, Task
 from dls_ik.errors import OptionError
 
 PLANAR = RobotModel.from_name("planar_2r")
+
 MISSED = (Status.UNREACHABLE, Status.MAX_RESTARTS)
 
 
@@ -51,18 +52,6 @@ def test_statuses_and_answers_to_poses_that_are_reached_stay(name):
     assert plain.success.all()
     np.testing.assert_array_equal(told.q, plain.q)
     np.testing.assert_array_equal(told.status, plain.status)
-
-
-@pytest.mark.parametrize("robot", [WAM, PUMA, PLANAR], ids=["wam", "puma560", "planar_2r"])
-def test_one_at_a_time_as_in_a_batch(robot):
-    Ts, seeds = out_of_reach(robot, 20)
-    solver = IkSolver(robot, max_restarts=50, approximate=True)
-    batch = solver.solve_batch(Ts, seeds)
-    for T, seed, row in zip(Ts, seeds, batch, strict=True):
-        alone = solver.solve(T, seed, timeout=3600.0)
-        np.testing.assert_array_equal(alone.q, row.q)
-        assert alone[:2] == row[:2]
-        assert alone[3:7] == row[3:7]
 
 
 @pytest.mark.parametrize("name", ["wam", "puma560", "fr3", "iiwa14"])

@@ -3,13 +3,16 @@
 import numpy as np
 import pytest
 from arms import random_arm
+from oracle import rigid, rotation
 from oracle_ik import pose_error
 
 from dls_ik import IkSolver, RobotModel, Status
 from dls_ik.model.kdl import kdl_chain
 
 SHIPPED = ("wam", "puma560", "planar_2r")
+
 REVOLUTE = ("revolute",) * 7
+
 KINDS = {
     "1": REVOLUTE[:1],
     "1 slide": ("prismatic",),
@@ -32,13 +35,12 @@ def check(robot, Ts, result, tolerance=1e-6):
     assert (result.status == Status.SUCCESS).all()
     assert (result.q >= robot.lower).all()
     assert (result.q <= robot.upper).all()
-    for T, q, position, rotation in zip(Ts, result.q, result.position_error,
-                                        result.rotation_error, strict=True):  # fmt: skip
-        e = pose_error(T, robot.fk(q))
+    for T, one in zip(Ts, result, strict=True):
+        e = pose_error(T, robot.fk(one.q))
         assert np.linalg.norm(e[:3]) <= tolerance * (1.0 + 1e-6)
         assert np.linalg.norm(e[3:]) <= tolerance * (1.0 + 1e-6)
-        assert position == pytest.approx(np.linalg.norm(e[:3]), abs=1e-12)
-        assert rotation == pytest.approx(np.linalg.norm(e[3:]), abs=1e-12)
+        assert one.position_error == pytest.approx(np.linalg.norm(e[:3]), abs=1e-12)
+        assert one.rotation_error == pytest.approx(np.linalg.norm(e[3:]), abs=1e-12)
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -83,21 +85,6 @@ def test_drawn_robots(name, drawn):
     check(robot, Ts, solver.solve_batch(Ts, robot.random(rng, 60)))
 
 
-def test_one_at_a_time():
-    robot, rng = RobotModel.wam(), np.random.default_rng(5)
-    solver = IkSolver(robot)
-    for q in robot.random(rng, 100):
-        T = robot.fk(q)
-        result = solver.solve(T, timeout=3600.0)
-        assert result.success
-        assert result.status is Status.SUCCESS
-        assert robot.within_limits(result.q)
-        assert np.abs(robot.fk(result.q) - T).max() <= 2e-6
-        assert result.iterations > 0
-        assert result.restarts >= 0
-        assert result.duration > 0.0
-
-
 @pytest.mark.parametrize("name", SHIPPED)
 def test_near_the_seed_no_restart_is_needed(name):
     robot, rng = RobotModel.from_name(name), np.random.default_rng(6)
@@ -109,3 +96,106 @@ def test_near_the_seed_no_restart_is_needed(name):
     near = np.abs(result.q - q).max(axis=1) < 0.05
     assert near.mean() > 0.9
     assert result.restarts[near].max() == 0
+
+
+def test_half_turns_about_any_axis():
+    """On a free-flying wrist, as it were: three slides and three turns reach every rotation."""
+    rng = np.random.default_rng(8)
+    robot = RobotModel.from_dh([*SLIDES, *TURNS])
+    solver = IkSolver(robot)
+    for axis in [*np.eye(3), *rng.normal(size=(30, 3))]:
+        seed = rng.uniform(-0.5, 0.5, 6)
+        T = robot.fk(seed)
+        T_d = rigid(rotation(axis, np.pi) @ T[:3, :3], T[:3, 3])
+        result = solver.solve(T_d, seed, timeout=3600.0)
+        assert result.success
+        np.testing.assert_allclose(robot.fk(result.q), T_d, atol=2e-6)
+
+
+QUARTER = np.pi / 2
+
+SLIDES = [
+    {"kind": "prismatic", "alpha": alpha, "theta": theta, "lower": -2, "upper": 2}
+    for alpha, theta in ((-QUARTER, 0.0), (-QUARTER, -QUARTER), (0.0, 0.0))
+]
+
+TURNS = [{"kind": "continuous", "alpha": alpha} for alpha in (-QUARTER, QUARTER, 0.0)]
+
+
+@pytest.mark.parametrize("q", [[0.3, 1.2], [-2.0, -0.7], [3.0, 2.5]])
+def test_planar_arm_has_two_answers_and_finds_the_one_of_its_seed(q):
+    robot = RobotModel.from_name("planar_2r")
+    (q1, q2), T = q, robot.fk(q)
+    solver = IkSolver(robot)
+    for elbow in (q2, q2 + np.copysign(0.3, q2) * 0.5):
+        result = solver.solve(T, [q1, elbow], timeout=3600.0)
+        np.testing.assert_allclose(result.q, q, atol=1e-5)
+    c = (T[0, 3] ** 2 + T[1, 3] ** 2 - 2.0) / 2.0  # law of cosines, two links of 1 m
+    assert np.cos(result.q[1]) == pytest.approx(c, abs=1e-5)
+
+
+TURNING = (
+    "continuous",
+    "revolute",
+    "continuous",
+    "prismatic",
+    "continuous",
+    "revolute",
+    "revolute",
+)
+
+
+def solved(far, seed=1, count=60):
+    """A robot, poses, seeds that lie some turns away, and the results."""
+    rng = np.random.default_rng(seed)
+    robot = random_arm(rng, *TURNING)
+    Ts = robot.fk(robot.random(rng, count))
+    seeds = robot.random(rng, count) + robot.continuous * rng.uniform(-far, far, (count, robot.n))
+    return robot, Ts, seeds, IkSolver(robot, max_restarts=5000).solve_batch(Ts, seeds)
+
+
+@pytest.mark.parametrize("far", [0.0, 10.0, 1e3, 1e6])
+def test_within_half_a_turn_of_the_seed(far):
+    robot, _, seeds, result = solved(far)
+    assert result.success.all()
+    assert result.restarts.max() > 0
+    away = np.abs(result.q - seeds)[:, robot.continuous]
+    assert away.max() <= np.pi + 1e-9 * far + 1e-12
+
+
+@pytest.mark.parametrize("far", [0.0, 10.0, 1e3, 1e6, 1e10, 1e15, 1e300])
+def test_wherever_the_seed_is_success_means_within_tolerance(far):
+    robot, Ts, _, result = solved(far)
+    for T, one in zip(Ts, result, strict=True):
+        if one.success:
+            e = pose_error(T, robot.fk(one.q))
+            assert np.linalg.norm(e[:3]) <= 1.01e-6
+            assert np.linalg.norm(e[3:]) <= 1.01e-6
+        assert robot.within_limits(one.q)
+
+
+def test_a_follower_turns_with_its_master():
+    rng = np.random.default_rng(3)
+    robot = random_arm(rng, "continuous", "mimic", *["revolute"] * 5)
+    assert not robot.continuous[0]  # a turn of the master is no whole turn of the follower
+    Ts = robot.fk(robot.random(rng, 30))
+    result = IkSolver(robot, max_restarts=5000).solve_batch(Ts, robot.random(rng, 30) + 20.0)
+    assert result.success.all()
+    np.testing.assert_allclose(robot.fk(result.q), Ts, atol=2e-6)
+
+
+def test_limited_joints_never_leave_their_limits_however_they_turn():
+    robot, _, _, result = solved(1e3, seed=4)
+    assert result.success.all()
+    limited = ~robot.continuous
+    assert (result.q[:, limited] >= robot.lower[limited]).all()
+    assert (result.q[:, limited] <= robot.upper[limited]).all()
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_zero_pose_from_zero(name):
+    robot = RobotModel.from_name(name)
+    zero = np.zeros(robot.n)
+    result = IkSolver(robot).solve(robot.fk(zero), zero)
+    assert result.success
+    np.testing.assert_array_equal(result.q, 0.0)

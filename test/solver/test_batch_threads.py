@@ -1,5 +1,9 @@
-"""Batches on any number of threads: the same answers, progress, and what an exception leaves."""
+"""Threads and determinism: the same answers on any number of threads; interrupts."""
 
+import json
+import os
+import signal
+import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +12,7 @@ import numpy as np
 import pytest
 from wishes import PUMA, WAM, drawn
 
-from dls_ik import IkSolver, Status, Task
+from dls_ik import IkSolver, RobotModel, Status, Task
 from dls_ik.errors import BatchInterrupted, DlsIkError, OptionError
 from dls_ik.solver import batch
 from dls_ik.solver.search import Search
@@ -76,23 +80,6 @@ def test_more_tasks_than_are_kept_in_threads_of_the_caller():
         for each in again:
             each.result()
     assert len(solver._searches) <= MAX_TASKS + 6
-
-
-def test_solvers_in_threads_of_the_caller():
-    Ts, seeds = some(PUMA, 200)
-    solver = IkSolver(PUMA, max_restarts=50)
-    expected, found = solver.solve_batch(Ts, seeds), [None] * 4
-
-    def work(i):
-        found[i] = solver.solve_batch(Ts, seeds, threads=2)
-
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for each in found:
-        assert_same(each, expected)
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.0, 2.5, "2", True, np.nan, [2]])
@@ -192,3 +179,146 @@ def test_an_interrupt_keeps_what_was_finished(threads, monkeypatch):
     assert (result.restarts[left] == 0).all()
     assert isinstance(caught.value, KeyboardInterrupt)
     assert threading.active_count() < 50
+
+
+SHORT = {"max_iterations": 7, "max_restarts": 500}  # short attempts, so that restarts are needed
+
+
+def tasks(count):
+    rng = np.random.default_rng(1)
+    return WAM.fk(WAM.random(rng, count)), WAM.random(rng, count)
+
+
+def answers(solver, Ts, seeds):
+    return np.array([solver.solve(T, q, timeout=3600.0).q for T, q in zip(Ts, seeds, strict=True)])
+
+
+def test_again_and_in_another_solver():
+    Ts, seeds = tasks(30)
+    solver = IkSolver(WAM, **SHORT)
+    first = answers(solver, Ts, seeds)
+    np.testing.assert_array_equal(answers(solver, Ts, seeds), first)
+    np.testing.assert_array_equal(answers(IkSolver(WAM, **SHORT), Ts, seeds), first)
+
+
+def test_earlier_tasks_leave_no_trace():
+    Ts, seeds = tasks(30)
+    solver = IkSolver(WAM, **SHORT)
+    backwards = answers(solver, Ts[::-1], seeds[::-1])[::-1]
+    np.testing.assert_array_equal(backwards, answers(solver, Ts, seeds))
+
+
+def test_random_seed():
+    Ts, seeds = tasks(30)
+    a, b, c = (
+        answers(IkSolver(WAM, random_seed=k, starts="random", **SHORT), Ts, seeds)
+        for k in (1, 1, 2)
+    )
+    np.testing.assert_array_equal(a, b)
+    assert (a != c).any()
+    assert (a == c).all(axis=1).any()  # those that need no restart
+
+
+@pytest.mark.parametrize(("method", "restarts"), [("auto", 500), ("ctp+sd+svf", 2)])
+def test_threads_that_share_a_solver(method, restarts):
+    Ts, seeds = tasks(60)
+    solver = IkSolver(WAM, method, **{**SHORT, "max_restarts": restarts})
+    alone = answers(solver, Ts, seeds)
+    with ThreadPoolExecutor(6) as pool:
+        together = list(pool.map(lambda _: answers(solver, Ts, seeds), range(6)))
+    for shared in together:
+        np.testing.assert_array_equal(shared, alone)
+
+
+def test_threads_with_robots_of_their_own():
+    def work(name):
+        robot, rng = RobotModel.from_name(name), np.random.default_rng(2)
+        Ts = robot.fk(robot.random(rng, 30))
+        return IkSolver(robot, **SHORT).solve_batch(Ts).q
+
+    names = ["wam", "puma560", "planar_2r"] * 3
+    with ThreadPoolExecutor(6) as pool:
+        for name, q in zip(names, pool.map(work, names), strict=True):
+            np.testing.assert_array_equal(q, work(name))
+
+
+def test_answers_are_the_callers_to_keep():
+    Ts, seeds = tasks(2)
+    solver = IkSolver(WAM)
+    first = solver.solve(Ts[0], seeds[0], timeout=3600.0)
+    kept = first.q.copy()
+    first.q[:] += 0.0
+    solver.solve(Ts[1], seeds[1], timeout=3600.0)
+    np.testing.assert_array_equal(first.q, kept)
+    first.q[:] = 9.0
+    np.testing.assert_array_equal(solver.solve(Ts[0], seeds[0], timeout=3600.0).q, kept)
+
+
+PROGRAM = """
+import json, sys
+import numpy as np
+from dls_ik import IkSolver, RobotModel, Status
+from dls_ik.errors import BatchInterrupted
+
+robot = RobotModel.wam()
+rng = np.random.default_rng(1)
+T = robot.fk(robot.random(rng, 1000))
+T[::9, :3, :3] = robot.fk(robot.random(rng, 112))[:, :3, :3]  # some out of grasp, so slow
+solver = IkSolver(robot, max_restarts=200)
+solver.solve_batch(T[:2])
+whole = np.tile(T, (500, 1, 1))
+
+def progress(done, count):
+    if done < 5000:
+        print("working", flush=True)
+
+try:
+    solver.solve_batch(whole, threads=int(sys.argv[1]), progress=progress)
+    print(json.dumps("finished"))
+except BatchInterrupted as error:
+    r = error.result
+    kinds = {Status(k).name: int((r.status == k).sum()) for k in set(r.status.tolist())}
+    done = np.flatnonzero(r.status != Status.INTERRUPTED)
+    again = solver.solve_batch(whole[done[:200]])
+    same = bool((again.q == r.q[done[:200]]).all())
+    empty = bool(np.isnan(r.q[r.status == Status.INTERRUPTED]).all())
+    print(json.dumps({"kinds": kinds, "same": same, "empty": empty}))
+"""
+
+UNCAUGHT = PROGRAM.split("try:")[0] + "solver.solve_batch(whole, threads=2, progress=progress)\n"
+
+
+def interrupted(program, *arguments):
+    """Run it until it works, press Ctrl-C, and return what it leaves."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, *arguments],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    try:
+        assert process.stdout.readline() == "working\n"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=300)
+    finally:
+        process.kill()
+    return process.returncode, out.splitlines()[-1:], err
+
+
+@pytest.mark.parametrize("threads", ["1", "2", "5"])
+def test_results_so_far_come_along(threads):
+    code, lines, err = interrupted(PROGRAM, threads)
+    assert code == 0, err
+    told = json.loads(lines[0])
+    assert told != "finished"
+    assert told["same"]
+    assert told["empty"]
+    counts = told["kinds"]
+    assert sum(counts.values()) == 500_000
+    assert 0 < counts["INTERRUPTED"] < 500_000
+    assert np.sum([counts[kind] for kind in counts if kind != "INTERRUPTED"]) >= 1
+
+
+def test_who_does_not_ask_for_it_ends():
+    code, _, err = interrupted(UNCAUGHT)
+    assert code in (-signal.SIGINT, 130, 1)
+    assert "BatchInterrupted" in err

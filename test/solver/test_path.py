@@ -6,7 +6,9 @@ from wishes import PUMA, TOLERANCE, WAM, errors, robot_of, turning
 
 import dls_ik
 from dls_ik import IkSolver, Status, Task
+from dls_ik.errors import JointValueError, OptionError, PoseError
 from dls_ik.solver.result import IkPathResult
+from dls_ik.text import quoted
 
 FIELDS = ("success", "status", "q", "position_error", "rotation_error", "iterations", "restarts",
           "jumps")  # fmt: skip
@@ -200,3 +202,32 @@ def test_where_the_first_answer_is_far_a_nearer_one_is_looked_for(robot):
         last = q
     assert np.mean(np.array(gains) > 0.01) > 0.25
     assert np.mean(gains) > 0.2
+
+
+@pytest.mark.parametrize(
+    "jump",
+    [0.0, -1.0, np.nan, "far", None, True, [0.5], -(10**5000)],
+    ids=lambda jump: quoted(jump, 20),
+)
+def test_other_jumps_are_refused(jump):
+    with pytest.raises(OptionError, match="max_joint_step"):
+        IkSolver(WAM).solve_path(np.eye(4)[None], max_joint_step=jump)
+
+
+@pytest.mark.parametrize(
+    "jump",
+    [np.float32(0.5), np.int64(1), np.float64(0.5), 10**5000],
+    ids=lambda jump: quoted(jump, 20),
+)
+def test_jumps_of_numpy(jump):
+    assert len(IkSolver(WAM).solve_path(WAM.fk(np.zeros((2, 7))), max_joint_step=jump)) == 2
+
+
+def test_bad_poses_and_seeds_are_refused():
+    solver = IkSolver(WAM)
+    for Ts in (np.eye(4), np.zeros((2, 3, 3)), "poses", None):
+        with pytest.raises(PoseError):
+            solver.solve_path(Ts)
+    for seed in (np.zeros(6), np.full(7, np.nan), np.zeros((2, 7))):
+        with pytest.raises(JointValueError):
+            solver.solve_path(np.eye(4)[None], seed)

@@ -1,4 +1,4 @@
-"""One step at a time: what a trace holds, and what is refused."""
+"""Single steps: what they do, and what is refused."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,11 @@ from dls_ik.core import damping_policies as policies
 from dls_ik.errors import JointValueError, MethodError, OptionError, PoseError
 
 WAM = RobotModel.wam()
+
 Q = np.array([0.3, -0.5, 0.2, 1.4, -0.3, 0.4, 0.1])
+
 NEAR, FAR = WAM.fk(Q + 0.05), WAM.fk(Q + 0.6)
+
 WEIGHTS = np.array([1.0, 1.0, 1.0, 0.5, 0.5, 0.5])
 
 
@@ -164,3 +167,39 @@ def test_the_optimal_policy_makes_the_whole_step_as_long_as_allowed(objective, D
 def test_kdl_has_no_steps():
     with pytest.raises(MethodError, match="has no single steps"):
         Stepper(WAM, "kdl_lma", Q)
+
+
+T = WAM.fk(Q)
+
+ODD = [None, "x", 1j, [1, [2]], [10**400] * 6, np.nan, np.zeros(6, "M8[s]"), object()]
+
+
+@pytest.fixture(scope="module")
+def stepper():
+    return Stepper(WAM, "svf", Q)
+
+
+@pytest.mark.parametrize("bad", [*ODD, [T, None], np.full((4, 4), 1j), T[:3], np.empty((0, 4, 4))])
+def test_targets(stepper, bad):
+    for use in (stepper.step, lambda given: stepper.run(given, 2)):
+        with pytest.raises(PoseError):
+            use(bad)
+    np.testing.assert_array_equal(stepper.q, Q)
+
+
+@pytest.mark.parametrize("bad", [*ODD, np.zeros(5), np.full(6, np.inf), np.full(6, -1e300)])
+def test_velocities_and_errors(stepper, bad):
+    with pytest.raises(OptionError, match="x_dot"):
+        stepper.rate(bad, 0.01)
+    with pytest.raises(OptionError, match="e is"):
+        stepper.step_for(bad, WAM.jacobian(Q))
+    with pytest.raises(OptionError, match="J is"):
+        stepper.step_for(np.zeros(6), bad)
+    np.testing.assert_array_equal(stepper.q, Q)
+
+
+@pytest.mark.parametrize("dt", [*ODD, [0.1], np.inf, 1e300])
+def test_durations(stepper, dt):
+    with pytest.raises(OptionError, match="dt"):
+        stepper.rate(np.zeros(6), dt)
+    np.testing.assert_array_equal(stepper.q, Q)

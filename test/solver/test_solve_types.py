@@ -1,23 +1,27 @@
-"""``solve_type="distance"``: of all solutions the one nearest the seed."""
+"""Which solution: the nearest to the seed, the most dexterous, and any wish for any arm."""
 
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from arms import random_arm
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from wishes import (
-    PUMA,
     REDUNDANT,
     SIX,
     WAM,
     apart,
     assert_solutions,
     drawn,
+    errors,
     is_solution,
+    manipulability,
     robot_of,
     turning,
 )
 
-from dls_ik import IkSolver, Status
+from dls_ik import IkSolver, Status, Task
 
 NEAREST = {"solve_type": "distance"}
 
@@ -109,7 +113,7 @@ def test_near_the_best_of_many_restarts(name):
     assert np.mean(ours <= 1.02 * best + 1e-4) >= 0.95
 
 
-def test_more_attempts_are_never_worse():
+def test_more_attempts_never_lead_farther():
     Ts, _, seeds = drawn(WAM, 50)
     far = [
         apart(IkSolver(WAM, **NEAREST, num_candidates=count).solve_batch(Ts, seeds).q, seeds)
@@ -130,17 +134,6 @@ def test_weights_are_those_of_the_metric(heavy):
     assert better.mean() >= 0.95
     moved = np.abs(result.q - seeds)[:, heavy], np.abs(plain.q - seeds)[:, heavy]
     assert moved[0].mean() < 0.5 * moved[1].mean()
-
-
-@pytest.mark.parametrize("robot", [WAM, PUMA], ids=["wam", "puma560"])
-def test_one_at_a_time_as_in_a_batch(robot):
-    Ts, _, seeds = drawn(robot, 20)
-    solver = IkSolver(robot, **NEAREST, max_restarts=200)
-    batch = solver.solve_batch(Ts, seeds)
-    for T, seed, q, steps in zip(Ts, seeds, batch.q, batch.iterations, strict=True):
-        alone = solver.solve(T, seed, timeout=3600.0)
-        np.testing.assert_array_equal(alone.q, q)
-        assert alone.iterations == steps
 
 
 def test_joints_without_limits_are_at_the_turn_nearest_the_seed():
@@ -173,3 +166,103 @@ def test_a_pose_out_of_reach_is_told_as_ever():
     result = IkSolver(WAM, **NEAREST).solve(T, np.zeros(7))
     assert (result.success, result.status) == (False, Status.UNREACHABLE)
     assert not is_solution(WAM, T, result.q)
+
+
+NAMES = ("wam", "fr3", "gen3", "puma560", "ur5e")
+
+
+def measured(robot, result):
+    return np.array([manipulability(robot, q) for q in result.q])
+
+
+@pytest.mark.parametrize("seeded", [False, True], ids=["anywhere", "seeded"])
+@pytest.mark.parametrize("name", NAMES)
+def test_at_least_as_dextrous_as_the_first_solution(name, seeded):
+    robot = robot_of(name)
+    Ts, _, seeds = drawn(robot, 100)
+    seeds = seeds if seeded else None
+    solver = IkSolver(robot)
+    first = solver.solve_batch(Ts, seeds)
+    best = solver.solve_batch(Ts, seeds, solve_type="manipulability")
+    assert_solutions(robot, Ts, best)
+    ours, theirs = measured(robot, best), measured(robot, first)
+    assert (ours >= theirs - 1e-9).all()
+    if robot.n > 6:
+        assert ours.mean() > 1.2 * theirs.mean()
+
+
+def test_more_attempts_are_never_less_dextrous():
+    Ts, _, seeds = drawn(WAM, 50)
+    solvers = [
+        IkSolver(WAM, solve_type="manipulability", num_candidates=count) for count in (1, 3, 10, 60)
+    ]
+    found = [measured(WAM, solver.solve_batch(Ts, seeds)) for solver in solvers]
+    for fewer, more in pairwise(found):
+        assert (more >= fewer - 1e-9).all()
+
+
+def test_for_a_part_of_the_pose():
+    Ts, _, seeds = drawn(WAM, 10)
+    solver = IkSolver(WAM, task=Task.position_only(), num_candidates=20)
+    first = solver.solve_batch(Ts, seeds)
+    best = solver.solve_batch(Ts, seeds, solve_type="manipulability")
+    assert best.success.all()
+
+    def measure(q):
+        return np.prod(np.linalg.svd(WAM.jacobian(q)[:3], compute_uv=False))
+
+    for ours, theirs, T in zip(best.q, first.q, Ts, strict=True):
+        assert WAM.within_limits(ours)
+        assert np.linalg.norm(WAM.fk(ours)[:3, 3] - T[:3, 3]) <= 1.01e-6
+        assert measure(ours) >= measure(theirs) - 1e-9
+
+
+KINDS = st.lists(
+    st.sampled_from(["revolute", "revolute", "prismatic", "continuous", "mimic"]), max_size=7
+)
+
+CHANGES = st.sampled_from([0.0, 0.01, 0.3, 2.0, 10.0, np.inf])
+
+FAR = st.sampled_from([0.0, 0.0, 1.0, 5.0, 100.0])
+
+TYPES = st.sampled_from(["speed", "distance", "manipulability"])
+
+
+def check(robot, T, seed, change, approximate, result):
+    """What holds of an answer whatever was asked."""
+    assert np.isfinite(result.q).all()
+    assert robot.within_limits(result.q)
+    position, rotation = errors(robot, T, result.q)
+    np.testing.assert_allclose(result[3:5], [position, rotation], atol=1e-9)
+    possible = (seed - change <= robot.upper).all() and (seed + change >= robot.lower).all()
+    rounding = 1e-15 * np.abs(seed).max() + 1e-15
+    if result.status is Status.SUCCESS:
+        assert is_solution(robot, T, result.q)
+    if possible:
+        assert (np.abs(result.q - seed) <= change + rounding).all()
+        assert result.success == (approximate or result.status is Status.SUCCESS)
+    else:
+        assert (result.success, result.status) == (False, Status.FAR_FROM_SEED)
+
+
+@settings(deadline=None, max_examples=30, suppress_health_check=list(HealthCheck))
+@given(
+    st.integers(0, 10**6), KINDS, TYPES, FAR, st.booleans(), st.data(), st.sampled_from([0.7, 3.0])
+)
+def test_answers_are_what_was_asked_for(seed, kinds, kind, far, approximate, data, reach):
+    rng = np.random.default_rng(seed)
+    robot = random_arm(rng, "revolute", *kinds)
+    n = robot.n
+    change = np.array(data.draw(st.lists(CHANGES, min_size=n, max_size=n)))
+    solver = IkSolver(robot, solve_type=kind, num_candidates=10, max_restarts=12)
+    Ts = robot.fk(robot.random(rng, 4))
+    Ts[2:, :3, 3] *= reach
+    seeds = robot.random(rng, 4) + far * rng.uniform(-1.0, 1.0, (4, n))
+    wish = {"max_joint_change": change, "approximate": approximate}
+    batch = solver.solve_batch(Ts, seeds, **wish)
+    for T, start, row in zip(Ts, seeds, batch, strict=True):
+        check(robot, T, start, change, approximate, row)
+        alone = solver.solve(T, start, timeout=3600.0, **wish)
+        np.testing.assert_array_equal(alone.q, row.q)
+        assert alone[:2] == row[:2]
+        assert alone[3:7] == row[3:7]
