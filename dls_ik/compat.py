@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 
@@ -13,6 +14,14 @@ def parameter_overrides(node: Any) -> Mapping[str, Any]:
     """
     overrides: Mapping[str, Any] = node._parameter_overrides
     return overrides
+
+
+def rcl_error() -> type[Exception]:
+    """Return the exception that rcl raises, such as on a topic of two types; rclpy hides it."""
+    # imported by name, so that kernels, which use this module too, do not depend on rclpy
+    rcl = import_module("rclpy.impl.implementation_singleton").rclpy_implementation
+    error: type[Exception] = rcl.RCLError
+    return error
 
 
 def intercept_responses(

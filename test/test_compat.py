@@ -26,6 +26,14 @@ def test_parameters_that_a_node_was_started_with(node):
     assert {name: given.value for name, given in overrides.items()} == {"rate": 7.0}
 
 
+def test_the_error_of_rcl(node):
+    from std_msgs.msg import Empty, String
+
+    node.create_publisher(String, "topic", 1)
+    with pytest.raises(compat.rcl_error()):
+        node.create_publisher(Empty, "topic", 1)
+
+
 def test_a_service_passes_its_results_on(node):
     from rclpy.executors import SingleThreadedExecutor
     from std_srvs.srv import Trigger

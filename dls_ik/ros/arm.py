@@ -128,7 +128,7 @@ def build_groups(
     """Build the groups by name, the default one among them; all solvers are ready for use.
 
     Args:
-        robot: of the default group.
+        robot: the model of the default group.
         others: previous groups of the same robot. Their models are used again, because bounds on
             their reach take some tenths of a second.
 

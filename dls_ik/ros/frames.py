@@ -81,7 +81,7 @@ def quaternion_note(poses: Iterable[Any]) -> str:
     The normalised pose is seldom the pose that was meant: a ``w`` that is left out is 1.
 
     Args:
-        poses: of ``geometry_msgs/Pose``, or of anything with an orientation.
+        poses: ``geometry_msgs/Pose``, or anything else with an orientation.
     """
     for pose in poses:
         o = pose.orientation

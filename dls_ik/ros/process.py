@@ -12,13 +12,13 @@ from contextlib import contextmanager
 import rclpy
 from rclpy.exceptions import NameValidationException, ParameterException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
-from rclpy.impl.implementation_singleton import rclpy_implementation as rcl
 from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 from rclpy.utilities import try_shutdown
 
+from dls_ik import compat
 from dls_ik.errors import DlsIkError
 from dls_ik.ros.application import Application
 from dls_ik.ros.params import Parameters
@@ -53,7 +53,7 @@ def run_process(
     try:
         with ros_node(args, name) as node:
             finished = (run or serve_ik)(node, stop)
-    except (DlsIkError, NameValidationException, ParameterException, rcl.RCLError) as error:
+    except (DlsIkError, NameValidationException, ParameterException, compat.rcl_error()) as error:
         get_logger(name).fatal(f"cannot start: {' '.join(str(error).split())}")
         return 1
     if not finished:  # a thread still compiles, and the end of the interpreter would wait for it

@@ -28,7 +28,7 @@ class LogHandler(logging.Handler):
     """Forwards warnings of the package from Python's log to the log of a node.
 
     Args:
-        node: of :class:`rclpy.node.Node`, which this module does not import.
+        node: a :class:`rclpy.node.Node`; this module does not import rclpy.
     """
 
     def __init__(self, node: Any) -> None:

@@ -23,7 +23,7 @@ from dls_ik.text import listing, quoted
 
 RETRY = 1.0  # [s] that an answer is overdue before the request is sent again; then twice that
 NAME = "dls_ik_client"
-HIGHEST_DOMAIN = 232  # of DDS; Fast DDS ends the process at a higher one
+HIGHEST_DOMAIN = 232  # DDS; at a higher one Fast DDS ends the process
 POLL = 0.01  # [s]
 PATIENCE = 5.0  # [s] for an answer
 DEPTH = 10  # answers that wait to be taken, those to other clients among them
@@ -58,8 +58,8 @@ def call_with_retry(
 
     Args:
         send: sends the request, which may be carried out more than once, and returns its future.
-        patience: how long an answer may be overdue [s].
-        expected: how long an answer takes [s].
+        patience: longest time that an answer may be overdue [s].
+        expected: time that an answer takes [s].
     """
     answers: SimpleQueue[Any] = SimpleQueue()
     sent: list[Any] = []
@@ -163,7 +163,7 @@ class ServiceClient:
 
     @property
     def is_served(self) -> bool:
-        """Whether some node offers the service."""
+        """True if some node offers the service."""
         return bool(self._client.service_is_ready())
 
     def close(self) -> None:

@@ -38,11 +38,11 @@ JointValues = Mapping[str, float] | ArrayLike | Any
 
 
 class IkAnswer(NamedTuple):
-    """Joint values for a pose, or why there are none; true as a condition if it is a success."""
+    """Joint values for a pose, or the reason of a failure; true as a condition on success."""
 
     success: bool
     q: dict[str, float]  # [rad or m] by joint, of the whole robot; empty without success
-    code: int  # of moveit_msgs/msg/MoveItErrorCodes
+    code: int  # a value of moveit_msgs/msg/MoveItErrorCodes
     message: str  # empty from servers older than the field
     response: Any  # as it came, moveit_msgs/srv/GetPositionIK response
 
@@ -65,7 +65,7 @@ class IkAnswer(NamedTuple):
 
 
 class FkAnswer(NamedTuple):
-    """Poses of links, or why there are none; true as a condition if it is a success."""
+    """Poses of links, or the reason of a failure; true as a condition on success."""
 
     success: bool
     poses: dict[str, Array]  # (4, 4) T_frame_link by link; empty without success
@@ -206,10 +206,10 @@ class IkClient:
 
     Args:
         ik, fk: names of the services.
-        namespace: of the services, without a node; else the node's.
-        group: of requests that name none; None: the default of the server.
+        namespace: prefix of the services if no node is given; else the node's namespace holds.
+        group: default group of requests; None: the default of the server.
         joint_names: the order of joint values that are given as arrays.
-        patience: how long a service and its answer may take beyond the timeout of a request [s].
+        patience: longest time for a service to appear, and for an answer to be overdue [s].
     """
 
     def __init__(
@@ -253,7 +253,7 @@ class IkClient:
 
     @property
     def is_served(self) -> bool:
-        """Whether some node offers ``compute_ik``."""
+        """True if some node offers ``compute_ik``."""
         return self._ik.is_served
 
     def wait(self, patience: float | None = None) -> None:
@@ -283,7 +283,7 @@ class IkClient:
             seed: start of the search, by name, as a message, or (n,) in the order of `joint_names`;
                 joints that are missing stand where the robot is.
             link: default: the tip.
-            frame: of an array; default: the root of the robot.
+            frame: frame of an array; default: the root of the robot.
             timeout: for the solver [s]; 0: the server's default.
 
         Raises:

@@ -24,7 +24,7 @@ DESCRIPTION_TIMEOUT = 2.0  # [s] for the description, once the node is there
 
 
 class DescribedRobot(NamedTuple):
-    """A robot, and the file or the text that describes its shapes; None: there is none."""
+    """A robot, and the file or the text that describes its shapes, if any."""
 
     robot: RobotModel
     urdf: Path | str | None

@@ -51,7 +51,7 @@ class CycleRow(NamedTuple):
     time: float  # steady [s]
     state: str  # a name of ServoState, or UNKNOWN
     message: str
-    frame: str  # of the tip: the root of the robot
+    frame: str  # in which the tip is given: the root of the robot
     tip: Array  # (4, 4) T_root_tip
     target: Array | None  # (4, 4) last one sent, in the root frame; None: no pose in that frame
     q: dict[str, float]  # [rad or m] by joint, of the same cycle where the node says so
@@ -144,9 +144,9 @@ class TargetPublisher:
     It has a node of its own and a thread; use it as a context manager.
 
     Args:
-        namespace: of the node.
+        namespace: namespace of the node.
         node: its name there.
-        patience: how long it may take to be found [s].
+        patience: longest time for the node to be found [s].
     """
 
     def __init__(self, namespace: str = "", node: str = "dls_ik", patience: float = 5.0) -> None:
@@ -204,7 +204,7 @@ class TargetPublisher:
         self.sent += 1
 
     def stop(self) -> None:
-        """Stop the arm; it is told several times, as a message may be lost."""
+        """Stop the arm, with several messages, as one may be lost."""
         sent, target = self.sent, self.monitor.target
         for _ in range(3):
             self.send_twist(STANDSTILL)
@@ -245,7 +245,7 @@ class StreamOutcome(NamedTuple):
     begin: float
     end: float
     sent: int
-    rows: list[CycleRow]  # that came meanwhile
+    rows: list[CycleRow]  # received meanwhile
 
 
 def stream_poses(
@@ -260,7 +260,7 @@ def stream_poses(
     """Send poses (k, 4, 4) at times [s], then the last one until the arm is there.
 
     Args:
-        rate: of sending the last one [Hz].
+        rate: rate of sending the last one [Hz].
         patience: for the arm to reach it [s].
         update: called after each message.
     """

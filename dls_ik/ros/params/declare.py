@@ -92,7 +92,7 @@ def parameter(
         text: description.
         span: least and greatest value, of a number or of each number of a list.
         choices: the valid values, of a text or of each name of a list.
-        read_only: whether it is fixed at the start.
+        read_only: fixed at the start.
     """
     metadata = {
         "text": text,
@@ -156,7 +156,7 @@ def checked(name: str, field: "Field[Any]", value: Any) -> Any:
     """Read and check the value of a parameter.
 
     Raises:
-        OptionError: of the wrong type, out of range, or none of the choices.
+        OptionError: a wrong type, out of range, or not one of the choices.
     """
     about = field.metadata
     try:

@@ -132,7 +132,7 @@ class Parameters(GroupsParameters):
         5.0, "how long the markers show where the tip was", "s", (0.0, 60.0), read_only=True
     )
     interactive_marker: bool = parameter(
-        False, "whether RViz gets a marker to drag the target with", read_only=True
+        False, "publish a marker in RViz to drag the target with", read_only=True
     )
 
     # Options of methods, for services and stream

@@ -93,7 +93,7 @@ def _fix_clock(node: Node) -> None:
     about = ParameterDescriptor(
         name=SIM_TIME,
         type=Parameter.Type.BOOL.value,
-        description="whether the clock is that of a simulation, on /clock",
+        description="use the clock of a simulation, on /clock",
         read_only=True,
     )
     node.set_descriptor(SIM_TIME, about)

@@ -46,7 +46,7 @@ RELAXED = "the orientation is not the one of the pose, but within its constraint
 class LinkGoal(NamedTuple):
     """A requested link with its pose and the bounds on it."""
 
-    tip: int  # of the solver, which the link is attached to
+    tip: int  # index of the solver's tip that the link is attached to
     link: str
     T_tip_link: Array  # (4, 4)
     T_base_link: Array  # (4, 4) as requested
@@ -54,12 +54,12 @@ class LinkGoal(NamedTuple):
 
     @property
     def is_relaxed(self) -> bool:
-        """Whether a constraint replaces its orientation."""
+        """True if a constraint replaces its orientation."""
         return any(bound.is_orientation for bound in self.bounds)
 
     @property
     def is_within(self) -> bool:
-        """Whether the requested pose itself is within all constraints."""
+        """True if the requested pose itself is within all constraints."""
         return all(bound.holds(self.T_base_link) for bound in self.bounds)
 
 

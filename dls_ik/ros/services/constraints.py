@@ -113,7 +113,7 @@ def _check_position(interval: JointInterval, value: float, tree: Tree) -> None:
         raise RequestError(
             Code.NO_IK_SOLUTION,
             f"joint constraint: joint {name!r} is at {value}, outside of [{lower}, {upper}], and "
-            "is none of the joints that are solved for",
+            "is not one of the joints that are solved for",
         )
 
 
@@ -143,7 +143,7 @@ class Region(NamedTuple):
 class LinkBound(NamedTuple):
     """A constraint on one link."""
 
-    label: str  # of the constraint, for messages
+    label: str  # names the constraint in messages
     link: str
     T_link_point: Array  # (4, 4)
     regions: tuple[Region, ...]  # one of them is enough; empty: no bound at all

@@ -42,7 +42,7 @@ class BoundedExecutor:
     def __init__(self, threads: int, bound: int) -> None:
         self.bound = bound
         self._threads = threads
-        self._count = 0  # of jobs that wait or run
+        self._count = 0  # jobs that wait or run
         self._queue: deque[_Job] = deque()
         self._closed = False
         self._changed = threading.Condition()
@@ -51,7 +51,7 @@ class BoundedExecutor:
 
     @property
     def waiting(self) -> int:
-        """How many jobs wait for a thread."""
+        """Number of jobs that wait for a thread."""
         return max(0, self._count - self._threads)
 
     def submit(
@@ -119,7 +119,7 @@ class BoundedExecutor:
                 self._changed.wait_for(lambda: self._queue or self._closed)
                 late = self._remove_late(time.perf_counter())
             for job in late:
-                with suppress(Exception):  # the others are told all the same
+                with suppress(Exception):  # the others are given up all the same
                     job.give_up()
             time.sleep(CHECK_PERIOD)
 

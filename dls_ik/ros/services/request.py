@@ -67,12 +67,12 @@ class IkRequest(NamedTuple):
 
     @property
     def remaining(self) -> float:
-        """What is left of its timeout [s], above 0."""
+        """Rest of its timeout [s], above 0."""
         return max(self.timeout - self.age, MIN_TIMEOUT)
 
     @property
     def is_constrained(self) -> bool:
-        """Whether it has constraints."""
+        """True if it has constraints."""
         return has_constraints(self.constraints)
 
 
