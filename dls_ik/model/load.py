@@ -63,7 +63,7 @@ def robot_file(given: str) -> Path:
         path = Path(given).expanduser()
     except RuntimeError:  # no user of that name
         path = Path(given)
-    if _is_file(path):
+    if os.path.isfile(path):
         return path
     if os.sep in given or given.lower().endswith(FILE_ENDINGS):
         hint = did_you_mean(path.name, _beside(path), " ({})")
@@ -111,13 +111,6 @@ def _urdf_of(path: Path, arguments: Mapping[str, str]) -> Path | str | None:
     if ending in (".yaml", ".yml"):
         return None
     return expanded(path, arguments) if ending == ".xacro" else path
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # not a possible name of a file
-        return False
 
 
 def _beside(path: Path) -> list[str]:

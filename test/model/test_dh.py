@@ -7,7 +7,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import dh_pose, difference_jacobian, urdf_pose
+from oracle import dh_pose, difference_jacobian
 from robots import CONFIG, URDF
 
 from dls_ik.errors import RobotModelError
@@ -60,17 +60,6 @@ def test_wam_is_table_iv(robot):
     np.testing.assert_array_equal(robot.velocity, 2.0)
     assert robot.joint_names == tuple(f"wam_j{i}" for i in range(1, 8))
     assert (robot.base, robot.tip, robot.name) == ("wam_base", "wam_tip", "wam7")
-
-
-def test_wam_dh_is_wam_urdf():
-    dh, urdf = RobotModel.from_dh(WAM), RobotModel.from_urdf(URDF / "wam7.urdf")
-    text = (URDF / "wam7.urdf").read_text()
-    q = dh.random(np.random.default_rng(2), 500)
-    np.testing.assert_allclose(dh.fk(q), urdf.fk(q), atol=1e-12)
-    np.testing.assert_allclose(dh.jacobian(q), urdf.jacobian(q), atol=1e-12)
-    values = dict(zip(dh.joint_names, q[0], strict=True))
-    expected = urdf_pose(text, "wam_base", "wam_tip", values)
-    np.testing.assert_allclose(dh.fk(q[0]), expected, atol=1e-12)
 
 
 def test_puma_is_the_textbook():
