@@ -42,17 +42,10 @@ TRANSFORM = f"""([name, base]) => {{
 ARROW = "(name) => window.__viserSceneTree.getState()[name].message.props.scale"  # [m]
 
 
-def chromium_path():
-    """Where Chromium is, or skip the test."""
-    return shutil.which("chromium") or pytest.skip(
-        "there is no chromium: apt-get install -y chromium"
-    )
-
-
 @contextlib.contextmanager
 def chromium():
     """A browser that draws WebGL in software."""
-    path = chromium_path()
+    path = shutil.which("chromium") or pytest.skip("needs chromium: apt-get install -y chromium")
     sync_api = pytest.importorskip("playwright.sync_api")
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
@@ -63,11 +56,10 @@ def chromium():
 
 
 @contextlib.contextmanager
-def open_page(browser, url, folder, name="page", forgive=()):
+def open_page(browser, url, folder, name="page"):
     """The page at a URL, closed at the end; an error that it logged fails the test.
 
-    ``forgive`` are parts of messages that are no error here, as the refused connections to a
-    server that the test ended. A picture ``name``-failed.png is kept of a test that fails.
+    A picture ``name``-failed.png is kept of a test that fails.
     """
     context = browser.new_context(viewport=SIZE)
     page = Page(context.new_page(), folder)
@@ -80,8 +72,7 @@ def open_page(browser, url, folder, name="page", forgive=()):
         raise
     finally:
         context.close()
-    errors = [text for text in page.errors if not any(part in text for part in forgive)]
-    assert not errors, "the page logged:\n" + "\n".join(errors)
+    assert not page.errors, "the page logged:\n" + "\n".join(page.errors)
 
 
 class Page:
@@ -166,8 +157,10 @@ class Page:
         return self.settled(name)
 
     def screenshot(self, name):
-        """Keep a picture; where it is."""
-        path = artefacts(self.folder) / f"{name}.png"
+        """Keep a picture, in $DLS_IK_ARTEFACTS or the folder of the test; where it is."""
+        folder = type(self.folder)(os.environ.get("DLS_IK_ARTEFACTS", self.folder))
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{name}.png"
         self.page.screenshot(path=path)
         return path
 
@@ -186,11 +179,3 @@ class Page:
         )
         assert there is not None, f"{place} is outside the page"
         assert there.startswith("<canvas"), f"at {place} the canvas is covered by {there}"
-
-
-def artefacts(folder):
-    """The folder for pictures: $DLS_IK_ARTEFACTS, or the one given."""
-    kept = os.environ.get("DLS_IK_ARTEFACTS")
-    path = type(folder)(kept) if kept else folder
-    path.mkdir(parents=True, exist_ok=True)
-    return path

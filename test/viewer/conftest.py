@@ -14,7 +14,4 @@ def browser():
 def open_page(browser, tmp_path, request):
     """``with open_page(url) as page:`` opens a page and fails on errors that it logged."""
 
-    def open_(url, forgive=()):
-        return browsers.open_page(browser, url, tmp_path, request.node.name, forgive)
-
-    return open_
+    return lambda url: browsers.open_page(browser, url, tmp_path, request.node.name)
