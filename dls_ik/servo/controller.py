@@ -19,7 +19,7 @@ from dls_ik.model.joint import checked_configuration
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo.limiter import StopPath
 from dls_ik.servo.local_ik import ServoStep
-from dls_ik.servo.options import joint_limits, split_options
+from dls_ik.servo.options import split_options
 from dls_ik.servo.state import (
     ConditionMonitor,
     Event,
@@ -102,11 +102,6 @@ class Controller:
         target, state = self._stream.target, self._stream.state
         what = state.name if target is None else type(target).__name__
         return f"Controller({self.robot.name}, {self.method}, {what})"
-
-    @property
-    def acceleration(self) -> Array:
-        """Limits (n,) [rad/s^2 or m/s^2], infinite where there is none."""
-        return joint_limits("acceleration", self.options.acceleration, self.robot)
 
     @property
     def command(self) -> Array:

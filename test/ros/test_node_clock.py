@@ -1,4 +1,4 @@
-"""Simulated time that jumps, stands, begins anew or creeps; what the arm does takes steady time."""
+"""Simulated time that starts late, jumps, stands or creeps; the arm takes steady time."""
 
 import pytest
 
@@ -108,3 +108,24 @@ def assert_steps_are_small(arm):
 
 def seconds(message):
     return message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
+
+
+def test_time_that_starts_late():
+    with Watched("simulated", feedback_mode="none", use_sim_time=True) as arm:
+        arm.stream_until(  # no clock yet
+            lambda t: pose(shifted(0.0, 0.1 * min(t, 1.0), 0.0)),
+            lambda: bool(arm.commands) and arm.error(shifted()) > 0.01,
+        )
+        arm.send(pose(shifted(), stamp=(100, 0)))
+        arm.says("passed over", "there is no clock yet")
+        arm.time = SimulatedTime(arm.client)
+        is_heard(arm)
+        for T in (shifted(0.0, 0.05, 0.0), shifted()):
+            arm.stream_until(
+                lambda _, T=T: pose(T, stamp=arm.time.stamp()), lambda T=T: arm.error(T) < 1e-3
+            )
+        arm.send(pose(shifted(), stamp=arm.time.stamp(ahead=60.0)))
+        arm.says("passed over", "future")
+        assert_steps_are_small(arm)
+        assert "Traceback" not in arm.node.output
+        assert arm.node.end() == 0

@@ -1,16 +1,19 @@
-"""No limit is passed by any arm, with any method, whatever targets come and whenever."""
+"""No limit is passed by any arm, whatever comes, in whatever units."""
 
 import numpy as np
 import pytest
 from arms import random_arm
-from drive import Drive
+from drive import BENT, DT, WAM, Drive, assert_limits
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from kernels import STEPPED, serves
+from robots import joint, urdf
+from scaled import scaled, scaled_poses
 
-from dls_ik.servo import ServoState
-
-pytestmark = pytest.mark.slow
+from dls_ik import RobotModel
+from dls_ik.errors import HeldError
+from dls_ik.model import DhRow
+from dls_ik.servo import Controller, ServoState
 
 KINDS = st.lists(st.sampled_from(["revolute", "continuous", "prismatic", "mimic"]), max_size=7)
 SEEDS = st.integers(0, 2**32 - 1)
@@ -45,6 +48,7 @@ def run_wildly(rng, drive, orders=8):
         drive.run(rng.uniform(0.0, 0.6))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(KINDS, SEEDS, st.floats(1e-3, 0.05), st.sampled_from(STEPPED), st.booleans())
 def test_any_arm_and_method(kinds, seed, dt, method, outside):
@@ -59,6 +63,7 @@ def test_any_arm_and_method(kinds, seed, dt, method, outside):
     drive.assert_limits(acceleration)
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(KINDS, SEEDS, st.floats(2e-3, 0.05))
 def test_any_arm_with_limits_of_jerk(kinds, seed, dt):
@@ -70,6 +75,7 @@ def test_any_arm_with_limits_of_jerk(kinds, seed, dt):
     drive.assert_limits(5.0, 100.0)
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(KINDS, SEEDS)
 def test_what_is_said_is_true(kinds, seed):
@@ -91,3 +97,329 @@ def test_what_is_said_is_true(kinds, seed):
         assert (out.state is ServoState.REACHED) == near
         assert ((out.limit_activation >= 0.0) & (out.limit_activation <= 1.0)).all()
         assert out.condition >= 1.0 or np.isnan(out.condition)
+
+
+def arm(length=0.3, velocity=2.0, room=2.5, joints=6):
+    row = DhRow(a=length, alpha=1.2, d=length, lower=-room, upper=room, velocity=velocity)
+    return RobotModel.from_dh([row] * joints)
+
+
+ARMS = {
+    **{f"velocities of {v:g}": arm(velocity=v) for v in (5e-324, 1e-300, 1e-12, 1e9, 1e300)},
+    **{f"lengths of {a:g}": arm(length=a) for a in (1e-300, 1e-160, 1e-9, 1e4)},
+    "60 joints": arm(length=0.02, joints=60),
+    "60 joints that hardly move": arm(length=0.02, joints=60, room=1e-9),
+    "none can move": arm(room=0.0),
+    "one": arm(joints=1),
+    "all coincide": RobotModel.from_dh([DhRow(lower=-1.0, upper=1.0, velocity=1.0)] * 6),
+    "turns without an end": arm(room=1e16),
+}
+STARTS = {"inside": 0.3, "beyond": 40.0, "far beyond": 1e15, "tiny": 5e-324}
+
+
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("name", ARMS)
+def test_commands_are_finite_and_keep_the_limits(name, start):
+    robot = ARMS[name]
+    rng = np.random.default_rng(1)
+    goal = robot.fk(robot.random(rng))
+    turned = robot.fk(np.zeros(robot.n))
+    turned[:3, :3] = turned[:3, :3] @ np.diag([1.0, -1.0, -1.0])
+    drive = Drive(np.full(robot.n, STARTS[start]), robot, acceleration=8.0, when_stuck="hold")
+    for T in (goal, turned, goal + 1e6 * np.eye(4, k=3)):
+        drive.pose(T).run(0.1)
+    drive.twist(np.full(6, 1e9)).run(0.05)
+    drive.twist(np.full(6, 5e-324)).run(0.05)
+    for out in drive.outputs:
+        assert np.isfinite(out.q).all()
+        assert np.isfinite(out.velocity).all()
+    assert_limits(robot, drive.q, drive.dt, 8.0)
+
+
+@pytest.mark.parametrize("velocity", [1e-12, 1e9])
+def test_velocities_do_not_keep_it_from_settling_at_the_target(velocity):
+    robot = arm(velocity=velocity)
+    q = np.full(6, 0.3)
+    drive = Drive(q, robot).pose(robot.fk(q))
+    drive.run(0.2)
+    assert drive.last.state is ServoState.REACHED
+    np.testing.assert_array_equal(drive.last.q, q)
+
+
+AXES = ("0 0 1", "0 1 0", "1 0 0")
+ORIGIN = '<origin xyz="0.3 0.1 0.2" rpy="0.5 0.4 0.3"/>'
+
+
+def jointed(*kinds, velocity=1.0):
+    """Joints in a row; continuous ones have no limits at all."""
+    limit = f'<limit lower="-2" upper="2" effort="1" velocity="{velocity}"/>'
+    joints = [
+        joint(
+            f"j{i}",
+            kind,
+            f"l{i}",
+            f"l{i + 1}",
+            ORIGIN + limit * (kind != "continuous"),
+            AXES[i % 3],
+        )
+        for i, kind in enumerate(kinds)
+    ]
+    links = " ".join(f"l{i}" for i in range(len(kinds) + 1))
+    return RobotModel.from_urdf(urdf(links, *joints))
+
+
+def mimicking():
+    kinds = ["revolute", "mimic", "prismatic", "revolute", "revolute", "continuous", "revolute"]
+    return random_arm(np.random.default_rng(5), *kinds)
+
+
+ROBOTS = {
+    "one revolute": jointed("revolute"),
+    "one prismatic": jointed("prismatic"),
+    "one continuous": jointed("continuous"),
+    "revolute and prismatic": jointed("revolute", "prismatic"),
+    "no limits at all": jointed(*["continuous"] * 7),
+    "slow": jointed(*["revolute"] * 7, velocity=0.1),
+    "mimic": mimicking(),
+}
+LIMITS = [{}, {"acceleration": 4.0}, {"acceleration": 4.0, "jerk": 80.0}]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limits", LIMITS, ids=lambda limits: "+".join(limits) or "velocity")
+@pytest.mark.parametrize("name", ROBOTS)
+def test_reaches_standing_targets_within_limits(name, limits):
+    if "jerk" in limits:
+        pytest.importorskip("ruckig")
+    robot, rng = ROBOTS[name], np.random.default_rng(81)
+    for _ in range(2):
+        drive = Drive(robot.random(rng), robot, dt=0.025, **limits)
+        drive.pose(robot.fk(robot.random(rng)))
+        assert drive.run_until(ServoState.REACHED, 200.0)
+        drive.assert_limits(**limits)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ROBOTS)
+def test_twists_that_few_joints_cannot_follow_are_harmless(name):
+    robot, rng = ROBOTS[name], np.random.default_rng(82)
+    drive = Drive(robot.random(rng), robot, acceleration=4.0)
+    for _ in range(4):
+        V = rng.normal(size=6)
+        drive.run(0.7, lambda drive, V=V: drive.twist(V))
+    drive.run(5.0)
+    drive.assert_limits(4.0)
+    assert drive.last.state is ServoState.STALE
+    assert not drive.last.velocity.any()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
+def test_uneven_cycles_of_a_random_arm_keep_position_and_velocity(seed):
+    rng = np.random.default_rng(seed)
+    robot = random_arm(rng, *rng.choice(["revolute", "continuous", "prismatic"], 6))
+    drive = Drive(robot.random(rng), robot, acceleration=5.0)
+    for _ in range(4):
+        drive.pose(robot.fk(robot.random(rng)))
+        for _ in range(60):
+            drive.dt = 10.0 ** rng.uniform(-4, -1)
+            before = drive.q[-1]
+            drive.run(drive.dt)
+            way = np.abs(drive.last.q - before)
+            assert (way <= robot.velocity * drive.dt * (1 + 1e-9) + 1e-15).all()
+            assert robot.within_limits(drive.last.q)
+            np.testing.assert_allclose(
+                drive.last.q - before, drive.last.velocity * drive.dt, atol=1e-14
+            )
+
+
+A, JERK = 6.0, 120.0
+FAR = WAM.fk(BENT + 0.9)
+V = np.array([0.3, -0.2, 0.2, 0.5, 0.0, 0.4])
+
+
+def line():
+    Ts = np.repeat(WAM.fk(BENT - 0.2)[None], 3, axis=0)
+    Ts[:, 1, 3] += 0.0, 0.1, 0.2
+    return Ts
+
+
+ORDERS = [
+    lambda drive: drive.pose(FAR),
+    lambda drive: drive.twist(V),
+    lambda drive: drive.twist(V, R=np.eye(3)),
+    lambda drive: drive.trajectory(line(), 0.2),
+    lambda drive: drive.pose(WAM.fk(BENT - 0.3)),
+    lambda drive: drive.controller.refuse("not a pose"),
+    lambda drive: drive.controller.pause(),
+    lambda drive: drive.controller.resume(),
+    lambda drive: drive.controller.reset(),
+]
+
+
+@pytest.mark.parametrize("limits", [{"acceleration": A}, {"acceleration": A, "jerk": JERK}])
+def test_any_order_at_any_time_keeps_the_limits(limits):
+    if "jerk" in limits:
+        pytest.importorskip("ruckig")
+    rng = np.random.default_rng(71)
+    drive = Drive(BENT, **limits)
+    for _ in range(60):
+        held = drive.controller.hold_reason
+        try:
+            ORDERS[rng.integers(len(ORDERS))](drive)
+        except HeldError:
+            assert held
+        drive.run(rng.uniform(DT, 0.5))
+    drive.assert_limits(**limits)
+    assert np.ptp(drive.q, axis=0).max() > 0.5, "it moved at all"
+
+
+def test_a_measurement_is_not_jumped_to_while_a_target_stands():
+    drive = Drive(BENT).pose(WAM.fk(BENT + 0.3))
+    drive.run(DT)
+    drive.run(3.0, measured=lambda drive: drive.outputs[max(len(drive.outputs) - 10, 0)].q)
+    drive.assert_limits()
+    assert drive.last.state is ServoState.REACHED
+
+
+@pytest.mark.parametrize("moment", [0.05, 0.2, 0.5])
+@pytest.mark.parametrize("method", ["svf", "auto", "odls"])
+def test_another_method_goes_on_from_there(moment, method):
+    drive = Drive(BENT, acceleration=A).pose(FAR)
+    drive.run(moment)
+    other = Controller(WAM, method, acceleration=A)
+    other.take_over(drive.controller)
+    np.testing.assert_array_equal(other.command, drive.last.q)
+    drive.controller = other
+    assert drive.run_until(ServoState.REACHED, 10.0)
+    drive.assert_limits(A)
+
+
+def test_another_method_goes_on_within_the_limit_of_jerk():
+    pytest.importorskip("ruckig")
+    for moment in (0.06, 0.15, 0.3):
+        drive = Drive(BENT, acceleration=A, jerk=JERK).pose(FAR)
+        drive.run(moment)
+        other = Controller(WAM, "svf", acceleration=A, jerk=JERK)
+        other.take_over(drive.controller)
+        drive.controller = other
+        drive.run(2.0)
+        drive.assert_limits(A, JERK)
+
+
+def test_another_controller_is_paused_if_the_first_was():
+    drive = Drive(BENT, acceleration=A).pose(FAR)
+    drive.run(0.2)
+    drive.controller.pause()
+    other = Controller(WAM, "svf", acceleration=A)
+    other.take_over(drive.controller)
+    drive.controller = other
+    with pytest.raises(HeldError):
+        drive.pose(FAR)
+    drive.run(1.0)
+    assert drive.last.state is ServoState.PAUSED
+    drive.assert_limits(A)
+
+
+def test_paused_takes_nothing_until_it_is_resumed():
+    drive = Drive(BENT, acceleration=A).pose(FAR)
+    drive.run(0.2)
+    drive.controller.pause()
+    for order in ORDERS[:5]:
+        with pytest.raises(HeldError, match="paused"):
+            order(drive)
+    drive.controller.refuse("no reason")
+    drive.run(1.0)
+    assert drive.last.state is ServoState.PAUSED
+    assert not drive.last.velocity.any()
+    drive.controller.resume()
+    drive.run(0.5)
+    assert drive.last.state is ServoState.WAITING
+    drive.pose(FAR)
+    assert drive.run_until(ServoState.REACHED, 10.0)
+    drive.assert_limits(A)
+
+
+def test_reset_forgets_the_target_and_the_pause():
+    drive = Drive(BENT, acceleration=A).pose(FAR)
+    drive.run(0.2)
+    drive.controller.reset()
+    drive.run(1.0)
+    assert drive.last.state is ServoState.WAITING
+    assert not drive.last.velocity.any()
+    drive.controller.pause()
+    drive.controller.reset()
+    assert not drive.controller.hold_reason
+    drive.pose(FAR)
+
+
+def test_a_refused_target_stops_the_arm_and_says_why_until_a_good_one_comes():
+    drive = Drive(BENT, acceleration=A).pose(FAR)
+    drive.run(0.2)
+    drive.controller.refuse("quaternion of zeros")
+    drive.run(1.0)
+    assert drive.last.state is ServoState.REFUSED
+    assert "quaternion of zeros" in drive.last.message
+    assert not drive.last.velocity.any()
+    drive.pose(FAR)
+    assert drive.run_until(ServoState.REACHED, 10.0)
+    drive.assert_limits(A)
+
+
+KILO = 2.0**10
+AWAY = np.array([0.4, -0.3, 0.5, 0.3, -0.4, 0.2, 0.6])
+
+
+def drives(k, method=None, **options):
+    """One in metres and one in units of which a metre has k."""
+    there = scaled(WAM, k)
+    return Drive(BENT, WAM, method, **options), Drive(BENT, there, method, length_unit=k, **options)
+
+
+def assert_alike(one, other):
+    np.testing.assert_array_equal(other.q, one.q)
+    assert other.states == one.states
+
+
+@pytest.mark.parametrize("k", [KILO, 1.0 / KILO])
+@pytest.mark.parametrize("method", [None, "dls", "odls", "auto", "gp+dls", "sdls"])
+def test_a_pose_is_followed_alike(method, k):
+    one, other = drives(k, method, acceleration=8.0)
+    T = WAM.fk(BENT + AWAY)
+    one.pose(T).run(1.0)
+    other.pose(scaled_poses(T, k)).run(1.0)
+    assert_alike(one, other)
+    assert np.abs(one.q[-1] - BENT).max() > 0.1
+
+
+@pytest.mark.parametrize("k", [KILO, 1.0 / KILO])
+def test_a_target_out_of_reach_is_left_for_the_next_one_alike(k):
+    one, other = drives(k, position_tolerance=2.0**-20)
+    far, near = WAM.fk(BENT), WAM.fk(BENT)
+    far[0, 3] += 2.0
+    near[:3, 3] += (0.01, 0.02, -0.01)  # in kilometres less than entries of a rotation may differ
+    for T in (far, near):
+        one.pose(T).run(2.5)
+        other.pose(scaled_poses(T, k)).run(2.5)
+    assert_alike(one, other)
+    np.testing.assert_allclose(WAM.fk(one.q[-1])[:3, 3], near[:3, 3], atol=1e-4)
+
+
+@pytest.mark.parametrize("k", [KILO, 1.0 / KILO])
+@pytest.mark.parametrize("speed", [0.25, 200.0])
+def test_a_twist_is_followed_alike(k, speed):
+    one, other = drives(k)
+    V = np.array([speed, 0.0, 0.0, 0.0, 0.0, 0.1])
+    one.run(0.5, lambda drive: drive.twist(V))
+    other.run(0.5, lambda drive: drive.twist(V * ([k] * 3 + [1.0] * 3)))
+    assert_alike(one, other)
+
+
+@pytest.mark.parametrize("k", [KILO, 1.0 / KILO])
+def test_a_trajectory_is_followed_alike(k):
+    one, other = drives(k)
+    Ts = WAM.fk(BENT + np.linspace(0.0, 0.3, 12)[:, None] * AWAY)
+    one.trajectory(Ts, 0.1).run(1.5)
+    other.trajectory(scaled_poses(Ts, k), 0.1).run(1.5)
+    assert_alike(one, other)
+    np.testing.assert_allclose(WAM.fk(one.q[-1]), Ts[-1], atol=1e-3)

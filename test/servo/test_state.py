@@ -1,8 +1,14 @@
-"""What the states are called, for people and for ServoStatus."""
+"""States and their events, and the figures and words of a cycle."""
 
+import numpy as np
 import pytest
 
-from dls_ik.servo import ServoState
+from dls_ik import RobotModel
+from dls_ik.servo import Controller, ServoState
+from dls_ik.servo.local_ik import ServoStep
+from dls_ik.servo.state import ConditionMonitor, Event, StreamState, transition
+from dls_ik.servo.state import ServoState as S
+from dls_ik.servo.targets import PoseTarget
 
 
 @pytest.mark.parametrize("state", list(ServoState))
@@ -27,3 +33,110 @@ def test_numbers_are_those_that_servo_status_has_for_it():
     }
     invalid = {state.name for state in ServoState if state.code == -1}
     assert invalid == {"NO_ROBOT", "STALE", "REFUSED", "FAULT"}
+
+
+WAM = RobotModel.wam()
+Q = np.array([0.3, -0.5, 0.2, 1.4, -0.3, 0.4, 0.1])
+
+
+MODES = [S.WAITING, S.FOLLOWING, S.REFUSED, S.STALE, S.PAUSED, S.FAULT]
+
+
+@pytest.mark.parametrize("state", MODES)
+def test_transitions(state):
+    is_latched = state in (S.PAUSED, S.FAULT)
+    expected = {
+        Event.TARGET: state if is_latched else S.FOLLOWING,
+        Event.REFUSAL: state if is_latched else S.REFUSED,
+        Event.SILENCE: S.STALE if state is S.FOLLOWING else state,
+        Event.PAUSE: S.FAULT if state is S.FAULT else S.PAUSED,
+        Event.RESUME: S.WAITING if state is S.PAUSED else state,
+        Event.RESET: S.WAITING,
+        Event.FAILURE: S.FAULT,
+    }
+    before = StreamState(state, "before")
+    found = {event: transition(before, event, "why") for event in Event}
+    assert {event: after.state for event, after in found.items()} == expected
+    assert all(after is before or after.reason == "why" for after in found.values())
+
+
+def test_a_stream_has_started_from_its_first_target_to_a_reset_or_resume():
+    stream, found = StreamState(), []
+    for event in (Event.REFUSAL, Event.TARGET, Event.SILENCE, Event.PAUSE, Event.RESUME,
+                  Event.TARGET, Event.FAILURE, Event.TARGET, Event.RESET):  # fmt: skip
+        stream = transition(stream, event, target=PoseTarget(0.25, False))
+        found.append(stream.has_started)
+    assert found == [False, True, True, True, False, True, True, True, False]
+
+
+def test_singular_values_and_condition_are_those_of_the_scaled_jacobian():
+    controller = Controller(WAM)
+    controller.seed(Q)
+    controller.follow_pose(WAM.fk(Q), 0.0)
+    out = controller.cycle(0.0, 0.01)
+    J = np.diag([1.0, 1.0, 1.0, 0.5, 0.5, 0.5]) @ WAM.jacobian(Q)
+    s = np.linalg.svd(J, compute_uv=False)
+    assert out.least_singular_value == pytest.approx(s[-1], rel=1e-6)
+    assert out.condition == pytest.approx(s[0] / s[-1], rel=1e-6)
+
+
+def named(values, held=(), sigma0=0.01, dt=0.01):
+    """What is said of least singular values, with joint 1 held in some of the cycles."""
+    monitor, q = ConditionMonitor(), np.zeros(2)
+    return [
+        monitor.update(k * dt, ServoStep(q, 1.0, 0.0, s, 1.0, np.array([0.0, k in held])), sigma0)
+        for k, s in enumerate(values)
+    ]
+
+
+F, N, L, B = (
+    ServoState.FOLLOWING,
+    ServoState.NEAR_SINGULARITY,
+    ServoState.LEAVING_SINGULARITY,
+    ServoState.JOINT_BOUND,
+)
+
+
+def test_a_singularity_is_neared_and_left_once_each_on_the_way_through():
+    down = np.linspace(0.05, 0.0, 51)
+    states = named([*down, *down[::-1]])
+    turns = [a for a, b in zip(states, [None, *states], strict=False) if a is not b]
+    assert turns == [F, N, L, F]
+
+
+def test_small_changes_of_the_least_singular_value_are_not_said():
+    noise = 4e-4 * np.where(np.arange(100) % 2, 1.0, -1.0)
+    assert set(named(0.01 + noise)) == {N}
+    assert len(set(named(0.02 + noise)[1:])) == 1
+
+
+def test_a_joint_that_is_held_now_and_then_is_said_to_be_held():
+    assert named([0.1] * 40, held=range(0, 20, 3)) == [B] * 28 + [F] * 12
+
+
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [("svf", "is damped"), ("odls", "is damped"), ("tpinv", "is left out"), ("sd", "is bounded")],
+)
+def test_near_a_singularity_the_words_are_those_of_the_method(method, words):
+    assert near_singularity(method).endswith(words)
+
+
+@pytest.mark.parametrize("method", ["jp", "ed", "ctp"])
+def test_near_a_singularity_a_method_that_does_not_damp_is_not_said_to(method):
+    assert near_singularity(method) == (
+        f"near a singularity: {method} does not damp motion along the lost direction; joints may "
+        "be fast"
+    )
+
+
+def near_singularity(method):
+    straight = WAM.clip(np.array([0.0, 0.5, 0.0, 0.2313, 0.0, 0.5, 0.0]))
+    controller = Controller(WAM, method)
+    controller.seed(straight)
+    T = WAM.fk(straight)
+    T[2, 3] -= 1e-3
+    controller.follow_pose(T, 0.0)
+    out = controller.cycle(0.0, 0.01)
+    assert out.state is ServoState.NEAR_SINGULARITY
+    return out.message

@@ -200,39 +200,6 @@ def arrange(
     return OutputJoints(order, called, renamed)
 
 
-class Channel:
-    """Publishes commands as messages of a kind.
-
-    Args:
-        kind: one of the classes in OUTPUTS.
-        echo: remembers the messages, where they may come back.
-    """
-
-    def __init__(self, node: Node, kind: Any, topic: str, echo: Echo | None) -> None:
-        self._kind = kind
-        self._publisher = node.create_publisher(kind.message_type, topic, 1)
-        self._echo = echo
-        self._output: Any = None
-
-    def use(self, spec: OutputSpec) -> None:
-        """Publish for other joints from now on."""
-        self._output = self._kind(spec)
-
-    def publish(self, q: Array, velocity: Array, stamp: int, stop: StopPath | None) -> None:
-        """Publish a command (n,), (n,) in the order of the outputs, at a time [ns]."""
-        if self._output is None:
-            return
-        message = self._output.fill(q, velocity, stamp, stop)
-        if self._echo is not None:
-            self._echo.remember(message)
-        self._publisher.publish(message)
-
-    def deliver(self, timeout: float) -> None:
-        """Wait [s] for all reliable listeners: messages may be lost when their publisher ends."""
-        with suppress(RuntimeError):  # a middleware may not know
-            self._publisher.wait_for_all_acked(Duration(seconds=timeout))
-
-
 class Outputs:
     """Publishes each command as all the messages of the parameters.
 
@@ -250,7 +217,7 @@ class Outputs:
 
     def __init__(self, node: Node, parameters: Parameters) -> None:
         self._parameters = parameters
-        kinds = [OUTPUTS[name] for name in parameters.output_type]
+        self._kinds = kinds = [OUTPUTS[name] for name in parameters.output_type]
         names = parameters.output_topic or [kind.default_topic for kind in kinds]
         self.topics = tuple(_resolved(node, name) for name in names)
         self.display_only = set(kinds) == {JointStateOutput}
@@ -258,13 +225,14 @@ class Outputs:
         self.has_stop_trajectory = has_trajectory and parameters.trajectory_points > 1
         _check_topics(node, parameters.output_type, self.topics)
         driven = (JointStateOutput, node.resolve_topic_name(JOINT_STATES))
-        pairs = list(zip(kinds, self.topics, strict=True))
-        self.echo = Echo() if driven in pairs else None
-        self._channels = [
-            Channel(node, kind, name, self.echo if pair == driven else None)
-            for kind, name, pair in zip(kinds, names, pairs, strict=True)
+        self._is_echoed = [pair == driven for pair in zip(kinds, self.topics, strict=True)]
+        self.echo = Echo() if any(self._is_echoed) else None
+        self._publishers = [
+            node.create_publisher(kind.message_type, name, 1)
+            for kind, name in zip(kinds, names, strict=True)
         ]
         self._order = np.arange(0)
+        self._outputs: list[Any] = []  # for each publisher, for the joints in use
 
     def joints(self, chain: Sequence[str]) -> OutputJoints:
         """Return the joints of a chain as they stand in the outputs.
@@ -283,8 +251,7 @@ class Outputs:
         joints = self.joints(chain)
         period, points = 1.0 / self._parameters.rate, self._parameters.trajectory_points
         self._order = joints.order
-        for channel in self._channels:
-            channel.use(OutputSpec(joints.names, period, points))
+        self._outputs = [kind(OutputSpec(joints.names, period, points)) for kind in self._kinds]
 
     def publish(self, q: Array, velocity: Array, stamp: int, stop: StopPath | None = None) -> None:
         """Publish a command (n,), (n,) [rad or m, s], in the order of the chain, at a time [ns].
@@ -294,13 +261,18 @@ class Outputs:
         """
         q, velocity = q[self._order], velocity[self._order]
         stop = None if stop is None else stop.reordered(self._order)
-        for channel in self._channels:
-            channel.publish(q, velocity, stamp, stop)
+        rows = zip(self._publishers, self._outputs, self._is_echoed, strict=True)
+        for publisher, output, is_echoed in rows:
+            message = output.fill(q, velocity, stamp, stop)
+            if is_echoed and self.echo is not None:
+                self.echo.remember(message)
+            publisher.publish(message)
 
     def deliver(self) -> None:
-        """Wait until the last command has arrived, before the node ends."""
-        for channel in self._channels:
-            channel.deliver(DELIVERY)
+        """Wait for all reliable listeners: messages may be lost when their publisher ends."""
+        for publisher in self._publishers:
+            with suppress(RuntimeError):  # a middleware may not know
+                publisher.wait_for_all_acked(Duration(seconds=DELIVERY))
 
 
 def _resolved(node: Node, topic: str) -> str:

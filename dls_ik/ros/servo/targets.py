@@ -122,6 +122,7 @@ class TargetBuffer:
         self._changed = threading.Condition()
         self._delays = DelayMonitor()
         self._newest: Arrival | None = None
+        self._is_awaited = False  # else the loop is not woken for nothing
         self._is_closed = False
 
     def subscribe(self, node: Node, log: Throttle, twist_frame: str = "") -> None:
@@ -142,7 +143,8 @@ class TargetBuffer:
             now = time.monotonic()
             delay = _delay(sent, self._delays.delay(sent, now))
             self._newest = Arrival(message, now, number, delay)
-            self._changed.notify()
+            if self._is_awaited:
+                self._changed.notify()
 
     def take(self) -> Arrival | None:
         """Return the newest target, once."""
@@ -157,8 +159,10 @@ class TargetBuffer:
             False once it is closed, without further waiting.
         """
         with self._changed:
-            if latest > earliest:
+            self._is_awaited = latest > earliest
+            if self._is_awaited:
                 self._wait(lambda: self._is_closed or self._newest is not None, latest)
+                self._is_awaited = False
             self._wait(lambda: self._is_closed, earliest)
             return not self._is_closed
 

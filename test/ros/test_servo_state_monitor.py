@@ -1,17 +1,19 @@
-"""The stream beside a driver that says where the arm is."""
+"""Joint states of drivers: where the arm starts, and delays of messages."""
 
-import math
-
-import numpy as np
 import pytest
 
 pytest.importorskip("rclpy", reason="needs rclpy")
 pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 
+import math
+
+import numpy as np
+import pytest
 from ros_world import DT, World, near
 from sensor_msgs.msg import JointState
 
 from dls_ik.ros.servo.state_monitor import FRESH, SETTLING
+from dls_ik.ros.servo.targets import DRIFT, DelayMonitor
 from dls_ik.ros.sim_arm.arm import Dynamics, SimulatedArm, standstill
 from dls_ik.servo import Controller, ServoState
 from dls_ik.servo.controller import AT_REST
@@ -229,9 +231,34 @@ def test_after_a_reset_the_status_does_not_repeat_the_fault(monkeypatch):
     assert followed.run(DT).state in (ServoState.FOLLOWING, ServoState.REACHED)
 
 
-def test_a_driver_that_falls_silent_in_motion_is_no_deviation(monkeypatch):
-    followed = Followed(monkeypatch, delay=0.0, time_constant=0.0, max_deviation=0.06)
-    followed.run(1.0)
-    states = {followed.run(DT, heard=False).state for _ in range(45)}
-    assert states <= {ServoState.FOLLOWING, ServoState.REACHED}
-    assert "no joint states came" in followed.run(0.1, heard=False).message
+CLOCK = 1.7e9  # [s] of the publisher when ours shows 0
+PERIOD = 0.02  # [s]
+
+
+def lags(sent, came):
+    """Of messages, from times [s]."""
+    transit = DelayMonitor()
+    pairs = zip(sent, came, strict=True)
+    return [transit.delay(round(1e9 * (CLOCK + a)), b) for a, b in pairs]
+
+
+def test_the_first_one_is_not_known():
+    assert lags([5.0], [5.0]) == [math.inf]
+
+
+def test_messages_that_waited_while_the_process_was_stopped():
+    sent = [k * PERIOD for k in range(200)]
+    came = [t if t < 1.0 else max(t, 3.0) for t in sent]  # stopped for two seconds
+    late = [b - a for a, b in zip(sent, came, strict=True)]
+    assert lags(sent, came)[1:] == pytest.approx(late[1:], abs=3.0 * DRIFT)
+
+
+def test_clocks_that_come_apart():
+    sent = [k * PERIOD for k in range(50_000)]
+    came = [t * (1.0 + 0.5 * DRIFT) for t in sent]
+    assert max(lags(sent, came)[1:]) < 1e-3
+
+
+def test_where_nobody_says_when_it_was_sent():
+    transit = DelayMonitor()
+    assert [transit.delay(0, now) for now in (1.0, 2.0)] == [0.0, 0.0]

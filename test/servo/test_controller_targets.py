@@ -1,0 +1,433 @@
+"""Streams and ages of targets, twists and trajectories of a controller."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from arms import published
+from drive import BENT, DT, WAM, Drive, reversals, tip_speeds
+from oracle import rotation
+
+from dls_ik.core.se3 import difference
+from dls_ik.errors import OptionError, PoseError, StaleTargetError
+from dls_ik.servo import ServoState
+
+RATE, CYCLE = 30.0, 0.002  # [Hz] of targets, [s]
+RADIUS, TURN = 0.1, 2.0  # [m], [s]
+
+
+def circle(time):
+    T = WAM.fk(BENT)
+    angle = 2 * np.pi * time / TURN
+    T[1, 3] += RADIUS * np.sin(angle)
+    T[2, 3] += RADIUS * (1 - np.cos(angle))
+    return T
+
+
+def follow(path, seconds, **options):
+    """Targets at RATE, and the tip's position error to the path itself after the first second."""
+    drive, sent = Drive(BENT, dt=CYCLE, **options), -1
+    errors = []
+    while drive.now < seconds:
+        if int(drive.now * RATE + 1e-9) > sent:
+            sent = int(drive.now * RATE + 1e-9)
+            drive.pose(path(drive.now))
+        drive.run(CYCLE)
+        if drive.now > 1.0:
+            tip = WAM.fk(drive.last.q)[:3, 3]
+            errors.append(np.linalg.norm(tip - path(drive.now)[:3, 3]))
+    return drive, np.array(errors)
+
+
+@pytest.mark.parametrize("limits", [{}, {"acceleration": 40.0}])
+def test_feed_forward_takes_most_of_the_error_of_a_circle(limits):
+    without = np.mean(follow(circle, 4.0, **limits)[1])
+    drive, errors = follow(circle, 4.0, feed_forward=True, **limits)
+    speed = 2 * np.pi * RADIUS / TURN
+    assert without > 0.3 * speed / RATE, "half an interval behind"
+    assert np.mean(errors) < without / 2.5
+    drive.assert_limits(**limits)
+
+
+def test_the_end_of_a_stream_is_no_jump():
+    drive, _ = follow(circle, 2.0, feed_forward=True, acceleration=10.0)
+    before = len(drive.outputs)
+    drive.run(2.0)
+    drive.assert_limits(10.0)
+    assert drive.last.state is ServoState.STALE
+    way = WAM.fk(drive.last.q)[:3, 3] - WAM.fk(drive.outputs[before - 1].q)[:3, 3]
+    speed = 2 * np.pi * RADIUS / TURN
+    assert np.linalg.norm(way) < speed * 2.5 / RATE, "the intervals that it went on for"
+
+
+def test_with_feed_forward_a_stream_that_stands_is_reached():
+    drive = Drive(BENT, dt=CYCLE, feed_forward=True)
+    T = WAM.fk(BENT + 0.2)
+    drive.run(2.0, lambda drive: drive.pose(T))
+    assert drive.last.state is ServoState.REACHED
+    assert np.ptp(drive.q[-100:], axis=0).max() == 0.0
+
+
+def test_a_target_each_cycle_is_followed_to_a_millimetre():
+    drive = Drive(BENT)
+    errors = []
+    for _ in range(500):
+        drive.pose(circle(drive.now))
+        errors.append(drive.run(0.01)[-1].position_error)
+    assert np.max(errors) < 1e-3
+
+
+def test_a_target_that_is_followed_closely_but_slowly_never_counts_as_stalled():
+    T = WAM.fk(BENT)
+    drive = Drive(BENT)
+
+    def circle(drive):
+        phase = 2.0 * np.pi * drive.now / 10.0
+        T_d = T.copy()
+        T_d[:3, 3] += 0.05 * np.array([0.0, np.cos(phase) - 1.0, np.sin(phase)])
+        drive.pose(T_d)
+
+    drive.run(10.0, each=circle)
+    assert ServoState.STALLED not in drive.states
+    assert np.max([out.position_error for out in drive.outputs]) < 5e-3
+
+
+FAR = WAM.fk(BENT + 0.8)
+
+
+def test_before_any_target_the_arm_waits_where_it_is():
+    drive = Drive(BENT)
+    drive.run(1.0)
+    assert set(drive.states) == {ServoState.WAITING}
+    np.testing.assert_array_equal(drive.last.q, BENT)
+
+
+@pytest.mark.parametrize("interval", [0.01, 0.1, 0.24])
+def test_a_stream_that_ceases_stops_within_the_timeout_and_the_braking(interval):
+    drive = Drive(BENT, acceleration=4.0)
+    drive.pose(FAR).run(interval)
+    drive.pose(FAR).run(0.24)
+    assert drive.last.state is not ServoState.STALE
+    fastest = np.abs(drive.last.velocity).max()
+    assert fastest > 0.4
+    drive.run(2 * DT + fastest / 4.0)
+    assert drive.last.state is ServoState.STALE
+    assert not drive.last.velocity.any()
+    drive.assert_limits(4.0)
+    drive.run(2.0)
+    assert drive.last.state is ServoState.STALE
+
+
+@pytest.mark.parametrize("interval", [None, 1.0, 0.3])
+def test_single_and_slow_targets_stay_in_force(interval):
+    drive = Drive(BENT).pose(FAR)
+    for _ in range(5):
+        drive.run(interval or 1.0)
+        if interval:
+            drive.pose(FAR)
+    drive.run(10.0)
+    assert ServoState.STALE not in drive.states
+    assert drive.last.state is ServoState.REACHED
+
+
+def test_after_a_stream_has_ceased_one_pose_is_enough():
+    drive = Drive(BENT).pose(FAR)
+    drive.run(0.05)
+    drive.pose(FAR).run(0.5)
+    assert drive.last.state is ServoState.STALE
+    drive.pose(FAR)
+    assert drive.run_until(ServoState.REACHED, 10.0)
+
+
+GIVE = [
+    lambda drive, age: drive.pose(FAR, age=age),
+    lambda drive, age: drive.twist(np.ones(6), age=age),
+    lambda drive, age: drive.trajectory([FAR], 1.0, age=age),
+]
+
+
+@pytest.mark.parametrize("give", GIVE, ids=["pose", "twist", "trajectory"])
+def test_too_old_a_target_is_refused_and_nothing_changes(give):
+    drive, twin = Drive(BENT).pose(FAR), Drive(BENT).pose(FAR)
+    for age in (0.26, 60.0, 1e9):
+        with pytest.raises(StaleTargetError, match="target_timeout"):
+            give(drive, age)
+        np.testing.assert_array_equal(drive.run(0.05)[-1].q, twin.run(0.05)[-1].q)
+
+
+@pytest.mark.parametrize("give", GIVE, ids=["pose", "twist", "trajectory"])
+def test_a_target_from_the_future_is_refused_and_nothing_changes(give):
+    drive, twin = Drive(BENT).pose(FAR), Drive(BENT).pose(FAR)
+    for age in (-61.0, -1e9):
+        with pytest.raises(StaleTargetError, match="stamp_tolerance"):
+            give(drive, age)
+        np.testing.assert_array_equal(drive.run(0.05)[-1].q, twin.run(0.05)[-1].q)
+
+
+@pytest.mark.parametrize("age", [0.0, 0.1, 0.25, -0.1])
+def test_ages_in_between_are_taken_and_told(age):
+    drive = Drive(BENT).pose(FAR, age=age)
+    drive.run(0.1)
+    assert drive.last.target_age == pytest.approx(0.1 + max(age, 0.0))
+
+
+def test_bounds_of_ages_are_options():
+    drive = Drive(BENT, target_timeout=2.0, stamp_tolerance=0.0)
+    drive.pose(FAR, age=1.9)
+    with pytest.raises(StaleTargetError):
+        drive.pose(FAR, age=-0.01)
+
+
+V = np.array([0.05, -0.04, 0.03, 0.1, 0.2, -0.15])
+AXES = rotation([0.3, -0.5, 0.8], 1.1)
+
+
+def again(V, **given):
+    return lambda drive: drive.twist(V, **given)
+
+
+def tip_twists(drive):
+    """Of the tip from cycle to cycle, in the base frame (m, 6)."""
+    Ts = WAM.fk(drive.q)
+    return np.array([difference(a, b) for a, b in pairwise(Ts)]) / drive.dt
+
+
+def in_axes(R, V):
+    return np.concatenate([R @ V[:3], R @ V[3:]])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("R", [np.eye(3), AXES], ids=["base", "given"])
+def test_the_tip_has_the_twist_along_fixed_axes(R):
+    drive = Drive(BENT)
+    drive.run(1.0, again(V, R=R))
+    np.testing.assert_allclose(tip_twists(drive)[20:], [in_axes(R, V)] * 80, atol=1e-3)
+
+
+@pytest.mark.slow
+def test_the_tip_has_the_twist_along_its_own_axes_as_it_turns():
+    drive = Drive(BENT)
+    drive.run(1.0, again(V))
+    own = [in_axes(T[:3, :3], V) for T in WAM.fk(drive.q[:-1])]
+    np.testing.assert_allclose(tip_twists(drive)[20:], own[20:], atol=2e-3)
+
+
+@pytest.mark.slow
+def test_joints_of_limited_acceleration_come_to_the_twist():
+    drive = Drive(BENT, acceleration=10.0)
+    drive.run(1.0, again(V, R=np.eye(3)))
+    np.testing.assert_allclose(tip_twists(drive)[50:], [V] * 50, atol=2e-3)
+    drive.assert_limits(10.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("R", [None, np.eye(3)])
+def test_no_twist_is_no_motion(R):
+    drive = Drive(BENT, acceleration=10.0)
+    drive.run(2.0, again(np.zeros(6), R=R))
+    np.testing.assert_array_equal(drive.q, [drive.start] * len(drive.q))
+
+
+@pytest.mark.slow
+def test_a_turn_back_from_a_limit_is_at_once():
+    q = BENT.copy()
+    q[3] = 3.0
+    drive = Drive(q)
+    inward = np.array([-0.2, 0.0, -0.2, 0.0, 0.0, 0.0])
+    drive.run(6.0, again(inward, R=np.eye(3)))
+    assert tip_speeds(WAM, drive.q[-20:]).max() < 0.1, "it slides along the limit, no more"
+    assert reversals(drive.q[-200:], slowest=0.02) <= 2, "and smoothly"
+    tip = WAM.fk(drive.last.q)[:3, 3]
+    drive.run(0.3, again(-inward, R=np.eye(3)))
+    way = WAM.fk(drive.last.q)[:3, 3] - tip
+    assert way @ -inward[:3] / np.linalg.norm(inward) > 0.04, "0.28 m/s for 0.3 s, less the lead"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "V", [np.full(6, 1e9), np.array([0, 0, 0, 0, 0, 1e9]), [1e9, 0, 0, 0, 0, 0]]
+)
+@pytest.mark.parametrize("R", [None, np.eye(3)])
+def test_a_huge_twist_moves_within_limits(V, R):
+    drive = Drive(BENT, acceleration=20.0)
+    drive.run(3.0, again(V, R=R))
+    drive.assert_limits(20.0)
+    drive.run(1.0)
+    assert drive.last.state is ServoState.STALE
+    assert not drive.last.velocity.any()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("speed", [1.0, 10.0, 350.0, 1e6])
+def test_a_fast_turn_is_never_the_other_way(speed):
+    drive = Drive(BENT)
+    drive.run(0.5, again(np.array([0.0, 0.0, 0.0, 0.0, 0.0, speed]), R=np.eye(3)))
+    assert (tip_twists(drive)[:, 5] > 0.0).all()
+
+
+@pytest.mark.slow
+def test_a_denormal_twist_does_no_harm():
+    drive = Drive(BENT)
+    drive.run(0.5, again(np.full(6, 5e-324)))
+    np.testing.assert_allclose(drive.last.q, drive.start, atol=1e-12)
+
+
+@pytest.mark.slow
+def test_a_twist_that_ceases_ends_within_the_timeout_and_the_braking():
+    drive = Drive(BENT, acceleration=5.0, target_timeout=0.1)
+    drive.run(1.0, again(4 * V))
+    fastest = np.abs(drive.last.velocity).max()
+    drive.run(0.1 + fastest / 5.0 + 2 * DT)
+    assert drive.last.state is ServoState.STALE
+    assert not drive.last.velocity.any()
+    drive.assert_limits(5.0)
+
+
+@pytest.mark.slow
+def test_a_zero_twist_after_a_joint_motion_stops_there():
+    rng = np.random.default_rng(61)
+    while True:
+        drive = Drive(WAM.random(rng), acceleration=8.0).pose(WAM.fk(WAM.random(rng)))
+        drive.run(6.0)
+        moving = [k for k, state in enumerate(drive.states) if state is ServoState.JOINT_MOTION]
+        if len(moving) > 60:
+            break
+    drive = Drive(drive.start, acceleration=8.0).pose(drive.last.T_d)
+    drive.run((moving[0] + 30) * DT)
+    assert drive.last.state is ServoState.JOINT_MOTION
+    q, v = drive.last.q, np.abs(drive.last.velocity)
+    drive.run(2.0, again(np.zeros(6)))
+    assert (np.abs(drive.last.q - q) <= v * (v.max() / 16.0 + 2 * DT) + 1e-6).all(), "braking only"
+    assert not drive.last.velocity.any()
+    drive.assert_limits(8.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("R", [None, np.eye(3)], ids=["own", "base"])
+def test_twists_at_a_third_of_the_rate_move_the_tip_as_far_as_they_say(R):
+    """A second of moveit_servo's demo of twists: up or down and round, 29 messages of them."""
+    fr3, q = published("fr3"), np.pi * np.array([0.0, -0.25, 0.0, -0.75, 0.0, 0.5, 0.25])
+    drive, count = Drive(q, robot=fr3), 0
+
+    def each(drive):
+        nonlocal count
+        if count % 3 == 0:
+            drive.twist(np.array([0.0, 0.0, 0.1, 0.0, 0.0, 0.5]), R=R)
+        count += 1
+
+    drive.run(1.0, each)
+    R_before, R_after = (fr3.fk(each)[:3, :3] for each in (q, drive.last.q))
+    turned = np.arccos(0.5 * np.trace(R_before.T @ R_after) - 0.5)
+    way = np.linalg.norm(fr3.fk(drive.last.q)[:3, 3] - fr3.fk(q)[:3, 3])
+    assert turned == pytest.approx(0.5, rel=0.02)
+    assert way == pytest.approx(0.1, rel=0.02)
+
+
+def line(count, way=(0.0, 0.2, 0.1), q=BENT):
+    Ts = np.repeat(WAM.fk(q)[None], count, axis=0)
+    Ts[:, :3, 3] += np.linspace(0, 1, count)[:, None] * way
+    return Ts
+
+
+def test_it_is_on_time_from_where_it_begins():
+    Ts = line(5)
+    drive = Drive(BENT).trajectory(Ts, 0.5)
+    for k in range(1, 201):
+        drive.run(DT)
+        share = min((k - 1) * DT / 2.0, 1.0)
+        expected = Ts[0, :3, 3] + share * (Ts[-1, :3, 3] - Ts[0, :3, 3])
+        np.testing.assert_allclose(drive.last.T_d[:3, 3], expected, atol=1e-12)
+        assert drive.last.position_error < 1e-3
+    drive.run(1.0)
+    assert drive.last.state is ServoState.REACHED
+
+
+@pytest.mark.parametrize("acceleration", [np.inf, 2.0, 0.5])
+def test_it_begins_when_the_arm_is_at_the_first_pose(acceleration):
+    Ts = line(3, q=BENT + 0.5)
+    drive = Drive(BENT, acceleration=acceleration).trajectory(Ts, 1.0)
+    drive.run(12.0)
+    begun = next(k for k, out in enumerate(drive.outputs) if not np.array_equal(out.T_d, Ts[0]))
+    assert drive.outputs[begun - 1].position_error < 2e-3
+    assert drive.last.state is ServoState.REACHED
+    drive.assert_limits(acceleration)
+
+
+def test_it_begins_after_a_joint_motion_not_during_it():
+    rng, found = np.random.default_rng(62), 0
+    for _ in range(8):
+        q = WAM.random(rng)
+        Ts = np.repeat(WAM.fk(q)[None], 2, axis=0)
+        Ts[1, 2, 3] -= 0.01
+        drive = Drive(WAM.random(rng)).trajectory(Ts, 0.5)
+        drive.run(12.0)
+        for out in drive.outputs:
+            if out.state is ServoState.JOINT_MOTION:
+                assert np.array_equal(out.T_d, Ts[0]) or np.array_equal(out.T_d, Ts[1])
+        begun = next(
+            (k for k, o in enumerate(drive.outputs) if not np.array_equal(o.T_d, Ts[0])), 0
+        )
+        if ServoState.JOINT_MOTION in drive.states[:begun]:
+            found += 1
+            assert drive.outputs[begun - 1].position_error < 2e-3
+    assert found >= 2
+
+
+def test_one_pose_is_a_target_that_stands():
+    drive = Drive(BENT).trajectory(WAM.fk(BENT + 0.4)[None], 1.0)
+    assert drive.run_until(ServoState.REACHED, 10.0)
+    drive.run(100.0)
+    assert drive.last.state is ServoState.REACHED
+
+
+@pytest.mark.parametrize("period", [1e-3, 3600.0])
+def test_periods_at_the_bounds(period):
+    drive = Drive(BENT, acceleration=8.0).trajectory(line(4), period)
+    drive.run(8.0)
+    drive.assert_limits(8.0)
+    if period < 1.0:
+        assert drive.last.state is ServoState.REACHED
+        np.testing.assert_array_equal(drive.last.T_d, line(4)[-1])
+    else:
+        assert np.linalg.norm(drive.last.T_d[:3, 3] - line(4)[0, :3, 3]) < 1e-3
+
+
+@pytest.mark.parametrize("period", [0.0, -1.0, 9e-4, 3601.0, np.nan, np.inf, "1", None, True])
+def test_other_periods_are_refused(period):
+    with pytest.raises(OptionError, match="period"):
+        Drive(BENT).trajectory(line(3), period)
+
+
+def test_an_unreachable_first_pose_is_never_left_and_said():
+    Ts = line(3)
+    Ts[:, 0, 3] += 3.0
+    drive = Drive(BENT).trajectory(Ts, 0.1)
+    drive.run(20.0)
+    assert drive.last.state is ServoState.UNREACHABLE
+    np.testing.assert_array_equal(drive.last.T_d, Ts[0])
+    assert np.ptp(drive.q[-50:], axis=0).max() == 0.0
+
+
+def test_it_begins_as_late_as_it_is_told():
+    drive = Drive(BENT).trajectory(line(3), 0.5, age=-2.0)
+    drive.run(1.99)
+    np.testing.assert_array_equal(drive.last.T_d, line(3)[0])
+    drive.run(0.1)
+    assert not np.array_equal(drive.last.T_d, line(3)[0])
+    drive.run(2.0)
+    assert drive.last.state is ServoState.REACHED
+
+
+def test_a_pose_that_is_none_is_named_by_its_number():
+    Ts = line(3)
+    Ts[1, 0, 0] = 5.0
+    with pytest.raises(PoseError, match="pose 1"):
+        Drive(BENT).trajectory(Ts, 1.0)
+
+
+def test_poses_given_may_change_after():
+    Ts = line(3)
+    drive = Drive(BENT).trajectory(Ts, 0.2)
+    Ts[:] = np.eye(4)
+    drive.run(2.0)
+    np.testing.assert_allclose(drive.last.T_d, line(3)[-1])

@@ -1,0 +1,188 @@
+"""Local motion: to the target or as near as it can, never past a limit; bad input is refused."""
+
+import numpy as np
+import pytest
+from arms import random_arm
+from drive import BENT, DT, WAM, reversals
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from kernels import STEPPED, serves
+
+from dls_ik import RobotModel
+from dls_ik.errors import JointValueError, MethodError, OptionError, PoseError
+from dls_ik.servo import LocalIk
+
+
+@pytest.fixture
+def servo():
+    return LocalIk(WAM)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
+def test_pose_that_is_not_finite_is_refused_and_nothing_moves(servo, value):
+    T = np.eye(4)
+    T[1, 3] = value
+    before = servo.q
+    with pytest.raises(PoseError, match="finite"):
+        servo.step(T, 0.01)
+    np.testing.assert_array_equal(servo.q, before)
+
+
+@pytest.mark.parametrize("T", [np.eye(3), np.zeros((4, 4)), np.diag([1.0, 1.0, -1.0, 1.0]), "pose"])
+def test_pose_that_is_none_is_refused(servo, T):
+    with pytest.raises(PoseError):
+        servo.step(T, 0.01)
+
+
+@pytest.mark.parametrize("dt", [0.0, -0.01, np.nan, np.inf, None, "x"])
+def test_time_step_must_be_positive_and_finite(servo, dt):
+    with pytest.raises(OptionError, match="dt"):
+        servo.step(np.eye(4), dt)
+
+
+@pytest.mark.parametrize("q", [[0.0] * 6, [np.nan] * 7, np.zeros((2, 7)), "start"])
+def test_start_must_be_joint_values(servo, q):
+    before = servo.q
+    with pytest.raises(JointValueError):
+        servo.reset(q)
+    np.testing.assert_array_equal(servo.q, before)
+
+
+def test_unknown_method_and_option_are_refused():
+    with pytest.raises(MethodError, match=r"ctp\+sd\+svf"):
+        LocalIk(WAM, "magic")
+    with pytest.raises(OptionError, match="gamma_max"):
+        LocalIk(WAM, gamma=1.0)
+
+
+def test_without_a_target_the_arm_stands_still(servo):
+    before = servo.q
+    out = servo.step(None, 0.01)
+    np.testing.assert_array_equal(out.q, before)
+    assert np.isnan(out.position_error)
+
+
+def test_joint_values_are_copies(servo):
+    start = servo.q
+    servo.q[:] = 9.0
+    servo.step(None, 0.01).q[:] = 9.0
+    np.testing.assert_array_equal(servo.q, start)
+    mine = np.full(WAM.n, 0.1)
+    servo.reset(mine)
+    mine[:] = 9.0
+    np.testing.assert_array_equal(servo.q, np.full(WAM.n, 0.1))
+
+
+def test_a_start_that_no_one_gave_is_inside_the_limits():
+    assert WAM.within_limits(LocalIk(WAM).q)
+
+
+ROUNDING = 1e-12
+
+
+def assert_step_allowed(robot: RobotModel, before: np.ndarray, after: np.ndarray, dt: float):
+    assert np.isfinite(after).all()
+    assert (np.abs(after - before) <= robot.velocity * dt * (1 + 1e-12) + ROUNDING).all()
+    assert (after >= np.minimum(before, robot.lower)).all()
+    assert (after <= np.maximum(before, robot.upper)).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from(["revolute", "continuous", "prismatic", "mimic"]), max_size=7),
+    st.integers(0, 2**32 - 1),
+    st.floats(1e-4, 0.1),
+    st.sampled_from(STEPPED),
+)
+def test_any_arm_keeps_its_limits(kinds, seed, dt, method):
+    rng = np.random.default_rng(seed)
+    robot = random_arm(rng, "revolute", *kinds)
+    assume(serves(method, robot))
+    servo = LocalIk(robot, method)
+    T = robot.fk(robot.random(rng))
+    T[:3, 3] *= rng.choice([1.0, 5.0])
+    servo.reset(robot.random(rng) * rng.choice([1.0, 1.5]))
+    for _ in range(30):
+        before = servo.q
+        assert_step_allowed(robot, before, servo.step(T, dt).q, dt)
+
+
+@pytest.mark.parametrize("method", ["ctp+sd+svf", "auto", "jd"])
+def test_start_outside_comes_back_at_the_velocity_limit(method):
+    robot = RobotModel.wam()
+    servo = LocalIk(robot, method)
+    outside = np.array([0.0, -2.0, 0.0, 3.13, 0.0, 1.9, 0.0])
+    servo.reset(outside)
+    T = robot.fk(robot.clip(outside))
+    dt, steps = 0.01, 0
+    while not robot.within_limits(servo.q):
+        before = servo.q
+        q = servo.step(T, dt).q
+        assert_step_allowed(robot, before, q, dt)
+        steps += 1
+        assert steps <= 16, "0.3 rad at 2 rad/s take 15 cycles of 10 ms"
+    assert steps == 15
+
+
+def run(servo, T, cycles, dt=DT):
+    """The commands of some cycles toward one target, and the last output."""
+    outputs = [servo.step(T, dt) for _ in range(cycles)]
+    return np.array([out.q for out in outputs]), outputs[-1]
+
+
+def servo_at(q, *method, **options):
+    servo = LocalIk(WAM, *method, **options)
+    servo.reset(q)
+    return servo
+
+
+def near_target(q, rng):
+    return WAM.fk(WAM.clip(q + rng.uniform(-0.3, 0.3, WAM.n)))
+
+
+@pytest.mark.parametrize("method", ["ctp+sd+svf", "auto", "svf", "ed", "jc+jd"])
+def test_static_target_nearby_is_reached_and_held(method):
+    rng = np.random.default_rng(21)
+    for _ in range(10):
+        servo = servo_at(BENT, method)
+        commands, out = run(servo, near_target(BENT, rng), 200)
+        assert out.position_error <= 1e-6
+        assert out.rotation_error <= 1e-6
+        assert np.ptp(commands[-50:], axis=0).max() == 0.0
+
+
+@pytest.mark.parametrize("method", ["ctp+sd+svf", "auto"])
+def test_error_never_rises_toward_a_static_target(method):
+    rng = np.random.default_rng(23)
+    for T in WAM.fk(WAM.random(rng, 20)):
+        servo = servo_at(WAM.random(rng), method)
+        outputs = [servo.step(T, DT) for _ in range(200)]
+        error = np.array([np.hypot(o.position_error, 0.5 * o.rotation_error) for o in outputs])
+        assert (np.diff(error) <= 1e-12).all()
+
+
+def test_no_back_and_forth_on_the_way_to_a_target_out_of_reach():
+    rng = np.random.default_rng(25)
+    counts = []
+    for T in WAM.fk(WAM.random(rng, 15)):
+        T[:3, 3] *= 1.6 / np.linalg.norm(T[:3, 3])
+        counts.append(reversals(run(servo_at(WAM.random(rng)), T, 600)[0]))
+    assert np.median(counts) <= 5
+    assert max(counts) <= 30, "undamped, the worst turn round in every cycle"
+
+
+def test_a_joint_held_at_its_limit_is_told():
+    q = BENT.copy()
+    q[0] = 2.55
+    T = WAM.fk(q)
+    turn = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    T[:3, :3], T[:3, 3] = turn @ T[:3, :3], turn @ T[:3, 3]  # a quarter turn past the limit
+    servo = servo_at(q)
+    assert max(servo.step(T, DT).limit_activation[0] for _ in range(500)) > 0.99
+
+
+def test_half_a_turn_is_made():
+    servo = servo_at(BENT * [1, 1, 1, 1, 1, 1, 0] + [0, 0, 0, 0, 0, 0, -np.pi / 2])
+    T = WAM.fk(servo.q)
+    T[:3, :3] = T[:3, :3] @ np.diag([-1.0, -1.0, 1.0])
+    assert run(servo, T, 400)[1].rotation_error <= 1e-6

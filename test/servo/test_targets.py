@@ -1,0 +1,218 @@
+"""Poses that stand or come as a stream, twists, and trajectories."""
+
+import numpy as np
+import pytest
+from oracle import rigid, rotation
+
+from dls_ik.core.se3 import difference
+from dls_ik.servo.targets import PoseTarget, TrajectoryTarget, TwistTarget
+
+V = np.array([0.3, -0.1, 0.2, 0.0, 0.5, -0.4])
+
+
+def at_time(time):
+    """The pose_of of a constant twist."""
+    angle = np.linalg.norm(V[3:]) * time
+    return rigid(rotation(V[3:], angle) if angle else np.eye(3), V[:3] * time)
+
+
+def stream(feed_forward, count=4, interval=0.1, delay=0.0, timeout=0.25):
+    """A target that has taken some poses, the last at_time (count - 1) * interval + delay."""
+    target = PoseTarget(timeout, feed_forward)
+    for k in range(count):
+        target.take(at_time(k * interval), k * interval, k * interval + delay)
+    return target
+
+
+def pose_of(target, now):
+    return target.pose(now, 0.01, lambda: np.eye(4))
+
+
+@pytest.mark.parametrize("ahead", [0.0, 0.05, 0.1])
+@pytest.mark.parametrize("delay", [0.0, 0.04])
+def test_feed_forward_goes_on_as_the_last_two_did(ahead, delay):
+    np.testing.assert_allclose(
+        pose_of(stream(True, delay=delay), 0.3 + delay + ahead),
+        at_time(0.3 + delay + ahead),
+        atol=1e-12,
+    )
+
+
+def test_it_goes_on_for_one_interval_and_a_half_and_then_stands():
+    target = stream(True)
+    np.testing.assert_allclose(pose_of(target, 0.5), at_time(0.45), atol=1e-12)
+    np.testing.assert_array_equal(pose_of(target, 0.5), pose_of(target, 0.9))
+
+
+def test_without_feed_forward_it_is_the_last_one():
+    np.testing.assert_array_equal(pose_of(stream(False), 0.39), at_time(3 * 0.1))
+
+
+@pytest.mark.parametrize("second", [0.0, 1e-5, 1.0, -0.5])
+def test_a_time_between_that_says_nothing_gives_no_velocity(second):
+    target = PoseTarget(0.25, True)
+    target.take(at_time(0.0), 0.0, 10.0)
+    target.take(at_time(0.1), second, 10.1)
+    np.testing.assert_array_equal(pose_of(target, 10.15), at_time(0.1))
+
+
+def test_a_single_one_never_moves_nor_is_stale():
+    target = PoseTarget(0.25, True)
+    target.take(at_time(1.0), 5.0, 5.0)
+    for now in (5.0, 5.2, 1e6, 1e9):
+        np.testing.assert_array_equal(pose_of(target, now), at_time(1.0))
+        assert not target.is_stale(now)
+
+
+@pytest.mark.parametrize("interval", [0.01, 0.1, 0.24])
+def test_a_stream_is_stale_when_it_has_ceased_for_the_timeout(interval):
+    target = stream(False, interval=interval)
+    last = 3 * interval
+    assert not target.is_stale(last + 0.249)
+    assert target.is_stale(last + 0.251)
+
+
+def test_one_now_and_then_is_no_stream():
+    target = stream(True, interval=1.0)
+    assert not target.is_stale(1e3)
+    np.testing.assert_array_equal(pose_of(target, 3.5), at_time(3.0))
+
+
+def test_it_stands_when_it_has_not_changed_for_a_quarter_of_a_second():
+    target = PoseTarget(0.25, False)
+    for k in range(100):
+        target.take(at_time(0.0), k * 0.1, k * 0.1)
+        assert target.stands(k * 0.1) == (k >= 3)
+    target.take(at_time(0.1), 10.0, 10.0)
+    assert not target.stands(10.2)
+    assert target.stands(10.26)
+
+
+TIP = rigid(rotation([0.2, 0.5, -0.3], 1.0), [0.4, 0.1, 0.7])
+WEIGHTS = np.array([1.0, 1.0, 1.0, 0.5, 0.5, 0.5])
+
+
+def twist_target(V, in_tool=False, lead=0.02, timeout=0.25):
+    out = TwistTarget(timeout, lead, 0.5)
+    out.take(np.array(V, float), in_tool, 0.0, 0.0)
+    return out
+
+
+def lead_of(T):
+    return np.linalg.norm(WEIGHTS * difference(TIP, T))
+
+
+@pytest.mark.parametrize("in_tool", [False, True])
+def test_it_moves_on_by_the_twist(in_tool):
+    V = np.array([0.1, 0.2, -0.1, 0.3, 0.1, -0.2])
+    T = twist_target(V, in_tool).pose(0.0, 0.01, lambda: TIP)
+    R = TIP[:3, :3] if in_tool else np.eye(3)
+    expected = 0.01 * np.concatenate([R @ V[:3], R @ V[3:]])
+    np.testing.assert_allclose(difference(TIP, T), expected, atol=1e-14)
+
+
+def test_cycles_add_up():
+    one, T = twist_target([0.1, 0.0, 0.0, 0.0, 0.0, 0.2]), TIP
+    for k in range(100):
+        T = one.pose(k * 0.01, 0.01, lambda T=T: T)
+    np.testing.assert_allclose(difference(TIP, T), [0.1, 0, 0, 0, 0, 0.2], atol=1e-12)
+
+
+@pytest.mark.parametrize("lead", [1e-6, 0.02, 0.1])
+@pytest.mark.parametrize(
+    "V", [[1, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0], [1e9] * 6, [0, 0, 0, 0, 0, 450]]
+)
+def test_a_blocked_tip_is_led_by_no_more_than_the_lead_and_in_the_direction_of_the_twist(V, lead):
+    one = twist_target(V, lead=lead)
+    for k in range(50):
+        T = one.pose(k * 0.01, 0.01, lambda: TIP)
+    way = np.array(V, float) * 0.01
+    way *= min(1.0, 1.0 / np.abs(way).max())
+    behind = np.linalg.norm(WEIGHTS * way) * 49
+    expected = min(lead, behind) + np.linalg.norm(WEIGHTS * way)
+    assert lead_of(T) == pytest.approx(expected, rel=1e-6)
+    ahead = difference(TIP, T)
+    assert ahead @ V / np.linalg.norm(ahead) / np.linalg.norm(V) == pytest.approx(1.0)
+
+
+def test_a_tip_that_is_behind_makes_up_for_it_slowly():
+    """K_p = 10 [1/s], so that a lead of 5 mm adds 50 mm/s to the twist."""
+    one, T = twist_target([0.4, 0, 0, 0, 0, 0], lead=0.005), TIP
+    for k in range(50):
+        at = T
+        led = one.pose(k * 0.01, 0.01, lambda at=at: at)
+        T = at + 0.5 * (led - at)
+    assert np.linalg.norm(difference(at, led)) == pytest.approx(0.0045, rel=1e-3)
+
+
+def test_it_stands_never_and_is_stale_after_the_timeout():
+    one = twist_target([0.0] * 6)
+    assert not one.stands(100.0)
+    assert not one.is_stale(0.25)
+    assert one.is_stale(0.2501)
+    one.take(np.zeros(6), True, 1.0, 1.0)
+    assert not one.is_stale(1.2)
+
+
+Ts = np.array([rigid(rotation([0, k, 1.0], 0.4 * k), [0.1 * k, 0.2, -0.05 * k]) for k in range(4)])
+AWAY = rigid(np.eye(3), [5.0, 0.0, 0.0])
+
+
+def pose_on(target, now, tip=Ts[0]):
+    return target.pose(now, 0.01, lambda: tip)
+
+
+def test_it_waits_at_the_first_pose_for_the_tip():
+    target = TrajectoryTarget(Ts, 0.5, 0.0)
+    for now in (0.0, 1.0, 1e9):
+        np.testing.assert_array_equal(pose_on(target, now, AWAY), Ts[0])
+
+
+@pytest.mark.parametrize("begin", [0.0, 1e9])
+def test_it_is_at_each_pose_on_time_and_straight_between(begin):
+    target = TrajectoryTarget(Ts, 0.5, begin)
+    for share in np.linspace(0.0, 3.0, 25):
+        T, leg = pose_on(target, begin + 0.5 * share, Ts[0] if share == 0.0 else AWAY), int(share)
+        if leg == 3:
+            np.testing.assert_array_equal(T, Ts[3])
+            continue
+        whole = difference(Ts[leg], Ts[leg + 1])
+        np.testing.assert_allclose(difference(Ts[leg], T), whole * (share - leg), atol=1e-6)
+
+
+def test_the_last_pose_stays():
+    target = TrajectoryTarget(Ts, 0.5, 0.0)
+    pose_on(target, 0.0)
+    np.testing.assert_array_equal(pose_on(target, 1e9), Ts[3])
+    assert not target.is_stale(1e9)
+
+
+def test_it_does_not_begin_before_its_time():
+    target = TrajectoryTarget(Ts, 0.5, 10.0)
+    np.testing.assert_array_equal(pose_on(target, 9.99), Ts[0])
+    pose_on(target, 10.0)
+    assert np.abs(pose_on(target, 10.1) - Ts[0]).max() > 1e-3
+
+
+def test_a_time_before_its_beginning_is_its_beginning():
+    """Found by python -m fuzz controller: a clock that is set back."""
+    target = TrajectoryTarget(Ts, 0.5, 1.0)
+    np.testing.assert_array_equal(pose_on(target, 100.0), Ts[0])
+    for early in (99.9, 90.0, -1e9):
+        np.testing.assert_array_equal(pose_on(target, early), Ts[0])
+
+
+def test_it_stands_before_its_beginning_and_after_its_end_only():
+    target = TrajectoryTarget(Ts, 0.5, 0.0)
+    assert target.stands(0.3), "the arm may come there by any way"
+    pose_on(target, 1.0)
+    assert not target.stands(1.0)
+    assert not target.stands(2.6)
+    assert target.stands(2.8)
+
+
+def test_one_pose_alone():
+    target = TrajectoryTarget(Ts[:1], 0.5, 0.0)
+    for now in (0.0, 0.1, 5.0):
+        np.testing.assert_array_equal(pose_on(target, now), Ts[0])
+    assert target.stands(5.0)
