@@ -10,9 +10,9 @@ from dls_ik.cli.output import (
     MISSING,
     NO_SOLUTION,
     exit_with,
-    exit_without_ros,
     json_option,
     print_json,
+    ros_imports,
 )
 from dls_ik.cli.pose import POSE_OPTIONS, given_pose, pose_options, warn_far_poses
 from dls_ik.text import escape
@@ -61,11 +61,9 @@ def call(
         raise click.UsageError("give either --xyz, with --rpy or --quat, or --matrix, or --fk")
     if pose is not None:
         warn_far_poses("the pose", pose)
-    try:
+    with ros_imports():
         from dls_ik.ros.client import IkClient
         from dls_ik.ros.client.connection import NOT_THERE
-    except ImportError as error:
-        exit_without_ros(error)
     names = {"fk" if fk else "ik": service} if service else {}
     try:
         with IkClient(patience=patience, **names) as client:

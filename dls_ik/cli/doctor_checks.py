@@ -15,9 +15,10 @@ import stat
 import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 OK, MISSING, BROKEN = "ok", "missing", "broken"
 CORE, EXTRAS, PARTS, ROS, NODE = "Needed", "Extras", "Parts", "ROS 2", "Node"
@@ -60,10 +61,6 @@ def one_line(text: object, limit: int = 160) -> str:
 # Parts of this package
 
 
-class CacheError(Exception):
-    """Machine code is not kept."""
-
-
 def _kernels() -> str:
     from dls_ik.core.jit import cache_failures, cache_folder
     from dls_ik.core.search_rows import search_packed
@@ -72,7 +69,7 @@ def _kernels() -> str:
 
     folder = cache_folder(search_packed)
     if folder is not None and (reason := others_can_write(Path(folder).resolve())):
-        raise CacheError(
+        raise RuntimeError(
             f"others could put code of theirs among the kernels, to be run here: {reason}"
         )
     compiled: list[str] = []
@@ -81,9 +78,9 @@ def _kernels() -> str:
     use_kernels()
     seconds = time.monotonic() - begin
     if folder is None:
-        raise CacheError("no folder can be written: they are compiled anew at every start")
+        raise RuntimeError("no folder can be written: they are compiled anew at every start")
     if "save" in cache_failures:
-        raise CacheError(cache_failures["save"])
+        raise RuntimeError(cache_failures["save"])
     access = "" if os.access(folder, os.W_OK) else ", which cannot be written"
     how = "compiled just now, and kept in" if compiled else "ready in"
     return f"{how} {folder}{access} ({seconds:.1f} s)"
@@ -104,8 +101,8 @@ def _solve() -> str:
     robot = RobotModel.wam()
     T = robot.fk(np.full(robot.n, 0.3))
     solver = IkSolver(robot)
-    times = [solver.solve(T, timeout=5.0).duration for _ in range(9)]
-    result = solver.solve(T, timeout=5.0)
+    results = [solver.solve(T, timeout=5.0) for _ in range(10)]
+    result, times = results[-1], [each.duration for each in results]
     error = float(np.abs(robot.fk(result.q) - T).max())
     if not result.success or error > 1e-5 or not robot.within_limits(result.q, 1e-9):
         raise ValueError(f"the WAM is {error:.2g} off a pose within its reach: {result.status}")
@@ -190,21 +187,13 @@ def others_can_write(folder: Path) -> str:
 # ROS 2
 
 
-def _middleware() -> str:
-    rclpy: Any = import_module("rclpy")
-    return str(rclpy.get_rmw_implementation_identifier())
+def _call(module: str, function: str) -> str:
+    return str(getattr(import_module(module), function)())
 
 
-def _two_processes() -> str:
-    from dls_ik.ros.selftest import hear_another_process
-
-    return hear_another_process()
-
-
-def _ik_node() -> str:
-    from dls_ik.ros.selftest import start_and_ask
-
-    return start_and_ask()
+_middleware = partial(_call, "rclpy", "get_rmw_implementation_identifier")
+_two_processes = partial(_call, "dls_ik.ros.selftest", "hear_another_process")
+_ik_node = partial(_call, "dls_ik.ros.selftest", "start_and_ask")
 
 
 def python_finding() -> Finding:
@@ -267,12 +256,8 @@ def _shared_memory() -> Finding:
     if free < MIN_SHARED:
         return Finding(ROS, name, BROKEN, f"{free / 1e6:.0f} MB free in {SHARED}", mend)
     others = sum(not os.access(file, os.R_OK | os.W_OK) for file in SHARED.glob("fast*"))
-    words = f"{free / 1e6:.0f} MB free"
-    if others:
-        words += (
-            f"; {others} files of other users' nodes, which nodes of this user cannot reach by it"
-        )
-    return Finding(ROS, name, OK, words)
+    hint = f"; {others} files of other users, whose nodes are not reached by it" if others else ""
+    return Finding(ROS, name, OK, f"{free / 1e6:.0f} MB free{hint}")
 
 
 def _multicast() -> Finding:
@@ -309,12 +294,9 @@ def _extra(name: str) -> str:
 
 
 PYKDL = "sudo apt-get install python3-pykdl"
+NEEDED = ("numpy", "numba", "urdf_parser_py", "click", "rich")
 FIXED_CHECKS = (
-    Check(CORE, "numpy", "everything", "pip install numpy"),
-    Check(CORE, "numba", "everything", "pip install numba"),
-    Check(CORE, "urdf_parser_py", "everything", "pip install urdf-parser-py"),
-    Check(CORE, "click", "everything", "pip install click"),
-    Check(CORE, "rich", "everything", "pip install rich"),
+    *(Check(CORE, name, "everything", f"pip install {name.replace('_', '-')}") for name in NEEDED),
     Check(EXTRAS, "matplotlib", "pictures: --plot, --report", _extra("demo")),
     Check(EXTRAS, "viser", "dls-ik view", _extra("viewer")),
     Check(EXTRAS, "yourdfpy", "dls-ik view", _extra("viewer")),
@@ -336,18 +318,10 @@ FIXED_CHECKS = (
 )
 # Modules that the node imports: a package without them is incomplete.
 MESSAGES = (
-    "builtin_interfaces.msg",
-    "rcl_interfaces.msg",
-    "std_msgs.msg",
-    "std_srvs.srv",
-    "geometry_msgs.msg",
-    "sensor_msgs.msg",
-    "shape_msgs.msg",
-    "trajectory_msgs.msg",
-    "visualization_msgs.msg",
-    "diagnostic_msgs.msg",
-    "moveit_msgs.srv",
-)
+    "builtin_interfaces.msg", "rcl_interfaces.msg", "std_msgs.msg", "std_srvs.srv",
+    "geometry_msgs.msg", "sensor_msgs.msg", "shape_msgs.msg", "trajectory_msgs.msg",
+    "visualization_msgs.msg", "diagnostic_msgs.msg", "moveit_msgs.srv",
+)  # fmt: skip
 ONLY_DISTRIBUTION = {
     "tf2_ros": "frames from tf2 in targets and requests",
     "launch_ros": "ros2 launch dls_ik",

@@ -58,9 +58,18 @@ def exit_interrupted(message: str = "interrupted") -> NoReturn:
     exit_with(message, INTERRUPTED)
 
 
-def exit_without_ros(error: ImportError) -> NoReturn:
-    """End because a package of ROS 2 is not installed."""
-    exit_with(f"ROS 2 is not here: {error.name or error} is missing; see dls-ik doctor", MISSING)
+@contextmanager
+def ros_imports() -> Iterator[None]:
+    """Turn a failed import of a package of ROS 2 into a message.
+
+    Raises:
+        MissingPartError: it is not installed.
+    """
+    try:
+        yield
+    except ImportError as error:
+        name = error.name or error
+        raise MissingPartError(f"ROS 2 is not here: {name} is missing; see dls-ik doctor") from None
 
 
 # Ctrl-C

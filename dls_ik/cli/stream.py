@@ -18,10 +18,10 @@ from dls_ik.cli.output import (
     check_writable,
     exit_interrupted,
     exit_with,
-    exit_without_ros,
     json_option,
     plot_option,
     print_json,
+    ros_imports,
 )
 from dls_ik.cli.pose import (
     POSE_OPTIONS,
@@ -113,11 +113,9 @@ def stream(
     if record == STDOUT:
         raise click.UsageError("--record takes a file, not standard output")
     check_writable(record, plot_path)
-    try:
+    with ros_imports():
         from dls_ik.ros.client.connection import NOT_THERE
         from dls_ik.ros.client.target_publisher import TargetPublisher
-    except ImportError as error:
-        exit_without_ros(error)
     from dls_ik.cli.stream_report import robot_to_draw
 
     try:

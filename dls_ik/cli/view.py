@@ -23,6 +23,7 @@ from dls_ik.cli.output import (
     MissingPartError,
     check_writable,
     record_sigint,
+    ros_imports,
     warn,
     write_whole,
 )
@@ -221,11 +222,9 @@ def remote(chosen: ChosenRobot | None, namespace: str, patience: float) -> Itera
     """
     from dls_ik.viewer.session import Session
 
-    try:
+    with ros_imports():
         from dls_ik.ros.client.connection import NOT_THERE
         from dls_ik.ros.client.robot import ForeignFileError
-    except ImportError as error:
-        raise MissingPartError(f"ROS 2 is not here: {error.name or error} is missing") from None
     try:
         source = _source(chosen, namespace, patience)
     except ForeignFileError as error:
