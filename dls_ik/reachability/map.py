@@ -245,7 +245,7 @@ def reachability_map(
         orientations: number tried in each voxel, spread evenly; default: 64.
         base: first link of the chain, and tip: its last; found where there is only one.
         region: x0 x1 y0 y1 z0 z1 [m] in the base frame; default: the reach of the arm.
-        task: ``pose``; ``pointing``, the tool's z axis in so many directions; or ``position``.
+        task: ``pose``; ``pointing``, only the direction of the tool's z axis; or ``position``.
         tolerance: position and rotation error allowed [m, rad].
         max_restarts: restarts after which a pose counts as not reached.
         random_seed: seed of the restarts.

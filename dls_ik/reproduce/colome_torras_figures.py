@@ -180,9 +180,9 @@ PRINTED_GAINS: list[Row] = [
 FIGURE_2_NOTES = [
     "Printed: the claims of the appendix, for the settings of Figure 1. g = s / (s^2 + "
     "lambda^2) has its maximum 1 / (2 lambda) at s = lambda; SVF never exceeds 1 / sigma0.",
-    f"ED and SVF+ED for an error of {ERROR:g}, with E in place of lambda^2. Of JF the appendix "
-    "says the order of magnitude only; the figure beside it is that of lambda_max. JP has no "
-    "maximum: its value is that at the least singular value drawn.",
+    f"ED and SVF+ED for an error of {ERROR:g}, with E in place of lambda^2. For JF the "
+    "appendix has the order of magnitude only; the figure beside it is that of lambda_max. JP has "
+    "no maximum: its value is that at the least singular value drawn.",
 ]
 
 

@@ -106,17 +106,17 @@ TABLE = ResultTable(
         Column("deviation", "off the path [m]", ".3f"),
         Column("damped_percent", "damped [%]", ".1f"),
         Column("searches", "iterations", ".2f"),
-        Column("searches_anew", "from nothing", ".2f"),
+        Column("searches_anew", "without warm start", ".2f"),
     )
 )
 SEARCH_NOTE = (
     "Iterations: of the search for the damping factor, mean over the steps that are damped; the "
     "search starts from the factor of the step before, and ends at 1e-3 of the bound. The paper "
     "prints a whole number, without its tolerance or time step; with a short step the last factor "
-    "is nearly right already. From nothing: the same searches without it."
+    "is nearly right already. Without warm start: the same searches without it."
 )
 RATE_NOTE = (
-    f"The velocity asked for includes the feedback of section 2.1, {FEEDBACK:g}/s of the "
+    f"The commanded velocity includes the feedback of section 2.1, {FEEDBACK:g}/s of the "
     "error; the paper prints neither gain nor time step."
 )
 
@@ -142,11 +142,11 @@ def arm_panel(axes: Axes, points: Array, path: Array, title: str) -> None:
 
     Args:
         points: (s, k, 2) of the arm over time.
-        path: (s, 2) asked for.
+        path: (s, 2) desired.
     """
     chosen = np.unique(np.linspace(0, len(points) - 1, POSES).astype(int))
     draw_planar_arms(axes, points[chosen], fading(np.linspace(0.0, 1.0, len(chosen))))
-    axes.plot(*path.T, color=ORANGE, linewidth=3.0, alpha=0.7, label="asked for")
+    axes.plot(*path.T, color=ORANGE, linewidth=3.0, alpha=0.7, label="desired")
     axes.plot(*points[:, -1].T, color="black", linewidth=1.0, label="path of the tip")
     axes.plot(*points[0, 0], "o", color=GREY, markersize=4)
     axes.set_title(title, fontsize=10, fontweight="bold", loc="left")

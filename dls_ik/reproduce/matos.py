@@ -101,14 +101,16 @@ SETTINGS = {
 NOTES = [
     "The table of Denavit-Hartenberg rows did not survive: the lengths are ours. The text names no "
     "unit; its lambda = 1 goes with lengths in cm, and so does its threshold of 1 cm.",
-    "Minus signs are lost in the text: 'th4 = th2 th3' may have been -th2 - th3. Which one keeps "
-    "the tool vertical depends on where the elbow's axis points; here it is th2 - th3.",
+    "Minus signs are lost in the text: 'th4 = th2 th3' may have been -th2 - th3. The sign "
+    "that keeps the tool vertical depends on the direction of the elbow's axis; here it is "
+    "th2 - th3.",
     "His code converts each step from degrees, though it is in radians already: steps are 57 times "
-    "shorter and go the same way. And it asks for no turn of the tool in each step, by rows of "
-    "zeros, where the text leaves the orientation out. Neither is done here.",
+    "shorter, in the same direction. It also constrains the rotation of the tool in each step to "
+    "zero, where the text leaves the orientation out. Neither is done here.",
     "The paper prints one figure, the ticks for 50 degrees. Ticks are rounded here, not cut off.",
-    "Set after each step, the wrist undoes part of the step: it takes more of them than the "
-    "coupling in the model, whose Jacobian knows it. Both need no row for the tool's direction.",
+    "Set after each step, the wrist undoes part of the step: it takes more of them than with "
+    "the coupling in the model, which is in the Jacobian. Both need no row for the direction of "
+    "the tool.",
 ]
 
 

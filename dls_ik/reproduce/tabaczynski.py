@@ -83,16 +83,17 @@ SETTINGS = {
     "methods": "singular values below 1e-4 are zero; lambda^2 = 1.1; D_max 0.7; step cap pi/4",
 }
 NOTES = [
-    "The paper prints neither links nor starts nor goals. Those of 5 links were recovered from its "
+    "The paper prints neither links nor starts nor goals. For 5 links they were recovered from its "
     "trace of the truncated pseudoinverse: links, start and goal fitted to the 30 numbers of "
     "iterations 1 to 5 leave only rounding, and are round themselves. Both other methods then give "
     "the printed iterations, and DLS its printed trace. A turn of the whole plane changes nothing.",
-    "Of 2 links, a search over round lengths and angles for the six printed iterations of the "
-    "target in reach: this start with these links gives all six.",
-    "The goals out of reach are assumed, on the line of the others, with the same chain. What "
-    "'converged to the target line' means is not said, and was read off a plot: here, distance "
-    "within 0.01 of the least possible, for good. So these iterations differ from the printed. "
-    "Those of the transpose, target too close, are chaotic: the last digit moves them by hundreds.",
+    "For 2 links they were found by a search over round lengths and angles: this start with these "
+    "links gives all six printed iterations of the target in reach.",
+    "The goals out of reach are assumed, on the line of the others, with the same chain. The paper "
+    "does not define 'converged to the target line', which was read off a plot: here, distance "
+    "within 0.01 of the least possible, for good. These iterations therefore differ from the "
+    "printed. With the transpose and the target too close they are chaotic: the last digit moves "
+    "them by hundreds.",
     "Oscillation, which the paper describes in words: joints that turn back, in percent of the "
     "steps, of the first 100 or until 0.01; and how far all joints turn beyond their net change.",
     "Never: not in the iterations that were made; it differs only where the paper needs no more.",

@@ -1,4 +1,4 @@
-"""What a soak makes of its samples: lateness, growth, verdicts, the picture."""
+"""Evaluation of a soak: lateness, growth, verdicts, the picture."""
 
 import numpy as np
 import pytest

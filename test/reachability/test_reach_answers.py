@@ -1,4 +1,4 @@
-"""What a map says is true: closed forms, and KDL's kinematics."""
+"""Maps compared with closed forms and with KDL's kinematics."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Whether a picture shows anything."""
+"""Check of a picture."""
 
 import io
 
@@ -7,7 +7,7 @@ from matplotlib.image import imread
 
 
 def shows_something(figure):
-    """Whether a share of the pixels, of several colours, is not white."""
+    """Test if a share of the pixels, of several colours, is not white."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=60)
     buffer.seek(0)
