@@ -14,6 +14,11 @@ from dls_ik.model.tree import Tree
 from dls_ik.solver.batch import RESTARTS
 from dls_ik.solver.search import new_rows
 
+TOLERANCE = 1e-6 * (1.0 + 1e-6)  # [m], [rad]; other kinematics round differently
+CHUNK = 10_000  # poses solved at a time
+
+# Kinematics by other libraries
+
 Forward = Callable[[np.ndarray], np.ndarray]  # (b, n) to (b, 4, 4)
 
 
@@ -105,8 +110,7 @@ def errors(task: Task, wanted: np.ndarray, reached: np.ndarray) -> np.ndarray:
     return np.column_stack([position, np.arctan2(sine, np.trace(R, axis1=1, axis2=2) - 1.0)])
 
 
-TOLERANCE = 1e-6 * (1.0 + 1e-6)  # [m], [rad]; other kinematics round differently
-CHUNK = 10_000  # poses solved at a time
+# Runs
 
 
 class Block(NamedTuple):
@@ -141,7 +145,7 @@ class Outcome(NamedTuple):
     missed: list[Missed]
 
 
-class Contestant:
+class ChainSolver:
     """A chain, the solver, and kinematics to check it with."""
 
     def __init__(self, row: ChainRow) -> None:

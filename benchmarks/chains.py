@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.chain_list import CHAINS, TASKS, ChainRow
-from benchmarks.chain_runs import CHUNK, Contestant, library, total
+from benchmarks.chain_runs import CHUNK, ChainSolver, library, total
 from benchmarks.common import Table, columns, finish, guarded, parser, positive
 from dls_ik import DlsIkError, RobotModel
 
@@ -34,7 +34,7 @@ MISSED = columns(
 
 def measured(row: ChainRow, given: argparse.Namespace, seeded: bool) -> tuple[list, list]:
     """Return one row of the table, and rows of the missed poses."""
-    chain = Contestant(row)
+    chain = ChainSolver(row)
     first = next(chain.blocks(min(CHUNK, given.samples), given.seed, seeded))
     chain.call_times(first, 10)  # loads what is to be loaded
     times = chain.call_times(first, given.calls)

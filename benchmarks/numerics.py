@@ -24,7 +24,7 @@ from benchmarks.common import (
     robot_from,
 )
 from benchmarks.numerics_cases import configurations, places, targets
-from benchmarks.numerics_checks import Seen
+from benchmarks.numerics_checks import StepChecks
 from dls_ik import IkSolver, RobotModel, method_names
 from dls_ik.core.damping_policies import IDS as POLICIES
 from dls_ik.errors import MethodError
@@ -79,7 +79,7 @@ def cases(robot: RobotModel, count: int, seed: int) -> list[Case]:
     return found
 
 
-def look(variant: Variant, robot: RobotModel, which: list[Case], seen: Seen) -> None:
+def look(variant: Variant, robot: RobotModel, which: list[Case], seen: StepChecks) -> None:
     """Check one method on one robot."""
     name, options = variant
     again = 16 if name == "auto" else 0
@@ -102,7 +102,7 @@ def row(
         known: cases of each robot, enough for a method that it alone can serve.
         count: of configurations, rounded up to whole cases.
     """
-    seen, begin = Seen(threads), time.process_time()
+    seen, begin = StepChecks(threads), time.process_time()
     served = [robot for robot in known if _serves(variant, robot)]
     for robot in served:
         look(variant, robot, known[robot][: -(-count // (CHUNK * len(served)))], seen)

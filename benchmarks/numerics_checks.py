@@ -15,6 +15,12 @@ from dls_ik.solver.method import MethodChoice, parse_method
 from dls_ik.solver.options import SolverOptions
 
 Array = np.ndarray
+ROUNDING = 1e-9  # of a bound
+TOLERANCE = 1.001e-6  # [m, rad] of a success
+TURN = 2.0 * np.pi
+EPSILON = float(np.finfo(float).eps)
+
+# Published bounds
 
 
 class Bound(NamedTuple):
@@ -78,14 +84,10 @@ def _of_gain(choice: MethodChoice, options: SolverOptions) -> Callable[[Array], 
     return None
 
 
-Array = np.ndarray
-ROUNDING = 1e-9  # of a bound
-TOLERANCE = 1.001e-6  # [m, rad] of a success
-TURN = 2.0 * np.pi
-EPSILON = float(np.finfo(float).eps)
+# Checks
 
 
-class Seen:
+class StepChecks:
     """The counts of one method, and its longest step."""
 
     def __init__(self, threads: int | None = None) -> None:

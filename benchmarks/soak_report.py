@@ -14,6 +14,9 @@ from dls_ik import DlsIkError
 from dls_ik.plot import save_picture
 from dls_ik.plot.canvas import GREY, heading, log_axis, new_figure, panel_title, plain, series_look
 
+SHORTEST = 10  # samples
+MOST = 120  # points of a curve
+NAMES = {"rss": "resident", "pss": "its share of it", "uss": "its own pages"}
 MINUTE = 60.0  # [s] that does not count, and that a median is of
 MOST_GROWTH = 1.0  # [%] of memory
 ORDINARY, SPARE = 3.0, 1e-4  # of a loop of ordinary priority, and of all: see `deadlines`
@@ -143,8 +146,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST = 120  # points of a curve
-NAMES = {"rss": "resident", "pss": "its share of it", "uss": "its own pages"}
+
+# Picture
 
 
 def draw_soak(samples: list[dict[str, Any]], rate: float, title: str) -> Figure:
@@ -190,7 +193,7 @@ def _lines(axes: Axes, t: Any, series: dict[str, Any], unit: str, title: str) ->
     axes.legend(frameon=False, fontsize=8, ncols=len(series), loc="best")
 
 
-SHORTEST = 10  # samples
+# Report
 
 
 class Measured(NamedTuple):

@@ -19,6 +19,8 @@ from dls_ik import RobotModel
 from dls_ik.ros.frames import pose_from_matrix
 from dls_ik.ros.robot_source import QOS
 
+# Parameters
+
 BETWEEN_CHANGES, BETWEEN_ROBOTS = 0.2, 0.7  # [s] mean
 ANSWERED, HOLDS = "a change is taken or refused as it must be", "a parameter is what was taken last"
 GOOD: tuple[Mapping[str, Sequence[Any]], ...] = (
@@ -108,6 +110,8 @@ def _some(rng: np.random.Generator, of: Mapping[str, Sequence[Any]], most: int =
     return {name: of[name][int(rng.integers(len(of[name])))] for name in names}
 
 
+# Robots
+
 BURST, BROKEN = 0.2, 0.25  # shares
 
 
@@ -132,6 +136,8 @@ def swap_robots(world: World, rng: np.random.Generator) -> Steps:
             yield lambda last=last: world.history.last_ready >= last
         yield float(rng.exponential(BETWEEN_ROBOTS))
 
+
+# Targets and drivers
 
 PERIOD = 0.03  # [s] between targets, and between messages of the driver
 KINDS = {"target_pose": PoseStamped, "target_twist": TwistStamped, "target_trajectory": PoseArray}
@@ -211,6 +217,8 @@ def drive(world: World, rng: np.random.Generator) -> Steps:
             yield PERIOD
         world.node.destroy_publisher(publisher)
 
+
+# Pause and reset
 
 MEAN, PAUSED = 1.5, 0.5  # [s] between orders; of a pause after the arm stands
 STANDS, CARRIED_OUT = "a paused arm stands", "an order is taken"

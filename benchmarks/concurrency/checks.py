@@ -1,4 +1,4 @@
-"""Checks of the node: answers and commands held against the robots that may be in force."""
+"""Checks of the node: answers and commands compared with the robots that may be in force."""
 
 import re
 import time
@@ -12,6 +12,8 @@ from benchmarks.concurrency.robots import Described
 from dls_ik import RobotModel
 from dls_ik.model.analysis import ready_configuration
 from dls_ik.ros.frames import matrix_from_pose
+
+# Ledger
 
 MOST = 20  # violations that are kept with their words
 
@@ -33,6 +35,8 @@ class Ledger:
             if len(self.words) < MOST:
                 self.words.append(f"{invariant}: {words}")
 
+
+# Answers
 
 Heard = tuple[tuple[str, ...], np.ndarray]  # names of joints, and their values [rad]
 
@@ -117,6 +121,8 @@ def told_in_parts(robot: RobotModel, told: Iterable[Heard]) -> list[np.ndarray]:
     return found
 
 
+# History of the robots
+
 READY = re.compile(r"ready after \S+ s: (r\d+),")
 REFUSED = "robot refused"
 
@@ -168,6 +174,8 @@ class History:
         start = max(first, 0)
         return (i for i in range(start, len(self.sent)) if self.sent[i].model is not None)
 
+
+# Commands
 
 ACCELERATION = 8.0  # [rad/s^2] that the node is given
 ROUNDED = 1.0 + 1e-6

@@ -27,6 +27,8 @@ from benchmarks.processes import Process, ros_node
 from benchmarks.stream_client import Inbox
 from dls_ik.ros.client.ik_client import DEPTH
 
+# Tasks
+
 PATIENCE = 60.0  # [s] after which what is waited for counts as never to come
 
 
@@ -93,6 +95,8 @@ class Task:
         self._awaited = self._steps.send(answer)
         self._since = time.monotonic()
 
+
+# World
 
 NAME, RATE = "concurrency", 200.0  # namespace, [Hz]
 DRIVER = "driver"  # the frame of messages that are not of the node
