@@ -104,7 +104,7 @@ def solve_path(
 
 
 def _is_jump(search: Search, T: Array, start: Array, row: Rows, largest: float) -> bool:
-    """Whether an answer is too far from the one before; if so take the nearest there is instead."""
+    """Return whether the nearest answer is too far from the one before; write that to the row."""
     if np.abs(row.best - start).max() > largest and search.method == AUTO:
         poses, nearest = checked_poses(T, len(search.robot.tips))[None], search.new_rows(1)
         candidates = search.options.num_candidates

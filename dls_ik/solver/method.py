@@ -51,17 +51,17 @@ class MethodChoice(NamedTuple):
 
     @property
     def is_kdl(self) -> bool:
-        """Whether PyKDL solves."""
+        """True for methods of PyKDL."""
         return self.name in KDL
 
     @property
     def is_gp(self) -> bool:
-        """Whether the limit strategy is gradient projection."""
+        """True if the limit strategy is gradient projection."""
         return self.limits == limits.GP
 
     @property
     def is_quick(self) -> bool:
-        """Whether the fast path of the kernels can make its steps."""
+        """True if the fast path of the kernels has its steps."""
         return (
             self.damping in (damping.JP, damping.JD, damping.ED)
             and self.limits in (limits.NONE, limits.JC, limits.ACTIVE)

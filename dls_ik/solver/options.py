@@ -39,7 +39,7 @@ Policy: TypeAlias = Literal[
 
 @dataclass(frozen=True)
 class SolverOptions:
-    """What can be set on a solver. Symbols as in the papers; docs/methods.md has the formulas."""
+    """Options of a solver. Symbols as in the papers; docs/methods.md has the formulas."""
 
     position_tolerance: float = number(1e-6, 1e-12, 1e3, "m", "position error small enough")
     rotation_tolerance: float = number(1e-6, 1e-12, math.pi, "rad", "rotation error allowed")
@@ -88,7 +88,9 @@ class SolverOptions:
         150, 1, 1_000_000, "", "attempts whose solutions are compared, if not the first is taken"
     )
     max_joint_change: float | tuple[float, ...] = per_joint(
-        math.inf, "rad or m", "how far from the seed an answer may be, for all joints or for each"
+        math.inf,
+        "rad or m",
+        "largest change of a joint from the seed to an answer, for all or for each",
     )
     approximate: bool = switch("the nearest configuration is an answer where the pose is missed")
     alpha: float = number(1.0, 1e-6, 1.0, "", "gain of every step, (1)")

@@ -45,7 +45,7 @@ def checked_poses(Ts: Any, k: int) -> Array:
 
 
 def is_plain(T: Any, shape: tuple[int, ...]) -> bool:
-    """Whether it is an array as kernels take it."""
+    """Return whether a value is an array as kernels take it."""
     is_plain = type(T) is np.ndarray and T.dtype == np.float64 and T.flags.carray
     return bool(is_plain and T.shape == shape)
 

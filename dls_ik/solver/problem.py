@@ -197,7 +197,7 @@ def start_table(robot: RobotModel, rotation_weight: float) -> Table:
 
 
 def _turns(arm: Arm, k: int) -> bool:
-    """Whether element k turns, and its variable drives no other."""
+    """Return whether element k turns, and its variable drives no other."""
     alone = np.count_nonzero(arm.variable == arm.variable[k]) == 1
     return bool(alone and arm.turn[k, 0] != 0.0)
 

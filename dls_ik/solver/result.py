@@ -11,7 +11,7 @@ from dls_ik.core.types import Array
 
 
 class Status(enum.IntEnum):
-    """How a solve ended."""
+    """The end of a solve."""
 
     SUCCESS = 0
     OUTSIDE_LIMITS = 1
@@ -24,7 +24,7 @@ class Status(enum.IntEnum):
 
     @property
     def explanation(self) -> str:
-        """One sentence for a person."""
+        """The status in a sentence."""
         return _EXPLANATIONS[self]
 
     def __str__(self) -> str:
@@ -116,7 +116,7 @@ class IkBatchResult:
 
     @property
     def statuses(self) -> tuple[Status, ...]:
-        """How each solve ended, by name."""
+        """The status of each solve."""
         return tuple(map(Status, self.status.tolist()))
 
     def __getitem__(self, i: int) -> IkResult:

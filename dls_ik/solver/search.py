@@ -103,12 +103,12 @@ class Search:
 
     @cached_property
     def keeps_limits(self) -> bool:
-        """Whether the method keeps the joint limits, and those around the seed."""
+        """True if the method keeps the joint limits, and those around the seed."""
         return limits.clips(self.problem.method)
 
     @cached_property
     def is_narrowed(self) -> bool:
-        """Whether the change from the seed is bounded for some joint."""
+        """True if the change from the seed is bounded for some joint."""
         return bool(np.isfinite(self.max_change).any())
 
     @cached_property
@@ -195,7 +195,7 @@ class Search:
         put_back(rows, which, part)
 
     def has_no_answer(self, seeds: Array) -> NDArray[np.bool_]:
-        """(b,) whether all configurations inside the limits are too far from the seeds (b, n)."""
+        """Return (b,) where no configuration inside the limits is near enough to seeds (b, n)."""
         if not self.is_narrowed:
             return np.zeros(len(seeds), np.bool_)
         robot, change = self.robot, self.max_change
@@ -203,9 +203,9 @@ class Search:
         return np.logical_and(apart.any(axis=1), np.isfinite(seeds).all(axis=1))
 
     def keeps(self, q: Array, seeds: Array) -> NDArray[np.bool_]:
-        """(b,) whether answers (b, n) keep the limits and are near enough to their seeds.
+        """Return (b,) where answers (b, n) keep the limits and are near enough to their seeds.
 
-        Not every method takes care of that. Rows of NaN do not.
+        Not every method takes care of that. Rows of NaN count as beyond.
         """
         if self.keeps_limits:
             return np.ones(len(q), np.bool_)
@@ -244,9 +244,9 @@ class Search:
         return ended
 
     def has_answer(self, status: NDArray[np.int64], q: Array, seeds: Array) -> NDArray[np.bool_]:
-        """(b,) which rows are a success: where `approximate` is set, also poses that were missed.
+        """Return (b,) the rows that are a success: with `approximate` also missed poses.
 
-        A row beyond limits is none; methods that do not keep them may get there.
+        Rows beyond limits, where some methods get, are no success either way.
         """
         success: NDArray[np.bool_] = status == Status.SUCCESS
         if self.approximate:
@@ -290,7 +290,7 @@ class Search:
             reach_of(self._whole_robot)
 
     def proves_unreachable(self, Ts: Array) -> NDArray[np.bool_]:
-        """(b,) whether poses (b, k, 4, 4) are proved to be beyond reach; False proves nothing.
+        """Return (b,) which poses (b, k, 4, 4) are proved to be beyond reach; False proves nothing.
 
         There are proofs for the full pose of one tip, within the solver's tolerances. A robot with
         narrowed limits takes the bounds of the whole one.
@@ -360,12 +360,12 @@ def seeds_of(seeds: Array, which: NDArray[np.intp]) -> Array:
 
 
 def attempts_of(rows: Rows) -> NDArray[np.int64]:
-    """(b,) attempts made; 0 for rows that were passed over."""
+    """Return (b,) attempts made; 0 for rows that were passed over."""
     made: NDArray[np.int64] = rows.counts[:, ATTEMPTS]
     return made
 
 
 def found(rows: Rows) -> NDArray[np.bool_]:
-    """(b,) whether a row has a solution."""
+    """Return (b,) which rows have a solution."""
     some: NDArray[np.bool_] = rows.counts[:, FOUND] != NOTHING
     return some

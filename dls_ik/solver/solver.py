@@ -214,7 +214,7 @@ class IkSolver:
         return solve_all(search, T, count, seed)
 
     def explain(self, result: IkResult, task: Tasks = None) -> str:
-        """Say in a sentence how a solve ended, and what to ask for instead where that may help.
+        """Return a sentence on how a solve ended, with what to ask for instead where that may help.
 
         Args:
             result: of this solver, also a row of a batch.

@@ -83,7 +83,7 @@ class Stepper:
 
     @property
     def rows(self) -> int:
-        """How many rows the task has, r."""
+        """Rows of the task, r."""
         return len(self.details.task.weight)
 
     def reset(self, q: ArrayLike) -> None:

@@ -132,7 +132,7 @@ class Task:
 
     @property
     def rows(self) -> int:
-        """How many numbers the error has."""
+        """Rows of the error."""
         return len(self.position) + len(self.rotation)
 
 
@@ -208,7 +208,7 @@ def _rows(tip: int, task: Task, units: tuple[float, float]) -> Iterator[TaskRow]
 
 
 def is_bound(component: int, tolerance: float, angles: str) -> bool:
-    """Whether a row can be beyond its tolerance.
+    """Return whether a row can be beyond its tolerance.
 
     Args:
         component: 0 to 2: position, 3 to 5: rotation.
@@ -221,7 +221,7 @@ def is_bound(component: int, tolerance: float, angles: str) -> bool:
 
 
 def _compared_rotation(task: Task) -> tuple[int, int]:
-    """How rotation is compared, and the axis that points or is turned about."""
+    """Return how rotation is compared, and the axis that points or is turned about."""
     rotation = task.rotation
     if rotation and task.angles == "euler":
         return kernels.EULER, 0
@@ -266,7 +266,7 @@ def checked_tasks(robot: RobotModel, task: Tasks) -> tuple[Task, ...]:
 
 
 def is_full_pose(robot: RobotModel, task: Tasks) -> bool:
-    """Whether a task is the full pose of a single tip, unweighted, as the fast path solves it."""
+    """Return whether a task is the full pose of one tip, unweighted, as the fast path solves it."""
     return checked_tasks(robot, task) == (Task(),)
 
 

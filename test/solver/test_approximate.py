@@ -8,7 +8,6 @@ from dls_ik import IkSolver, RobotModel, Status, Task
 from dls_ik.errors import OptionError
 
 PLANAR = RobotModel.from_name("planar_2r")
-
 MISSED = (Status.UNREACHABLE, Status.MAX_RESTARTS)
 
 

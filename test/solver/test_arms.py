@@ -41,7 +41,6 @@ def errors(task, wanted, reached):
 
 
 COUNT = 300
-
 TURNING = ("gen3", "fetch")  # some of their joints have no limits
 
 # Chains as descriptions of whole robots have them, from the root to each of their ends.

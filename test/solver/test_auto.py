@@ -10,9 +10,7 @@ from dls_ik import IkSolver, RobotModel, Status
 from dls_ik.model.kdl import kdl_chain
 
 SHIPPED = ("wam", "puma560", "planar_2r")
-
 REVOLUTE = ("revolute",) * 7
-
 KINDS = {
     "1": REVOLUTE[:1],
     "1 slide": ("prismatic",),
@@ -113,7 +111,6 @@ def test_half_turns_about_any_axis():
 
 
 QUARTER = np.pi / 2
-
 SLIDES = [
     {"kind": "prismatic", "alpha": alpha, "theta": theta, "lower": -2, "upper": 2}
     for alpha, theta in ((-QUARTER, 0.0), (-QUARTER, -QUARTER), (0.0, 0.0))

@@ -201,13 +201,6 @@ def test_again_and_in_another_solver():
     np.testing.assert_array_equal(answers(IkSolver(WAM, **SHORT), Ts, seeds), first)
 
 
-def test_earlier_tasks_leave_no_trace():
-    Ts, seeds = tasks(30)
-    solver = IkSolver(WAM, **SHORT)
-    backwards = answers(solver, Ts[::-1], seeds[::-1])[::-1]
-    np.testing.assert_array_equal(backwards, answers(solver, Ts, seeds))
-
-
 def test_random_seed():
     Ts, seeds = tasks(30)
     a, b, c = (

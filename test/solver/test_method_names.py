@@ -81,10 +81,8 @@ def test_every_combination_has_one_name_and_round_trips():
     assert len(meanings) == len(named)
 
 
-@pytest.mark.parametrize("name", PAPERS)
-def test_the_papers_names_are_listed_and_canonical(name):
-    assert name in method_names()
-    assert parse_method(name).name == name
+def test_the_papers_names_are_listed():
+    assert set(PAPERS) <= set(method_names())
 
 
 @pytest.mark.parametrize("name", [name for name in method_names() if name not in KDL])

@@ -9,11 +9,8 @@ from dls_ik.errors import DlsIkError, JointValueError, OptionError, PoseError
 from dls_ik.solver.poses import checked_poses, validated_pose
 
 WAM = RobotModel.wam()
-
 SOLVER = IkSolver(WAM, max_restarts=200)
-
 GOOD = WAM.fk([0.3, -0.5, 0.7, 1.2, -0.4, 0.6, 1.0])
-
 START = np.full(7, 0.1)
 
 
@@ -33,7 +30,6 @@ def changed(*entries):
 
 
 R = GOOD[:3, :3]
-
 BAD = {
     "none": None,
     "text": "pose",
@@ -218,9 +214,7 @@ def test_bad_poses_are_refused_with(Ts, k, words):
 
 
 Q = np.array([0.3, -0.5, 0.7, 1.2, -0.4, 0.6, 1.0])
-
 SEED = np.linspace(-0.5, 0.5, 7)
-
 BAD_SEEDS = {
     "short": np.zeros(6),
     "long": np.zeros(8),

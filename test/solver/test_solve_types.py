@@ -222,9 +222,7 @@ KINDS = st.lists(
 )
 
 CHANGES = st.sampled_from([0.0, 0.01, 0.3, 2.0, 10.0, np.inf])
-
 FAR = st.sampled_from([0.0, 0.0, 1.0, 5.0, 100.0])
-
 TYPES = st.sampled_from(["speed", "distance", "manipulability"])
 
 

@@ -8,11 +8,8 @@ from dls_ik.core import damping_policies as policies
 from dls_ik.errors import JointValueError, MethodError, OptionError, PoseError
 
 WAM = RobotModel.wam()
-
 Q = np.array([0.3, -0.5, 0.2, 1.4, -0.3, 0.4, 0.1])
-
 NEAR, FAR = WAM.fk(Q + 0.05), WAM.fk(Q + 0.6)
-
 WEIGHTS = np.array([1.0, 1.0, 1.0, 0.5, 0.5, 0.5])
 
 
@@ -170,7 +167,6 @@ def test_kdl_has_no_steps():
 
 
 T = WAM.fk(Q)
-
 ODD = [None, "x", 1j, [1, [2]], [10**400] * 6, np.nan, np.zeros(6, "M8[s]"), object()]
 
 

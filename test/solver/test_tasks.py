@@ -13,7 +13,6 @@ from dls_ik.solver.problem import build_details
 from dls_ik.solver.task import build_task, checked_tasks, is_full_pose
 
 WAM, PUMA = RobotModel.wam(), RobotModel.from_name("puma560")
-
 FORK = RobotModel.from_urdf(
     urdf("a b c", joint("j", parent="a", child="b"), joint("k", parent="a", child="c")),
     tip=("b", "c"),
