@@ -9,17 +9,17 @@ STEERS = "x\x1b]0;title\x07\x9b2J\r\n[FATAL] forged\u202e\x00"
 
 
 @pytest.mark.parametrize("text", ["", "wam", "\u00e4 \u4e2d", "a'b\"c\\d"])
-def test_what_can_be_printed_stays_as_it_is(text):
+def test_printable_text_is_unchanged(text):
     assert escape(text) == text
 
 
-def test_what_cannot_is_written_out():
+def test_control_characters_are_escaped():
     assert escape("a\nb\x1b", keep="\n") == "a\nb\\x1b"
     assert escape(STEERS).isprintable()
     assert listing(["a", STEERS]).isprintable()
 
 
-def test_what_is_most_alike_is_suggested():
+def test_the_most_similar_names_are_suggested():
     joints = [f"wam_j{i}" for i in range(1, 8)]
     assert did_you_mean("wamj1", joints) == "did you mean wam_j1?"
     assert did_you_mean("WAM_J7", joints) == "did you mean wam_j7?"

@@ -35,7 +35,7 @@ def test_the_stretched_elbow_of_the_wam(wam):
     assert (found.rank, elbow.rank, elbow.is_tied) == (6, 5, False)
 
 
-def test_what_is_lost_at_the_elbow_is_motion_along_the_line_of_the_arm(wam):
+def test_the_stretched_elbow_loses_motion_along_the_arm(wam):
     robot, found = wam
     elbow = next(family for family in found.families if family.joints == (3,))
     wrist = robot.link_pose("wam_link6", elbow.q)[:3, 3]  # where the axes of the wrist meet
@@ -65,7 +65,7 @@ def test_the_puma_has_the_three_of_the_textbooks(puma):
 
 
 @pytest.mark.parametrize("arm", ["wam", "puma"])
-def test_no_joint_feels_what_is_lost(arm, request):
+def test_the_lost_wrench_loads_no_joint(arm, request):
     robot, found = request.getfixturevalue(arm)
     assert found.families
     for family in found.families:
@@ -77,7 +77,7 @@ def test_no_joint_feels_what_is_lost(arm, request):
         )
 
 
-def test_none_within_the_limits():
+def test_no_singularity_within_the_limits():
     flat = RobotModel.from_name("planar_2r").narrowed([-1.0, 0.5], [1.0, 1.0])
     found = singularities(flat)
     assert (found.rank, found.families) == (2, ())

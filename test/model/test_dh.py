@@ -174,7 +174,7 @@ def test_file_without_names(tmp_path):
     assert RobotModel.from_dh(str(path)).fk([0.0])[0, 3] == 1.0
 
 
-def test_what_multiplies_by_reference_is_refused_at_once(tmp_path):
+def test_nested_references_are_refused(tmp_path):
     path = tmp_path / "bomb.yaml"
     lists = ["- &a0 [x, x, x, x, x, x, x, x, x]"]
     lists += [f"- &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 12)]

@@ -21,7 +21,7 @@ DOCTYPE = "document type and entity declarations are not accepted"
 
 @pytest.fixture(autouse=True)
 def soon():
-    """Fail what does far more work than it should, however busy the machine is."""
+    """Fail a test that takes far too much CPU time, however busy the machine is."""
     load_urdf(BODY)  # imports
     start = time.process_time()
     yield

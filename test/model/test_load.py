@@ -82,14 +82,14 @@ def test_one_package_may_be_the_path_itself(packages, monkeypatch):
         ("x\0y", "unknown robot"),
     ],
 )
-def test_what_is_missing_is_named_with_what_is_like_it(packages, given, said):
+def test_missing_files_are_named_with_similar_ones(packages, given, said):
     with pytest.raises(RobotModelError, match=r".") as caught:
         robot_file(given)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_beside_the_missing_one_is_named(packages):
+def test_a_similar_file_beside_the_missing_one_is_named(packages):
     folder = packages / "src" / "old_arm" / "urdf"
     with pytest.raises(RobotModelError, match=r"did you mean arm\.urdf"):
         robot_file(str(folder / "arn.urdf"))
@@ -125,7 +125,7 @@ def test_a_xacro_file_takes_arguments(tmp_path):
         find_tree(str(path))
 
 
-def test_without_xacro_it_is_said_what_to_install(tmp_path, monkeypatch):
+def test_missing_xacro_names_the_package(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "xacro", None)
     path = tmp_path / "two.urdf.xacro"
     path.write_text(XACRO)
@@ -160,7 +160,7 @@ def test_source_tree_comes_first(tmp_path, monkeypatch):
     assert share_file("urdf", "x.urdf") == tmp_path / "share/dls_ik/urdf/x.urdf"
 
 
-def test_missing_file_says_where_it_was_looked_for(tmp_path, monkeypatch):
+def test_a_missing_data_file_lists_the_places(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "PACKAGE", tmp_path / "dls_ik")
     with pytest.raises(RobotModelError, match=rf"urdf/none.*{tmp_path}/share/dls_ik/urdf/none"):
         share_file("urdf", "none")

@@ -36,7 +36,7 @@ def test_every_table_has_its_file():
 
 @pytest.mark.parametrize("name", PUBLISHED)
 class TestEveryArm:
-    """One property a test, for each arm."""
+    """Properties of each arm."""
 
     def test_poses_are_the_products_of_the_table(self, name):
         robot = published(name)
@@ -109,7 +109,7 @@ def test_they_stand_beside_each_other_on_the_floor():
 
 
 @SIDES
-def test_links_and_joints_are_those_of_the_wam_in_all_else(side):
+def test_links_and_joints_equal_those_of_the_wam(side):
     one, two = (ET.parse(URDF / f"{name}.urdf").getroot() for name in ("wam7", "two_wams"))
     texts = {element.get("name"): canonical(element) for element in two}
     for element in one:

@@ -148,7 +148,7 @@ def test_a_stretched_arm_can_be_stretched_by_the_tolerance(name):
 
 
 @pytest.mark.parametrize("robot", SHIPPED.values(), ids=SHIPPED)
-def test_what_is_refused_no_restart_finds(robot):
+def test_restarts_find_no_refused_pose(robot):
     rng = np.random.default_rng(3)
     Ts = np.array([random_pose(rng) for _ in range(300)])
     found = IkSolver(robot, max_restarts=100).solve_batch(Ts).success
@@ -253,7 +253,7 @@ def test_matrices_multiply_as_transforms(seed, kind):
     )
 
 
-def test_functionals_are_what_they_say():
+def test_functionals_in_closed_form():
     rng = np.random.default_rng(0)
     T = poses(drawn(0, 3)[0], rng.uniform(size=(1, 3)))[1, 0]
     (n, b), (a, p) = base, tip = rng.normal(size=(2, 2, 3))

@@ -85,7 +85,7 @@ def test_bad_values_are_refused_with(q, words, use):
     assert [word for word in words if word not in str(caught.value)] == []
 
 
-def test_validated_returns_a_good_array_itself_and_else_one_that_is_writable():
+def test_validated_copies_only_if_needed():
     q = np.zeros(7)
     assert WAM.validated(q) is q
     assert WAM.validated([0] * 7).dtype == np.float64
@@ -182,7 +182,7 @@ def test_import_is_light():
     assert run.stdout.strip() == "set()"
 
 
-def test_limits_and_intervals_have_in_common_what_both_allow():
+def test_limits_are_intersected_with_intervals():
     lower, upper = np.full(7, -np.inf), np.full(7, np.inf)
     lower[1], upper[3] = 0.2, 1.0
     robot = WAM.narrowed(lower, upper)
@@ -196,7 +196,7 @@ def test_limits_and_intervals_have_in_common_what_both_allow():
     assert not robot.lower.flags.writeable
 
 
-def test_nothing_in_common_names_joint_and_both_intervals():
+def test_an_empty_intersection_names_joint_and_intervals():
     with pytest.raises(LimitsError, match=r"'arm'.*\[-2.0, 2.0\].*\[2.5, 3.0\]"):
         WHEEL.narrowed([-np.inf, 2.5, -np.inf], [np.inf, 3.0, np.inf])
     with pytest.raises(LimitsError, match="'wheel'"):
@@ -206,7 +206,7 @@ def test_nothing_in_common_names_joint_and_both_intervals():
 
 
 @pytest.mark.parametrize("bad", ["low", np.nan, [1.0, 2.0], None, np.inf, [[0.0] * 3] * 2])
-def test_what_are_no_limits_is_refused(bad):
+def test_bad_intervals_are_refused(bad):
     with pytest.raises(LimitsError, match="wheel"):
         WHEEL.narrowed(bad, np.inf)
     with pytest.raises(JointValueError):
@@ -231,7 +231,7 @@ def test_limits_from_zero_to_minus_zero_leave_one_value():
 
 @quick
 @given(st.floats(-20.0, 20.0), st.floats(0.0, 3.1), st.floats(-20.0, 20.0))
-def test_an_angle_is_the_same_some_turns_on(middle, reach, near):
+def test_intervals_of_angles_are_modulo_two_pi(middle, reach, near):
     bounds = np.array([reach, np.inf, np.inf])
     center = np.array([middle, 0.0, 0.0])
     robot = WHEEL.narrowed(center - bounds, center + bounds, near=[near, 0.0, 0.0])
@@ -242,7 +242,7 @@ def test_an_angle_is_the_same_some_turns_on(middle, reach, near):
     assert not robot.continuous[0]
 
 
-def test_a_turn_or_more_is_no_bound():
+def test_an_interval_of_a_turn_or_more_is_ignored():
     for lower, upper in ((-np.pi, np.pi), (1.0, 9.0), (-np.inf, 0.0)):
         robot = WHEEL.narrowed([lower, -9, -9], [upper, 9, 9])
         assert robot.continuous[0]
@@ -270,7 +270,7 @@ def test_two_intervals_of_an_angle(first, a, second, b):
 @quick
 @given(st.integers(0, 10**6), st.floats(0.01, 0.5))
 def test_answers_keep_narrowed_limits(seed, reach):
-    """From any seed, also of the full pose, and there is one where there must be."""
+    """Solutions keep narrowed limits from any seed, and are found for reachable poses."""
     rng = np.random.default_rng(seed)
     q = WAM.random(rng)
     middle = q + rng.uniform(-reach, reach, 7)

@@ -268,7 +268,7 @@ def test_limits_stay_narrowed():
     assert again.fk(np.zeros(7)).shape == (2, 4, 4)
 
 
-def test_what_the_chain_does_not_move_alone_is_refused():
+def test_a_tip_that_the_chain_does_not_move_alone_is_refused():
     arm = RobotModel.from_urdf(HAND, "base", "hand")
     with pytest.raises(ChainError, match="no joint of the chain moves it"):
         arm.with_tip("other")
@@ -291,7 +291,7 @@ def test_an_offset_is_a_rigid_transform(bad):
 
 
 def test_an_offset_that_is_nearly_rigid_is_made_exact():
-    """Else the kinematics of the quick path, which take rotations for exact, are not the arm's."""
+    """The fast kinematics assume exact rotations."""
     rng = np.random.default_rng(8)
     rough = OFFSET + np.pad(2e-7 * rng.uniform(-1.0, 1.0, (3, 3)), (0, 1))
     robot = RobotModel.from_tree(WAM.tree, tip=WAM.tip, offsets=[rough])

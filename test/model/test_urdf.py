@@ -151,7 +151,7 @@ def test_joints_are_normalised():
     assert load_urdf(one(kind="fixed", axis="0 0 0")).joints[0].kind == "fixed"
 
 
-def test_joints_without_limits_stand_still_where_no_chain_leads_over_them(caplog):
+def test_joints_without_limits_off_the_chain_stand_still(caplog):
     wheel = joint("wheel", parent="a", child="w", detail=ENDLESS)
     mimic = joint("spoke", parent="w", child="s", detail='<mimic joint="wheel"/>' + LIMIT)
     robot = RobotModel.from_urdf(urdf("a b w s", joint("j"), wheel, mimic))
@@ -163,7 +163,7 @@ def test_joints_without_limits_stand_still_where_no_chain_leads_over_them(caplog
             RobotModel.from_tree(robot.tree, tip=tip)
 
 
-def test_everything_else_is_dropped_in_silence(capfd):
+def test_other_elements_are_dropped_silently(capfd):
     text = ONE.replace(
         "</robot>",
         """<transmission name="t"><joint name="j"/><type>x</type></transmission>
@@ -229,7 +229,7 @@ def test_a_follower_that_goes_too_far_is_refused(multiplier, offset):
 
 @pytest.mark.parametrize("far", NO_LIMITS)
 @pytest.mark.parametrize("kind", ["revolute", "prismatic"])
-def test_limits_that_are_none_leave_a_range_of_a_turn(kind, far):
+def test_huge_limits_count_as_unlimited(kind, far):
     robot = turning(-far, far, kind)
     lower, upper = robot.finite_limits()
     np.testing.assert_allclose(lower, -np.pi)

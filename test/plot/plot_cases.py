@@ -64,7 +64,7 @@ def labels(figure):
 
 
 def assert_good(figure, units=True):
-    """It can be drawn; no words are cut off or on other words; axes have units."""
+    """Check that a figure can be drawn without words cut off or overlapping, and has units."""
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     words = list(_shown(figure))
@@ -89,7 +89,7 @@ def assert_good(figure, units=True):
 
 
 def _shown(figure):
-    """All words that are drawn, but those at axes in space."""
+    """Yield all words that are drawn, except at axes in space."""
     legends = [text for legend in figure.findobj(Legend) for text in legend.get_texts()]
     yield from _visible([*legends, *figure.texts])
     for axes in figure.axes:
@@ -105,7 +105,7 @@ def _shown(figure):
 
 
 def _shown_in_space(figure):
-    """The words at axes in space, which may be on each other from where they are seen."""
+    """Yield the words at axes in space, which may overlap."""
     for axes in figure.axes:
         if axes.axison and axes.name == "3d":
             for axis in (axes.xaxis, axes.yaxis, axes.zaxis):

@@ -76,6 +76,6 @@ def test_targets_are_marked():
         ({"target": [1.0, 2.0, np.nan]}, PoseError, "all finite"),
     ],
 )
-def test_what_it_cannot_draw_is_refused(given, error, said):
+def test_bad_arguments_are_refused(given, error, said):
     with pytest.raises(error, match=said):
         stroboscope(WAM, *swing(WAM), **given)

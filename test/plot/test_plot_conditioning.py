@@ -34,7 +34,7 @@ def test_lines_are_errors_and_singular_values():
     assert all(panel.get_yscale() == "log" for panel in figure.axes)
 
 
-def test_what_an_arm_can_never_do_is_no_singularity():
+def test_always_vanishing_singular_values_are_left_out():
     arm = arm_of(3)
     times, q = swing(arm)
     flat = error_and_conditioning(PLANAR, *swing(PLANAR), PLANAR.fk([0.0, 0.0]))
@@ -44,7 +44,7 @@ def test_what_an_arm_can_never_do_is_no_singularity():
     assert np.nanmin(drawn(error_and_conditioning(arm, times, q, arm.fk(q[0])))[2]) > 1e-9
 
 
-def test_a_singularity_met_exactly_is_said():
+def test_an_exact_singularity_is_noted():
     _, q = swing(WAM)
     q[10] = 0.0  # stretched
     figure = error_and_conditioning(WAM, np.arange(50.0), q, WAM.fk(q[0]))
@@ -79,6 +79,6 @@ def test_a_target_that_does_not_fit_is_refused(target, said):
 
 
 @pytest.mark.parametrize("weight", [0.0, -1.0, np.inf, np.nan])
-def test_a_weight_that_is_none_is_refused(weight):
+def test_bad_weights_are_refused(weight):
     with pytest.raises(OptionError, match="above 0"):
         error_and_conditioning(WAM, *swing(WAM), np.eye(4), weight)

@@ -42,7 +42,7 @@ def test_every_picture_is_saved_here():
 
 
 @pytest.mark.parametrize(("name", "suffix"), [*zip(FIGURES, cycle(SIGNATURES), strict=False)])
-def test_every_picture_is_saved_as_what_its_suffix_says(name, suffix, tmp_path):
+def test_pictures_are_saved_in_the_format_of_the_suffix(name, suffix, tmp_path):
     file = tmp_path / f"picture.{suffix}"
     save_picture(file, FIGURES[name](), dpi=40)
     assert file.read_bytes().startswith(SIGNATURES[suffix])
