@@ -125,6 +125,18 @@ class Joint:
             raise self.error(f"upper limit {self.upper} is below lower limit {self.lower}")
 
 
+def real_array(values: Any) -> Array:
+    """Return numbers as contiguous, writable float64; the very array if it is that already.
+
+    Raises:
+        TypeError, ValueError, OverflowError: values that are not real numbers.
+    """
+    given = np.asarray(values)
+    if given.dtype.kind in "cmM":  # NumPy would drop the imaginary part, or count seconds
+        raise TypeError(f"{given.dtype} is not a real number")
+    return np.require(given, np.float64, ["C", "W", "A"])
+
+
 def checked_values(q: ArrayLike, joint_names: tuple[str, ...]) -> Array:
     """Return joint values as contiguous, writable float64: (n,), or a batch (b, n).
 
@@ -133,10 +145,7 @@ def checked_values(q: ArrayLike, joint_names: tuple[str, ...]) -> Array:
             given, and names the joint.
     """
     try:
-        given = np.asarray(q)
-        if given.dtype.kind in "cmM":  # NumPy would drop the imaginary part, or count seconds
-            raise TypeError(f"{given.dtype} is no real number")
-        values = np.require(given, np.float64, ["C", "W", "A"])
+        values = real_array(q)
     except (TypeError, ValueError, OverflowError) as error:
         raise JointValueError(f"joint values must be numbers: {error}") from error
     if values.ndim not in (1, 2) or values.shape[-1] != len(joint_names):

@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 from dls_ik.core.search import ALL, FOUND, NEAREST, STEPS
 from dls_ik.core.types import Array, Rows
 from dls_ik.errors import BatchInterrupted, JointValueError, OptionError, PoseError
-from dls_ik.model.joint import checked_configuration
+from dls_ik.model.joint import checked_configuration, real_array
 from dls_ik.solver.method import AUTO
-from dls_ik.solver.poses import checked_poses, real_array
+from dls_ik.solver.poses import checked_poses
 from dls_ik.solver.result import IkBatchResult, IkPathResult, Status
 from dls_ik.solver.search import (
     Search,

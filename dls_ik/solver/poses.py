@@ -8,6 +8,7 @@ from dls_ik.core.se3 import FARTHEST, is_pose
 from dls_ik.core.search_rows import POSE_TOLERANCE
 from dls_ik.core.types import Array
 from dls_ik.errors import OptionError, PoseError
+from dls_ik.model.joint import real_array
 from dls_ik.model.rotations import EXACT, nearest_rotation, not_a_rotation, roughness
 from dls_ik.text import quoted
 
@@ -73,18 +74,6 @@ def _pose_of_tip(T: Any, i: int, k: int) -> Array:
         return validated_pose(T)
     except PoseError as error:
         raise PoseError(f"pose {i + 1} of {k}: {error}") from error
-
-
-def real_array(values: Any) -> Array:
-    """Return numbers as contiguous, writable float64; the very array if it is that already.
-
-    Raises:
-        TypeError, ValueError, OverflowError: values that are not real numbers.
-    """
-    given = np.asarray(values)
-    if given.dtype.kind in "cmM":  # NumPy would leave out the imaginary part, or count seconds
-        raise TypeError(f"{given.dtype} is not a real number")
-    return np.require(given, np.float64, ["C", "W", "A"])
 
 
 def finite_array(values: Any, shape: tuple[int, ...], name: str) -> Array:

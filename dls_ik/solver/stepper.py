@@ -15,11 +15,11 @@ from dls_ik.core.step import look_at, run_steps, step_for
 from dls_ik.core.types import Array, Memory
 from dls_ik.core.workspace import new_memory
 from dls_ik.errors import MethodError, OptionError, PoseError
-from dls_ik.model.joint import checked_configuration
+from dls_ik.model.joint import checked_configuration, real_array
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.method import parse_method
 from dls_ik.solver.options import solver_options
-from dls_ik.solver.poses import checked_poses, finite_array, real_array
+from dls_ik.solver.poses import checked_poses, finite_array
 from dls_ik.solver.problem import build_details
 from dls_ik.solver.task import Tasks
 from dls_ik.text import quoted
