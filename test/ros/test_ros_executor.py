@@ -1,4 +1,4 @@
-"""Work in line, and work of which only the latest counts."""
+"""Requests that wait for a thread, and work of which only the latest counts."""
 
 import threading
 import time
@@ -12,37 +12,58 @@ from dls_ik.ros.services.executor import TURN, BoundedExecutor, LatestOnlyExecut
 LONG = 30.0  # [s] for what takes no time
 
 
-def job(*steps, **details):
-    """A job that calls a function in each of its steps."""
+class Executor(BoundedExecutor):
+    """One whose jobs are functions, each a step, and that may be waited for."""
 
-    def work():
-        for step in steps:
-            step()
-            yield
+    def run(self, *steps, **details):
+        def work():
+            for step in steps:
+                step()
+                yield
 
-    return {"work": work(), **details}
+        return self.submit(work(), **details)
+
+    def wait(self):
+        """Wait until nothing waits or runs."""
+        deadline = time.monotonic() + LONG
+        while self._count:
+            assert time.monotonic() < deadline
 
 
-def test_the_line_is_first_come_first_served_and_has_an_end():
-    line, gate, done, end = BoundedExecutor(1, 3), threading.Event(), [], threading.Event()
-    assert line.submit(**job(lambda: gate.wait(LONG)))
+@pytest.fixture
+def one():
+    """One thread, and nine places to wait in."""
+    executor = Executor(1, 9)
+    yield executor
+    executor.close()
+
+
+@pytest.fixture
+def gate():
+    """An event that is set at the end, so that no thread waits for it."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def test_first_come_is_first_served_and_there_is_an_end(one, gate):
+    done, one.bound = [], 3
+    assert one.run(lambda: gate.wait(LONG))
     for i in range(3):
-        assert line.submit(**job(lambda i=i: done.append(i)))
-    assert line.waiting == 3
-    assert not line.submit(**job(lambda: done.append("too many")))
+        assert one.run(lambda i=i: done.append(i))
+    assert one.waiting == 3
+    assert not one.run(lambda: done.append("too many"))
     gate.set()
-    while not line.submit(**job(end.set)):
-        pass
-    assert end.wait(LONG)
+    one.wait()
     assert done == [0, 1, 2]
-    line.close()
+    assert one.run(lambda: None)
 
 
-def test_a_long_job_gives_way_after_each_turn_to_those_that_wait():
-    line, done, end = BoundedExecutor(1, 3), [], threading.Event()
+def test_a_long_job_gives_way_after_each_turn_to_those_that_wait(one):
+    done = []
 
     def long(name):
-        while line.waiting < 3 and not done:  # until all have joined
+        while one.waiting < 3 and not done:  # until all are there
             yield
         for _ in range(3):
             done.append(name)
@@ -50,36 +71,30 @@ def test_a_long_job_gives_way_after_each_turn_to_those_that_wait():
             while time.perf_counter() < over:
                 yield
 
-    assert line.submit(long("a"))
-    assert line.submit(long("b"))
-    assert line.submit(**job(lambda: done.append("short")))
-    assert line.submit(**job(lambda: None, end.set))
-    assert end.wait(LONG)
-    while line._count:
-        pass
-    assert done.index("short") < 3, f"the short one waited for the long ones: {done}"
+    assert one.submit(long("a"))
+    assert one.submit(long("b"))
+    assert one.run(lambda: done.append("short"))
+    assert one.run(lambda: None)
+    one.wait()
+    assert done[-1] != "short", "it waited for the long ones"
     assert sorted(done) == ["a"] * 3 + ["b"] * 3 + ["short"]
-    line.close()
 
 
-def test_a_late_job_is_given_up_though_no_thread_is_free():
-    line, gate, lost = BoundedExecutor(1, 3), threading.Event(), threading.Event()
-    begun, done = threading.Event(), []
-    line.submit(**job(lambda: (begun.set(), gate.wait(LONG))))
+def test_a_late_job_is_given_up_though_no_thread_is_free(one, gate):
+    begun, lost, done = threading.Event(), threading.Event(), []
+    one.run(lambda: (begun.set(), gate.wait(LONG)))
     assert begun.wait(LONG)
-    line.submit(**job(lambda: done.append("late"), deadline=0.0, give_up=lost.set))
-    line.submit(**job(lambda: done.append("in time")))
+    one.run(lambda: done.append("late"), deadline=0.0, give_up=lost.set)
+    one.run(lambda: done.append("in time"))
     assert lost.wait(LONG)
-    assert line.waiting == 1, "its place is free"
+    assert one.waiting == 1, "its place is free"
     gate.set()
-    while line._count:
-        pass
+    one.wait()
     assert done == ["in time"]
-    line.close()
 
 
-def test_a_job_that_has_begun_and_is_late_is_next():
-    line, begun, gate, done = BoundedExecutor(1, 9), threading.Event(), threading.Event(), []
+def test_a_job_that_has_begun_and_is_late_is_next(one, gate):
+    begun, done = threading.Event(), []
     deadline = time.perf_counter() + LONG
 
     def late():
@@ -87,46 +102,37 @@ def test_a_job_that_has_begun_and_is_late_is_next():
             yield
         done.append("late")
 
-    line.submit(late(), deadline, lambda: done.append("lost"))
-    line.submit(**job(lambda: (begun.set(), gate.wait(LONG))))
+    one.submit(late(), deadline, lambda: done.append("lost"))
+    one.run(lambda: (begun.set(), gate.wait(LONG)))
     for name in "abc":
-        line.submit(**job(lambda name=name: done.append(name)))
+        one.run(lambda name=name: done.append(name))
     assert begun.wait(LONG)  # the first one has given way, and is last
-    with line._changed:
-        assert line._remove_late(deadline + 1.0) == [], "it has begun, the others have no deadline"
+    with one._changed:
+        assert one._remove_late(deadline + 1.0) == [], "it has begun, the others have no deadline"
     gate.set()
-    while line._count:
-        pass
+    one.wait()
     assert done == ["late", "a", "b", "c"]
-    line.close()
 
 
 def test_as_many_at_once_as_there_are_threads():
-    line, both = BoundedExecutor(2, 1), threading.Barrier(2)
-    passed = threading.Semaphore(0)
+    two, both, passed = Executor(2, 1), threading.Barrier(2), []
     for _ in range(2):
-        line.submit(**job(lambda: passed.release() if both.wait(LONG) >= 0 else None))
-    assert all(passed.acquire(timeout=LONG) for _ in range(2))
-    line.close()
+        two.run(lambda: passed.append(both.wait(LONG)))
+    two.wait()
+    two.close()
+    assert len(passed) == 2
 
 
-def test_a_job_that_fails_leaves_its_place():
-    line, end = BoundedExecutor(1, 1), threading.Event()
+def test_a_job_that_fails_leaves_its_place(one):
+    one.bound = 1
     for _ in range(5):
-        while not line.submit(**job(lambda: 1 / 0)):
-            pass
-    while not line.submit(**job(end.set)):
-        pass
-    assert end.wait(LONG)
-    line.close()
+        assert one.run(lambda: 1 / 0)
+        one.wait()
 
 
-def test_of_those_that_wait_only_the_latest_is_done():
+def test_of_those_that_wait_only_the_latest_is_done(gate):
     failed, done = [], []
-    latest, begun, gate, end = (
-        LatestOnlyExecutor(failed.append),
-        *(threading.Event() for _ in range(3)),
-    )
+    latest, begun, end = LatestOnlyExecutor(failed.append), threading.Event(), threading.Event()
 
     def first():
         begun.set()
@@ -137,25 +143,18 @@ def test_of_those_that_wait_only_the_latest_is_done():
     latest.submit(first)
     assert begun.wait(LONG)
     latest.submit(lambda: done.append(2))
-    latest.submit(lambda: done.append(3))
-    latest.submit(lambda: (done.append(4), end.set()))
+    latest.submit(lambda: (done.append(3), end.set()))
     gate.set()
     assert end.wait(LONG)
-    assert done == [1, 4]
+    assert done == [1, 3]
     assert [str(error) for error in failed] == ["first"]
     latest.close()
 
 
-def test_what_fails_after_the_end_is_not_told():
-    failed = []
-    latest, begun, gate = LatestOnlyExecutor(failed.append), threading.Event(), threading.Event()
-
-    def last():
-        begun.set()
-        gate.wait(LONG)
-        raise ValueError("the node has gone")
-
-    latest.submit(last)
+def test_what_fails_after_the_end_is_not_told(gate):
+    failed, begun = [], threading.Event()
+    latest = LatestOnlyExecutor(failed.append)
+    latest.submit(lambda: (begun.set(), gate.wait(LONG), 1 / 0))
     assert begun.wait(LONG)
     latest.close()
     gate.set()
