@@ -6,14 +6,7 @@ import click
 import numpy as np
 
 from dls_ik.cli.options import PAIRS, SECONDS, TIMEOUT, joint_values, text_option
-from dls_ik.cli.output import (
-    MISSING,
-    NO_SOLUTION,
-    exit_with,
-    json_option,
-    print_json,
-    ros_imports,
-)
+from dls_ik.cli.output import MISSING, NO_SOLUTION, exit_with, json_option, print_json, ros_imports
 from dls_ik.cli.pose import POSE_OPTIONS, given_pose, pose_options, warn_far_poses
 from dls_ik.text import escape
 

@@ -33,9 +33,7 @@ OPERATORS = [
 ] + [f"core/{name}" for name in OTHERS]
 
 # Files that tests of plain Python cannot judge.
-LEFT_OUT = {
-    "dls_ik/core/jit.py": "the compiler's options",
-}
+LEFT_OUT = {"dls_ik/core/jit.py": "the compiler's options"}
 
 
 class Mutant(NamedTuple):
