@@ -1,8 +1,8 @@
-"""Ask pip-audit about every file of pins and about the installed environment, and judge it.
+"""Check every file of pins, and the installed environment, for known vulnerabilities.
 
-pip-audit passes over what its service does not know, and calls the rest free of vulnerabilities: a
-service that knows nothing would look like one that knows of nothing. So it is first asked about a
-release whose vulnerabilities are public, and what it passes over is named.
+pip-audit ignores packages that its service does not know: a service without data would look like
+one without findings. Therefore a release with public vulnerabilities is checked first, and ignored
+packages are named.
 """
 
 import json
@@ -19,25 +19,25 @@ OWN = ("dls-ik",)  # is in no registry
 FOUND, NOT_ASKED = 1, 3
 
 
-class Answer(NamedTuple):
-    """What the service says of some packages."""
+class AuditAnswer(NamedTuple):
+    """Answer of the service about some packages."""
 
     fine: tuple[str, ...] = ()
     found: tuple[str, ...] = ()  # with their vulnerabilities
     unknown: tuple[str, ...] = ()
-    complaint: str = ""  # why there is no answer
+    complaint: str = ""  # reason of no answer
 
 
 def main(options: Sequence[str]) -> int:
-    """Ask about all; return the exit code."""
+    """Check all files; return the exit code."""
     control = of_pins([KNOWN_BAD], options)
     if not control.found:
-        why = control.complaint or f"it knows of none in {KNOWN_BAD}, which has several"
+        why = control.complaint or f"it knows no vulnerability of {KNOWN_BAD}, which has several"
         print(f"audit: NOT AUDITED: the service of vulnerabilities does not answer: {why}")
         return NOT_ASKED
     answers = {path.name: of_pins(pins(path), options) for path in files()}
     for folder in sorted(ROOT.glob(".venv/lib/python*/site-packages")):
-        answers[".venv, with all that came along"] = asked(["--path", str(folder)], options)
+        answers[".venv, with all dependencies"] = run_audit(["--path", str(folder)], options)
     print("\n".join(line for name, answer in answers.items() for line in lines(name, answer)))
     if any(answer.found for answer in answers.values()):
         return FOUND
@@ -46,36 +46,36 @@ def main(options: Sequence[str]) -> int:
 
 
 def files() -> Iterable[Path]:
-    """Those with pins; the others take what a distribution has."""
+    """Return the files with pins; the others take packages of a distribution."""
     return (path for path in sorted(ROOT.glob("requirements/*.txt")) if pins(path))
 
 
 def pins(path: Path) -> list[str]:
-    """The lines that name one version, with their markers."""
+    """Return the lines that name one version, with their markers."""
     texts = (line.partition("#")[0].strip() for line in path.read_text().splitlines())
     return [text for text in texts if "==" in text.partition(";")[0]]
 
 
-def of_pins(lines: Iterable[str], options: Sequence[str]) -> Answer:
-    """About releases, without what they need."""
+def of_pins(lines: Iterable[str], options: Sequence[str]) -> AuditAnswer:
+    """Check releases without their dependencies."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "pins.txt"
         file.write_text("\n".join(lines))
-        return asked(["--requirement", str(file), "--no-deps", "--disable-pip"], options)
+        return run_audit(["--requirement", str(file), "--no-deps", "--disable-pip"], options)
 
 
-def asked(what: Sequence[str], options: Sequence[str]) -> Answer:
-    """What pip-audit answers."""
+def run_audit(arguments: Sequence[str], options: Sequence[str]) -> AuditAnswer:
+    """Run pip-audit."""
     command = [sys.executable, "-m", "pip_audit", "--progress-spinner", "off", "--format", "json"]
     ended = subprocess.run(
-        [*command, *what, *options], capture_output=True, text=True, check=False, cwd=ROOT
+        [*command, *arguments, *options], capture_output=True, text=True, check=False, cwd=ROOT
     )
     try:
         rows = json.loads(ended.stdout)["dependencies"]
     except (ValueError, KeyError):
-        said = ended.stderr.strip().splitlines() or ["no words"]
-        return Answer(complaint=said[-1][:300])
-    return Answer(
+        output = ended.stderr.strip().splitlines() or ["no output"]
+        return AuditAnswer(complaint=output[-1][:300])
+    return AuditAnswer(
         tuple(row["name"] for row in rows if "vulns" in row and not row["vulns"]),
         tuple(f"{row['name']} {row['version']}: {ids(row)}" for row in rows if row.get("vulns")),
         tuple(row["name"] for row in rows if "skip_reason" in row and row["name"] not in OWN),
@@ -83,12 +83,12 @@ def asked(what: Sequence[str], options: Sequence[str]) -> Answer:
 
 
 def ids(row: dict[str, list[dict[str, str]]]) -> str:
-    """The names of the vulnerabilities of a package."""
+    """Return the names of the vulnerabilities of a package."""
     return ", ".join(each["id"] for each in row["vulns"])
 
 
-def lines(name: str, answer: Answer) -> Iterable[str]:
-    """What is said of one file."""
+def lines(name: str, answer: AuditAnswer) -> Iterable[str]:
+    """Yield the lines of the report about one file."""
     if answer.complaint:
         yield f"audit: {name}: NOT AUDITED: {answer.complaint}"
         return

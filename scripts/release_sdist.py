@@ -1,4 +1,4 @@
-"""Pack an sdist anew, so that the same files give the same bytes: `release_sdist.py FILE.tar.gz`.
+"""Pack an sdist again, so that the same files give the same bytes: `release_sdist.py FILE.tar.gz`.
 
 Sorted, without owners, with the modes of a umask of 022 and no time later than SOURCE_DATE_EPOCH.
 """
@@ -16,7 +16,7 @@ EPOCH = int(os.environ["SOURCE_DATE_EPOCH"])
 
 
 def plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """A member without what differs from machine to machine."""
+    """Return a member without properties of the machine."""
     member.uid = member.gid = 0
     member.uname = member.gname = ""
     member.mtime = EPOCH
@@ -26,7 +26,7 @@ def plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def packed(path: Path) -> bytes:
-    """The same archive, uncompressed, with plain members in the order of their names."""
+    """Return the archive uncompressed, with plain members sorted by name."""
     buffer = io.BytesIO()
     with (
         tarfile.open(path) as old,

@@ -9,8 +9,8 @@ SPEC = importlib.util.spec_from_file_location("audit", ROOT / "scripts" / "audit
 audit = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(audit)
 
-FINE = audit.Answer(fine=("numpy",))
-BAD = audit.Answer(found=("jinja2 2.4.1: CVE-0",))
+FINE = audit.AuditAnswer(fine=("numpy",))
+BAD = audit.AuditAnswer(found=("jinja2 2.4.1: CVE-0",))
 
 
 def test_every_file_with_pins_is_asked_about():
@@ -25,16 +25,16 @@ def test_every_file_with_pins_is_asked_about():
     [
         (BAD, FINE, 0, "1 without known vulnerabilities, 0 with"),
         (BAD, BAD, 1, "jinja2 2.4.1: CVE-0"),
-        (BAD, audit.Answer(unknown=("numpy",)), 3, "NOT AUDITED"),
-        (BAD, audit.Answer(complaint="no route"), 3, "NOT AUDITED: no route"),
+        (BAD, audit.AuditAnswer(unknown=("numpy",)), 3, "NOT AUDITED"),
+        (BAD, audit.AuditAnswer(complaint="no route"), 3, "NOT AUDITED: no route"),
         (FINE, FINE, 3, "NOT AUDITED: the service of vulnerabilities does not answer"),
-        (audit.Answer(complaint="no route"), FINE, 3, "no route"),
+        (audit.AuditAnswer(complaint="no route"), FINE, 3, "no route"),
     ],
 )
 def test_no_answer_is_no_good_news(control, others, code, said, monkeypatch, capsys):
     monkeypatch.setattr(
         audit, "of_pins", lambda lines, _: control if lines == [audit.KNOWN_BAD] else others
     )
-    monkeypatch.setattr(audit, "asked", lambda *_: FINE)
+    monkeypatch.setattr(audit, "run_audit", lambda *_: FINE)
     assert audit.main([]) == code
     assert said in capsys.readouterr().out

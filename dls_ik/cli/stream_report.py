@@ -210,7 +210,7 @@ def draw(path: str, drawn: RobotPicture, outcome: StreamOutcome) -> None:
     rows = [row for row in outcome.rows if all(name in row.q for name in drawn.names)]
     rows = [row for row in rows if row.target is not None] or rows
     if len(rows) < 2:
-        warn("no picture: the stream ended before two cycles of the node were heard")
+        warn("no picture: the stream ended before two cycles of the node")
         return
     robot = drawn.robot
     times = [row.time - outcome.begin for row in rows]
