@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dls_ik.core.types import Array
+from dls_ik.model.joint import TURN
 from dls_ik.model.reach.pose_functionals import (
     THIRDS,
-    TURN,
     ChainProduct,
     Functional,
     PathElements,

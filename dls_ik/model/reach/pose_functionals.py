@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dls_ik.core.types import Array, Chain
+from dls_ik.model.joint import TURN
 from dls_ik.model.rotations import FARTHEST, inverse
 
 PARALLEL = 1e-9  # squared sine of the angle between axes
 IRRELEVANT = 1e-13  # of a functional's scale, which is the arm's length at least
-TURN = 2.0 * np.pi
 THIRDS = np.array([0.0, 1.0, -1.0]) / 3.0
 
 
