@@ -109,7 +109,7 @@ def test_what_is_installed_says_that_it_has_types(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     built = tmp_path / "lib" / "dls_ik"
     assert (built / "py.typed").is_file()
-    assert (built / "solver" / "keywords.py").is_file()
+    assert (built / "solver" / "options.py").is_file()
 
 
 PROGRAM = """
