@@ -45,13 +45,13 @@ class Diagram(NamedTuple):
 REQUEST = Diagram(
     {
         "client": Box(0, 1.2, "client\nGetPositionIK"),
-        "callback": Box(1, 1.2, "executor's thread\nCall: group, link,\ntimeout, state", BLUE),
-        "line": Box(1, 0, "solve threads\nLine: in order,\nwhat takes longer", BLUE),
+        "callback": Box(1, 1.2, "executor's thread\nIkRequest: group, link,\ntimeout, state", BLUE),
+        "line": Box(1, 0, "solve threads\nBoundedExecutor:\nlonger ones, in turns", BLUE),
         "frames": Box(2, 0, "Frames\nroot, links, TF"),
-        "reach": Box(2, 1.2, "Arm.reach\nwhich chain brings\nthis link there"),
+        "reach": Box(2, 1.2, "Arm.ik_chain\nsolver that brings\nthe link there"),
         "problem": Box(3, 1.2, "IkSolver\npose, seed, task\nto plain arrays"),
         "search": Box(4, 1.2, "search kernel\nattempts, restarts,\nno GIL", ORANGE),
-        "answer": Box(2, 2.9, "answer\nall joints, code,\nwords"),
+        "answer": Box(2, 2.9, "answer\nall joints, code,\nmessage"),
     },
     [
         ("client", "callback", ""),

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Sequence
 from textwrap import fill
-from typing import Any
+from typing import Any, NamedTuple
 
 from dls_ik.core import NumbaStartError
 from dls_ik.ros.util import free_streams, hold_signals
@@ -23,48 +23,55 @@ For example:
 
 {examples}
 """
-ABOUT = """\
-Answers compute_ik and compute_fk, and follows targets on target_pose, target_twist and
-target_trajectory, of a robot that is named, described, or comes on robot_description."""
-EXAMPLES = (
-    "ros2 run dls_ik ik_node --ros-args -p robot:=wam",
-    "ros2 run dls_ik ik_node --ros-args -p robot:=arm.urdf -p tip:=tool0",
-    "ros2 run dls_ik ik_node --ros-args --params-file arm.yaml -r __ns:=/left",
-)
 
 
-def main(args: Sequence[str] | None = None) -> int:
-    """Run the node until SIGINT or SIGTERM; see :func:`start`."""
-    return start(args, _print_help, _import)
+class Program(NamedTuple):
+    """A node as a program; what takes long to import is imported by functions."""
 
+    name: str
+    module: str
+    about: str  # for its help
+    examples: tuple[str, ...]
+    load_parameters: Callable[[], type[Any]]  # returns the class that declares its parameters
+    load_run: Callable[[], Callable[[Sequence[str] | None], int]]  # returns the function to run
 
-def start(
-    args: Sequence[str] | None,
-    print_help: Callable[[Sequence[str] | None], int | None],
-    import_run: Callable[[], Callable[[Sequence[str] | None], int]],
-) -> int:
-    """Run a program of this package until SIGINT or SIGTERM.
+    def start(self, args: Sequence[str] | None) -> int:
+        """Run the node until SIGINT or SIGTERM.
 
-    Args:
-        print_help: prints help or refuses arguments, and returns an exit code; None: go on.
-        import_run: imports the function that runs the node, which takes a second, and returns it.
+        Returns:
+            The exit code: 0, 1 for a start with something that is not valid, or 2 for an argument
+            that is not one of ROS.
+        """
+        try:
+            own = own_arguments(args)
+            if own:
+                return self._answer(own)
+            free_streams()
+            hold_signals()
+            run = self.load_run()
+        except (ImportError, NumbaStartError) as error:
+            message = escape(" ".join(str(error).split()))
+            print(f"cannot start: {message}", file=sys.stderr)  # noqa: T201  there is no logger yet
+            return 1
+        return run(args)
 
-    Returns:
-        The exit code: 0, 1 for a start with something that is not valid, or 2 for an argument
-        that is not one of ROS.
-    """
-    try:
-        code = print_help(args)
-        if code is not None:
-            return code
-        free_streams()
-        hold_signals()
-        run = import_run()
-    except (ImportError, NumbaStartError) as error:
-        message = escape(" ".join(str(error).split()))
-        print(f"cannot start: {message}", file=sys.stderr)  # noqa: T201  there is no logger yet
-        return 1
-    return run(args)
+    def _answer(self, own: Sequence[str]) -> int:
+        """Print help if the arguments ask for it, else refuse them; return the exit code."""
+        if not {"-h", "--help"} & set(own):
+            sys.stderr.write(
+                f"{self.name}: it takes no argument {own[0]!r}; parameters are given as "
+                f"--ros-args -p NAME:=VALUE, see {self.name} --help\n"
+            )
+            return 2
+        text = USAGE.format(
+            program=self.name,
+            module=self.module,
+            about=self.about,
+            parameters=_describe(self.load_parameters()),
+            examples="\n".join(f"  {example}" for example in self.examples),
+        )
+        sys.stdout.write(text)
+        return 0
 
 
 def own_arguments(args: Sequence[str] | None) -> list[str]:
@@ -78,42 +85,6 @@ def own_arguments(args: Sequence[str] | None) -> list[str]:
         elif argument == "--":
             is_ros = False
     return found
-
-
-def answer_help(
-    args: Sequence[str] | None,
-    program: str,
-    module: str,
-    about: str,
-    parameters: type[Any],
-    examples: Sequence[str],
-) -> int | None:
-    """Print help if the arguments ask for it, or an error if some are not for ROS.
-
-    Args:
-        parameters: the class that declares them, see :mod:`dls_ik.ros.params.declare`.
-
-    Returns:
-        The exit code; None: there is a node to run.
-    """
-    own = own_arguments(args)
-    if {"-h", "--help"} & set(own):
-        text = USAGE.format(
-            program=program,
-            module=module,
-            about=about,
-            parameters=_describe(parameters),
-            examples="\n".join(f"  {example}" for example in examples),
-        )
-        sys.stdout.write(text)
-        return 0
-    if own:
-        sys.stderr.write(
-            f"{program}: it takes no argument {own[0]!r}; parameters are given as "
-            f"--ros-args -p NAME:=VALUE, see {program} --help\n"
-        )
-        return 2
-    return None
 
 
 def _describe(parameters: type[Any]) -> str:
@@ -132,18 +103,36 @@ def _describe(parameters: type[Any]) -> str:
     return "\n".join(entries)
 
 
-def _import() -> Callable[[Sequence[str] | None], int]:
+def _load_parameters() -> type[Any]:
+    from dls_ik.ros.params import Parameters
+
+    return Parameters
+
+
+def _load_run() -> Callable[[Sequence[str] | None], int]:
     from dls_ik.ros.process import run_process
 
     return run_process
 
 
-def _print_help(args: Sequence[str] | None) -> int | None:
-    if not own_arguments(args):
-        return None
-    from dls_ik.ros.params import Parameters
+IK_NODE = Program(
+    "ik_node",
+    "dls_ik.ros.node",
+    "Answers compute_ik and compute_fk, and follows targets on target_pose, target_twist and\n"
+    "target_trajectory, of a robot that is named, described, or comes on robot_description.",
+    (
+        "ros2 run dls_ik ik_node --ros-args -p robot:=wam",
+        "ros2 run dls_ik ik_node --ros-args -p robot:=arm.urdf -p tip:=tool0",
+        "ros2 run dls_ik ik_node --ros-args --params-file arm.yaml -r __ns:=/left",
+    ),
+    _load_parameters,
+    _load_run,
+)
 
-    return answer_help(args, "ik_node", "dls_ik.ros.node", ABOUT, Parameters, EXAMPLES)
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run ``ik_node``; see :meth:`Program.start`."""
+    return IK_NODE.start(args)
 
 
 if __name__ == "__main__":

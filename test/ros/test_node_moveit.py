@@ -13,9 +13,9 @@ pytest.importorskip("rclpy", reason="needs rclpy")
 pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 
 from geometry_msgs.msg import PoseStamped, Transform, TwistStamped
-from moveit_msgs.srv import GetPositionFK, GetPositionIK
+from moveit_msgs.srv import GetPositionFK
 from robots import CONFIG, ROOT
-from ros_arms import BENT, CURRENT, TIPS, TREE, joint_state, place, send
+from ros_arms import BENT, CURRENT, TIPS, TREE, joint_state, place, request, send
 from ros_client import Client, NodeProcess
 from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
@@ -26,6 +26,12 @@ from dls_ik.ros.frames import matrix_from_pose
 pytestmark = [pytest.mark.ros, pytest.mark.installed]
 
 SIDES = pytest.mark.parametrize("side", ["left", "right"])
+
+
+def colliding(side, stamped, values=CURRENT, **fields):
+    """A request to a group that asks to avoid collisions, as move_group does."""
+    group = {"group_name": f"{side}_arm", "avoid_collisions": True}
+    return request(stamped, values, **group, **fields)
 
 
 class Plugin:
@@ -39,18 +45,15 @@ class Plugin:
     def search(self, pose, seed):
         """The code, and the joint values of the group."""
         self.state.update(zip(self.joints, seed, strict=True))
-        asked = GetPositionIK.Request()
-        request = asked.ik_request
-        request.group_name = f"{self.side}_arm"
-        request.avoid_collisions = True
-        request.robot_state.joint_state = joint_state(self.state)
-        request.robot_state.joint_state.header.frame_id = "base"
-        request.robot_state.multi_dof_joint_state.header.frame_id = "base"
-        request.robot_state.multi_dof_joint_state.joint_names = ["virtual_joint"]
-        request.robot_state.multi_dof_joint_state.transforms = [Transform()]
-        request.pose_stamped.header.frame_id = f"{self.side}_wam_base"
-        request.pose_stamped.pose = pose
-        request.ik_link_name = f"{self.side}_wam_tip"
+        stamped = PoseStamped(pose=pose)
+        stamped.header.frame_id = f"{self.side}_wam_base"
+        link = f"{self.side}_wam_tip"
+        asked = colliding(self.side, stamped, self.state, ik_link_name=link)
+        state = asked.ik_request.robot_state
+        state.joint_state.header.frame_id = "base"
+        state.multi_dof_joint_state.header.frame_id = "base"
+        state.multi_dof_joint_state.joint_names = ["virtual_joint"]
+        state.multi_dof_joint_state.transforms = [Transform()]
         response = send(self.client, asked)
         if response.error_code.val == 1:
             solution = response.solution.joint_state
@@ -93,19 +96,14 @@ def test_the_plugin_is_told_that_there_is_no_solution(arms_client):
 
 
 def test_a_plugin_of_several_tips_gets_them_together(arms_client):
-    asked = GetPositionIK.Request()
-    request = asked.ik_request
-    request.group_name, request.avoid_collisions = "both_arms", True
-    request.robot_state.joint_state = joint_state()
-    request.ik_link_names = list(TIPS)
-    request.pose_stamped_vector = [
-        place(tip, "base", left_wam_j2=0.8, right_wam_j2=0.3) for tip in TIPS
-    ]
-    response = send(arms_client, asked)
+    poses = [place(tip, "base", left_wam_j2=0.8, right_wam_j2=0.3) for tip in TIPS]
+    fields = {"ik_link_names": list(TIPS), "pose_stamped_vector": poses}
+    group = {"group_name": "both_arms", "avoid_collisions": True}
+    response = send(arms_client, request(**group, **fields))
     assert response.error_code.val == 1, response.error_code.message
     solution = response.solution.joint_state
     found = dict(zip(solution.name, solution.position, strict=True))
-    for tip, wanted in zip(TIPS, request.pose_stamped_vector, strict=True):
+    for tip, wanted in zip(TIPS, poses, strict=True):
         expected = matrix_from_pose(wanted.pose)
         np.testing.assert_allclose(TREE.pose(tip, found), expected, atol=3e-6)
 
@@ -126,16 +124,12 @@ def heard():
 @SIDES
 @pytest.mark.parametrize("link", ["", "wam_tip", "wam_link7"])
 def test_pymoveit2_computes_ik(arms_client, side, link):
-    asked = GetPositionIK.Request()
-    request = asked.ik_request
-    request.group_name = f"{side}_arm"
-    request.robot_state.is_diff = False
-    request.avoid_collisions = True
     link = link and f"{side}_{link}"
-    request.pose_stamped = place(link or f"{side}_wam_tip", f"{side}_wam_base")
-    request.pose_stamped.header.stamp = now(arms_client)
-    request.ik_link_name = link
-    request.robot_state.joint_state = heard()
+    stamped = place(link or f"{side}_wam_tip", f"{side}_wam_base")
+    stamped.header.stamp = now(arms_client)
+    asked = colliding(side, stamped, ik_link_name=link)
+    asked.ik_request.robot_state.is_diff = False
+    asked.ik_request.robot_state.joint_state = heard()
     response = send(arms_client, asked)
     assert response.error_code.val == 1
     assert list(response.solution.joint_state.name) == list(CURRENT)
@@ -146,23 +140,19 @@ def test_pymoveit2_computes_ik(arms_client, side, link):
 
 @SIDES
 def test_pymoveit2_computes_ik_from_a_start_that_is_given_as_a_list(arms_client, side):
-    asked = GetPositionIK.Request()
-    request = asked.ik_request
-    request.group_name, request.avoid_collisions = f"{side}_arm", True
-    pose = place(f"{side}_wam_tip", f"{side}_wam_base", **{f"{side}_wam_j4": 1.1}).pose
-    request.pose_stamped.header.frame_id = f"{side}_wam_base"
-    request.pose_stamped.header.stamp = now(arms_client)
-    request.pose_stamped.pose = pose
-    start = request.robot_state.joint_state  # without stamp and frame, of the arm alone
-    start.name = [f"{side}_wam_j{i + 1}" for i in range(7)]
-    start.position, start.velocity, start.effort = list(BENT), [0.0] * 7, [0.0] * 7
+    stamped = place(f"{side}_wam_tip", f"{side}_wam_base", **{f"{side}_wam_j4": 1.1})
+    stamped.header.stamp = now(arms_client)
+    names = [f"{side}_wam_j{i + 1}" for i in range(7)]  # of the arm alone
+    asked = colliding(side, stamped, dict(zip(names, BENT, strict=True)))
+    start = asked.ik_request.robot_state.joint_state  # without stamp and frame
+    start.velocity, start.effort = [0.0] * 7, [0.0] * 7
     response = send(arms_client, asked)
     assert response.error_code.val == 1, response.error_code.message
     solution = response.solution.joint_state
     found = dict(zip(solution.name, solution.position, strict=True))
     assert found.keys() == CURRENT.keys()
     T_base_tip = inverse(TREE.pose(f"{side}_wam_base", found)) @ TREE.pose(f"{side}_wam_tip", found)
-    np.testing.assert_allclose(T_base_tip, matrix_from_pose(pose), atol=3e-6)
+    np.testing.assert_allclose(T_base_tip, matrix_from_pose(stamped.pose), atol=3e-6)
 
 
 def test_pymoveit2_computes_fk(arms_client):

@@ -2,40 +2,42 @@
 
 import sys
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from dls_ik.ros.node import answer_help, own_arguments, start
+from dls_ik.ros.node import Program
 
 NAME = "sim_arm"
 
 
-def main(args: Sequence[str] | None = None) -> int:
-    """Run the node until SIGINT or SIGTERM; see :func:`dls_ik.ros.node.start`."""
-    return start(args, _print_help, _import)
+def _load_parameters() -> type[Any]:
+    from dls_ik.ros.sim_arm.simulation import SimArmParameters
+
+    return SimArmParameters
 
 
-def _import() -> Callable[[Sequence[str] | None], int]:
+def _load_run() -> Callable[[Sequence[str] | None], int]:
     from dls_ik.ros.process import run_process
     from dls_ik.ros.sim_arm.application import serve_arm
 
     return lambda args: run_process(args, NAME, serve_arm)
 
 
-def _print_help(args: Sequence[str] | None) -> int | None:
-    if not own_arguments(args):
-        return None
-    from dls_ik.ros.sim_arm.simulation import SimArmParameters
+IK_SIM_ARM = Program(
+    "ik_sim_arm",
+    "dls_ik.ros.sim_arm.node",
+    "Simulates an arm: it takes commands and publishes joint_states.",
+    (
+        "ros2 run dls_ik ik_sim_arm --ros-args -p robot:=wam -p delay:=0.05",
+        "ros2 run dls_ik ik_sim_arm --ros-args -p joint_names:=[j1,j2]",
+    ),
+    _load_parameters,
+    _load_run,
+)
 
-    return answer_help(
-        args,
-        "ik_sim_arm",
-        "dls_ik.ros.sim_arm.node",
-        "Simulates an arm: it takes commands and publishes joint_states.",
-        SimArmParameters,
-        (
-            "ros2 run dls_ik ik_sim_arm --ros-args -p robot:=wam -p delay:=0.05",
-            "ros2 run dls_ik ik_sim_arm --ros-args -p joint_names:=[j1,j2]",
-        ),
-    )
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run ``ik_sim_arm``; see :meth:`dls_ik.ros.node.Program.start`."""
+    return IK_SIM_ARM.start(args)
 
 
 if __name__ == "__main__":
