@@ -1,4 +1,4 @@
-"""Everything that dls_ik raises on purpose.
+"""Exceptions of the package.
 
 Misuse raises; non-convergence is data (see :class:`dls_ik.IkResult`). Each message says what was
 given and what is valid.
@@ -13,7 +13,7 @@ class DlsIkError(Exception):
 
 
 class RobotModelError(DlsIkError):
-    """A robot description that is not a usable robot."""
+    """A robot description without a usable robot."""
 
 
 class ChainError(RobotModelError):
@@ -33,7 +33,7 @@ class AmbiguousTipError(ChainError):
 
 
 class LimitsError(DlsIkError):
-    """Limits that leave a joint no value; the message has both intervals."""
+    """Limits without a common value; the message has both intervals."""
 
 
 class MethodError(DlsIkError):
@@ -49,7 +49,7 @@ class PoseError(DlsIkError):
 
 
 class BatchInterrupted(KeyboardInterrupt):
-    """Ctrl-C while a batch was solved; a KeyboardInterrupt, so that who does not ask for it ends.
+    """Ctrl-C while a batch was solved; a KeyboardInterrupt, which ends programs by default.
 
     Attributes:
         result: The :class:`dls_ik.IkBatchResult` with all that was finished; rows that were not
@@ -70,4 +70,4 @@ class StaleTargetError(DlsIkError):
 
 
 class HeldError(DlsIkError):
-    """No target is taken: the controller is paused, or has a fault."""
+    """Targets are refused: the controller is paused, or has a fault."""
