@@ -2,6 +2,7 @@
 
 import math
 from collections import deque
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -196,12 +197,17 @@ def _best_lag(
         left = _difference(m[:, joints], then, continuous[joints])
         return math.sqrt(float((left**2).sum(axis=1).mean()))
 
-    coarse = np.linspace(0.0, longest, 51)
-    best = int(np.argmin([error(lag) for lag in coarse]))
-    low, high = coarse[max(best - 1, 0)], coarse[min(best + 1, len(coarse) - 1)]
+    found = _minimum(error, longest)
+    is_edge = found > 0.98 * longest
+    return math.nan if is_edge or error(found) > UNEXPLAINED * motion else found
+
+
+def _minimum(error: Callable[[float], float], longest: float) -> float:
+    """Return the lag [s] of the least error: on a grid first, then by ternary search."""
+    grid = np.linspace(0.0, longest, 51)
+    best = int(np.argmin([error(lag) for lag in grid]))
+    low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
     for _ in range(12):
         a, b = low + (high - low) / 3.0, high - (high - low) / 3.0
         low, high = (low, b) if error(a) <= error(b) else (a, high)
-    found = 0.5 * float(low + high)
-    is_edge = found > 0.98 * longest
-    return math.nan if is_edge or error(found) > UNEXPLAINED * motion else found
+    return 0.5 * float(low + high)

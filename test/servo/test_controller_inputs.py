@@ -90,22 +90,6 @@ def test_poses_that_are_strange_but_good_are_taken():
         assert drive.last.position_error < 1e-5
 
 
-def test_denormal_numbers_do_no_harm():
-    T = GOOD.copy()
-    T[0, 3] = 5e-324
-    drive = Drive(BENT).pose(T)
-    drive.run(5.0)
-    drive.assert_limits()
-
-
-def test_a_pose_at_the_end_of_the_world_is_followed_within_limits():
-    T = GOOD.copy()
-    T[:3, 3] = 1e9, -1e9, 1e9
-    drive = Drive(BENT, acceleration=8.0).pose(T)
-    drive.run(10.0)
-    drive.assert_limits(8.0)
-
-
 @pytest.mark.parametrize("dt", [1e-6, 10.0, 1e6])
 def test_any_duration_of_a_cycle_keeps_the_limits(dt):
     drive = Drive(BENT, dt=dt, acceleration=8.0, target_timeout=3600.0).pose(GOOD)

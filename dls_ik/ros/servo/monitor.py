@@ -46,7 +46,7 @@ DIAGNOSTICS_TOPIC = "/diagnostics"  # of all nodes of a machine, whatever their 
 DIAGNOSTICS_PERIOD = 1.0  # [s]
 HELD = 0.5  # activation from which a joint is listed as held
 SILENT = (ServoState.NO_ROBOT, ServoState.WAITING, ServoState.STALE)
-LATE = 0.1  # share of late cycles from which the rate is not kept
+LATE_SHARE = 0.1  # of late cycles from which the rate is not kept
 
 
 class LoopFigures(NamedTuple):
@@ -104,7 +104,7 @@ def diagnostic_level(state: ServoState, message: str, loop: LoopFigures) -> tupl
         return DiagnosticStatus.STALE, message
     if state.code != 0:
         return DiagnosticStatus.ERROR if state.code < 0 else DiagnosticStatus.WARN, message
-    if loop.recent_overruns >= LATE * loop.recent_cycles:
+    if loop.recent_overruns >= LATE_SHARE * loop.recent_cycles:
         late = f"{loop.recent_overruns} of {loop.recent_cycles} cycles began late"
         return DiagnosticStatus.WARN, f"{message}; {late}"
     return DiagnosticStatus.OK, message

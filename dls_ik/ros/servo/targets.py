@@ -22,18 +22,19 @@ from dls_ik.core.types import Array
 from dls_ik.errors import PoseError, StaleTargetError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames, matrix_from_pose, quaternion_note, strip_slash
-from dls_ik.ros.subscriptions import subscribe_bounded, type_name, with_time
+from dls_ik.ros.subscriptions import CHECK_PERIOD, subscribe_bounded, type_name, with_time
 from dls_ik.ros.util import Throttle
 
 TOPICS = {"target_pose": PoseStamped, "target_twist": TwistStamped, "target_trajectory": PoseArray}
 TWIST = "target_twist"
-CHECK_PERIOD = 1.0  # [s]
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)  # hears reliable ones too
 WHOLE = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)  # there is no next one to come
 MOST_POSES = 10_000  # to read ten times as many would block all threads for 0.6 s
 POSE_BYTES, HEADER_BYTES = 56, 1024  # of a serialized PoseArray; header: with a name of any length
 DRIFT = 1e-3  # [s/s] of two clocks relative to each other
 CLOCK_TOLERANCE = 0.1  # [s] by which the clock of a publisher may be ahead and still be believed
+
+JointValues = Mapping[str, float]  # [rad or m] by name
 
 
 class OversizedTrajectory(NamedTuple):
@@ -237,49 +238,46 @@ class TwistSubscription:
 
 
 def apply_target(
-    arm: Arm,
-    message: Any,
-    frames: Frames,
-    joint_values: Mapping[str, float],
-    now: float,
-    age: float,
+    arm: Arm, message: Any, frames: Frames, joint_values: JointValues, now: float, age: float
 ) -> None:
-    """Let the controller follow a message.
+    """Let the controller follow a message that is `age` [s] old, now [s].
 
     Args:
-        joint_values: of all joints of the robot by name, for frames that move with them.
-        now: steady [s].
-        age: of the message [s].
+        joint_values: of all joints of the robot, for frames that move with them.
 
     Raises:
         DlsIkError: a message that is not valid, or that comes too late, or at the wrong time.
     """
+
+    def in_base(T_root: Array) -> Array:
+        return arm.base_from_root(T_root, arm.robot.base, joint_values)
+
+    def T_base_frame() -> Array:
+        return in_base(frames.T_root_frame(message.header.frame_id, arm.tree, joint_values))
+
+    if isinstance(message, PoseStamped):
+        T_root_tip = frames.pose_in_root(message, arm.tree, joint_values)
+        arm.controller.follow_pose(in_base(T_root_tip), now, age)
+    elif isinstance(message, TwistStamped):
+        v, w = message.twist.linear, message.twist.angular
+        is_own = strip_slash(message.header.frame_id) == arm.robot.tip
+        R = None if is_own else T_base_frame()[:3, :3]
+        arm.controller.follow_twist(np.array([v.x, v.y, v.z, w.x, w.y, w.z]), now, R, age)
+    else:
+        _check_length(message)
+        T = T_base_frame()
+        Ts = np.array([T @ matrix_from_pose(pose) for pose in message.poses])
+        arm.controller.follow_trajectory(Ts, arm.parameters.trajectory_period, now, age)
+
+
+def _check_length(message: PoseArray | OversizedTrajectory) -> None:
     if isinstance(message, OversizedTrajectory):
         raise PoseError(
             f"a trajectory has at most {MOST_POSES} poses, this one about {message.poses}: give "
             "fewer, with a longer trajectory_period"
         )
-    controller, base = arm.controller, arm.robot.base
-    if isinstance(message, PoseStamped):
-        T_root_tip = frames.pose_in_root(message, arm.tree, joint_values)
-        controller.follow_pose(arm.base_from_root(T_root_tip, base, joint_values), now, age)
-        return
-    frame = message.header.frame_id
-
-    def T_base_frame() -> Array:
-        T_root_frame = frames.T_root_frame(frame, arm.tree, joint_values)
-        return arm.base_from_root(T_root_frame, base, joint_values)
-
-    if isinstance(message, TwistStamped):
-        v, w = message.twist.linear, message.twist.angular
-        R = None if strip_slash(frame) == arm.robot.tip else T_base_frame()[:3, :3]
-        controller.follow_twist(np.array([v.x, v.y, v.z, w.x, w.y, w.z]), now, R, age)
-        return
     if not message.poses:
         raise PoseError("the trajectory has no poses")
-    T = T_base_frame()
-    Ts = np.array([T @ matrix_from_pose(pose) for pose in message.poses])
-    controller.follow_trajectory(Ts, arm.parameters.trajectory_period, now, age)
 
 
 def target_note(message: Any) -> str:
