@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import Executor
+from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,7 +29,7 @@ from dls_ik.servo.state import (
     StreamState,
     transition,
 )
-from dls_ik.servo.supervision import Supervision
+from dls_ik.servo.supervision import RestMonitor, Supervision
 from dls_ik.servo.targets import (
     PoseTarget,
     Target,
@@ -48,8 +49,6 @@ if TYPE_CHECKING:
 
     from dls_ik.servo.options import ControllerKeywords
 
-AT_REST = 0.5  # [s] without a new target and without motion
-HELD_STILL = 0.01  # [rad or m] an arm that moved less since it came to rest is held by its command
 STANDSTILL = 1e-3  # [rad/s or m/s]
 LONGEST_WAIT = 60.0  # [s] for the beginning of a trajectory
 NO_MEASUREMENT = "waiting for joint states, to know where the arm is"
@@ -92,10 +91,7 @@ class Controller:
         self._metric = chosen.rotation_weight, chosen.length_unit
         self._stream = StreamState()
         self._condition = ConditionMonitor()
-        self._last_event = -math.inf  # [s] a target, or motion
-        self._last_motion = -math.inf  # [s]
-        self._starts_anew = False  # from the measurement, if there is one
-        self._rest_measured: Array | None = None  # (n,) when the arm came to rest
+        self._rest = RestMonitor()
 
     def __repr__(self) -> str:
         """Return the robot, the method and what the controller does."""
@@ -142,8 +138,7 @@ class Controller:
         self._supervision.take_over(other._supervision)
         self._stream = other._stream
         self._adapt_target()
-        self._last_event, self._last_motion = other._last_event, other._last_motion
-        self._starts_anew, self._rest_measured = other._starts_anew, other._rest_measured
+        self._rest = copy(other._rest)
 
     def hold_like(self, other: Controller) -> None:
         """Be paused, or in a fault, if another controller is, of other joints as well."""
@@ -169,7 +164,7 @@ class Controller:
         A pose that stands by itself stays in force, and a trajectory continues so much later.
         """
         self._seed(q)
-        self._starts_anew, self._rest_measured = True, None
+        self._rest.restart()
         if isinstance(self._stream.target, TrajectoryTarget):
             self._stream.target.interrupt()
 
@@ -239,12 +234,12 @@ class Controller:
         """Take targets again, the next one from where the arm is measured to be."""
         if self._stream.state is ServoState.PAUSED:
             self._change(Event.RESUME)
-            self._starts_anew = True
+            self._rest.starts_anew = True
 
     def reset(self) -> None:
         """Stop, forget target, pause and fault, and wait for a target as at the start."""
         self._change(Event.RESET)
-        self._starts_anew, self._rest_measured = True, None
+        self._rest.restart()
 
     def lag(self) -> float:
         """Return how late the arm follows its commands, as measured [s]; NaN: not known yet.
@@ -273,17 +268,19 @@ class Controller:
         now, elapsed = checked_time("now", now), checked_duration(dt)
         if measured is not None:
             measured = checked_configuration(measured, self.robot.joint_names)
-            self._start_at(measured, now)
+            waits = self._stream.target is None and not self.started
+            if self._rest.is_start(measured, now, self.moves, waits):
+                self._seed(measured)
             self._supervision.record_measurement(now, measured, age)
-        waits = self.options.supervised and self._starts_anew and not self.moves
-        if self.options.supervised and self._is_engaged() and not waits:
+        is_blind = self.options.supervised and self._rest.starts_anew and not self.moves
+        if self.options.supervised and self._is_engaged() and not is_blind:
             fault = self._supervision.fault(now, measured is not None, self._tracker.limiter.q)
             if fault:
                 self._change(Event.FAILURE, fault)
         target = self._stream.target
         if target is not None and target.is_stale(now):
             self._change(Event.SILENCE)
-        if self._stream.target is not None and waits:
+        if self._stream.target is not None and is_blind:
             return self._held_output(ServoState.WAITING, NO_MEASUREMENT)
         output = self._advance(now, elapsed)
         self._supervision.record_command(now, output.q.copy())
@@ -297,9 +294,7 @@ class Controller:
             raise HeldError(self._stream.message)
 
     def _follow(self, target: Target, now: float) -> None:
-        if now - self._last_event > AT_REST:
-            self._starts_anew = True
-        self._last_event = now
+        self._rest.record_target(now)
         self._change(Event.TARGET, target=target)
 
     def _seed(self, q: Array) -> None:
@@ -335,30 +330,6 @@ class Controller:
         stream = self._stream
         return stream.target is not None or (self.moves and stream.state is not ServoState.WAITING)
 
-    def _start_at(self, measured: Array, now: float) -> None:
-        """Seed from a measurement (n,), before the first target and where a target ended a rest.
-
-        An arm that was told to move just now may still be on its way. One that has not moved since
-        it came to rest is held there by its command, at whatever distance its drives leave: then
-        the command stays.
-        """
-        rest = now - self._last_motion
-        if self.moves or rest <= 0.5 * AT_REST:
-            self._rest_measured = None
-        elif rest <= AT_REST:
-            self._rest_measured = None if self._starts_anew else measured.copy()
-        else:
-            waits = self._stream.target is None and not self.started
-            if (waits or self._starts_anew) and not self._is_held(measured):
-                self._seed(measured)
-                self._rest_measured = None
-            self._starts_anew = False
-
-    def _is_held(self, measured: Array) -> bool:
-        """Whether the arm is still where it came to rest on its last command."""
-        before = self._rest_measured
-        return before is not None and float(np.abs(measured - before).max()) <= HELD_STILL
-
     def _advance(self, now: float, dt: float) -> ServoOutput:
         target, tracker = self._stream.target, self._tracker
         if target is None:
@@ -371,8 +342,7 @@ class Controller:
             condition = self._condition.update(now, tracked.step, self._sigma0)
             output = self._tracking_output(T_d, tracked, condition, now - target.sampled)
         if float(np.abs(output.velocity).max()) > STANDSTILL:
-            self._last_event = self._last_motion = now
-            self._starts_anew &= target is None  # the measurement now lags behind
+            self._rest.record_motion(now, target is not None)
         return output
 
     def _held_output(self, state: ServoState, message: str) -> ServoOutput:

@@ -21,6 +21,60 @@ UNEXPLAINED = 0.3  # of the motion, root mean square, from which no lag explains
 FACTOR, OFFSET = 1.5, 0.05  # max_deviation = FACTOR * speed * lag + OFFSET [rad or m]
 INSTANT = 1e-6  # [s] before the first command, when the arm still rests
 SLOW = 0.01  # [rad/s or m/s] below which a deviation is no lag
+AT_REST = 0.5  # [s] without a new target and without motion
+HELD_STILL = 0.01  # [rad or m] an arm that moved less since it came to rest is held by its command
+
+
+class RestMonitor:
+    """Decides when the command starts at the measurement, instead of at the command before.
+
+    It does before the first target, and where a target ended a rest. An arm that was told to move
+    just now may still be on its way. One that has not moved since it came to rest is held there by
+    its command, at whatever distance its drives leave: then the command stays.
+    """
+
+    def __init__(self) -> None:
+        self.starts_anew = False  # at the next measurement of an arm at rest
+        self._last_event = self._last_motion = -math.inf  # [s]; an event: a target, or motion
+        self._measured: Array | None = None  # (n,) when the arm came to rest
+
+    def record_target(self, now: float) -> None:
+        """Record a target, which may end a rest."""
+        self.starts_anew |= now - self._last_event > AT_REST
+        self._last_event = now
+
+    def record_motion(self, now: float, has_target: bool) -> None:
+        """Record a command of motion; toward a target the measurement lags behind it."""
+        self._last_event = self._last_motion = now
+        self.starts_anew &= not has_target
+
+    def restart(self) -> None:
+        """Start at the next measurement, wherever the arm was held."""
+        self.starts_anew, self._measured = True, None
+
+    def is_start(self, measured: Array, now: float, moves: bool, waits: bool) -> bool:
+        """Whether the command is to start at a measurement (n,).
+
+        Args:
+            moves: the command moves.
+            waits: there was no target yet.
+        """
+        rest = now - self._last_motion
+        if moves or rest <= 0.5 * AT_REST:
+            self._measured = None
+        elif rest <= AT_REST:
+            self._measured = None if self.starts_anew else measured.copy()
+        else:
+            is_start = (waits or self.starts_anew) and not self._is_held(measured)
+            self._measured = None if is_start else self._measured
+            self.starts_anew = False
+            return is_start
+        return False
+
+    def _is_held(self, measured: Array) -> bool:
+        """Whether the arm is still where it came to rest on its last command."""
+        before = self._measured
+        return before is not None and float(np.abs(measured - before).max()) <= HELD_STILL
 
 
 class Supervision:

@@ -16,7 +16,7 @@ from dls_ik.ros.servo.state_monitor import FRESH, SETTLING
 from dls_ik.ros.servo.targets import DRIFT, DelayMonitor
 from dls_ik.ros.sim_arm.arm import Dynamics, SimulatedArm, standstill
 from dls_ik.servo import Controller, ServoState
-from dls_ik.servo.controller import AT_REST
+from dls_ik.servo.supervision import AT_REST
 
 
 @pytest.fixture
