@@ -111,12 +111,12 @@ class Controller:
 
     @property
     def moves(self) -> bool:
-        """Whether the command does not stand still."""
+        """Return whether the command does not stand still."""
         return bool(self._tracker.limiter.v.any())
 
     @property
     def started(self) -> bool:
-        """Whether a target was taken since the start, or since the last reset or resume."""
+        """Return whether a target was taken since the start, or since the last reset or resume."""
         return self._stream.has_started
 
     @property
@@ -326,7 +326,7 @@ class Controller:
             target.timeout, target.lookahead = options.target_timeout, options.twist_lookahead
 
     def _is_engaged(self) -> bool:
-        """Whether measurements are supervised: not while the arm comes to rest after a reset."""
+        """Return whether measurements are supervised; not while the arm stops after a reset."""
         stream = self._stream
         return stream.target is not None or (self.moves and stream.state is not ServoState.WAITING)
 

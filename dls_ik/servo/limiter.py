@@ -42,7 +42,7 @@ class StopPath(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        """Whether all joints stand still."""
+        """Return whether all joints stand still."""
         return not self.durations.any()
 
     @property
@@ -188,7 +188,7 @@ class JerkLimiter:
 
     Ruckig finds the fastest way to the reference and knows no limits of position. So a command
     is taken only if the arm can still stop inside the limits from there; if it cannot, it goes on
-    along the stop that was found for the command before. That holds for any times between cycles,
+    along the stop that was found for the command before. This holds for any times between cycles,
     and for an arm that went on along that stop by itself.
 
     A joint that cannot stop in time from where it begins, such as before a limit that is new,

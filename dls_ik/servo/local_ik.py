@@ -99,7 +99,7 @@ class LocalIk:
         return f"{self.method} does not damp motion along the lost direction; joints may be fast"
 
     def is_reached(self, position_error: float, rotation_error: float) -> bool:
-        """Whether errors [the robot's unit of length], [rad] are within the tolerances."""
+        """Return whether errors [the robot's unit of length], [rad] are within the tolerances."""
         return (
             position_error <= self._goal.position_tolerance
             and rotation_error <= self._goal.rotation_tolerance

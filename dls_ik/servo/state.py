@@ -73,7 +73,7 @@ class StreamState(NamedTuple):
 
     @property
     def is_latched(self) -> bool:
-        """Whether no target is taken."""
+        """Return whether no target is taken."""
         return self.state in LATCHED
 
     @property

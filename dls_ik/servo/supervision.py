@@ -53,7 +53,7 @@ class RestMonitor:
         self.starts_anew, self._measured = True, None
 
     def is_start(self, measured: Array, now: float, moves: bool, waits: bool) -> bool:
-        """Whether the command is to start at a measurement (n,).
+        """Return whether the command is to start at a measurement (n,).
 
         Args:
             moves: the command moves.
@@ -72,7 +72,7 @@ class RestMonitor:
         return False
 
     def _is_held(self, measured: Array) -> bool:
-        """Whether the arm is still where it came to rest on its last command."""
+        """Return whether the arm is still where it came to rest on its last command."""
         before = self._measured
         return before is not None and float(np.abs(measured - before).max()) <= HELD_STILL
 

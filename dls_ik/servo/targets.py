@@ -104,7 +104,7 @@ def _numbers(values: Any, valid: str) -> Array:
 
 
 def is_same(T_a: Array, T_b: Array, length_unit: float = 1.0) -> bool:
-    """Whether two poses (4, 4) are one target; their lengths are in so many units a metre."""
+    """Return whether two poses (4, 4) are one target; lengths are in so many units a metre."""
     apart = np.abs(T_a - T_b)
     apart[:3, 3] /= length_unit
     return float(apart.max()) <= SAME
@@ -126,10 +126,10 @@ class Target(Protocol):
         """Return the pose (4, 4) to be at, at the end of a cycle of `dt` [s]; once a cycle."""
 
     def is_stale(self, now: float) -> bool:
-        """Whether its messages have ceased."""
+        """Return whether its messages have ceased."""
 
     def stands(self, now: float) -> bool:
-        """Whether it waits for the arm, which may come there by any way."""
+        """Return whether it waits for the arm, which may come there by any way."""
 
 
 class PoseTarget:
@@ -174,11 +174,11 @@ class PoseTarget:
         return moved(self._T, self._velocity * ahead) if ahead > 0.0 else self._T
 
     def is_stale(self, now: float) -> bool:
-        """Whether it was a stream that has ceased."""
+        """Return whether it was a stream that has ceased."""
         return self._interval <= self.timeout < now - self._arrived
 
     def stands(self, now: float) -> bool:
-        """Whether it has not changed for a while."""
+        """Return whether it has not changed for a while."""
         return now - self._changed >= STANDING
 
 
@@ -232,7 +232,7 @@ class TwistTarget:
         return moved(x_a, way + share * ahead)
 
     def is_stale(self, now: float) -> bool:
-        """Whether no twist came for the timeout."""
+        """Return whether no twist came for the timeout."""
         return now - self._arrived > self.timeout
 
     def stands(self, now: float) -> bool:
@@ -240,7 +240,7 @@ class TwistTarget:
         return False
 
     def _is_blocked(self, x_a: Array, way: Array) -> bool:
-        """Whether the tip hardly follows; then x_d stands too, so that the tip settles there."""
+        """Return whether the tip hardly follows; then x_d stands too, and the tip settles."""
         if self._x_a is None:
             return False
         made, wanted = self._weights * difference(self._x_a, x_a), self._weights * way
@@ -304,7 +304,7 @@ class TrajectoryTarget:
         return False
 
     def stands(self, now: float) -> bool:
-        """Whether the arm is still to come to its beginning, or to its end."""
+        """Return whether the arm is still to come to its beginning, or to its end."""
         if self._started is None:
             return now - self._begin >= STANDING
         return now - self._started >= len(self._legs) * self._period + STANDING

@@ -93,7 +93,7 @@ class StallMonitor:
         return False
 
     def has_lasted(self, now: float) -> bool:
-        """Whether a stall that was just detected is so old that the arm need not creep on."""
+        """Return whether a stall just detected is so old that the arm need not creep on."""
         return self._window is not None and now - self._window.since >= PATIENCE - TICK
 
     def _begin(self, now: float, error: float, q: Array, T_d: Array) -> None:
@@ -303,7 +303,7 @@ class Tracker:
         return Tracked(ServoState.UNREACHABLE, step)
 
     def _has_asked(self, T: Array) -> bool:
-        """Whether the last request was for this target (4, 4)."""
+        """Return whether the last request was for this target (4, 4)."""
         return self._request is not None and is_same(T, self._request.T, self._unit)
 
     def _size(self, at: ServoStep | IkResult) -> float:

@@ -67,16 +67,16 @@ class ServoCycle:
 
     @property
     def has_arm(self) -> bool:
-        """Whether there is an arm to move."""
+        """Return whether there is an arm to move."""
         return self._next is not None
 
     @property
     def moves(self) -> bool:
-        """Whether the last command was one of motion."""
+        """Return whether the last command was one of motion."""
         return self._commanded is not None and bool(self._commanded.output.velocity.any())
 
     def is_old(self, report: CycleReport, age: float) -> bool:
-        """Whether a command was made too long ago [s] to go out."""
+        """Return whether a command was made too long ago [s] to go out."""
         return report.arm is not None and self._overruns.is_old(report.arm, age)
 
     def lag(self) -> float:
@@ -150,7 +150,7 @@ class ServoCycle:
         """Use the next arm, if there is one.
 
         Returns:
-            Whether the arm in use must come to rest first, as the next one has other joints.
+            True if the arm in use must come to rest first, as the next one has other joints.
         """
         arm, old = self._next, self._arm
         if arm is None or arm is old:
@@ -173,7 +173,7 @@ class ServoCycle:
         return False
 
     def _counts(self, arm: Arm, arrival: Arrival, now: float) -> bool:
-        """Whether a target is not one that may have waited while the loop stood still."""
+        """Return whether a target is not one that may have waited while the loop stood still."""
         if self._states.is_settled(now):
             return True
         if arrival.was_queued(now, arm.parameters.target_timeout):
@@ -224,9 +224,9 @@ class ServoCycle:
         return CycleReport(output.state, message, arm, output, is_command)
 
     def _is_command(self, arm: Arm, output: ServoOutput, starts_unmeasured: bool) -> bool:
-        """Whether a command goes out: not from an arm at rest without a target, paused or at fault.
+        """Return whether a command goes out.
 
-        Others may move it then, or it may have been moved.
+        None does from an arm at rest that has no target, is paused or at fault: others may move it.
         """
         if self.moves or output.velocity.any():  # the last one stands still
             return True

@@ -74,10 +74,10 @@ class JointTrajectoryOutput:
     """The next points for a joint_trajectory_controller, without a stamp, which means now.
 
     One point is the command, a cycle ahead, without velocities, which must be zero at the last
-    point. Of more points each is a cycle after the one before, and from the second on they slow
-    down to a stop, the same one on which the loop continues if its next cycle is late; a controller
-    that receives no other trajectory follows them to rest. A stop that takes longer than that is
-    spread evenly over the points.
+    point. Several points are a cycle apart, and from the second on they slow down to a stop, the
+    same one on which the loop continues if its next cycle is late; a controller that receives no
+    other trajectory follows them to rest. A stop that takes longer is spread evenly over the
+    points.
     """
 
     message_type = JointTrajectory

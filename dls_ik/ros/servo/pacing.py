@@ -100,7 +100,7 @@ class OverrunHandler:
         """Move the command to the arm, where the gap since the last cycle [s] is long.
 
         Returns:
-            Whether the loop stood still so long that messages of the gap are old; and the time to
+            True if the loop stood still so long that messages of the gap are old; and the time to
             advance by [s], so that a stall of the machine is no jump of the arm.
         """
         period, controller = 1.0 / arm.parameters.rate, arm.controller
@@ -117,7 +117,7 @@ class OverrunHandler:
         return stood_still, dt
 
     def is_old(self, arm: Arm, age: float) -> bool:
-        """Whether a command made so long ago [s] would take the arm back to where it was then."""
+        """Return whether a command of this age [s] would take the arm back to where it was then."""
         return age > (LONGEST / arm.parameters.rate if self._has_stop else _longest_gap(arm))
 
 

@@ -57,7 +57,7 @@ class Echo:
             self._published.popitem(last=False)
 
     def is_own(self, message: Any) -> bool:
-        """Whether a message received is one that was published here."""
+        """Return whether a message received is one that was published here."""
         return _identity(message) in self._published
 
 
@@ -89,7 +89,7 @@ class JointFilter(NamedTuple):
     kept: frozenset[str] | None = None  # these, and those of the robot before
 
     def keeps(self, name: str) -> bool:
-        """Whether a joint is kept."""
+        """Return whether a joint is kept."""
         return len(name) <= MAX_NAME if self.kept is None else name in self.kept
 
 
@@ -193,28 +193,28 @@ class CurrentStateMonitor:
         self._trusted = now + DRAIN
 
     def is_trusted(self, now: float) -> bool:
-        """Whether a message that comes now counts, unless its publisher says otherwise."""
+        """Return whether a message that comes now counts, unless its publisher says otherwise."""
         return now >= self._trusted
 
     def is_settled(self, now: float) -> bool:
-        """Whether a message that comes now counts, whatever the clock of its publisher shows."""
+        """Return whether a message that comes now counts, whatever its publisher's clock shows."""
         return now - self._trusted > FRESH
 
     def may_start(self, arm: Arm, now: float, is_measured: bool) -> bool:
-        """Whether the pose of the arm is known, or nobody publishes it and nothing can be hurt."""
+        """Return whether the state of the arm is known, or not published and not needed."""
         mode = arm.parameters.feedback_mode
         if arm.controller.started or is_measured or mode == NONE:
             return True
         return self._display_only and mode == AUTO and self._has_heard_all(now)
 
     def is_uncertain(self, now: float, is_measured: bool) -> bool:
-        """Whether to wait, after a time in which the loop stood still."""
+        """Return whether to wait, after a time in which the loop stood still."""
         if not self.is_trusted(now):
             return True
         return self._located and not is_measured and not self.is_settled(now)
 
     def loses(self, arm: Arm, now: float, is_measured: bool) -> bool:
-        """Whether a driver that commands waited for is not heard any more; True once."""
+        """Return whether a driver that commands waited for is not heard any more; True once."""
         if is_measured:
             self._located = True
         if is_measured or not self._located or not self.is_settled(now):
@@ -265,11 +265,11 @@ class CurrentStateMonitor:
         return valid
 
     def _has_driver(self) -> bool:
-        """Whether another node publishes on the topic, heard or not."""
+        """Return whether another node publishes on the topic, heard or not."""
         return bool(self._node.count_publishers(self.topic) > self.shares_topic)
 
     def _has_heard_all(self, now: float) -> bool:
-        """Whether there was time to find and hear all drivers."""
+        """Return whether there was time to find and hear all drivers."""
         listens = self._subscription is not None
         return now - self._changed > SETTLING and listens == self._has_driver()
 

@@ -54,12 +54,12 @@ class Arrival(NamedTuple):
 
     @property
     def is_stamped(self) -> bool:
-        """Whether the message has a stamp."""
+        """Return whether the message has a stamp."""
         stamp = self.message.header.stamp
         return bool(stamp.sec or stamp.nanosec)
 
     def was_queued(self, now: float, timeout: float) -> bool:
-        """Whether it waited longer than the timeout [s], on the way or here, if that is known.
+        """Return whether it is known to have waited longer than a timeout [s], on the way or here.
 
         Messages that wait in the middleware while the process is stopped arrive when it continues.
         A stamp tells the delay by itself.
