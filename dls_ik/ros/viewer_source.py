@@ -22,6 +22,7 @@ from dls_ik.errors import DlsIkError, OptionError
 from dls_ik.model.rotations import inverse
 from dls_ik.ros.client.connection import NoAnswerError, OwnNode, ServiceClient, ServiceMissingError
 from dls_ik.ros.client.robot import DescribedRobot, ForeignFileError, named_robot, served_robot
+from dls_ik.ros.client.target_publisher import state_name
 from dls_ik.ros.frames import Frames, fill_pose, pose_errors, tf2_lookup
 from dls_ik.ros.params import Parameters
 from dls_ik.ros.params.declare import declared
@@ -57,20 +58,14 @@ class NodeStatus(NamedTuple):
     time: float  # [s] when it arrived, on the steady clock
 
 
-STATE_OF_CODE = {  # for messages that begin with no explanation of a state
-    -1: ServoState.FAULT,
-    1: ServoState.NEAR_SINGULARITY,
-    2: ServoState.STALLED,
-    3: ServoState.LEAVING_SINGULARITY,
-    6: ServoState.JOINT_BOUND,
-}
+STATE_OF_CODE = {-1: ServoState.FAULT, 2: ServoState.STALLED}  # if the message tells no state
 
 
 def state_from_status(code: int, message: str) -> ServoState:
     """Return the state that a ``moveit_msgs/ServoStatus`` describes."""
-    for state in ServoState:
-        if state.code == code and message.startswith(state.explanation):
-            return state
+    name = state_name(code, message)
+    if name in ServoState.__members__:
+        return ServoState[name]
     return STATE_OF_CODE.get(code, ServoState.WAITING)
 
 
