@@ -164,7 +164,7 @@ def _start(solver: IkSolver, q: Array) -> Array:
 def _turns(solver: IkSolver, q: Array) -> Array:
     """Return the whole turns (b, n) that a solver takes off far joint values."""
     far = np.abs(q) > TURN * MOST_TURNS
-    return np.where(far, np.floor(q / TURN + 0.5), 0.0) * solver.search.problem.starts.turning
+    return np.where(far, np.floor(q / TURN + 0.5), 0.0) * solver.search.problem.starts.periodic
 
 
 def _scaled_errors(solver: IkSolver, q: Array, Ts: Array) -> Array:

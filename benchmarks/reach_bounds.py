@@ -18,7 +18,7 @@ from benchmarks.common import (
     robot_from,
 )
 from dls_ik import IkSolver, RobotModel
-from dls_ik.core.reach_bounds import Reach, rows_beyond_reach
+from dls_ik.core.reach_bounds import ReachBounds, rows_beyond_reach
 from dls_ik.core.types import Array
 from dls_ik.model.reach.bounds import build_reach
 
@@ -44,14 +44,14 @@ def asked(robot: RobotModel, rng: np.random.Generator, count: int, size: float) 
     return T
 
 
-def beyond(reach: Reach, Ts: Array) -> np.ndarray:
+def beyond(reach: ReachBounds, Ts: Array) -> np.ndarray:
     """Return which of the poses are refused, (b,)."""
     out = np.zeros(len(Ts), np.bool_)
     rows_beyond_reach(reach, Ts, TOLERANCE, TOLERANCE, out)
     return out
 
 
-def seconds_a_pose(robot: RobotModel, reach: Reach, rng: np.random.Generator) -> float:
+def seconds_a_pose(robot: RobotModel, reach: ReachBounds, rng: np.random.Generator) -> float:
     """Time the poses that cost most: those of configurations, which pass every bound."""
     Ts = robot.fk(robot.random(rng, 20_000))
     beyond(reach, Ts)

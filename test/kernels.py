@@ -4,12 +4,12 @@ import numpy as np
 
 from dls_ik import method_names
 from dls_ik.core import inverses, linalg, se3
-from dls_ik.core.fast.step import quick_step
+from dls_ik.core.fast.step import fast_step
 from dls_ik.core.fast.table import LEAF
 from dls_ik.core.jit import kernel
 from dls_ik.core.kinematics import forward
 from dls_ik.core.step import general_step
-from dls_ik.core.workspace import new_memory, quick_workspace, workspace
+from dls_ik.core.workspace import fast_workspace, new_memory, workspace
 from dls_ik.model import DhRow, RobotModel
 from dls_ik.model.chain import build_arm
 from dls_ik.solver.method import parse_method
@@ -51,7 +51,7 @@ def continuous_inverse(J, h, lambda2=0.0):
     robot = serial_arm(J.shape[1])
     method, details = structs("jd", robot)
     J, R = np.ascontiguousarray(J), np.eye(6)
-    inverses.continuous_inverse(method, details.settings, J, h.copy(), lambda2, R, X)
+    inverses.continuous_inverse(method, details.params, J, h.copy(), lambda2, R, X)
     return X.T
 
 
@@ -72,7 +72,7 @@ def step(name, robot, q, J, e, following=False, general=False, **options):
     q = robot.validated(q)
     if packed is not None and not (general or following):
         arm = build_arm(robot.chain)
-        work = quick_workspace(arm, LEAF)
+        work = fast_workspace(arm, LEAF)
         work.J[:], work.e[:] = J.T, e
         one_quick_step(arm, method, float(np.linalg.norm(e)), q, work)
         return work.dq
@@ -88,7 +88,7 @@ def step(name, robot, q, J, e, following=False, general=False, **options):
 @kernel
 def one_quick_step(arm, method, error, q, work):
     """A kernel of its own, as a step is a part of the loop that makes it."""
-    quick_step(arm, method, error, q, work)
+    fast_step(arm, method, error, q, work)
 
 
 def options_of(name, **options):

@@ -7,7 +7,7 @@ from oracle import rigid, rotation
 from dls_ik.core.fast.kinematics import aim
 from dls_ik.core.fast.table import LEAF, look_up, next_start
 from dls_ik.core.jit import kernel
-from dls_ik.core.workspace import quick_workspace
+from dls_ik.core.workspace import fast_workspace
 from dls_ik.model.chain import build_arm
 from dls_ik.solver.problem import start_table
 
@@ -34,7 +34,7 @@ class Drawn:
 
     def starts(self, T):
         """The first row of the leaf, distances (LEAF,) of its rows, and the starts (s, n)."""
-        work, q, found = quick_workspace(self.arm, LEAF), np.empty(self.robot.n), []
+        work, q, found = fast_workspace(self.arm, LEAF), np.empty(self.robot.n), []
         first = find(self.arm, self.table, WEIGHT, T, work)
         distances = work.distance.copy()
         while following(self.arm, self.table, first, q, work):

@@ -4,7 +4,7 @@ from typing import get_type_hints
 
 import numpy as np
 
-from dls_ik.core.types import Chain, Details, Memory, Method, Settings, Task
+from dls_ik.core.types import Chain, GeneralProblem, Memory, Method, MethodParams, TaskParams
 
 PLAIN = {int: 0, float: 1.0, bool: False}
 
@@ -12,24 +12,23 @@ PLAIN = {int: 0, float: 1.0, bool: False}
 def task(r=6, weights=None):
     """The first r rows of the pose of one tip."""
     rows = np.arange(r)
-    return Task(
+    return TaskParams(
         tip=np.zeros(r, np.int64),
         component=rows.astype(np.int64),
         weight=np.ones(r) if weights is None else np.asarray(weights, float),
-        group=(rows // 3).astype(np.int64),
-        groups=(r + 2) // 3,
+        group=np.append(rows // 3, (r + 2) // 3).astype(np.int64),
         in_target=np.zeros(1, np.bool_),
-        turning=np.ones(1, np.int64),
+        rotation_kind=np.ones(1, np.int64),
         axis=np.zeros(1, np.int64),
-        exact=np.zeros(1, np.bool_),
-        has_slack=False,
-        slack=np.zeros(r),
-        aim=np.zeros(r),
+        exact_derivative=np.zeros(1, np.bool_),
+        has_tolerance=False,
+        tolerance=np.zeros(r),
+        inner_tolerance=np.zeros(r),
         round=np.zeros(r, np.bool_),
     )
 
 
-def details(r=6, n=7, **given):
+def general(r=6, n=7, **given):
     """Zero for a whole number, 1.0 for any other, unless given; choices and parameters too."""
     arrays = {
         "task": task(r),
@@ -39,13 +38,13 @@ def details(r=6, n=7, **given):
         "joint_weights": np.ones(n),
         "translational": np.zeros(n, np.bool_),
     }
-    chosen = {name: given.pop(name) for name in Settings._fields if name in given}
-    plain = {name: PLAIN[kind] for name, kind in get_type_hints(Settings).items()}
-    return Details(settings=Settings(**{**plain, **chosen}), **{**arrays, **given})
+    chosen = {name: given.pop(name) for name in MethodParams._fields if name in given}
+    plain = {name: PLAIN[kind] for name, kind in get_type_hints(MethodParams).items()}
+    return GeneralProblem(params=MethodParams(**{**plain, **chosen}), **{**arrays, **given})
 
 
 def parameters(r=6, n=7, **given):
-    return details(r, n, **given).settings
+    return general(r, n, **given).params
 
 
 def method(**given):

@@ -1,5 +1,7 @@
 """The private members of libraries that the package uses are there, and do what it expects."""
 
+import pickle
+
 import pytest
 
 from dls_ik import compat
@@ -69,3 +71,87 @@ def test_viser_starts_its_server_by_the_function_that_is_wrapped():
     server.stop()
     assert count() == 1
     assert websockets_server.serve is serve
+
+
+@pytest.fixture
+def compiled():
+    numba = pytest.importorskip("numba")
+    if numba.config.DISABLE_JIT:
+        pytest.skip("nothing is compiled")
+    return numba.njit(cache=True)(one_more)
+
+
+def one_more(x):
+    return x + 1
+
+
+def test_a_cache_of_numba_that_keeps_its_data_elsewhere(compiled, tmp_path, monkeypatch):
+    """Numba asks the cache of a function before it compiles, and hands over what it compiled."""
+    kept = {}
+
+    class Files:
+        def load(self, key):
+            return pickle.loads(kept[key]) if key in kept else None
+
+        def save(self, key, data):
+            kept[key] = compat.numba_serialize(data)
+
+        def flush(self):
+            kept.clear()
+
+    def cache():
+        made = compat.numba_cache()(one_more)
+        made.keep_in(Files())
+        return made
+
+    compat.set_numba_cache(compiled, cache)
+    assert cache().name.startswith("test_compat.one_more-")
+    assert compat.numba_cache_folder(compiled) == cache().cache_path
+    assert compiled(1) == 2
+    assert len(kept) == 1
+    again = type(compiled)(one_more)
+    compat.set_numba_cache(again, cache)
+    assert again(1) == 2
+    assert sum(again.stats.cache_hits.values()) == 1
+
+
+def test_functions_that_are_not_compiled_get_no_cache():
+    compat.set_numba_cache(one_more, pytest.fail)
+    assert compat.numba_cache_folder(one_more) is None
+
+
+def test_locators_of_numba_may_be_added_to(compiled):
+    from numba.core.caching import CompileResultCacheImpl
+
+    *others, installed = compat.numba_cache()._impl_class._locator_classes
+    assert others == list(CompileResultCacheImpl._locator_classes)
+    for locator in (*others, installed):
+        assert {"ensure_cache_path", "get_cache_path", "from_function"} <= set(dir(locator))
+
+
+def test_numba_tells_when_it_compiles(compiled):
+    told = []
+    compat.on_numba_compilation(told.append)
+    fresh = type(compiled)(one_more)
+    assert fresh(1.5) == 2.5
+    assert fresh in told
+
+
+def test_references_are_counted_or_not(compiled):
+    import numba
+
+    for options in (compat.COUNTED, compat.UNCOUNTED):
+        assert numba.njit(**options)(one_more)(1) == 2
+
+
+def test_the_first_entries_of_an_array_as_a_tuple(compiled):
+    import numba
+    import numpy as np
+
+    fixed_tuple = compat.to_fixed_tuple()
+
+    @numba.njit
+    def first_two(array):
+        return fixed_tuple(array, 2)
+
+    assert first_two(np.array([3.0, 4.0, 5.0])) == (3.0, 4.0)

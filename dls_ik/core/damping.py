@@ -7,8 +7,8 @@ value need no singular values, only a factorisation: see :func:`is_uniform`.
 
 import numpy as np
 
-from dls_ik.core.jit import inlined, kernel, spliced
-from dls_ik.core.types import Array, Method, Settings
+from dls_ik.core.jit import force_inline, inline_ir, kernel
+from dls_ik.core.types import Array, Method, MethodParams
 
 JP, JD, ED, SVF, IED, JT, TPINV, JF, NF, SVF_ED = range(10)
 IDS = {
@@ -26,43 +26,39 @@ IDS = {
 
 
 # JP -----------------------------------------------------------------------------------------------
-#
-# JP, the Moore-Penrose pseudoinverse: singular values as they are, nothing added.
+# The Moore-Penrose pseudoinverse: nothing is added to the singular values.
 #
 # J+ = sum_i 1/s_i v_i u_i^T (Colome & Torras 2012, (2), Table II; Whitney 1969).
 
 
 # JD -----------------------------------------------------------------------------------------------
-#
-# JD, the damped Jacobian; with a constant damping factor unless a policy chooses it.
+# The damped Jacobian; with a constant damping factor unless a policy chooses it.
 #
 # J^T (J J^T + lambda^2 I)^-1 = sum_i s_i / (s_i^2 + lambda^2) v_i u_i^T
 # (Colome & Torras 2012, Table II; Wampler 1986; Nakamura & Hanafusa 1986).
 
 
-@inlined
+@force_inline
 def jd_lambda_squared(method: Method) -> float:
-    """lambda^2, whatever the error."""
+    """Return lambda^2."""
     return method.lambda_ * method.lambda_
 
 
 # ED -----------------------------------------------------------------------------------------------
-#
-# ED, error damping: the farther from the goal, the heavier the damping.
+# Error damping: the farther from the goal, the heavier the damping.
 #
 # J^T (J J^T + E I)^-1 with E = error_gain * norm(e)^2; one half in the paper
 # (Colome & Torras 2012, Table II; Chan & Lawrence 1988).
 
 
-@inlined
+@force_inline
 def ed_lambda_squared(method: Method, error_norm: float) -> float:
-    """E."""
+    """Return E."""
     return method.error_gain * error_norm * error_norm
 
 
 # IED ----------------------------------------------------------------------------------------------
-#
-# IED, improved error damping: something is left of the damping at a singular goal.
+# Improved error damping: some damping remains at a singular goal.
 #
 # J^T (J J^T + E I + Omega)^-1 with E = error_gain * norm(e)^2 and Omega = omega^2 I (Colome &
 # Torras 2012, Table II; Sugihara 2009). Table V says "Omega = 0.01 I": its figures come out when
@@ -71,13 +67,12 @@ def ed_lambda_squared(method: Method, error_norm: float) -> float:
 
 @kernel
 def ied_lambda_squared(method: Method, omega: float, error_norm: float) -> float:
-    """E + omega^2."""
+    """Return E + omega^2."""
     return ed_lambda_squared(method, error_norm) + omega * omega
 
 
 # SVF ----------------------------------------------------------------------------------------------
-#
-# SVF, singular value filtering: no singular value below sigma0 gets through.
+# Singular value filtering: no singular value stays below sigma0.
 #
 # h(s) = (s^3 + nu s^2 + 2 s + 2 sigma0) / (s^2 + nu s + 2) takes the place of s
 # (Colome & Torras 2012, (3) and (4)). It rises with s where nu > sigma0 and 2 > nu sigma0, and the
@@ -86,21 +81,19 @@ def ied_lambda_squared(method: Method, omega: float, error_norm: float) -> float
 
 @kernel
 def svf_value(method: Method, s: float) -> float:
-    """h(s)."""
+    """Return h(s)."""
     below = s * s + method.nu * s + 2.0
     return s + 2.0 * method.sigma0 / below
 
 
 # SVF+ED -------------------------------------------------------------------------------------------
-#
-# SVF+ED, singular value filtering with error damping: a bounded condition number, small far steps.
+# Singular value filtering with error damping: a bounded condition number, small far steps.
 #
 # sum_i h(s_i) / (h(s_i)^2 + E) v_i u_i^T, h of SVF and E of ED (Colome & Torras 2012, Table V).
 
 
 # JT -----------------------------------------------------------------------------------------------
-#
-# JT, the Jacobian's transpose, with the step length that is best to first order.
+# The Jacobian's transpose, with the step length that is best to first order.
 #
 # dq = alpha J^T e with alpha = <e, J J^T e> / <J J^T e, J J^T e>, so that norm(e - J dq) is least
 # (Buss & Kim 2004, section 5; Colome & Torras 2012, Table II; Wolovich & Elliott 1984).
@@ -108,10 +101,10 @@ def svf_value(method: Method, s: float) -> float:
 
 @kernel
 def jt_step_length(J: Array, h: Array, left: Array) -> float:
-    """alpha for the motion d = (I - H) J^T left; 0 where that does not move the tip.
+    """Return alpha for the motion d = (I - H) J^T left; 0 where that does not move the tip.
 
     Args:
-        J: (r, n), h: (n,) how far each joint is held, left: (r,) the error to go for.
+        J: (r, n), h: (n,) limit activation, left: (r,) the error to take off.
     """
     r, n = J.shape
     along, square = 0.0, 0.0
@@ -130,8 +123,7 @@ def jt_step_length(J: Array, h: Array, left: Array) -> float:
 
 
 # TPINV --------------------------------------------------------------------------------------------
-#
-# TPINV, the truncated pseudoinverse: singular values near zero count as zero.
+# The truncated pseudoinverse: singular values near zero count as zero.
 #
 # sum_{s_i > t s_1} 1/s_i v_i u_i^T (Tabaczynski 2005, 2.3; Buss & Kim 2004, section 5, whose
 # published code takes t = 0.01).
@@ -139,13 +131,12 @@ def jt_step_length(J: Array, h: Array, left: Array) -> float:
 
 @kernel
 def tpinv_gain(truncation: float, s: Array, i: int, lambda2: float) -> float:
-    """1/s_i, or 0; `lambda2` is not 0 only while a target is followed."""
+    """Return the gain of direction i; `lambda2` is 0 unless a target is followed."""
     return s[i] / (s[i] * s[i] + lambda2) if s[i] > truncation * s[0] else 0.0
 
 
 # JF -----------------------------------------------------------------------------------------------
-#
-# JF, the filtered Jacobian: only the least singular value is damped.
+# The filtered Jacobian: only the least singular value is damped.
 #
 # J^T (J J^T + lambda^2 u_m u_m^T)^-1 (Colome & Torras 2012, Table II; Maciejewski & Klein 1988),
 # with lambda^2 = (1 - (s_m / epsilon)^2) lambda_max^2 for s_m < epsilon, else 0: the appendix's
@@ -153,28 +144,26 @@ def tpinv_gain(truncation: float, s: Array, i: int, lambda2: float) -> float:
 
 
 @kernel
-def jf_gain(settings: Settings, s: Array, i: int, is_last: bool, lambda2: float) -> float:
-    """The gain of direction i; `lambda2` is not 0 only while a target is followed."""
-    if is_last and s[i] < settings.epsilon:
-        share = s[i] / settings.epsilon
-        lambda2 += (1.0 - share * share) * settings.lambda_max * settings.lambda_max
+def jf_gain(params: MethodParams, s: Array, i: int, is_last: bool, lambda2: float) -> float:
+    """Return the gain of direction i; `lambda2` is 0 unless a target is followed."""
+    if is_last and s[i] < params.epsilon:
+        share = s[i] / params.epsilon
+        lambda2 += (1.0 - share * share) * params.lambda_max * params.lambda_max
     return s[i] / (s[i] * s[i] + lambda2)
 
 
 # NF -----------------------------------------------------------------------------------------------
-#
-# NF, numerical filtering: all directions are damped a little, the least singular one for itself.
+# Numerical filtering: all directions are damped a little, the least singular one for itself.
 #
 # J^T (J J^T + alpha^2 u_m u_m^T + lambda I)^-1 (Deo & Walker 1993, remarks of section 3;
-# Maciejewski & Klein 1988). alpha^2 is what keeps the joint velocity for a unit velocity of the
-# tip within its bound in the least singular direction, lambda what keeps it there in the others,
-# both by (6). Here u_m is that direction itself, from the decomposition, where the paper follows
-# an estimate of it.
+# Maciejewski & Klein 1988). alpha^2 keeps the joint velocity for a unit velocity of the tip
+# within its bound in the least singular direction, lambda in the others, both by (6). Here u_m is
+# that direction itself, from the decomposition; the paper follows an estimate of it.
 
 
 @kernel
 def nf_gain(velocity_bound: float, s: Array, i: int, count: int, lambda2: float) -> float:
-    """The gain of direction i; `lambda2` is not 0 only while a target is followed."""
+    """Return the gain of direction i; `lambda2` is 0 unless a target is followed."""
     if count > 1:
         lambda2 += least_damping(s[count - 2], velocity_bound)
     if i == count - 1:
@@ -184,19 +173,19 @@ def nf_gain(velocity_bound: float, s: Array, i: int, count: int, lambda2: float)
 
 @kernel
 def least_damping(s: float, bound: float) -> float:
-    """(6): the least lambda^2 with s / (s^2 + lambda^2) <= bound."""
+    """Return the least lambda^2 with s / (s^2 + lambda^2) <= bound: (6) of Deo & Walker 1993."""
     return s / bound - s * s if s * bound <= 1.0 else 0.0
 
 
 # All laws -----------------------------------------------------------------------------------------
 
 
-@spliced
-def quick_lambda_squared(method: Method, error_norm: float) -> float:
-    """What JP, JD with its constant factor, and ED add to every squared singular value.
+@inline_ir
+def fast_lambda_squared(method: Method, error_norm: float) -> float:
+    """Return lambda^2 of JP, JD with its constant factor, and ED.
 
-    While a target is followed the error damps every law: far from the target a step that is not
-    damped overshoots, and the next one comes back.
+    While a target is followed the error damps every law: far from the target an undamped step
+    overshoots, and the next one comes back.
 
     Args:
         error_norm: norm of the scaled error [m].
@@ -210,36 +199,36 @@ def quick_lambda_squared(method: Method, error_norm: float) -> float:
 
 
 @kernel
-def lambda_squared(method: Method, settings: Settings, error_norm: float) -> float:
-    """As :func:`quick_lambda_squared`, for all laws; JD with its constant factor."""
+def lambda_squared(method: Method, params: MethodParams, error_norm: float) -> float:
+    """Return lambda^2 of any law; of JD with its constant factor."""
     if method.damping == SVF_ED:
         return ed_lambda_squared(method, error_norm)
     if method.damping == IED:
-        return ied_lambda_squared(method, settings.omega, error_norm)
-    return quick_lambda_squared(method, error_norm)
+        return ied_lambda_squared(method, params.omega, error_norm)
+    return fast_lambda_squared(method, error_norm)
 
 
-@spliced
+@inline_ir
 def is_uniform(method: Method) -> bool:
-    """Whether every gain is s / (s^2 + lambda^2), so that a factorisation does."""
+    """Whether every gain is s / (s^2 + lambda^2), so that a factorisation suffices."""
     law = method.damping
     return law in (JP, JD, ED, IED)
 
 
-@spliced
+@inline_ir
 def is_filter(method: Method) -> bool:
-    """Whether the law puts other singular values in place of the Jacobian's."""
+    """Whether the law replaces the singular values of the Jacobian."""
     return method.damping == SVF or method.damping == SVF_ED
 
 
 @kernel
 def gains(
-    method: Method, settings: Settings, s: Array, count: int, strength: float, g: Array
+    method: Method, params: MethodParams, s: Array, count: int, strength: float, g: Array
 ) -> None:
     """Write the gain of every direction.
 
     Args:
-        s: (r,) singular values, falling, of which the first `count` are real.
+        s: (r,) singular values, falling; those from `count` on are padding.
         strength: lambda^2; for JT its step length.
         g: (r,) out.
     """
@@ -256,11 +245,11 @@ def gains(
         elif law == JT:
             g[i] = strength * s[i]
         elif law == TPINV:
-            g[i] = tpinv_gain(settings.truncation, s, i, strength)
+            g[i] = tpinv_gain(params.truncation, s, i, strength)
         elif law == JF:
-            g[i] = jf_gain(settings, s, i, i == count - 1, strength)
+            g[i] = jf_gain(params, s, i, i == count - 1, strength)
         elif law == NF:
-            g[i] = nf_gain(settings.velocity_bound, s, i, count, strength)
+            g[i] = nf_gain(params.velocity_bound, s, i, count, strength)
         else:
             g[i] = s[i] / (s[i] * s[i] + strength)
 

@@ -1,7 +1,10 @@
-"""Policies that choose lambda^2 of the law JD: how large it is at a configuration.
+"""Policies that choose lambda^2 of the law JD at each configuration.
 
-Deo & Walker 1993, section 3, whose lambda is lambda^2 here; a policy has a section with its formula
-and source. `optimal` is a search of its own: :mod:`dls_ik.core.optimal_damping`.
+Deo & Walker 1993, section 3, whose lambda is our lambda^2 and lambda_0 our lambda0. A policy has a
+section with its formula and source; `constant` (method 1) and `error`, (5), are the formulas of the
+laws JD and ED (Wampler 1986; Chan & Lawrence 1988). To add one, write its section, its id, its name
+in `IDS`, and its branch in :func:`policy_damping`. `optimal` is a search of its own:
+:mod:`dls_ik.core.optimal_damping`.
 """
 
 from math import sqrt
@@ -10,7 +13,7 @@ import numpy as np
 
 from dls_ik.core import damping
 from dls_ik.core.damping import ed_lambda_squared, jd_lambda_squared, least_damping
-from dls_ik.core.jit import kernel, spliced
+from dls_ik.core.jit import inline_ir, kernel
 from dls_ik.core.linalg import (
     copy,
     least_singular_value,
@@ -19,7 +22,7 @@ from dls_ik.core.linalg import (
     squared_norm,
     svd,
 )
-from dls_ik.core.types import Array, Memory, Method, Settings
+from dls_ik.core.types import Array, Memory, Method, MethodParams
 
 CONSTANT, ERROR, MANIPULABILITY, RATE, VELOCITY, TRACKING, CONDITION, ACCURACY = range(8)
 MAYORGA_CONDITION, MAYORGA_RANK, OPTIMAL = range(8, 11)
@@ -41,137 +44,124 @@ SINGULAR = 1e-10  # share of the largest singular value up to which another one 
 
 
 # manipulability -----------------------------------------------------------------------------------
-#
-# Damped where the manipulability w falls below a threshold: lambda_0 (1 - w / w_t)^2, else 0.
-#
-# Deo & Walker 1993, section 3, method 2; Nakamura & Hanafusa 1986. w = sqrt(det(J J^T)). Their
-# lambda is our lambda^2, their lambda_0 our lambda0, which is lambda^2 at a singularity.
+# lambda = lambda_0 (1 - w / w_t)^2 below a threshold w_t of the manipulability w =
+# sqrt(det(J J^T)), else 0 (Deo & Walker 1993, method 2; Nakamura & Hanafusa 1986).
 
 
 @kernel
-def manipulability_damping(settings: Settings, s: Array, n: int) -> float:
-    """lambda^2 for the singular values s (r,) of an (r, n) Jacobian."""
+def manipulability_damping(params: MethodParams, s: Array, n: int) -> float:
+    """Return lambda^2 for the singular values s (r,) of an (r, n) Jacobian."""
     w = manipulability(s, n)
-    if w >= settings.w_t:
+    if w >= params.w_t:
         return 0.0
-    short = 1.0 - w / settings.w_t
-    return settings.lambda0 * short * short
+    short = 1.0 - w / params.w_t
+    return params.lambda0 * short * short
 
 
 # rate ---------------------------------------------------------------------------------------------
-#
-# Damped while the manipulability w falls: lambda_0 (1 - w_k / w_{k-1}) if the ratio is below w_t.
-#
-# Deo & Walker 1993, section 3, method 3; Kelmar & Khosla 1988. Unlike w itself, the ratio of two
-# steps does not depend on the size of the arm. Their lambda is our lambda^2, their lambda_0 our
-# lambda0, their w_t our rate_t. The first step of an attempt has no ratio, nor has one that leaves
-# a singularity (w_{k-1} = 0): neither is damped.
+# lambda = lambda_0 (1 - w_k / w_{k-1}) while the manipulability w falls by a ratio below w_t, else
+# 0 (Deo & Walker 1993, method 3; Kelmar & Khosla 1988). Their w_t is our rate_t. Unlike w itself,
+# the ratio of two steps does not depend on the size of the arm. The first step of an attempt and a
+# step that leaves a singularity (w_{k-1} = 0) have no ratio, and are not damped.
 
 
 @kernel
-def rate_damping(settings: Settings, s: Array, n: int, memory: Memory) -> float:
-    """lambda^2 for the singular values s (r,) of an (r, n) Jacobian and the last step's w."""
+def rate_damping(params: MethodParams, s: Array, n: int, memory: Memory) -> float:
+    """Return lambda^2 for the singular values s (r,) of J (r, n) and the last step's w."""
     w, last = manipulability(s, n), memory.manipulability[0]
-    if memory.steps[0] == 0 or not w < settings.rate_t * last:
+    if memory.steps[0] == 0 or not w < params.rate_t * last:
         return 0.0
-    return settings.lambda0 * (1.0 - w / last)
+    return params.lambda0 * (1.0 - w / last)
 
 
 # velocity -----------------------------------------------------------------------------------------
+# lambda = s_min / b - s_min^2 if s_min <= 1/b, else 0: the joint velocity for a unit velocity of
+# the tip along the least singular direction is at most b, our velocity_bound (Deo & Walker 1993,
+# (6); Maciejewski & Klein 1988).
 #
-# The joint velocity bounded for a unit velocity of the tip along the least singular direction.
-#
-# lambda = s_min / b - s_min^2 if s_min <= 1/b, else 0 (Deo & Walker 1993, (6); Maciejewski & Klein
-# 1988). Their lambda is our lambda^2, their bound b our velocity_bound.
-#
-# In the least singular direction the gain s / (s^2 + lambda) is then at most b. A larger singular
-# value has a gain above b if it lies between s_min and 1/b - s_min: with one direction near
-# singular, as in the paper, none does and b bounds every unit velocity; with two, the policy lets
-# the second pass (the law nf is what damps it too).
+# A larger singular value has a gain above b if it lies between s_min and 1/b - s_min: with one
+# direction near singular, as in the paper, none does and b bounds every unit velocity; with two,
+# the second is not damped enough (the law nf damps it too).
 
 
 @kernel
-def velocity_damping(settings: Settings, s: Array, n: int) -> float:
-    """lambda^2 for the singular values s (r,) of an (r, n) Jacobian."""
-    return least_damping(least_singular_value(s, n), settings.velocity_bound)
+def velocity_damping(params: MethodParams, s: Array, n: int) -> float:
+    """Return lambda^2 for the singular values s (r,) of an (r, n) Jacobian."""
+    return least_damping(least_singular_value(s, n), params.velocity_bound)
 
 
 # tracking -----------------------------------------------------------------------------------------
-#
-# As much damping as a bound on the tracking error allows: lambda = s_r^2 R / (1 - R).
-#
-# Deo & Walker 1993, (7); Maciejewski & Klein 1988. R bounds the error relative to the velocity of
-# the tip, lambda / (s^2 + lambda) <= R, in every direction that J can move in at all; s_r is the
-# least singular value that is not zero. Their lambda is our lambda^2, their Delta R_max our
-# tracking_bound.
+# lambda = s_r^2 R / (1 - R), the largest lambda that keeps the tracking error relative to the
+# velocity of the tip, lambda / (s^2 + lambda), within R = tracking_bound in every direction that J
+# can move in; s_r is the least singular value above zero (Deo & Walker 1993, (7); Maciejewski &
+# Klein 1988).
 
 
 @kernel
-def tracking_damping(settings: Settings, s: Array) -> float:
-    """lambda^2 for the singular values s (r,)."""
+def tracking_damping(params: MethodParams, s: Array) -> float:
+    """Return lambda^2 for the singular values s (r,)."""
     least = s[0]
     for i in range(s.shape[0]):
         if s[i] > SINGULAR * s[0]:
             least = s[i]
-    R = settings.tracking_bound
+    R = params.tracking_bound
     return least * least * R / (1.0 - R)
 
 
 # condition ----------------------------------------------------------------------------------------
-#
-# The condition number of J^T J + lambda I bounded: (s_1^2 - k s_n^2) / (k - 1), at least 0.
-#
-# Deo & Walker 1993, (8); Maciejewski & Klein 1988. J^T J is (n, n): s_n is 0 where there are fewer
-# rows than joints. Their lambda is our lambda^2, their k_max our condition_bound.
+# lambda = (s_1^2 - k s_n^2) / (k - 1), at least 0, bounds the condition number of J^T J + lambda I
+# by k = condition_bound (Deo & Walker 1993, (8); Maciejewski & Klein 1988). J^T J is (n, n): s_n is
+# 0 with fewer rows than joints.
 
 
 @kernel
-def condition_damping(settings: Settings, s: Array, n: int) -> float:
-    """lambda^2 for the singular values s (r,) of an (r, n) Jacobian."""
-    k = settings.condition_bound
+def condition_damping(params: MethodParams, s: Array, n: int) -> float:
+    """Return lambda^2 for the singular values s (r,) of an (r, n) Jacobian."""
+    k = params.condition_bound
     least = s[n - 1] if n <= s.shape[0] else 0.0
     return max(0.0, (s[0] * s[0] - k * least * least) / (k - 1.0))
 
 
 # accuracy -----------------------------------------------------------------------------------------
-#
-# User-defined accuracy: near a singularity damped, and less exact along a direction d first.
-#
-# With s the least singular value, where s < epsilon (Deo & Walker 1993, section 3, method 6;
-# Chiaverini, Egeland & Kanestrom 1991):
+# Near a singularity damped, and less exact along a direction d first. With s the least singular
+# value, where s < epsilon (Deo & Walker 1993, method 6; Chiaverini, Egeland & Kanestrom 1991):
 #
 # lambda = (1 - (s / epsilon)^2) lambda_max,  (w - 1)^2 = (1 - (s / epsilon)^2) (w_min - 1)^2
 #
 # else lambda = 0 and w = 1. J and the error are multiplied by W = I + (w - 1) d d^T before the
-# damped inverse. Their lambda is our lambda^2, their lambda_max our lambda_max^2, their d our
-# direction.
+# damped inverse. Their lambda_max is our lambda_max^2, their d our direction.
 
 
 @kernel
-def accuracy_damping(settings: Settings, s: Array, n: int) -> float:
-    """lambda^2 for the singular values s (r,) of an (r, n) Jacobian."""
-    return _nearness(settings, s, n) * settings.lambda_max * settings.lambda_max
+def accuracy_damping(params: MethodParams, s: Array, n: int) -> float:
+    """Return lambda^2 for the singular values s (r,) of an (r, n) Jacobian."""
+    return _nearness(params, s, n) * params.lambda_max * params.lambda_max
 
 
 @kernel
-def accuracy_weight(settings: Settings, s: Array, n: int) -> float:
-    """w, from w_min at a singularity to 1 away from it; s: (r,) of an (r, n) Jacobian."""
-    near = _nearness(settings, s, n)
-    return 1.0 - sqrt(near) * (1.0 - settings.w_min)
+def accuracy_weight(params: MethodParams, s: Array, n: int) -> float:
+    """Return w, from w_min at a singularity to 1 away from it; s: (r,) of an (r, n) Jacobian."""
+    near = _nearness(params, s, n)
+    return 1.0 - sqrt(near) * (1.0 - params.w_min)
 
 
 @kernel
-def apply_accuracy_weight(J: Array, left: Array, direction: Array, w: float) -> None:
-    """Multiply J (r', n) and left (r',) by W in place.
+def weight_vector(x: Array, direction: Array, w: float) -> None:
+    """Multiply x (r',) by W in place.
 
     Args:
-        direction: (r,) a unit vector; rows beyond it, such as that of TA, stay as they are.
+        direction: (r,) a unit vector d; rows beyond it, such as that of TA, stay as they are.
     """
     along = 0.0
     for i in range(direction.shape[0]):
-        along += direction[i] * left[i]
+        along += direction[i] * x[i]
     for i in range(direction.shape[0]):
-        left[i] += (w - 1.0) * direction[i] * along
+        x[i] += (w - 1.0) * direction[i] * along
+
+
+@kernel
+def weight_columns(J: Array, direction: Array, w: float) -> None:
+    """Multiply J (r', n) by W in place; arguments as of :func:`weight_vector`."""
     for j in range(J.shape[1]):
         along = 0.0
         for i in range(direction.shape[0]):
@@ -181,24 +171,31 @@ def apply_accuracy_weight(J: Array, left: Array, direction: Array, w: float) -> 
 
 
 @kernel
-def _nearness(settings: Settings, s: Array, n: int) -> float:
-    """1 at a singularity, falling to 0 where the least singular value is epsilon."""
-    share = least_singular_value(s, n) / settings.epsilon
+def weight_matrix(r: int, direction: Array, w: float) -> Array:
+    """Return W (r, r), which is symmetric."""
+    W = np.eye(r)
+    if w != 1.0:
+        for i in range(r):
+            weight_vector(W[i], direction, w)
+    return W
+
+
+@kernel
+def _nearness(params: MethodParams, s: Array, n: int) -> float:
+    """Return 1 at a singularity, falling to 0 where the least singular value is epsilon."""
+    share = least_singular_value(s, n) / params.epsilon
     return 1.0 - share * share if share < 1.0 else 0.0
 
 
 # mayorga-condition --------------------------------------------------------------------------------
-#
-# Damped by how far the condition number may be above a threshold: lambda_0 (1 - l)^2 if l > 1.
-#
-# l is an upper bound on the condition number of J J^T over a threshold, our condition_bound (Deo &
-# Walker 1993, section 3, method 7; Mayorga, Wong & Milano 1992). They do not print their bound;
-# this one, of A = J J^T (r, r), needs no singular vectors:
+# lambda = lambda_0 (1 - l)^2 for l > 1, else 0; l is an upper bound on the condition number of
+# J J^T over a threshold, our condition_bound (Deo & Walker 1993, method 7; Mayorga, Wong & Milano
+# 1992). They do not print their bound; this one, of A = J J^T (r, r), needs no singular vectors:
 #
 # cond(A) < 2 / |det A| (|A|_F / sqrt(r))^r  (Guggenheimer, Edelman & Johnson 1995)
 #
-# With more rows than joints A is J^T J, as J J^T then is always singular. Their lambda is our
-# lambda^2, which has no bound at a singularity: it ends at 1e12 |J|_F^2, where no joint moves.
+# With more rows than joints A is J^T J, as J J^T is then always singular. lambda, which has no
+# bound at a singularity, ends at 1e12 |J|_F^2, where no joint moves.
 
 
 HEAVIEST = 1e12  # lambda^2 relative to |J|_F^2
@@ -206,14 +203,14 @@ INFINITE = 1e150  # its square is still a number
 
 
 @kernel
-def mayorga_condition_damping(settings: Settings, J: Array, s: Array) -> float:
-    """lambda^2 for J (r, n) and its singular values s (r,)."""
-    return excess_damping(settings, J, bound_on_condition(s, J.shape[1]) / settings.condition_bound)
+def mayorga_condition_damping(params: MethodParams, J: Array, s: Array) -> float:
+    """Return lambda^2 for J (r, n) and its singular values s (r,)."""
+    return excess_damping(params, J, bound_on_condition(s, J.shape[1]) / params.condition_bound)
 
 
 @kernel
 def bound_on_condition(s: Array, n: int) -> float:
-    """Upper bound on the condition number of J J^T, or J^T J, for J (r, n)."""
+    """Return an upper bound on the condition number of J J^T, or J^T J, for J (r, n)."""
     count = min(s.shape[0], n)
     fourth = 0.0
     for i in range(count):
@@ -229,27 +226,24 @@ def bound_on_condition(s: Array, n: int) -> float:
 
 
 @kernel
-def excess_damping(settings: Settings, J: Array, ratio: float) -> float:
-    """lambda_0 (1 - l)^2 for l > 1, else 0."""
+def excess_damping(params: MethodParams, J: Array, ratio: float) -> float:
+    """Return lambda_0 (1 - l)^2 for l > 1, else 0."""
     if ratio <= 1.0:
         return 0.0
     excess = min(ratio, INFINITE) - 1.0
-    return min(settings.lambda0 * excess * excess, HEAVIEST * squared_norm(J))
+    return min(params.lambda0 * excess * excess, HEAVIEST * squared_norm(J))
 
 
 # mayorga-rank -------------------------------------------------------------------------------------
-#
-# Damped where the Jacobian may have lost rank since the last step: lambda_0 (1 - l)^2 if l > 1.
-#
-# The rank stays where |J_k - J_{k-1}| < s_min(J_{k-1}): l is the one over the other, with the
-# Frobenius norm (Deo & Walker 1993, section 3, method 7; Mayorga, Wong & Milano 1992). The first
-# step of an attempt is not damped. Their lambda is our lambda^2; bounded as in
-# mayorga_condition.py.
+# lambda = lambda_0 (1 - l)^2 for l > 1, else 0, where the Jacobian may have lost rank since the
+# last step. The rank stays where |J_k - J_{k-1}| < s_min(J_{k-1}): l is the ratio of the two, with
+# the Frobenius norm (Deo & Walker 1993, method 7; Mayorga, Wong & Milano 1992). The first step of
+# an attempt is not damped. lambda ends as in mayorga-condition.
 
 
 @kernel
-def mayorga_rank_damping(settings: Settings, J: Array, memory: Memory) -> float:
-    """lambda^2 for J (r, n) after the Jacobian of the last step."""
+def mayorga_rank_damping(params: MethodParams, J: Array, memory: Memory) -> float:
+    """Return lambda^2 for J (r, n) after the Jacobian of the last step."""
     if memory.steps[0] == 0:
         return 0.0
     r, n = J.shape
@@ -260,64 +254,64 @@ def mayorga_rank_damping(settings: Settings, J: Array, memory: Memory) -> float:
     room = least_singular_value(s, n)
     if change <= room:
         return 0.0
-    return excess_damping(settings, J, change / room if room > change / INFINITE else INFINITE)
+    return excess_damping(params, J, change / room if room > change / INFINITE else INFINITE)
 
 
 # All policies -------------------------------------------------------------------------------------
 
 
-@spliced
+@inline_ir
 def needs_singular_values(policy: int) -> bool:
     """Whether :func:`lambda_squared` reads the singular values of the Jacobian."""
     return policy not in (CONSTANT, ERROR, MAYORGA_RANK)
 
 
-@spliced
+@inline_ir
 def policy_damping(
-    method: Method, settings: Settings, J: Array, s: Array, error_norm: float, memory: Memory
+    method: Method, params: MethodParams, J: Array, s: Array, error_norm: float, memory: Memory
 ) -> float:
-    """What a policy adds to every squared singular value: all but `optimal`, a search of its own.
+    """Return lambda^2 of any policy but `optimal`.
 
     Args:
         J: (r, n) as it is inverted, before a weight of the policy.
-        s: (r,) its singular values, falling; any numbers where they are not needed.
+        s: (r,) its singular values, falling; read only where they are needed.
         error_norm: norm of the scaled error [m].
     """
-    n, policy = J.shape[1], settings.policy
+    n, policy = J.shape[1], params.policy
     if policy == ERROR:
         return ed_lambda_squared(method, error_norm)
     elif policy == MANIPULABILITY:
-        return manipulability_damping(settings, s, n)
+        return manipulability_damping(params, s, n)
     elif policy == RATE:
-        return rate_damping(settings, s, n, memory)
+        return rate_damping(params, s, n, memory)
     elif policy == VELOCITY:
-        return velocity_damping(settings, s, n)
+        return velocity_damping(params, s, n)
     elif policy == TRACKING:
-        return tracking_damping(settings, s)
+        return tracking_damping(params, s)
     elif policy == CONDITION:
-        return condition_damping(settings, s, n)
+        return condition_damping(params, s, n)
     elif policy == ACCURACY:
-        return accuracy_damping(settings, s, n)
+        return accuracy_damping(params, s, n)
     elif policy == MAYORGA_CONDITION:
-        return mayorga_condition_damping(settings, J, s)
+        return mayorga_condition_damping(params, J, s)
     elif policy == MAYORGA_RANK:
-        return mayorga_rank_damping(settings, J, memory)
+        return mayorga_rank_damping(params, J, memory)
     return jd_lambda_squared(method)
 
 
-@spliced
-def remember(settings: Settings, J: Array, s: Array, memory: Memory) -> None:
-    """Keep what the next step compares with; J: (r, n), s: (r,)."""
-    if settings.policy == RATE:
+@inline_ir
+def remember(params: MethodParams, J: Array, s: Array, memory: Memory) -> None:
+    """Keep what the policy compares the next step with; J: (r, n), s: (r,)."""
+    if params.policy == RATE:
         memory.manipulability[0] = manipulability(s, J.shape[1])
-    elif settings.policy == MAYORGA_RANK:
+    elif params.policy == MAYORGA_RANK:
         for i in range(J.shape[0]):
             copy(J[i], memory.J[i])
 
 
 @kernel
-def law_damping(method: Method, settings: Settings, B: Array, e: Array, memory: Memory) -> float:
-    """Return what is added to every squared singular value; remember it.
+def law_damping(method: Method, params: MethodParams, B: Array, e: Array, memory: Memory) -> float:
+    """Return lambda^2 of the law, or of its policy, and remember it.
 
     Args:
         B: (r, n) the Jacobian as it is inverted, e: (r,) scaled error.
@@ -325,14 +319,14 @@ def law_damping(method: Method, settings: Settings, B: Array, e: Array, memory: 
     total = 0.0
     for i in range(memory.e.shape[0]):  # without the row of TA
         total += e[i] * e[i]
-    if settings.policy == CONSTANT or method.damping != damping.JD:
-        lambda2 = damping.lambda_squared(method, settings, sqrt(total))
+    if params.policy == CONSTANT or method.damping != damping.JD:
+        lambda2 = damping.lambda_squared(method, params, sqrt(total))
     else:
         s = np.zeros(B.shape[0])
-        if needs_singular_values(settings.policy):
+        if needs_singular_values(params.policy):
             s = singular_values(B)
-        lambda2 = policy_damping(method, settings, B, s, sqrt(total), memory)
-        remember(settings, B, s, memory)
+        lambda2 = policy_damping(method, params, B, s, sqrt(total), memory)
+        remember(params, B, s, memory)
         if method.following:
             lambda2 += method.error_gain * total
     memory.lambda2[0] = lambda2

@@ -1,47 +1,47 @@
-"""Error bounds: how much of the error one step goes for."""
+"""Error bounds: how much of the error one step is to take off.
+
+A bound has a section with its formula and source. To add one, write its section, its id, its name
+in `IDS`, and its branch in :func:`clamp_error`.
+"""
 
 from math import inf, isnan, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dls_ik.core.jit import kernel, spliced
+from dls_ik.core.jit import inline_ir, kernel
 from dls_ik.core.linalg import copy, svd
-from dls_ik.core.types import Array, Memory, Settings
+from dls_ik.core.types import Array, Indices, Memory, MethodParams
 
 NONE, CLAMP, HALVE = range(3)
 IDS = {"none": NONE, "clamp": CLAMP, "halve": HALVE}
 
 
-@spliced
-def clamp_error(
-    settings: Settings, group: NDArray[np.int64], J: Array, memory: Memory, e: Array
-) -> None:
-    """Shorten the error e (r,) in place, and remember what it was.
+@inline_ir
+def clamp_error(params: MethodParams, group: Indices, J: Array, memory: Memory, e: Array) -> None:
+    """Shorten the error e (r,) in place; remember it as it was.
 
     Args:
         group: (r,) which rows make one vector, J: (r, n).
     """
     before = e.copy()
-    if settings.reach == CLAMP:
-        clamp_groups(settings, group, memory, e)
-    elif settings.reach == HALVE:
-        halve_unreachable(J, settings.halving, e)
+    if params.reach == CLAMP:
+        clamp_groups(params, group, memory, e)
+    elif params.reach == HALVE:
+        halve_unreachable(J, params.halving, e)
     copy(before, memory.e)
-    memory.left.fill(np.nan)
+    memory.remaining.fill(np.nan)
 
 
 # CLAMP --------------------------------------------------------------------------------------------
+# ClampMag: a target far away is brought nearer, tip by tip.
 #
-# CLAMP, ClampMag: a target far away is brought nearer, tip by tip.
-#
-# e_i = ClampMag(t_i - s_i, D_max) (Buss & Kim 2004, section 3). Adaptive: D_max is longer by as
-# much as the last step led away from the target that it had, and without bound at the first step,
-# as in the published code. A tip's rotation is one more such vector.
+# e_i = ClampMag(t_i - s_i, D_max) (Buss & Kim 2004, section 3). Adaptive: D_max grows by as much as
+# the last step led away from the target that it had, and is infinite at the first step, as in the
+# published code. A tip's rotation is one more such vector.
 
 
 @kernel
-def clamp_groups(settings: Settings, group: NDArray[np.int64], memory: Memory, e: Array) -> None:
+def clamp_groups(params: MethodParams, group: Indices, memory: Memory, e: Array) -> None:
     """Shorten the error of every group to its D_max, in place.
 
     Args:
@@ -51,19 +51,23 @@ def clamp_groups(settings: Settings, group: NDArray[np.int64], memory: Memory, e
     for i in range(e.shape[0]):
         g = group[i]
         length = _group_norm(group, before, g)
-        farthest = settings.D_max
-        if settings.adaptive:
+        farthest = params.D_max
+        if params.adaptive:
             farthest = inf
             if memory.steps[0] > 0:
-                last = _last_norm(settings, group, memory, g)
-                left = length if isnan(memory.left[0]) else _group_norm(group, memory.left, g)
-                farthest = settings.D_max + max(0.0, left - last)
+                last = _last_norm(params, group, memory, g)
+                left = (
+                    length
+                    if isnan(memory.remaining[0])
+                    else _group_norm(group, memory.remaining, g)
+                )
+                farthest = params.D_max + max(0.0, left - last)
         if length > farthest:
             e[i] *= farthest / length
 
 
 @kernel
-def _group_norm(group: NDArray[np.int64], e: Array, g: int) -> float:
+def _group_norm(group: Indices, e: Array, g: int) -> float:
     total = 0.0
     for i in range(e.shape[0]):
         if group[i] == g:
@@ -72,12 +76,12 @@ def _group_norm(group: NDArray[np.int64], e: Array, g: int) -> float:
 
 
 @kernel
-def _last_norm(settings: Settings, group: NDArray[np.int64], memory: Memory, g: int) -> float:
-    """Norm of a group's error at the step before.
+def _last_norm(params: MethodParams, group: Indices, memory: Memory, g: int) -> float:
+    """Return the norm of a group's error at the step before.
 
-    The published code takes the rows g to g + 2 of it where it means those of the group.
+    Bug-compatible: the published code takes the rows g to g + 2, not those of the group.
     """
-    if not settings.published:
+    if not params.bug_compatible:
         return _group_norm(group, memory.e, g)
     total = 0.0
     for i in range(g, min(g + 3, memory.e.shape[0])):
@@ -86,8 +90,7 @@ def _last_norm(settings: Settings, group: NDArray[np.int64], memory: Memory, g: 
 
 
 # HALVE --------------------------------------------------------------------------------------------
-#
-# HALVE: the error is halved while too much of it is out of reach.
+# The error is halved while too much of it is unreachable.
 #
 # While norm((I - J J+) e) > tolerance: e := e / 2 (Tabaczynski 2005, algorithm of 2.2, where the
 # text's J+ J is meant as J J+; he describes it and leaves it out of his code).
@@ -98,7 +101,7 @@ NEGLIGIBLE = 1e-10  # share of the largest singular value below which a directio
 
 @kernel
 def halve_unreachable(J: Array, tolerance: float, e: Array) -> None:
-    """Halve e (r,) in place until what J (r, n) cannot do of it is within `tolerance` [m]."""
+    """Halve e (r,) in place until its part outside the range of J (r, n) is within `tolerance`."""
     r = e.shape[0]
     Ut, s, Vt = np.empty((r, r)), np.empty(r), np.empty(J.shape)
     svd(J, Ut, s, Vt)

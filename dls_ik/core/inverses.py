@@ -4,21 +4,19 @@ By a factorisation where that keeps the digits, else by the singular values.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dls_ik.core import damping, damping_policies, limits
-from dls_ik.core.damping_policies import apply_accuracy_weight
-from dls_ik.core.jit import inlined, kernel, spliced
+from dls_ik.core.jit import force_inline, inline_ir, kernel
 from dls_ik.core.linalg import copy, factor, solve_factored, svd, times
 from dls_ik.core.step_bounds import bounded_sum, goes_by_direction
-from dls_ik.core.types import Array, Method, Settings
+from dls_ik.core.types import Array, Grouping, Indices, LimitState, Method, MethodParams
 
-LEAST_PIVOT = 1e-6  # below it the squared condition number costs digits: go by the singular values
+LEAST_PIVOT = 1e-6  # below it the squared condition number costs digits: use singular values
 
 
-@inlined
+@force_inline
 def remaining_error(J: Array, e: Array, z: Array, left: Array) -> None:
-    """Write e - J z, what the motion z leaves of the error: (r,)."""
+    """Write e - J z, the error that the motion z leaves: (r,)."""
     for i in range(e.shape[0]):
         left[i] = e[i]
     for j in range(z.shape[0]):
@@ -27,9 +25,9 @@ def remaining_error(J: Array, e: Array, z: Array, left: Array) -> None:
                 left[i] -= J[i, j] * z[j]
 
 
-@inlined
-def free_joints(h: Array, free: NDArray[np.int64]) -> int:
-    """List the joints that are not held; return how many."""
+@force_inline
+def free_joints(h: Array, free: Indices) -> int:
+    """List the joints that are not held; return their number."""
     count = 0
     for j in range(h.shape[0]):
         if h[j] == 0.0:
@@ -38,9 +36,9 @@ def free_joints(h: Array, free: NDArray[np.int64]) -> int:
     return count
 
 
-@inlined
-def gather(J: Array, free: NDArray[np.int64], count: int) -> Array:
-    """Copy the first `count` columns named in `free` side by side: (r, count); J if that is all."""
+@force_inline
+def gather(J: Array, free: Indices, count: int) -> Array:
+    """Return the first `count` columns listed in `free`: (r, count); J itself if that is all."""
     r = J.shape[0]
     if count == J.shape[1]:
         return J
@@ -51,9 +49,9 @@ def gather(J: Array, free: NDArray[np.int64], count: int) -> Array:
     return out
 
 
-@inlined
+@force_inline
 def _normal_rows(B: Array, lambda2: float, A: Array) -> None:
-    """B B^T + lambda^2 I, lower triangle."""
+    """Write the lower triangle of B B^T + lambda^2 I."""
     r, k = B.shape
     for i in range(r):
         for j in range(i + 1):
@@ -63,9 +61,9 @@ def _normal_rows(B: Array, lambda2: float, A: Array) -> None:
             A[i, j] = total
 
 
-@inlined
+@force_inline
 def _normal_columns(B: Array, lambda2: float, A: Array) -> None:
-    """B^T B + lambda^2 I, lower triangle."""
+    """Write the lower triangle of B^T B + lambda^2 I."""
     r, k = B.shape
     for i in range(k):
         for j in range(i + 1):
@@ -75,12 +73,12 @@ def _normal_columns(B: Array, lambda2: float, A: Array) -> None:
             A[i, j] = total
 
 
-@inlined
+@force_inline
 def factor_normal(B: Array, lambda2: float, A: Array) -> bool:
     """Factor the smaller of B B^T + lambda^2 I and B^T B + lambda^2 I into A.
 
     Returns:
-        False where that would cost digits; the inverse then goes by the singular values.
+        False where that would cost digits: the inverse then needs the singular values.
     """
     if B.shape[1] >= B.shape[0]:
         _normal_rows(B, lambda2, A)
@@ -89,7 +87,7 @@ def factor_normal(B: Array, lambda2: float, A: Array) -> bool:
     return factor(A, B.shape[1], LEAST_PIVOT)
 
 
-@inlined
+@force_inline
 def apply_factored(B: Array, A: Array, right: Array, y: Array, x: Array) -> None:
     """Write x = B^T (B B^T + lambda^2 I)^-1 right, for A from :func:`factor_normal`.
 
@@ -114,7 +112,7 @@ def apply_factored(B: Array, A: Array, right: Array, y: Array, x: Array) -> None
         x[j] = total
 
 
-@inlined
+@force_inline
 def apply_singular(Ut: Array, gain: Array, Vt: Array, right: Array, x: Array) -> None:
     """Write x = sum_i gain_i v_i (u_i . right).
 
@@ -135,7 +133,7 @@ def apply_singular(Ut: Array, gain: Array, Vt: Array, right: Array, x: Array) ->
             x[j] += along * Vt[i, j]
 
 
-@inlined
+@force_inline
 def damped_gains(s: Array, lambda2: float, gain: Array) -> None:
     """Write s_i / (s_i^2 + lambda^2), zero singular values left out; (r,) each, also in place."""
     for i in range(s.shape[0]):
@@ -162,26 +160,24 @@ def apply_pseudoinverse(B: Array, lambda2: float, right: Array, x: Array) -> Non
 @kernel
 def invert_free_columns(
     method: Method,
-    settings: Settings,
-    group: NDArray[np.int64],
+    params: MethodParams,
+    grouping: Grouping,
     B: Array,
     e: Array,
     left: Array,
     lambda2: float,
-    h: Array,
-    z: Array,
-    c: Array,
-    slides: NDArray[np.bool_],
+    limit: LimitState,
     dq: Array,
 ) -> None:
-    """Write dq = z + C P left, with the joints where h = 1 held at their z.
+    """Write dq = z + C P left, joints with activation 1 held at their z.
 
     Args:
-        B: (r, n) J diag(c), e: (r,), left: (r,) e - J z, slides: (n,), dq: (n,) out.
+        B: (r, n) J diag(c), e: (r,), left: (r,) e - J z, dq: (n,) out.
     """
+    h, c = limit.activation, limit.scale
     free = np.empty(h.shape[0], np.int64)
     count = free_joints(h, free)
-    copy(z, dq)
+    copy(limit.motion, dq)
     if count == 0:
         return
     F = gather(B, free, count)
@@ -196,11 +192,12 @@ def invert_free_columns(
         apply_factored(F, Ut, left, s, part)
     else:
         svd(F, Ut, s, Vt)
-        damping.gains(method, settings, s, min(r, count), strength, gain)
+        damping.gains(method, params, s, min(r, count), strength, gain)
         if by_direction:
             if damping.is_filter(method):
                 F = damping.rebuilt(method, Ut, s, Vt)
-            bounded_sum(method, settings, group, F, Ut, gain, Vt, e, slides[free[:count]], part)
+            of_free = Grouping(grouping.group, grouping.translational[free[:count]])
+            bounded_sum(method, params, of_free, F, Ut, gain, Vt, e, part)
             add_unbounded(Ut, gain, Vt, e, left, part)
         else:
             apply_singular(Ut, gain, Vt, left, part)
@@ -208,16 +205,16 @@ def invert_free_columns(
         dq[free[k]] += c[free[k]] * part[k]
 
 
-@spliced
+@inline_ir
 def _transposed(F: Array, left: Array, alpha: float, part: Array) -> None:
     for k in range(F.shape[1]):
         for i in range(F.shape[0]):
             part[k] += alpha * F[i, k] * left[i]
 
 
-@spliced
+@inline_ir
 def add_unbounded(Ut: Array, gain: Array, Vt: Array, e: Array, left: Array, part: Array) -> None:
-    """Add -P J z to part (k,), what makes up for z: (7) of Colome & Torras 2012."""
+    """Add -P J z, which compensates for z, to part (k,): (7) of Colome & Torras 2012."""
     made_up = np.empty(part.shape[0])
     apply_singular(Ut, gain, Vt, left - e, made_up)
     for k in range(part.shape[0]):
@@ -232,9 +229,9 @@ MAX_BRANCHING = 10  # joints in their margins at once; more are rounded to free 
 @kernel
 def _add_leaf(
     method: Method,
-    settings: Settings,
+    params: MethodParams,
     B: Array,
-    free: NDArray[np.int64],
+    free: Indices,
     strength: float,
     R: Array,
     weight: float,
@@ -251,7 +248,7 @@ def _add_leaf(
         if uniform:
             damped_gains(s, strength, gain)
         else:
-            damping.gains(method, settings, s, min(r, k), strength, gain)
+            damping.gains(method, params, s, min(r, k), strength, gain)
     for c in range(R.shape[0]):
         if factored:
             apply_factored(B, A, R[c], y, part)
@@ -281,14 +278,14 @@ def _round_excess(h: Array) -> int:
 @kernel
 def continuous_inverse(
     method: Method,
-    settings: Settings,
+    params: MethodParams,
     J: Array,
     h: Array,
     strength: float,
     R: Array,
     X: Array,
 ) -> None:
-    """Write X = J^{(I-H)+} R, exactly: the sum over the sets Q of joints that may be free.
+    """Write X = J^{(I-H)+} R: the sum over the sets Q of joints that may be free.
 
     J^{(I-H)+} = sum_Q prod_{j in Q} (1 - h_j) prod_{j not in Q} h_j J_Q^+
     (Mansard, Remazeilles & Chaumette 2009, definition 4.1). A joint with h = 0 is in every set and
@@ -314,23 +311,23 @@ def continuous_inverse(
                 count += 1
         if count > 0:
             B = gather(J, free, count)
-            _add_leaf(method, settings, B, free, strength, R, weight, X)
+            _add_leaf(method, params, B, free, strength, R, weight, X)
 
 
 # The whole inverse as a matrix, (n, r): a sum (CTP), or directions not of the law's decomposition -
 
 
-@spliced
-def needs_whole_inverse(method: Method, settings: Settings) -> bool:
+@inline_ir
+def needs_whole_inverse(method: Method, params: MethodParams) -> bool:
     """Whether directions are not those of the free columns: held by degrees, or weighted."""
-    weighted = method.limits == limits.JW or (method.limits == limits.GP and settings.form == 22)
-    weighted = weighted or settings.policy == damping_policies.ACCURACY
+    weighted = method.limits == limits.JW or (method.limits == limits.GP and params.form == 22)
+    weighted = weighted or params.policy == damping_policies.ACCURACY
     return method.limits == limits.CTP or (weighted and goes_by_direction(method))
 
 
 @kernel
 def filter_columns(method: Method, B: Array) -> None:
-    """Put other singular values in place of those of B (r, n)."""
+    """Filter the singular values of B (r, n), in place."""
     r = B.shape[0]
     Ut, s, Vt = np.empty((r, r)), np.empty(r), np.empty(B.shape)
     svd(B, Ut, s, Vt)
@@ -340,65 +337,57 @@ def filter_columns(method: Method, B: Array) -> None:
 @kernel
 def invert_whole(
     method: Method,
-    settings: Settings,
-    group: NDArray[np.int64],
+    params: MethodParams,
+    grouping: Grouping,
     J: Array,
     B: Array,
+    W: Array,
     e: Array,
-    left: Array,
     lambda2: float,
-    weight: float,
-    h: Array,
-    z: Array,
-    c: Array,
-    direction: Array,
-    slides: NDArray[np.bool_],
+    limit: LimitState,
     dq: Array,
 ) -> None:
-    """Write dq = z + C P left, each direction of C P bounded if the method bounds them.
+    """Write dq = z + C P (e - J z), each direction of C P bounded if the method bounds them.
 
     Args:
-        J: (r, n), B: (r, n) J diag(c), e: (r,), left: (r,) e - J z.
-        weight: of the direction that may be less exact (policy accuracy), else 1.
-        slides: (n,), dq: (n,) out.
+        J: (r, n), B: (r, n) W J diag(c), W: (r, r) weight of the error (policy accuracy).
+        e: (r,), dq: (n,) out.
     """
     r, n = J.shape
-    W = np.eye(r)
-    if weight != 1.0:  # row by row: W is symmetric
-        for i in range(r):
-            apply_accuracy_weight(np.empty((r, 0)), W[i], direction, weight)
-        apply_accuracy_weight(B, np.zeros(r), direction, weight)
+    left = np.empty(r)
+    remaining_error(J, e, limit.motion, left)
     right = times(W, left)
-    strength = damping.jt_step_length(B, h, right) if method.damping == damping.JT else lambda2
+    is_transpose = method.damping == damping.JT
+    strength = damping.jt_step_length(B, limit.activation, right) if is_transpose else lambda2
     by_direction = goes_by_direction(method)
+    # The inverse of B applied to the columns of W, or to the error alone.
     R = W if by_direction else right.reshape((1, r))
     X = np.empty((R.shape[0], n))
-    continuous_inverse(method, settings, B, h, strength, R, X)
+    continuous_inverse(method, params, B, limit.activation, strength, R, X)
     for j in range(n):
         for i in range(R.shape[0]):
-            X[i, j] *= c[j]
+            X[i, j] *= limit.scale[j]
     if by_direction:
-        _bounded(method, settings, group, J, e, left, X, slides, dq)
+        _bounded(method, params, grouping, J, e, left, X, dq)
     else:
         for j in range(n):
             dq[j] = X[0, j]
     for j in range(n):
-        dq[j] += z[j]
+        dq[j] += limit.motion[j]
 
 
-@spliced
+@inline_ir
 def _bounded(
     method: Method,
-    settings: Settings,
-    group: NDArray[np.int64],
+    params: MethodParams,
+    grouping: Grouping,
     J: Array,
     e: Array,
     left: Array,
     X: Array,
-    slides: NDArray[np.bool_],
     dq: Array,
 ) -> None:
-    """dq = -P J z + sum_i w_i, the w_i bounded: (7) and section VI of Colome & Torras 2012.
+    """Write dq = -P J z + sum_i w_i, the w_i bounded: (7), section VI of Colome & Torras 2012.
 
     Args:
         X: (r, n) the transpose of P.
@@ -406,7 +395,7 @@ def _bounded(
     r, n = J.shape
     Ut, gain, Vt = np.empty((r, r)), np.empty(r), np.empty((r, n))
     svd(X, Ut, gain, Vt)
-    bounded_sum(method, settings, group, J, Ut, gain, Vt, e, slides, dq)
+    bounded_sum(method, params, grouping, J, Ut, gain, Vt, e, dq)
     for j in range(n):
         for i in range(r):
             dq[j] += X[i, j] * (left[i] - e[i])

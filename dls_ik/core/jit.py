@@ -1,6 +1,6 @@
 """The decorators of all kernels: compiled, cached on disk, without the GIL.
 
-The only place that uses private members of numba; test/core/test_jit.py fails where they change.
+Private members of numba that this takes are in :mod:`dls_ik.compat`.
 """
 
 import contextlib
@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar, cast
 
+from dls_ik import compat
 from dls_ik.core import NumbaStartError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -42,11 +43,6 @@ def _import_numba() -> ModuleType:
 
 
 numba = _import_numba()
-from numba.core.caching import (  # noqa: E402  after what says why it cannot
-    CompileResultCacheImpl,
-    FunctionCache,
-)
-from numba.core.serialize import dumps  # noqa: E402
 
 
 def _fingerprint() -> bytes:
@@ -61,36 +57,36 @@ def _fingerprint() -> bytes:
 _SOURCES = _fingerprint()
 
 
-def _warn(words: str) -> None:
-    warnings.warn_explicit(words, RuntimeWarning, "dls_ik", 1)
+def _warn(message: str) -> None:
+    warnings.warn_explicit(message, RuntimeWarning, "dls_ik", 1)
 
 
 _report: Report = _warn
-cache_failures: dict[str, str] = {}  # the first that was met on "load" and on "save", in words
+cache_failures: dict[str, str] = {}  # messages of the first failures to "load" and to "save"
 
 
 def report_cache_failures_to(report: Report) -> None:
-    """Have the one line about a cache that cannot be read, or written, go elsewhere."""
+    """Report to `report` when the cache cannot be read, or written; once each."""
     global _report
     _report = report
 
 
-def _fail(what: str, words: str) -> None:
-    if what not in cache_failures:
-        cache_failures[what] = words
-        _report(words)
+def _fail(action: str, message: str) -> None:
+    if action not in cache_failures:
+        cache_failures[action] = message
+        _report(message)
 
 
 class DamagedFileError(Exception):
-    """A file of the cache that is not as it was written."""
+    """A file of the cache differs from what was written."""
 
 
 class KernelFiles:
     """The files of a kernel's cache: one for each signature, checked when it is read.
 
-    Numba's own have an index beside the machine code. A process that is killed between writing
-    the two, or two processes that write at once, may leave an index that gives one signature the
-    machine code of another one or of older sources, and nothing there detects a damaged file.
+    Numba keeps an index beside the machine code. A process that is killed between writing the two,
+    or two processes that write at once, may leave an index that gives one signature the machine
+    code of another one or of older sources, and numba does not detect a damaged file.
     """
 
     def __init__(self, folder: str, name: str, installed: str = "") -> None:
@@ -98,13 +94,12 @@ class KernelFiles:
 
         Args:
             name: of the kernel.
-            installed: another folder to look into, which may not be writable: such as that of a
-                container's image.
+            installed: another folder to read from, such as that of a container's image.
         """
         self._folder, self._name, self._installed = folder, name, installed
 
     def load(self, key: Any) -> Any:
-        """The data of a key; None where there are none, or they are of other sources.
+        """Return the data of a key; None without data, or for those of other sources.
 
         Raises:
             DamagedFileError: the file was torn, or changed.
@@ -133,10 +128,10 @@ class KernelFiles:
         """Write the data of a key, whole or not at all.
 
         Raises:
-            OSError: they cannot be written.
+            OSError: the file cannot be written.
         """
         path = self.path(key)
-        rest = self._stamp(key) + dumps(data)
+        rest = self._stamp(key) + compat.numba_serialize(data)
         part = f"{path}.{secrets.token_hex(8)}.part"
         try:
             with open(part, "wb") as file:
@@ -149,7 +144,7 @@ class KernelFiles:
             raise
 
     def flush(self) -> None:
-        """Forget nothing: files of other sources are not used, and are written over."""
+        """Do nothing: files of other sources are not used, and are written over."""
 
     def path(self, key: Any, folder: str = "") -> str:
         """The file of a key; those of other sources have the same name, and are replaced."""
@@ -160,35 +155,18 @@ class KernelFiles:
         return hashlib.sha256(_SOURCES + repr(key).encode()).digest()
 
 
-_UserProvided, _InTree, *_others = CompileResultCacheImpl._locator_classes
-
-
-class _Installed(_InTree):  # type: ignore[misc,valid-type]
-    """The folder beside the sources, to be read where no folder can be written."""
-
-    def ensure_cache_path(self) -> None:
-        if not os.path.isdir(self.get_cache_path()):
-            raise FileNotFoundError
-
-
-class _CacheImpl(CompileResultCacheImpl):  # type: ignore[misc]
-    _locator_classes = (_UserProvided, _InTree, *_others, _Installed)
-
-
-class KernelCache(FunctionCache):  # type: ignore[misc]
-    """The cache of a kernel; where it cannot be read the kernel is compiled, as without one.
+class KernelCache(compat.numba_cache()):  # type: ignore[misc]
+    """The cache of a kernel. A kernel whose cache cannot be read is compiled.
 
     Raises:
-        RuntimeError: there is no folder for it.
+        RuntimeError: no folder can be used.
     """
-
-    _impl_class = _CacheImpl
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         beside = os.path.join(os.path.dirname(function.__code__.co_filename), "__pycache__")
         installed = "" if numba.config.CACHE_DIR or beside == self.cache_path else beside
-        self._cache_file = KernelFiles(self.cache_path, self._impl.filename_base, installed)
+        self.keep_in(KernelFiles(self.cache_path, self.name, installed))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled kernel for a signature, or None."""
@@ -213,23 +191,21 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
 
 
 def cache_folder(function: Callable[..., Any]) -> str | None:
-    """The folder that a kernel's machine code is kept in; None if in memory alone."""
-    folder: str | None = getattr(getattr(function, "_cache", None), "cache_path", None)
-    return folder
+    """Return the folder of a kernel's machine code; None if it is kept in memory only."""
+    return compat.numba_cache_folder(function)
 
 
 def _compile(function: F, **chosen: Any) -> F:
     options: dict[str, Any] = {
         "nogil": True,
         "error_model": "numpy",
-        "no_cfunc_wrapper": True,  # nobody takes their address; a fifth of the compilation
-        "fastmath": {"contract", "reassoc", "nsz"},  # not nnan, ninf: NaN must stay what it is
+        "no_cfunc_wrapper": True,  # a fifth of the compilation, for callers in C
+        "fastmath": {"contract", "reassoc", "nsz"},  # not nnan, ninf: NaN must stay NaN
         **chosen,
     }
     compiled = numba.njit(**options)(function)
-    if hasattr(compiled, "_cache"):  # a function where NUMBA_DISABLE_JIT is set
-        with contextlib.suppress(RuntimeError, OSError):  # compile in memory at every start
-            compiled._cache = KernelCache(function)
+    with contextlib.suppress(RuntimeError, OSError):  # compile in memory at every start
+        compat.set_numba_cache(compiled, lambda: KernelCache(function))
     return cast(F, compiled)
 
 
@@ -239,37 +215,45 @@ def kernel(function: F) -> F:
     Numba's own cache looks at the file of the function alone, and would go on using the old code
     of a kernel that it calls from another file. Here the stamp covers all of ``core``.
     """
-    return _compile(function, _nrt=True)  # said, or it would be as in the kernel that calls it
+    return _compile(function, **compat.COUNTED)  # else the option of the calling kernel holds
 
 
-def borrowing(function: F) -> F:
-    """As :func:`kernel`, for what makes no array: references to those it is given are not counted.
+def no_refcount(function: F) -> F:
+    """As :func:`kernel`, without counting references to arrays; `function` must not make any.
 
-    Otherwise every array that is taken out of a struct is counted in and out by a call, which in
-    a loop over short kernels takes as long as they do.
+    Counting is a pair of atomic operations for each array that a call takes out of a struct: in a
+    loop over short kernels as much time as the kernels take.
     """
-    return _compile(function, _nrt=False)
+    return _compile(function, **compat.UNCOUNTED)
 
 
-def inlined(function: F) -> F:
-    """Compile `function` into each of its callers.
+def force_inline(function: F) -> F:
+    """Compile `function` into each of its callers, by LLVM.
 
-    For short kernels of arrays on the path of every iteration.
+    For short kernels of arrays that run in every iteration.
     """
     return _compile(function, forceinline=True)
 
 
-def exact(function: F) -> F:
-    """As :func:`inlined`, every sum and product rounded as it is written."""
+def strict_fp(function: F) -> F:
+    """As :func:`force_inline`, every sum and product rounded as it is written."""
     return _compile(function, forceinline=True, fastmath=False)
 
 
-def spliced(function: F) -> F:
-    """Make `function` part of each of its callers before they are compiled.
+def inline_ir(function: F) -> F:
+    """Insert `function` into each of its callers, by numba, before they are compiled.
 
-    For what takes structs of arrays: handing one over costs more than a short kernel does (half of
-    an iteration, measured), and to compile, seconds. What is called is optimised anew as a part of
-    its caller, and of the caller's caller, so that a tree of few levels compiles in a fraction of
-    the time of a deep one; but a kernel of hundreds of lines takes longer again.
+    For functions that take structs of arrays: handing over a struct costs more than a short kernel
+    (half of an iteration, measured), and seconds to compile. A function that is called by an
+    inserted one is optimised again as a part of each caller, so that a tree of few levels compiles
+    in a fraction of the time of a deep one; but a kernel of hundreds of lines takes longer again.
     """
     return _compile(function, inline="always")
+
+
+def _first_entries(array: Any, length: int) -> tuple[Any, ...]:
+    """Return the first `length` entries, a constant, of an array as a tuple."""
+    return tuple(array[:length])
+
+
+fixed_tuple = _first_entries if numba.config.DISABLE_JIT else compat.to_fixed_tuple()

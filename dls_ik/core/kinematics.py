@@ -2,11 +2,11 @@
 
 from math import cos, sin
 
-from dls_ik.core.jit import inlined
+from dls_ik.core.jit import force_inline
 from dls_ik.core.types import Array, Chain
 
 
-@inlined
+@force_inline
 def forward(chain: Chain, q: Array, axes: Array, T: Array) -> None:
     """Write the pose of every tip and the axis of every element, all in the base frame.
 
@@ -43,7 +43,7 @@ def forward(chain: Chain, q: Array, axes: Array, T: Array) -> None:
                 tip[i, 3] += x * after[0, 3] + y * after[1, 3] + z * after[2, 3]
 
 
-@inlined
+@force_inline
 def jacobian(chain: Chain, axes: Array, T: Array, J: Array) -> None:
     """Write the geometric Jacobian of every tip in the base frame, linear rows first.
 

@@ -1,17 +1,17 @@
-"""One cycle of a command that goes after a reference within all limits of the joints.
+"""One cycle of a command that follows a reference within all limits of the joints.
 
 A joint that has moved at v for dt must still be able to stop before its position limit, d away:
-v dt + v^2 / (2 A) <= d. A command for which that holds can go on so for ever, whatever the times
-between later cycles are, because a joint that brakes in steps needs less way than one that brakes
-continuously. So each cycle leaves an interval of velocities for each joint, never empty, in which
-the command is kept, wherever the reference goes.
+v dt + v^2 / (2 A) <= d. If it holds for a command it can hold in every later cycle, whatever
+the times between them, because a joint that brakes in steps travels less than one that brakes
+continuously. So each cycle has an interval of velocities for each joint, never empty, in which the
+command is kept, wherever the reference goes.
 """
 
 import math
 
 import numpy as np
 
-from dls_ik.core.jit import kernel, spliced
+from dls_ik.core.jit import inline_ir, kernel
 from dls_ik.core.types import Array, Chain
 
 
@@ -21,17 +21,17 @@ def advance(
 ) -> None:
     """Move `q` (n,) by one cycle of `dt` [s] toward a reference, in place, with its velocity `v`.
 
-    The joints come near to the reference at the same time, so that the way to one that stands is
+    The joints approach the reference at the same time, so that the path to a reference at rest is
     straight; the change of the velocity is scaled as a whole to the limits of acceleration.
 
     Args:
-        acceleration: (n,) limits [rad/s^2 or m/s^2], infinite where there is none.
+        acceleration: (n,) limits [rad/s^2 or m/s^2], infinite without a limit.
         q_r: (n,) reference at the end of the cycle [rad or m].
         v_r: (n,) its velocity [rad/s or m/s].
         v: (n,) in: velocity of the cycle before, out: of this one.
     """
     n = q.shape[0]
-    wanted = np.empty(n)
+    desired = np.empty(n)
     share = 1.0
     for j in range(n):
         d = abs(q_r[j] - q[j] - v_r[j] * dt)
@@ -40,23 +40,23 @@ def advance(
             share = closing * dt / d
     scale = 1.0
     for j in range(n):
-        wanted[j] = v_r[j] + share * ((q_r[j] - q[j]) / dt - v_r[j])
-        if abs(wanted[j]) * scale > chain.velocity[j]:
-            scale = chain.velocity[j] / abs(wanted[j])
+        desired[j] = v_r[j] + share * ((q_r[j] - q[j]) / dt - v_r[j])
+        if abs(desired[j]) * scale > chain.velocity[j]:
+            scale = chain.velocity[j] / abs(desired[j])
     for j in range(n):
-        wanted[j] *= scale
-    _accelerate(chain, acceleration, wanted, dt, q, v)
+        desired[j] *= scale
+    _accelerate(chain, acceleration, desired, dt, q, v)
 
 
 @kernel
 def brake(chain: Chain, acceleration: Array, dt: float, q: Array, v: Array) -> None:
-    """Move `q` by one cycle of slowing down: straight on, until the velocity `v` is zero."""
+    """Move `q` by one cycle of slowing down on a straight path, until the velocity `v` is zero."""
     _accelerate(chain, acceleration, np.zeros(q.shape[0]), dt, q, v)
 
 
 @kernel
 def stopping_point(chain: Chain, acceleration: Array, q: Array, v: Array, q_s: Array) -> None:
-    """Write where the joints stand (n,) when each has slowed down as fast as it may."""
+    """Write the joint values (n,) at which each joint stops if it brakes as fast as it may."""
     for j in range(q.shape[0]):
         way = 0.5 * v[j] * abs(v[j]) / acceleration[j]
         lower, upper = min(chain.lower[j], q[j]), max(chain.upper[j], q[j])
@@ -70,9 +70,9 @@ def stop_phases(
     """Write the fastest stop of each joint within limits of acceleration and jerk.
 
     The acceleration goes to a peak against the motion, stays there if that is the limit, and goes
-    back to zero: three phases of constant jerk. The motion is what would be left if the
-    acceleration went to zero at once. An acceleration that is beyond its limit at the beginning,
-    against the motion, is brought back to it.
+    back to zero: three phases of constant jerk. The direction of motion is that of the velocity
+    which would remain if the acceleration went to zero at once. An acceleration beyond its limit
+    at the beginning, against the motion, is brought back to it.
 
     Args:
         v, a: (n,) velocity and acceleration at the beginning [rad/s or m/s, rad/s^2 or m/s^2].
@@ -93,7 +93,7 @@ def stop_phases(
         slope = J[j] if is_hard else -J[j]
         first = abs(w + p) / J[j]
         u_p = u + first * (w + 0.5 * slope * first)
-        # The time that it stays at the limit: what the way back does not take of the velocity.
+        # Time at the limit: for the velocity that the way back does not remove.
         second = 0.0
         if is_hard or peak > A[j]:
             second = max(u_p - p * p / (2.0 * J[j]), 0.0) / p
@@ -109,27 +109,27 @@ def stop_phases(
         if u < 0.0 and w > 0.0:
             t = -2.0 * u / (w + math.sqrt(max(w * w - 2.0 * u * slope, 0.0)))
             turn = t * (u + t * (0.5 * w + slope * t / 6.0))
-        # What leads outward may lead to the limit only; not at all where it begins beyond it.
+        # Outward motion may lead to the limit only; beyond the limit there may be none.
         ahead, behind = (room[1, j], room[0, j]) if s > 0.0 else (room[0, j], room[1, j])
         overshoot[j] = max(x - max(ahead, turn), -turn - max(behind, 0.0))
 
 
-@spliced
+@inline_ir
 def _accelerate(
-    chain: Chain, acceleration: Array, wanted: Array, dt: float, q: Array, v: Array
+    chain: Chain, acceleration: Array, desired: Array, dt: float, q: Array, v: Array
 ) -> None:
-    """Change `v` toward the velocity wanted, as far as the limits let it, and move `q`."""
+    """Change `v` toward the desired velocity, as far as the limits allow, and move `q`."""
     n = q.shape[0]
     share = 1.0
     for j in range(n):
-        change = abs(wanted[j] - v[j])
+        change = abs(desired[j] - v[j])
         if change * share > acceleration[j] * dt:
             share = acceleration[j] * dt / change
     for j in range(n):
         most = acceleration[j] * dt
         up = _stopping_speed(chain.upper[j] - q[j], acceleration[j], dt)
         down = _stopping_speed(q[j] - chain.lower[j], acceleration[j], dt)
-        speed = v[j] + share * (wanted[j] - v[j])
+        speed = v[j] + share * (desired[j] - v[j])
         speed = min(max(speed, -chain.velocity[j], -down), chain.velocity[j], up)
         speed = min(max(speed, v[j] - most), v[j] + most)
         lower, upper = min(chain.lower[j], q[j]), max(chain.upper[j], q[j])
@@ -140,9 +140,9 @@ def _accelerate(
         q[j], v[j] = after, speed
 
 
-@spliced
+@inline_ir
 def _stopping_speed(d: float, A: float, dt: float) -> float:
-    """The largest v with v dt + v^2 / (2 A) <= d; zero beyond the limit."""
+    """Return the largest v with v dt + v^2 / (2 A) <= d; zero beyond the limit."""
     if d <= 0.0:
         return 0.0
     if math.isinf(A) or math.isinf(d):
@@ -151,10 +151,10 @@ def _stopping_speed(d: float, A: float, dt: float) -> float:
     return 2.0 * A * d / (math.sqrt(a * a + 2.0 * A * d) + a)
 
 
-@spliced
+@inline_ir
 def _closing_speed(d: float, A: float, dt: float) -> float:
-    """The largest speed relative to a reference d away that does not lead past it.
+    """Return the largest speed relative to a reference at distance d that does not overshoot it.
 
-    Such a speed leaves room to slow down, or ends at the reference and is gone in the next cycle.
+    Such a speed leaves room to slow down, or ends at the reference and vanishes in the next cycle.
     """
     return max(_stopping_speed(d, A, dt), min(d / dt, A * dt))

@@ -1,9 +1,9 @@
-"""Limit strategies and secondary tasks: what becomes of a joint near its limit.
+"""Limit strategies and secondary tasks: how a joint near its limit moves.
 
-A strategy says how far each joint is held, h from 0 (free) to 1 (held), which motion z it asks for,
-and how much each joint counts, c. The step is then, for all of them,
+A strategy gives the activation h of each joint's limit, from 0 (free) to 1 (held), the motion z
+that it asks for, and the scale c of each column. The step is then, for all of them,
 
-dq = z + C P (e - J z),  P the law's inverse of J C without the joints that are held.
+dq = z + C P (e - J z),  P the law's inverse of J C without the held joints.
 
 A strategy has a section with its formula and source. To add one, write its section, its id, its
 name in `IDS`, and its branch in :func:`activate`.
@@ -12,11 +12,10 @@ name in `IDS`, and its branch in :func:`activate`.
 from math import sqrt, tanh
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dls_ik.core.jit import inlined, kernel, spliced
+from dls_ik.core.jit import force_inline, inline_ir, kernel
 from dls_ik.core.objectives import limits_slope
-from dls_ik.core.types import Array, Chain, Memory, Method, Settings, Workspace
+from dls_ik.core.types import Array, Chain, LimitState, Memory, Method, MethodParams, Workspace
 
 NONE, JC, CTP, ACTIVE, JW, GP, TA, TP = range(8)
 IDS = {
@@ -32,15 +31,12 @@ IDS = {
 
 
 # JC -----------------------------------------------------------------------------------------------
-#
-# JC, joint clamping: a joint that is pushed past its limit stays there.
-#
-# dq = H (J H)^+ e with H = 0 for a joint at its limit that the error pushes outward, else 1; what
-# passes a limit all the same is cut off (Colome & Torras 2012, Table III; Raunhardt & Boulic
-# 2007).
+# Joint clamping: dq = H (J H)^+ e with H = 0 for a joint at its limit that the error pushes
+# outward, else 1; motion past a limit is cut off (Colome & Torras 2012, Table III; Raunhardt &
+# Boulic 2007).
 
 
-@inlined
+@force_inline
 def jc_activate(method: Method, chain: Chain, q: Array, J: Array, e: Array, h: Array) -> None:
     """Hold the joints at (or past) a limit that the gradient of the error pushes outward.
 
@@ -59,19 +55,17 @@ def jc_activate(method: Method, chain: Chain, q: Array, J: Array, e: Array, h: A
 
 
 # The active set -----------------------------------------------------------------------------------
-#
-# An active set: joints that would pass a limit go to it, and the others make up for them.
-#
-# The step is solved anew without the joints that are held, for what their own motion leaves of the
-# error, until no other joint passes a limit. This is the strategy of ``method="auto"``.
+# Joints that would pass a limit go to it, and the others make up for them. The step is solved again
+# without the joints that are held, for the error that their own motion leaves, until no other joint
+# passes a limit. This is the strategy of ``method="auto"``.
 
 
-@inlined
+@force_inline
 def active_revise(chain: Chain, q: Array, dq: Array, h: Array, z: Array) -> bool:
-    """Hold every joint that `dq` takes past a limit at that limit; say whether there was one.
+    """Hold every joint that `dq` takes past a limit at that limit; return whether there was one.
 
     Args:
-        q: (n,), dq: (n,), h: (n,) in and out, z: (n,) out: the way to the limit.
+        q: (n,), dq: (n,), h: (n,) in and out, z: (n,) out: motion to the limit.
     """
     again = False
     for j in range(q.shape[0]):
@@ -85,17 +79,16 @@ def active_revise(chain: Chain, q: Array, dq: Array, h: Array, z: Array) -> bool
 
 
 # CTP ----------------------------------------------------------------------------------------------
-#
-# CTP, continuous task priority: near a limit, keeping it comes before the error, without a jump.
+# Continuous task priority: near a limit, keeping it has priority over the error, without a jump.
 #
 # dq = z + J^{(I-H)+} (e - J z) with z = -H mu (q - mid-range) (Colome & Torras 2012, (6); Mansard,
 # Remazeilles & Chaumette 2009, (20)). The paper pushes toward zero, which for a joint whose range
-# leaves zero out is a push into the limit; mid-range serves any arm and gives the same figures on
-# the WAM.
+# excludes zero is a push into the limit; mid-range serves any arm and gives the same figures on the
+# WAM.
 #
-# One way (for following a target): a joint inside its limits is held only as far as the error
-# pushes it outward, and no joint is pushed back. The push has no place to rest: where the target
-# keeps the joint in its margin it goes back and forth, and the pose is not reached.
+# While a target is followed, a joint inside its limits is held only as far as the error pushes it
+# outward, and no joint is pushed back: where the target keeps the joint in its margin the push
+# would make it oscillate, and the pose would not be reached.
 
 
 LEAST_ACTIVATION = 1e-6
@@ -104,10 +97,10 @@ FULL_PUSH = 0.1  # cosine between a column and the error from which a push count
 
 @kernel
 def activation(q: float, lower: float, upper: float, margin: float) -> float:
-    """h in [0, 1]: 0 outside the margins of the range, 1 at a limit or beyond it.
+    """Return h in [0, 1]: 0 outside the margins of the range, 1 at a limit or beyond it.
 
     h = (1 + tanh(1/(1-u) - 1/u)) / 2 for a joint a fraction u into its margin. A joint that lacks
-    one of its limits has no range to take a margin of, and is free.
+    one of its limits has no margin, and is free.
     """
     width = margin * (upper - lower)
     if not width < 1e300:
@@ -128,7 +121,7 @@ def activation(q: float, lower: float, upper: float, margin: float) -> float:
 def ctp_activate(
     method: Method, chain: Chain, q: Array, J: Array, e: Array, h: Array, z: Array
 ) -> None:
-    """Write the activation of every joint and the push back that goes with it.
+    """Write the activation of every joint and the push back in proportion to it.
 
     Args:
         q: (n,), J: (6, n), e: (6,), h: (n,) out, z: (n,) out.
@@ -146,7 +139,7 @@ def ctp_activate(
 
 @kernel
 def _pushed_outward(J: Array, e: Array, j: int, outward: float) -> float:
-    """How much the error pushes joint j toward the limit it is near, from 0 to 1 without a jump."""
+    """Return how much the error pushes joint j toward its near limit, 0 to 1 without a jump."""
     push, column, error = 0.0, 0.0, 0.0
     for i in range(e.shape[0]):
         push += J[i, j] * e[i]
@@ -161,16 +154,15 @@ def _pushed_outward(J: Array, e: Array, j: int, outward: float) -> float:
 
 
 # TP -----------------------------------------------------------------------------------------------
-#
-# TP, task priority: near a limit, keeping it comes before the error, all at once.
+# Task priority: near a limit, keeping it has priority over the error, at once.
 #
 # dq = z + [J (I - H^+ H)]^+ (e - J z) with z = -H mu (q - mid-range): a joint whose activation is
-# not zero is taken out of the inverse altogether, which is a jump (Colome & Torras 2012, (5)).
+# not zero is removed from the inverse, which is a jump (Colome & Torras 2012, (5)).
 
 
 @kernel
 def tp_activate(method: Method, chain: Chain, q: Array, h: Array, z: Array) -> None:
-    """Write which joints are held, 0 or 1, and the push back that goes with their activation.
+    """Write h, 0 or 1, and the push back in proportion to the activation.
 
     Args:
         q: (n,), h: (n,) out, z: (n,) out.
@@ -184,12 +176,11 @@ def tp_activate(method: Method, chain: Chain, q: Array, h: Array, z: Array) -> N
 
 
 # JW -----------------------------------------------------------------------------------------------
+# Jacobian weighting: a joint on its way to a limit costs more, and moves less.
 #
-# JW, Jacobian weighting: a joint on its way to a limit costs more, and moves less.
-#
-# dq = W^-1 J^T (J W^-1 J^T)^-1 e, w_j = 1 + |dH_j| where |dH_j| has grown since the last step,
-# else 1, with H the limit criterion (Colome & Torras 2012, Table III; Chan & Dubey 1995). Here as
-# dq = C (J C)^+ e with C = W^-1/2, so that every law and bound goes with it.
+# dq = W^-1 J^T (J W^-1 J^T)^-1 e, w_j = 1 + |dH_j| where |dH_j| has grown since the last step, else
+# 1, with H the limit criterion (Colome & Torras 2012, Table III; Chan & Dubey 1995). Computed as
+# dq = C (J C)^+ e with C = W^-1/2, so that it combines with every law and bound.
 
 
 @kernel
@@ -208,8 +199,7 @@ def jw_activate(chain: Chain, q: Array, memory: Memory, c: Array) -> None:
 
 
 # GP -----------------------------------------------------------------------------------------------
-#
-# GP, gradient projection: what is left of the redundancy makes an objective H less.
+# Gradient projection: the redundancy that the task leaves minimises an objective H.
 #
 # dq = J+ e + (I - J+ J) v with v = -mu grad H (Colome & Torras 2012, Table III; Liegeois 1977).
 # With a damping factor, J* for the damped inverse (Deo & Walker 1993, section 4, whose lambda is
@@ -228,107 +218,101 @@ PLAIN, SCALED, WEIGHTED = 24, 23, 22
 
 @kernel
 def gp_activate(
-    settings: Settings, joint_weights: Array, lambda2: float, v: Array, z: Array, c: Array
+    params: MethodParams, joint_weights: Array, lambda2: float, v: Array, limit: LimitState
 ) -> float:
     """Write the motion and the scale of every column for one of the forms; return lambda^2.
 
     Args:
-        lambda2: what the law damps with.
-        v: (n,), z: (n,) out, c: (n,) out.
+        lambda2: of the law, v: (n,).
     """
-    square = settings.alpha1 * settings.alpha1
-    if settings.form == WEIGHTED:
+    z, c = limit.motion, limit.scale
+    square = params.alpha1 * params.alpha1
+    if params.form == WEIGHTED:
         for j in range(v.shape[0]):
-            D2 = square + settings.alpha2 * settings.alpha2 * joint_weights[j]
+            D2 = square + params.alpha2 * params.alpha2 * joint_weights[j]
             c[j] = 1.0 / sqrt(D2)
             z[j] = square / D2 * v[j]
         return 1.0
-    scale = square / lambda2 if settings.form == SCALED and lambda2 > 0.0 else 1.0
+    scale = square / lambda2 if params.form == SCALED and lambda2 > 0.0 else 1.0
     for j in range(v.shape[0]):
         z[j] = scale * v[j]
     return lambda2
 
 
 # TA -----------------------------------------------------------------------------------------------
-#
-# TA, task augmentation: the objective's gradient becomes one more row of the task.
+# Task augmentation: the objective's gradient becomes one more row of the task.
 #
 # dq = J_v^+ e_v with J_v = [J; w_c grad H^T] and e_v = [e; -w_c mu H]: the objective is to fall by
-# mu H in a step; with mu = 0, the default, it is to stay as it is (Colome & Torras 2012, Table
-# III; Egeland et al. 1991; weighted: Deo & Walker 1993, (19)). With mu > 0 the two tasks may be at
-# odds for good: no pose is then reached exactly unless a small w_c gives the pose its priority.
+# mu H in a step; with mu = 0, the default, it is to stay constant (Colome & Torras 2012, Table III;
+# Egeland et al. 1991; weighted: Deo & Walker 1993, (19)). With mu > 0 the two tasks may conflict
+# for good: no pose is then reached exactly unless a small w_c gives the pose priority.
 
 
 @kernel
 def ta_augmented(
-    J: Array,
-    e: Array,
-    group: NDArray[np.int64],
-    gradient: Array,
-    H: float,
-    mu: float,
-    w_c: float,
-) -> tuple[Array, Array, NDArray[np.int64]]:
-    """Return J (r + 1, n), e (r + 1,) and group (r + 1,) with the row added, a group of its own."""
+    J: Array, e: Array, gradient: Array, H: float, mu: float, w_c: float
+) -> tuple[Array, Array]:
+    """Return J (r + 1, n) and e (r + 1,) with the row added, which is a group of its own."""
     r, n = J.shape
-    J_v, e_v, group_v = np.empty((r + 1, n)), np.empty(r + 1), np.empty(r + 1, np.int64)
+    J_v, e_v = np.empty((r + 1, n)), np.empty(r + 1)
     for i in range(r):
-        e_v[i], group_v[i] = e[i], group[i]
+        e_v[i] = e[i]
         for j in range(n):
             J_v[i, j] = J[i, j]
     for j in range(n):
         J_v[r, j] = w_c * gradient[j]
     e_v[r] = -w_c * mu * H
-    group_v[r] = group[r - 1] + 1
-    return J_v, e_v, group_v
+    return J_v, e_v
 
 
 # All strategies ----------------------------------------------------------------------------------
 
 
-@spliced
-def activate(chain: Chain, method: Method, q: Array, work: Workspace, c: Array) -> None:
-    """Write h, z and the scale c (n,) of every column, before a step is solved."""
-    work.z.fill(0.0)
-    work.h.fill(0.0)
+@inline_ir
+def activate(chain: Chain, method: Method, q: Array, work: Workspace) -> None:
+    """Write h, z and c of the strategy to ``work.limit``, before a step is solved."""
+    h, z, c = work.limit.activation, work.limit.motion, work.limit.scale
+    h.fill(0.0)
+    z.fill(0.0)
+    c.fill(1.0)
     if method.limits == JC or method.limits == ACTIVE:
-        jc_activate(method, chain, q, work.J, work.e, work.h)
-    if method.limits == CTP:
-        ctp_activate(method, chain, q, work.J, work.e, work.h, work.z)
+        jc_activate(method, chain, q, work.J, work.e, h)
+    elif method.limits == CTP:
+        ctp_activate(method, chain, q, work.J, work.e, h, z)
     elif method.limits == TP:
-        tp_activate(method, chain, q, work.h, work.z)
+        tp_activate(method, chain, q, h, z)
     elif method.limits == JW:
         jw_activate(chain, q, work.memory, c)
 
 
-@spliced
-def revise(method: Method, chain: Chain, q: Array, dq: Array, h: Array, z: Array) -> bool:
+@inline_ir
+def revise(method: Method, chain: Chain, q: Array, dq: Array, limit: LimitState) -> bool:
     """After a step is solved: hold more joints and return True to have it solved again."""
     if method.limits == ACTIVE:
-        return active_revise(chain, q, dq, h, z)
+        return active_revise(chain, q, dq, limit.activation, limit.motion)
     return False
 
 
-@spliced
+@inline_ir
 def revises(method: Method) -> bool:
     """Whether more joints are held once a step is known."""
     return method.limits == ACTIVE
 
 
-@spliced
+@inline_ir
 def clips(method: Method) -> bool:
-    """Whether what passes a limit after the step is cut off."""
+    """Whether motion past a limit is cut off after the step."""
     return method.limits == JC or method.limits == ACTIVE
 
 
-@spliced
+@inline_ir
 def has_objective(method: Method) -> bool:
-    """Whether the strategy makes an objective less."""
+    """Whether the strategy minimises an objective."""
     return method.limits == GP or method.limits == TA
 
 
-@inlined
-def clip(lower: Array, upper: Array, q: Array) -> None:
+@force_inline
+def clip_to_limits(lower: Array, upper: Array, q: Array) -> None:
     """Bring every joint value into its limits, in place."""
     for j in range(q.shape[0]):
         q[j] = min(max(q[j], lower[j]), upper[j])

@@ -7,14 +7,14 @@ from math import sqrt
 
 import numpy as np
 
-from dls_ik.core.jit import inlined, kernel
+from dls_ik.core.jit import force_inline, kernel
 from dls_ik.core.types import Array
 
 EPSILON = 2.220446049250313e-16
 SWEEPS = 30  # Jacobi converges quadratically: four to seven sweeps are usual
 
 
-@inlined
+@force_inline
 def copy(source: Array, target: Array) -> None:
     """Copy (n,); a slice assignment compiles to ten times the code."""
     for i in range(target.shape[0]):
@@ -31,7 +31,7 @@ def times(A: Array, x: Array) -> Array:
     return y
 
 
-@inlined
+@force_inline
 def factor(A: Array, k: int, least_pivot: float) -> bool:
     """Factor the leading k x k block of a symmetric positive matrix in place: A = L D L^T.
 
@@ -61,7 +61,7 @@ def factor(A: Array, k: int, least_pivot: float) -> bool:
     return True
 
 
-@inlined
+@force_inline
 def solve_factored(A: Array, k: int, x: Array) -> None:
     """Solve A x = b in place for a block from :func:`factor`; x = b of length k comes in."""
     for i in range(k):
@@ -74,14 +74,14 @@ def solve_factored(A: Array, k: int, x: Array) -> None:
         x[i] = total
 
 
-@inlined
+@force_inline
 def _rotate_rows(A: Array, i: int, j: int, c: float, s: float) -> None:
     for k in range(A.shape[1]):
         x, y = A[i, k], A[j, k]
         A[i, k], A[j, k] = c * x - s * y, s * x + c * y
 
 
-@inlined
+@force_inline
 def _dot_rows(A: Array, i: int, j: int) -> float:
     total = 0.0
     for k in range(A.shape[1]):
@@ -124,7 +124,7 @@ def _orthogonal_row(Vt: Array, i: int) -> None:
 
 @kernel
 def svd(B: Array, Ut: Array, s: Array, Vt: Array) -> None:
-    """Singular value decomposition B = U diag(s) V^T by one-sided Jacobi rotations.
+    """Decompose B = U diag(s) V^T by one-sided Jacobi rotations.
 
     High relative accuracy in the small singular values (Demmel & Veselic 1992). The rows of `Vt`
     are orthonormal even where singular values are zero, as far as n allows: with fewer columns
@@ -159,7 +159,7 @@ def svd(B: Array, Ut: Array, s: Array, Vt: Array) -> None:
 
 @kernel
 def _sweep(W: Array, Ut: Array) -> bool:
-    """Make every pair of rows of W orthogonal once; say whether any was not."""
+    """Make every pair of rows of W orthogonal once; return whether any was not."""
     r = W.shape[0]
     turned = False
     largest = 0.0
@@ -195,9 +195,9 @@ def _sort_falling(Ut: Array, s: Array, Vt: Array) -> None:
             _swap_rows(Vt, i, largest)
 
 
-@inlined
+@force_inline
 def norm(e: Array) -> float:
-    """Length of e (r,)."""
+    """Return the length of e (r,)."""
     total = 0.0
     for i in range(e.shape[0]):
         total += e[i] * e[i]
@@ -225,13 +225,13 @@ def scaled_columns(J: Array, c: Array) -> Array:
 
 @kernel
 def least_singular_value(s: Array, n: int) -> float:
-    """The least singular value of an (r, n) Jacobian; s: (r,), falling."""
+    """Return the least singular value of an (r, n) Jacobian; s: (r,), falling."""
     return s[min(s.shape[0], n) - 1]
 
 
 @kernel
 def manipulability(s: Array, n: int) -> float:
-    """w, the product of the singular values of an (r, n) Jacobian: sqrt(det(J J^T)) for r <= n."""
+    """Return w, the product of the singular values of J (r, n): sqrt(det(J J^T)) for r <= n."""
     w = 1.0
     for i in range(min(s.shape[0], n)):
         w *= s[i]
@@ -240,7 +240,7 @@ def manipulability(s: Array, n: int) -> float:
 
 @kernel
 def squared_norm(J: Array) -> float:
-    """The square of the Frobenius norm of J (r, n)."""
+    """Return the square of the Frobenius norm of J (r, n)."""
     total = 0.0
     for i in range(J.shape[0]):
         for j in range(J.shape[1]):
@@ -250,10 +250,9 @@ def squared_norm(J: Array) -> float:
 
 @kernel
 def dexterity(J: Array) -> float:
-    """Return the product of the singular values of a matrix, or of its transpose.
+    """Return Yoshikawa's measure of manipulability of a matrix, or of its transpose.
 
-    That is Yoshikawa's measure of manipulability sqrt(det(J J^T)); with fewer columns than rows
-    sqrt(det(J^T J)).
+    It is sqrt(det(J J^T)), with fewer columns than rows sqrt(det(J^T J)).
     """
     r, n = J.shape
     s = np.empty(r)

@@ -1,4 +1,4 @@
-"""Objectives of the redundancy: functions H(q) to be made less, and their gradients.
+"""Objectives of the redundancy: functions H(q) to be minimised, and their gradients.
 
 An objective has a section with its formula and source. To add one, write its section, its id, its
 name in `IDS`, and its branch in :func:`gradient`.
@@ -12,7 +12,7 @@ from dls_ik.core.jit import kernel
 from dls_ik.core.kinematics import forward
 from dls_ik.core.linalg import copy, manipulability, svd
 from dls_ik.core.task import task_jacobian
-from dls_ik.core.types import Array, Chain, Details, Task, Workspace
+from dls_ik.core.types import Array, Chain, GeneralProblem, TaskParams, Workspace
 
 LIMITS, CENTRING, MANIPULABILITY, POSTURE, OBSTACLE = range(5)
 IDS = {
@@ -27,14 +27,13 @@ STEEPEST = 1e6  # largest term and slope of a joint in `limits` and `centring`
 
 
 # limits -------------------------------------------------------------------------------------------
-#
-# Keep away from the joint limits.
+# Distance from the joint limits:
 #
 # H = 1/(2n) sum_j [(U_j - L_j)^2 / ((U_j - q_j) (q_j - L_j)) - 4], 0 in the middle of every range
 # dH_j = 1/(2n) (U_j - L_j)^2 (2 q_j - U_j - L_j) / ((U_j - q_j)^2 (q_j - L_j)^2)
 #
 # (Zghal, Dubey & Euler 1990; Chan & Dubey 1995, with 1/(2n) and the 4 added here.) Each term and
-# each slope ends at +-1e6. Beyond a limit the formula stands as published: the slope leads back,
+# each slope ends at +-1e6. Beyond a limit the formula stays as published: the slope leads back,
 # less so the farther out. A joint without two limits counts 0.
 
 
@@ -50,7 +49,7 @@ def limits_gradient(chain: Chain, q: Array, out: Array) -> float:
 
 @kernel
 def limits_value(q: float, lower: float, upper: float, n: int) -> float:
-    """The term of one of n joints in H."""
+    """Return the term of one of n joints in H."""
     width = upper - lower
     if not 0.0 < width < 1e150:
         return 0.0
@@ -62,7 +61,7 @@ def limits_value(q: float, lower: float, upper: float, n: int) -> float:
 
 @kernel
 def limits_slope(q: float, lower: float, upper: float, n: int) -> float:
-    """The derivative of that term [1/rad or 1/m]."""
+    """Return the derivative of that term [1/rad or 1/m]."""
     width = upper - lower
     if not 0.0 < width < 1e150:
         return 0.0
@@ -74,11 +73,10 @@ def limits_slope(q: float, lower: float, upper: float, n: int) -> float:
 
 
 # centring -----------------------------------------------------------------------------------------
+# Every joint near the middle of its range: H = 1/(2n) sum_j ((q_j - mid_j) / half_j)^2.
 #
-# Keep every joint near the middle of its range: H = 1/(2n) sum_j ((q_j - mid_j) / half_j)^2.
-#
-# The criterion of Liegeois 1977. A joint without two limits counts 0. How far a joint is off, in
-# halves of its range, and each slope end at +-1e6, for joints that have next to no range.
+# The criterion of Liegeois 1977. A joint without two limits counts 0. The distance in halves of the
+# range and each slope end at +-1e6, for joints with a range near zero.
 
 
 @kernel
@@ -97,8 +95,7 @@ def centring_gradient(chain: Chain, q: Array, out: Array) -> float:
 
 
 # manipulability -----------------------------------------------------------------------------------
-#
-# Keep away from singularities: H = -w, the manipulability of the scaled task Jacobian.
+# Distance from singularities: H = -w, the manipulability of the scaled task Jacobian.
 #
 # w = sqrt(det(J J^T)), the product of the singular values (Yoshikawa 1985; Deo & Walker 1993, 4).
 
@@ -107,11 +104,13 @@ STEP = 1e-5  # [rad or m] of the central differences
 
 
 @kernel
-def manipulability_gradient(chain: Chain, task: Task, T_d: Array, q: Array, out: Array) -> float:
+def manipulability_gradient(
+    chain: Chain, task: TaskParams, T_d: Array, q: Array, out: Array
+) -> float:
     """Write grad H (n,) at q (n,) by central differences; return H.
 
     Args:
-        T_d: (k, 4, 4) the target, whose axes the task may be along.
+        T_d: (k, 4, 4) the target, along whose axes the task may be.
     """
     near = np.empty(q.shape[0])
     copy(q, near)
@@ -125,8 +124,8 @@ def manipulability_gradient(chain: Chain, task: Task, T_d: Array, q: Array, out:
 
 
 @kernel
-def manipulability_value(chain: Chain, task: Task, T_d: Array, q: Array) -> float:
-    """H at q (n,)."""
+def manipulability_value(chain: Chain, task: TaskParams, T_d: Array, q: Array) -> float:
+    """Return H at q (n,)."""
     r, n = task.component.shape[0], q.shape[0]
     axes, T = np.empty((chain.prismatic.shape[0], 2, 3)), np.empty((T_d.shape[0], 3, 4))
     J, s = np.empty((r, n)), np.empty(r)
@@ -137,8 +136,7 @@ def manipulability_value(chain: Chain, task: Task, T_d: Array, q: Array) -> floa
 
 
 # posture ------------------------------------------------------------------------------------------
-#
-# Stay near a reference posture: H = 1/2 |q - reference|^2.
+# A reference posture: H = 1/2 |q - reference|^2.
 
 
 @kernel
@@ -152,12 +150,11 @@ def posture_gradient(reference: Array, q: Array, out: Array) -> float:
 
 
 # obstacle -----------------------------------------------------------------------------------------
-#
-# Keep the links away from a point: H = 1/2 sum over links of max(0, 1 - d / influence)^2.
+# Links away from a point: H = 1/2 sum over links of max(0, 1 - d / influence)^2.
 #
 # d is the distance of the obstacle from a link: the segment between the origins of two consecutive
-# elements of a path, or from the last origin to the tip. A push on the nearest point of each link,
-# as in Maciejewski & Klein 1985. Links shared by several paths count once in each.
+# elements of a path, or from the last origin to the tip. The push acts on the nearest point of each
+# link, as in Maciejewski & Klein 1985. Links shared by several paths count once in each.
 
 
 @kernel
@@ -202,7 +199,7 @@ def _nearest(start: Array, end: Array, point: Array, near: Array) -> float:
 def _push(near: Array, obstacle: Array, influence: float, push: Array) -> float:
     """Write the derivative of a link's term by its nearest point (3,); return 1 - d / influence.
 
-    On the obstacle itself there is no way that leads away, and no push.
+    On the obstacle itself no direction leads away, and there is no push.
     """
     d2 = 0.0
     for i in range(3):
@@ -250,7 +247,7 @@ def _add_slopes(
 @kernel
 def gradient(
     chain: Chain,
-    details: Details,
+    general: GeneralProblem,
     T_d: Array,
     q: Array,
     work: Workspace,
@@ -262,14 +259,14 @@ def gradient(
         T_d: (k, 4, 4) target, q: (n,), out: (n,).
         work: holds the kinematics at q.
     """
-    if details.settings.objective == CENTRING:
+    if general.params.objective == CENTRING:
         return centring_gradient(chain, q, out)
-    elif details.settings.objective == MANIPULABILITY:
-        return manipulability_gradient(chain, details.task, T_d, q, out)
-    elif details.settings.objective == POSTURE:
-        return posture_gradient(details.reference, q, out)
-    elif details.settings.objective == OBSTACLE:
+    elif general.params.objective == MANIPULABILITY:
+        return manipulability_gradient(chain, general.task, T_d, q, out)
+    elif general.params.objective == POSTURE:
+        return posture_gradient(general.reference, q, out)
+    elif general.params.objective == OBSTACLE:
         return obstacle_gradient(
-            chain, details.obstacle, details.settings.influence, work.axes, work.T, out
+            chain, general.obstacle, general.params.influence, work.axes, work.T, out
         )
     return limits_gradient(chain, q, out)

@@ -14,7 +14,6 @@ almost straight, (18); within bounds that close in on the root as in More 1978.
 from math import sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dls_ik.core import limits
 from dls_ik.core.inverses import (
@@ -24,10 +23,10 @@ from dls_ik.core.inverses import (
     free_joints,
     gather,
 )
-from dls_ik.core.jit import kernel, spliced
+from dls_ik.core.jit import inline_ir, kernel
 from dls_ik.core.linalg import svd, times
 from dls_ik.core.step_bounds import bounded_sum, goes_by_direction, shorten_to_norm
-from dls_ik.core.types import Array, Memory, Method, Settings
+from dls_ik.core.types import Array, Grouping, Memory, Method, MethodParams
 
 NEWTON, RECIPROCAL = 17, 18
 TOLERANCE = 1e-3  # of phi relative to Delta
@@ -38,7 +37,7 @@ LEAST_SQUARE = 1e-300  # stands in for the square of a singular value that is to
 
 
 @kernel
-def search_plain(settings: Settings, s: Array, gamma: Array, start: float) -> tuple[float, int]:
+def search_plain(params: MethodParams, s: Array, gamma: Array, start: float) -> tuple[float, int]:
     """Return lambda for J* e alone, (13), and the iterations; 0 if |J+ e| <= Delta.
 
     Args:
@@ -50,12 +49,12 @@ def search_plain(settings: Settings, s: Array, gamma: Array, start: float) -> tu
     for i in range(r):
         c[i] = s[i] * gamma[i]
         d[i] = max(s[i] * s[i], LEAST_SQUARE)
-    return _find_root(settings, c, d, start)
+    return _find_root(params, c, d, start)
 
 
 @kernel
 def search_total(
-    settings: Settings, s: Array, gamma: Array, beta: Array, rest2: float, start: float
+    params: MethodParams, s: Array, gamma: Array, beta: Array, rest2: float, start: float
 ) -> tuple[float, int]:
     """Return lambda for J* e + (I - J* J) v / lambda, (25), and the iterations.
 
@@ -67,7 +66,7 @@ def search_total(
         rest2: squared norm of the part of v outside those directions.
         start: lambda of the step before.
     """
-    if total_norm(s, gamma, beta, rest2) <= settings.Delta:
+    if total_norm(s, gamma, beta, rest2) <= params.Delta:
         return 0.0, 0
     r = s.shape[0]
     c, d = np.empty(r + 1), np.empty(r + 1)
@@ -75,13 +74,13 @@ def search_total(
         c[i] = s[i] * gamma[i] + beta[i]
         d[i] = s[i] * s[i] + T
     c[r], d[r] = sqrt(rest2), T
-    a, iterations = _find_root(settings, c, d, start - T)
+    a, iterations = _find_root(params, c, d, start - T)
     return a + T, iterations
 
 
 @kernel
 def total_norm(s: Array, gamma: Array, beta: Array, rest2: float) -> float:
-    """|J+ e + (I - J+ J) v|, (20); arguments as of :func:`search_total`."""
+    """Return |J+ e + (I - J+ J) v|, (20); arguments as of :func:`search_total`."""
     total = rest2
     for i in range(s.shape[0]):
         part = gamma[i] / s[i] if s[i] > 0.0 else beta[i]
@@ -90,11 +89,11 @@ def total_norm(s: Array, gamma: Array, beta: Array, rest2: float) -> float:
 
 
 @kernel
-def _find_root(settings: Settings, c: Array, d: Array, start: float) -> tuple[float, int]:
+def _find_root(params: MethodParams, c: Array, d: Array, start: float) -> tuple[float, int]:
     """Return the a >= 0 with phi(a) = Delta, or 0 if phi(0) <= Delta; and the updates it took."""
-    Delta = settings.Delta
+    Delta = params.Delta
     phi, slope = _norm_and_slope(c, d, 0.0)
-    if not phi > Delta:  # also for NaN, which no factor mends
+    if not phi > Delta:  # also for NaN, which no factor helps
         return 0.0, 0
     tangent, low, high = (Delta - phi) / slope, 0.0, _upper_bound(c, Delta)
     if tangent > low:  # phi is convex: its tangents end before the root
@@ -113,13 +112,13 @@ def _find_root(settings: Settings, c: Array, d: Array, start: float) -> tuple[fl
             low = a
         if newton > low:
             low = newton
-        a = newton if settings.search == NEWTON else a - phi / Delta * (phi - Delta) / slope
+        a = newton if params.search == NEWTON else a - phi / Delta * (phi - Delta) / slope
     return high, MOST_ITERATIONS + MOST_BISECTIONS
 
 
 @kernel
 def _upper_bound(c: Array, Delta: float) -> float:
-    """phi(a) <= |c| / a."""
+    """Return an upper bound of the root: phi(a) <= |c| / a."""
     total = 0.0
     for i in range(c.shape[0]):
         total += c[i] * c[i]
@@ -141,13 +140,12 @@ def _norm_and_slope(c: Array, d: Array, a: float) -> tuple[float, float]:
 @kernel
 def optimal_step(
     method: Method,
-    settings: Settings,
-    group: NDArray[np.int64],
+    params: MethodParams,
+    grouping: Grouping,
     J: Array,
     e: Array,
     h: Array,
     v: Array,
-    slides: NDArray[np.bool_],
     memory: Memory,
     dq: Array,
 ) -> None:
@@ -155,7 +153,7 @@ def optimal_step(
 
     Args:
         J: (r, n), e: (r,), h: (n,) 1 for joints that are held, v: (n,) motion that GP asks for.
-        slides: (n,) joints that only slide, dq: (n,) out.
+        dq: (n,) out.
     """
     free = np.empty(h.shape[0], np.int64)
     count = free_joints(h, free)
@@ -163,24 +161,27 @@ def optimal_step(
     memory.steps[1] = 0
     if count == 0:
         return
+    # The least lambda^2 that keeps the step within Delta.
     F = gather(J, free, count)
     r = F.shape[0]
     Ut, s, Vt = np.empty((r, r)), np.empty(r), np.empty(F.shape)
     svd(F, Ut, s, Vt)
     start, z = memory.lambda2[0], np.zeros(v.shape[0])
     if method.limits == limits.GP:
-        lambda2, searched = _search_total(settings, s, times(Ut, e), times(Vt, v), v, start)
+        lambda2, searched = _search_total(params, s, times(Ut, e), times(Vt, v), v, start)
         for j in range(z.shape[0]):
             z[j] = v[j] / lambda2 if lambda2 > 0.0 else v[j]
     else:
-        lambda2, searched = search_plain(settings, s, times(Ut, e), start)
+        lambda2, searched = search_plain(params, s, times(Ut, e), start)
     memory.lambda2[0] = lambda2
     memory.steps[1] = searched
     memory.steps[2] += searched
+    # The step of the free joints with it.
     damped_gains(s, lambda2, s)
     part, left = np.empty(count), e - times(J, z)
     if goes_by_direction(method):
-        bounded_sum(method, settings, group, F, Ut, s, Vt, e, slides[free[:count]], part)
+        of_free = Grouping(grouping.group, grouping.translational[free[:count]])
+        bounded_sum(method, params, of_free, F, Ut, s, Vt, e, part)
         add_unbounded(Ut, s, Vt, e, left, part)
     else:
         apply_singular(Ut, s, Vt, left, part)
@@ -188,12 +189,12 @@ def optimal_step(
         dq[free[k]] = part[k]
     for j in range(dq.shape[0]):
         dq[j] += z[j]
-    shorten_to_norm(settings.Delta, dq)  # an undamped one too: a long z may cancel but for rounding
+    shorten_to_norm(params.Delta, dq)  # an undamped one too: a long z may cancel but for rounding
 
 
-@spliced
+@inline_ir
 def _search_total(
-    settings: Settings, s: Array, gamma: Array, beta: Array, v: Array, start: float
+    params: MethodParams, s: Array, gamma: Array, beta: Array, v: Array, start: float
 ) -> tuple[float, int]:
     """Return lambda^2 for the total motion, and the iterations; 0 where (20) is short enough.
 
@@ -205,4 +206,4 @@ def _search_total(
         rest2 += v[j] * v[j]
     for i in range(beta.shape[0]):
         rest2 -= beta[i] * beta[i]
-    return search_total(settings, s, gamma, beta, max(rest2, 0.0), start)
+    return search_total(params, s, gamma, beta, max(rest2, 0.0), start)

@@ -1,12 +1,12 @@
-"""Poses that no configuration within the limits reaches, proved by bounds found beforehand.
+"""Proofs that no configuration within the limits reaches a pose, by bounds computed beforehand.
 
-Each bound is on a number read off the pose alone: the distance or the height of a point of the tip
-from a point of the base, how an axis of the tip leans, how it passes an axis of the base. A pose
-whose number is outside of what all configurations give is beyond reach.
+Each bound limits a function of the pose alone: the distance or the height of a point of the tip
+from a point of the base, the inclination of an axis of the tip, its moment about an axis of the
+base. A pose whose value is outside the interval of all configurations is unreachable.
 
-So that a pose within tolerance of a reachable one is not refused, a bound gives way by what the
-tolerances can change its number by: a point of the tip at r from the tip's origin moves by at most
-``position_tolerance + rotation_tolerance * |r|``, a unit vector by ``rotation_tolerance``.
+So that a pose within tolerance of a reachable one is not refused, a bound is relaxed by the change
+of its value that the tolerances allow: a point of the tip at r from the tip's origin moves by at
+most ``position_tolerance + rotation_tolerance * |r|``, a unit vector by ``rotation_tolerance``.
 """
 
 from math import sqrt
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dls_ik.core.jit import kernel, spliced
+from dls_ik.core.jit import inline_ir, kernel
 from dls_ik.core.types import Array
 
 DISTANCE = 0  # of the points [m]
@@ -24,27 +24,27 @@ LEAN = 2  # cosine of the angle between the unit vectors
 MOMENT = 3  # n . ((p - b) x a) of the lines along n through b and along a through p [m]
 
 
-ROUGHNESS = 3e-9  # how far a rotation matrix that counts as one may take a unit vector
+ROUGHNESS = 3e-9  # largest displacement of a unit vector by errors of a valid rotation matrix
 
 
-class Reach(NamedTuple):
-    """What k numbers of a pose are between, whatever the configuration; most telling first."""
+class ReachBounds(NamedTuple):
+    """Intervals of k functions of the pose over all configurations; the most selective first."""
 
     kind: NDArray[np.int64]  # (k,)
     base: Array  # (k, 2, 3) unit vector and point [m], in the base frame
     tip: Array  # (k, 2, 3) unit vector and point [m], in the tip's frame
     radius: Array  # (k,) of the tip's point from the tip's origin [m]
-    least: Array  # (k,) [m], or 1 for LEAN; -inf where nothing is known
+    least: Array  # (k,) [m], or 1 for LEAN; -inf if unknown
     largest: Array  # (k,) likewise, +inf
 
 
-@spliced
+@inline_ir
 def beyond_reach(
-    reach: Reach, T: Array, position_tolerance: float, rotation_tolerance: float
+    reach: ReachBounds, T: Array, position_tolerance: float, rotation_tolerance: float
 ) -> bool:
     """Whether no configuration within the limits brings the tip within tolerance of a pose.
 
-    False says nothing. NaN is not refused.
+    False proves nothing. NaN is not refused.
 
     Args:
         T: (4, 4) or (3, 4) ``T_base_tip``.
@@ -54,21 +54,23 @@ def beyond_reach(
     beyond = False
     for k in range(reach.kind.shape[0]):
         kind, tip, base = reach.kind[k], reach.tip, reach.base
-        number, slack = 0.0, turn
+        number, tolerance = 0.0, turn
         x = y = z = ax = ay = az = 0.0
+        # The tip's point from the base's point, and the tip's axis, in the base frame.
         if kind != LEAN:
             rx, ry, rz = tip[k, 1, 0], tip[k, 1, 1], tip[k, 1, 2]
             x = T[0, 0] * rx + T[0, 1] * ry + T[0, 2] * rz + T[0, 3] - base[k, 1, 0]
             y = T[1, 0] * rx + T[1, 1] * ry + T[1, 2] * rz + T[1, 3] - base[k, 1, 1]
             z = T[2, 0] * rx + T[2, 1] * ry + T[2, 2] * rz + T[2, 3] - base[k, 1, 2]
-            slack = position_tolerance
+            tolerance = position_tolerance
             if reach.radius[k] > 0.0:
-                slack += turn * reach.radius[k]
+                tolerance += turn * reach.radius[k]
         if kind >= LEAN:
             rx, ry, rz = tip[k, 0, 0], tip[k, 0, 1], tip[k, 0, 2]
             ax = T[0, 0] * rx + T[0, 1] * ry + T[0, 2] * rz
             ay = T[1, 0] * rx + T[1, 1] * ry + T[1, 2] * rz
             az = T[2, 0] * rx + T[2, 1] * ry + T[2, 2] * rz
+        # The value, and whether it is outside its interval.
         if kind == DISTANCE:
             number = sqrt(x * x + y * y + z * z)
         elif kind == HEIGHT:
@@ -78,8 +80,8 @@ def beyond_reach(
         else:
             number = base[k, 0, 0] * (y * az - z * ay) + base[k, 0, 1] * (z * ax - x * az)
             number += base[k, 0, 2] * (x * ay - y * ax)
-            slack += turn * sqrt(x * x + y * y + z * z)
-        if number < reach.least[k] - slack or number > reach.largest[k] + slack:
+            tolerance += turn * sqrt(x * x + y * y + z * z)
+        if number < reach.least[k] - tolerance or number > reach.largest[k] + tolerance:
             beyond = True
             break
     return beyond
@@ -87,7 +89,7 @@ def beyond_reach(
 
 @kernel
 def is_beyond_reach(
-    reach: Reach, T: Array, position_tolerance: float, rotation_tolerance: float
+    reach: ReachBounds, T: Array, position_tolerance: float, rotation_tolerance: float
 ) -> bool:
     """:func:`beyond_reach` as an entry point from Python."""
     return beyond_reach(reach, T, position_tolerance, rotation_tolerance)
@@ -95,7 +97,7 @@ def is_beyond_reach(
 
 @kernel
 def rows_beyond_reach(
-    reach: Reach,
+    reach: ReachBounds,
     Ts: Array,
     position_tolerance: float,
     rotation_tolerance: float,

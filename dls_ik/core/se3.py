@@ -4,13 +4,13 @@ from math import atan2, cos, hypot, pi, sin, sqrt, tan
 
 import numpy as np
 
-from dls_ik.core.jit import inlined, kernel
+from dls_ik.core.jit import force_inline, kernel
 from dls_ik.core.types import Array
 
 FARTHEST = 1e9  # [m] of a pose from the base; beyond, squares would lose the arm
 
 
-@inlined
+@force_inline
 def quaternion(R: Array) -> tuple[float, float, float, float]:
     """Return (w, x, y, z) of a rotation matrix (3, 3), w >= 0; its length is 2 to 4.
 
@@ -34,11 +34,11 @@ def quaternion(R: Array) -> tuple[float, float, float, float]:
     return w, x, y, z
 
 
-@inlined
+@force_inline
 def rotation_vector(R: Array, out: Array) -> None:
-    """Write the rotation vector of a rotation matrix [rad], right up to and at 180 degrees.
+    """Write the rotation vector of a rotation matrix [rad], exact up to and at 180 degrees.
 
-    By way of the quaternion. At 180 degrees the axis may have either sign.
+    Computed from the quaternion. At 180 degrees the axis may have either sign.
 
     Args:
         R: (3, 3).
@@ -50,9 +50,9 @@ def rotation_vector(R: Array, out: Array) -> None:
     out[0], out[1], out[2] = scale * x, scale * y, scale * z
 
 
-@inlined
+@force_inline
 def pose_error(T_d: Array, T: Array, relative: Array, e: Array) -> None:
-    """Write what is missing from `T` to `T_d`, in the base frame.
+    """Write the error of `T` from `T_d`, in the base frame.
 
     Args:
         T_d: (3, 4) or (4, 4) desired pose.
@@ -67,9 +67,9 @@ def pose_error(T_d: Array, T: Array, relative: Array, e: Array) -> None:
     rotation_vector(relative, e[3:])
 
 
-@inlined
+@force_inline
 def norm3(v: Array) -> float:
-    """Length of the first three entries."""
+    """Return the length of the first three entries."""
     return sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
 
 
@@ -98,7 +98,7 @@ def is_pose(T: Array, tolerance: float) -> bool:
 
 @kernel
 def difference(T_a: Array, T_b: Array) -> Array:
-    """What moves T_a to T_b, (6,): translation [m] and rotation vector [rad], in the base frame."""
+    """Return the motion from T_a to T_b (6,) in the base frame: translation [m], rotation [rad]."""
     V = np.empty(6)
     pose_error(T_b, T_a, np.empty((3, 3)), V)
     return V
@@ -108,7 +108,7 @@ def difference(T_a: Array, T_b: Array) -> Array:
 def moved(T: Array, V: Array) -> Array:
     """Return T (4, 4) moved by V (6,): translation [m], rotation vector [rad], in the base frame.
 
-    The tip goes straight on, and turns about an axis through itself.
+    The tip moves along a line, and turns about an axis through itself.
     """
     x, y, z = V[3], V[4], V[5]
     angle = sqrt(x * x + y * y + z * z)
@@ -127,12 +127,9 @@ def moved(T: Array, V: Array) -> Array:
 
 
 # Rows of a rotation error -------------------------------------------------------------------------
-#
-# The rotation that is missing: as rows of the error, and what an angular velocity takes off them.
-#
-# E is what core/task.py says; the angular velocity w of the tip is along the axes of the same
-# frame. A row is taken off at the rate g . w; g is the exact derivative where a row has a
-# tolerance.
+# E is the rotation still missing, along the axes of the frame (see core/task.py), w the angular
+# velocity of the tip along the same axes. A row falls at the rate g . w; g is the exact derivative
+# for a row with a tolerance.
 
 
 VANISHING = 1e-20  # (w^2 + p^2) of a twist: half a turn about another axis, where it has no angle
@@ -140,7 +137,7 @@ SMALL = 1e-4  # [rad] below which a series is exact
 FLATTEST = 0.05  # least cosine of the second Euler angle that a derivative is divided by
 
 
-@inlined
+@force_inline
 def missing_rotation(in_target: bool, T_d: Array, T: Array, E: Array) -> None:
     """Write E (3, 3): R_d R^T, or R^T R_d, the same rotation along the target's axes."""
     for i in range(3):
@@ -150,12 +147,12 @@ def missing_rotation(in_target: bool, T_d: Array, T: Array, E: Array) -> None:
                 E[i, j] += T[c, i] * T_d[c, j] if in_target else T_d[i, c] * T[j, c]
 
 
-@inlined
+@force_inline
 def swing(E: Array, axis: int, out: Array) -> None:
     """Write the shortest rotation vector (3,) [rad] that takes the tip's axis to the target's.
 
     In the frame the target's axis a_d is a unit vector, and the tip's is a = E^T a_d. At half a
-    turn it is about the next axis, one of all that are perpendicular.
+    turn, where all perpendicular axes serve, it is about the next axis.
     """
     u, v = (axis + 1) % 3, (axis + 2) % 3
     sine, cosine = hypot(E[axis, u], E[axis, v]), E[axis, axis]  # |a x a_d|, a . a_d
@@ -167,12 +164,12 @@ def swing(E: Array, axis: int, out: Array) -> None:
         out[u], out[v] = angle, 0.0
 
 
-@inlined
+@force_inline
 def twist(E: Array, axis: int) -> float:
     """Return the angle of E about an axis, in (-pi, pi] [rad].
 
-    That of the factor about the axis where E is a rotation about the axis and one across it, with
-    the unit quaternion (w, v) of E, w >= 0: 2 atan2(v . a, w).
+    The angle of the factor about the axis in the swing-twist decomposition of E: 2 atan2(v . a, w)
+    with the unit quaternion (w, v) of E, w >= 0.
     """
     w, x, y, z = quaternion(E)
     p = x if axis == 0 else y if axis == 1 else z
@@ -181,13 +178,13 @@ def twist(E: Array, axis: int) -> float:
     return 2.0 * atan2(p, w)
 
 
-@inlined
+@force_inline
 def unit(c: int) -> tuple[float, float, float]:
-    """Return an axis of the frame."""
+    """Return the unit vector of an axis of the frame."""
     return 1.0 if c == 0 else 0.0, 1.0 if c == 1 else 0.0, 1.0 if c == 2 else 0.0
 
 
-@inlined
+@force_inline
 def twist_gradient(E: Array, axis: int) -> tuple[float, float, float]:
     """Return g of d(twist)/dt = -g . omega, omega the angular velocity of the tip in the frame.
 
@@ -206,7 +203,7 @@ def twist_gradient(E: Array, axis: int) -> tuple[float, float, float]:
     return gx / size, gy / size, gz / size
 
 
-@inlined
+@force_inline
 def euler(E: Array, out: Array) -> None:
     """Write minus the angles (a, b, c) of E^T = Rx(a) Ry(b) Rz(c), the tip seen from the target."""
     out[0] = atan2(E[2, 1], E[2, 2])
@@ -214,7 +211,7 @@ def euler(E: Array, out: Array) -> None:
     out[2] = atan2(E[1, 0], E[0, 0])
 
 
-@inlined
+@force_inline
 def euler_gradient(angles: Array, c: int) -> tuple[float, float, float]:
     """Return g for row `c` of :func:`euler`; bounded where the first and third axis fall together.
 
@@ -229,7 +226,7 @@ def euler_gradient(angles: Array, c: int) -> tuple[float, float, float]:
     return 0.0, -sin(a) / flat, cos(a) / flat
 
 
-@inlined
+@force_inline
 def vector_gradient(phi: Array, c: int) -> tuple[float, float, float]:
     """Return g for the rotation vector of E: row `c` of the inverse right Jacobian of SO(3).
 
@@ -249,7 +246,7 @@ def vector_gradient(phi: Array, c: int) -> tuple[float, float, float]:
     return gx, gy, gz
 
 
-@inlined
+@force_inline
 def swing_gradient(E: Array, axis: int, c: int) -> tuple[float, float, float]:
     """Return g for row `c` of :func:`swing`.
 

@@ -1,29 +1,34 @@
-"""Searches for many poses, each as if it were alone: the kernels that Python calls."""
+"""Searches for many poses, each as if it were alone: the kernels that Python calls.
+
+Arguments that differ between calls are plain tuples: numba takes 2 us to recognise a NamedTuple.
+"""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dls_ik.core.fast.kinematics import aim
 from dls_ik.core.fast.packed import unpack
 from dls_ik.core.fast.table import LEAF
-from dls_ik.core.jit import borrowing, inlined, kernel, spliced
+from dls_ik.core.jit import force_inline, inline_ir, kernel, no_refcount
 from dls_ik.core.se3 import is_pose
 from dls_ik.core.search import search
 from dls_ik.core.types import (
     WIDEST,
-    Arm,
+    AnyChain,
     Array,
     Chain,
-    Details,
-    Goal,
-    Method,
-    QuickWork,
+    ChainTable,
+    FastWorkspace,
+    GeneralProblem,
+    Indices,
+    PoseTargets,
+    Rows,
+    SearchParams,
+    SearchScratch,
+    SelectionRule,
+    SerialChain,
     Starts,
-    Structure,
-    Table,
-    Wish,
 )
-from dls_ik.core.workspace import new_memory, quick_workspace, workspace
+from dls_ik.core.workspace import fast_workspace, new_memory, search_scratch, workspace
 
 POSE_TOLERANCE = 1e-9  # how far from orthonormal a rotation matrix may be
 
@@ -31,148 +36,131 @@ POSE_TOLERANCE = 1e-9  # how far from orthonormal a rotation matrix may be
 @kernel
 def search_packed(
     numbers: Array,
-    integers: NDArray[np.int64],
-    Ts: Array,
-    seeds: Array,
-    change: Array,
-    kind: int,
-    compared: int,
-    seeded: bool,
+    integers: Indices,
+    targets: tuple[Array, Array, Array],
+    rule: tuple[int, int, bool],
     attempts: int,
-    counts: NDArray[np.int64],
-    best: Array,
-    figures: Array,
+    rows: tuple[Indices, Array, Array],
 ) -> None:
-    """:func:`search_rows` on the quick path; the entry point from Python.
+    """:func:`search_rows` on the fast path, for a pose of one tip each; called from Python.
 
     Args:
         numbers, integers: of :class:`dls_ik.core.fast.packed.Packed`.
-        kind, compared, seeded: of :class:`Wish`.
-        counts, best, figures: of :class:`Rows`.
+        rule: fields of :class:`SelectionRule`; others as of :func:`search_rows`.
     """
-    arm, table, method, goal, starts = unpack(numbers, integers)
-    n = best.shape[1]
-    limits, bounds = np.empty((2, n)), np.empty((2, n))
-    near = Arm(arm.turn, arm.slide, arm.link, arm.variable, limits[0], limits[1], arm.base, arm.tip)
-    around = Starts(bounds[0], bounds[1], starts.turning, starts.joint_weights)
-    work, wish = quick_workspace(near, LEAF), Wish(kind, compared, seeded)
-    search_quick(
-        arm, near, method, goal, starts, around, table, wish, Ts, seeds, change, attempts, counts,
-        best, figures, np.empty(1, np.uint64), np.empty(n), np.empty(2), np.empty(n), work,
+    chain, table, method, stop, starts = unpack(numbers, integers)
+    limits, bounds = np.empty((2, starts.lower.shape[0])), np.empty((2, starts.lower.shape[0]))
+    near = SerialChain(
+        turn=chain.turn,
+        slide=chain.slide,
+        link=chain.link,
+        variable=chain.variable,
+        lower=limits[0],
+        upper=limits[1],
+        base=chain.base,
+        tip=chain.tip,
+    )
+    around = Starts(bounds[0], bounds[1], starts.periodic, starts.joint_weights)
+    params = SearchParams(method, stop, around, SelectionRule(*rule))
+    search_fast(
+        chain, near, starts, params, table, PoseTargets(*targets), attempts, Rows(*rows),
+        search_scratch(near), fast_workspace(near, LEAF),
     )  # fmt: skip
 
 
-@borrowing
-def search_quick(
-    arm: Arm,
-    near: Arm,
-    method: Method,
-    goal: Goal,
+@no_refcount
+def search_fast(
+    chain: SerialChain,
+    near: SerialChain,
     starts: Starts,
-    around: Starts,
-    table: Table,
-    wish: Wish,
-    Ts: Array,
-    seeds: Array,
-    change: Array,
+    params: SearchParams,
+    table: ChainTable,
+    targets: PoseTargets,
     attempts: int,
-    counts: NDArray[np.int64],
-    best: Array,
-    figures: Array,
-    state: NDArray[np.uint64],
-    q: Array,
-    now: Array,
-    kept: Array,
-    work: QuickWork,
+    rows: Rows,
+    scratch: SearchScratch,
+    work: FastWorkspace,
 ) -> None:
     """:func:`search_packed` with the structs and all scratch.
 
     Args:
-        near, around: `arm` and `starts` with room for bounds of their own.
-        state: (1,), q: (n,), now: (2,), kept: (n,), work: scratch.
+        near: `chain` with arrays of its own for the limits near a seed.
+        params: with arrays of its own for the bounds of starts near a seed.
     """
-    for i in range(Ts.shape[0]):
-        seed = seeds[min(i, seeds.shape[0] - 1)]
-        if are_poses(Ts[i]) and is_finite(seed):
-            narrow(arm.lower, arm.upper, seed, change, near.lower, near.upper)
-            narrow_starts(near, starts, seed, change, around)
-            aim(arm.base, arm.tip, Ts[i, 0], work.target)
-            search(
-                near, method, goal, around, table, None, wish, Ts[i], seed, state, counts[i],
-                attempts, q, now, kept, best[i], figures[i], work,
-            )  # fmt: skip
+    for i in range(targets.T.shape[0]):
+        T, seed = targets.T[i], targets.seed[min(i, targets.seed.shape[0] - 1)]
+        if are_poses(T) and is_finite(seed):
+            limits_near_seed(chain, starts, seed, targets.max_change, near, params.starts)
+            aim(chain.base, chain.tip, T[0], work.target)
+            row = Rows(rows.counts[i], rows.best[i], rows.figures[i])
+            search(near, params, table, None, T, seed, attempts, row, scratch, work)
 
 
 @kernel
 def search_rows(
     chain: Chain,
-    method: Method,
-    goal: Goal,
-    starts: Starts,
-    details: Details,
-    wish: Wish,
-    Ts: Array,
-    seeds: Array,
-    change: Array,
+    params: SearchParams,
+    general: GeneralProblem,
+    targets: tuple[Array, Array, Array],
     attempts: int,
-    counts: NDArray[np.int64],
-    best: Array,
-    figures: Array,
+    rows: tuple[Indices, Array, Array],
 ) -> None:
-    """:func:`search` for every row, each as if it were alone; the entry point from Python.
+    """:func:`search` for every row, each as if it were alone; called from Python.
 
-    Rows of `Ts` or `seeds` that are not finite poses or joint values are passed over.
+    Poses that are not finite rigid transforms, and seeds that are not finite, are passed over.
 
     Args:
-        Ts: (b, k, 4, 4), seeds: (b, n), or (1, n) for all.
-        change: (n,) by which an answer may differ from its seed [rad or m].
-        counts, best, figures: of :class:`Rows`, what is known of each pose, stepped.
+        targets: fields of :class:`PoseTargets`.
+        attempts: to make at most for each pose, now.
+        rows: fields of :class:`Rows`, in and out.
     """
-    n = best.shape[1]
-    limits, bounds = np.empty((2, n)), np.empty((2, n))
+    starts, wanted, state = params.starts, PoseTargets(*targets), Rows(*rows)
+    limits, bounds = np.empty((2, starts.lower.shape[0])), np.empty((2, starts.lower.shape[0]))
     near = Chain(
-        chain.fixed, chain.first, chain.prismatic, chain.variable, chain.scale, chain.offset,
-        limits[0], limits[1], chain.velocity,
-    )  # fmt: skip
-    around = Starts(bounds[0], bounds[1], starts.turning, starts.joint_weights)
-    work = workspace(chain, details, new_memory(chain, method, details))
-    state, q, now, kept = np.empty(1, np.uint64), np.empty(n), np.empty(2), np.empty(n)
-    for i in range(Ts.shape[0]):
-        seed = seeds[min(i, seeds.shape[0] - 1)]
-        if are_poses(Ts[i]) and is_finite(seed):
-            narrow(chain.lower, chain.upper, seed, change, limits[0], limits[1])
-            narrow_starts(near, starts, seed, change, around)
-            search(
-                near, method, goal, around, None, details, wish, Ts[i], seed, state, counts[i],
-                attempts, q, now, kept, best[i], figures[i], work,
-            )  # fmt: skip
+        fixed=chain.fixed,
+        first=chain.first,
+        prismatic=chain.prismatic,
+        variable=chain.variable,
+        scale=chain.scale,
+        offset=chain.offset,
+        lower=limits[0],
+        upper=limits[1],
+        velocity=chain.velocity,
+    )
+    around = Starts(bounds[0], bounds[1], starts.periodic, starts.joint_weights)
+    here = SearchParams(params.method, params.stop, around, params.rule)
+    scratch = search_scratch(near)
+    work = workspace(chain, general, new_memory(chain, params.method, general))
+    for i in range(wanted.T.shape[0]):
+        T, seed = wanted.T[i], wanted.seed[min(i, wanted.seed.shape[0] - 1)]
+        if are_poses(T) and is_finite(seed):
+            limits_near_seed(chain, starts, seed, wanted.max_change, near, around)
+            row = Rows(state.counts[i], state.best[i], state.figures[i])
+            search(near, here, None, general, T, seed, attempts, row, scratch, work)
 
 
-@spliced
-def narrow(lower: Array, upper: Array, seed: Array, change: Array, low: Array, high: Array) -> None:
-    """Write what is left of bounds (n,) within `change` (n,) of the seed."""
-    for j in range(seed.shape[0]):
-        low[j] = min(max(lower[j], seed[j] - change[j]), upper[j])
-        high[j] = max(min(upper[j], seed[j] + change[j]), low[j])
-
-
-@spliced
-def narrow_starts(
-    near: Structure, starts: Starts, seed: Array, change: Array, around: Starts
+@inline_ir
+def limits_near_seed(
+    chain: AnyChain, starts: Starts, seed: Array, change: Array, near: AnyChain, around: Starts
 ) -> None:
-    """Write the bounds of random starts, which may be turns away from those without a seed.
+    """Write the limits, and the bounds of random starts, within `change` (n,) of the seed (n,).
+
+    Bounds of random starts may be turns away from those without a seed.
 
     Args:
-        near: with the limits that :func:`narrow` left.
-        around: out.
+        near, around: out.
     """
-    narrow(starts.lower, starts.upper, seed, change, around.lower, around.upper)
     for j in range(seed.shape[0]):
+        low, high = seed[j] - change[j], seed[j] + change[j]
+        near.lower[j] = min(max(chain.lower[j], low), chain.upper[j])
+        near.upper[j] = max(min(chain.upper[j], high), near.lower[j])
+        around.lower[j] = min(max(starts.lower[j], low), starts.upper[j])
+        around.upper[j] = max(min(starts.upper[j], high), around.lower[j])
         if near.upper[j] - near.lower[j] <= WIDEST:
             around.lower[j], around.upper[j] = near.lower[j], near.upper[j]
 
 
-@inlined
+@force_inline
 def is_finite(q: Array) -> bool:
     """Whether no entry is NaN or inf."""
     for j in range(q.shape[0]):
@@ -181,7 +169,7 @@ def is_finite(q: Array) -> bool:
     return True
 
 
-@spliced
+@inline_ir
 def are_poses(T: Array) -> bool:
     """Whether each of T (k, 4, 4) is a finite rigid transform."""
     for i in range(T.shape[0]):

@@ -1,44 +1,47 @@
-"""Step bounds: how far a step may go."""
+"""Step bounds: how far a step may go.
+
+A bound has a section with its formula and source. To add one, write its section, its id, its name
+in `IDS`, and its branch in :func:`bound_step`, or :func:`bounded_sum` for one of single directions.
+"""
 
 from math import sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dls_ik.core.jit import kernel, spliced
-from dls_ik.core.types import Array, Method, Settings
+from dls_ik.core.jit import inline_ir, kernel
+from dls_ik.core.types import Array, Flags, Grouping, Indices, Method, MethodParams
 
 NONE, SD, SDLS, MAX, NORM = range(5)
 IDS = {"none": NONE, "max": MAX, "norm": NORM, "sd": SD, "sdls": SDLS}
 
 
-@spliced
+@inline_ir
 def goes_by_direction(method: Method) -> bool:
-    """Whether each singular direction is bounded for itself."""
+    """Whether each singular direction has a bound of its own."""
     return method.step == SD or method.step == SDLS
 
 
 @kernel
 def bounded_sum(
     method: Method,
-    settings: Settings,
-    group: NDArray[np.int64],
+    params: MethodParams,
+    grouping: Grouping,
     J: Array,
     Ut: Array,
     gain: Array,
     Vt: Array,
     e: Array,
-    slides: NDArray[np.bool_],
     dq: Array,
 ) -> None:
     """Write sum_i w_i, w_i = gain_i v_i (u_i . e), each bounded where the method bounds directions.
 
     Args:
-        group: (r,) which rows make one vector, see :class:`dls_ik.core.types.Task`.
-        J: (r, k), Ut: (r, r), gain: (r,), Vt: (r, k), e: (r,), slides: (k,) joints that only slide.
+        grouping: of the r rows and the k joints.
+        J: (r, k), Ut: (r, r), gain: (r,), Vt: (r, k), e: (r,).
         dq: (k,) out.
     """
     r, k = J.shape
+    slides = grouping.translational
     dq.fill(0.0)
     w = np.empty(k)
     for s in range(r):
@@ -51,37 +54,36 @@ def bounded_sum(
         for j in range(k):
             w[j] = length * Vt[s, j]
         if method.step == SD:
-            kept = sd_share(J, Vt[s], gain[s], length, method.gamma_max, settings.published)
+            kept = sd_share(J, Vt[s], gain[s], length, method.gamma_max, params.bug_compatible)
         elif method.step == SDLS:
-            gamma = sdls_gamma(group, J, Ut[s], Vt[s], gain[s], method.gamma_max)
-            kept = sdls_share(w, slides, gamma, settings.soft)
+            gamma = sdls_gamma(grouping.group, J, Ut[s], Vt[s], gain[s], method.gamma_max)
+            kept = sdls_share(w, slides, gamma, params.soft)
         for j in range(k):
             dq[j] += w[j] if method.step == SDLS and slides[j] else kept * w[j]
 
 
-@spliced
-def bound_step(method: Method, settings: Settings, slides: NDArray[np.bool_], dq: Array) -> None:
+@inline_ir
+def bound_step(method: Method, params: MethodParams, slides: Flags, dq: Array) -> None:
     """Shorten the whole step dq (n,) in place."""
     if method.step == SD:
         shorten_to_norm(method.gamma_max, dq)
     elif method.step == SDLS:
-        sdls_bound(dq, slides, method.gamma_max, settings.soft)
+        sdls_bound(dq, slides, method.gamma_max, params.soft)
     elif method.step == MAX:
-        shorten_to_largest(settings.largest_change, dq)
+        shorten_to_largest(params.largest_change, dq)
     elif method.step == NORM:
-        shorten_to_norm(settings.Delta, dq)
+        shorten_to_norm(params.Delta, dq)
 
 
 # MAX ----------------------------------------------------------------------------------------------
-#
-# MAX, the largest joint change: the whole step is scaled so that no joint moves farther.
+# The largest joint change: the whole step is scaled so that no joint moves farther.
 #
 # Buss & Kim 2004, section 5; Tabaczynski 2005, 3.2 (whose text says norm, and whose code largest).
 
 
 @kernel
 def shorten_to_largest(farthest: float, dq: Array) -> float:
-    """Scale `dq` (n,) to a largest absolute component of `farthest`; return what it was."""
+    """Scale `dq` (n,) so that no component exceeds `farthest`; return the largest before."""
     largest = 0.0
     for j in range(dq.shape[0]):
         largest = max(largest, abs(dq[j]))
@@ -92,8 +94,7 @@ def shorten_to_largest(farthest: float, dq: Array) -> float:
 
 
 # NORM ---------------------------------------------------------------------------------------------
-#
-# NORM: the step is shortened to a 2-norm of Delta: the bound of Deo & Walker 1993, by scaling.
+# The step is scaled to a 2-norm of at most Delta: the bound of Deo & Walker 1993.
 
 
 @kernel
@@ -109,8 +110,7 @@ def shorten_to_norm(longest: float, dq: Array) -> None:
 
 
 # SD -----------------------------------------------------------------------------------------------
-#
-# SD, selective damping: no direction of the error may move a joint farther than it is worth.
+# Selective damping: no direction of the error may move a joint farther than it moves the tip.
 #
 # Colome & Torras 2012, section VI and (8), after Buss & Kim 2004. M_s bounds how far the tip moves
 # for a unit of error along u_s, summed over the joints; the joint change w_s for that direction is
@@ -120,7 +120,7 @@ def shorten_to_norm(longest: float, dq: Array) -> None:
 
 @kernel
 def sd_share(J: Array, v: Array, gain: float, w: float, gamma_max: float, signed: bool) -> float:
-    """How much of w v is kept, from 0 to 1.
+    """Return the share of w v that is kept, from 0 to 1.
 
     Args:
         J: (r, k), v: (k,) unit vector, gain: of its direction, w: length before the bound.
@@ -139,21 +139,20 @@ def sd_share(J: Array, v: Array, gain: float, w: float, gamma_max: float, signed
 
 
 # SDLS ---------------------------------------------------------------------------------------------
-#
-# SDLS, selectively damped least squares: each direction damped by how hard it is to go there.
+# Selectively damped least squares: each direction is damped by how hard it is to move in.
 #
 # phi_i = ClampMaxAbs(g_i (u_i . e) v_i, gamma_i), gamma_i = gamma_max min(1, N_i / M_i), and the
 # sum of the phi_i is clamped to gamma_max (Buss & Kim 2004, (3), (4)). N_i is how far all tips are
 # to move for a unit of error along u_i, M_i how far the joints move them one by one: M_i > N_i is
-# cancellation. Motion of translational joints is not clamped. The published code does not clamp
-# but scales, by gamma / (gamma + largest): soft.
+# cancellation. Motion of translational joints is not clamped. The published code does not clamp but
+# scales, by gamma / (gamma + largest): soft.
 #
 # A tip's rotation, and the row that TA adds, count as tips of their own.
 
 
 @kernel
-def moved(group: NDArray[np.int64], column: Array) -> float:
-    """How far all tips move together for a vector of the task space (r,): a sum of norms.
+def moved(group: Indices, column: Array) -> float:
+    """Return how far all tips move for a vector of the task space (r,): a sum of norms.
 
     Args:
         group: (r,) rising; rows of one number make one vector.
@@ -169,9 +168,9 @@ def moved(group: NDArray[np.int64], column: Array) -> float:
 
 @kernel
 def sdls_gamma(
-    group: NDArray[np.int64], J: Array, u: Array, v: Array, gain: float, gamma_max: float
+    group: Indices, J: Array, u: Array, v: Array, gain: float, gamma_max: float
 ) -> float:
-    """gamma_i of a direction.
+    """Return gamma_i of a direction.
 
     Args:
         J: (r, k), u: (r,), v: (k,) unit vectors.
@@ -183,8 +182,8 @@ def sdls_gamma(
 
 
 @kernel
-def sdls_share(dq: Array, slides: NDArray[np.bool_], gamma: float, soft: bool) -> float:
-    """How much of the motion of the joints that turn is kept, from 0 to 1.
+def sdls_share(dq: Array, slides: Flags, gamma: float, soft: bool) -> float:
+    """Return the share of the motion of joints that turn that is kept, from 0 to 1.
 
     Args:
         dq: (k,), slides: (k,) joints that only slide.
@@ -199,8 +198,8 @@ def sdls_share(dq: Array, slides: NDArray[np.bool_], gamma: float, soft: bool) -
 
 
 @kernel
-def sdls_bound(dq: Array, slides: NDArray[np.bool_], gamma_max: float, soft: bool) -> None:
-    """Clamp the whole of dq (n,) in place, (4); also softly only what is beyond gamma_max."""
+def sdls_bound(dq: Array, slides: Flags, gamma_max: float, soft: bool) -> None:
+    """Clamp the whole of dq (n,) in place, (4); a step within gamma_max stays, also if soft."""
     if sdls_share(dq, slides, gamma_max, False) == 1.0:
         return
     kept = sdls_share(dq, slides, gamma_max, soft)

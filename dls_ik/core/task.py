@@ -1,12 +1,12 @@
-"""Tasks: which pose errors of which tips count, and the Jacobian of those.
+"""Tasks: errors of the rows that count, their Jacobian, and their tolerances.
 
-A frame is the base's axes, or those of the target. In the frame, E is the rotation that is still
-missing: R_d R^T along the base's axes, R^T R_d along the target's. How it becomes rows:
+A frame is the axes of the base or of the target. In the frame, E is the rotation still missing:
+R_d R^T along the base's axes, R^T R_d along the target's. Its rows:
 
 VECTOR (three axes count): the rotation vector of E.
 SWING (two axes): the shortest rotation that brings the frame's third axis, as the tip has it, onto
 the target's; turning about that axis is free.
-TWIST (one axis): the angle of E about that axis, whatever it turns about the others.
+TWIST (one axis): the angle of E about that axis, whatever the rotation about the others.
 EULER: the angles of the tip as the target sees it, by Rx Ry Rz, with the sign of E.
 """
 
@@ -15,7 +15,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from dls_ik.core.jit import inlined, kernel, spliced
+from dls_ik.core.jit import force_inline, inline_ir, kernel
 from dls_ik.core.kinematics import forward, jacobian
 from dls_ik.core.se3 import (
     euler,
@@ -29,26 +29,26 @@ from dls_ik.core.se3 import (
     unit,
     vector_gradient,
 )
-from dls_ik.core.types import Array, Chain, Details, Goal, Task, Workspace
+from dls_ik.core.types import Array, Chain, GeneralProblem, StopCriteria, TaskParams, Workspace
 
 FREE, VECTOR, SWING, TWIST, EULER = range(5)
 
 
 @kernel
 def task_error(
-    task: Task, T_d: Array, T: Array, relative: Array, whole: Array, e: Array
+    task: TaskParams, T_d: Array, T: Array, relative: Array, full: Array, e: Array
 ) -> tuple[float, float]:
     """Write the scaled error of every row; return the largest position and rotation error.
 
     Args:
         T_d: (k, 4, 4) desired poses, T: (k, 3, 4) actual poses.
         relative: (3, 3) scratch.
-        whole: (r,) out: the scaled errors as they are [m].
-        e: (r,) out: and with the tolerances taken off.
+        full: (r,) out: the scaled errors [m].
+        e: (r,) out: the scaled errors with the tolerances taken off [m].
 
     Returns:
-        Of the components that count, and beyond their tolerances, the longest position error of a
-        tip [m] and the largest rotation error of one [rad].
+        The longest position error of a tip [m] and the largest rotation error of one [rad], of the
+        components that count and beyond their tolerances.
     """
     k, r = T.shape[0], e.shape[0]
     errors, squares = np.empty((k, 6)), np.zeros((k, 2))
@@ -57,10 +57,10 @@ def task_error(
         _rotation_error(task, p, T_d[p], T[p], relative, errors[p, 3:])
     for i in range(r):
         e[i] = errors[task.tip[i], task.component[i]]
-        whole[i] = task.weight[i] * e[i]
-    if task.has_slack:
+        full[i] = task.weight[i] * e[i]
+    if task.has_tolerance:
         beyond = np.empty(r)
-        dead_zone(task, e, beyond)
+        subtract_tolerances(task, e, beyond)
         _add_squares(task, beyond, squares)
     else:
         _add_squares(task, e, squares)
@@ -69,17 +69,17 @@ def task_error(
     return sqrt(squares[:, 0].max()), sqrt(squares[:, 1].max())
 
 
-@spliced
-def _add_squares(task: Task, e: Array, squares: Array) -> None:
+@inline_ir
+def _add_squares(task: TaskParams, e: Array, squares: Array) -> None:
     for i in range(e.shape[0]):
         squares[task.tip[i], task.component[i] // 3] += e[i] * e[i]
 
 
 @kernel
 def task_jacobian(
-    chain: Chain, task: Task, T_d: Array, axes: Array, T: Array, relative: Array, J: Array
+    chain: Chain, task: TaskParams, T_d: Array, axes: Array, T: Array, relative: Array, J: Array
 ) -> None:
-    """Write the Jacobian of the scaled error: J dq is what a small step takes off it.
+    """Write the Jacobian of the scaled error: a small step dq reduces the error by J dq.
 
     Exact for positions, TWIST and EULER, and for all rotations with a tolerance, but as if there
     were none; :func:`release` then makes it that of the error beyond. For other
@@ -107,9 +107,9 @@ def task_jacobian(
             J[i, j] = task.weight[i] * along
 
 
-@inlined
+@force_inline
 def _position_error(in_target: bool, T_d: Array, T: Array, out: Array) -> None:
-    """Write what is missing along the axes of the frame [m], the first three of `out`."""
+    """Write the position error along the axes of the frame [m], the first three of `out`."""
     x, y, z = T_d[0, 3] - T[0, 3], T_d[1, 3] - T[1, 3], T_d[2, 3] - T[2, 3]
     out[0], out[1], out[2] = x, y, z
     if in_target:
@@ -118,9 +118,11 @@ def _position_error(in_target: bool, T_d: Array, T: Array, out: Array) -> None:
 
 
 @kernel
-def _rotation_error(task: Task, p: int, T_d: Array, T: Array, relative: Array, out: Array) -> None:
+def _rotation_error(
+    task: TaskParams, p: int, T_d: Array, T: Array, relative: Array, out: Array
+) -> None:
     """Write the rotation error along the axes of the frame (3,) [rad]; zero for FREE."""
-    turning, axis = task.turning[p], task.axis[p]
+    turning, axis = task.rotation_kind[p], task.axis[p]
     out[0], out[1], out[2] = 0.0, 0.0, 0.0
     if turning == FREE:
         return
@@ -135,14 +137,14 @@ def _rotation_error(task: Task, p: int, T_d: Array, T: Array, relative: Array, o
         out[axis] = twist(relative, axis)
 
 
-@inlined
+@force_inline
 def _direction(
-    task: Task, p: int, component: int, T_d: Array, T: Array, relative: Array, out: Array
+    task: TaskParams, p: int, component: int, T_d: Array, T: Array, relative: Array, out: Array
 ) -> None:
     """Write the direction (3,), in the base frame, along which a row takes the tip's velocity."""
-    turning, in_target = task.turning[p], task.in_target[p]
+    turning, in_target = task.rotation_kind[p], task.in_target[p]
     x, y, z = unit(component % 3)
-    if component >= 3 and (task.exact[p] or turning >= TWIST):
+    if component >= 3 and (task.exact_derivative[p] or turning >= TWIST):
         missing_rotation(in_target, T_d, T, relative)
         x, y, z = _gradient(turning, task.axis[p], relative, component - 3)
     out[0], out[1], out[2] = x, y, z
@@ -151,7 +153,7 @@ def _direction(
             out[c] = T_d[c, 0] * x + T_d[c, 1] * y + T_d[c, 2] * z
 
 
-@inlined
+@force_inline
 def _gradient(turning: int, axis: int, E: Array, c: int) -> tuple[float, float, float]:
     """Return g of row `c` of a rotation, along the axes of the frame."""
     if turning == TWIST:
@@ -167,21 +169,19 @@ def _gradient(turning: int, axis: int, E: Array, c: int) -> tuple[float, float, 
 
 
 # Tolerances ---------------------------------------------------------------------------------------
-#
-# Tolerances of rows: an error within them counts as zero, and does not hold the arm.
-#
-# A row beyond its tolerance is brought a little inside, so that it is there after a few steps and
-# the tolerance is kept to the last digit. A row inside is none at all, and leaves the arm free to
-# move, until a step would take it out again: then that step is made anew, and brings it to the
-# border. Rows that are round have one tolerance for the length of their vector.
+# An error within the tolerance of its row counts as zero, and leaves the arm free to move. A row
+# beyond its tolerance is brought a little inside, so that a few steps suffice and the tolerance is
+# kept to the last digit. A row inside has no error until a step would take it out again: then that
+# step is solved again, and brings it to the border. Round rows have one tolerance for the length of
+# their vector.
 
 
-@spliced
-def dead_zone(task: Task, e: Array, beyond: Array) -> None:
+@inline_ir
+def subtract_tolerances(task: TaskParams, e: Array, beyond: Array) -> None:
     """Take the tolerances off the errors of the rows, not scaled by their weights.
 
     Args:
-        e: (r,) in the errors, out what a step goes for.
+        e: (r,) in: the errors, out: what a step is to take off.
         beyond: (r,) out: the errors beyond the tolerances.
     """
     r = e.shape[0]
@@ -189,26 +189,27 @@ def dead_zone(task: Task, e: Array, beyond: Array) -> None:
     for i in range(r):
         sizes[i], beyond[i] = _size(task, i, e), e[i]
     for i in range(r):
-        slack = task.slack[i]
-        if slack > 0.0:
-            share = sizes[i] > slack
-            beyond[i] = e[i] * ((sizes[i] - slack) / sizes[i]) if share else 0.0
-            e[i] = e[i] * ((sizes[i] - task.aim[i]) / sizes[i]) if share else 0.0
+        tolerance = task.tolerance[i]
+        if tolerance > 0.0:
+            share = sizes[i] > tolerance
+            beyond[i] = e[i] * ((sizes[i] - tolerance) / sizes[i]) if share else 0.0
+            e[i] = e[i] * ((sizes[i] - task.inner_tolerance[i]) / sizes[i]) if share else 0.0
 
 
-@spliced
-def release(task: Task, e: Array, held: NDArray[np.bool_], J: Array) -> None:
-    """Make J (r, n) the derivative of what :func:`dead_zone` makes of the errors.
+@inline_ir
+def release(task: TaskParams, e: Array, held: NDArray[np.bool_], J: Array) -> None:
+    """Make J (r, n) the derivative of the errors after :func:`subtract_tolerances`.
 
-    Zero in rows inside their tolerance. Round ones outside are pulled toward the middle, and turn
-    about it as far as they are from the border: n n^T + (1 - s) (I - n n^T), s = aim / size.
+    It is zero in rows inside their tolerance. Round ones outside are pulled toward the middle, and
+    turn about it in proportion to their distance from the border: n n^T + (1 - s) (I - n n^T), s =
+    aim / size.
 
     Args:
-        e: (r,) scaled errors as a step goes for them.
-        held: (r,) rows that stay as they are.
+        e: (r,) scaled errors that a step is to take off.
+        held: (r,) rows to leave as they are.
     """
     for i in range(e.shape[0]):
-        if task.slack[i] > 0.0 and not held[i]:
+        if task.tolerance[i] > 0.0 and not held[i]:
             if task.round[i]:
                 if _is_first(task, i):
                     _release_round(task, i, e, J)
@@ -217,45 +218,49 @@ def release(task: Task, e: Array, held: NDArray[np.bool_], J: Array) -> None:
                     J[i, j] = 0.0
 
 
-@spliced
-def hold(task: Task, J: Array, whole: Array, dq: Array, e: Array, held: NDArray[np.bool_]) -> bool:
+@inline_ir
+def hold(
+    task: TaskParams, J: Array, full: Array, dq: Array, e: Array, held: NDArray[np.bool_]
+) -> bool:
     """Hold rows that are inside their tolerance and that a step would take out of it.
 
     Args:
-        J: (r, n) of all rows, whole: (r,) their whole errors, both scaled.
+        J: (r, n) of all rows, full: (r,) their errors with tolerances, both scaled.
         dq: (n,) the step.
-        e: (r,) in and out: what a step goes for; of rows that are held, to where they may go.
+        e: (r,) in and out: error that a step is to take off; of held rows, up to the border.
         held: (r,) in and out.
 
     Returns:
-        Whether there is another one.
+        Whether another row is held.
     """
     r = e.shape[0]
     after, out = np.empty(r), False
     for i in range(r):
-        after[i] = whole[i]
+        after[i] = full[i]
         for j in range(dq.shape[0]):
             after[i] -= J[i, j] * dq[j]
         after[i] /= task.weight[i]
     for i in range(r):
-        if task.slack[i] > 0.0 and not held[i] and _is_inside(task, i, e):
+        if task.tolerance[i] > 0.0 and not held[i] and _is_inside(task, i, e):
             size = _size(task, i, after)
-            if size > task.slack[i]:
+            if size > task.tolerance[i]:
                 held[i], out = True, True
     for i in range(r):
         if held[i] and e[i] == 0.0:
-            e[i] = whole[i] - task.weight[i] * after[i] * (task.aim[i] / _size(task, i, after))
+            e[i] = full[i] - task.weight[i] * after[i] * (
+                task.inner_tolerance[i] / _size(task, i, after)
+            )
     return out
 
 
-@spliced
-def _is_inside(task: Task, i: int, e: Array) -> bool:
+@inline_ir
+def _is_inside(task: TaskParams, i: int, e: Array) -> bool:
     """Whether a row, or all of a round set, has no error left."""
     return _size(task, i, e) == 0.0
 
 
-@spliced
-def _release_round(task: Task, first: int, e: Array, J: Array) -> None:
+@inline_ir
+def _release_round(task: TaskParams, first: int, e: Array, J: Array) -> None:
     along, size = np.zeros(J.shape[1]), 0.0
     for i in range(first, e.shape[0]):
         if _is_with(task, first, i):
@@ -264,7 +269,7 @@ def _release_round(task: Task, first: int, e: Array, J: Array) -> None:
             for j in range(along.shape[0]):
                 along[j] += error * J[i, j] / task.weight[i]
     size = sqrt(size)
-    s = task.aim[first] / (size + task.aim[first])
+    s = task.inner_tolerance[first] / (size + task.inner_tolerance[first])
     for i in range(first, e.shape[0]):
         if _is_with(task, first, i):
             for j in range(along.shape[0]):
@@ -274,9 +279,9 @@ def _release_round(task: Task, first: int, e: Array, J: Array) -> None:
                     J[i, j] = (1.0 - s) * J[i, j] + s * e[i] * along[j] / (size * size)
 
 
-@spliced
-def _size(task: Task, i: int, e: Array) -> float:
-    """What the tolerance of a row is compared with."""
+@inline_ir
+def _size(task: TaskParams, i: int, e: Array) -> float:
+    """Return the size of an error that the tolerance of a row is compared with."""
     if not task.round[i]:
         return abs(e[i])
     total = 0.0
@@ -286,14 +291,14 @@ def _size(task: Task, i: int, e: Array) -> float:
     return sqrt(total)
 
 
-@spliced
-def _is_with(task: Task, i: int, j: int) -> bool:
+@inline_ir
+def _is_with(task: TaskParams, i: int, j: int) -> bool:
     """Whether two rows are of one round tolerance."""
     return task.round[i] and task.round[j] and task.group[i] == task.group[j]
 
 
-@spliced
-def _is_first(task: Task, i: int) -> bool:
+@inline_ir
+def _is_first(task: TaskParams, i: int) -> bool:
     for j in range(i):
         if _is_with(task, i, j):
             return False
@@ -303,9 +308,9 @@ def _is_first(task: Task, i: int) -> bool:
 # The task at a configuration ----------------------------------------------------------------------
 
 
-@spliced
+@inline_ir
 def observe(
-    chain: Chain, details: Details, T_d: Array, q: Array, work: Workspace
+    chain: Chain, general: GeneralProblem, T_d: Array, q: Array, work: Workspace
 ) -> tuple[float, float]:
     """Write the scaled error at `q`; return the largest position [m] and rotation error [rad].
 
@@ -313,23 +318,23 @@ def observe(
         T_d: (k, 4, 4) desired poses, q: (n,).
     """
     forward(chain, q, work.axes, work.T)
-    return task_error(details.task, T_d, work.T, work.relative, work.whole, work.e)
+    return task_error(general.task, T_d, work.T, work.relative, work.full_error, work.e)
 
 
-@spliced
-def jacobian_there(chain: Chain, details: Details, T_d: Array, work: Workspace) -> None:
+@inline_ir
+def jacobian_there(chain: Chain, general: GeneralProblem, T_d: Array, work: Workspace) -> None:
     """Write the Jacobian of the scaled error at the configuration last observed."""
-    task_jacobian(chain, details.task, T_d, work.axes, work.T, work.relative, work.J)
+    task_jacobian(chain, general.task, T_d, work.axes, work.T, work.relative, work.J)
 
 
-@spliced
-def scaled_error(goal: Goal, error: Array) -> float:
+@inline_ir
+def scaled_error(stop: StopCriteria, error: Array) -> float:
     """Squared norm of the scaled error [m^2] from (position [m], rotation error [rad])."""
-    return error[0] ** 2 + (goal.rotation_weight * error[1]) ** 2
+    return error[0] ** 2 + (stop.rotation_weight * error[1]) ** 2
 
 
-@spliced
-def is_reached(goal: Goal, position: float, rotation: float, error: float) -> bool:
+@inline_ir
+def is_reached(stop: StopCriteria, position: float, rotation: float, error: float) -> bool:
     """Whether all errors are within their tolerances; `error` is the norm of the scaled one."""
-    within = position <= goal.position_tolerance and rotation <= goal.rotation_tolerance
-    return within and error <= goal.error_tolerance
+    within = position <= stop.position_tolerance and rotation <= stop.rotation_tolerance
+    return within and error <= stop.error_tolerance

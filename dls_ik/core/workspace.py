@@ -3,81 +3,100 @@
 import numpy as np
 
 from dls_ik.core import limits
-from dls_ik.core.jit import kernel, spliced
-from dls_ik.core.types import Arm, Chain, Details, Memory, Method, QuickWork, Workspace
+from dls_ik.core.jit import inline_ir, kernel
+from dls_ik.core.types import (
+    AnyChain,
+    Chain,
+    FastWorkspace,
+    GeneralProblem,
+    LimitState,
+    Memory,
+    Method,
+    SearchScratch,
+    SerialChain,
+    Workspace,
+)
 
 
-@spliced
-def _task_rows(details: Details | None) -> int:
+@inline_ir
+def _task_rows(general: GeneralProblem | None) -> int:
     rows = 6
-    if details is not None:
-        rows = details.task.component.shape[0]
+    if general is not None:
+        rows = general.task.component.shape[0]
     return rows
 
 
 @kernel
-def new_memory(chain: Chain, method: Method, details: Details | None) -> Memory:
+def new_memory(chain: Chain, method: Method, general: GeneralProblem | None) -> Memory:
     """Return the memory of a method that has made no step."""
-    n, r = chain.lower.shape[0], _task_rows(details)
+    n, r = chain.lower.shape[0], _task_rows(general)
     rows = r + 1 if method.limits == limits.TA else r
     return Memory(
-        np.zeros(3, np.int64),
-        np.zeros(1),
-        np.zeros(1),
-        np.zeros(n),
-        np.zeros((rows, n)),
-        np.zeros(r),
-        np.full(r, np.nan),
+        steps=np.zeros(3, np.int64),
+        lambda2=np.zeros(1),
+        manipulability=np.zeros(1),
+        gradient=np.zeros(n),
+        J=np.zeros((rows, n)),
+        e=np.zeros(r),
+        remaining=np.full(r, np.nan),
     )
 
 
-@kernel
-def workspace(chain: Chain, details: Details | None, memory: Memory) -> Workspace:
-    """Allocate the scratch of one thread; without details for the full pose of one tip."""
-    r, m = _task_rows(details), chain.prismatic.shape[0]
-    n, k = chain.lower.shape[0], chain.first.shape[0] - 1
-    return Workspace(
-        np.zeros((m, 2, 3)),
-        np.zeros((k, 3, 4)),
-        np.zeros((3, 3)),
-        np.zeros(r),
-        np.zeros(r),
-        np.zeros((r, n)),
-        np.zeros(n),
-        np.zeros(n),
-        np.zeros(n),
-        memory,
-    )
-
-
-@kernel
-def quick_workspace(arm: Arm, leaf: int) -> QuickWork:
-    """Allocate the scratch of one thread on the quick path.
-
-    Args:
-        leaf: rows of a leaf of the table.
-    """
-    m, n = arm.variable.shape[0], arm.lower.shape[0]
-    return QuickWork(
-        np.zeros(m),
-        np.zeros(m),
-        np.zeros((m, 6)),
-        np.zeros((3, 4)),
-        np.zeros((3, 4)),
-        np.zeros((3, 3)),
-        np.zeros(6),
-        np.zeros((n, 6)),
-        np.zeros(n),
-        np.zeros(n),
-        np.zeros(6),
-        np.zeros(n),
-        np.zeros(leaf),
-        np.zeros(9),
-    )
-
-
-@spliced
+@inline_ir
 def forget(memory: Memory) -> None:
     """Begin an attempt: the next step is a first one."""
     memory.steps[0] = 0
     memory.lambda2[0] = 0.0
+
+
+@kernel
+def workspace(chain: Chain, general: GeneralProblem | None, memory: Memory) -> Workspace:
+    """Allocate the scratch of one thread; without a problem for the full pose of one tip."""
+    r, m = _task_rows(general), chain.prismatic.shape[0]
+    n, k = chain.lower.shape[0], chain.first.shape[0] - 1
+    return Workspace(
+        axes=np.zeros((m, 2, 3)),
+        T=np.zeros((k, 3, 4)),
+        relative=np.zeros((3, 3)),
+        full_error=np.zeros(r),
+        e=np.zeros(r),
+        J=np.zeros((r, n)),
+        dq=np.zeros(n),
+        limit=LimitState(activation=np.zeros(n), motion=np.zeros(n), scale=np.ones(n)),
+        memory=memory,
+    )
+
+
+@kernel
+def fast_workspace(chain: SerialChain, leaf: int) -> FastWorkspace:
+    """Allocate the scratch of one thread on the fast path.
+
+    Args:
+        leaf: rows of a leaf of the table.
+    """
+    m, n = chain.variable.shape[0], chain.lower.shape[0]
+    return FastWorkspace(
+        s=np.zeros(m),
+        c=np.zeros(m),
+        axes=np.zeros((m, 6)),
+        T=np.zeros((3, 4)),
+        target=np.zeros((3, 4)),
+        relative=np.zeros((3, 3)),
+        e=np.zeros(6),
+        J=np.zeros((n, 6)),
+        dq=np.zeros(n),
+        h=np.zeros(n),
+        y=np.zeros(6),
+        z=np.zeros(n),
+        distance=np.zeros(leaf),
+        features=np.zeros(9),
+    )
+
+
+@inline_ir
+def search_scratch(chain: AnyChain) -> SearchScratch:
+    """Allocate the scratch of a search."""
+    n = chain.lower.shape[0]
+    return SearchScratch(
+        random_state=np.empty(1, np.uint64), q=np.empty(n), error=np.empty(2), kept=np.empty(n)
+    )

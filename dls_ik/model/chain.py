@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dls_ik.core.types import Arm, Array, Chain
+from dls_ik.core.types import Array, Chain, SerialChain
 from dls_ik.errors import ChainError, RobotModelError
 from dls_ik.model.joint import Joint, Mimic
 from dls_ik.model.rotations import inverse, rotation_from_z, transform
@@ -191,7 +191,7 @@ def _workspace(chain: Chain) -> tuple[Array, Array]:
     return np.empty((len(chain.prismatic), 2, 3)), np.empty((len(chain.first) - 1, 3, 4))
 
 
-def build_arm(chain: Chain) -> Arm:
+def build_arm(chain: Chain) -> SerialChain:
     """Express a chain of one path in frames that differ by rotations about x only.
 
     Any fixed rotation is Rz(a) Rx(b) Rz(c). Rz commutes with the motion of the joint beside it, so
@@ -214,7 +214,7 @@ def build_arm(chain: Chain) -> Arm:
         after = c
     before = np.vstack([chain.fixed[0], [0.0, 0.0, 0.0, 1.0]])
     limits = chain.lower, chain.upper
-    return Arm(
+    return SerialChain(
         turn, slide, link, chain.variable, *limits, inverse(before)[:3], chain.fixed[m, :, :3].T
     )
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from dls_ik.core import damping, step_bounds
 from dls_ik.core.follow import follow
-from dls_ik.core.types import Array, Details, Method
+from dls_ik.core.types import Array, GeneralProblem, Method
 from dls_ik.core.workspace import new_memory
 from dls_ik.errors import MethodError
 from dls_ik.model.joint import checked_configuration
@@ -148,23 +148,11 @@ class LocalIk:
         """Advance by `dt` [s] toward poses (k, 4, 4), neither of which is checked."""
         details = self._details
         if math.isfinite(self._slowest):
-            settings = details.settings._replace(Delta=self._slowest * dt)
-            details = details._replace(settings=settings)
-        follow(
-            self.robot.chain,
-            self._method,
-            self._descending,
-            self._goal,
-            details,
-            self._plain,
-            T_d,
-            dt,
-            self._q,
-            self._motion,
-            self._memory,
-            self._seen,
-            self._held,
-        )
+            params = details.params._replace(Delta=self._slowest * dt)
+            details = details._replace(params=params)
+        state = self._q, self._motion, self._memory, self._seen, self._held  # of FollowState
+        method, descending = (self._method, details), (self._descending, self._plain)
+        follow(self.robot.chain, *method, *descending, self._goal, T_d, dt, state)
         position, rotation, least, greatest = self._seen.tolist()
         return ServoStep(self.q, position, rotation, least, greatest, self._held.copy())
 
@@ -174,7 +162,7 @@ def default_method(robot: RobotModel) -> str:
     return DEFAULT_METHOD if robot.limited.any() else WITHOUT_LIMITS
 
 
-def _descending(robot: RobotModel, given: SolverOptions) -> tuple[Method, Details]:
+def _descending(robot: RobotModel, given: SolverOptions) -> tuple[Method, GeneralProblem]:
     """Return the solver's method: error damping and an active set descend almost everywhere."""
     auto = parse_method(AUTO)
     metric = ("rotation_weight", "length_unit")

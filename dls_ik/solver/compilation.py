@@ -4,9 +4,9 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from dls_ik.compat import on_numba_compilation
 from dls_ik.core.jit import cache_folder, numba, report_cache_failures_to
 
-event = numba.core.event
 LONG = ("search_packed", "search_rows", "follow")  # called from Python, long to compile
 MESSAGE = (
     "compiling kernels for the first time: from half a minute to several, by the machine and what "
@@ -22,22 +22,14 @@ _say: Callable[[str], None] = logging.getLogger("dls_ik").warning
 _said = False
 
 
-class _Listener(event.Listener):  # type: ignore[misc,name-defined]
-    """Reports the first kernel that is compiled, not those that are loaded from disk."""
-
-    def on_start(self, event: Any) -> None:
-        """Report, the first time."""
-        global _said
-        kernel = event.data["dispatcher"]
-        function = kernel.py_func
-        module = function.__module__ or ""  # None for functions of numba's own
-        ours = module.startswith("dls_ik.core") and function.__name__ in LONG
-        if ours and not _said:
-            _said = True
-            _say(message(numba.__version__, cache_folder(kernel) is not None))
-
-    def on_end(self, event: Any) -> None:
-        """Do nothing."""
+def _announce(kernel: Any) -> None:
+    """Report the first of our kernels that is compiled, not those that are loaded from disk."""
+    global _said
+    module = kernel.py_func.__module__ or ""  # None for functions of numba's own
+    ours = module.startswith("dls_ik.core") and kernel.py_func.__name__ in LONG
+    if ours and not _said:
+        _said = True
+        _say(message(numba.__version__, cache_folder(kernel) is not None))
 
 
 def message(version: str, is_kept: bool = True) -> str:
@@ -65,4 +57,4 @@ def announce_compilation_to(say: Callable[[str], None]) -> None:
 
 
 report_cache_failures_to(_report)
-event.register("numba:compile", _Listener())
+on_numba_compilation(_announce)

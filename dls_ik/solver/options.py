@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeAlias, TypedDict
 
 from dls_ik.core import damping, damping_policies, objectives
-from dls_ik.core.types import Array, Goal, Method
+from dls_ik.core.types import Array, Method, StopCriteria
 from dls_ik.errors import MethodError, OptionError
 from dls_ik.solver.declare import checked_value, choice_of, number, per_joint, switch, vector
 from dls_ik.solver.method import AUTO, MethodChoice
@@ -172,9 +172,9 @@ class SolverOptions:
     soft: bool = switch("SDLS: scaled softly as in the published code, not clamped as in the text")
     bug_compatible: bool = switch("SD, CLAMP: with the slips of the published code")
 
-    def goal(self) -> Goal:
+    def goal(self) -> StopCriteria:
         """Return the struct of stopping and of the error metric, in the robot's units."""
-        return Goal(
+        return StopCriteria(
             position_tolerance=self.position_tolerance * self.length_unit,
             rotation_tolerance=self.rotation_tolerance,
             error_tolerance=self.error_tolerance * self.length_unit,
@@ -182,7 +182,7 @@ class SolverOptions:
             max_iterations=self.max_iterations,
             stall_ratio=self.stall_ratio,
             stall_count=self.stall_count,
-            patience=self.long_attempt_every,
+            long_attempt_every=self.long_attempt_every,
         )
 
     def method(self, choice: MethodChoice) -> Method:

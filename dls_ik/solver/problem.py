@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 from dls_ik.core import damping_policies, limits, objectives
 from dls_ik.core.fast.packed import Packed, pack
 from dls_ik.core.fast.table import LEAF, fill
-from dls_ik.core.types import Arm, Array, Details, Goal, Method, Settings, Starts, Table
+from dls_ik.core.types import (
+    Array,
+    ChainTable,
+    GeneralProblem,
+    Method,
+    MethodParams,
+    SerialChain,
+    Starts,
+    StopCriteria,
+)
 from dls_ik.errors import MethodError, OptionError
 from dls_ik.model.chain import build_arm
 from dls_ik.model.robot import RobotModel
@@ -32,10 +41,10 @@ class Problem(NamedTuple):
     """The structs of a solver for one task; `packed` or `details` is None."""
 
     method: Method
-    goal: Goal
+    goal: StopCriteria
     starts: Starts
     packed: Packed | None  # for the full pose of one tip, by a method of the fast path
-    details: Details | None  # for anything else
+    details: GeneralProblem | None  # for anything else
     has_table: bool  # whether the first start may come from a table
 
 
@@ -66,7 +75,7 @@ def build_problem(
 
 def build_details(
     robot: RobotModel, choice: MethodChoice, options: SolverOptions, task: Tasks
-) -> Details:
+) -> GeneralProblem:
     """Return the struct of the general step.
 
     Raises:
@@ -80,9 +89,9 @@ def build_details(
     length = float(np.linalg.norm(direction))
     if length == 0.0:
         raise OptionError("direction is a vector that is not zero")
-    return Details(
+    return GeneralProblem(
         task=rows,
-        settings=_settings(choice, options),
+        params=_method_params(choice, options),
         direction=direction / length,
         reference=_vector("reference", options.reference, middle, "joint"),
         obstacle=unit * _vector("obstacle", options.obstacle, np.zeros(3), "coordinate"),
@@ -91,17 +100,16 @@ def build_details(
     )
 
 
-def _settings(choice: MethodChoice, options: SolverOptions) -> Settings:
+def _method_params(choice: MethodChoice, options: SolverOptions) -> MethodParams:
     """Return the parameters of methods: those with the name of an option have its value."""
     others: dict[str, Any] = {
         "policy": damping_policies.IDS[options.policy],
         "reach": choice.reach,
         "objective": objectives.IDS[options.objective],
         "influence": options.influence * options.length_unit,
-        "published": options.bug_compatible,
     }
-    named = {name: getattr(options, name) for name in Settings._fields if name not in others}
-    return Settings(**named, **others)
+    named = {name: getattr(options, name) for name in MethodParams._fields if name not in others}
+    return MethodParams(**named, **others)
 
 
 def check_service(robot: RobotModel, choice: MethodChoice, options: SolverOptions, r: int) -> None:
@@ -170,14 +178,22 @@ def random_starts(robot: RobotModel, joint_weights: Array, keeps_limits: bool) -
     )
 
 
-def no_table(n: int) -> Table:
+def no_table(n: int) -> ChainTable:
     """Return a table without rows: all starts are random."""
-    nothing = np.zeros((0, 9, LEAF)), np.zeros((0, 3, 4)), np.zeros((0, n))
-    return Table(*nothing, np.zeros(1, np.int64), np.zeros(1), 0, False, False)
+    return ChainTable(
+        levels=0,
+        first_turns=False,
+        last_turns=False,
+        by=np.zeros(1, np.int64),
+        cut=np.zeros(1),
+        features=np.zeros((0, 9, LEAF)),
+        middle=np.zeros((0, 3, 4)),
+        q=np.zeros((0, n)),
+    )
 
 
 @lru_cache(maxsize=16)
-def start_table(robot: RobotModel, rotation_weight: float) -> Table:
+def start_table(robot: RobotModel, rotation_weight: float) -> ChainTable:
     """Return configurations uniform within the limits, ordered by their poses; takes 0.1 s.
 
     Args:
@@ -186,23 +202,30 @@ def start_table(robot: RobotModel, rotation_weight: float) -> Table:
     """
     arm, rows = build_arm(robot.chain), LEAF << LEVELS
     q = robot.random(np.random.default_rng(TABLE_SEED), rows)
-    ends = _turns(arm, 0), len(arm.variable) > 1 and _turns(arm, -1)
+    first_turns, last_turns = _turns(arm, 0), len(arm.variable) > 1 and _turns(arm, -1)
     features, middle = np.empty((rows, 9)), np.empty((rows, 3, 4))
-    table = no_table(robot.n)._replace(middle=middle, q=q, levels=LEVELS)
-    table = table._replace(first_turns=ends[0], last_turns=ends[1])
-    fill(_without_turns(arm, *ends), table, rotation_weight, features)
+    fixed = _without_turns(arm, first_turns, last_turns)
+    fill(fixed, first_turns, last_turns, q, rotation_weight, middle, features)
     order, by, cut = _tree(features)
-    leaves = features[order].reshape(-1, LEAF, 9).transpose(0, 2, 1).copy()
-    return Table(leaves, middle[order], q[order], by, cut, LEVELS, *ends)
+    return ChainTable(
+        levels=LEVELS,
+        first_turns=first_turns,
+        last_turns=last_turns,
+        by=by,
+        cut=cut,
+        features=features[order].reshape(-1, LEAF, 9).transpose(0, 2, 1).copy(),
+        middle=middle[order],
+        q=q[order],
+    )
 
 
-def _turns(arm: Arm, k: int) -> bool:
+def _turns(arm: SerialChain, k: int) -> bool:
     """Return whether element k turns, and its variable drives no other."""
     alone = np.count_nonzero(arm.variable == arm.variable[k]) == 1
     return bool(alone and arm.turn[k, 0] != 0.0)
 
 
-def _without_turns(arm: Arm, first_turns: bool, last_turns: bool) -> Arm:
+def _without_turns(arm: SerialChain, first_turns: bool, last_turns: bool) -> SerialChain:
     """Return the arm with joints that turn freely at zero, and without the way from the last."""
     turn, link = arm.turn.copy(), arm.link.copy()
     if first_turns:

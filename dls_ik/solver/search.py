@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dls_ik.core import limits
 from dls_ik.core.fast.packed import pack
-from dls_ik.core.reach_bounds import Reach, rows_beyond_reach
+from dls_ik.core.reach_bounds import ReachBounds, rows_beyond_reach
 from dls_ik.core.search import (
     ATTEMPTS,
     DEXTROUS,
@@ -27,7 +27,7 @@ from dls_ik.core.search import (
     STEPS,
 )
 from dls_ik.core.search_rows import search_packed, search_rows
-from dls_ik.core.types import Array, Rows, Wish
+from dls_ik.core.types import Array, Rows, SearchParams, SelectionRule
 from dls_ik.errors import MethodError, OptionError
 from dls_ik.model.chain import build_arm
 from dls_ik.model.joint import checked_configuration
@@ -165,20 +165,16 @@ class Search:
             seeded: whether the first attempt starts from the seed, or from the table of starts.
         """
         problem = self.problem
+        targets, state = (Ts, seeds, self.max_change), (rows.counts, rows.best, rows.figures)
         if self.kdl is not None:
             self.kdl.search(Ts, seeds, attempts, rows)
         elif problem.packed is not None:
-            search_packed(
-                *problem.packed, Ts, seeds, self.max_change, self.kind, self.options.num_candidates,
-                seeded or not problem.has_table, attempts, rows.counts, rows.best, rows.figures,
-            )  # fmt: skip
+            rule = self.kind, self.options.num_candidates, seeded or not problem.has_table
+            search_packed(*problem.packed, targets, rule, attempts, state)
         elif problem.details is not None:
-            structs = self.robot.chain, problem.method, problem.goal, problem.starts
-            wish = Wish(self.kind, self.options.num_candidates, True)
-            search_rows(
-                *structs, problem.details, wish, Ts, seeds, self.max_change, attempts, rows.counts,
-                rows.best, rows.figures,
-            )  # fmt: skip
+            selection = SelectionRule(self.kind, self.options.num_candidates, True)
+            params = SearchParams(problem.method, problem.goal, problem.starts, selection)
+            search_rows(self.robot.chain, params, problem.details, targets, attempts, state)
 
     def attempt_some(
         self,
@@ -329,7 +325,7 @@ def build_search(
 
 
 @lru_cache(maxsize=16)
-def reach_of(robot: RobotModel) -> Reach:
+def reach_of(robot: RobotModel) -> ReachBounds:
     """Return bounds on the poses of a robot's only tip; they take some tenths of a second, once."""
     return build_reach(robot.chain)
 

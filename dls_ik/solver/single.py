@@ -203,7 +203,7 @@ def _solutions(search: Search, poses: Array, starts: Array | None, near: Array) 
     anywhere.attempt(Ts, near if starts is None else starts, 1, rows, starts is not None)
     solved, robot = rows.best[found(rows)], search.robot
     for q in solved:
-        unwind(search.problem.starts.turning, robot.lower, robot.upper, near[0], q)
+        unwind(search.problem.starts.periodic, robot.lower, robot.upper, near[0], q)
     return _admissible(search, solved, near)
 
 

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dls_ik.core import damping, damping_policies, linalg
-from dls_ik.core.damping_policies import accuracy_weight, apply_accuracy_weight, law_damping
+from dls_ik.core.damping_policies import accuracy_weight, law_damping, weight_columns
 from dls_ik.core.linalg import singular_values
 from dls_ik.core.optimal_damping import search_plain
-from dls_ik.core.step import look_at, run_steps, step_for
+from dls_ik.core.step import error_and_jacobian, run_steps, step_for
 from dls_ik.core.types import Array, Memory
 from dls_ik.core.workspace import new_memory
 from dls_ik.errors import MethodError, OptionError, PoseError
@@ -74,7 +74,7 @@ class Stepper:
         self.method = choice.name
         self.options = solver_options(choice, options)
         self.details = build_details(robot, choice, self.options, task)
-        self._structs = (self.options.method(choice), self.options.goal(), self.details)
+        self._method = self.options.method(choice)
         self.reset(0.5 * np.sum(robot.finite_limits(), axis=0) if q is None else q)
 
     def __repr__(self) -> str:
@@ -93,7 +93,7 @@ class Stepper:
             JointValueError: for the wrong length, or values that are not finite.
         """
         self.q = checked_configuration(q, self.robot.joint_names).copy()
-        self._memory = new_memory(self.robot.chain, self._structs[0], self.details)
+        self._memory = new_memory(self.robot.chain, self._method, self.details)
 
     def step(self, T: ArrayLike) -> Array:
         """Move one step toward a pose, (4, 4) or (k, 4, 4) [m]; return the step dq (n,)."""
@@ -118,7 +118,8 @@ class Stepper:
         qs[0] = self.q
         errors, chosen = np.empty((steps + 1, self.rows)), np.empty((steps, 2))
         targets = self._targets(Ts)
-        run_steps(self.robot.chain, *self._structs, self._memory, targets, qs, errors, chosen)
+        structs = self.robot.chain, self._method, self.details, self._memory
+        run_steps(*structs, targets, qs, errors, chosen)
         self.q = qs[-1].copy()
         return Trace(qs, errors, chosen[:, 0], chosen[:, 1])
 
@@ -159,7 +160,7 @@ class Stepper:
         error = finite_array(e, (self.rows,), "e")
         J_given = finite_array(J, (self.rows, self.robot.n), "J")
         dq = np.empty(self.robot.n)
-        structs = (self.robot.chain, *self._structs, self._memory)
+        structs = self.robot.chain, self._method, self.details, self._memory
         step_for(*structs, self._target(T), self.q, error, J_given, dq)
         return dq
 
@@ -174,29 +175,29 @@ class Stepper:
             PoseError: a pose that is not valid.
         """
         error, J = self._look(T)
-        method, settings = self._structs[0], self.details.settings
+        method, params = self._method, self.details.params
         strength, W = self._strength(error, J), np.eye(self.rows)
-        if settings.policy == damping_policies.ACCURACY:
-            weight = accuracy_weight(settings, singular_values(J), self.robot.n)
-            apply_accuracy_weight(J, np.zeros(self.rows), self.details.direction, weight)
+        if params.policy == damping_policies.ACCURACY:
+            weight = accuracy_weight(params, singular_values(J), self.robot.n)
+            weight_columns(J, self.details.direction, weight)
             W += (weight - 1.0) * np.outer(self.details.direction, self.details.direction)
         Ut, s, Vt = np.empty(W.shape), np.empty(self.rows), np.empty(J.shape)
         linalg.svd(J, Ut, s, Vt)
         gain = np.empty(self.rows)
-        damping.gains(method, settings, s, min(J.shape), strength, gain)
+        damping.gains(method, params, s, min(J.shape), strength, gain)
         return Inverse(Vt.T @ (gain[:, None] * Ut) @ W, s, gain)
 
     def _strength(self, error: Array, J: Array) -> float:
         """Return the damping strength for an error (r,) and J (r, n); the memory stays as it is."""
-        method, settings = self._structs[0], self.details.settings
+        method, params = self._method, self.details.params
         memory = Memory._make(array.copy() for array in self._memory)
         if method.damping == damping.JT:
             return float(damping.jt_step_length(J, np.zeros(self.robot.n), error))
-        if settings.policy != damping_policies.OPTIMAL:
-            return float(law_damping(method, settings, J, error, memory))
+        if params.policy != damping_policies.OPTIMAL:
+            return float(law_damping(method, params, J, error, memory))
         Ut, s = np.empty((self.rows, self.rows)), np.empty(self.rows)
         linalg.svd(J, Ut, s, np.empty(J.shape))
-        return float(search_plain(settings, s, Ut @ error, memory.lambda2[0])[0])
+        return float(search_plain(params, s, Ut @ error, memory.lambda2[0])[0])
 
     @property
     def lambda2(self) -> float:
@@ -210,8 +211,8 @@ class Stepper:
 
     def _look(self, T: ArrayLike | None) -> tuple[Array, Array]:
         e, J = np.empty(self.rows), np.empty((self.rows, self.robot.n))
-        structs = (self.robot.chain, *self._structs, self._memory)
-        look_at(*structs, self._target(T), self.q, e, J)
+        structs = self.robot.chain, self.details, self._memory
+        error_and_jacobian(*structs, self._target(T), self.q, e, J)
         return e, J
 
     def _target(self, T: ArrayLike | None) -> Array:

@@ -151,7 +151,7 @@ class TaskRow(NamedTuple):
 
 def build_task(
     robot: RobotModel, task: Tasks, rotation_weight: float, length_unit: float = 1.0
-) -> types.Task:
+) -> types.TaskParams:
     """Return the rows that kernels read, of a task for all tips or of one for each.
 
     Rows are in the order of the tips, of a tip the position before the rotation, x before y
@@ -170,21 +170,21 @@ def build_task(
     rows = [row for row in rows if math.isfinite(row.tolerance)] or rows
     vectors = {(row.tip, row.component // 3): None for row in rows}  # ordered
     numbers = {vector: number for number, vector in enumerate(vectors)}
-    turning, axis = zip(*(_compared_rotation(each) for each in tasks), strict=True)
+    groups = [numbers[row.tip, row.component // 3] for row in rows]
+    kinds, axis = zip(*(_compared_rotation(each) for each in tasks), strict=True)
     tolerance = np.array([row.tolerance for row in rows])
-    built = types.Task(
+    built = types.TaskParams(
         tip=np.array([row.tip for row in rows], np.int64),
         component=np.array([row.component for row in rows], np.int64),
         weight=np.array([row.weight for row in rows]),
-        group=np.array([numbers[row.tip, row.component // 3] for row in rows], np.int64),
-        groups=len(numbers),
+        group=np.array([*groups, len(numbers)], np.int64),  # the last of the row that TA adds
         in_target=np.array([each.frame == "target" for each in tasks]),
-        turning=np.array(turning, np.int64),
+        rotation_kind=np.array(kinds, np.int64),
         axis=np.array(axis, np.int64),
-        exact=np.array([any(each.rotation_tolerance) for each in tasks]),
-        has_slack=bool(tolerance.any()),
-        slack=tolerance,
-        aim=INSIDE * tolerance,
+        exact_derivative=np.array([any(each.rotation_tolerance) for each in tasks]),
+        has_tolerance=bool(tolerance.any()),
+        tolerance=tolerance,
+        inner_tolerance=INSIDE * tolerance,
         round=np.array([row.is_round for row in rows]),
     )
     for array in built:
@@ -233,13 +233,13 @@ def _compared_rotation(task: Task) -> tuple[int, int]:
     return (kernels.VECTOR if rotation else kernels.FREE), 0
 
 
-def strict_goal(goal: types.Goal, task: types.Task) -> types.Goal:
+def strict_goal(goal: types.StopCriteria, task: types.TaskParams) -> types.StopCriteria:
     """Return a goal by which rows with a tolerance are inside it, not the solver's beyond it.
 
     The scaled error may be as large as the solver's tolerances make it. A row beyond its own has a
     larger error, unless its own is as small as some of the solver's.
     """
-    if not task.has_slack:
+    if not task.has_tolerance:
         return goal
     is_position = task.component < 3
     tolerances = np.where(is_position, goal.position_tolerance, goal.rotation_tolerance)

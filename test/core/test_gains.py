@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from structs import details, method
+from structs import general, method
 
 from dls_ik.core import damping
 
@@ -12,7 +12,7 @@ LAWS = {name: law for name, law in damping.IDS.items() if not name.startswith("s
 
 def gains(law, count, strength):
     g = np.full(len(S), np.nan)
-    damping.gains(method(damping=law), details().settings, S, count, strength, g)
+    damping.gains(method(damping=law), general().settings, S, count, strength, g)
     return g
 
 

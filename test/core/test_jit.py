@@ -7,7 +7,6 @@ import sys
 from importlib.util import module_from_spec, spec_from_file_location
 
 import pytest
-from numba.core.caching import CompileResultCacheImpl, FunctionCache
 
 from dls_ik.core import jit
 
@@ -160,16 +159,14 @@ def test_no_folder_at_all(tmp_path, said, monkeypatch):
 @pytest.mark.skipif(jit.numba.config.CACHE_DIR != "", reason="another folder is asked for")
 def test_kernels_of_an_image_are_used_where_no_folder_can_be_written(tmp_path, said, monkeypatch):
     filled(tmp_path)
-    is_there = jit._Installed.ensure_cache_path
+    *writable, installed = jit.KernelCache._impl_class._locator_classes
 
-    def read_only(locator):
-        if not isinstance(locator, jit._Installed):
-            raise PermissionError
-        is_there(locator)
+    def refuse(locator):
+        raise PermissionError
 
-    for locator in jit._CacheImpl._locator_classes:
-        monkeypatch.setattr(locator, "ensure_cache_path", read_only)
-    monkeypatch.setattr(jit._Installed, "ensure_cache_path", is_there)
+    monkeypatch.setattr(installed, "ensure_cache_path", installed.ensure_cache_path)
+    for locator in writable:
+        monkeypatch.setattr(locator, "ensure_cache_path", refuse)
     kernel = new_process(tmp_path)
     assert kernel(1) == 2
     assert was_loaded(kernel)
@@ -196,18 +193,6 @@ def test_two_that_write_at_once_do_not_mix(tmp_path):
     one.save("a", 1)
     other.save("b", 2)
     assert (one.load("b"), other.load("a")) == (2, 1)
-
-
-def test_what_is_used_of_numba_is_there():
-    """Each is private: where one is gone, core/jit.py has to be adapted to this numba."""
-    kernel = jit.numba.njit(cache=True)(new_process.__globals__["filled"])
-    assert type(kernel._cache) is FunctionCache
-    assert FunctionCache._impl_class is CompileResultCacheImpl
-    assert {"load_overload", "save_overload", "cache_path"} <= set(dir(kernel._cache))
-    assert kernel._cache._impl.filename_base.startswith("test_jit.filled-")
-    assert {"load", "save", "flush"} <= set(dir(kernel._cache._cache_file))
-    for locator in CompileResultCacheImpl._locator_classes:
-        assert {"ensure_cache_path", "get_cache_path", "from_function"} <= set(dir(locator))
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "many", "1e3"])

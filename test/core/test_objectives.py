@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from structs import details, method, random_chain, task
+from structs import general, method, random_chain, task
 
 from dls_ik.core import objectives
 from dls_ik.core.kinematics import forward, jacobian
@@ -20,7 +20,7 @@ STEP = 1e-6
 
 def kinematics(chain, q):
     """A workspace that has seen q: the kernels' own type, as their cache on disk holds its name."""
-    o = details(6, len(q))
+    o = general(6, len(q))
     work = workspace(chain, o, new_memory(chain, method(), o))
     forward(chain, q, work.axes, work.T)
     return work
@@ -37,9 +37,7 @@ def closed_form(name, chain, o, q):
         H = objectives.posture_gradient(o.reference, q, out)
     elif name == "obstacle":
         at = kinematics(chain, q)
-        H = objectives.obstacle_gradient(
-            chain, o.obstacle, o.settings.influence, at.axes, at.T, out
-        )
+        H = objectives.obstacle_gradient(chain, o.obstacle, o.params.influence, at.axes, at.T, out)
     else:
         H = objectives.manipulability_gradient(
             chain, o.task, np.zeros((len(chain.first) - 1, 4, 4)), q, out
@@ -68,7 +66,7 @@ def test_every_objective_has_an_id_of_its_own():
 @PROPERTY
 @given(st.sampled_from(["limits", "centring", "posture"]), INSIDE)
 def test_gradient_of_joint_values(name, q):
-    chain, o = chain_of(), details(6, N, reference=np.array([0.1, 0.2, -0.3, 2.0]))
+    chain, o = chain_of(), general(6, N, reference=np.array([0.1, 0.2, -0.3, 2.0]))
     _, gradient = closed_form(name, chain, o, q)
     np.testing.assert_allclose(gradient, by_differences(name, chain, o, q), rtol=1e-5, atol=1e-6)
 
@@ -152,7 +150,7 @@ def distance(point, a, b):
 def test_obstacle_is_as_far_as_the_nearest_point_of_every_link(seed, sizes, q):
     chain = chain_of(seed, sizes)
     point = np.random.default_rng(seed).normal(scale=0.5, size=3)
-    H, _ = closed_form("obstacle", chain, details(6, N, obstacle=point, influence=0.8), q)
+    H, _ = closed_form("obstacle", chain, general(6, N, obstacle=point, influence=0.8), q)
     depths = [max(0.0, 1.0 - distance(point, a, b) / 0.8) for a, b in segments(chain, q)]
     assert pytest.approx(0.5 * np.square(depths).sum(), rel=1e-4, abs=1e-6) == H
 
@@ -161,7 +159,7 @@ def test_obstacle_is_as_far_as_the_nearest_point_of_every_link(seed, sizes, q):
 @given(SEEDS, SIZES, INSIDE)
 def test_gradient_of_obstacle(seed, sizes, q):
     chain = chain_of(seed, sizes)
-    o = details(6, N, influence=0.8)._replace(
+    o = general(6, N, influence=0.8)._replace(
         obstacle=np.random.default_rng(seed).normal(scale=0.5, size=3)
     )
     assume(all(distance(o.obstacle, a, b) > 0.01 for a, b in segments(chain, q)))
@@ -171,11 +169,11 @@ def test_gradient_of_obstacle(seed, sizes, q):
 
 def test_obstacle_out_of_reach_or_in_a_link_pushes_nothing():
     chain, q = chain_of(), np.zeros(N)
-    far = details(6, N, obstacle=np.full(3, 100.0), influence=0.3)
+    far = general(6, N, obstacle=np.full(3, 100.0), influence=0.3)
     assert closed_form("obstacle", chain, far, q)[0] == 0.0
     assert not closed_form("obstacle", chain, far, q)[1].any()
     on = kinematics(chain, q).axes[0, 1].copy()
-    H, gradient = closed_form("obstacle", chain, details(6, N, obstacle=on, influence=1e-3), q)
+    H, gradient = closed_form("obstacle", chain, general(6, N, obstacle=on, influence=1e-3), q)
     assert pytest.approx(0.5) == H
     assert not gradient.any()
 
@@ -185,7 +183,7 @@ def test_obstacle_out_of_reach_or_in_a_link_pushes_nothing():
 def test_gradient_of_manipulability(seed, q, r):
     chain = chain_of(seed)
     weights = np.linspace(1.0, 0.5, r)
-    o = details(r, N, task=task(r, weights))
+    o = general(r, N, task=task(r, weights))
     H, gradient = closed_form("manipulability", chain, o, q)
     J = np.empty((6, N))
     at = kinematics(chain, q)
@@ -202,7 +200,7 @@ def test_gradient_of_manipulability(seed, q, r):
 @pytest.mark.parametrize("name", objectives.NAMES)
 def test_one_table_leads_to_all(name):
     chain, q = chain_of(3), np.array([0.3, -0.4, 0.5, 0.6])
-    o = details(6, N, objective=objectives.IDS[name], reference=np.full(N, 0.2), influence=0.9)
+    o = general(6, N, objective=objectives.IDS[name], reference=np.full(N, 0.2), influence=0.9)
     expected = closed_form(name, chain, o, q)
     out = np.full(N, np.nan)
     H = objectives.gradient(chain, o, np.zeros((1, 4, 4)), q, kinematics(chain, q), out)
@@ -218,7 +216,7 @@ def test_a_link_of_no_length_is_as_far_as_its_end():
     ends = list(segments(chain, q))
     assert min(np.linalg.norm(b - a) for a, b in ends) < 1e-12
     point = ends[1][0] + np.array([0.1, 0.2, 0.0])
-    H, gradient = closed_form("obstacle", chain, details(6, N, obstacle=point, influence=0.8), q)
+    H, gradient = closed_form("obstacle", chain, general(6, N, obstacle=point, influence=0.8), q)
     depths = [max(0.0, 1.0 - distance(point, a, b) / 0.8) for a, b in ends]
     assert pytest.approx(0.5 * np.square(depths).sum(), rel=1e-4) == H
     assert np.isfinite(gradient).all()

@@ -11,9 +11,11 @@ from dls_ik.core.damping import JD, least_damping
 from dls_ik.core.damping_policies import (
     accuracy_damping,
     accuracy_weight,
-    apply_accuracy_weight,
     bound_on_condition,
     law_damping,
+    weight_columns,
+    weight_matrix,
+    weight_vector,
 )
 
 SHAPES = ((2, 3), (6, 6), (6, 7), (6, 4), (1, 5), (3, 1))
@@ -276,9 +278,11 @@ def test_weight_multiplies_by_w(rows):
     W = np.eye(rows)
     W[:3, :3] += (0.3 - 1.0) * np.outer(d, d)
     weighted, also = J.copy(), left.copy()
-    apply_accuracy_weight(weighted, also, d, 0.3)
+    weight_columns(weighted, d, 0.3)
+    weight_vector(also, d, 0.3)
     np.testing.assert_allclose(weighted, W @ J, atol=1e-14)
     np.testing.assert_allclose(also, W @ left, atol=1e-14)
+    np.testing.assert_allclose(weight_matrix(rows, d, 0.3), W, atol=1e-14)
 
 
 @pytest.mark.parametrize("name", KNOWN)

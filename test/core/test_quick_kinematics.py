@@ -13,7 +13,7 @@ from dls_ik import IkSolver
 from dls_ik.core.fast.kinematics import aim, arm_jacobian, observe_arm
 from dls_ik.core.fast.table import LEAF
 from dls_ik.core.jit import kernel
-from dls_ik.core.workspace import quick_workspace
+from dls_ik.core.workspace import fast_workspace
 from dls_ik.model import DhRow, RobotModel
 from dls_ik.model.chain import build_arm
 from dls_ik.model.joint import Joint
@@ -41,7 +41,7 @@ def observed(robot, T_d, q, weight=1.0):
     The arm's own first frame is turned against the base.
     """
     arm = build_arm(robot.chain)
-    work = quick_workspace(arm, LEAF)
+    work = fast_workspace(arm, LEAF)
     position, angle = look(arm, weight, T_d, np.ascontiguousarray(q, float), work)
     back = np.kron(np.eye(2), arm.base[:, :3].T)
     return position, angle, back @ work.e, back @ work.J.T

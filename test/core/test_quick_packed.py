@@ -7,7 +7,7 @@ from arms import random_arm
 from dls_ik import IkSolver
 from dls_ik.core.fast.packed import pack, unpack
 from dls_ik.core.jit import kernel
-from dls_ik.core.types import Arm, Goal, Method, Starts, Table
+from dls_ik.core.types import ChainTable, Method, SerialChain, Starts, StopCriteria
 from dls_ik.model.chain import build_arm
 from dls_ik.solver.problem import no_table, random_starts, start_table
 
@@ -31,7 +31,7 @@ def structs(kinds, with_table):
     robot = random_arm(rng, *kinds)
     options = IkSolver(robot, max_iterations=77, stall_count=5).options
     goal = options.goal()._replace(position_tolerance=0.1, rotation_tolerance=0.2)
-    method = Method(3, 4, 5, 0.6, 0.7, 0.8, 0.9, 1.1, 1.2, 1.3, 1.4, True)
+    method = Method(3, 4, 5, True, 0.6, 0.7, 0.8, 0.9, 1.1, 1.2, 1.3, 1.4)
     starts = random_starts(robot, rng.uniform(1.0, 2.0, robot.n), True)
     table = start_table(robot, 0.5) if with_table else no_table(robot.n)
     return build_arm(robot.chain), table, method, goal, starts
@@ -42,7 +42,9 @@ def structs(kinds, with_table):
 def test_come_out_as_they_went_in(name, with_table):
     given = structs(ARMS[name], with_table)
     back = unpacked(*pack(*given))
-    for kind, ours, theirs in zip((Arm, Table, Method, Goal, Starts), given, back, strict=True):
+    for kind, ours, theirs in zip(
+        (SerialChain, ChainTable, Method, StopCriteria, Starts), given, back, strict=True
+    ):
         for field in kind._fields:
             before, after = getattr(ours, field), getattr(theirs, field)
             np.testing.assert_array_equal(after, before, f"{kind.__name__}.{field}")

@@ -10,7 +10,7 @@ from dls_ik.core.fast.kinematics import aim, observe_arm
 from dls_ik.core.fast.step import slide
 from dls_ik.core.fast.table import LEAF
 from dls_ik.core.jit import kernel
-from dls_ik.core.workspace import quick_workspace
+from dls_ik.core.workspace import fast_workspace
 from dls_ik.model.chain import build_arm
 from dls_ik.solver.problem import random_starts
 
@@ -33,7 +33,7 @@ def kernel_slide(robot, T_d, seed, q):
     """Where it ends (n,), and the steps it took."""
     arm, q = build_arm(robot.chain), q.copy()
     starts = random_starts(robot, ROOTS[: robot.n] ** 2, True)
-    return q, slid(arm, GOAL, starts, T_d, seed, q, quick_workspace(arm, LEAF))
+    return q, slid(arm, GOAL, starts, T_d, seed, q, fast_workspace(arm, LEAF))
 
 
 def numpy_step(q, J, e, z):

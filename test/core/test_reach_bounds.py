@@ -9,7 +9,7 @@ from dls_ik.core.reach_bounds import (
     HEIGHT,
     LEAN,
     MOMENT,
-    Reach,
+    ReachBounds,
     is_beyond_reach,
     rows_beyond_reach,
 )
@@ -23,7 +23,7 @@ def random_reach(rng, kinds=(DISTANCE, HEIGHT, LEAN, MOMENT), spread=1.0):
     middle, width = rng.normal(size=(2, k))
     width = np.abs(width) * spread
     radius = np.linalg.norm(tip[:, 1], axis=1)
-    return Reach(np.array(kinds, np.int64), base, tip, radius, middle - width, middle + width)
+    return ReachBounds(np.array(kinds, np.int64), base, tip, radius, middle - width, middle + width)
 
 
 @pytest.mark.parametrize("kind", [DISTANCE, HEIGHT, LEAN, MOMENT])

@@ -119,10 +119,10 @@ def test_jacobian_is_the_derivative_of_what_is_beyond(task, case):
 def test_rows_inside_do_not_hold_the_arm(task, case):
     q, T_d = case
     built, e, J, whole_J, *_ = observed(task, T_d, q)
-    inside = (built.slack > 0.0) & (e == 0.0)
+    inside = (built.tolerance > 0.0) & (e == 0.0)
     plain = inside & ~built.round
     assert not J[plain].any()
-    np.testing.assert_array_equal(J[built.slack == 0.0], whole_J[built.slack == 0.0])
+    np.testing.assert_array_equal(J[built.tolerance == 0.0], whole_J[built.tolerance == 0.0])
 
 
 @quick
@@ -137,11 +137,11 @@ def test_a_row_that_a_step_takes_out_is_brought_to_its_border(task, seed, length
     size = np.abs(after)
     if built.round.any():
         size[built.round] = np.linalg.norm(after[built.round])
-    out = (built.slack > 0.0) & (size > built.slack)
+    out = (built.tolerance > 0.0) & (size > built.tolerance)
     np.testing.assert_array_equal(held, out)
     assert more == out.any()
     left = whole - e
     np.testing.assert_allclose(
-        left[out], (after * built.aim / np.maximum(size, 1e-300))[out], atol=1e-12
+        left[out], (after * built.inner_tolerance / np.maximum(size, 1e-300))[out], atol=1e-12
     )
     assert not hold(built, J, whole, dq, e, held)

@@ -9,7 +9,7 @@ from robots import LIMIT, joint, urdf
 
 from dls_ik.core import kinematics, se3
 from dls_ik.core.task import FREE, SWING, TWIST, VECTOR, task_error, task_jacobian
-from dls_ik.core.types import Task
+from dls_ik.core.types import TaskParams
 from dls_ik.model import RobotModel
 
 quick = settings(deadline=None, max_examples=150, derandomize=True)
@@ -48,20 +48,19 @@ def task_of(*tips, position=(0, 1, 2), weight=None):
             groups += len(components) > 0
     tip, component, group = np.array(rows, np.int64).T.copy()
     turning, axis, in_target = zip(*tips, strict=True)
-    return Task(
-        tip,
-        component,
-        np.ones(len(rows)) if weight is None else np.array(weight, float),
-        group,
-        groups,
-        np.array(in_target, bool),
-        np.array(turning, np.int64),
-        np.array(axis, np.int64),
-        np.zeros(len(tips), bool),
-        False,
-        np.zeros(len(rows)),
-        np.zeros(len(rows)),
-        np.zeros(len(rows), bool),
+    return TaskParams(
+        tip=tip,
+        component=component,
+        weight=np.ones(len(rows)) if weight is None else np.array(weight, float),
+        group=np.append(group, groups),
+        in_target=np.array(in_target, bool),
+        rotation_kind=np.array(turning, np.int64),
+        axis=np.array(axis, np.int64),
+        exact_derivative=np.zeros(len(tips), bool),
+        has_tolerance=False,
+        tolerance=np.zeros(len(rows)),
+        inner_tolerance=np.zeros(len(rows)),
+        round=np.zeros(len(rows), bool),
     )
 
 
@@ -250,7 +249,7 @@ def test_at_the_target_every_jacobian_is_exact(seed, axis, in_target, turning):
 def test_with_a_tolerance_every_jacobian_is_exact(seed, about, angle, axis, in_target, turning):
     q = WAM.random(np.random.default_rng(seed))
     T_d = target_at(WAM.fk(q), about, angle)
-    task = task_of((turning, axis, in_target))._replace(exact=np.ones(1, np.bool_))
+    task = task_of((turning, axis, in_target))._replace(exact_derivative=np.ones(1, np.bool_))
     J = jacobian_of(WAM, task, T_d, q)
     np.testing.assert_allclose(J, differences(WAM, task, T_d, q), atol=2e-7)
 

@@ -1,5 +1,5 @@
-"""The quick path: the full pose of one tip by damped least squares, as ``auto`` solves it.
+"""The fast path: the full pose of one tip by damped least squares, as ``auto`` solves it.
 
-The same loop and the same steps as everywhere, in frames and with loops written out so that an
+The same loop and steps as on the general path, in frames and with loops written out so that an
 iteration takes a fifth of the time; and a table of configurations to start from.
 """

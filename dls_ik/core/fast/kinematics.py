@@ -1,27 +1,27 @@
 """Kinematics of one serial arm in frames that make it cheap.
 
 Every joint turns about (and slides along) the z axis of its frame, and between two joints lie a
-translation and a rotation about x alone (model/chain.py makes any chain one of these). What stands
-before the first joint and how the tip is turned against the last frame is taken off the target.
+translation and a rotation about x alone (model/chain.py brings any serial chain to this form).
+The transforms before the first joint and after the last frame are applied to the target.
 """
 
 from math import atan2, cos, sin, sqrt
 
 import numpy as np
 
-from dls_ik.core.jit import exact, inlined, spliced
+from dls_ik.core.jit import force_inline, inline_ir, strict_fp
 from dls_ik.core.se3 import norm3, pose_error
-from dls_ik.core.types import Arm, Array, Indices, QuickWork
+from dls_ik.core.types import Array, FastWorkspace, Indices, SerialChain
 
-SMALL, LARGE = 0.97, -0.9  # cosines of rotations up to which the series does, and above which
+SMALL, LARGE = 0.97, -0.9  # cosines: above the series is exact, below the sine is too small
 
 
-@inlined
+@force_inline
 def aim(base: Array, tip: Array, T_d: Array, target: Array) -> None:
-    """Write the target as the arm's own first and last frame see it.
+    """Write the target in the first frame of the arm, for its last frame.
 
     Args:
-        base: (3, 4) of :class:`Arm`, tip: (3, 3) of :class:`Arm`.
+        base: (3, 4) of :class:`SerialChain`, tip: (3, 3) of :class:`SerialChain`.
         T_d: (4, 4) ``T_base_tip`` desired.
         target: (3, 4) out: position of the tip, orientation of the last frame.
     """
@@ -35,21 +35,23 @@ def aim(base: Array, tip: Array, T_d: Array, target: Array) -> None:
         target[i, 3] = a * T_d[0, 3] + b * T_d[1, 3] + c * T_d[2, 3] + base[i, 3]
 
 
-@spliced
-def observe_arm(arm: Arm, rotation_weight: float, q: Array, work: QuickWork) -> tuple[float, float]:
+@inline_ir
+def observe_arm(
+    arm: SerialChain, rotation_weight: float, q: Array, work: FastWorkspace
+) -> tuple[float, float]:
     """Write the scaled error at `q` (n,) and the axes there; return position and rotation error."""
     sines_of_joints(arm.turn, arm.variable, q, work.s, work.c)
     forward_arm(arm.slide, arm.link, arm.variable, q, work.s, work.c, work.axes, work.T)
     return arm_error(work.target, work.T, rotation_weight, work.relative, work.e)
 
 
-@spliced
-def arm_jacobian_there(arm: Arm, rotation_weight: float, work: QuickWork) -> None:
+@inline_ir
+def arm_jacobian_there(arm: SerialChain, rotation_weight: float, work: FastWorkspace) -> None:
     """Write the scaled Jacobian at the configuration last observed."""
     arm_jacobian(arm.turn, arm.slide, arm.variable, work.axes, work.T, rotation_weight, work.J)
 
 
-@inlined
+@force_inline
 def sines_of_joints(turn: Array, variable: Indices, q: Array, s: Array, c: Array) -> None:
     """Write sine and cosine of every joint's angle, (m,) each, at q (n,)."""
     for k in range(s.shape[0]):
@@ -57,7 +59,7 @@ def sines_of_joints(turn: Array, variable: Indices, q: Array, s: Array, c: Array
     sines(s, s, c)
 
 
-@inlined
+@force_inline
 def forward_arm(
     slide: Array,
     link: Array,
@@ -71,7 +73,7 @@ def forward_arm(
     """Write the axes of all joints and the last frame, moved to the tip.
 
     Args:
-        slide, link, variable: of :class:`Arm`.
+        slide, link, variable: of :class:`SerialChain`.
         q: (n,), s, c: (m,) sine and cosine of every joint's angle.
         axes: (m, 6) out: z axis and origin of each joint's frame, T: (3, 4) out.
     """
@@ -99,14 +101,14 @@ def forward_arm(
     T[2, 0], T[2, 1], T[2, 2], T[2, 3] = x2, y2, z2, p2
 
 
-@inlined
+@force_inline
 def arm_error(
     target: Array, T: Array, rotation_weight: float, relative: Array, e: Array
 ) -> tuple[float, float]:
     """Write the scaled error from T to the target, (3, 4) each; return its two lengths.
 
-    The rotation vector by way of sine and cosine: half the sum of the cross products of the axes is
-    the sine times the axis. Near 180 degrees, where it vanishes, as in :mod:`dls_ik.core.se3`.
+    The rotation vector from sine and cosine: half the sum of the cross products of the axes is the
+    sine times the axis. Near 180 degrees, where it vanishes, as in :mod:`dls_ik.core.se3`.
     """
     e[0], e[1], e[2] = target[0, 3] - T[0, 3], target[1, 3] - T[1, 3], target[2, 3] - T[2, 3]
     u0 = u1 = u2 = trace = 0.0
@@ -136,7 +138,7 @@ def arm_error(
     return norm3(e), ratio * sine
 
 
-@inlined
+@force_inline
 def arm_jacobian(
     turn: Array,
     slide: Array,
@@ -149,7 +151,7 @@ def arm_jacobian(
     """Write the columns of the scaled Jacobian at the tip, (n, 6).
 
     Args:
-        turn, slide, variable: of :class:`Arm`.
+        turn, slide, variable: of :class:`SerialChain`.
         axes: (m, 6), T: (3, 4), from :func:`forward_arm`.
     """
     J.fill(0.0)
@@ -180,13 +182,13 @@ TWO_OVER_PI = 0.6366197723675814
 PART_1, PART_2, PART_3 = 1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21
 
 
-@exact
+@strict_fp
 def sines(angles: Array, s: Array, c: Array) -> None:
     """Write sin and cos of every angle, within 2 units in the last place.
 
-    Taylor's polynomials with their last coefficients fitted to [-pi/4, pi/4], the quadrant put
-    back by selections instead of branches. A call of the C library for each of seven joints takes
-    as long as all the rest of the kinematics.
+    Taylor polynomials with their last coefficients fitted to [-pi/4, pi/4]; the quadrant is
+    selected without branches, so that the loop compiles to vector instructions. Calling the C
+    library for seven joints takes as long as the rest of the kinematics.
 
     Args:
         angles: (m,) [rad]; s, c: (m,) out, either of which may be the same array.

@@ -1,101 +1,106 @@
-"""All that the quick path reads of a solver, in two arrays.
+"""All that the fast path reads of a solver, packed into two arrays.
 
-Each array costs the same to hand from Python to a kernel, and a call with two dozen of them takes
-longer than the solution.
+Handing an array from Python to a kernel costs the same whatever its size, and a call with two dozen
+of them takes longer than the solution.
+
+The layout is the order of the fields of `STRUCTS`: whole numbers in the one array, other numbers in
+the other. A new number of a struct is one line there, in :mod:`dls_ik.core.types`; a new array has
+its shape in :func:`unpack` too.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dls_ik.core.fast.table import LEAF
-from dls_ik.core.jit import inlined, spliced
-from dls_ik.core.types import Arm, Array, Goal, Method, Starts, Table
+from dls_ik.core.jit import fixed_tuple, force_inline, inline_ir
+from dls_ik.core.types import Array, ChainTable, Indices, Method, SerialChain, Starts, StopCriteria
 
-SIZES = 13  # whole numbers before the arrays
-NUMBERS = 13  # other numbers before the arrays
+STRUCTS = (Method, StopCriteria, SerialChain, Starts, ChainTable)
+WHOLE = (int, bool, Indices)
+SIZES = 3  # whole numbers before the structs: m elements, n variables, rows of the table
+
+
+def _count(struct: type, kinds: tuple[type, ...]) -> int:
+    return sum(kind in kinds for kind in get_type_hints(struct).values())
+
+
+METHOD_WHOLE, METHOD_OTHER = _count(Method, (int, bool)), _count(Method, (float,))
+STOP_WHOLE, STOP_OTHER = _count(StopCriteria, (int, bool)), _count(StopCriteria, (float,))
 
 
 class Packed(NamedTuple):
     """The structs one after the other."""
 
     numbers: Array
-    integers: NDArray[np.int64]
+    integers: Indices
 
 
-def pack(arm: Arm, table: Table, method: Method, goal: Goal, starts: Starts) -> Packed:
-    """Put them where :func:`unpack` looks for them."""
-    m, n = len(arm.variable), len(arm.lower)
-    sizes = (
-        m, n, len(table.q), table.levels, table.first_turns, table.last_turns,
-        method.damping, method.limits, method.step, method.following,
-        goal.max_iterations, goal.stall_count, goal.patience,
-    )  # fmt: skip
-    numbers = (
-        method.alpha, method.lambda_, method.error_gain, method.nu, method.sigma0,
-        method.gamma_max, method.margin, method.mu,
-        goal.position_tolerance, goal.rotation_tolerance, goal.error_tolerance,
-        goal.rotation_weight, goal.stall_ratio,
-    )  # fmt: skip
-    arrays = (
-        arm.turn, arm.slide, arm.link, arm.lower, arm.upper, arm.base, arm.tip,
-        starts.lower, starts.upper, starts.joint_weights,
-        table.features, table.middle, table.q, table.cut,
-    )  # fmt: skip
-    whole = (sizes, arm.variable, starts.turning, table.by)
-    return Packed(_joined((numbers, *arrays), np.float64), _joined(whole, np.int64))
+def pack(
+    chain: SerialChain, table: ChainTable, method: Method, stop: StopCriteria, starts: Starts
+) -> Packed:
+    """Return the structs in two arrays, laid out as :func:`unpack` reads them."""
+    whole: list[object] = [(len(chain.variable), len(chain.lower), len(table.q))]
+    others: list[object] = []
+    for kind, struct in zip(STRUCTS, (method, stop, chain, starts, table), strict=True):
+        for hint, value in zip(get_type_hints(kind).values(), struct, strict=True):
+            (whole if hint in WHOLE else others).append(value)
+    return Packed(_joined(others, np.float64), _joined(whole, np.int64))
 
 
-def _joined(parts: tuple, dtype: type) -> NDArray:  # type: ignore[type-arg]
+def _joined(parts: list[object], dtype: type) -> NDArray:  # type: ignore[type-arg]
     return np.concatenate([np.asarray(part).ravel().astype(dtype) for part in parts])
 
 
-@inlined
+@force_inline
 def _matrix(numbers: Array, at: int, rows: int, columns: int) -> Array:
     return numbers[at : at + rows * columns].reshape(rows, columns)
 
 
-@spliced
-def unpack(numbers: Array, integers: NDArray[np.int64]) -> tuple[Arm, Table, Method, Goal, Starts]:
+@inline_ir
+def unpack(
+    numbers: Array, integers: Indices
+) -> tuple[SerialChain, ChainTable, Method, StopCriteria, Starts]:
     """Return the structs, views of the two arrays."""
-    m, n, rows, levels = integers[0], integers[1], integers[2], integers[3]
-    nodes = 1 << levels
-    v, t = SIZES + m, SIZES + m + n
-    a = NUMBERS + 8 * m  # turn, slide and link have been 8 numbers an element
-    b = a + 2 * n + 12 + 9
-    c = b + 3 * n
-    f, q = c + 9 * rows, c + 21 * rows
-    k = q + n * rows
-    arm = Arm(
-        _matrix(numbers, NUMBERS, m, 2),
-        numbers[NUMBERS + 2 * m : NUMBERS + 3 * m],
-        _matrix(numbers, NUMBERS + 3 * m, m, 5),
-        integers[SIZES:v],
-        numbers[a : a + n],
-        numbers[a + n : a + 2 * n],
-        _matrix(numbers, a + 2 * n, 3, 4),
-        _matrix(numbers, a + 2 * n + 12, 3, 3),
+    m, n, rows = integers[0], integers[1], integers[2]
+    # Numbers of the method and of the criteria.
+    whole, others = integers[SIZES:], numbers
+    method = Method(*(fixed_tuple(whole, METHOD_WHOLE) + fixed_tuple(others, METHOD_OTHER)))
+    whole, others = whole[METHOD_WHOLE:], others[METHOD_OTHER:]
+    stop = StopCriteria(*(fixed_tuple(whole, STOP_WHOLE) + fixed_tuple(others, STOP_OTHER)))
+    whole, others = whole[STOP_WHOLE:], others[STOP_OTHER:]
+    # The chain: 8 numbers an element, limits, and 12 + 9 of its ends.
+    ends = 8 * m + 2 * n
+    chain = SerialChain(
+        turn=_matrix(others, 0, m, 2),
+        slide=others[2 * m : 3 * m],
+        link=_matrix(others, 3 * m, m, 5),
+        variable=whole[:m],
+        lower=others[8 * m : 8 * m + n],
+        upper=others[8 * m + n : ends],
+        base=_matrix(others, ends, 3, 4),
+        tip=_matrix(others, ends + 12, 3, 3),
     )
-    table = Table(
-        numbers[c:f].reshape(rows // LEAF, 9, LEAF),
-        numbers[f:q].reshape(rows, 3, 4),
-        _matrix(numbers, q, rows, n),
-        integers[t : t + nodes],
-        numbers[k : k + nodes],
-        levels,
-        integers[4] != 0,
-        integers[5] != 0,
-    )
-    method = Method(
-        integers[6], integers[7], integers[8], numbers[0], numbers[1], numbers[2], numbers[3],
-        numbers[4], numbers[5], numbers[6], numbers[7], integers[9] != 0,
-    )  # fmt: skip
-    goal = Goal(
-        numbers[8], numbers[9], numbers[10], numbers[11], integers[10], numbers[12], integers[11],
-        integers[12],
-    )  # fmt: skip
+    whole, others = whole[m:], others[ends + 21 :]
     starts = Starts(
-        numbers[b : b + n], numbers[b + n : b + 2 * n], integers[v:t], numbers[b + 2 * n : c]
+        lower=others[:n],
+        upper=others[n : 2 * n],
+        periodic=whole[:n],
+        joint_weights=others[2 * n : 3 * n],
     )
-    return arm, table, method, goal, starts
+    whole, others = whole[n:], others[3 * n :]
+    # The table: a tree of so many levels, and 9 + 12 + n numbers a row.
+    nodes = 1 << whole[0]
+    features, middle, q = nodes, nodes + 9 * rows, nodes + 21 * rows
+    table = ChainTable(
+        levels=whole[0],
+        first_turns=whole[1] != 0,
+        last_turns=whole[2] != 0,
+        by=whole[3 : 3 + nodes],
+        cut=others[:nodes],
+        features=others[features:middle].reshape(rows // LEAF, 9, LEAF),
+        middle=others[middle:q].reshape(rows, 3, 4),
+        q=_matrix(others, q, rows, n),
+    )
+    return chain, table, method, stop, starts

@@ -1,4 +1,4 @@
-"""The step of JP, JD and ED; limits ignored, JC, or the active set of ``auto``.
+"""The step of JP, JD and ED, with no limit strategy, JC, or the active set of ``auto``.
 
 dq = z + P (e - J z), P the damped inverse of the columns of the joints that are free.
 """
@@ -13,18 +13,20 @@ from dls_ik.core.inverses import (
     apply_pseudoinverse,
     factor_normal,
 )
-from dls_ik.core.jit import inlined, kernel, spliced
+from dls_ik.core.jit import force_inline, inline_ir, kernel
 from dls_ik.core.linalg import norm
 from dls_ik.core.se3 import norm3
 from dls_ik.core.task import is_reached
-from dls_ik.core.types import Arm, Array, Goal, Method, QuickWork, Starts
+from dls_ik.core.types import Array, FastWorkspace, Method, SerialChain, Starts, StopCriteria
 
 
-@spliced
-def quick_step(arm: Arm, method: Method, error: float, q: Array, work: QuickWork) -> None:
+@inline_ir
+def fast_step(
+    arm: SerialChain, method: Method, error: float, q: Array, work: FastWorkspace
+) -> None:
     """Write the step for ``work.e`` and ``work.J``, both scaled, to ``work.dq``.
 
-    ``work.e`` is spoilt.
+    ``work.e`` is overwritten.
 
     Args:
         error: norm of the scaled error [m].
@@ -32,18 +34,18 @@ def quick_step(arm: Arm, method: Method, error: float, q: Array, work: QuickWork
     work.h.fill(0.0)
     if limits.clips(method):
         hold_pushed(arm.lower, arm.upper, q, work.J, work.e, work.h, work.dq)
-    lambda2 = damping.quick_lambda_squared(method, error)
+    lambda2 = damping.fast_lambda_squared(method, error)
     solve_free(arm.lower, arm.upper, limits.revises(method), lambda2, q, work)
     if method.alpha != 1.0:
         for j in range(q.shape[0]):
             work.dq[j] *= method.alpha
 
 
-@spliced
+@inline_ir
 def solve_free(
-    lower: Array, upper: Array, revises: bool, lambda2: float, q: Array, work: QuickWork
+    lower: Array, upper: Array, revises: bool, lambda2: float, q: Array, work: FastWorkspace
 ) -> None:
-    """Write the step of the joints that are not held; hold those that pass a limit, if wanted."""
+    """Write the step of the joints that are not held; if `revises` hold those that pass a limit."""
     again = True
     while again:
         again = False
@@ -52,8 +54,8 @@ def solve_free(
             again = hold_passing(lower, upper, q, work.J, work.e, work.h, work.dq)
 
 
-@spliced
-def solve_damped(lambda2: float, work: QuickWork) -> None:
+@inline_ir
+def solve_damped(lambda2: float, work: FastWorkspace) -> None:
     """Write dq = P e of the joints that are not held, P the damped inverse of their columns."""
     enough = work.dq.shape[0] >= 6
     if enough and solve_normal(work.J, work.h, work.e, lambda2, work.y):
@@ -62,7 +64,7 @@ def solve_damped(lambda2: float, work: QuickWork) -> None:
         solve_few(work.J, work.h, work.e, lambda2, work.dq)
 
 
-@inlined
+@force_inline
 def hold_pushed(
     lower: Array, upper: Array, q: Array, J: Array, e: Array, h: Array, dq: Array
 ) -> None:
@@ -77,13 +79,13 @@ def hold_pushed(
             h[j], dq[j] = 1.0, 0.0
 
 
-@inlined
+@force_inline
 def hold_passing(
     lower: Array, upper: Array, q: Array, J: Array, e: Array, h: Array, dq: Array
 ) -> bool:
-    """Hold every free joint that `dq` takes past a limit at that limit; say whether one was.
+    """Hold every free joint that `dq` takes past a limit at that limit; return whether one was.
 
-    What its way there does to the error is taken off `e`.
+    The effect of its motion there is taken off `e`.
     """
     again = False
     for j in range(q.shape[0]):
@@ -95,16 +97,16 @@ def hold_passing(
     return again
 
 
-@inlined
+@force_inline
 def along(J: Array, j: int, y: Array) -> float:
-    """Column j of the Jacobian times y, (6,)."""
+    """Return column j of the Jacobian times y, (6,)."""
     return (
         J[j, 0] * y[0] + J[j, 1] * y[1] + J[j, 2] * y[2]
         + J[j, 3] * y[3] + J[j, 4] * y[4] + J[j, 5] * y[5]
     )  # fmt: skip
 
 
-@inlined
+@force_inline
 def apply_transposed(J: Array, h: Array, y: Array, dq: Array) -> None:
     """Write dq = J^T y for the joints that are not held."""
     for j in range(dq.shape[0]):
@@ -114,7 +116,7 @@ def apply_transposed(J: Array, h: Array, y: Array, dq: Array) -> None:
 
 @kernel
 def solve_few(J: Array, h: Array, e: Array, lambda2: float, dq: Array) -> None:
-    """As the normal equations, where they would cost digits: few joints free, or a singularity."""
+    """Write dq = P e where the normal equations cost digits: few joints free, or a singularity."""
     free = np.flatnonzero(h == 0.0)
     if free.size == 0:
         return
@@ -130,12 +132,12 @@ def solve_few(J: Array, h: Array, e: Array, lambda2: float, dq: Array) -> None:
         dq[free[k]] = x[k]
 
 
-@inlined
+@force_inline
 def solve_normal(J: Array, h: Array, e: Array, lambda2: float, y: Array) -> bool:
     """Solve (J J^T + lambda^2 I) y = e by a factorisation L D L^T.
 
-    The 21 entries are numbers of their own, so that they stay in registers: a third of the time
-    that loops over an array take. The right side is eliminated along with the rows.
+    The 21 entries are variables, so that they stay in registers: a third of the time of loops over
+    an array. The right side is eliminated along with the rows.
 
     Args:
         J: (n, 6) columns of the Jacobian; those with h (n,) not zero are left out.
@@ -144,6 +146,7 @@ def solve_normal(J: Array, h: Array, e: Array, lambda2: float, y: Array) -> bool
     Returns:
         False where a pivot is too small, relative to the largest entry of the diagonal.
     """
+    # The lower triangle of J J^T + lambda^2 I.
     a00 = a11 = a22 = a33 = a44 = a55 = lambda2
     a10 = a20 = a21 = a30 = a31 = a32 = a40 = a41 = a42 = a43 = 0.0
     a50 = a51 = a52 = a53 = a54 = 0.0
@@ -162,6 +165,7 @@ def solve_normal(J: Array, h: Array, e: Array, lambda2: float, y: Array) -> bool
     b0, b1, b2, b3, b4, b5 = e[0], e[1], e[2], e[3], e[4], e[5]
     least = LEAST_PIVOT * max(a00, a11, a22, a33, a44, a55)
 
+    # Elimination, column by column.
     if not a00 > least:
         return False
     d0 = 1.0 / a00
@@ -210,6 +214,7 @@ def solve_normal(J: Array, h: Array, e: Array, lambda2: float, y: Array) -> bool
     if not a55 > least:
         return False
 
+    # Back substitution.
     y5 = b5 / a55
     y4 = b4 * d4 - l54 * y5
     y3 = b3 * d3 - l43 * y4 - l53 * y5
@@ -221,45 +226,46 @@ def solve_normal(J: Array, h: Array, e: Array, lambda2: float, y: Array) -> bool
 
 
 # Along the solutions ------------------------------------------------------------------------------
-#
-# Along the solutions of one pose to the one nearest the seed: what redundancy is good for.
+# To the solution of a pose nearest the seed, for redundant arms.
 
 
-STEPS, CORRECTIONS = 30, 6  # at most; of these the last ones only take off the error
+STEPS, CORRECTIONS = 30, 6  # most steps; the last of them that only take off the error
 LARGEST = 0.5  # that a joint moves in a step, in the joint metric
 ENOUGH = 0.01  # largest change at which the slide has ended
 FAR = 0.2  # [rad] scaled error above which a step only takes off the error, as a rotation
 
 
-@spliced
-def slide(arm: Arm, goal: Goal, starts: Starts, seed: Array, q: Array, work: QuickWork) -> int:
+@inline_ir
+def slide(
+    arm: SerialChain, stop: StopCriteria, starts: Starts, seed: Array, q: Array, work: FastWorkspace
+) -> int:
     """Move a solution `q` (n,) toward the seed (n,) while it stays one; return the steps made.
 
     Each step is dq = z + P (e - J z), z the way to the seed and P the inverse in the joint metric:
-    of all motions that take off the error, to first order, the one that ends nearest the seed.
+    to first order the motion, of all that take off the error, that ends nearest the seed.
     """
     n, steps, error, arrived = q.shape[0], 0, 0.0, False
-    far = FAR * goal.rotation_weight  # [m]
+    far = FAR * stop.rotation_weight  # [m]
     if n <= 6:
         return 0
     for steps in range(STEPS):
         arrived = arrived or steps >= STEPS - CORRECTIONS
         toward = 0.0 if arrived or error > far else 1.0
-        arm_jacobian_there(arm, goal.rotation_weight, work)
+        arm_jacobian_there(arm, stop.rotation_weight, work)
         toward_seed(starts.joint_weights, seed, q, toward, work.J, work.z, work.e)
         slide_step(arm.lower, arm.upper, starts.joint_weights, q, work)
         largest = shorten(starts.joint_weights, work.dq)
         for j in range(n):
             q[j] = min(max(q[j] + work.dq[j], arm.lower[j]), arm.upper[j])
-        position, rotation = observe_arm(arm, goal.rotation_weight, q, work)
+        position, rotation = observe_arm(arm, stop.rotation_weight, q, work)
         error = norm3(work.e) + norm3(work.e[3:])
-        if arrived and is_reached(goal, position, rotation, norm(work.e)):
+        if arrived and is_reached(stop, position, rotation, norm(work.e)):
             break
         arrived = arrived or (toward == 1.0 and largest < ENOUGH)
     return steps + 1
 
 
-@inlined
+@force_inline
 def toward_seed(
     weights: Array, seed: Array, q: Array, share: float, J: Array, z: Array, e: Array
 ) -> None:
@@ -276,9 +282,9 @@ def toward_seed(
             J[j, i] *= scale
 
 
-@inlined
+@force_inline
 def shorten(weights: Array, dq: Array) -> float:
-    """Scale dq (n,) to the largest change of a joint, in the metric; return what it was."""
+    """Scale dq (n,) to the largest change of a joint, in the metric; return it as it was."""
     largest = 0.0
     for j in range(dq.shape[0]):
         largest = max(largest, abs(dq[j]) * weights[j] ** 0.5)
@@ -288,8 +294,8 @@ def shorten(weights: Array, dq: Array) -> float:
     return largest
 
 
-@spliced
-def slide_step(lower: Array, upper: Array, weights: Array, q: Array, work: QuickWork) -> None:
+@inline_ir
+def slide_step(lower: Array, upper: Array, weights: Array, q: Array, work: FastWorkspace) -> None:
     """Write dq = z + P (e - J z); joints that it takes past a limit go to it."""
     work.h.fill(0.0)
     again = True
@@ -301,12 +307,12 @@ def slide_step(lower: Array, upper: Array, weights: Array, q: Array, work: Quick
             work.dq[j] = work.z[j] + work.dq[j] * weights[j] ** -0.5
 
 
-@inlined
+@force_inline
 def hold_beyond(
     lower: Array, upper: Array, weights: Array, q: Array, J: Array, z: Array, e: Array, h: Array,
     dq: Array,
 ) -> bool:  # fmt: skip
-    """Hold the joints that z + P (e - J z) takes past a limit at it; say whether there was one."""
+    """Hold the joints that z + P (e - J z) takes past a limit at it; return whether one was."""
     again = False
     for j in range(q.shape[0]):
         if h[j] == 0.0:

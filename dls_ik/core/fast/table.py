@@ -1,9 +1,9 @@
 """Starts near a pose, from a table of configurations.
 
 The first joint turns the whole arm about its axis and the last one the tip about its own, so that
-two of the six freedoms of a pose need no table: its rows are compared by what those two joints do
-not change, the distance from the first axis, the height along it, and the direction of the last
-axis seen from there. Both joints are then set exactly for the pose that is wanted.
+two of the six freedoms of a pose need no table: its rows are compared by the features that those
+two joints do not change: the distance from the first axis, the height along it, and the direction
+of the last axis relative to it. Both joints are then set exactly for the desired pose.
 """
 
 from math import atan2, cos, inf, pi, sin, sqrt
@@ -11,18 +11,18 @@ from math import atan2, cos, inf, pi, sin, sqrt
 import numpy as np
 
 from dls_ik.core.fast.kinematics import forward_arm, sines_of_joints
-from dls_ik.core.jit import inlined, kernel, spliced
-from dls_ik.core.types import Arm, Array, Indices, QuickWork, Table
+from dls_ik.core.jit import force_inline, inline_ir, kernel
+from dls_ik.core.types import Array, ChainTable, FastWorkspace, Indices, SerialChain
 
 LEAF = 32  # rows of a leaf
-MISSED = 0.6  # [rad] by which limits may keep the first and the last joint from where they belong
+MISSED = 0.6  # [rad] most by which limits keep the first and the last joint from their angles
 
 
-@inlined
+@force_inline
 def write_features(
     T: Array, first_turns: bool, last_turns: bool, rotation_weight: float, features: Array
 ) -> None:
-    """Write what rows are compared by, [m].
+    """Write the features that rows are compared by [m].
 
     Args:
         T: (3, 4) frame of the last joint in the first one, features: (9,) out.
@@ -43,7 +43,7 @@ def write_features(
     features[8] = w * T[2, 0]
 
 
-@inlined
+@force_inline
 def find_leaf(
     by: Indices, cut: Array, levels: int, leaves: Array, features: Array, out: Array
 ) -> int:
@@ -64,8 +64,10 @@ def find_leaf(
     return (node - (1 << levels)) * LEAF
 
 
-@spliced
-def look_up(arm: Arm, table: Table, rotation_weight: float, work: QuickWork) -> int:
+@inline_ir
+def look_up(
+    arm: SerialChain, table: ChainTable, rotation_weight: float, work: FastWorkspace
+) -> int:
     """Return the first row of the leaf for ``work.target``; -1 for an empty table."""
     if table.q.shape[0] == 0:
         return -1
@@ -76,9 +78,9 @@ def look_up(arm: Arm, table: Table, rotation_weight: float, work: QuickWork) -> 
     )
 
 
-@inlined
+@force_inline
 def to_last_joint(link: Array, last_turns: bool, target: Array, T: Array) -> None:
-    """Write the target of the tip as that of the last joint's frame, (3, 4)."""
+    """Write the target of the last joint's frame (3, 4) for a target of the tip."""
     last = link.shape[0] - 1
     for i in range(3):
         for j in range(4):
@@ -88,9 +90,11 @@ def to_last_joint(link: Array, last_turns: bool, target: Array, T: Array) -> Non
                 T[i, 3] -= target[i, c] * link[last, c]
 
 
-@spliced
-def next_start(arm: Arm, table: Table, first: int, q: Array, work: QuickWork) -> bool:
-    """Write the nearest row of a leaf that is not used yet to `q`; False where none is left.
+@inline_ir
+def next_start(
+    arm: SerialChain, table: ChainTable, first: int, q: Array, work: FastWorkspace
+) -> bool:
+    """Write the nearest unused row of a leaf to `q`; return False without one.
 
     Args:
         first: from :func:`look_up`.
@@ -122,9 +126,9 @@ def next_start(arm: Arm, table: Table, first: int, q: Array, work: QuickWork) ->
     return False
 
 
-@inlined
+@force_inline
 def nearest(distance: Array) -> int:
-    """Index of the least entry."""
+    """Return the index of the least entry."""
     least = 0
     for i in range(1, distance.shape[0]):
         if distance[i] < distance[least]:
@@ -132,7 +136,7 @@ def nearest(distance: Array) -> int:
     return least
 
 
-@inlined
+@force_inline
 def last_angle(R: Array, first: float, T: Array) -> float:
     """Return the angle of the last joint that turns a row's frame nearest to T [rad].
 
@@ -150,11 +154,11 @@ def last_angle(R: Array, first: float, T: Array) -> float:
     return atan2(sine, cosine)
 
 
-@inlined
+@force_inline
 def turn_to(
     turn: Array, variable: Indices, lower: Array, upper: Array, k: int, angle: float, q: Array
 ) -> float:
-    """Set the joint of element k to an angle [rad], if it can; return by how much it misses it."""
+    """Set the joint of element k to an angle within its limits [rad]; return the difference."""
     v = variable[k]
     value = (angle - turn[k, 1]) / turn[k, 0]
     period = 2.0 * pi / abs(turn[k, 0])
@@ -165,17 +169,24 @@ def turn_to(
 
 
 @kernel
-def fill(arm: Arm, table: Table, rotation_weight: float, features: Array) -> None:
-    """Write ``table.middle`` and the features of the rows for ``table.q``.
+def fill(
+    chain: SerialChain,
+    first_turns: bool,
+    last_turns: bool,
+    q: Array,
+    rotation_weight: float,
+    middle: Array,
+    features: Array,
+) -> None:
+    """Write the frames and the features of the rows of a table.
 
     Args:
-        arm: with the joints that turn freely at zero angle, as rows are stored without them.
-        features: (rows, 9) out.
+        chain: with the joints that turn freely at zero angle, as rows are stored without them.
+        q: (rows, n), middle: (rows, 3, 4) out, features: (rows, 9) out.
     """
-    m = arm.variable.shape[0]
+    m = chain.variable.shape[0]
     s, c, axes = np.empty(m), np.empty(m), np.empty((m, 6))
-    for row in range(table.q.shape[0]):
-        q, T = table.q[row], table.middle[row]
-        sines_of_joints(arm.turn, arm.variable, q, s, c)
-        forward_arm(arm.slide, arm.link, arm.variable, q, s, c, axes, T)
-        write_features(T, table.first_turns, table.last_turns, rotation_weight, features[row])
+    for row in range(q.shape[0]):
+        sines_of_joints(chain.turn, chain.variable, q[row], s, c)
+        forward_arm(chain.slide, chain.link, chain.variable, q[row], s, c, axes, middle[row])
+        write_features(middle[row], first_turns, last_turns, rotation_weight, features[row])

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dls_ik.core.reach_bounds import DISTANCE, HEIGHT, LEAN, MOMENT, Reach
+from dls_ik.core.reach_bounds import DISTANCE, HEIGHT, LEAN, MOMENT, ReachBounds
 from dls_ik.core.types import Array, Chain
 from dls_ik.model.reach.interval_bounds import Budget, farthest, nearest, upper_bound
 from dls_ik.model.reach.pose_functionals import (
@@ -51,7 +51,7 @@ class Candidate(NamedTuple):
     functional: Functional
 
 
-def build_reach(chain: Chain, tip: int = 0, position_only: bool = False) -> Reach:
+def build_reach(chain: Chain, tip: int = 0, position_only: bool = False) -> ReachBounds:
     """Build bounds on the poses of a tip that every configuration within the limits satisfies.
 
     The candidates that seem to refuse most poses are bounded. This takes some tenths of a second,
@@ -76,7 +76,7 @@ def build_reach(chain: Chain, tip: int = 0, position_only: bool = False) -> Reac
     ranges = [_range(elements, candidates[i], wanted, budget) for i, wanted in chosen]
     if budget.is_spent:
         LOG.warning(GIVEN_UP.format(len(elements.prismatic)))
-    return Reach(
+    return ReachBounds(
         kind=kind,
         base=np.array([row.base for row in rows]).reshape(-1, 2, 3) * metres,
         tip=tip_lines,
