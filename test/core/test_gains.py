@@ -12,7 +12,7 @@ LAWS = {name: law for name, law in damping.IDS.items() if not name.startswith("s
 
 def gains(law, count, strength):
     g = np.full(len(S), np.nan)
-    damping.gains(method(damping=law), general().settings, S, count, strength, g)
+    damping.gains(method(damping=law), general().params, S, count, strength, g)
     return g
 
 
