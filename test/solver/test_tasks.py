@@ -26,9 +26,8 @@ def test_by_default_it_is_the_full_pose():
     np.testing.assert_array_equal(built.tip, 0)
     np.testing.assert_array_equal(built.component, range(6))
     np.testing.assert_array_equal(built.weight, [1, 1, 1, W, W, W])
-    np.testing.assert_array_equal(built.group, [0, 0, 0, 1, 1, 1])
-    assert built.groups == 2
-    assert (built.in_target[0], built.turning[0]) == (False, VECTOR)
+    np.testing.assert_array_equal(built.group, [0, 0, 0, 1, 1, 1, 2])  # and of TA
+    assert (built.in_target[0], built.rotation_kind[0]) == (False, VECTOR)
 
 
 @pytest.mark.parametrize(
@@ -46,10 +45,9 @@ def test_by_default_it_is_the_full_pose():
 def test_rows(task, components, groups, turning, in_target):
     built = build_task(WAM, task, W)
     np.testing.assert_array_equal(built.component, components)
-    np.testing.assert_array_equal(built.group, groups)
+    np.testing.assert_array_equal(built.group, [*groups, max(groups) + 1])
     np.testing.assert_array_equal(built.weight, np.where(np.array(components) >= 3, W, 1.0))
-    assert built.groups == max(groups) + 1
-    assert (built.turning[0], built.in_target[0]) == (turning, in_target)
+    assert (built.rotation_kind[0], built.in_target[0]) == (turning, in_target)
     assert task.rows == len(components)
 
 
@@ -73,12 +71,12 @@ def test_order_of_axes_makes_no_difference():
 def test_one_task_for_all_tips_or_one_each():
     built = build_task(FORK, Task.position_only(), W)
     np.testing.assert_array_equal(built.tip, [0, 0, 0, 1, 1, 1])
-    np.testing.assert_array_equal(built.group, [0, 0, 0, 1, 1, 1])
+    np.testing.assert_array_equal(built.group, [0, 0, 0, 1, 1, 1, 2])
     built = build_task(FORK, [Task("", "z"), Task.pointing()], W)
     np.testing.assert_array_equal(built.tip, [0, 1, 1, 1, 1, 1])
     np.testing.assert_array_equal(built.component, [5, 0, 1, 2, 3, 4])
-    np.testing.assert_array_equal(built.group, [0, 1, 1, 1, 2, 2])
-    np.testing.assert_array_equal(built.turning, [TWIST, SWING])
+    np.testing.assert_array_equal(built.group, [0, 1, 1, 1, 2, 2, 3])
+    np.testing.assert_array_equal(built.rotation_kind, [TWIST, SWING])
     np.testing.assert_array_equal(built.in_target, [False, True])
     assert len(build_task(FORK, None, W).tip) == 12
 
@@ -198,9 +196,9 @@ def test_lengths_are_in_the_unit_of_the_robot():
 
 def test_a_row_beyond_its_slack_is_brought_inside():
     built = build_task(WAM, Task(position_tolerance=(0.0, 0.1, 0.2)), 0.5)
-    np.testing.assert_array_equal(built.aim[[0, 3, 4, 5]], 0.0)
-    assert (built.aim[1:3] < built.slack[1:3]).all()
-    assert (built.aim[1:3] > 0.9 * built.slack[1:3]).all()
+    np.testing.assert_array_equal(built.inner_tolerance[[0, 3, 4, 5]], 0.0)
+    assert (built.inner_tolerance[1:3] < built.tolerance[1:3]).all()
+    assert (built.inner_tolerance[1:3] > 0.9 * built.tolerance[1:3]).all()
 
 
 @pytest.mark.parametrize(("angles", "component"), [("euler", 4), ("vector", None)])
