@@ -1,13 +1,37 @@
-"""SVF: the properties that the paper claims of its filter, below (3)."""
+"""Damping laws: gains without a singular value, and the filter's properties below (3)."""
 
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from kernels import WAM, options_of, step
+from structs import general, method
 
+from dls_ik.core import damping
 from dls_ik.core.damping import svf_value
 from dls_ik.solver.method import parse_method
+
+S = np.array([0.9, 0.4, 0.0, 0.0])
+LAWS = {name: law for name, law in damping.IDS.items() if not name.startswith("svf")}
+
+
+def gains(law, count, strength):
+    g = np.full(len(S), np.nan)
+    damping.gains(method(damping=law), general().params, S, count, strength, g)
+    return g
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_no_gain_where_there_is_no_singular_value(name):
+    g = gains(LAWS[name], 3, 0.01)
+    np.testing.assert_array_equal(g[2:], 0.0)
+    assert (g[:2] >= 0.0).all()
+
+
+@pytest.mark.parametrize("name", damping.IDS)
+def test_no_gain_for_rows_beyond_the_joints(name):
+    np.testing.assert_array_equal(gains(damping.IDS[name], 2, 0.01)[2:], 0.0)
+
 
 PAIRS = [(10.0, 0.01), (10.0, 0.005), (10.0, 0.19), (1.0, 0.5), (0.02, 0.01), (100.0, 0.019)]
 quick = settings(deadline=None, max_examples=200, derandomize=True)

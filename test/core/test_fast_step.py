@@ -1,0 +1,269 @@
+"""The step of the fast path: normal equations, limits, and the way along the solutions."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kernels import WAM, options_of, step
+from oracle_ik import pose_error
+
+from dls_ik import RobotModel
+from dls_ik.core.fast import step as fast
+from dls_ik.core.fast.kinematics import aim, observe_arm
+from dls_ik.core.fast.step import apply_transposed, slide, solve_few
+from dls_ik.core.fast.table import LEAF
+from dls_ik.core.jit import kernel
+from dls_ik.core.workspace import fast_workspace
+from dls_ik.model.chain import build_arm
+from dls_ik.solver.problem import random_starts
+
+
+@kernel
+def write_normal(J, h, e, lambda2, y):
+    return fast.solve_normal(J, h, e, lambda2, y)
+
+
+@kernel
+def write_transposed(J, h, y, dq):
+    apply_transposed(J, h, y, dq)
+
+
+def solve_normal(J, h, e, lambda2):
+    """Whether there is a solution, and y (6,)."""
+    y = np.full(6, np.nan)
+    return write_normal(np.ascontiguousarray(J.T), h, e, lambda2, y), y
+
+
+def step_of_few(J, h, e, lambda2):
+    """dq (n,), NaN where a joint is held."""
+    dq = np.full(J.shape[1], np.nan)
+    solve_few(np.ascontiguousarray(J.T), h, e.copy(), lambda2, dq)
+    return dq
+
+
+def drawn(seed, n, held=0):
+    """A Jacobian (6, n), which columns are held, and an error (6,)."""
+    rng = np.random.default_rng(seed)
+    h = np.zeros(n)
+    h[rng.permutation(n)[:held]] = 1.0
+    return rng.normal(size=(6, n)), h, rng.normal(size=6)
+
+
+def damped(J, lambda2, e):
+    """J^T (J J^T + lambda^2 I)^-1 e, by singular values; undamped, those of zero are left out."""
+    if J.shape[1] == 0:
+        return np.empty(0)
+    U, s, Vt = np.linalg.svd(J, full_matrices=False)
+    kept = s > 1e-9 * s[0]
+    filtered = np.zeros_like(s)
+    filtered[kept] = s[kept] / (s[kept] ** 2 + lambda2)
+    return Vt.T @ (filtered * (U.T @ e))
+
+
+SIZES, SEEDS = st.integers(6, 14), st.integers(0, 10**6)
+DAMPING = st.sampled_from([0.0, 1e-12, 1e-6, 1e-2, 1.0, 1e3])
+easy = settings(deadline=None, max_examples=200)
+
+
+@easy
+@given(SEEDS, SIZES, DAMPING)
+def test_solution_is_numpys(seed, n, lambda2):
+    J, h, e = drawn(seed, n)
+    A = J @ J.T + lambda2 * np.eye(6)
+    solved, y = solve_normal(J, h, e, lambda2)
+    if solved:
+        bound = 1e-13 * np.linalg.cond(A) * np.linalg.norm(y)
+        np.testing.assert_allclose(y, np.linalg.solve(A, e), rtol=0, atol=bound)
+    else:
+        assert np.linalg.cond(A) > 1e4
+
+
+@easy
+@given(SEEDS, SIZES, st.integers(0, 4))
+def test_held_columns_are_left_out(seed, n, held):
+    J, h, e = drawn(seed, n, held)
+    J[:, h != 0.0] = np.nan  # not even looked at
+    solved, y = solve_normal(J, h, e, 1e-2)
+    assert solved
+    free = J[:, h == 0.0]
+    expected = np.linalg.solve(free @ free.T + 1e-2 * np.eye(6), e)
+    np.testing.assert_allclose(y, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("row", range(6))
+@pytest.mark.parametrize("size", [0.0, 1e-12, np.nan])
+def test_a_pivot_that_vanishes_is_told(row, size):
+    for seed in range(20):
+        J, h, e = drawn(seed, 7)
+        J[row] = size * J[row]
+        assert not solve_normal(J, h, e, 0.0)[0]
+
+
+@pytest.mark.parametrize("free", range(6))
+def test_fewer_columns_than_rows_have_no_solution_without_damping(free):
+    for seed in range(20):
+        J, h, e = drawn(seed, 7, held=7 - free)
+        assert not solve_normal(J, h, e, 0.0)[0]
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e-6, 1e6, 1e100])
+def test_units_make_no_difference(scale):
+    for seed in range(20):
+        J, h, e = drawn(seed, 7)
+        plain = solve_normal(J, h, e, 1e-2)
+        scaled = solve_normal(scale * J, h, e, 1e-2 * scale**2)
+        assert plain[0]
+        assert scaled[0]
+        np.testing.assert_allclose(scaled[1] * scale**2, plain[1], rtol=1e-9)
+
+
+def test_given_arrays_stay_as_they_are():
+    J, h, e = drawn(0, 7, held=1)
+    kept = J.copy(), h.copy(), e.copy()
+    solve_normal(J, h, e, 1e-2)
+    step_of_few(J, h, e, 1e-2)
+    for array, before in zip((J, h, e), kept, strict=True):
+        np.testing.assert_array_equal(array, before)
+
+
+@easy
+@given(SEEDS, st.integers(1, 12), st.integers(0, 12), DAMPING)
+def test_few_free_columns_step_by_singular_values(seed, n, held, lambda2):
+    J, h, e = drawn(seed, n, min(held, n))
+    free = h == 0.0
+    dq = step_of_few(J, h, e, lambda2)
+    assert np.isnan(dq[~free]).all()
+    expected = damped(J[:, free], lambda2, e)
+    np.testing.assert_allclose(dq[free], expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("lambda2", [0.0, 1e-4])
+def test_singular_columns_step_by_singular_values(lambda2):
+    for seed in range(30):
+        J, h, e = drawn(seed, 7)
+        J[:, 3:] = J[:, :3] @ np.random.default_rng(seed).normal(size=(3, 4))
+        dq = step_of_few(J, h, e, lambda2)
+        np.testing.assert_allclose(dq, damped(J, lambda2, e), rtol=1e-6, atol=1e-6)
+
+
+def test_both_ways_are_one_step():
+    for seed in range(30):
+        J, h, e = drawn(seed, 8, held=1)
+        solved, y = solve_normal(J, h, e, 1e-3)
+        assert solved
+        dq = np.full(8, np.nan)
+        write_transposed(np.ascontiguousarray(J.T), h, y, dq)
+        np.testing.assert_allclose(dq, step_of_few(J, h, e, 1e-3), rtol=1e-8, atol=1e-10)
+
+
+PUMA = RobotModel.from_name("puma560")
+
+
+@pytest.mark.parametrize("robot", [WAM, PUMA], ids=["wam", "puma560"])
+def test_holds_at_limits_what_would_pass_them(robot):
+    rng, held = np.random.default_rng(3), 0
+    for _ in range(20):
+        at_end = rng.random(robot.n) < 0.4
+        ends = np.where(rng.random(robot.n) < 0.5, robot.lower + 0.01, robot.upper - 0.01)
+        q = np.where(at_end, ends, robot.random(rng))
+        J, e = np.diag([1, 1, 1, 0.5, 0.5, 0.5]) @ robot.jacobian(q), 0.1 * rng.normal(size=6)
+        quick, general = (step("auto", robot, q, J, e, general=way) for way in (False, True))
+        np.testing.assert_allclose(quick, general, rtol=0.0, atol=1e-9)
+        assert robot.within_limits(robot.clip(q + quick))
+        limits = np.concatenate([robot.lower, robot.upper])
+        held += np.isin(np.round(np.tile(q + quick, 2) - limits, 12), 0.0).any()
+    assert held > 5
+
+
+GOAL = options_of("auto").goal()
+WEIGHT = GOAL.rotation_weight
+ROOTS = np.linspace(0.7, 1.4, 7)  # of the joints' weights
+SCALE = np.repeat([1.0, WEIGHT], 3)
+STEPS, CORRECTIONS, LONGEST, ENOUGH, FAR = 30, 6, 0.5, 0.01, 0.2 * WEIGHT
+
+
+@kernel
+def slid(arm, goal, starts, T_d, seed, q, work):
+    """A kernel of its own, as the slide is a part of a loop."""
+    aim(arm.base, arm.tip, T_d, work.target)
+    observe_arm(arm, goal.rotation_weight, q, work)
+    return slide(arm, goal, starts, seed, q, work)
+
+
+def kernel_slide(robot, T_d, seed, q):
+    """Where it ends (n,), and the steps it took."""
+    arm, q = build_arm(robot.chain), q.copy()
+    starts = random_starts(robot, ROOTS[: robot.n] ** 2, True)
+    return q, slid(arm, GOAL, starts, T_d, seed, q, fast_workspace(arm, LEAF))
+
+
+def numpy_step(q, J, e, z):
+    """z + P (e - J z), with joints that it takes past a limit at it (n,)."""
+    dq, free = z.copy(), np.ones(len(q), bool)
+    while True:
+        part = np.linalg.pinv(J[:, free] / ROOTS[free]) @ (e - J @ dq)
+        tried = dq.copy()
+        tried[free] += part / ROOTS[free]
+        there = q + tried
+        beyond = free & (WAM.clip(there) != there)
+        if not beyond.any():
+            return tried
+        dq[beyond] = (WAM.clip(there) - q)[beyond]
+        free &= ~beyond
+
+
+def numpy_slide(T_d, seed, q):
+    """As the docstrings say."""
+    arrived, error = False, 0.0
+    for k in range(STEPS):
+        arrived = arrived or k >= STEPS - CORRECTIONS
+        goes = not arrived and error <= FAR
+        z = (seed - q) * goes
+        z *= LONGEST / max(LONGEST, np.abs(z * ROOTS).max())
+        e = SCALE * pose_error(T_d, WAM.fk(q))
+        dq = numpy_step(q, SCALE[:, None] * WAM.jacobian(q), e, z)
+        largest = np.abs(dq * ROOTS).max()
+        q = WAM.clip(q + dq * min(1.0, LONGEST / largest))
+        off = pose_error(T_d, WAM.fk(q))
+        position, rotation = np.linalg.norm(off[:3]), np.linalg.norm(off[3:])
+        error = position + WEIGHT * rotation
+        if arrived and position <= GOAL.position_tolerance and rotation <= GOAL.rotation_tolerance:
+            break
+        arrived = arrived or (goes and largest < ENOUGH)
+    return q, k + 1
+
+
+def away(rng):
+    """A pose, a solution of it, and a seed that is not near it."""
+    q = WAM.lower + (WAM.upper - WAM.lower) * rng.uniform(0.05, 0.95, 7)
+    return WAM.fk(q), WAM.random(rng), q
+
+
+@pytest.mark.parametrize("number", range(25))
+def test_slides_as_in_numpy(number):
+    T_d, seed, q = away(np.random.default_rng(number))
+    ours, steps = kernel_slide(WAM, T_d, seed, q)
+    theirs, count = numpy_slide(T_d, seed, q)
+    assert steps == count
+    np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=1e-6)
+
+
+def test_most_solutions_come_nearer_and_all_keep_the_limits():
+    rng, nearer, solved = np.random.default_rng(4), 0, 0
+    for _ in range(40):
+        T_d, seed, q = away(rng)
+        ours, _ = kernel_slide(WAM, T_d, seed, q)
+        assert WAM.within_limits(ours)
+        off = pose_error(T_d, WAM.fk(ours))
+        solved += np.linalg.norm(off[:3]) <= GOAL.position_tolerance
+        nearer += np.linalg.norm((ours - seed) * ROOTS) < np.linalg.norm((q - seed) * ROOTS)
+    assert solved >= 30
+    assert nearer >= 36
+
+
+def test_without_redundancy_there_is_nothing_to_slide_along():
+    robot = RobotModel.from_name("puma560")
+    q = 0.3 * robot.upper
+    ours, steps = kernel_slide(robot, robot.fk(q), robot.clip(q + 0.5), q)
+    assert steps == 0
+    np.testing.assert_array_equal(ours, q)
