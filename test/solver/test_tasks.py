@@ -191,7 +191,7 @@ def test_the_direction_is_the_last_row(task):
 def test_lengths_are_in_the_unit_of_the_robot():
     given = details(WAM, obstacle=(0.1, -0.2, 0.3), influence=0.4, length_unit=1000.0)
     np.testing.assert_array_equal(given.obstacle, [100.0, -200.0, 300.0])
-    assert given.settings.influence == 400.0
+    assert given.params.influence == 400.0
 
 
 def test_a_row_beyond_its_slack_is_brought_inside():
