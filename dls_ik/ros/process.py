@@ -1,4 +1,4 @@
-"""The process around the node: rclpy, a way to start, and a way to end."""
+"""The process of a node: rclpy, start, signals and end."""
 
 import gc
 import logging
@@ -28,9 +28,9 @@ from dls_ik.servo.warm_up import use_kernels
 from dls_ik.solver import announce_compilation_to
 
 NAME = "dls_ik"
-GRACE = 3.0  # [s]
+STOP_TIMEOUT = 3.0  # [s]
 WARM_UP_POLL = 0.1  # [s]
-TURN = 3e-4  # [s] of a thread that another waits for: Python's 5 ms are more than a cycle has
+SWITCH_INTERVAL = 3e-4  # [s] between threads; Python's 5 ms are more than a cycle takes
 
 
 class StartError(DlsIkError):
@@ -46,7 +46,7 @@ def run_process(
 
     Args:
         name: of the node.
-        run: serves until the future is done, as :func:`serve_ik` does, which is the default.
+        run: serves until the future is done; default: :func:`serve_ik`.
     """
     stop = Future()
     on_signal(lambda: end(stop))
@@ -56,35 +56,35 @@ def run_process(
     except (DlsIkError, NameValidationException, ParameterException, compat.rcl_error()) as error:
         get_logger(name).fatal(f"cannot start: {' '.join(str(error).split())}")
         return 1
-    if not finished:  # a thread still compiles, and the end of the interpreter would wait for it
+    if not finished:  # a thread still compiles; a normal exit would wait for it
         flush_streams()
         os._exit(0)
     return 0
 
 
 def end(stop: Future) -> None:
-    """Ask the node to stop; end the process if it does not, such as in a request that takes long.
+    """Ask the node to stop; end the process if it does not in time, as during a long request.
 
-    Runs in a thread that the end of the process ends.
+    Runs in a thread that ends with the process.
     """
     stop.set_result(None)
-    time.sleep(GRACE)
+    time.sleep(STOP_TIMEOUT)
     os._exit(0)
 
 
 @contextmanager
 def ros_node(args: Sequence[str] | None, name: str) -> Iterator[Node]:
-    """A node, and rclpy for as long as it lives.
+    """Make a node, with rclpy initialised while it lives.
 
-    Signals are left to :mod:`dls_ik.ros.util`: a handler of rclpy would take the context away
-    from under whatever is just being done.
+    Signals are left to :mod:`dls_ik.ros.util`: a handler of rclpy would shut the context down while
+    callbacks use it.
     """
     try:
         try:
             rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
             node = Node(name)
         except RuntimeError as error:
-            raise StartError(f"{error}{_mend(str(error))}") from error
+            raise StartError(f"{error}{_remedy(str(error))}") from error
         handler = LogHandler(node)
         logging.getLogger("dls_ik").addHandler(handler)
         try:
@@ -96,8 +96,8 @@ def ros_node(args: Sequence[str] | None, name: str) -> Iterator[Node]:
         try_shutdown()
 
 
-def _mend(reason: str) -> str:
-    """Say what mends it, where that is known."""
+def _remedy(reason: str) -> str:
+    """Return a remedy for a known reason, to add to the message."""
     no_log = "failed to initialize logging" in reason or "Failed opening file" in reason
     return "; set ROS_LOG_DIR to a folder that can be written" if no_log else ""
 
@@ -106,16 +106,16 @@ def serve_ik(node: Node, stop: Future) -> bool:
     """Serve inverse kinematics until it is time to stop.
 
     Returns:
-        False if that was before there was anything to serve, while kernels were compiled.
+        False if it was stopped while kernels were compiled; a thread still compiles them.
     """
     live = LiveParameters(node, Parameters())
     if not WarmUp().run(node.get_logger().info, lambda: not stop.done()):
         return False
     application = Application(node, live)
-    sys.setswitchinterval(TURN)
+    sys.setswitchinterval(SWITCH_INTERVAL)
     try:
         application.start()
-        gc.freeze()  # else the collector stops the stream for 50 ms, to look at numba's objects
+        gc.freeze()  # the collector would stop the stream for 50 ms to look at numba's objects
         spin(node, stop)
     finally:
         application.stop()
@@ -123,7 +123,7 @@ def serve_ik(node: Node, stop: Future) -> bool:
 
 
 def spin(node: Node, stop: Future) -> None:
-    """Run callbacks in this thread; one that fails is reported, and the others go on."""
+    """Run callbacks in this thread; log one that fails, and continue."""
     log = Throttle(node)
     executor = SingleThreadedExecutor()
     executor.add_node(node)
@@ -156,7 +156,7 @@ class WarmUp:
             wanted: returns whether to go on waiting.
 
         Returns:
-            Whether they are ready; if not, the thread still compiles, and nothing can stop it.
+            True if they are ready; else the thread still compiles, and nothing can stop it.
         """
         begin, announced = time.monotonic(), list[str]()
 

@@ -14,7 +14,7 @@ from dls_ik.viewer.measures import CsvRecorder, CurveHistory, Measures, measure
 from dls_ik.viewer.presets import Preset, make_presets, start_configuration
 from dls_ik.viewer.source import LocalSource, Sample, Source
 
-DRAG_HOLD = 1.0  # [s] that a dragged target stays, whoever else sends targets
+DRAG_HOLD = 1.0  # [s] that a dragged target stays, also if others send targets
 
 MakeSource = Callable[[str, Array | None], Source]  # from a method and a start (n,)
 

@@ -63,7 +63,7 @@ def _cubic(
 
 
 class Dynamics(NamedTuple):
-    """How the joints respond to commands."""
+    """Response of the joints to commands."""
 
     velocity: Array  # (n,) [rad/s or m/s] limits; infinite: none
     delay: float = 0.0  # [s] from a command to the drives
