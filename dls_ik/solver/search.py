@@ -206,7 +206,8 @@ class Search:
         if self.keeps_limits:
             return np.ones(len(q), np.bool_)
         inside = (q >= self.robot.lower) & (q <= self.robot.upper)
-        kept: NDArray[np.bool_] = np.all(inside & (np.abs(q - seeds) <= self.max_change), axis=1)
+        inside &= np.abs(q - seeds) <= self.max_change
+        kept: NDArray[np.bool_] = np.logical_and.reduce(inside, axis=1)  # np.all takes a us longer
         return kept
 
     def conclude(
