@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from dls_ik.cli.options import ROBOT, TIMEOUT, find_robot, settings_option
+from dls_ik.cli.options import ROBOT, TIMEOUT, find_robot, robot_argument, settings_option
 from dls_ik.cli.output import (
     check_plot,
     check_writable,
@@ -46,9 +46,7 @@ TOLERANCE = 1e-9  # [rad or m] beyond a limit
 @click.command(
     epilog=f"{ROBOT} Exit codes: 0 done, 2 bad input, 130 after Ctrl-C, with what was finished."
 )
-@click.argument("robot", default="wam")
-@click.option("--base", metavar="LINK", help="Where the chain begins.")
-@click.option("--tip", metavar="LINK", help="Where it ends.")
+@robot_argument(default="wam")
 @click.option("--method", "methods", metavar="A,B,C", default="auto,ctp+sd+svf", help="Methods.")
 @click.option(
     "--samples", type=click.IntRange(1, 10**7), default=1000, metavar="N", help="Number of poses."

@@ -52,15 +52,22 @@ task_option = click.option(
 # Robot
 
 
-def robot_options(command: Command) -> Command:
+def robot_argument(**argument: Any) -> Callable[[Command], Command]:
     """Give a command the argument ROBOT, --base and --tip, as :func:`find_robot` takes them."""
-    for option in (
-        click.option("--tip", metavar="LINK", help="Where the chain ends; found if unique."),
-        click.option("--base", metavar="LINK", help="Where the chain begins; default: the root."),
-        click.argument("robot"),
-    ):
-        command = option(command)
-    return command
+
+    def decorate(command: Command) -> Command:
+        for option in (
+            click.option("--tip", metavar="LINK", help="End of the chain; found if unique."),
+            click.option("--base", metavar="LINK", help="Start of the chain; default: the root."),
+            click.argument("robot", **argument),
+        ):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+robot_options = robot_argument()
 
 
 def find_robot(robot: str, base: str | None = None, tip: str | None = None) -> RobotModel:

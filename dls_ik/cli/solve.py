@@ -301,7 +301,7 @@ def _print_comparison(console: Console, question: Question, results: dict[str, I
     if question.seed is not None:
         headings.append("change")
         for row, result in zip(rows, results.values(), strict=True):
-            row.append(figure(float(np.abs(result.q - question.seed).max())))
+            row.append(figure(question.largest_change(result.q) or 0.0))
     print_table(console, headings, rows, left=(0, 1))
     if question.seed is not None:
         print_note(console, "change: largest of a joint from the seed [rad or m]")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import click
 
-from dls_ik.cli.options import ROBOT, SECONDS, find_robot, text_option
+from dls_ik.cli.options import ROBOT, SECONDS, find_robot, robot_argument, text_option
 from dls_ik.cli.output import (
     INTERRUPTED,
     MissingPartError,
@@ -43,17 +43,12 @@ BRIEF = 1.0  # [s] for a node that only confirms base and tip
 
 
 @click.command(epilog=f"{ROBOT} docs/viewer.md describes the page. Ctrl-C ends it.")
-@click.argument("robot", required=False)
-@click.option("--base", metavar="LINK", help="Where the chain begins; found if there is no choice.")
-@click.option("--tip", metavar="LINK", help="Where it ends; found if there is no choice.")
+@robot_argument(required=False)
 @text_option("--method", metavar="A[,B]", help="A method, or two to compare.")
 @click.option("--host", default="127.0.0.1", help="Where to listen.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8080)
 @click.option(
-    "--rate",
-    type=click.FloatRange(10.0, 500.0),
-    default=100.0,
-    help="Steps of the controller [Hz].",
+    "--rate", type=click.FloatRange(10.0, 500.0), default=100.0, help="Control rate [Hz]."
 )
 @click.option("--ros", is_flag=True, help="Show a running node, and send targets to it.")
 @text_option("--namespace", help="Namespace of the node.")
