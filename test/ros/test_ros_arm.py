@@ -7,7 +7,7 @@ pytest.importorskip("rclpy", reason="needs rclpy")
 pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 
 from geometry_msgs.msg import PoseStamped
-from robots import URDF
+from ros_arms import CURRENT, TIPS, TREE
 from ros_requests import ask, refusal, values
 
 from dls_ik import RobotModel
@@ -17,8 +17,6 @@ from dls_ik.ros.errors import Code
 from dls_ik.ros.frames import pose_from_matrix
 from dls_ik.ros.params import Parameters
 
-TREE = RobotModel.from_urdf(URDF / "two_wams.urdf", tip="left_wam_tip").tree
-TIPS = ["left_wam_tip", "right_wam_tip"]
 GROUPS = {
     "groups": ["left_arm", "right_arm", "both_arms"],
     "group.left_arm.tip": "left_wam_tip",
@@ -26,11 +24,7 @@ GROUPS = {
     "group.right_arm.base": "right_wam_base",
     "group.right_arm.method": "svf+sd",
     "group.right_arm.timeout": 0.3,
-    "group.both_arms.tip": TIPS,
-}
-BENT = [0.2, 0.5, -0.1, 1.6, 0.3, -0.4, 0.6]
-CURRENT = {
-    f"{side}_wam_j{i + 1}": value for side in ("left", "right") for i, value in enumerate(BENT)
+    "group.both_arms.tip": list(TIPS),
 }
 
 
@@ -161,7 +155,7 @@ def test_groups_that_do_not_fit_the_robot(given, words):
         ({"group.left_arm.timeout": -1.0}, "group.left_arm.timeout is from 0 to 3600 \\[s\\]"),
         ({"stream_group": "both_arms"}, "\\(left_arm, right_arm\\), not 'both_arms'"),
         ({"stream_group": "left_arm", "tip": "left_wam_tip"}, "give one"),
-        ({"groups": "both_arms", "group.both_arms.tip": TIPS}, "followed by one tip"),
+        ({"groups": "both_arms", "group.both_arms.tip": list(TIPS)}, "followed by one tip"),
     ],
 )
 def test_parameters_of_groups_are_refused(given, words):
