@@ -13,7 +13,7 @@ from dls_ik.errors import OptionError
 from dls_ik.text import quoted
 
 MAX_ITEMS = 1000  # of a list
-MAX_NAME = 256  # characters
+MAX_LENGTH = 256  # characters of a name in a list
 TEXTS, NUMBERS = tuple[str, ...], tuple[float, ...]
 
 ParameterSetT = TypeVar("ParameterSetT", bound="ParameterSet")
@@ -63,8 +63,8 @@ def read_names(value: Any) -> tuple[str, ...]:
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, Sequence) or not all(isinstance(part, str) for part in parts):
         raise ValueError("a string, or a list of strings")
-    if len(parts) > MAX_ITEMS or any(len(part) > MAX_NAME for part in parts):
-        raise ValueError(f"at most {MAX_ITEMS} names of {MAX_NAME} characters")
+    if len(parts) > MAX_ITEMS or any(len(part) > MAX_LENGTH for part in parts):
+        raise ValueError(f"at most {MAX_ITEMS} names of {MAX_LENGTH} characters")
     return tuple(part.strip() for part in parts if part.strip())
 
 

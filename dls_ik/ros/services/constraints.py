@@ -11,6 +11,7 @@ from shape_msgs.msg import SolidPrimitive
 from dls_ik.core.se3 import FARTHEST
 from dls_ik.core.types import Array
 from dls_ik.errors import LimitsError, PoseError
+from dls_ik.model.joint import TURN
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.rotations import inverse, quaternion_from_rotation, transform
 from dls_ik.model.tree import Tree
@@ -23,7 +24,6 @@ from dls_ik.text import listing, quoted
 MARGIN = 1e-6  # [m or rad] beyond a region that counts as within it, as a solver's tolerances
 ANGLES = ("euler", "vector")  # by the number of the parameterization
 MAX_PRIMITIVES = 64
-TURN = 2.0 * math.pi  # [rad]
 
 
 def invalid(message: str) -> RequestError:
