@@ -14,13 +14,15 @@ arrives, so it has that of the client in it, as the echo's has. Late are cycles 
 a period after they were to, by /diagnostics.
 """
 
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import numpy as np
 import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.executors import SingleThreadedExecutor
 
 from benchmarks.common import (
@@ -34,7 +36,6 @@ from benchmarks.common import (
 )
 from benchmarks.processes import Process, ros_node
 from benchmarks.stream_client import Client, follow, latencies
-from benchmarks.stream_jitter import Overruns, intervals, jitter
 from dls_ik import RobotModel
 from dls_ik.ros.child import stay_alone
 
@@ -47,6 +48,50 @@ COLUMNS = columns(
     ":.3f; late cycles [%] :.2f; share of a core [%] :.1f; median, as a multiple of the "
     "echo's; share, as a multiple of the echo's"
 )
+
+
+def jitter(intervals: np.ndarray, rate: float) -> list[float]:
+    """Return standard deviation, 99th percentile and largest of the deviations from a period [ms].
+
+    Args:
+        intervals: between messages [s].
+        rate: that they are to have [Hz].
+    """
+    if not len(intervals):
+        return [math.nan] * 3
+    off = 1e3 * np.abs(intervals - 1.0 / rate)
+    return [1e3 * float(np.std(intervals)), *np.percentile(off, (99, 100)).tolist()]
+
+
+def intervals(stamps: Sequence[int], settling: float = 0.0) -> np.ndarray:
+    """Return the times between stamps [ns] in seconds, without the settling time."""
+    times = 1e-9 * np.array(stamps, float)
+    return np.diff(times[times >= times[0] + settling]) if len(times) else times
+
+
+class Overruns:
+    """Reads the node's count of late cycles, once a second."""
+
+    def __init__(self, node: Any) -> None:
+        self._counts: list[tuple[int, int]] = []  # overruns and cycles so far
+        node.create_subscription(DiagnosticArray, "/diagnostics", self._receive, 10)
+
+    def clear(self) -> None:
+        """Begin to count."""
+        self._counts.clear()
+
+    def share(self) -> float | None:
+        """Return the share since it was cleared; None without diagnostics."""
+        if len(self._counts) < 2:
+            return None
+        overruns, cycles = np.subtract(self._counts[-1], self._counts[0]).tolist()
+        return overruns / max(1, cycles)
+
+    def _receive(self, message: Any) -> None:
+        for status in message.status:
+            values = {pair.key: pair.value for pair in status.values}
+            if "overruns" in values:
+                self._counts.append((int(values["overruns"]), int(values["cycles"])))
 
 
 class Turn(NamedTuple):
