@@ -277,7 +277,7 @@ def test_several_tips():
     T_d = np.array([target_at(T[0], [1, 2, 3], 0.5, 0.1), target_at(T[1], [0, 1, 3], 1.5, 0.4)])
     kinds = [(TWIST, 1, True), (FREE, 0, False)]
     task = task_of(*kinds)
-    assert (len(task.tip), task.groups) == (7, 3)
+    assert (len(task.tip), task.group[-1]) == (7, 3)
     e, largest = error_of(task, T_d, T)
     for p, rows in ((0, slice(0, 4)), (1, slice(4, 7))):
         alone = error_of(task_of(kinds[p]), T_d[p], T[p])
