@@ -9,7 +9,6 @@ import math
 import re
 
 import numpy as np
-import pytest
 from geometry_msgs.msg import PoseStamped
 from robots import URDF
 from ros_world import DT, World, controlled, near

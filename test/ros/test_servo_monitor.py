@@ -7,7 +7,6 @@ pytest.importorskip("rclpy", reason="needs rclpy")
 import math
 
 import numpy as np
-import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.serialization import deserialize_message, serialize_message
 from robots import URDF, joint, urdf

@@ -7,7 +7,6 @@ pytest.importorskip("rclpy", reason="needs rclpy")
 from contextlib import nullcontext
 
 import numpy as np
-import pytest
 import rclpy
 from rclpy.context import Context
 from rclpy.node import Node

@@ -12,8 +12,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
-import pytest
-
 from dls_ik.ros.servo.pacing import PATIENCE, CycleWindow, IntervalEstimator, Pacer, Priority
 from dls_ik.ros.servo.targets import Arrival, TargetBuffer
 

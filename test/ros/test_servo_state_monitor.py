@@ -8,7 +8,6 @@ pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 import math
 
 import numpy as np
-import pytest
 from ros_world import DT, World, near
 from sensor_msgs.msg import JointState
 
