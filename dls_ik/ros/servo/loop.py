@@ -28,7 +28,7 @@ class ServoLoop:
     """Runs cycles at the rate of the parameters, and publishes their commands and reports.
 
     Attributes:
-        cycle: what is run.
+        cycle: run at each deadline, or when a target arrives.
         targets: the newest target.
         monitor: status, diagnostics and markers, and the last report.
     """
