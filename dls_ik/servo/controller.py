@@ -295,7 +295,8 @@ class Controller:
 
     def _follow(self, target: Target, now: float) -> None:
         self._rest.record_target(now)
-        self._change(Event.TARGET, target=target)
+        if target is not self._stream.target:  # else it is followed already
+            self._change(Event.TARGET, target=target)
 
     def _seed(self, q: Array) -> None:
         """Let the command be joint values (n,), not as a motion from those before."""
@@ -336,14 +337,19 @@ class Controller:
             tracker.brake(dt)
             output = self._held_output(self._stream.state, self._stream.message)
         else:
-            q_tip = tracker.limiter.q if target.needs_command else tracker.local_ik.q
-            T_d = target.pose(now, dt, lambda: self.robot.fk(q_tip))
+            T_d = target.pose(now, dt, self._tip)
             tracked = tracker.track(T_d, target, now, dt)
             condition = self._condition.update(now, tracked.step, self._sigma0)
             output = self._tracking_output(T_d, tracked, condition, now - target.sampled)
         if float(np.abs(output.velocity).max()) > STANDSTILL:
             self._rest.record_motion(now, target is not None)
         return output
+
+    def _tip(self) -> Array:
+        """Return the pose (4, 4) of the tip that a target asks for."""
+        target, tracker = self._stream.target, self._tracker
+        of_command = target is not None and target.needs_command
+        return self.robot.fk(tracker.limiter.q if of_command else tracker.local_ik.q)
 
     def _held_output(self, state: ServoState, message: str) -> ServoOutput:
         """Return the output of a cycle without a target."""

@@ -74,8 +74,8 @@ class LocalIk:
         if self.options.policy == "optimal" and "Delta" not in options:
             self._slowest = float(robot.velocity.min())
         self._descending, self._plain = _descending(robot, self.options)
-        self._goal = self.options.goal()
-        self._seen, self._held = np.zeros(4), np.zeros(robot.n)  # see core/follow.py
+        self._criteria = self.options.goal()
+        self._seen, self._activation = np.zeros(4), np.zeros(robot.n)  # see core/follow.py
         self.restart(robot.clip(np.zeros(robot.n)))
 
     def __repr__(self) -> str:
@@ -101,8 +101,8 @@ class LocalIk:
     def is_reached(self, position_error: float, rotation_error: float) -> bool:
         """Return whether errors [the robot's unit of length], [rad] are within the tolerances."""
         return (
-            position_error <= self._goal.position_tolerance
-            and rotation_error <= self._goal.rotation_tolerance
+            position_error <= self._criteria.position_tolerance
+            and rotation_error <= self._criteria.rotation_tolerance
         )
 
     def reset(self, q: ArrayLike) -> None:
@@ -150,11 +150,11 @@ class LocalIk:
         if math.isfinite(self._slowest):
             params = details.params._replace(Delta=self._slowest * dt)
             details = details._replace(params=params)
-        state = self._q, self._motion, self._memory, self._seen, self._held  # of FollowState
+        state = self._q, self._motion, self._memory, self._seen, self._activation  # of FollowState
         method, descending = (self._method, details), (self._descending, self._plain)
-        follow(self.robot.chain, *method, *descending, self._goal, T_d, dt, state)
+        follow(self.robot.chain, *method, *descending, self._criteria, T_d, dt, state)
         position, rotation, least, greatest = self._seen.tolist()
-        return ServoStep(self.q, position, rotation, least, greatest, self._held.copy())
+        return ServoStep(self.q, position, rotation, least, greatest, self._activation.copy())
 
 
 def default_method(robot: RobotModel) -> str:
