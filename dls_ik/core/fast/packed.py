@@ -26,6 +26,8 @@ def _count(struct: type, kinds: tuple[type, ...]) -> int:
     return sum(kind in kinds for kind in get_type_hints(struct).values())
 
 
+# Whether a field, in the order of the structs, goes to the whole numbers.
+IS_WHOLE = tuple(hint in WHOLE for each in STRUCTS for hint in get_type_hints(each).values())
 METHOD_WHOLE, METHOD_OTHER = _count(Method, (int, bool)), _count(Method, (float,))
 STOP_WHOLE, STOP_OTHER = _count(StopCriteria, (int, bool)), _count(StopCriteria, (float,))
 
@@ -43,9 +45,9 @@ def pack(
     """Return the structs in two arrays, laid out as :func:`unpack` reads them."""
     whole: list[object] = [(len(chain.variable), len(chain.lower), len(table.q))]
     others: list[object] = []
-    for kind, struct in zip(STRUCTS, (method, stop, chain, starts, table), strict=True):
-        for hint, value in zip(get_type_hints(kind).values(), struct, strict=True):
-            (whole if hint in WHOLE else others).append(value)
+    fields = (*method, *stop, *chain, *starts, *table)
+    for value, is_whole in zip(fields, IS_WHOLE, strict=True):
+        (whole if is_whole else others).append(value)
     return Packed(_joined(others, np.float64), _joined(whole, np.int64))
 
 
