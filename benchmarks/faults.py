@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks.common import Table, columns, finish, guarded, parser
 from benchmarks.fault_rig import RATE, FaultRig
-from dls_ik.ros.child import stay_alone
+from dls_ik.ros.util import stay_alone
 
 Row = tuple[float | None, float | None, float | None, float, float]
 COLUMNS = columns(

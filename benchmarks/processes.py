@@ -12,7 +12,7 @@ from queue import Empty, Queue
 from typing import Any, NamedTuple
 
 from dls_ik import DlsIkError
-from dls_ik.ros.child import ChildProcess
+from dls_ik.ros.util import ChildProcess
 
 STARTING = 180.0  # [s] for a node to be ready, with nothing in the cache of kernels
 READY = "ready"  # in the line that says so

@@ -29,7 +29,7 @@ from benchmarks.common import Table, columns, finish, guarded, parser, positive
 from benchmarks.processes import Process, ros_node
 from benchmarks.stream_client import Client, follow
 from dls_ik import RobotModel
-from dls_ik.ros.child import stay_alone
+from dls_ik.ros.util import stay_alone
 
 START = [0.0, 0.6, 0.0, 1.8, 0.0, 0.6, 0.0]  # [rad] of the WAM
 CLIENT = [sys.executable, "-m", "benchmarks.load_client"]

@@ -27,8 +27,8 @@ from benchmarks.common import (
 )
 from benchmarks.processes import Process, ros_node, wait_until
 from dls_ik import DlsIkError, IkSolver, RobotModel
-from dls_ik.ros.child import stay_alone
 from dls_ik.ros.client.ik_client import ik_request
+from dls_ik.ros.util import stay_alone
 
 TIMEOUT = 0.05  # [s] to solve in, the node's own default
 ANSWER = 5.0  # [s] to answer in

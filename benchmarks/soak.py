@@ -43,8 +43,8 @@ from benchmarks.processes import Process, proc_figures, ros_node, wait_until
 from benchmarks.soak_report import Measured, report
 from benchmarks.stream_client import Inbox
 from dls_ik import RobotModel
-from dls_ik.ros.child import stay_alone
 from dls_ik.ros.frames import fill_pose
+from dls_ik.ros.util import stay_alone
 
 NAME, TARGETS = "soak", 100.0  # namespace, [Hz]
 ACCELERATION = 10.0  # [rad/s^2]

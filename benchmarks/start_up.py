@@ -26,7 +26,7 @@ from benchmarks.common import (
 )
 from benchmarks.processes import ROOT, Process, ros_node
 from dls_ik import DlsIkError
-from dls_ik.ros.child import stay_alone
+from dls_ik.ros.util import stay_alone
 
 REFERENCE = "import numba"
 COLUMNS = columns(

@@ -37,7 +37,7 @@ from benchmarks.common import (
 from benchmarks.processes import Process, ros_node
 from benchmarks.stream_client import Client, follow, latencies
 from dls_ik import RobotModel
-from dls_ik.ros.child import stay_alone
+from dls_ik.ros.util import stay_alone
 
 START = [0.0, 0.6, 0.0, 1.8, 0.0, 0.6, 0.0]  # [rad] of the WAM
 SETTLING = 1.0  # [s] at the begin of a turn that do not count; whole circles

@@ -14,7 +14,7 @@ from typing import Any
 from dls_ik.ros.params import DECLARED
 from dls_ik.ros.params.declare import NUMBERS, TEXTS, declared
 from dls_ik.ros.params.robot import fields_of
-from dls_ik.ros.sim_arm.simulation import SimArmParameters
+from dls_ik.ros.sim_arm.arm import SimArmParameters
 
 PAGE = Path(__file__).with_name("topics_and_services.md")
 HEAD = "| parameter | default | values | changes | what |\n| --- | --- | --- | --- | --- |\n"

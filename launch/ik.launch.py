@@ -19,7 +19,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 
 from dls_ik.errors import DlsIkError
 from dls_ik.model.urdf import load_urdf
-from dls_ik.ros.launch_files import check_executables
+from dls_ik.ros.util import check_executables
 
 TEXTS = {  # empty if not given
     "urdf": "The robot: a URDF file, or a xacro file whose name ends in .xacro. Empty: the robot "

@@ -14,7 +14,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from dls_ik.ros.launch_files import check_executables
+from dls_ik.ros.util import check_executables
 
 SHARE = Path(get_package_share_directory("dls_ik"))
 SIDES = ("left", "right")

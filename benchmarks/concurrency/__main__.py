@@ -14,7 +14,7 @@ import sys
 
 from benchmarks.common import Table, columns, finish, guarded, parser
 from benchmarks.concurrency.run import Found, run
-from dls_ik.ros.child import stay_alone
+from dls_ik.ros.util import stay_alone
 
 DONE = columns("done; count :d")
 CHECKED = columns("must hold; checked :d; violated :d")

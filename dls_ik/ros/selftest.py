@@ -6,19 +6,15 @@
 import os
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from typing import Any
 
 import rclpy
-from rclpy.context import Context
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 
 from dls_ik.errors import DlsIkError
-from dls_ik.ros.child import ChildProcess
+from dls_ik.ros.client.connection import OwnNode
+from dls_ik.ros.util import ChildProcess
 
 PATIENCE, PERIOD = 20.0, 0.05  # [s]
 START_PATIENCE = 120.0  # [s]
@@ -34,46 +30,31 @@ def hear_another_process() -> str:
     said: list[str] = []
     command = [sys.executable, "-m", "dls_ik.ros.selftest", topic]
     begin = time.monotonic()
-    with ChildProcess(command, said.append) as other, _own_node() as (node, executor):
+    with ChildProcess(command, said.append) as other, closing(_own_node()) as host:
         heard: list[Any] = []
-        node.create_subscription(String, topic, heard.append, 10)
+        host.node.create_subscription(String, topic, heard.append, 10)
         while not heard and other.is_running and time.monotonic() < begin + PATIENCE:
-            executor.spin_once(timeout_sec=PERIOD)
+            time.sleep(PERIOD)
         middleware = rclpy.get_rmw_implementation_identifier()
         if not heard:
             reason = said[-1] if said else f"nothing came within {PATIENCE:g} s"
             raise DlsIkError(f"two processes do not hear each other over {middleware}: {reason}")
-    return f"a message from another process over {middleware}, {_age(begin)}"
+    age = time.monotonic() - begin
+    return f"a message from another process over {middleware}, {age:.1f} s after the start"
 
 
-def _age(begin: float) -> str:
-    return f"{time.monotonic() - begin:.1f} s after the start"
-
-
-@contextmanager
-def _own_node() -> Iterator[tuple[Node, SingleThreadedExecutor]]:
-    context = Context()
-    rclpy.init(args=[], context=context, signal_handler_options=SignalHandlerOptions.NO)
-    name = f"dls_ik_selftest_{os.getpid()}"
-    node = Node(name, context=context, use_global_arguments=False)
-    executor = SingleThreadedExecutor(context=context)
-    executor.add_node(node)
-    try:
-        yield node, executor
-    finally:
-        executor.shutdown()
-        node.destroy_node()
-        context.try_shutdown()
+def _own_node() -> OwnNode:
+    return OwnNode("", f"dls_ik_selftest_{os.getpid()}")
 
 
 def publish(topic: str) -> None:
     """Publish until this process, or its parent, is ended."""
     parent = os.getppid()
-    with _own_node() as (node, executor):
-        publisher = node.create_publisher(String, topic, 10)
+    with closing(_own_node()) as host:
+        publisher = host.node.create_publisher(String, topic, 10)
         while os.getppid() == parent:
             publisher.publish(String(data="here"))
-            executor.spin_once(timeout_sec=PERIOD)
+            time.sleep(PERIOD)
 
 
 def start_and_ask() -> str:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dls_ik.model.robot import RobotModel
-from dls_ik.viewer.measures import CONDITIONING, MOTION
 from dls_ik.viewer.panels import (
     ControlPanel,
     MethodPanel,
@@ -16,7 +15,7 @@ from dls_ik.viewer.panels import (
     Save,
     StatusLine,
 )
-from dls_ik.viewer.plots import Plots, joint_bars
+from dls_ik.viewer.plots import CONDITIONING, MOTION, Plots, joint_bars
 from dls_ik.viewer.presets import Preset
 from dls_ik.viewer.scene import SceneView
 from dls_ik.viewer.session import ArmView, Session

@@ -8,7 +8,7 @@ from dls_ik.core.se3 import difference, moved
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.solver import IkSolver
-from dls_ik.viewer.measures import DEFAULTS
+from dls_ik.viewer.plots import DEFAULTS
 
 REST = 1.0  # [s] at each end
 

@@ -9,8 +9,7 @@ import numpy as np
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.rotations import transform
-from dls_ik.viewer.measures import velocity_ellipsoid
-from dls_ik.viewer.plots import ARM_COLOURS, SECOND
+from dls_ik.viewer.plots import ARM_COLOURS, SECOND, velocity_ellipsoid
 from dls_ik.viewer.session import ArmView
 from dls_ik.viewer.shapes import (
     Colour,

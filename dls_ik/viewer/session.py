@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
-from dls_ik.viewer.measures import CsvRecorder, CurveHistory, Measures, measure
+from dls_ik.viewer.plots import CsvRecorder, CurveHistory, Measures, measure
 from dls_ik.viewer.presets import Preset, make_presets, start_configuration
 from dls_ik.viewer.source import LocalSource, Sample, Source
 

@@ -127,7 +127,7 @@ def test_rviz_opens_for_two_wams_and_shows_target_and_markers_of_each() -> None:
 
 
 def test_the_example_parameters_of_the_simulated_arm_start_as_those_of_the_node() -> None:
-    sim_arm = pytest.importorskip("dls_ik.ros.sim_arm.simulation", reason="needs the node")
+    sim_arm = pytest.importorskip("dls_ik.ros.sim_arm.arm", reason="needs the node")
     files = (yaml.safe_load((CONFIG / f"{name}_params.yaml").read_text()) for name in ("ik", "sim"))
     ik, sim = (file["/**"]["ros__parameters"] for file in files)
     assert sim_arm.SimArmParameters().changed(sim).initial_positions == tuple(

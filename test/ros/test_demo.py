@@ -19,18 +19,27 @@ from rich.console import Console
 
 from dls_ik.model import RobotModel
 from dls_ik.model.rotations import rotation_from_rpy, transform
-from dls_ik.ros.demo.__main__ import parse_options
-from dls_ik.ros.demo.poses import (
+from dls_ik.ros.demo.__main__ import main
+from dls_ik.ros.demo.measure import (
     HOME,
+    LENGTH,
     REACH,
+    READY,
     TOOL,
+    WIDTH,
     IndependentCheck,
     PoseCheck,
+    StreamRecording,
     demo_poses,
+    distance_to_path,
+    evaluate,
     independent_check,
+    joint_uses,
+    target_path,
 )
 from dls_ik.ros.demo.report import (
     Load,
+    LoadMeter,
     answers_table,
     code_name,
     criteria,
@@ -40,17 +49,6 @@ from dls_ik.ros.demo.report import (
     save_report,
     timing_table,
     tracking_table,
-)
-from dls_ik.ros.demo.session import LoadMeter
-from dls_ik.ros.demo.stream import (
-    LENGTH,
-    READY,
-    WIDTH,
-    StreamRecording,
-    distance_to_path,
-    evaluate,
-    joint_uses,
-    target_path,
 )
 from dls_ik.ros.errors import Code
 from dls_ik.ros.frames import pose_errors
@@ -158,8 +156,9 @@ def test_code_names():
 
 
 def test_options():
-    options = parse_options([])
-    assert (options.seconds, options.rate, str(options.output)) == (10.0, 100.0, "demo_output")
+    options = main.make_context("demo", []).params
+    assert (options["seconds"], options["rate"]) == (10.0, 100.0)
+    assert str(options["output"]) == "demo_output"
 
 
 @pytest.mark.parametrize(
@@ -167,7 +166,7 @@ def test_options():
 )
 def test_wrong_options_leave_with_2(words, capsys):
     with pytest.raises(SystemExit) as end:
-        parse_options(words)
+        main(words)
     assert end.value.code == 2
     assert words[0] in capsys.readouterr().err
 

@@ -17,8 +17,8 @@ pytest.importorskip("rich", reason="needs rich")
 pytest.importorskip("matplotlib", reason="needs matplotlib")
 
 import dls_ik
-from dls_ik.ros.child import ChildProcess
-from dls_ik.ros.demo.session import NodeLog, node_command
+from dls_ik.ros.demo.__main__ import NodeLog, node_command
+from dls_ik.ros.util import ChildProcess
 
 
 def python(code, take):
@@ -58,7 +58,7 @@ def test_the_log_has_all_lines_without_colours_and_the_last_of_them_are_kept(tmp
 
 def test_a_stubborn_process_and_its_children_are_ended_on_failure(monkeypatch):
     monkeypatch.setattr(
-        "dls_ik.ros.child.PATIENCE",
+        "dls_ik.ros.util.PATIENCE",
         {signal.SIGINT: 0.2, signal.SIGTERM: 0.2, signal.SIGKILL: 5.0},
     )
     ignore = "import signal, time; [signal.signal(n, signal.SIG_IGN) for n in (2, 15)]; "

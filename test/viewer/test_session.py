@@ -10,9 +10,19 @@ import pytest
 from dls_ik.core.limits import activation
 from dls_ik.errors import MethodError
 from dls_ik.model.robot import RobotModel
-from dls_ik.viewer.measures import CURVES, CurveHistory, csv_header, measure, velocity_ellipsoid
 from dls_ik.viewer.panels import StatusLine
-from dls_ik.viewer.plots import AMBER, GREEN, RED, joint_bars, limit_colour
+from dls_ik.viewer.plots import (
+    AMBER,
+    CURVES,
+    GREEN,
+    RED,
+    CurveHistory,
+    csv_header,
+    joint_bars,
+    limit_colour,
+    measure,
+    velocity_ellipsoid,
+)
 from dls_ik.viewer.presets import make_presets, start_configuration
 from dls_ik.viewer.session import ArmView, Session
 from dls_ik.viewer.source import LocalSource, Sample

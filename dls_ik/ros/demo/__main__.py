@@ -1,68 +1,261 @@
-"""The command line of the demonstration; ``scripts/demo`` sets up what it needs and runs it."""
+"""``python -m dls_ik.ros.demo``: the WAM arm solved and moving, through a real ``ik_node``.
+
+The node runs in a process of its own. This process is a client like any other; it checks answers by
+the kinematics of another library. ``scripts/demo`` sets up what it needs and runs it.
+"""
 
 import math
+import re
 import signal
 import sys
-from collections.abc import Sequence
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TextIO
 
 import click
+from rich.console import Console
+from rich.markup import escape
 
 from dls_ik.errors import DlsIkError
-from dls_ik.ros.child import stay_alone
-from dls_ik.ros.demo import Options
+from dls_ik.model.robot import RobotModel
+from dls_ik.ros.client import IkClient, TargetPublisher
+from dls_ik.ros.client.connection import NOT_THERE
+from dls_ik.ros.demo.measure import (
+    READY,
+    SPEED_WINDOW,
+    PoseCheck,
+    StateRecorder,
+    StreamRecording,
+    ask_poses,
+    demo_poses,
+    evaluate,
+    independent_check,
+    joint_uses,
+    stream,
+    target_path,
+)
+from dls_ik.ros.demo.report import (
+    Criterion,
+    Load,
+    LoadMeter,
+    answers_table,
+    criteria,
+    criteria_lines,
+    has_passed,
+    joints_table,
+    save_pictures,
+    save_report,
+    timing_table,
+    tracking_table,
+)
+from dls_ik.ros.util import ChildProcess, stay_alone
 
-INTERRUPTED = 128 + signal.SIGINT
+PATIENCE = 240.0  # [s] the first start compiles for about 35 s, longer on a busy machine
+REMINDER = 10.0  # [s]
+POLL = 0.2  # [s]
+TAIL = 8  # lines of the log
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+LOGGED = re.compile(r"\[(?:INFO|WARN|ERROR|FATAL)\] \[[\d.]+\] \[[\w.]+\]: (.*)")
+
+
+class Options(NamedTuple):
+    """Options of the command line."""
+
+    output: Path
+    seconds: float  # of streaming
+    rate: float  # [Hz] of targets and of the node's loop
+    method: str | None  # of the node's loop; None: its default
+    json: Path | None
+    quiet: bool
+
+
+class Demonstration:
+    """The two parts and their report; DlsIkError if one could not be done, with the reason."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.console = Console(quiet=options.quiet, highlight=False)
+        self.robot = RobotModel.wam()
+        self.check = independent_check(self.robot)
+
+    def run(self) -> int:
+        """Run the demonstration; return the exit code."""
+        begin = time.monotonic()
+        self.options.output.mkdir(parents=True, exist_ok=True)
+        self._headline("Starting ik_node with the WAM arm")
+        with running_node(self.options, self.console) as (publisher, pid):
+            answers = self._ask(publisher)
+            meter = LoadMeter(pid)
+            recording = self._stream(publisher)
+            load = meter.result()
+        found = self._report(answers, recording, load)
+        self.console.print()
+        _conclude(found, load, time.monotonic() - begin)
+        return 0 if has_passed(found) else 1
+
+    def _ask(self, publisher: TargetPublisher) -> list[PoseCheck]:
+        self._headline("1  A dozen poses for /compute_ik")
+        with IkClient(publisher.node, joint_names=self.robot.joint_names) as client:
+            answers = list(ask_poses(client, self.robot, demo_poses(self.robot), self.check))
+        self.console.print(answers_table(self.console, answers, self.check.name))
+        self.console.print(
+            "[dim]solve: the same request to IkSolver in this process; the service carries no "
+            f"time. Errors by {self.check.name}, which knows nothing of the solver.[/]"
+        )
+        return answers
+
+    def _stream(self, publisher: TargetPublisher) -> StreamRecording:
+        console, rate, seconds = self.console, self.options.rate, self.options.seconds
+        self._headline("2  A figure of eight, streamed on target_pose")
+        recorder = StateRecorder(publisher.node, self.robot.joint_names)
+        path = target_path(self.robot, recorder.start(), rate, seconds)
+        console.print(
+            f"{path.counted / rate:.1f} s to get there gently, then {seconds:g} s "
+            f"at {rate:g} Hz that count "
+        )
+        tick = lambda: console.print(".", end="")  # noqa: E731
+        recording = stream(publisher, recorder, path, self.robot.base, rate, tick)
+        console.print()
+        return recording
+
+    def _report(
+        self, answers: list[PoseCheck], recording: StreamRecording, load: Load
+    ) -> list[Criterion]:
+        """Print and save the figures of the recording."""
+        options, console = self.options, self.console
+        motion, tracking = evaluate(recording, self.check)
+        uses = joint_uses(self.robot, motion)
+        console.print(tracking_table(tracking))
+        console.print(timing_table(tracking))
+        console.print(joints_table(console, uses))
+        speed = f"speed: greatest over {SPEED_WINDOW} states, of the limit"
+        console.print(f"[dim]room: least distance to a limit; {speed}[/]")
+        self._headline("3  Pictures")
+        for picture in save_pictures(self.robot, motion, tracking, options.output):
+            console.print(str(picture), soft_wrap=True)
+        found = criteria(answers, tracking, uses, options.rate)
+        if options.json is not None:
+            save_report(options.json, answers, tracking, uses, found, load)
+            console.print(str(options.json), soft_wrap=True)
+        return found
+
+    def _headline(self, text: str) -> None:
+        self.console.print(f"\n[bold]{text}[/]")
+
+
+def _conclude(found: list[Criterion], load: Load, seconds: float) -> None:
+    console = Console(highlight=False)  # with --quiet too
+    console.print(criteria_lines(console, found))
+    failed = [criterion for criterion in found if not criterion.holds]
+    late = sum(criterion.by_the_clock for criterion in failed)
+    if late:
+        why = "a busy machine" if load.is_busy else "although the machine was not busy"
+        console.print(f"[yellow]{late} by the clock did not hold[/], {why}: {load}")
+    deciding = sum(not criterion.by_the_clock for criterion in found)
+    wrong = len(failed) - late
+    verdict = f"{wrong} of {deciding} checks failed" if wrong else "all checks passed"
+    console.print(f"[bold]{verdict}[/], {seconds:.0f} s; {load}")
+
+
+# The node's process
+
+
+def node_command(parameters: dict[str, Any]) -> list[str]:
+    """Return the command that runs the node of this Python with parameters."""
+    script = Path(sys.executable).with_name("ik_node")
+    program = [str(script)] if script.is_file() else [sys.executable, "-m", "dls_ik.ros.node"]
+    settings = [f"{name}:={value}" for name, value in parameters.items()]
+    return [*program, "--ros-args", *(word for setting in settings for word in ("-p", setting))]
+
+
+class NodeLog:
+    """Takes the lines that a program prints: into a file, and to the console for a while.
+
+    Args:
+        file: open for writing.
+        echo: called with each line until it is set to None.
+    """
+
+    def __init__(self, file: TextIO, echo: Callable[[str], None]) -> None:
+        self.echo: Callable[[str], None] | None = echo
+        self.tail: deque[str] = deque(maxlen=TAIL)
+        self._file = file
+
+    def __call__(self, line: str) -> None:
+        """Take a line."""
+        text = COLOURS.sub("", line)
+        self._file.write(text + "\n")
+        self._file.flush()
+        self.tail.append(text)
+        if self.echo is not None:
+            self.echo(text)
+
+
+@contextmanager
+def running_node(options: Options, console: Console) -> Iterator[tuple[TargetPublisher, int]]:
+    """Start the node; hand over a client of its topics once it is ready, and its process id.
+
+    Raises:
+        DlsIkError: whatever failed; with the last lines of the log if the node has ended.
+    """
+    parameters = {"robot": "wam", "rate": options.rate, "initial_positions": list(READY)}
+    if options.method is not None:
+        parameters["stream_method"] = options.method
+    path = options.output / "ik_node.log"
+
+    def echo(line: str) -> None:
+        if logged := LOGGED.match(line):  # other lines are in the log only
+            console.print(f"[dim]ik_node: {escape(logged[1])}[/]", soft_wrap=True)
+
+    with (
+        path.open("w") as file,
+        ChildProcess(node_command(parameters), log := NodeLog(file, echo)) as node,
+        TargetPublisher(patience=POLL) as publisher,
+    ):
+        try:
+            wait_until_ready(node, publisher, console)
+            log.echo = None
+            yield publisher, node.process.pid
+            if not node.is_running:
+                raise DlsIkError("the node is gone")
+        except DlsIkError as error:
+            time.sleep(0.5)  # for the last lines
+            if node.is_running:
+                raise DlsIkError(f"{error} (its log: {path})") from error
+            ending = "\n  ".join([f"{error}; ik_node ended with code {node.exit_code}", *log.tail])
+            raise DlsIkError(f"{ending}\n  (its log: {path})") from error
+
+
+def wait_until_ready(node: ChildProcess, publisher: TargetPublisher, console: Console) -> None:
+    """Wait until the node takes targets and reports the tip; DlsIkError if it ends or is late."""
+    begin, reminder = time.monotonic(), REMINDER
+    while True:
+        try:
+            publisher.wait()
+            break
+        except NOT_THERE as error:
+            waited = time.monotonic() - begin
+            if not node.is_running:
+                raise DlsIkError("the node did not start") from error
+            if waited > PATIENCE:
+                raise DlsIkError(f"not ready after {PATIENCE:.0f} s: {error}") from error
+        if waited > reminder:
+            reminder += REMINDER
+            console.print(f"[dim]still starting after {waited:.0f} s ...[/]")
+    console.print(f"ready after {time.monotonic() - begin:.1f} s")
+
+
+# The command line
+
 EPILOG = (
     "Exit code: 0 if every check at the end holds but those by the clock, which a busy machine may "
     "fail and which do not decide; 1 if one does not, or the node did not start; "
     "2 for a wrong option, 130 after Ctrl-C. The node's log is ik_node.log beside the pictures."
 )
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the demonstration; return the exit code."""
-    options = parse_options(arguments)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal may know ASCII only
-    stay_alone()
-    signal.signal(signal.SIGTERM, _exit)
-    try:
-        from dls_ik.ros.demo.session import run
-
-        return run(options)
-    except ImportError as error:
-        return _fail(f"{error.name or error} is missing: scripts/demo sets it up")
-    except (DlsIkError, OSError) as error:
-        return _fail(str(error))
-    except KeyboardInterrupt:
-        _fail("interrupted")
-        return INTERRUPTED
-
-
-def _exit(number: int, frame: Any) -> None:
-    """Leave all contexts, which ends the node."""
-    raise SystemExit(128 + number)
-
-
-def _fail(message: str) -> int:
-    print(f"demo: {message}", file=sys.stderr)
-    return 1
-
-
-def parse_options(arguments: Sequence[str] | None = None) -> Options:
-    """Read the command line; exit after ``--help`` or a wrong option."""
-    try:
-        found = _options.main(arguments, prog_name="scripts/demo", standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        raise SystemExit(error.exit_code) from None
-    if not isinstance(found, Options):  # --help
-        raise SystemExit(0)
-    return found
 
 
 def _not_nan(context: click.Context, param: click.Parameter, value: float) -> float:
@@ -90,15 +283,27 @@ def _not_nan(context: click.Context, param: click.Parameter, value: float) -> fl
     "--json", type=click.Path(path_type=Path), metavar="FILE", help="Save all figures as JSON."
 )
 @click.option("--quiet", is_flag=True, help="Print the checks at the end only.")
-def _options(**given: Any) -> Options:
+def main(**given: Any) -> None:
     """See the WAM arm solved and moving.
 
     Starts a real ik_node as a process of its own, asks compute_ik for a dozen poses, some of them
     out of reach, and checks every answer; streams a figure of eight on target_pose and follows the
     joint_states that come back; saves pictures of the motion.
     """
-    return Options(**given)
+    for output in (sys.stdout, sys.stderr):
+        if isinstance(output, TextIOWrapper):
+            output.reconfigure(errors="replace")  # a terminal may know ASCII only
+    stay_alone()
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # which ends the node
+    try:
+        sys.exit(Demonstration(Options(**given)).run())
+    except KeyboardInterrupt:
+        code, message = 128 + signal.SIGINT, "interrupted"
+    except (DlsIkError, OSError) as error:
+        code, message = 1, str(error)
+    print(f"demo: {message}", file=sys.stderr)
+    sys.exit(code)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main(prog_name="scripts/demo")

@@ -1,10 +1,12 @@
 """Tables that fit 60 columns, pictures of the motion, the checks, and all figures as JSON."""
 
-from collections.abc import Callable, Sequence
+import os
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from math import degrees
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich import box
@@ -15,8 +17,7 @@ from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.rotations import rpy_from_rotation
 from dls_ik.plot import joint_bands, tip_path
-from dls_ik.ros.demo.poses import TOLERANCE, PoseCheck
-from dls_ik.ros.demo.stream import JointUse, RecordedMotion, Spread, Tracking
+from dls_ik.ros.demo.measure import TOLERANCE, JointUse, PoseCheck, RecordedMotion, Tracking
 from dls_ik.ros.errors import Code
 from dls_ik.text import json_text
 
@@ -40,6 +41,56 @@ class Criterion:
     holds: bool
     text: str
     by_the_clock: bool = False
+
+
+def criteria(
+    answers: Sequence[PoseCheck], tracking: Tracking, uses: Sequence[JointUse], rate: float
+) -> list[Criterion]:
+    """Return all checks, those by the clock last."""
+    found = [*_answer_criteria(answers), *_motion_criteria(tracking, uses)]
+    text = f"joint states came at {tracking.state_rate:.1f} Hz (at least {MIN_RATE * rate:g})"
+    found.append(Criterion(tracking.state_rate >= MIN_RATE * rate, text, by_the_clock=True))
+    for name, spread, bound, unit in (
+        ("the target's path", tracking.path_error, PATH_TOLERANCE, "mm"),
+        ("the moving target", tracking.position_error, TARGET_TOLERANCE, "mm"),
+        ("the target's orientation", tracking.rotation_error, ROTATION_TOLERANCE, "mrad"),
+    ):
+        text = f"tip within {1e3 * spread.p99:.3g} {unit} of {name} 99 % of the time"
+        text = f"{text} (at most {1e3 * bound:g})"
+        found.append(Criterion(spread.p99 <= bound, text, by_the_clock=True))
+    return found
+
+
+def has_passed(found: Sequence[Criterion]) -> bool:
+    """Return True if every check holds that decides."""
+    return all(criterion.holds or criterion.by_the_clock for criterion in found)
+
+
+def _answer_criteria(answers: Sequence[PoseCheck]) -> Iterator[Criterion]:
+    for is_reachable, text in (
+        (True, f"reachable poses solved within {TOLERANCE:g} m and {TOLERANCE:g} rad, inside the "
+         "limits"),
+        (False, "unreachable poses refused with NO_IK_SOLUTION"),
+    ):  # fmt: skip
+        right = [answer.is_right for answer in answers if answer.pose.reachable is is_reachable]
+        yield Criterion(all(right), f"{sum(right)} of {len(right)} {text}")
+
+
+def _motion_criteria(tracking: Tracking, uses: Sequence[JointUse]) -> Iterator[Criterion]:
+    most, heard = max(tracking.figure_error.p99, tracking.missed.p99), tracking.heard_until
+    figure = f"the tip drew the figure, all of it, within {1e3 * most:.3g} mm"
+    yield Criterion(most <= FIGURE_TOLERANCE, f"{figure} (at most {1e3 * FIGURE_TOLERANCE:g})")
+    states = f"joint states came until {heard:.0%} of the targets were sent"
+    yield Criterion(heard >= MIN_HEARD, f"{states} (at least {MIN_HEARD:.0%})")
+    name, room = min(((use.name, use.room) for use in uses), key=itemgetter(1))
+    if room < 0.0:
+        yield Criterion(False, f"{name} went {-room:.2g} rad beyond its limits")
+    else:
+        text = f"no joint left its limits; nearest was {name} with {room:.2f} rad"
+        yield Criterion(True, text)
+
+
+# The load of the machine
 
 
 @dataclass(frozen=True)
@@ -66,79 +117,49 @@ class Load:
         return ", ".join(known) or f"{self.cores} cores, load unknown"
 
 
-def criteria(
-    answers: Sequence[PoseCheck], tracking: Tracking, uses: Sequence[JointUse], rate: float
-) -> list[Criterion]:
-    """Return all checks, those by the clock last."""
-    return [
-        *_answer_criteria(answers),
-        *_figure_criteria(tracking),
-        _joint_criterion(uses),
-        *_clock_criteria(tracking, rate),
-    ]
+class LoadMeter:
+    """Measures the load from its construction on.
+
+    Args:
+        own: other processes that do not count as other programs.
+    """
+
+    def __init__(self, *own: int) -> None:
+        self._own = own
+        self._begin = time.monotonic()
+        self._before = _busy_time(), self.own_time()
+
+    def result(self) -> Load:
+        """Return the load since then."""
+        cores = os.cpu_count() or 1
+        average = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+        busy, before = _busy_time(), self._before[0]
+        if busy is None or before is None:
+            return Load(cores, average, None)
+        others = busy - before - (self.own_time() - self._before[1])
+        elapsed = max(time.monotonic() - self._begin, 1e-9)
+        return Load(cores, average, min(max(others / (elapsed * cores), 0.0), 1.0))
+
+    def own_time(self) -> float:
+        """Return the processor time [s] of this process and its own others."""
+        return time.process_time() + sum(map(_process_time, self._own))
 
 
-def has_passed(found: Sequence[Criterion]) -> bool:
-    """Return True if every check holds that decides."""
-    return all(criterion.holds or criterion.by_the_clock for criterion in found)
+def _busy_time() -> float | None:
+    """Return the processor time [s] of all programs and other machines here, since the boot."""
+    try:
+        fields = [float(word) for word in Path("/proc/stat").read_text().split(maxsplit=9)[1:9]]
+    except (OSError, ValueError):
+        return None
+    return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")  # without idle, iowait
 
 
-def _answer_criteria(answers: Sequence[PoseCheck]) -> list[Criterion]:
-    reachable, unreachable = (
-        [answer.is_right for answer in answers if answer.pose.reachable is kind]
-        for kind in (True, False)
-    )
-    return [
-        Criterion(
-            all(reachable),
-            f"{sum(reachable)} of {len(reachable)} reachable poses solved within {TOLERANCE:g} m "
-            f"and {TOLERANCE:g} rad, inside the limits",
-        ),
-        Criterion(
-            all(unreachable),
-            f"{sum(unreachable)} of {len(unreachable)} unreachable poses refused with "
-            "NO_IK_SOLUTION",
-        ),
-    ]
-
-
-def _figure_criteria(tracking: Tracking) -> list[Criterion]:
-    most, heard = max(tracking.figure_error.p99, tracking.missed.p99), tracking.heard_until
-    return [
-        Criterion(
-            most <= FIGURE_TOLERANCE,
-            f"the tip drew the figure, all of it, within {1e3 * most:.3g} mm "
-            f"(at most {1e3 * FIGURE_TOLERANCE:g})",
-        ),
-        Criterion(
-            heard >= MIN_HEARD,
-            f"joint states came until {heard:.0%} of the targets were sent "
-            f"(at least {MIN_HEARD:.0%})",
-        ),
-    ]
-
-
-def _joint_criterion(uses: Sequence[JointUse]) -> Criterion:
-    nearest = min(uses, key=lambda use: use.room)
-    if nearest.room < 0.0:
-        return Criterion(False, f"{nearest.name} went {-nearest.room:.2g} rad beyond its limits")
-    return Criterion(
-        True, f"no joint left its limits; nearest was {nearest.name} with {nearest.room:.2f} rad"
-    )
-
-
-def _clock_criteria(tracking: Tracking, rate: float) -> list[Criterion]:
-    bounds = {
-        "the target's path": (tracking.path_error.p99, PATH_TOLERANCE, "mm"),
-        "the moving target": (tracking.position_error.p99, TARGET_TOLERANCE, "mm"),
-        "the target's orientation": (tracking.rotation_error.p99, ROTATION_TOLERANCE, "mrad"),
-    }
-    text = f"joint states came at {tracking.state_rate:.1f} Hz (at least {MIN_RATE * rate:g})"
-    rows = [(tracking.state_rate >= MIN_RATE * rate, text)]
-    for name, (found, bound, unit) in bounds.items():
-        text = f"tip within {1e3 * found:.3g} {unit} of {name} 99 % of the time"
-        rows.append((found <= bound, f"{text} (at most {1e3 * bound:g})"))
-    return [Criterion(holds, text, by_the_clock=True) for holds, text in rows]
+def _process_time(pid: int) -> float:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (float(fields[11]) + float(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 # Tables
@@ -178,35 +199,28 @@ def answers_table(console: Console, answers: Sequence[PoseCheck], checker: str) 
 def tracking_table(tracking: Tracking) -> Table:
     """Return the errors of the stream; :class:`Tracking` defines them."""
     t = tracking
-    rows = [
-        ("to the moving target", t.position_error, _length),
-        ("to the target's path", t.path_error, _length),
-        ("rotation error", t.rotation_error, _angle),
-    ]
-    return _spread_table(f"tip, {_time(t.lag)} behind", "mean", rows)
+    table = _table(f"tip, {_time(t.lag)} behind", "mean", "99 %", "max")
+    for name, spread, unit in (
+        ("to the moving target", t.position_error, "mm"),
+        ("to the target's path", t.path_error, "mm"),
+        ("rotation error", t.rotation_error, "mrad"),
+    ):
+        values = (spread.mean, spread.p99, spread.max)
+        table.add_row(name, *(f"{1e3 * value:.2f} {unit}" for value in values))
+    return table
 
 
 def timing_table(tracking: Tracking) -> Table:
     """Return the latency of messages and the intervals between them."""
     t = tracking
-    rows = [
-        ("target to joint states", t.latency, _time),
-        ("  of it, since computed", t.delivery, _time),
-        ("between targets", t.target_interval, _time),
-        ("between joint states", t.state_interval, _time),
-    ]
-    return _spread_table("latency", "median", rows)
-
-
-def _spread_table(
-    title: str, middle: str, rows: Sequence[tuple[str, Spread, Callable[[float], str]]]
-) -> Table:
-    table = _table()
-    table.add_column(title, ratio=1)
-    for name in (middle, "99 %", "max"):
-        table.add_column(name, justify="right")
-    for name, spread, show in rows:
-        table.add_row(name, *map(show, (getattr(spread, middle), spread.p99, spread.max)))
+    table = _table("latency", "median", "99 %", "max")
+    for name, spread in (
+        ("target to joint states", t.latency),
+        ("  of it, since computed", t.delivery),
+        ("between targets", t.target_interval),
+        ("between joint states", t.state_interval),
+    ):
+        table.add_row(name, *map(_time, (spread.median, spread.p99, spread.max)))
     return table
 
 
@@ -245,8 +259,14 @@ def criteria_lines(console: Console, found: Sequence[Criterion]) -> Table:
     return table
 
 
-def _table() -> Table:
-    return Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, expand=False)
+def _table(first: str = "", *others: str) -> Table:
+    """Return an empty table, with a wide first column and numbers in others."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, expand=False)
+    if first:
+        table.add_column(first, ratio=1)
+    for name in others:
+        table.add_column(name, justify="right")
+    return table
 
 
 def _coordinates(T: Array) -> str:
@@ -268,14 +288,6 @@ def _errors(answer: PoseCheck) -> str:
 
 def _time(value: float) -> str:
     return f"{1e6 * value:.0f} us" if value < 5e-4 else f"{1e3 * value:.1f} ms"
-
-
-def _length(value: float) -> str:
-    return f"{1e3 * value:.2f} mm"
-
-
-def _angle(value: float) -> str:
-    return f"{1e3 * value:.2f} mrad"
 
 
 def _bar(use: JointUse, is_ascii: bool) -> str:
@@ -323,26 +335,26 @@ def save_report(
         "passed": has_passed(found),
         "load": {**asdict(load), "is_busy": load.is_busy},
         "criteria": found,
-        "answers": [_answer_figures(answer) for answer in answers],
+        "answers": [
+            {
+                "pose": pose.name,
+                "T_base_tip": pose.T,
+                "reachable": pose.reachable,
+                "code": answer.code,
+                "answer": code_name(answer.code),
+                "right": answer.is_right,
+                "q": answer.q,
+                "position_error": answer.position_error,
+                "rotation_error": answer.rotation_error,
+                "inside_limits": answer.inside,
+                "round_trip": answer.round_trip,
+                "solve_time": answer.solve_time,
+            }
+            for answer in answers
+            for pose in [answer.pose]
+        ],
         "tracking": tracking,
         "joints": [{**asdict(use), "room": use.room} for use in uses],
     }
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json_text(report) + "\n")
-
-
-def _answer_figures(answer: PoseCheck) -> dict[str, Any]:
-    return {
-        "pose": answer.pose.name,
-        "T_base_tip": answer.pose.T,
-        "reachable": answer.pose.reachable,
-        "code": answer.code,
-        "answer": code_name(answer.code),
-        "right": answer.is_right,
-        "q": answer.q,
-        "position_error": answer.position_error,
-        "rotation_error": answer.rotation_error,
-        "inside_limits": answer.inside,
-        "round_trip": answer.round_trip,
-        "solve_time": answer.solve_time,
-    }

@@ -29,13 +29,14 @@ from dls_ik.ros.servo.outputs import (
     PositionArrayOutput,
 )
 from dls_ik.ros.servo.state_monitor import TOPIC as JOINT_STATES
-from dls_ik.ros.sim_arm.arm import Path, standstill
-from dls_ik.ros.sim_arm.simulation import (
+from dls_ik.ros.sim_arm.arm import (
+    Path,
     SimArmParameters,
     SimulatedJoints,
     Simulation,
     joints_of,
     named_joints,
+    standstill,
 )
 from dls_ik.ros.subscriptions import TypeMonitor, subscribe_bounded
 from dls_ik.ros.util import Throttle
@@ -85,9 +86,8 @@ def path_from_trajectory(message: Any, names: tuple[str, ...], now: float, stamp
         stamp: [ns] the same time on the clock of the message; 0: there is no clock yet.
 
     Raises:
-        CommandError: as :func:`path_from_joint_state`; no points, or more than MAX_POINTS; times
-            that do not increase, or are all over; a last point with a velocity.
-        JointValueError: as :func:`path_from_joint_state`.
+        CommandError, JointValueError: as :func:`path_from_joint_state`; no points, or more than
+            MAX_POINTS; times that do not increase, or are all over; a velocity at the last point.
     """
     order = _order(message.joint_names, names)
     if not message.points:
@@ -203,13 +203,10 @@ class SimArmApplication:
         self._published: tuple[Simulation, JointStateOutput] | None = None
         self._publisher = node.create_publisher(JointState, JOINT_STATES, QOS)
         self._loop = PeriodicThread(live.current.rate, self._cycle, self._log)
-        trajectories, arrays = (
-            JointTrajectoryOutput.default_topic,
-            PositionArrayOutput.default_topic,
-        )
-        self._subscribe(JointTrajectory, trajectories, self._path_from_trajectory)
-        self._subscribe(Float64MultiArray, arrays, path_from_array)
-        self._subscribe(JointState, COMMANDS, path_from_joint_state)
+        subscribe, trajectory = self._subscribe, self._path_from_trajectory
+        subscribe(JointTrajectory, JointTrajectoryOutput.default_topic, trajectory)
+        subscribe(Float64MultiArray, PositionArrayOutput.default_topic, path_from_array)
+        subscribe(JointState, COMMANDS, path_from_joint_state)
         node.create_service(Trigger, "~/reset", self._reset)
         node.create_service(SetBool, "~/freeze", self._freeze)
         node.create_service(SetBool, "~/silence", self._silence)
@@ -223,10 +220,9 @@ class SimArmApplication:
             DlsIkError: joints or parameters that are not usable.
         """
         parameters = self._live.current
-        robot = None if parameters.joint_names else robot_from_parameters(parameters)
         if parameters.joint_names:
             self._use(named_joints(parameters.joint_names))
-        elif robot is not None:
+        elif robot := robot_from_parameters(parameters):
             self._use(joints_of(robot))
         else:
             reason = lambda: None if self._simulation else self._reason  # noqa: E731
@@ -295,10 +291,10 @@ class SimArmApplication:
 
     def _act(self, response: Any, act: Callable[[Simulation], None], message: str) -> Any:
         simulation = self._simulation
-        response.success = simulation is not None
-        response.message = message if simulation is not None else NO_ROBOT
+        response.success, response.message = simulation is not None, NO_ROBOT
         if simulation is not None:
             act(simulation)
+            response.message = message
             self._node.get_logger().info(message)
         return response
 
@@ -309,4 +305,4 @@ class SimArmApplication:
         reading = simulation.cycle(time.monotonic())
         if reading is not None:
             stamp = self._node.get_clock().now().nanoseconds
-            self._publisher.publish(output.fill(reading.q, reading.velocity, stamp))
+            self._publisher.publish(output.fill(*reading, stamp))

@@ -1,12 +1,21 @@
-"""A simulated arm without ROS: joints follow a commanded path with a delay and a lag."""
+"""A simulated arm without ROS, its parameters, gaps and faults; time is an argument."""
 
+import math
+import threading
 from collections import deque
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from dls_ik.core.types import Array
+from dls_ik.errors import OptionError
+from dls_ik.model.analysis import ready_configuration
+from dls_ik.model.joint import checked_configuration
+from dls_ik.model.robot import RobotModel
+from dls_ik.ros.params.declare import parameter
+from dls_ik.ros.params.robot import RobotParameters
 
 MAX_STEP = 1e-3  # [s] of the integration
 
@@ -28,11 +37,14 @@ class Path(NamedTuple):
             return self.positions[max(i - 1, 0)], np.zeros(self.positions.shape[1])
         h = float(self.times[i] - self.times[i - 1])
         s = (t - float(self.times[i - 1])) / h
-        ends = (self.positions[i - 1], self.positions[i])
-        slopes = (self.velocities[i - 1], self.velocities[i])
-        if np.isnan(slopes).any():
-            return ends[0] + s * (ends[1] - ends[0]), (ends[1] - ends[0]) / h
-        return _cubic(s, h, ends, slopes)
+        begin, rise = self.positions[i - 1], self.positions[i] - self.positions[i - 1]
+        if np.isnan(self.velocities[i - 1 : i + 1]).any():
+            return begin + s * rise, rise / h
+        # cubic Hermite segment
+        first, second = h * self.velocities[i - 1] - rise, rise - h * self.velocities[i]
+        bend = (1.0 - s) * first + s * second
+        velocity = (rise + (1.0 - 2.0 * s) * bend + s * (1.0 - s) * (second - first)) / h
+        return begin + s * rise + s * (1.0 - s) * bend, velocity
 
     def from_here(self, t: float, positions: Array, velocities: Array) -> "Path":
         """Return the path that leads from a state (n,) at a time [s] to the first knot."""
@@ -48,18 +60,6 @@ class Path(NamedTuple):
 def standstill(positions: Array, t: float) -> Path:
     """Return a path that is at positions (n,) from a time [s] on."""
     return Path(np.array([t]), positions[None], np.full((1, len(positions)), np.nan))
-
-
-def _cubic(
-    s: float, h: float, ends: tuple[Array, Array], slopes: tuple[Array, Array]
-) -> tuple[Array, Array]:
-    """Evaluate a cubic Hermite segment of duration h [s] at s in [0, 1]: positions, velocities."""
-    rise = ends[1] - ends[0]
-    first, second = h * slopes[0] - rise, rise - h * slopes[1]
-    bend = (1.0 - s) * first + s * second
-    position = ends[0] + s * rise + s * (1.0 - s) * bend
-    velocity = (rise + (1.0 - 2.0 * s) * bend + s * (1.0 - s) * (second - first)) / h
-    return position, velocity
 
 
 class Dynamics(NamedTuple):
@@ -126,16 +126,13 @@ class SimulatedArm:
 
     def _follow(self, begin: float, end: float) -> None:
         """Follow the commands from one time to another [s]."""
-        for first, last in pairwise([begin, *self._breaks(begin, end), end]):
+        knots = {t for since, path in self._commands for t in (since, *path.times.tolist())}
+        breaks = sorted(t for t in knots if begin < t < end)  # where the command is not smooth
+        for first, last in pairwise([begin, *breaks, end]):
             times = np.linspace(first, last, 2 + int((last - first) / MAX_STEP)).tolist()
             for t0, t1 in pairwise(times):
                 path = self._path(t0)
                 self._step(path.at(t0)[0], path.at(t1)[0], t1 - t0)
-
-    def _breaks(self, begin: float, end: float) -> list[float]:
-        """Return the times between two others at which the command is not smooth, in order."""
-        times = {t for since, path in self._commands for t in (since, *path.times.tolist())}
-        return sorted(t for t in times if begin < t < end)
 
     def _path(self, t: float) -> Path:
         """Return the path that is valid at a time [s], or the oldest that is known."""
@@ -154,3 +151,172 @@ class SimulatedArm:
             goal = r1 - trail + (q - r0 + trail) * np.exp(-h / dynamics.time_constant)
         bound = dynamics.velocity * h
         self._q = q + np.clip(goal - q, -bound, bound)
+
+
+# The arm of the node
+
+MAX_TIME = 60.0  # [s] of a parameter
+
+
+@dataclass(frozen=True)
+class SimArmParameters(RobotParameters):
+    """Parameters of ``ik_sim_arm``."""
+
+    joint_names: tuple[str, ...] = parameter(
+        (),
+        "joints without a robot description, in the order of position_array; without velocity "
+        "limits",
+        read_only=True,
+    )
+    rate: float = parameter(250.0, "rate of the joint states", "Hz", (1.0, 1000.0), read_only=True)
+    initial_positions: tuple[float, ...] = parameter(
+        (),
+        "joint positions at the start and after a reset; empty: 0, or the limit next to it, and "
+        "bent if that is near a singularity",
+        "rad or m",
+    )
+    delay: float = parameter(0.0, "time from a command to the drives", "s", (0.0, MAX_TIME))
+    time_constant: float = parameter(
+        0.0, "first-order lag behind the commands; 0: none", "s", (0.0, MAX_TIME)
+    )
+    limit_velocity: bool = parameter(
+        True, "whether joints keep to the velocity limits of the robot description"
+    )
+    noise: float = parameter(
+        0.0, "standard deviation of the measured positions", "rad or m", (0.0, 1.0)
+    )
+    dropout_rate: float = parameter(
+        0.0, "mean rate of random gaps in the joint states", "1/s", (0.0, 1000.0)
+    )
+    dropout_duration: float = parameter(0.1, "length of each gap", "s", (0.0, MAX_TIME))
+    random_seed: int = parameter(0, "seed of noise and gaps", span=(0, 2**31 - 1), read_only=True)
+
+    def check(self) -> None:
+        """Refuse two sources of joints, and a joint given twice.
+
+        Raises:
+            OptionError: names them.
+        """
+        super().check()
+        robot = "robot" if self.robot else "robot_description" if self.robot_description else ""
+        if self.joint_names and robot:
+            raise OptionError(f"'joint_names' and {robot!r} are both given; give one of them")
+        if len(set(self.joint_names)) < len(self.joint_names):
+            raise OptionError(f"joint_names has a name twice: {', '.join(self.joint_names)}")
+
+    @property
+    def dropouts(self) -> tuple[float, float]:
+        """Rate [1/s] and duration [s] of gaps."""
+        return self.dropout_rate, self.dropout_duration
+
+
+class SimulatedJoints(NamedTuple):
+    """The n joints of the arm."""
+
+    names: tuple[str, ...]
+    rest: Array  # (n,) [rad or m] default of the initial positions
+    velocity: Array  # (n,) [rad/s or m/s] limits; infinite: none
+
+    def start(self, parameters: SimArmParameters) -> Array:
+        """Return the initial positions (n,) [rad or m]; JointValueError for another number."""
+        if not parameters.initial_positions:
+            return self.rest
+        return checked_configuration(parameters.initial_positions, self.names)
+
+    def dynamics(self, parameters: SimArmParameters) -> Dynamics:
+        """Return how the joints respond to commands."""
+        p = parameters
+        velocity = self.velocity if p.limit_velocity else np.full(len(self.names), np.inf)
+        return Dynamics(velocity, p.delay, p.time_constant, p.noise)
+
+
+def joints_of(robot: RobotModel) -> SimulatedJoints:
+    """Return the joints of a chain."""
+    return SimulatedJoints(robot.joint_names, ready_configuration(robot), robot.velocity)
+
+
+def named_joints(names: tuple[str, ...]) -> SimulatedJoints:
+    """Return joints without limits."""
+    return SimulatedJoints(names, np.zeros(len(names)), np.full(len(names), np.inf))
+
+
+class Dropouts:
+    """Gaps of one length that begin at random, as in a Poisson process.
+
+    Args:
+        rate: [1/s] of gaps, counted in the time between them; 0: none.
+        duration: [s] of a gap.
+        seed: of the times.
+        now: [s] initial time.
+    """
+
+    def __init__(self, rate: float, duration: float, seed: int, now: float) -> None:
+        self._rate, self._duration = rate, duration
+        self._random = np.random.default_rng(seed)
+        self._begin = now + self._wait()
+
+    def is_out(self, now: float) -> bool:
+        """Return True if a time [s] is in a gap; times only run forward."""
+        while now >= self._begin + self._duration:
+            self._begin += self._duration + self._wait()
+        return now >= self._begin
+
+    def _wait(self) -> float:
+        if self._rate <= 0.0 or self._duration <= 0.0:
+            return math.inf
+        return float(self._random.exponential(1.0 / self._rate))
+
+
+class Simulation:
+    """An arm with dropouts and faults; any thread may use it.
+
+    Raises:
+        JointValueError: initial positions that do not fit the joints.
+    """
+
+    def __init__(self, joints: SimulatedJoints, parameters: SimArmParameters, now: float) -> None:
+        self.joints = joints
+        self._lock = threading.Lock()
+        self._silent = False
+        self._parameters = parameters
+        start, seed = joints.start(parameters), parameters.random_seed
+        self._arm = SimulatedArm(start, joints.dynamics(parameters), seed, now)
+        self._dropouts = Dropouts(*parameters.dropouts, seed, now)
+
+    def change(self, parameters: SimArmParameters, now: float) -> None:
+        """Continue with other parameters; with an error as of the constructor nothing changes."""
+        self.joints.start(parameters)
+        with self._lock:
+            self._arm.dynamics = self.joints.dynamics(parameters)
+            if parameters.dropouts != self._parameters.dropouts:
+                self._dropouts = Dropouts(*parameters.dropouts, parameters.random_seed, now)
+            self._parameters = parameters
+
+    def command(self, path: Path, now: float) -> None:
+        """Follow a path that arrives now [s]."""
+        with self._lock:
+            self._arm.command(path, now)
+
+    def freeze(self, frozen: bool) -> None:
+        """Let the drives stick, or free them; commands are taken all the same."""
+        with self._lock:
+            self._arm.frozen = frozen
+
+    def silence(self, silent: bool) -> None:
+        """Stop the joint states, or resume them."""
+        with self._lock:
+            self._silent = silent
+
+    def reset(self) -> None:
+        """Return to the initial positions, without faults."""
+        with self._lock:
+            self._silent = self._arm.frozen = False
+            self._arm.reset(self.joints.start(self._parameters))
+
+    def cycle(self, now: float) -> tuple[Array, Array] | None:
+        """Advance to a time [s]; return measured positions and velocities (n,), None in a gap."""
+        with self._lock:
+            self._arm.advance(now)
+            if self._dropouts.is_out(now) or self._silent:
+                return None
+            return self._arm.measured(), self._arm.velocity

@@ -10,7 +10,7 @@ NAME = "sim_arm"
 
 
 def _load_parameters() -> type[Any]:
-    from dls_ik.ros.sim_arm.simulation import SimArmParameters
+    from dls_ik.ros.sim_arm.arm import SimArmParameters
 
     return SimArmParameters
 

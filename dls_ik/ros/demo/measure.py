@@ -1,7 +1,10 @@
-"""Part two: targets streamed at a steady rate, and how well the recorded motion follows them."""
+"""Both parts of the demonstration, poses for ``compute_ik`` and streamed targets, measured.
+
+Answers and motion are judged by kinematics that the solver does not use.
+"""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import pi
 from typing import Any, NamedTuple
@@ -12,10 +15,143 @@ from sensor_msgs.msg import JointState
 
 from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError
+from dls_ik.model.kdl import kdl_chain
 from dls_ik.model.robot import RobotModel
-from dls_ik.ros.client import TargetPublisher
-from dls_ik.ros.demo.poses import HOME, IndependentCheck
+from dls_ik.model.rotations import rotation_from_z, transform
+from dls_ik.ros.client import IkClient, TargetPublisher
+from dls_ik.ros.errors import Code
 from dls_ik.ros.frames import pose_errors
+from dls_ik.solver.solver import IkSolver
+
+# Elbow bent, tool straight down: the seed of every request, and the centre of the figure of eight.
+HOME = (0.0, 0.5, 0.0, 1.7, 0.0, pi - 2.2, 0.0)
+
+TOOL = 0.06  # [m] from wrist to tip
+# Greatest distance from shoulder to wrist: both arms' lengths, each over its offset of 45 mm.
+REACH = float(np.hypot(0.55, 0.045) + np.hypot(0.3, 0.045))  # [m]
+TIMEOUT = 1.0  # [s] of a request, enough on a busy machine
+TOLERANCE = 1e-6  # [m] and [rad], the node's default
+ROUNDING = 1e-9  # of a quaternion and of another library's products
+
+_REACHABLE = {
+    "above the table, tool down": (0.5, 0.4, 0.0, 1.9, 0.0, pi - 2.3, 0.0),
+    "to the right and low, tool down": (-0.9, 1.1, 0.0, 1.3, 0.0, pi - 2.4, 0.3),
+    "to the left, tool outwards": (1.2, 0.4, 0.2, 1.9, -0.3, -0.6, 0.5),
+    "overhead": (0.3, -0.2, 0.1, 0.5, -0.4, 0.3, -0.2),
+    "behind, waist at its limit": (2.59, 0.8, -0.3, 1.5, 0.2, 0.5, 0.0),
+    "arm stretched, 1 mm to spare": (-0.4, 1.2, 0.3, 0.131, 0.2, 0.3, 0.0),
+    "forearm folded on upper arm": (0.6, -0.3, 0.4, 3.09, 0.5, -0.9, 1.0),
+    "all wrist joints at limits": (-0.3, 0.6, 0.2, 1.4, -4.79, 1.59, 2.19),
+}
+_UNREACHABLE = {  # position of the wrist [m], direction of the tool
+    "1 cm beyond the stretched arm": ((REACH + 0.01) * np.array([0.8, 0.0, 0.6]), (0.8, 0.0, 0.6)),
+    "near enough, but tool turned back": ((REACH + 0.03, 0.0, 0.0), (-1.0, 0.0, 0.0)),
+    "inside its own shoulder": ((0.0, 0.0, 0.0), (0.0, 0.0, 1.0)),
+    "straight down through its base": ((0.0, 0.0, -0.8), (0.0, 0.0, -1.0)),
+}
+
+
+class DemoPose(NamedTuple):
+    """A pose to ask for."""
+
+    name: str
+    T: Array  # (4, 4) T_base_tip
+    reachable: bool
+
+
+def demo_poses(robot: RobotModel) -> list[DemoPose]:
+    """Return eight poses that the WAM reaches, then four that it provably does not.
+
+    A reachable pose is the forward kinematics of joint values within the limits. An unreachable one
+    needs a position of the wrist (where the axes of the last three joints meet, 60 mm behind the
+    tip) that the first four joints cannot reach.
+    """
+    poses = [DemoPose(name, robot.fk(q), True) for name, q in _REACHABLE.items()]
+    for name, ends in _UNREACHABLE.items():
+        wrist, tool = np.array(ends)
+        poses.append(DemoPose(name, transform(rotation_from_z(tool), wrist + TOOL * tool), False))
+    return poses
+
+
+class IndependentCheck(NamedTuple):
+    """Forward kinematics that the solver does not use."""
+
+    name: str
+    pose: Callable[[Array], Array]  # (n,) -> (4, 4) T_base_tip
+
+
+def independent_check(robot: RobotModel) -> IndependentCheck:
+    """Return PyKDL's kinematics if it is installed, else products of 4x4 matrices."""
+    try:
+        return IndependentCheck("PyKDL", _kdl_pose(robot))
+    except DlsIkError:
+        return IndependentCheck("NumPy", lambda q: robot.link_pose(robot.tip, q))
+
+
+def _kdl_pose(robot: RobotModel) -> Callable[[Array], Array]:
+    chain = kdl_chain(robot)
+    import PyKDL  # kdl_chain has checked that it is there
+
+    solver = PyKDL.ChainFkSolverPos_recursive(chain)
+
+    def pose(q: Array) -> Array:
+        joints, frame = PyKDL.JntArray(chain.getNrOfJoints()), PyKDL.Frame()
+        for i, value in enumerate(q):
+            joints[i] = float(value)
+        solver.JntToCart(joints, frame)
+        rows: list[list[Any]] = [[frame[i, j] for j in range(4)] for i in range(3)]
+        return np.array([*rows, [0.0, 0.0, 0.0, 1.0]])
+
+    return pose
+
+
+class PoseCheck(NamedTuple):
+    """The answer of the node for a pose, and what the independent check found."""
+
+    pose: DemoPose
+    code: int  # of MoveItErrorCodes
+    q: Array | None  # (n,)
+    position_error: float  # [m]; NaN without an answer
+    rotation_error: float  # [rad]
+    inside: bool  # no joint beyond a limit
+    round_trip: float  # [s]
+    solve_time: float  # [s] of the same request in this process
+
+    @property
+    def is_reached(self) -> bool:
+        """True if the joint values bring the tip to the pose, inside the limits."""
+        errors = (self.position_error, self.rotation_error)  # comparisons with NaN are False
+        return self.inside and all(error <= TOLERANCE + ROUNDING for error in errors)
+
+    @property
+    def is_right(self) -> bool:
+        """True if code and joint values are as they should be."""
+        if self.pose.reachable:
+            return self.code == Code.SUCCESS and self.is_reached
+        return self.code == Code.NO_IK_SOLUTION
+
+
+def ask_poses(
+    client: IkClient, robot: RobotModel, poses: Sequence[DemoPose], check: IndependentCheck
+) -> Iterator[PoseCheck]:
+    """Ask ``compute_ik`` for one pose after the other; DlsIkError if no answer comes."""
+    solver, seed = IkSolver(robot), np.array(HOME)
+    solver.solve(poses[0].T, seed)  # loads the kernels
+    client.solve(poses[0].T, seed, frame=robot.base, timeout=TIMEOUT)  # connects
+    for pose in poses:
+        begin = time.perf_counter()
+        answer = client.solve(pose.T, seed, frame=robot.base, timeout=TIMEOUT)
+        times = time.perf_counter() - begin, solver.solve(pose.T, seed, TIMEOUT).duration
+        q = answer.array(robot.joint_names) if answer.success else None
+        if q is None or not np.isfinite(q).all():
+            yield PoseCheck(pose, answer.code, q, np.nan, np.nan, False, *times)
+        else:
+            errors = pose_errors(pose.T, check.pose(q))
+            inside = bool(robot.within_limits(q))
+            yield PoseCheck(pose, answer.code, q, *errors, inside, *times)
+
+
+# The stream
 
 # The arm's initial position: drawn back and turned, away from limits and singularities.
 READY = (-0.6, -0.2, 0.3, 2.3, -0.3, 0.2, 0.4)
@@ -88,11 +224,7 @@ class StateRecorder:
         self._subscription = node.create_subscription(JointState, "joint_states", self._keep, qos)
 
     def start(self) -> Array:
-        """Wait for joint states, and return where the arm is (n,).
-
-        Raises:
-            DlsIkError: none came.
-        """
+        """Wait for joint states, and return where the arm is (n,); DlsIkError if none come."""
         deadline = time.monotonic() + PATIENCE
         while not self.states:
             if time.monotonic() > deadline:
@@ -129,8 +261,7 @@ def stream(
 ) -> StreamRecording:
     """Send every target at its time, and record the joint states from where counting begins.
 
-    Raises:
-        DlsIkError: no joint states came meanwhile.
+    DlsIkError if none come meanwhile.
     """
     begin = time.monotonic()
     sent = []
@@ -224,28 +355,33 @@ def evaluate(
     recording: StreamRecording, check: IndependentCheck
 ) -> tuple[RecordedMotion, Tracking]:
     """Compute the motion and its figures by independent kinematics."""
-    during = recording.received <= recording.sent[-1]
+    sent, stamps, targets = recording.sent, recording.stamps, recording.targets
+    during = recording.received <= sent[-1]
     times, q = recording.received[during], recording.q[during]
     poses = np.array([check.pose(values) for values in q])
-    goal = _goal(recording, times)
-    motion = RecordedMotion(times, recording.stamps[during], q, poses[:, :3, 3], goal)
-    duration = float(recording.sent[-1])
-    sent = recording.sent[recording.sent >= 0.0]
+    tip, goal = poses[:, :3, 3], _goal(recording, times)
+    motion = RecordedMotion(times, stamps[during], q, tip, goal)
+    last = targets[np.searchsorted(sent, times, side="right") - 1]  # of constant orientation
+    rotation_errors = [pose_errors(*pair)[1] for pair in zip(last, poses, strict=True)]
+    counted = sent[sent >= 0.0]
+    answer = np.searchsorted(stamps, counted)  # first state computed later
+    answered = answer < len(stamps)
+    path, duration = targets[:, :3, 3], float(sent[-1])
     figures = Tracking(
-        targets=len(sent),
+        targets=len(counted),
         states=len(times),
         duration=duration,
         state_rate=len(times) / duration,
         lag=_lag(recording, motion),
-        position_error=spread(np.linalg.norm(motion.tip - motion.goal, axis=1)),
+        position_error=spread(np.linalg.norm(tip - goal, axis=1)),
         path_error=spread(_path_errors(recording, motion)),
-        figure_error=spread(_figure_errors(recording, motion)),
-        missed=spread(_missed(recording, motion)),
-        heard_until=float((sent <= recording.received[-1]).mean()),
-        rotation_error=spread(_rotation_errors(recording, times, poses)),
-        latency=spread(_latencies(recording, sent)),
-        delivery=spread(recording.received - recording.stamps),
-        target_interval=spread(np.diff(sent)),
+        figure_error=spread(_distances(tip, path[sent <= LAP])),
+        missed=spread(_distances(path[(sent >= 0.0) & (sent <= LAP)], tip)),
+        heard_until=float((counted <= recording.received[-1]).mean()),
+        rotation_error=spread(np.array(rotation_errors)),
+        latency=spread(recording.received[answer[answered]] - counted[answered]),
+        delivery=spread(recording.received - stamps),
+        target_interval=spread(np.diff(counted)),
         state_interval=spread(np.diff(times)),
     )
     return motion, figures
@@ -256,15 +392,8 @@ def joint_uses(robot: RobotModel, motion: RecordedMotion) -> list[JointUse]:
     k = min(SPEED_WINDOW, len(motion.q) - 1)
     elapsed = motion.stamps[k:] - motion.stamps[:-k]
     speeds = (np.abs(motion.q[k:] - motion.q[:-k]) / elapsed[:, None]).max(axis=0)
-    columns = (
-        robot.lower,
-        robot.upper,
-        motion.q.min(axis=0),
-        motion.q.max(axis=0),
-        speeds,
-        robot.velocity,
-    )
-    rows = np.array(columns).T.tolist()
+    ends = (robot.lower, robot.upper, motion.q.min(axis=0), motion.q.max(axis=0))
+    rows = np.array([*ends, speeds, robot.velocity]).T.tolist()
     return [JointUse(name, *row) for name, row in zip(robot.joint_names, rows, strict=True)]
 
 
@@ -291,23 +420,10 @@ def _path_errors(recording: StreamRecording, motion: RecordedMotion) -> Array:
     )
 
 
-def _figure_errors(recording: StreamRecording, motion: RecordedMotion) -> Array:
-    """Return distances (k,) [m] from points of the tip's path to the figure, at any time."""
-    figure = recording.targets[recording.sent <= LAP, :3, 3]
-    return np.array([distance_to_path(p, figure) for p in _thinned(motion.tip)])
-
-
-def _missed(recording: StreamRecording, motion: RecordedMotion) -> Array:
-    """Return distances (k,) [m] from points of the figure to the tip's path, at any time."""
-    is_counted = (recording.sent >= 0.0) & (recording.sent <= LAP)
-    return np.array(
-        [distance_to_path(p, motion.tip) for p in _thinned(recording.targets[is_counted, :3, 3])]
-    )
-
-
-def _thinned(points: Array) -> Array:
-    """Return at most MAX_POINTS of points (k, 3), evenly spaced."""
-    return points[:: 1 + len(points) // MAX_POINTS]
+def _distances(points: Array, path: Array) -> Array:
+    """Return distances (k,) [m] from at most MAX_POINTS of points (m, 3) to a path, at any time."""
+    thinned = points[:: 1 + len(points) // MAX_POINTS]
+    return np.array([distance_to_path(p, path) for p in thinned])
 
 
 def distance_to_path(point: Array, path: Array) -> float:
@@ -323,18 +439,6 @@ def _goal(recording: StreamRecording, times: Array) -> Array:
     """Return positions (m, 3) of the target, interpolated between messages."""
     axes = recording.targets[:, :3, 3].T
     return np.array([np.interp(times, recording.sent, axis) for axis in axes]).T
-
-
-def _rotation_errors(recording: StreamRecording, times: Array, poses: Array) -> Array:
-    """Return angles (m,) [rad] to the target sent last; the eight has one orientation."""
-    last = recording.targets[np.searchsorted(recording.sent, times, side="right") - 1]
-    return np.array([pose_errors(*pair)[1] for pair in zip(last, poses, strict=True)])
-
-
-def _latencies(recording: StreamRecording, sent: Array) -> Array:
-    first = np.searchsorted(recording.stamps, sent)
-    answered = first < len(recording.received)
-    return recording.received[first[answered]] - sent[answered]
 
 
 def spread(values: Array) -> Spread:
