@@ -1,6 +1,8 @@
-"""The benchmarks of the controller, run for real at the smallest size."""
+"""The benchmarks, run for real at the smallest size, and their parts."""
 
+import argparse
 import json
+import re
 import subprocess
 import sys
 
@@ -8,17 +10,17 @@ import numpy as np
 import pytest
 from robots import ROOT
 
+from benchmarks.choosing import CASES, METHODS, WISHES
+from benchmarks.common import add_plot, thread_counts
+from benchmarks.million import poses
 from benchmarks.servo_limits import random_arm
 from benchmarks.servo_runs import in_processes, joint_time, moving
-from benchmarks.stopping import shortest
 from benchmarks.tracking import STRETCHED, errors, lost, paths
-from dls_ik import DlsIkError, IkSolver
-
-pytestmark = pytest.mark.slow
+from dls_ik import DlsIkError, IkSolver, RobotModel
 
 
 def figures(tool, tmp_path, *options):
-    """Run a tool and read its JSON."""
+    """Run a tool and read the rows of its tables."""
     target = tmp_path / "figures.json"
     command = [sys.executable, "-m", f"benchmarks.{tool}", "--json", str(target), *options]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -26,6 +28,56 @@ def figures(tool, tmp_path, *options):
     return [table["rows"] for table in json.loads(target.read_text())["tables"]]
 
 
+def test_million_states_its_arrays(tmp_path):
+    (rows,) = figures("million", tmp_path, "--samples", "3000")
+    assert [row["threads"] for row in rows] == thread_counts()
+    for row in rows:
+        assert row["solved [%]"] == 100.0
+        assert row["poses [MiB]"] == pytest.approx(3000 * 16 * 8 / 2**20)
+        assert row["answer [MiB]"] >= 3000 * 7 * 8 / 2**20
+        assert row["poses a second"] * row["time [s]"] == pytest.approx(3000)
+
+
+def test_poses_made_by_parts_are_reachable():
+    robot = RobotModel.from_name("planar_2r")
+    Ts = poses(robot, 10_001, np.random.default_rng(0))
+    assert Ts.shape == (10_001, 4, 4)
+    assert np.allclose(Ts[:, 3], [0.0, 0.0, 0.0, 1.0])
+    assert np.allclose(Ts[-1, :3, :3] @ Ts[-1, :3, :3].T, np.eye(3))
+
+
+def test_any_number_of_threads_gives_the_same_answers():
+    robot = RobotModel.wam()
+    rng = np.random.default_rng(5)
+    Ts, solver = robot.fk(robot.random(rng, 600)), IkSolver(robot)
+    one, every = (solver.solve_batch(Ts, threads=threads).q for threads in (1, None))
+    assert np.array_equal(one, every)
+
+
+def test_a_file_that_is_no_picture_is_refused_before_anything_is_measured(capsys):
+    options = argparse.ArgumentParser()
+    add_plot(options, "it")
+    with pytest.raises(SystemExit):
+        options.parse_args(["--plot", "figures.csv"])
+    assert "one of .png, .svg, .pdf, not figures.csv" in capsys.readouterr().err
+
+
+def test_every_method_has_its_figures(tmp_path):
+    small = ["--samples", "3", "--methods", "svf", "odls"]
+    shares, times, which, streamed = figures("choosing", tmp_path, *small)
+    for rows in (shares, times, streamed):
+        assert [row["method"] for row in rows] == ["auto", "svf", "odls"]
+    assert [row["solve_type"] for row in which] == list(WISHES)
+    assert shares[0] == {"method": "auto", **dict.fromkeys(CASES, 100.0)}
+
+
+def test_page_has_a_row_for_every_method():
+    page = (ROOT / "docs" / "choosing_a_method.md").read_text()
+    rows = re.findall(r"^\| `([\w+]+)` \| [\d.]+ \(", page, re.MULTILINE)
+    assert rows == list(METHODS)
+
+
+@pytest.mark.slow
 def test_static_targets_are_all_reached_with_the_joint_motion(tmp_path):
     small = ["--targets", "3", "--methods", "jd", "--robots", "wam7", "--processes", "1"]
     more = ["--acceleration", "10"]
@@ -36,6 +88,7 @@ def test_static_targets_are_all_reached_with_the_joint_motion(tmp_path):
         assert row["beyond a limit"] <= 1e-9
 
 
+@pytest.mark.slow
 def test_tracking_is_nearer_with_feed_forward(tmp_path):
     small = ["--paths", "circle", "--speeds", "0.5", "--rates", "100", "--messages", "30"]
     rest = ["--limits", "velocity", "--processes", "1"]
@@ -45,6 +98,7 @@ def test_tracking_is_nearer_with_feed_forward(tmp_path):
     assert needs[0]["poses with a solution [%]"] == 100.0
 
 
+@pytest.mark.slow
 def test_limits_are_kept(tmp_path):
     (rows,) = figures("servo_limits", tmp_path, "--cycles", "2000", "--processes", "1")
     (row,) = rows
@@ -53,20 +107,13 @@ def test_limits_are_kept(tmp_path):
         assert 0.0 <= row[name] <= 1e-9
 
 
+@pytest.mark.slow
 def test_a_step_has_a_time_beside_that_of_jd(tmp_path):
     small = ["--methods", "jd", "--repeats", "1", "--cycles", "8"]
     rows, parts = figures("servo_step", tmp_path, *small)
     assert rows[0]["as a multiple of jd"].startswith("1.00")
     assert {row["what"] for row in rows} == {"step", "cycle"}
     assert "LocalIk.step" in {row["part"] for row in parts}
-
-
-def test_the_arm_stops_on_the_way_that_its_brakes_need(tmp_path):
-    (rows,) = figures("stopping", tmp_path, "--shares", "0.25", "--rate", "100", "--time", "0.3")
-    assert len(rows) == 15
-    for row in rows:
-        if row["acceleration [rad/s^2]"] and not row["jerk [rad/s^3]"]:
-            assert row["way of braking [rad]"] <= row["shortest [rad]"] + 1e-9
 
 
 def test_motion_at_the_limits_takes_its_time():
@@ -77,12 +124,7 @@ def test_motion_at_the_limits_takes_its_time():
     assert joint_time(robot, 0.125 * way, 2.0) == pytest.approx(1.0)
 
 
-def test_the_shortest_way_with_a_limit_of_jerk_is_continuous():
-    limits = {"acceleration": 10.0, "jerk": 50.0}
-    assert shortest(2.0, limits) == pytest.approx(shortest(2.0 + 1e-9, limits))
-    assert shortest(2.0, {"acceleration": 10.0}) == pytest.approx(0.2)
-
-
+@pytest.mark.slow
 def test_paths_begin_where_the_arm_is_and_have_solutions():
     robot = moving("wam7")
     for path in paths().values():
@@ -112,5 +154,6 @@ def test_robots_are_found_or_named():
     assert random_arm(np.random.default_rng(1)).n >= 1
 
 
+@pytest.mark.slow
 def test_results_keep_their_order_in_several_processes():
     assert in_processes(abs, [-3, 2, -1], 2, "a test") == [3, 2, 1]
