@@ -1,7 +1,6 @@
 """Draw the diagrams of architecture.md as SVG: python docs/make_diagrams.py.
 
-A box has its middle on a grid, (column, row), and a line for each line of its text; an arrow goes
-from one box to another.
+Boxes have their middles on a grid, (column, row); arrows lead from box to box.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ INK, PALE, BLUE, ORANGE = "#333333", "#F4F5F7", "#DCEBF7", "#FBEBCB"
 
 
 class Box(NamedTuple):
-    """What stands where; the first line is bold."""
+    """A text in a place; its first line is bold."""
 
     column: float
     row: float
@@ -26,17 +25,17 @@ class Box(NamedTuple):
 
     @property
     def middle(self) -> tuple[float, float]:
-        """Where it is [px]."""
+        """Return the middle (x, y) [px]."""
         return (0.5 + self.column) * COLUMN, (0.5 + self.row) * ROW
 
     @property
     def height(self) -> float:
-        """How high it is [px]."""
+        """Return the height [px]."""
         return LINE * len(self.text.split("\n")) + 2 * PAD
 
 
 class Diagram(NamedTuple):
-    """Boxes by name, and which leads to which, with a word or none."""
+    """Boxes by name, and arrows (from, to, label)."""
 
     boxes: dict[str, Box]
     arrows: list[tuple[str, str, str]]
@@ -69,14 +68,14 @@ STREAM = Diagram(
     {
         "target": Box(0, 0, "target_pose\ntwist, trajectory"),
         "states": Box(0, 2, "joint_states\nof a driver"),
-        "targets": Box(1, 0, "executor's thread\nTargets: the newest", BLUE),
-        "measured": Box(1, 2, "executor's thread\nJointStates: latest", BLUE),
+        "targets": Box(1, 0, "executor's thread\nTargetBuffer: newest", BLUE),
+        "measured": Box(1, 2, "executor's thread\nCurrentStateMonitor:\nlatest joint states", BLUE),
         "cycle": Box(2, 1, "streaming thread\nServoCycle at rate,\nabsolute deadlines", BLUE),
         "controller": Box(3, 1, "Controller\ntarget, method step,\nlimits"),
         "step": Box(4, 0, "follow kernel\none step, halved\nuntil it helps", ORANGE),
         "planner": Box(4, 2, "planner thread\nthe nearest solution,\nwhen stuck", BLUE),
         "outputs": Box(3, 2.6, "Outputs\nmessages filled\nin place"),
-        "watch": Box(2, 2.6, "Watch\nstatus, tip, markers,\ndiagnostics"),
+        "monitor": Box(2, 2.6, "Monitor\nstatus, tip, markers,\ndiagnostics"),
     },
     [
         ("target", "targets", ""),
@@ -87,14 +86,14 @@ STREAM = Diagram(
         ("controller", "step", ""),
         ("controller", "planner", ""),
         ("controller", "outputs", ""),
-        ("cycle", "watch", ""),
+        ("cycle", "monitor", ""),
     ],
 )
 DIAGRAMS = {"request": REQUEST, "stream": STREAM}
 
 
 def svg(diagram: Diagram) -> bytes:
-    """A diagram as a file."""
+    """Return a diagram as the content of an SVG file."""
     boxes = diagram.boxes.values()
     width = COLUMN * (1 + max(box.column for box in boxes))
     height = ROW * (1 + max(box.row for box in boxes))
@@ -119,7 +118,7 @@ def svg(diagram: Diagram) -> bytes:
 
 
 def draw_box(root: ET.Element, box: Box) -> None:
-    """A box and its text."""
+    """Draw a box and its text."""
     x, y = box.middle
     ET.SubElement(
         root, "rect", x=f"{x - WIDTH / 2:g}", y=f"{y - box.height / 2:g}", width=f"{WIDTH}",
@@ -134,7 +133,7 @@ def draw_box(root: ET.Element, box: Box) -> None:
 
 
 def draw_arrow(root: ET.Element, first: Box, second: Box, word: str) -> None:
-    """A straight arrow between the borders of two boxes."""
+    """Draw a straight arrow between the borders of two boxes."""
     (x1, y1), (x2, y2) = border(first, second), border(second, first)
     line = ET.SubElement(
         root, "line", x1=f"{x1:.1f}", y1=f"{y1:.1f}", x2=f"{x2:.1f}", y2=f"{y2:.1f}", stroke=INK
@@ -146,7 +145,7 @@ def draw_arrow(root: ET.Element, first: Box, second: Box, word: str) -> None:
 
 
 def border(box: Box, other: Box) -> tuple[float, float]:
-    """Where the line from the middle of a box to that of another leaves it [px]."""
+    """Return where the line from a box to another one crosses its border [px]."""
     (x, y), (x2, y2) = box.middle, other.middle
     dx, dy = x2 - x, y2 - y
     reach = min(

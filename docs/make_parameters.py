@@ -1,6 +1,6 @@
-"""Write the parameter tables of topics_and_services.md anew: python docs/make_parameters.py.
+"""Write the parameter tables of topics_and_services.md: python docs/make_parameters.py.
 
-Each table stands between two comments that name it, and is made of what the nodes declare.
+Each table is between two comments that name it, and comes from the declarations of the nodes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dls_ik.ros.params.robot import fields_of
 from dls_ik.ros.sim_arm.arm import SimArmParameters
 
 PAGE = Path(__file__).with_name("topics_and_services.md")
-HEAD = "| parameter | default | values | changes | what |\n| --- | --- | --- | --- | --- |\n"
+HEAD = "| parameter | default | values | changes | meaning |\n| --- | --- | --- | --- | --- |\n"
 TABLES: Mapping[str, Mapping[str, Field[Any]]] = {
     "ik_node": DECLARED,
     "a group": fields_of(["NAME"]),
@@ -27,7 +27,7 @@ NAMES = {str: "text", int: "whole number", float: "number", TEXTS: "names", NUMB
 
 
 def page(text: str) -> str:
-    """The text of the page with its tables made anew."""
+    """Return the text of the page with new tables."""
     for name, fields in TABLES.items():
         begin, end = f"<!-- parameters of {name} -->\n", f"<!-- end of {name} -->\n"
         rows = "".join(row(*item) for item in fields.items())
@@ -41,7 +41,7 @@ def page(text: str) -> str:
 
 
 def row(name: str, field: Field[Any]) -> str:
-    """One parameter."""
+    """Return the row of a parameter."""
     about = field.metadata
     changes = "at the start" if about["read_only"] else "live"
     cells = (f"`{name}`", shown(field.default), values(field), changes, about["text"])
@@ -49,7 +49,7 @@ def row(name: str, field: Field[Any]) -> str:
 
 
 def shown(default: Any) -> str:
-    """A default as it is written on a command line; nothing for none."""
+    """Return a default as written on a command line; empty if it is not set."""
     if isinstance(default, tuple):
         return ", ".join(map(shown, default))
     if isinstance(default, bool):
@@ -58,7 +58,7 @@ def shown(default: Any) -> str:
 
 
 def values(field: Field[Any]) -> str:
-    """What it may be: choices, or a range and its unit; of how many."""
+    """Return the valid values: choices, or a range and its unit."""
     about = field.metadata
     unit, span = about["unit"], about["range"]
     if about["choices"]:

@@ -93,7 +93,7 @@ def test_entry_says_when_to_use_it(title: str) -> None:
 
 
 def test_parts_of_names_are_listed() -> None:
-    text = section("How names combine").partition("`jp` goes without")[0]
+    text = section("How names combine").partition("`jp` is the default law")[0]
     words = {word for cell in re.findall(r"`([^`]+)`", text) for word in cell.split("+")}
     parts = {*damping.IDS, *limits.IDS, *error_clamping.IDS, *step_bounds.IDS} - {
         "none",

@@ -33,7 +33,7 @@ class ControllerOptions:
     when_stuck: str = declare.choice_of(
         JOINT_MOTION,
         (JOINT_MOTION, HOLD),
-        "action where local motion stalls short of a target that stands still: move through joint "
+        "action if local motion stalls before it reaches a target at rest: move through joint "
         "space to the nearest solution, or hold",
     )
     feed_forward: bool = declare.switch(
@@ -44,28 +44,32 @@ class ControllerOptions:
         1e-3,
         3600.0,
         "s",
-        "a stream of targets has ceased after this time without a message; targets whose stamp is "
-        "older are not used",
+        "time without a message after which a stream of targets has ceased; targets with older "
+        "stamps are ignored",
     )
     stamp_tolerance: float = declare.number(
-        0.1, 0.0, 3600.0, "s", "how far in the future the stamp of a target may be"
+        0.1, 0.0, 3600.0, "s", "largest lead of the stamp of a target on the clock"
     )
     twist_lookahead: float = declare.number(
         0.005,
         1e-6,
         1e3,
         "m",
-        "how far the reference of a twist may run ahead of a tip that cannot follow",
+        "largest lead of the reference of a twist on a tip that cannot follow",
     )
     supervised: bool = declare.switch(
         "compare measurements with commands: the arm does not move without measurements, and stops "
         "where they deviate"
     )
     measurement_timeout: float = declare.number(
-        0.5, 1e-3, 3600.0, "s", "a driver that is silent for longer is a fault"
+        0.5, 1e-3, 3600.0, "s", "longest time without a measurement before a fault"
     )
     max_deviation: float = declare.number(
-        0.5, 1e-6, 1e3, "rad or m", "a measurement farther from the command is a fault"
+        0.5,
+        1e-6,
+        1e3,
+        "rad or m",
+        "largest deviation of measurements from commands before a fault",
     )
 
 

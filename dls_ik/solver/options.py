@@ -41,10 +41,10 @@ Policy: TypeAlias = Literal[
 class SolverOptions:
     """Options of a solver. Symbols as in the papers; docs/methods.md has the formulas."""
 
-    position_tolerance: float = number(1e-6, 1e-12, 1e3, "m", "position error small enough")
-    rotation_tolerance: float = number(1e-6, 1e-12, math.pi, "rad", "rotation error allowed")
+    position_tolerance: float = number(1e-6, 1e-12, 1e3, "m", "largest position error")
+    rotation_tolerance: float = number(1e-6, 1e-12, math.pi, "rad", "largest rotation error")
     error_tolerance: float = number(
-        math.inf, 1e-12, math.inf, "m", "norm of the scaled error that must be reached too"
+        math.inf, 1e-12, math.inf, "m", "largest norm of the scaled error"
     )
     rotation_weight: float = number(
         0.5, 1e-6, 1e6, "m/rad", "length that a rotation error of 1 rad counts as"
@@ -54,45 +54,45 @@ class SolverOptions:
         1e-9,
         1e9,
         "",
-        "the robot's units of length in a metre, 1000 for mm; options in m stay in m",
+        "units of length of the robot in a metre, 1000 for mm; options in m stay in m",
     )
-    timeout: float = number(0.05, 0.0, 3600.0, "s", "time for one pose")
-    max_iterations: int = number(250, 1, 1_000_000, "", "steps of one attempt")
+    timeout: float = number(0.05, 0.0, 3600.0, "s", "longest time for one pose")
+    max_iterations: int = number(250, 1, 1_000_000, "", "most steps of one attempt")
     max_restarts: int | None = number(
         None, 0, 1_000_000_000, "", "random restarts for one pose; none: until the timeout"
     )
     random_seed: int = number(0, 0, 2**63 - 1, "", "seed of the random restarts")
     stall_ratio: float = number(
-        0.7, 0.0, 1e9, "", "a step is slow if it leaves more than this share of the error"
+        0.7, 0.0, 1e9, "", "a step is slow if it leaves more than this fraction of the error"
     )
     stall_count: int = number(
-        0, 0, 1_000_000, "", "slow steps in a row that end an attempt, if above 0"
+        0, 0, 1_000_000, "", "consecutive slow steps that end an attempt; 0: any number"
     )
     long_attempt_every: int = number(
         0,
         0,
         1_000_000,
         "",
-        "every so many attempts one makes up to 8 times the steps; 0: none does",
+        "one attempt in this many makes up to 8 times the steps; 0: none",
     )
     prove_after: int = number(
-        100, 1, 1_000_000, "", "attempts before a proof is tried that a pose is beyond reach"
+        100, 1, 1_000_000, "", "attempts before the solver tries to prove the pose unreachable"
     )
     starts: str = choice_of(
         "random", STARTS, "starts of attempts without a seed: random, or near the pose"
     )
     solve_type: str = choice_of(
-        "speed", SOLVE_TYPES, "solution that is returned: first, nearest the seed, most dexterous"
+        "speed", SOLVE_TYPES, "returned solution: first, nearest to the seed, most dexterous"
     )
     num_candidates: int = number(
-        150, 1, 1_000_000, "", "attempts whose solutions are compared, if not the first is taken"
+        150, 1, 1_000_000, "", "attempts whose solutions are compared, unless solve_type is speed"
     )
     max_joint_change: float | tuple[float, ...] = per_joint(
         math.inf,
         "rad or m",
-        "largest change of a joint from the seed to an answer, for all or for each",
+        "largest change of a joint from the seed to the solution, for all or for each",
     )
-    approximate: bool = switch("the nearest configuration is an answer where the pose is missed")
+    approximate: bool = switch("return the nearest configuration if the pose is not reached")
     alpha: float = number(1.0, 1e-6, 1.0, "", "gain of every step, (1)")
     lambda_: float = number(0.005, 0.0, 1e6, "", "JD: damping factor")
     error_gain: float = number(0.5, 0.0, 1e6, "", "ED: E = error_gain * norm(e)^2")
@@ -100,38 +100,42 @@ class SolverOptions:
     sigma0: float = number(0.01, 1e-12, 1e6, "", "SVF: least singular value")
     gamma_max: float = number(0.5, 1e-9, 1e6, "rad or m", "SD, SDLS: largest change of the joints")
     margin: float = number(
-        0.05, 1e-6, 0.5, "", "CTP, TP: margin at a limit, as a share of the range"
+        0.05, 1e-6, 0.5, "", "CTP, TP: margin at a limit, as a fraction of the range"
     )
     mu: float = number(
         0.2, 0.0, 1e3, "", "CTP, TP: gain of the push away from a limit; GP, TA: of the objective"
     )
-    policy: str = choice_of(
-        "constant", damping_policies.IDS, "JD: how the damping factor is chosen"
-    )
+    policy: str = choice_of("constant", damping_policies.IDS, "JD: policy for the damping factor")
     lambda0: float = number(
         0.01, 0.0, 1e6, "", "policies manipulability, rate, mayorga: largest lambda^2, or its scale"
     )
-    w_t: float = number(0.05, 1e-12, 1e6, "", "policy manipulability: damped below it")
+    w_t: float = number(0.05, 1e-12, 1e6, "", "policy manipulability: threshold of damping")
     rate_t: float = number(
-        0.95, 1e-12, 1.0, "", "policy rate: damped where w falls to less than this share of itself"
+        0.95, 1e-12, 1.0, "", "policy rate: ratio of w to its last value below which damping begins"
     )
     velocity_bound: float = number(
-        20.0, 1e-6, 1e9, "1/m", "policy velocity, NF: joint velocity for a unit velocity of the tip"
+        20.0,
+        1e-6,
+        1e9,
+        "1/m",
+        "policy velocity, NF: joint velocity for a unit velocity of the tip",
     )
     tracking_bound: float = number(
-        0.05, 1e-12, 0.999999, "", "policy tracking: error relative to the velocity of the tip"
+        0.05,
+        1e-12,
+        0.999999,
+        "",
+        "policy tracking: error relative to the velocity of the tip",
     )
     condition_bound: float = number(
         100.0, 1.001, 1e15, "", "policies condition, mayorga-condition: largest condition number"
     )
-    lambda_max: float = number(
-        0.02, 0.0, 1e6, "", "JF, policy accuracy: damping factor at its most"
-    )
+    lambda_max: float = number(0.02, 0.0, 1e6, "", "JF, policy accuracy: largest damping factor")
     epsilon: float = number(
-        0.1, 1e-12, 1e6, "", "JF, policy accuracy: least singular value that is damped less"
+        0.1, 1e-12, 1e6, "", "JF, policy accuracy: least singular value below which damping begins"
     )
     w_min: float = number(
-        0.1, 1e-6, 1.0, "", "policy accuracy: least weight of the direction that may be less exact"
+        0.1, 1e-6, 1.0, "", "policy accuracy: least weight of the direction of lower accuracy"
     )
     direction: tuple[float, ...] | None = vector(
         "", "policy accuracy: that direction, a number for each row of the task; none: the last row"
@@ -142,10 +146,10 @@ class SolverOptions:
     )
     omega: float = number(0.01, 0.0, 1e6, "", "IED: damping factor whose square is added to E")
     truncation: float = number(
-        0.01, 0.0, 1.0, "", "TPINV: singular values below this share of the largest count as zero"
+        0.01, 0.0, 1.0, "", "TPINV: singular values below this fraction of the largest count as 0"
     )
-    objective: str = choice_of("limits", objectives.IDS, "GP, TA: what the redundancy is used for")
-    form: int = choice_of(24, FORMS, "GP: how it is damped, (22), (23) or (24)")
+    objective: str = choice_of("limits", objectives.IDS, "GP, TA: objective of the redundancy")
+    form: int = choice_of(24, FORMS, "GP: form of damping, (22), (23) or (24)")
     alpha1: float = number(0.05, 1e-9, 1e6, "", "GP (22), (23): weight of the objective's motion")
     alpha2: float = number(0.05, 0.0, 1e6, "", "GP (22): weight of the joint motion")
     joint_weights: tuple[float, ...] | None = vector(
@@ -156,21 +160,19 @@ class SolverOptions:
         "rad or m", "objective posture: joint values to stay near; none: mid-range"
     )
     obstacle: tuple[float, ...] | None = vector(
-        "m", "objective obstacle: where it is in the base frame, x y z"
+        "m", "objective obstacle: its position in the base frame, x y z"
     )
-    influence: float = number(
-        0.3, 1e-6, 1e6, "m", "objective obstacle: distance within which it pushes"
-    )
-    D_max: float = number(0.4, 1e-9, 1e9, "m", "CLAMP: longest error of a tip that a step goes for")
-    adaptive: bool = switch("CLAMP: longer by what the last step led away from the target")
+    influence: float = number(0.3, 1e-6, 1e6, "m", "objective obstacle: distance of its influence")
+    D_max: float = number(0.4, 1e-9, 1e9, "m", "CLAMP: largest error of a tip that a step aims at")
+    adaptive: bool = switch("CLAMP: add to D_max as much as the last step led away from the target")
     halving: float = number(
-        1e-3, 1e-12, 1e9, "m", "HALVE: part of the error out of reach above which it is halved"
+        1e-3, 1e-12, 1e9, "m", "HALVE: unreachable part of the error above which it is halved"
     )
     largest_change: float = number(
         math.pi / 4, 1e-9, 1e6, "rad or m", "MAX: largest change of a joint in a step"
     )
-    soft: bool = switch("SDLS: scaled softly as in the published code, not clamped as in the text")
-    bug_compatible: bool = switch("SD, CLAMP: with the slips of the published code")
+    soft: bool = switch("SDLS: scale softly as in the published code, not clamp as in the text")
+    bug_compatible: bool = switch("SD, CLAMP: reproduce the errors of the published code")
 
     def goal(self) -> StopCriteria:
         """Return the struct of stopping and of the error metric, in the robot's units."""

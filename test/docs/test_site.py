@@ -98,7 +98,7 @@ def test_signatures_and_options_are_those_of_the_source(built):
     plain = re.sub(r"\s+", "", text)
     assert "solve(T:ArrayLike,seed:ArrayLike|None=None,timeout:float|None=None" in plain
     assert "_SupportsArray" not in plain
-    assert re.search(r"position_tolerance.{,40}positionerrorsmallenough\[m\];from1e-12", plain)
+    assert re.search(r"position_tolerance.{,40}largestpositionerror\[m\];from1e-12", plain)
 
 
 @pytest.mark.parametrize("width", [1280, 420])

@@ -26,7 +26,7 @@ class Parameters(GroupsParameters):
     group_name: tuple[str, ...] = parameter(
         (), "group names that requests may give, one or several; empty: any"
     )
-    method: str = parameter(AUTO_METHOD, "method that services solve with")
+    method: str = parameter(AUTO_METHOD, "method of the services")
     position_tolerance: float = option(SolverOptions, "position_tolerance")
     rotation_tolerance: float = option(SolverOptions, "rotation_tolerance")
     rotation_weight: float = option(SolverOptions, "rotation_weight")
@@ -35,30 +35,30 @@ class Parameters(GroupsParameters):
     random_seed: int = option(SolverOptions, "random_seed")
     avoid_collisions: str = parameter(
         IGNORE,
-        "treatment of requests to avoid collisions, which this node cannot see",
+        "treatment of requests to avoid collisions, which the node cannot detect",
         choices=(IGNORE, REFUSE),
     )
 
     # How many requests are solved
     service_threads: int = parameter(
-        2, "long requests that are solved at the same time", span=(1, 64), read_only=True
+        2, "long requests that are solved in parallel", span=(1, 64), read_only=True
     )
     service_queue: int = parameter(
         64,
-        "requests that wait for one of these threads; more are answered at once with an error",
+        "most requests that wait for these threads; more are answered at once with an error",
         span=(1, 10_000),
         read_only=True,
     )
     max_timeout: float = parameter(
         10.0,
-        "longest time that a request is solved for; a longer timeout is cut to it",
+        "longest time for a request; longer timeouts are cut to it",
         "s",
         (1e-3, 3600.0),
         read_only=True,
     )
 
     # How targets are followed; those that keep an arm from harm do not change while it moves
-    stream_method: str = parameter(DEFAULT_METHOD, "method that streamed targets are followed with")
+    stream_method: str = parameter(DEFAULT_METHOD, "method that follows targets")
     rate: float = parameter(
         100.0, "cycles of the streaming loop", "Hz", (1.0, 1000.0), read_only=True
     )
@@ -77,7 +77,7 @@ class Parameters(GroupsParameters):
     twist_lookahead: float = option(ControllerOptions, "twist_lookahead")
     twist_frame: str = parameter(
         "",
-        "frame of a geometry_msgs/Twist on target_twist, which has none; empty: the root",
+        "frame of geometry_msgs/Twist messages on target_twist; empty: the root",
         read_only=True,
     )
     trajectory_period: float = parameter(
@@ -94,7 +94,7 @@ class Parameters(GroupsParameters):
     max_deviation: float = option(ControllerOptions, "max_deviation", read_only=True)
     initial_positions: tuple[float, ...] = parameter(
         (),
-        "joint positions of the chain at the start if no driver publishes them, read with each new "
+        "joint positions of the chain at the start without a driver, read with each new "
         "robot; empty: 0, or the limit next to it, bent near a singularity",
         "rad or m",
     )
@@ -102,7 +102,7 @@ class Parameters(GroupsParameters):
     # What is published
     output_type: tuple[str, ...] = parameter(
         (JOINT_STATE,),
-        "messages that commands are published as, one or several",
+        "message types of the commands, one or several",
         choices=(JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY),
         read_only=True,
     )
@@ -113,7 +113,7 @@ class Parameters(GroupsParameters):
     )
     output_joints: tuple[str, ...] = parameter(
         (),
-        "the joints of the chain in the order of all outputs; empty: from base to tip",
+        "joints of the chain in the order of all outputs; empty: from base to tip",
         read_only=True,
     )
     output_names: tuple[str, ...] = parameter(
@@ -124,12 +124,12 @@ class Parameters(GroupsParameters):
     trajectory_points: int = parameter(
         1,
         "points of a joint_trajectory: 1 is a cycle ahead; more continue to a stop, in case the "
-        "stream breaks off",
+        "stream ends",
         span=(1, 100),
         read_only=True,
     )
     trail: float = parameter(
-        5.0, "how long the markers show where the tip was", "s", (0.0, 60.0), read_only=True
+        5.0, "duration of the tip's trail in the markers", "s", (0.0, 60.0), read_only=True
     )
     interactive_marker: bool = parameter(
         False, "publish a marker in RViz to drag the target with", read_only=True

@@ -18,17 +18,17 @@ class RobotParameters(ParameterSet):
 
     robot: str = parameter(
         "",
-        "robot that comes with the package, a URDF, xacro or DH file, or package://NAME/PATH; "
-        "behind a xacro file its arguments: 'FILE.xacro NAME:=VALUE'",
+        "name of a shipped robot, a URDF, xacro or DH file, or package://NAME/PATH; "
+        "with arguments of a xacro file: 'FILE.xacro NAME:=VALUE'",
         read_only=True,
     )
     robot_description: str = parameter(
         "",
-        "URDF of the robot as text; without it and without 'robot' the node waits for the topic",
+        "URDF of the robot as text; without it and 'robot' the node waits for the topic",
         read_only=True,
     )
     base: str = parameter("", "first link of the chain; empty: root", read_only=True)
-    tip: str = parameter("", "last link of the chain; empty: the only one there is", read_only=True)
+    tip: str = parameter("", "last link of the chain; empty: the only one", read_only=True)
 
     def ends(self) -> tuple[str | None, str | None]:
         """Return base and tip; None: the robot determines it."""
@@ -52,15 +52,13 @@ class GroupParameters:
     name: str
     tip: tuple[str, ...] = parameter(
         (),
-        "links that are brought to poses, one or several together; empty: the node's tip",
+        "tips of the group, one or several links; empty: the node's tip",
         read_only=True,
     )
-    base: str = parameter(
-        "", "link that the chains begin at; empty: the node's base", read_only=True
-    )
-    method: str = parameter("", "method that requests are solved with; empty: the node's method")
+    base: str = parameter("", "first link of its chains; empty: the node's base", read_only=True)
+    method: str = parameter("", "method of its requests; empty: the node's method")
     timeout: float = parameter(
-        0.0, "time of a request that gives none; 0: the node's timeout", "s", (0.0, 3600.0)
+        0.0, "timeout of its requests without one; 0: the node's timeout", "s", (0.0, 3600.0)
     )
 
     def changed(self, given: Mapping[str, Any]) -> "GroupParameters":
@@ -89,7 +87,7 @@ class GroupsParameters(RobotParameters):
 
     groups: tuple[str, ...] = parameter(
         (),
-        "groups that requests may name, each with group.NAME.tip, .base, .method and .timeout; "
+        "names of groups for requests, each with group.NAME.tip, .base, .method and .timeout; "
         "empty: only the chain from base to tip",
         read_only=True,
     )

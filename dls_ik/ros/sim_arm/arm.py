@@ -164,8 +164,8 @@ class SimArmParameters(RobotParameters):
 
     joint_names: tuple[str, ...] = parameter(
         (),
-        "joints without a robot description, in the order of position_array; without velocity "
-        "limits",
+        "names of joints without a robot description, in the order of position_array; without "
+        "velocity limits",
         read_only=True,
     )
     rate: float = parameter(250.0, "rate of the joint states", "Hz", (1.0, 1000.0), read_only=True)
@@ -179,9 +179,7 @@ class SimArmParameters(RobotParameters):
     time_constant: float = parameter(
         0.0, "first-order lag behind the commands; 0: none", "s", (0.0, MAX_TIME)
     )
-    limit_velocity: bool = parameter(
-        True, "whether joints keep to the velocity limits of the robot description"
-    )
+    limit_velocity: bool = parameter(True, "keep the velocity limits of the robot description")
     noise: float = parameter(
         0.0, "standard deviation of the measured positions", "rad or m", (0.0, 1.0)
     )
