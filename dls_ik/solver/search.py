@@ -50,6 +50,10 @@ FIRST_ATTEMPTS = 8  # of "auto" before the first look at the clock, about 20 us
 QUICK_STEPS = 100  # of an attempt, up to which that holds
 UNLIMITED = 2**62
 
+# As numbers: members of an enum are slow to look up.
+SUCCESS, UNREACHABLE, REFUSED = map(int, (Status.SUCCESS, Status.UNREACHABLE, Status.REFUSED))
+OUTSIDE_LIMITS, FAR_FROM_SEED = int(Status.OUTSIDE_LIMITS), int(Status.FAR_FROM_SEED)
+
 # The last attempts for a pose that is missed, which end only where the error stays as it is.
 LAST_TRIES = 8  # where the nearest configuration is an answer; else one
 LAST_STEPS, LAST_STALL_RATIO, LAST_STALL_COUNT = 100, 0.999, 3
@@ -206,7 +210,8 @@ class Search:
         if self.keeps_limits:
             return np.ones(len(q), np.bool_)
         inside = (q >= self.robot.lower) & (q <= self.robot.upper)
-        inside &= np.abs(q - seeds) <= self.max_change
+        if self.is_narrowed:
+            inside &= np.abs(q - seeds) <= self.max_change
         kept: NDArray[np.bool_] = np.logical_and.reduce(inside, axis=1)  # np.all takes a us longer
         return kept
 
@@ -224,20 +229,24 @@ class Search:
             ended: (b,) status of each row without a solution; REFUSED if it was passed over.
             no_answer: (b,) as :meth:`has_no_answer`.
         """
-        begun = ended != Status.REFUSED
-        near = self.approximate | ((ended == Status.UNREACHABLE) & (self.method == AUTO))
-        which = np.flatnonzero(begun & near & ~found(rows))
-        if len(which):
-            part = some_rows(rows, which)
-            self._come_nearer(poses[which], seeds_of(seeds, which), part)
-            put_back(rows, which, part)
-        solved = found(rows)
-        ended = np.where(solved, Status.SUCCESS, ended)
+        begun, solved = ended != REFUSED, found(rows)
+        if not solved.all():
+            near = self.approximate | ((ended == UNREACHABLE) & (self.method == AUTO))
+            which = np.flatnonzero(begun & near & ~solved)
+            if len(which):
+                part = some_rows(rows, which)
+                self._come_nearer(poses[which], seeds_of(seeds, which), part)
+                put_back(rows, which, part)
+                solved = found(rows)
+        ended = np.where(solved, SUCCESS, ended)
         if not self.keeps_limits:
-            ended[solved & ~self.keeps(rows.best, seeds)] = Status.FAR_FROM_SEED
-            inside = (rows.best >= self.robot.lower) & (rows.best <= self.robot.upper)
-            ended[solved & ~inside.all(axis=1)] = Status.OUTSIDE_LIMITS
-        ended[begun & no_answer] = Status.FAR_FROM_SEED
+            q, robot = rows.best, self.robot
+            if self.is_narrowed:
+                far = np.abs(q - seeds) > self.max_change
+                ended[solved & far.any(axis=1)] = FAR_FROM_SEED
+            inside = (q >= robot.lower) & (q <= robot.upper)
+            ended[solved & ~np.logical_and.reduce(inside, axis=1)] = OUTSIDE_LIMITS
+        ended[begun & no_answer] = FAR_FROM_SEED
         return ended
 
     def has_answer(self, status: NDArray[np.int64], q: Array, seeds: Array) -> NDArray[np.bool_]:
@@ -245,7 +254,7 @@ class Search:
 
         Rows beyond limits, where some methods get, are no success either way.
         """
-        success: NDArray[np.bool_] = status == Status.SUCCESS
+        success: NDArray[np.bool_] = status == SUCCESS
         if self.approximate:
             success = success | (np.isin(status, MISSED) & self.keeps(q, seeds))
         return success

@@ -79,7 +79,7 @@ def pose_slices(
     attempts = _attempts(search, poses, seeds, seeded, deadline, before, row, bool(no_answer[0]))
     status = yield from attempts
     success = status is Status.SUCCESS
-    if not success or no_answer[0] or not search.keeps(row.best, seeds)[0]:
+    if not success or no_answer[0] or search.is_narrowed or not search.keeps_limits:
         ended = search.conclude(poses, seeds, row, np.array([int(status)]), no_answer)
         status = Status(int(ended[0]))
         success = bool(search.has_answer(ended, row.best, seeds)[0])
