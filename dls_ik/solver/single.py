@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dls_ik.core.fast.table import LEAF
-from dls_ik.core.search import ALL, ATTEMPTS, FIRST, NEAREST, NOTHING, STATE, unwind
+from dls_ik.core.search import ALL, ATTEMPTS, FIRST, FOUND, NEAREST, NOTHING, STATE, unwind
 from dls_ik.core.types import WIDEST, Array, Rows
 from dls_ik.errors import OptionError
 from dls_ik.solver.poses import is_plain
@@ -43,11 +43,9 @@ def solve_pose(
     if given is not None:
         row = _new_row(search)
         search.attempt(*given, search.first_attempts, row, seed is not None)
-        attempts, _, solutions, _ = row.counts.tolist()[0]
-        if solutions == ALL and (search.keeps_limits or search.keeps(row.best, given[1])[0]):
+        solved = row.counts.tolist()[0][FOUND] == ALL
+        if solved and (search.keeps_limits or search.keeps(row.best, given[1])[0]):
             return _result(row, Status.SUCCESS, True, begin)
-        if attempts == 0:  # passed over: it is inexact, or not valid
-            row, given = None, None
     poses, seeds = given or search.checked(T, seed)
     return finished(pose_slices(search, poses, seeds, seed is not None, timeout, begin, row))
 
@@ -61,12 +59,15 @@ def pose_slices(
     begin: float,
     row: Rows | None = None,
 ) -> Generator[None, None, IkResult]:
-    """Solve for a pose as :meth:`dls_ik.IkSolver.slices`.
+    """Solve for a pose as :meth:`dls_ik.IkSolver.slices`, in arrays as kernels take them.
 
     Args:
-        poses: (1, k, 4, 4), seeds: (1, n), checked; seeded: whether a seed was given.
+        poses: (1, k, 4, 4), seeds: (1, n); seeded: whether a seed was given.
         timeout: [s], begin: the clock at the call, by perf_counter [s].
         row: of the first attempts, if they were made since `begin`.
+
+    Raises:
+        PoseError, JointValueError: values that are not valid.
     """
     no_answer = search.has_no_answer(seeds)
     if no_answer[0]:  # as near as the limits are
@@ -74,6 +75,9 @@ def pose_slices(
     before = begin
     if row is None:
         row, before = _new_row(search), time.perf_counter()
+        search.attempt(poses, seeds, search.first_attempts, row, seeded)
+    if not row.counts[0, ATTEMPTS]:  # passed over by the kernel: it is inexact, or not valid
+        poses, seeds = search.checked(poses[0], seeds[0])
         search.attempt(poses, seeds, search.first_attempts, row, seeded)
     deadline = math.inf if no_answer[0] else begin + timeout
     attempts = _attempts(search, poses, seeds, seeded, deadline, before, row, bool(no_answer[0]))

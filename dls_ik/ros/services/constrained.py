@@ -305,8 +305,8 @@ def _solve_in_turn(
     for i, variant in enumerate(variants):
         left = deadline - time.perf_counter()
         share = left / (len(variants) - i) if split else left
-        T = variant.targets if len(variant.targets) > 1 else variant.targets[0]
-        result = yield from solver.slices(T, seed, max(share, MIN_TIMEOUT), variant.tasks)
+        timeout = max(share, MIN_TIMEOUT)
+        result = yield from solver.slices(variant.targets, seed, timeout, variant.tasks)
         if result.success or left <= 0.0:
             break
     return result, variant

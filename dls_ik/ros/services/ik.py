@@ -1,5 +1,6 @@
 """The responses of ``compute_ik`` and ``compute_fk``: functions of request, robot and state."""
 
+import time
 from collections.abc import Generator, Mapping
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from dls_ik.ros.services.request import (
     read_state,
 )
 from dls_ik.solver import IkResult, Status
-from dls_ik.solver.single import finished
+from dls_ik.solver.single import finished, pose_slices
 from dls_ik.solver.task import too_few_joints
 from dls_ik.text import listing, quoted
 
@@ -79,9 +80,8 @@ def ik_slices(
 
 def _solve(problem: IkProblem, timeout: float) -> Generator[None, None, tuple[IkResult, str]]:
     """Solve without constraints; the second result is a note on a failure."""
-    solver, targets = problem.solver, problem.targets
-    T = targets if len(targets) > 1 else targets[0]
-    result = yield from solver.slices(T, problem.seed, timeout, None)
+    solver, given = problem.solver, (problem.targets[None], problem.seed[None])
+    result = yield from pose_slices(solver.search, *given, True, timeout, time.perf_counter())
     few = "" if result.success else too_few_joints(solver.robot, None)
     return result, f"{few}: {POSITION_ONLY}" if few else ""
 

@@ -256,5 +256,5 @@ def build_problem(request: IkRequest, context: RobotContext) -> IkProblem:
 
     targets = [target(*pair) for pair in zip(robot.tips, attachments, strict=True)]
     complete = arm.tree.values(context.values)
-    seed = np.array([complete[name] for name in robot.joint_names])
+    seed = np.array([complete[name] for name in robot.joint_names], np.float64)
     return IkProblem(solver, np.array(targets), seed, attachments, request.links)
