@@ -35,7 +35,7 @@ METHODS = (
 )  # fmt: skip
 DT, SPEED = 1e-3, 0.25  # [s], [m/s]
 COLUMNS = [
-    Column("what"),
+    Column("part"),
     Column("method"),
     Column("limits to"),
     Column("median [us]", ".1f"),
