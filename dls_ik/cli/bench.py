@@ -17,17 +17,8 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from dls_ik.cli.options import ROBOT, TIMEOUT, find_robot, robot_argument, settings_option
-from dls_ik.cli.output import (
-    check_plot,
-    check_writable,
-    exit_interrupted,
-    json_option,
-    plot_option,
-    print_json,
-    save_plot,
-    warn,
-)
+from dls_ik.cli import output
+from dls_ik.cli.options import ROBOT, TIMEOUT, ChosenRobot, robot_argument, settings_option
 from dls_ik.cli.terminal import ProgressBars, print_note, print_table, stdout_console
 from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError
@@ -61,18 +52,16 @@ TOLERANCE = 1e-9  # [rad or m] beyond a limit
     metavar="METHOD",
     help="Compare times with it.  [default: PyKDL's LMA if it works, else the first]",
 )
-@json_option
-@plot_option("it")
+@output.json_option
+@output.plot_option("it")
 def bench(
-    robot: str,
-    base: str | None,
-    tip: str | None,
+    chosen: ChosenRobot,
     methods: str,
     samples: int,
     seed: int,
     reference: str | None,
     as_json: bool,
-    plot_path: str | None,
+    plot: str | None,
     timeout: float | None,
     settings: dict[str, Any],
 ) -> None:
@@ -81,17 +70,21 @@ def bench(
     All methods get the same poses and the same random seeds, in turn. Without
     ROBOT it is the WAM's.
     """
-    check_plot(plot_path)
-    check_writable(plot_path)
-    model = find_robot(robot, base, tip)
+    output.check_outputs(plot=plot)
+    robot = chosen.read()
     options = settings if timeout is None else {**settings, "timeout": timeout}
-    solvers, reference = _solvers(model, methods, reference, options)
-    found = new_comparison(model, list(solvers), samples, seed)
-    is_complete = _run_with_bar(found, list(solvers.values()))
+    solvers, reference = _solvers(robot, methods, reference, options)
+    found = new_comparison(robot, [each.method for each in solvers], samples, seed)
+    is_complete = True
+    try:
+        with ProgressBars() as bars:
+            run(found, solvers, bars.counter("solves"))
+    except KeyboardInterrupt:
+        is_complete = False
     if not found.finished:
-        exit_interrupted("interrupted; no pose was finished yet")
+        output.exit_interrupted("interrupted; no pose was finished yet")
     report = {
-        "robot": model.name,
+        "robot": robot.name,
         "samples": samples,
         "finished": found.finished,
         "complete": is_complete,
@@ -104,45 +97,31 @@ def bench(
         "reference": reference,
         "methods": figures(found, reference),
     }
-    print_json(report) if as_json else _print_report(report)
-    if plot_path is not None:
-        _draw(found, plot_path)
+    output.print_json(report) if as_json else _print_report(report)
+    if plot is not None:
+        _draw(found, plot)
     if not is_complete:
-        exit_interrupted(f"interrupted; {found.finished} of {samples} poses count")
+        output.exit_interrupted(f"interrupted; {found.finished} of {samples} poses count")
 
 
 def _solvers(
     robot: RobotModel, methods: str, reference: str | None, options: dict[str, Any]
-) -> tuple[dict[str, IkSolver], str]:
-    """Return a solver for each method by its name, and the name of the reference.
-
-    Raises:
-        DlsIkError: a name or an option that is not valid.
-    """
+) -> tuple[list[IkSolver], str]:
+    """Return a solver for each method, none twice, and the name of the reference."""
     from dls_ik.solver import IkSolver, announce_compilation_to
 
-    announce_compilation_to(warn)
+    announce_compilation_to(output.warn)
     names = [name for name in (part.strip() for part in methods.split(",")) if name]
     if not names:
         raise click.UsageError("--method names one method or more, as auto,svf")
     solvers = [IkSolver(robot, name, **options) for name in names]
+    compared = solvers[0]
     if reference is not None:
-        solvers.append(IkSolver(robot, reference, **options))
+        compared = IkSolver(robot, reference, **options)
     else:
         with suppress(DlsIkError):  # no PyKDL, or a robot that it does not support
-            solvers.append(IkSolver(robot, KDL, **options))
-    compared = solvers[-1] if len(solvers) > len(names) else solvers[0]
-    return {each.method: each for each in solvers}, compared.method
-
-
-def _run_with_bar(found: MethodComparison, solvers: list[IkSolver]) -> bool:
-    """Measure, with a bar on stderr; return False after Ctrl-C."""
-    try:
-        with ProgressBars() as bars:
-            run(found, solvers, bars.counter("solves"))
-    except KeyboardInterrupt:
-        return False
-    return True
+            compared = IkSolver(robot, KDL, **options)
+    return list({each.method: each for each in [*solvers, compared]}.values()), compared.method
 
 
 def _draw(found: MethodComparison, path: str) -> None:
@@ -151,18 +130,12 @@ def _draw(found: MethodComparison, path: str) -> None:
     times = dict(zip(found.methods, found.done["duration"], strict=True))
     solved = dict(zip(found.methods, found.done["success"], strict=True))
     title = f"{found.robot.name}: solved within a time, of {found.finished} random poses"
-    save_plot(path, solve_times(times, solved, title))
+    output.save_plot(path, solve_times(times, solved, title))
 
 
-RESULT = np.dtype(
-    [
-        ("success", bool),
-        ("inside", bool),  # the result is within the limits
-        ("iterations", int),
-        ("restarts", int),
-        ("duration", float),  # [s]
-    ]
-)
+# `inside`: the result is within the limits; duration in [s]
+KINDS = {"success": bool, "inside": bool, "iterations": int, "restarts": int, "duration": float}
+RESULT = np.dtype(list(KINDS.items()))
 
 
 @dataclass
@@ -200,8 +173,7 @@ def run(
     """Solve every pose by each method in turn, then all poses at once."""
     count, total = len(solvers), len(found.poses) * len(solvers)
     for solver in solvers:
-        for k in range(WARM_UP):
-            i = k % len(found.poses)
+        for i in (k % len(found.poses) for k in range(WARM_UP)):
             solver.solve(found.poses[i], found.seeds[i])
     for i in range(len(found.poses)):
         for turn in range(count):
@@ -218,8 +190,8 @@ def _solve(found: MethodComparison, m: int, i: int, solver: IkSolver) -> None:
     result = solver.solve(found.poses[i], found.seeds[i])
     duration = time.perf_counter() - begin
     inside = found.robot.within_limits(result.q, TOLERANCE)
-    row = (result.success, inside, result.iterations, result.restarts, duration)
-    found.results[m, i] = row
+    work = result.iterations, result.restarts, duration
+    found.results[m, i] = (result.success, inside, *work)
 
 
 def _batch_time(found: MethodComparison, solver: IkSolver) -> float:

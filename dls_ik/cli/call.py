@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
+from dls_ik.cli import output
 from dls_ik.cli.options import PAIRS, SECONDS, TIMEOUT, joint_values, text_option
-from dls_ik.cli.output import MISSING, NO_SOLUTION, exit_with, json_option, print_json, ros_imports
-from dls_ik.cli.pose import POSE_OPTIONS, given_pose, pose_options, warn_far_poses
+from dls_ik.cli.pose import ChosenPose, pose_options, warn_far_poses
 from dls_ik.text import escape
 
 if TYPE_CHECKING:
@@ -39,8 +39,9 @@ if TYPE_CHECKING:
 @click.option("--timeout", type=TIMEOUT, default=0.0, show_default=False, help="Time to solve [s].")
 @click.option("--service", default=None, help="Default: compute_ik, or compute_fk with --fk.")
 @click.option("--patience", type=SECONDS, default=5.0, help="Time to find the service [s].")
-@json_option
+@output.json_option
 def call(
+    pose: ChosenPose,
     fk: dict[str, float],
     seed: dict[str, float],
     service: str | None,
@@ -49,24 +50,23 @@ def call(
     **request: Any,
 ) -> None:
     """Ask a running node for joint values of a pose, or with --fk for the pose of a link."""
-    pose = given_pose(**{name: request.pop(name) for name in POSE_OPTIONS})
-    if (pose is None) == (not fk):
+    if (pose.T is None) == (not fk):
         raise click.UsageError("give either --xyz, with --rpy or --quat, or --matrix, or --fk")
-    if pose is not None:
-        warn_far_poses("the pose", pose)
-    with ros_imports():
+    if pose.T is not None:
+        warn_far_poses("the pose", pose.T)
+    with output.ros_imports():
         from dls_ik.ros.client import IkClient
         from dls_ik.ros.client.connection import NOT_THERE
     names = {"fk" if fk else "ik": service} if service else {}
     try:
         with IkClient(patience=patience, **names) as client:
-            if pose is None:
+            if pose.T is None:
                 links = [request["link"]] if request["link"] else []
                 _print_fk(client.fk(fk, links, frame=request["frame"]), as_json)
             else:
-                _print_ik(client.solve(pose, seed or None, **request), as_json)
+                _print_ik(client.solve(pose.T, seed or None, **request), as_json)
     except NOT_THERE as error:
-        exit_with(str(error), MISSING)
+        output.exit_with(str(error), output.MISSING)
 
 
 def _print_ik(answer: "IkAnswer", as_json: bool) -> None:
@@ -90,10 +90,11 @@ def _print_answer(
     """Print an answer, and end with exit code 1 if it is a refusal."""
     if as_json:
         about = {"success": answer.success, "code": answer.code, "message": answer.message}
-        print_json({**about, **found})
+        output.print_json({**about, **found})
     else:
         for line in lines:
             click.echo(line)
     if not answer.success:
-        exit_with(f"code {answer.code}: {answer.message or 'no message'}", NO_SOLUTION)
+        reason = answer.message or "no message"
+        output.exit_with(f"code {answer.code}: {reason}", output.NO_SOLUTION)
     click.echo(escape(answer.message) or "found", err=True)

@@ -13,28 +13,26 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import groupby
 from typing import IO, TYPE_CHECKING
 
 import click
 
+from dls_ik import __version__
+from dls_ik.cli import output
 from dls_ik.cli.doctor_checks import (
     BROKEN,
     CORE,
-    FIXED_CHECKS,
     MISSING,
     NODE_CHECKS,
     OK,
-    PATIENCE,
-    TESTS,
+    ROS,
     Check,
     Finding,
+    checks,
     one_line,
-    python_finding,
-    ros_checks,
-    ros_findings,
 )
 
 if TYPE_CHECKING:
@@ -50,21 +48,18 @@ Tell = Callable[[str], None]
 
 
 @click.command(epilog="Exit codes: 0 what is needed works, 1 something is broken.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@output.json_option
 def doctor(as_json: bool) -> None:
     """Say what is installed, which parts work, and how to mend the rest.
 
     Everything is tried in other processes: a solve, a message from one process to another, a node
     that starts and answers. The first time kernels may be compiled, which takes a minute.
     """
-    from dls_ik import __version__
-
     findings = _examine_with_status()
     trouble = [finding.name for finding in findings if _is_trouble(finding)]
     if as_json:
         rows = [finding._asdict() for finding in findings]
-        document = {"dls_ik": __version__, "ok": not trouble, "findings": rows}
-        click.echo(json.dumps(document, indent=2))
+        output.print_json({"dls_ik": __version__, "ok": not trouble, "findings": rows})
     else:
         _print_findings(findings)
         counts = Counter(finding.state for finding in findings)
@@ -93,29 +88,17 @@ def _examine_with_status() -> list[Finding]:
 
 def _examine(tell: Tell) -> list[Finding]:
     """Run all checks; `tell` gets the name of each before."""
-    checks_of_ros = ros_checks()
-    results = run_checks([check.name for check in (*FIXED_CHECKS, *checks_of_ros)], tell)
-    found = [python_finding(), *(_finding(check, *results[check.name]) for check in FIXED_CHECKS)]
-    ros = [*ros_findings(), *(_finding(check, *results[check.name]) for check in checks_of_ros)]
-    obstacles = [finding for finding in ros if finding.state != OK and _node_needs(finding.name)]
-    if obstacles:
-        reason, mend = f"without {obstacles[0].name}", obstacles[0].mend
-        node = [Finding(each.section, each.name, MISSING, reason, mend) for each in NODE_CHECKS]
-    else:
-        results = run_checks([check.name for check in NODE_CHECKS], tell)
-        node = [_finding(check, *results[check.name]) for check in NODE_CHECKS]
-    return [*found, *ros, *node]
+    found = run_checks(checks(), tell)
+    obstacles = [each for each in found if each.state != OK and _stops_node(each)]
+    if not obstacles:
+        return [*found, *run_checks(NODE_CHECKS, tell)]
+    about = MISSING, f"without {obstacles[0].name}", obstacles[0].mend
+    return [*found, *(Finding(check.section, check.name, *about) for check in NODE_CHECKS)]
 
 
-def _node_needs(name: str) -> bool:
-    return name == "rclpy" or "_msgs" in name or "interfaces" in name
-
-
-def _finding(check: Check, state: str, words: str) -> Finding:
-    name = check.name.partition(".")[0] if check.name.endswith((".msg", ".srv")) else check.name
-    if state == MISSING and check.use:
-        words = f"{words}; for {check.use}"
-    return Finding(check.section, name, state, words, "" if state == OK else check.mend)
+def _stops_node(finding: Finding) -> bool:
+    name = finding.name
+    return finding.section == ROS and (name == "rclpy" or "_msgs" in name or "interfaces" in name)
 
 
 # Print
@@ -152,37 +135,34 @@ def _print_sections(console: Console, findings: list[Finding]) -> None:
 # Processes
 
 
-def run_checks(names: Iterable[str], tell: Tell) -> dict[str, tuple[str, str]]:
+def run_checks(checks: Sequence[Check], tell: Tell) -> list[Finding]:
     """Run checks in order, in one process as long as none of them ends it.
 
     Args:
         tell: called with the name of each before.
-
-    Returns:
-        State and words of each.
     """
-    left = list(names)
-    found: dict[str, tuple[str, str]] = {}
-    while left:
-        reason = _run_in_process(left, found, tell)
-        left = [name for name in left if name not in found]
-        if left:
-            found[left.pop(0)] = (BROKEN, reason)
+    found: list[Finding] = []
+    while rest := checks[len(found) :]:
+        found += _run_in_process(rest, tell)
     return found
 
 
-def _run_in_process(names: list[str], found: dict[str, tuple[str, str]], tell: Tell) -> str:
-    """Add results of a process to `found`; return why it did not finish."""
-    code = CODE.format(path=sys.path, names=names)
+def _run_in_process(checks: Sequence[Check], tell: Tell) -> list[Finding]:
+    """Return the findings of a process; where it does not finish, the last one says why."""
+    code = CODE.format(path=sys.path, names=[check.name for check in checks])
+    found: list[Finding] = []
     with _scratch_file() as errors:
         process = subprocess.Popen(  # noqa: S603  this Python, with code of this package
             [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=errors, bufsize=0
         )
         try:
-            reason = _receive(process, names, found, tell)
+            reason = _receive(process, checks, found, tell)
         finally:
             _stop(process)
-        return reason or _exit_reason(process.returncode, errors)
+        if len(found) < len(checks):
+            reason = reason or _exit_reason(process.returncode, errors)
+            found.append(checks[len(found)].finding(BROKEN, reason))
+    return found
 
 
 def _scratch_file() -> IO[str]:
@@ -193,25 +173,20 @@ def _scratch_file() -> IO[str]:
 
 
 def _receive(
-    process: subprocess.Popen[bytes],
-    names: list[str],
-    found: dict[str, tuple[str, str]],
-    tell: Tell,
+    process: subprocess.Popen[bytes], checks: Sequence[Check], found: list[Finding], tell: Tell
 ) -> str:
     """Read a line for each check; return the reason if one takes too long."""
-    output = process.stdout
-    assert output is not None  # noqa: S101  for mypy
-    for name in names:
-        tell(name)
-        patience = TESTS[name].patience if name in TESTS else PATIENCE
-        if not select.select([output], [], [], patience)[0]:
-            return f"no end of it within {patience:g} s"
-        line = output.readline()
+    results = process.stdout
+    assert results is not None  # noqa: S101  for mypy
+    for check in checks:
+        tell(check.name)
+        if not select.select([results], [], [], check.patience)[0]:
+            return f"no end of it within {check.patience:g} s"
+        line = results.readline()
         if not line:
             process.wait()
             break
-        key, state, words = json.loads(line)
-        found[key] = (state, words)
+        found.append(check.finding(*json.loads(line)))
     return ""
 
 

@@ -14,7 +14,7 @@ import socket
 import stat
 import struct
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module, metadata
 from pathlib import Path
@@ -23,6 +23,7 @@ from typing import NamedTuple
 OK, MISSING, BROKEN = "ok", "missing", "broken"
 CORE, EXTRAS, PARTS, ROS, NODE = "Needed", "Extras", "Parts", "ROS 2", "Node"
 PATIENCE = 60.0  # [s] for one check
+MIDDLE = (0.0, 0.6, 0.0, 1.6, 0.0, 0.4, 0.0)  # [rad] of the WAM
 LOCAL = "export ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST"
 RANGES = ("SUBNET", "LOCALHOST", "OFF", "SYSTEM_DEFAULT")
 MAX_DOMAIN, MAX_SAFE_DOMAIN = 232, 101  # ports of higher ones do not exist, or may be taken
@@ -51,6 +52,17 @@ class Check(NamedTuple):
     test: Callable[[], str] | None = None  # returns words about the result; None: an import
     patience: float = PATIENCE  # [s]
 
+    def finding(self, state: str, words: str, mend: str = "") -> Finding:
+        """Return the row of a result; `mend` goes before the check's own."""
+        name = self.name.removesuffix(".msg").removesuffix(".srv")
+        if state == MISSING and self.use:
+            words = f"{words}; for {self.use}"
+        return Finding(self.section, name, state, words, "" if state == OK else mend or self.mend)
+
+
+class TroubleError(Exception):
+    """State, words and remedy of a test that found no error of Python."""
+
 
 def one_line(text: object, limit: int = 160) -> str:
     """Return the beginning of an error in one line."""
@@ -69,9 +81,8 @@ def _kernels() -> str:
 
     folder = cache_folder(search_packed)
     if folder is not None and (reason := others_can_write(Path(folder).resolve())):
-        raise RuntimeError(
-            f"others could put code of theirs among the kernels, to be run here: {reason}"
-        )
+        words = "others could put code of theirs among the kernels, to be run here"
+        raise RuntimeError(f"{words}: {reason}")
     compiled: list[str] = []
     announce_compilation_to(compiled.append)
     begin = time.monotonic()
@@ -128,8 +139,7 @@ def _follow() -> str:
     from dls_ik import RobotModel
     from dls_ik.servo import Controller, ServoState
 
-    robot = RobotModel.wam()
-    q = np.array([0.0, 0.6, 0.0, 1.6, 0.0, 0.4, 0.0])
+    robot, q = RobotModel.wam(), np.array(MIDDLE)
     controller = Controller(robot)
     controller.seed(q)
     controller.follow_pose(robot.fk(q + 0.05), 0.0)
@@ -159,8 +169,7 @@ def _pykdl() -> str:
 
     from dls_ik import IkSolver, RobotModel
 
-    robot = RobotModel.wam()
-    q = np.array([0.0, 0.6, 0.0, 1.6, 0.0, 0.4, 0.0])
+    robot, q = RobotModel.wam(), np.array(MIDDLE)
     result = IkSolver(robot, "kdl_lma").solve(robot.fk(q), q + 0.01)
     if not result.success:
         raise ValueError(f"kdl_lma does not come from a pose to the next: {result.status}")
@@ -196,78 +205,61 @@ _two_processes = partial(_call, "dls_ik.ros.selftest", "hear_another_process")
 _ik_node = partial(_call, "dls_ik.ros.selftest", "start_and_ask")
 
 
-def python_finding() -> Finding:
-    """Return the version of Python."""
-    return Finding(CORE, "python", OK, f"{platform.python_version()} on {platform.machine()}")
+def _python() -> str:
+    return f"{platform.python_version()} on {platform.machine()}"
 
 
-def ros_findings() -> Iterator[Finding]:
-    """Yield findings about ROS that are not about a module."""
-    yield _distribution()
-    yield _domain()
-    yield _range()
-    yield _shared_memory()
-    yield _multicast()
-
-
-def _distribution() -> Finding:
-    name, distro, installed = "distribution", os.environ.get("ROS_DISTRO"), installed_ros()
-    if distro:
-        return Finding(ROS, name, OK, f"{distro}, sourced")
-    if installed:
+def _distribution() -> str:
+    if distro := os.environ.get("ROS_DISTRO"):
+        return f"{distro}, sourced"
+    if installed := installed_ros():
         words = f"{', '.join(installed)} is installed, not sourced"
-        return Finding(ROS, name, MISSING, words, f"source /opt/ros/{installed[-1]}/setup.bash")
-    return Finding(ROS, name, OK, "none sourced; rclpy from wheels if installed")
+        raise TroubleError(MISSING, words, f"source /opt/ros/{installed[-1]}/setup.bash")
+    return "none sourced; rclpy from wheels if installed"
 
 
-def _domain() -> Finding:
+def _domain() -> str:
     given = os.environ.get("ROS_DOMAIN_ID", "")
     if not given:
-        return Finding(ROS, "domain", OK, "0, as ROS_DOMAIN_ID is not set")
-    valid = given.isascii() and given.isdigit() and int(given) <= MAX_DOMAIN
-    if not valid:
+        return "0, as ROS_DOMAIN_ID is not set"
+    if not (given.isascii() and given.isdigit() and int(given) <= MAX_DOMAIN):
         words = f"ROS_DOMAIN_ID={one_line(given, 20)} is not a number from 0 to 101"
-        return Finding(ROS, "domain", BROKEN, words, "export ROS_DOMAIN_ID=0")
-    high = ", above 101: ports may be taken" if int(given) > MAX_SAFE_DOMAIN else ""
-    return Finding(ROS, "domain", OK, f"{given}{high}")
+        raise TroubleError(BROKEN, words)
+    return f"{given}{', above 101: ports may be taken' if int(given) > MAX_SAFE_DOMAIN else ''}"
 
 
-def _range() -> Finding:
+def _range() -> str:
     given = os.environ.get("ROS_AUTOMATIC_DISCOVERY_RANGE", "")
     if given and given.upper() not in RANGES:
-        words = f"{one_line(given, 20)} is not one of {', '.join(RANGES)}"
-        return Finding(ROS, "discovery range", BROKEN, words, LOCAL)
+        raise TroubleError(BROKEN, f"{one_line(given, 20)} is not one of {', '.join(RANGES)}")
     words = given or "SUBNET, as ROS_AUTOMATIC_DISCOVERY_RANGE is not set"
     if os.environ.get("ROS_LOCALHOST_ONLY") == "1":
         words = f"LOCALHOST, by ROS_LOCALHOST_ONLY=1; {words}"
     peers = os.environ.get("ROS_STATIC_PEERS")
-    return Finding(ROS, "discovery range", OK, f"{words}; peers {peers}" if peers else words)
+    return f"{words}; peers {peers}" if peers else words
 
 
-def _shared_memory() -> Finding:
-    name, mend = "shared memory", "docker run --shm-size=256m, or --ipc=host"
+def _shared_memory() -> str:
     try:
         free = shutil.disk_usage(SHARED).free
     except OSError as error:
-        return Finding(ROS, name, MISSING, f"no {SHARED}: {error.strerror}", mend)
+        raise TroubleError(MISSING, f"no {SHARED}: {error.strerror}") from error
     if not os.access(SHARED, os.W_OK):
-        words = f"{SHARED} cannot be written"
-        return Finding(ROS, name, BROKEN, words, f"sudo chmod 1777 {SHARED}")
+        raise TroubleError(BROKEN, f"{SHARED} cannot be written", f"sudo chmod 1777 {SHARED}")
     if free < MIN_SHARED:
-        return Finding(ROS, name, BROKEN, f"{free / 1e6:.0f} MB free in {SHARED}", mend)
+        raise TroubleError(BROKEN, f"{free / 1e6:.0f} MB free in {SHARED}")
     others = sum(not os.access(file, os.R_OK | os.W_OK) for file in SHARED.glob("fast*"))
     hint = f"; {others} files of other users, whose nodes are not reached by it" if others else ""
-    return Finding(ROS, name, OK, f"{free / 1e6:.0f} MB free{hint}")
+    return f"{free / 1e6:.0f} MB free{hint}"
 
 
-def _multicast() -> Finding:
+def _multicast() -> str:
     try:
-        reason = "" if _receives_own_multicast() else "not heard on this machine"
+        if _receives_own_multicast():
+            return "heard on this machine"
     except OSError as error:
-        reason = error.strerror or str(error)
-    if reason:
-        return Finding(ROS, "multicast", MISSING, reason, LOCAL)
-    return Finding(ROS, "multicast", OK, "heard on this machine")
+        raise TroubleError(MISSING, error.strerror or str(error)) from error
+    raise TroubleError(MISSING, "not heard on this machine")
 
 
 def _receives_own_multicast() -> bool:
@@ -296,6 +288,7 @@ def _extra(name: str) -> str:
 PYKDL = "sudo apt-get install python3-pykdl"
 NEEDED = ("numpy", "numba", "urdf_parser_py", "click", "rich")
 FIXED_CHECKS = (
+    Check(CORE, "python", "", "", _python),
     *(Check(CORE, name, "everything", f"pip install {name.replace('_', '-')}") for name in NEEDED),
     Check(EXTRAS, "matplotlib", "pictures: --plot, --report", _extra("demo")),
     Check(EXTRAS, "viser", "dls-ik view", _extra("viewer")),
@@ -315,6 +308,11 @@ FIXED_CHECKS = (
     Check(PARTS, "follow", "the streaming controller", "", _follow),
     Check(PARTS, "pictures", "--plot, --report", _extra("demo"), _pictures),
     Check(PARTS, "PyKDL's methods", "methods kdl_*", PYKDL, _pykdl),
+    Check(ROS, "distribution", "", "", _distribution),
+    Check(ROS, "domain", "", "export ROS_DOMAIN_ID=0", _domain),
+    Check(ROS, "discovery range", "", LOCAL, _range),
+    Check(ROS, "shared memory", "", "docker run --shm-size=256m, or --ipc=host", _shared_memory),
+    Check(ROS, "multicast", "", LOCAL, _multicast),
 )
 # Modules that the node imports: a package without them is incomplete.
 MESSAGES = (
@@ -332,19 +330,18 @@ NODE_CHECKS = (
     Check(NODE, "two processes", "nodes that hear each other", LOCAL, _two_processes),
     Check(NODE, "ik_node", "services and streaming", "", _ik_node, 180.0),
 )
-TESTS = {check.name: check for check in (*FIXED_CHECKS, *NODE_CHECKS) if check.test}
+TESTS = {check.name: check.test for check in (*FIXED_CHECKS, *NODE_CHECKS) if check.test}
 
 
-def ros_checks() -> list[Check]:
-    """Return the modules that the node imports, and those of a ROS 2 installation only."""
+def checks() -> list[Check]:
+    """Return all checks but those of NODE_CHECKS, which need some of these."""
     uses = {
         "rclpy": "ik_node, dls-ik call, stream",
         **dict.fromkeys(MESSAGES, "ik_node"),
         **ONLY_DISTRIBUTION,
     }
-    return [
-        Check(ROS, name, use, _ros_package(name.partition(".")[0])) for name, use in uses.items()
-    ]
+    packages = {name: _ros_package(name.partition(".")[0]) for name in uses}
+    return [*FIXED_CHECKS, *(Check(ROS, name, uses[name], mend) for name, mend in packages.items())]
 
 
 def _ros_package(name: str) -> str:
@@ -371,15 +368,17 @@ def main(names: Sequence[str]) -> None:
     with os.fdopen(os.dup(1), "w") as out:
         os.dup2(2, 1)
         for name in names:
-            out.write(json.dumps([name, *run_check(name)]) + "\n")
+            out.write(json.dumps(run_check(name)) + "\n")
             out.flush()
 
 
-def run_check(name: str) -> tuple[str, str]:
-    """Return state and words of a check; nothing is raised."""
-    test = TESTS[name].test if name in TESTS else None
+def run_check(name: str) -> tuple[str, ...]:
+    """Return state and words of a check, perhaps with a remedy; nothing is raised."""
+    test = TESTS.get(name)
     try:
         return OK, test() if test else version(name)
+    except TroubleError as trouble:
+        return trouble.args
     except ModuleNotFoundError as error:
         if not test and error.name in (name, name.partition(".")[0]):
             return MISSING, "not installed"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from dls_ik.cli.options import ROBOT, find_robot, joint_vector, robot_options
-from dls_ik.cli.output import json_option, print_json, warn
+from dls_ik.cli import output
+from dls_ik.cli.options import ROBOT, ChosenRobot, joint_vector, robot_options
 from dls_ik.cli.pose import columns, pose_facts, pose_pairs
 from dls_ik.cli.terminal import print_heading, print_pairs, stdout_console
 from dls_ik.core.types import Array
@@ -40,11 +40,9 @@ MAX_RANDOM = 100_000  # configurations
 @click.option(
     "--link", "links", multiple=True, metavar="LINK", help="Instead of the tip; more than once."
 )
-@json_option
+@output.json_option
 def fk(
-    robot: str,
-    base: str | None,
-    tip: str | None,
+    chosen: ChosenRobot,
     given: tuple[str, ...],
     deg: bool,
     count: int | None,
@@ -55,17 +53,17 @@ def fk(
     """Say where joint values take the tip: xyz [m], rpy [rad], quaternion x y z w, and matrix."""
     if bool(given) == (count is not None):
         raise click.UsageError("give either --q or --random")
-    model = find_robot(robot, base, tip)
-    links = links or model.tips
+    robot = chosen.read()
+    links = links or robot.tips
     for link in links:
-        model.tree.require(link)
+        robot.tree.require(link)
     if count is None:
-        answers = [_answer(model, *joint_vector(model, given, "--q", deg), links)]
+        answers = [_answer(robot, *joint_vector(robot, given, "--q", deg), links)]
     else:
-        configurations = model.random(np.random.default_rng(seed), count)
-        answers = [_answer(model, q, {}, links) for q in configurations]
+        configurations = robot.random(np.random.default_rng(seed), count)
+        answers = [_answer(robot, q, {}, links) for q in configurations]
     if as_json:
-        print_json(answers[0] if count is None else answers)
+        output.print_json(answers[0] if count is None else answers)
     else:
         _print_answers(answers, with_joints=count is not None)
 
@@ -95,4 +93,4 @@ def _print_answers(answers: list[dict[str, Any]], with_joints: bool) -> None:
                 print_heading(console, link)
             print_pairs(console, pose_pairs(pose))
         if answer["beyond_limits"]:
-            warn(f"beyond their limits: {', '.join(answer['beyond_limits'])}")
+            output.warn(f"beyond their limits: {', '.join(answer['beyond_limits'])}")

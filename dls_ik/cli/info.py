@@ -11,8 +11,8 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from dls_ik.cli.options import ROBOT, robot_options
-from dls_ik.cli.output import json_option, print_json
+from dls_ik.cli import output
+from dls_ik.cli.options import ROBOT, ChosenRobot, robot_options
 from dls_ik.cli.terminal import (
     figure,
     limit,
@@ -38,19 +38,16 @@ LIMITS = ("lower", "upper", "velocity")
 @click.command(epilog=ROBOT, short_help="Say what a robot is and how far it reaches.")
 @robot_options
 @click.option("--quick", is_flag=True, help="Leave out what takes computing: reach, singularities.")
-@json_option
-def info(robot: str, base: str | None, tip: str | None, quick: bool, as_json: bool) -> None:
+@output.json_option
+def info(chosen: ChosenRobot, quick: bool, as_json: bool) -> None:
     """Say what a robot is: joints and limits, tips, reach, singular configurations."""
     from dls_ik.model.load import find_tree
 
-    tree = find_tree(robot)
-    chains = _chains(tree, base, tip)
-    facts = _robot_facts(tree, robot, base or tree.root)
+    tree = find_tree(chosen.name)
+    chains = _chains(tree, chosen.base, chosen.tip)
+    facts = _robot_facts(tree, chosen.name, chosen.base or tree.root)
     facts["chains"] = [_chain_facts(chain, quick) for chain in chains]
-    if as_json:
-        print_json(facts)
-    else:
-        _print_info(facts)
+    output.print_json(facts) if as_json else _print_info(facts)
 
 
 # Facts

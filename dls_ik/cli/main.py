@@ -12,15 +12,7 @@ from typing import Any, NoReturn
 import click
 
 from dls_ik import __version__
-from dls_ik.cli.output import (
-    BAD_INPUT,
-    INTERRUPTED,
-    MISSING,
-    MissingPartError,
-    exit_interrupted,
-    exit_with,
-    warn,
-)
+from dls_ik.cli import output
 from dls_ik.core import NumbaStartError
 from dls_ik.errors import DlsIkError
 from dls_ik.text import did_you_mean, escape
@@ -63,25 +55,20 @@ class OneLineGroup(click.Group):
             code = super().main(args, *rest, **named)
             sys.stdout.flush()
         except click.Abort:
-            warn("interrupted")
-            sys.exit(INTERRUPTED)
-        except MissingPartError as error:
-            exit_with(error.format_message(), MISSING)
-        except click.NoSuchOption as error:
-            exit_with(_no_such_option(error), BAD_INPUT)
+            output.exit_with("interrupted", output.INTERRUPTED)
+        except (output.MissingPartError, NumbaStartError) as error:
+            output.exit_with(str(error), output.MISSING)
         except click.ClickException as error:
-            exit_with(error.format_message(), BAD_INPUT)
+            output.exit_with(_message(error), output.BAD_INPUT)
         except DlsIkError as error:
-            exit_with(str(error), BAD_INPUT)
-        except NumbaStartError as error:
-            exit_with(str(error), MISSING)
+            output.exit_with(str(error), output.BAD_INPUT)
         except BrokenPipeError:  # the reader of the output has gone
             _discard_output()
             sys.exit(1)
         except OSError as error:  # such as a full disk
             _discard_output()
             subject = escape(error.filename) if error.filename else "cannot write the output"
-            exit_with(f"{subject}: {error.strerror or error}", BAD_INPUT)
+            output.exit_with(f"{subject}: {error.strerror or error}", output.BAD_INPUT)
         sys.exit(code if isinstance(code, int) else 0)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -89,18 +76,18 @@ class OneLineGroup(click.Group):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            exit_interrupted()
+            output.exit_interrupted()
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the commands of the table, in its order, then those that were added."""
-        return [*COMMANDS, *(name for name in self.commands if name not in COMMANDS)]
+        return [*COMMANDS, *self.commands]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command; one of the table is imported."""
-        if cmd_name in COMMANDS and cmd_name not in self.commands:
-            module = import_module(f"dls_ik.cli.{cmd_name}")
-            self.add_command(getattr(module, cmd_name), cmd_name)
-        return super().get_command(ctx, cmd_name)
+        if cmd_name not in COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        command: click.Command = getattr(import_module(f"dls_ik.cli.{cmd_name}"), cmd_name)
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -134,13 +121,12 @@ def _discard_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _no_such_option(error: click.NoSuchOption) -> str:
-    context = error.ctx
-    if context is None:
+def _message(error: click.ClickException) -> str:
+    if not isinstance(error, click.NoSuchOption) or error.ctx is None:
         return error.format_message()
-    known = [word for param in context.command.get_params(context) for word in param.opts]
+    known = [word for param in error.ctx.command.get_params(error.ctx) for word in param.opts]
     words = [word for word in known if word.startswith("--")]
-    hint = did_you_mean(error.option_name, words) or f"{context.command_path} --help lists them"
+    hint = did_you_mean(error.option_name, words) or f"{error.ctx.command_path} --help lists them"
     return f"no option {error.option_name}; {hint}"
 
 

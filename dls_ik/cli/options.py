@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import numpy as np
 
-from dls_ik.cli.output import warn
+from dls_ik.cli import output
 from dls_ik.core.types import Array
 from dls_ik.model.files import shipped_names
 from dls_ik.text import did_you_mean, listing, quoted
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
     from dls_ik.solver.task import Task
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+Command = Callable[..., Any]
 Vector = tuple[float, ...] | None  # value of an option of several numbers
 ROBOT = (
     f"ROBOT is {', '.join(shipped_names())}, a URDF, xacro or DH file (.yaml), or "
@@ -33,7 +34,7 @@ SECONDS, TIMEOUT = click.FloatRange(0.0), click.FloatRange(0.0, 3600.0)
 POSITIVE = click.FloatRange(0.0, min_open=True)
 
 
-def text_option(name: str, **settings: Any) -> Callable[[Any], Any]:
+def text_option(name: str, **settings: Any) -> Callable[[Command], Command]:
     """Give a command an option of text, empty by default."""
     return click.option(name, default="", show_default=False, **settings)
 
@@ -52,34 +53,42 @@ task_option = click.option(
 # Robot
 
 
+class ChosenRobot(NamedTuple):
+    """Robot of the command line."""
+
+    name: str  # or a file, or a package path, see dls_ik.model.load.find_tree
+    base: str | None = None
+    tip: str | None = None
+
+    def read(self) -> RobotModel:
+        """Return the robot.
+
+        Raises:
+            RobotModelError: there is no such robot, or it has no such base and tip.
+        """
+        from dls_ik.model.load import find_tree
+        from dls_ik.model.robot import RobotModel
+
+        return RobotModel.from_tree(find_tree(self.name), self.base, self.tip)
+
+
 def robot_argument(**argument: Any) -> Callable[[Command], Command]:
-    """Give a command the argument ROBOT, --base and --tip, as :func:`find_robot` takes them."""
+    """Give a command ROBOT, --base and --tip, as `chosen`."""
 
     def decorate(command: Command) -> Command:
-        for option in (
-            click.option("--tip", metavar="LINK", help="End of the chain; found if unique."),
-            click.option("--base", metavar="LINK", help="Start of the chain; default: the root."),
-            click.argument("robot", **argument),
-        ):
-            command = option(command)
-        return command
+        @click.argument("robot", **argument)
+        @click.option("--base", metavar="LINK", help="Start of the chain; default: the root.")
+        @click.option("--tip", metavar="LINK", help="End of the chain; found if unique.")
+        @wraps(command)
+        def run(robot: str, base: str | None, tip: str | None, **rest: Any) -> Any:
+            return command(chosen=ChosenRobot(robot, base, tip), **rest)
+
+        return run
 
     return decorate
 
 
 robot_options = robot_argument()
-
-
-def find_robot(robot: str, base: str | None = None, tip: str | None = None) -> RobotModel:
-    """Read the robot of a name, a file or a package path, see :func:`dls_ik.model.load.find_tree`.
-
-    Raises:
-        RobotModelError: there is no such robot, or it has no such base and tip.
-    """
-    from dls_ik.model.load import find_tree
-    from dls_ik.model.robot import RobotModel
-
-    return RobotModel.from_tree(find_tree(robot), base, tip)
 
 
 # Solver
@@ -128,6 +137,13 @@ settings_option = click.option(
 
 # Numbers and joint values
 
+seed_option = click.option(
+    "--seed",
+    metavar="VALUES",
+    multiple=True,
+    help="Where to begin [rad or m]: all values (0.1,0.2), or some by name (j1=0.1).",
+)
+
 
 def parse_numbers(given: str, *counts: int) -> tuple[float, ...]:
     """Return finite numbers separated by commas or spaces, as many as one of `counts`.
@@ -155,11 +171,7 @@ def parse_number(word: str) -> float:
 
 
 def joint_values(context: Any, param: Any, given: tuple[str, ...]) -> dict[str, float]:
-    """Return values by name from ``j1=0.1`` or ``j1=0.1,j2=0.2``; a callback of click.
-
-    Raises:
-        click.BadParameter: another form, a number that is not finite, or a joint given twice.
-    """
+    """Return values by name from ``j1=0.1`` or ``j1=0.1,j2=0.2``; a callback of click."""
     found: dict[str, float] = {}
     for pair in " ".join(given).replace(",", " ").split():
         name, _, number = pair.partition("=")
@@ -199,10 +211,15 @@ def joint_vector(
         named |= {name: float(np.radians(named[name])) for name in turning}
     else:
         warn_large_angles(option, [named[name] for name in turning])
-    q = np.clip(np.zeros(robot.n), robot.lower, robot.upper)
+    q = robot.clip(np.zeros(robot.n))
     for i, name in enumerate(robot.joint_names):
         q[i] = named.pop(name, q[i])
     return q, named
+
+
+def start_values(robot: RobotModel, seed: tuple[str, ...], deg: bool) -> Array | None:
+    """Return the joint values (n,) of --seed, None where it is not given."""
+    return joint_vector(robot, seed, "--seed", deg)[0] if seed else None
 
 
 def _parse_by_name(robot: RobotModel, given: tuple[str, ...]) -> dict[str, float]:
@@ -234,7 +251,7 @@ def warn_large_angles(subject: str, angles: Iterable[float]) -> None:
     """Warn of angles [rad] beyond a turn, which may be degrees."""
     largest = max((abs(angle) for angle in angles), default=0.0)
     if 2.0 * np.pi + ROUNDING < largest < np.inf:
-        warn(
+        output.warn(
             f"{subject} has {largest:g} rad, which is {largest / (2.0 * np.pi):.3g} turns: "
             "with --deg angles are in degrees"
         )

@@ -26,9 +26,8 @@ json_option = click.option(
 
 
 def plot_option(subject: str) -> Callable[[Any], Any]:
-    """Give a command --plot as `plot_path`; `subject` says what is drawn."""
-    words = f"Draw {subject} there: .png, .svg or .pdf."
-    return click.option("--plot", "plot_path", metavar="FILE", help=words)
+    """Give a command --plot as `plot`; `subject` says what is drawn."""
+    return click.option("--plot", metavar="FILE", help=f"Draw {subject} there: .png, .svg or .pdf.")
 
 
 # Messages and exit codes
@@ -119,13 +118,19 @@ def record_sigint() -> Iterator[threading.Event]:
 # Files
 
 
-def check_writable(*paths: str | None) -> None:
-    """Refuse outputs that could not be written later, and two outputs in one file.
+def check_outputs(*paths: str | None, plot: str | None = None) -> None:
+    """Refuse files and a picture that could not be written later, and two outputs in one file.
 
     Raises:
-        click.ClickException: the reason.
+        click.ClickException, OptionError: the reason.
     """
-    named = [path for path in paths if path not in (None, STDOUT)]
+    if plot == STDOUT:
+        raise click.UsageError("--plot takes a file, not standard output")
+    if plot is not None:
+        from dls_ik.plot import check_picture
+
+        check_picture(Path(plot))
+    named = [path for path in (plot, *paths) if path not in (None, STDOUT)]
     files = [Path(path).resolve() for path in named]
     for path, file in zip(named, files, strict=True):
         _refuse(path, _obstacle(file))
@@ -133,27 +138,8 @@ def check_writable(*paths: str | None) -> None:
             raise click.UsageError(f"two outputs would be written to {path}")
 
 
-def check_plot(path: str | None) -> None:
-    """Refuse a picture that could not be drawn later.
-
-    Raises:
-        click.ClickException, OptionError: the reason.
-    """
-    if path is None:
-        return
-    if path == STDOUT:
-        raise click.UsageError("--plot takes a file, not standard output")
-    from dls_ik.plot import check_picture
-
-    check_picture(Path(path))
-
-
 def check_new_folder(path: str) -> None:
-    """Refuse a folder that exists already, or cannot be made.
-
-    Raises:
-        click.ClickException: the reason.
-    """
+    """Refuse a folder that exists already, or cannot be made."""
     if path == STDOUT:
         raise click.UsageError("a folder is written, which cannot go to standard output")
     target = Path(path).resolve()
@@ -198,26 +184,24 @@ def write_whole(path: str, write: Callable[[Path], object]) -> None:
 
 
 def write_text(path: str, text: str) -> None:
-    """Write a text file whole, or to standard output.
-
-    Raises:
-        click.ClickException: as :func:`write_whole`.
-    """
+    """Write a text file whole, or to standard output."""
     if path == STDOUT:
         click.echo(text, nl=False)
     else:
         write_whole(path, lambda part: part.write_text(text, encoding="utf-8"))
 
 
-def save_plot(path: str, figure: "Figure") -> None:
-    """Write a picture whole, and say so on stderr."""
+def write_picture(path: str, figure: "Figure") -> None:
+    """Write a picture whole."""
     from dls_ik.plot import save_picture
 
     write_whole(path, lambda part: save_picture(part, figure))
+
+
+def save_plot(path: str, figure: "Figure") -> None:
+    """Write a picture whole, and say so on stderr."""
+    write_picture(path, figure)
     click.echo(f"picture: {path}", err=True)
-
-
-# JSON
 
 
 def print_json(document: Any) -> None:

@@ -1,44 +1,45 @@
-"""``dls-ik path``: a file of poses to a joint trajectory."""
+"""``dls-ik path``: a file of poses to a joint trajectory, which is solved, timed and written."""
 
 from __future__ import annotations
 
+import csv
+import errno
+import io
+import sqlite3
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 import numpy as np
 
+from dls_ik.cli import output
 from dls_ik.cli.options import (
     ROBOT,
-    find_robot,
-    joint_vector,
+    ChosenRobot,
     method_option,
     parse_task,
     robot_options,
+    seed_option,
     settings_option,
+    start_values,
     task_option,
-)
-from dls_ik.cli.output import (
-    NO_SOLUTION,
-    STDOUT,
-    MissingPartError,
-    check_new_folder,
-    check_plot,
-    check_writable,
-    json_option,
-    print_json,
-    warn,
-    write_text,
-    write_whole,
 )
 from dls_ik.cli.pose import PoseFile, read_poses, unit_options, warn_far_poses
 from dls_ik.cli.terminal import ProgressBars, print_pairs, stdout_console
+from dls_ik.core.types import Array
+from dls_ik.errors import OptionError
+from dls_ik.plot.canvas import unit_of
 from dls_ik.text import json_text
 
 if TYPE_CHECKING:
-    from dls_ik.cli.trajectory import Trajectory
+    from rosbags.rosbag2 import Writer
+
     from dls_ik.model.robot import RobotModel
+    from dls_ik.solver.result import IkPathResult
+    from dls_ik.solver.solver import IkSolver
+    from dls_ik.solver.task import Task
 
 EPILOG = (
     "POSES is a CSV file with the header x,y,z,qx,qy,qz,qw or x,y,z,roll,pitch,yaw, and t for "
@@ -49,6 +50,13 @@ KINDS = ("csv", "json", "bag")
 STORAGES = ("sqlite3", "mcap")
 SUFFIXES = {".csv": "csv", ".json": "json", ".bag": "bag", "": "bag"}
 MAX_LINES = 10  # of a kind on stderr
+MAX_STARTS = 8  # solutions of the first pose, tried where a path breaks
+FASTEST = "as fast as the velocity limits allow"
+MIN_DURATION = 1e-3  # [s] between two poses
+STATES, PLAN = "/joint_states", "/joint_trajectory"  # topics of a bag
+STATE, TRAJECTORY = "sensor_msgs/msg/JointState", "trajectory_msgs/msg/JointTrajectory"
+BAG_VERSION: Final = 8  # Humble reads it too
+BILLION = 1_000_000_000
 
 
 @click.command(epilog=EPILOG, short_help="Turn poses into a joint trajectory.")
@@ -70,9 +78,7 @@ MAX_LINES = 10  # of a kind on stderr
     metavar="HZ",
     help="Poses a second, whatever the file says. Default: column t, else as fast as allowed.",
 )
-@click.option(
-    "--seed", metavar="VALUES", multiple=True, help="Where to begin (0.1,0.2 or j1=0.1) [rad or m]."
-)
+@seed_option
 @method_option
 @task_option
 @click.option(
@@ -90,149 +96,172 @@ MAX_LINES = 10  # of a kind on stderr
     metavar="FILE",
     help="Draw the joints there, and the tip in FILE-tip: .png, .svg, .pdf.",
 )
-@json_option
+@output.json_option
 def path(
-    robot: str,
-    base: str | None,
-    tip: str | None,
+    chosen: ChosenRobot,
     poses: str,
     out: str,
     kind: str | None,
     storage: str,
-    plot: str | None,
-    as_json: bool,
-    approximate: bool,
-    deg: bool,
-    mm: bool,
-    max_joint_step: float,
-    **asked: Any,
-) -> None:
-    """Turn a file of poses into a joint trajectory, as CSV, JSON or a rosbag2."""
-    if as_json and out == STDOUT:
-        raise click.UsageError("--json prints a summary: give --out a file, not -")
-    output = _check_output(out, kind, storage, plot)
-    given = read_poses(poses, deg, mm)
-    if plot is not None and len(given.poses) < 2:
-        raise click.UsageError("--plot draws a path of two poses or more")
-    model = find_robot(robot, base, tip)
-    warn_far_poses("a pose", given.poses, model)
-    trajectory = _solve(model, given, approximate, deg, max_joint_step, **asked)
-    from dls_ik.cli.trajectory import summary
-
-    facts = summary(trajectory, max_joint_step)
-    is_refused = bool(facts["missed"]) and not approximate
-    _warn_of(facts, max_joint_step, is_refused)
-    files = {} if is_refused else _write(output, trajectory)
-    if as_json:
-        print_json({**facts, "written": list(files)})
-    elif files and out != STDOUT:
-        _print_summary(facts, files)
-    sys.exit(NO_SOLUTION if is_refused else 0)
-
-
-def _solve(
-    robot: RobotModel,
-    given: PoseFile,
-    approximate: bool,
-    deg: bool,
-    max_joint_step: float,
     rate: float | None,
     seed: tuple[str, ...],
     method: str,
     task: str,
+    max_joint_step: float,
+    deg: bool,
+    mm: bool,
+    approximate: bool,
     settings: dict[str, Any],
-) -> Trajectory:
-    from dls_ik.cli.trajectory import Trajectory, path_times, solve_along
+    plot: str | None,
+    as_json: bool,
+) -> None:
+    """Turn a file of poses into a joint trajectory, as CSV, JSON or a rosbag2."""
+    if as_json and out == output.STDOUT:
+        raise click.UsageError("--json prints a summary: give --out a file, not -")
+    target = _check_target(out, kind, storage, plot)
+    given = read_poses(poses, deg, mm)
+    if plot is not None and len(given.poses) < 2:
+        raise click.UsageError("--plot draws a path of two poses or more")
+    robot = chosen.read()
+    warn_far_poses("a pose", given.poses, robot)
     from dls_ik.solver.solver import IkSolver
 
     solver = IkSolver(robot, method, **settings, approximate=approximate)
-    start = joint_vector(robot, seed, "--seed", deg)[0] if seed else None
+    start = start_values(robot, seed, deg)
     with ProgressBars() as bars:
-        progress = bars.counter("poses")
-        result = solve_along(solver, given.poses, start, parse_task(task), max_joint_step, progress)
-    return Trajectory(robot, given, result, path_times(robot, result.q, given.times, rate))
+        count = bars.counter("poses")
+        result = solve_along(solver, given.poses, start, parse_task(task), max_joint_step, count)
+    trajectory = Trajectory(robot, given, result, *path_times(robot, result.q, given.times, rate))
+    facts = _summary(trajectory, max_joint_step)
+    is_refused = bool(facts["missed"]) and not approximate
+    _warn_of(facts, max_joint_step, is_refused)
+    files = {} if is_refused else _write(target, trajectory)
+    if as_json:
+        output.print_json({**facts, "written": list(files)})
+    elif files and out != output.STDOUT:
+        _print_summary(facts, files)
+    sys.exit(output.NO_SOLUTION if is_refused else 0)
 
 
-# Files
+class Trajectory(NamedTuple):
+    """Poses (b), the joint values that reach them, and their times."""
+
+    robot: RobotModel
+    given: PoseFile
+    result: IkPathResult
+    t: Array  # (b,) [s]
+    source: str  # of the times
+
+    @property
+    def q(self) -> Array:
+        """(b, n) joint values [rad or m]."""
+        return self.result.q
 
 
-class TrajectoryOutput(NamedTuple):
-    """File of a trajectory, and its pictures."""
-
-    path: str
-    kind: str  # one of KINDS
-    storage: str  # one of STORAGES
-    pictures: tuple[str, ...]  # of the joints and of the tip
+# Solve and time
 
 
-def _check_output(path: str, kind: str | None, storage: str, plot: str | None) -> TrajectoryOutput:
-    """Refuse files that could not be written later.
+def solve_along(
+    solver: IkSolver,
+    poses: Array,
+    seed: Array | None,
+    task: Task | None,
+    max_step: float,
+    progress: Callable[[int, int], None],
+) -> IkPathResult:
+    """Solve poses (b, 4, 4) one after the other.
+
+    Without a seed, where the first solution of the first pose leads to poses that are not reached
+    or to jumps, its other solutions are tried.
+    """
+    best = solver.solve_path(poses, seed, task, max_joint_step=max_step, progress=progress)
+    if seed is not None or _flaws(best) == (0, 0):
+        return best
+    for start in solver.solve_all(poses[0], MAX_STARTS, task=task):
+        other = solver.solve_path(poses, start, task, max_joint_step=max_step, progress=progress)
+        best = min(best, other, key=_flaws)
+        if _flaws(best) == (0, 0):
+            break
+    return best
+
+
+def _flaws(result: IkPathResult) -> tuple[int, int]:
+    """Return how many poses are not reached, approximations included, and how many jumps."""
+    return int(np.count_nonzero(result.status)), int(result.jumps.sum())
+
+
+def path_times(
+    robot: RobotModel, q: Array, given: Array | None, rate: float | None
+) -> tuple[Array, str]:
+    """Time a joint path q (b, n): at a rate [Hz], as given (b,) [s], or as fast as allowed.
+
+    Returns:
+        Times (b,) [s], and where they come from.
 
     Raises:
-        click.ClickException, DlsIkError: the reason.
+        OptionError: no times are given, and a joint that moves has no velocity limit.
     """
-    kind = kind or ("csv" if path == STDOUT else SUFFIXES.get(Path(path).suffix.lower()))
-    if kind is None:
-        raise click.UsageError(
-            f"--out ends in .csv, .json, or in .bag or nothing for a rosbag2, not {path}; "
-            f"--format overrides it"
-        )
-    pictures: tuple[str, ...] = ()
-    if plot is not None:
-        check_plot(plot)
-        joints = Path(plot)
-        pictures = plot, str(joints.with_name(f"{joints.stem}-tip{joints.suffix}"))
-    check_writable(*pictures, None if kind == "bag" else path)
-    if kind == "bag":
-        _require_rosbags()
-        check_new_folder(path)
-    return TrajectoryOutput(path, kind, storage, pictures)
-
-
-def _require_rosbags() -> None:
-    try:
-        import rosbags.rosbag2  # noqa: F401
-    except ImportError as error:
-        raise MissingPartError("a rosbag2 needs rosbags: pip install 'dls-ik[bag]'") from error
-
-
-def _write(output: TrajectoryOutput, trajectory: Trajectory) -> dict[str, str]:
-    """Write all files; return a description of each."""
-    from dls_ik.cli.trajectory import PLAN, STATES, csv_text, document, write_bag
-
-    count = len(trajectory.q)
-    about = f"{output.kind}, {count} points"
-    if output.kind == "bag":
-        write_whole(output.path, lambda part: write_bag(part, trajectory, output.storage))
-        about = f"a rosbag2 ({output.storage}): {STATES} {count} messages, {PLAN} 1"
-    elif output.kind == "csv":
-        write_text(output.path, csv_text(trajectory))
-    else:
-        write_text(output.path, json_text(document(trajectory), indent=None) + "\n")
-    return {output.path: about, **_draw(output, trajectory)}
-
-
-def _draw(output: TrajectoryOutput, trajectory: Trajectory) -> dict[str, str]:
-    """Save the pictures; return a description of each."""
-    if not output.pictures:
-        return {}
-    from dls_ik.plot import joint_bands, save_picture, tip_path
-
-    robot, t, q = trajectory.robot, trajectory.timing.t, trajectory.q
-    joints, tip = output.pictures
-    bands = joint_bands(robot, t, q)
-    write_whole(joints, lambda part: save_picture(part, bands))
-    line = tip_path(robot, t, q, trajectory.given.poses[:, :3, 3])
-    write_whole(tip, lambda part: save_picture(part, line))
-    return {joints: "a picture of the joints", tip: "a picture of the tip"}
+    if rate is not None:
+        return np.arange(len(q)) / rate, f"at {rate:g} Hz"
+    if given is not None:
+        return given, "column t"
+    changes = np.abs(np.diff(q, axis=0))  # (b - 1, n)
+    unknown = np.isinf(robot.velocity) & (changes > 0.0).any(axis=0)
+    if unknown.any():
+        name = robot.joint_names[int(np.flatnonzero(unknown)[0])]
+        raise OptionError(f"joint {name} has no velocity limit: give --rate, or a column t")
+    durations = np.maximum((changes / robot.velocity).max(axis=1, initial=0.0), MIN_DURATION)
+    return np.concatenate([[0.0], np.cumsum(durations)]), FASTEST
 
 
 # Summary
 
 
-def _print_summary(facts: dict[str, Any], files: dict[str, str]) -> None:
-    from dls_ik.cli.trajectory import FASTEST
+def _summary(trajectory: Trajectory, max_step: float) -> dict[str, Any]:
+    """Return figures of a trajectory as a document; steps above `max_step` are listed."""
+    robot, given, result, t, source = trajectory
+    places, q = given.places, result.q
+    missed = np.flatnonzero(result.status).tolist()
+    steps = np.abs(np.diff(q, axis=0, prepend=q[:1]))  # (b, n), 0 to the first pose
+    margins = np.minimum(q - robot.lower, robot.upper - q)
+    rates = steps[1:] / np.diff(t)[:, None]
+    share = (rates / robot.velocity).max(axis=1, initial=0.0)  # (b - 1,) of a velocity limit
+    jumps = np.flatnonzero((steps > max_step).any(axis=1))
 
+    def about(index: np.intp) -> dict[str, str]:
+        """Return joint and place of an entry of values (b, n)."""
+        i, j = divmod(int(index), robot.n)
+        return {"unit": unit_of(robot, j), "joint": robot.joint_names[j], "place": places[i]}
+
+    return {
+        "robot": robot.name,
+        "poses": len(places),
+        "reached": len(places) - len(missed),
+        "missed": [
+            {
+                "place": places[i],
+                "status": str(result[i].status),
+                "position_error": result.position_error[i],
+                "rotation_error": result.rotation_error[i],
+            }
+            for i in missed
+        ],
+        "position_error": result.position_error.max(),
+        "rotation_error": result.rotation_error.max(),
+        "largest_step": {"value": steps.max(), **about(steps.argmax())},
+        "nearest_limit": {"value": margins.min(), **about(margins.argmin())},
+        "jumps": [
+            {"change": steps[i].max(), **about(i * robot.n + steps[i].argmax())} for i in jumps
+        ],
+        "duration": t[-1] - t[0],
+        "times": source,
+        "largest_share_of_velocity_limit": share.max(initial=0.0),
+        "too_fast": [places[i + 1] for i in np.flatnonzero(share > 1.0 + 1e-6)],
+        "seconds_to_solve": result.duration,
+    }
+
+
+def _print_summary(facts: dict[str, Any], files: dict[str, str]) -> None:
     margin = facts["nearest_limit"]
     pairs = [
         ("poses", f"{facts['poses']}, {facts['reached']} reached"),
@@ -260,7 +289,7 @@ def _warn_of(facts: dict[str, Any], max_joint_step: float, is_refused: bool) -> 
         for each in facts["missed"]
     )
     if is_refused:
-        warn("nothing is written; --approximate goes as near as possible")
+        output.warn("nothing is written; --approximate goes as near as possible")
         return
     _warn_some(
         f"{each['place']}: {each['joint']} moves by {each['change']:.3g} {each['unit']}, more than "
@@ -274,6 +303,153 @@ def _warn_some(lines: Any) -> None:
     lines = list(lines)
     shown = lines if len(lines) <= MAX_LINES + 1 else lines[:MAX_LINES]
     for line in shown:
-        warn(line)
+        output.warn(line)
     if len(shown) < len(lines):
-        warn(f"and {len(lines) - len(shown)} more such lines")
+        output.warn(f"and {len(lines) - len(shown)} more such lines")
+
+
+# Files
+
+
+class TrajectoryFiles(NamedTuple):
+    """File of a trajectory, and its pictures."""
+
+    path: str
+    kind: str  # one of KINDS
+    storage: str  # one of STORAGES
+    pictures: tuple[str, ...]  # of the joints and of the tip
+
+
+def _check_target(path: str, kind: str | None, storage: str, plot: str | None) -> TrajectoryFiles:
+    """Refuse files that could not be written later."""
+    kind = kind or ("csv" if path == output.STDOUT else SUFFIXES.get(Path(path).suffix.lower()))
+    if kind is None:
+        raise click.UsageError(
+            f"--out ends in .csv, .json, or in .bag or nothing for a rosbag2, not {path}; "
+            f"--format overrides it"
+        )
+    pictures: tuple[str, ...] = ()
+    if plot is not None:
+        joints = Path(plot)
+        pictures = plot, str(joints.with_name(f"{joints.stem}-tip{joints.suffix}"))
+    output.check_outputs(*pictures[1:], None if kind == "bag" else path, plot=plot)
+    if kind == "bag":
+        _require_rosbags()
+        output.check_new_folder(path)
+    return TrajectoryFiles(path, kind, storage, pictures)
+
+
+def _require_rosbags() -> None:
+    try:
+        import rosbags.rosbag2  # noqa: F401
+    except ImportError as error:
+        raise output.MissingPartError(
+            "a rosbag2 needs rosbags: pip install 'dls-ik[bag]'"
+        ) from error
+
+
+def _write(target: TrajectoryFiles, trajectory: Trajectory) -> dict[str, str]:
+    """Write all files; return a description of each."""
+    count = len(trajectory.q)
+    about = f"{target.kind}, {count} points"
+    if target.kind == "bag":
+        output.write_whole(target.path, lambda part: _write_bag(part, trajectory, target.storage))
+        about = f"a rosbag2 ({target.storage}): {STATES} {count} messages, {PLAN} 1"
+    elif target.kind == "csv":
+        output.write_text(target.path, _csv_text(trajectory))
+    else:
+        output.write_text(target.path, json_text(_document(trajectory), indent=None) + "\n")
+    return {target.path: about, **_draw(target, trajectory)}
+
+
+def _draw(target: TrajectoryFiles, trajectory: Trajectory) -> dict[str, str]:
+    """Save the pictures; return a description of each."""
+    if not target.pictures:
+        return {}
+    from dls_ik.plot import joint_bands, tip_path
+
+    motion = trajectory.robot, trajectory.t, trajectory.q
+    joints, tip = target.pictures
+    output.write_picture(joints, joint_bands(*motion))
+    output.write_picture(tip, tip_path(*motion, trajectory.given.poses[:, :3, 3]))
+    return {joints: "a picture of the joints", tip: "a picture of the tip"}
+
+
+def _csv_text(trajectory: Trajectory) -> str:
+    """Return a line for each pose below a header: t [s] and the joints [rad or m], all digits."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["t", *trajectory.robot.joint_names])
+    for t, q in zip(trajectory.t.tolist(), trajectory.q.tolist(), strict=True):
+        writer.writerow([repr(t), *map(repr, q)])
+    return text.getvalue()
+
+
+def _document(trajectory: Trajectory) -> dict[str, Any]:
+    """Return the content of a JSON file."""
+    robot, result = trajectory.robot, trajectory.result
+    return {
+        "robot": robot.name,
+        "base": robot.base,
+        "tip": robot.tip,
+        "times": trajectory.source,
+        "joint_names": robot.joint_names,
+        "t": trajectory.t,
+        "positions": result.q,
+        "success": result.success,
+        "status": [*map(str, result.statuses)],
+        "position_error": result.position_error,
+        "rotation_error": result.rotation_error,
+    }
+
+
+def _write_bag(path: Path, trajectory: Trajectory, storage: str) -> None:
+    """Write a rosbag2: a JointState for each pose at its time, and one JointTrajectory."""
+    from rosbags.rosbag2 import StoragePlugin, Writer
+    from rosbags.typesys import Stores, get_typestore
+
+    store = get_typestore(Stores.ROS2_HUMBLE)
+    t, q = trajectory.t, np.ascontiguousarray(trajectory.q)
+    names, empty = list(trajectory.robot.joint_names), np.empty(0)
+    state, plan = store.types[STATE], _plan(store.types, names, t, q)
+    states = [
+        (_nanoseconds(at), state(_header(store.types, at), names, values, empty, empty))
+        for at, values in zip(t, q, strict=True)
+    ]
+    plugin = StoragePlugin[storage.upper()]
+    try:
+        with Writer(path, version=BAG_VERSION, storage_plugin=plugin) as bag:
+            _write_messages(bag, store, PLAN, TRAJECTORY, [(_nanoseconds(t[0]), plan)])
+            _write_messages(bag, store, STATES, STATE, states)
+    except sqlite3.Error as error:
+        raise OSError(errno.EIO, str(error)) from error
+
+
+def _write_messages(
+    bag: Writer, store: Any, topic: str, kind: str, messages: list[tuple[int, Any]]
+) -> None:
+    connection = bag.add_connection(topic, kind, typestore=store)
+    for stamp, message in messages:
+        bag.write(connection, stamp, store.serialize_cdr(message, kind))
+
+
+def _plan(types: Any, names: list[str], t: Array, q: Array) -> Any:
+    """Return a JointTrajectory of positions only; stamp 0 means to start at once."""
+    point, empty = types["trajectory_msgs/msg/JointTrajectoryPoint"], np.empty(0)
+    points = [
+        point(values, empty, empty, empty, _time(types, "Duration", at))
+        for at, values in zip(t - t[0], q, strict=True)
+    ]
+    return types[TRAJECTORY](_header(types, 0.0), names, points)
+
+
+def _header(types: Any, t: float) -> Any:
+    return types["std_msgs/msg/Header"](_time(types, "Time", t), "")
+
+
+def _time(types: Any, kind: str, t: float) -> Any:
+    return types[f"builtin_interfaces/msg/{kind}"](*divmod(_nanoseconds(t), BILLION))
+
+
+def _nanoseconds(t: float) -> int:
+    return round(float(t) * BILLION)

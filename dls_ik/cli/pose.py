@@ -8,14 +8,16 @@ import os
 import select
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import numpy as np
 
+from dls_ik.cli import output
 from dls_ik.cli.options import Command, Vector, parse_number, parse_numbers, warn_large_angles
-from dls_ik.cli.output import STDOUT, warn
+from dls_ik.cli.terminal import figure
 from dls_ik.core.types import Array
 from dls_ik.errors import PoseError
 from dls_ik.model.rotations import (
@@ -29,7 +31,6 @@ from dls_ik.model.rotations import (
 if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
 
-POSE_OPTIONS = ("xyz", "rpy", "quat", "matrix", "deg", "mm")  # arguments of given_pose
 MILLI = 1e-3
 FAR = 20.0  # [m] beyond the reach of any arm
 FAR_LENGTHS = 10.0  # distance, in lengths of the arm, that can hardly be meant
@@ -47,41 +48,49 @@ LATEST = 2.0**31  # [s] that a time of ROS holds
 
 def unit_options(command: Command) -> Command:
     """Give a command --deg and --mm."""
-    mm = click.option("--mm", is_flag=True, help="Positions are given in millimetres.")
-    deg = click.option("--deg", is_flag=True, help="Roll, pitch and yaw are given in degrees.")
-    return deg(mm(command))
+    for name, words in (
+        ("--mm", "Positions are given in millimetres."),
+        ("--deg", "Roll, pitch and yaw are given in degrees."),
+    ):
+        command = click.option(name, is_flag=True, help=words)(command)
+    return command
+
+
+class ChosenPose(NamedTuple):
+    """Pose of the command line, and its units."""
+
+    T: Array | None  # (4, 4) [m], None where no option gives it
+    deg: bool
+    mm: bool
 
 
 def pose_options(command: Command) -> Command:
-    """Give a command --xyz, --rpy, --quat, --matrix, --deg, --mm, for :func:`given_pose`."""
-    command = unit_options(command)
-    for option in (
-        click.option(
-            "--matrix",
-            callback=lambda _, __, given: None if given is None else parse_numbers(given, 12, 16),
-            metavar="NUMBERS",
-            help="The whole pose instead: 12 or 16 numbers, row by row, in quotes.",
-        ),
-        click.option(
-            "--quat",
-            type=float,
-            nargs=4,
-            metavar="X Y Z W",
-            help="Its rotation as a quaternion instead.",
-        ),
-        click.option(
-            "--rpy",
-            type=float,
-            nargs=3,
-            metavar="R P Y",
-            help="Roll, pitch, yaw as in URDF [rad]. Default: 0.",
-        ),
-        click.option(
-            "--xyz", type=float, nargs=3, metavar="X Y Z", help="Position of the pose [m]."
-        ),
-    ):
-        command = option(command)
-    return command
+    """Give a command --xyz, --rpy, --quat, --matrix, --deg, --mm, as `pose`."""
+
+    @_numbers_option("--xyz", 3, "X Y Z", "Position of the pose [m].")
+    @_numbers_option("--rpy", 3, "R P Y", "Roll, pitch, yaw as in URDF [rad]. Default: 0.")
+    @_numbers_option("--quat", 4, "X Y Z W", "Its rotation as a quaternion instead.")
+    @click.option(
+        "--matrix",
+        callback=lambda _, __, given: None if given is None else parse_numbers(given, 12, 16),
+        metavar="NUMBERS",
+        help="The whole pose instead: 12 or 16 numbers, row by row, in quotes.",
+    )
+    @unit_options
+    @wraps(command)
+    def run(
+        xyz: Vector, rpy: Vector, quat: Vector, matrix: Vector, deg: bool, mm: bool, **rest: Any
+    ) -> Any:
+        T = given_pose(xyz, rpy, quat, matrix, deg, mm)
+        return command(pose=ChosenPose(T, deg, mm), **rest)
+
+    return run
+
+
+def _numbers_option(
+    name: str, count: int, metavar: str, words: str
+) -> Callable[[Command], Command]:
+    return click.option(name, type=float, nargs=count, metavar=metavar, help=words)
 
 
 def given_pose(
@@ -153,7 +162,8 @@ def warn_far_poses(subject: str, T: Array, robot: RobotModel | None = None) -> N
         lengths = distance / length if length > 0.0 else 0.0
         is_far, than = lengths > FAR_LENGTHS, f"{lengths:.0f} times the length of {robot.name}"
     if is_far:
-        warn(f"{subject} is {distance:.3g} m away, {than}: with --mm positions are in millimetres")
+        place = f"{distance:.3g} m away, {than}"
+        output.warn(f"{subject} is {place}: with --mm positions are in millimetres")
 
 
 # Printing
@@ -163,22 +173,21 @@ def pose_facts(T: Array) -> dict[str, Any]:
     """Return a pose (4, 4) in all the forms that commands take."""
     return {
         "xyz": T[:3, 3].tolist(),
-        "rpy": list(rpy_from_rotation(T[:3, :3])),
-        "quat": list(quaternion_from_rotation(T[:3, :3])),
+        "rpy": rpy_from_rotation(T[:3, :3]),
+        "quat": quaternion_from_rotation(T[:3, :3]),
         "matrix": T.tolist(),
     }
 
 
-def pose_pairs(facts: dict[str, Any], digits: int = 6) -> list[tuple[str, str]]:
+def pose_pairs(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the lines of a pose, rounded; each can be given to an option as it stands."""
-    pairs = [(name, columns(facts[name], digits)) for name in ("xyz", "rpy", "quat")]
-    rows = [columns(row, digits) for row in facts["matrix"][:3]]
-    return [*pairs, ("matrix", rows[0]), ("", rows[1]), ("", rows[2])]
+    pairs = [(name, columns(facts[name])) for name in ("xyz", "rpy", "quat")]
+    return [*pairs, *zip(("matrix", "", ""), map(columns, facts["matrix"]), strict=False)]
 
 
-def columns(numbers: Any, digits: int = 6) -> str:
-    """Return numbers in columns, without -0."""
-    return " ".join(f"{round(float(x), digits) + 0.0:{digits + 4}.{digits}f}" for x in numbers)
+def columns(numbers: Iterable[float]) -> str:
+    """Return numbers in columns."""
+    return " ".join(f"{figure(x, 6):>10}" for x in numbers)
 
 
 # Files
@@ -211,7 +220,7 @@ def read_poses(path: str, deg: bool = False, mm: bool = False) -> PoseFile:
         PoseError: no such file, or not poses; the message names the line and what is valid.
     """
     text = _read_text(path)
-    shown = "standard input" if path == STDOUT else path
+    shown = "standard input" if path == output.STDOUT else path
     try:
         is_json = text.lstrip().startswith(("[", "{"))
         entries = list(_json_entries(text) if is_json else _csv_entries(text, deg))
@@ -229,7 +238,7 @@ def read_poses(path: str, deg: bool = False, mm: bool = False) -> PoseFile:
 
 def _read_text(path: str) -> str:
     try:
-        data = _read_bounded(sys.stdin.buffer) if path == STDOUT else _read_file(path)
+        data = _read_bounded(sys.stdin.buffer) if path == output.STDOUT else _read_file(path)
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise PoseError(f"{path} is no text; expected a CSV or JSON file of poses") from error

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import re
-import signal
 import time
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dls_ik.cli.options import ROBOT, find_robot, robot_options
-from dls_ik.cli.output import (
-    STDOUT,
-    check_plot,
-    check_writable,
-    exit_interrupted,
-    plot_option,
-    save_plot,
-    write_text,
-)
+from dls_ik.cli import output
+from dls_ik.cli.options import ROBOT, ChosenRobot, robot_options
 from dls_ik.cli.terminal import ProgressBars
 from dls_ik.reachability.grid import ORIENTATIONS, RESOLUTION, RESTARTS, TASKS, TOLERANCE
 from dls_ik.text import json_text
@@ -31,7 +22,9 @@ EPILOG = (
     f"{ROBOT} The same command continues an interrupted map: finished chunks are kept in "
     "FILE.parts. docs/reachability.md says what is computed, and how to use a cluster."
 )
+HOUR, DAY = 3600.0, 86400.0  # [s]
 ESTIMATE_AFTER = 8  # chunks, which come in random order
+NOTHING = "no chunk was finished yet"
 LONG = 60.0  # [s] left, from where an estimate is printed
 
 
@@ -70,7 +63,7 @@ LONG = 60.0  # [s] left, from where an estimate is printed
 @click.option(
     "--scheduler", metavar="ADDRESS", help="Dask cluster to compute on, as tcp://10.0.0.1:8786."
 )
-@plot_option("it")
+@output.plot_option("it")
 @click.option(
     "--show",
     type=click.Choice(["index", "manipulability"]),
@@ -79,50 +72,47 @@ LONG = 60.0  # [s] left, from where an estimate is printed
 )
 @click.option("--json", "json_path", metavar="FILE", help="Write the summary there; - for stdout.")
 def reachability(
-    robot: str,
-    base: str | None,
-    tip: str | None,
+    chosen: ChosenRobot,
     restarts: int,
     seed: int,
     out_path: str | None,
     scheduler: str | None,
-    plot_path: str | None,
+    plot: str | None,
     show: str,
     json_path: str | None,
     **settings: Any,
 ) -> None:
     """Map what an arm reaches: in each voxel, the share of orientations, and how well it moves."""
-    check_plot(plot_path)
-    check_writable(plot_path, json_path)
+    output.check_outputs(json_path, plot=plot)
     from dls_ik.reachability.settings import new_job
 
-    model = find_robot(robot, base, tip)
-    job = new_job(model, max_restarts=restarts, random_seed=seed, **settings)
+    job = new_job(chosen.read(), max_restarts=restarts, random_seed=seed, **settings)
     out = out_path or re.sub(r"[^\w.-]+", "_", job.settings.robot) + "-reachability.npz"
     found = _compute(job, out, scheduler)
     summary = {**found.summary(), "map": out}
-    if json_path != STDOUT:
+    if json_path != output.STDOUT:
         _print_summary(summary)
     if json_path is not None:
-        write_text(json_path, json_text(summary) + "\n")
-    if plot_path is not None:
+        output.write_text(json_path, json_text(summary) + "\n")
+    if plot is not None:
         from dls_ik.reachability.picture import map_picture
 
-        save_plot(plot_path, map_picture(found, show))
+        output.save_plot(plot, map_picture(found, show))
 
 
 def _compute(job: MapJob, out: str, scheduler: str | None) -> ReachabilityMap:
     """Compute the map; after Ctrl-C say how to continue."""
     from dls_ik.reachability.map import compute
 
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background job ignores it
     bars = ProgressBars()
     progress = ChunkProgress(job, bars)
     try:
         with bars:
             return compute(job, out, scheduler, progress)
     except KeyboardInterrupt:
-        exit_interrupted(f"interrupted; {progress.kept(out)}")
+        kept = f"{progress.done} of {job.settings.chunks} chunks are kept in {out}.parts"
+        words = f"{kept}: the same command continues from there"
+        output.exit_interrupted(f"interrupted; {words if progress.done else NOTHING}")
 
 
 def _print_summary(summary: dict[str, Any]) -> None:
@@ -155,15 +145,6 @@ class ChunkProgress:
             if left > LONG:
                 click.echo(f"about {_duration(left)} to go", err=True)
 
-    def kept(self, out: str) -> str:
-        """Return which part of a map is kept, and how to continue it."""
-        if self.done == 0:
-            return "no chunk was finished yet"
-        return (
-            f"{self.done} of {self._settings.chunks} chunks are kept in {out}.parts: the same "
-            "command continues from there"
-        )
-
     def _print_size(self, total: int) -> None:
         settings = self._settings
         kept = f", {self.done} of them there already" if self.done else ""
@@ -173,7 +154,6 @@ class ChunkProgress:
 
 
 def _duration(seconds: float) -> str:
-    for unit, size in (("days", 86400.0), ("h", 3600.0)):
-        if seconds >= 2.0 * size:
-            return f"{seconds / size:.1f} {unit}"
-    return f"{seconds / 60.0:.0f} min"
+    if seconds >= 2.0 * DAY:
+        return f"{seconds / DAY:.1f} days"
+    return f"{seconds / HOUR:.1f} h" if seconds >= 2.0 * HOUR else f"{seconds / 60.0:.0f} min"

@@ -3,7 +3,6 @@
 In the terminal the printed figures stand dim below the measured ones.
 """
 
-import signal
 import sys
 from functools import partial
 from pathlib import Path
@@ -14,17 +13,8 @@ from rich.measure import Measurement
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from dls_ik.cli.output import (
-    INTERRUPTED,
-    STDOUT,
-    check_plot,
-    check_writable,
-    warn,
-    write_text,
-    write_whole,
-)
+from dls_ik.cli import output
 from dls_ik.cli.terminal import ProgressBars, empty_table, stdout_console, table_width
-from dls_ik.plot import save_picture
 from dls_ik.reproduce.experiment import ALL, EXPERIMENTS, Experiment, begin, complete, experiment
 from dls_ik.reproduce.report import check_suffix, report_files, sections_of
 from dls_ik.reproduce.tables import MARK, Cell, Column, Reproduction, ResultTable
@@ -42,7 +32,7 @@ Run = list[tuple[Experiment, Reproduction]]
 @click.option("--samples", type=int, help="Number of samples; each experiment has its default.")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0)
 @click.option("--json", "json_path", metavar="FILE", help="Write the figures there; - for stdout.")
-@click.option("--plot", "plot_path", metavar="FILE", help="Draw them there: .png, .svg or .pdf.")
+@output.plot_option("them")
 @click.option(
     "--report",
     "report_path",
@@ -54,31 +44,34 @@ def reproduce(
     samples: int | None,
     seed: int,
     json_path: str | None,
-    plot_path: str | None,
+    plot: str | None,
     report_path: str | None,
 ) -> None:
     """Run a published experiment again, and print it beside the published figures."""
-    if what == ALL and plot_path is not None:
-        raise click.UsageError(
-            f"--plot draws one experiment; the pictures of {ALL} are in --report"
-        )
-    if what == ALL and report_path is None:
-        report_path = DEFAULT_REPORT
-    _check_outputs(json_path, plot_path, report_path)
+    if what == ALL:
+        report_path = report_path or DEFAULT_REPORT
+        if plot is not None:
+            words = f"the pictures of {ALL} are in --report"
+            raise click.UsageError(f"--plot draws one experiment; {words}")
+    if report_path == output.STDOUT:
+        raise click.UsageError("only --json can write to standard output")
+    if report_path is not None:
+        check_suffix(Path(report_path))
+    output.check_outputs(json_path, report_path, plot=plot)
     experiments = [experiment(name) for name in (EXPERIMENTS if what == ALL else [what])]
     run: Run = [(each, begin(each, _enough(each, what, samples), seed)) for each in experiments]
-    is_complete = _complete(run, quiet=json_path == STDOUT)
+    is_complete = _complete(run, quiet=json_path == output.STDOUT)
     finished = [(each, report) for each, report in run if report.rows or report.complete]
     if json_path is not None:
         whole = {"what": what, "reports": [report for _, report in finished]}
-        write_text(json_path, json_text(whole if what == ALL else run[0][1]) + "\n")
-    if plot_path is not None and finished:
+        output.write_text(json_path, json_text(whole if what == ALL else run[0][1]) + "\n")
+    if plot is not None and finished:
         each, report = finished[0]
-        write_whole(plot_path, lambda part: save_picture(part, each.plot(report)))
+        output.write_picture(plot, each.plot(report))
     if report_path is not None and finished:
         _write_report(report_path, finished)
     if not is_complete:
-        sys.exit(INTERRUPTED)
+        sys.exit(output.INTERRUPTED)
 
 
 def _enough(each: Experiment, what: str, samples: int | None) -> int | None:
@@ -88,20 +81,9 @@ def _enough(each: Experiment, what: str, samples: int | None) -> int | None:
     return max(samples, each.least_samples)
 
 
-def _check_outputs(json_path: str | None, plot_path: str | None, report_path: str | None) -> None:
-    """Refuse files that could not be written later."""
-    check_plot(plot_path)
-    if report_path == STDOUT:
-        raise click.UsageError("only --json can write to standard output")
-    if report_path is not None:
-        check_suffix(Path(report_path))
-    check_writable(json_path, plot_path, report_path)
-
-
 def _complete(run: Run, quiet: bool) -> bool:
     """Run and print the experiments one after the other; return False after Ctrl-C."""
     console = stdout_console()
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background job ignores it
     try:
         for each, report in run:
             try:
@@ -111,7 +93,7 @@ def _complete(run: Run, quiet: bool) -> bool:
                 if not quiet and (report.rows or report.complete):
                     _print_report(console, each, report)
     except KeyboardInterrupt:
-        warn("interrupted; what was finished is kept")
+        output.warn("interrupted; what was finished is kept")
         return False
     return True
 
@@ -119,7 +101,7 @@ def _complete(run: Run, quiet: bool) -> bool:
 def _write_report(path: str, run: Run) -> None:
     for file, content in report_files(Path(path), sections_of(run)).items():
         file.parent.mkdir(exist_ok=True)
-        write_whole(str(file), partial(Path.write_bytes, data=content))
+        output.write_whole(str(file), partial(Path.write_bytes, data=content))
     click.echo(f"report: {path}", err=True)
 
 

@@ -10,27 +10,19 @@ import click
 import numpy as np
 from rich.console import Console
 
+from dls_ik.cli import output
 from dls_ik.cli.options import (
     ROBOT,
     TIMEOUT,
-    find_robot,
-    joint_vector,
+    ChosenRobot,
     parse_task,
     robot_options,
+    seed_option,
     settings_option,
+    start_values,
     task_option,
 )
-from dls_ik.cli.output import (
-    NO_SOLUTION,
-    check_plot,
-    check_writable,
-    json_option,
-    plot_option,
-    print_json,
-    save_plot,
-    warn,
-)
-from dls_ik.cli.pose import POSE_OPTIONS, given_pose, pose_facts, pose_options, warn_far_poses
+from dls_ik.cli.pose import ChosenPose, pose_facts, pose_options, warn_far_poses
 from dls_ik.cli.terminal import figure, limit, print_note, print_pairs, print_table, stdout_console
 from dls_ik.core.types import Array
 
@@ -44,18 +36,16 @@ if TYPE_CHECKING:
     from dls_ik.solver.task import Task
 
 EPILOG = f"{ROBOT} Exit codes: 0 every method reached the pose, 1 one or more did not, 2 bad input."
+COMPARISON = (
+    "method", "status", "error [m]", "error [rad]", "iterations", "restarts", "time [ms]", "change",
+)  # fmt: skip
 MAX_STEPS = 5000  # that are drawn
 
 
 @click.command(epilog=EPILOG, short_help="Find joint values for a pose; compare methods.")
 @robot_options
 @pose_options
-@click.option(
-    "--seed",
-    metavar="VALUES",
-    multiple=True,
-    help="Where to begin [rad or m]: all values (0.1,0.2), or some by name (j1=0.1).",
-)
+@seed_option
 @click.option(
     "--method",
     "methods",
@@ -75,42 +65,38 @@ MAX_STEPS = 5000  # that are drawn
 )
 @click.option("--approximate", is_flag=True, help="Accept the nearest that is found.")
 @settings_option
-@plot_option("the comparison")
-@json_option
+@output.plot_option("the comparison")
+@output.json_option
 def solve(
-    robot: str,
-    base: str | None,
-    tip: str | None,
+    chosen: ChosenRobot,
+    pose: ChosenPose,
     seed: tuple[str, ...],
     methods: str,
     task: str,
     settings: dict[str, Any],
     count: int | None,
-    plot_path: str | None,
+    plot: str | None,
     as_json: bool,
     **asked: Any,
 ) -> None:
     """Find joint values that bring the tip to a pose, by one method or by several."""
-    is_deg = asked["deg"]
-    pose = given_pose(**{name: asked.pop(name) for name in POSE_OPTIONS})
-    if pose is None:
+    if pose.T is None:
         raise click.UsageError("give a pose: --xyz, with --rpy or --quat, or --matrix")
     names = [name.strip() for name in methods.split(",") if name.strip()]
     if not names or (count is not None and len(names) > 1):
         raise click.UsageError("--method names a method, or several; with --all one")
-    check_plot(plot_path)
-    check_writable(plot_path)
-    model = find_robot(robot, base, tip)
-    warn_far_poses("the pose", pose, model)
-    start = joint_vector(model, seed, "--seed", is_deg)[0] if seed else None
-    question = Question(model, pose, start, parse_task(task), settings, asked)
+    output.check_outputs(plot=plot)
+    robot = chosen.read()
+    warn_far_poses("the pose", pose.T, robot)
+    start = start_values(robot, seed, pose.deg)
+    question = Question(robot, pose.T, start, parse_task(task), settings, asked)
     if count is None:
-        messages = _compare(question, names, plot_path, as_json)
+        messages = _compare(question, names, plot, as_json)
     else:
         messages = _list_solutions(question, names[0], count, as_json)
     for message in messages:
-        warn(message)
-    sys.exit(NO_SOLUTION if messages else 0)
+        output.warn(message)
+    sys.exit(output.NO_SOLUTION if messages else 0)
 
 
 class Question(NamedTuple):
@@ -143,14 +129,6 @@ class Question(NamedTuple):
         """Return values (n,) by the names of joints."""
         return dict(zip(self.robot.joint_names, q.tolist(), strict=True))
 
-    def limit_margin(self, q: Array) -> Array:
-        """Return the distance (n,) to the nearest limit [rad or m], below 0 beyond it."""
-        return np.minimum(q - self.robot.lower, self.robot.upper - q)
-
-    def largest_change(self, q: Array) -> float | None:
-        """Return the largest change of a joint from the seed [rad or m]; None without a seed."""
-        return None if self.seed is None else float(np.abs(q - self.seed).max())
-
 
 # All solutions by one method
 
@@ -160,7 +138,7 @@ def _list_solutions(question: Question, method: str, count: int, as_json: bool) 
     found = solver.solve_all(question.T, count, question.seed, question.task)
     if as_json:
         joints = [question.named(q) for q in found]
-        print_json({**question.facts(), "method": solver.method, "solutions": joints})
+        output.print_json({**question.facts(), "method": solver.method, "solutions": joints})
     else:
         rows = [[str(i), *(figure(x, 4) for x in q)] for i, q in enumerate(found, start=1)]
         print_table(stdout_console(), ["", *question.robot.joint_names], rows, left=())
@@ -170,140 +148,124 @@ def _list_solutions(question: Question, method: str, count: int, as_json: bool) 
 # Methods side by side
 
 
-def _compare(
-    question: Question, methods: list[str], plot_path: str | None, as_json: bool
-) -> list[str]:
+def _compare(question: Question, methods: list[str], plot: str | None, as_json: bool) -> list[str]:
+    """Return a line for each method that did not reach the pose."""
     results = solve_by_each(question, methods)
-    if plot_path is not None:
-        save_plot(plot_path, draw_comparison(question, results))
+    if plot is not None:
+        output.save_plot(plot, draw_comparison(question, results))
+    answers = [_answer(question, name, each) for name, each in results.items()]
     if as_json:
-        answers = [_answer_facts(question, name, each) for name, each in results.items()]
-        print_json({**question.facts(), "answers": answers})
+        output.print_json({**question.facts(), "answers": answers})
+    elif len(answers) > 1:
+        _print_comparison(stdout_console(), answers)
     else:
-        _print_results(stdout_console(), question, results)
-    return _failures(question, results)
+        _print_answer(stdout_console(), question, answers[0])
+    return _failures(question, answers)
 
 
 def solve_by_each(question: Question, methods: Sequence[str]) -> dict[str, IkResult]:
     """Solve once by each method, with its kernels loaded, so that times compare."""
-    return {
-        solver.method: _solve_once(solver, question) for solver in map(question.solver, methods)
-    }
-
-
-def _solve_once(solver: IkSolver, question: Question) -> IkResult:
     given = {name: value for name, value in question.asked.items() if value not in (None, False)}
-    solver.solve(question.T, question.seed, timeout=0.0, task=question.task)  # loads kernels
-    return solver.solve(question.T, question.seed, task=question.task, **given)
+    results = {}
+    for solver in map(question.solver, methods):
+        solver.solve(question.T, question.seed, timeout=0.0, task=question.task)  # loads kernels
+        results[solver.method] = solver.solve(
+            question.T, question.seed, task=question.task, **given
+        )
+    return results
 
 
-def _answer_facts(question: Question, method: str, result: IkResult) -> dict[str, Any]:
+def _answer(question: Question, method: str, result: IkResult) -> dict[str, Any]:
+    """Return an answer as a document."""
+    q, robot, seed = result.q, question.robot, question.seed
     return {
         "method": method,
         "success": result.success,
         "status": str(result.status),
         "explanation": result.status.explanation,
-        "joints": question.named(result.q),
-        "distance_to_limit": question.named(question.limit_margin(result.q)),
+        "joints": question.named(q),
+        "distance_to_limit": question.named(np.minimum(q - robot.lower, robot.upper - q)),
         "position_error": result.position_error,
         "rotation_error": result.rotation_error,
         "iterations": result.iterations,
         "restarts": result.restarts,
         "duration": result.duration,
-        "largest_change": question.largest_change(result.q),
+        "largest_change": None if seed is None else float(np.abs(q - seed).max()),
     }
 
 
-def _failures(question: Question, results: dict[str, IkResult]) -> list[str]:
-    """Return a line for each method that did not reach the pose."""
+def _failures(question: Question, answers: list[dict[str, Any]]) -> list[str]:
     from dls_ik.solver.task import too_few_joints
 
     few = too_few_joints(question.robot, question.task)
     hint = f"; {few}: --task position or --task pointing asks for less" if few else ""
     return [
-        f"{name + ': ' if len(results) > 1 else ''}{result.status}: {result.status.explanation}; "
-        f"{_nearest(question, result)}{hint}"
-        for name, result in results.items()
-        if not result.success
+        f"{answer['method'] + ': ' if len(answers) > 1 else ''}{answer['status']}: "
+        f"{answer['explanation']}; {_nearest(answer)}{hint}"
+        for answer in answers
+        if not answer["success"]
     ]
 
 
-def _nearest(question: Question, result: IkResult) -> str:
+def _nearest(answer: dict[str, Any]) -> str:
     """Return the errors of the best that was found, or its joints beyond their limits."""
-    from dls_ik.solver.result import Status
-
-    margins = question.named(question.limit_margin(result.q))
-    beyond = [f"{name} by {-margin:.3g}" for name, margin in margins.items() if margin < 0.0]
-    if result.status == Status.OUTSIDE_LIMITS and beyond:
+    margins = answer["distance_to_limit"].items()
+    beyond = [f"{name} by {-margin:.3g}" for name, margin in margins if margin < 0.0]
+    if answer["status"] == "OUTSIDE_LIMITS" and beyond:
         return f"beyond them: {', '.join(beyond)}"
-    return f"nearest found: {result.position_error:.3g} m and {result.rotation_error:.3g} rad off"
+    position, rotation = answer["position_error"], answer["rotation_error"]
+    return f"nearest found: {position:.3g} m and {rotation:.3g} rad off"
 
 
-def _print_results(console: Console, question: Question, results: dict[str, IkResult]) -> None:
-    if len(results) > 1:
-        _print_comparison(console, question, results)
-        return
+def _print_answer(console: Console, question: Question, answer: dict[str, Any]) -> None:
     from dls_ik.plot.canvas import short
 
-    ((method, result),) = results.items()
-    _print_joints(console, question, result.q)
+    _print_joints(console, question, answer)
     console.print()
-    errors = f"{short(result.position_error)} m, {short(result.rotation_error)} rad"
-    work = f"{result.iterations} iterations, {result.restarts} restarts"
-    print_pairs(
-        console,
-        [
-            (method, f"{result.status}: {result.status.explanation}"),
-            ("error", errors),
-            ("work", f"{work}, {short(1e3 * result.duration, 3)} ms"),
-        ],
-    )
+    position, rotation = short(answer["position_error"]), short(answer["rotation_error"])
+    work = f"{answer['iterations']} iterations, {answer['restarts']} restarts"
+    pairs = [
+        (answer["method"], f"{answer['status']}: {answer['explanation']}"),
+        ("error", f"{position} m, {rotation} rad"),
+        ("work", f"{work}, {short(1e3 * answer['duration'], 3)} ms"),
+    ]
+    print_pairs(console, pairs)
 
 
-def _print_joints(console: Console, question: Question, q: Array) -> None:
-    robot = question.robot
+def _print_joints(console: Console, question: Question, answer: dict[str, Any]) -> None:
+    robot, q = question.robot, answer["joints"]
     headings = ["joint", "value", "lower", "upper", "to limit"]
-    values = zip(
-        robot.joint_names, q, robot.lower, robot.upper, question.limit_margin(q), strict=True
-    )
-    rows = [[name, figure(x, 6), *map(limit, limits)] for name, x, *limits in values]
+    limits = zip(robot.lower, robot.upper, answer["distance_to_limit"].values(), strict=True)
+    rows = [
+        [name, figure(x, 6), *map(limit, each)]
+        for (name, x), each in zip(q.items(), limits, strict=True)
+    ]
     if question.seed is not None:
         headings.append("change")
-        for row, change in zip(rows, q - question.seed, strict=True):
-            row.append(f"{round(change, 4) + 0.0:+.4f}")
+        for row, x, start in zip(rows, q.values(), question.seed, strict=True):
+            row.append(f"{round(x - start, 4) + 0.0:+.4f}")
     print_table(console, headings, rows)
 
 
-def _print_comparison(console: Console, question: Question, results: dict[str, IkResult]) -> None:
+def _print_comparison(console: Console, answers: list[dict[str, Any]]) -> None:
     from dls_ik.plot.canvas import short
 
-    headings = [
-        "method",
-        "status",
-        "error [m]",
-        "error [rad]",
-        "iterations",
-        "restarts",
-        "time [ms]",
-    ]
+    has_seed = answers[0]["largest_change"] is not None
     rows = [
         [
-            method,
-            str(result.status),
-            f"{result.position_error:.1e}",
-            f"{result.rotation_error:.1e}",
-            str(result.iterations),
-            str(result.restarts),
-            short(1e3 * result.duration, 3),
+            answer["method"],
+            answer["status"],
+            f"{answer['position_error']:.1e}",
+            f"{answer['rotation_error']:.1e}",
+            str(answer["iterations"]),
+            str(answer["restarts"]),
+            short(1e3 * answer["duration"], 3),
+            *([figure(answer["largest_change"])] if has_seed else []),
         ]
-        for method, result in results.items()
+        for answer in answers
     ]
-    if question.seed is not None:
-        headings.append("change")
-        for row, result in zip(rows, results.values(), strict=True):
-            row.append(figure(question.largest_change(result.q) or 0.0))
-    print_table(console, headings, rows, left=(0, 1))
-    if question.seed is not None:
+    print_table(console, COMPARISON[: len(rows[0])], rows, left=(0, 1))
+    if has_seed:
         print_note(console, "change: largest of a joint from the seed [rad or m]")
 
 

@@ -2,45 +2,42 @@
 
 from __future__ import annotations
 
+import csv
+import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import numpy as np
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
 
-from dls_ik.cli.options import POSITIVE, SECONDS, Vector, text_option
-from dls_ik.cli.output import (
-    MISSING,
-    NO_SOLUTION,
-    STDOUT,
-    check_plot,
-    check_writable,
-    exit_interrupted,
-    exit_with,
-    json_option,
-    plot_option,
-    print_json,
-    ros_imports,
-)
-from dls_ik.cli.pose import (
-    POSE_OPTIONS,
-    PoseFile,
-    given_pose,
-    pose_options,
-    read_poses,
-    warn_far_poses,
-)
+from dls_ik.cli import output
+from dls_ik.cli.options import POSITIVE, SECONDS, ChosenRobot, Vector, text_option
+from dls_ik.cli.pose import ChosenPose, PoseFile, pose_options, read_poses, warn_far_poses
+from dls_ik.cli.terminal import print_pairs, stdout_console
+from dls_ik.model.rotations import inverse, quaternion_from_rotation
+from dls_ik.plot.canvas import scaled
+from dls_ik.text import listing
 
 if TYPE_CHECKING:
-    from dls_ik.cli.stream_report import RobotPicture
     from dls_ik.core.types import Array
+    from dls_ik.model.robot import RobotModel
+    from dls_ik.ros.client.robot import DescribedRobot
     from dls_ik.ros.client.target_publisher import StreamOutcome, TargetPublisher
 
 MAX_TARGETS = 10**7
 MAX_SPEED = 1e3  # [m/s, rad/s]
 RUN_IN = 0.25  # of a period, from the centre to the circle, and back
 PLANES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}  # axes
+LINE_PERIOD = 0.1  # [s]
+GOOD = ("FOLLOWING", "REACHED", "JOINT_MOTION")
+POSE = ("x", "y", "z", "qx", "qy", "qz", "qw")
+POLL = 0.02  # [s]
 
 
 @click.command(
@@ -73,15 +70,16 @@ PLANES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}  # axes
 @text_option("--namespace", metavar="NAME", help="Namespace of the node.")
 @click.option("--node", default="dls_ik", metavar="NAME", help="Name of the node.")
 @click.option("--patience", type=SECONDS, default=5.0, metavar="S", help="Time to find it [s].")
-@json_option
+@output.json_option
 @click.option("--record", metavar="FILE", help="Write the answers of the node there, as CSV.")
-@plot_option("it")
+@output.plot_option("it")
 @click.option(
     "--robot",
     metavar="ROBOT",
     help="To draw, from the node's base to its tip; default: the node's.",
 )
 def stream(
+    pose: ChosenPose,
     path: str | None,
     frame: str,
     rate: float,
@@ -91,7 +89,7 @@ def stream(
     patience: float,
     as_json: bool,
     record: str | None,
-    plot_path: str | None,
+    plot: str | None,
     robot: str | None,
     **motion: Any,
 ) -> None:
@@ -103,29 +101,34 @@ def stream(
     Files of poses are as for dls-ik path; with times [s] the poses are sent at these, and more in
     between.
     """
-    plan = _read_plan({name: motion.pop(name) for name in POSE_OPTIONS}, path, **motion)
-    plan.check(rate)
+    plan = _read_plan(pose, path, **motion)
+    if not rate * plan.duration <= MAX_TARGETS:
+        raise click.UsageError(
+            f"{plan.duration:g} s at {rate:g} Hz are more than {MAX_TARGETS} targets"
+        )
     if plan.path is not None:
         warn_far_poses("a target", plan.path.poses)
     if plan.radius is not None and frame:
         raise click.UsageError("--circle is in the root frame, without --frame")
-    check_plot(plot_path)
-    if record == STDOUT:
+    if record == output.STDOUT:
         raise click.UsageError("--record takes a file, not standard output")
-    check_writable(record, plot_path)
-    with ros_imports():
+    output.check_outputs(record, plot=plot)
+    with output.ros_imports():
         from dls_ik.ros.client.connection import NOT_THERE
         from dls_ik.ros.client.target_publisher import TargetPublisher
-    from dls_ik.cli.stream_report import robot_to_draw
-
     try:
         with TargetPublisher(namespace, node, patience) as publisher:
-            first = publisher.wait()
-            drawn = None if plot_path is None else robot_to_draw(publisher, robot)
-            outcome = _run(publisher, plan, first.tip, frame, rate, wait)
-            _report(outcome, as_json, record, plot_path, drawn)
+            tip = publisher.wait().tip
+            drawn = None if plot is None else robot_to_draw(publisher, robot)
+            outcome = _run(publisher, plan, tip, frame, rate, wait)
+            found = summary(outcome)
+            output.print_json(found) if as_json else print_summary(found)
+            if record is not None:
+                write_record(record, outcome)
+            if plot is not None and drawn is not None:
+                _draw_or_keep(plot, drawn, outcome, keep=record is None)
     except NOT_THERE as error:
-        exit_with(str(error), MISSING)
+        output.exit_with(str(error), output.MISSING)
     _end(outcome)
 
 
@@ -148,57 +151,58 @@ def _run(
 @contextmanager
 def _live_line(publisher: TargetPublisher, rate: float) -> Iterator[Callable[[], None]]:
     """Show the stream in a line on stderr, where that is a terminal."""
-    from rich.console import Console
-
-    from dls_ik.cli.stream_report import LiveLine
-
     console = Console(stderr=True)
-    if console.is_terminal:
-        with LiveLine(console, publisher) as line:
-            yield line.update
+    if not console.is_terminal:
+        messages = iter([f"streaming at {rate:g} Hz"])
+
+        def print_once() -> None:
+            for message in messages:
+                click.echo(message, err=True)
+
+        yield print_once  # called with the first target
         return
-    messages = iter([f"streaming at {rate:g} Hz"])
+    live = Live(console=console, transient=True, auto_refresh=False)
+    begin = last = time.monotonic()
 
-    def print_once() -> None:
-        for message in messages:
-            click.echo(message, err=True)
+    def update() -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= LINE_PERIOD:
+            last = now
+            line = _line(publisher, now - begin)
+            line.truncate(console.width)
+            live.update(line, refresh=True)
 
-    yield print_once  # called with the first target
+    try:
+        with output.defer_sigint():  # rich cannot stop a display that is half started
+            live.start()
+        yield update
+    finally:
+        live.stop()
 
 
-def _report(
-    outcome: StreamOutcome,
-    as_json: bool,
-    record: str | None,
-    plot_path: str | None,
-    drawn: RobotPicture | None,
-) -> None:
-    from dls_ik.cli.stream_report import draw, print_summary, summary, write_record
-
-    found = summary(outcome)
-    print_json(found) if as_json else print_summary(found)
-    if record is not None:
-        write_record(record, outcome)
-    if plot_path is not None and drawn is not None:
-        try:
-            draw(plot_path, drawn, outcome)
-        except Exception:
-            if record is None:  # keep the measurements when drawing fails
-                write_record(f"{plot_path}.csv", outcome)
-            raise
+def _line(publisher: TargetPublisher, seconds: float) -> Text:
+    """Return time, state, errors and rate."""
+    row = publisher.monitor.rows[-1]
+    position, rotation = row.errors()
+    line = Text(f"{seconds:5.1f} s ")
+    line.append(f"{row.state:<19}", style="green" if row.state in GOOD else "yellow")
+    if np.isfinite(position):
+        line.append(f" {scaled(position, 'm', 3):>7} {scaled(rotation, 'rad', 3):>9}")
+    return line.append(f" {publisher.sent / seconds:4.0f} Hz")
 
 
 def _end(outcome: StreamOutcome) -> None:
     if outcome.interrupted:
-        exit_interrupted("interrupted; the arm was told to stop")
+        output.exit_interrupted("interrupted; the arm was told to stop")
     if outcome.lost:
-        exit_with("the node has gone: nothing comes from it any more", MISSING)
+        output.exit_with("the node has gone: nothing comes from it any more", output.MISSING)
     if outcome.refused:
-        exit_with(f"the node refuses: {outcome.refused}", NO_SOLUTION)
+        output.exit_with(f"the node refuses: {outcome.refused}", output.NO_SOLUTION)
     if outcome.reached is False:
         rows = outcome.rows
         reason = rows[-1].message or "no reason given" if rows else "nothing came back"
-        exit_with(f"not reached: {reason}", NO_SOLUTION)
+        output.exit_with(f"not reached: {reason}", output.NO_SOLUTION)
 
 
 # Targets
@@ -223,40 +227,23 @@ class StreamPlan(NamedTuple):
             return 0.0 if times is None else float(times[-1] - times[0])
         return self.twist_time if self.twist is not None else self.laps * self.period
 
-    def check(self, rate: float) -> None:
-        """Refuse a plan of too many targets at a rate [Hz].
 
-        Raises:
-            click.UsageError: the reason.
-        """
-        if not rate * self.duration <= MAX_TARGETS:
-            raise click.UsageError(
-                f"{self.duration:g} s at {rate:g} Hz are more than {MAX_TARGETS} targets"
-            )
-
-
-def _read_plan(pose_options: dict[str, Any], path: str | None, **motion: Any) -> StreamPlan:
+def _read_plan(pose: ChosenPose, path: str | None, **motion: Any) -> StreamPlan:
     """Return the plan of the options.
-
-    Args:
-        pose_options: arguments of :func:`dls_ik.cli.pose.given_pose`; the units are those of the
-            file too.
 
     Raises:
         click.UsageError: not exactly one kind of target.
         DlsIkError: a file without poses.
     """
-    pose = given_pose(**pose_options)
-    given = [pose is not None, path is not None, motion["twist"] is not None]
-    if sum([*given, motion["radius"] is not None]) != 1:
+    twist = motion["twist"]
+    given = [pose.T is not None, path is not None, twist is not None, motion["radius"] is not None]
+    if sum(given) != 1:
         raise click.UsageError("give one of --xyz (or --matrix), --file, --twist and --circle")
-    if motion["twist"] is not None and not all(abs(v) < MAX_SPEED for v in motion["twist"]):
+    if twist is not None and not all(abs(v) < MAX_SPEED for v in twist):
         raise click.UsageError(f"--twist takes six numbers within {MAX_SPEED:g}")
-    if pose is not None:
-        found: PoseFile | None = PoseFile(pose[None], None, ("",))
-    else:
-        units = pose_options["deg"], pose_options["mm"]
-        found = None if path is None else read_poses(path, *units)
+    found = None if path is None else read_poses(path, pose.deg, pose.mm)
+    if pose.T is not None:
+        found = PoseFile(pose.T[None], None, ("",))
     return StreamPlan(found, **motion)
 
 
@@ -302,3 +289,179 @@ def circle(
     poses[:, first, 3] += reach * np.cos(phase)
     poses[:, second, 3] += reach * np.sin(phase)
     return times, poses
+
+
+# Report
+
+
+def summary(outcome: StreamOutcome) -> dict[str, Any]:
+    """Return figures of a stream; lengths in [m], angles in [rad], times in [s]."""
+    rows, duration = outcome.rows, outcome.end - outcome.begin
+    states = Counter(row.state for row in rows)
+    errors = np.array([row.errors() for row in rows]).reshape(-1, 2)
+    return {
+        "reached": outcome.reached,
+        "refused": outcome.refused,
+        "lost": outcome.lost,
+        "interrupted": outcome.interrupted,
+        "duration": duration,
+        "sent": outcome.sent,
+        "send_rate": outcome.sent / duration if duration > 0.0 else 0.0,
+        "heard": len(rows),
+        "heard_rate": len(rows) / duration if duration > 0.0 else 0.0,
+        "position_error": _spread(errors[:, 0]),
+        "rotation_error": _spread(errors[:, 1]),
+        "states": {name: count / len(rows) for name, count in states.most_common()},
+        "last_state": rows[-1].state if rows else None,
+        "words": rows[-1].message if rows else "",
+    }
+
+
+def _spread(values: Array) -> dict[str, float] | None:
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return None
+    return {"mean": float(known.mean()), "largest": float(known.max()), "last": float(known[-1])}
+
+
+def print_summary(found: dict[str, Any]) -> None:
+    """Print the figures of :func:`summary`."""
+    ends = {True: "reached", False: "not reached", None: "finished"}
+    stops = [word for word in ("interrupted", "lost", "refused") if found[word]]
+    end = stops[0] if stops else ends[found["reached"]]
+    pairs = [
+        (end, f"after {found['duration']:.1f} s"),
+        ("sent", f"{found['sent']} targets, {found['send_rate']:.1f}/s"),
+        ("heard", f"{found['heard']} cycles of the node, {found['heard_rate']:.1f}/s"),
+    ]
+    for name, unit in (("position_error", "m"), ("rotation_error", "rad")):
+        if (error := found[name]) is not None:
+            figures = (scaled(error[key], unit, 3) for key in ("mean", "largest", "last"))
+            pairs.append((name.replace("_", " "), "mean {}, largest {}, last {}".format(*figures)))
+    if found["states"]:
+        shares = (f"{name} {100.0 * share:.0f} %" for name, share in found["states"].items())
+        pairs.append(("states", ", ".join(shares)))
+    print_pairs(stdout_console(), pairs)
+
+
+def write_record(path: str, outcome: StreamOutcome) -> None:
+    """Write a line for each cycle of the node: target, tip, errors, state, joints."""
+    names = sorted({name for row in outcome.rows for name in row.q})
+    heads = [f"{name}_{part}" for name in ("target", "tip") for part in POSE]
+
+    def write(part: Path) -> None:
+        with part.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(["t", "state", *heads, "position_error", "rotation_error", *names])
+            for row in outcome.rows:
+                joints = [row.q.get(name, "") for name in names]
+                poses = [*_numbers(row.target), *_numbers(row.tip)]
+                errors = ["" if np.isnan(error) else error for error in row.errors()]
+                t = f"{row.time - outcome.begin:.6f}"
+                writer.writerow([t, row.state, *poses, *errors, *joints])
+
+    output.write_whole(path, write)
+    click.echo(f"record: {path}", err=True)
+
+
+def _numbers(T: Array | None) -> list[Any]:
+    if T is None:
+        return [""] * len(POSE)
+    return [*T[:3, 3].tolist(), *quaternion_from_rotation(T[:3, :3])]
+
+
+class RobotPicture(NamedTuple):
+    """Robot to draw, and the names of its joints in joint_states."""
+
+    robot: RobotModel
+    names: tuple[str, ...]  # (n,)
+
+
+def robot_to_draw(publisher: TargetPublisher, named: str | None) -> RobotPicture:
+    """Return the robot of the node, or one named here, with the node's base, tip and joints.
+
+    Raises:
+        ServiceMissingError, NoAnswerError: the node does not answer, or sends no joint values.
+        RobotModelError: not a usable robot, or a file, which has to be named here.
+    """
+    from dls_ik.ros.client.robot import DescribedRobot, ForeignFileError, served_robot
+    from dls_ik.ros.robot_source import subscribe_descriptions
+    from dls_ik.ros.servo.outputs import arrange
+    from dls_ik.ros.viewer_source import NodeParameters
+
+    def own(base: str | None, tip: str | None) -> DescribedRobot:
+        return DescribedRobot(ChosenRobot(str(named), base, tip).read(), None)
+
+    texts: list[Any] = []
+    subscribe_descriptions(publisher.node, texts.append)
+    settings = NodeParameters(publisher.node, publisher.name)
+    try:
+        robot, _ = served_robot(
+            lambda: settings.read(publisher.patience),
+            lambda: texts[-1].data if texts else "",
+            None if named is None else own,
+        )
+    except ForeignFileError as error:
+        raise ForeignFileError(f"{error}, by --robot FILE, for the picture") from None
+    joints = arrange(
+        robot.joint_names, settings.current.output_joints, settings.current.output_names
+    )
+    called = {ours: theirs for theirs, ours in joints.robot_names.items()}
+    found = RobotPicture(robot, tuple(called.get(name, name) for name in robot.joint_names))
+    _wait_for_joints(publisher, found)
+    return found
+
+
+def _wait_for_joints(publisher: TargetPublisher, drawn: RobotPicture) -> None:
+    from dls_ik.ros.client.connection import NoAnswerError
+
+    deadline = time.monotonic() + publisher.patience
+    while missing := [name for name in drawn.names if name not in publisher.monitor.q]:
+        if time.monotonic() > deadline:
+            topic = publisher.node.resolve_topic_name("joint_states")
+            raise NoAnswerError(
+                f"--plot draws the joints, and nothing comes on {topic} of {listing(missing)} "
+                f"within {publisher.patience:g} s"
+            )
+        time.sleep(POLL)
+
+
+def _draw_or_keep(path: str, drawn: RobotPicture, outcome: StreamOutcome, keep: bool) -> None:
+    try:
+        draw(path, drawn, outcome)
+    except Exception:
+        if keep:  # the measurements
+            write_record(f"{path}.csv", outcome)
+        raise
+
+
+def draw(path: str, drawn: RobotPicture, outcome: StreamOutcome) -> None:
+    """Draw the tip beside its targets, or the joints where no targets were in the root frame.
+
+    The picture begins with the first target that came back.
+    """
+    from dls_ik.plot import joint_bands, tip_path
+
+    rows = [row for row in outcome.rows if all(name in row.q for name in drawn.names)]
+    rows = [row for row in rows if row.target is not None] or rows
+    if len(rows) < 2:
+        output.warn("no picture: the stream ended before two cycles of the node")
+        return
+    robot = drawn.robot
+    times = [row.time - outcome.begin for row in rows]
+    q = np.array([[row.q[name] for name in drawn.names] for row in rows])
+    goals = [row.target for row in rows if row.target is not None]
+    if len(goals) < len(rows) or rows[0].frame != robot.tree.root or len(robot.tips) > 1:
+        figure = joint_bands(robot, times, q)
+    else:
+        figure = tip_path(robot, times, q, _in_base(robot, q, goals))
+    output.save_plot(path, figure)
+
+
+def _in_base(robot: RobotModel, q: Array, goals: list[Array]) -> Array:
+    """Return positions (k, 3) [m] in the base frame, of targets (k, 4, 4) in the root frame."""
+    roots = [
+        inverse(robot.tree.pose(robot.base, dict(zip(robot.joint_names, row, strict=True))))
+        for row in q.tolist()
+    ]
+    return np.array([(T @ goal)[:3, 3] for T, goal in zip(roots, goals, strict=True)])

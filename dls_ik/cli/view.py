@@ -9,32 +9,25 @@ import contextlib
 import os
 import socket
 import sys
-import threading
 import webbrowser
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import click
 
-from dls_ik.cli.options import ROBOT, SECONDS, find_robot, robot_argument, text_option
-from dls_ik.cli.output import (
-    INTERRUPTED,
-    MissingPartError,
-    check_writable,
-    record_sigint,
-    ros_imports,
-    warn,
-    write_whole,
-)
+from dls_ik.cli import output
+from dls_ik.cli.options import ROBOT, SECONDS, ChosenRobot, robot_argument, text_option
 from dls_ik.errors import ChainError
 
 if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
+    from dls_ik.ros.client.robot import DescribedRobot
     from dls_ik.ros.viewer_source import NodeSource
-    from dls_ik.viewer.panels import Save
     from dls_ik.viewer.presets import Preset
     from dls_ik.viewer.session import Session
+    from dls_ik.viewer.shapes import Shapes
 
 DEFAULT = "wam"  # robot
 LOCAL = ("localhost", "127.0.0.1", "::1")
@@ -56,9 +49,7 @@ BRIEF = 1.0  # [s] for a node that only confirms base and tip
 @click.option("--record", metavar="FILE", help="Where the page's recordings go, as CSV.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 def view(
-    robot: str | None,
-    base: str | None,
-    tip: str | None,
+    chosen: ChosenRobot,
     method: str,
     host: str,
     port: int,
@@ -78,48 +69,29 @@ def view(
         raise click.UsageError(
             "--method is for an arm of this process; the page changes that of a node"
         )
-    if ros and not robot and (base or tip):
+    if ros and not chosen.name and (chosen.base or chosen.tip):
         raise click.UsageError("--base and --tip are those of the node, unless ROBOT is given too")
-    save = _recorder(record)
-    chosen = None if ros and not robot else ChosenRobot(robot or DEFAULT, base, tip)
+    output.check_outputs(record)
+    if ros:
+        source = remote(chosen if chosen.name else None, namespace, patience)
+    else:
+        source = local(chosen._replace(name=chosen.name or DEFAULT), methods)
     try:
-        if chosen and not ros:
-            source = local(chosen, methods)
-        else:
-            source = remote(chosen, namespace, patience)
-        with record_sigint() as ended, source as arm:
-            _serve(arm, host, port, rate, save, no_browser, ended)
+        with output.record_sigint() as ended, source as arm:
+            from dls_ik.viewer.page import serve
+            from dls_ik.viewer.server import open_server
+
+            shapes = _shapes(arm)
+            server = open_server(host, port, f"dls-ik: {arm.robot.name}")
+            _announce(host, server.get_port(), no_browser)
+            save = None if record is None else partial(_save, record)
+            serve(server, arm.robot, shapes, arm.begin, rate, save, ended)
     except ImportError as error:
         message = f"{error.name or error} is missing: pip install 'dls-ik[viewer]'"
-        raise MissingPartError(message) from None
+        raise output.MissingPartError(message) from None
     except KeyboardInterrupt:
         pass
     _end()
-
-
-def _serve(
-    arm: ViewedArm,
-    host: str,
-    port: int,
-    rate: float,
-    save: Save | None,
-    no_browser: bool,
-    ended: threading.Event,
-) -> None:
-    from dls_ik.viewer.page import serve
-    from dls_ik.viewer.server import open_server
-    from dls_ik.viewer.shapes import Shapes, load_shapes, skeleton
-
-    shapes = Shapes(())
-    if arm.description is not None:
-        shapes = load_shapes(arm.description, arm.is_foreign)
-    if shapes.complaint:
-        warn(shapes.complaint)
-    if not shapes.pieces:
-        shapes = skeleton(arm.robot)._replace(missing=shapes.missing)
-    server = open_server(host, port, f"dls-ik: {arm.robot.name}")
-    _announce(host, server.get_port(), no_browser)
-    serve(server, arm.robot, shapes, arm.begin, rate, save, ended)
 
 
 def _methods(given: str) -> list[str]:
@@ -131,16 +103,21 @@ def _methods(given: str) -> list[str]:
     return names
 
 
-def _recorder(record: str | None) -> Save | None:
-    if record is None:
-        return None
-    check_writable(record)
+def _shapes(arm: ViewedArm) -> Shapes:
+    """Return the shapes of a robot's links; lines between its joints where there are none."""
+    from dls_ik.viewer.shapes import Shapes, load_shapes, skeleton
 
-    def save(content: bytes) -> str:
-        write_whole(record, lambda part: part.write_bytes(content))
-        return record
+    shapes = Shapes(())
+    if arm.description is not None:
+        shapes = load_shapes(arm.description, arm.is_foreign)
+    if shapes.complaint:
+        output.warn(shapes.complaint)
+    return shapes if shapes.pieces else skeleton(arm.robot)._replace(missing=shapes.missing)
 
-    return save
+
+def _save(record: str, content: bytes) -> str:
+    output.write_whole(record, lambda part: part.write_bytes(content))
+    return record
 
 
 def _announce(host: str, port: int, no_browser: bool) -> None:
@@ -150,7 +127,7 @@ def _announce(host: str, port: int, no_browser: bool) -> None:
     if host in LOCAL:
         click.echo(f"from another machine: ssh -L {port}:localhost:{port} HOST, then the same URL")
     else:
-        warn(f"anybody who reaches {host} can see and move this arm")
+        output.warn(f"anybody who reaches {host} can see and move this arm")
     if not no_browser and _has_screen():
         webbrowser.open(url)
 
@@ -166,25 +143,7 @@ def _end() -> NoReturn:
     with contextlib.suppress(OSError):  # a closed pipe
         click.echo("dls-ik: ended", err=True)
         sys.stdout.flush()
-    os._exit(INTERRUPTED)
-
-
-class ChosenRobot(NamedTuple):
-    """Robot of the command line."""
-
-    name: str
-    base: str | None
-    tip: str | None
-
-    def read(self) -> tuple[RobotModel, Path | str | None]:
-        """Return the robot, and the URDF with its shapes, if there is one.
-
-        Raises:
-            RobotModelError: there is no such robot.
-        """
-        from dls_ik.model.load import find_urdf
-
-        return find_robot(self.name, self.base, self.tip), find_urdf(self.name)
+    os._exit(output.INTERRUPTED)
 
 
 class ViewedArm(NamedTuple):
@@ -199,7 +158,9 @@ class ViewedArm(NamedTuple):
 @contextlib.contextmanager
 def local(chosen: ChosenRobot, methods: Sequence[str]) -> Iterator[ViewedArm]:
     """Yield an arm that a controller of this process moves; two methods move two."""
-    robot, path = chosen.read()
+    from dls_ik.model.load import find_urdf
+
+    robot, path = chosen.read(), find_urdf(chosen.name)
     from dls_ik.viewer.session import local_session
 
     yield ViewedArm(robot, path, lambda: local_session(robot, methods))
@@ -217,7 +178,7 @@ def remote(chosen: ChosenRobot | None, namespace: str, patience: float) -> Itera
     """
     from dls_ik.viewer.session import Session
 
-    with ros_imports():
+    with output.ros_imports():
         from dls_ik.ros.client.connection import NOT_THERE
         from dls_ik.ros.client.robot import ForeignFileError
     try:
@@ -226,7 +187,7 @@ def remote(chosen: ChosenRobot | None, namespace: str, patience: float) -> Itera
         raise ForeignFileError(f"{error}: dls-ik view FILE --ros") from None
     except NOT_THERE as error:
         hint = "start ik_node, or choose one by --namespace, or name its robot to wait for it"
-        raise MissingPartError(f"{error}: {hint}") from None
+        raise output.MissingPartError(f"{error}: {hint}") from None
     with contextlib.closing(source):
         is_foreign = chosen is None and isinstance(source.urdf, str)
         yield ViewedArm(source.robot, source.urdf, lambda: (Session(source), ()), is_foreign)
@@ -235,22 +196,28 @@ def remote(chosen: ChosenRobot | None, namespace: str, patience: float) -> Itera
 def _source(chosen: ChosenRobot | None, namespace: str, patience: float) -> NodeSource:
     """Return the node as a source of the page; it may start later where its robot is chosen."""
     from dls_ik.ros.client.connection import NOT_THERE
-    from dls_ik.ros.client.robot import DescribedRobot
     from dls_ik.ros.viewer_source import NodeSource
 
     if chosen is None:
         return NodeSource(None, namespace, patience)
     if chosen.base or chosen.tip:
-        return NodeSource(DescribedRobot(*chosen.read()), namespace, patience)
+        return NodeSource(_described(chosen), namespace, patience)
     name = chosen.name
     try:
-        alone: DescribedRobot | None = DescribedRobot(*chosen.read())
+        alone: DescribedRobot | None = _described(chosen)
     except ChainError:  # several links could be the tip: the node knows which
         alone = None
     try:
         return NodeSource(
             None, namespace, BRIEF if alone else patience,
-            own=lambda base, tip: DescribedRobot(*ChosenRobot(name, base, tip).read()),
+            own=lambda base, tip: _described(ChosenRobot(name, base, tip)),
         )  # fmt: skip
     except NOT_THERE:
-        return NodeSource(alone or DescribedRobot(*chosen.read()), namespace, patience)
+        return NodeSource(alone or _described(chosen), namespace, patience)
+
+
+def _described(chosen: ChosenRobot) -> DescribedRobot:
+    from dls_ik.model.load import find_urdf
+    from dls_ik.ros.client.robot import DescribedRobot
+
+    return DescribedRobot(chosen.read(), find_urdf(chosen.name))

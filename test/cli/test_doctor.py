@@ -9,15 +9,16 @@ import sys
 import pytest
 
 from dls_ik.cli.doctor import run_checks
-from dls_ik.cli.doctor_checks import BROKEN, MISSING, OK, others_can_write, ros_findings
+from dls_ik.cli.doctor_checks import BROKEN, MISSING, OK, Check, checks, others_can_write, run_check
 
 EVERYBODY = stat.S_IRWXU | stat.S_IRWXG | stat.S_IRWXO
 COMMAND = [sys.executable, "-m", "dls_ik.cli", "doctor"]
 
 
-def names():
-    seen = []
-    return seen, seen.append
+def results(*names, tell=lambda name: None, **settings):
+    """State and words of each check."""
+    checks = [Check("", name, "", **settings) for name in names]
+    return {finding.name: (finding.state, finding.words) for finding in run_checks(checks, tell)}
 
 
 def test_things_that_are_broken_in_every_way(tmp_path, monkeypatch):
@@ -32,8 +33,8 @@ def test_things_that_are_broken_in_every_way(tmp_path, monkeypatch):
     for name, code in modules.items():
         (tmp_path / f"{name}.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
-    seen, tell = names()
-    found = run_checks([*modules, "nowhere_to_be_found", "json"], tell)
+    seen = []
+    found = results(*modules, "nowhere_to_be_found", "json", tell=seen.append)
     assert found["dies"] == (BROKEN, "it ends the process with SIGSEGV")
     assert found["leaves"] == (BROKEN, "it ends the process with code 7: last words")
     assert found["raises"] == (BROKEN, "RuntimeError: two lines")
@@ -48,13 +49,11 @@ def test_things_that_are_broken_in_every_way(tmp_path, monkeypatch):
 def test_what_hangs_is_given_up(tmp_path, monkeypatch):
     (tmp_path / "hangs.py").write_text("import time; time.sleep(1000)")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr("dls_ik.cli.doctor.PATIENCE", 1.0)
-    found = run_checks(["hangs"], lambda name: None)
-    assert found == {"hangs": (BROKEN, "no end of it within 1 s")}
+    assert results("hangs", patience=1.0) == {"hangs": (BROKEN, "no end of it within 1 s")}
 
 
 def test_the_parts_work_here():
-    found = run_checks(["solve", "follow"], lambda name: None)
+    found = results("solve", "follow")
     assert {state for state, _ in found.values()} == {OK}, found
 
 
@@ -85,10 +84,11 @@ def test_without_numpy_and_rich_it_still_says_so(tmp_path):
 )
 def test_variables_of_ros(monkeypatch, variable, value, name, state):
     monkeypatch.setenv(variable, value)
-    found = {finding.name: finding for finding in ros_findings()}
-    assert found[name].state == state
-    assert (found[name].mend == "") == (state == OK)
-    assert len(found[name].words) < 100
+    (check,) = (each for each in checks() if each.name == name)
+    finding = check.finding(*run_check(name))
+    assert finding.state == state
+    assert (finding.mend == "") == (state == OK)
+    assert len(finding.words) < 100
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def test_nor_one_of_another_user(folder):
 def test_the_doctor_says_so_before_it_runs_what_is_there(tmp_path, monkeypatch):
     tmp_path.chmod(EVERYBODY)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    state, words = run_checks(["kernels"], lambda name: None)["kernels"]
+    state, words = results("kernels")["kernels"]
     assert state == BROKEN
     assert "others could put code of theirs among the kernels" in words
     assert "all users can write" in words

@@ -132,7 +132,7 @@ def test_the_start_that_goes_on_best_is_found(tmp_path):
     """Of a planar arm both elbows reach the first pose; only one comes through within limits."""
     robot = RobotModel.from_name("planar_2r").narrowed([-1.0, -2.5], [1.0, 2.5])
     from dls_ik import IkSolver, Task
-    from dls_ik.cli.trajectory import solve_along
+    from dls_ik.cli.path import solve_along
 
     q = np.linspace([0.9, -2.0], [-0.9, -0.6], 12)
     solver = IkSolver(robot, task=Task.position_only())

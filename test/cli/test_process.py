@@ -43,7 +43,7 @@ main()
 
 SLOW_PATH = """
 import sys, time
-import dls_ik.cli.trajectory as solving
+import dls_ik.cli.path as solving
 from dls_ik.cli.main import main
 
 def wait(*args):

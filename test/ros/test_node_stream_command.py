@@ -21,7 +21,8 @@ from ros_streamer import HOME
 from ros_wam import WAM
 
 from dls_ik.cli.main import main
-from dls_ik.cli.view import ChosenRobot, remote
+from dls_ik.cli.options import ChosenRobot
+from dls_ik.cli.view import remote
 from dls_ik.model.rotations import quaternion_from_rotation
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
