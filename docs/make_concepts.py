@@ -1,6 +1,6 @@
 """Draw the pictures of concepts.md with the library's own kernels: python docs/make_concepts.py.
 
-The same numbers, and the same bytes, whenever it runs with the same matplotlib.
+The output is the same, byte by byte, for the same matplotlib.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PICTURES: dict[str, Callable[[], Figure]] = {
 
 
 def png(figure: Figure) -> bytes:
-    """A figure as a file, without what would name the program that wrote it."""
+    """Return a figure as a PNG file without the name of the program that wrote it."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", metadata={"Software": None})
     return buffer.getvalue()

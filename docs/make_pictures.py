@@ -1,7 +1,7 @@
-"""Make the pictures of docs/pictures.md anew, by running its snippets.
+"""Draw the pictures of docs/pictures.md by running its snippets.
 
-The same code gives the same pictures, but for the times in plot_compare_results.png, which are
-measured. Their colours are reduced to a palette, which makes the files small.
+The pictures are reproducible except for the measured times in plot_compare_results.png. A palette
+of colours keeps the files small.
 
     python docs/make_pictures.py [FOLDER]
 """
@@ -18,7 +18,7 @@ COLOURS = 200  # of a picture
 
 
 def main(folder: Path) -> None:
-    """Run all snippets in a folder, and make what they saved there small."""
+    """Run all snippets in a folder, and reduce the colours of their pictures."""
     snippets = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
     os.chdir(folder)
     exec(compile("\n".join(snippets), PAGE.name, "exec"), {})

@@ -1,1 +1,1 @@
-"""The pictures of concepts.md, by what they need: an arm in the plane, numbers, joint limits."""
+"""Pictures of concepts.md: planar arms, singular values and restarts, joint limits."""

@@ -1,4 +1,4 @@
-"""Joints near their limits: the activation, and what is continuous about it."""
+"""Draw the activation of joints near their limits, and its continuity."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MARGIN = 0.2
 
 
 def activation() -> Figure:
-    """h over a joint's range, and a step while one joint goes into its margin."""
+    """Draw h over the range of a joint, and a step while a joint enters its margin."""
     figure = new_figure(9.0, 3.4)
     left, right = figure.subplots(1, 2)
     q = np.linspace(-1.05, 1.05, 421)
@@ -46,7 +46,7 @@ def activation() -> Figure:
 
 
 def steps(method: str, elbows: Array) -> list[float]:
-    """The step of the last joint [rad] for the same small error, at each value of joint 2."""
+    """Return the step of the last joint [rad] for the same small error, at each joint 2."""
     robot, found = arm(1.0, 0.8, 0.6), []
     for elbow in elbows:
         q = np.array([-0.4, elbow, -0.9])

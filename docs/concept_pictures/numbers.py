@@ -1,4 +1,4 @@
-"""Singular values and what becomes of them; how often restarts are needed."""
+"""Draw gains of singular values, lengths of steps, and the need of restarts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SAMPLES = 300
 
 
 def laws() -> Figure:
-    """What each law makes of 1/s, by its own kernel."""
+    """Draw the gain of each law in place of 1/s, by its own kernel."""
     figure = new_figure(8.0, 4.2)
     axes = figure.subplots()
     s = np.geomspace(1e-4, 1.0, 241)
@@ -49,7 +49,7 @@ def laws() -> Figure:
 
 
 def step_sizes(method: str, elbows: Array, **options: Any) -> list[float]:
-    """Norm of the step [rad] toward a place 0.1 m further in, from nearly stretched to bent."""
+    """Return norms of steps [rad] toward a point 0.1 m inward, from stretched to bent."""
     robot, found = arm(1.0, 0.8), []
     for elbow in elbows:
         q = np.array([0.3, elbow])
@@ -61,7 +61,7 @@ def step_sizes(method: str, elbows: Array, **options: Any) -> list[float]:
 
 
 def steps() -> Figure:
-    """How far the joints go for the same error, the nearer the arm is to stretched."""
+    """Draw the length of a step for the same error, from stretched to bent."""
     figure = new_figure(8.0, 3.6)
     axes = figure.subplots()
     elbows = np.geomspace(1e-4, 1.5, 161)
@@ -86,7 +86,7 @@ def steps() -> Figure:
 
 
 def shares(starts: str, seeds: bool, most: int) -> Array:
-    """Share of random poses of the WAM that are solved after 1, 2, ... attempts."""
+    """Return the share of random poses of the WAM solved after 1, 2, ... attempts."""
     robot, rng = RobotModel.wam(), np.random.default_rng(0)
     Ts = robot.fk(robot.random(rng, SAMPLES))
     given = robot.random(rng, SAMPLES) if seeds else None
@@ -97,7 +97,7 @@ def shares(starts: str, seeds: bool, most: int) -> Array:
 
 
 def restarts() -> Figure:
-    """How many attempts a random pose takes, from anywhere and from the table."""
+    """Draw the share of random poses solved by attempts, for three kinds of starts."""
     figure = new_figure(8.0, 3.2)
     axes = figure.subplots()
     most = 16

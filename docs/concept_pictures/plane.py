@@ -1,4 +1,4 @@
-"""Arms in the plane: the error, the ellipse of the Jacobian, and the null space."""
+"""Draw planar arms: the error, the ellipse of the Jacobian, and the null space."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ REACH = 2.6  # [rad] of every joint, both ways
 
 
 def arm(*lengths: float) -> RobotModel:
-    """Revolute joints in a row in the plane, with links of these lengths [m]."""
+    """Return a planar chain of revolute joints with links of these lengths [m]."""
     return RobotModel.from_dh([DhRow(a=a, lower=-REACH, upper=REACH) for a in lengths])
 
 
 def points(robot: RobotModel, q: Array) -> Array:
-    """The joints and the tip (n + 1, 2) [m]."""
+    """Return positions of the joints and the tip (n + 1, 2) [m]."""
     links = [*(f"{name}_link" for name in robot.joint_names), robot.tip]
     return np.array([robot.link_pose(link, q)[:2, 3] for link in links])
 
 
 def draw_arm(axes: Axes, robot: RobotModel, q: Array, color: str, width: float = 3.0) -> None:
-    """Links and joints."""
+    """Draw links and joints."""
     at = points(robot, q)
     axes.plot(*at.T, color=color, linewidth=width, solid_capstyle="round", zorder=2)
     axes.plot(*at[:-1].T, "o", color="white", markeredgecolor=color, markersize=5, zorder=3)
 
 
 def draw_frame(axes: Axes, T: Array, size: float = 0.25) -> None:
-    """The x axis of a pose red, its y axis blue."""
+    """Draw the x axis of a pose in red, its y axis in blue."""
     for column, color in ((0, RED), (1, BLUE)):
         end = T[:2, 3] + size * T[:2, column]
         axes.annotate(
@@ -46,14 +46,14 @@ def draw_frame(axes: Axes, T: Array, size: float = 0.25) -> None:
 
 
 def bare(axes: Axes, title: str) -> None:
-    """True proportions, and no numbers where they say nothing."""
+    """Set equal scales and a title, and hide the axes."""
     axes.set_aspect("equal")
     axes.set_axis_off()
     axes.set_title(title, fontsize=10, loc="left")
 
 
 def error() -> Figure:
-    """What the error is made of, and how it falls."""
+    """Draw the parts of the error, and its decrease."""
     robot = arm(1.0, 0.8, 0.5)
     q, goal = np.array([0.5, 0.7, -1.2]), np.array([1.2, 0.6, 0.6])
     T, T_d = robot.fk(q), robot.fk(goal)
@@ -86,7 +86,7 @@ def error() -> Figure:
 
 
 def singular() -> Figure:
-    """Where the tip goes for joint velocities of norm 1, from bent to stretched."""
+    """Draw velocities of the tip for joint velocities of norm 1, from bent to stretched."""
     robot, task = arm(1.0, 0.8), Task("xy", "")
     figure = new_figure(9.0, 2.8)
     left, right = figure.subplots(1, 2, width_ratios=(1.9, 1.0))
@@ -120,7 +120,7 @@ def _singular_values(robot: RobotModel, task: Task, q: Array) -> Array:
 
 
 class _Moved:
-    """An arm drawn elsewhere: its links moved along x by `by` [m]."""
+    """Draw an arm with its links moved along x by `by` [m]."""
 
     def __init__(self, robot: RobotModel, by: float) -> None:
         self._robot, self._by = robot, by
@@ -133,7 +133,7 @@ class _Moved:
 
 
 def nullspace() -> Figure:
-    """The same place of the tip, with more and less of an objective."""
+    """Draw motion in the null space toward less of an objective."""
     robot, task = arm(1.0, 0.8, 0.7), Task("xy", "")
     q = np.array([2.0, -1.9, 2.0])
     T = robot.fk(q)
