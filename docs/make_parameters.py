@@ -13,7 +13,7 @@ from typing import Any
 
 from dls_ik.ros.params import DECLARED
 from dls_ik.ros.params.declare import NUMBERS, TEXTS, declared
-from dls_ik.ros.params.robot import fields_of
+from dls_ik.ros.params.robot import RobotParameters, fields_of
 from dls_ik.ros.sim_arm.arm import SimArmParameters
 
 PAGE = Path(__file__).with_name("topics_and_services.md")
@@ -21,7 +21,11 @@ HEAD = "| parameter | default | values | changes | meaning |\n| --- | --- | --- 
 TABLES: Mapping[str, Mapping[str, Field[Any]]] = {
     "ik_node": DECLARED,
     "a group": fields_of(["NAME"]),
-    "ik_sim_arm": declared(SimArmParameters),
+    "ik_sim_arm": {
+        name: field
+        for name, field in declared(SimArmParameters).items()
+        if name not in declared(RobotParameters)
+    },
 }
 NAMES = {str: "text", int: "whole number", float: "number", TEXTS: "names", NUMBERS: "numbers"}
 
