@@ -11,9 +11,8 @@ from dataclasses import Field
 from pathlib import Path
 from typing import Any
 
-from dls_ik.ros.params import DECLARED
-from dls_ik.ros.params.declare import NUMBERS, TEXTS, declared
-from dls_ik.ros.params.robot import RobotParameters, fields_of
+from dls_ik.ros.declare import NUMBERS, TEXTS, declared
+from dls_ik.ros.params import DECLARED, RobotParameters, fields_of
 from dls_ik.ros.sim_arm.arm import SimArmParameters
 
 PAGE = Path(__file__).with_name("topics_and_services.md")

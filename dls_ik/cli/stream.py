@@ -27,8 +27,8 @@ from dls_ik.text import listing
 if TYPE_CHECKING:
     from dls_ik.core.types import Array
     from dls_ik.model.robot import RobotModel
-    from dls_ik.ros.client.robot import DescribedRobot
     from dls_ik.ros.client.target_publisher import StreamOutcome, TargetPublisher
+    from dls_ik.ros.robot_source import DescribedRobot
 
 MAX_TARGETS = 10**7
 MAX_SPEED = 1e3  # [m/s, rad/s]
@@ -384,8 +384,12 @@ def robot_to_draw(publisher: TargetPublisher, named: str | None) -> RobotPicture
         ServiceMissingError, NoAnswerError: the node does not answer, or sends no joint values.
         RobotModelError: not a usable robot, or a file, which has to be named here.
     """
-    from dls_ik.ros.client.robot import DescribedRobot, ForeignFileError, served_robot
-    from dls_ik.ros.robot_source import subscribe_descriptions
+    from dls_ik.ros.robot_source import (
+        DescribedRobot,
+        ForeignFileError,
+        served_robot,
+        subscribe_descriptions,
+    )
     from dls_ik.ros.servo.outputs import arrange
     from dls_ik.ros.viewer_source import NodeParameters
 

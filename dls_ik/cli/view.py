@@ -23,7 +23,7 @@ from dls_ik.errors import ChainError
 
 if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
-    from dls_ik.ros.client.robot import DescribedRobot
+    from dls_ik.ros.robot_source import DescribedRobot
     from dls_ik.ros.viewer_source import NodeSource
     from dls_ik.viewer.presets import Preset
     from dls_ik.viewer.session import Session
@@ -180,7 +180,7 @@ def remote(chosen: ChosenRobot | None, namespace: str, patience: float) -> Itera
 
     with output.ros_imports():
         from dls_ik.ros.client.connection import NOT_THERE
-        from dls_ik.ros.client.robot import ForeignFileError
+        from dls_ik.ros.robot_source import ForeignFileError
     try:
         source = _source(chosen, namespace, patience)
     except ForeignFileError as error:
@@ -218,6 +218,6 @@ def _source(chosen: ChosenRobot | None, namespace: str, patience: float) -> Node
 
 def _described(chosen: ChosenRobot) -> DescribedRobot:
     from dls_ik.model.load import find_urdf
-    from dls_ik.ros.client.robot import DescribedRobot
+    from dls_ik.ros.robot_source import DescribedRobot
 
     return DescribedRobot(chosen.read(), find_urdf(chosen.name))

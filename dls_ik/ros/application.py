@@ -13,9 +13,9 @@ from dls_ik.ros import STARTED
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.errors import Code, RequestError
 from dls_ik.ros.frames import Frames, tf2_lookup
+from dls_ik.ros.live_parameters import LiveParameters
 from dls_ik.ros.marker_target import build_marker
 from dls_ik.ros.params import Parameters
-from dls_ik.ros.params.live import LiveParameters
 from dls_ik.ros.robot_source import DescriptionTopic, robot_from_parameters
 from dls_ik.ros.services.executor import LatestOnlyExecutor
 from dls_ik.ros.services.server import NAMES, ServiceServer

@@ -14,8 +14,7 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.model.rotations import inverse
 from dls_ik.model.tree import Tree
 from dls_ik.ros.errors import Code, RequestError
-from dls_ik.ros.params import Parameters
-from dls_ik.ros.params.robot import GroupParameters
+from dls_ik.ros.params import GroupParameters, Parameters
 from dls_ik.servo import DEFAULT_METHOD, Controller
 from dls_ik.solver import IkSolver
 from dls_ik.text import listing, quoted

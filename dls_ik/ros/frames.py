@@ -96,6 +96,11 @@ def quaternion_note(poses: Iterable[Any]) -> str:
     return ""
 
 
+def nanoseconds(time: Any) -> int:
+    """Convert a ``builtin_interfaces/Time`` to [ns]."""
+    return int(time.sec * 10**9 + time.nanosec)
+
+
 def strip_slash(frame: str) -> str:
     """Return the name of a frame without the leading slash that old programs write."""
     return frame.removeprefix("/")
@@ -130,9 +135,9 @@ def tf2_lookup(node: Node) -> Lookup:
 
 def _transform(buffer: Any, target: str, source: str, stamp: Any) -> Any:
     """Look up the transform at a stamp: the latest if the stamp is 0 or only slightly newer."""
-    wanted = 0 if stamp is None else stamp.sec * 10**9 + stamp.nanosec
+    wanted = 0 if stamp is None else nanoseconds(stamp)
     latest = buffer.lookup_transform(target, source, Time())
-    newest = latest.header.stamp.sec * 10**9 + latest.header.stamp.nanosec
+    newest = nanoseconds(latest.header.stamp)
     if wanted == 0 or 0 <= wanted - newest <= TRANSFORM_DELAY:
         return latest
     return buffer.lookup_transform(target, source, Time(nanoseconds=wanted))

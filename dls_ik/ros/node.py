@@ -88,7 +88,7 @@ def own_arguments(args: Sequence[str] | None) -> list[str]:
 
 
 def _describe(parameters: type[Any]) -> str:
-    from dls_ik.ros.params.declare import declared
+    from dls_ik.ros.declare import declared
 
     entries = []
     for name, field in declared(parameters).items():

@@ -21,8 +21,8 @@ from rclpy.utilities import try_shutdown
 from dls_ik import compat
 from dls_ik.errors import DlsIkError
 from dls_ik.ros.application import Application
+from dls_ik.ros.live_parameters import LiveParameters
 from dls_ik.ros.params import Parameters
-from dls_ik.ros.params.live import LiveParameters
 from dls_ik.ros.util import LogHandler, Throttle, flush_streams, on_signal
 from dls_ik.servo.warm_up import use_kernels
 from dls_ik.solver import announce_compilation_to

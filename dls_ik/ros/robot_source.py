@@ -1,7 +1,13 @@
-"""Sources of the robot: a parameter, or a topic on which it may come late."""
+"""Sources of the robot: parameters, a topic on which it may come late, or another node.
 
+Anybody in the ROS domain may publish descriptions or serve parameters: their text is read as
+untrusted XML, and opens no file but those of robots that are installed here.
+"""
+
+import time
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
 
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
@@ -9,16 +15,20 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 from std_msgs.msg import String
 
-from dls_ik.errors import AmbiguousTipError, ChainError, RobotModelError
-from dls_ik.model.load import find_tree
+from dls_ik.errors import AmbiguousTipError, ChainError, DlsIkError, RobotModelError
+from dls_ik.model.files import PACKAGE_SCHEME, shipped_names
+from dls_ik.model.load import find_tree, find_urdf, split_arguments
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.urdf import MAX_BYTES as MAX_TEXT
-from dls_ik.ros.params.robot import RobotParameters
+from dls_ik.ros.client.connection import NoAnswerError, ServiceMissingError, wait_until
+from dls_ik.ros.params import RobotParameters
 from dls_ik.text import escape, quoted
 
 TOPIC = "robot_description"
 MAX_BYTES = MAX_TEXT + 16  # of a serialized text
 REMINDER_PERIOD = 5.0  # [s] between log lines while there is no robot
+PROGRAMS = (".xacro",)  # files whose expressions are run
+DESCRIPTION_TIMEOUT = 2.0  # [s] for the description, once the node is there
 QOS = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )
@@ -131,3 +141,78 @@ class DescriptionTopic:
             self._refuse(_refused(error))
         else:
             self._take(robot)
+
+
+class DescribedRobot(NamedTuple):
+    """A robot, and the file or the text that describes its shapes, if any."""
+
+    robot: RobotModel
+    urdf: Path | str | None
+
+
+class ForeignFileError(RobotModelError):
+    """A node names a file of this machine, which is not opened because a node names it."""
+
+
+def served_robot(
+    read_parameters: Callable[[], RobotParameters],
+    description: Callable[[], str],
+    own: Callable[[str | None, str | None], DescribedRobot] | None = None,
+) -> DescribedRobot:
+    """Find the robot of a node by its parameters, or else by the topic.
+
+    Args:
+        read_parameters: asks the node, or raises an error if it does not answer.
+        description: returns the newest description, empty until there is one.
+        own: returns a robot that is chosen here, from the base to the tip of the node.
+
+    Raises:
+        ServiceMissingError, NoAnswerError: there is neither a node nor a description.
+        RobotModelError: as :func:`named_robot`, or it is no usable robot.
+    """
+    missing: DlsIkError | None = None
+    parameters = RobotParameters()
+    try:
+        parameters = read_parameters()
+        if own is not None:
+            return own(*parameters.ends())
+        found = named_robot(parameters)
+        if found is not None:
+            return found
+    except (ServiceMissingError, NoAnswerError) as error:
+        missing = error
+        if own is not None:
+            raise
+    deadline = time.monotonic() + (0.0 if missing else DESCRIPTION_TIMEOUT)
+    if wait_until(description, deadline):
+        text = description()
+        return DescribedRobot(robot_from_text(text, *parameters.ends()), text)
+    raise missing or NoAnswerError("the node has no robot yet")
+
+
+def named_robot(parameters: RobotParameters) -> DescribedRobot | None:
+    """Load the robot that the parameters of another node name or describe; None: they do neither.
+
+    Raises:
+        ForeignFileError: they name a file that no package here has, or one that is a program.
+        RobotModelError: it is not a usable robot.
+    """
+    ends, name = parameters.ends(), parameters.robot
+    if text := parameters.robot_description:
+        return DescribedRobot(robot_from_text(text, *ends), text)
+    if not name:
+        return None
+    if name not in shipped_names() and not _is_installed(name):
+        raise ForeignFileError(
+            f"the robot of the node is {quoted(name)}, and files are not opened because a node "
+            "names them: name it yourself if you trust it"
+        )
+    return DescribedRobot(RobotModel.from_tree(find_tree(name), *ends), find_urdf(name))
+
+
+def _is_installed(name: str) -> bool:
+    """Return whether it is a file of a package, and no program, which alone takes arguments."""
+    file, arguments = split_arguments(name)
+    path = PurePosixPath(file.removeprefix(PACKAGE_SCHEME))
+    inside = ".." not in path.parts and path.suffix.lower() not in PROGRAMS
+    return file.startswith(PACKAGE_SCHEME) and inside and not arguments

@@ -21,14 +21,14 @@ from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError, OptionError
 from dls_ik.model.rotations import inverse
 from dls_ik.ros.client.connection import NoAnswerError, OwnNode, ServiceClient, ServiceMissingError
-from dls_ik.ros.client.robot import DescribedRobot, ForeignFileError, named_robot, served_robot
 from dls_ik.ros.client.target_publisher import state_name
+from dls_ik.ros.declare import declared
 from dls_ik.ros.frames import Frames, fill_pose, pose_errors, tf2_lookup
 from dls_ik.ros.params import Parameters
-from dls_ik.ros.params.declare import declared
 from dls_ik.ros.robot_source import MAX_BYTES as MAX_DESCRIPTION
 from dls_ik.ros.robot_source import QOS as DESCRIPTION
 from dls_ik.ros.robot_source import TOPIC as DESCRIPTION_TOPIC
+from dls_ik.ros.robot_source import DescribedRobot, ForeignFileError, named_robot, served_robot
 from dls_ik.ros.services.executor import LatestOnlyExecutor
 from dls_ik.ros.servo.outputs import arrange
 from dls_ik.ros.subscriptions import merge_bounded, subscribe_bounded

@@ -17,7 +17,7 @@ from dls_ik.errors import DlsIkError, OptionError
 from dls_ik.model.files import shipped_urdf
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros.client.connection import ServiceMissingError
-from dls_ik.ros.client.robot import DescribedRobot
+from dls_ik.ros.robot_source import DescribedRobot
 from dls_ik.ros.viewer_source import NodeSource, state_from_status
 from dls_ik.servo import ServoState
 

@@ -26,8 +26,8 @@ from dls_ik.ros.client.connection import (
     ServiceMissingError,
     call_with_retry,
 )
-from dls_ik.ros.client.robot import ForeignFileError, named_robot, served_robot
-from dls_ik.ros.params.robot import RobotParameters
+from dls_ik.ros.params import RobotParameters
+from dls_ik.ros.robot_source import ForeignFileError, named_robot, served_robot
 from dls_ik.ros.services.executor import DeferredService
 
 pytestmark = pytest.mark.ros
@@ -245,7 +245,7 @@ def test_the_topic_counts_where_the_parameters_name_none():
 
 
 def test_who_says_nothing_has_no_robot(monkeypatch):
-    monkeypatch.setattr("dls_ik.ros.client.robot.DESCRIPTION_TIMEOUT", 0.0)
+    monkeypatch.setattr("dls_ik.ros.robot_source.DESCRIPTION_TIMEOUT", 0.0)
     with pytest.raises(NoAnswerError, match="no robot yet"):
         served_robot(RobotParameters, lambda: "")
     with pytest.raises(ServiceMissingError):

@@ -17,7 +17,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from dls_ik import RobotModel
 from dls_ik.errors import DlsIkError, JointValueError, OptionError
 from dls_ik.model.analysis import ready_configuration
-from dls_ik.ros.params.declare import declared
+from dls_ik.ros.declare import declared
 from dls_ik.ros.sim_arm.application import (
     path_from_array,
     path_from_joint_state,

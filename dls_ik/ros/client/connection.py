@@ -80,6 +80,15 @@ def call_with_retry(
             future.cancel()
 
 
+def wait_until(is_done: Callable[[], Any], deadline: float) -> bool:
+    """Wait until something is done; return False if it is not by a steady time [s]."""
+    while not is_done():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(POLL)
+    return True
+
+
 class OwnNode:
     """A node in a context of its own, spun by a thread; signal handlers stay those of Python.
 
@@ -180,12 +189,9 @@ class ServiceClient:
         Raises:
             ServiceMissingError: no node offers it within that time [s].
         """
-        deadline = time.monotonic() + patience
-        while not self.is_served:
-            if time.monotonic() > deadline:
-                after = f", after {patience:g} s" if patience else ""
-                raise ServiceMissingError(f"{self.describe_missing()}{after}")
-            time.sleep(POLL)
+        if not wait_until(lambda: self.is_served, time.monotonic() + patience):
+            after = f", after {patience:g} s" if patience else ""
+            raise ServiceMissingError(f"{self.describe_missing()}{after}")
 
     def describe_missing(self) -> str:
         """Say that the service is missing, and which others of its type exist."""

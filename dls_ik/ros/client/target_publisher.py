@@ -17,7 +17,12 @@ from rclpy.qos import QoSProfile, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 
 from dls_ik.core.types import Array
-from dls_ik.ros.client.connection import NoAnswerError, OwnNode, ServiceMissingError
+from dls_ik.ros.client.connection import (
+    NoAnswerError,
+    OwnNode,
+    ServiceMissingError,
+    wait_until,
+)
 from dls_ik.ros.frames import fill_pose, matrix_from_pose, pose_errors
 from dls_ik.ros.subscriptions import merge_bounded, subscribe_bounded
 from dls_ik.ros.util import Throttle
@@ -34,7 +39,7 @@ UNKNOWN = "UNKNOWN"  # a state that no message names
 RECENT = 4  # cycles whose messages may come in another order
 POSE, TWIST = "target_pose", "target_twist"
 STANDSTILL = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-POLL, STOP_PERIOD = 0.01, 0.02  # [s] between looks, and between the messages that stop the arm
+STOP_PERIOD = 0.02  # [s] between the messages that stop the arm
 RESPONSE_TIME = 0.3  # [s] after which the state of the node is about the targets of this stream
 HOPELESS_TIME = 2.0  # [s] of a hopeless state after which a pose is given up
 SILENCE = 5.0  # [s] after which the node counts as lost
@@ -174,14 +179,10 @@ class TargetPublisher:
         """
         deadline = time.monotonic() + self.patience
         for publisher in (self._pose, self._twist):
-            while not publisher.get_subscription_count():
-                if time.monotonic() > deadline:
-                    raise ServiceMissingError(self._missing(publisher))
-                time.sleep(POLL)
-        while not self.monitor.rows:
-            if time.monotonic() > deadline:
-                raise NoAnswerError(self._silent())
-            time.sleep(POLL)
+            if not wait_until(publisher.get_subscription_count, deadline):
+                raise ServiceMissingError(self._missing(publisher))
+        if not wait_until(lambda: self.monitor.rows, deadline):
+            raise NoAnswerError(self._silent())
         return self.monitor.rows[-1]
 
     def send_pose(self, T: Array, frame: str = "") -> None:

@@ -12,7 +12,7 @@ from dls_ik.model.tree import Tree
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.errors import Code, RequestError
 from dls_ik.ros.frames import Frames, pose_from_matrix, quaternion_note, strip_slash
-from dls_ik.ros.params.ik_node import REFUSE
+from dls_ik.ros.params import REFUSE
 from dls_ik.ros.services.constrained import solve_constrained
 from dls_ik.ros.services.request import (
     IkProblem,

@@ -18,7 +18,7 @@ from dls_ik.errors import DlsIkError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.errors import Code, code_of
 from dls_ik.ros.frames import Frames
-from dls_ik.ros.params.ik_node import IGNORE, Parameters
+from dls_ik.ros.params import IGNORE, Parameters
 from dls_ik.ros.services.executor import BoundedExecutor, DeferredService, Reply
 from dls_ik.ros.services.ik import Solution, answer_fk, ik_slices
 from dls_ik.ros.services.request import IkRequest, read_ik_request

@@ -12,7 +12,7 @@ from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError, HeldError, StaleTargetError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
-from dls_ik.ros.params.ik_node import AUTO
+from dls_ik.ros.params import AUTO
 from dls_ik.ros.servo.pacing import OverrunHandler
 from dls_ik.ros.servo.report import CycleReport
 from dls_ik.ros.servo.state_monitor import CurrentStateMonitor

@@ -19,8 +19,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from dls_ik.core.types import Array
 from dls_ik.errors import OptionError
-from dls_ik.ros.params import Parameters
-from dls_ik.ros.params.ik_node import JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY
+from dls_ik.ros.params import JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY, Parameters
 from dls_ik.ros.servo.state_monitor import TOPIC as JOINT_STATES
 from dls_ik.ros.servo.state_monitor import Echo
 from dls_ik.ros.servo.targets import TOPICS as TARGETS

@@ -19,7 +19,7 @@ from sensor_msgs.msg import JointState
 from dls_ik.core.types import Array
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import MAX_NAME
-from dls_ik.ros.params.ik_node import AUTO, NONE, REQUIRED
+from dls_ik.ros.params import AUTO, NONE, REQUIRED
 from dls_ik.ros.servo.targets import DelayMonitor
 from dls_ik.ros.subscriptions import merge_bounded, subscribe_bounded
 from dls_ik.ros.util import Throttle

@@ -19,7 +19,8 @@ from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError
 from dls_ik.model.joint import checked_configuration
 from dls_ik.model.robot import RobotModel
-from dls_ik.ros.params.live import LiveParameters
+from dls_ik.ros.frames import nanoseconds
+from dls_ik.ros.live_parameters import LiveParameters
 from dls_ik.ros.process import spin
 from dls_ik.ros.robot_source import DescriptionTopic, robot_from_parameters
 from dls_ik.ros.servo.outputs import (
@@ -117,7 +118,7 @@ def _order(given: Sequence[str], names: tuple[str, ...]) -> list[int]:
 
 def _begin(message: Any, now: float, stamp: int) -> float:
     """Return when a trajectory begins [s]: at its stamp, or now if it has none."""
-    begin = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
+    begin = nanoseconds(message.header.stamp)
     if begin and not stamp:
         raise CommandError("it has a stamp, and with use_sim_time there is no clock yet")
     return now + 1e-9 * (begin - stamp) if begin else now

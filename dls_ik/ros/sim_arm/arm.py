@@ -14,8 +14,8 @@ from dls_ik.errors import OptionError
 from dls_ik.model.analysis import ready_configuration
 from dls_ik.model.joint import checked_configuration
 from dls_ik.model.robot import RobotModel
-from dls_ik.ros.params.declare import parameter
-from dls_ik.ros.params.robot import RobotParameters
+from dls_ik.ros.declare import parameter
+from dls_ik.ros.params import RobotParameters
 
 MAX_STEP = 1e-3  # [s] of the integration
 

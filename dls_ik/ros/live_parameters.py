@@ -15,7 +15,7 @@ from rclpy.parameter import Parameter
 
 from dls_ik import compat
 from dls_ik.errors import DlsIkError
-from dls_ik.ros.params.declare import NUMBERS, TEXTS, ParameterSetT, declared
+from dls_ik.ros.declare import NUMBERS, TEXTS, ParameterSetT, declared
 
 # Declared by rclpy in every node.
 SIM_TIME = "use_sim_time"
