@@ -20,7 +20,7 @@ from dls_ik.solver import IkSolver
 from dls_ik.text import listing, quoted
 
 DEFAULT = ""  # the name of the chain that follows targets, for requests that name no group
-CACHE_SIZE = 64  # solvers for links that no group has
+CACHE_SIZE = 64  # groups and links whose solver is kept
 
 
 class Group(NamedTuple):
@@ -78,7 +78,7 @@ class Arm:
         self.controller = controller or Controller(
             robot, named, executor, **options, **parameters.controller_options()
         )
-        self._solvers = SolverCache(self.tree, parameters)
+        self.ik_chain = SolverCache(self.tree, parameters).find
 
     def changed(self, parameters: Parameters) -> "Arm":
         """Return the same robot with other parameters; its controller is kept if none concern it.
@@ -115,10 +115,6 @@ class Arm:
         known = listing([*self.parameters.groups, *others])
         message = f"unknown group {quoted(name)}; known: {known}"
         raise RequestError(Code.INVALID_GROUP_NAME, message)
-
-    def ik_chain(self, group: Group, links: Sequence[str]) -> IkChain:
-        """Find the solver that brings links to poses, see :meth:`SolverCache.find`."""
-        return self._solvers.find(group, links)
 
 
 def build_groups(
@@ -193,7 +189,7 @@ class SolverCache:
     def __init__(self, tree: Tree, parameters: Parameters) -> None:
         self._tree = tree
         self._options = parameters.solver_options()
-        self._solver = lru_cache(CACHE_SIZE)(self._new_solver)
+        self._chain = lru_cache(CACHE_SIZE)(self._new_chain)
 
     def find(self, group: Group, links: Sequence[str]) -> IkChain:
         """Find the solver that brings links to poses; a single empty name is the tip.
@@ -206,14 +202,17 @@ class SolverCache:
             RequestError: unknown links, links that do not move, or not against each other; one
                 empty name of several.
         """
+        return self._chain(group, tuple(links))
+
+    def _new_chain(self, group: Group, links: tuple[str, ...]) -> IkChain:
         robot = group.solver.robot
-        if list(links) == [""]:
-            links = [self._only_tip(robot)]
+        if links == ("",):
+            links = (self._only_tip(robot),)
         self._check(links)
-        attachments = [self._attachment(tip, links) for tip in robot.tips]
+        attachments = tuple(self._attachment(tip, links) for tip in robot.tips)
         if sum(each is not None for each in attachments) == len(links):
-            return IkChain(group.solver, tuple(attachments))
-        solver = self._solver(robot.base, tuple(links), group.method)
+            return IkChain(group.solver, attachments)
+        solver = self._new_solver(robot.base, links, group.method)
         return IkChain(solver, tuple(TipAttachment(i, np.eye(4)) for i in range(len(links))))
 
     def _attachment(self, tip: str, links: Sequence[str]) -> TipAttachment | None:

@@ -19,18 +19,15 @@ TEXTS, NUMBERS = tuple[str, ...], tuple[float, ...]
 ParameterSetT = TypeVar("ParameterSetT", bound="ParameterSet")
 
 
-def read_text(value: Any) -> str:
-    """Read a string."""
-    if not isinstance(value, str):
-        raise ValueError("a string")
-    return value
+def reader(kind: type, description: str) -> Callable[[Any], Any]:
+    """Return the function that reads values of exactly one type."""
 
+    def read(value: Any) -> Any:
+        if type(value) is not kind:
+            raise ValueError(description)
+        return value
 
-def read_switch(value: Any) -> bool:
-    """Read true or false."""
-    if not isinstance(value, bool):
-        raise ValueError("true or false")
-    return value
+    return read
 
 
 def read_number(value: Any) -> float:
@@ -38,13 +35,6 @@ def read_number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         raise ValueError("a finite number")
     return float(value)
-
-
-def read_integer(value: Any) -> int:
-    """Read a whole number."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError("a whole number")
-    return value
 
 
 def read_numbers(value: Any) -> tuple[float, ...]:
@@ -69,10 +59,10 @@ def read_names(value: Any) -> tuple[str, ...]:
 
 
 READERS: Mapping[Any, Callable[[Any], Any]] = {
-    str: read_text,
-    bool: read_switch,
+    str: reader(str, "a string"),
+    bool: reader(bool, "true or false"),
     float: read_number,
-    int: read_integer,
+    int: reader(int, "a whole number"),
     NUMBERS: read_numbers,
     TEXTS: read_names,
 }

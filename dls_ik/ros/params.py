@@ -45,11 +45,7 @@ class RobotParameters(ParameterSet):
         return self.base or None, self.tip or None
 
     def check(self) -> None:
-        """Refuse two robots.
-
-        Raises:
-            OptionError: both are given.
-        """
+        """Raise an OptionError for two robots."""
         super().check()
         if self.robot and self.robot_description:
             raise OptionError("'robot' and 'robot_description' are both given; give one of them")
@@ -124,11 +120,7 @@ class GroupsParameters(RobotParameters):
         return fields_of(_names(given.get("groups", self.groups)))
 
     def check(self) -> None:
-        """Refuse groups that contradict each other.
-
-        Raises:
-            OptionError: a name given twice, or no single tip to follow targets.
-        """
+        """Raise an OptionError for a name given twice, or no single tip to follow targets."""
         super().check()
         twice = sorted({name for name in self.groups if self.groups.count(name) > 1})
         if twice:
@@ -286,12 +278,10 @@ class Parameters(GroupsParameters):
     mu: float = option(SolverOptions, "mu")
 
     def check(self) -> None:
-        """Refuse values that contradict each other.
+        """Raise an OptionError for robots, groups or outputs that contradict each other.
 
-        Raises:
-            OptionError: two robots, groups or outputs that do not fit each other.
-            MethodError: an unknown method, one that cannot follow targets, or parameters that break
-                a condition of a method.
+        A MethodError for an unknown method, one that cannot follow targets, or parameters that
+        break a condition of a method.
         """
         super().check()
         self._check_outputs()

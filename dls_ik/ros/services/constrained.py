@@ -106,11 +106,7 @@ def solve_constrained(
 
 
 def _link_goals(problem: IkProblem, bounds: Sequence[LinkBound], tree: Tree) -> list[LinkGoal]:
-    """Return the requested links, each with its bounds.
-
-    Raises:
-        RequestError: a pose outside of a constraint that does not relax it.
-    """
+    """Return the requested links, each with its bounds."""
     goals = []
     for tip, attachment in enumerate(problem.attachments):
         if attachment is None:
@@ -141,11 +137,7 @@ def _moved_to(link: str, bound: LinkBound, tree: Tree) -> LinkBound | None:
 def _bound_points(
     bounds: Sequence[LinkBound], goals: Sequence[LinkGoal], robot: RobotModel, context: RobotContext
 ) -> list[BoundPoint]:
-    """Return bounds of relaxed goals, and those on other links that move; check all others.
-
-    Raises:
-        RequestError: a bound on a link that does not move does not hold.
-    """
+    """Return bounds of relaxed goals, and those on other links that move; check all others."""
     tree, base = context.arm.tree, robot.base
     points = [BoundPoint(goal, bound) for goal in goals if goal.is_relaxed for bound in goal.bounds]
     for bound in bounds:
@@ -188,9 +180,6 @@ def _variants(
     """Return the problems in order: requested poses where they are within bounds, then relaxed.
 
     The tips are those of the problem, one for each relaxed goal, and one for each point.
-
-    Raises:
-        RequestError: unions of too many regions.
     """
     relaxed = [goal for goal in goals if goal.is_relaxed]
     exact = [goal for goal in relaxed if goal.is_within]

@@ -50,6 +50,7 @@ class IkRequest(NamedTuple):
     poses: tuple[Any, ...]  # (k,) of geometry_msgs/PoseStamped
     state: GivenState
     constraints: Any  # moveit_msgs/Constraints
+    is_constrained: bool
     avoid_collisions: bool
     timeout: float  # [s]
     timeout_note: str  # says that the timeout was cut; else empty
@@ -70,11 +71,6 @@ class IkRequest(NamedTuple):
         """Rest of its timeout [s], above 0."""
         return max(self.timeout - self.age, MIN_TIMEOUT)
 
-    @property
-    def is_constrained(self) -> bool:
-        """True if it has constraints."""
-        return has_constraints(self.constraints)
-
 
 def read_ik_request(message: Any, arm: Arm) -> IkRequest:
     """Read a ``moveit_msgs/PositionIKRequest`` that arrives now.
@@ -88,16 +84,18 @@ def read_ik_request(message: Any, arm: Arm) -> IkRequest:
     asked = timeout_seconds(message.timeout, group.timeout)
     timeout = min(asked, arm.parameters.max_timeout)
     note = f"the timeout of {asked:g} s was cut to the parameter max_timeout, {timeout:g} s"
-    check_constraint_counts(message.constraints)
+    constraints = message.constraints
+    is_constrained = _count_constraints(constraints) > 0
     links, poses = _links_and_poses(message)
-    _check_size((message.group_name, *links), poses, message.constraints)
+    _check_size((message.group_name, *links), poses, constraints, is_constrained)
     return IkRequest(
         arm=arm,
         group=group,
         links=links,
         poses=poses,
         state=read_state(arm.tree, message.robot_state),
-        constraints=message.constraints,
+        constraints=constraints,
+        is_constrained=is_constrained,
         avoid_collisions=message.avoid_collisions,
         timeout=timeout,
         timeout_note=note if asked > timeout else "",
@@ -132,12 +130,8 @@ def _links_and_poses(message: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
     return tuple(map(strip_slash, links)), tuple(poses)
 
 
-def check_constraint_counts(given: Any) -> None:
-    """Refuse ``moveit_msgs/Constraints`` of a kind or a number that is not solved for.
-
-    Raises:
-        RequestError: with what is.
-    """
+def _count_constraints(given: Any) -> int:
+    """Count constraints; refuse a kind or a number of them that is not solved for."""
     if given.visibility_constraints:
         raise RequestError(
             Code.INVALID_GOAL_CONSTRAINTS,
@@ -153,18 +147,15 @@ def check_constraint_counts(given: Any) -> None:
             f"at most {MAX_LINK_CONSTRAINTS} constraints on links and {MAX_JOINT_CONSTRAINTS} on "
             f"joints, not {links} and {joints}",
         )
+    return links + joints
 
 
-def has_constraints(given: Any) -> bool:
-    """Return whether a ``moveit_msgs/Constraints`` has any."""
-    kinds = ("joint", "position", "orientation", "visibility")
-    return any(getattr(given, f"{kind}_constraints") for kind in kinds)
-
-
-def _check_size(names: Sequence[str], poses: Sequence[Any], constraints: Any) -> None:
+def _check_size(
+    names: Sequence[str], poses: Sequence[Any], constraints: Any, is_constrained: bool
+) -> None:
     size = sum(map(len, names)) + len(constraints.name)
     size += sum(POSE_BYTES + len(pose.header.frame_id) for pose in poses)
-    if has_constraints(constraints):  # serialized only then, as it takes 50 us
+    if is_constrained:  # serialized only then, as it takes 50 us
         size += len(serialize_message(constraints))
     if size > MAX_BYTES:
         message = f"the request has {size} bytes that count; at most {MAX_BYTES} are taken"
