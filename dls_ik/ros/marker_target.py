@@ -67,43 +67,6 @@ def _ball(size: float) -> Any:
     return control
 
 
-class Menu:
-    """The menu of the marker; its entry Pause is checked while the node is paused.
-
-    Args:
-        library: the module ``interactive_markers``.
-        server, name: of the marker.
-        actions: by title.
-    """
-
-    def __init__(
-        self, library: Any, server: Any, name: str, actions: dict[str, Callable[[], None]]
-    ) -> None:
-        self._server, self._name = server, name
-        self._handler = library.MenuHandler()
-        self._entries = {
-            title: self._handler.insert(title, callback=lambda _, act=act: act())
-            for title, act in actions.items()
-        }
-        self._checked = False
-        self._check()
-
-    def apply(self) -> None:
-        """Attach the menu to a marker that was inserted again."""
-        self._handler.apply(self._server, self._name)
-
-    def show(self, paused: bool) -> None:
-        """Check or uncheck Pause, if it has changed."""
-        if paused is not self._checked:
-            self._checked = paused
-            self._check()
-            self.apply()
-
-    def _check(self) -> None:
-        state = self._handler.CHECKED if self._checked else self._handler.UNCHECKED
-        self._handler.setCheckState(self._entries[PAUSE], state)
-
-
 class MarkerTarget:
     """A marker that stands at the target, or at the tip without one; moving it sets targets.
 
@@ -128,9 +91,12 @@ class MarkerTarget:
         self._node, self._report, self._store, self._control = node, report, store, control
         self._server = library.InteractiveMarkerServer(node, SERVER, feedback_sub_qos=FEEDBACK)
         self._updates = node.resolve_topic_name(f"{SERVER}/update")
-        reset = lambda: control(Controller.reset)  # noqa: E731
-        actions = {PAUSE: self._toggle_pause, RESET: reset, TO_TIP: self._move_to_tip}
-        self._menu = Menu(library, self._server, MARKER, actions)
+        self._menu = menu = library.MenuHandler()
+        self._pause_entry = menu.insert(PAUSE, callback=lambda _: self._toggle_pause())
+        menu.insert(RESET, callback=lambda _: control(Controller.reset))
+        menu.insert(TO_TIP, callback=lambda _: self._move_to_tip())
+        self._pause_checked = False
+        menu.setCheckState(self._pause_entry, menu.UNCHECKED)
         self._tip: Tip | None = None  # that the marker is for
         self._pose: Any = None  # of the marker
         self._touched = -math.inf  # [s]
@@ -155,14 +121,14 @@ class MarkerTarget:
             if time.monotonic() - self._touched > TOUCH_HOLD and not _is_same(pose, self._pose):
                 self._pose = pose
                 self._server.setPose(MARKER, pose)
-            self._menu.show(report.state is ServoState.PAUSED)
+            self._check_pause(report.state is ServoState.PAUSED)
         self._server.applyChanges()
 
     def _insert(self, tip: Tip, pose: Any) -> None:
         """Insert the marker, or replace it by that of another tip."""
         self._tip, self._pose = tip, pose
         self._server.insert(handles(MARKER, tip, pose), feedback_callback=self._receive)
-        self._menu.apply()
+        self._menu.apply(self._server, MARKER)
 
     def _receive(self, feedback: Any) -> None:
         """Set a target if the marker was moved; a click alone sets none."""
@@ -178,6 +144,13 @@ class MarkerTarget:
         target = PoseArray(poses=[pose])
         target.header.frame_id = frame
         self._store(target)
+
+    def _check_pause(self, paused: bool) -> None:
+        """Check or uncheck Pause in the menu, if it has changed."""
+        if paused is not self._pause_checked:
+            menu, self._pause_checked = self._menu, paused
+            menu.setCheckState(self._pause_entry, menu.CHECKED if paused else menu.UNCHECKED)
+            menu.apply(self._server, MARKER)
 
     def _toggle_pause(self) -> None:
         is_paused = self._report().state is ServoState.PAUSED

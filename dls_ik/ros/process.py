@@ -109,7 +109,7 @@ def serve_ik(node: Node, stop: Future) -> bool:
         False if it was stopped while kernels were compiled; a thread still compiles them.
     """
     live = LiveParameters(node, Parameters())
-    if not WarmUp().run(node.get_logger().info, lambda: not stop.done()):
+    if not warm_up(node.get_logger().info, lambda: not stop.done()):
         return False
     application = Application(node, live)
     sys.setswitchinterval(SWITCH_INTERVAL)
@@ -141,41 +141,36 @@ def _spin_until(stop: Future, executor: SingleThreadedExecutor, log: Throttle) -
         log.failed("callback", "a callback failed", error)
 
 
-class WarmUp:
-    """Compiles all kernels in a thread, so that the process still receives signals."""
+def warm_up(announce: Callable[[str], None], wanted: Callable[[], bool]) -> bool:
+    """Compile all kernels in a thread, so that the process still receives signals.
 
-    def __init__(self) -> None:
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="warm-up", daemon=True)
+    Args:
+        announce: called with a line if they must be compiled.
+        wanted: returns whether to go on waiting.
 
-    def run(self, announce: Callable[[str], None], wanted: Callable[[], bool]) -> bool:
-        """Wait for the kernels.
+    Returns:
+        True if they are ready; else the thread still compiles, and nothing can stop it.
+    """
+    begin, announced, errors = time.monotonic(), list[str](), list[BaseException]()
 
-        Args:
-            announce: called with a line if they must be compiled.
-            wanted: returns whether to go on waiting.
+    def note(message: str) -> None:
+        announced.append(message)
+        announce(message)
 
-        Returns:
-            True if they are ready; else the thread still compiles, and nothing can stop it.
-        """
-        begin, announced = time.monotonic(), list[str]()
-
-        def note(message: str) -> None:
-            announced.append(message)
-            announce(message)
-
-        announce_compilation_to(note)
-        self._thread.start()
-        while self._thread.is_alive() and wanted():
-            self._thread.join(WARM_UP_POLL)
-        if self._error is not None:
-            raise self._error
-        if announced and not self._thread.is_alive():
-            announce(f"kernels compiled: {time.monotonic() - begin:.0f} s")
-        return not self._thread.is_alive()
-
-    def _run(self) -> None:
+    def compile_all() -> None:
         try:
             use_kernels()
-        except BaseException as error:  # noqa: BLE001  raised again by `run`
-            self._error = error
+        except BaseException as error:  # noqa: BLE001  raised again below
+            errors.append(error)
+
+    announce_compilation_to(note)
+    thread = threading.Thread(target=compile_all, name="warm-up", daemon=True)
+    thread.start()
+    while thread.is_alive() and wanted():
+        thread.join(WARM_UP_POLL)
+    if errors:
+        raise errors[0]
+    is_ready = not thread.is_alive()
+    if announced and is_ready:
+        announce(f"kernels compiled: {time.monotonic() - begin:.0f} s")
+    return is_ready

@@ -3,7 +3,7 @@
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, cast
 
@@ -82,13 +82,13 @@ class LatestMessages:
         self.status: NodeStatus | None = None
         self.target: Any = None  # geometry_msgs/PoseStamped
         self.description = ""  # URDF
-        self._joints: dict[str, tuple[float, float]] = {}  # position and velocity by name
+        self.joints: dict[str, tuple[float, float]] = {}  # position, velocity; driver's names
         self._found = found
         subscribe = partial(subscribe_bounded, node, log=Throttle(node))
         subscribe(JointState, "joint_states", self._keep_joints, JOINTS)
         subscribe(PoseStamped, "target_pose", self._keep_target, LATEST)
-        keep, most = self._keep_description, MAX_DESCRIPTION
-        subscribe(String, DESCRIPTION_TOPIC, keep, DESCRIPTION, max_bytes=most)
+        description = partial(subscribe, max_bytes=MAX_DESCRIPTION)
+        description(String, DESCRIPTION_TOPIC, self._keep_description, DESCRIPTION)
         if ServoStatus is not None:
             subscribe(ServoStatus, f"{name}/status", self._keep_status, LATEST)
 
@@ -96,21 +96,13 @@ class LatestMessages:
         """Return True if no status arrived for a while."""
         return self.status is None or now - self.status.time > SILENCE
 
-    def positions(self) -> dict[str, float]:
-        """Return the last position of each joint, by the driver's names."""
-        return {name: position for name, (position, _) in self._joints.copy().items()}
-
-    def joints(
-        self, names: tuple[str, ...], driver_names: Mapping[str, str]
-    ) -> tuple[Array, Array] | None:
+    def find_joints(self, names: Sequence[str]) -> tuple[Array, Array] | None:
         """Return positions and velocities (n,) of joints; None if one is not known yet."""
-        joints = self._joints
-        rows = [joints.get(driver_names.get(name, name)) for name in names]
-        known = [row for row in rows if row is not None]
-        if len(known) < len(names):
+        joints = self.joints
+        if not joints.keys() >= set(names):
             return None
-        values = np.array(known)
-        return values[:, 0], values[:, 1]
+        positions, velocities = np.array([joints[name] for name in names]).T
+        return positions, velocities
 
     def _keep_joints(self, message: Any, _: int = 0) -> None:
         names, positions, velocities = message.name, message.position, message.velocity
@@ -119,7 +111,7 @@ class LatestMessages:
         if len(velocities) != len(names):
             velocities = np.zeros(len(names))
         news = dict(zip(names, zip(positions, velocities, strict=True), strict=True))
-        self._joints = merge_bounded(self._joints, news)
+        self.joints = merge_bounded(self.joints, news)
 
     def _keep_target(self, message: Any, _: int = 0) -> None:
         self.target = message
@@ -142,12 +134,7 @@ SIM_TIME = "use_sim_time"
 
 
 class NodeParameters:
-    """The parameters of a node as they were last read.
-
-    Args:
-        node: of the viewer.
-        name: of the node that is shown.
-    """
+    """The parameters of a node, by its name, as they were last read."""
 
     def __init__(self, node: Node, name: str) -> None:
         self._get = ServiceClient(node, GetParameters, f"{name}/get_parameters")
@@ -165,8 +152,8 @@ class NodeParameters:
             DlsIkError: a value is not valid here: the node is of another version.
         """
         values = self._values(PARAMETERS, wait)
-        values |= self._values(Parameters().further(values), 0.0)
-        self.use_sim_time = bool(self._values([SIM_TIME], 0.0).get(SIM_TIME, True))
+        values |= self._values(Parameters().further(values))
+        self.use_sim_time = bool(self._values([SIM_TIME]).get(SIM_TIME, True))
         self.current = cast(Parameters, Parameters().changed(values))
         return self.current
 
@@ -183,14 +170,15 @@ class NodeParameters:
             raise OptionError(result.reason or f"the node refuses {name} {value!r}")
         self.read()
 
-    def _values(self, names: Iterable[str], wait: float) -> dict[str, Any]:
+    def _values(self, names: Iterable[str], wait: float = 0.0) -> dict[str, Any]:
         asked = list(names)
         if not asked:
             return {}
-        values = [parameter_value_to_python(v) for v in self._get.call(wait, names=asked).values]
-        if len(values) != len(asked):
+        found = self._get.call(wait, names=asked).values
+        if len(found) != len(asked):
             return {}  # a node that lacks one of the parameters returns no values at all
-        return {n: v for n, v in zip(asked, values, strict=True) if v is not None}
+        values = zip(asked, map(parameter_value_to_python, found), strict=True)
+        return {name: value for name, value in values if value is not None}
 
 
 class DragPublisher:
@@ -264,7 +252,7 @@ class NodeSource:
         node = self._host.node
         self.name = node.resolve_service_name(NODE)
         self._trouble = ""
-        self._executor = LatestOnlyExecutor(self._report)
+        self._executor = LatestOnlyExecutor(self._fail)
         self._parameters = NodeParameters(node, NODE)
         self._latest = LatestMessages(node, NODE, self._read_later)
         self._pause = ServiceClient(node, SetBool, f"{NODE}/pause")
@@ -296,12 +284,13 @@ class NodeSource:
 
     def set_target(self, T: Array) -> None:
         """Send a pose (4, 4)."""
-        self._drag.send(T, self._stamped)
+        self._drag.send(T, not self._parameters.use_sim_time)
 
     def step(self, now: float) -> Sample:
         """Return the latest state."""
-        self._drag.repeat_last(self._parameters.current.target_timeout, self._stamped)
-        joints = self._latest.joints(self.robot.joint_names, self._driver_names())
+        parameters = self._parameters
+        self._drag.repeat_last(parameters.current.target_timeout, not parameters.use_sim_time)
+        joints = self._latest.find_joints(self._driver_names())
         q, velocity = joints or (self._rest, np.zeros(self.robot.n))
         state, message = self._state(joints is not None)
         T_tip, T_target = self.robot.fk(q), self._target(state, q)
@@ -339,18 +328,18 @@ class NodeSource:
         self._executor.close()
         self._host.close()
 
-    @property
-    def _stamped(self) -> bool:
-        return not self._parameters.use_sim_time
+    def _fail(self, error: Exception) -> None:
+        self._trouble = f"internal error: {error!r}"
 
-    def _driver_names(self) -> dict[str, str]:
-        """Return the driver's names of the joints that have another one."""
-        current = self._parameters.current
+    def _driver_names(self) -> list[str]:
+        """Return the names (n,) that the driver has for the joints."""
+        current, names = self._parameters.current, self.robot.joint_names
         try:
-            joints = arrange(self.robot.joint_names, current.output_joints, current.output_names)
+            joints = arrange(names, current.output_joints, current.output_names)
         except DlsIkError:  # parameters of another robot
-            return {}
-        return {ours: theirs for theirs, ours in joints.robot_names.items()}
+            return list(names)
+        theirs = {ours: theirs for theirs, ours in joints.robot_names.items()}
+        return [theirs.get(name, name) for name in names]
 
     def _state(self, has_joints: bool) -> tuple[ServoState, str]:
         """Return the node's state and a sentence about it."""
@@ -358,21 +347,19 @@ class NodeSource:
         if status is None:
             return ServoState.NO_ROBOT, f"waiting for {self.name}: nothing on its status yet"
         if self._latest.is_silent(now):
-            silent = f"{self.name} is silent for {now - status.time:.0f} s: waiting for it"
-            return ServoState.STALE, silent
-        message = self._trouble or status.message
-        if not has_joints:
-            message = f"{message}; joint positions are not known yet"
-        return status.state, message
+            silence = f"{now - status.time:.0f} s"
+            return ServoState.STALE, f"{self.name} is silent for {silence}: waiting for it"
+        note = "" if has_joints else "; joint positions are not known yet"
+        return status.state, (self._trouble or status.message) + note
 
     def _target(self, state: ServoState, q: Array) -> Array | None:
         """Return ``T_base_tip`` (4, 4) of the last target of anybody; None: no target."""
         message, robot = self._latest.target, self.robot
         if message is None or state in NO_TARGET or self._latest.is_silent(time.monotonic()):
             return None
-        driven = robot.tree.mimic_of
-        others = {n: p for n, p in self._latest.positions().items() if n in driven}
-        values = {**others, **dict(zip(robot.joint_names, q.tolist(), strict=True))}
+        driven, joints = robot.tree.mimic_of, self._latest.joints
+        values = {name: position for name, (position, _) in joints.items() if name in driven}
+        values.update(zip(robot.joint_names, q.tolist(), strict=True))
         try:
             T_root_tip = self._frames.pose_in_root(message, robot.tree, values)
         except DlsIkError:
@@ -391,16 +378,12 @@ class NodeSource:
                 trouble = f"the node has another robot now: {found.robot.name}"
         except ForeignFileError:  # maybe the file that was named here
             pass
-        except (ServiceMissingError, NoAnswerError) as error:
-            trouble = str(error)
-            if not self._latest.is_silent(time.monotonic()):  # it is busy
-                self._read_later()
         except DlsIkError as error:
             trouble = str(error)
+            is_missing = isinstance(error, (ServiceMissingError, NoAnswerError))
+            if is_missing and not self._latest.is_silent(time.monotonic()):  # it is busy
+                self._read_later()
         self._trouble = trouble
-
-    def _report(self, error: Exception) -> None:
-        self._trouble = f"internal error: {error!r}"
 
 
 def _require_success(response: Any) -> None:

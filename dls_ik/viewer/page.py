@@ -49,14 +49,17 @@ class Page:
         self._scene, self._status, self._session = scene, status, session
         self._lock = threading.Lock()  # one thread at a time changes the panels
         self._plots: Plots | None = None
-        self._plotted_arms = 0
         self._methods = MethodPanel(gui, session, session.history.clear)
         self._presets = PresetPanel(gui, session, presets, self._start_preset)
         with gui.add_folder("Joints"):
             self._bars = gui.add_html("")
         with gui.add_folder("Show"):
-            self._add_switches()
+            hint = "how fast the tip of A can go in each direction"
+            ellipsoid = gui.add_checkbox("Ellipsoid", False, hint=hint)
+            trail = gui.add_checkbox("Trails", False, hint="where the tips have been")
             self._controls = ControlPanel(gui, session, scene.clear_trails)
+        ellipsoid.on_update(lambda _: scene.show_ellipsoid(ellipsoid.value))
+        trail.on_update(lambda _: scene.show_trails(trail.value))
         self._record = RecordPanel(gui, session, save)
         panel = gui.add_panel()
         self._tabs = {name: panel.add_tab(name) for name in (MOTION, CONDITIONING)}
@@ -93,25 +96,11 @@ class Page:
         self._scene.clear_trails()
 
     def _show_plots(self, arms: int) -> None:
-        if self._plots is None or arms != self._plotted_arms:
+        if self._plots is None or arms != self._plots.arms:
             if self._plots is not None:
                 self._plots.remove()
-            self._plots, self._plotted_arms = Plots(self._gui, self._tabs, arms), arms
+            self._plots = Plots(self._gui, self._tabs, arms)
         self._plots.show(self._session.history)
-
-    def _add_switches(self) -> None:
-        gui = self._gui
-        hint = "how fast the tip of A can go in each direction"
-        ellipsoid = gui.add_checkbox("Ellipsoid", False, hint=hint)
-        trail = gui.add_checkbox("Trails", False, hint="where the tips have been")
-
-        @ellipsoid.on_update  # type: ignore[untyped-decorator]
-        def _(_: object) -> None:
-            self._scene.ellipsoid.set_visible(ellipsoid.value)
-
-        @trail.on_update  # type: ignore[untyped-decorator]
-        def _(_: object) -> None:
-            self._scene.show_trails(trail.value)
 
 
 def serve(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -151,16 +152,15 @@ class MethodPanel:
         return same and all(widgets.is_current for widgets in self._parameters)
 
     def _add_list(self, label: str, names: tuple[str, ...], use: Callable[[str], None]) -> None:
-        handle = self._gui.add_dropdown(label, names)
-        self._lists.append(handle)
-
-        @handle.on_update  # type: ignore[untyped-decorator]
-        def _(event: Any) -> None:
+        def change(event: Any) -> None:
             if event.client is not None:  # changed by a person
                 with self._refusal.shown(self.update):
-                    use(handle.value)
+                    use(event.target.value)
                     self.update()
                     self._changed()
+
+        self._lists.append(self._gui.add_dropdown(label, names))
+        self._lists[-1].on_update(change)
 
     def _compare(self, method: str) -> None:
         self._session.compare(None if method == NO_METHOD else method)
@@ -177,7 +177,7 @@ class ParameterWidgets:
             name = parameter.name
             label = f"{letter}: {name.rstrip('_').replace('_', ' ')}"
             self._handles[name] = _widget(gui, parameter, label)
-            self._connect(name, self._handles[name])
+            self._handles[name].on_update(partial(self._change, name))
 
     @property
     def is_current(self) -> bool:
@@ -189,13 +189,11 @@ class ParameterWidgets:
         for handle in self._handles.values():
             handle.remove()
 
-    def _connect(self, name: str, handle: Any) -> None:
-        @handle.on_update  # type: ignore[untyped-decorator]
-        def _(event: Any) -> None:
-            if event.client is not None:  # changed by a person
-                with self._refusal.shown(self._restore):
-                    self._source.set_parameter(name, handle.value)
-                    self._shown = self._source.parameters
+    def _change(self, name: str, event: Any) -> None:
+        if event.client is not None:  # changed by a person
+            with self._refusal.shown(self._restore):
+                self._source.set_parameter(name, event.target.value)
+                self._shown = self._source.parameters
 
     def _restore(self) -> None:
         """Show the values that the source has kept."""
@@ -233,13 +231,11 @@ class PresetPanel:
         with gui.add_folder("Presets", visible=bool(presets)):
             self._refusal = RefusalLine(gui)
             for preset in presets:
-                self._connect(gui.add_button(preset.title, color="gray"), preset)
+                button = gui.add_button(preset.title, color="gray")
+                button.on_click(lambda _, preset=preset: self._play(preset))
             self._watch = gui.add_html(WATCH.format(NO_PRESET))
             self._stop = gui.add_button("Stop", visible=False)
-
-        @self._stop.on_click  # type: ignore[untyped-decorator]
-        def _(_: object) -> None:
-            session.stop_preset()
+            self._stop.on_click(lambda _: session.stop_preset())
 
     def update(self) -> None:
         """Show the current preset."""
@@ -251,13 +247,11 @@ class PresetPanel:
         text = NO_PRESET if preset is None else f"<b>Watch:</b> {escape(preset.watch)}"
         self._watch.content = WATCH.format(text)
 
-    def _connect(self, button: Any, preset: Preset) -> None:
-        @button.on_click  # type: ignore[untyped-decorator]
-        def _(_: object) -> None:
-            with self._refusal.shown():
-                self._session.play(preset)
-                self._started()
-                self.update()
+    def _play(self, preset: Preset) -> None:
+        with self._refusal.shown():
+            self._session.play(preset)
+            self._started()
+            self.update()
 
 
 PAUSE, RESUME = "Pause", "Go on"
@@ -271,21 +265,12 @@ class ControlPanel:
     """
 
     def __init__(self, gui: Any, session: Session, cleared: Callable[[], None]) -> None:
+        self._session, self._cleared = session, cleared
         self._refusal = RefusalLine(gui)
         is_remote = session.sources[0].is_remote
         self._pause = gui.add_button(PAUSE, color="gray", visible=is_remote)
-        reset = gui.add_button("Reset", color="gray")
-
-        @self._pause.on_click  # type: ignore[untyped-decorator]
-        def _(_: object) -> None:
-            with self._refusal.shown():
-                session.pause(self._pause.label == PAUSE)
-
-        @reset.on_click  # type: ignore[untyped-decorator]
-        def _(_: object) -> None:
-            with self._refusal.shown():
-                session.reset()
-            cleared()
+        self._pause.on_click(self._toggle_pause)
+        gui.add_button("Reset", color="gray").on_click(self._reset)
 
     def update(self, views: Sequence[ArmView]) -> None:
         """Offer to resume while an arm is paused."""
@@ -293,6 +278,15 @@ class ControlPanel:
         label = RESUME if is_paused else PAUSE
         if self._pause.label != label:
             self._pause.label = label
+
+    def _toggle_pause(self, _: object) -> None:
+        with self._refusal.shown():
+            self._session.pause(self._pause.label == PAUSE)
+
+    def _reset(self, _: object) -> None:
+        with self._refusal.shown():
+            self._session.reset()
+        self._cleared()
 
 
 START_RECORDING, STOP_RECORDING = "Record", "Stop recording"
@@ -314,15 +308,15 @@ class RecordPanel:
         with gui.add_folder("Recording", expand_by_default=False):
             self._button = gui.add_button(START_RECORDING, color="gray")
             self._line = gui.add_html(RECORD_LINE.format("All that the arms do, as CSV."))
+        self._button.on_click(self._start_or_finish)
 
-        @self._button.on_click  # type: ignore[untyped-decorator]
-        def _(event: Any) -> None:
-            if session.is_recording:
-                self.finish(event.client)
-            else:
-                session.start_recording()
-                self._button.label = STOP_RECORDING
-                self._say("recording ...")
+    def _start_or_finish(self, event: Any) -> None:
+        if self._session.is_recording:
+            self.finish(event.client)
+            return
+        self._session.start_recording()
+        self._button.label = STOP_RECORDING
+        self._say("recording ...")
 
     def finish(self, client: Any = None) -> None:
         """Stop a recording, if there is one, and deliver it."""
@@ -332,13 +326,13 @@ class RecordPanel:
         self._button.label = START_RECORDING
         rows = content.count(b"\n") - 1
         message = f"{rows} rows"
-        if self._save is None and client is not None:
-            client.send_file_download(DOWNLOAD_NAME, content, save_immediately=True)
-        if self._save is not None:
-            try:
+        try:
+            if self._save is not None:
                 message = f"{message} in {self._save(content)}"
-            except (DlsIkError, OSError) as error:
-                message = str(error)
+            elif client is not None:
+                client.send_file_download(DOWNLOAD_NAME, content, save_immediately=True)
+        except (DlsIkError, OSError) as error:
+            message = str(error)
         self._say(message)
 
     def _say(self, message: str) -> None:

@@ -160,14 +160,10 @@ PLOT_HEIGHT = 128  # [px]
 
 
 class Plots:
-    """Shows the curves of one arm or two, in tabs.
-
-    Args:
-        tabs: of viser, by the names in :data:`dls_ik.viewer.plots.CURVES`.
-    """
+    """Shows the curves of one arm or two, in tabs of viser by the names in ``CURVES``."""
 
     def __init__(self, gui: Any, tabs: Mapping[str, Any], arms: int) -> None:
-        self._arms = arms
+        self.arms = arms
         self._handles = []
         for i, curve in enumerate(CURVES):
             with tabs[curve.tab]:
@@ -176,7 +172,7 @@ class Plots:
     def show(self, history: CurveHistory) -> None:
         """Draw the curves."""
         for i, handle in enumerate(self._handles):
-            handle.data = history.data(i, self._arms)
+            handle.data = history.data(i, self.arms)
 
     def remove(self) -> None:
         """Remove the plots from the page."""
@@ -263,11 +259,11 @@ def _bands() -> str:
     """Return the background of a bar: grey, with amber and red bands at both ends."""
     red, amber = (f"rgba{(*colour, 0.28)}" for colour in (RED, AMBER))
     at, near = 100 * AT_LIMIT, 100 * NEAR_LIMIT
-    stops = (
-        f"{red} 0 {at:g}%,{amber} {at:g}% {near:g}%,#e5e7eb {near:g}% {100 - near:g}%,"
-        f"{amber} {100 - near:g}% {100 - at:g}%,{red} {100 - at:g}%"
+    return (
+        f"linear-gradient(90deg,{red} 0 {at:g}%,{amber} {at:g}% {near:g}%,"
+        f"{NO_LIMITS} {near:g}% {100 - near:g}%,"
+        f"{amber} {100 - near:g}% {100 - at:g}%,{red} {100 - at:g}%)"
     )
-    return f"linear-gradient(90deg,{stops})"
 
 
 # Recording as CSV: a row for each arm at each step, units in the header

@@ -42,7 +42,7 @@ class Preset(NamedTuple):
 def make_presets(robot: RobotModel) -> tuple[Preset, ...]:
     """Make the presets that suit a robot; takes some tenths of a second."""
     made = (through_singularity(robot), out_of_reach(robot), into_limit(robot))
-    return tuple(preset for preset in made if preset is not None)
+    return tuple(filter(None, made))
 
 
 # Start: away from singularities and limits, the tip in front, where an arm is seen best
@@ -104,8 +104,8 @@ def through_singularity(robot: RobotModel) -> Preset | None:
     q = paths[int(np.argmax(widths))]
     if np.abs(q[-1] - q[0]).max() < MIN_CHANGE:
         return None
-    methods = ("jp", "dls")
-    return Preset("Through a singularity", SINGULARITY_WATCH, methods, q[0], robot.fk(q), 5.0)
+    title, methods = "Through a singularity", ("jp", "dls")
+    return Preset(title, SINGULARITY_WATCH, methods, q[0], robot.fk(q), 5.0)
 
 
 def _singular_configurations(robot: RobotModel, rng: np.random.Generator) -> Array:
@@ -197,9 +197,8 @@ def into_limit(robot: RobotModel) -> Preset | None:
 def _limit_case(robot: RobotModel, solver: IkSolver, q: Array, j: int, beyond: float) -> _LimitCase:
     """Move joint j past its nearest limit, and ask if the others reach the last pose."""
     lower, upper = float(robot.lower[j]), float(robot.upper[j])
-    width = upper - lower
-    is_lower = q[j] - lower < upper - q[j]
-    end = lower - beyond * width if is_lower else upper + beyond * width
+    past = beyond * (upper - lower)
+    end = lower - past if q[j] - lower < upper - q[j] else upper + past
     qs = np.repeat(q[None], POSES, axis=0)
     qs[:, j] = np.linspace(q[j], end, POSES)
     Ts = robot.fk(qs)

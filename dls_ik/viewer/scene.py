@@ -44,7 +44,7 @@ class SceneView:
         self._figures = [Figure(self._scene, "/arm", robot, shapes)]
         self._trails = [TipTrail(self._scene, "/trail", 0, self._size)]
         self.target = TargetGizmo(self._scene, self._size)
-        self.ellipsoid = VelocityEllipsoid(self._scene, robot, self._size)
+        self._ellipsoid = VelocityEllipsoid(self._scene, robot, self._size)
         self._has_trails = False
         self._figures[0].show(robot.clip(np.zeros(robot.n)))
 
@@ -57,11 +57,15 @@ class SceneView:
                 trail.show(arm.sample.T_tip[:3, 3])
         if len(views) > 1:
             apart = np.abs(views[1].sample.q - views[0].sample.q).max()
-            self._figures[1].set_visible(bool(apart > MIN_APART))
+            self._figures[1].root.visible = bool(apart > MIN_APART)
         if views:
-            self.ellipsoid.show(views[0].sample.q, views[0].sample.T_tip)
+            self._ellipsoid.show(views[0].sample.q, views[0].sample.T_tip)
         if target is not None:
             self.target.show(target)
+
+    def show_ellipsoid(self, is_shown: bool) -> None:
+        """Show or hide the ellipsoid."""
+        self._ellipsoid.handle.visible = is_shown
 
     def show_trails(self, is_shown: bool) -> None:
         """Show trails from now on, or hide them."""
@@ -72,7 +76,7 @@ class SceneView:
         """Restart the trails."""
         for trail in self._trails:
             trail.clear()
-            trail.set_visible(self._has_trails)
+            trail.handle.visible = self._has_trails
 
     def _add_and_remove_arms(self, arms: int) -> None:
         """Have as many arms as there are, at least one; the second one as a ghost."""
@@ -80,10 +84,10 @@ class SceneView:
             moved = self._shapes.of(moving_links(self._robot))
             self._figures.append(Figure(self._scene, "/ghost", self._robot, moved, SECOND))
             self._trails.append(TipTrail(self._scene, "/ghost_trail", 1, self._size))
-            self._trails[1].set_visible(self._has_trails)
+            self._trails[1].handle.visible = self._has_trails
         if len(self._figures) > max(arms, 1):
-            self._figures.pop().remove()
-            self._trails.pop().remove()
+            self._figures.pop().root.remove()
+            self._trails.pop().handle.remove()
 
 
 def _furnish(server: Any, floor: float, size: float) -> None:
@@ -149,7 +153,7 @@ class Figure:
         self, scene: Any, root: str, robot: RobotModel, shapes: Shapes, tint: Colour | None = None
     ) -> None:
         self._poses = LinkPoses(robot)
-        self._root = scene.add_frame(root, show_axes=False)
+        self.root = scene.add_frame(root, show_axes=False)
         links = dict.fromkeys(piece.link for piece in shapes.pieces)
         names = node_names(root, tuple(links))
         self._frames = {
@@ -173,15 +177,6 @@ class Figure:
             if drawn is None or np.abs(T - drawn).max() > VISIBLE_CHANGE:
                 frame.position, frame.wxyz = T[:3, 3], wxyz_from_pose(T)
                 self._drawn[link] = T
-
-    def set_visible(self, is_shown: bool) -> None:
-        """Show or hide it."""
-        if is_shown != self._root.visible:
-            self._root.visible = is_shown
-
-    def remove(self) -> None:
-        """Remove it from the scene."""
-        self._root.remove()
 
 
 def node_names(root: str, links: tuple[str, ...]) -> dict[str, str]:
@@ -220,10 +215,7 @@ class TargetGizmo:
 
     def on_drag(self, dragged: Callable[[Array], None]) -> None:
         """Call a function with each pose (4, 4) that a person drags it to."""
-
-        @self._handle.on_update  # type: ignore[untyped-decorator]
-        def _(_: object) -> None:
-            dragged(self.pose)
+        self._handle.on_update(lambda _: dragged(self.pose))
 
     @property
     def pose(self) -> Array:
@@ -243,7 +235,7 @@ class TipTrail:
         self._points: deque[Array] = deque(maxlen=TRAIL_POINTS)
         self._step = TRAIL_STEP * size
         empty = np.zeros((1, 2, 3), np.float32)
-        self._handle = scene.add_line_segments(
+        self.handle = scene.add_line_segments(
             name, empty, ARM_COLOURS[arm], thickness=3.0, thickness_units="screen"
         )
 
@@ -254,20 +246,12 @@ class TipTrail:
         self._points.append(point.copy())
         line = np.array(self._points, np.float32)
         if len(line) > 1:
-            self._handle.points = np.stack([line[:-1], line[1:]], axis=1)
+            self.handle.points = np.stack([line[:-1], line[1:]], axis=1)
 
     def clear(self) -> None:
         """Remove all points."""
         self._points.clear()
-        self._handle.points = np.zeros((1, 2, 3), np.float32)
-
-    def set_visible(self, is_shown: bool) -> None:
-        """Show or hide it."""
-        self._handle.visible = is_shown
-
-    def remove(self) -> None:
-        """Remove it from the scene."""
-        self._handle.remove()
+        self.handle.points = np.zeros((1, 2, 3), np.float32)
 
 
 class VelocityEllipsoid:
@@ -275,20 +259,16 @@ class VelocityEllipsoid:
 
     def __init__(self, scene: Any, robot: RobotModel, size: float) -> None:
         self._robot, self._min_length = robot, 2e-3 * size
-        self._handle = scene.add_icosphere(
+        self.handle = scene.add_icosphere(
             "/ellipsoid", radius=1.0, color=(124, 58, 237), opacity=0.3, subdivisions=3
         )
-        self._handle.visible = False
+        self.handle.visible = False
 
     def show(self, q: Array, T_tip: Array) -> None:
         """Draw it at the tip (4, 4) of a configuration (n,)."""
-        if not self._handle.visible:
+        if not self.handle.visible:
             return
         axes, lengths = velocity_ellipsoid(self._robot, q)
-        self._handle.position, self._handle.wxyz = T_tip[:3, 3], wxyz_from_pose(transform(axes))
+        self.handle.position, self.handle.wxyz = T_tip[:3, 3], wxyz_from_pose(transform(axes))
         scale = np.maximum(ELLIPSOID_SCALE * lengths, self._min_length)
-        self._handle.scale = tuple(scale.tolist())
-
-    def set_visible(self, is_shown: bool) -> None:
-        """Show or hide it."""
-        self._handle.visible = is_shown
+        self.handle.scale = tuple(scale.tolist())

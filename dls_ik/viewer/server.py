@@ -29,7 +29,7 @@ PORTS = 65536
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 ANY = ("0.0.0.0", "::", "")  # noqa: S104  only where --host says so
 HOST_HEADER = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]+)?")
-REFUSED = "dls-ik: this page is not for pages and names of other hosts: open the printed address\n"
+REFUSED = b"dls-ik: this page is not for pages and names of other hosts: open the printed address\n"
 # viser's page connects to any server that its own address names (?websocket=), and runs the
 # messages of that server. The policy allows this server only, and no embedding in other pages.
 HEADERS = {
@@ -130,7 +130,10 @@ def guarded(host: str) -> Iterator[None]:
         def process(connection: Any, request: Request) -> Response | None:
             asked = request.headers.get("Host")
             if not is_welcome(request.headers.get("Origin"), asked, host):
-                return _refusal()
+                headers = Headers(
+                    {"Content-Type": "text/plain", "Content-Length": str(len(REFUSED))}
+                )
+                return Response(http.HTTPStatus.FORBIDDEN, "Forbidden", headers, REFUSED)
             response: Response | None = process_request(connection, request)
             if response is not None:  # a file, else the start of a connection
                 for name, value in HEADERS.items():
@@ -175,9 +178,3 @@ def _is_address(name: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _refusal() -> Response:
-    body = REFUSED.encode()
-    headers = Headers({"Content-Type": "text/plain", "Content-Length": str(len(body))})
-    return Response(http.HTTPStatus.FORBIDDEN, "Forbidden", headers, body)

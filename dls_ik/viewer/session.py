@@ -105,15 +105,16 @@ class Session:
     def compare(self, method: str | None) -> None:
         """Put a second arm where the first is, or change its method; None: remove it."""
         with self._lock:
-            if method is not None and len(self._sources) > 1:
+            has_second = len(self._sources) > 1
+            if method is None and has_second:
+                self._sources.pop().close()
+            elif method is not None and has_second:
                 self._sources[1].set_method(method)
             elif method is not None and self._make_second is not None:
                 q = self._views[0].sample.q.copy() if self._views else None
                 self._sources.append(self._make_second(method, q))
                 if self.target is not None:
                     self._sources[1].set_target(self.target)
-            elif method is None and len(self._sources) > 1:
-                self._sources.pop().close()
 
     def play(self, preset: Preset) -> None:
         """Start a preset: its methods, its start, and its moving target."""
@@ -200,7 +201,7 @@ def local_session(
             source.place(q)
         return source
 
-    session = Session(make_source(methods[0] if methods else None, None), make_source)
+    session = Session(make_source(next(iter(methods), None), None), make_source)
     for method in methods[1:2]:
         session.compare(method)
     session.drag_target(robot.fk(start))

@@ -2,8 +2,7 @@
 
 import io
 import re
-from collections.abc import Callable, Container, Iterable, Iterator
-from functools import partial
+from collections.abc import Container, Iterator
 from os.path import normpath
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +24,6 @@ from dls_ik.model.rotations import (
 from dls_ik.model.urdf import MAX_BYTES as MAX_URDF_BYTES
 from dls_ik.text import escape
 
-Find = Callable[[str], Path | None]
 Colour = tuple[int, int, int]  # 0 to 255 each
 
 
@@ -155,7 +153,7 @@ def load_shapes(description: Path | str, is_foreign: bool = False) -> Shapes:
             packages only.
     """
     folder = description.resolve().parent if isinstance(description, Path) else Path()
-    find = find_installed_file if is_foreign else partial(find_file, beside=folder)
+    beside = None if is_foreign else folder
     try:
         robot = _parse(description)
         materials = {m.name: m for m in robot.materials or []}
@@ -169,7 +167,7 @@ def load_shapes(description: Path | str, is_foreign: bool = False) -> Shapes:
     for link, visual in visuals[:MAX_SHAPES]:
         try:
             with np.errstate(all="ignore"):
-                mesh = _mesh(visual.geometry, find)
+                mesh = _mesh(visual.geometry, beside)
             if mesh is not None:
                 pieces.append(_piece(link, mesh, visual, materials))
         except Exception:  # noqa: BLE001, PERF203  readers of a dozen formats raise anything
@@ -221,7 +219,7 @@ def _colour(material: Any, materials: dict[str, Any]) -> Colour | None:
     return red, green, blue
 
 
-def _mesh(geometry: Any, find: Find) -> Any:
+def _mesh(geometry: Any, beside: Path | None) -> Any:
     """Make the mesh of a geometry; raise whatever the readers raise if it is not usable."""
     if geometry is None:
         return None
@@ -234,7 +232,7 @@ def _mesh(geometry: Any, find: Find) -> Any:
         size = {"radius": geometry.cylinder.radius, "height": geometry.cylinder.length}
         mesh = make.cylinder(sections=SECTIONS, **size)
     elif geometry.mesh is not None:
-        mesh = _mesh_of_file(geometry.mesh.filename, find)
+        mesh = _mesh_of_file(geometry.mesh.filename, beside)
         if geometry.mesh.scale is not None:
             mesh.apply_transform(np.diag([*np.broadcast_to(geometry.mesh.scale, 3), 1.0]))
     else:
@@ -244,8 +242,8 @@ def _mesh(geometry: Any, find: Find) -> Any:
     return mesh
 
 
-def _mesh_of_file(name: str, find: Find) -> trimesh.Trimesh:
-    file = find(name)
+def _mesh_of_file(name: str, beside: Path | None) -> trimesh.Trimesh:
+    file = find_file(name, beside)
     if file is None or file.suffix.lower() not in MESH_SUFFIXES:
         raise OSError(f"no mesh: {name}")
     content = io.BytesIO(read_file(file, MAX_MESH_BYTES))
@@ -257,42 +255,34 @@ def _mesh_of_file(name: str, find: Find) -> trimesh.Trimesh:
     return mesh
 
 
-def find_file(name: str, beside: Path) -> Path | None:
+def find_file(name: str, beside: Path | None) -> Path | None:
     """Find the file that a URDF names; None: not found.
 
     ``package://NAME/...`` is searched in ROS_PACKAGE_PATH and AMENT_PREFIX_PATH, in the folders
     above the URDF, and beside it.
 
     Args:
-        beside: folder of the URDF.
+        beside: folder of the URDF; None: the URDF is foreign, only files of ROS packages count.
     """
-    if not name.startswith(PACKAGE_SCHEME):
-        return _first_file([beside / name.removeprefix(FILE_SCHEME)])
-    package, _, inside = name.removeprefix(PACKAGE_SCHEME).partition("/")
-    return _first_file(_package_candidates(package, inside, beside))
-
-
-def find_installed_file(name: str) -> Path | None:
-    """Find the file that a foreign URDF names, if it is in a ROS package of this machine."""
-    roots = [normpath(root) for root in package_roots()]
-    if name.startswith(PACKAGE_SCHEME):
-        package, _, inside = name.removeprefix(PACKAGE_SCHEME).partition("/")
-        candidates = [folder / inside for folder in package_folders(package)]
-    else:
-        candidates = [Path(name.removeprefix(FILE_SCHEME))]
-    named = [Path(normpath(path)) for path in candidates]
-    return _first_file(path for path in named if any(path.is_relative_to(root) for root in roots))
-
-
-def _first_file(candidates: Iterable[Path]) -> Path | None:
+    paths = _candidates(name, beside)
     try:
-        return next((path for path in candidates if path.is_file()), None)
+        if beside is None:
+            roots = [normpath(root) for root in package_roots()]
+            named = [Path(normpath(path)) for path in paths]
+            paths = (path for path in named if any(path.is_relative_to(root) for root in roots))
+        return next((path for path in paths if path.is_file()), None)
     except (OSError, ValueError):  # not a valid file name
         return None
 
 
-def _package_candidates(package: str, inside: str, beside: Path) -> Iterator[Path]:
+def _candidates(name: str, beside: Path | None) -> Iterator[Path]:
+    if not name.startswith(PACKAGE_SCHEME):
+        yield (beside or Path()) / name.removeprefix(FILE_SCHEME)
+        return
+    package, _, inside = name.removeprefix(PACKAGE_SCHEME).partition("/")
     yield from (folder / inside for folder in package_folders(package))
+    if beside is None:
+        return
     for above in (beside, *beside.parents):
         yield above / package / inside
         if above.name == package:

@@ -166,7 +166,8 @@ class LocalSource:
         self._lock = threading.Lock()
         self._target: Array | None = None
         self._last_step: float | None = None  # [s]
-        self._use(method, {**DEFAULTS, **options})
+        options = {**DEFAULTS, **options}
+        self._use(Controller(robot, method, self._executor, **options), options)
         self._start = self._controller.command if start is None else start
         self.place(self._start)
 
@@ -229,15 +230,11 @@ class LocalSource:
 
     def _replace(self, method: str, options: Mapping[str, Any]) -> None:
         with self._lock:
-            before = self._controller
-            self._use(method, options, before)
+            controller = Controller(self.robot, method, self._executor, **options)
+            controller.take_over(self._controller)
+            self._use(controller, options)
 
-    def _use(
-        self, method: str | None, options: Mapping[str, Any], before: Controller | None = None
-    ) -> None:
-        controller = Controller(self.robot, method, self._executor, **options)
-        if before is not None:
-            controller.take_over(before)
+    def _use(self, controller: Controller, options: Mapping[str, Any]) -> None:
         self._controller, self._options = controller, dict(options)
         self.parameters = tunable_parameters(controller.method, options)
 

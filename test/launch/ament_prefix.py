@@ -48,7 +48,7 @@ class Call(NamedTuple):
 class Launch:
     """A launch under way."""
 
-    def __init__(self, command: list[str], environment: dict[str, str], log: Path) -> None:
+    def __init__(self, command, environment, log):
         self.killed = 0  # nodes, by the test
         self._log = log
         with log.open("w") as file:
@@ -56,28 +56,28 @@ class Launch:
                 command, env=environment, stdout=file, stderr=subprocess.STDOUT
             )
 
-    def output(self) -> str:
+    def output(self):
         return self._log.read_text()
 
-    def check(self) -> None:
+    def check(self):
         """Raise with all output if a node ended by itself."""
         output = self.output()
         assert output.count("process has died") <= self.killed, output
 
-    def kill(self, name: str) -> None:
+    def kill(self, name):
         """Kill a node that was started once, as a crash does."""
         [pid] = re.findall(rf"\[{name}-\d+\]: process started with pid \[(\d+)\]", self.output())
         self.killed += 1
         os.kill(int(pid), signal.SIGKILL)
 
-    def ended(self, timeout: float) -> int:
+    def ended(self, timeout):
         """The exit code, once it has ended by itself."""
         try:
             return self._process.wait(timeout)
         finally:
             self._process.kill()
 
-    def interrupted(self, timeout: float = 30.0) -> int:
+    def interrupted(self, timeout=30.0):
         """The exit code after Ctrl-C."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
@@ -87,7 +87,7 @@ class Launch:
 class Prefix:
     """A folder that ament and launch take for an installation."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.folder = folder
         self.index = folder / "share" / "ament_index" / "resource_index" / "packages"
         self.share = folder / "share" / "dls_ik"
@@ -96,14 +96,14 @@ class Prefix:
         for name in ("launch", "config", "urdf"):
             (self.share / name).symlink_to(ROOT / name)
 
-    def add(self, package: str, executable: str, script: str) -> None:
+    def add(self, package, executable, script):
         """Put a Python script in as an executable of a package."""
         (self.index / package).touch()
         path = self.folder / "lib" / package / executable
         path.parent.mkdir(parents=True, exist_ok=True)
         write_executable(path, f"#!{sys.executable}\n{script}")
 
-    def environment(self, **changes: str) -> dict[str, str]:
+    def environment(self, **changes):
         prefixes = [str(self.folder), os.environ.get("AMENT_PREFIX_PATH", "")]
         paths = [IMPORTED, os.environ.get("PYTHONPATH", "")]
         ours = {
@@ -113,24 +113,24 @@ class Prefix:
         }
         return os.environ | ours | changes
 
-    def start(self, file: str, *arguments: str, **environment: str) -> "Launch":
+    def start(self, file, *arguments, **environment):
         """Launch a file as `ros2 launch dls_ik FILE ARGUMENTS` does."""
         command = [sys.executable, "-c", LAUNCH, str(self.share / "launch" / file), *arguments]
         return Launch(command, self.environment(**environment), self.folder / "output.txt")
 
-    def output(self, file: str, *arguments: str, **environment: str) -> tuple[int, str]:
+    def output(self, file, *arguments, **environment):
         """The exit code and all output of a launch that ends by itself."""
         launch = self.start(file, *arguments, **environment)
         return launch.ended(timeout=60), launch.output()
 
-    def calls(self, file: str, *arguments: str, **environment: str) -> dict[str, Call]:
+    def calls(self, file, *arguments, **environment):
         """What a launch starts, by executable, each once; all executables are recorders."""
         records = self.records(file, *arguments, **environment)
         calls = dict(records)
         assert len(calls) == len(records)
         return calls
 
-    def records(self, file: str, *arguments: str, **environment: str) -> list[tuple[str, Call]]:
+    def records(self, file, *arguments, **environment):
         """What a launch starts, with the names of the executables, in their order."""
         for old in self.folder.glob("lib/*/*.json"):
             old.unlink()
@@ -140,23 +140,23 @@ class Prefix:
         return [(f.name.split(".")[0], _call(*json.loads(f.read_text()))) for f in files]
 
 
-def write_executable(path: Path, text: str) -> Path:
+def write_executable(path, text):
     path.write_text(text)
     path.chmod(0o755)
     return path
 
 
-def write_command(folder: Path, name: str, *lines: str) -> Path:
+def write_command(folder, name, *lines):
     """A shell script in a folder; the folder is returned, to be put on the search path."""
     write_executable(folder / name, "\n".join(["#!/bin/sh", *lines, ""]))
     return folder
 
 
-def path_with(folder: Path) -> str:
+def path_with(folder):
     return os.pathsep.join([str(folder), os.environ["PATH"]])
 
 
-def _call(arguments: list[str], files: list[str]) -> Call:
+def _call(arguments, files):
     ros = arguments.index("--ros-args")
     rules = [word.partition(":=") for word in arguments[ros:]]
     namespace = next((value for rule, _, value in rules if rule == "__ns"), "/")

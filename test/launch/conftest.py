@@ -1,8 +1,5 @@
 """Launches that start the nodes of the package, and a client of them."""
 
-from collections.abc import Callable, Iterator
-from typing import Any
-
 import pytest
 from ament_prefix import IMPORTED, Launch, Prefix
 
@@ -24,14 +21,14 @@ except (KeyboardInterrupt, ExternalShutdownException):
 """
 
 
-def program(module: str) -> str:
+def program(module):
     """A script that runs a node of the package that the tests import."""
     lines = ["import sys", f"sys.path.insert(0, {IMPORTED!r})", f"from {module} import main"]
     return "\n".join([*lines, "sys.exit(main())"])
 
 
 @pytest.fixture(scope="module")
-def prefix(tmp_path_factory: pytest.TempPathFactory) -> Prefix:
+def prefix(tmp_path_factory):
     """The nodes of the package; a stand-in where there is no robot_state_publisher."""
     made = Prefix(tmp_path_factory.mktemp("prefix"))
     for name, module in EXECUTABLES.items():
@@ -45,10 +42,10 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Prefix:
 
 
 @pytest.fixture
-def start(prefix: Prefix) -> Iterator[Callable[..., Launch]]:
+def start(prefix):
     started: list[Launch] = []
 
-    def start(file: str, *arguments: str) -> Launch:
+    def start(file, *arguments):
         started.append(prefix.start(file, *arguments))
         return started[-1]
 
@@ -58,7 +55,7 @@ def start(prefix: Prefix) -> Iterator[Callable[..., Launch]]:
 
 
 @pytest.fixture
-def client() -> Iterator[Any]:
+def client():
     import rclpy
 
     rclpy.init()

@@ -1,7 +1,6 @@
 """What the launch files start under which arguments: every executable only records its call."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 import yaml
@@ -22,7 +21,7 @@ PUMA = f"urdf:={URDF / 'puma560.urdf'}"
 
 
 @pytest.fixture(scope="module")
-def prefix(tmp_path_factory: pytest.TempPathFactory) -> Prefix:
+def prefix(tmp_path_factory):
     made = Prefix(tmp_path_factory.mktemp("prefix"))
     made.add("dls_ik", "ik_node", RECORDER)
     made.add("dls_ik", "ik_sim_arm", RECORDER)
@@ -32,7 +31,7 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Prefix:
 
 
 @pytest.fixture
-def xacro_file(tmp_path: Path) -> Path:
+def xacro_file(tmp_path):
     folder = tmp_path / "with a space"
     folder.mkdir()
     file = folder / "arm.urdf.xacro"
@@ -41,9 +40,7 @@ def xacro_file(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_every_argument_is_described(
-    file: str, prefix: Prefix, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_argument_is_described(file, prefix, monkeypatch):
     monkeypatch.setenv("AMENT_PREFIX_PATH", prefix.environment()["AMENT_PREFIX_PATH"])
     description = get_launch_description_from_python_launch_file(str(ROOT / "launch" / file))
     arguments = {argument.name: argument for argument in description.get_launch_arguments()}
@@ -52,7 +49,7 @@ def test_every_argument_is_described(
     assert all(". " in f"{argument.description} " for argument in arguments.values())
 
 
-def test_wam_starts_the_node_and_the_state_publisher_with_the_same_robot(prefix: Prefix) -> None:
+def test_wam_starts_the_node_and_the_state_publisher_with_the_same_robot(prefix):
     calls = prefix.calls("wam.launch.py")
     robot = {"robot_description": WAM, "use_sim_time": False}
     assert calls == {
@@ -61,7 +58,7 @@ def test_wam_starts_the_node_and_the_state_publisher_with_the_same_robot(prefix:
     }
 
 
-def test_rviz_gets_our_config_and_the_root_link(prefix: Prefix) -> None:
+def test_rviz_gets_our_config_and_the_root_link(prefix):
     ours = prefix.share / "config"
     config = str(ours / "ik.rviz")
     call = prefix.calls("wam.launch.py", "rviz:=true")["rviz2"]
@@ -84,22 +81,20 @@ def test_rviz_gets_our_config_and_the_root_link(prefix: Prefix) -> None:
         (["interactive_marker:=true"], True),
     ],
 )
-def test_there_is_a_marker_to_drag_with_rviz_or_where_it_is_asked_for(
-    arguments: list[str], dragged: bool | None, prefix: Prefix
-) -> None:
+def test_there_is_a_marker_to_drag_with_rviz_or_where_it_is_asked_for(arguments, dragged, prefix):
     call = prefix.calls("ik.launch.py", *arguments)["ik_node"]
     assert call.parameters.get("interactive_marker") is dragged
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_the_namespace_and_the_clock_are_those_of_all_nodes(file: str, prefix: Prefix) -> None:
+def test_the_namespace_and_the_clock_are_those_of_all_nodes(file, prefix):
     calls = prefix.calls(file, PUMA, "namespace:=cell/left", "rviz:=true", "use_sim_time:=true")
     assert len(calls) == 3
     assert {call.namespace for call in calls.values()} == {"/cell/left"}
     assert all(call.parameters["use_sim_time"] is True for call in calls.values())
 
 
-def test_arguments_become_parameters_of_their_types(prefix: Prefix) -> None:
+def test_arguments_become_parameters_of_their_types(prefix):
     arguments = ("base:=1", "tip:=true", "rate:=250", "output_type:=no", "output_topic:=1e3")
     call = prefix.calls("ik.launch.py", *arguments)["ik_node"]
     assert call.parameters == {
@@ -113,18 +108,18 @@ def test_arguments_become_parameters_of_their_types(prefix: Prefix) -> None:
     assert isinstance(call.parameters["rate"], float)
 
 
-def test_arguments_come_before_the_parameters_file(prefix: Prefix, tmp_path: Path) -> None:
+def test_arguments_come_before_the_parameters_file(prefix, tmp_path):
     file = tmp_path / "some.yaml"
     file.write_text("/**: {ros__parameters: {rate: 50.0, tip: hand, timeout: 0.01}}")
     call = prefix.calls("ik.launch.py", f"params_file:={file}", "rate:=20")["ik_node"]
     assert call.parameters == {"rate": 20.0, "tip": "hand", "timeout": 0.01, "use_sim_time": False}
 
 
-def test_without_a_robot_only_the_node_starts(prefix: Prefix) -> None:
+def test_without_a_robot_only_the_node_starts(prefix):
     assert set(prefix.calls("ik.launch.py")) == {"ik_node"}
 
 
-def test_xacro_files_go_through_xacro(prefix: Prefix, xacro_file: Path, tmp_path: Path) -> None:
+def test_xacro_files_go_through_xacro(prefix, xacro_file, tmp_path):
     path = path_with(write_command(tmp_path, "xacro", 'cat "$1"', 'echo "<!-- $2 | $3 -->"'))
     arguments = (f"urdf:={xacro_file}", "xacro_args:=name:=ur 'hand:=of Ada'")
     calls = prefix.calls("ik.launch.py", *arguments, PATH=path)
@@ -134,13 +129,13 @@ def test_xacro_files_go_through_xacro(prefix: Prefix, xacro_file: Path, tmp_path
     assert set(calls) == {"ik_node", "robot_state_publisher"}
 
 
-def test_a_missing_xacro_is_named(prefix: Prefix, xacro_file: Path, tmp_path: Path) -> None:
+def test_a_missing_xacro_is_named(prefix, xacro_file, tmp_path):
     code, output = prefix.output("ik.launch.py", f"urdf:={xacro_file}", PATH=str(tmp_path))
     assert code == 1
     assert f"urdf:={xacro_file} needs the command xacro, which is not installed" in output
 
 
-def test_what_xacro_objects_to_is_shown(prefix: Prefix, xacro_file: Path, tmp_path: Path) -> None:
+def test_what_xacro_objects_to_is_shown(prefix, xacro_file, tmp_path):
     path = path_with(write_command(tmp_path, "xacro", "echo undefined name >&2", "exit 2"))
     code, output = prefix.output("ik.launch.py", f"urdf:={xacro_file}", PATH=path)
     assert code == 1
@@ -149,7 +144,7 @@ def test_what_xacro_objects_to_is_shown(prefix: Prefix, xacro_file: Path, tmp_pa
 
 
 @pytest.mark.skipif(shutil.which("xacro") is None, reason="needs xacro, which comes with ROS 2")
-def test_xacro_itself(prefix: Prefix, tmp_path: Path) -> None:
+def test_xacro_itself(prefix, tmp_path):
     file = tmp_path / "arm.xacro"
     file.write_text(
         '<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">'
@@ -160,7 +155,7 @@ def test_xacro_itself(prefix: Prefix, tmp_path: Path) -> None:
     assert calls["rviz2"].arguments[-2:] == ["-f", "table"]
 
 
-def test_rviz_opens_for_a_robot_that_is_none(prefix: Prefix) -> None:
+def test_rviz_opens_for_a_robot_that_is_none(prefix):
     arguments = (f"urdf:={CONFIG / 'wam7_dh.yaml'}", "rviz:=true")
     assert len(prefix.calls("ik.launch.py", *arguments)) == 3
 
@@ -179,7 +174,7 @@ def test_rviz_opens_for_a_robot_that_is_none(prefix: Prefix) -> None:
     ],
 )
 @pytest.mark.parametrize("file", FILES)
-def test_bad_arguments_are_refused(file: str, argument: str, message: str, prefix: Prefix) -> None:
+def test_bad_arguments_are_refused(file, argument, message, prefix):
     code, output = prefix.output(file, argument)
     assert code == 1
     assert message in output
@@ -187,7 +182,7 @@ def test_bad_arguments_are_refused(file: str, argument: str, message: str, prefi
 
 
 @pytest.mark.parametrize("file", [*FILES, "two_wams.launch.py"])
-def test_nothing_starts_where_an_executable_is_missing(file: str, tmp_path: Path) -> None:
+def test_nothing_starts_where_an_executable_is_missing(file, tmp_path):
     bare = Prefix(tmp_path)
     bare.add("dls_ik", "ik_node", RECORDER)
     bare.add("robot_state_publisher", "elsewhere", RECORDER)
@@ -200,7 +195,7 @@ def test_nothing_starts_where_an_executable_is_missing(file: str, tmp_path: Path
     assert "process started" not in output
 
 
-def test_a_simulated_arm_has_the_same_robot_and_takes_the_commands(prefix: Prefix) -> None:
+def test_a_simulated_arm_has_the_same_robot_and_takes_the_commands(prefix):
     calls = prefix.calls("wam.launch.py", "sim:=true", "namespace:=cell")
     robot = {"robot_description": WAM, "use_sim_time": False}
     assert calls["ik_sim_arm"] == Call([], "/cell", SIM | robot)
@@ -219,16 +214,14 @@ def test_a_simulated_arm_has_the_same_robot_and_takes_the_commands(prefix: Prefi
         (["output_topic:=elsewhere"], "joint_trajectory", "elsewhere"),
     ],
 )
-def test_the_outputs_may_be_others_that_a_simulated_arm_takes(
-    arguments: list[str], kind: str, topic: str | None, prefix: Prefix
-) -> None:
+def test_the_outputs_may_be_others_that_a_simulated_arm_takes(arguments, kind, topic, prefix):
     parameters = prefix.calls("ik.launch.py", "sim:=true", *arguments)["ik_node"].parameters
     assert parameters["output_type"] == kind
     assert parameters.get("output_topic") == topic
 
 
 @pytest.mark.parametrize("sim", ["false", "true"])
-def test_two_wams_have_a_node_each_and_one_state_publisher(sim: str, prefix: Prefix) -> None:
+def test_two_wams_have_a_node_each_and_one_state_publisher(sim, prefix):
     records = prefix.records("two_wams.launch.py", f"sim:={sim}", "rviz:=true", "rate:=50")
     text = (URDF / "two_wams.urdf").read_text()
     for side in ("left", "right"):

@@ -47,7 +47,7 @@ TOOLS = {"Interact", "MoveCamera", "FocusCamera", "Measure"}
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_rviz_knows_all_that_is_set(name: str) -> None:
+def test_rviz_knows_all_that_is_set(name):
     for display in FILES[name]["Displays"]:
         library, _, kind = display["Class"].rpartition("/")
         assert library == "rviz_default_plugins"
@@ -59,19 +59,19 @@ def test_rviz_knows_all_that_is_set(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_rviz_opens_with_the_hand_that_drags_markers(name: str) -> None:
+def test_rviz_opens_with_the_hand_that_drags_markers(name):
     tools = [tool["Class"].rpartition("/")[2] for tool in FILES[name]["Tools"]]
     assert tools[0] == "Interact"  # the first one is in use
     assert set(tools) <= TOOLS
     assert FILES[name]["Views"]["Current"]["Class"] == "rviz_default_plugins/Orbit"
 
 
-def test_rviz_shows_robot_markers_and_handles_but_no_poses_that_may_be_old() -> None:
+def test_rviz_shows_robot_markers_and_handles_but_no_poses_that_may_be_old():
     assert set(DISPLAYS) == set(PROPERTIES)
     assert {name for name, display in DISPLAYS.items() if not display["Enabled"]} == {"Pose"}
 
 
-def test_rviz_for_the_wam_differs_in_frame_and_floor() -> None:
+def test_rviz_for_the_wam_differs_in_frame_and_floor():
     wam = copy.deepcopy(FILES["wam"])
     assert wam["Global Options"]["Fixed Frame"] == RobotModel.wam().tree.root
     [grid] = [d for d in wam["Displays"] if d["Class"].endswith("Grid")]
@@ -85,7 +85,7 @@ def test_rviz_for_the_wam_differs_in_frame_and_floor() -> None:
     assert wam == RVIZ
 
 
-def test_rviz_listens_to_relative_topics_as_they_are_published() -> None:
+def test_rviz_listens_to_relative_topics_as_they_are_published():
     description = DISPLAYS["RobotModel"]["Description Topic"]
     assert description["Value"] == "robot_description"
     assert description["Durability Policy"] == "Transient Local"
@@ -96,7 +96,7 @@ def test_rviz_listens_to_relative_topics_as_they_are_published() -> None:
     assert DISPLAYS["InteractiveMarkers"]["Interactive Markers Namespace"] == "dls_ik/target"
 
 
-def test_the_example_parameters_are_the_defaults_but_for_a_bent_wam_that_speeds_up_slowly() -> None:
+def test_the_example_parameters_are_the_defaults_but_for_a_bent_wam_that_speeds_up_slowly():
     parameters = pytest.importorskip("dls_ik.ros.params", reason="needs the node")
     file = yaml.safe_load((CONFIG / "ik_params.yaml").read_text())
     example = parameters.Parameters().changed(file["/**"]["ros__parameters"])
@@ -107,7 +107,7 @@ def test_the_example_parameters_are_the_defaults_but_for_a_bent_wam_that_speeds_
     assert RobotModel.wam().within_limits(start)
 
 
-def test_rviz_opens_for_two_wams_and_shows_target_and_markers_of_each() -> None:
+def test_rviz_opens_for_two_wams_and_shows_target_and_markers_of_each():
     robot = RobotModel.from_urdf(URDF / "two_wams.urdf", tip="left_wam_tip")
     assert TWO["Global Options"]["Fixed Frame"] == robot.tree.root
     topics = {
@@ -126,7 +126,7 @@ def test_rviz_opens_for_two_wams_and_shows_target_and_markers_of_each() -> None:
     assert {d["Class"] for d in TWO["Displays"]} == {d["Class"] for d in RVIZ["Displays"]}
 
 
-def test_the_example_parameters_of_the_simulated_arm_start_as_those_of_the_node() -> None:
+def test_the_example_parameters_of_the_simulated_arm_start_as_those_of_the_node():
     sim_arm = pytest.importorskip("dls_ik.ros.sim_arm.arm", reason="needs the node")
     files = (yaml.safe_load((CONFIG / f"{name}_params.yaml").read_text()) for name in ("ik", "sim"))
     ik, sim = (file["/**"]["ros__parameters"] for file in files)

@@ -1,7 +1,6 @@
 """The launch files for real: nodes come up, answer, move arms, and end cleanly."""
 
 import time
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -12,11 +11,10 @@ pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 pytest.importorskip("dls_ik.ros", reason="needs the node")
 
 import rclpy
-from ament_prefix import RECORDER, Launch, Prefix
+from ament_prefix import RECORDER
 from geometry_msgs.msg import PoseStamped
 from moveit_msgs.msg import MoveItErrorCodes
 from moveit_msgs.srv import GetPositionFK, GetPositionIK
-from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from robots import URDF
 from sensor_msgs.msg import JointState
@@ -34,7 +32,7 @@ HOME = np.array([0.0, 0.6, 0.0, 1.8, 0.0, 0.6, 0.0])
 SIDES = ("left", "right")
 
 
-def call(client: Node, launch: Launch, service: type, name: str, request: object) -> object:
+def call(client, launch, service, name, request):
     """Ask until it is answered: what goes to a node that was killed, or is found late, is lost."""
     caller = client.create_client(service, name)
     deadline = time.monotonic() + PATIENCE
@@ -49,7 +47,7 @@ def call(client: Node, launch: Launch, service: type, name: str, request: object
             return future.result()
 
 
-def received_description(client: Node, topic: str) -> str:
+def received_description(client, topic):
     future = rclpy.task.Future()
     subscription = client.create_subscription(String, topic, future.set_result, LATCHED)
     rclpy.spin_until_future_complete(client, future, timeout_sec=PATIENCE)
@@ -57,7 +55,7 @@ def received_description(client: Node, topic: str) -> str:
     return future.result().data
 
 
-def assert_solves(client: Node, launch: Launch, namespace: str, robot: RobotModel) -> None:
+def assert_solves(client, launch, namespace, robot):
     """Let the node say where the tip is at some joint positions, and bring it there."""
     q = robot.random(np.random.default_rng(1))
     where = GetPositionFK.Request(fk_link_names=[robot.tip])
@@ -78,9 +76,7 @@ def assert_solves(client: Node, launch: Launch, namespace: str, robot: RobotMode
     np.testing.assert_allclose(robot.fk(found.position), robot.fk(q), atol=1e-5)
 
 
-def test_wam_answers_in_its_namespace_and_ends_cleanly(
-    start: Callable[..., Launch], client: Node
-) -> None:
+def test_wam_answers_in_its_namespace_and_ends_cleanly(start, client):
     launch = start("wam.launch.py", "namespace:=left")
     assert_solves(client, launch, "left", RobotModel.wam())
     urdf = (URDF / "wam7.urdf").read_text()
@@ -90,16 +86,14 @@ def test_wam_answers_in_its_namespace_and_ends_cleanly(
     assert launch.output().count("process has finished cleanly") == 2, launch.output()
 
 
-def test_the_robot_may_come_from_the_topic(start: Callable[..., Launch], client: Node) -> None:
+def test_the_robot_may_come_from_the_topic(start, client):
     launch = start("ik.launch.py", "namespace:=other")
     publisher = client.create_publisher(String, "other/robot_description", LATCHED)
     publisher.publish(String(data=(URDF / "puma560.urdf").read_text()))
     assert_solves(client, launch, "other", RobotModel.from_name("puma560"))
 
 
-def test_a_node_that_was_killed_is_started_again_if_asked_for(
-    start: Callable[..., Launch], client: Node
-) -> None:
+def test_a_node_that_was_killed_is_started_again_if_asked_for(start, client):
     launch = start("wam.launch.py", "respawn:=true", "namespace:=again")
     assert_solves(client, launch, "again", RobotModel.wam())
     launch.kill("ik_node")
@@ -119,33 +113,28 @@ def test_a_node_that_was_killed_is_started_again_if_asked_for(
 class Joints:
     """The positions of all joints on a topic, of whoever publishes them."""
 
-    def __init__(self, client: Node, topic: str) -> None:
+    def __init__(self, client, topic):
         self.positions: dict[str, float] = {}
         self.seen: list[tuple[str, ...]] = []  # the names in each message
         client.create_subscription(JointState, topic, self._store, 50)
 
-    def _store(self, message: JointState) -> None:
+    def _store(self, message):
         self.seen.append(tuple(message.name))
         self.positions.update(zip(message.name, message.position, strict=True))
 
-    def tip(self, arm: RobotModel) -> np.ndarray:
+    def tip(self, arm):
         """(4, 4) where the tip is; NaN before its joints were heard of."""
         q = [self.positions.get(name, np.nan) for name in arm.joint_names]
         return arm.fk(q) if np.isfinite(q).all() else np.full((4, 4), np.nan)
 
 
-def stamped(T: np.ndarray, frame: str = "") -> PoseStamped:
+def stamped(T, frame=""):
     message = PoseStamped(pose=pose_from_matrix(T))
     message.header.frame_id = frame
     return message
 
 
-def follow(
-    client: Node,
-    launch: Launch,
-    targets: dict[str, PoseStamped],
-    is_there: Callable[[], bool],
-) -> None:
+def follow(client, launch, targets, is_there):
     """Publish targets by their topics, until something holds."""
     publishers = {topic: client.create_publisher(PoseStamped, topic, 1) for topic in targets}
     deadline = time.monotonic() + PATIENCE
@@ -159,7 +148,7 @@ def follow(
         client.destroy_publisher(publisher)
 
 
-def test_the_wam_is_driven_as_a_simulated_arm(start: Callable[..., Launch], client: Node) -> None:
+def test_the_wam_is_driven_as_a_simulated_arm(start, client):
     launch = start("wam.launch.py", "sim:=true", "namespace:=alone")
     wam, joints = RobotModel.wam(), Joints(client, "alone/joint_states")
     for offset in (0.2, -0.1):
@@ -177,9 +166,7 @@ def test_the_wam_is_driven_as_a_simulated_arm(start: Callable[..., Launch], clie
 
 
 @pytest.mark.parametrize("sim", ["false", "true"])
-def test_two_wams_follow_a_target_each_at_the_same_time(
-    sim: str, start: Callable[..., Launch], client: Node
-) -> None:
+def test_two_wams_follow_a_target_each_at_the_same_time(sim, start, client):
     launch = start("two_wams.launch.py", f"sim:={sim}")
     arms = {
         side: RobotModel.from_urdf(URDF / "two_wams.urdf", "base", f"{side}_wam_tip")
@@ -187,7 +174,7 @@ def test_two_wams_follow_a_target_each_at_the_same_time(
     }
     joints = Joints(client, "joint_states")
 
-    def error(goals: dict[str, np.ndarray]) -> float:
+    def error(goals):
         """The largest difference of a tip from its goal; NaN before all joints were heard of."""
         return np.max([np.abs(joints.tip(arms[side]) - T) for side, T in goals.items()])
 
@@ -209,9 +196,7 @@ def test_two_wams_follow_a_target_each_at_the_same_time(
     assert "[WARN]" not in launch.output(), launch.output()
 
 
-def test_two_wams_have_handles_in_rviz_each_at_its_own_tip(
-    prefix: Prefix, start: Callable[..., Launch], client: Node
-) -> None:
+def test_two_wams_have_handles_in_rviz_each_at_its_own_tip(prefix, start, client):
     pytest.importorskip("interactive_markers", reason="needs interactive_markers, as RViz does")
     prefix.add("rviz2", "rviz2", RECORDER)
     launch = start("two_wams.launch.py", "rviz:=true")

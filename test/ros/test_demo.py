@@ -261,7 +261,7 @@ def test_all_checks_hold_when_all_is_well():
         (0, {"code": Code.NO_IK_SOLUTION}),
         (0, {"position_error": 1.1e-6}),
         (0, {"rotation_error": np.nan}),
-        (0, {"inside": False}),
+        (0, {"inside_limits": False}),
         (11, {"code": Code.SUCCESS}),
         (11, {"code": 99999}),
     ],

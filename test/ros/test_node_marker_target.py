@@ -16,7 +16,6 @@ from ros_streamer import HOME
 from ros_wam import WAM
 from ros_watched import Watched, pose, shifted
 from std_msgs.msg import String
-from visualization_msgs.msg import InteractiveMarkerControl as Control
 
 from dls_ik import RobotModel
 from dls_ik.ros.frames import pose_from_matrix
@@ -71,17 +70,10 @@ def rviz(arm, window):
     return window
 
 
-def test_the_marker_is_at_the_tip_with_handles_of_the_size_of_the_arm(rviz):
+def test_the_marker_is_at_the_tip_with_handles_and_a_menu(rviz):
     marker = rviz.marker
-    assert marker.header.frame_id == WAM.tree.root
     assert (marker.header.stamp.sec, marker.header.stamp.nanosec) == (0, 0)
-    assert 0.1 < marker.scale < 0.5
-    modes = [control.interaction_mode for control in marker.controls]
-    assert modes.count(Control.MOVE_AXIS) == modes.count(Control.ROTATE_AXIS) == 3
     assert len({control.name for control in marker.controls}) == len(marker.controls) == 7
-    for control in marker.controls:
-        o = control.orientation
-        assert np.linalg.norm([o.x, o.y, o.z, o.w]) == pytest.approx(1.0)
     titles = [entry.title for entry in marker.menu_entries]
     assert titles == ["[ ] Pause", "Reset", "Bring the target to the tip"]
 

@@ -25,7 +25,6 @@ pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 NAMESPACE = "/paged"
 ARGUMENTS = ("-r", f"__ns:={NAMESPACE}", "-p", "robot:=wam")
-CLICK = "element => element.click()"  # without waiting for frames, which software draws slowly
 STARTED = ready_configuration(WAM)
 SHAPES = load_shapes(shipped_urdf("wam"))
 DRAWN = node_names("/arm", tuple(dict.fromkeys(piece.link for piece in SHAPES.pieces)))
@@ -77,7 +76,7 @@ def drag(page, client, streamer):
 
 def pause_and_go_on(page):
     for name in ("Pause", "Go on"):
-        page.page.get_by_role("button", name=name, exact=True).evaluate(CLICK)
+        page.press(name)
     page.page.get_by_role("button", name="Pause", exact=True).wait_for()
 
 

@@ -39,6 +39,7 @@ TRANSFORM = f"""([name, base]) => {{
     from.updateWorldMatrix(true, false);
     return from.matrixWorld.clone().invert().multiply(node.matrixWorld).toArray();
 }}"""
+CLICK = "element => element.click()"  # without waiting for frames, which software draws slowly
 ARROW = "(name) => window.__viserSceneTree.getState()[name].message.props.scale"  # [m]
 
 
@@ -133,6 +134,10 @@ class Page:
     def pixel(self, name, offset=(0.0, 0.0, 0.0)):
         """(2,) [px] where a point, given in the frame of a node, is on the page."""
         return np.array(self.page.evaluate(PIXEL, [name, [float(x) for x in offset]]))
+
+    def press(self, name):
+        """Click a button."""
+        self.page.get_by_role("button", name=name, exact=True).evaluate(CLICK)
 
     def drag(self, start, end, steps=5):
         """Drag with the mouse from one place of the page [px] to another."""

@@ -7,6 +7,7 @@ import socket
 import numpy as np
 import pytest
 from viewer import pages
+from viewer.browser import CLICK
 
 pytest.importorskip("viser")
 
@@ -21,7 +22,6 @@ pytestmark = pytest.mark.slow
 ROBOT = RobotModel.wam()
 SHAPES = load_shapes(shipped_urdf("wam"))
 LINKS = tuple(dict.fromkeys(piece.link for piece in SHAPES.pieces))
-CLICK = "element => element.click()"  # without waiting for frames, which software draws slowly
 # What the page may not connect to, as viser's page connects: in a worker.
 BLOCKED = """(url) => new Promise((done) => {
     const code = `self.addEventListener("securitypolicyviolation", (event) => {
@@ -51,10 +51,6 @@ def choose(page, place, option):
     page.page.get_by_role("option", name=option, exact=True).evaluate(CLICK)
 
 
-def press(page, name):
-    page.page.get_by_role("button", name=name, exact=True).evaluate(CLICK)
-
-
 def unfold(page, name):
     page.page.get_by_text(name, exact=True).evaluate(CLICK)
 
@@ -81,13 +77,13 @@ def test_the_arm_follows_the_mouse_and_shows_what_it_does(url, open_page):
         choose(page, 1, "none")
         page.wait_until(lambda: not page.is_drawn("/ghost"), "the ghost to go")
 
-        press(page, "Out of reach")
+        page.press("Out of reach")
         page.wait_for_text("Watch:")
         page.wait_for_text("B: dls")
         page.wait_until(lambda: page.is_drawn("/ghost"), "the arms to part")
         page.screenshot("viewer-preset")
-        press(page, "Stop")
-        press(page, "Reset")
+        page.press("Stop")
+        page.press("Reset")
         page.wait_for_text("no target yet")
 
 
@@ -100,10 +96,10 @@ def test_what_is_refused_is_told_and_a_recording_comes_down(url, open_page):
         fill(page, 1, 0.05)
         page.wait_for_text("svf needs nu > sigma0 and 2 > nu * sigma0")
         unfold(page, "Recording")
-        press(page, "Record")
+        page.press("Record")
         page.wait_for_text("recording ...")
         with page.page.expect_download() as download:
-            press(page, "Stop recording")
+            page.press("Stop recording")
         with open(download.value.path(), encoding="utf-8", newline="") as file:
             assert "svf" in {row["arm"] for row in csv.DictReader(file)}
 

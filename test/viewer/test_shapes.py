@@ -18,7 +18,6 @@ from dls_ik.viewer.shapes import (
     MAX_SHAPES,
     LinkPoses,
     find_file,
-    find_installed_file,
     load_shapes,
     moving_links,
     pose_from_wxyz,
@@ -204,7 +203,7 @@ def test_a_foreign_urdf_shows_meshes_of_packages(installed, address):
 def test_a_foreign_urdf_shows_no_other_file(installed, address, monkeypatch):
     monkeypatch.chdir(installed.parents[1])
     name = address.format(installed)
-    assert find_installed_file(name) is None
+    assert find_file(name, None) is None
     if name.isprintable():
         shapes = load_shapes(mesh(name), is_foreign=True)
         assert shapes.missing == (name,)

@@ -12,9 +12,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, TextIO
 
 import click
 from rich.console import Console
@@ -62,8 +63,9 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 LOGGED = re.compile(r"\[(?:INFO|WARN|ERROR|FATAL)\] \[[\d.]+\] \[[\w.]+\]: (.*)")
 
 
-class Options(NamedTuple):
-    """Options of the command line."""
+@dataclass
+class Demonstration:
+    """The two parts and their report; DlsIkError if one could not be done, with the reason."""
 
     output: Path
     seconds: float  # of streaming
@@ -72,22 +74,17 @@ class Options(NamedTuple):
     json: Path | None
     quiet: bool
 
-
-class Demonstration:
-    """The two parts and their report; DlsIkError if one could not be done, with the reason."""
-
-    def __init__(self, options: Options) -> None:
-        self.options = options
-        self.console = Console(quiet=options.quiet, highlight=False)
+    def __post_init__(self) -> None:
+        self.console = Console(quiet=self.quiet, highlight=False)
         self.robot = RobotModel.wam()
         self.check = independent_check(self.robot)
 
     def run(self) -> int:
         """Run the demonstration; return the exit code."""
         begin = time.monotonic()
-        self.options.output.mkdir(parents=True, exist_ok=True)
+        self.output.mkdir(parents=True, exist_ok=True)
         self._headline("Starting ik_node with the WAM arm")
-        with running_node(self.options, self.console) as (publisher, pid):
+        with running_node(self) as (publisher, pid):
             answers = self._ask(publisher)
             meter = LoadMeter(pid)
             recording = self._stream(publisher)
@@ -109,7 +106,7 @@ class Demonstration:
         return answers
 
     def _stream(self, publisher: TargetPublisher) -> StreamRecording:
-        console, rate, seconds = self.console, self.options.rate, self.options.seconds
+        console, rate, seconds = self.console, self.rate, self.seconds
         self._headline("2  A figure of eight, streamed on target_pose")
         recorder = StateRecorder(publisher.node, self.robot.joint_names)
         path = target_path(self.robot, recorder.start(), rate, seconds)
@@ -126,7 +123,7 @@ class Demonstration:
         self, answers: list[PoseCheck], recording: StreamRecording, load: Load
     ) -> list[Criterion]:
         """Print and save the figures of the recording."""
-        options, console = self.options, self.console
+        console = self.console
         motion, tracking = evaluate(recording, self.check)
         uses = joint_uses(self.robot, motion)
         console.print(tracking_table(tracking))
@@ -135,12 +132,12 @@ class Demonstration:
         speed = f"speed: greatest over {SPEED_WINDOW} states, of the limit"
         console.print(f"[dim]room: least distance to a limit; {speed}[/]")
         self._headline("3  Pictures")
-        for picture in save_pictures(self.robot, motion, tracking, options.output):
+        for picture in save_pictures(self.robot, motion, tracking, self.output):
             console.print(str(picture), soft_wrap=True)
-        found = criteria(answers, tracking, uses, options.rate)
-        if options.json is not None:
-            save_report(options.json, answers, tracking, uses, found, load)
-            console.print(str(options.json), soft_wrap=True)
+        found = criteria(answers, tracking, uses, self.rate)
+        if self.json is not None:
+            save_report(self.json, answers, tracking, uses, found, load)
+            console.print(str(self.json), soft_wrap=True)
         return found
 
     def _headline(self, text: str) -> None:
@@ -196,20 +193,20 @@ class NodeLog:
 
 
 @contextmanager
-def running_node(options: Options, console: Console) -> Iterator[tuple[TargetPublisher, int]]:
+def running_node(demo: Demonstration) -> Iterator[tuple[TargetPublisher, int]]:
     """Start the node; hand over a client of its topics once it is ready, and its process id.
 
     Raises:
         DlsIkError: whatever failed; with the last lines of the log if the node has ended.
     """
-    parameters = {"robot": "wam", "rate": options.rate, "initial_positions": list(READY)}
-    if options.method is not None:
-        parameters["stream_method"] = options.method
-    path = options.output / "ik_node.log"
+    parameters = {"robot": "wam", "rate": demo.rate, "initial_positions": list(READY)}
+    if demo.method is not None:
+        parameters["stream_method"] = demo.method
+    path = demo.output / "ik_node.log"
 
     def echo(line: str) -> None:
         if logged := LOGGED.match(line):  # other lines are in the log only
-            console.print(f"[dim]ik_node: {escape(logged[1])}[/]", soft_wrap=True)
+            demo.console.print(f"[dim]ik_node: {escape(logged[1])}[/]", soft_wrap=True)
 
     with (
         path.open("w") as file,
@@ -217,7 +214,7 @@ def running_node(options: Options, console: Console) -> Iterator[tuple[TargetPub
         TargetPublisher(patience=POLL) as publisher,
     ):
         try:
-            wait_until_ready(node, publisher, console)
+            wait_until_ready(node, publisher, demo.console)
             log.echo = None
             yield publisher, node.process.pid
             if not node.is_running:
@@ -296,7 +293,7 @@ def main(**given: Any) -> None:
     stay_alone()
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # which ends the node
     try:
-        sys.exit(Demonstration(Options(**given)).run())
+        sys.exit(Demonstration(**given).run())
     except KeyboardInterrupt:
         code, message = 128 + signal.SIGINT, "interrupted"
     except (DlsIkError, OSError) as error:

@@ -113,7 +113,7 @@ class PoseCheck(NamedTuple):
     q: Array | None  # (n,)
     position_error: float  # [m]; NaN without an answer
     rotation_error: float  # [rad]
-    inside: bool  # no joint beyond a limit
+    inside_limits: bool  # no joint beyond a limit
     round_trip: float  # [s]
     solve_time: float  # [s] of the same request in this process
 
@@ -121,7 +121,7 @@ class PoseCheck(NamedTuple):
     def is_reached(self) -> bool:
         """True if the joint values bring the tip to the pose, inside the limits."""
         errors = (self.position_error, self.rotation_error)  # comparisons with NaN are False
-        return self.inside and all(error <= TOLERANCE + ROUNDING for error in errors)
+        return self.inside_limits and all(error <= TOLERANCE + ROUNDING for error in errors)
 
     @property
     def is_right(self) -> bool:
@@ -206,19 +206,15 @@ def figure_of_eight(centre: Array, times: Array) -> Array:
     return poses
 
 
-class ReceivedState(NamedTuple):
-    """One message on ``joint_states``; times [s] are on the steady clock."""
-
-    received: float
-    stamp: float  # when the node computed it
-    q: Array  # (n,)
-
-
 class StateRecorder:
-    """Keeps the joint states that arrive on the node of a client."""
+    """Keeps the joint states that arrive on the node of a client.
+
+    Attributes:
+        states: when each was received and computed [s] on the steady clock, and its q (n,).
+    """
 
     def __init__(self, node: Any, joint_names: tuple[str, ...]) -> None:
-        self.states: list[ReceivedState] = []
+        self.states: list[tuple[float, float, Array]] = []
         self._names = joint_names
         qos = qos_profile_sensor_data
         self._subscription = node.create_subscription(JointState, "joint_states", self._keep, qos)
@@ -230,7 +226,7 @@ class StateRecorder:
             if time.monotonic() > deadline:
                 raise DlsIkError(f"no joint_states came from the node within {PATIENCE:g} s")
             time.sleep(0.05)
-        return self.states[-1].q
+        return self.states[-1][2]
 
     def _keep(self, message: Any) -> None:
         received, wall = time.monotonic(), time.time()
@@ -238,7 +234,7 @@ class StateRecorder:
         if all(name in values for name in self._names):
             stamp = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
             q = np.array([values[name] for name in self._names])
-            self.states.append(ReceivedState(received, received - (wall - stamp), q))
+            self.states.append((received, received - (wall - stamp), q))
 
 
 class StreamRecording(NamedTuple):
@@ -273,7 +269,7 @@ def stream(
             every_second()
     time.sleep(LINGER)
     zero = sent[path.counted]
-    states = [state for state in list(recorder.states) if state.received >= zero]
+    states = [state for state in list(recorder.states) if state[0] >= zero]
     if len(states) < 2:
         raise DlsIkError("the node stopped sending joint_states while the targets were streamed")
     received, stamps, q = (np.array(column) for column in zip(*states, strict=True))

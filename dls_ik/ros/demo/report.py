@@ -277,7 +277,7 @@ def _coordinates(T: Array) -> str:
 def _inside(answer: PoseCheck) -> str:
     if answer.q is None:
         return "as expected" if answer.is_right else "unexpected"
-    return "inside limits" if answer.inside else "OUTSIDE limits"
+    return "inside limits" if answer.inside_limits else "OUTSIDE limits"
 
 
 def _errors(answer: PoseCheck) -> str:
@@ -337,21 +337,14 @@ def save_report(
         "criteria": found,
         "answers": [
             {
-                "pose": pose.name,
-                "T_base_tip": pose.T,
-                "reachable": pose.reachable,
-                "code": answer.code,
+                **answer._asdict(),
+                "pose": answer.pose.name,
+                "T_base_tip": answer.pose.T,
+                "reachable": answer.pose.reachable,
                 "answer": code_name(answer.code),
                 "right": answer.is_right,
-                "q": answer.q,
-                "position_error": answer.position_error,
-                "rotation_error": answer.rotation_error,
-                "inside_limits": answer.inside,
-                "round_trip": answer.round_trip,
-                "solve_time": answer.solve_time,
             }
             for answer in answers
-            for pose in [answer.pose]
         ],
         "tracking": tracking,
         "joints": [{**asdict(use), "room": use.room} for use in uses],

@@ -152,35 +152,6 @@ def _bounded(values: Array) -> Array:
 # The node
 
 
-class PeriodicThread:
-    """Calls a function on absolute deadlines; those that a stall made it miss are skipped."""
-
-    def __init__(self, rate: float, act: Callable[[], None], log: Throttle) -> None:
-        self._period = 1.0 / rate  # [s]
-        self._act, self._log = act, log
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="loop", daemon=True)
-
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stop the thread and wait for its end."""
-        self._ended.set()
-        if self._thread.is_alive():
-            self._thread.join()
-
-    def _run(self) -> None:
-        deadline = time.monotonic()
-        while not self._ended.wait(max(0.0, deadline - time.monotonic())):
-            try:
-                self._act()
-            except Exception as error:  # noqa: BLE001  the next cycle may succeed
-                self._log.failed("fault", "a cycle failed", error)
-            deadline = max(deadline + self._period, time.monotonic())
-
-
 def serve_arm(node: Node, stop: Future) -> bool:
     """Simulate an arm until it is time to stop."""
     application = SimArmApplication(node, LiveParameters(node, SimArmParameters()))
@@ -203,7 +174,8 @@ class SimArmApplication:
         self._reason = ""  # why there is none
         self._published: tuple[Simulation, JointStateOutput] | None = None
         self._publisher = node.create_publisher(JointState, JOINT_STATES, QOS)
-        self._loop = PeriodicThread(live.current.rate, self._cycle, self._log)
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="loop", daemon=True)
         subscribe, trajectory = self._subscribe, self._path_from_trajectory
         subscribe(JointTrajectory, JointTrajectoryOutput.default_topic, trajectory)
         subscribe(Float64MultiArray, PositionArrayOutput.default_topic, path_from_array)
@@ -228,11 +200,13 @@ class SimArmApplication:
         else:
             reason = lambda: None if self._simulation else self._reason  # noqa: E731
             DescriptionTopic(self._node, parameters, self._take, self._refuse, reason).remind()
-        self._loop.start()
+        self._thread.start()
 
     def stop(self) -> None:
         """Stop publishing."""
-        self._loop.stop()
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join()
 
     def _take(self, robot: RobotModel) -> None:
         """Use a robot from the topic."""
@@ -298,6 +272,16 @@ class SimArmApplication:
             response.message = message
             self._node.get_logger().info(message)
         return response
+
+    def _run(self) -> None:
+        """Run cycles on absolute deadlines; those that a stall made it miss are skipped."""
+        deadline = time.monotonic()
+        while not self._ended.wait(max(0.0, deadline - time.monotonic())):
+            try:
+                self._cycle()
+            except Exception as error:  # noqa: BLE001  the next cycle may succeed
+                self._log.failed("fault", "a cycle failed", error)
+            deadline = max(deadline + 1.0 / self._live.current.rate, time.monotonic())
 
     def _cycle(self) -> None:
         if self._published is None:
