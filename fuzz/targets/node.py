@@ -30,9 +30,8 @@ sys.path += [str(TEST / "ros"), str(TEST)]  # requests and surroundings of the t
 
 import pytest  # noqa: E402
 from geometry_msgs.msg import Pose, PoseArray, PoseStamped, TwistStamped  # noqa: E402
-from message_fuzz import GOOD, NAMES  # noqa: E402
 from moveit_msgs.srv import GetPositionFK  # noqa: E402
-from ros_arms import CURRENT, TREE, robot_and_parameters  # noqa: E402
+from ros_arms import CURRENT, GOOD, NAMES, TREE, robot_and_parameters  # noqa: E402  # noqa: E402
 from ros_world import World  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 

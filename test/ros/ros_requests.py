@@ -6,7 +6,6 @@ from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import PoseStamped
 from moveit_msgs.msg import PositionIKRequest
 from robots import joint, urdf
-from sensor_msgs.msg import JointState
 
 from dls_ik import RobotModel
 from dls_ik.errors import DlsIkError
@@ -70,9 +69,3 @@ def refusal(code, words, call, *arguments, **fields):
     with pytest.raises(DlsIkError, match=words) as caught:
         call(*arguments, **fields)
     assert code_of(caught.value) is code
-
-
-def state(names, positions):
-    request = PositionIKRequest()
-    request.robot_state.joint_state = JointState(name=names, position=positions)
-    return {"robot_state": request.robot_state}

@@ -11,7 +11,6 @@ pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 from builtin_interfaces.msg import Duration
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from message_fuzz import GOOD, NAMES
 from moveit_msgs.msg import (
     Constraints,
     JointConstraint,
@@ -21,7 +20,7 @@ from moveit_msgs.msg import (
 )
 from moveit_msgs.srv import GetPositionIK
 from robots import ROOT
-from ros_arms import ARGUMENTS, CURRENT, TIPS, place, request, send
+from ros_arms import ARGUMENTS, CURRENT, GOOD, NAMES, TIPS, place, request, send
 from ros_client import Client, NodeProcess
 from service_cases import CASES, REACHED, out_of_grasp_of_the_left, timed
 

@@ -1,6 +1,4 @@
-"""The services of the running node, over the wire."""
-
-import math
+"""The services of the running node, over the wire, and its parameters, changed while it serves."""
 
 import numpy as np
 import pytest
@@ -10,6 +8,8 @@ pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 
 from moveit_msgs.srv import GetPositionFK
 from out_of_grasp import out_of_grasp
+from rcl_interfaces.msg import Parameter as ParameterMessage
+from rcl_interfaces.msg import ParameterValue
 from ros_wam import WAM, Q, bad_pose, ik, stamped, state
 from sensor_msgs.msg import JointState
 
@@ -67,34 +67,98 @@ def test_fk(client):
     assert client.call(GetPositionFK, "compute_fk", request).error_code.val == -21
 
 
-BAD = {  # the table of codes is tested with two arms
-    "nan": (-27, "nan", {"pose": bad_pose(position=(math.nan, 0.0, 0.0))}),
-    "group": (-15, "arm, wam", {"group_name": "hand"}),
-    "reach": (-31, "nearest", {"pose": bad_pose(position=(5.0, 0.0, 0.0))}),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_bad_request_is_refused_with_a_reason(client, name):
-    code, words, fields = BAD[name]
-    response = ik(client, **fields)
-    assert response.error_code.val == code, response.error_code.message
-    assert words in response.error_code.message
-    assert list(response.solution.joint_state.name) == []
-    assert list(response.solution.joint_state.position) == []
-
-
-def test_beyond_reach_is_answered_at_once(client):
-    response = ik(client, bad_pose(position=(5.0, 0.0, 0.0)), timeout=5.0)
-    assert response.error_code.val == -31
-    assert (
-        "no configuration inside the joint limits reaches the pose" in response.error_code.message
-    )
-
-
 def test_what_is_not_found_is_tried_for_the_timeout(client):
     pose = stamped(out_of_grasp(WAM, np.random.default_rng(1)))
     response = ik(client, pose, timeout=2.0)
     spent = float(response.error_code.message.split("tried for ")[1].split(" ms")[0])
     assert response.error_code.val == -31
     assert spent >= 1000.0, "of 2000, of which the request waited some"
+
+
+def test_collisions_are_ignored_with_one_warning_or_refused(client, wam_node):
+    for _ in range(2):
+        assert ik(client, avoid_collisions=True).error_code.val == 1
+    wam_node.wait_for_line("WARN", "avoid collisions")
+    assert wam_node.count("WARN", "avoid collisions") == 1
+    try:
+        assert client.set_parameters(avoid_collisions="refuse").successful
+        assert ik(client, avoid_collisions=True).error_code.val == -31
+        assert ik(client).error_code.val == 1
+    finally:
+        assert client.set_parameters(avoid_collisions="ignore").successful
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"method": "nope"}, "ctp+sd+svf"),
+        ({"nu": 0.001}, "nu > sigma0"),
+        ({"lambda_": "big"}, "finite number"),
+        ({"initial_positions": [0.0, 0.0]}, "7 joint values"),
+        ({"rate": 50.0}, "read-only"),
+    ],
+)
+def test_parameter_is_refused_and_nothing_changes(client, values, words):
+    result = client.set_parameters(mu=0.33, **values)
+    assert not result.successful
+    assert words in result.reason
+    assert client.get_parameter("mu").double_value == 0.2
+    assert ik(client).error_code.val == 1
+
+
+def test_parameters_change_live(client):
+    pose = stamped(out_of_grasp(WAM, np.random.default_rng(1)))
+    before = ik(client, pose, timeout=1.0).error_code.message
+    try:
+        assert client.set_parameters(timeout=0.2, method="SVF+SD", group_name=["x"]).successful
+        assert ik(client, group_name="arm").error_code.val == -15
+        assert ik(client, group_name="x").error_code.val in (1, -31)
+        after = ik(client, bad_pose(position=(5.0, 0.0, 0.0))).error_code.message
+        assert "within the timeout" in before
+        assert "no attempt reached the pose, tried" in after
+    finally:
+        result = client.set_parameters(timeout=0.05, method="auto", group_name="arm, wam")
+        assert result.successful, result.reason
+
+
+def test_solve_type_says_which_solution(client):
+    rng = np.random.default_rng(2)
+    tasks = [(stamped(WAM.fk(WAM.random(rng))), WAM.random(rng)) for _ in range(5)]
+
+    def distances():
+        for pose, seed in tasks:
+            answer = ik(client, pose, timeout=1.0, **state(WAM.joint_names, seed.tolist()))
+            assert answer.error_code.val == 1, answer.error_code.message
+            yield np.linalg.norm(np.array(answer.solution.joint_state.position) - seed)
+
+    first = list(distances())
+    try:
+        assert client.set_parameters(solve_type="distance").successful
+        nearest = list(distances())
+    finally:
+        assert client.set_parameters(solve_type="speed").successful
+    assert (np.array(nearest) <= np.array(first) + 1e-6).all()
+    assert sum(nearest) < 0.9 * sum(first)
+    refused = client.set_parameters(solve_type="nearest")
+    assert not refused.successful
+    assert "speed, distance, manipulability" in refused.reason
+
+
+def test_parameters_are_described(client):
+    rate, group, positions, method = client.describe_parameters(
+        "rate", "group_name", "initial_positions", "method"
+    )
+    assert rate.read_only
+    assert rate.floating_point_range[0].to_value == 1000.0
+    assert "Hz" in rate.description
+    assert "string array" in group.additional_constraints
+    assert positions.type == 8
+    assert method.description
+
+
+def test_broken_parameter_message_does_not_end_the_node(client, wam_node):
+    message = ParameterMessage(name="mu", value=ParameterValue(type=200))
+    with pytest.raises(AssertionError, match="waited"):
+        client.set_raw_parameter(message, timeout=1.0)
+    assert ik(client).error_code.val == 1
+    assert wam_node.process.poll() is None

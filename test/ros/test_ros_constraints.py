@@ -27,7 +27,8 @@ from ros_constraints import (
     vector_in_frame,
     visibility,
 )
-from ros_requests import CURRENT, ask, make_arm, pose, refusal, state, values
+from ros_requests import CURRENT, ask, make_arm, pose, refusal, values
+from ros_wam import state
 from shape_msgs.msg import Mesh
 
 from dls_ik.errors import DlsIkError

@@ -11,7 +11,8 @@ pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 from geometry_msgs.msg import PoseStamped
 from moveit_msgs.srv import GetPositionFK
 from oracle import rigid, rotation
-from ros_requests import CURRENT, NAMES, ask, make_arm, pose, refusal, state, values
+from ros_requests import CURRENT, NAMES, ask, make_arm, pose, refusal, values
+from ros_wam import state
 
 from dls_ik.ros.errors import Code
 from dls_ik.ros.frames import Frames, matrix_from_pose, pose_from_matrix

@@ -17,7 +17,8 @@ from oracle import rigid
 from rclpy.serialization import serialize_message
 from robots import joint, urdf
 from ros_constraints import joint as joint_constraint
-from ros_requests import CURRENT, ask, make_arm, pose, refusal, state
+from ros_requests import CURRENT, ask, make_arm, pose, refusal
+from ros_wam import state
 from sensor_msgs.msg import JointState
 
 from dls_ik import RobotModel
