@@ -1,26 +1,35 @@
 """Random reachable poses on real chains: number missed by `auto`, and time.
 
-Poses are those of joint values uniform within the limits (+-pi where there are none), by PyKDL's
-kinematics or else NumPy's, and so is the check of every answer. Each chain is solved from random
-joint values within the limits, and without a seed. Missed is what `solve_batch` does not solve
-with its default restarts; beyond limits and inaccurate (1e-6 m, 1e-6 rad) are answers that claim
-success and are none. Times are processor time of one thread. The mean is of a batch; "call" and
-the percentiles are of single calls of `solve` from Python for the first poses. Missed poses are
-listed with their joint values; "most" is the largest number of restarts.
+Poses are those of joint values uniform within the limits (+-pi where there are none), by products
+of the joints' matrices in NumPy, and so is the check of every answer. Each chain is solved from
+random joint values within the limits, and without a seed. Missed is what `solve_batch` does not
+solve with its default restarts; beyond limits and inaccurate (1e-6 m, 1e-6 rad) are answers that
+claim success and are none. Times are processor time of one thread. The mean is of a batch; "call"
+and the percentiles are of single calls of `solve` from Python for the first poses. Missed poses
+are listed with their joint values; "most" is the largest number of restarts.
 """
 
 import argparse
 import json
 import sys
+import time
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.chain_list import CHAINS, TASKS, ChainRow
-from benchmarks.chain_runs import CHUNK, ChainSolver, library, total
+from benchmarks.chain_list import CHAINS, POINTING, POSITION, TASKS, ChainRow
 from benchmarks.common import Table, columns, finish, guarded, parser, positive
-from dls_ik import DlsIkError, RobotModel
+from benchmarks.peers.arm import arm_of
+from benchmarks.peers.arm import errors as pose_errors
+from dls_ik import DlsIkError, IkSolver, RobotModel, Task
+from dls_ik.solver.batch import RESTARTS
+from dls_ik.solver.search import new_rows
+
+TOLERANCE = 1e-6 * (1.0 + 1e-6)  # [m], [rad]; other kinematics round differently
+CHUNK = 10_000  # poses solved at a time
 
 COLUMNS = columns(
     "chain; joints; task; seeds; solved [%] :.3f; missed :d; beyond limits :d; inaccurate :d; "
@@ -30,6 +39,118 @@ COLUMNS = columns(
 MISSED = columns(
     "chain; seeds; sample :d; q; seed; position error [m] :.2e; rotation error [rad] :.2e"
 )
+
+
+def errors(task: Task, wanted: np.ndarray, reached: np.ndarray) -> np.ndarray:
+    """Return the errors (b, 2) [m], [rad] of poses (b, 4, 4), by the task of a chain."""
+    position = np.linalg.norm(reached[:, :3, 3] - wanted[:, :3, 3], axis=1)
+    if task == POSITION:
+        return np.column_stack([position, np.zeros(len(position))])
+    if task == POINTING:
+        u, v = reached[:, :3, 2], wanted[:, :3, 2]
+        sine, cosine = np.linalg.norm(np.cross(u, v), axis=1), (u * v).sum(axis=1)
+        return np.column_stack([position, np.arctan2(sine, cosine)])
+    return np.column_stack(pose_errors(reached, wanted))
+
+
+class Block(NamedTuple):
+    """Some poses of a chain, with their joint values."""
+
+    first: int  # number of the first one
+    q: np.ndarray  # (b, n)
+    Ts: np.ndarray  # (b, 4, 4)
+    seeds: np.ndarray | None  # (b, n)
+
+
+class Missed(NamedTuple):
+    """A pose that was not solved."""
+
+    sample: int
+    q: list[float]  # that it comes from
+    seed: list[float] | None
+    position_error: float  # [m] of the best that was found
+    rotation_error: float  # [rad]
+
+
+class Outcome(NamedTuple):
+    """Result for some poses."""
+
+    poses: int
+    outside_limits: int  # of the answers that claim success
+    outside_tolerance: int
+    seconds: float  # of processor time, on one thread
+    iterations: int
+    restarts: int
+    most_restarts: int  # of any pose: how near the rest came to being missed
+    missed: list[Missed]
+
+
+class ChainSolver:
+    """A chain, the solver, and kinematics in NumPy to check it with."""
+
+    def __init__(self, row: ChainRow) -> None:
+        self.robot, self.task = row.robot(), row.task
+        self.solver = IkSolver(self.robot, task=row.task)
+        self.fk = arm_of(self.robot).fk
+
+    def blocks(self, samples: int, seed: int, seeded: bool) -> Iterator[Block]:
+        """Draw poses, the same ones with seeds and without."""
+        poses, seeds = (np.random.default_rng([seed, k]) for k in range(2))
+        for first in range(0, samples, CHUNK):
+            b = min(CHUNK, samples - first)
+            q = self.robot.random(poses, b)
+            yield Block(first, q, self.fk(q), self.robot.random(seeds, b) if seeded else None)
+
+    def outcome(self, block: Block) -> Outcome:
+        """Solve a block twice: for its answers, and for the time of one thread."""
+        result = self.solver.solve_batch(block.Ts, block.seeds)
+        begin = time.thread_time()
+        on_one_thread(self.solver, block.Ts, block.seeds)
+        seconds = time.thread_time() - begin
+        good, apart = result.success, errors(self.task, block.Ts, self.fk(result.q))
+        beyond = ((result.q < self.robot.lower) | (result.q > self.robot.upper)).any(axis=1)
+        apart_too_far = ~(apart <= TOLERANCE).all(axis=1)
+        return Outcome(
+            len(good),
+            int((good & beyond).sum()),
+            int((good & apart_too_far).sum()),
+            seconds,
+            int(result.iterations.sum()),
+            int(result.restarts.sum()),
+            int(result.restarts.max()),
+            [_missed(block, i, apart[i]) for i in np.flatnonzero(~good).tolist()],
+        )
+
+    def call_times(self, block: Block, calls: int) -> np.ndarray:
+        """Processor times [us] of single calls of `solve`."""
+        times = []
+        seeds = [None] * len(block.Ts) if block.seeds is None else block.seeds
+        for T, seed in islice(zip(block.Ts, seeds, strict=True), calls):
+            begin = time.thread_time()
+            self.solver.solve(T, seed)
+            times.append(time.thread_time() - begin)
+        return 1e6 * np.array(times)
+
+
+def on_one_thread(solver: IkSolver, Ts: np.ndarray, seeds: np.ndarray | None) -> None:
+    """Run the kernel that a thread of a batch runs."""
+    seeded = seeds is not None
+    starts = solver.search.middle if seeds is None else seeds
+    rows = new_rows(len(Ts), solver.robot.n, solver.options.random_seed)
+    solver.search.attempt(Ts[:, None], starts, 1 + RESTARTS, rows, seeded)
+
+
+def total(outcomes: list[Outcome]) -> Outcome:
+    """Add up all blocks."""
+    *sums, most, missed = zip(*outcomes, strict=True)
+    return Outcome(
+        *(sum(column) for column in sums), max(most), [one for some in missed for one in some]
+    )
+
+
+def _missed(block: Block, i: int, apart: np.ndarray) -> Missed:
+    seed = None if block.seeds is None else block.seeds[i].tolist()
+    return Missed(block.first + i, block.q[i].tolist(), seed, *apart.tolist())
 
 
 def measured(row: ChainRow, given: argparse.Namespace, seeded: bool) -> tuple[list, list]:
@@ -107,8 +228,7 @@ def main() -> None:
         print(f"{row.name}, {figures[3]} seeds: {len(rest)} missed", file=sys.stderr)
         if given.missed:
             noted(given.missed, missed)
-    note = f"Poses and checks are by {library()}."
-    finish(given, [table, missed] if missed.rows else [table], [note])
+    finish(given, [table, missed] if missed.rows else [table])
 
 
 if __name__ == "__main__":

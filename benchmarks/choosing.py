@@ -22,15 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import (
-    Column,
-    Table,
-    columns,
-    finish,
-    guarded,
-    parser,
-    spread,
-)
+from benchmarks.common import Column, Table, columns, finish, guarded, parser, spread
 from benchmarks.tracking import ELBOW, Path, errors, paths, rms
 from dls_ik import IkSolver, RobotModel, Stepper
 from dls_ik.servo import Controller

@@ -8,15 +8,7 @@ import time
 
 import numpy as np
 
-from benchmarks.common import (
-    Table,
-    columns,
-    finish,
-    guarded,
-    parser,
-    positive,
-    robot_from,
-)
+from benchmarks.common import Table, columns, finish, guarded, parser, positive, robot_from
 from dls_ik import IkSolver, RobotModel
 from dls_ik.core.reach_bounds import ReachBounds, rows_beyond_reach
 from dls_ik.core.types import Array

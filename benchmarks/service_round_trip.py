@@ -15,16 +15,7 @@ import rclpy
 from moveit_msgs.srv import GetPositionIK
 from rclpy.executors import SingleThreadedExecutor
 
-from benchmarks.common import (
-    Table,
-    columns,
-    finish,
-    guarded,
-    parser,
-    positive,
-    quartiles,
-    spread,
-)
+from benchmarks.common import Table, columns, finish, guarded, parser, positive, quartiles, spread
 from benchmarks.processes import Process, ros_node, wait_until
 from dls_ik import DlsIkError, IkSolver, RobotModel
 from dls_ik.ros.client.ik_client import ik_request

@@ -1,10 +1,9 @@
-"""Time of one cycle of the controller, by method and by limits; and of its parts.
+"""Time of one cycle of the controller, by method and by limits.
 
 All controllers follow the same stream of poses on the WAM at 1 kHz, a circle of 0.1 m at 0.25 m/s,
 each a block of cycles in turns. Beside a cycle is the bare step of the method (`LocalIk.step`).
 It is the processor time of the thread, of each call alone, less that of an empty one; ratios are of
-medians to `jd` in the same turn. The second table times the parts of one cycle, for the controller
-with the default method and a limit of acceleration.
+medians to `jd` in the same turn.
 """
 
 import time
@@ -13,20 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.common import (
-    Column,
-    Table,
-    columns,
-    finish,
-    guarded,
-    parser,
-    positive,
-    quartiles,
-    spread,
-)
+from benchmarks.common import Table, columns, finish, guarded, parser, positive, quartiles, spread
 from benchmarks.servo_runs import moving
 from benchmarks.tracking import LIMITS, Path, paths
-from dls_ik.core.se3 import difference
 from dls_ik.servo import DEFAULT_METHOD, Controller, LocalIk
 
 REFERENCE = "jd"
@@ -34,15 +22,7 @@ METHODS = (
     REFERENCE, "auto", "ed", "svf", "svf+sd", "sd", "odls", "jc+ed", "ctp", "ctp+sd", DEFAULT_METHOD
 )  # fmt: skip
 DT, SPEED = 1e-3, 0.25  # [s], [m/s]
-COLUMNS = [
-    Column("part"),
-    Column("method"),
-    Column("limits to"),
-    Column("median [us]", ".1f"),
-    Column("99 % [us]", ".1f"),
-    Column(f"as a multiple of {REFERENCE}"),
-]
-PARTS = columns("part; median [us] :.2f; 99 % [us] :.2f")
+COLUMNS = columns("part; method; limits to; median [us] :.1f; 99 % [us] :.1f; as a multiple of jd")
 
 
 class Contestant(NamedTuple):
@@ -116,38 +96,6 @@ def measured(rows: list[Contestant], path: Path, repeats: int, cycles: int) -> n
     return found[:, 1:] - empty_call()  # the first loads
 
 
-def parts(path: Path, cycles: int) -> Table:
-    """Time the parts of a cycle, each called alone."""
-    robot = moving("wam7")
-    controller = Controller(robot, acceleration=10.0)
-    controller.seed(path.start())
-    tracker = controller._tracker
-    servo, limiter = tracker.local_ik, tracker.limiter
-    turn, last = SPEED / path.length, {}
-    calls: dict[str, Callable[[np.ndarray, float], Any]] = {
-        "follow_pose": controller.follow_pose,
-        "cycle, whole": lambda T, now: controller.cycle(now, DT),
-        "LocalIk.step": lambda T, now: last.update(step=servo.step(T, DT)),
-        "limiter.advance": lambda T, now: limiter.advance(last["step"].q, 0.0 * limiter.q, DT),
-        "difference of two poses": lambda T, now: difference(T, T),
-        "robot.fk": lambda T, now: robot.fk(limiter.q),
-        "servo.q": lambda T, now: servo.q,
-    }
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    nothing = empty_call()
-    for k in range(1, cycles + 1):
-        now = k * DT
-        T = path.pose(turn * now)
-        for name, call in calls.items():
-            begin = time.thread_time_ns()
-            call(T, now)
-            times[name].append(1e-3 * (time.thread_time_ns() - begin) - nothing)
-    table = Table(f"parts of a cycle of {DEFAULT_METHOD} with a limit of acceleration", PARTS)
-    for name, values in times.items():
-        table.rows.append([name, *map(float, np.percentile(values[cycles // 4 :], (50, 99)))])
-    return table
-
-
 def main() -> None:
     """Measure and show."""
     options = parser(__doc__, repeats=20)
@@ -167,7 +115,7 @@ def main() -> None:
         medians = np.median(times, axis=1)
         ratio = spread(medians / reference[row.what])
         table.rows.append([*row[:3], quartiles(times)[0], float(np.percentile(times, 99)), ratio])
-    finish(given, [table, parts(path, 4 * given.cycles)])
+    finish(given, [table])
 
 
 if __name__ == "__main__":

@@ -15,15 +15,7 @@ import time
 from collections.abc import Callable
 from tempfile import TemporaryDirectory
 
-from benchmarks.common import (
-    Table,
-    columns,
-    finish,
-    guarded,
-    parser,
-    quartiles,
-    spread,
-)
+from benchmarks.common import Table, columns, finish, guarded, parser, quartiles, spread
 from benchmarks.processes import ROOT, Process, ros_node
 from dls_ik import DlsIkError
 from dls_ik.ros.util import stay_alone

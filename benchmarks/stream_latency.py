@@ -25,15 +25,7 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.executors import SingleThreadedExecutor
 
-from benchmarks.common import (
-    Table,
-    columns,
-    finish,
-    guarded,
-    parser,
-    positive,
-    spread,
-)
+from benchmarks.common import Table, columns, finish, guarded, parser, positive, spread
 from benchmarks.processes import Process, ros_node
 from benchmarks.stream_client import Client, follow, latencies
 from dls_ik import RobotModel

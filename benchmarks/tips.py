@@ -14,10 +14,7 @@ from dls_ik import IkSolver, RobotModel
 from dls_ik.errors import MethodError
 from dls_ik.model.files import share_file
 
-ROBOTS = {
-    "y_shape": ("E0", "E1"),
-    "two_wams": ("left_wam_tip", "right_wam_tip"),
-}
+ROBOTS = {"y_shape": ("E0", "E1"), "two_wams": ("left_wam_tip", "right_wam_tip")}
 METHODS = ("auto", "jc+ed", "ctp+sd+svf", "tp", "svf+sd", "sdls+clamp", "dls")
 COLUMNS = columns("robot; joints :d; method; reached [%] :.1f; median [ms] :.2f; 99 % [ms] :.1f")
 

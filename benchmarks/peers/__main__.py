@@ -11,34 +11,182 @@ peer that is missing or cannot serve the arm is a row with the reason.
 
 import argparse
 import sys
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.progress import Progress
 
-from benchmarks.common import (
-    Table,
-    add_plot,
-    columns,
-    finish,
-    guarded,
-    parser,
-    positive,
-    robot_of,
-)
+from benchmarks.common import Table, add_plot, columns, finish, guarded, parser, positive, robot_of
 from benchmarks.peers.adapters import APART, BATCH, OWN, PEERS, SINGLE
-from benchmarks.peers.arm import Arm, arm_of
-from benchmarks.peers.plot import draw
-from benchmarks.peers.process import FOLDER, Peer, prepared
-from benchmarks.peers.run import Contestants, Record, run
+from benchmarks.peers.arm import Arm, Verdict, arm_of, judged
+from benchmarks.peers.process import FOLDER, Peer, PeerError, prepared
 
+WARM = 10  # poses of the first block
+SECONDS = 20.0  # of one solver for one block
 COLUMNS = columns(
     "solver; poses :d; solved [%] :.2f; in limits [%] :.2f; mean [us] :.1f; median [us] :.1f; "
     "99 % [us] :.1f; 99.9 % [us] :.1f; processor [us] :.1f; mean / our solve :.2f; mean / our "
     "batch :.2f"
 )
+COLOURS = {
+    "dls_ik": "#0b6e4f",
+    "kdl": "#6d6d6d",
+    "trac_ik": "#d1495b",
+    "toolbox": "#2e86ab",
+    "placo": "#8e5ea2",
+    "pinocchio": "#e08e0b",
+    "ssik": "#5c4033",
+}
+DASHES = ("-", "--", ":", "-.", (0, (1, 3)), (0, (5, 1, 1, 1, 1, 1)))
+
+
+@dataclass
+class Record:
+    """The results of one solver."""
+
+    name: str
+    setting: str
+    is_batch: bool
+    times: list[np.ndarray] = field(default_factory=list)  # [us] of each block
+    processor: list[float] = field(default_factory=list)  # [us] a pose, of each block
+    verdicts: list[Verdict] = field(default_factory=list)
+    why: str = ""  # it stopped
+
+    def __len__(self) -> int:
+        return sum(len(v.solved) for v in self.verdicts)
+
+    @property
+    def time(self) -> np.ndarray:
+        """(k,) [us] of each pose; of a batch, (blocks,) means."""
+        return np.concatenate(self.times)
+
+    @property
+    def mean(self) -> float:
+        """[us] a pose."""
+        return self._average([t.mean() for t in self.times])
+
+    @property
+    def used(self) -> float:
+        """Processor time [us] a pose."""
+        return self._average(self.processor)
+
+    def _average(self, values: list[float]) -> float:
+        return float(np.average(values, weights=[len(v.solved) for v in self.verdicts]))
+
+    def share(self, inside: bool) -> float:
+        """Poses solved, or also inside the limits [%]."""
+        return 100.0 * float(np.mean(np.concatenate([v[inside] for v in self.verdicts])))
+
+
+@dataclass
+class Contestants:
+    """The peers that run, their rows, and why others do not."""
+
+    peers: dict[str, Peer] = field(default_factory=dict)
+    records: dict[str, list[Record]] = field(default_factory=dict)  # by peer
+    missing: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)  # why, by line of the requirements
+    versions: dict[str, str] = field(default_factory=dict)
+
+    def add(self, name: str, peer: Peer) -> None:
+        """Ask a peer for its rows."""
+        try:
+            rows, versions = peer.described()
+        except PeerError as error:
+            self.missing[name] = str(error)
+            return
+        self.peers[name] = peer
+        self.records[name] = [Record(row, *about) for row, about in rows.items()]
+        self.versions |= versions | self.versions  # the first to name a package is dls_ik itself
+
+    def rows(self) -> Iterable[tuple[Peer, Record]]:
+        """Every row with its peer, as long as it works."""
+        for name, records in self.records.items():
+            yield from ((self.peers[name], record) for record in records if not record.why)
+
+
+def run(
+    contestants: Contestants,
+    arm: Arm,
+    sizes: Iterable[int],
+    rng: np.random.Generator,
+    progress: Callable[[int], None],
+) -> None:
+    """Give every row every block, after a small one that loads what is to be loaded."""
+    _block(contestants, arm, WARM, rng, keep=False)
+    for size in sizes:
+        _block(contestants, arm, size, rng, keep=True)
+        progress(size)
+
+
+def _block(
+    contestants: Contestants, arm: Arm, size: int, rng: np.random.Generator, keep: bool
+) -> None:
+    Ts, seeds = arm.fk(arm.random(rng, size)), arm.random(rng, size)
+    for peer, record in contestants.rows():
+        try:
+            found = peer.solve(record.name, Ts, seeds, SECONDS)
+        except PeerError as error:
+            record.why = str(error)
+            continue
+        if keep:
+            verdict = judged(arm, Ts[: len(found.q)], found.q)
+            record.times.append(found.times)
+            record.processor.append(found.processor)
+            record.verdicts.append(verdict)
+
+
+# Picture: the share of the poses that a solver has solved within some time
+
+
+def draw(target: str, title: str, contestants: Contestants, about: dict[str, Any]) -> None:
+    """Write a picture of every row that ran; the best one of a peer is drawn bold."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11.0, 6.0), layout="constrained")
+    axes = figure.subplots()
+    for name, records in contestants.records.items():
+        done = [record for record in records if record.times]
+        best = min(done, key=_rank, default=None)
+        for dash, record in zip(DASHES, done, strict=False):
+            _line(axes, record, COLOURS[name], dash, record is best)
+    axes.set(xscale="log", ylim=(0.0, 102.0), ylabel="poses solved within it, in limits [%]")
+    axes.set_xlabel("time for one pose [us], from Python")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_title(title, loc="left")
+    axes.set_title(f"{about['processor']}, {about['date']}", loc="right", fontsize=8, color="0.4")
+    axes.grid(which="major", color="0.9")
+    axes.spines[["top", "right"]].set_visible(False)
+    heading = "solver, mean time [us]"
+    figure.legend(loc="outside right upper", fontsize=8, frameon=False, title=heading)
+    figure.savefig(target, dpi=150)
+
+
+def _rank(record: Record) -> tuple[bool, float, float]:
+    """Single calls first, then the most solved to a percent, then the least mean."""
+    return record.is_batch, -round(record.share(inside=True)), record.mean
+
+
+def _line(axes: Any, record: Record, colour: str, dash: Any, is_best: bool) -> None:
+    """A curve of single calls; a batch has but a mean: a marker there."""
+    label, share = f"{record.name}, {record.mean:.0f}", record.share(inside=True)
+    if record.is_batch:
+        style = {"marker": "o" if "one" in record.name else "D", "linestyle": "none"}
+        fill = "white" if "no seed" in record.name else colour
+        axes.plot(record.mean, share, color=colour, markerfacecolor=fill, label=label, **style)
+        return
+    inside = np.concatenate([v.inside for v in record.verdicts])
+    times = np.sort(record.time[inside])
+    counts = 100.0 * np.arange(1, len(times) + 1) / len(inside)
+    style = {"linewidth": 2.4} if is_best else {"linewidth": 1.1, "alpha": 0.6}
+    axes.plot(times, counts, color=colour, linestyle=dash, label=label, **style)
+
+
+# Command
 
 
 def options() -> argparse.Namespace:

@@ -81,12 +81,7 @@ def _slice(axes: Axes, found: ReachabilityMap, shown: MapColours, i: int, j: int
     layer = found.at(found.shoulder)[across]
     values = np.take(shown.values, layer, axis=across)  # (n_i, n_j)
     mesh = axes.pcolormesh(
-        found.grid.edges(i),
-        found.grid.edges(j),
-        values.T,
-        vmin=0.0,
-        vmax=shown.top,
-        cmap=COLOURS,
+        found.grid.edges(i), found.grid.edges(j), values.T, vmin=0.0, vmax=shown.top, cmap=COLOURS
     )
     _mark_base(axes, found, i, j)
     axes.set_aspect("equal")

@@ -110,10 +110,9 @@ def test_limits_are_kept(tmp_path):
 @pytest.mark.slow
 def test_a_step_has_a_time_beside_that_of_jd(tmp_path):
     small = ["--methods", "jd", "--repeats", "1", "--cycles", "8"]
-    rows, parts = figures("servo_step", tmp_path, *small)
+    (rows,) = figures("servo_step", tmp_path, *small)
     assert rows[0]["as a multiple of jd"].startswith("1.00")
-    assert {row["what"] for row in rows} == {"step", "cycle"}
-    assert "LocalIk.step" in {row["part"] for row in parts}
+    assert {row["part"] for row in rows} == {"step", "cycle"}
 
 
 def test_motion_at_the_limits_takes_its_time():

@@ -14,7 +14,7 @@ from ros_client import Client, NodeProcess
 from ros_wam import WAM, Q
 from std_msgs.msg import String
 
-from benchmarks.concurrency.run import run
+from benchmarks.concurrency import run
 from dls_ik import RobotModel
 from dls_ik.model.files import shipped_urdf
 from dls_ik.ros.client import IkClient

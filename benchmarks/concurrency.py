@@ -1,0 +1,500 @@
+"""Everything at once, at random: parameters, requests, robots, targets, pause and reset.
+
+One node in a process of its own. All actions are drawn from the seed, for each task its own; their
+times depend on the machine too. Checked all the time: every call is answered; an answer of
+compute_ik or compute_fk is right for a robot that was in force between request and answer; a
+command has the names of one robot, in the order in which robots were sent, is inside its limits
+and follows from the command before; a change of parameters is taken or refused as it must be, and
+what was taken last is read back; a paused arm stands. At the end the node exits with 0, and its log
+has no fault. The exit code is 1 where anything of this did not hold; where a call is not answered
+within a minute the node writes down where its threads are.
+"""
+
+import math
+import signal
+import sys
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+import rclpy
+from builtin_interfaces.msg import Duration
+from geometry_msgs.msg import PoseArray, PoseStamped, TwistStamped
+from moveit_msgs.srv import GetPositionFK, GetPositionIK
+from rcl_interfaces.srv import GetParameters, SetParametersAtomically
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import Parameter, parameter_value_to_python
+from rclpy.qos import QoSProfile
+from rclpy.signals import SignalHandlerOptions
+from rclpy.task import Future
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import SetBool, Trigger
+
+from benchmarks.common import Table, columns, finish, guarded, parser
+from benchmarks.concurrency_checks import (
+    ACCELERATION,
+    Commands,
+    History,
+    Ledger,
+    broken_robots,
+    explains_fk,
+    explains_ik,
+    good_robots,
+    is_fk_refusal,
+    is_ik_refusal,
+)
+from benchmarks.processes import STARTING, Process, proc_figures, ros_node
+from benchmarks.stream_client import Inbox
+from dls_ik import DlsIkError, RobotModel
+from dls_ik.ros.client.ik_client import DEPTH
+from dls_ik.ros.frames import pose_from_matrix
+from dls_ik.ros.robot_source import QOS
+from dls_ik.ros.util import stay_alone
+
+NAME, RATE = "concurrency", 200.0  # namespace, [Hz]
+PATIENCE = 60.0  # [s] after which what is waited for counts as never to come
+DUMP = 3.0  # [s] for the node to write down where its threads are
+FAULTS = ("Traceback", "internal error", "FATAL", "a callback failed", "cycle of the stream failed")
+SERVICES = {
+    "compute_ik": GetPositionIK,
+    "compute_fk": GetPositionFK,
+    "dls_ik/pause": SetBool,
+    "dls_ik/reset": Trigger,
+    "dls_ik/get_parameters": GetParameters,
+    "dls_ik/set_parameters_atomically": SetParametersAtomically,
+}
+TARGETS = {"target_pose": PoseStamped, "target_twist": TwistStamped, "target_trajectory": PoseArray}
+SUCCESS = 1
+ASK, CHANGE, SWAP, ORDER, PERIOD = 0.05, 0.2, 0.7, 1.5, 0.03  # [s] mean pauses; between targets
+
+GOOD: tuple[Mapping[str, Sequence[Any]], ...] = (
+    {
+        "method": ["auto", "auto", "svf+sd", "sdls"],
+        "timeout": [0.02, 0.05, 0.1],
+        "position_tolerance": [1e-6, 1e-5, 1e-4],
+        "rotation_tolerance": [1e-6, 1e-5, 1e-4],
+        "solve_type": ["speed", "speed", "distance"],
+        "random_seed": [0, 1, 7],
+        "margin": [0.05, 0.1],
+        "avoid_collisions": ["ignore", "ignore", "refuse"],
+        "group_name": ["", "", "arm"],
+    },
+    {
+        "stream_method": ["ctp+sd+svf", "svf+sd", "sdls"],
+        "when_stuck": ["joint_motion", "hold"],
+        "feed_forward": [True, False],
+        "target_timeout": [0.1, 0.25, 0.5],
+        "stamp_tolerance": [0.1, 1.0],
+        "twist_lookahead": [0.005, 0.02],
+        "trajectory_period": [0.05, 0.1],
+        "mu": [0.1, 0.2],
+        "gamma_max": [0.5, 0.8],
+    },
+)
+BAD: tuple[Mapping[str, Sequence[Any]], ...] = (
+    {
+        "method": ["nope", "", 3],
+        "timeout": [-1.0, math.nan, "long"],
+        "position_tolerance": [0.0, math.inf],
+        "random_seed": [-5, 0.5],
+        "avoid_collisions": ["perhaps"],
+        "solve_type": ["nearest"],
+        "rate": [50.0],
+        "robot": ["puma560"],
+        "no_such_parameter": [1.0],
+    },
+    {
+        "stream_method": ["nope", "kdl_nr"],
+        "when_stuck": ["panic"],
+        "feed_forward": ["yes"],
+        "target_timeout": [0.0],
+        "twist_lookahead": [math.inf],
+        "acceleration": [[4.0]],
+        "feedback_mode": ["none"],
+        "base": ["elsewhere"],
+    },
+)
+
+
+# A task yields what it waits for: seconds, a request, whose answer it gets, or a condition.
+Awaited = float | Future | Callable[[], bool]
+Steps = Generator[Awaited, Any, None]
+
+
+class Task:
+    """A generator on its way."""
+
+    def __init__(self, name: str, steps: Steps) -> None:
+        self._name, self._steps = name, steps
+        self._awaited: Awaited = 0.0
+        self._since = time.monotonic()
+
+    @property
+    def awaits_answer(self) -> bool:
+        """True while a request of it is under way."""
+        return isinstance(self._awaited, Future)
+
+    def step(self) -> None:
+        """Go on if what it waits for is there.
+
+        Raises:
+            TimeoutError: it waits for too long.
+        """
+        awaited, waited, answer = self._awaited, time.monotonic() - self._since, None
+        if isinstance(awaited, float):
+            is_ready = waited >= awaited
+        elif isinstance(awaited, Future):
+            is_ready, answer = awaited.done(), awaited.result()
+        else:
+            is_ready = awaited()
+        if is_ready:
+            self._awaited, self._since = self._steps.send(answer), time.monotonic()
+        elif waited > PATIENCE:
+            raise TimeoutError(f"{self._name} waited {PATIENCE:g} s for {awaited}")
+
+
+class World:
+    """A context in which the node runs, and tasks work on it."""
+
+    def __init__(self) -> None:
+        self.ledger, self.history, self.log = Ledger(), History(), []  # type: Any, Any, list[str]
+        self.commands = Commands(self.history, self.ledger, 1.0 / RATE)
+        command = ros_node("dls_ik.ros.node", NAME, rate=RATE, acceleration=[ACCELERATION])
+        self.process = Process(command, PYTHONFAULTHANDLER="1")
+        self._tasks: list[Task] = []
+
+    def __enter__(self) -> "World":
+        """Start the node; it waits for a robot."""
+        self._stack = ExitStack()
+        self._stack.enter_context(self.process)
+        context = rclpy.Context()
+        rclpy.init(args=[], context=context, signal_handler_options=SignalHandlerOptions.NO)
+        self._stack.callback(context.try_shutdown)
+        self.node, listener = (Node(n, context=context, namespace=NAME) for n in ("asks", "reads"))
+        self._inbox = Inbox(listener, JointState, "joint_states")
+        self._executor = SingleThreadedExecutor(context=context)
+        self._executor.add_node(self.node)
+        ways = QoSProfile(depth=DEPTH)
+        self._clients = {
+            n: self.node.create_client(k, n, qos_profile=ways) for n, k in SERVICES.items()
+        }
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        """End the node."""
+        self._stack.close()
+        self._read_log()
+
+    def wait_ready(self) -> None:
+        """Wait for the services of the node, and for its first word."""
+        deadline = time.monotonic() + STARTING
+        while not (self.log and all(each.service_is_ready() for each in self._clients.values())):
+            if time.monotonic() > deadline or not self.process.is_running:
+                raise DlsIkError(f"the node is not ready; it said: {' | '.join(self.log[-5:])}")
+            self._turn(())
+
+    def add(self, task: Callable[..., Steps], *arguments: Any) -> None:
+        """Let a task begin."""
+        self._tasks.append(Task(task.__name__, task(self, *arguments)))
+
+    def call(self, service: str, request: Any) -> Future:
+        """Send a request, to be yielded."""
+        self.ledger.done[f"calls of {service}"] += 1
+        return self._clients[service].call_async(request)
+
+    def parameters(self, names: Sequence[str]) -> Generator[Awaited, Any, dict[str, Any]]:
+        """Read parameters."""
+        request = GetParameters.Request(names=list(names))
+        response = yield self.call("dls_ik/get_parameters", request)
+        return dict(zip(names, map(parameter_value_to_python, response.values), strict=True))
+
+    def run(self, duration: float, enough: Callable[[Ledger], bool] = lambda _: True) -> None:
+        """Let the tasks work for a time [s], and until there was enough; then wait for all answers.
+
+        A task that waits in vain ends it; the log of the node then has where its threads were.
+        """
+        end = time.monotonic() + duration
+        try:
+            while self.process.is_running:
+                now = time.monotonic()
+                if now > end and (enough(self.ledger) or now > end + 300.0):
+                    break
+                self._turn(self._tasks)
+            while self.process.is_running and (left := [t for t in self._tasks if t.awaits_answer]):
+                self._turn(left)
+        except KeyboardInterrupt:
+            pass
+        except TimeoutError as error:
+            self.process.signal(signal.SIGABRT)
+            time.sleep(DUMP)
+            self._read_log()
+            dump = "\n".join(self.log[-200:])
+            self.ledger.check(False, "every call is answered", f"{error};\n{dump}")
+
+    def _turn(self, tasks: Sequence[Task]) -> None:
+        self._executor.spin_once(timeout_sec=0.002)
+        self._read_log()
+        for message in self._inbox.take():
+            self.commands.take(message)
+        for task in tasks:
+            task.step()
+
+    def _read_log(self) -> None:
+        for line in self.process.lines():
+            self.log.append(line)
+            self.history.read(line)
+
+
+# Readers
+
+
+def ask_ik(world: World, rng: np.random.Generator) -> Steps:
+    """Ask for joint values again and again."""
+    yield lambda: world.history.model is not None
+    while True:
+        yield float(rng.exponential(ASK))
+        request, link, T = ik_request(world.history.model, rng)
+        first = world.history.last_ready
+        response = yield world.call("compute_ik", request)
+        models = world.history.since(first).values()
+        if response.error_code.val == SUCCESS:
+            fits = any(explains_ik(model, response, link, T) for model in models)
+            state = response.solution.joint_state
+            words = f"{list(state.name)} {list(state.position)} for {link} at {T.tolist()}"
+            world.ledger.check(fits, "an answer of compute_ik is of one robot", words)
+        else:
+            _refused(world, response, is_ik_refusal(response, [link], models))
+
+
+def ask_fk(world: World, rng: np.random.Generator) -> Steps:
+    """Ask where links are at joint values."""
+    yield lambda: world.history.model is not None
+    while True:
+        yield float(rng.exponential(ASK))
+        robot, first = world.history.model, world.history.last_ready
+        links = rng.choice(robot.tree.links, 2).tolist() if rng.random() < 0.5 else [robot.tip]
+        q = dict(zip(robot.joint_names, robot.random(rng).tolist(), strict=True))
+        request = GetPositionFK.Request(fk_link_names=links)
+        request.robot_state.joint_state = JointState(name=list(q), position=list(q.values()))
+        response = yield world.call("compute_fk", request)
+        models = world.history.since(first).values()
+        if response.error_code.val == SUCCESS:
+            fits = any(explains_fk(model, response, links, q) for model in models)
+            world.ledger.check(fits, "an answer of compute_fk is of one robot", f"{links} at {q}")
+        else:
+            _refused(world, response, is_fk_refusal(response, links, models))
+
+
+def _refused(world: World, response: Any, is_right: bool) -> None:
+    code = response.error_code
+    world.ledger.done[f"answers with code {code.val}"] += 1
+    world.ledger.check(is_right, "a refusal has a reason", str(code))
+
+
+def ik_request(robot: RobotModel, rng: np.random.Generator) -> tuple[Any, str, np.ndarray]:
+    """Return a request of any kind; the link that it is for, and its pose (4, 4)."""
+    request = GetPositionIK.Request()
+    asked = request.ik_request
+    kind = rng.choice(["tip", "link", "far", "nonsense"], p=[0.7, 0.1, 0.1, 0.1])
+    q = robot.random(rng)
+    link = robot.tip if rng.random() < 0.5 else ""
+    if kind == "link":
+        link = str(rng.choice([name for name in robot.tree.links if name != robot.base]))
+    T = robot.link_pose(link or robot.tip, q)
+    if kind == "far":
+        T[:3, 3] *= 3.0
+    asked.ik_link_name = link
+    asked.pose_stamped.pose = pose_from_matrix(T)
+    asked.avoid_collisions = bool(rng.random() < 0.2)
+    asked.timeout = Duration(nanosec=int(rng.choice([0, 1_000_000, 20_000_000, 100_000_000])))
+    if rng.random() < 0.7:
+        seed = robot.random(rng)
+        asked.robot_state.joint_state = JointState(name=robot.joint_names, position=seed)
+    if kind == "nonsense":
+        how = int(rng.integers(3))
+        if how == 0:
+            asked.pose_stamped.pose.orientation.w = math.nan
+        elif how == 1:
+            asked.pose_stamped.header.frame_id = "nowhere"
+        else:
+            asked.timeout = Duration(sec=-1)
+    return request, link, T
+
+
+# Writers
+
+
+def change(world: World, rng: np.random.Generator, part: int) -> Steps:
+    """Change some of a part of the parameters; nobody else changes those."""
+    names = list(GOOD[part])
+    truth = yield from world.parameters(names)
+    while True:
+        yield float(rng.exponential(CHANGE))
+        changes = _some(rng, GOOD[part], 3)
+        is_good = rng.random() < 0.6
+        if not is_good:
+            bad = _some(rng, BAD[part], 1)
+            if part and rng.random() < 0.2:
+                bad = {"stream_method": "svf+sd", "nu": 1e-9}  # which do not go together
+            changes = {**changes, **bad} if rng.random() < 0.5 else {**bad, **changes, **bad}
+        world.ledger.done["good changes" if is_good else "bad changes"] += 1
+        request = SetParametersAtomically.Request(
+            parameters=[Parameter(n, value=v).to_parameter_msg() for n, v in changes.items()]
+        )
+        result = (yield world.call("dls_ik/set_parameters_atomically", request)).result
+        words, what = f"{changes}: {result.reason}", "a change is taken or refused as it must be"
+        world.ledger.check(result.successful == is_good, what, words)
+        if result.successful:
+            truth.update(changes)
+        found = yield from world.parameters(names)
+        wrong = {n: (found[n], truth[n]) for n in names if found[n] != truth[n]}
+        world.ledger.check(not wrong, "a parameter is what was taken last", f"{wrong}")
+
+
+def _some(rng: np.random.Generator, of: Mapping[str, Sequence[Any]], most: int) -> dict[str, Any]:
+    """Return some parameters, and a value for each."""
+    count = int(rng.integers(1, most + 1))
+    names = [list(of)[i] for i in rng.choice(len(of), count, replace=False)]
+    return {name: of[name][int(rng.integers(len(of[name])))] for name in names}
+
+
+def swap_robots(world: World, rng: np.random.Generator) -> Steps:
+    """Send descriptions; wait until a good one is in force, or send others meanwhile."""
+    publisher = world.node.create_publisher(String, "robot_description", QOS)
+    while True:
+        count = int(rng.integers(2, 5)) if rng.random() < 0.2 else 1
+        for _ in range(count):
+            is_broken = rng.random() < 0.25 and bool(world.history.sent)
+            robots = broken_robots() if is_broken else good_robots()
+            robot = robots[int(rng.integers(len(robots)))]
+            world.ledger.done["broken robots" if is_broken else "robots"] += 1
+            publisher.publish(String(data=world.history.send(robot)))
+            if count > 1:
+                yield float(rng.exponential(0.02))
+        if robot.model is not None:  # a later one takes its place, but only this task sends them
+            last = len(world.history.sent) - 1
+            yield lambda last=last: world.history.last_ready >= last
+        yield float(rng.exponential(SWAP))
+
+
+def send_targets(world: World, rng: np.random.Generator) -> Steps:
+    """Streams of poses and twists, single trajectories, nonsense, and silence."""
+    publishers = {kind: world.node.create_publisher(kind, t, 1) for t, kind in TARGETS.items()}
+    yield lambda: world.history.model is not None
+    while True:
+        kind = str(rng.choice([*TARGETS, "nonsense", "silence"], p=[0.45, 0.2, 0.15, 0.1, 0.1]))
+        make = _maker(kind, world.history.model, rng)
+        for k in range(1 if kind == "target_trajectory" else int(rng.integers(1, 40))):
+            if (message := make(k * PERIOD)) is not None:
+                publishers[type(message)].publish(message)
+                world.ledger.done[f"{kind} sent"] += 1
+            yield PERIOD
+
+
+def _maker(kind: str, robot: RobotModel, rng: np.random.Generator) -> Callable[[float], Any]:
+    """Return a function of time that makes messages, for a robot that may be replaced soon."""
+    middle = 0.5 * (robot.random(rng) + robot.clip(np.zeros(robot.n)))
+    swing, speed = 0.3 * rng.standard_normal(robot.n), rng.uniform(1.0, 4.0)
+
+    def pose(t: float) -> Any:
+        return pose_from_matrix(robot.fk(robot.clip(middle + swing * np.sin(speed * t))))
+
+    if kind == "target_pose":
+        return lambda t: PoseStamped(pose=pose(t))
+    if kind == "target_trajectory":
+        return lambda _: PoseArray(poses=[pose(0.1 * k) for k in range(10)])
+    if kind == "silence":
+        return lambda _: None
+    message = TwistStamped() if kind == "target_twist" else PoseStamped()
+    message.header.frame_id = str(rng.choice(["", robot.tip, robot.base]))
+    if kind == "nonsense":
+        message.pose.position.x = math.nan
+    else:
+        v, w = message.twist.linear, message.twist.angular
+        v.x, v.y, v.z, w.x, w.y, w.z = (0.2 * rng.standard_normal(6)).tolist()
+    return lambda _: message
+
+
+def order(world: World, rng: np.random.Generator) -> Steps:
+    """Pause, and watch that the arm stands until it is to go on; or reset."""
+    yield lambda: world.history.model is not None
+    while True:
+        yield float(rng.exponential(ORDER))
+        if rng.random() < 0.7:
+            yield from _ordered(world, "dls_ik/pause", SetBool.Request(data=True))
+            since = time.time()
+            yield lambda since=since: _standstill(world, since) < math.inf
+            stands = _standstill(world, since)
+            yield float(rng.exponential(0.5))
+            moved = [c for c in world.commands.received if c.time > stands and c.v.any()]
+            words = f"{len(moved)} commands move, the first {moved[0] if moved else ''}"
+            world.ledger.check(not moved, "a paused arm stands", words)
+            if rng.random() < 0.5:
+                yield from _ordered(world, "dls_ik/pause", SetBool.Request(data=False))
+                continue
+        yield from _ordered(world, "dls_ik/reset", Trigger.Request())
+
+
+def _ordered(world: World, service: str, request: Any) -> Steps:
+    answer = yield world.call(service, request)
+    world.ledger.check(answer.success, "an order is taken", answer.message)
+
+
+def _standstill(world: World, since: float) -> float:
+    """Return the stamp of the first command at rest after a time [s]."""
+    rest = (c.time for c in world.commands.received if c.time > since and not c.v.any())
+    return next(rest, math.inf)
+
+
+# Run
+
+
+def run(duration: float, seed: int, enough: Callable[[Ledger], bool] = lambda _: True) -> World:
+    """Let all tasks work on one node for a time [s], and until there was enough."""
+    good_robots(), broken_robots()  # not while the node waits
+    rngs = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(20))
+    with World() as world:
+        world.wait_ready()
+        for task in (swap_robots, *[ask_ik] * 4, *[ask_fk] * 2, send_targets, order):
+            world.add(task, next(rngs))
+        for part in range(len(GOOD)):
+            world.add(change, next(rngs), part)
+        world.run(duration, enough)
+        if world.process.is_running:
+            size = round(proc_figures(world.process.process.pid).rss)
+            world.ledger.done["memory at the end [MiB]"] = size
+            for _ in range(8):  # requests that take long, just before the node ends
+                request, _, _ = ik_request(RobotModel.wam(), np.random.default_rng(0))
+                request.ik_request.pose_stamped.pose.position.x = 100.0
+                request.ik_request.timeout = Duration(sec=1)
+                world.call("compute_ik", request)
+    ledger, code = world.ledger, world.process.exit_code
+    ledger.check(code == 0, "the node ends with exit code 0", f"it is {code}")
+    faults = [line for line in world.log if any(fault in line for fault in FAULTS)]
+    ledger.check(not faults, "no fault in the log", "\n".join(world.log[-100:]))
+    ledger.done["robots that were in force"] = sum(" ready after " in line for line in world.log)
+    ledger.done["robots refused"] = world.history.refused
+    return world
+
+
+def main() -> None:
+    """Run and show."""
+    options = parser(__doc__, seed=0)
+    options.add_argument("--minutes", type=float, default=10.0, help="of the run")
+    given = options.parse_args()
+    stay_alone()
+    ledger = run(60.0 * given.minutes, given.seed).ledger
+    done = Table("What was done", columns("done; count :d"), sorted(ledger.done.items()))
+    checked = Table("Invariants", columns("must hold; checked :d; violated :d"))
+    checked.rows = [[n, count, ledger.violations[n]] for n, count in sorted(ledger.checked.items())]
+    notes = [f"{given.minutes:g} minutes, seed {given.seed}"]
+    finish(given, [done, checked], notes + [f"VIOLATED: {words}" for words in ledger.words])
+    sys.exit(1 if ledger.violations else 0)
+
+
+if __name__ == "__main__":
+    guarded(main)

@@ -1,1 +1,0 @@
-"""Everything at once at one node: parameters, requests, robots, targets, drivers and orders."""

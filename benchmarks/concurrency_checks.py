@@ -1,0 +1,282 @@
+"""Robots that replace each other, and checks of the node's answers and commands against them."""
+
+import re
+import xml.etree.ElementTree as ET
+from collections import Counter, deque
+from collections.abc import Collection
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dls_ik import RobotModel
+from dls_ik.model.files import shipped_urdf
+from dls_ik.ros.errors import Code
+from dls_ik.ros.frames import matrix_from_pose
+
+MOST = 20  # violations that are kept with their words
+LOOSEST = 1e-4  # [m, rad] tolerance that the parameters are ever given
+TIGHT = 1e-9  # [rad]
+ACCELERATION = 8.0  # [rad/s^2] that the node is given
+ROUNDED = 1.0 + 1e-6
+KEPT = 5000  # commands
+ONE_ROBOT, LIMITS, CALM = "a command is of one robot", "limits kept", "no jump"
+READY = re.compile(r"ready after \S+ s: r(\d+),")
+
+
+class Ledger:
+    """Counts by kind; the words of the first violations."""
+
+    def __init__(self) -> None:
+        self.done: Counter[str] = Counter()  # what was sent to the node
+        self.checked: Counter[str] = Counter()  # by invariant
+        self.violations: Counter[str] = Counter()  # by invariant
+        self.words: list[str] = []
+
+    def check(self, holds: bool, invariant: str, words: str) -> None:
+        """Count a check; keep the words if it does not hold."""
+        self.checked[invariant] += 1
+        if not holds:
+            self.violations[invariant] += 1
+            if len(self.words) < MOST:
+                self.words.append(f"{invariant}: {words}")
+
+
+# Robots
+
+
+class Described(NamedTuple):
+    """A description of a robot."""
+
+    text: str  # with NAME for its name
+    model: RobotModel | None  # None: no robot can be made of it
+
+
+@cache
+def good_robots() -> tuple[Described, ...]:
+    """Return robots of 2 to 9 joints; the first two have the same names and other limits."""
+    trees = [_shipped("wam"), _narrow(), _shipped("puma560"), _shipped("planar_2r")]
+    texts = [*(ET.tostring(tree, encoding="unicode") for tree in trees), _snake(9)]
+    return tuple(Described(text, RobotModel.from_urdf(text)) for text in texts)
+
+
+@cache
+def broken_robots() -> tuple[Described, ...]:
+    """Return descriptions that the node must refuse."""
+    whole = good_robots()[0].text
+    texts = [
+        "",
+        "a robot NAME",
+        whole[: len(whole) // 2],
+        '<robot name="NAME"><link name="alone"/></robot>',
+        whole.replace('child link="wam_link3"', 'child link="wam_base"'),
+        whole.replace('lower="-2.6"', 'lower="nan"'),
+    ]
+    return tuple(Described(text, None) for text in texts)
+
+
+def _shipped(name: str) -> ET.Element:
+    root = ET.parse(shipped_urdf(name)).getroot()
+    root.set("name", "NAME")
+    return root
+
+
+def _narrow() -> ET.Element:
+    """A WAM with other limits and a longer first link."""
+    root = _shipped("wam")
+    for limit in root.iter("limit"):
+        for end in ("lower", "upper"):
+            limit.set(end, str(0.8 * float(limit.attrib[end])))
+        limit.set("velocity", "1.2")
+    for origin in root.iterfind("joint/origin"):
+        xyz = 1.1 * np.array(origin.get("xyz", "0 0 0").split(), float)
+        origin.set("xyz", " ".join(map(str, xyz)))
+    return root
+
+
+def _snake(n: int) -> str:
+    parts = [f'<link name="s{i}"/>' for i in range(n + 1)]
+    parts += [
+        f'<joint name="snake_{i}" type="revolute"><parent link="s{i}"/><child link="s{i + 1}"/>'
+        f'<origin xyz="0 0 0.12"/><axis xyz="0 {i % 2} {1 - i % 2}"/>'
+        '<limit lower="-1.7" upper="1.7" effort="1" velocity="1.5"/></joint>'
+        for i in range(n)
+    ]
+    return f'<robot name="NAME">{"".join(parts)}</robot>'
+
+
+class History:
+    """All descriptions in the order in which they were sent, and the last one called ready.
+
+    The log of the node is the only source. At any time the robot in force is the last one that the
+    node called ready, or one that was sent after it.
+    """
+
+    def __init__(self) -> None:
+        self.sent: list[RobotModel | None] = []  # None: broken
+        self.last_ready = -1  # index in `sent`
+        self.refused = 0
+
+    def send(self, robot: Described) -> str:
+        """Note that a description is about to be sent; return it, with a name of its own."""
+        self.sent.append(robot.model)
+        return robot.text.replace("NAME", f"r{len(self.sent) - 1}")
+
+    def read(self, line: str) -> None:
+        """Take a line of the node's log."""
+        if found := READY.search(line):
+            self.last_ready = int(found[1])
+        self.refused += "robot refused" in line
+
+    @property
+    def model(self) -> RobotModel | None:
+        """The robot last called ready."""
+        return self.sent[self.last_ready] if self.last_ready >= 0 else None
+
+    def since(self, first: int) -> dict[int, RobotModel]:
+        """Return all that may have been in force since `first` was ready, by index in `sent`."""
+        first = max(first, 0)
+        return {i: m for i, m in enumerate(self.sent[first:], first) if m is not None}
+
+
+# Answers
+
+
+def explains_ik(robot: RobotModel, response: Any, link: str, T: np.ndarray) -> bool:
+    """Test if an answer of compute_ik is right for a robot: names, limits, and the pose (4, 4).
+
+    Joints that do not move the link keep their values, which may be those of the robot before.
+    """
+    state = response.solution.joint_state
+    if tuple(state.name) != robot.joint_names or state.header.frame_id != robot.base:
+        return False
+    if link and link not in robot.tree.child_joints:
+        return False
+    q = np.array(state.position)
+    moving = {joint.name for joint in robot.tree.path(robot.base, link or robot.tip)}
+    stays = np.array([name not in moving for name in robot.joint_names])
+    if not robot.within_limits(np.where(stays, robot.clip(q), q), TIGHT):
+        return False
+    at, tip = robot.link_pose(link or robot.tip, q), robot.fk(q)
+    arm = np.linalg.norm(at[:3, 3] - tip[:3, 3])  # a link of the tip is off by what the tip turns
+    close = np.linalg.norm(at[:3, 3] - T[:3, 3]) <= (1.01 + arm) * LOOSEST
+    return bool(close and np.linalg.norm(at[:3, :3] - T[:3, :3]) <= 1.5 * LOOSEST)
+
+
+def explains_fk(robot: RobotModel, response: Any, links: list[str], q: dict[str, float]) -> bool:
+    """Test if poses of links are those of a robot at joint values by name."""
+    if response.fk_link_names != links or len(response.pose_stamped) != len(links):
+        return False
+    if any(link not in robot.tree.child_joints for link in links):
+        return False
+    frames = {stamped.header.frame_id for stamped in response.pose_stamped}
+    known = {name: value for name, value in q.items() if name in robot.tree.mimic_of}
+    at = [robot.tree.pose(link, known) for link in links]
+    poses = [matrix_from_pose(stamped.pose) for stamped in response.pose_stamped]
+    return frames == {robot.tree.root} and bool(np.abs(np.array(at) - poses).max() < TIGHT)
+
+
+def is_ik_refusal(response: Any, links: list[str], robots: Collection[RobotModel]) -> bool:
+    """Test if a refusal of compute_ik has a code, a message and no values, and a true cause."""
+    message = getattr(response.error_code, "message", "on Humble")
+    if not message or "internal error" in message or response.solution.joint_state.name:
+        return False
+    if response.error_code.val == Code.INVALID_LINK_NAME:
+        return is_fk_refusal(response, links, robots)
+    return response.error_code.val in {int(each) for each in Code}
+
+
+def is_fk_refusal(response: Any, links: list[str], robots: Collection[RobotModel]) -> bool:
+    """Test if a refusal is for a link that a robot does not have."""
+    unknown = any(link not in robot.tree.child_joints for robot in robots for link in links)
+    return unknown and response.error_code.val == Code.INVALID_LINK_NAME
+
+
+# Commands
+
+
+class Command(NamedTuple):
+    """A command that was received."""
+
+    names: tuple[str, ...]
+    q: np.ndarray  # (n,) [rad]
+    v: np.ndarray  # (n,) [rad/s]
+    time: float  # by its stamp [s]
+
+    def of(self, names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
+        """Return positions and velocities of joints; zeros where they are not in the command."""
+        known = dict(zip(self.names, zip(self.q, self.v, strict=True), strict=True))
+        q, v = np.array([known.get(name, (0.0, 0.0)) for name in names]).T
+        return q, v
+
+    def __str__(self) -> str:
+        values = zip(self.names, self.q, self.v, strict=False)
+        joints = ", ".join(f"{name} {q:.6f} ({v:.4f})" for name, q, v in values)
+        return f"[{joints}] at {self.time:.4f}"
+
+
+class Commands:
+    """Checks each command against the one before and against the robots it may be of.
+
+    A robot that was replaced returns by another description only. The step between two commands is
+    bounded by the velocity, as a cycle counts two periods at most; the stamps allow for more where
+    messages are lost. Limits that became narrower in motion bind a joint as soon as it is inside,
+    and a limit of position stops it whatever that asks.
+
+    Args:
+        period: of the node's cycles [s].
+    """
+
+    def __init__(self, history: History, ledger: Ledger, period: float) -> None:
+        self._history, self._ledger, self._longest = history, ledger, 2.0 * period
+        self.received: deque[Command] = deque(maxlen=KEPT)
+        self._possible: set[int] = set()  # indices of the robots that the last one may be of
+
+    def take(self, message: Any) -> None:
+        """Check a ``sensor_msgs/JointState`` of the node."""
+        stamp = message.header.stamp
+        q, v = np.array(message.position), np.array(message.velocity)
+        new = Command(tuple(message.name), q, v, stamp.sec + 1e-9 * stamp.nanosec)
+        old = self.received[-1] if self.received else new
+        robots = self._history.since(min(self._possible, default=0))
+        alike = {i: robot for i, robot in robots.items() if robot.joint_names == new.names}
+        whole = len(q) == len(v) == len(new.names) and np.isfinite([*q, *v]).all()
+        words = f"{new} after {old}"
+        self._ledger.check(bool(alike and whole), ONE_ROBOT, words)
+        if not (alike and whole):
+            return
+        inside = [i for i, robot in alike.items() if _is_inside(robot, new, old)]
+        self._ledger.check(bool(inside), LIMITS, words)
+        calm = [i for i in inside if self._is_calm(alike[i], new, old)]
+        if inside:
+            self._ledger.check(bool(calm), CALM, words)
+        self._possible = set(calm or inside or alike)
+        self.received.append(new)
+
+    def _is_calm(self, robot: RobotModel, new: Command, old: Command) -> bool:
+        """Test if a command follows from the one before."""
+        if old.names != new.names:
+            return True
+        elapsed = max(new.time - old.time, 0.0)
+        longest = elapsed + self._longest
+        speed = np.maximum(np.abs(new.v), np.abs(old.v))
+        if elapsed > self._longest:  # some were lost between
+            speed = np.maximum(speed, robot.velocity)
+        near = np.abs(new.q - old.q) <= speed * longest * ROUNDED + TIGHT
+        smooth = np.abs(new.v - old.v) <= ACCELERATION * longest * ROUNDED
+        slower = (np.abs(new.v) <= np.abs(old.v)) & (new.v * old.v >= 0.0)
+        smooth |= slower & (_beyond(robot, new.q) >= -TIGHT)
+        return bool((near & smooth).all())
+
+
+def _is_inside(robot: RobotModel, new: Command, old: Command) -> bool:
+    """Test if a command keeps a robot's limits, or is no farther beyond than the one before."""
+    q, v = old.of(robot.joint_names) if old is not new else (robot.clip(new.q), 0.0 * new.v)
+    slow = np.abs(new.v) <= np.maximum(robot.velocity * ROUNDED, np.abs(v))
+    back = _beyond(robot, new.q) <= np.maximum(_beyond(robot, q), 0.0) + TIGHT
+    return bool((slow & back).all())
+
+
+def _beyond(robot: RobotModel, q: np.ndarray) -> np.ndarray:
+    """Return how far each joint is beyond its limits (n,) [rad], below zero within."""
+    return np.maximum(robot.lower - q, q - robot.upper)
