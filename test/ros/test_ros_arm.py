@@ -90,6 +90,8 @@ def test_two_tips_are_reached_together(arms):
 def test_links_attached_to_the_tips_are_reached_as_well(arms):
     links = ["right_wam_link7", "left_wam_tip"]
     solved(arms, {link: place(link, right_wam_j1=0.5) for link in links}, group_name="both_arms")
+    group = arms.group("both_arms")
+    assert arms.ik_chain(group, links) is arms.ik_chain(group, links), "found once"
 
 
 def test_a_tip_that_no_pose_is_given_for_stays(arms):

@@ -137,6 +137,11 @@ def test_target_beyond_all_numbers_is_refused(arm):
     stamped = pose(arm, "tool")
     stamped.pose.position.x = 1e300
     refusal(Code.GOAL_STATE_INVALID, "beyond all reach", ask, arm, stamped)
+    far = rigid(np.eye(3), [9e8, 0.0, 0.0])  # twice: valid in its frame, but not from the base
+    stamped = PoseStamped(pose=pose_from_matrix(far))
+    stamped.header.frame_id = "table"
+    words = "a pose must be finite, and within 1e\\+09 m"
+    refusal(Code.GOAL_STATE_INVALID, words, ask, arm, stamped, Frames(lambda *_: far))
 
 
 def test_negative_timeout(arm):
