@@ -15,9 +15,20 @@ from rich.text import Text
 
 from dls_ik.cli import output
 from dls_ik.cli.terminal import ProgressBars, empty_table, stdout_console, table_width
-from dls_ik.reproduce.experiment import ALL, EXPERIMENTS, Experiment, begin, complete, experiment
+from dls_ik.reproduce.experiment import (
+    ALL,
+    EXPERIMENTS,
+    MARK,
+    Cell,
+    Column,
+    Experiment,
+    Reproduction,
+    ResultTable,
+    begin,
+    complete,
+    experiment,
+)
 from dls_ik.reproduce.report import check_suffix, report_files, sections_of
-from dls_ik.reproduce.tables import MARK, Cell, Column, Reproduction, ResultTable
 from dls_ik.text import json_text
 
 DEFAULT_REPORT = "dls-ik-reproduction.html"

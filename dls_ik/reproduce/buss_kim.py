@@ -26,8 +26,16 @@ import numpy as np
 from dls_ik.core.types import Array
 from dls_ik.model import RobotModel, share_file
 from dls_ik.plot.canvas import BLUE, GREEN, GREY, ORANGE, PALE, RED, new_figure, plain
-from dls_ik.reproduce.experiment import Experiment, Progress
-from dls_ik.reproduce.tables import SIGMAS, Column, Reproduction, ResultTable, Row, marked
+from dls_ik.reproduce.experiment import (
+    SIGMAS,
+    Column,
+    Experiment,
+    Progress,
+    Reproduction,
+    ResultTable,
+    Row,
+    marked,
+)
 from dls_ik.solver.stepper import Stepper
 from dls_ik.solver.task import Task
 

@@ -13,9 +13,16 @@ import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.plot.canvas import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, new_figure, plain
-from dls_ik.reproduce.experiment import Experiment, Progress
+from dls_ik.reproduce.experiment import (
+    Column,
+    Experiment,
+    Progress,
+    Reproduction,
+    ResultTable,
+    Row,
+    marked,
+)
 from dls_ik.reproduce.planar import planar_robot
-from dls_ik.reproduce.tables import Column, Reproduction, ResultTable, Row, marked
 from dls_ik.solver.stepper import Stepper
 from dls_ik.solver.task import Task
 

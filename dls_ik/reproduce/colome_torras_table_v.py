@@ -13,10 +13,11 @@ from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError
 from dls_ik.model.robot import RobotModel
 from dls_ik.plot.canvas import BLUE, GREY, ORANGE, PALE, new_figure, plain
-from dls_ik.reproduce.experiment import Experiment, Progress
-from dls_ik.reproduce.tables import (
+from dls_ik.reproduce.experiment import (
     SIGMAS,
     Column,
+    Experiment,
+    Progress,
     Reproduction,
     ResultTable,
     Row,

@@ -18,9 +18,16 @@ from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.plot.arm import fading
 from dls_ik.plot.canvas import BLUE, GREY, ORANGE, RED, new_figure, plain, show_times
-from dls_ik.reproduce.experiment import Experiment, Progress
+from dls_ik.reproduce.experiment import (
+    Column,
+    Experiment,
+    Progress,
+    Reproduction,
+    ResultTable,
+    Row,
+    marked,
+)
 from dls_ik.reproduce.planar import draw_planar_arms, planar_joints, planar_robot
-from dls_ik.reproduce.tables import Column, Reproduction, ResultTable, Row, marked
 from dls_ik.solver.stepper import Stepper
 from dls_ik.solver.task import Task
 

@@ -1,4 +1,4 @@
-"""Published experiments: their parts, how they run, and a registry of them by name.
+"""Published experiments: how they run, their registry, and tables beside the printed figures.
 
 The module of a paper holds its experiments, and ``EXPERIMENTS`` lists them. ``run`` fills the
 report in place, settings and printed figures first, then each row as soon as it is finished: an
@@ -8,18 +8,166 @@ noticed between them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from math import sqrt
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from dls_ik.errors import DlsIkError
-from dls_ik.reproduce.tables import Reproduction, ResultTable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Item = TypeVar("Item")
+Row = dict[str, Any]
+
+
+@dataclass
+class Reproduction:
+    """One published table or figure, measured again.
+
+    An experiment fills it in as it runs, so an interrupted run leaves the finished rows.
+    """
+
+    what: str
+    samples: int
+    seed: int
+    settings: dict[str, Any] = field(default_factory=dict)
+    rows: list[Row] = field(default_factory=list)  # measured
+    printed: list[Row] = field(default_factory=list)  # in the paper, with the same keys
+    notes: list[str] = field(default_factory=list)  # differences and their causes
+    series: dict[str, Any] = field(default_factory=dict)  # data of the picture
+    complete: bool = False
+
+
+# Statistics
+
+SIGMAS = 3.0  # of the difference; fewer than one figure in a hundred exceeds it by chance
+
+
+def percents_differ(first: float, count: int, second: float, second_count: int) -> bool:
+    """Test if two shares [percent] differ by more than their binomial spread."""
+    shares = first / 100.0, second / 100.0
+    pooled = (shares[0] * count + shares[1] * second_count) / (count + second_count)
+    sigma = sqrt(pooled * (1.0 - pooled) * (1.0 / count + 1.0 / second_count))
+    return abs(shares[0] - shares[1]) > SIGMAS * sigma
+
+
+def means_differ(
+    first: float, count: int, second: float, second_count: int, deviation: float, rounding: float
+) -> bool:
+    """Test if two means differ by more than their spread.
+
+    Args:
+        deviation: standard deviation of one sample, the same for both.
+        rounding: largest rounding error of a printed mean.
+    """
+    if min(count, second_count) < 2:
+        return False
+    sigma = deviation * sqrt(1.0 / count + 1.0 / second_count)
+    return abs(first - second) > SIGMAS * sigma + rounding
+
+
+# Tables
+
+EMPTY = "-"
+MARK = "*"  # behind a value that differs from the printed one by more than chance
+PRINTED = "printed"  # heading of the column with the figures of the paper
+
+
+class Column(NamedTuple):
+    """The values of one key under a heading."""
+
+    key: str
+    heading: str  # with the unit in brackets
+    form: str = ""  # a format specification
+    is_name: bool = False  # identifies the row in both the measured and the printed rows
+    is_text: bool = False  # words instead of a figure
+
+    @property
+    def is_left(self) -> bool:
+        """True if the column is aligned to the left."""
+        return self.is_name or self.is_text
+
+
+class Cell(NamedTuple):
+    """One measured value as text, and the printed value beside it."""
+
+    measured: str
+    printed: str  # empty where the paper prints no figure
+    differs: bool
+
+
+class WideTable(NamedTuple):
+    """A table as text, with the printed figures in columns of their own."""
+
+    headings: list[str]
+    is_left: list[bool]
+    lines: list[list[str]]
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """A selection of a report's rows. Several tables may share the rows of one report."""
+
+    columns: tuple[Column, ...]
+    title: str = ""
+    where: Mapping[str, Any] = field(default_factory=dict)  # key: value that its rows have
+    series: str = ""  # takes its rows from report.series[this] instead of report.rows
+
+    def lines(self, report: Reproduction) -> list[list[Cell]]:
+        """Return the cells of every measured row, then of rows that are only printed."""
+        rows = report.series.get(self.series, []) if self.series else report.rows
+        measured = [row for row in rows if self._has(row)]
+        printed = {self._name(row): row for row in report.printed if self._has(row)}
+        names = {self._name(row) for row in measured}
+        is_whole = report.complete and not self.series
+        missing = [row for name, row in printed.items() if name not in names and is_whole]
+        pairs = [(row, printed.get(self._name(row), {})) for row in measured]
+        pairs += [({c.key: row[c.key] for c in self.columns if c.is_name}, row) for row in missing]
+        return [[_cell(c, *pair) for c in self.columns] for pair in pairs]
+
+    def wide(self, report: Reproduction) -> WideTable:
+        """Return the table for a page, which has room for the printed columns."""
+        lines = self.lines(report)
+        doubled = [any(line[i].printed for line in lines) for i in range(len(self.columns))]
+        wide = WideTable([], [], [[] for _ in lines])
+        for i, (column, twice) in enumerate(zip(self.columns, doubled, strict=True)):
+            wide.headings.extend([column.heading, PRINTED] if twice else [column.heading])
+            wide.is_left.extend([column.is_left, False] if twice else [column.is_left])
+            for cells, line in zip(wide.lines, lines, strict=True):
+                measured, printed = line[i].measured, line[i].printed or EMPTY
+                cells.extend([measured, printed] if twice else [measured])
+        return wide
+
+    def _has(self, row: Row) -> bool:
+        return all(row.get(key) == value for key, value in self.where.items())
+
+    def _name(self, row: Row) -> tuple[Any, ...]:
+        return tuple(row.get(column.key) for column in self.columns if column.is_name)
+
+
+def marked(row: Row, differs: Sequence[str]) -> Row:
+    """Return a row with the keys of the figures that differ from the printed ones."""
+    return {**row, "differs": list(differs)} if differs else row
+
+
+def _cell(column: Column, measured: Row, printed: Row) -> Cell:
+    differs = column.key in measured.get("differs", ())
+    mark = MARK if differs else ""
+    beside = "" if column.is_name else _text(column, printed.get(column.key))
+    return Cell((_text(column, measured.get(column.key)) or EMPTY) + mark, beside, differs)
+
+
+def _text(column: Column, value: Any) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return format(value, column.form) if not isinstance(value, str) else value
+
+
+# Experiments
 
 
 class ReproductionError(DlsIkError):

@@ -23,8 +23,7 @@ from dls_ik.model.dh import DhRow, tree_from_dh
 from dls_ik.model.joint import Joint, Mimic
 from dls_ik.model.tree import Tree
 from dls_ik.plot.canvas import BLUE, GREY, ORANGE, PALE, RED, new_figure, plain
-from dls_ik.reproduce.experiment import Experiment, Progress
-from dls_ik.reproduce.tables import Column, Reproduction, ResultTable, Row
+from dls_ik.reproduce.experiment import Column, Experiment, Progress, Reproduction, ResultTable, Row
 from dls_ik.solver.solver import IkSolver
 from dls_ik.solver.stepper import Stepper
 from dls_ik.solver.task import Task

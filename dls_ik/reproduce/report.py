@@ -11,8 +11,14 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
-from dls_ik.reproduce.experiment import Experiment, ReproductionError
-from dls_ik.reproduce.tables import MARK, PRINTED, Reproduction, WideTable
+from dls_ik.reproduce.experiment import (
+    MARK,
+    PRINTED,
+    Experiment,
+    Reproduction,
+    ReproductionError,
+    WideTable,
+)
 
 SUFFIXES = (".md", ".html", ".htm")
 TITLE = "The published experiments, run again by dls_ik"

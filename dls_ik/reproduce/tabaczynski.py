@@ -16,9 +16,16 @@ from numpy.typing import NDArray
 
 from dls_ik.core.types import Array
 from dls_ik.plot.canvas import BLUE, GREY, new_figure, plain
-from dls_ik.reproduce.experiment import Experiment, Progress
+from dls_ik.reproduce.experiment import (
+    Column,
+    Experiment,
+    Progress,
+    Reproduction,
+    ResultTable,
+    Row,
+    marked,
+)
 from dls_ik.reproduce.planar import draw_planar_arms, planar_joints, planar_robot
-from dls_ik.reproduce.tables import Column, Reproduction, ResultTable, Row, marked
 from dls_ik.solver.stepper import Stepper
 from dls_ik.solver.task import Task
 

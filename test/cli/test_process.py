@@ -19,7 +19,7 @@ import sys, time
 from dls_ik.cli import reproduce
 from dls_ik.cli.main import main
 from dls_ik.reproduce.experiment import Experiment
-from dls_ik.reproduce.tables import Column, ResultTable
+from dls_ik.reproduce.experiment import Column, ResultTable
 from dls_ik.plot.canvas import new_figure
 
 def run(report, progress):

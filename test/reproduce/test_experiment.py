@@ -9,20 +9,18 @@ from matplotlib.figure import Figure
 
 from dls_ik.reproduce.experiment import (
     EXPERIMENTS,
+    Column,
     Experiment,
+    Reproduction,
     ReproductionError,
+    ResultTable,
     begin,
     experiment,
+    means_differ,
+    percents_differ,
     reproduce,
 )
 from dls_ik.reproduce.report import html, markdown, sections_of
-from dls_ik.reproduce.tables import (
-    Column,
-    Reproduction,
-    ResultTable,
-    means_differ,
-    percents_differ,
-)
 from dls_ik.text import json_text
 
 
