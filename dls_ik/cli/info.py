@@ -102,13 +102,8 @@ def _chain_facts(robot: RobotModel, quick: bool) -> dict[str, Any]:
         name: [[robot.joint_names[i] for i in group] for group in getattr(axes, name)]
         for name in ("meeting", "parallel")
     }
-    extent = tip_extent(robot)
-    facts["reach"] = {
-        "from": extent.point,
-        "at_least": extent.least,
-        "at_most": extent.most,
-        "seen": extent.seen,
-    }
+    point, least, most, seen = tip_extent(robot)
+    facts["reach"] = {"from": point, "at_least": least, "at_most": most, "seen": seen}
     return {**facts, **_dexterity(robot)}
 
 
@@ -129,7 +124,7 @@ def _dexterity(robot: RobotModel) -> dict[str, Any]:
             "starts": found.starts,
             "families": [_family(robot, family) for family in found.families],
             "most_nearly_singular": {
-                "q": dict(zip(robot.joint_names, found.worst.tolist(), strict=True)),
+                "q": dict(zip(robot.joint_names, found.worst, strict=True)),
                 "share_of_largest": found.least,
                 **found.weak._asdict(),
             },
@@ -138,15 +133,13 @@ def _dexterity(robot: RobotModel) -> dict[str, Any]:
 
 
 def _quantiles(values: Any) -> dict[str, float]:
-    shares = {"p5": 0.05, "median": 0.5, "p95": 0.95}
-    return {name: float(np.quantile(values, share)) for name, share in shares.items()}
+    return dict(zip(("p5", "median", "p95"), np.quantile(values, (0.05, 0.5, 0.95)), strict=True))
 
 
 def _family(robot: RobotModel, family: Singularity) -> dict[str, Any]:
-    q = np.where(
-        robot.continuous, np.remainder(family.q + math.pi, 2.0 * math.pi) - math.pi, family.q
-    )
-    q = np.where(np.abs(q) < 1e-9, 0.0, q)
+    turned = np.remainder(family.q + math.pi, 2.0 * math.pi) - math.pi
+    q = np.where(robot.continuous, turned, family.q)
+    q[np.abs(q) < 1e-9] = 0.0
     names = robot.joint_names
     return {
         "joints": {names[i]: float(q[i]) for i in family.joints},

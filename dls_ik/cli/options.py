@@ -146,11 +146,7 @@ seed_option = click.option(
 
 
 def parse_numbers(given: str, *counts: int) -> tuple[float, ...]:
-    """Return finite numbers separated by commas or spaces, as many as one of `counts`.
-
-    Raises:
-        click.BadParameter: a word that is not a finite number, or a wrong count.
-    """
+    """Return finite numbers separated by commas or spaces, as many as one of `counts`."""
     words = given.translate(str.maketrans(",;[]", "    ")).split()
     found = tuple(map(parse_number, words))
     for word, number in zip(words, found, strict=True):
@@ -187,19 +183,12 @@ def joint_values(context: Any, param: Any, given: tuple[str, ...]) -> dict[str, 
 def joint_vector(
     robot: RobotModel, given: tuple[str, ...], option: str, deg: bool = False
 ) -> tuple[Array, dict[str, float]]:
-    """Read joint values such as ``0.1,0.2`` or ``j1=0.1,j2=0.2``.
+    """Read joint values such as ``0.1,0.2`` or ``j1=0.1,j2=0.2`` that an option gives.
 
     Joints of the chain that are not named stand at 0, or at the limit next to 0.
 
-    Args:
-        option: that gave them, for messages.
-        deg: values of joints that turn are in degrees.
-
     Returns:
         Values of the chain (n,) [rad or m], and those of other joints of the robot by name.
-
-    Raises:
-        click.UsageError: a wrong count, unknown names, or words of neither form.
     """
     parse = _parse_by_name if any("=" in words for words in given) else _parse_in_order
     try:

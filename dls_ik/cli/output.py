@@ -59,11 +59,7 @@ def exit_interrupted(message: str = "interrupted") -> NoReturn:
 
 @contextmanager
 def ros_imports() -> Iterator[None]:
-    """Turn a failed import of a package of ROS 2 into a message.
-
-    Raises:
-        MissingPartError: it is not installed.
-    """
+    """Turn a failed import of a package of ROS 2 into a MissingPartError."""
     try:
         yield
     except ImportError as error:

@@ -35,6 +35,7 @@ MILLI = 1e-3
 FAR = 20.0  # [m] beyond the reach of any arm
 FAR_LENGTHS = 10.0  # distance, in lengths of the arm, that can hardly be meant
 
+Entry = tuple[str, Array, float | None]  # place in the file, pose (4, 4), time [s]
 POSITION = ("x", "y", "z")
 RPY, QUATERNION, TIME = ("roll", "pitch", "yaw"), ("qx", "qy", "qz", "qw"), "t"
 HEADERS = f"{','.join(POSITION + QUATERNION)} or {','.join(POSITION + RPY)}, and t for times"
@@ -98,16 +99,12 @@ def given_pose(
 ) -> Array | None:
     """Return the pose (4, 4) [m] of the options, None where none is given.
 
-    Args:
-        deg: roll, pitch and yaw are in degrees.
-        mm: the position is in millimetres.
-
     Raises:
         click.UsageError: options that exclude each other, or lack the position.
         PoseError: not a finite rigid transform.
     """
     if matrix is not None:
-        if xyz is not None or rpy is not None or quat is not None:
+        if any(given is not None for given in (xyz, rpy, quat)):
             raise click.UsageError("give --matrix or --xyz with --rpy or --quat, not both")
         T = np.array([*matrix, 0.0, 0.0, 0.0, 1.0][:16]).reshape(4, 4)
         T[:3, 3] *= MILLI if mm else 1.0
@@ -136,10 +133,7 @@ def pose_of(xyz: tuple[float, ...], rpy: Vector = None, quat: Vector = None) -> 
     """
     if not np.isfinite([*xyz, *(rpy or ()), *(quat or ())]).all():
         raise PoseError("a pose is of finite numbers, neither nan nor inf")
-    if quat is None:
-        R = rotation_from_rpy(*(rpy or (0.0, 0.0, 0.0)))
-    else:
-        R = rotation_from_quaternion(quat)
+    R = rotation_from_quaternion(quat) if quat else rotation_from_rpy(*(rpy or (0.0, 0.0, 0.0)))
     return _checked(transform(R, np.array(xyz)))
 
 
@@ -201,20 +195,8 @@ class PoseFile(NamedTuple):
     places: tuple[str, ...]  # (b,) where each pose stands, such as "line 3"
 
 
-class PoseEntry(NamedTuple):
-    """One pose of a file."""
-
-    place: str
-    T: Array
-    t: float | None
-
-
 def read_poses(path: str, deg: bool = False, mm: bool = False) -> PoseFile:
     """Read a CSV or JSON file of poses, or standard input for ``-``.
-
-    Args:
-        deg: roll, pitch and yaw are in degrees.
-        mm: positions are in millimetres.
 
     Raises:
         PoseError: no such file, or not poses; the message names the line and what is valid.
@@ -231,9 +213,10 @@ def read_poses(path: str, deg: bool = False, mm: bool = False) -> PoseFile:
         raise PoseError(f"{shown}, {error}") from error
     if not entries:
         raise PoseError(f"{shown} has no poses; a pose a line below the header {HEADERS}")
-    poses = np.stack([entry.T for entry in entries])
-    poses[:, :3, 3] *= MILLI if mm else 1.0
-    return PoseFile(poses, times, tuple(entry.place for entry in entries))
+    places, poses, _ = zip(*entries, strict=True)
+    Ts = np.stack(poses)
+    Ts[:, :3, 3] *= MILLI if mm else 1.0
+    return PoseFile(Ts, times, places)
 
 
 def _read_text(path: str) -> str:
@@ -248,11 +231,7 @@ def _read_text(path: str) -> str:
 
 
 def _read_file(path: str) -> bytes:
-    """Read a file, or a pipe that somebody writes to, such as that of ``<(command)``.
-
-    Raises:
-        OSError, ValueError: it cannot be read, or would never end.
-    """
+    """Read a file, or a pipe that somebody writes to, such as that of ``<(command)``."""
     # Opened without blocking: a pipe would wait for a writer.
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
         kind = os.fstat(file.fileno()).st_mode
@@ -272,7 +251,7 @@ def _read_bounded(file: Any) -> bytes:
     return data
 
 
-def _csv_entries(text: str, deg: bool) -> Iterator[PoseEntry]:
+def _csv_entries(text: str, deg: bool) -> Iterator[Entry]:
     reader = csv.reader(text.splitlines(), skipinitialspace=True)
     rows = ((reader.line_num, row) for row in reader if _has_data(row))
     number, header = next(rows, (1, []))
@@ -291,7 +270,7 @@ def _csv_entries(text: str, deg: bool) -> Iterator[PoseEntry]:
             T = pose_of(xyz, **{"quat" if rotation == QUATERNION else "rpy": angles})
         except PoseError as error:
             raise PoseError(f"{place}: {error}") from error
-        yield PoseEntry(place, T, values.get(TIME))
+        yield place, T, values.get(TIME)
     warn_large_angles("the file", [largest])
 
 
@@ -314,7 +293,7 @@ def _finite(word: str, name: str, place: str) -> float:
     return value
 
 
-def _json_entries(text: str) -> Iterator[PoseEntry]:
+def _json_entries(text: str) -> Iterator[Entry]:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -325,7 +304,7 @@ def _json_entries(text: str) -> Iterator[PoseEntry]:
         yield _json_entry(given, f"pose {number}")
 
 
-def _json_entry(given: Any, place: str) -> PoseEntry:
+def _json_entry(given: Any, place: str) -> Entry:
     from dls_ik.solver.poses import validated_pose
 
     t, matrix = None, given
@@ -336,22 +315,22 @@ def _json_entry(given: Any, place: str) -> PoseEntry:
         if t is not None and (isinstance(t, bool) or not isinstance(t, (int, float))):
             raise PoseError(f"{place}: t is {t!r}, not a number")
     try:
-        return PoseEntry(place, validated_pose(matrix), t)
+        return place, validated_pose(matrix), t
     except PoseError as error:
         raise PoseError(f"{place}: {error}") from error
 
 
-def _times(entries: list[PoseEntry]) -> Array | None:
+def _times(entries: list[Entry]) -> Array | None:
     """Return increasing times (b,) [s], None where none is given."""
     times: list[float] = []
-    for i, entry in enumerate(entries):
-        if i > 0 and (entry.t is None) != (not times):
-            raise PoseError(f"{entry.place}: t is given for some poses only")
-        if entry.t is None:
+    for i, (place, _, t) in enumerate(entries):
+        if i > 0 and (t is None) != (not times):
+            raise PoseError(f"{place}: t is given for some poses only")
+        if t is None:
             continue
-        if not 0.0 <= entry.t < LATEST:
-            raise PoseError(f"{entry.place}: t is {entry.t}, not a time from 0 [s]")
-        if times and entry.t <= times[-1]:
-            raise PoseError(f"{entry.place}: t is {entry.t}, not later than {times[-1]} before it")
-        times.append(float(entry.t))
+        if not 0.0 <= t < LATEST:
+            raise PoseError(f"{place}: t is {t}, not a time from 0 [s]")
+        if times and t <= times[-1]:
+            raise PoseError(f"{place}: t is {t}, not later than {times[-1]} before it")
+        times.append(float(t))
     return np.array(times) if times else None
