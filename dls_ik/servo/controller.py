@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import Executor
-from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,7 +28,7 @@ from dls_ik.servo.state import (
     StreamState,
     transition,
 )
-from dls_ik.servo.supervision import RestMonitor, Supervision
+from dls_ik.servo.supervision import Rest, Supervision
 from dls_ik.servo.targets import (
     PoseTarget,
     Target,
@@ -91,7 +90,7 @@ class Controller:
         self._metric = chosen.rotation_weight, chosen.length_unit
         self._stream = StreamState()
         self._condition = ConditionMonitor()
-        self._rest = RestMonitor()
+        self._rest = Rest()
 
     def __repr__(self) -> str:
         """Return the robot, the method and what the controller does."""
@@ -138,7 +137,7 @@ class Controller:
         self._supervision.take_over(other._supervision)
         self._stream = other._stream
         self._adapt_target()
-        self._rest = copy(other._rest)
+        self._rest = other._rest
 
     def hold_like(self, other: Controller) -> None:
         """Be paused, or in a fault, if another controller is, of other joints as well."""
@@ -164,7 +163,7 @@ class Controller:
         A pose that stands by itself stays in force, and a trajectory continues so much later.
         """
         self._seed(q)
-        self._rest.restart()
+        self._rest = self._rest.restarted()
         if isinstance(self._stream.target, TrajectoryTarget):
             self._stream.target.interrupt()
 
@@ -234,12 +233,12 @@ class Controller:
         """Take targets again, the next one from where the arm is measured to be."""
         if self._stream.state is ServoState.PAUSED:
             self._change(Event.RESUME)
-            self._rest.starts_anew = True
+            self._rest = self._rest._replace(starts_anew=True)
 
     def reset(self) -> None:
         """Stop, forget target, pause and fault, and wait for a target as at the start."""
         self._change(Event.RESET)
-        self._rest.restart()
+        self._rest = self._rest.restarted()
 
     def lag(self) -> float:
         """Return how late the arm follows its commands, as measured [s]; NaN: not known yet.
@@ -269,7 +268,8 @@ class Controller:
         if measured is not None:
             measured = checked_configuration(measured, self.robot.joint_names)
             waits = self._stream.target is None and not self.started
-            if self._rest.is_start(measured, now, self.moves, waits):
+            self._rest, is_start = self._rest.with_measurement(measured, now, self.moves, waits)
+            if is_start:
                 self._seed(measured)
             self._supervision.record_measurement(now, measured, age)
         is_blind = self.options.supervised and self._rest.starts_anew and not self.moves
@@ -294,7 +294,7 @@ class Controller:
             raise HeldError(self._stream.message)
 
     def _follow(self, target: Target, now: float) -> None:
-        self._rest.record_target(now)
+        self._rest = self._rest.with_target(now)
         if target is not self._stream.target:  # else it is followed already
             self._change(Event.TARGET, target=target)
 
@@ -342,7 +342,7 @@ class Controller:
             condition = self._condition.update(now, tracked.step, self._sigma0)
             output = self._tracking_output(T_d, tracked, condition, now - target.sampled)
         if float(np.abs(output.velocity).max()) > STANDSTILL:
-            self._rest.record_motion(now, target is not None)
+            self._rest = self._rest.with_motion(now, target is not None)
         return output
 
     def _tip(self) -> Array:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from dls_ik.core import damping, step_bounds
 from dls_ik.core.follow import follow
-from dls_ik.core.types import Array, GeneralProblem, Method
+from dls_ik.core.types import Array, FollowState, GeneralProblem, Method
 from dls_ik.core.workspace import new_memory
 from dls_ik.errors import MethodError
 from dls_ik.model.joint import checked_configuration
@@ -75,7 +75,6 @@ class LocalIk:
             self._slowest = float(robot.velocity.min())
         self._descending, self._plain = _descending(robot, self.options)
         self._criteria = self.options.goal()
-        self._seen, self._activation = np.zeros(4), np.zeros(robot.n)  # see core/follow.py
         self.restart(robot.clip(np.zeros(robot.n)))
 
     def __repr__(self) -> str:
@@ -85,7 +84,7 @@ class LocalIk:
     @property
     def q(self) -> Array:
         """Joint values after the last step (n,) [rad or m]; a copy."""
-        return self._q.copy()
+        return self._state.q.copy()
 
     @property
     def singularity_note(self) -> str:
@@ -131,13 +130,14 @@ class LocalIk:
 
     def restart(self, q: Array) -> None:
         """Start from joint values (n,), which are not checked."""
-        self._q = q.copy()
-        self._motion = np.repeat([0.0, 1.0], self.robot.n)  # see core/follow.py
-        self._memory = new_memory(self.robot.chain, self._method, self._details)
+        n = self.robot.n
+        memory = new_memory(self.robot.chain, self._method, self._details)
+        motion = np.repeat([0.0, 1.0], n)  # no step before, and full steps
+        self._state = FollowState(q.copy(), motion, memory, np.zeros(4), np.zeros(n))
 
     def continue_from(self, q: Array) -> None:
         """Let the next step begin at joint values (n,), as a part of the same motion."""
-        self._q[:] = q
+        self._state.q[:] = q
 
     def stay(self) -> ServoStep:
         """Return the step of a cycle without a target."""
@@ -150,11 +150,11 @@ class LocalIk:
         if math.isfinite(self._slowest):
             params = details.params._replace(Delta=self._slowest * dt)
             details = details._replace(params=params)
-        state = self._q, self._motion, self._memory, self._seen, self._activation  # of FollowState
         method, descending = (self._method, details), (self._descending, self._plain)
-        follow(self.robot.chain, *method, *descending, self._criteria, T_d, dt, state)
-        position, rotation, least, greatest = self._seen.tolist()
-        return ServoStep(self.q, position, rotation, least, greatest, self._activation.copy())
+        follow(self.robot.chain, *method, *descending, self._criteria, T_d, dt, self._state[:])
+        position, rotation, least, greatest = self._state.observed.tolist()
+        activation = self._state.limit_activation.copy()
+        return ServoStep(self.q, position, rotation, least, greatest, activation)
 
 
 def default_method(robot: RobotModel) -> str:

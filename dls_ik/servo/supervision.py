@@ -3,6 +3,7 @@
 import math
 from collections import deque
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,61 +20,61 @@ FEWEST = 20  # measurements that a lag is found from, of each joint
 MOTION = 0.02  # [rad or m] by which a joint has to move for it
 UNEXPLAINED = 0.3  # of the motion, root mean square, from which no lag explains it
 FACTOR, OFFSET = 1.5, 0.05  # max_deviation = FACTOR * speed * lag + OFFSET [rad or m]
+NOT_YET = math.inf  # [s] time of the start, until there is a command
 INSTANT = 1e-6  # [s] before the first command, when the arm still rests
 SLOW = 0.01  # [rad/s or m/s] below which a deviation is no lag
 AT_REST = 0.5  # [s] without a new target and without motion
 HELD_STILL = 0.01  # [rad or m] an arm that moved less since it came to rest is held by its command
 
 
-class RestMonitor:
-    """Decides when the command starts at the measurement, instead of at the command before.
+class Rest(NamedTuple):
+    """Rest of the arm: whether the command starts at the measurement, or at the command before.
 
     It does before the first target, and where a target ended a rest. An arm that was told to move
     just now may still be on its way. One that has not moved since it came to rest is held there by
     its command, at whatever distance its drives leave: then the command stays.
     """
 
-    def __init__(self) -> None:
-        self.starts_anew = False  # at the next measurement of an arm at rest
-        self._last_event = self._last_motion = -math.inf  # [s]; an event: a target, or motion
-        self._measured: Array | None = None  # (n,) when the arm came to rest
+    starts_anew: bool = False  # at the next measurement of an arm at rest
+    last_event: float = -math.inf  # [s] of a target, or of motion
+    last_motion: float = -math.inf  # [s]
+    measured: Array | None = None  # (n,) when the arm came to rest
 
-    def record_target(self, now: float) -> None:
-        """Record a target, which may end a rest."""
-        self.starts_anew |= now - self._last_event > AT_REST
-        self._last_event = now
+    def with_target(self, now: float) -> "Rest":
+        """Return the rest after a target, which may end it."""
+        starts_anew = self.starts_anew or now - self.last_event > AT_REST
+        return self._replace(starts_anew=starts_anew, last_event=now)
 
-    def record_motion(self, now: float, has_target: bool) -> None:
-        """Record a command of motion; toward a target the measurement lags behind it."""
-        self._last_event = self._last_motion = now
-        self.starts_anew &= not has_target
+    def with_motion(self, now: float, has_target: bool) -> "Rest":
+        """Return the rest after motion; toward a target the measurement lags behind it."""
+        return Rest(self.starts_anew and not has_target, now, now, self.measured)
 
-    def restart(self) -> None:
-        """Start at the next measurement, wherever the arm was held."""
-        self.starts_anew, self._measured = True, None
+    def restarted(self) -> "Rest":
+        """Return a rest that starts at the next measurement, wherever the arm was held."""
+        return self._replace(starts_anew=True, measured=None)
 
-    def is_start(self, measured: Array, now: float, moves: bool, waits: bool) -> bool:
-        """Return whether the command is to start at a measurement (n,).
+    def with_measurement(
+        self, measured: Array, now: float, moves: bool, waits: bool
+    ) -> tuple["Rest", bool]:
+        """Return the rest after a measurement (n,), and whether the command is to start there.
 
         Args:
             moves: the command moves.
             waits: there was no target yet.
         """
-        rest = now - self._last_motion
+        rest = now - self.last_motion
         if moves or rest <= 0.5 * AT_REST:
-            self._measured = None
-        elif rest <= AT_REST:
-            self._measured = None if self.starts_anew else measured.copy()
-        else:
-            is_start = (waits or self.starts_anew) and not self._is_held(measured)
-            self._measured = None if is_start else self._measured
-            self.starts_anew = False
-            return is_start
-        return False
+            return self._replace(measured=None), False
+        if rest <= AT_REST:
+            held = None if self.starts_anew else measured.copy()
+            return self._replace(measured=held), False
+        is_start = (waits or self.starts_anew) and not self._is_held(measured)
+        held = None if is_start else self.measured
+        return self._replace(starts_anew=False, measured=held), is_start
 
     def _is_held(self, measured: Array) -> bool:
         """Return whether the arm is still where it came to rest on its last command."""
-        before = self._measured
+        before = self.measured
         return before is not None and float(np.abs(measured - before).max()) <= HELD_STILL
 
 
@@ -86,13 +87,12 @@ class Supervision:
         self._measured: deque[tuple[Array, Array]] = deque(maxlen=MOST)  # times (n,) [s], (n,)
         self._is_new = False  # the last measurement was not compared yet
         self._oldest = -math.inf  # [s] when the oldest joint of the last measurement was measured
-        self._start: Array | None = None  # (n,) at rest, before the first of the commands
         self._lag = math.nan  # [s] found last
 
     def restart(self, start: Array) -> None:
         """Forget the commands: the next one starts at rest at joint values (n,)."""
-        self._start = start
         self._commands.clear()
+        self._commands.append((NOT_YET, start))
 
     def take_over(self, other: "Supervision") -> None:
         """Continue with the record of another one of the same joints."""
@@ -101,9 +101,8 @@ class Supervision:
 
     def record_command(self, now: float, q: Array) -> None:
         """Record a command (n,), which is not changed any more."""
-        if self._start is not None:
-            self._commands.append((now - INSTANT, self._start))
-            self._start = None
+        if self._commands and self._commands[0][0] == NOT_YET:
+            self._commands[0] = now - INSTANT, self._commands[0][1]
         self._commands.append((now, q))
 
     def record_measurement(self, now: float, q: Array, age: float | Array) -> None:

@@ -47,6 +47,7 @@ class StallWindow(NamedTuple):
     error: float  # [m]
     q: Array  # (n,)
     T: Array  # (4, 4) target
+    cycles: int = 1
 
 
 class StallMonitor:
@@ -67,7 +68,6 @@ class StallMonitor:
     def reset(self) -> None:
         """Begin anew, such as for another target."""
         self._window: StallWindow | None = None
-        self._cycles = 0
 
     def update(self, now: float, error: float, q: Array, T_d: Array) -> bool:
         """Return whether motion has stalled.
@@ -77,27 +77,24 @@ class StallMonitor:
             q: (n,) joint values.
             T_d: (4, 4) pose of the target.
         """
-        self._cycles += 1
         window = self._window
         if window is None or not PROGRESS * window.error <= error <= window.error / PROGRESS:
-            self._begin(now, error, q, T_d)
+            self._window = StallWindow(now, error, q.copy(), T_d.copy())
             return False
-        if now - window.since < WINDOW - TICK or self._cycles <= CYCLES:
+        self._window = window = window._replace(cycles=window.cycles + 1)
+        if now - window.since < WINDOW - TICK or window.cycles <= CYCLES:
             return False
         way = float(np.max(np.abs(q - window.q) / self._velocity))
         V = difference(window.T, T_d)
         moved = math.hypot(*V[:3], *(self._weight * V[3:]))  # [m]
         if way <= CREEP * (now - window.since) and error >= moved:
             return True
-        self._begin(now, error, q, T_d)
+        self._window = StallWindow(now, error, q.copy(), T_d.copy())
         return False
 
     def has_lasted(self, now: float) -> bool:
         """Return whether a stall just detected is so old that the arm need not creep on."""
         return self._window is not None and now - self._window.since >= PATIENCE - TICK
-
-    def _begin(self, now: float, error: float, q: Array, T_d: Array) -> None:
-        self._window, self._cycles = StallWindow(now, error, q.copy(), T_d.copy()), 1
 
 
 class RefusalMonitor:
@@ -159,6 +156,7 @@ class PlanRequest(NamedTuple):
     T: Array  # (4, 4)
     answer: "Future[IkResult] | None"  # None: it was used
     is_out_of_reach: bool = False
+    goal: Array | None = None  # (n,) of the joint motion to the solution; None: none, or it is over
 
 
 class Tracked(NamedTuple):
@@ -198,7 +196,6 @@ class Tracker:
         self._stall = StallMonitor(local_ik.robot.velocity, self._weight)
         self._refusal = RefusalMonitor()
         self._request: PlanRequest | None = None
-        self._goal: Array | None = None  # (n,) of a joint motion
         self._rests_at: Array | None = None  # (4, 4) the target it stalled at for good
 
     def seed(self, q: Array) -> None:
@@ -233,11 +230,11 @@ class Tracker:
 
     def _track(self, T_d: Array, target: Target, now: float, dt: float) -> tuple[Array, Tracked]:
         """Return the reference (n,) of the command too."""
-        if self._goal is not None and not self._has_asked(T_d):
+        request = self._request
+        if request is not None and request.goal is not None:
+            if self._has_asked(T_d):
+                return request.goal, self._approach(request, request.goal, dt)
             self._restart()
-        if self._goal is not None:
-            goal = self._goal
-            return goal, Tracked(ServoState.JOINT_MOTION, self._approach(goal, dt))
         if self._rests_at is not None and not is_same(T_d, self._rests_at, self._unit):
             self._rests_at = None
             self._stall.reset()
@@ -269,17 +266,18 @@ class Tracker:
         self.local_ik.restart(self.limiter.stopping_point())
         self._stall.reset()
         self._refusal.reset()
-        self._request = self._goal = self._rests_at = None
+        self._request = self._rests_at = None
 
-    def _approach(self, goal: Array, dt: float) -> ServoStep:
+    def _approach(self, request: PlanRequest, goal: Array, dt: float) -> Tracked:
+        """Move through joint space to the goal (n,) of a request."""
         self.limiter.advance(goal, np.zeros_like(goal), dt)
         if np.abs(goal - self.limiter.q).max() <= ARRIVED:
             self.local_ik.restart(goal)
-            self._goal = None
+            self._request = request._replace(goal=None)
             self._stall.reset()
         else:
             self.local_ik.restart(self.limiter.stopping_point())  # where another target would begin
-        return self.local_ik.stay()
+        return Tracked(ServoState.JOINT_MOTION, self.local_ik.stay())
 
     def _stalled(self, T_d: Array, stands: bool, step: ServoStep) -> Tracked:
         """Ask for a solution of a target that local motion does not reach, and use the answer."""
@@ -291,11 +289,12 @@ class Tracker:
             request = PlanRequest(T_d.copy(), self._planner.ask(T_d, self.limiter.q))
         if request.answer is not None and request.answer.done():
             result = request.answer.result()
-            request = PlanRequest(request.T, None, not result.success)
-            if result.success or self._size(result) < BETTER * self._size(step):
-                self._goal, self._rests_at = result.q, None
+            is_better = result.success or self._size(result) < BETTER * self._size(step)
+            goal = result.q if is_better else None
+            request = PlanRequest(request.T, None, not result.success, goal)
         self._request = request
-        if self._goal is not None:
+        if request.goal is not None:
+            self._rests_at = None
             return Tracked(ServoState.JOINT_MOTION, step)
         if not request.is_out_of_reach:
             return stalled

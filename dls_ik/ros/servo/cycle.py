@@ -30,10 +30,11 @@ Action = Callable[[Controller], None]
 
 
 class Commanded(NamedTuple):
-    """A command, and the arm that it is for."""
+    """The last command, published or not, and the arm that it is for."""
 
     arm: Arm
     output: ServoOutput
+    awaits_states: bool  # the status has said that it waits for joint states
 
 
 class ServoCycle:
@@ -60,10 +61,9 @@ class ServoCycle:
         self._actions: deque[tuple[float, Action]] = deque()  # with the time [s] of each
         self._next: Arm | None = None  # written by `use`, taken up by the next cycle
         self._arm: Arm | None = None
-        self._commanded: Commanded | None = None  # the last command, published or not
+        self._commanded: Commanded | None = None
         self._pending: Arrival | None = None  # a target that waits for joint states
         self._note = (-math.inf, "")  # time and text of a remark on a target
-        self._awaits_states = False  # the status says that it waits for joint states
 
     @property
     def has_arm(self) -> bool:
@@ -216,11 +216,18 @@ class ServoCycle:
         is_command = self._is_command(arm, output, may_start and not is_measured)
         if is_command and is_measured and self._states.shares_topic:
             self._warn_of_driver()
-        message = self._message(arm, output, may_start, is_measured)
+        message, awaits_states = output.message, False
+        has_awaited = self._commanded is not None and self._commanded.awaits_states
+        if may_start and has_awaited:
+            self._log_ready(arm, is_measured)
+        elif not may_start:
+            awaits_states = has_awaited or output.state is ServoState.WAITING
+            if output.state is ServoState.WAITING:
+                message = f"waiting for joint states on {self._states.topic}"
         since, note = self._note
         if now - since < NOTE_DURATION:
             message = f"{message}; {note}"
-        self._commanded = Commanded(arm, output)
+        self._commanded = Commanded(arm, output, awaits_states)
         return CycleReport(output.state, message, arm, output, is_command)
 
     def _is_command(self, arm: Arm, output: ServoOutput, starts_unmeasured: bool) -> bool:
@@ -234,23 +241,17 @@ class ServoCycle:
             return True
         return self._display_only and starts_unmeasured
 
-    def _message(self, arm: Arm, output: ServoOutput, may_start: bool, is_measured: bool) -> str:
-        """Return the sentence of the status; log when waiting for joint states is over."""
+    def _log_ready(self, arm: Arm, is_measured: bool) -> None:
+        """Log that waiting for joint states is over."""
         topic = self._states.topic
-        if output.state is ServoState.WAITING and not may_start:
-            self._awaits_states = True
-            return f"waiting for joint states on {topic}"
-        if self._awaits_states and may_start:
-            self._awaits_states = False
-            if is_measured:
-                self._log.info("heard", f"joint states come on {topic}: ready for targets")
-            elif arm.parameters.feedback_mode == AUTO:
-                self._log.info(
-                    "heard",
-                    f"nobody publishes joint states of these joints on {topic}: the arm starts at "
-                    "initial_positions, ready for targets",
-                )
-        return output.message
+        if is_measured:
+            self._log.info("heard", f"joint states come on {topic}: ready for targets")
+        elif arm.parameters.feedback_mode == AUTO:
+            self._log.info(
+                "heard",
+                f"nobody publishes joint states of these joints on {topic}: the arm starts at "
+                "initial_positions, ready for targets",
+            )
 
     def _warn_of_driver(self) -> None:
         self._log.once(

@@ -120,11 +120,9 @@ class TargetBuffer:
     """The newest target, and a way for the loop to wait for one."""
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
+        self._changed, self._closed = threading.Condition(), threading.Event()
         self._delays = DelayMonitor()
         self._newest: Arrival | None = None
-        self._is_awaited = False  # else the loop is not woken for nothing
-        self._is_closed = False
 
     def subscribe(self, node: Node, log: Throttle, twist_frame: str = "") -> None:
         """Store the messages of all topics; the newest counts, whatever its type.
@@ -144,8 +142,7 @@ class TargetBuffer:
             now = time.monotonic()
             delay = _delay(sent, self._delays.delay(sent, now))
             self._newest = Arrival(message, now, number, delay)
-            if self._is_awaited:
-                self._changed.notify()
+            self._changed.notify()
 
     def take(self) -> Arrival | None:
         """Return the newest target, once."""
@@ -159,22 +156,19 @@ class TargetBuffer:
         Returns:
             False once it is closed, without further waiting.
         """
-        with self._changed:
-            self._is_awaited = latest > earliest
-            if self._is_awaited:
-                self._wait(lambda: self._is_closed or self._newest is not None, latest)
-                self._is_awaited = False
-            self._wait(lambda: self._is_closed, earliest)
-            return not self._is_closed
+        if latest > earliest:
+            with self._changed:
+                self._changed.wait_for(self._is_over, max(0.0, latest - time.monotonic()))
+        return not self._closed.wait(max(0.0, earliest - time.monotonic()))
 
     def close(self) -> None:
         """Wake the loop for the last time."""
+        self._closed.set()
         with self._changed:
-            self._is_closed = True
             self._changed.notify_all()
 
-    def _wait(self, is_over: Callable[[], bool], until: float) -> None:
-        self._changed.wait_for(is_over, max(0.0, until - time.monotonic()))
+    def _is_over(self) -> bool:
+        return self._newest is not None or self._closed.is_set()
 
     def _store_trajectory(self, data: bytes, sent: int = 0) -> None:
         """Keep a serialized trajectory, which is read only if it is not too long."""
