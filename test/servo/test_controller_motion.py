@@ -260,7 +260,8 @@ def test_in_and_out_of_reach_it_starts_and_stops_and_does_not_chatter(arm, limit
     drive, pose = Drive(q, robot, **limits), beyond(robot, q, "circle")
     drive.run(8.0, lambda drive: drive.pose(pose(drive.now)))
     drive.assert_limits(**limits)
-    assert (jumps(drive, 7.0) > 0.25).sum() <= 16
+    # 14 to 17, by the rounding of the processor; hundreds where the reference chatters
+    assert (jumps(drive, 7.0) > 0.25).sum() <= 24
     assert named(drive) <= 24
 
 
