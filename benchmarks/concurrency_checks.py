@@ -19,6 +19,7 @@ LOOSEST = 1e-4  # [m, rad] tolerance that the parameters are ever given
 TIGHT = 1e-9  # [rad]
 ACCELERATION = 8.0  # [rad/s^2] that the node is given
 ROUNDED = 1.0 + 1e-6
+SETTLED = 0.5  # [s] after which an arm keeps limits that came in motion like all others
 KEPT = 5000  # commands
 ONE_ROBOT, LIMITS, CALM = "a command is of one robot", "limits kept", "no jump"
 READY = re.compile(r"ready after \S+ s: r(\d+),")
@@ -220,8 +221,8 @@ class Commands:
 
     A robot that was replaced returns by another description only. The step between two commands is
     bounded by the velocity, as a cycle counts two periods at most; the stamps allow for more where
-    messages are lost. Limits that became narrower in motion bind a joint as soon as it is inside,
-    and a limit of position stops it whatever that asks.
+    messages are lost. For a while after another robot came in motion its limits of velocity bind a
+    joint only as soon as it is inside, and one of position stops it however hard.
 
     Args:
         period: of the node's cycles [s].
@@ -231,6 +232,7 @@ class Commands:
         self._history, self._ledger, self._longest = history, ledger, 2.0 * period
         self.received: deque[Command] = deque(maxlen=KEPT)
         self._possible: set[int] = set()  # indices of the robots that the last one may be of
+        self._replaced = -np.inf  # [s] when one of several robots may have been in force last
 
     def take(self, message: Any) -> None:
         """Check a ``sensor_msgs/JointState`` of the node."""
@@ -245,15 +247,19 @@ class Commands:
         self._ledger.check(bool(alike and whole), ONE_ROBOT, words)
         if not (alike and whole):
             return
-        inside = [i for i, robot in alike.items() if _is_inside(robot, new, old)]
+        settled = self._possible if new.time - self._replaced > SETTLED else set()
+        inside = [i for i, each in alike.items() if _is_inside(each, new, old, i in settled)]
         self._ledger.check(bool(inside), LIMITS, words)
-        calm = [i for i in inside if self._is_calm(alike[i], new, old)]
+        calm = [i for i in inside if self._is_calm(alike[i], new, old, i in settled)]
         if inside:
             self._ledger.check(bool(calm), CALM, words)
-        self._possible = set(calm or inside or alike)
+        possible = set(calm or inside or alike)
+        if len(possible) > 1 or possible != (self._possible or possible):
+            self._replaced = new.time
+        self._possible = possible
         self.received.append(new)
 
-    def _is_calm(self, robot: RobotModel, new: Command, old: Command) -> bool:
+    def _is_calm(self, robot: RobotModel, new: Command, old: Command, settled: bool) -> bool:
         """Test if a command follows from the one before."""
         if old.names != new.names:
             return True
@@ -264,15 +270,17 @@ class Commands:
             speed = np.maximum(speed, robot.velocity)
         near = np.abs(new.q - old.q) <= speed * longest * ROUNDED + TIGHT
         smooth = np.abs(new.v - old.v) <= ACCELERATION * longest * ROUNDED
-        slower = (np.abs(new.v) <= np.abs(old.v)) & (new.v * old.v >= 0.0)
-        smooth |= slower & (_beyond(robot, new.q) >= -TIGHT)
+        if not settled:
+            slower = (np.abs(new.v) <= np.abs(old.v)) & (new.v * old.v >= 0.0)
+            smooth |= slower & (_beyond(robot, new.q) >= -TIGHT)
         return bool((near & smooth).all())
 
 
-def _is_inside(robot: RobotModel, new: Command, old: Command) -> bool:
+def _is_inside(robot: RobotModel, new: Command, old: Command, settled: bool) -> bool:
     """Test if a command keeps a robot's limits, or is no farther beyond than the one before."""
     q, v = old.of(robot.joint_names) if old is not new else (robot.clip(new.q), 0.0 * new.v)
-    slow = np.abs(new.v) <= np.maximum(robot.velocity * ROUNDED, np.abs(v))
+    fastest = robot.velocity * ROUNDED
+    slow = np.abs(new.v) <= (fastest if settled else np.maximum(fastest, np.abs(v)))
     back = _beyond(robot, new.q) <= np.maximum(_beyond(robot, q), 0.0) + TIGHT
     return bool((slow & back).all())
 

@@ -149,6 +149,15 @@ def test_a_stop_at_no_limit_of_a_robot_is_a_jump(seen):
     assert seen.hear(WAM, wide.q + PERIOD * wide.v, 0.0) == [CALM]
 
 
+def test_a_stop_at_a_limit_that_was_known_is_a_jump():
+    seen = Seen()
+    seen.history.send(NARROW)
+    limiter = _run_up(seen)
+    assert seen.hear(NARROW, limiter.q, limiter.v) == []
+    limiter.q[3] = NARROW.model.lower[3]
+    assert seen.hear(NARROW, limiter.q, 0.0) == [CALM]
+
+
 @pytest.mark.parametrize("i", range(len(broken_robots())))
 def test_broken_robots_are_broken(i):
     with pytest.raises(RobotModelError):
