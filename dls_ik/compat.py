@@ -90,7 +90,7 @@ def numba_cache() -> type:
     """Return numba's cache of a function, with files that a subclass can replace.
 
     Its folder is the first that can be written: beside the sources, of the user, or set by
-    NUMBA_CACHE_DIR. Where there is none, kernels beside the sources are read.
+    NUMBA_CACHE_DIR. Without one, kernels beside the sources are read.
     """
     from numba.core.caching import CompileResultCacheImpl, FunctionCache
 

@@ -210,14 +210,14 @@ def lambda_squared(method: Method, params: MethodParams, error_norm: float) -> f
 
 @inline_ir
 def is_uniform(method: Method) -> bool:
-    """Whether every gain is s / (s^2 + lambda^2), so that a factorisation suffices."""
+    """Test if every gain is s / (s^2 + lambda^2), so that a factorisation suffices."""
     law = method.damping
     return law in (JP, JD, ED, IED)
 
 
 @inline_ir
 def is_filter(method: Method) -> bool:
-    """Whether the law replaces the singular values of the Jacobian."""
+    """Test if the law replaces the singular values of the Jacobian."""
     return method.damping == SVF or method.damping == SVF_ED
 
 

@@ -262,7 +262,7 @@ def mayorga_rank_damping(params: MethodParams, J: Array, memory: Memory) -> floa
 
 @inline_ir
 def needs_singular_values(policy: int) -> bool:
-    """Whether :func:`lambda_squared` reads the singular values of the Jacobian."""
+    """Test if :func:`lambda_squared` reads the singular values of the Jacobian."""
     return policy not in (CONSTANT, ERROR, MAYORGA_RANK)
 
 

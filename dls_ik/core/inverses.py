@@ -319,7 +319,7 @@ def continuous_inverse(
 
 @inline_ir
 def needs_whole_inverse(method: Method, params: MethodParams) -> bool:
-    """Whether directions are not those of the free columns: held by degrees, or weighted."""
+    """Test if directions are not those of the free columns: held by degrees, or weighted."""
     weighted = method.limits == limits.JW or (method.limits == limits.GP and params.form == 22)
     weighted = weighted or params.policy == damping_policies.ACCURACY
     return method.limits == limits.CTP or (weighted and goes_by_direction(method))

@@ -295,19 +295,19 @@ def revise(method: Method, chain: Chain, q: Array, dq: Array, limit: LimitState)
 
 @inline_ir
 def revises(method: Method) -> bool:
-    """Whether more joints are held once a step is known."""
+    """Test if more joints are held once a step is known."""
     return method.limits == ACTIVE
 
 
 @inline_ir
 def clips(method: Method) -> bool:
-    """Whether motion past a limit is cut off after the step."""
+    """Test if motion past a limit is cut off after the step."""
     return method.limits == JC or method.limits == ACTIVE
 
 
 @inline_ir
 def has_objective(method: Method) -> bool:
-    """Whether the strategy minimises an objective."""
+    """Test if the strategy minimises an objective."""
     return method.limits == GP or method.limits == TA
 
 

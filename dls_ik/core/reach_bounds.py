@@ -42,7 +42,7 @@ class ReachBounds(NamedTuple):
 def beyond_reach(
     reach: ReachBounds, T: Array, position_tolerance: float, rotation_tolerance: float
 ) -> bool:
-    """Whether no configuration within the limits brings the tip within tolerance of a pose.
+    """Test if no configuration within the limits brings the tip within tolerance of a pose.
 
     False proves nothing. NaN is not refused.
 

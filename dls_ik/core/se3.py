@@ -75,7 +75,7 @@ def norm3(v: Array) -> float:
 
 @kernel
 def is_pose(T: Array, tolerance: float) -> bool:
-    """Whether T (4, 4) is a finite rigid transform, its rotation within `tolerance` of one."""
+    """Test if T (4, 4) is a finite rigid transform, its rotation within `tolerance` of one."""
     for i in range(4):
         for j in range(4):
             if not abs(T[i, j]) <= FARTHEST:

@@ -109,7 +109,7 @@ def choose_start(
 ) -> int:
     """Write the start of attempt `index` to q (n,): the seed, then from the table, then random.
 
-    Of the late ones every fourth has joints at their bounds.
+    Every fourth of the late ones has joints at their bounds.
 
     Args:
         leaf: of the table, from the attempt before; UNKNOWN at first.
@@ -142,7 +142,7 @@ def choose_start(
 
 @force_inline
 def is_long_attempt(stop: StopCriteria, index: int) -> bool:
-    """Whether attempt `index` is one of those that go on while the error falls.
+    """Test if attempt `index` is one of those that go on while the error falls.
 
     Every other of the late ones is: from most starts such poses are reached slowly or not at all.
     """
@@ -289,7 +289,7 @@ def unwind(periodic: Indices, lower: Array, upper: Array, seed: Array, q: Array)
     """Turn joints by whole turns to where they are nearest the seed within limits, in place.
 
     Returns:
-        Whether one was turned.
+        True if one was turned.
     """
     turned = False
     for j in range(q.shape[0]):

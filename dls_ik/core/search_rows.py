@@ -162,7 +162,7 @@ def limits_near_seed(
 
 @force_inline
 def is_finite(q: Array) -> bool:
-    """Whether no entry is NaN or inf."""
+    """Test if no entry is NaN or inf."""
     for j in range(q.shape[0]):
         if not abs(q[j]) < np.inf:
             return False
@@ -171,7 +171,7 @@ def is_finite(q: Array) -> bool:
 
 @inline_ir
 def are_poses(T: Array) -> bool:
-    """Whether each of T (k, 4, 4) is a finite rigid transform."""
+    """Test if each of T (k, 4, 4) is a finite rigid transform."""
     for i in range(T.shape[0]):
         if not is_pose(T[i], POSE_TOLERANCE):
             return False

@@ -17,7 +17,7 @@ IDS = {"none": NONE, "max": MAX, "norm": NORM, "sd": SD, "sdls": SDLS}
 
 @inline_ir
 def goes_by_direction(method: Method) -> bool:
-    """Whether each singular direction has a bound of its own."""
+    """Test if each singular direction has a bound of its own."""
     return method.step == SD or method.step == SDLS
 
 

@@ -231,7 +231,7 @@ def hold(
         held: (r,) in and out.
 
     Returns:
-        Whether another row is held.
+        True if another row is held.
     """
     r = e.shape[0]
     after, out = np.empty(r), False
@@ -255,7 +255,7 @@ def hold(
 
 @inline_ir
 def _is_inside(task: TaskParams, i: int, e: Array) -> bool:
-    """Whether a row, or all of a round set, has no error left."""
+    """Test if a row, or all of a round set, has no error left."""
     return _size(task, i, e) == 0.0
 
 
@@ -293,7 +293,7 @@ def _size(task: TaskParams, i: int, e: Array) -> float:
 
 @inline_ir
 def _is_with(task: TaskParams, i: int, j: int) -> bool:
-    """Whether two rows are of one round tolerance."""
+    """Test if two rows are of one round tolerance."""
     return task.round[i] and task.round[j] and task.group[i] == task.group[j]
 
 
@@ -335,6 +335,6 @@ def scaled_error(stop: StopCriteria, error: Array) -> float:
 
 @inline_ir
 def is_reached(stop: StopCriteria, position: float, rotation: float, error: float) -> bool:
-    """Whether all errors are within their tolerances; `error` is the norm of the scaled one."""
+    """Test if all errors are within their tolerances; `error` is the norm of the scaled one."""
     within = position <= stop.position_tolerance and rotation <= stop.rotation_tolerance
     return within and error <= stop.error_tolerance

@@ -168,7 +168,7 @@ class StopCriteria(NamedTuple):
 
 
 class Starts(NamedTuple):
-    """Where attempts after the first one start, and how answers are brought back to the seed."""
+    """Starts of the attempts after the first, and the way back of answers to the seed."""
 
     lower: Array  # (n,) finite bounds of a uniform start [rad or m]
     upper: Array  # (n,)
@@ -185,7 +185,7 @@ class SelectionRule(NamedTuple):
 
 
 class SearchParams(NamedTuple):
-    """How to search: the same for all poses of a call."""
+    """Parameters of a search, the same for all poses of a call."""
 
     method: Method
     stop: StopCriteria

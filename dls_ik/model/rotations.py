@@ -40,7 +40,7 @@ def rigid_transform(given: Any, name: str) -> Array:
     """Check a rigid transform (4, 4) and make its rotation exact.
 
     Args:
-        name: What the transform is, for the message.
+        name: Name of the transform, for the message.
 
     Raises:
         ValueError: not (4, 4), not finite, too far away or not rigid.

@@ -135,7 +135,7 @@ def grid_in(region: Sequence[float], resolution: float) -> Grid:
 
     Args:
         region: (6,) x0 x1 y0 y1 z0 z1 [m]. The first voxel begins at x0; the last one may end
-            beyond x1. Where both are equal there is one layer, centred there.
+            beyond x1. Equal ends make one layer, centred there.
         resolution: edge of a voxel [m].
 
     Raises:

@@ -88,7 +88,7 @@ class LocalIk:
 
     @property
     def singularity_note(self) -> str:
-        """How the method treats the direction of motion that is lost in a singularity."""
+        """Describe how the method treats the direction of motion that is lost in a singularity."""
         if self._method.damping in _DAMPED:
             return "motion along the lost direction is damped"
         if self._method.damping == damping.TPINV:

@@ -2,7 +2,7 @@
 
 viser 1.1 lets any page in the same browser connect and move what is shown here. A browser sends
 the page's origin in `Origin` and the host that it connects to in `Host`; both have to be this
-machine. That refuses pages of other hosts, whose `Origin` differs, and foreign names that point to
+machine. This refuses pages of other hosts, whose `Origin` differs, and foreign names that point to
 this machine's address (DNS rebinding), which are in both. Clients that are not browsers may send
 anything and are let in. The check precedes every connection and every file. viser's way to publish
 the page through a host of its own is off.
