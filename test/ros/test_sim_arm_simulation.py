@@ -17,7 +17,6 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from dls_ik import RobotModel
 from dls_ik.errors import DlsIkError, JointValueError, OptionError
 from dls_ik.model.analysis import ready_configuration
-from dls_ik.ros.declare import declared
 from dls_ik.ros.sim_arm.application import (
     path_from_array,
     path_from_joint_state,
@@ -144,12 +143,8 @@ def test_bad_parameters_are_refused(given, words):
         SimArmParameters().changed(given)
 
 
-def test_the_page_has_every_parameter_and_an_example_that_runs(capsys):
+def test_the_example_of_the_page_runs(capsys):
     page = (ROOT / "docs" / "sim_arm.md").read_text()
-    rows = re.findall(r"^\| (`.*?`) \| [^`]", page.partition("## Parameters")[2], re.MULTILINE)
-    assert {name.strip("`") for row in rows for name in row.split(", ")} == set(
-        declared(SimArmParameters)
-    )
     [example] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec(example, {})
     assert capsys.readouterr().out.count("0.16") == 2 * WAM.n  # 2 rad/s from 0.02 s to 0.1 s
