@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from rclpy.node import Node
 
-from dls_ik.errors import DlsIkError, RobotModelError
+from dls_ik.errors import RobotModelError
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros import STARTED
 from dls_ik.ros.arm import Arm
@@ -22,7 +22,7 @@ from dls_ik.ros.services.server import NAMES, ServiceServer
 from dls_ik.ros.servo.loop import ServoLoop
 from dls_ik.ros.subscriptions import TypeMonitor
 from dls_ik.ros.util import trace
-from dls_ik.text import escape, listing
+from dls_ik.text import listing
 
 NO_ROBOT = "there is no robot yet"
 
@@ -41,7 +41,7 @@ class Application:
         self._arm: Arm | None = None
         self._swap = threading.Lock()  # held where the arm or the parameters change
         self._builder = LatestOnlyExecutor(self._fault)
-        self._reason = ""  # why the last robot was refused
+        self._description: DescriptionTopic | None = None  # where the node waits for robots
         self._executor = ThreadPoolExecutor(1, "planner")
         frames = Frames(tf2_lookup(node))
         self._loop = loop = ServoLoop(node, live.current, frames)
@@ -66,12 +66,13 @@ class Application:
             DlsIkError: a parameter that does not fit the robot.
         """
         self._loop.start()
+        reason = ""
         try:
             robot = robot_from_parameters(self._live.current)
         except RobotModelError as error:
-            self._reason, robot = str(error), None
+            reason, robot = str(error), None
         if robot is None:
-            self._wait_for_robot()
+            self._wait_for_robot(reason)
         else:
             self._use(Arm(robot, self._parameters, self._executor))
 
@@ -91,39 +92,34 @@ class Application:
             RequestError: there is no arm; with the reason.
         """
         if self._arm is None:
-            reason = f"there is no robot: {self._reason}" if self._reason else NO_ROBOT
-            raise RequestError(Code.FAILURE, reason)
+            reason = "" if self._description is None else self._description.reason
+            words = f"there is no robot: {reason}" if reason else NO_ROBOT
+            raise RequestError(Code.FAILURE, words)
         return self._arm
 
-    def _wait_for_robot(self) -> None:
-        topic = DescriptionTopic(
+    def _wait_for_robot(self, reason: str) -> None:
+        self._description = DescriptionTopic(
             self._node,
             self._live.current,
             self._take,
-            self._refuse,
-            lambda: self._reason if self._arm is None else None,
+            lambda: self._arm is not None,
+            reason,
             self._builder.submit,
         )
-        topic.remind()
+        self._description.remind()
 
     def _take(self, robot: RobotModel) -> None:
         """Use a robot from the topic; runs in the builder's thread."""
-        try:
-            arm = Arm(robot, self._parameters, self._executor)
-            with self._swap:
-                if arm.parameters is not self._parameters:  # changed in the meantime
-                    arm = arm.changed(self._parameters)
-                self._use(arm)
-        except DlsIkError as error:
-            self._refuse(error)
+        arm = Arm(robot, self._parameters, self._executor)
+        with self._swap:
+            if arm.parameters is not self._parameters:  # changed in the meantime
+                arm = arm.changed(self._parameters)
+            self._use(arm)
 
     def _fault(self, error: Exception) -> None:
-        self._reason = f"internal error: {error!r}"
+        if self._description is not None:
+            self._description.reason = f"internal error: {error!r}"
         self._node.get_logger().error(trace(error))
-
-    def _refuse(self, error: DlsIkError) -> None:
-        self._reason = str(error)
-        self._node.get_logger().error(f"robot refused: {escape(str(error))}")
 
     def _change(self, parameters: Parameters) -> None:
         with self._swap:

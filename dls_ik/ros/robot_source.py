@@ -83,13 +83,16 @@ def subscribe_descriptions(node: Node, receive: Callable[[Any], None]) -> None:
 
 
 class DescriptionTopic:
-    """Takes robots from the topic; logs every few seconds that it waits for one.
+    """Takes robots from the topic; logs refused ones, and every few seconds that it waits for one.
 
     Args:
-        take: called with each usable robot.
-        refuse: called with the error of each robot that is not usable.
-        missing: returns why the last robot was refused; empty: none came; None: there is a robot.
+        take: called with each usable robot; may raise DlsIkError to refuse it.
+        has_robot: tests if there is a robot.
+        reason: the reason why an earlier robot was refused.
         run: runs the job of taking or refusing a robot, at once or in another thread.
+
+    Attributes:
+        reason: why the last robot was refused; empty: none was.
     """
 
     def __init__(
@@ -97,12 +100,13 @@ class DescriptionTopic:
         node: Node,
         parameters: RobotParameters,
         take: Callable[[RobotModel], None],
-        refuse: Callable[[RobotModelError], None],
-        missing: Callable[[], str | None],
+        has_robot: Callable[[], bool],
+        reason: str = "",
         run: Callable[[Callable[[], None]], None] = lambda job: job(),
     ) -> None:
+        self.reason = reason
         self._ends = parameters.ends()
-        self._take, self._refuse, self._missing, self._run = take, refuse, missing, run
+        self._take, self._has_robot, self._run = take, has_robot, run
         self._logger = node.get_logger()
         self._topic = node.resolve_topic_name(TOPIC)
         self._text = b""  # serialized
@@ -113,13 +117,14 @@ class DescriptionTopic:
 
     def remind(self) -> None:
         """Log what the node waits for, or why the robot was refused, while there is no robot."""
-        reason = self._missing()
-        if reason:
+        if self._has_robot():
+            return
+        if self.reason:
             self._logger.error(
-                f"there is no robot: {escape(reason)}; start again with that mended, or publish "
-                f"another robot on {self._topic}"
+                f"there is no robot: {escape(self.reason)}; start again with that mended, or "
+                f"publish another robot on {self._topic}"
             )
-        elif reason is not None:
+        else:
             self._logger.info(
                 f"waiting for a robot on {self._topic} (std_msgs/String, transient local); or "
                 "start with one: -p robot:=wam, -p robot:=FILE.urdf, -p robot_description:=XML"
@@ -139,8 +144,15 @@ class DescriptionTopic:
             robot = robot_from_text(text, *self._ends)
         except RobotModelError as error:
             self._refuse(_refused(error))
-        else:
+            return
+        try:
             self._take(robot)
+        except DlsIkError as error:
+            self._refuse(error)
+
+    def _refuse(self, error: DlsIkError) -> None:
+        self.reason = str(error)
+        self._logger.error(f"robot refused: {escape(self.reason)}")
 
 
 class DescribedRobot(NamedTuple):

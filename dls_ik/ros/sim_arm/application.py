@@ -41,7 +41,7 @@ from dls_ik.ros.sim_arm.arm import (
 )
 from dls_ik.ros.subscriptions import TypeMonitor, subscribe_bounded
 from dls_ik.ros.util import Throttle
-from dls_ik.text import escape, listing
+from dls_ik.text import listing
 
 NO_ROBOT = "there is no robot yet"
 COMMANDS = "joint_commands"
@@ -171,7 +171,6 @@ class SimArmApplication:
         self._node, self._live = node, live
         self._log = Throttle(node)
         self._simulation: Simulation | None = None
-        self._reason = ""  # why there is none
         self._published: tuple[Simulation, JointStateOutput] | None = None
         self._publisher = node.create_publisher(JointState, JOINT_STATES, QOS)
         self._ended = threading.Event()
@@ -198,8 +197,8 @@ class SimArmApplication:
         elif robot := robot_from_parameters(parameters):
             self._use(joints_of(robot))
         else:
-            reason = lambda: None if self._simulation else self._reason  # noqa: E731
-            DescriptionTopic(self._node, parameters, self._take, self._refuse, reason).remind()
+            has_robot = lambda: self._simulation is not None  # noqa: E731
+            DescriptionTopic(self._node, parameters, self._take, has_robot).remind()
         self._thread.start()
 
     def stop(self) -> None:
@@ -210,14 +209,7 @@ class SimArmApplication:
 
     def _take(self, robot: RobotModel) -> None:
         """Use a robot from the topic."""
-        try:
-            self._use(joints_of(robot))
-        except DlsIkError as error:
-            self._refuse(error)
-
-    def _refuse(self, error: DlsIkError) -> None:
-        self._reason = str(error)
-        self._node.get_logger().error(f"robot refused: {escape(str(error))}")
+        self._use(joints_of(robot))
 
     def _use(self, joints: SimulatedJoints) -> None:
         parameters = self._live.current
