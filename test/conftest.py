@@ -34,6 +34,21 @@ def find_package():
 find_package()
 
 
+def pytest_addoption(parser):
+    """Add the option that `scripts/test --all` gives."""
+    parser.addoption("--all", action="store_true", help="run also the tests marked campaign")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Deselect campaigns unless --all or -m asks for them."""
+    if config.option.all or "campaign" in config.option.markexpr:
+        return
+    campaigns = [item for item in items if item.get_closest_marker("campaign")]
+    if campaigns:
+        config.hook.pytest_deselected(items=campaigns)
+        items[:] = [item for item in items if not item.get_closest_marker("campaign")]
+
+
 def pytest_configure(config):
     """Choose what colcon runs unless its user did; keep its options from pytest runs of tests."""
     os.environ.pop("PYTEST_ADDOPTS", None)  # colcon's name its result file
