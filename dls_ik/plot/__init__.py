@@ -12,10 +12,9 @@ from dls_ik import on_first_use
 if TYPE_CHECKING:
     from dls_ik.plot.arm import stroboscope
     from dls_ik.plot.canvas import check_picture, save_picture
-    from dls_ik.plot.conditioning import error_and_conditioning
     from dls_ik.plot.joints import joint_bands, joint_velocities
     from dls_ik.plot.methods import compare_methods
-    from dls_ik.plot.tip import tip_path, tip_planes
+    from dls_ik.plot.tip import error_and_conditioning, tip_path, tip_planes
 
 __all__ = [
     "check_picture",
@@ -34,7 +33,7 @@ __getattr__, __dir__ = on_first_use(
     {
         "check_picture": "canvas",
         "compare_methods": "methods",
-        "error_and_conditioning": "conditioning",
+        "error_and_conditioning": "tip",
         "joint_bands": "joints",
         "joint_velocities": "joints",
         "save_picture": "canvas",

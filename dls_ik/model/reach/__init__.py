@@ -1,1 +1,0 @@
-"""Rigorous bounds on the poses that an arm reaches, built once for a robot."""
