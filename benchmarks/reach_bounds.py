@@ -12,7 +12,7 @@ from benchmarks.common import Table, columns, finish, guarded, parser, positive,
 from dls_ik import IkSolver, RobotModel
 from dls_ik.core.reach_bounds import ReachBounds, rows_beyond_reach
 from dls_ik.core.types import Array
-from dls_ik.model.reach.bounds import build_reach
+from dls_ik.model.reach import build_reach
 
 ROBOTS = ("wam", "puma560", "planar_2r")
 TOLERANCE = 1e-6  # [m] and [rad], of the solver too

@@ -22,8 +22,8 @@ from dls_ik.cli.terminal import (
     print_table,
     stdout_console,
 )
+from dls_ik.model.chain import moving_tips
 from dls_ik.model.robot import RobotModel
-from dls_ik.model.tips import moving_tips
 from dls_ik.model.tree import Tree
 from dls_ik.text import listing
 
@@ -95,7 +95,7 @@ def _chain_facts(robot: RobotModel, quick: bool) -> dict[str, Any]:
     if quick:
         return facts
     from dls_ik.model.analysis import joint_axes
-    from dls_ik.model.reach.bounds import tip_extent
+    from dls_ik.model.reach import tip_extent
 
     axes = joint_axes(robot)
     facts["axes"] = {

@@ -149,7 +149,7 @@ def warn_far_poses(subject: str, T: Array, robot: RobotModel | None = None) -> N
     if robot is None:
         is_far, than = distance > FAR, "farther than any arm reaches"
     else:
-        from dls_ik.model.reach.pose_functionals import path_elements
+        from dls_ik.model.pose_functionals import path_elements
 
         paths = (path_elements(robot.chain, tip) for tip in range(len(robot.tips)))
         length = max(path.length for path in paths)

@@ -14,9 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 from dls_ik.core.types import WIDEST, Array, Chain
 from dls_ik.model.chain import (
     NamedChain,
+    Offsets,
+    TipNames,
     build_chain,
+    checked_offsets,
+    choose_ends,
     continuous_variables,
     extend_chain,
+    moved_link,
     tip_jacobians,
     tip_poses,
 )
@@ -24,7 +29,6 @@ from dls_ik.model.dh import DhRow, load_dh, tree_from_dh
 from dls_ik.model.files import shipped_urdf
 from dls_ik.model.joint import TURN, checked_configuration, checked_values, intersect_limits
 from dls_ik.model.rotations import inverse
-from dls_ik.model.tips import Offsets, TipNames, checked_offsets, choose_ends, moved_link
 from dls_ik.model.tree import Tree
 from dls_ik.model.urdf import load_urdf
 from dls_ik.text import listing

@@ -31,7 +31,7 @@ from dls_ik.core.types import Array, Rows, SearchParams, SelectionRule
 from dls_ik.errors import MethodError, OptionError
 from dls_ik.model.chain import build_arm
 from dls_ik.model.joint import checked_configuration
-from dls_ik.model.reach.bounds import build_reach
+from dls_ik.model.reach import build_reach
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.declare import checked_value
 from dls_ik.solver.kdl import KdlAttempts

@@ -9,7 +9,7 @@ from oracle import difference_jacobian
 
 from dls_ik import RobotModel
 from dls_ik.model.analysis import conditioning, joint_axes, ready_configuration, singularities
-from dls_ik.model.reach.bounds import tip_extent
+from dls_ik.model.reach import tip_extent
 from dls_ik.servo import Controller
 
 # The WAM's elbow is 45 mm off the line from shoulder to wrist, 0.55 m and 0.3 m away.

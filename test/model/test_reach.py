@@ -12,11 +12,10 @@ from structs import random_chain
 from dls_ik import IkSolver
 from dls_ik.core.reach_bounds import DISTANCE, is_beyond_reach
 from dls_ik.model import DhRow, RobotModel
+from dls_ik.model import pose_functionals as functionals
 from dls_ik.model.chain import tip_poses
-from dls_ik.model.reach import pose_functionals as functionals
-from dls_ik.model.reach.bounds import build_reach
-from dls_ik.model.reach.interval_bounds import Budget, farthest, nearest, upper_bound
-from dls_ik.model.reach.pose_functionals import chain_product, path_elements, poses
+from dls_ik.model.pose_functionals import chain_product, path_elements, poses
+from dls_ik.model.reach import Budget, build_reach, farthest, nearest, upper_bound
 
 quick = settings(deadline=None, max_examples=30, suppress_health_check=list(HealthCheck))
 SHIPPED = {name: RobotModel.from_name(name) for name in ("wam", "puma560", "planar_2r")}

@@ -10,7 +10,7 @@ from dls_ik import RobotModel
 from dls_ik.core import se3
 from dls_ik.errors import ChainError, RobotModelError
 from dls_ik.model import DhRow, load_urdf
-from dls_ik.model.reach.bounds import tip_extent
+from dls_ik.model.reach import tip_extent
 from dls_ik.model.rotations import FARTHEST
 
 ONE = urdf("a b", joint("j"))
