@@ -78,6 +78,13 @@ class Rest(NamedTuple):
         return before is not None and float(np.abs(measured - before).max()) <= HELD_STILL
 
 
+class LastMeasurement(NamedTuple):
+    """The measurement that came last, which may not be newer than those before."""
+
+    oldest: float = -math.inf  # [s] when its oldest joint was measured
+    is_new: bool = False  # there is one that was not compared yet
+
+
 class Supervision:
     """Commands and measurements of the last seconds, each with its time. Time is an argument."""
 
@@ -85,8 +92,7 @@ class Supervision:
         self._robot, self._options = robot, options
         self._commands: deque[tuple[float, Array]] = deque(maxlen=MOST)  # time [s], (n,)
         self._measured: deque[tuple[Array, Array]] = deque(maxlen=MOST)  # times (n,) [s], (n,)
-        self._is_new = False  # the last measurement was not compared yet
-        self._oldest = -math.inf  # [s] when the oldest joint of the last measurement was measured
+        self._last = LastMeasurement()
         self._lag = math.nan  # [s] found last
 
     def restart(self, start: Array) -> None:
@@ -97,7 +103,7 @@ class Supervision:
     def take_over(self, other: "Supervision") -> None:
         """Continue with the record of another one of the same joints."""
         self._commands, self._measured = other._commands.copy(), other._measured.copy()
-        self._oldest, self._lag = other._oldest, other._lag
+        self._last, self._lag = other._last._replace(is_new=self._last.is_new), other._lag
 
     def record_command(self, now: float, q: Array) -> None:
         """Record a command (n,), which is not changed any more."""
@@ -108,10 +114,10 @@ class Supervision:
     def record_measurement(self, now: float, q: Array, age: float | Array) -> None:
         """Record a measurement (n,), `age` [s] old, one number or one for each joint (n,)."""
         times = now - np.broadcast_to(np.asarray(age, float), q.shape)
-        self._oldest = float(times.min())
-        if not self._measured or (times > self._measured[-1][0]).any():
+        is_newer = not self._measured or bool((times > self._measured[-1][0]).any())
+        if is_newer:
             self._measured.append((times, q))
-            self._is_new = True
+        self._last = LastMeasurement(float(times.min()), is_newer or self._last.is_new)
 
     def fault(self, now: float, is_measured: bool, command: Array) -> str:
         """Return the fault, or an empty text.
@@ -125,11 +131,11 @@ class Supervision:
         """
         if not is_measured:
             words = f"no joint states came for {self._options.measurement_timeout:g} s"
-            last = f", the last ones {now - self._oldest:.3g} s ago"
-            return words if math.isinf(self._oldest) else words + last
-        if not self._is_new:
+            last = f", the last ones {now - self._last.oldest:.3g} s ago"
+            return words if math.isinf(self._last.oldest) else words + last
+        if not self._last.is_new:
             return ""
-        self._is_new = False
+        self._last = self._last._replace(is_new=False)
         times, q = self._measured[-1]
         then = self._commands_at(times, q, command)
         if then is None:
