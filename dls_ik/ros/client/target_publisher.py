@@ -34,6 +34,7 @@ try:
 except ImportError:  # before moveit_msgs 2.3
     ServoStatus = None
 
+NAME = "dls_ik_target_publisher"  # of its node
 QUEUE = QoSProfile(depth=10)
 UNKNOWN = "UNKNOWN"  # a state that no message names
 RECENT = 4  # cycles whose messages may come in another order
@@ -155,7 +156,7 @@ class TargetPublisher:
     """
 
     def __init__(self, namespace: str = "", node: str = "dls_ik", patience: float = 5.0) -> None:
-        self._own = OwnNode(namespace)
+        self._own = OwnNode(namespace, NAME)
         self.node, self.name, self.patience = self._own.node, node, patience
         self.monitor = NodeMonitor(self.node, node)
         self._pose = self.node.create_publisher(PoseStamped, POSE, QoSProfile(depth=1))
