@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from dls_ik.ros.servo.pacing import Pacer
+from dls_ik.ros.servo.loop import Pacer
 from dls_ik.ros.servo.targets import TargetBuffer
 
 

@@ -110,7 +110,7 @@ def _load_parameters() -> type[Any]:
 
 
 def _load_run() -> Callable[[Sequence[str] | None], int]:
-    from dls_ik.ros.process import run_process
+    from dls_ik.ros.application import run_process
 
     return run_process
 

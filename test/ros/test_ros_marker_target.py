@@ -16,11 +16,11 @@ from visualization_msgs.msg import InteractiveMarkerControl as Control
 from visualization_msgs.msg import InteractiveMarkerFeedback as Feedback
 
 from dls_ik import RobotModel
-from dls_ik.ros import marker_target
 from dls_ik.ros.frames import matrix_from_pose, pose_from_matrix
-from dls_ik.ros.marker_target import MarkerTarget, build_marker, handles
 from dls_ik.ros.params import Parameters
-from dls_ik.ros.servo.report import CycleReport, Tip, Trail
+from dls_ik.ros.servo import markers
+from dls_ik.ros.servo.markers import MarkerTarget, build_marker, handles
+from dls_ik.ros.servo.monitor import CycleReport, Tip, Trail
 from dls_ik.servo import Controller, ServoState
 
 WAM = RobotModel.wam()
@@ -72,7 +72,7 @@ class World(FakeNode):
     def __init__(self, monkeypatch):
         super().__init__()
         self.now, self.watchers = 100.0, 1
-        monkeypatch.setattr(marker_target.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(markers.time, "monotonic", lambda: self.now)
         self.targets, self.orders = [], []
         self.controller = Controller(WAM)
         self.trail = Trail(Tip(WAM, dict), 0.0)
@@ -174,7 +174,7 @@ def test_the_marker_is_let_be_while_it_is_touched_and_while_nobody_looks(world):
     world.feels(Feedback.POSE_UPDATE, shifted(0.1))
     world.is_in(ServoState.REFUSED)
     assert world.server.poses == []
-    world.now += 1.1 * marker_target.TOUCH_HOLD
+    world.now += 1.1 * markers.TOUCH_HOLD
     world.watchers = 0
     world.is_in(ServoState.REFUSED)
     assert world.server.poses == []

@@ -16,8 +16,8 @@ from ros_world import DT, controlled, near
 from dls_ik import RobotModel
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.servo import targets
+from dls_ik.ros.servo.cycle import LATE
 from dls_ik.ros.servo.outputs import JointTrajectoryOutput, OutputSpec
-from dls_ik.ros.servo.pacing import LATE
 from dls_ik.ros.servo.state_monitor import DRAIN, FRESH
 from dls_ik.ros.servo.targets import Arrival
 from dls_ik.servo import ServoState

@@ -16,13 +16,15 @@ from dls_ik import RobotModel
 from dls_ik.ros.frames import matrix_from_pose
 from dls_ik.ros.servo.markers import MarkerMessage, colour_of
 from dls_ik.ros.servo.monitor import (
+    MOST_POINTS,
     LoopFigures,
     LoopMeter,
+    Tip,
+    Trail,
     diagnostic_level,
     loop_values,
     motion_values,
 )
-from dls_ik.ros.servo.report import MOST_POINTS, Tip, Trail
 from dls_ik.servo.state import ServoOutput, ServoState
 
 OK, WARN, ERROR, STALE = (

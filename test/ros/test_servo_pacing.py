@@ -12,7 +12,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
-from dls_ik.ros.servo.pacing import PATIENCE, CycleWindow, IntervalEstimator, Pacer, Priority
+from dls_ik.ros.servo.loop import PATIENCE, CycleWindow, IntervalEstimator, Pacer, Priority
 from dls_ik.ros.servo.targets import Arrival, TargetBuffer
 
 PERIOD = 0.01

@@ -13,8 +13,7 @@ from dls_ik.errors import DlsIkError, HeldError, StaleTargetError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.params import AUTO
-from dls_ik.ros.servo.pacing import OverrunHandler
-from dls_ik.ros.servo.report import CycleReport
+from dls_ik.ros.servo.monitor import CycleReport
 from dls_ik.ros.servo.state_monitor import CurrentStateMonitor
 from dls_ik.ros.servo.targets import Arrival, apply_target, target_note
 from dls_ik.ros.util import Throttle
@@ -25,6 +24,9 @@ LOST = "the arm stops, and continues with the next target when they come"
 STOOD_STILL = "messages of that time are passed over, and the arm continues from where it is"
 PASSED_OVER = "target passed over"
 NOTE_DURATION = 0.5  # [s] for which the status tells of a target
+LATE = 1.25  # periods from a cycle to the next in step with targets
+LONGEST = 2.0  # periods that a cycle advances by
+STILL = 4.0  # periods from which the loop stood still, where target_timeout is shorter
 
 Action = Callable[[Controller], None]
 
@@ -57,7 +59,7 @@ class ServoCycle:
     ) -> None:
         self._states, self._frames, self._log = states, frames, log
         self._display_only = display_only
-        self._overruns = OverrunHandler(has_stop_trajectory)
+        self._has_stop = has_stop_trajectory
         self._actions: deque[tuple[float, Action]] = deque()  # with the time [s] of each
         self._next: Arm | None = None  # written by `use`, taken up by the next cycle
         self._arm: Arm | None = None
@@ -76,8 +78,11 @@ class ServoCycle:
         return self._commanded is not None and bool(self._commanded.output.velocity.any())
 
     def is_old(self, report: CycleReport, age: float) -> bool:
-        """Return whether a command was made too long ago [s] to go out."""
-        return report.arm is not None and self._overruns.is_old(report.arm, age)
+        """Return whether a command of this age [s] would take the arm back to where it was then."""
+        if report.arm is None:
+            return False
+        period = 1.0 / report.arm.parameters.rate
+        return age > (LONGEST * period if self._has_stop else _longest_gap(report.arm))
 
     def lag(self) -> float:
         """Return how late the arm follows its commands, as measured [s]; NaN: not known yet."""
@@ -120,7 +125,7 @@ class ServoCycle:
                 words = ServoState.NO_ROBOT.explanation
                 self._log.warn("robot", f"a target arrived, but there is {words}")
             return CycleReport(ServoState.NO_ROBOT, ServoState.NO_ROBOT.explanation)
-        stood_still, dt = self._overruns.handle(arm, gap)
+        stood_still, dt = self._catch_up(arm, gap)
         if stood_still:
             self._states.distrust(now)
             self._log.warn("late", f"the loop stood still for {gap:.3g} s: {STOOD_STILL}")
@@ -145,6 +150,28 @@ class ServoCycle:
         else:
             output = arm.controller.cycle(now, dt, measurement.q, now - measurement.times)
         return self._report(arm, output, now, is_measured)
+
+    def _catch_up(self, arm: Arm, gap: float) -> tuple[bool, float]:
+        """Move the command to the arm, where the gap since the last cycle [s] is long.
+
+        The process was stopped or got no processor, and the arm continued by itself or stopped.
+
+        Returns:
+            True if the loop stood still so long that messages of the gap are old; and the time to
+            advance by [s], so that a stall of the machine is no jump of the arm.
+        """
+        period, controller = 1.0 / arm.parameters.rate, arm.controller
+        dt = min(gap, LONGEST * period)
+        # Later than any cycle in step, the arm is on the stop that it was sent.
+        if gap <= (LATE if self._has_stop else LONGEST) * period:
+            return False, dt
+        if self._has_stop:  # each command is due a period after it is sent
+            controller.resume_at(gap - period, period)
+            dt = period
+        stood_still = gap > _longest_gap(arm)
+        if stood_still and not (self._has_stop and controller.moves):
+            controller.resume_after_gap(controller.command)
+        return stood_still, dt
 
     def _take_up(self) -> bool:
         """Use the next arm, if there is one.
@@ -270,3 +297,8 @@ def _start_of(arm: Arm, known: Mapping[str, float]) -> Array:
     """Return where an arm starts (n,): joints whose values are known stay there."""
     pairs = zip(arm.robot.joint_names, arm.start.tolist(), strict=True)
     return np.array([known.get(name, start) for name, start in pairs])
+
+
+def _longest_gap(arm: Arm) -> float:
+    """Return the gap [s] from which the loop stood still."""
+    return max(arm.parameters.target_timeout, STILL / arm.parameters.rate)

@@ -1,27 +1,224 @@
-"""The streaming loop: targets in, commands out, in a thread of its own."""
+"""The streaming loop: targets in, commands out, in a thread of its own; its pace, its services."""
 
+import math
+import os
 import threading
 import time
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
+from std_srvs.srv import SetBool, Trigger
 
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.params import Parameters
-from dls_ik.ros.servo.control_services import ConflictMonitor, ControlServices
-from dls_ik.ros.servo.cycle import ServoCycle
-from dls_ik.ros.servo.monitor import Monitor
+from dls_ik.ros.servo.cycle import LATE, Action, ServoCycle
+from dls_ik.ros.servo.markers import Markers
+from dls_ik.ros.servo.monitor import CycleReport, Monitor
 from dls_ik.ros.servo.outputs import Outputs
-from dls_ik.ros.servo.pacing import Pacer, Priority
-from dls_ik.ros.servo.report import CycleReport
 from dls_ik.ros.servo.state_monitor import CurrentStateMonitor
 from dls_ik.ros.servo.targets import TOPICS, Arrival, TargetBuffer
+from dls_ik.ros.subscriptions import CHECK_PERIOD
 from dls_ik.ros.util import Throttle
 from dls_ik.servo import Controller, ServoState
 
 CLOCK_SPREAD, TRIES = 5e-4, 4  # [s] between two readings of clocks, and number of attempts
 LOST = "cycles take longer than their period: the loop has ordinary priority from now on"
 STOPPING = 2.0  # [s] for the arm to come to rest before the node ends
+
+# Pace
+IN_STEP = 0.1  # targets come at the rate of the loop if their interval is this near to the period
+EARLY, SOONEST = 0.9, 0.25  # periods from a cycle to the next: in step with targets, and otherwise
+GAIN = 0.2  # of the running mean of intervals
+PATIENCE = 100  # cycles in a row without a pause between them
+
+PAUSE, RESET = "~/pause", "~/reset"
+KILLED = "one that was killed is forgotten after a while"
+
+
+class IntervalEstimator:
+    """Running mean of the time between targets."""
+
+    def __init__(self) -> None:
+        self._last = -math.inf
+        self._interval = math.inf
+
+    def update(self, arrival: Arrival) -> None:
+        """Take an arrival into account."""
+        interval = (arrival.time - self._last) / arrival.number
+        self._last = arrival.time
+        if math.isfinite(self._interval):
+            interval = self._interval + GAIN * (interval - self._interval)
+        self._interval = interval
+
+    def interval(self, now: float) -> float:
+        """Return the mean time between targets [s]; infinite while none arrive."""
+        if now - self._last > 3.0 * self._interval:
+            self._interval = math.inf
+        return self._interval
+
+
+class CycleWindow(NamedTuple):
+    """Time of the next cycle, on the steady clock."""
+
+    earliest: float  # [s]
+    latest: float  # [s] until then it waits for a target
+
+
+class Pacer:
+    """Plans cycles on absolute deadlines.
+
+    A stream of targets at about the rate of the loop would be followed with a lag of up to one
+    period, depending on the phase of the two clocks. So while there is such a stream, a cycle
+    begins when its target arrives, at most a quarter of a period late and a tenth early.
+    """
+
+    def __init__(self, rate: float, now: float) -> None:
+        self.period = 1.0 / rate  # [s]
+        self._last = now
+        self._deadline = now + self.period
+        self._targets = IntervalEstimator()
+        self._in_step = False
+
+    def window(self) -> CycleWindow:
+        """Return when the next cycle may begin."""
+        if self._in_step:
+            return CycleWindow(self._last + EARLY * self.period, self._last + LATE * self.period)
+        begin = max(self._deadline, self._last + SOONEST * self.period)
+        return CycleWindow(begin, begin)
+
+    def begin(self, now: float, arrival: Arrival | None) -> float:
+        """Begin a cycle with the target it found, and plan the next one.
+
+        Returns:
+            The gap: the time since the last cycle [s].
+        """
+        if arrival is not None:
+            self._targets.update(arrival)
+        was_in_step = self._in_step
+        self._in_step = abs(self._targets.interval(now) / self.period - 1.0) < IN_STEP
+        gap, self._last = now - self._last, now
+        if was_in_step or now - self._deadline > self.period:
+            self._deadline = now
+        self._deadline += self.period
+        return gap
+
+
+class Priority:
+    """Real-time priority of the loop's thread, for as long as the loop leaves time for others.
+
+    A loop whose cycles take longer than their period never sleeps, and at this priority would keep
+    a processor from all other threads.
+    """
+
+    def __init__(self, priority: int) -> None:
+        self._priority = priority  # of SCHED_FIFO, 1 to 99; 0: an ordinary thread
+        self._restless = 0  # cycles in a row without a pause
+
+    def take(self) -> str:
+        """Give it to the calling thread, but not to threads that this one starts.
+
+        Returns:
+            The outcome, in words.
+        """
+        if not self._priority:
+            return "the loop has ordinary priority, as thread_priority is 0"
+        try:
+            _schedule(os.SCHED_FIFO, self._priority)
+        except (AttributeError, OSError) as error:
+            why = getattr(error, "strerror", None) or "not available on this system"
+            wanted, self._priority = self._priority, 0
+            return f"the loop has ordinary priority: real-time priority {wanted}: {why}"
+        return f"the loop has real-time priority {self._priority}"
+
+    def is_lost(self, has_pause: bool) -> bool:
+        """Note whether there is a pause before the next cycle; give up where there never is one.
+
+        Returns:
+            True once, when it was given up.
+        """
+        self._restless = 0 if has_pause or not self._priority else self._restless + 1
+        if self._restless < PATIENCE:
+            return False
+        self._priority = 0
+        _schedule(os.SCHED_OTHER, 0)
+        return True
+
+
+def _schedule(policy: int, priority: int) -> None:
+    """Schedule the calling thread; threads that it starts are ordinary."""
+    os.sched_setscheduler(0, policy | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
+
+
+class ControlServices:
+    """Services to pause, resume and reset the controller in its next cycle."""
+
+    def __init__(self, node: Node, cycle: ServoCycle) -> None:
+        self._cycle = cycle
+        node.create_service(SetBool, PAUSE, self._pause)
+        node.create_service(Trigger, RESET, self._reset)
+
+    def _pause(self, request: Any, response: Any) -> Any:
+        if request.data:
+            words = "paused: the arm stops, and targets are passed over"
+            return self._submit(response, Controller.pause, words)
+        return self._submit(response, Controller.resume, "continues with the next target")
+
+    def _reset(self, request: Any, response: Any) -> Any:
+        return self._submit(response, Controller.reset, "reset: waiting for a target")
+
+    def _submit(self, response: Any, action: Action, words: str) -> Any:
+        """Submit an action, or answer that there is no arm."""
+        response.success = self._cycle.has_arm
+        response.message = words if response.success else ServoState.NO_ROBOT.explanation
+        if response.success:
+            self._cycle.submit(action)
+        return response
+
+
+class ConflictMonitor:
+    """Warns of other nodes of the same name, and of other publishers of commands or targets.
+
+    Args:
+        topics: of the commands that no other node is to publish.
+    """
+
+    def __init__(self, node: Node, log: Throttle, topics: Iterable[str]) -> None:
+        self._node, self._log, self._topics = node, log, tuple(topics)
+        self._counts: dict[str, int] = {}  # as reported last
+        node.create_timer(CHECK_PERIOD, self._check, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def _check(self) -> None:
+        node = self._node
+        name = node.get_fully_qualified_name()
+        own = node.get_name(), node.get_namespace()
+        count = node.get_node_names_and_namespaces().count(own)
+        self._report(
+            f"nodes are called {name}",
+            count,
+            "each moves the arm, and either may answer a request; give them names or namespaces "
+            "of their own",
+        )
+        for topic in self._topics:
+            others = node.count_publishers(topic) - max(1, count)
+            what = f"publishers send commands on {topic}"
+            self._report(what, others + 1, "the arm gets them all")
+        for topic in map(node.resolve_topic_name, TOPICS):
+            count = node.count_publishers(topic)
+            if count > 1:
+                words = f"{count} publishers on {topic}: the newest target counts"
+                self._log.once(words, words)
+
+    def _report(self, what: str, count: int, consequence: str) -> None:
+        """Warn when there are several, and log when that is over."""
+        before, self._counts[what] = self._counts.get(what, 1), count
+        logger = self._node.get_logger()
+        if count > max(1, before):
+            logger.warning(f"{count} {what}: {consequence} ({KILLED})")
+        elif count <= 1 < before:
+            logger.info(f"no longer several {what}")
 
 
 class ServoLoop:
@@ -44,6 +241,7 @@ class ServoLoop:
             self._states, frames, self._log, outputs.display_only, outputs.has_stop_trajectory
         )
         self.monitor = Monitor(node, parameters, self._states.values, self.cycle.lag)
+        Markers(node, lambda: self.monitor.report)
         ControlServices(node, self.cycle)
         foreign = [topic for topic in outputs.topics if topic != self._states.topic]
         ConflictMonitor(node, self._log, foreign)

@@ -1,20 +1,33 @@
-"""Markers of target, tip and trail for RViz, in the colours of the state."""
+"""Markers for RViz: target, tip and trail in the colours of the state; one that drags the target.
 
+The latter is interactive: it has handles, a menu and feedback.
+"""
+
+import math
 import time
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import Point
+from geometry_msgs.msg import Point, PoseArray
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
+from rclpy.qos import QoSProfile
 from std_msgs.msg import ColorRGBA
-from visualization_msgs.msg import Marker, MarkerArray
+from visualization_msgs.msg import (
+    InteractiveMarker,
+    InteractiveMarkerControl,
+    Marker,
+    MarkerArray,
+)
 
 from dls_ik.core.types import Array
-from dls_ik.ros.frames import fill_pose
-from dls_ik.ros.servo.report import CycleReport, Trail
-from dls_ik.servo import ServoState
+from dls_ik.model.rotations import quaternion_from_rotation
+from dls_ik.ros.frames import fill_pose, pose_from_matrix
+from dls_ik.ros.params import Parameters
+from dls_ik.ros.servo.monitor import CycleReport, Tip, Trail
+from dls_ik.servo import Controller, ServoOutput, ServoState
 
 GREEN, YELLOW, ORANGE = (0.2, 0.8, 0.3), (0.95, 0.85, 0.2), (1.0, 0.55, 0.1)
 RED, BLUE, GREY = (0.9, 0.15, 0.15), (0.25, 0.5, 1.0), (0.6, 0.6, 0.6)
@@ -115,3 +128,188 @@ class Markers:
         points = trail.points(time.monotonic())
         message = self._message.fill(report.state, tip.poses(output.q), T_target, points)
         self._publisher.publish(message)
+
+
+# The marker that drags the target
+
+HANDLES, HANDLE_BALL = 0.25, 0.06  # of the arm's length
+GLASS = ColorRGBA(r=0.9, g=0.9, b=0.9, a=0.4)  # translucent
+PAUSE, RESET, TO_TIP = "Pause", "Reset", "Bring the target to the tip"
+SERVER, MARKER = "~/target", "target"
+TOUCH_HOLD = 0.5  # [s] after a touch in which the node does not move the marker
+SAME = 1e-5  # [m and 1] RViz returns poses in single precision
+FEEDBACK = QoSProfile(depth=10)  # RViz sends a pose and the release of the mouse together
+LIBRARY = "interactive_markers"
+
+
+def handles(name: str, tip: Tip, pose: Any) -> Any:
+    """Return an ``InteractiveMarker`` for a tip, at a pose in the root frame.
+
+    Without a stamp RViz uses the latest transform to its frame.
+    """
+    length = tip.length()
+    marker = InteractiveMarker(name=name, pose=pose, scale=HANDLES * length)
+    marker.header.frame_id = tip.frame
+    marker.description = f"target of {tip.robot.tip}"
+    marker.controls = [_ball(HANDLE_BALL * length)]
+    for k, axis in enumerate("xyz"):
+        marker.controls.append(_along(k, f"move {axis}", InteractiveMarkerControl.MOVE_AXIS))
+        marker.controls.append(_along(k, f"turn {axis}", InteractiveMarkerControl.ROTATE_AXIS))
+    return marker
+
+
+def _along(k: int, name: str, mode: int) -> Any:
+    """Return the handle for one axis of the marker; RViz draws it along the control's x axis."""
+    control = InteractiveMarkerControl(name=name, interaction_mode=mode)
+    R_marker_control = np.eye(3)[:, [k, (k + 1) % 3, (k + 2) % 3]]
+    o = control.orientation
+    o.x, o.y, o.z, o.w = quaternion_from_rotation(R_marker_control)
+    return control
+
+
+def _ball(size: float) -> Any:
+    """Return a ball that follows the mouse and turns with Ctrl."""
+    ball = Marker(type=Marker.SPHERE, color=GLASS)
+    ball.scale.x = ball.scale.y = ball.scale.z = size
+    ball.pose.orientation.w = 1.0
+    control = InteractiveMarkerControl(name="move", always_visible=True, markers=[ball])
+    control.orientation.w = 1.0
+    control.interaction_mode = InteractiveMarkerControl.MOVE_ROTATE_3D
+    return control
+
+
+class MarkerTarget:
+    """A marker that stands at the target, or at the tip without one; moving it sets targets.
+
+    Each target stays in force: RViz sends nothing while the mouse is held still, which would be the
+    end of a stream of poses.
+
+    Args:
+        library: the module ``interactive_markers``.
+        report: returns the report of the last cycle.
+        store: takes targets, as from a topic.
+        control: runs a function of the controller in the loop.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        library: Any,
+        report: Callable[[], CycleReport],
+        store: Callable[[Any], None],
+        control: Callable[[Callable[[Controller], None]], None],
+    ) -> None:
+        self._node, self._report, self._store, self._control = node, report, store, control
+        self._server = library.InteractiveMarkerServer(node, SERVER, feedback_sub_qos=FEEDBACK)
+        self._updates = node.resolve_topic_name(f"{SERVER}/update")
+        self._menu = menu = library.MenuHandler()
+        self._pause_entry = menu.insert(PAUSE, callback=lambda _: self._toggle_pause())
+        menu.insert(RESET, callback=lambda _: control(Controller.reset))
+        menu.insert(TO_TIP, callback=lambda _: self._move_to_tip())
+        self._pause_checked = False
+        menu.setCheckState(self._pause_entry, menu.UNCHECKED)
+        self._tip: Tip | None = None  # that the marker is for
+        self._pose: Any = None  # of the marker
+        self._touched = -math.inf  # [s]
+        namespace = self._updates.removesuffix("/update")
+        node.get_logger().info(f"handles for RViz: display InteractiveMarkers of {namespace}")
+        node.create_timer(PERIOD, self._update, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def close(self) -> None:
+        """Remove the marker, while there is still a node."""
+        self._server.shutdown()
+
+    def _update(self) -> None:
+        """Move the marker to the target or tip, if somebody displays it."""
+        report = self._report()
+        if report.trail is None or report.output is None:
+            return
+        tip = report.trail.tip
+        if tip is not self._tip:
+            self._insert(tip, _place(tip, report.output))
+        elif self._node.count_subscribers(self._updates) > 0:
+            pose = _place(tip, report.output)
+            if time.monotonic() - self._touched > TOUCH_HOLD and not _is_same(pose, self._pose):
+                self._pose = pose
+                self._server.setPose(MARKER, pose)
+            self._check_pause(report.state is ServoState.PAUSED)
+        self._server.applyChanges()
+
+    def _insert(self, tip: Tip, pose: Any) -> None:
+        """Insert the marker, or replace it by that of another tip."""
+        self._tip, self._pose = tip, pose
+        self._server.insert(handles(MARKER, tip, pose), feedback_callback=self._receive)
+        self._menu.apply(self._server, MARKER)
+
+    def _receive(self, feedback: Any) -> None:
+        """Set a target if the marker was moved; a click alone sets none."""
+        self._touched = time.monotonic()
+        if feedback.event_type not in (feedback.POSE_UPDATE, feedback.MOUSE_UP):
+            return
+        if not _is_same(feedback.pose, self._pose):
+            self._pose = feedback.pose
+            self._set_target(feedback.header.frame_id, feedback.pose)
+
+    def _set_target(self, frame: str, pose: Any) -> None:
+        """Set a target that stays in force; without a stamp, since RViz's may be old."""
+        target = PoseArray(poses=[pose])
+        target.header.frame_id = frame
+        self._store(target)
+
+    def _check_pause(self, paused: bool) -> None:
+        """Check or uncheck Pause in the menu, if it has changed."""
+        if paused is not self._pause_checked:
+            menu, self._pause_checked = self._menu, paused
+            menu.setCheckState(self._pause_entry, menu.CHECKED if paused else menu.UNCHECKED)
+            menu.apply(self._server, MARKER)
+
+    def _toggle_pause(self) -> None:
+        is_paused = self._report().state is ServoState.PAUSED
+        self._control(Controller.resume if is_paused else Controller.pause)
+
+    def _move_to_tip(self) -> None:
+        report = self._report()
+        if report.trail is not None and report.output is not None:
+            tip = report.trail.tip
+            self._set_target(tip.frame, pose_from_matrix(tip.poses(report.output.q)))
+
+
+def _place(tip: Tip, output: ServoOutput) -> Any:
+    """Return the pose of the target in the root frame, or that of the tip without a target."""
+    T_d = output.T_d
+    return pose_from_matrix(tip.poses(output.q) if T_d is None else tip.in_root(T_d))
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    pairs = zip(_numbers(a), _numbers(b), strict=True)
+    return all(abs(x - y) <= SAME for x, y in pairs)
+
+
+def _numbers(pose: Any) -> tuple[float, ...]:
+    p, o = pose.position, pose.orientation
+    return p.x, p.y, p.z, o.x, o.y, o.z, o.w
+
+
+def build_marker(
+    node: Node,
+    parameters: Parameters,
+    report: Callable[[], CycleReport],
+    store: Callable[[Any], None],
+    control: Callable[[Callable[[Controller], None]], None],
+) -> MarkerTarget | None:
+    """Make the marker of a node, see :class:`MarkerTarget`.
+
+    Returns:
+        None if no parameter asks for it, or the library is missing, which is logged.
+    """
+    if not parameters.interactive_marker:
+        return None
+    try:
+        library = import_module(LIBRARY)
+    except ImportError:
+        node.get_logger().warning(
+            "there is no marker to drag in RViz: interactive_marker needs the package "
+            f"{LIBRARY}: sudo apt-get install ros-$ROS_DISTRO-interactive-markers"
+        )
+        return None
+    return MarkerTarget(node, library, report, store, control)

@@ -1,4 +1,4 @@
-"""Reports of the stream for people: status and tip each cycle, diagnostics and markers by timers.
+"""Report of a cycle, and its publication: status and tip each cycle, diagnostics by a timer.
 
 Levels of the diagnostics, once a second:
 
@@ -16,6 +16,7 @@ code 0: following, reached, paused              OK
 import math
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -25,13 +26,12 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
+from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import fill_pose
 from dls_ik.ros.params import Parameters
-from dls_ik.ros.servo.markers import Markers
 from dls_ik.ros.servo.outputs import set_time
-from dls_ik.ros.servo.report import CycleReport, Tip, Trail
 from dls_ik.ros.util import Throttle
 from dls_ik.servo import ServoOutput, ServoState
 from dls_ik.servo.supervision import suggested_deviation
@@ -47,6 +47,90 @@ DIAGNOSTICS_PERIOD = 1.0  # [s]
 HELD = 0.5  # activation from which a joint is listed as held
 SILENT = (ServoState.NO_ROBOT, ServoState.WAITING, ServoState.STALE)
 LATE_SHARE = 0.1  # of late cycles from which the rate is not kept
+SHORTEST = 0.1  # [m]
+MOST_POINTS = 250  # of a trail: to convert more into a message would keep the loop waiting
+SHORTEST_INTERVAL = 0.02  # [s] between points of a trail
+
+
+class Tip:
+    """The tip of a chain whose base may itself be carried by other joints.
+
+    Args:
+        joint_values: returns the values of joints by name, as drivers publish them.
+    """
+
+    def __init__(self, robot: RobotModel, joint_values: Callable[[], Mapping[str, float]]) -> None:
+        self.robot = robot
+        self.frame = robot.tree.root
+        self._joint_values = joint_values
+        self._T_root_base = robot.tree.fixed_offset(self.frame, robot.base)
+
+    def in_root(self, T_base: Array) -> Array:
+        """Transform poses (..., 4, 4) from the base frame to the root frame."""
+        return self._root_from_base() @ T_base
+
+    def poses(self, q: Array) -> Array:
+        """Return the poses T_root_tip (..., 4, 4) at commands (..., n)."""
+        return self.in_root(self.robot.fk(q))
+
+    def length(self) -> float:
+        """Return the length of the way along the links [m]: about the reach of the arm."""
+        joints = self.robot.tree.path(self.robot.base, self.robot.tip)
+        way = sum(float(np.linalg.norm(joint.origin[:3, 3])) for joint in joints)
+        return max(way, SHORTEST)
+
+    def _root_from_base(self) -> Array:
+        if self._T_root_base is not None:
+            return self._T_root_base
+        tree = self.robot.tree
+        values = {name: q for name, q in self._joint_values().items() if name in tree.mimic_of}
+        return tree.pose(self.robot.base, values)
+
+
+class Trail:
+    """Keeps commands as they come, and converts them to points on request.
+
+    One thread samples, another one asks.
+
+    Args:
+        duration: of the trail [s].
+    """
+
+    def __init__(self, tip: Tip, duration: float) -> None:
+        self.tip = tip
+        self._duration = duration
+        self._interval = max(SHORTEST_INTERVAL, duration / MOST_POINTS)
+        self._commands: deque[tuple[float, Array]] = deque(maxlen=MOST_POINTS)
+        self._points: deque[tuple[float, Array]] = deque(maxlen=MOST_POINTS)
+        self._next = -np.inf  # [s] when to take a command again
+
+    def sample(self, now: float, q: Array) -> None:
+        """Keep a command (n,), which is not changed any more, at a time [s], if one is due."""
+        if now >= self._next and self._duration > 0.0:
+            self._next = now + self._interval
+            self._commands.append((now, q))
+
+    def points(self, now: float) -> Array:
+        """Return positions of the tip (m, 3) in the root frame [m], oldest first."""
+        new = [self._commands.popleft() for _ in range(len(self._commands))]
+        if new:
+            times, commands = zip(*new, strict=True)
+            positions = self.tip.poses(np.array(commands))[:, :3, 3]
+            self._points.extend(zip(times, positions, strict=True))
+        while self._points and now - self._points[0][0] > self._duration:
+            self._points.popleft()
+        return np.array([point for _, point in self._points]).reshape(-1, 3)
+
+
+class CycleReport(NamedTuple):
+    """Outcome of a cycle; replaced as a whole, so that other threads may read it."""
+
+    state: ServoState = ServoState.WAITING
+    message: str = ""  # a sentence; empty: that of the state
+    arm: Arm | None = None  # None: there is no robot yet
+    output: ServoOutput | None = None  # None: there is no command
+    is_command: bool = False  # the command is to be published
+    trail: Trail | None = None  # of the tip; None: there is no robot
 
 
 class LoopFigures(NamedTuple):
@@ -181,7 +265,7 @@ class StatusPublisher:
 
 
 class Monitor:
-    """Publishes status and tip each cycle; diagnostics and markers by timers of the node.
+    """Publishes status and tip each cycle, diagnostics by a timer of the node.
 
     Args:
         joint_values: returns the values of joints by name, as drivers publish them.
@@ -207,7 +291,6 @@ class Monitor:
         self._status = StatusPublisher(node)
         self._tip_publisher = node.create_publisher(PoseStamped, TIP_TOPIC, 1)
         self._tip_message = PoseStamped()
-        self._markers = Markers(node, lambda: self.report)
         self._name = f"{node.get_fully_qualified_name()}: stream"
         self._publisher = node.create_publisher(DiagnosticArray, DIAGNOSTICS_TOPIC, 10)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
