@@ -10,13 +10,10 @@ are listed with their joint values; "most" is the largest number of restarts.
 """
 
 import argparse
-import json
 import sys
 import time
-from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,7 +26,6 @@ from dls_ik.solver.batch import RESTARTS
 from dls_ik.solver.search import new_rows
 
 TOLERANCE = 1e-6 * (1.0 + 1e-6)  # [m], [rad]; other kinematics round differently
-CHUNK = 10_000  # poses solved at a time
 
 COLUMNS = columns(
     "chain; joints; task; seeds; solved [%] :.3f; missed :d; beyond limits :d; inaccurate :d; "
@@ -53,36 +49,12 @@ def errors(task: Task, wanted: np.ndarray, reached: np.ndarray) -> np.ndarray:
     return np.column_stack(pose_errors(reached, wanted))
 
 
-class Block(NamedTuple):
-    """Some poses of a chain, with their joint values."""
+class Poses(NamedTuple):
+    """Random poses of a chain, with the joint values that they come from."""
 
-    first: int  # number of the first one
     q: np.ndarray  # (b, n)
     Ts: np.ndarray  # (b, 4, 4)
     seeds: np.ndarray | None  # (b, n)
-
-
-class Missed(NamedTuple):
-    """A pose that was not solved."""
-
-    sample: int
-    q: list[float]  # that it comes from
-    seed: list[float] | None
-    position_error: float  # [m] of the best that was found
-    rotation_error: float  # [rad]
-
-
-class Outcome(NamedTuple):
-    """Result for some poses."""
-
-    poses: int
-    outside_limits: int  # of the answers that claim success
-    outside_tolerance: int
-    seconds: float  # of processor time, on one thread
-    iterations: int
-    restarts: int
-    most_restarts: int  # of any pose: how near the rest came to being missed
-    missed: list[Missed]
 
 
 class ChainSolver:
@@ -93,83 +65,55 @@ class ChainSolver:
         self.solver = IkSolver(self.robot, task=row.task)
         self.fk = arm_of(self.robot).fk
 
-    def blocks(self, samples: int, seed: int, seeded: bool) -> Iterator[Block]:
+    def poses(self, count: int, seed: int, seeded: bool) -> Poses:
         """Draw poses, the same ones with seeds and without."""
-        poses, seeds = (np.random.default_rng([seed, k]) for k in range(2))
-        for first in range(0, samples, CHUNK):
-            b = min(CHUNK, samples - first)
-            q = self.robot.random(poses, b)
-            yield Block(first, q, self.fk(q), self.robot.random(seeds, b) if seeded else None)
+        qs, seeds = (self.robot.random(np.random.default_rng([seed, k]), count) for k in range(2))
+        return Poses(qs, self.fk(qs), seeds if seeded else None)
 
-    def outcome(self, block: Block) -> Outcome:
-        """Solve a block twice: for its answers, and for the time of one thread."""
-        result = self.solver.solve_batch(block.Ts, block.seeds)
+    def seconds_on_one_thread(self, poses: Poses) -> float:
+        """Return the processor time of the kernel that a thread of a batch runs [s]."""
+        search, count = self.solver.search, len(poses.Ts)
+        starts = search.middle if poses.seeds is None else poses.seeds
+        rows = new_rows(count, self.robot.n, self.solver.options.random_seed)
         begin = time.thread_time()
-        on_one_thread(self.solver, block.Ts, block.seeds)
-        seconds = time.thread_time() - begin
-        good, apart = result.success, errors(self.task, block.Ts, self.fk(result.q))
-        beyond = ((result.q < self.robot.lower) | (result.q > self.robot.upper)).any(axis=1)
-        apart_too_far = ~(apart <= TOLERANCE).all(axis=1)
-        return Outcome(
-            len(good),
-            int((good & beyond).sum()),
-            int((good & apart_too_far).sum()),
-            seconds,
-            int(result.iterations.sum()),
-            int(result.restarts.sum()),
-            int(result.restarts.max()),
-            [_missed(block, i, apart[i]) for i in np.flatnonzero(~good).tolist()],
-        )
+        search.attempt(poses.Ts[:, None], starts, 1 + RESTARTS, rows, poses.seeds is not None)
+        return time.thread_time() - begin
 
-    def call_times(self, block: Block, calls: int) -> np.ndarray:
-        """Processor times [us] of single calls of `solve`."""
+    def call_times(self, poses: Poses, calls: int) -> np.ndarray:
+        """Return processor times [us] of single calls of `solve`."""
         times = []
-        seeds = [None] * len(block.Ts) if block.seeds is None else block.seeds
-        for T, seed in islice(zip(block.Ts, seeds, strict=True), calls):
+        seeds = [None] * len(poses.Ts) if poses.seeds is None else poses.seeds
+        for T, seed in islice(zip(poses.Ts, seeds, strict=True), calls):
             begin = time.thread_time()
             self.solver.solve(T, seed)
             times.append(time.thread_time() - begin)
         return 1e6 * np.array(times)
 
 
-def on_one_thread(solver: IkSolver, Ts: np.ndarray, seeds: np.ndarray | None) -> None:
-    """Run the kernel that a thread of a batch runs."""
-    seeded = seeds is not None
-    starts = solver.search.middle if seeds is None else seeds
-    rows = new_rows(len(Ts), solver.robot.n, solver.options.random_seed)
-    solver.search.attempt(Ts[:, None], starts, 1 + RESTARTS, rows, seeded)
-
-
-def total(outcomes: list[Outcome]) -> Outcome:
-    """Add up all blocks."""
-    *sums, most, missed = zip(*outcomes, strict=True)
-    return Outcome(
-        *(sum(column) for column in sums), max(most), [one for some in missed for one in some]
-    )
-
-
-def _missed(block: Block, i: int, apart: np.ndarray) -> Missed:
-    seed = None if block.seeds is None else block.seeds[i].tolist()
-    return Missed(block.first + i, block.q[i].tolist(), seed, *apart.tolist())
-
-
 def measured(row: ChainRow, given: argparse.Namespace, seeded: bool) -> tuple[list, list]:
     """Return one row of the table, and rows of the missed poses."""
-    chain = ChainSolver(row)
-    first = next(chain.blocks(min(CHUNK, given.samples), given.seed, seeded))
-    chain.call_times(first, 10)  # loads what is to be loaded
-    times = chain.call_times(first, given.calls)
-    blocks = chain.blocks(given.samples, given.seed, seeded)
-    found, seeds = total([chain.outcome(block) for block in blocks]), "random" if seeded else "none"
-    counts = (len(found.missed), found.outside_limits, found.outside_tolerance)
+    chain, seeds = ChainSolver(row), "random" if seeded else "none"
+    poses = chain.poses(given.samples, given.seed, seeded)
+    chain.call_times(poses, 10)  # loads what is to be loaded
+    times = chain.call_times(poses, given.calls)
+    result = chain.solver.solve_batch(poses.Ts, poses.seeds)
+    good, apart = result.success, errors(row.task, poses.Ts, chain.fk(result.q))
+    beyond = ((result.q < chain.robot.lower) | (result.q > chain.robot.upper)).any(axis=1)
+    inaccurate = ~(apart <= TOLERANCE).all(axis=1)
+    counts = (int(which.sum()) for which in (~good, good & beyond, good & inaccurate))
     figures = [
         *(row.name, joints(chain.robot), TASKS[row.task], seeds),
-        *(100.0 * (1.0 - counts[0] / found.poses), *counts),
-        1e6 * found.seconds / found.poses,
+        *(100.0 * float(good.mean()), *counts),
+        1e6 * chain.seconds_on_one_thread(poses) / given.samples,
         *(float(times.mean()), *np.percentile(times, (50, 99, 99.9)).tolist()),
-        *(found.iterations / found.poses, found.restarts / found.poses, found.most_restarts),
+        *(float(result.iterations.mean()), float(result.restarts.mean())),
+        int(result.restarts.max()),
     ]
-    return figures, [[row.name, seeds, *one] for one in found.missed]
+    missed = []
+    for i in np.flatnonzero(~good).tolist():
+        seed = None if poses.seeds is None else poses.seeds[i].tolist()
+        missed.append([row.name, seeds, i, poses.q[i].tolist(), seed, *apart[i].tolist()])
+    return figures, missed
 
 
 def joints(robot: RobotModel) -> str:
@@ -198,15 +142,7 @@ def options() -> argparse.ArgumentParser:
     result.add_argument("chains", nargs="*", help="names, see --list; default: all of them")
     result.add_argument("--list", action="store_true", help="list the chains and stop")
     result.add_argument("--calls", type=positive, default=5000, help="how many of them by `solve`")
-    result.add_argument("--missed", metavar="FILE", help="write what is missed as it is found")
     return result
-
-
-def noted(path: str, missed: Table) -> None:
-    """Write the poses missed so far."""
-    names = [column.name for column in missed.columns]
-    rows: list[dict[str, Any]] = [dict(zip(names, row, strict=True)) for row in missed.rows]
-    Path(path).write_text(json.dumps(rows, indent=1) + "\n")
 
 
 def main() -> None:
@@ -226,8 +162,6 @@ def main() -> None:
         table.rows.append(figures)
         missed.rows.extend(rest)
         print(f"{row.name}, {figures[3]} seeds: {len(rest)} missed", file=sys.stderr)
-        if given.missed:
-            noted(given.missed, missed)
     finish(given, [table, missed] if missed.rows else [table])
 
 

@@ -45,24 +45,19 @@ class Table:
     rows: list[Sequence[Any]] = field(default_factory=list)
 
 
-class Options(argparse.ArgumentParser):
-    """A parser that describes the machine beside the options, in `before`."""
-
-    def parse_args(self, *args: Any) -> Any:
-        """Return the options."""
-        given = super().parse_args(*args)
-        given.before = machine()
-        return given
-
-
-def parser(description: str | None, **defaults: Any) -> Options:
+def parser(description: str | None, **defaults: Any) -> argparse.ArgumentParser:
     """Return options that every benchmark has, and those of ``COMMON`` with the defaults given.
+
+    The machine as it is now is beside the options, in `before`.
 
     Args:
         description: docstring of the benchmark, whose first line is shown.
     """
     line = (description or "").strip().partition("\n")[0]
-    result = Options(description=line, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    result = argparse.ArgumentParser(
+        description=line, formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
+    result.set_defaults(before=machine())
     result.add_argument("--json", metavar="FILE", help="write the figures there; - for stdout")
     for name, default in defaults.items():
         kind, text = COMMON[name]

@@ -19,21 +19,18 @@ from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
-import rclpy
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import PoseArray, PoseStamped, TwistStamped
 from moveit_msgs.srv import GetPositionFK, GetPositionIK
 from rcl_interfaces.srv import GetParameters, SetParametersAtomically
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
 from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.qos import QoSProfile
-from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
+from benchmarks.client import Awaited, Inbox, Steps, Task, client_node
 from benchmarks.common import Table, columns, finish, guarded, parser
 from benchmarks.concurrency_checks import (
     ACCELERATION,
@@ -48,7 +45,6 @@ from benchmarks.concurrency_checks import (
     is_ik_refusal,
 )
 from benchmarks.processes import STARTING, Process, proc_figures, ros_node
-from benchmarks.stream_client import Inbox
 from dls_ik import DlsIkError, RobotModel
 from dls_ik.ros.client.ik_client import DEPTH
 from dls_ik.ros.frames import pose_from_matrix
@@ -120,43 +116,6 @@ BAD: tuple[Mapping[str, Sequence[Any]], ...] = (
 )
 
 
-# A task yields what it waits for: seconds, a request, whose answer it gets, or a condition.
-Awaited = float | Future | Callable[[], bool]
-Steps = Generator[Awaited, Any, None]
-
-
-class Task:
-    """A generator on its way."""
-
-    def __init__(self, name: str, steps: Steps) -> None:
-        self._name, self._steps = name, steps
-        self._awaited: Awaited = 0.0
-        self._since = time.monotonic()
-
-    @property
-    def awaits_answer(self) -> bool:
-        """True while a request of it is under way."""
-        return isinstance(self._awaited, Future)
-
-    def step(self) -> None:
-        """Go on if what it waits for is there.
-
-        Raises:
-            TimeoutError: it waits for too long.
-        """
-        awaited, waited, answer = self._awaited, time.monotonic() - self._since, None
-        if isinstance(awaited, float):
-            is_ready = waited >= awaited
-        elif isinstance(awaited, Future):
-            is_ready, answer = awaited.done(), awaited.result()
-        else:
-            is_ready = awaited()
-        if is_ready:
-            self._awaited, self._since = self._steps.send(answer), time.monotonic()
-        elif waited > PATIENCE:
-            raise TimeoutError(f"{self._name} waited {PATIENCE:g} s for {awaited}")
-
-
 class World:
     """A context in which the node runs, and tasks work on it."""
 
@@ -171,13 +130,8 @@ class World:
         """Start the node; it waits for a robot."""
         self._stack = ExitStack()
         self._stack.enter_context(self.process)
-        context = rclpy.Context()
-        rclpy.init(args=[], context=context, signal_handler_options=SignalHandlerOptions.NO)
-        self._stack.callback(context.try_shutdown)
-        self.node, listener = (Node(n, context=context, namespace=NAME) for n in ("asks", "reads"))
-        self._inbox = Inbox(listener, JointState, "joint_states")
-        self._executor = SingleThreadedExecutor(context=context)
-        self._executor.add_node(self.node)
+        self.node, self._executor = self._stack.enter_context(client_node(namespace=NAME))
+        self._inbox = Inbox(self.node, JointState, "joint_states")
         ways = QoSProfile(depth=DEPTH)
         self._clients = {
             n: self.node.create_client(k, n, qos_profile=ways) for n, k in SERVICES.items()
@@ -199,7 +153,7 @@ class World:
 
     def add(self, task: Callable[..., Steps], *arguments: Any) -> None:
         """Let a task begin."""
-        self._tasks.append(Task(task.__name__, task(self, *arguments)))
+        self._tasks.append(Task(task(self, *arguments), PATIENCE))
 
     def call(self, service: str, request: Any) -> Future:
         """Send a request, to be yielded."""

@@ -143,10 +143,13 @@ class History:
 # Answers
 
 
-def explains_ik(robot: RobotModel, response: Any, link: str, T: np.ndarray) -> bool:
+def explains_ik(
+    robot: RobotModel, response: Any, link: str, T: np.ndarray, tolerance: float = LOOSEST
+) -> bool:
     """Test if an answer of compute_ik is right for a robot: names, limits, and the pose (4, 4).
 
     Joints that do not move the link keep their values, which may be those of the robot before.
+    The tolerance is that of the solver [m, rad].
     """
     state = response.solution.joint_state
     if tuple(state.name) != robot.joint_names or state.header.frame_id != robot.base:
@@ -160,8 +163,8 @@ def explains_ik(robot: RobotModel, response: Any, link: str, T: np.ndarray) -> b
         return False
     at, tip = robot.link_pose(link or robot.tip, q), robot.fk(q)
     arm = np.linalg.norm(at[:3, 3] - tip[:3, 3])  # a link of the tip is off by what the tip turns
-    close = np.linalg.norm(at[:3, 3] - T[:3, 3]) <= (1.01 + arm) * LOOSEST
-    return bool(close and np.linalg.norm(at[:3, :3] - T[:3, :3]) <= 1.5 * LOOSEST)
+    close = np.linalg.norm(at[:3, 3] - T[:3, 3]) <= (1.01 + arm) * tolerance
+    return bool(close and np.linalg.norm(at[:3, :3] - T[:3, :3]) <= 1.5 * tolerance)
 
 
 def explains_fk(robot: RobotModel, response: Any, links: list[str], q: dict[str, float]) -> bool:

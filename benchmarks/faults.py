@@ -1,31 +1,31 @@
-"""Reactions of the arm to faults: times until it stands and moves again, and jumps.
+"""Reactions of the arm to faults: times until it is at rest and moves again, and steps.
 
 A simulated arm without a bound on its speed follows the trajectories of a node (100 Hz, 60 points,
 8 rad/s^2), whose target swings to and fro at 0.3 m/s, sent at 50 Hz by a client that never stops.
 
-told: until the status says so. stands: until the joints of the arm are at rest, by its own joint
-states, or the commands where it tells none; with 40 ms to be sure. resumed: from the end of the
-fault (the node is ready, is continued, is reset, hears the driver) until the arm moves. jump: the
-largest step from one command to the next, or from the arm to the first command, relative to its
-bound; the bound is the velocity limit times the time between them, and one period more for the
-jitter of the stamps.
+reported: until the status says so. at rest: until the joints of the arm are at rest, by its own
+joint states, or the commands where there are none; with 40 ms to be sure. moves again: from the end
+of the fault (the node is ready, is continued, is reset, receives joint states) until the arm moves.
+largest step: from one command to the next, or from the arm to the first command, relative to its
+bound, which is the velocity limit times the time between them, and one period more for the jitter
+of the stamps.
 """
 
 import signal
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
-import rclpy
 from geometry_msgs.msg import PoseStamped
 from moveit_msgs.msg import ServoStatus
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
+from benchmarks.client import client_node
 from benchmarks.common import Table, columns, finish, guarded, parser
 from benchmarks.processes import Process, ros_node
 from dls_ik import DlsIkError, RobotModel
@@ -37,11 +37,31 @@ START = [0.0, 0.6, 0.0, 1.6, 0.0, 0.4, 0.0]  # [rad] of the WAM
 SWING, PULSE = 0.12, 2.5  # [m], [rad/s] of the motion to and fro
 PATIENCE = 60.0  # [s]
 STILL = 1e-4  # [rad/s] from joint states
-Row = tuple[float | None, float | None, float | None, float, float]
 COLUMNS = columns(
-    "fault; times :d; told [s], median; stands [s], median (largest); resumed [s], median "
-    "(largest); largest jump [rad] :.4f; its bound [rad] :.4f"
+    "fault; times :d; reported [s]; at rest [s], median (largest); moves again [s], median "
+    "(largest); largest step [rad] :.4f; its bound [rad] :.4f"
 )
+
+
+class Step(NamedTuple):
+    """A step between commands, of the joint that comes nearest to its bound."""
+
+    size: float  # [rad]
+    bound: float  # [rad]
+
+    @property
+    def ratio(self) -> float:
+        """The size relative to the bound."""
+        return self.size / self.bound
+
+
+class Reaction(NamedTuple):
+    """The reaction to one fault: times [s], and the largest step."""
+
+    reported: float | None
+    at_rest: float
+    moves_again: float
+    step: Step
 
 
 class FaultRig:
@@ -66,7 +86,7 @@ class FaultRig:
         self._arm_command = ros_node("dls_ik.ros.sim_arm.node", name, **arm)
         self.states: list[tuple[float, Any, Any]] = []  # when [s], positions, velocities
         self.commands: list[tuple[float, Any, Any]] = []  # by their stamps [s]
-        self.words = ""
+        self.status = ""
         self.is_streaming = True
 
     def __enter__(self) -> "FaultRig":
@@ -91,7 +111,7 @@ class FaultRig:
         begin = time.perf_counter()
         while not is_so():
             if time.perf_counter() - begin > PATIENCE:
-                raise DlsIkError(f"{what}: not within {PATIENCE:g} s; status: {self.words}")
+                raise DlsIkError(f"{what}: not within {PATIENCE:g} s; status: {self.status}")
             self._executor.spin_once(timeout_sec=0.002)
         return time.perf_counter() - begin
 
@@ -100,11 +120,11 @@ class FaultRig:
         end = time.perf_counter() + duration
         self.until(lambda: time.perf_counter() >= end, "a while")
 
-    def moves(self) -> bool:
+    def is_moving(self) -> bool:
         """Test if the arm moves."""
         return bool(self.states) and bool(np.abs(self.states[-1][2]).max() > 0.05)
 
-    def stands(self) -> bool:
+    def is_at_rest(self) -> bool:
         """Test if the arm has been at rest for ten readings."""
         recent = np.array([v for _, _, v in self.states[-10:]])
         return len(recent) == 10 and bool(np.abs(recent).max() < STILL)
@@ -122,6 +142,19 @@ class FaultRig:
         self.states.clear()
         self.commands.clear()
 
+    def worst_step(self, q: Any = None) -> Step:
+        """Return the largest step between commands, and from the arm at `q` (n,) to the first."""
+        pairs = pairwise(self.commands)
+        steps = [self._step(q0, q1, t1 - t0) for (t0, q0, _), (t1, q1, _) in pairs]
+        if q is not None:
+            steps.append(self._step(q, self.commands[0][1], 1.0 / RATE))
+        return largest([Step(0.0, 1.0), *steps])
+
+    def _step(self, q0: Any, q1: Any, elapsed: float) -> Step:
+        sizes, bounds = np.abs(q1 - q0), self.robot.velocity * (elapsed + 1.0 / RATE)
+        j = int(np.argmax(sizes / bounds))
+        return Step(float(sizes[j]), float(bounds[j]))
+
     def _call(self, kind: Any, name: str, request: Any) -> None:
         client = self._node.create_client(kind, name)
         self.until(client.service_is_ready, name)
@@ -129,12 +162,8 @@ class FaultRig:
         self.until(future.done, name)
 
     def _connect(self) -> None:
-        context = rclpy.Context()
-        rclpy.init(args=[], context=context)
-        self._stack.callback(context.try_shutdown)
-        node = rclpy.create_node("benchmark", context=context, namespace=f"/{self._name}")
-        self._node, self._executor = node, SingleThreadedExecutor(context=context)
-        self._executor.add_node(node)
+        node, self._executor = self._stack.enter_context(client_node(namespace=self._name))
+        self._node = node
         self._targets = node.create_publisher(PoseStamped, "target_pose", 1)
         quick = qos_profile_sensor_data
         node.create_subscription(JointState, "joint_states", self._hear_state, quick)
@@ -159,69 +188,72 @@ class FaultRig:
         self.commands.append((stamp, np.array(message.position), np.array(message.velocity)))
 
     def _hear_status(self, message: Any) -> None:
-        self.words = message.message
+        self.status = message.message
 
 
-def stream_ceases(rig: FaultRig) -> Row:
+def largest(steps: Sequence[Step]) -> Step:
+    """Return the step that is largest relative to its bound."""
+    return max(steps, key=lambda step: step.ratio)
+
+
+def stream_ceases(rig: FaultRig) -> Reaction:
     """No more targets come."""
     rig.is_streaming = False
-    told = rig.until(lambda: "ceased" in rig.words or "at the target" in rig.words, "told")
-    stood = told + rig.until(rig.stands, "standstill")
+    reported = rig.until(lambda: "ceased" in rig.status or "at the target" in rig.status, "status")
+    at_rest = reported + rig.until(rig.is_at_rest, "standstill")
     rig.is_streaming = True
-    return (told, stood, rig.until(rig.moves, "motion"), *worst(rig))
+    return Reaction(reported, at_rest, rig.until(rig.is_moving, "motion"), rig.worst_step())
 
 
-def node_killed(rig: FaultRig) -> Row:
+def node_killed(rig: FaultRig) -> Reaction:
     """SIGKILL; another node is started."""
     rig.node.signal(signal.SIGKILL)
-    stood = rig.until(rig.stands, "standstill")
-    before = worst(rig)
-    q = rig.states[-1][1]
-    rig.commands.clear()
-    rig.start_again()
-    resumed = rig.until(rig.moves, "motion")
-    return (None, stood, resumed, *worse(before, worse(first(rig, q), worst(rig))))
+    return resumed(rig, rig.until(rig.is_at_rest, "standstill"), rig.start_again)
 
 
-def node_stopped(rig: FaultRig) -> Row:
+def node_stopped(rig: FaultRig) -> Reaction:
     """SIGSTOP for two seconds."""
     rig.node.sleep()
-    stood = rig.until(rig.stands, "standstill")
-    rig.spin(2.0 - stood)
-    q, before = rig.states[-1][1], worst(rig)
-    rig.commands.clear()
-    rig.node.wake()
-    resumed = rig.until(rig.moves, "motion")
-    return (None, stood, resumed, *worse(before, worse(first(rig, q), worst(rig))))
+    at_rest = rig.until(rig.is_at_rest, "standstill")
+    rig.spin(2.0 - at_rest)
+    return resumed(rig, at_rest, rig.node.wake)
 
 
-def driver_silent(rig: FaultRig) -> Row:
-    """Joint states cease, and come again; a required driver needs a reset then."""
-    rig.silence(True)
-    told = rig.until(lambda: "joint states" in rig.words, "told")
-    stood = told + rig.until(lambda: not rig.commands[-1][2].any(), "standstill")
-    rig.spin(0.5)
-    before = worst(rig)
-    rig.clear()
-    rig.silence(False)
-    if "fault" in rig.words:
-        rig.until(lambda: len(rig.states) > 10, "joint states")
-        rig.trigger("dls_ik/reset")
-    return (told, stood, rig.until(rig.moves, "motion"), *worse(before, worst(rig)))
-
-
-def node_ended(rig: FaultRig) -> Row:
+def node_ended(rig: FaultRig) -> Reaction:
     """SIGINT in motion; another node is started."""
     rig.node.signal(signal.SIGINT)
-    stood = rig.until(rig.stands, "standstill")
-    rig.until(lambda: rig.node.process.poll() is not None, "the end of the node")
-    q, before = rig.states[-1][1], worst(rig)
+    at_rest = rig.until(rig.is_at_rest, "standstill")
+    rig.until(lambda: not rig.node.is_running, "the end of the node")
+    return resumed(rig, at_rest, rig.start_again)
+
+
+def resumed(rig: FaultRig, at_rest: float, resume: Callable[[], None]) -> Reaction:
+    """End the fault of a node whose arm is at rest; return the reaction."""
+    q, before = rig.states[-1][1], rig.worst_step()
     rig.commands.clear()
-    rig.start_again()
-    return (None, stood, rig.until(rig.moves, "motion"), *worse(before, first(rig, q)))
+    resume()
+    moves_again = rig.until(rig.is_moving, "motion")
+    rig.until(lambda: bool(rig.commands), "commands")
+    return Reaction(None, at_rest, moves_again, largest([before, rig.worst_step(q)]))
 
 
-FAULTS: dict[str, tuple[str, Callable[[FaultRig], Row]]] = {
+def driver_silent(rig: FaultRig) -> Reaction:
+    """Joint states cease, and come again; a required driver needs a reset then."""
+    rig.silence(True)
+    reported = rig.until(lambda: "joint states" in rig.status, "status")
+    at_rest = reported + rig.until(lambda: not rig.commands[-1][2].any(), "standstill")
+    rig.spin(0.5)
+    before = rig.worst_step()
+    rig.clear()
+    rig.silence(False)
+    if "fault" in rig.status:
+        rig.until(lambda: len(rig.states) > 10, "joint states")
+        rig.trigger("dls_ik/reset")
+    moves_again = rig.until(rig.is_moving, "motion")
+    return Reaction(reported, at_rest, moves_again, largest([before, rig.worst_step()]))
+
+
+FAULTS: dict[str, tuple[str, Callable[[FaultRig], Reaction]]] = {
     "the stream of targets ceases": ("auto", stream_ceases),
     "node killed": ("auto", node_killed),
     "node stopped for 2 s": ("auto", node_stopped),
@@ -231,71 +263,35 @@ FAULTS: dict[str, tuple[str, Callable[[FaultRig], Row]]] = {
 }
 
 
-def worst(rig: FaultRig) -> tuple[float, float]:
-    """Return the largest step between commands relative to its bound, and the bound [rad]."""
-    steps = zip(rig.commands, rig.commands[1:], strict=False)
-    found = (0.0, 1.0)
-    for (t0, q0, _), (t1, q1, _) in steps:
-        found = worse(found, step(rig, q0, q1, t1 - t0))
-    return found
-
-
-def first(rig: FaultRig, q: Any) -> tuple[float, float]:
-    """Return the step of the first command from the arm (n,), and the bound [rad]."""
-    rig.until(lambda: bool(rig.commands), "commands")
-    return step(rig, q, rig.commands[0][1], 1.0 / RATE)
-
-
-def step(rig: FaultRig, q0: Any, q1: Any, elapsed: float) -> tuple[float, float]:
-    """Return the step and the bound of the joint with the largest ratio of both."""
-    moved = np.abs(q1 - q0)
-    bound = rig.robot.velocity * (elapsed + 1.0 / RATE)
-    j = int(np.argmax(moved / bound))
-    return float(moved[j]), float(bound[j])
-
-
-def worse(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:
-    """Return the one that is larger relative to its bound."""
-    return max(a, b, key=lambda pair: pair[0] / pair[1])
-
-
 def measured(repeats: int) -> list[Sequence[Any]]:
     """Return the rows of all faults."""
-    found: dict[str, list[Row]] = {name: [] for name in FAULTS}
+    found: dict[str, list[Reaction]] = {name: [] for name in FAULTS}
     for driver in ("auto", "required"):
         with FaultRig(f"faults_{driver}", driver) as rig:
             for name, (wanted, act) in FAULTS.items():
                 for _ in range(repeats if wanted == driver else 0):
-                    rig.until(rig.moves, "motion")
+                    rig.until(rig.is_moving, "motion")
                     rig.spin(1.0)
                     rig.clear()
                     rig.spin(0.3)
-                    rig.until(rig.moves, "motion")
+                    rig.until(rig.is_moving, "motion")
                     found[name].append(act(rig))
-    return [[name, len(rows), *summary(rows)] for name, rows in found.items()]
+    return [row(name, reactions) for name, reactions in found.items()]
 
 
-def summary(rows: list[Row]) -> list[Any]:
-    """Return medians and largest times, and the worst jump."""
-    told = [row[0] for row in rows if row[0] is not None]
-    stood = [row[1] for row in rows if row[1] is not None]
-    resumed = [row[2] for row in rows if row[2] is not None]
-    jumps = [(row[3], row[4]) for row in rows]
-    jump = max(jumps, key=lambda pair: pair[0] / pair[1])
-    return [f"{np.median(told):.2f}" if told else None, span(stood), span(resumed), *jump]
-
-
-def span(times: list[Any]) -> str:
-    """Format the median and the largest."""
-    return f"{np.median(times):.2f} ({max(times):.2f})"
+def row(name: str, reactions: list[Reaction]) -> list[Any]:
+    """Return medians and largest times, and the largest step."""
+    reported, at_rest, moves_again, steps = zip(*reactions, strict=True)
+    words = None if None in reported else f"{np.median(reported):.2f}"
+    spans = (f"{np.median(times):.2f} ({max(times):.2f})" for times in (at_rest, moves_again))
+    return [name, len(reactions), words, *spans, *largest(steps)]
 
 
 def main() -> None:
     """Measure and show."""
     given = parser(__doc__, repeats=5).parse_args()
     stay_alone()
-    rows = measured(given.repeats)
-    finish(given, [Table("Faults", COLUMNS, rows)])
+    finish(given, [Table("Faults", COLUMNS, measured(given.repeats))])
 
 
 if __name__ == "__main__":

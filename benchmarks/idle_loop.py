@@ -62,22 +62,20 @@ def run(rate: float, targets: TargetBuffer, starts: list[float]) -> None:
 
 
 def main() -> None:
-    """Cycle, and tell, until a signal."""
+    """Cycle, and print the lateness of each cycle [us] once a second, until a signal."""
     over = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: over.set())
-    targets, starts, told = TargetBuffer(), [time.monotonic()], 1
-    thread = threading.Thread(target=run, args=(float(sys.argv[1]), targets, starts))
+    rate, targets = float(sys.argv[1]), TargetBuffer()
+    starts: list[float] = []
+    lateness = Lateness(1.0 / rate)
+    thread = threading.Thread(target=run, args=(rate, targets, starts))
     thread.start()
     print("ready", flush=True)
-    first = starts[0]
     while not over.wait(1.0):
         count = len(starts)
-        new, told = starts[told:count], count
-        print(json.dumps([round(1e6 * (start - first)) for start in new]), flush=True)
-        if told > 100_000:
-            del starts[1:told]
-            told = 1
+        print(json.dumps([round(1e6 * late) for late in lateness.of(starts[:count])]), flush=True)
+        del starts[:count]
     targets.close()
     thread.join()
 

@@ -48,7 +48,7 @@ class Process(ChildProcess):
             DlsIkError: it ended, or took too long; with what it said last.
         """
         said: deque[str] = deque(maxlen=5)
-        while READY not in (line := self._next_line()):
+        while READY not in (line := self._next(self.started + STARTING - time.perf_counter())):
             said.append(line)
             if line == ENDED:
                 raise DlsIkError(f"{' '.join(self.command)} is not ready: {' | '.join(said)}")
@@ -60,11 +60,7 @@ class Process(ChildProcess):
         Raises:
             DlsIkError: it ended, or took too long.
         """
-        try:
-            line = self._lines.get(timeout=patience)
-        except Empty:
-            line = ENDED
-        if line == ENDED:
+        if (line := self._next(patience)) == ENDED:
             raise DlsIkError(f"{' '.join(self.command)} {ENDED}")
         return line
 
@@ -75,10 +71,9 @@ class Process(ChildProcess):
             found.append(self._lines.get())
         return [line for line in found if line != ENDED]
 
-    def _next_line(self) -> str:
-        left = self.started + STARTING - time.perf_counter()
+    def _next(self, patience: float) -> str:
         try:
-            return self._lines.get(timeout=max(0.0, left))
+            return self._lines.get(timeout=max(0.0, patience))
         except Empty:
             return ENDED
 

@@ -11,10 +11,9 @@ from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
-import rclpy
 from moveit_msgs.srv import GetPositionIK
-from rclpy.executors import SingleThreadedExecutor
 
+from benchmarks.client import client_node
 from benchmarks.common import Table, columns, finish, guarded, parser, positive, quartiles, spread
 from benchmarks.processes import Process, ros_node, wait_until
 from dls_ik import DlsIkError, IkSolver, RobotModel
@@ -37,15 +36,11 @@ COLUMNS = columns(
 class Caller:
     """The client's side: one request at a time."""
 
-    def __init__(self, node: Any) -> None:
-        self._executor = SingleThreadedExecutor()
-        self._executor.add_node(node)
+    def __init__(self, node: Any, executor: Any) -> None:
+        self._executor = executor
         self._clients = {
             name: node.create_client(GetPositionIK, f"/{name}/compute_ik") for name in SERVERS
         }
-
-    def connect(self) -> None:
-        """Wait for the servers."""
         for name, client in self._clients.items():
             wait_until(client.service_is_ready, f"compute_ik of {SERVERS[name]}")
 
@@ -105,10 +100,7 @@ def main() -> None:
             ros_node("dls_ik.ros.node", "node", robot="wam"),
         ):
             stack.enter_context(Process(command)).wait_ready()
-        rclpy.init(args=[])
-        stack.callback(rclpy.try_shutdown)
-        caller = Caller(rclpy.create_node("benchmark"))
-        caller.connect()
+        caller = Caller(*stack.enter_context(client_node()))
         found = measured(caller, given.calls, np.random.default_rng(given.seed))
     table = Table(f"{given.calls} calls of each, WAM", COLUMNS, rows(found))
     finish(given, [table])

@@ -26,74 +26,56 @@ COLUMNS = columns("part; method; limits to; median [us] :.1f; 99 % [us] :.1f; as
 
 
 class Contestant(NamedTuple):
-    """A row: the call takes a pose and a time."""
+    """A row: only the call is timed; both take a pose and a time."""
 
     what: str
     method: str
     limits: str
+    prepare: Callable[[np.ndarray, float], Any]
     call: Callable[[np.ndarray, float], Any]
 
 
-def controller_cycle(method: str, limits: str, path: Path) -> Contestant:
-    """Return the cycle of a controller; setting its target is not timed."""
+def cycle(method: str, limits: str, path: Path) -> Contestant:
+    """Return the cycle of a controller."""
     controller = Controller(moving("wam7"), method, **LIMITS[limits])
     controller.seed(path.start())
-    return Contestant("cycle", method, limits, timed_cycle(controller))
+    follow, run = controller.follow_pose, lambda T, now: controller.cycle(now, DT)
+    return Contestant("cycle", method, limits, follow, run)
 
 
-def timed_cycle(controller: Controller) -> Callable[[np.ndarray, float], float]:
-    """Return a function that sets a target and returns the time of the cycle [us]."""
-
-    def call(T: np.ndarray, now: float) -> float:
-        controller.follow_pose(T, now)
-        begin = time.thread_time_ns()
-        controller.cycle(now, DT)
-        return 1e-3 * (time.thread_time_ns() - begin)
-
-    return call
-
-
-def servo_step(method: str, path: Path) -> Contestant:
+def step(method: str, path: Path) -> Contestant:
     """Return the bare step of a method."""
     servo = LocalIk(moving("wam7"), method)
     servo.reset(path.start())
+    return Contestant("step", method, "velocity", nothing, lambda T, now: servo.step(T, DT))
 
-    def call(T: np.ndarray, now: float) -> float:
-        begin = time.thread_time_ns()
-        servo.step(T, DT)
-        return 1e-3 * (time.thread_time_ns() - begin)
 
-    return Contestant("step", method, "velocity", call)
+def nothing(T: np.ndarray, now: float) -> None:
+    """Do nothing, in the time that a call takes."""
 
 
 def contestants(methods: Any, path: Path) -> list[Contestant]:
     """Return all rows, the reference first."""
-    rest = [m for m in methods if m != REFERENCE]
-    steps = [servo_step(m, path) for m in (REFERENCE, *rest)]
-    cycles = [controller_cycle(m, "velocity", path) for m in (REFERENCE, *rest)]
-    limited = [controller_cycle(DEFAULT_METHOD, x, path) for x in ("acceleration", "jerk")]
-    return steps + cycles + limited
-
-
-def empty_call(count: int = 2000) -> float:
-    """Return the time of an empty call [us]."""
-    found = []
-    for _ in range(count):
-        begin = time.thread_time_ns()
-        found.append(1e-3 * (time.thread_time_ns() - begin))
-    return float(np.median(found))
+    names = (REFERENCE, *(m for m in methods if m != REFERENCE))
+    limited = [cycle(DEFAULT_METHOD, limits, path) for limits in ("acceleration", "jerk")]
+    return [*(step(m, path) for m in names), *(cycle(m, "velocity", path) for m in names), *limited]
 
 
 def measured(rows: list[Contestant], path: Path, repeats: int, cycles: int) -> np.ndarray:
     """Return times [us] (rows, repeats, cycles); each turn continues along the path."""
+    rows = [*rows, Contestant("", "", "", nothing, nothing)]
     found = np.empty((len(rows), 1 + repeats, cycles))
     turn = SPEED / path.length
     for repeat in range(1 + repeats):
         nows = DT * (repeat * cycles + np.arange(1, cycles + 1))
         Ts = [path.pose(turn * now) for now in nows]
         for i, row in enumerate(rows):
-            found[i, repeat] = [row.call(T, now) for T, now in zip(Ts, nows, strict=True)]
-    return found[:, 1:] - empty_call()  # the first loads
+            for k, (T, now) in enumerate(zip(Ts, nows, strict=True)):
+                row.prepare(T, now)
+                begin = time.thread_time_ns()
+                row.call(T, now)
+                found[i, repeat, k] = 1e-3 * (time.thread_time_ns() - begin)
+    return found[:-1, 1:] - np.median(found[-1])  # the first turn loads
 
 
 def main() -> None:

@@ -30,18 +30,15 @@ from contextlib import ExitStack, suppress
 from typing import Any
 
 import numpy as np
-import rclpy
-from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped
 from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 
+from benchmarks.client import Inbox, client_node
 from benchmarks.common import add_plot, guarded, parser, positive
 from benchmarks.idle_loop import Lateness, missed
 from benchmarks.processes import Process, proc_figures, ros_node, wait_until
 from benchmarks.soak_report import Measured, report
-from benchmarks.stream_client import Inbox
 from dls_ik import RobotModel
 from dls_ik.ros.frames import fill_pose
 from dls_ik.ros.util import stay_alone
@@ -57,7 +54,7 @@ TIGHT = 1e-9  # [rad] beyond a limit
 
 
 class Commands:
-    """Sends the current target and reads commands; its node is in no executor.
+    """Sends the current target and reads commands.
 
     Args:
         name: namespace of the node.
@@ -70,9 +67,7 @@ class Commands:
         self._message = PoseStamped()
         self._targets = node.create_publisher(PoseStamped, f"/{name}/target_pose", 1)
         self._commands = Inbox(node, JointState, f"/{name}/joint_states")
-        self._reports = Inbox(node, DiagnosticArray, "/diagnostics")
         self._begin = time.monotonic()
-        self.cycles = self.overruns = 0  # that the node counts
         self.q = START
 
     @property
@@ -92,12 +87,9 @@ class Commands:
 
         Returns:
             Lateness of the cycles [s], number of commands and of those out of bounds, distance of
-            the newest from the target [m], and the counts of the node.
+            the newest from the target [m].
         """
         heard = self._commands.take()
-        for message in self._reports.take():
-            values = {pair.key: pair.value for pair in message.status[0].values}
-            self.cycles, self.overruns = int(values["cycles"]), int(values["overruns"])
         late = self._lateness.of(m.header.stamp.sec + 1e-9 * m.header.stamp.nanosec for m in heard)
         broken = 0
         if heard:
@@ -106,8 +98,7 @@ class Commands:
             slow = (np.abs(v) <= self._robot.velocity * (1.0 + 1e-9)).all(axis=1)
             broken, self.q = int((~(inside & slow)).sum()), q[-1]
         away = float(np.linalg.norm(self._robot.fk(self.q)[:3, 3] - self._T[:3, 3]))
-        counts = {"cycles": self.cycles, "overruns": self.overruns}
-        return {"late": late, "commands": len(heard), "broken": broken, "away": away, **counts}
+        return {"late": late, "commands": len(heard), "broken": broken, "away": away}
 
 
 class Soak:
@@ -118,7 +109,6 @@ class Soak:
         self.late = {name: array("d") for name in ("node", "idle")}  # [s]
         self.found: Counter[str] = Counter()
         self.worst_call = 0.0  # [s]
-        self._idle_lateness = Lateness(1.0 / given.rate)
         command = ros_node(
             "dls_ik.ros.node", NAME, robot="wam", rate=float(given.rate), feedback_mode="none",
             acceleration=[ACCELERATION], initial_positions=START.tolist(),
@@ -134,9 +124,8 @@ class Soak:
         )
         for process in (self._idle, self._clients):
             process.wait_ready()
-        rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
-        stack.callback(rclpy.try_shutdown)
-        self._stream = Commands(Node("soak"), NAME, given.rate)
+        node, _ = stack.enter_context(client_node("soak"))
+        self._stream = Commands(node, NAME, given.rate)
         wait_until(lambda: self._stream.is_connected, "the node takes targets")
 
     def run(self, duration: float) -> None:
@@ -163,19 +152,15 @@ class Soak:
         """Return the counts of the whole run."""
         if not self.samples:
             return {}
-        first, last = self.samples[0], self.samples[-1]
-        sent = self.found["sent"]
         codes = {k.replace("code", "answers with code"): n for k, n in sorted(self.found.items())
                  if k.startswith("code")}  # fmt: skip
         return {
-            "calls sent": sent,
+            "calls sent": self.found["sent"],
             "calls answered": self.found["answered"],
             "calls given up after 30 s": self.found["lost"],
             "wrong answers": self.found["wrong"],
             **codes,
             "commands heard": sum(sample["commands"] for sample in self.samples),
-            "cycles by the node's own count": last["cycles"] - first["cycles"],
-            "late cycles by the node's own count": last["overruns"] - first["overruns"],
             "commands out of bounds": sum(sample["broken"] for sample in self.samples),
             "faults in the log": self.found["faults"],
         }
@@ -189,9 +174,7 @@ class Soak:
     def _look(self, now: float) -> None:
         seen = self._stream.look()
         node_late = seen.pop("late")
-        idle_late: list[float] = []
-        for line in self._idle.lines():
-            idle_late += self._idle_lateness.of(1e-6 * t for t in json.loads(line))
+        idle_late = [1e-6 * late for line in self._idle.lines() for late in json.loads(line)]
         before = self.found["sent"]
         for line in self._clients.lines():
             self._count(line)

@@ -14,105 +14,55 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-import rclpy
 from moveit_msgs.srv import GetPositionIK
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
 from rclpy.qos import QoSProfile
-from rclpy.signals import SignalHandlerOptions
 
+from benchmarks.client import Steps, Task, client_node
+from benchmarks.concurrency_checks import explains_ik
 from dls_ik import RobotModel
 from dls_ik.ros.client.ik_client import DEPTH, ik_request
+from dls_ik.ros.errors import Code
 from dls_ik.solver.options import SolverOptions
 
 MEAN_PAUSE = 0.3  # [s] between an answer and the next call
+TURN = 0.02  # [s] at most, from one look at the clock to the next
 PATIENCE = 30.0  # [s] after which a call counts as lost
 HARD = 0.05  # share of poses with the rotation of another, which often cannot be reached
-SUCCESS = 1
-TIGHT = 1e-9  # [rad] beyond a limit
 
 
-class Clients:
-    """Clients that call, each at its own times, and their counts."""
+class Asker:
+    """What all clients ask, and the counts of what they were answered since the last report."""
 
-    def __init__(self, node: Node, service: str, count: int, seed: int) -> None:
+    def __init__(self, seed: int) -> None:
         self._robot, self._rng = RobotModel.wam(), np.random.default_rng(seed)
-        self._options = SolverOptions()
-        ways = QoSProfile(depth=DEPTH)
-        self._clients = [
-            node.create_client(GetPositionIK, service, qos_profile=ways) for _ in range(count)
-        ]
-        self._due = [time.monotonic() + self._pause() for _ in range(count)]
-        self._on_its_way: dict[int, tuple[Any, np.ndarray, float]] = {}
-        self.found: Counter[str] = Counter()
-        self._times: list[float] = []  # [s] of the calls
+        self._found: Counter[str] = Counter()
+        self._worst = 0.0  # [s] of the calls
 
-    def wait(self) -> None:
-        """Wait for the service, in each client."""
-        for client in self._clients:
-            client.wait_for_service()
-
-    def next_due(self) -> float:
-        """Return the time of the next action."""
-        idle = (due for i, due in enumerate(self._due) if i not in self._on_its_way)
-        return min(idle, default=time.monotonic() + 1.0)
-
-    def is_waiting(self) -> bool:
-        """Test if an answer is pending."""
-        return bool(self._on_its_way)
-
-    def take(self) -> None:
-        """Check the answers, and give up those that are overdue."""
-        now = time.monotonic()
-        for i, (future, T, begin) in list(self._on_its_way.items()):
-            if future.done():
-                self._times.append(now - begin)
-                self._judge(future.result(), T)
-            elif now - begin > PATIENCE:
-                self._clients[i].remove_pending_request(future)
-                self.found["lost"] += 1
-            else:
-                continue
-            del self._on_its_way[i]
-            self._due[i] = now + self._pause()
-
-    def ask(self) -> None:
-        """Send the requests that are due."""
-        for i, client in enumerate(self._clients):
-            if i in self._on_its_way or self._due[i] > time.monotonic():
-                continue
-            T, other = (self._robot.fk(self._robot.random(self._rng)) for _ in range(2))
-            if self._rng.random() < HARD:
+    def ask(self, client: Any) -> Steps:
+        """Call again and again."""
+        robot, rng, tolerance = self._robot, self._rng, SolverOptions().position_tolerance
+        while True:
+            yield float(rng.exponential(MEAN_PAUSE))
+            T, other = (robot.fk(robot.random(rng)) for _ in range(2))
+            if rng.random() < HARD:
                 T[:3, :3] = other[:3, :3]
-            names, q = self._robot.joint_names, self._robot.random(self._rng)
-            future = client.call_async(ik_request(T, q, joint_names=names))
-            self._on_its_way[i] = future, T, time.monotonic()
-            self.found["sent"] += 1
+            request = ik_request(T, robot.random(rng), joint_names=robot.joint_names)
+            self._found["sent"] += 1
+            begin = time.monotonic()
+            try:
+                response = yield client.call_async(request)
+            except TimeoutError:
+                self._found["lost"] += 1
+                continue
+            self._worst = max(self._worst, time.monotonic() - begin)
+            code = response.error_code.val
+            wrong = code == Code.SUCCESS and not explains_ik(robot, response, "", T, tolerance)
+            self._found.update({"answered": 1, f"code {code}": 1, "wrong": int(wrong)})
 
-    def tell(self) -> str:
-        """Return the counts since the last call, as JSON."""
-        told = {**self.found, "worst": max(self._times, default=0.0)}
-        self.found, self._times = Counter(), []
-        return json.dumps(told)
-
-    def _judge(self, response: Any, T: np.ndarray) -> None:
-        self.found["answered"] += 1
-        self.found[f"code {response.error_code.val}"] += 1
-        if response.error_code.val == SUCCESS and not self._is_right(response, T):
-            self.found["wrong"] += 1
-
-    def _is_right(self, response: Any, T: np.ndarray) -> bool:
-        state = response.solution.joint_state
-        if tuple(state.name) != self._robot.joint_names:
-            return False
-        q = np.array(state.position)
-        at, options = self._robot.fk(q), self._options
-        near = np.linalg.norm(at[:3, 3] - T[:3, 3]) <= 1.01 * options.position_tolerance
-        turned = np.linalg.norm(at[:3, :3] - T[:3, :3]) <= 1.5 * options.rotation_tolerance
-        return bool(near and turned and self._robot.within_limits(q, TIGHT))
-
-    def _pause(self) -> float:
-        return float(self._rng.exponential(MEAN_PAUSE))
+    def report(self) -> None:
+        """Print the counts since the last report."""
+        print(json.dumps({**self._found, "worst": self._worst}), flush=True)
+        self._found, self._worst = Counter(), 0.0
 
 
 def main() -> None:
@@ -120,26 +70,28 @@ def main() -> None:
     over: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda got, _: over.append(got))
-    rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
-    node = Node("soak_clients")
-    executor = SingleThreadedExecutor()
-    executor.add_node(node)
-    clients = Clients(node, sys.argv[3], int(sys.argv[1]), int(sys.argv[2]))
-    clients.wait()
-    print("ready", flush=True)
-    tell = time.monotonic() + 1.0
-    while not over or clients.is_waiting():
-        if not over:
-            clients.ask()
-        left = min(clients.next_due(), tell) - time.monotonic()
-        executor.spin_once(timeout_sec=min(max(left, 1e-3), 1.0))
-        clients.take()
-        if time.monotonic() >= tell:
-            print(clients.tell(), flush=True)
-            tell += 1.0
-    print(clients.tell(), flush=True)
+    asker = Asker(int(sys.argv[2]))
+    with client_node("soak_clients") as (node, executor):
+        kept = QoSProfile(depth=DEPTH)
+        clients = [
+            node.create_client(GetPositionIK, sys.argv[3], qos_profile=kept)
+            for _ in range(int(sys.argv[1]))
+        ]
+        for client in clients:
+            client.wait_for_service()
+        print("ready", flush=True)
+        tasks = [Task(asker.ask(client), PATIENCE) for client in clients]
+        due = time.monotonic() + 1.0
+        while not over or any(task.awaits_answer for task in tasks):
+            for task in tasks:
+                if task.awaits_answer or not over:
+                    task.step()
+            executor.spin_once(timeout_sec=TURN)
+            if time.monotonic() >= due:
+                asker.report()
+                due += 1.0
+    asker.report()
     print("end", flush=True)
-    rclpy.shutdown()
 
 
 if __name__ == "__main__":

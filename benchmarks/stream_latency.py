@@ -8,82 +8,95 @@ later one overtook have no latency; the table has the share of those that have o
 
 Node and echo are processes of their own, the client is a third one, which publishes and receives in
 one thread. They take turns: while one is measured, the other is stopped by SIGSTOP. The node's rate
-is that of the targets. A share of a core is user and system time in /proc/PID/stat. Jitter is how
-far the times between the stamps of joint_states are from the period: a cycle begins when a target
-arrives, so it has that of the client in it, as the echo's has. Late are cycles that began more than
-a period after they were to, by /diagnostics.
+is that of the targets. A share of a core is user and system time in /proc/PID/stat.
 """
 
-import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import numpy as np
-import rclpy
-from diagnostic_msgs.msg import DiagnosticArray
-from rclpy.executors import SingleThreadedExecutor
+from geometry_msgs.msg import PoseStamped
+from rclpy.qos import qos_profile_sensor_data
+from sensor_msgs.msg import JointState
 
+from benchmarks.client import client_node
 from benchmarks.common import Table, columns, finish, guarded, parser, positive, spread
-from benchmarks.processes import Process, ros_node
-from benchmarks.stream_client import Client, follow, latencies
+from benchmarks.processes import Process, ros_node, wait_until
 from dls_ik import RobotModel
+from dls_ik.ros.client.ik_client import stamped_pose
 from dls_ik.ros.util import stay_alone
 
 START = [0.0, 0.6, 0.0, 1.8, 0.0, 0.6, 0.0]  # [rad] of the WAM
+RADIUS, PERIOD = 0.05, 1.0  # [m], [s] of the circle
 SETTLING = 1.0  # [s] at the begin of a turn that do not count; whole circles
 SERVERS = {"echo": "echo", "node": "ik_node"}
 COLUMNS = columns(
     "rate [Hz] :d; node; targets answered [%] :.1f; median [ms] :.3f; 99 % [ms] :.3f; largest "
-    "[ms] :.3f; jitter, deviation [ms] :.3f; jitter, 99 % [ms] :.3f; jitter, largest [ms] "
-    ":.3f; late cycles [%] :.2f; share of a core [%] :.1f; median, as a multiple of the "
-    "echo's; share, as a multiple of the echo's"
+    "[ms] :.3f; share of a core [%] :.1f; median, as a multiple of the echo's; share, as a "
+    "multiple of the echo's"
 )
 
 
-def jitter(intervals: np.ndarray, rate: float) -> list[float]:
-    """Return standard deviation, 99th percentile and largest of the deviations from a period [ms].
+class Client:
+    """Publishes targets to one node and receives its joint states, in one thread."""
 
-    Args:
-        intervals: between messages [s].
-        rate: that they are to have [Hz].
-    """
-    if not len(intervals):
-        return [math.nan] * 3
-    off = 1e3 * np.abs(intervals - 1.0 / rate)
-    return [1e3 * float(np.std(intervals)), *np.percentile(off, (99, 100)).tolist()]
+    def __init__(self, node: Any, executor: Any, name: str, T: np.ndarray, frame: str) -> None:
+        self._executor, self._clock = executor, node.get_clock()
+        self.received: list[tuple[float, Any]] = []  # time [s], positions
+        self._start, self._message = T[:3, 3], stamped_pose(T, frame)
+        topic = f"/{name}/joint_states"
+        node.create_subscription(JointState, topic, self._receive, qos_profile_sensor_data)
+        self._targets = node.create_publisher(PoseStamped, f"/{name}/target_pose", 1)
+        wait_until(self._targets.get_subscription_count, f"{name} takes targets")
 
+    def follow(self, rate: int, duration: float) -> np.ndarray:
+        """Stream targets; return (k, 4) when each was published [s], and where it was [m]."""
+        self.received.clear()
+        begin, sent = time.perf_counter(), []
+        for i in range(round(rate * duration)):
+            self._spin_until(begin + i / rate)
+            sent.append(self._publish(i / rate))
+        self._spin_until(begin + duration + 0.05)
+        return np.array(sent)
 
-def intervals(stamps: Sequence[int], settling: float = 0.0) -> np.ndarray:
-    """Return the times between stamps [ns] in seconds, without the settling time."""
-    times = 1e-9 * np.array(stamps, float)
-    return np.diff(times[times >= times[0] + settling]) if len(times) else times
+    def _spin_until(self, end: float) -> None:
+        while (left := end - time.perf_counter()) > 0.0:
+            self._executor.spin_once(timeout_sec=left)
 
-
-class Overruns:
-    """Reads the node's count of late cycles, once a second."""
-
-    def __init__(self, node: Any) -> None:
-        self._counts: list[tuple[int, int]] = []  # overruns and cycles so far
-        node.create_subscription(DiagnosticArray, "/diagnostics", self._receive, 10)
-
-    def clear(self) -> None:
-        """Begin to count."""
-        self._counts.clear()
-
-    def share(self) -> float | None:
-        """Return the share since it was cleared; None without diagnostics."""
-        if len(self._counts) < 2:
-            return None
-        overruns, cycles = np.subtract(self._counts[-1], self._counts[0]).tolist()
-        return overruns / max(1, cycles)
+    def _publish(self, elapsed: float) -> tuple[float, float, float, float]:
+        angle = 2.0 * np.pi * elapsed / PERIOD
+        offset = (0.0, RADIUS * np.sin(angle), RADIUS * (np.cos(angle) - 1.0))
+        p = self._message.pose.position
+        p.x, p.y, p.z = (self._start + offset).tolist()
+        self._message.header.stamp = self._clock.now().to_msg()
+        begin = time.perf_counter()
+        self._targets.publish(self._message)
+        return begin, p.x, p.y, p.z
 
     def _receive(self, message: Any) -> None:
-        for status in message.status:
-            values = {pair.key: pair.value for pair in status.values}
-            if "overruns" in values:
-                self._counts.append((int(values["overruns"]), int(values["cycles"])))
+        self.received.append((time.perf_counter(), message.position))
+
+
+def latencies(sent: np.ndarray, times: np.ndarray, tips: np.ndarray, rate: int) -> np.ndarray:
+    """(k,) of each target sent [s], NaN for those without an answer.
+
+    Args:
+        sent: (k, 4), times: (m,) of receipt [s], tips: (m, 3) [m].
+    """
+    found = np.full(len(sent), np.nan)
+    spacing = 2.0 * np.pi * RADIUS / PERIOD / rate
+    for time_, tip in zip(times, tips, strict=True):
+        last = int(np.searchsorted(sent[:, 0], time_))
+        first = max(0, last - int(0.5 * PERIOD * rate))  # half a circle: no place comes twice
+        if last == first:
+            continue
+        distances = np.linalg.norm(sent[first:last, 1:] - tip, axis=1)
+        k = int(np.argmin(distances))
+        if distances[k] < 0.25 * spacing and np.isnan(found[first + k]):
+            found[first + k] = time_ - sent[first + k, 0]
+    return found
 
 
 class Turn(NamedTuple):
@@ -92,32 +105,20 @@ class Turn(NamedTuple):
     latencies: np.ndarray  # [s]
     answered: float  # share of the targets
     share: float  # of a core
-    intervals: np.ndarray  # [s] between the stamps of what was received
-    late: float | None  # share of the cycles
 
 
-def turn(
-    process: Process,
-    client: Client,
-    executor: Any,
-    overruns: Overruns,
-    tip: Callable,
-    rate: int,
-    duration: float,
-) -> Turn:
+def turn(process: Process, client: Client, tip: Callable, rate: int, duration: float) -> Turn:
     """Measure one node, while the other one is stopped."""
     process.wake()
-    overruns.clear()
     used, begin = process.processor_time(), time.perf_counter()
-    sent = follow(client, executor, rate, SETTLING + duration)
+    sent = client.follow(rate, SETTLING + duration)
     share = (process.processor_time() - used) / (time.perf_counter() - begin)
     process.sleep()
     times = np.array([time_ for time_, _ in client.received])
     tips = tip(np.array([positions for _, positions in client.received]))
     found = latencies(sent, times, tips, rate)[round(SETTLING * rate) :]
     answered = found[~np.isnan(found)]
-    pauses = intervals(client.stamps, SETTLING)
-    return Turn(answered, len(answered) / len(found), share, pauses, overruns.share())
+    return Turn(answered, len(answered) / len(found), share)
 
 
 def measured(rate: int, repeats: int, duration: float) -> dict[str, list[Turn]]:
@@ -125,31 +126,24 @@ def measured(rate: int, repeats: int, duration: float) -> dict[str, list[Turn]]:
     robot = RobotModel.wam()
     T = robot.fk(START)
     tips = {"echo": lambda q: q[:, :3], "node": lambda q: robot.fk(q)[:, :3, 3]}
+    start = {"robot": "wam", "rate": rate, "initial_positions": START}
     commands = {
         "echo": ros_node("benchmarks.trivial_nodes echo", "echo"),
-        "node": ros_node(
-            "dls_ik.ros.node", "node", robot="wam", rate=rate, initial_positions=START
-        ),
+        "node": ros_node("dls_ik.ros.node", "node", **start),
     }
     found: dict[str, list[Turn]] = {name: [] for name in SERVERS}
     with ExitStack() as stack:
         processes = {n: stack.enter_context(Process(c)) for n, c in commands.items()}
         for process in processes.values():
             process.wait_ready()
-        rclpy.init(args=[])
-        stack.callback(rclpy.try_shutdown)
-        node, executor = rclpy.create_node("benchmark"), SingleThreadedExecutor()
-        executor.add_node(node)
-        overruns = Overruns(node)
-        clients = {name: Client(node, name, T, robot.base) for name in SERVERS}
-        for name, client in clients.items():
-            client.connect(SERVERS[name])
+        node, executor = stack.enter_context(client_node())
+        clients = {name: Client(node, executor, name, T, robot.base) for name in SERVERS}
         for process in processes.values():
             process.sleep()
         for i in range(repeats):
             for name in SERVERS if i % 2 else reversed(SERVERS):
-                args = processes[name], clients[name], executor, overruns, tips[name]
-                found[name].append(turn(*args, rate, duration))
+                done = turn(processes[name], clients[name], tips[name], rate, duration)
+                found[name].append(done)
     return found
 
 
@@ -160,14 +154,11 @@ def rows(rate: int, found: dict[str, list[Turn]]) -> list[list[Any]]:
     shares = {n: np.array([t.share for t in ts]) for n, ts in found.items()}
     for name, turns in found.items():
         times = 1e3 * np.concatenate([t.latencies for t in turns])
-        figures = np.percentile(times, (50, 99, 100)).tolist()
-        figures += jitter(np.concatenate([t.intervals for t in turns]), rate)
-        late = [t.late for t in turns if t.late is not None]
-        figures += [100.0 * float(np.mean(late)) if late and name != "echo" else None]
-        figures += [100.0 * float(shares[name].mean())]
         answered = 100.0 * float(np.mean([t.answered for t in turns]))
+        share = 100.0 * float(shares[name].mean())
         ratios = [spread(x[name] / x["echo"]) for x in (medians, shares)]
-        result.append([rate, SERVERS[name], answered, *figures, *ratios])
+        figures = np.percentile(times, (50, 99, 100)).tolist()
+        result.append([rate, SERVERS[name], answered, *figures, share, *ratios])
     return result
 
 

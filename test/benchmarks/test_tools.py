@@ -84,8 +84,6 @@ def test_static_targets_are_all_reached_with_the_joint_motion(tmp_path):
     (rows,) = figures("static_targets", tmp_path, *small, *more)
     assert [row["when stuck"] for row in rows] == ["hold", "motion"]
     assert rows[1]["reached [%]"] == 100.0
-    for row in rows:
-        assert row["beyond a limit"] <= 1e-9
 
 
 @pytest.mark.slow
