@@ -28,16 +28,11 @@ def puma():
     return robot, singularities(robot)
 
 
-def test_the_stretched_elbow_of_the_wam(wam):
-    _, found = wam
+def test_the_stretched_elbow_of_the_wam_loses_motion_along_the_arm(wam):
+    robot, found = wam
     (elbow,) = [family for family in found.families if family.joints == (3,)]
     assert elbow.q[3] == pytest.approx(STRETCHED, abs=1e-6)
     assert (found.rank, elbow.rank, elbow.is_tied) == (6, 5, False)
-
-
-def test_the_stretched_elbow_loses_motion_along_the_arm(wam):
-    robot, found = wam
-    elbow = next(family for family in found.families if family.joints == (3,))
     wrist = robot.link_pose("wam_link6", elbow.q)[:3, 3]  # where the axes of the wrist meet
     np.testing.assert_allclose(np.abs(elbow.loss.force @ wrist), np.linalg.norm(wrist), rtol=1e-6)
     np.testing.assert_allclose(np.cross(elbow.loss.point, elbow.loss.force), 0.0, atol=1e-6)
@@ -133,6 +128,8 @@ def test_an_arm_begins_away_from_singularities_and_limits(name):
     np.testing.assert_array_equal(q, ready_configuration(robot.narrowed(-9.0, 9.0)))
     for axis in np.vstack([np.eye(3), -np.eye(3)]):
         assert_follows(Controller(robot), q, axis)
+    planar = RobotModel.from_name("planar_2r")
+    np.testing.assert_array_equal(ready_configuration(planar), [0.0, 0.0])  # it moves well there
 
 
 def assert_follows(controller, q, axis):
@@ -144,8 +141,3 @@ def assert_follows(controller, q, axis):
         controller.follow_pose(T, 0.01 * k)
         out = controller.cycle(0.01 * k, 0.01)
         assert out.position_error < 1e-3, (k, axis)
-
-
-def test_an_arm_that_moves_well_at_0_begins_there():
-    robot = RobotModel.from_name("planar_2r")
-    np.testing.assert_array_equal(ready_configuration(robot), [0.0, 0.0])

@@ -54,12 +54,6 @@ def test_random_robots(drawn):
     assert_same(robot, np.array([drawn.values[name] for name in robot.joint_names]), 1e-11)
 
 
-def test_one_segment_for_each_joint():
-    chain = kdl_chain(RobotModel.from_urdf(URDF / "wam7.urdf"))
-    assert chain.getNrOfSegments() == chain.getNrOfJoints() == 7
-    assert chain.getSegment(3).getJoint().getName() == "wam_j4"
-
-
 @pytest.mark.parametrize(("multiplier", "base"), [(1, "a"), (-2, "a"), (-2, "b")])
 def test_mimic_is_refused(multiplier, base):
     follower = LIMIT + f'<mimic joint="m" multiplier="{multiplier}"/>'
@@ -68,10 +62,13 @@ def test_mimic_is_refused(multiplier, base):
         kdl_chain(RobotModel.from_urdf(text, base))
 
 
-def test_several_tips_are_refused():
+def test_several_tips_are_refused_one_has_a_segment_for_each_joint():
     robot = RobotModel.from_urdf(URDF / "y_shape.urdf", tip=("E0", "E1"))
     with pytest.raises(RobotModelError, match=r"one tip.*2: E0, E1"):
         kdl_chain(robot)
+    chain = kdl_chain(RobotModel.from_urdf(URDF / "wam7.urdf"))
+    assert chain.getNrOfSegments() == chain.getNrOfJoints() == 7
+    assert chain.getSegment(3).getJoint().getName() == "wam_j4"
 
 
 def test_missing_library_names_the_package(monkeypatch):

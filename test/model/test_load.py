@@ -34,10 +34,6 @@ def test_shipped_names_and_their_files_are_the_same_robot(name, monkeypatch):
         RobotModel.from_name("kuka")
 
 
-def test_a_dh_file_by_its_suffix():
-    assert len(find_tree(str(share_file("config", "wam7_dh.yaml"))).mimic_of) == 7
-
-
 @pytest.fixture
 def packages(tmp_path, monkeypatch):
     """A package in an ament prefix, another one in a folder of packages."""
@@ -53,73 +49,61 @@ def packages(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "folder"), [("new_arm", "install/share/new_arm"), ("old_arm", "src/old_arm")]
 )
-def test_packages_are_found(packages, name, folder):
+def test_packages_are_found(packages, name, folder, monkeypatch):
     address = f"package://{name}/urdf/arm.urdf"
     assert robot_file(address) == packages / folder / "urdf" / "arm.urdf"
     assert find_tree(address).name == "wam7"
+    monkeypatch.setenv("ROS_PACKAGE_PATH", str(packages / folder))  # may be the package itself
+    assert robot_file(address) == packages / folder / "urdf" / "arm.urdf"
 
 
-def test_one_package_may_be_the_path_itself(packages, monkeypatch):
-    monkeypatch.setenv("ROS_PACKAGE_PATH", str(packages / "src" / "old_arm"))
-    assert robot_file("package://old_arm/urdf/arm.urdf").parent.parent.name == "old_arm"
+MISSING = [
+    ("wan", "did you mean wam?"),
+    ("~nobody-there/x.urdf", "there is no file '~nobody-there/x.urdf'"),
+    ("~nobody-there", "~nobody-there"),
+    ("puma", "puma560"),
+    ("", "wam, "),
+    ("no/such.urdf", "no file 'no/such.urdf'"),
+    ("such.xacro", "no file"),
+    ("package://old_arn/urdf/arm.urdf", "did you mean old_arm?"),
+    ("package://new_arn/urdf/arm.urdf", "AMENT_PREFIX_PATH"),
+    ("package://old_arm/urdf/leg.urdf", "no file 'urdf/leg.urdf'"),
+    ("package://dls_ik/urdf/leg.urdf", "urdf/leg.urdf"),
+    ("package://old_arm", "package://NAME/PATH"),
+    ("x\0y", "unknown robot"),
+    ("{}/src/old_arm/urdf/arn.urdf", "did you mean arm.urdf"),
+]
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ("wan", "did you mean wam?"),
-        ("~nobody-there/x.urdf", "there is no file '~nobody-there/x.urdf'"),
-        ("~nobody-there", "~nobody-there"),
-        ("puma", "puma560"),
-        ("", "wam, "),
-        ("no/such.urdf", "no file 'no/such.urdf'"),
-        ("such.xacro", "no file"),
-        ("package://old_arn/urdf/arm.urdf", "did you mean old_arm?"),
-        ("package://new_arn/urdf/arm.urdf", "AMENT_PREFIX_PATH"),
-        ("package://old_arm/urdf/leg.urdf", "no file 'urdf/leg.urdf'"),
-        ("package://dls_ik/urdf/leg.urdf", "urdf/leg.urdf"),
-        ("package://old_arm", "package://NAME/PATH"),
-        ("x\0y", "unknown robot"),
-    ],
-)
-def test_missing_files_are_named_with_similar_ones(packages, given, said):
-    with pytest.raises(RobotModelError, match=r".") as caught:
-        robot_file(given)
-    assert said in str(caught.value)
-    assert "\n" not in str(caught.value)
+def test_missing_files_are_named_with_similar_ones(packages):
+    for given, said in MISSING:
+        with pytest.raises(RobotModelError) as caught:
+            robot_file(given.format(packages))
+        assert said in str(caught.value)
+        assert "\n" not in str(caught.value)
 
 
-def test_a_similar_file_beside_the_missing_one_is_named(packages):
-    folder = packages / "src" / "old_arm" / "urdf"
-    with pytest.raises(RobotModelError, match=r"did you mean arm\.urdf"):
-        robot_file(str(folder / "arn.urdf"))
-
-
-def test_a_xacro_file_is_expanded(tmp_path):
+def test_a_xacro_file_is_expanded_with_its_arguments(tmp_path):
     pytest.importorskip("xacro", reason="needs xacro")
-    path = tmp_path / "two.urdf.xacro"
+    path = tmp_path / "an arm.urdf.xacro"
     path.write_text(XACRO)
     assert find_tree(str(path)).joint["j"].origin[0, 3] == 1.0
     path.write_text(XACRO.replace("length}", "breadth}"))
     with pytest.raises(RobotModelError, match="xacro cannot expand"):
         find_tree(str(path))
-
-
-def test_a_xacro_file_takes_arguments(tmp_path):
-    pytest.importorskip("xacro", reason="needs xacro")
-    path = tmp_path / "an arm.urdf.xacro"
     declared = '<xacro:arg name="reach" default="1"/><xacro:arg name="title" default=""/>'
     used = XACRO.replace("${2 * length}", "$(arg reach)")
     path.write_text(used.replace('<link name="a"/>', f'{declared}<link name="a"/>'))
     assert find_tree(str(path)).joint["j"].origin[0, 3] == 1.0
     assert find_tree(f"{path} reach:=2.5 title:='my arm'").joint["j"].origin[0, 3] == 2.5
     assert "2.5" in find_urdf(f"{path} reach:=2.5")
-    with pytest.raises(RobotModelError, match="has no argument 'raech'; it takes reach, title"):
-        find_tree(f"{path} raech:=2.5")
-    with pytest.raises(RobotModelError, match=r"are for xacro files, and .* is not one"):
-        find_tree("wam reach:=2.5")
-    with pytest.raises(RobotModelError, match=r"NAME:=VALUE, with quotes .* not 'arm'"):
-        find_tree(f"{path} title:=my arm")
+    for given, said in [
+        (f"{path} raech:=2.5", "has no argument 'raech'; it takes reach, title"),
+        ("wam reach:=2.5", r"are for xacro files, and .* is not one"),
+        (f"{path} title:=my arm", r"NAME:=VALUE, with quotes .* not 'arm'"),
+    ]:
+        with pytest.raises(RobotModelError, match=said):
+            find_tree(given)
     path.write_text(used)
     with pytest.raises(RobotModelError, match=r"Undefined.* given as 'an arm.urdf.xacro NAME:=VAL"):
         find_tree(str(path))
@@ -141,26 +125,15 @@ def test_a_pipe_is_not_waited_for(tmp_path, name, load):
         load(str(tmp_path / name))
 
 
-@pytest.mark.parametrize("above", ["lib/python3.11/site-packages", "local/lib/python3", "."])
-def test_installed(above, tmp_path, monkeypatch):
-    file = tmp_path / "share/dls_ik/urdf/wam7.urdf"
-    file.parent.mkdir(parents=True)
-    file.write_text("")
-    monkeypatch.setattr(files, "PACKAGE", (tmp_path / above / "dls_ik").resolve())
-    assert share_file("urdf", "wam7.urdf") == file
-
-
-def test_source_tree_comes_first(tmp_path, monkeypatch):
+def test_data_of_the_source_tree_come_first_then_of_the_installation(tmp_path, monkeypatch):
     for file in ("package.xml", "urdf/x.urdf", "share/dls_ik/urdf/x.urdf"):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text("")
     monkeypatch.setattr(files, "PACKAGE", tmp_path / "dls_ik")
     assert share_file("urdf", "x.urdf") == tmp_path / "urdf/x.urdf"
     (tmp_path / "package.xml").unlink()
-    assert share_file("urdf", "x.urdf") == tmp_path / "share/dls_ik/urdf/x.urdf"
-
-
-def test_a_missing_data_file_lists_the_places(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "PACKAGE", tmp_path / "dls_ik")
+    for above in (".", "lib/python3.11/site-packages", "local/lib/python3"):
+        monkeypatch.setattr(files, "PACKAGE", (tmp_path / above / "dls_ik").resolve())
+        assert share_file("urdf", "x.urdf") == tmp_path / "share/dls_ik/urdf/x.urdf"
     with pytest.raises(RobotModelError, match=rf"urdf/none.*{tmp_path}/share/dls_ik/urdf/none"):
         share_file("urdf", "none")

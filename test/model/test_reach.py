@@ -17,10 +17,10 @@ from dls_ik.model.chain import tip_poses
 from dls_ik.model.pose_functionals import chain_product, path_elements, poses
 from dls_ik.model.reach import Budget, build_reach, farthest, nearest, upper_bound
 
-quick = settings(deadline=None, max_examples=30, suppress_health_check=list(HealthCheck))
+quick = settings(deadline=None, max_examples=10, suppress_health_check=list(HealthCheck))
 SHIPPED = {name: RobotModel.from_name(name) for name in ("wam", "puma560", "planar_2r")}
 TOLERANCE = 1e-6
-thorough = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+thorough = settings(deadline=None, max_examples=20, suppress_health_check=list(HealthCheck))
 ORIGIN = np.zeros(3)
 
 
@@ -43,7 +43,7 @@ def configurations(robot, rng, count=200):
 @pytest.mark.parametrize("robot", SHIPPED.values(), ids=SHIPPED)
 def test_nothing_reachable_is_refused(robot, position_only):
     reach = build_reach(robot.chain, position_only=position_only)
-    Ts = robot.fk(configurations(robot, np.random.default_rng(0), 5000))
+    Ts = robot.fk(configurations(robot, np.random.default_rng(0), 2000))
     assert not refused(reach, Ts, 0.0, 0.0).any()
 
 
@@ -88,13 +88,15 @@ def test_every_tip_of_a_chain(seed, sizes):
         assert not refused(build_reach(chain, tip), Ts[:, tip], 0.0, 0.0).any()
 
 
-@pytest.mark.parametrize("tolerances", [(1e-6, 1e-6), (1e-3, 0.0), (0.0, 1e-2), (0.02, 0.1)])
-@pytest.mark.parametrize("robot", SHIPPED.values(), ids=SHIPPED)
-def test_nothing_within_tolerance_is_refused(robot, tolerances):
-    rng = np.random.default_rng(1)
+CASES = [("wam", 1e-6, 1e-6), ("wam", 0.02, 0.1), ("puma560", 1e-3, 0.0), ("planar_2r", 0.0, 1e-2)]
+
+
+@pytest.mark.parametrize(("name", "position", "rotation"), CASES)
+def test_nothing_within_tolerance_is_refused(name, position, rotation):
+    robot, rng = SHIPPED[name], np.random.default_rng(1)
     reach = build_reach(robot.chain)
-    Ts = [moved(T, rng, *tolerances) for T in robot.fk(configurations(robot, rng, 2000))]
-    assert not refused(reach, Ts, *tolerances).any()
+    Ts = [moved(T, rng, position, rotation) for T in robot.fk(configurations(robot, rng, 1000))]
+    assert not refused(reach, Ts, position, rotation).any()
 
 
 def test_planar_arm_in_closed_form():
@@ -108,6 +110,10 @@ def test_planar_arm_in_closed_form():
             assert is_beyond_reach(reach, T, TOLERANCE, TOLERANCE) == expected
             T[2, 3] = 1e-5
             assert is_beyond_reach(reach, T, TOLERANCE, TOLERANCE)
+    reach, T = build_reach(robot.chain), robot.fk([0.3, 0.8])
+    for tilt, expected in ((0.5e-6, False), (1e-5, True)):
+        tilted = T @ rigid(rotation([1.0, 0.0, 0.0], tilt), np.zeros(3))
+        assert is_beyond_reach(reach, tilted, TOLERANCE, TOLERANCE) == expected
 
 
 @pytest.mark.parametrize("limits", [(0.5, 2.5), (-2.0, 1.0), (-4.0, -1.0)])
@@ -119,14 +125,6 @@ def test_annulus_of_an_elbow_with_limits(limits):
     bounded = reach.kind == DISTANCE
     assert reach.least[bounded].max() == pytest.approx(distances.min(), abs=1e-7)
     assert reach.largest[bounded].min() == pytest.approx(distances.max(), abs=1e-7)
-
-
-def test_out_of_the_plane_and_tilted():
-    robot = SHIPPED["planar_2r"]
-    reach, T = build_reach(robot.chain), robot.fk([0.3, 0.8])
-    for tilt, expected in ((0.5e-6, False), (1e-5, True)):
-        tilted = T @ rigid(rotation([1.0, 0.0, 0.0], tilt), np.zeros(3))
-        assert is_beyond_reach(reach, tilted, TOLERANCE, TOLERANCE) == expected
 
 
 @pytest.mark.parametrize("name", ["wam", "puma560"])
@@ -165,12 +163,6 @@ def test_positions_alone_ignore_the_rotation():
     assert not refused(reach, Ts, 0.0, 0.0).any()
     Ts[:, :3, 3] *= 1.2 / np.linalg.norm(Ts[:, :3, 3], axis=1)[:, None]
     assert refused(reach, Ts).all()
-
-
-def test_the_same_robot_has_the_same_bounds():
-    first, second = (build_reach(SHIPPED["wam"].chain) for _ in range(2))
-    for a, b in zip(first, second, strict=True):
-        np.testing.assert_array_equal(a, b)
 
 
 def test_very_many_joints_are_given_up_with_a_word(caplog):
@@ -230,8 +222,7 @@ def test_no_configuration_is_beyond(seed, m, kind):
 
 
 @pytest.mark.parametrize("kind", ["distance", "height", "lean", "moment"])
-@pytest.mark.parametrize("m", [1, 2])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(("m", "seed"), [(1, 0), (1, 1), (2, 2), (2, 3)])
 def test_is_reached(kind, m, seed):
     elements, rng = drawn(seed, m)
     functional = drawn_functional(kind, rng)
@@ -286,16 +277,6 @@ def test_joints_through_a_point_do_not_matter():
     assert farthest(elements, ORIGIN, scale * wrist, Budget()) == pytest.approx(far, abs=1e-6)
 
 
-@thorough
-@given(st.integers(0, 10**6), st.integers(6, 16))
-def test_long_chains(seed, m):
-    elements, rng = drawn(seed, m)
-    base, tip = rng.normal(scale=0.1, size=(2, 3))
-    numbers = np.sqrt(sampled(elements, functionals.squared_distance(base, tip), rng, 2000))
-    assert nearest(elements, base, tip, Budget()) <= numbers.min()
-    assert numbers.max() <= farthest(elements, base, tip, Budget()) < np.inf
-
-
 def test_a_slide_without_end():
     elements = path_elements(random_chain(np.random.default_rng(1), (3,), 3, 1.0), 0)
     elements = elements.scaled(1.0 / elements.length)
@@ -304,8 +285,11 @@ def test_a_slide_without_end():
     assert nearest(endless, ORIGIN, ORIGIN, Budget()) == 0.0
 
 
+WORK = [0, 1, 5_000, 50_000, 500_000, Budget().left]
+
+
 @thorough
-@given(st.integers(0, 10**6), st.integers(1, 12), st.sampled_from([0, 1, 5_000, 50_000, 500_000]))
+@given(st.integers(0, 10**6), st.integers(1, 16), st.sampled_from(WORK))
 def test_with_little_work_bounds_are_less_sharp_not_wrong(seed, m, work):
     elements, rng = drawn(seed, m)
     base, tip = rng.normal(scale=0.5, size=(2, 3))

@@ -34,24 +34,26 @@ WHEEL = RobotModel.from_urdf(
         joint("slide", "prismatic", "c", "d", LIMIT, "1 0 0"),
     )
 )
-quick = settings(deadline=None, max_examples=200, derandomize=True)
+quick = settings(deadline=None, max_examples=100, derandomize=True)
 
 
-def test_batch_equals_loop():
+def test_batch_equals_loop_and_any_array_of_numbers_is_taken():
     q = WAM.random(np.random.default_rng(0), 20)
     np.testing.assert_array_equal(WAM.fk(q), [WAM.fk(each) for each in q])
     np.testing.assert_array_equal(WAM.jacobian(q), [WAM.jacobian(each) for each in q])
     assert WAM.fk(q[:0]).shape == (0, 4, 4)
     assert WAM.jacobian(q[:0]).shape == (0, 6, 7)
-
-
-def test_lists_integers_and_strided_arrays_are_values_too():
-    q = np.arange(14.0).reshape(7, 2).T[1]
-    expected = WAM.fk(np.ascontiguousarray(q))
-    np.testing.assert_array_equal(WAM.fk(q), expected)
-    np.testing.assert_array_equal(WAM.fk([int(value) for value in q]), expected)
-    q.flags.writeable = False
-    np.testing.assert_array_equal(WAM.fk(q), expected)
+    strided = np.arange(14.0).reshape(7, 2).T[1]
+    expected = WAM.fk(np.ascontiguousarray(strided))
+    np.testing.assert_array_equal(WAM.fk(strided), expected)
+    np.testing.assert_array_equal(WAM.fk([int(value) for value in strided]), expected)
+    strided.flags.writeable = False
+    np.testing.assert_array_equal(WAM.fk(strided), expected)
+    zeros = np.zeros(7)
+    assert WAM.validated(zeros) is zeros, "copied only if needed"
+    assert WAM.validated([0] * 7).dtype == np.float64
+    zeros.flags.writeable = False
+    assert WAM.validated(zeros).flags.writeable
 
 
 @pytest.mark.parametrize(
@@ -83,14 +85,6 @@ def test_bad_values_are_refused_with(q, words, use):
     with pytest.raises(JointValueError) as caught:
         use(q)
     assert [word for word in words if word not in str(caught.value)] == []
-
-
-def test_validated_copies_only_if_needed():
-    q = np.zeros(7)
-    assert WAM.validated(q) is q
-    assert WAM.validated([0] * 7).dtype == np.float64
-    q.flags.writeable = False
-    assert WAM.validated(q).flags.writeable
 
 
 def test_limits_of_values():
@@ -140,27 +134,20 @@ def test_nothing_can_be_changed():
 
 
 @pytest.mark.parametrize("link", HAND.link_names)
-def test_link_pose_of_any_link(link):
+def test_link_pose_of_any_link_is_seen_from_the_base(link):
     values = {"turn": 0.7, "slide": -1.2, "open": 0.3}
     pose = HAND.link_pose(link, [0.7, -1.2], {"open": 0.3})
     np.testing.assert_allclose(pose, urdf_pose(GRIPPER, "base", link, values), atol=1e-12)
+    other = RobotModel.from_urdf(GRIPPER, base="arm", tip="hand")
+    pose = other.link_pose(link, [-1.2], {"turn": 0.7, "open": 0.3})
+    np.testing.assert_allclose(pose, urdf_pose(GRIPPER, "arm", link, values), atol=1e-12)
 
 
-def test_link_pose_is_seen_from_the_base():
-    robot = RobotModel.from_urdf(GRIPPER, base="arm", tip="hand")
-    values = {"turn": 0.4, "slide": 0.5, "open": 0.1}
-    pose = robot.link_pose("camera", [0.5], {"turn": 0.4})
-    np.testing.assert_allclose(pose, urdf_pose(GRIPPER, "arm", "camera", values), atol=1e-12)
-
-
-def test_joints_that_are_not_listed_stand_at_zero_or_at_the_limit_next_to_it():
-    np.testing.assert_allclose(HAND.link_pose("left", [0, 0])[:3, 3], [0, 0.1, 1])
-    np.testing.assert_allclose(HAND.link_pose("right", [0, 0])[:3, 3], [0, 0, 0.9])
-
-
-def test_values_of_the_chain_win_and_mimics_follow():
+def test_values_of_the_chain_win_and_others_stand_at_zero_or_the_limit_next_to_it():
     pose = HAND.link_pose("hand", [0.0, 1.0], {"slide": 2.0, "follow": 9.0})
     np.testing.assert_allclose(pose[:3, 3], [1, 0, 1])
+    np.testing.assert_allclose(HAND.link_pose("left", [0, 0])[:3, 3], [0, 0.1, 1])
+    np.testing.assert_allclose(HAND.link_pose("right", [0, 0])[:3, 3], [0, 0, 0.9])
 
 
 def test_bad_link_pose():
@@ -216,17 +203,14 @@ def test_bad_intervals_are_refused(bad):
             WHEEL.narrowed(-1.0, 1.0, near=batch)
 
 
-def test_an_angle_that_is_too_coarse_is_refused():
+def test_an_angle_that_is_too_coarse_is_refused_a_turn_or_more_ignored():
     for far in (1.0000001e9, 1e16, 1.7976931348623157e308):
         with pytest.raises(LimitsError, match=r"'wheel'.*too coarse"):
             WHEEL.narrowed([far, -1.0, -1.0], [far, 1.0, 1.0])
-    assert WHEEL.narrowed([-1e308, -1.0, -1.0], [1e308, 1.0, 1.0]).continuous[0]
-
-
-def test_limits_from_zero_to_minus_zero_leave_one_value():
-    narrow = WHEEL.narrowed(0.0, -0.0)
-    assert not narrow.random(np.random.default_rng(0), 3).any()
-    assert len(IkSolver(narrow).solve_all(narrow.fk(np.zeros(3)), 2)) == 1
+    for lower, upper in ((-1e308, 1e308), (-np.pi, np.pi), (1.0, 9.0), (-np.inf, 0.0)):
+        robot = WHEEL.narrowed([lower, -9, -9], [upper, 9, 9])
+        assert robot.continuous[0]
+        assert np.isinf(robot.lower[0])
 
 
 @quick
@@ -240,13 +224,6 @@ def test_intervals_of_angles_are_modulo_two_pi(middle, reach, near):
     assert np.cos(moved - middle) == pytest.approx(1.0, abs=1e-9)
     assert robot.upper[0] - robot.lower[0] == pytest.approx(2.0 * reach, abs=1e-9)
     assert not robot.continuous[0]
-
-
-def test_an_interval_of_a_turn_or_more_is_ignored():
-    for lower, upper in ((-np.pi, np.pi), (1.0, 9.0), (-np.inf, 0.0)):
-        robot = WHEEL.narrowed([lower, -9, -9], [upper, 9, 9])
-        assert robot.continuous[0]
-        assert np.isinf(robot.lower[0])
 
 
 @quick
@@ -267,7 +244,7 @@ def test_two_intervals_of_an_angle(first, a, second, b):
                 assert abs((angle - middle + np.pi) % TURN - np.pi) <= reach + 1e-9
 
 
-@quick
+@settings(deadline=None, max_examples=30, derandomize=True)
 @given(st.integers(0, 10**6), st.floats(0.01, 0.5))
 def test_answers_keep_narrowed_limits(seed, reach):
     """Solutions keep narrowed limits from any seed, and are found for reachable poses."""
@@ -282,7 +259,10 @@ def test_answers_keep_narrowed_limits(seed, reach):
     np.testing.assert_allclose(WAM.fk(found.q), WAM.fk(q), atol=5e-6)
 
 
-def test_beyond_the_reach_of_the_whole_robot_is_unreachable_for_a_narrowed_one():
+def test_limits_may_leave_one_value_and_what_the_whole_robot_does_not_reach_is_unreachable():
+    narrow = WHEEL.narrowed(0.0, -0.0)
+    assert not narrow.random(np.random.default_rng(0), 3).any()
+    assert len(IkSolver(narrow).solve_all(narrow.fk(np.zeros(3)), 2)) == 1
     far = WAM.fk(np.full(7, 0.3))
     far[:3, 3] += 5.0
     found = IkSolver(WAM.narrowed(-0.5, 0.9)).solve(far)

@@ -1,5 +1,7 @@
 """Targets that stand, are out of reach, or lead through singularities."""
 
+from itertools import cycle, product
+
 import numpy as np
 import pytest
 from arms import published
@@ -34,32 +36,34 @@ LIMITS = [{}, {"acceleration": 8.0}, {"acceleration": 8.0, "jerk": 200.0}]
 def test_wam_reaches_every_target_within_its_limits(limits):
     if "jerk" in limits:
         pytest.importorskip("ruckig")
-    for drive in reached(WAM, np.random.default_rng(41), 12 if "jerk" in limits else 50, **limits):
+    for drive in reached(WAM, np.random.default_rng(41), 4 if "jerk" in limits else 12, **limits):
         drive.assert_limits(**limits)
 
 
 @pytest.mark.parametrize("name", ["fetch", "gen3", "column_lwr", "ur5e", "stanford", "youbot"])
 def test_other_arms_reach_every_target_within_their_limits(name):
-    for drive in reached(published(name), np.random.default_rng(42), 8, acceleration=4.0):
+    now = 1e9 if name == "gen3" else -5.0  # it does not matter what time it is
+    for drive in reached(published(name), np.random.default_rng(42), 3, acceleration=4.0, now=now):
         drive.assert_limits(4.0)
 
 
 def test_with_hold_the_state_says_where_the_arm_stalls():
     rng, ends = np.random.default_rng(43), {ServoState.REACHED: 0, ServoState.STALLED: 0}
-    for _ in range(16):
+    while min(ends.values()) < 2:  # local motion alone reaches about half
         drive = Drive(WAM.random(rng), when_stuck="hold").pose(WAM.fk(WAM.random(rng)))
         drive.run(12.0)
         assert ServoState.JOINT_MOTION not in drive.states
         ends[drive.last.state] += 1
+        assert sum(ends.values()) < 16
         if drive.last.state is ServoState.STALLED:
             assert max(drive.last.position_error, drive.last.rotation_error) > 1e-6
             assert np.ptp(drive.q[-50:], axis=0).max() < 1e-4
-    assert min(ends.values()) >= 2, "local motion alone reaches about half"
 
 
 def test_joint_motion_is_said_while_it_is_done_and_is_straight():
     rng, found = np.random.default_rng(44), 0
-    for drive in reached(WAM, rng, 20, acceleration=8.0):
+    for _ in range(20):
+        (drive,) = reached(WAM, rng, 1, acceleration=8.0)
         moves = np.array([state is ServoState.JOINT_MOTION for state in drive.states])
         if moves.sum() < 80:
             continue
@@ -69,16 +73,9 @@ def test_joint_motion_is_said_while_it_is_done_and_is_straight():
         way = (q - q[0]) @ (q[-1] - q[0]) / np.sum((q[-1] - q[0]) ** 2)
         np.testing.assert_allclose(q, q[0] + np.outer(way, q[-1] - q[0]), atol=1e-3)
         assert (np.diff(way) >= -1e-9).all()
-    assert found >= 3
-
-
-@pytest.mark.parametrize("now", [0.0, 1e9, -5.0])
-def test_it_does_not_matter_what_time_it_is(now):
-    T = WAM.fk(WAM.random(np.random.default_rng(47)))
-    drives = [Drive(np.full(WAM.n, 0.4), now=start).pose(T) for start in (0.0, now)]
-    for drive in drives:
-        assert drive.run_until(ServoState.REACHED, SLOWEST)
-    assert len(drives[0].outputs) == pytest.approx(len(drives[1].outputs), abs=2)
+        if found == 3:
+            return
+    pytest.fail("hardly any joint motion")
 
 
 @pytest.mark.parametrize("jerk", [30.0, 200.0])
@@ -104,13 +101,13 @@ def size(position, rotation, weight):
 @pytest.mark.parametrize("limits", [{}, {"acceleration": 8.0}])
 def test_goes_to_the_nearest_point_and_is_still(limits):
     rng = np.random.default_rng(51)
-    for T in far_targets(rng, 5):
+    solver = IkSolver(WAM, max_restarts=500, timeout=60.0)
+    for T in far_targets(rng, 2):
         drive = Drive(WAM.random(rng), **limits).pose(T)
         drive.run(20.0)
         assert drive.last.state is ServoState.UNREACHABLE
         assert np.ptp(drive.q[-200:], axis=0).max() == 0.0
         drive.assert_limits(**limits)
-        solver = IkSolver(WAM, max_restarts=500, timeout=60.0)
         best = solver.solve(T, drive.last.q)
         weight = solver.options.rotation_weight
         here = size(drive.last.position_error, drive.last.rotation_error, weight)
@@ -152,15 +149,11 @@ def eight(drive, rate):
     drive.pose(T)
 
 
-@pytest.mark.parametrize("rate", [12.0, 120.0])
-@pytest.mark.parametrize("limits", [{}, {"acceleration": 8.0}])
-def test_too_fast_a_target_breaks_no_limit_and_is_calm_after(limits, rate):
+@pytest.mark.parametrize(("rate", "limits"), [(12.0, {"acceleration": 8.0}), (120.0, {})])
+def test_too_fast_a_target_breaks_no_limit_and_is_calm_after(rate, limits):
     drive = Drive(BENT, **limits)
-    drive.run(5.0, lambda drive: eight(drive, rate))
-    drive.pose(WAM.fk(BENT))
-    for _ in range(500):
-        drive.run(0.01)
-        drive.pose(WAM.fk(BENT))
+    drive.run(3.0, lambda drive: eight(drive, rate))
+    drive.run(5.0, lambda drive: drive.pose(WAM.fk(BENT)))
     drive.assert_limits(**limits)
     assert drive.last.state is ServoState.REACHED
     assert np.ptp(drive.q[-50:], axis=0).max() == 0.0
@@ -241,10 +234,11 @@ def named(drive):
     return sum(a is not b for a, b in zip(drive.states, drive.states[1:], strict=False))
 
 
-@pytest.mark.parametrize("way", ["stands", "line"])
-@pytest.mark.parametrize("arm", ARMS)
-@pytest.mark.parametrize("method", CALM)
-def test_the_reference_itself_is_calm_beyond_reach(method, arm, way):
+@pytest.mark.parametrize(
+    ("method", "case"), [*zip(CALM, cycle(product(ARMS, ("stands", "line"))), strict=False)]
+)
+def test_the_reference_itself_is_calm_beyond_reach(method, case):
+    arm, way = case
     robot, q = ARMS[arm]
     drive, pose = Drive(q, robot, method, when_stuck="hold"), beyond(robot, q, way)
     drive.run(4.0, lambda drive: drive.pose(pose(drive.now)))
@@ -253,8 +247,9 @@ def test_the_reference_itself_is_calm_beyond_reach(method, arm, way):
     assert named(drive) <= 16
 
 
-@pytest.mark.parametrize("limits", [{}, {"acceleration": 10.0}])
-@pytest.mark.parametrize("arm", ARMS)
+@pytest.mark.parametrize(
+    ("arm", "limits"), [*zip(ARMS, cycle([{}, {"acceleration": 10.0}]), strict=False)]
+)
 def test_in_and_out_of_reach_it_starts_and_stops_and_does_not_chatter(arm, limits):
     robot, q = ARMS[arm]
     drive, pose = Drive(q, robot, **limits), beyond(robot, q, "circle")
@@ -265,7 +260,6 @@ def test_in_and_out_of_reach_it_starts_and_stops_and_does_not_chatter(arm, limit
     assert named(drive) <= 24
 
 
-METHODS = ["ctp+sd+svf", "odls", "svf", "auto"]
 UR = published("ur5e")
 UR_BENT = np.array([0.0, -1.2, 1.6, -1.0, 0.9, 0.3])
 ELBOW = 0.2313  # with its offset of 45 mm the WAM is longest here
@@ -301,8 +295,11 @@ def longest_stop(speeds, slow=1e-3):
     return longest
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("case", [STRETCHED, WRIST], ids=["elbow", "wrist"])
+@pytest.mark.parametrize(
+    ("method", "case"),
+    [("ctp+sd+svf", STRETCHED), ("odls", WRIST), ("svf", STRETCHED), ("auto", WRIST)],
+    ids=["elbow", "odls wrist", "svf elbow", "wrist"],
+)
 def test_there_and_back(method, case):
     robot, q_a, q_b = case
     q = np.linspace(q_a, q_b, 300)
@@ -316,7 +313,7 @@ def test_there_and_back(method, case):
     drive.assert_limits(20.0)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["ctp+sd+svf", "svf"])
 def test_across_the_wrist_the_tip_goes_on(method):
     """A straight line of the tip near the configuration with its wrist in line."""
     Ts = np.repeat(UR.fk(put(UR_BENT, 4, 0.02))[None], 400, axis=0)
@@ -332,7 +329,7 @@ def test_across_the_wrist_the_tip_goes_on(method):
     drive.assert_limits(20.0)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["odls", "auto"])
 def test_out_past_the_reach_and_back_in_it_slows_down_and_goes_on(method):
     T = WAM.fk(BENT)
     out = T[:3, 3] / np.linalg.norm(T[:3, 3])

@@ -25,7 +25,7 @@ def supervised(q=BENT, **options):
 
 def test_before_the_first_target_the_command_is_where_the_arm_is():
     drive = Drive(np.zeros(WAM.n))
-    for q in (BENT, BENT + 0.1, BENT - 0.2):
+    for q in (BENT, BENT + 0.1, list(BENT - 0.2)):
         drive.run(DT, measured=q)
         np.testing.assert_array_equal(drive.last.q, q)
         assert not drive.last.velocity.any()
@@ -41,11 +41,6 @@ def test_it_waits_for_the_first_measurement_and_begins_there():
     assert np.abs(drive.last.q - BENT).max() <= 2.001 * DT
     drive.run(3.0, measured=lagging(1))
     assert drive.last.state is ServoState.REACHED
-
-
-def test_without_supervision_it_goes_without_measurements():
-    drive = Drive(BENT).pose(NEAR)
-    assert drive.run_until(ServoState.REACHED, 5.0)
 
 
 def test_a_silent_driver_is_a_fault_that_stops_and_stays():
@@ -79,18 +74,12 @@ def test_a_silent_driver_is_a_fault_that_stops_and_stays():
 @pytest.mark.parametrize("joint", [0, 3, 6])
 def test_an_arm_that_is_elsewhere_is_a_fault_that_names_the_joint(joint):
     drive = supervised(max_deviation=0.2).pose(NEAR)
-    drive.run(0.3, measured=lagging(2))
+    drive.run(0.3, measured=lagging(9))  # within the bound
     off = 0.21 * (np.arange(WAM.n) == joint)
     drive.run(0.5, measured=lambda drive: drive.last.q - off)
     assert drive.last.state is ServoState.FAULT
     assert WAM.joint_names[joint] in drive.last.message
     assert "max_deviation" in drive.last.message
-
-
-def test_a_lag_within_the_bound_is_none():
-    drive = supervised(max_deviation=0.2).pose(NEAR)
-    drive.run(4.0, measured=lagging(9))
-    assert drive.last.state is ServoState.REACHED
 
 
 def test_an_arm_moved_by_hand_while_it_rests_is_where_the_next_target_begins():
@@ -129,25 +118,20 @@ def test_joints_without_limits_may_be_measured_whole_turns_away():
     assert drive.last.state is ServoState.REACHED
 
 
-@pytest.mark.parametrize(
-    "measured", [np.zeros(6), np.full(7, np.nan), np.full((1, 7), 0.1), "here", [np.inf] * 7, 3.0]
-)
+MEASURED = [np.zeros(6), np.full(7, np.nan), np.full((1, 7), 0.1), "here", [np.inf] * 7, 3.0]
+
+
 @pytest.mark.parametrize("given", [True, False])
-def test_a_measurement_that_is_none_is_refused_and_nothing_changes(measured, given):
+def test_a_measurement_that_is_none_is_refused_and_nothing_changes(given):
     drive, twin = Drive(BENT, supervised=given), Drive(BENT, supervised=given)
-    for each in (drive, twin):
-        each.pose(NEAR).run(0.1, measured=lagging(1))
-    with pytest.raises(JointValueError):
-        drive.controller.cycle(drive.now, DT, measured)
+    for measured in MEASURED:
+        for each in (drive, twin):
+            each.pose(NEAR).run(3 * DT, measured=lagging(1))
+        with pytest.raises(JointValueError):
+            drive.controller.cycle(drive.now, DT, measured)
     for each in (drive, twin):
         each.run(0.1, measured=lagging(1))
     np.testing.assert_array_equal(drive.q, twin.q)
-
-
-def test_a_measurement_may_be_a_list():
-    drive = Drive(np.zeros(WAM.n))
-    drive.run(DT, measured=list(BENT))
-    np.testing.assert_array_equal(drive.last.q, BENT)
 
 
 def sweep(drive, seconds=0.0, period=2.0):
@@ -227,7 +211,7 @@ def test_a_fault_of_an_arm_that_lags_suggests_a_bound_that_lets_it_pass():
     assert suggested < 2.0 * WAM.velocity[0] * lag * DT + 0.1
 
 
-@pytest.mark.parametrize("cycles", [1, 7, 30])
+@pytest.mark.parametrize("cycles", [1, 30])
 def test_the_lag_is_that_of_the_measurements(cycles):
     drive = supervised(max_deviation=3.0)
     assert math.isnan(drive.controller.lag())
@@ -237,16 +221,13 @@ def test_the_lag_is_that_of_the_measurements(cycles):
     assert drive.controller.lag() == pytest.approx(cycles * DT, abs=0.2 * DT)
 
 
-def test_the_lag_is_found_in_the_first_short_motion_too():
+def test_the_lag_is_found_in_a_short_motion_and_an_arm_that_does_not_follow_has_none():
     drive = supervised(max_deviation=3.0)
     drive.pose(WAM.fk(BENT + 0.1)).run(0.8, measured=lagging(5))
     assert drive.controller.lag() == pytest.approx(5 * DT, abs=DT)
-
-
-def test_an_arm_that_does_not_follow_has_no_lag():
-    drive = Drive(BENT)
-    drive.run(3.0, sweep, measured=BENT)
-    assert math.isnan(drive.controller.lag())
+    still = Drive(BENT)
+    still.run(3.0, sweep, measured=BENT)
+    assert math.isnan(still.controller.lag())
 
 
 def test_after_a_reset_a_silent_driver_is_waited_for_and_the_fault_is_not_repeated():

@@ -95,16 +95,12 @@ def test_a_target_that_is_followed_closely_but_slowly_never_counts_as_stalled():
 FAR = WAM.fk(BENT + 0.8)
 
 
-def test_before_any_target_the_arm_waits_where_it_is():
-    drive = Drive(BENT)
-    drive.run(1.0)
-    assert set(drive.states) == {ServoState.WAITING}
-    np.testing.assert_array_equal(drive.last.q, BENT)
-
-
-@pytest.mark.parametrize("interval", [0.01, 0.1, 0.24])
+@pytest.mark.parametrize("interval", [0.01, 0.24])
 def test_a_stream_that_ceases_stops_within_the_timeout_and_the_braking(interval):
     drive = Drive(BENT, acceleration=4.0)
+    drive.run(0.5)
+    assert set(drive.states) == {ServoState.WAITING}
+    np.testing.assert_array_equal(drive.last.q, BENT)
     drive.pose(FAR).run(interval)
     drive.pose(FAR).run(0.24)
     assert drive.last.state is not ServoState.STALE
@@ -116,6 +112,8 @@ def test_a_stream_that_ceases_stops_within_the_timeout_and_the_braking(interval)
     drive.assert_limits(4.0)
     drive.run(2.0)
     assert drive.last.state is ServoState.STALE
+    drive.pose(FAR)
+    assert drive.run_until(ServoState.REACHED, 10.0), "one pose is enough"
 
 
 @pytest.mark.parametrize("interval", [None, 1.0, 0.3])
@@ -130,15 +128,6 @@ def test_single_and_slow_targets_stay_in_force(interval):
     assert drive.last.state is ServoState.REACHED
 
 
-def test_after_a_stream_has_ceased_one_pose_is_enough():
-    drive = Drive(BENT).pose(FAR)
-    drive.run(0.05)
-    drive.pose(FAR).run(0.5)
-    assert drive.last.state is ServoState.STALE
-    drive.pose(FAR)
-    assert drive.run_until(ServoState.REACHED, 10.0)
-
-
 GIVE = [
     lambda drive, age: drive.pose(FAR, age=age),
     lambda drive, age: drive.twist(np.ones(6), age=age),
@@ -147,31 +136,20 @@ GIVE = [
 
 
 @pytest.mark.parametrize("give", GIVE, ids=["pose", "twist", "trajectory"])
-def test_too_old_a_target_is_refused_and_nothing_changes(give):
+def test_a_target_too_old_or_from_the_future_is_refused_and_nothing_changes(give):
     drive, twin = Drive(BENT).pose(FAR), Drive(BENT).pose(FAR)
-    for age in (0.26, 60.0, 1e9):
-        with pytest.raises(StaleTargetError, match="target_timeout"):
+    for age, option in [(0.26, "target_timeout"), (1e9, "target_timeout"),
+                        (-61.0, "stamp_tolerance"), (-1e9, "stamp_tolerance")]:  # fmt: skip
+        with pytest.raises(StaleTargetError, match=option):
             give(drive, age)
         np.testing.assert_array_equal(drive.run(0.05)[-1].q, twin.run(0.05)[-1].q)
 
 
-@pytest.mark.parametrize("give", GIVE, ids=["pose", "twist", "trajectory"])
-def test_a_target_from_the_future_is_refused_and_nothing_changes(give):
-    drive, twin = Drive(BENT).pose(FAR), Drive(BENT).pose(FAR)
-    for age in (-61.0, -1e9):
-        with pytest.raises(StaleTargetError, match="stamp_tolerance"):
-            give(drive, age)
-        np.testing.assert_array_equal(drive.run(0.05)[-1].q, twin.run(0.05)[-1].q)
-
-
-@pytest.mark.parametrize("age", [0.0, 0.1, 0.25, -0.1])
-def test_ages_in_between_are_taken_and_told(age):
-    drive = Drive(BENT).pose(FAR, age=age)
-    drive.run(0.1)
-    assert drive.last.target_age == pytest.approx(0.1 + max(age, 0.0))
-
-
-def test_bounds_of_ages_are_options():
+def test_ages_in_between_are_taken_and_told_and_their_bounds_are_options():
+    for age in (0.0, 0.1, 0.25, -0.1):
+        drive = Drive(BENT).pose(FAR, age=age)
+        drive.run(0.1)
+        assert drive.last.target_age == pytest.approx(0.1 + max(age, 0.0))
     drive = Drive(BENT, target_timeout=2.0, stamp_tolerance=0.0)
     drive.pose(FAR, age=1.9)
     with pytest.raises(StaleTargetError):
@@ -197,19 +175,13 @@ def in_axes(R, V):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("R", [np.eye(3), AXES], ids=["base", "given"])
-def test_the_tip_has_the_twist_along_fixed_axes(R):
+@pytest.mark.parametrize("R", [np.eye(3), AXES, None], ids=["base", "given", "own"])
+def test_the_tip_has_the_twist_along_the_axes(R):
     drive = Drive(BENT)
     drive.run(1.0, again(V, R=R))
-    np.testing.assert_allclose(tip_twists(drive)[20:], [in_axes(R, V)] * 80, atol=1e-3)
-
-
-@pytest.mark.slow
-def test_the_tip_has_the_twist_along_its_own_axes_as_it_turns():
-    drive = Drive(BENT)
-    drive.run(1.0, again(V))
-    own = [in_axes(T[:3, :3], V) for T in WAM.fk(drive.q[:-1])]
-    np.testing.assert_allclose(tip_twists(drive)[20:], own[20:], atol=2e-3)
+    own = [in_axes(T[:3, :3] if R is None else R, V) for T in WAM.fk(drive.q[:-1])]
+    atol = 2e-3 if R is None else 1e-3
+    np.testing.assert_allclose(tip_twists(drive)[20:], own[20:], atol=atol)
 
 
 @pytest.mark.slow
@@ -218,14 +190,6 @@ def test_joints_of_limited_acceleration_come_to_the_twist():
     drive.run(1.0, again(V, R=np.eye(3)))
     np.testing.assert_allclose(tip_twists(drive)[50:], [V] * 50, atol=2e-3)
     drive.assert_limits(10.0)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("R", [None, np.eye(3)])
-def test_no_twist_is_no_motion(R):
-    drive = Drive(BENT, acceleration=10.0)
-    drive.run(2.0, again(np.zeros(6), R=R))
-    np.testing.assert_array_equal(drive.q, [drive.start] * len(drive.q))
 
 
 @pytest.mark.slow
@@ -245,24 +209,31 @@ def test_a_turn_back_from_a_limit_is_at_once():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "V", [np.full(6, 1e9), np.array([0, 0, 0, 0, 0, 1e9]), [1e9, 0, 0, 0, 0, 0]]
+    ("V", "R"),
+    [
+        (np.zeros(6), np.eye(3)),
+        (np.zeros(6), None),
+        (np.full(6, 1e9), None),
+        (np.array([0, 0, 0, 0, 0, 1e9]), np.eye(3)),
+        ([1e9, 0, 0, 0, 0, 0], None),
+    ],
 )
-@pytest.mark.parametrize("R", [None, np.eye(3)])
-def test_a_huge_twist_moves_within_limits(V, R):
+def test_a_huge_twist_moves_within_limits_and_none_moves_nothing(V, R):
     drive = Drive(BENT, acceleration=20.0)
-    drive.run(3.0, again(V, R=R))
+    drive.run(2.0, again(V, R=R))
     drive.assert_limits(20.0)
+    assert np.any(V) or (drive.q == drive.start).all()
     drive.run(1.0)
     assert drive.last.state is ServoState.STALE
     assert not drive.last.velocity.any()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("speed", [1.0, 10.0, 350.0, 1e6])
-def test_a_fast_turn_is_never_the_other_way(speed):
-    drive = Drive(BENT)
-    drive.run(0.5, again(np.array([0.0, 0.0, 0.0, 0.0, 0.0, speed]), R=np.eye(3)))
-    assert (tip_twists(drive)[:, 5] > 0.0).all()
+def test_a_fast_turn_is_never_the_other_way():
+    for speed in (1.0, 10.0, 350.0, 1e6):
+        drive = Drive(BENT)
+        drive.run(0.5, again(np.array([0.0, 0.0, 0.0, 0.0, 0.0, speed]), R=np.eye(3)))
+        assert (tip_twists(drive)[:, 5] > 0.0).all()
 
 
 @pytest.mark.slow
@@ -363,19 +334,16 @@ def test_it_begins_after_a_joint_motion_not_during_it():
         if ServoState.JOINT_MOTION in drive.states[:begun]:
             found += 1
             assert drive.outputs[begun - 1].position_error < 2e-3
-    assert found >= 2
-
-
-def test_one_pose_is_a_target_that_stands():
-    drive = Drive(BENT).trajectory(WAM.fk(BENT + 0.4)[None], 1.0)
-    assert drive.run_until(ServoState.REACHED, 10.0)
-    drive.run(100.0)
-    assert drive.last.state is ServoState.REACHED
+        if found == 2:
+            return
+    pytest.fail("no joint motion")
 
 
 @pytest.mark.parametrize("period", [1e-3, 3600.0])
 def test_periods_at_the_bounds(period):
-    drive = Drive(BENT, acceleration=8.0).trajectory(line(4), period)
+    Ts = line(4)
+    drive = Drive(BENT, acceleration=8.0).trajectory(Ts, period)
+    Ts[:] = np.eye(4)  # they may change after
     drive.run(8.0)
     drive.assert_limits(8.0)
     if period < 1.0:
@@ -385,10 +353,14 @@ def test_periods_at_the_bounds(period):
         assert np.linalg.norm(drive.last.T_d[:3, 3] - line(4)[0, :3, 3]) < 1e-3
 
 
-@pytest.mark.parametrize("period", [0.0, -1.0, 9e-4, 3601.0, np.nan, np.inf, "1", None, True])
-def test_other_periods_are_refused(period):
-    with pytest.raises(OptionError, match="period"):
-        Drive(BENT).trajectory(line(3), period)
+def test_other_periods_are_refused_and_a_pose_that_is_none_is_named_by_its_number():
+    for period in (0.0, -1.0, 9e-4, 3601.0, np.nan, np.inf, "1", None, True):
+        with pytest.raises(OptionError, match="period"):
+            Drive(BENT).trajectory(line(3), period)
+    Ts = line(3)
+    Ts[1, 0, 0] = 5.0
+    with pytest.raises(PoseError, match="pose 1"):
+        Drive(BENT).trajectory(Ts, 1.0)
 
 
 def test_an_unreachable_first_pose_is_never_left_and_said():
@@ -409,18 +381,3 @@ def test_it_begins_as_late_as_it_is_told():
     assert not np.array_equal(drive.last.T_d, line(3)[0])
     drive.run(2.0)
     assert drive.last.state is ServoState.REACHED
-
-
-def test_a_pose_that_is_none_is_named_by_its_number():
-    Ts = line(3)
-    Ts[1, 0, 0] = 5.0
-    with pytest.raises(PoseError, match="pose 1"):
-        Drive(BENT).trajectory(Ts, 1.0)
-
-
-def test_poses_given_may_change_after():
-    Ts = line(3)
-    drive = Drive(BENT).trajectory(Ts, 0.2)
-    Ts[:] = np.eye(4)
-    drive.run(2.0)
-    np.testing.assert_allclose(drive.last.T_d, line(3)[-1])

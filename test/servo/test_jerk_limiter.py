@@ -17,7 +17,7 @@ KINDS = st.lists(
     st.sampled_from(["revolute", "bent", "continuous", "prismatic", "mimic"]), max_size=4
 )
 SEEDS = st.integers(0, 2**32 - 1)
-some = settings(max_examples=60, deadline=None)
+some = settings(max_examples=25, deadline=None)
 
 
 def drawn(kinds, seed):
@@ -201,36 +201,27 @@ def test_a_velocity_limit_that_is_new_is_come_down_to_within_the_others():
     assert new.q[0] == pytest.approx(-2.9, abs=1e-6) or np.abs(v[-1]) > 0.2
 
 
-@pytest.mark.parametrize("dt", [0.002, 0.01, 0.03])
+@pytest.mark.parametrize("dt", [0.002, 0.03])
 def test_a_standing_reference_is_reached_and_the_arm_is_still(dt):
     rng = np.random.default_rng(31)
     limiter = JerkLimiter(WAM, np.full(WAM.n, 5.0), np.full(WAM.n, 50.0))
-    for _ in range(5):
-        limiter.reset(WAM.random(rng))
-        goal = WAM.random(rng)
-        for _ in range(round(6.0 / dt)):
+    limiter.reset(WAM.random(rng))
+    for goal in (WAM.random(rng), WAM.lower, WAM.upper):
+        for _ in range(round(7.0 / dt)):
             limiter.advance(goal, np.zeros(WAM.n), dt)
         np.testing.assert_allclose(limiter.q, goal, atol=1e-9)
         assert np.abs(limiter.v).max() < 1e-9
 
 
-def test_a_reference_at_the_limits_is_reached():
+def test_brake_ends_at_the_stopping_point_exactly_still():
     limiter = JerkLimiter(WAM, np.full(WAM.n, 5.0), np.full(WAM.n, 50.0))
-    for goal in (WAM.lower, WAM.upper):
-        for _ in range(1000):
-            limiter.advance(goal, np.zeros(WAM.n), 0.01)
-        np.testing.assert_allclose(limiter.q, goal, atol=1e-9)
-
-
-@pytest.mark.parametrize("v", [0.0, 0.5, -1.0])
-def test_brake_ends_at_the_stopping_point_exactly_still(v):
-    limiter = JerkLimiter(WAM, np.full(WAM.n, 5.0), np.full(WAM.n, 50.0))
-    limiter.reset(WAM.clip(np.full(WAM.n, 0.5)), np.full(WAM.n, v))
-    where = limiter.stopping_point()
-    for _ in range(200):
-        limiter.brake(0.01)
-    np.testing.assert_allclose(limiter.q, where, atol=1e-12)
-    assert not limiter.v.any()
+    for v in (0.0, 0.5, -1.0):
+        limiter.reset(WAM.clip(np.full(WAM.n, 0.5)), np.full(WAM.n, v))
+        where = limiter.stopping_point()
+        for _ in range(200):
+            limiter.brake(0.01)
+        np.testing.assert_allclose(limiter.q, where, atol=1e-12)
+        assert not limiter.v.any()
 
 
 def test_comes_back_from_outside():

@@ -56,14 +56,6 @@ def test_a_time_between_that_says_nothing_gives_no_velocity(second):
     np.testing.assert_array_equal(pose_of(target, 10.15), at_time(0.1))
 
 
-def test_a_single_one_never_moves_nor_is_stale():
-    target = PoseTarget(0.25, True)
-    target.take(at_time(1.0), 5.0, 5.0)
-    for now in (5.0, 5.2, 1e6, 1e9):
-        np.testing.assert_array_equal(pose_of(target, now), at_time(1.0))
-        assert not target.is_stale(now)
-
-
 @pytest.mark.parametrize("interval", [0.01, 0.1, 0.24])
 def test_a_stream_is_stale_when_it_has_ceased_for_the_timeout(interval):
     target = stream(False, interval=interval)
@@ -72,10 +64,15 @@ def test_a_stream_is_stale_when_it_has_ceased_for_the_timeout(interval):
     assert target.is_stale(last + 0.251)
 
 
-def test_one_now_and_then_is_no_stream():
+def test_a_single_one_and_one_now_and_then_are_no_stream():
     target = stream(True, interval=1.0)
     assert not target.is_stale(1e3)
     np.testing.assert_array_equal(pose_of(target, 3.5), at_time(3.0))
+    single = PoseTarget(0.25, True)
+    single.take(at_time(1.0), 5.0, 5.0)
+    for now in (5.0, 5.2, 1e6, 1e9):
+        np.testing.assert_array_equal(pose_of(single, now), at_time(1.0))
+        assert not single.is_stale(now)
 
 
 def test_it_stands_when_it_has_not_changed_for_a_quarter_of_a_second():
@@ -162,10 +159,14 @@ def pose_on(target, now, tip=Ts[0]):
     return target.pose(now, 0.01, lambda: tip)
 
 
-def test_it_waits_at_the_first_pose_for_the_tip():
+def test_it_waits_at_the_first_pose_for_the_tip_and_for_its_time():
     target = TrajectoryTarget(Ts, 0.5, 0.0)
     for now in (0.0, 1.0, 1e9):
         np.testing.assert_array_equal(pose_on(target, now, AWAY), Ts[0])
+    late = TrajectoryTarget(Ts, 0.5, 10.0)
+    np.testing.assert_array_equal(pose_on(late, 9.99), Ts[0])
+    pose_on(late, 10.0)
+    assert np.abs(pose_on(late, 10.1) - Ts[0]).max() > 1e-3
 
 
 @pytest.mark.parametrize("begin", [0.0, 1e9])
@@ -178,20 +179,6 @@ def test_it_is_at_each_pose_on_time_and_straight_between(begin):
             continue
         whole = difference(Ts[leg], Ts[leg + 1])
         np.testing.assert_allclose(difference(Ts[leg], T), whole * (share - leg), atol=1e-6)
-
-
-def test_the_last_pose_stays():
-    target = TrajectoryTarget(Ts, 0.5, 0.0)
-    pose_on(target, 0.0)
-    np.testing.assert_array_equal(pose_on(target, 1e9), Ts[3])
-    assert not target.is_stale(1e9)
-
-
-def test_it_does_not_begin_before_its_time():
-    target = TrajectoryTarget(Ts, 0.5, 10.0)
-    np.testing.assert_array_equal(pose_on(target, 9.99), Ts[0])
-    pose_on(target, 10.0)
-    assert np.abs(pose_on(target, 10.1) - Ts[0]).max() > 1e-3
 
 
 def test_a_time_before_its_beginning_is_its_beginning():
@@ -209,10 +196,9 @@ def test_it_stands_before_its_beginning_and_after_its_end_only():
     assert not target.stands(1.0)
     assert not target.stands(2.6)
     assert target.stands(2.8)
-
-
-def test_one_pose_alone():
-    target = TrajectoryTarget(Ts[:1], 0.5, 0.0)
+    np.testing.assert_array_equal(pose_on(target, 1e9), Ts[3])
+    assert not target.is_stale(1e9)
+    one = TrajectoryTarget(Ts[:1], 0.5, 0.0)
     for now in (0.0, 0.1, 5.0):
-        np.testing.assert_array_equal(pose_on(target, now), Ts[0])
-    assert target.stands(5.0)
+        np.testing.assert_array_equal(pose_on(one, now), Ts[0])
+    assert one.stands(5.0)
