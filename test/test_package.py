@@ -83,11 +83,26 @@ SHAPE = {
     "c": "from dls_ik.b import other\nclass Once: ...",
     "b/back": "from dls_ik.c import Once",
 }
-SHAPE_FOUND = {"import circle: b.inner b.other", "import circle: b c", "twice: Twice"}
+PAGE = """# Files
+`of/no_walk.py`
+## A target
+1. `a.py` hands it to `b/inner.py`,
+   `other.py` and `lost.py`.
+
+`behind_it.py`
+"""
+SHAPE_FOUND = {
+    "import circle: b.inner b.other",
+    "import circle: b c",
+    "twice: Twice",
+    "architecture.md: dls_ik/lost.py",
+}
 
 
-def test_the_check_of_the_shape_finds_circles_of_files_and_folders(tmp_path: Path) -> None:
+def test_the_check_of_the_shape_finds_circles_and_names_of_no_file(tmp_path: Path) -> None:
     (tmp_path / "scripts").mkdir()
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "architecture.md").write_text(PAGE)
     shutil.copy(ROOT / "scripts" / "shape", tmp_path / "scripts")
     for module, text in {"__init__": "", **SHAPE}.items():
         file = tmp_path / "dls_ik" / f"{module}.py"
