@@ -11,7 +11,7 @@ import click
 from dls_ik.cli import output
 from dls_ik.cli.options import ROBOT, ChosenRobot, robot_options
 from dls_ik.cli.terminal import ProgressBars
-from dls_ik.reachability.grid import ORIENTATIONS, RESOLUTION, RESTARTS, TASKS, TOLERANCE
+from dls_ik.reachability.settings import ORIENTATIONS, RESOLUTION, RESTARTS, TASKS, TOLERANCE
 from dls_ik.text import json_text
 
 if TYPE_CHECKING:
@@ -95,14 +95,14 @@ def reachability(
     if json_path is not None:
         output.write_text(json_path, json_text(summary) + "\n")
     if plot is not None:
-        from dls_ik.reachability.picture import map_picture
+        from dls_ik.reachability.map import map_picture
 
         output.save_plot(plot, map_picture(found, show))
 
 
 def _compute(job: MapJob, out: str, scheduler: str | None) -> ReachabilityMap:
     """Compute the map; after Ctrl-C say how to continue."""
-    from dls_ik.reachability.map import compute
+    from dls_ik.reachability.compute import compute
 
     bars = ProgressBars()
     progress = ChunkProgress(job, bars)

@@ -9,10 +9,9 @@ from dls_ik import on_first_use
 
 if TYPE_CHECKING:
     from dls_ik.reachability.chunks import Voxels
-    from dls_ik.reachability.grid import ReachabilityError
-    from dls_ik.reachability.map import ReachabilityMap, reachability_map
-    from dls_ik.reachability.picture import map_picture
-    from dls_ik.reachability.settings import MapSettings
+    from dls_ik.reachability.compute import reachability_map
+    from dls_ik.reachability.map import ReachabilityMap, map_picture
+    from dls_ik.reachability.settings import MapSettings, ReachabilityError
 
 __all__ = [
     "MapSettings",
@@ -26,11 +25,11 @@ __all__ = [
 __getattr__, __dir__ = on_first_use(
     __name__,
     {
-        "ReachabilityError": "grid",
+        "ReachabilityError": "settings",
         "ReachabilityMap": "map",
         "MapSettings": "settings",
         "Voxels": "chunks",
-        "map_picture": "picture",
-        "reachability_map": "map",
+        "map_picture": "map",
+        "reachability_map": "compute",
     },
 )

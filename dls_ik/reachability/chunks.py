@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 from dls_ik import __version__
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
-from dls_ik.reachability.grid import ReachabilityError
-from dls_ik.reachability.settings import MapJob, checked_task, orientations
+from dls_ik.reachability.settings import MapJob, ReachabilityError, checked_task, orientations
 from dls_ik.solver.result import IkBatchResult, Status
 from dls_ik.solver.solver import IkSolver
 from dls_ik.solver.task import Task

@@ -1,43 +1,33 @@
-"""Maps: compute one or resume it, its figures, and its file, ``.npz`` or ``.zarr``."""
+"""Maps: their figures, their files (``.npz`` or ``.zarr``) and their pictures."""
 
 from __future__ import annotations
 
 import json
 import os
-import platform
 import shutil
-from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dls_ik import __version__
 from dls_ik.core.types import Array
-from dls_ik.model.load import find_tree
-from dls_ik.model.robot import RobotModel
-from dls_ik.reachability.chunks import Voxels, dask_cluster, local_threads, run_chunks
-from dls_ik.reachability.grid import (
-    RESOLUTION,
-    RESTARTS,
-    TOLERANCE,
+from dls_ik.plot.arm import AXES, space_axes
+from dls_ik.plot.canvas import GREY, RED, new_figure
+from dls_ik.reachability.chunks import Voxels
+from dls_ik.reachability.settings import (
+    FORMAT,
     Grid,
+    MapSettings,
     ReachabilityError,
-    reach_ball,
 )
-from dls_ik.reachability.parts import (
-    FolderParts,
-    MemoryParts,
-    differences,
-    open_parts,
-    parts_folder,
-)
-from dls_ik.reachability.settings import FORMAT, MapJob, MapSettings, new_job
 from dls_ik.text import quoted
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 SUFFIXES = (".npz", ".zarr")
 ABOUT = "about"  # the entry with settings and versions
@@ -216,141 +206,168 @@ def _zarr() -> Any:
         ) from error
 
 
-# Computing a map
+# Pictures
 
-Progress = Callable[[int, int], None]  # finished chunks, all chunks
+Slices = tuple[tuple[int, int, str], ...]
+SLICES: Slices = ((0, 1, "from above"), (0, 2, "from the side"), (1, 2, "from the front"))
+EDGE: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 1.2, "linestyle": ""}
+COLOURS = "viridis"
+MOST = 24  # voxels along an axis; finer maps are shown by the mean of several
+COUNTED = {"pose": " orientations", "pointing": " directions of the tool"}
 
 
-def reachability_map(
-    robot: RobotModel | str | os.PathLike[str],
-    resolution: float = RESOLUTION,
-    orientations: int | None = None,
-    *,
-    base: str | None = None,
-    tip: str | None = None,
-    region: Sequence[float] | None = None,
-    task: str = "pose",
-    tolerance: float = TOLERANCE,
-    max_restarts: int = RESTARTS,
-    random_seed: int = 0,
-    out: str | os.PathLike[str] | None = None,
-    scheduler: str | None = None,
-    progress: Progress | None = None,
-) -> ReachabilityMap:
-    """Compute which poses of a workspace an arm reaches, and how well it moves there.
+class MapColours(NamedTuple):
+    """Values that the colours stand for."""
+
+    values: Array  # (nx, ny, nz), NaN where nothing is reached
+    top: float
+    label: str
+
+
+def map_picture(found: ReachabilityMap, show: str = "index") -> Figure:
+    """Draw slices through the shoulder and a view in space; of a flat map its only layer.
 
     Args:
-        robot: a robot, the name of a shipped one, or the path of a file (URDF, xacro, DH).
-        resolution: edge of a voxel [m].
-        orientations: number tried in each voxel, spread evenly; default: 64.
-        base: first link of the chain, and tip: its last; found where there is only one.
-        region: x0 x1 y0 y1 z0 z1 [m] in the base frame; default: the reach of the arm.
-        task: ``pose``; ``pointing``, only the direction of the tool's z axis; or ``position``.
-        tolerance: position and rotation error allowed [m, rad].
-        max_restarts: restarts after which a pose counts as not reached.
-        random_seed: seed of the restarts.
-        out: file ``.npz`` or store ``.zarr``. Finished chunks are kept beside it in a folder
-            ``.parts`` until the map is complete: the same call resumes an interrupted map.
-        scheduler: address of a Dask scheduler; default: the threads of this machine.
-        progress: called with the number of finished chunks and of all chunks.
-
-    Returns:
-        The map; read from `out` where that holds a map with the same settings.
+        found: the map.
+        show: ``index``, the share of the orientations that is reached, or ``manipulability``, the
+            mean over the solutions.
 
     Raises:
-        DlsIkError: invalid arguments, another map in `out`, or no such scheduler.
+        ReachabilityError: another value of show.
+        DlsIkError: matplotlib is not installed.
     """
-    arm = find_robot(robot, base, tip)
-    job = new_job(arm, resolution, orientations, region, task, tolerance, max_restarts, random_seed)
-    return compute(job, out, scheduler, progress)
+    shown = _shown(found, show)
+    thick = [n > 1 for n in found.settings.shape]
+    if all(thick):
+        figure = new_figure(11.0, 10.6)
+        grid = figure.add_gridspec(2, 2)
+        panels = [figure.add_subplot(grid[i]) for i in range(3)]
+        space = figure.add_subplot(grid[3], projection="3d")
+        _draw_solid(space, found, shown.values / shown.top)
+    else:
+        figure = new_figure(7.2, 7.6)
+        panels = [figure.subplots()]
+    slices = [s for s in SLICES if thick[s[0]] and thick[s[1]]] or SLICES
+    for axes, (i, j, view) in zip(panels, slices, strict=False):
+        mesh = _slice(axes, found, shown, i, j, view)
+    _name_base(panels[0], found)
+    _colour_bar(figure, mesh, shown.label)
+    figure.suptitle(_title(found), fontsize=13, fontweight="bold")
+    return figure
 
 
-def compute(
-    job: MapJob,
-    out: str | os.PathLike[str] | None = None,
-    scheduler: str | None = None,
-    progress: Progress | None = None,
-) -> ReachabilityMap:
-    """Compute the map of a checked job; see :func:`reachability_map`."""
-    if out is None:
-        memory = MemoryParts()
-        _complete(job, memory, scheduler, progress)
-        return _merged(job, memory)
-    store = checked_store(out)
-    found = stored_map(job, store)
-    if found is not None and not parts_folder(store).exists():
-        return found
-    with open_parts(store, job.settings) as parts:
-        if found is None:
-            _complete(job, parts, scheduler, progress)
-            found = _merged(job, parts)
-            found.save(store)
-        parts.remove()
-    return found
+def _shown(found: ReachabilityMap, show: str) -> MapColours:
+    if show == "index":
+        values = np.where(found.voxels.reached > 0, 100.0 * found.index, np.nan)
+        return MapColours(values, 100.0, "reachability index [%]")
+    if show == "manipulability":
+        values = found.voxels.manipulability_mean.astype(float)
+        top = float(np.max(values, where=np.isfinite(values), initial=1e-12))
+        return MapColours(values, top, "manipulability, mean over the solutions")
+    raise ReachabilityError(f"a picture shows index or manipulability, not {show!r}")
 
 
-def stored_map(job: MapJob, store: Path) -> ReachabilityMap | None:
-    """Return the map of a job if its file is complete, else None.
-
-    Raises:
-        ReachabilityError: the file holds something else.
-    """
-    if not store.exists():
-        return None
-    found = ReachabilityMap.load(store)
-    differing = differences(found.settings.as_json(), job.settings.as_json())
-    if differing:
-        raise ReachabilityError(
-            f"{store} holds a map with other settings ({differing}): write to another file, or "
-            "remove it"
-        )
-    return found
-
-
-def find_robot(
-    robot: RobotModel | str | os.PathLike[str], base: str | None, tip: str | None
-) -> RobotModel:
-    """Return the robot itself, or load it from a shipped name, a file or URDF text."""
-    if isinstance(robot, RobotModel):
-        if base is None and tip is None:
-            return robot
-        return RobotModel.from_tree(robot.tree, base or robot.base, tip or robot.tip)
-    given = os.fspath(robot)
-    if given.lstrip("\ufeff \t\r\n").startswith("<"):
-        return RobotModel.from_urdf(given, base, tip)
-    return RobotModel.from_tree(find_tree(given), base, tip)
+def _slice(axes: Axes, found: ReachabilityMap, shown: MapColours, i: int, j: int, view: str) -> Any:
+    """Draw the layer of the shoulder across the third axis."""
+    (across,) = {0, 1, 2} - {i, j}
+    layer = found.at(found.shoulder)[across]
+    values = np.take(shown.values, layer, axis=across)  # (n_i, n_j)
+    mesh = axes.pcolormesh(
+        found.grid.edges(i), found.grid.edges(j), values.T, vmin=0.0, vmax=shown.top, cmap=COLOURS
+    )
+    _mark_base(axes, found, i, j)
+    axes.set_aspect("equal")
+    axes.set_xlim(*found.extent(i))
+    axes.set_ylim(*found.extent(j))
+    axes.set_xlabel(f"{AXES[i]} [m]", fontsize=9)
+    axes.set_ylabel(f"{AXES[j]} [m]", fontsize=9)
+    place = f"{AXES[across]} = {found.grid.axis(across)[layer] + 0.0:.2f} m"
+    axes.set_title(f"{view}, at {place}", fontsize=10, loc="left")
+    axes.tick_params(labelsize=8, colors=GREY)
+    return mesh
 
 
-def _complete(
-    job: MapJob, parts: FolderParts | MemoryParts, scheduler: str | None, progress: Progress | None
-) -> None:
-    """Solve the missing chunks."""
-    total, finished = job.settings.chunks, parts.finished()
-    count = len(finished)
-
-    def keep(chunk: int, voxels: Voxels) -> None:
-        nonlocal count
-        parts.keep(chunk, voxels)
-        count += 1
-        if progress is not None:
-            progress(count, total)
-
-    if progress is not None:
-        progress(count, total)
-    # A random order, so that the first chunks tell how long the others take.
-    order: list[int] = np.random.default_rng(0).permutation(total).tolist()
-    missing = [chunk for chunk in order if chunk not in finished]
-    if missing:
-        with local_threads() if scheduler is None else dask_cluster(scheduler) as (executor, depth):
-            run_chunks(job, missing, executor, depth, keep)
+def _mark_base(axes: Axes, found: ReachabilityMap, i: int, j: int) -> None:
+    """Draw the base as a triangle, and the shoulder as a dot if it is elsewhere."""
+    end = (found.shoulder[i], found.shoulder[j])
+    if np.hypot(*end) > found.settings.resolution / 2.0:
+        axes.plot([0.0, end[0]], [0.0, end[1]], color="white", linewidth=4.0)
+        axes.plot([0.0, end[0]], [0.0, end[1]], color=RED, linewidth=2.0)
+        axes.plot(*end, color=RED, marker="o", markersize=7, **EDGE)
+    axes.plot(0.0, 0.0, color=RED, marker="^", markersize=11, **EDGE)
 
 
-def _merged(job: MapJob, parts: FolderParts | MemoryParts) -> ReachabilityMap:
-    settings = job.settings
-    chunks = [parts.load(chunk) for chunk in range(settings.chunks)]
-    fields = (np.concatenate(arrays) for arrays in zip(*chunks, strict=True))
-    voxels = Voxels(*(array.reshape(settings.shape) for array in fields))
-    x, y, z = (float(c) for c in reach_ball(job.solver().robot).centre)
-    versions = {"dls_ik": __version__, "python": platform.python_version()}
-    versions |= {name: version(name) for name in ("numpy", "numba")}
-    return ReachabilityMap(settings, voxels, (x, y, z), versions)
+def _name_base(axes: Axes, found: ReachabilityMap) -> None:
+    from matplotlib.patheffects import withStroke
+
+    axes.annotate(
+        found.settings.base,
+        (0.0, 0.0),
+        (0.0, -9.0),
+        textcoords="offset points",
+        fontsize=8,
+        ha="center",
+        va="top",
+        color=RED,
+        path_effects=[withStroke(linewidth=2.5, foreground="white")],
+    )
+
+
+def _colour_bar(figure: Figure, mesh: Any, label: str) -> None:
+    bar = figure.colorbar(
+        mesh, ax=figure.axes, location="bottom", shrink=0.6, aspect=40, pad=0.02, fraction=0.05
+    )
+    bar.set_label(label, fontsize=10)
+    bar.ax.tick_params(labelsize=8, colors=GREY)
+
+
+def _title(found: ReachabilityMap) -> str:
+    settings = found.settings
+    counted = COUNTED.get(settings.task)
+    asked = f", {settings.orientations}{counted}" if counted else ""
+    return f"Reach of {settings.robot}: voxels of {100.0 * settings.resolution:g} cm{asked}"
+
+
+def _draw_solid(axes: Any, found: ReachabilityMap, values: Array) -> None:
+    """Draw values (nx, ny, nz) from 0 to 1 as coloured cubes; NaN is left out."""
+    from matplotlib import colormaps
+
+    step = max(1, -(-max(values.shape) // MOST))
+    coarse = _blocks(values, step)
+    edge = step * found.settings.resolution
+    corners = [found.grid.edges(i)[0] + edge * np.arange(coarse.shape[i] + 1) for i in range(3)]
+    kept = np.isfinite(coarse) & ~_front(corners, found.shoulder)
+    faces = colormaps[COLOURS](np.nan_to_num(coarse))
+    axes.voxels(
+        *np.meshgrid(*corners, indexing="ij"),
+        kept,
+        facecolors=faces,
+        edgecolors=(1.0, 1.0, 1.0, 0.25),
+        linewidth=0.2,
+        shade=False,
+    )
+    axes.plot(*np.transpose([(0.0, 0.0, 0.0), found.shoulder]), color=RED, linewidth=2.0, zorder=9)
+    axes.scatter(0.0, 0.0, 0.0, color=RED, marker="^", s=40, zorder=9)
+    for i, name in enumerate(AXES):
+        getattr(axes, f"set_{name}lim")(*found.extent(i))
+    space_axes(axes)
+    axes.set_title("the quarter towards the viewer cut out", fontsize=10, loc="left")
+
+
+def _blocks(values: Array, step: int) -> Array:
+    """Return the mean over the reached voxels of cubes with `step` voxels an edge."""
+    padding = [(0, -n % step) for n in values.shape]
+    padded = np.pad(values, padding, constant_values=np.nan)
+    a, b, c = (n // step for n in padded.shape)
+    cubes = padded.reshape(a, step, b, step, c, step).transpose(0, 2, 4, 1, 3, 5)
+    flat = cubes.reshape(a, b, c, -1)
+    some = np.isfinite(flat)
+    total = np.where(some, flat, 0.0).sum(axis=-1)
+    return np.where(some.any(axis=-1), total / np.maximum(some.sum(axis=-1), 1), np.nan)
+
+
+def _front(corners: list[Array], shoulder: tuple[float, float, float]) -> Any:
+    """Return a mask of the cubes in the quarter that is cut out."""
+    x, y = (0.5 * (c[1:] + c[:-1]) for c in corners[:2])
+    front = (x >= shoulder[0])[:, None] & (y <= shoulder[1])[None, :]
+    return front[:, :, None]

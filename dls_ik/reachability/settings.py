@@ -1,36 +1,51 @@
-"""Settings that determine every number of a map, and the robot that goes with them."""
+"""Settings that determine every number of a map: its voxels, its rotations, and the robot."""
+
+from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dls_ik.core.types import Array
+from dls_ik.errors import DlsIkError
 from dls_ik.model.robot import RobotModel
+from dls_ik.model.rotations import rotation_of_unit
 from dls_ik.model.tree import Tree
-from dls_ik.reachability.grid import (
-    ORIENTATIONS,
-    TASKS,
-    Grid,
-    ReachabilityError,
-    checked_resolution,
-    grid_around,
-    grid_in,
-    reach_ball,
-    spread_directions,
-    spread_rotations,
-)
-from dls_ik.solver.solver import IkSolver
-from dls_ik.solver.task import Task
 from dls_ik.text import listing, quoted
 
+if TYPE_CHECKING:
+    from dls_ik.solver.solver import IkSolver
+    from dls_ik.solver.task import Task
+
 FORMAT = 1  # of the files
+
+# Defaults of a map
+TASKS = ("pose", "pointing", "position")
+RESOLUTION = 0.1  # [m]
+ORIENTATIONS = 64
+TOLERANCE = 1e-4  # [m] and [rad]
+RESTARTS = 50  # docs/reachability.md has the gain of more
+
+# Bounds
 POSES_PER_CHUNK = (2048, 16384)  # some seconds of work, which a kill can cost
 MANY_CHUNKS = 5000
-_TASKS = dict(zip(TASKS, (Task.pose(), Task.pointing("z"), Task.position_only()), strict=True))
 MOST_ORIENTATIONS = 100_000
+MOST_VOXELS = 10**8  # three gigabytes of results
+FINEST, COARSEST = 1e-6, 1e6  # [m]
+
+# Alexa 2022: the two constants of the spiral; the second is the positive root of x^4 = x + 4.
+PHI = np.sqrt(2.0)
+PSI = 1.533751168755204288118041
+GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
+
+
+class ReachabilityError(DlsIkError):
+    """Raised when a map cannot be computed, stored, resumed or read."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +98,7 @@ class MapSettings:
         return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
 
     @classmethod
-    def from_json(cls, found: dict[str, Any]) -> "MapSettings":
+    def from_json(cls, found: dict[str, Any]) -> MapSettings:
         """Return the settings of a file; TypeError for other fields."""
         fields: dict[str, Any] = {
             k: tuple(v) if isinstance(v, list) else v for k, v in found.items()
@@ -104,6 +119,8 @@ class MapJob:
         The chain is built on the worker: arrays that were sent have another type for Numba, which
         would compile the kernels again.
         """
+        from dls_ik.solver.solver import IkSolver  # numba takes long to import
+
         settings = self.settings
         return IkSolver(
             RobotModel.from_tree(self.tree, settings.base, settings.tip),
@@ -133,6 +150,8 @@ def new_job(
     """
     if len(robot.tips) > 1:
         raise ReachabilityError(f"a map is of one tip, not of {len(robot.tips)}")
+    from dls_ik.solver.solver import IkSolver  # numba takes long to import
+
     edge = checked_resolution(resolution)
     grid = grid_around(reach_ball(robot), edge) if region is None else grid_in(region, edge)
     options = IkSolver(
@@ -177,7 +196,10 @@ def checked_task(name: str) -> Task:
     """
     if name not in TASKS:
         raise ReachabilityError(f"unknown task {quoted(name)}; known: {listing(TASKS)}")
-    return _TASKS[name]
+    from dls_ik.solver.task import Task  # numba takes long to import
+
+    kinds = Task.pose(), Task.pointing("z"), Task.position_only()
+    return dict(zip(TASKS, kinds, strict=True))[name]
 
 
 def checked_orientations(count: Any, task: str) -> int:
@@ -206,3 +228,169 @@ def orientations(count: int, task: str) -> Array:
     if task == "position":
         return np.eye(3)[None]
     return spread_directions(count) if task == "pointing" else spread_rotations(count)
+
+
+# Voxels
+
+
+class Ball(NamedTuple):
+    """All points within a distance of a centre, in the base frame."""
+
+    centre: Array  # (3,) [m]
+    radius: float  # [m]
+
+
+def reach_ball(robot: RobotModel) -> Ball:
+    """Return a ball that contains every position of the tip within the joint limits.
+
+    Built from the tip to the base: turning about an axis moves the centre onto that axis and adds
+    its distance from there to the radius; sliding moves it to mid-range and adds half the range.
+    For an arm with a shoulder the centre is the shoulder, at its height above the base.
+    """
+    chain = robot.chain
+    centre, radius = chain.fixed[-1, :, 3].copy(), 0.0
+    for i in range(len(chain.prismatic) - 1, -1, -1):
+        if chain.prismatic[i]:
+            middle, half = _range(robot, i)
+            centre[2] += middle
+            radius += half
+        else:
+            radius += float(np.hypot(centre[0], centre[1]))
+            centre[:2] = 0.0
+        centre = chain.fixed[i, :, :3] @ centre + chain.fixed[i, :, 3]
+    return Ball(centre, radius)
+
+
+def _range(robot: RobotModel, i: int) -> tuple[float, float]:
+    """Return middle and half of the range of a prismatic joint [m]; its limits are finite."""
+    chain, variable = robot.chain, robot.chain.variable[i]
+    middle = (chain.lower[variable] + chain.upper[variable]) / 2.0
+    half = (chain.upper[variable] - chain.lower[variable]) / 2.0
+    return float(chain.scale[i] * middle + chain.offset[i]), float(abs(chain.scale[i]) * half)
+
+
+class Grid(NamedTuple):
+    """Cubic voxels along the axes of the base frame, numbered with z running fastest."""
+
+    origin: tuple[float, float, float]  # centre of voxel (0, 0, 0) [m]
+    resolution: float  # edge [m]
+    shape: tuple[int, int, int]
+
+    @property
+    def size(self) -> int:
+        """Number of voxels."""
+        return math.prod(self.shape)
+
+    def axis(self, i: int) -> Array:
+        """Return the coordinates (shape[i],) of the centres along an axis [m]."""
+        return self._along(i, np.arange(self.shape[i]))
+
+    def edges(self, i: int) -> Array:
+        """Return the coordinates (shape[i] + 1,) between the layers across an axis [m]."""
+        return self._along(i, np.arange(self.shape[i] + 1) - 0.5)
+
+    def centres(self, first: int, last: int) -> Array:
+        """Return the centres (last - first, 3) [m] of the voxels first to last - 1."""
+        places = np.stack(np.unravel_index(np.arange(first, last), self.shape), axis=-1)
+        return self._along(slice(None), places)
+
+    def _along(self, i: int | slice, steps: NDArray[Any]) -> Array:
+        """Return coordinates [m] at multiples of the edge from the first voxel."""
+        coordinates: Array = np.array(self.origin)[i] + self.resolution * steps
+        return coordinates
+
+    def layer(self, i: int, coordinate: float) -> int:
+        """Return the layer across axis i whose centre is nearest to a coordinate [m]."""
+        nearest = round((coordinate - self.origin[i]) / self.resolution)
+        return min(max(nearest, 0), self.shape[i] - 1)
+
+
+def checked_resolution(resolution: float) -> float:
+    """Return the edge of a voxel [m].
+
+    Raises:
+        ReachabilityError: not a length between a micrometre and a thousand kilometres.
+    """
+    if isinstance(resolution, (int, float, np.number)) and FINEST <= resolution <= COARSEST:
+        return float(resolution)
+    raise ReachabilityError(
+        f"the resolution is the edge of a voxel, from {FINEST:g} to {COARSEST:g} m, "
+        f"not {quoted(resolution)}"
+    )
+
+
+def grid_around(ball: Ball, resolution: float) -> Grid:
+    """Return voxels that cover a ball, one of them at its centre.
+
+    Raises:
+        ReachabilityError: too many voxels.
+    """
+    beside = max(0, math.ceil(ball.radius / resolution - 0.5 - 1e-9))  # on each side of the middle
+    x, y, z = (float(c) - beside * resolution for c in ball.centre)
+    count = 2 * beside + 1
+    return _not_too_many(Grid((x, y, z), resolution, (count, count, count)))
+
+
+def grid_in(region: Sequence[float], resolution: float) -> Grid:
+    """Return voxels that cover a box.
+
+    Args:
+        region: (6,) x0 x1 y0 y1 z0 z1 [m]. The first voxel begins at x0; the last one may end
+            beyond x1. Equal ends make one layer, centred there.
+        resolution: edge of a voxel [m].
+
+    Raises:
+        ReachabilityError: not six finite numbers in order; too many voxels.
+    """
+    ends = _checked_region(region)
+    counts = [max(1, math.ceil((b - a) / resolution - 1e-9)) for a, b in ends]
+    starts = [a + (resolution / 2.0 if b > a else 0.0) for a, b in ends]
+    grid = Grid((starts[0], starts[1], starts[2]), resolution, (counts[0], counts[1], counts[2]))
+    return _not_too_many(grid)
+
+
+def _checked_region(region: Sequence[float]) -> list[tuple[float, float]]:
+    try:
+        numbers = [float(x) for x in region]
+    except (TypeError, ValueError):
+        numbers = []
+    ends = list(zip(numbers[::2], numbers[1::2], strict=False))
+    if len(numbers) == 6 and all(map(math.isfinite, numbers)) and all(a <= b for a, b in ends):
+        return ends
+    raise ReachabilityError(
+        "a region is x0 x1 y0 y1 z0 z1 [m], six finite numbers, each first end not above the "
+        f"second, not {quoted(region)}"
+    )
+
+
+def _not_too_many(grid: Grid) -> Grid:
+    if grid.size <= MOST_VOXELS:
+        return grid
+    nx, ny, nz = grid.shape
+    raise ReachabilityError(
+        f"a resolution of {grid.resolution:g} m makes {nx} x {ny} x {nz} = {grid.size:.3g} voxels; "
+        f"a map has at most {MOST_VOXELS:.0e}: take a coarser one, or a smaller region"
+    )
+
+
+def spread_rotations(count: int) -> Array:
+    """Return rotations (count, 3, 3), a super-Fibonacci spiral in SO(3) (Alexa 2022)."""
+    s = np.arange(count) + 0.5
+    small, large = np.sqrt(s / count), np.sqrt(1.0 - s / count)
+    alpha, beta = 2.0 * np.pi * s / PHI, 2.0 * np.pi * s / PSI
+    quaternions = np.stack(
+        [small * np.sin(alpha), small * np.cos(alpha), large * np.sin(beta), large * np.cos(beta)]
+    )
+    return np.moveaxis(np.array(rotation_of_unit(*quaternions)), -1, 0)
+
+
+def spread_directions(count: int) -> Array:
+    """Return rotations (count, 3, 3) whose z axes are a Fibonacci lattice (Gonzalez 2010)."""
+    k = np.arange(count)
+    height = 1.0 - (2.0 * k + 1.0) / count
+    turn, radius = GOLDEN_ANGLE * k, np.sqrt(1.0 - height**2)
+    z = np.stack([radius * np.cos(turn), radius * np.sin(turn), height], axis=-1)
+    aside = np.where(np.abs(z[:, :1]) < 0.5, [[1.0, 0.0, 0.0]], [[0.0, 1.0, 0.0]])
+    y = np.cross(z, aside)
+    y /= np.linalg.norm(y, axis=-1, keepdims=True)
+    return np.stack([np.cross(y, z), y, z], axis=-1)

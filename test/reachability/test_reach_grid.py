@@ -6,17 +6,19 @@ from arms import random_arm
 from reach_maps import gantry, planar_arm
 
 from dls_ik.model import RobotModel
-from dls_ik.reachability.grid import (
+from dls_ik.reachability.settings import (
     Grid,
     ReachabilityError,
+    checked_orientations,
     checked_resolution,
+    checked_task,
     grid_around,
     grid_in,
+    orientations,
     reach_ball,
     spread_directions,
     spread_rotations,
 )
-from dls_ik.reachability.settings import checked_orientations, checked_task, orientations
 
 KINDS = ("revolute", "continuous", "prismatic", "mimic")
 

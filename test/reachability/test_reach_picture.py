@@ -11,7 +11,7 @@ from plot.plot_cases import assert_good
 from reach_maps import planar_arm
 
 from dls_ik.reachability import ReachabilityError, map_picture, reachability_map
-from dls_ik.reachability.picture import _blocks
+from dls_ik.reachability.map import _blocks
 
 
 def drawn(figure):

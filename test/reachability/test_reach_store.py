@@ -11,7 +11,7 @@ import pytest
 from reach_maps import COMMAND, assert_same, chunks_of, start, wait_for_chunks, wam_map
 
 from dls_ik.reachability import ReachabilityError, ReachabilityMap
-from dls_ik.reachability.parts import open_parts
+from dls_ik.reachability.compute import open_parts
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".zarr"])

@@ -1,4 +1,4 @@
-"""Finished chunks: on disk, so that a run goes on after a kill, or in memory."""
+"""Compute a map, or resume one: finished chunks are kept on disk, or in memory."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import io
 import json
 import logging
 import os
+import platform
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,160 @@ import numpy as np
 
 from dls_ik import __version__
 from dls_ik.model.files import read_file
-from dls_ik.reachability.chunks import Voxels
-from dls_ik.reachability.grid import ReachabilityError
-from dls_ik.reachability.settings import MapSettings
+from dls_ik.model.load import find_tree
+from dls_ik.model.robot import RobotModel
+from dls_ik.reachability.chunks import Voxels, dask_cluster, local_threads, run_chunks
+from dls_ik.reachability.map import ReachabilityMap, checked_store
+from dls_ik.reachability.settings import (
+    RESOLUTION,
+    RESTARTS,
+    TOLERANCE,
+    MapJob,
+    MapSettings,
+    ReachabilityError,
+    new_job,
+    reach_ball,
+)
+
+Progress = Callable[[int, int], None]  # finished chunks, all chunks
+
+
+def reachability_map(
+    robot: RobotModel | str | os.PathLike[str],
+    resolution: float = RESOLUTION,
+    orientations: int | None = None,
+    *,
+    base: str | None = None,
+    tip: str | None = None,
+    region: Sequence[float] | None = None,
+    task: str = "pose",
+    tolerance: float = TOLERANCE,
+    max_restarts: int = RESTARTS,
+    random_seed: int = 0,
+    out: str | os.PathLike[str] | None = None,
+    scheduler: str | None = None,
+    progress: Progress | None = None,
+) -> ReachabilityMap:
+    """Compute which poses of a workspace an arm reaches, and how well it moves there.
+
+    Args:
+        robot: a robot, the name of a shipped one, or the path of a file (URDF, xacro, DH).
+        resolution: edge of a voxel [m].
+        orientations: number tried in each voxel, spread evenly; default: 64.
+        base: first link of the chain, and tip: its last; found where there is only one.
+        region: x0 x1 y0 y1 z0 z1 [m] in the base frame; default: the reach of the arm.
+        task: ``pose``; ``pointing``, only the direction of the tool's z axis; or ``position``.
+        tolerance: position and rotation error allowed [m, rad].
+        max_restarts: restarts after which a pose counts as not reached.
+        random_seed: seed of the restarts.
+        out: file ``.npz`` or store ``.zarr``. Finished chunks are kept beside it in a folder
+            ``.parts`` until the map is complete: the same call resumes an interrupted map.
+        scheduler: address of a Dask scheduler; default: the threads of this machine.
+        progress: called with the number of finished chunks and of all chunks.
+
+    Returns:
+        The map; read from `out` where that holds a map with the same settings.
+
+    Raises:
+        DlsIkError: invalid arguments, another map in `out`, or no such scheduler.
+    """
+    arm = find_robot(robot, base, tip)
+    job = new_job(arm, resolution, orientations, region, task, tolerance, max_restarts, random_seed)
+    return compute(job, out, scheduler, progress)
+
+
+def compute(
+    job: MapJob,
+    out: str | os.PathLike[str] | None = None,
+    scheduler: str | None = None,
+    progress: Progress | None = None,
+) -> ReachabilityMap:
+    """Compute the map of a checked job; see :func:`reachability_map`."""
+    if out is None:
+        memory = MemoryParts()
+        _complete(job, memory, scheduler, progress)
+        return _merged(job, memory)
+    store = checked_store(out)
+    found = stored_map(job, store)
+    if found is not None and not parts_folder(store).exists():
+        return found
+    with open_parts(store, job.settings) as parts:
+        if found is None:
+            _complete(job, parts, scheduler, progress)
+            found = _merged(job, parts)
+            found.save(store)
+        parts.remove()
+    return found
+
+
+def stored_map(job: MapJob, store: Path) -> ReachabilityMap | None:
+    """Return the map of a job if its file is complete, else None.
+
+    Raises:
+        ReachabilityError: the file holds something else.
+    """
+    if not store.exists():
+        return None
+    found = ReachabilityMap.load(store)
+    differing = differences(found.settings.as_json(), job.settings.as_json())
+    if differing:
+        raise ReachabilityError(
+            f"{store} holds a map with other settings ({differing}): write to another file, or "
+            "remove it"
+        )
+    return found
+
+
+def find_robot(
+    robot: RobotModel | str | os.PathLike[str], base: str | None, tip: str | None
+) -> RobotModel:
+    """Return the robot itself, or load it from a shipped name, a file or URDF text."""
+    if isinstance(robot, RobotModel):
+        if base is None and tip is None:
+            return robot
+        return RobotModel.from_tree(robot.tree, base or robot.base, tip or robot.tip)
+    given = os.fspath(robot)
+    if given.lstrip("\ufeff \t\r\n").startswith("<"):
+        return RobotModel.from_urdf(given, base, tip)
+    return RobotModel.from_tree(find_tree(given), base, tip)
+
+
+def _complete(
+    job: MapJob, parts: FolderParts | MemoryParts, scheduler: str | None, progress: Progress | None
+) -> None:
+    """Solve the missing chunks."""
+    total, finished = job.settings.chunks, parts.finished()
+    count = len(finished)
+
+    def keep(chunk: int, voxels: Voxels) -> None:
+        nonlocal count
+        parts.keep(chunk, voxels)
+        count += 1
+        if progress is not None:
+            progress(count, total)
+
+    if progress is not None:
+        progress(count, total)
+    # A random order, so that the first chunks tell how long the others take.
+    order: list[int] = np.random.default_rng(0).permutation(total).tolist()
+    missing = [chunk for chunk in order if chunk not in finished]
+    if missing:
+        with local_threads() if scheduler is None else dask_cluster(scheduler) as (executor, depth):
+            run_chunks(job, missing, executor, depth, keep)
+
+
+def _merged(job: MapJob, parts: FolderParts | MemoryParts) -> ReachabilityMap:
+    settings = job.settings
+    chunks = [parts.load(chunk) for chunk in range(settings.chunks)]
+    fields = (np.concatenate(arrays) for arrays in zip(*chunks, strict=True))
+    voxels = Voxels(*(array.reshape(settings.shape) for array in fields))
+    x, y, z = (float(c) for c in reach_ball(job.solver().robot).centre)
+    versions = {"dls_ik": __version__, "python": platform.python_version()}
+    versions |= {name: version(name) for name in ("numpy", "numba")}
+    return ReachabilityMap(settings, voxels, (x, y, z), versions)
+
+
+# Finished chunks
 
 LOG = logging.getLogger("dls_ik")
 MANIFEST = "settings.json"
