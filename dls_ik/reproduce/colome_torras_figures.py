@@ -22,7 +22,7 @@ from dls_ik.reproduce.experiment import (
     Row,
     marked,
 )
-from dls_ik.reproduce.planar import planar_robot
+from dls_ik.reproduce.tabaczynski import planar_robot
 from dls_ik.solver.stepper import Stepper
 from dls_ik.solver.task import Task
 

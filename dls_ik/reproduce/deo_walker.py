@@ -27,7 +27,7 @@ from dls_ik.reproduce.experiment import (
     Row,
     marked,
 )
-from dls_ik.reproduce.planar import draw_planar_arms, planar_joints, planar_robot
+from dls_ik.reproduce.tabaczynski import draw_planar_arms, planar_joints, planar_robot
 from dls_ik.solver.stepper import Stepper
 from dls_ik.solver.task import Task
 

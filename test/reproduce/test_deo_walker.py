@@ -6,7 +6,7 @@ from reproduce.pictures import shows_something
 
 from dls_ik.reproduce.deo_walker import DELTA, PLANAR_LINKS, PLANAR_START, rectangle
 from dls_ik.reproduce.experiment import begin, experiment, reproduce
-from dls_ik.reproduce.planar import planar_joints, planar_robot
+from dls_ik.reproduce.tabaczynski import planar_joints, planar_robot
 
 WHATS = ("figures-4-5", "figure-6", "figure-7")
 KEPT = DELTA * (1 + 2e-3)
