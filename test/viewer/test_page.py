@@ -14,7 +14,7 @@ pytest.importorskip("viser")
 from dls_ik.model.files import shipped_urdf
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.rotations import inverse
-from dls_ik.viewer.scene import node_names
+from dls_ik.viewer.page import node_names
 from dls_ik.viewer.shapes import LinkPoses, load_shapes
 
 pytestmark = pytest.mark.slow

@@ -12,7 +12,7 @@ from robots import URDF, joint, random_robots
 pytest.importorskip("yourdfpy")
 
 from dls_ik.model.robot import RobotModel
-from dls_ik.viewer.scene import Figure, node_names
+from dls_ik.viewer.page import Figure, node_names
 from dls_ik.viewer.shapes import (
     GREY,
     MAX_SHAPES,
