@@ -10,9 +10,16 @@ import numpy as np
 from dls_ik.core.types import Array
 from dls_ik.errors import OptionError
 from dls_ik.model.robot import RobotModel
-from dls_ik.solver import declare
-from dls_ik.solver.declare import checked_value
-from dls_ik.solver.options import SolverKeywords, SolverOptions, Vector
+from dls_ik.solver.options import (
+    SolverKeywords,
+    SolverOptions,
+    Vector,
+    checked_value,
+    choice_of,
+    number,
+    per_joint,
+    switch,
+)
 from dls_ik.text import listing, quoted, suggest_names
 
 HOLD, JOINT_MOTION = "hold", "joint_motion"
@@ -22,24 +29,24 @@ HOLD, JOINT_MOTION = "hold", "joint_motion"
 class ControllerOptions:
     """Options of following targets, and of stopping."""
 
-    acceleration: float | tuple[float, ...] = declare.per_joint(
+    acceleration: float | tuple[float, ...] = per_joint(
         math.inf, "rad/s^2 or m/s^2", "largest acceleration, for all joints or for each"
     )
-    jerk: float | tuple[float, ...] = declare.per_joint(
+    jerk: float | tuple[float, ...] = per_joint(
         math.inf,
         "rad/s^3 or m/s^3",
         "largest jerk, for all joints or for each; needs limits of acceleration, and ruckig",
     )
-    when_stuck: str = declare.choice_of(
+    when_stuck: str = choice_of(
         JOINT_MOTION,
         (JOINT_MOTION, HOLD),
         "action if local motion stalls before it reaches a target at rest: move through joint "
         "space to the nearest solution, or hold",
     )
-    feed_forward: bool = declare.switch(
+    feed_forward: bool = switch(
         "extrapolate a stream of poses between messages by the velocity of the last two"
     )
-    target_timeout: float = declare.number(
+    target_timeout: float = number(
         0.25,
         1e-3,
         3600.0,
@@ -47,24 +54,24 @@ class ControllerOptions:
         "time without a message after which a stream of targets has ceased; targets with older "
         "stamps are ignored",
     )
-    stamp_tolerance: float = declare.number(
+    stamp_tolerance: float = number(
         0.1, 0.0, 3600.0, "s", "largest lead of the stamp of a target on the clock"
     )
-    twist_lookahead: float = declare.number(
+    twist_lookahead: float = number(
         0.005,
         1e-6,
         1e3,
         "m",
         "largest lead of the reference of a twist on a tip that cannot follow",
     )
-    supervised: bool = declare.switch(
+    supervised: bool = switch(
         "compare measurements with commands: the arm does not move without measurements, and stops "
         "where they deviate"
     )
-    measurement_timeout: float = declare.number(
+    measurement_timeout: float = number(
         0.5, 1e-3, 3600.0, "s", "longest time without a measurement before a fault"
     )
-    max_deviation: float = declare.number(
+    max_deviation: float = number(
         0.5,
         1e-6,
         1e3,

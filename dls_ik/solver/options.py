@@ -1,22 +1,27 @@
 """Options of the solver: each declared once, with its default, unit, range and meaning.
 
+A declaration is a field of a frozen dataclass; the options of the servo and the parameters of the
+node are declared and checked in the same way.
+
 Signatures name their types by ``Unpack[SolverKeywords]``. ``Unpack`` is in :mod:`typing` from
 Python 3.11 on: it is taken from ``typing_extensions`` while types are checked, and is not needed
 when they run.
 """
 
+import contextlib
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias, TypedDict
 
 from dls_ik.core import damping, damping_policies, objectives
 from dls_ik.core.types import Array, Method, StopCriteria
 from dls_ik.errors import MethodError, OptionError
-from dls_ik.solver.declare import checked_value, choice_of, number, per_joint, switch, vector
 from dls_ik.solver.method import AUTO, MethodChoice
-from dls_ik.text import listing, suggest_names
+from dls_ik.text import listing, quoted, suggest_names
 
+LARGEST = 1e9  # number in a vector, as coordinates of poses
 FORMS, SEARCHES = (22, 23, 24), (17, 18)
 STARTS, SOLVE_TYPES = ("random", "table"), ("speed", "distance", "manipulability")
 
@@ -35,6 +40,33 @@ Policy: TypeAlias = Literal[
     "mayorga-rank",
     "optimal",
 ]
+
+
+def number(default: Any, low: float, high: float, unit: str, text: str) -> Any:
+    """Declare a number from low to high; a whole one if the default is whole or None."""
+    return field(default=default, metadata={"range": (low, high), "unit": unit, "text": text})
+
+
+def choice_of(default: Any, choices: Iterable[Any], text: str) -> Any:
+    """Declare one of some values."""
+    about = {"choices": tuple(choices), "unit": "", "text": text}
+    return field(default=default, metadata=about)
+
+
+def switch(text: str) -> Any:
+    """Declare a switch, off by default."""
+    return choice_of(False, (False, True), text)
+
+
+def vector(unit: str, text: str) -> Any:
+    """Declare finite numbers; None by default."""
+    return field(default=None, metadata={"vector": True, "unit": unit, "text": text})
+
+
+def per_joint(default: float, unit: str, text: str) -> Any:
+    """Declare a number from 0 to infinity, for all joints or for each."""
+    about = {"per_joint": True, "unit": unit, "text": text}
+    return field(default=default, metadata=about)
 
 
 @dataclass(frozen=True)
@@ -311,3 +343,70 @@ def _check_conditions(choice: MethodChoice, options: SolverOptions) -> None:
             f"form ({options.form}) is of gradient projection with a damping factor: it needs a "
             f"method such as gp+dls, not {choice.name}"
         )
+
+
+def checked_value(option: Any, value: Any) -> Any:
+    """Return a value as the type of an option, a field declared as above.
+
+    Raises:
+        OptionError: another type, or a value out of range; the message says which are valid.
+    """
+    if "choices" in option.metadata:
+        return _checked_choice(option, value)
+    if "per_joint" in option.metadata:
+        return _checked_per_joint(option, value)
+    if "vector" in option.metadata:
+        return _checked_vector(option, value)
+    return _checked_number(option, value)
+
+
+def _refusal(option: Any, valid: str, value: Any) -> OptionError:
+    text = f"{option.name} is {option.metadata['text']}: {valid}, not {quoted(value)}"
+    return OptionError(text)
+
+
+def _checked_number(option: Any, value: Any) -> Any:
+    low, high = option.metadata["range"]
+    if value is None and option.default is None:
+        return None
+    is_whole = isinstance(option.default, int) or option.default is None
+    given = math.nan
+    if not isinstance(value, bool) and isinstance(value, Real):
+        with contextlib.suppress(OverflowError):
+            float(value)
+            given = int(value) if isinstance(value, Integral) else float(value)
+    if not low <= given <= high or (is_whole and given != int(given)):
+        kind = "a whole number" if is_whole else "a number"
+        unit = f" [{option.metadata['unit']}]" if option.metadata["unit"] else ""
+        raise _refusal(option, f"{kind} from {low:g} to {high:g}{unit}", value)
+    return int(given) if is_whole else float(given)
+
+
+def _checked_choice(option: Any, value: Any) -> Any:
+    choices = option.metadata["choices"]
+    kind = type(option.default)
+    same_kind = isinstance(value, Integral) if kind is int else isinstance(value, kind)
+    if not same_kind or (kind is int and isinstance(value, bool)) or value not in choices:
+        raise _refusal(option, f"one of {', '.join(map(str, choices))}", value)
+    return kind(value)
+
+
+def _checked_per_joint(option: Any, value: Any) -> float | tuple[float, ...]:
+    numbers: tuple[float, ...] = ()
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
+        numbers = (float(value),) if isinstance(value, Real) else tuple(float(x) for x in value)
+    if not numbers or not all(x >= 0.0 for x in numbers) or isinstance(value, (bool, str)):
+        unit = option.metadata["unit"]
+        raise _refusal(option, f"a number from 0, or one for each joint [{unit}]", value)
+    return numbers[0] if isinstance(value, Real) else numbers
+
+
+def _checked_vector(option: Any, value: Any) -> tuple[float, ...] | None:
+    if value is None:
+        return None
+    numbers: tuple[float, ...] = ()
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
+        numbers = tuple(float(x) for x in value)
+    if not numbers or not all(abs(x) <= LARGEST for x in numbers) or isinstance(value, str):
+        raise _refusal(option, f"finite numbers, {LARGEST:g} at most", value)
+    return numbers

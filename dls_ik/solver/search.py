@@ -33,10 +33,9 @@ from dls_ik.model.chain import build_arm
 from dls_ik.model.joint import checked_configuration
 from dls_ik.model.reach import build_reach
 from dls_ik.model.robot import RobotModel
-from dls_ik.solver.declare import checked_value
 from dls_ik.solver.kdl import KdlAttempts
 from dls_ik.solver.method import AUTO, MethodChoice
-from dls_ik.solver.options import SolverOptions
+from dls_ik.solver.options import SolverOptions, checked_value
 from dls_ik.solver.poses import checked_poses
 from dls_ik.solver.problem import Problem, build_problem, no_table
 from dls_ik.solver.result import MISSED, Status
