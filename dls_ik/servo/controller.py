@@ -43,7 +43,7 @@ from dls_ik.servo.targets import (
 )
 from dls_ik.servo.tracker import Tracked, build_tracker
 from dls_ik.solver import IkSolver
-from dls_ik.solver.poses import checked_pose
+from dls_ik.solver.task import checked_pose
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

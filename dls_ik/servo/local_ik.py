@@ -18,8 +18,8 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.servo.targets import checked_duration
 from dls_ik.solver.method import AUTO, parse_method
 from dls_ik.solver.options import SolverOptions, solver_options
-from dls_ik.solver.poses import checked_poses
 from dls_ik.solver.problem import build_details
+from dls_ik.solver.task import checked_poses
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -18,7 +18,7 @@ from dls_ik.core.types import Array
 from dls_ik.errors import OptionError, PoseError
 from dls_ik.model.joint import real_array
 from dls_ik.model.rotations import transform
-from dls_ik.solver.poses import checked_pose
+from dls_ik.solver.task import checked_pose
 from dls_ik.text import quoted
 
 SAME = 1e-4  # [m and 1] entries of two poses that are the same target, in spite of noise

@@ -20,7 +20,6 @@ from dls_ik.core.types import Array, Rows
 from dls_ik.errors import BatchInterrupted, JointValueError, OptionError, PoseError
 from dls_ik.model.joint import checked_configuration, real_array
 from dls_ik.solver.method import AUTO
-from dls_ik.solver.poses import checked_poses
 from dls_ik.solver.result import IkBatchResult, IkPathResult, Status
 from dls_ik.solver.search import (
     Search,
@@ -30,6 +29,7 @@ from dls_ik.solver.search import (
     put_back,
     some_rows,
 )
+from dls_ik.solver.task import checked_poses
 from dls_ik.text import quoted
 
 Progress = Callable[[int, int], None]

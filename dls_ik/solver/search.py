@@ -36,10 +36,9 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.solver.kdl import KdlAttempts
 from dls_ik.solver.method import AUTO, MethodChoice
 from dls_ik.solver.options import SolverOptions, checked_value
-from dls_ik.solver.poses import checked_poses
 from dls_ik.solver.problem import Problem, build_problem, no_table
 from dls_ik.solver.result import MISSED, Status
-from dls_ik.solver.task import Tasks
+from dls_ik.solver.task import Tasks, checked_poses
 from dls_ik.text import listing
 
 KINDS = {"speed": FIRST, "distance": NEAREST, "manipulability": DEXTROUS}

@@ -15,9 +15,9 @@ from dls_ik.core.fast.table import LEAF
 from dls_ik.core.search import ALL, ATTEMPTS, FIRST, FOUND, NEAREST, NOTHING, STATE, unwind
 from dls_ik.core.types import WIDEST, Array, Rows
 from dls_ik.errors import OptionError
-from dls_ik.solver.poses import is_plain
 from dls_ik.solver.result import IkResult, Status
 from dls_ik.solver.search import Search, found
+from dls_ik.solver.task import is_plain
 from dls_ik.text import quoted
 
 Result = TypeVar("Result")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +11,7 @@ from dls_ik.core import damping, damping_policies, linalg
 from dls_ik.core.damping_policies import accuracy_weight, law_damping, weight_columns
 from dls_ik.core.linalg import singular_values
 from dls_ik.core.optimal_damping import search_plain
+from dls_ik.core.se3 import FARTHEST
 from dls_ik.core.step import error_and_jacobian, run_steps, step_for
 from dls_ik.core.types import Array, Memory
 from dls_ik.core.workspace import new_memory
@@ -19,9 +20,8 @@ from dls_ik.model.joint import checked_configuration, real_array
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.method import parse_method
 from dls_ik.solver.options import solver_options
-from dls_ik.solver.poses import checked_poses, finite_array
 from dls_ik.solver.problem import build_details
-from dls_ik.solver.task import Tasks
+from dls_ik.solver.task import Tasks, checked_poses
 from dls_ik.text import quoted
 
 if TYPE_CHECKING:
@@ -137,7 +137,8 @@ class Stepper:
             OptionError: a velocity of another shape, or numbers that are not finite or beyond 1e9.
             PoseError: a pose that is not valid.
         """
-        velocity, duration = finite_array(x_dot, (self.rows,), "x_dot"), finite_array(dt, (), "dt")
+        velocity = _finite_array(x_dot, (self.rows,), "x_dot")
+        duration = _finite_array(dt, (), "dt")
         scaled = velocity * self.details.task.weight
         q_dot = self.step_for(scaled, self.jacobian(T), T)
         self.q = self.q + duration * q_dot
@@ -157,8 +158,8 @@ class Stepper:
         Raises:
             OptionError: arrays of another shape, or numbers that are not finite or beyond 1e9.
         """
-        error = finite_array(e, (self.rows,), "e")
-        J_given = finite_array(J, (self.rows, self.robot.n), "J")
+        error = _finite_array(e, (self.rows,), "e")
+        J_given = _finite_array(J, (self.rows, self.robot.n), "J")
         dq = np.empty(self.robot.n)
         structs = self.robot.chain, self._method, self.details, self._memory
         step_for(*structs, self._target(T), self.q, error, J_given, dq)
@@ -233,3 +234,19 @@ class Stepper:
             if per_tip is not None and given.ndim <= (3 if k == 1 else 4):
                 return np.array([checked_poses(T, k) for T in per_tip])
         raise PoseError(f"targets are poses (4, 4), one a tip and one a step, not {given.shape}")
+
+
+def _finite_array(values: Any, shape: tuple[int, ...], name: str) -> Array:
+    """Return a copy of finite numbers of a shape, small enough for products not to overflow.
+
+    Raises:
+        OptionError: anything else; the message has `name`.
+    """
+    try:
+        given = real_array(values).copy()
+    except (TypeError, ValueError, OverflowError):
+        given = np.array(np.nan)
+    if given.shape != shape or not (np.abs(given) <= FARTHEST).all():
+        valid = f"finite numbers of shape {shape}, {FARTHEST:g} at most"
+        raise OptionError(f"{name} is {valid}, not {quoted(values)}")
+    return given
