@@ -22,8 +22,7 @@ from benchmarks.common import Table, columns, finish, guarded, parser, positive
 from benchmarks.peers.arm import arm_of
 from benchmarks.peers.arm import errors as pose_errors
 from dls_ik import DlsIkError, IkSolver, RobotModel, Task
-from dls_ik.solver.batch import RESTARTS
-from dls_ik.solver.search import new_rows
+from dls_ik.solver.calls import RESTARTS
 
 TOLERANCE = 1e-6 * (1.0 + 1e-6)  # [m], [rad]; other kinematics round differently
 
@@ -74,7 +73,7 @@ class ChainSolver:
         """Return the processor time of the kernel that a thread of a batch runs [s]."""
         search, count = self.solver.search, len(poses.Ts)
         starts = search.middle if poses.seeds is None else poses.seeds
-        rows = new_rows(count, self.robot.n, self.solver.options.random_seed)
+        rows = self.solver.search.new_rows(count)
         begin = time.thread_time()
         search.attempt(poses.Ts[:, None], starts, 1 + RESTARTS, rows, poses.seeds is not None)
         return time.thread_time() - begin

@@ -327,6 +327,13 @@ def checked_timeout(value: Any) -> float:
     return float(checked_value(SolverOptions.__dataclass_fields__["timeout"], value))
 
 
+def checked_count(name: str, value: Any, least: int) -> int:
+    """Return an argument that is a whole number, or raise OptionError."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise OptionError(f"{name} is a whole number from {least}, not {quoted(value)}")
+    return int(value)
+
+
 def _check_conditions(choice: MethodChoice, options: SolverOptions) -> None:
     """Refuse parameters outside a method's conditions, and options that contradict its name."""
     if choice.damping in (damping.SVF, damping.SVF_ED):

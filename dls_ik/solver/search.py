@@ -1,7 +1,7 @@
 """Searches: attempts for many poses, which solution they look for, and how they end.
 
 A :class:`Search` is all that a call of the solver needs: robot, method, options, problem and the
-solution that is wanted. :mod:`.single` adds the clock, :mod:`.batch` threads.
+solution that is wanted. :mod:`.calls` adds the clock, and threads.
 """
 
 from __future__ import annotations
@@ -153,7 +153,11 @@ class Search:
 
     def new_rows(self, b: int) -> Rows:
         """Return the state of b searches before their first attempt."""
-        return new_rows(b, self.robot.n, self.options.random_seed)
+        rows = Rows(np.zeros((b, 4), np.int64), np.empty((b, self.robot.n)), np.empty((b, 3)))
+        rows.counts[:, STATE] = self.options.random_seed
+        rows.best.fill(np.nan)
+        rows.figures.fill(np.nan)
+        return rows
 
     def attempt(
         self, Ts: Array, seeds: Array, attempts: int, rows: Rows, seeded: bool = True
@@ -207,11 +211,19 @@ class Search:
         """
         if self.keeps_limits:
             return np.ones(len(q), np.bool_)
+        inside = self.is_inside(q)
+        return inside & self.is_near(q, seeds) if self.is_narrowed else inside
+
+    def is_inside(self, q: Array) -> NDArray[np.bool_]:
+        """Return (b,) where q (b, n) is inside the limits."""
         inside = (q >= self.robot.lower) & (q <= self.robot.upper)
-        if self.is_narrowed:
-            inside &= np.abs(q - seeds) <= self.max_change
-        kept: NDArray[np.bool_] = np.logical_and.reduce(inside, axis=1)  # np.all takes a us longer
-        return kept
+        every: NDArray[np.bool_] = np.logical_and.reduce(inside, axis=1)  # np.all: a us longer
+        return every
+
+    def is_near(self, q: Array, seeds: Array) -> NDArray[np.bool_]:
+        """Return (b,) where q (b, n) is within `max_change` of seeds."""
+        every: NDArray[np.bool_] = np.logical_and.reduce(abs(q - seeds) <= self.max_change, axis=1)
+        return every
 
     def conclude(
         self,
@@ -238,12 +250,8 @@ class Search:
                 solved = found(rows)
         ended = np.where(solved, SUCCESS, ended)
         if not self.keeps_limits:
-            q, robot = rows.best, self.robot
-            if self.is_narrowed:
-                far = np.abs(q - seeds) > self.max_change
-                ended[solved & far.any(axis=1)] = FAR_FROM_SEED
-            inside = (q >= robot.lower) & (q <= robot.upper)
-            ended[solved & ~np.logical_and.reduce(inside, axis=1)] = OUTSIDE_LIMITS
+            ended[solved & ~self.is_near(rows.best, seeds)] = FAR_FROM_SEED
+            ended[solved & ~self.is_inside(rows.best)] = OUTSIDE_LIMITS
         ended[begun & no_answer] = FAR_FROM_SEED
         return ended
 
@@ -336,15 +344,6 @@ def build_search(
 def reach_of(robot: RobotModel) -> ReachBounds:
     """Return bounds on the poses of a robot's only tip; they take some tenths of a second, once."""
     return build_reach(robot.chain)
-
-
-def new_rows(b: int, n: int, random_seed: int) -> Rows:
-    """Return the state of b searches before their first attempt."""
-    rows = Rows(np.zeros((b, 4), np.int64), np.empty((b, n)), np.empty((b, 3)))
-    rows.counts[:, STATE] = random_seed
-    rows.best.fill(np.nan)
-    rows.figures.fill(np.nan)
-    return rows
 
 
 def some_rows(rows: Rows, which: slice | NDArray[np.intp]) -> Rows:

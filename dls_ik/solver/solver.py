@@ -11,13 +11,19 @@ from numpy.typing import ArrayLike
 
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
-from dls_ik.solver.batch import Progress, solve_batch, solve_path
+from dls_ik.solver.calls import (
+    Progress,
+    pose_slices,
+    solve_all,
+    solve_batch,
+    solve_path,
+    solve_pose,
+)
 from dls_ik.solver.method import AUTO, parse_method
 from dls_ik.solver.options import checked_timeout, solver_options
 from dls_ik.solver.problem import build_problem
 from dls_ik.solver.result import IkBatchResult, IkPathResult, IkResult, Status
 from dls_ik.solver.search import Search, build_search
-from dls_ik.solver.single import pose_slices, solve_all, solve_pose
 from dls_ik.solver.task import Task, Tasks, checked_tasks, too_few_joints
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from dls_ik.errors import MethodError, OptionError, PoseError
 from dls_ik.model.joint import checked_configuration, real_array
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.method import parse_method
-from dls_ik.solver.options import solver_options
+from dls_ik.solver.options import checked_count, solver_options
 from dls_ik.solver.problem import build_details
 from dls_ik.solver.task import Tasks, checked_poses
 from dls_ik.text import quoted
@@ -112,8 +112,7 @@ class Stepper:
             PoseError: poses that are not valid, or of another shape.
             OptionError: a number of steps that is negative or not whole.
         """
-        if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
-            raise OptionError(f"steps is a whole number from 0, not {quoted(steps)}")
+        steps = checked_count("steps", steps, 0)
         qs = np.empty((steps + 1, self.robot.n))
         qs[0] = self.q
         errors, chosen = np.empty((steps + 1, self.rows)), np.empty((steps, 2))

@@ -7,8 +7,8 @@ from kernels import WAM
 from oracle_ik import pose_error
 
 from dls_ik import IkSolver, Task
-from dls_ik.core.search import uniform, unwind
-from dls_ik.solver.search import found, new_rows
+from dls_ik.core.search import STATE, uniform, unwind
+from dls_ik.solver.search import found
 
 
 def tasks(robot, rng, count, farther=0.0):
@@ -19,7 +19,8 @@ def tasks(robot, rng, count, farther=0.0):
 
 def search(solver, Ts, seeds, *chunks, random_seed=0):
     """The state of the rows after so many attempts, and so many more, and so on."""
-    rows = new_rows(len(Ts), solver.robot.n, random_seed)
+    rows = solver.search.new_rows(len(Ts))
+    rows.counts[:, STATE] = random_seed
     for attempts in chunks:
         solver.search.attempt(Ts[:, None], seeds, attempts, rows)
         if found(rows).all():
@@ -113,7 +114,7 @@ def test_of_the_answers_that_are_compared_the_nearest_is_kept():
 def test_what_is_reached_is_the_answer_even_if_an_earlier_end_was_nearer():
     solver = IkSolver(WAM, position_tolerance=0.5, rotation_tolerance=1e-3)
     Ts, seeds = tasks(WAM, np.random.default_rng(9), 50)
-    rows = new_rows(50, 7, 0)
+    rows = solver.search.new_rows(50)
     rows.counts[:, 0] = 1  # one attempt made: it ended on the spot, but turned too far
     rows.figures[:, :2] = 0.0, 1.1e-3
     solver.search.attempt(Ts[:, None], seeds, 500, rows)

@@ -11,7 +11,7 @@ from wishes import WAM, drawn
 
 from dls_ik import IkBatchResult, IkResult, IkSolver, Status
 from dls_ik.errors import JointValueError, PoseError
-from dls_ik.solver.batch import batch_poses
+from dls_ik.solver.calls import batch_poses
 
 SOLVER = IkSolver(WAM, max_restarts=100)
 

@@ -14,7 +14,7 @@ from wishes import PUMA, WAM, drawn
 
 from dls_ik import IkSolver, RobotModel, Status, Task
 from dls_ik.errors import BatchInterrupted, DlsIkError, OptionError
-from dls_ik.solver import batch
+from dls_ik.solver import calls as solver_calls
 from dls_ik.solver.search import Search
 from dls_ik.solver.solver import MAX_TASKS
 
@@ -148,7 +148,7 @@ def hold(monkeypatch, Ts):
             ends.wait()
         return attempt(self, poses, *more)
 
-    monkeypatch.setattr(batch, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(solver_calls, "ThreadPoolExecutor", Pool)
     monkeypatch.setattr(Search, "attempt", held_attempt)
 
 

@@ -10,8 +10,8 @@ from out_of_grasp import out_of_grasp
 
 from dls_ik import IkSolver, RobotModel, Status, method_names
 from dls_ik.core.search_rows import search_packed
+from dls_ik.solver import calls
 from dls_ik.solver import search as search_module
-from dls_ik.solver import single
 from dls_ik.solver import solver as solver_module
 from dls_ik.solver.search import FIRST_ATTEMPTS
 
@@ -132,7 +132,7 @@ def let_attempts_take(monkeypatch, seconds):
         search_packed(*args)
         clock.now += seconds * args[SEARCH_ATTEMPTS]
 
-    monkeypatch.setattr(single, "time", clock)
+    monkeypatch.setattr(calls, "time", clock)
     monkeypatch.setattr(solver_module, "time", clock)
     monkeypatch.setattr(search_module, "search_packed", slow_search)
 

@@ -24,7 +24,7 @@ from dls_ik.ros.services.request import (
     read_state,
 )
 from dls_ik.solver import IkResult, Status
-from dls_ik.solver.single import finished, pose_slices
+from dls_ik.solver.calls import finished, pose_slices
 from dls_ik.solver.task import too_few_joints
 from dls_ik.text import listing, quoted
 

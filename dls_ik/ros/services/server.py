@@ -23,7 +23,7 @@ from dls_ik.ros.services.executor import BoundedExecutor, DeferredService, Reply
 from dls_ik.ros.services.ik import Solution, answer_fk, ik_slices
 from dls_ik.ros.services.request import IkRequest, read_ik_request
 from dls_ik.ros.util import Throttle, trace
-from dls_ik.solver.single import finished
+from dls_ik.solver.calls import finished
 from dls_ik.text import escape
 
 NAMES = ("compute_ik", "compute_fk")
