@@ -13,7 +13,7 @@ import numpy as np
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.params import DECLARED, Parameters
-from dls_ik.ros.services.ik import answer_fk, answer_ik
+from dls_ik.ros.services.server import answer_fk
 from dls_ik.ros.servo import state_monitor
 from dls_ik.ros.servo.cycle import ServoCycle
 from dls_ik.ros.servo.state_monitor import CurrentStateMonitor, Echo
@@ -31,7 +31,8 @@ sys.path += [str(TEST / "ros"), str(TEST)]  # requests and surroundings of the t
 import pytest  # noqa: E402
 from geometry_msgs.msg import Pose, PoseArray, PoseStamped, TwistStamped  # noqa: E402
 from moveit_msgs.srv import GetPositionFK  # noqa: E402
-from ros_arms import CURRENT, GOOD, NAMES, TREE, robot_and_parameters  # noqa: E402  # noqa: E402
+from ros_arms import CURRENT, GOOD, NAMES, TREE, robot_and_parameters  # noqa: E402
+from ros_requests import answer_ik  # noqa: E402
 from ros_world import World  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 

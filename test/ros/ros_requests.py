@@ -13,7 +13,9 @@ from dls_ik.ros.arm import Arm
 from dls_ik.ros.errors import code_of
 from dls_ik.ros.frames import Frames, pose_from_matrix
 from dls_ik.ros.params import Parameters
-from dls_ik.ros.services.ik import answer_ik
+from dls_ik.ros.services.request import read_ik_request
+from dls_ik.ros.services.server import ik_slices
+from dls_ik.solver.calls import finished
 
 LIMIT = '<limit lower="-2" upper="2" effort="1" velocity="1.5"/>'
 
@@ -51,6 +53,11 @@ def pose(arm, link, frame="", **moved):
     stamped = PoseStamped(pose=pose_from_matrix(T))
     stamped.header.frame_id = frame
     return stamped
+
+
+def answer_ik(message, arm, current, frames):
+    request = read_ik_request(message, arm)
+    return finished(ik_slices(request, current, frames, request.timeout))
 
 
 def ask(arm, stamped=None, frames=None, current=CURRENT, **fields):

@@ -27,7 +27,7 @@ from ros_constraints import (
     vector_in_frame,
     visibility,
 )
-from ros_requests import CURRENT, ask, make_arm, pose, refusal, values
+from ros_requests import CURRENT, answer_ik, ask, make_arm, pose, refusal, values
 from ros_wam import state
 from shape_msgs.msg import Mesh
 
@@ -35,7 +35,6 @@ from dls_ik.errors import DlsIkError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.errors import Code
 from dls_ik.ros.frames import Frames, matrix_from_pose
-from dls_ik.ros.services.ik import answer_ik
 from fuzz.source import Source
 from fuzz.targets.node import changed
 

@@ -16,7 +16,7 @@ from ros_wam import state
 
 from dls_ik.ros.errors import Code
 from dls_ik.ros.frames import Frames, matrix_from_pose, pose_from_matrix
-from dls_ik.ros.services.ik import answer_fk
+from dls_ik.ros.services.server import answer_fk
 
 TURN_ABOUT_Z = rigid(rotation([0, 0, 1], 0.5), [0.1, -0.2, 0.3])
 

@@ -17,7 +17,7 @@ from oracle import rigid
 from rclpy.serialization import serialize_message
 from robots import joint, urdf
 from ros_constraints import joint as joint_constraint
-from ros_requests import CURRENT, ask, make_arm, pose, refusal
+from ros_requests import CURRENT, answer_ik, ask, make_arm, pose, refusal
 from ros_wam import state
 from sensor_msgs.msg import JointState
 
@@ -26,7 +26,6 @@ from dls_ik.ros.arm import Arm
 from dls_ik.ros.errors import Code
 from dls_ik.ros.frames import Frames, pose_from_matrix
 from dls_ik.ros.params import Parameters
-from dls_ik.ros.services.ik import answer_ik
 from dls_ik.ros.services.request import MAX_BYTES, read_ik_request
 from dls_ik.ros.services.server import FastPathCache
 
