@@ -1,9 +1,12 @@
 """Structs that kernels read: a robot, a method, its options and a task, checked and put together.
 
+Methods of KDL, which are there to compare with, have KDL's solvers instead of kernels.
+
 The starts of restarts belong to it: random ones, and for the fast path a table of configurations
 that is searched by their poses (``core/fast/table.py`` has how).
 """
 
+import math
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -13,18 +16,23 @@ from numpy.typing import NDArray
 from dls_ik.core import damping_policies, limits, objectives
 from dls_ik.core.fast.packed import Packed, pack
 from dls_ik.core.fast.table import LEAF, fill
+from dls_ik.core.se3 import is_pose
+from dls_ik.core.search import ALL, ATTEMPTS, FOUND, STATE, uniform
+from dls_ik.core.search_rows import POSE_TOLERANCE
 from dls_ik.core.types import (
     Array,
     ChainTable,
     GeneralProblem,
     Method,
     MethodParams,
+    Rows,
     SerialChain,
     Starts,
     StopCriteria,
 )
 from dls_ik.errors import MethodError, OptionError
 from dls_ik.model.chain import build_arm
+from dls_ik.model.kdl import kdl_chain, kdl_frame, pykdl
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.method import MethodChoice
 from dls_ik.solver.options import SolverOptions
@@ -34,17 +42,20 @@ from dls_ik.text import quoted
 MIN_JOINT_WEIGHT = 1e-9  # whose inverse counts too
 LEVELS = 9  # of the tree: four times the rows save a tenth of the steps, and cost a second
 TABLE_SEED = 1
+LMA_RADIAN = 0.01  # of KDL's norm that a radian counts [m]
+KDL_JOINTS = 6  # at least; with fewer KDL aborts the process
 _BY_RANGE = ("limits", "centring")  # objectives that say nothing about a joint without limits
 
 
 class Problem(NamedTuple):
-    """The structs of a solver for one task; `packed` or `details` is None."""
+    """The structs of a solver for one task; of `packed`, `details` and `kdl` two are None."""
 
     method: Method
     goal: StopCriteria
     starts: Starts
     packed: Packed | None  # for the full pose of one tip, by a method of the fast path
     details: GeneralProblem | None  # for anything else
+    kdl: "KdlAttempts | None"  # for methods of PyKDL
     has_table: bool  # whether the first start may come from a table
 
 
@@ -56,21 +67,25 @@ def build_problem(
     Raises:
         MethodError: a method that cannot serve this robot and this task, with the reason.
         OptionError: a task or an option that does not fit the robot.
+        DlsIkError: PyKDL is not installed.
     """
     method, goal = options.method(choice), options.goal()
     starts = random_starts(robot, _joint_weights(options, robot.n), limits.clips(method))
+    if choice.is_kdl:
+        kdl = KdlAttempts(robot, choice.name, options, task)
+        return Problem(method, goal, starts, None, None, kdl, False)
     is_quick = choice.is_quick and options.policy == "constant"
     if not is_quick or not is_full_pose(robot, task):
         details = build_details(robot, choice, options, task)
         goal = goal._replace(error_tolerance=options.error_tolerance)  # of rows that are in metres
-        return Problem(method, strict_goal(goal, details.task), starts, None, details, False)
+        return Problem(method, strict_goal(goal, details.task), starts, None, details, None, False)
     check_service(robot, choice, options, 6)
     method = method._replace(lambda_=options.lambda_ * options.length_unit)
     # A table takes longer to make than a robot with narrowed limits lives, of one request.
     has_table = options.starts == "table" and robot.whole is None
     table = start_table(robot, goal.rotation_weight) if has_table else no_table(robot.n)
     packed = pack(build_arm(robot.chain), table, method, goal, starts)
-    return Problem(method, goal, starts, packed, None, has_table)
+    return Problem(method, goal, starts, packed, None, None, has_table)
 
 
 def build_details(
@@ -164,6 +179,9 @@ def _translational(robot: RobotModel) -> NDArray[np.bool_]:
     return ~turns
 
 
+# Starts
+
+
 def random_starts(robot: RobotModel, joint_weights: Array, keeps_limits: bool) -> Starts:
     """Return the range of random starts: the limits, or a turn or +-pi m where there are none.
 
@@ -253,3 +271,104 @@ def _tree(features: Array) -> tuple[NDArray[np.intp], NDArray[np.int64], Array]:
             order[i * size : (i + 1) * size] = rows[sides]
             cut[node] = values[sides[size // 2], by[node]]
     return order, by, cut
+
+
+# KDL
+
+
+class KdlAttempts:
+    """Attempts of one of KDL's solvers, with seeds and restarts as our kernels have them.
+
+    ``kdl_nr``, Newton-Raphson, and ``kdl_nr_jl``, the same with values clipped to the limits,
+    compare each of six components with one tolerance; ``kdl_lma``, Levenberg-Marquardt, compares
+    one norm in which a radian counts as a hundredth. They get a tolerance that keeps both of ours.
+    KDL does not say how many iterations an attempt took: results count 0.
+
+    Raises:
+        MethodError: a robot or a task that KDL cannot serve.
+        DlsIkError: PyKDL is not installed.
+    """
+
+    def __init__(self, robot: RobotModel, method: str, options: SolverOptions, task: Tasks) -> None:
+        self._robot, self._method, self._goal = robot, method, options.goal()
+        if not is_full_pose(robot, task):
+            raise MethodError(f"method {method!r} solves for the full pose of one tip")
+        if robot.n < KDL_JOINTS:
+            raise MethodError(
+                f"method {method!r} needs at least {KDL_JOINTS} joints, where KDL does not abort; "
+                f"{robot.name!r} has {robot.n}"
+            )
+        self._kdl = pykdl()
+        self._chain = kdl_chain(robot)
+        self._limits = robot.finite_limits()
+        self._fk = self._kdl.ChainFkSolverPos_recursive(self._chain)
+        self._keep: tuple[Any, ...] = ()  # objects that KDL's solver refers to and does not own
+        self._solver = self._new_solver()
+
+    def search(self, Ts: Array, seeds: Array, attempts: int, rows: Rows) -> None:
+        """Make up to `attempts` more attempts for every row of poses (b, 1, 4, 4).
+
+        Rows whose pose or seed is not valid are passed over.
+        """
+        for i in range(len(Ts)):
+            seed = seeds[min(i, len(seeds) - 1)]
+            if is_pose(Ts[i, 0], POSE_TOLERANCE) and np.isfinite(seed).all():
+                row = Rows._make(array[i] for array in rows)
+                self._search_row(kdl_frame(self._kdl, Ts[i, 0]), seed, attempts, row)
+
+    def _search_row(self, frame: Any, seed: Array, attempts: int, row: Rows) -> None:
+        out, goal = self._kdl.JntArray(self._robot.n), self._goal
+        for _ in range(attempts):
+            start = seed if row.counts[ATTEMPTS] == 0 else self._random_start(row)
+            self._solver.CartToJnt(self._joints(start), frame, out)
+            row.counts[ATTEMPTS] += 1
+            q = np.array([out[j] for j in range(self._robot.n)])
+            position, rotation = self._errors(frame, q)
+            is_reached = (
+                position <= goal.position_tolerance
+                and rotation <= goal.rotation_tolerance
+                and math.hypot(position, goal.rotation_weight * rotation) <= goal.error_tolerance
+            )
+            is_better = position + rotation < row.figures[:2].sum()
+            if is_reached or is_better or row.counts[ATTEMPTS] == 1:
+                row.best[:], row.figures[:2] = q, (position, rotation)
+            if is_reached:
+                row.counts[FOUND] = ALL
+                return
+
+    def _random_start(self, row: Rows) -> Array:
+        lower, upper = self._limits
+        state = row.counts[STATE:].view(np.uint64)
+        return lower + (upper - lower) * [uniform(state) for _ in range(self._robot.n)]
+
+    def _errors(self, frame: Any, q: Array) -> tuple[float, float]:
+        """Position [m] and rotation error [rad] at q, by KDL's own kinematics."""
+        if not np.isfinite(q).all():
+            return math.inf, math.inf
+        actual = self._kdl.Frame()
+        self._fk.JntToCart(self._joints(q), actual)
+        difference = self._kdl.diff(actual, frame)
+        return difference.vel.Norm(), difference.rot.Norm()
+
+    def _joints(self, q: Array) -> Any:
+        joints = self._kdl.JntArray(self._robot.n)
+        for j, value in enumerate(q):
+            joints[j] = float(value)
+        return joints
+
+    def _new_solver(self) -> Any:
+        kdl, goal = self._kdl, self._goal
+        most = goal.max_iterations
+        tolerance = min(goal.position_tolerance, goal.rotation_tolerance)
+        tolerance = min(tolerance, goal.error_tolerance / 2.0)
+        if self._method == "kdl_lma":
+            return kdl.ChainIkSolverPos_LMA(self._chain, LMA_RADIAN * tolerance, most, 1e-15)
+        velocity = kdl.ChainIkSolverVel_wdls(self._chain)  # a pseudoinverse, by Eigen
+        tolerance /= math.sqrt(3.0)
+        if self._method == "kdl_nr":
+            self._keep = (velocity,)
+            return kdl.ChainIkSolverPos_NR(self._chain, self._fk, velocity, most, tolerance)
+        bounds = [self._joints(limit) for limit in self._limits]
+        self._keep = (velocity, bounds)
+        clipped = kdl.ChainIkSolverPos_NR_JL
+        return clipped(self._chain, *bounds, self._fk, velocity, most, tolerance)

@@ -33,7 +33,6 @@ from dls_ik.model.chain import build_arm
 from dls_ik.model.joint import checked_configuration
 from dls_ik.model.reach import build_reach
 from dls_ik.model.robot import RobotModel
-from dls_ik.solver.kdl import KdlAttempts
 from dls_ik.solver.method import AUTO, MethodChoice
 from dls_ik.solver.options import SolverOptions, checked_value
 from dls_ik.solver.problem import Problem, build_problem, no_table
@@ -65,7 +64,6 @@ class Search:
     method: str
     options: SolverOptions
     problem: Problem
-    kdl: KdlAttempts | None  # makes the attempts, for methods of PyKDL
     kind: int  # of solution: FIRST, NEAREST or DEXTROUS
     max_change: Array  # (n,) from the seed to an answer, at most [rad or m]
     approximate: bool  # the nearest configuration is an answer where a pose is missed
@@ -90,7 +88,7 @@ class Search:
                 f"max_joint_change is one number, or one for each of the {n} joints "
                 f"({listing(names)}), not {len(change)}"
             )
-        if self.kdl is not None and (kind != FIRST or np.isfinite(change).any()):
+        if self.problem.kdl is not None and (kind != FIRST or np.isfinite(change).any()):
             raise MethodError(
                 f"method {self.method!r} returns the first solution that it finds; solve_type and "
                 "max_joint_change are for other methods"
@@ -172,8 +170,8 @@ class Search:
         """
         problem = self.problem
         targets, state = (Ts, seeds, self.max_change), (rows.counts, rows.best, rows.figures)
-        if self.kdl is not None:
-            self.kdl.search(Ts, seeds, attempts, rows)
+        if problem.kdl is not None:
+            problem.kdl.search(Ts, seeds, attempts, rows)
         elif problem.packed is not None:
             rule = self.kind, self.options.num_candidates, seeded or not problem.has_table
             search_packed(*problem.packed, targets, rule, attempts, state)
@@ -335,8 +333,7 @@ def build_search(
         OptionError: a task or an option that does not fit the robot.
     """
     problem = build_problem(robot, choice, options, task)
-    kdl = KdlAttempts(robot, choice.name, options, task) if choice.is_kdl else None
-    search = Search(robot, choice.name, options, problem, kdl, FIRST, np.empty(0), False)
+    search = Search(robot, choice.name, options, problem, FIRST, np.empty(0), False)
     return search.wanting()
 
 

@@ -263,8 +263,6 @@ class IkSolver:
         known = self._searches.get(tasks)  # once: another thread may drop it
         if known is not None:
             return known
-        if self.search.kdl is not None:
-            self.search.kdl.check(tasks)
         problem = build_problem(self.robot, self._choice, self.options, tasks)
         search = replace(self.search, problem=problem)
         for oldest in list(self._searches)[: 1 - MAX_TASKS]:
