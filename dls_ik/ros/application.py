@@ -33,7 +33,6 @@ from dls_ik.ros.robot_source import DescriptionTopic, robot_from_parameters
 from dls_ik.ros.services.executor import LatestOnlyExecutor
 from dls_ik.ros.services.server import NAMES, ServiceServer
 from dls_ik.ros.servo.loop import ServoLoop
-from dls_ik.ros.servo.markers import build_marker
 from dls_ik.ros.subscriptions import TypeMonitor
 from dls_ik.ros.util import LogHandler, Throttle, flush_streams, on_signal, trace
 from dls_ik.servo.controller import use_kernels
@@ -64,15 +63,8 @@ class Application:
         self._description: DescriptionTopic | None = None  # where the node waits for robots
         self._executor = ThreadPoolExecutor(1, "planner")
         frames = Frames(tf2_lookup(node))
-        self._loop = loop = ServoLoop(node, live.current, frames)
-        self._marker = build_marker(
-            node,
-            live.current,
-            lambda: loop.monitor.report,
-            loop.targets.store,
-            loop.cycle.submit,
-        )
-        current = loop.cycle.current
+        self._loop = ServoLoop(node, live.current, frames)
+        current = self._loop.cycle.current
         self._services = ServiceServer(node, self.arm, current, frames, live.current)
         TypeMonitor(node)
         live.on_change(self._change)
@@ -101,8 +93,6 @@ class Application:
         self._builder.close()
         self._services.close()
         self._loop.stop()
-        if self._marker is not None:
-            self._marker.close()
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     def arm(self) -> Arm:

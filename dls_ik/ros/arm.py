@@ -11,7 +11,6 @@ from dls_ik.core.types import Array
 from dls_ik.errors import ChainError, MethodError, OptionError, RobotModelError
 from dls_ik.model.analysis import ready_configuration
 from dls_ik.model.robot import RobotModel
-from dls_ik.model.rotations import inverse
 from dls_ik.model.tree import Tree
 from dls_ik.ros.errors import Code, RequestError
 from dls_ik.ros.params import GroupParameters, Parameters
@@ -89,16 +88,6 @@ class Arm:
         same = parameters.stream_settings() == self.parameters.stream_settings()
         controller = self.controller if same else None
         return Arm(self.robot, parameters, self._executor, controller, self.groups)
-
-    def base_from_root(self, T_root_link: Array, base: str, values: Mapping[str, float]) -> Array:
-        """Transform a pose (4, 4) from the root frame to a base link.
-
-        Args:
-            values: joint positions by name [rad or m], which move the base.
-        """
-        if base == self.tree.root:
-            return T_root_link
-        return inverse(self.tree.pose(base, values)) @ T_root_link
 
     def group(self, name: str) -> Group:
         """Return the group of a name, the default group for an empty name.

@@ -14,6 +14,7 @@ from dls_ik.core.types import Array
 from dls_ik.errors import PoseError
 from dls_ik.model.rotations import (
     SHORTEST_QUATERNION,
+    inverse,
     quaternion_from_rotation,
     rotation_of_unit,
 )
@@ -104,6 +105,17 @@ def nanoseconds(time: Any) -> int:
 def strip_slash(frame: str) -> str:
     """Return the name of a frame without the leading slash that old programs write."""
     return frame.removeprefix("/")
+
+
+def base_from_root(T_root_link: Array, tree: Tree, base: str, values: Mapping[str, float]) -> Array:
+    """Transform a pose (4, 4) from the root frame to a base link.
+
+    Args:
+        values: joint positions by name [rad or m], which move the base.
+    """
+    if base == tree.root:
+        return T_root_link
+    return inverse(tree.pose(base, values)) @ T_root_link
 
 
 def no_tf2(target: str, source: str, stamp: Any) -> Array:

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
@@ -22,6 +21,7 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.model.urdf import MAX_BYTES as MAX_TEXT
 from dls_ik.ros.client.connection import NoAnswerError, ServiceMissingError, wait_until
 from dls_ik.ros.params import RobotParameters
+from dls_ik.ros.subscriptions import call_every
 from dls_ik.text import escape, quoted
 
 TOPIC = "robot_description"
@@ -111,9 +111,7 @@ class DescriptionTopic:
         self._topic = node.resolve_topic_name(TOPIC)
         self._text = b""  # serialized
         node.create_subscription(String, TOPIC, self._receive, QOS, raw=True)
-        node.create_timer(
-            REMINDER_PERIOD, self.remind, clock=Clock(clock_type=ClockType.STEADY_TIME)
-        )
+        call_every(node, REMINDER_PERIOD, self.remind)
 
     def remind(self) -> None:
         """Log what the node waits for, or why the robot was refused, while there is no robot."""

@@ -1,4 +1,4 @@
-"""Subscriptions that bound what anybody may send, and tell of publishers they cannot read."""
+"""Subscriptions that bound what anybody may send; reports of unreadable publishers; timers."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -67,6 +67,11 @@ def with_time(store: Callable[..., None]) -> Callable[..., None]:
     return lambda message, info: store(message, info["source_timestamp"])
 
 
+def call_every(node: Node, period: float, callback: Callable[[], None]) -> None:
+    """Call back every `period` [s] of the steady clock, whatever clock the node has."""
+    node.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+
 class TypeMonitor:
     """Warns once of each publisher that sends another type than a subscription of the node reads.
 
@@ -78,7 +83,7 @@ class TypeMonitor:
         self._node = node
         self._before: set[str] = set()
         self._reported: set[str] = set()
-        node.create_timer(CHECK_PERIOD, self._check, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        call_every(node, CHECK_PERIOD, self._check)
 
     def _check(self) -> None:
         found = {

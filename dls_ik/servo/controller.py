@@ -83,7 +83,7 @@ class Controller:
         **options: Unpack[ControllerKeywords],
     ) -> None:
         self.robot = robot
-        self.options, method_options = split_options(robot, options)
+        self.options, method_options = split_options(options)
         self._tracker = build_tracker(robot, method, self.options, method_options, executor)
         self._supervision = Supervision(robot, self.options)
         self.method = self._tracker.local_ik.method

@@ -95,13 +95,11 @@ class ControllerKeywords(SolverKeywords, total=False):
     max_deviation: float
 
 
-def split_options(
-    robot: RobotModel, given: Mapping[str, Any]
-) -> tuple[ControllerOptions, dict[str, Any]]:
+def split_options(given: Mapping[str, Any]) -> tuple[ControllerOptions, dict[str, Any]]:
     """Return the checked options of the controller, and the options left for its method.
 
     Raises:
-        OptionError: an unknown option, a value out of range, or limits that do not fit the robot.
+        OptionError: an unknown option, or a value out of range.
     """
     own = {f.name: f for f in fields(ControllerOptions)}
     method_options = {f.name for f in fields(SolverOptions)}
@@ -110,20 +108,25 @@ def split_options(
         known = suggest_names(unknown, (*own, *sorted(method_options)))
         raise OptionError(f"unknown option {listing(unknown)}; {known}")
     checked = {name: checked_value(own[name], given[name]) for name in given if name in own}
-    options = ControllerOptions(**checked)
-    acceleration = joint_limits("acceleration", options.acceleration, robot)
-    jerk = joint_limits("jerk", options.jerk, robot)
-    if np.isfinite(jerk).any() and not np.isfinite(acceleration).all():
-        raise OptionError("a limit of jerk needs a limit of acceleration for every joint")
-    return options, {name: value for name, value in given.items() if name not in own}
+    left = {name: value for name, value in given.items() if name not in own}
+    return ControllerOptions(**checked), left
 
 
-def joint_limits(name: str, value: float | tuple[float, ...], robot: RobotModel) -> Array:
-    """Return limits (n,), given as one number for all joints or one for each, above zero.
+def motion_limits(options: ControllerOptions, robot: RobotModel) -> tuple[Array, Array]:
+    """Return the limits of acceleration (n,) and of jerk (n,).
 
     Raises:
-        OptionError: another count, or a limit that is not above zero.
+        OptionError: limits that do not fit the robot, or each other.
     """
+    acceleration = _joint_limits("acceleration", options.acceleration, robot)
+    jerk = _joint_limits("jerk", options.jerk, robot)
+    if np.isfinite(jerk).any() and not np.isfinite(acceleration).all():
+        raise OptionError("a limit of jerk needs a limit of acceleration for every joint")
+    return acceleration, jerk
+
+
+def _joint_limits(name: str, value: float | tuple[float, ...], robot: RobotModel) -> Array:
+    """Return limits (n,), given as one number for all joints or one for each, above zero."""
     limits = np.atleast_1d(np.asarray(value, float))
     if len(limits) not in (1, robot.n):
         raise OptionError(

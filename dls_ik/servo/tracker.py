@@ -13,7 +13,7 @@ from dls_ik.errors import MethodError
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo.limiter import AccelerationLimiter, JerkLimiter, Limiter
 from dls_ik.servo.local_ik import LocalIk, ServoStep
-from dls_ik.servo.options import JOINT_MOTION, ControllerOptions, joint_limits
+from dls_ik.servo.options import JOINT_MOTION, ControllerOptions, motion_limits
 from dls_ik.servo.state import ServoState
 from dls_ik.servo.targets import Target, is_same
 from dls_ik.solver import IkResult, IkSolver
@@ -326,9 +326,8 @@ def build_tracker(
         raise MethodError(
             f"a controller moves one tip, the robot has {len(robot.tips)}: {', '.join(robot.tips)}"
         )
+    acceleration, jerk = motion_limits(options, robot)
     local_ik = LocalIk(robot, method, **method_options)
-    acceleration = joint_limits("acceleration", options.acceleration, robot)
-    jerk = joint_limits("jerk", options.jerk, robot)
     limiter: Limiter = (
         AccelerationLimiter(robot, acceleration)
         if np.isinf(jerk).all()

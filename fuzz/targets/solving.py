@@ -177,7 +177,7 @@ def _check_options(source: Source) -> None:
         if kind < 56:
             solver_options(parse_method(name), given)
         elif kind < 62:
-            checked = split_options(robot, given)[0]
+            checked = split_options(given)[0]
             if kind == 61 and not np.isfinite(checked.jerk).any():  # Ruckig is tested elsewhere
                 Controller(robot, None, **given).cycle(1.0, 0.01)
         else:

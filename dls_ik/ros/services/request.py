@@ -12,7 +12,7 @@ from dls_ik.core.types import Array
 from dls_ik.model.tree import Tree
 from dls_ik.ros.arm import Arm, Group, TipAttachment
 from dls_ik.ros.errors import Code, RequestError
-from dls_ik.ros.frames import Frames, strip_slash
+from dls_ik.ros.frames import Frames, base_from_root, strip_slash
 from dls_ik.solver import IkSolver
 
 HOP = 0.005  # [s] that a change of threads may take; it makes no request late
@@ -215,7 +215,7 @@ class RobotContext(NamedTuple):
 
     def from_root(self, T_root_link: Array, base: str) -> Array:
         """Return (4, 4) T_base_link."""
-        return self.arm.base_from_root(T_root_link, base, self.values)
+        return base_from_root(T_root_link, self.arm.tree, base, self.values)
 
 
 class IkProblem(NamedTuple):

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from std_srvs.srv import SetBool, Trigger
 
@@ -15,12 +14,12 @@ from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.params import Parameters
 from dls_ik.ros.servo.cycle import LATE, Action, ServoCycle
-from dls_ik.ros.servo.markers import Markers
+from dls_ik.ros.servo.markers import Markers, build_marker
 from dls_ik.ros.servo.monitor import CycleReport, Monitor
 from dls_ik.ros.servo.outputs import Outputs
 from dls_ik.ros.servo.state_monitor import CurrentStateMonitor
 from dls_ik.ros.servo.targets import TOPICS, Arrival, TargetBuffer
-from dls_ik.ros.subscriptions import CHECK_PERIOD
+from dls_ik.ros.subscriptions import CHECK_PERIOD, call_every
 from dls_ik.ros.util import Throttle
 from dls_ik.servo import Controller, ServoState
 
@@ -188,7 +187,7 @@ class ConflictMonitor:
     def __init__(self, node: Node, log: Throttle, topics: Iterable[str]) -> None:
         self._node, self._log, self._topics = node, log, tuple(topics)
         self._counts: dict[str, int] = {}  # as reported last
-        node.create_timer(CHECK_PERIOD, self._check, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        call_every(node, CHECK_PERIOD, self._check)
 
     def _check(self) -> None:
         node = self._node
@@ -245,8 +244,11 @@ class ServoLoop:
         ControlServices(node, self.cycle)
         foreign = [topic for topic in outputs.topics if topic != self._states.topic]
         ConflictMonitor(node, self._log, foreign)
-        self.targets = TargetBuffer()
-        self.targets.subscribe(node, self._log, parameters.twist_frame)
+        self.targets = targets = TargetBuffer()
+        targets.subscribe(node, self._log, parameters.twist_frame)
+        self._marker = build_marker(
+            node, parameters, lambda: self.monitor.report, targets.store, self.cycle.submit
+        )
         self._published: Arm | None = None  # that the outputs are for
         self._is_ending = False
         self._thread = threading.Thread(target=self._run, name="streaming", daemon=True)
@@ -286,6 +288,8 @@ class ServoLoop:
         if self._thread.is_alive():
             self._thread.join()
         self._outputs.deliver()
+        if self._marker is not None:
+            self._marker.close()
 
     def _run(self) -> None:
         self._log.info("priority", self._priority.take())

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import Point, PoseArray
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from std_msgs.msg import ColorRGBA
@@ -27,6 +26,7 @@ from dls_ik.model.rotations import quaternion_from_rotation
 from dls_ik.ros.frames import fill_pose, pose_from_matrix
 from dls_ik.ros.params import Parameters
 from dls_ik.ros.servo.monitor import CycleReport, Tip, Trail
+from dls_ik.ros.subscriptions import call_every
 from dls_ik.servo import Controller, ServoOutput, ServoState
 
 GREEN, YELLOW, ORANGE = (0.2, 0.8, 0.3), (0.95, 0.85, 0.2), (1.0, 0.55, 0.1)
@@ -114,7 +114,7 @@ class Markers:
         self._publisher = node.create_publisher(MarkerArray, TOPIC, 1)
         self._message: MarkerMessage | None = None
         self._trail: Trail | None = None  # that the message is for
-        node.create_timer(PERIOD, self._publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        call_every(node, PERIOD, self._publish)
 
     def _publish(self) -> None:
         report = self._report()
@@ -213,7 +213,7 @@ class MarkerTarget:
         self._touched = -math.inf  # [s]
         namespace = self._updates.removesuffix("/update")
         node.get_logger().info(f"handles for RViz: display InteractiveMarkers of {namespace}")
-        node.create_timer(PERIOD, self._update, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        call_every(node, PERIOD, self._update)
 
     def close(self) -> None:
         """Remove the marker, while there is still a node."""

@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import PoseStamped
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 from dls_ik.core.types import Array
@@ -32,6 +31,7 @@ from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import fill_pose
 from dls_ik.ros.params import Parameters
 from dls_ik.ros.servo.outputs import set_time
+from dls_ik.ros.subscriptions import call_every
 from dls_ik.ros.util import Throttle
 from dls_ik.servo import ServoOutput, ServoState
 from dls_ik.servo.supervision import suggested_deviation
@@ -293,8 +293,7 @@ class Monitor:
         self._tip_message = PoseStamped()
         self._name = f"{node.get_fully_qualified_name()}: stream"
         self._publisher = node.create_publisher(DiagnosticArray, DIAGNOSTICS_TOPIC, 10)
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        node.create_timer(DIAGNOSTICS_PERIOD, self._publish_diagnostics, clock=steady)
+        call_every(node, DIAGNOSTICS_PERIOD, self._publish_diagnostics)
 
     def publish(self, report: CycleReport, now: float, stamp: int) -> None:
         """Publish the report of a cycle.

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
@@ -21,7 +20,7 @@ from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import MAX_NAME
 from dls_ik.ros.params import AUTO, NONE, REQUIRED
 from dls_ik.ros.servo.targets import DelayMonitor
-from dls_ik.ros.subscriptions import merge_bounded, subscribe_bounded
+from dls_ik.ros.subscriptions import call_every, merge_bounded, subscribe_bounded
 from dls_ik.ros.util import Throttle
 from dls_ik.text import listing
 
@@ -120,8 +119,7 @@ class CurrentStateMonitor:
         self._changed = time.monotonic()  # when it began to listen anew, or ceased to
         self._trusted = -math.inf  # [s] steady: earlier messages do not count
         self._located = False  # the arm was measured, and was not lost since
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        node.create_timer(CHECK_PERIOD, self._check, clock=steady)
+        call_every(node, CHECK_PERIOD, self._check)
 
     def rename(self, robot_names: Mapping[str, str]) -> None:
         """Take joints that drivers call otherwise by these names from now on.

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from geometry_msgs.msg import PoseArray, PoseStamped, Twist, TwistStamped
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
@@ -21,8 +20,20 @@ from std_msgs.msg import Header
 from dls_ik.core.types import Array
 from dls_ik.errors import PoseError, StaleTargetError
 from dls_ik.ros.arm import Arm
-from dls_ik.ros.frames import Frames, matrix_from_pose, quaternion_note, strip_slash
-from dls_ik.ros.subscriptions import CHECK_PERIOD, subscribe_bounded, type_name, with_time
+from dls_ik.ros.frames import (
+    Frames,
+    base_from_root,
+    matrix_from_pose,
+    quaternion_note,
+    strip_slash,
+)
+from dls_ik.ros.subscriptions import (
+    CHECK_PERIOD,
+    call_every,
+    subscribe_bounded,
+    type_name,
+    with_time,
+)
 from dls_ik.ros.util import Throttle
 
 TOPICS = {"target_pose": PoseStamped, "target_twist": TwistStamped, "target_trajectory": PoseArray}
@@ -204,7 +215,7 @@ class TwistSubscription:
         self._kind: Any = TwistStamped
         self._subscription: Any = None
         self._subscribe()
-        node.create_timer(CHECK_PERIOD, self._check, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        call_every(node, CHECK_PERIOD, self._check)
 
     def _check(self) -> None:
         sent = {info.topic_type for info in self._node.get_publishers_info_by_topic(self._topic)}
@@ -244,7 +255,7 @@ def apply_target(
     """
 
     def in_base(T_root: Array) -> Array:
-        return arm.base_from_root(T_root, arm.robot.base, joint_values)
+        return base_from_root(T_root, arm.tree, arm.robot.base, joint_values)
 
     def T_base_frame() -> Array:
         return in_base(frames.T_root_frame(message.header.frame_id, arm.tree, joint_values))
