@@ -7,3 +7,10 @@ LAWS = {
     "": damping.JP,
     **{word: i for name, i in damping.IDS.items() for word in (name, *ALSO.get(name, ()))},
 }
+
+
+def is_legal(law, strategy):
+    """Whether a law and a limit strategy may be combined."""
+    if law == "odls":
+        return strategy in ("", "gp", "jc", "ta")
+    return (law, strategy) != ("jt", "gp")

@@ -3,8 +3,8 @@
 import argparse
 import json
 import re
-import subprocess
 import sys
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -19,17 +19,21 @@ from benchmarks.tracking import STRETCHED, errors, lost, paths
 from dls_ik import DlsIkError, IkSolver, RobotModel
 
 
-def figures(tool, tmp_path, *options):
-    """Run a tool and read the rows of its tables."""
-    target = tmp_path / "figures.json"
-    command = [sys.executable, "-m", f"benchmarks.{tool}", "--json", str(target), *options]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return [table["rows"] for table in json.loads(target.read_text())["tables"]]
+@pytest.fixture
+def figures(tmp_path, monkeypatch):
+    """Run a tool in this process and read the rows of its tables."""
+
+    def run(tool, *options):
+        target = tmp_path / "figures.json"
+        monkeypatch.setattr(sys, "argv", [f"{tool}.py", "--json", str(target), *options])
+        import_module(f"benchmarks.{tool}").main()
+        return [table["rows"] for table in json.loads(target.read_text())["tables"]]
+
+    return run
 
 
-def test_million_states_its_arrays(tmp_path):
-    (rows,) = figures("million", tmp_path, "--samples", "3000")
+def test_million_states_its_arrays(figures):
+    (rows,) = figures("million", "--samples", "3000")
     assert [row["threads"] for row in rows] == thread_counts()
     for row in rows:
         assert row["solved [%]"] == 100.0
@@ -46,14 +50,6 @@ def test_poses_made_by_parts_are_reachable():
     assert np.allclose(Ts[-1, :3, :3] @ Ts[-1, :3, :3].T, np.eye(3))
 
 
-def test_any_number_of_threads_gives_the_same_answers():
-    robot = RobotModel.wam()
-    rng = np.random.default_rng(5)
-    Ts, solver = robot.fk(robot.random(rng, 600)), IkSolver(robot)
-    one, every = (solver.solve_batch(Ts, threads=threads).q for threads in (1, None))
-    assert np.array_equal(one, every)
-
-
 def test_a_file_that_is_no_picture_is_refused_before_anything_is_measured(capsys):
     options = argparse.ArgumentParser()
     add_plot(options, "it")
@@ -62,9 +58,9 @@ def test_a_file_that_is_no_picture_is_refused_before_anything_is_measured(capsys
     assert "one of .png, .svg, .pdf, not figures.csv" in capsys.readouterr().err
 
 
-def test_every_method_has_its_figures(tmp_path):
+def test_every_method_has_its_figures(figures):
     small = ["--samples", "3", "--methods", "svf", "odls"]
-    shares, times, which, streamed = figures("choosing", tmp_path, *small)
+    shares, times, which, streamed = figures("choosing", *small)
     for rows in (shares, times, streamed):
         assert [row["method"] for row in rows] == ["auto", "svf", "odls"]
     assert [row["solve_type"] for row in which] == list(WISHES)
@@ -78,27 +74,26 @@ def test_page_has_a_row_for_every_method():
 
 
 @pytest.mark.slow
-def test_static_targets_are_all_reached_with_the_joint_motion(tmp_path):
+def test_static_targets_are_all_reached_with_the_joint_motion(figures):
     small = ["--targets", "3", "--methods", "jd", "--robots", "wam7", "--processes", "1"]
-    more = ["--acceleration", "10"]
-    (rows,) = figures("static_targets", tmp_path, *small, *more)
+    (rows,) = figures("static_targets", *small, "--acceleration", "10")
     assert [row["when stuck"] for row in rows] == ["hold", "motion"]
     assert rows[1]["reached [%]"] == 100.0
 
 
 @pytest.mark.slow
-def test_tracking_is_nearer_with_feed_forward(tmp_path):
+def test_tracking_is_nearer_with_feed_forward(figures):
     small = ["--paths", "circle", "--speeds", "0.5", "--rates", "100", "--messages", "30"]
     rest = ["--limits", "velocity", "--processes", "1"]
-    rows, needs = figures("tracking", tmp_path, *small, *rest)
+    rows, needs = figures("tracking", *small, *rest)
     without, forward = (row["position, max [mm]"] for row in rows)
     assert 0.0 < forward < without
     assert needs[0]["poses with a solution [%]"] == 100.0
 
 
 @pytest.mark.slow
-def test_limits_are_kept(tmp_path):
-    (rows,) = figures("servo_limits", tmp_path, "--cycles", "2000", "--processes", "1")
+def test_limits_are_kept(figures):
+    (rows,) = figures("servo_limits", "--cycles", "2000", "--processes", "1")
     (row,) = rows
     assert row["cycles"] == 2000
     for name in ("position / range", "velocity / limit"):
@@ -106,9 +101,9 @@ def test_limits_are_kept(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_step_has_a_time_beside_that_of_jd(tmp_path):
+def test_a_step_has_a_time_beside_that_of_jd(figures):
     small = ["--methods", "jd", "--repeats", "1", "--cycles", "8"]
-    (rows,) = figures("servo_step", tmp_path, *small)
+    (rows,) = figures("servo_step", *small)
     assert rows[0]["as a multiple of jd"].startswith("1.00")
     assert {row["part"] for row in rows} == {"step", "cycle"}
 

@@ -7,14 +7,13 @@ from random import Random
 import numpy as np
 from arms import random_arm
 from kernels import WAM
-from laws import LAWS
+from laws import LAWS, is_legal
 from oracle_ik import BOUNDS, REACHES, STRATEGIES, Oracle, parts_of
 from ours import options_of
 
 from dls_ik import RobotModel, method_names
 
 NAMES = [name for name in method_names() if not name.startswith("kdl")]
-FEW = dict.fromkeys(["", "ed", "svf"])
 
 RNG = np.random.default_rng(17)
 ARMS = {
@@ -28,13 +27,6 @@ ARMS = {
     "9": random_arm(RNG, "prismatic", *["continuous"] * 2, *["revolute"] * 6),
 }
 PLACES = ("inside", "in margins", "at limits", "beyond")
-
-
-def is_legal(law, strategy):
-    """What of the product of all parts excludes each other."""
-    if law == "odls":
-        return strategy in ("", "gp", "jc", "ta")
-    return (law, strategy) != ("jt", "gp")
 
 
 def combination(law, strategy, reach, bound):

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from arms import random_arm
-from cases import ARMS, WAM, is_regular, slack
+from cases import ARMS, WAM, is_regular, label, slack
 from oracle import difference_jacobian
 from oracle_ik import Oracle, parts_of
 from oracle_task import Rows
@@ -127,23 +127,21 @@ def test_jacobian_is_the_derivative_of_the_error_at_the_target(what):
     np.testing.assert_allclose(ours.jacobian(T_d), numeric, atol=1e-8)
 
 
-@pytest.mark.parametrize("what", TASKS)
-@pytest.mark.parametrize("method", METHODS, ids=lambda m: " ".join(map(str, [m[0], *m[1].items()])))
-def test_steps_are_the_papers(what, method):
-    q, T_d = start(WAM, 3)
-    task = TASKS[what]
-    assert_same_steps(*method, WAM, Task(**task), as_oracle(task), q, T_d)
+FEW_JOINTS = random_arm(np.random.default_rng(5), *["revolute"] * 3)
 
 
-@pytest.mark.parametrize("what", ["position", "pointing", "in a plane", "turned"])
-def test_an_arm_of_few_joints(what):
-    robot = random_arm(np.random.default_rng(5), *["revolute"] * 3)
-    q, T_d = start(robot, 4)
-    for method in METHODS:
-        task = TASKS[what]
-        rows = Rows(robot, as_oracle(task)).groups.size
-        if parts_of(method[0]).strategy != "ta" or robot.n > rows:
-            assert_same_steps(*method, robot, Task(**task), as_oracle(task), q, T_d)
+@pytest.mark.parametrize("method", METHODS, ids=label)
+def test_steps_are_the_papers(method):
+    """Every method with a third of the tasks of a WAM, and with half of those of three joints."""
+    k = METHODS.index(method)
+    each = [(WAM, what, 3) for what in list(TASKS)[k % 3 :: 3]]
+    few = ["position", "pointing", "in a plane", "turned"]
+    each += [(FEW_JOINTS, what, 4) for what in few[k % 2 :: 2]]
+    for robot, what, seed in each:
+        q, T_d = start(robot, seed)
+        known = as_oracle(TASKS[what])
+        if parts_of(method[0]).strategy != "ta" or robot.n > Rows(robot, known).groups.size:
+            assert_same_steps(*method, robot, Task(**TASKS[what]), known, q, T_d)
 
 
 def test_named_tasks():
@@ -186,7 +184,6 @@ def _words(values):
 
 
 TEXT = branched(np.random.default_rng(6))
-TWO = {"left": "l3", "right": "r3"}
 
 
 def two_tips():
@@ -209,16 +206,16 @@ def test_several_tips_are_single_ones_side_by_side():
         np.testing.assert_allclose(J[6 * i : 6 * i + 6], expected, atol=1e-7)
 
 
-@pytest.mark.parametrize("what", ["position", "pose", "pointing", "weighted", "one of each"])
-@pytest.mark.parametrize("method", METHODS, ids=lambda m: " ".join(map(str, [m[0], *m[1].items()])))
-def test_steps_of_several_tips_are_the_papers(what, method):
+@pytest.mark.parametrize("method", METHODS, ids=label)
+def test_steps_of_several_tips_are_the_papers(method):
     robot = two_tips()
     q, T_d = start(robot, 8)
-    both = ("position", "turned") if what == "one of each" else (what, what)
-    tasks = [TASKS[each] for each in both]
-    known = [as_oracle(task) for task in tasks]
-    rows = len(Rows(robot, known).groups)
-    if parts_of(method[0]).strategy == "ta" and robot.n <= rows:
-        return
-    given = [Task(**task) for task in tasks] if what == "one of each" else Task(**tasks[0])
-    assert_same_steps(*method, robot, given, known, q, T_d)
+    others = ["position", "pose", "pointing", "weighted"]
+    what = others[METHODS.index(method) % len(others)]
+    for both in (("position", "turned"), (what, what)):
+        tasks = [TASKS[each] for each in both]
+        known = [as_oracle(task) for task in tasks]
+        if parts_of(method[0]).strategy == "ta" and robot.n <= len(Rows(robot, known).groups):
+            continue
+        given = [Task(**task) for task in tasks] if both[0] != both[1] else Task(**tasks[0])
+        assert_same_steps(*method, robot, given, known, q, T_d)

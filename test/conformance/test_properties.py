@@ -53,25 +53,16 @@ def descends(case):
 
 @pytest.mark.parametrize("case", list(filter(stays, CASES)), ids=label)
 def test_at_the_target_it_stays(case):
+    """Inside the limits; where no margin pushes also at singularities and limits."""
     name, options = case
     rng = np.random.default_rng(4)
-    for robot in (WAM, PUMA, ARMS["3"], ARMS["9"]):
-        q, _ = placed(robot, "inside", rng)
+    places = [(robot, placed(robot, "inside", rng)[0]) for robot in (WAM, ARMS["3"], ARMS["9"])]
+    if parts(case).strategy not in ("tp", "ctp"):
+        places += SINGULAR.values()
+    for robot, q in places:
         if suits(name, options, robot):
-            np.testing.assert_array_equal(
-                our_step(name, robot, q, robot.jacobian(q), np.zeros(6), **options), 0.0
-            )
-
-
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if stays(case) and parts(case).strategy not in ("tp", "ctp")],
-    ids=label,
-)  # fmt: skip
-def test_at_the_target_it_stays_even_where_it_is_singular_or_at_a_limit(case):
-    name, options = case
-    for robot, q in SINGULAR.values():
-        dq = our_step(name, robot, q, robot.jacobian(q), np.zeros(6), **options)
-        np.testing.assert_array_equal(dq, 0.0)
+            dq = our_step(name, robot, q, robot.jacobian(q), np.zeros(6), **options)
+            np.testing.assert_array_equal(dq, 0.0)
 
 
 @pytest.mark.parametrize("strategy", ["gp", "ta"])
@@ -91,7 +82,7 @@ def test_a_short_step_is_downhill(case):
     for robot in (WAM, PUMA):
         if not suits(name, options, robot):
             continue
-        for _ in range(4):
+        for _ in range(2):
             q, _, _, T_d = generic(robot, rng)
             e, J = error_and_jacobian(robot, T_d, q, weight)
             dq = our_step(name, robot, q, J, e, **{**options, "alpha": 1e-6})
@@ -119,21 +110,21 @@ def test_finite_at_and_around_a_singularity(case):
             continue
         rng = np.random.default_rng(2)
         T_d, direction = robot.fk(robot.random(rng)), rng.normal(size=robot.n)
-        for offset in OFFSETS if name in NAMES else FEW_OFFSETS:
+        for offset in OFFSETS if name in NAMES and not options else FEW_OFFSETS:
             q = singular + offset * direction
             e, J = error_and_jacobian(robot, T_d, q)
             assert np.isfinite(our_step(name, robot, q, J, e, **options)).all(), (q, offset)
 
 
 @pytest.mark.parametrize("name", [n for n in COMBINED if parts_of(n).bound != "none"])
-@pytest.mark.parametrize("most", [1e-3, 0.1, 0.5])
+@pytest.mark.parametrize("most", [1e-3, 0.5])
 def test_bounds_are_kept(name, most):
     option = {"max": "largest_change", "norm": "Delta"}.get(parts_of(name).bound, "gamma_max")
     slides = ARMS["8 with slides"].chain.prismatic
     longest, shapes = 0.0, [(WAM, np.ones(7, bool)), (ARMS["8 with slides"], ~slides)]
     for robot, turning in shapes:
         rng = np.random.default_rng(3)
-        for _ in range(20):
+        for _ in range(8):
             q, J, _, _ = generic(robot, rng)
             e = 10.0 ** rng.uniform(-3, 2) * rng.normal(size=6)
             dq = our_step(name, robot, q, J, e, **{option: most})

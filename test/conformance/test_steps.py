@@ -7,8 +7,6 @@ from cases import (
     CASES,
     NAMES,
     PLACES,
-    SAMPLE,
-    VARIANTS,
     WAM,
     draws,
     generic,
@@ -34,29 +32,28 @@ def assert_same(name, options, robot, draw, following=False):
     np.testing.assert_allclose(ours, expected, rtol=0.0, atol=atol)
 
 
-@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("case", CASES, ids=label)
-def test_is_the_papers_step(case, place):
+def test_is_the_papers_step(case):
+    """Listed methods on every arm in every place; combinations on every arm, and in every place."""
     name, options = case
     weight = options.get("rotation_weight", 0.5)
+    is_listed = name in NAMES and not options
     for i, (arm, robot) in enumerate(ARMS.items()):
         if not suits(name, options, robot):
             continue
-        every = draws(arm, place, weight=weight)
-        is_listed = name in NAMES and not options
-        for draw in every if is_listed else every[i % 3 : i % 3 + 1]:
-            assert_same(name, options, robot, draw)
+        for k, place in enumerate(PLACES):
+            if is_listed or k == (i + CASES.index(case)) % len(PLACES):
+                assert_same(name, options, robot, draws(arm, place, weight=weight)[(i + k) % 3])
 
 
-@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(
     "name", [n for n in NAMES if parts_of(n).strategy in ("none", "jc", "ctp", "active")]
 )
-def test_is_the_step_of_following(name, place):  # fmt: skip
+def test_is_the_step_of_following(name):
     for arm in ("wam", "6 and a follower", "9"):
-        robot = ARMS[arm]
-        for draw in draws(arm, place, seed=6):
-            assert_same(name, {}, robot, draw, following=True)
+        for k, place in enumerate(PLACES):
+            draw = draws(arm, place, seed=6)[k % 3]
+            assert_same(name, {}, ARMS[arm], draw, following=True)
 
 
 FAR = 1e6
@@ -192,7 +189,8 @@ def assert_same_path(name, options, robot, q, Ts):
     """From each of our own configurations, so that differences do not grow from step to step."""
     oracle = Oracle(name, robot, options_of(name, **options))
     clips = parts_of(name).strategy in ("jc", "active")
-    for move, T in zip(our_moves(name, robot, q, Ts, **options), Ts, strict=True):
+    moves = our_moves(name, robot, q, Ts, **options)
+    for move, T in zip(moves, Ts, strict=True):
         e, J = oracle.error_and_jacobian(move.before, T)
         dq = oracle.step(move.before, J, e, T_d=T)
         expected = move.before + dq
@@ -200,43 +198,24 @@ def assert_same_path(name, options, robot, q, Ts):
         atol = slack(name, options, oracle, dq)
         np.testing.assert_allclose(move.after, expected, rtol=1e-15, atol=atol)
         np.testing.assert_allclose(move.before + move.dq, move.after, rtol=1e-15, atol=1e-15)
+    return np.array([q, *(move.after for move in moves)])
 
 
-@pytest.mark.parametrize("case", [*((name, {}) for name in NAMES), *REMEMBERS], ids=label)
-def test_steps_in_a_row_are_the_papers(case):
+@pytest.mark.parametrize("case", [*CASES, *(c for c in REMEMBERS if c not in CASES)], ids=label)
+def test_steps_in_a_row_are_the_papers_also_at_once_and_after_a_reset(case):
     name, options = case
-    for arm in ("wam", "6 and a follower", "9"):
-        if suits(name, options, ARMS[arm]):
-            assert_same_path(name, options, ARMS[arm], *path(arm, 1))
-
-
-@pytest.mark.parametrize("case", [*((name, {}) for name in SAMPLE), *VARIANTS], ids=label)
-def test_three_steps_of_other_combinations_are_the_papers(case):
-    name, options = case
-    q, Ts = path("wam", 2)
-    assert_same_path(name, options, ARMS["wam"], q, Ts[:3])
-
-
-@pytest.mark.parametrize("case", REMEMBERS, ids=label)
-def test_a_reset_forgets(case):
-    name, options = case
-    q, Ts = path("wam", 3)
-    ours = stepper(name, ARMS["wam"], q, **options)
-    first = [np.array(ours.step(T)) for T in Ts]
-    ours.reset(q)
-    again = [np.array(ours.step(T)) for T in Ts]
-    np.testing.assert_array_equal(first, again)
-
-
-@pytest.mark.parametrize("case", CASES, ids=label)
-def test_many_steps_at_once_are_single_steps(case):
-    name, options = case
-    q, Ts = path("wam", 4)
-    one, other = (stepper(name, ARMS["wam"], q, **options) for _ in range(2))
-    trace = other.run(np.array(Ts), len(Ts))
-    for i, T in enumerate(Ts):
-        np.testing.assert_array_equal(trace.q[i], one.q)
-        np.testing.assert_array_equal(trace.error[i], one.error(T))
-        one.step(T)
-    np.testing.assert_array_equal(trace.q[-1], one.q)
-    np.testing.assert_array_equal(other.q, one.q)
+    is_whole = case in REMEMBERS or (name in NAMES and not options)
+    for arm in ("wam", "6 and a follower", "9") if is_whole else ("wam",):
+        robot = ARMS[arm]
+        if not suits(name, options, robot):
+            continue
+        q, Ts = path(arm, 1)
+        Ts = Ts if is_whole else Ts[:3]
+        path_q = assert_same_path(name, options, robot, q, Ts)
+        at_once = stepper(name, robot, q, **options)
+        for _ in range(1 + (case in REMEMBERS)):
+            trace = at_once.run(np.array(Ts), len(Ts))
+            np.testing.assert_array_equal(trace.q, path_q)
+            np.testing.assert_array_equal(at_once.q, path_q[-1])
+            at_once.reset(q)
+        np.testing.assert_array_equal(trace.error[0], at_once.error(Ts[0]))

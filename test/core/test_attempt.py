@@ -26,20 +26,12 @@ def task(robot, rng, reach=1.0, spread=1.0):
     return robot.fk(seed + reach * (robot.random(rng) - seed)), seed
 
 
-@pytest.mark.parametrize(
-    ("name", "robot"),
-    [
-        pytest.param(name, robot, id=f"{robot.name}-{name}")
-        for robot in (WAM, PUMA)
-        for name in EXACT
-        if serves(name, robot)
-    ],
-)
-def test_a_few_steps_are_the_oracles(name, robot):
+@pytest.mark.parametrize("name", EXACT)
+def test_a_few_steps_are_the_oracles(name):
     rng = np.random.default_rng(11)
-    for _ in range(5):
-        T_d, seed = task(robot, rng, reach=0.1, spread=0.6)
-        for most in (1, 2, 4):
+    for robot, most in ((WAM, 1), (WAM, 4), (PUMA, 2), (PUMA, 4)):
+        if serves(name, robot):
+            T_d, seed = task(robot, rng, reach=0.1, spread=0.6)
             ours = one_attempt(name, robot, T_d, seed, max_iterations=most)
             options = options_of(name, max_iterations=most)
             q, made = slow_attempt(name, options, robot, T_d, seed)
@@ -50,7 +42,7 @@ def test_a_few_steps_are_the_oracles(name, robot):
 @pytest.mark.parametrize("name", [name for name in NAMES if "ed" in parts_of(name)])
 def test_a_whole_attempt_is_the_oracles(name):
     rng = np.random.default_rng(12)
-    for _ in range(5):
+    for _ in range(2):
         T_d, seed = task(WAM, rng, reach=0.3)
         ours = one_attempt(name, WAM, T_d, seed, max_iterations=40)
         q, made = slow_attempt(name, options_of(name, max_iterations=40), WAM, T_d, seed)
@@ -67,27 +59,21 @@ def test_limits_are_kept_at_every_step(name, robot):
         T_d, seed = task(robot, rng)
         T_d[:3, 3] *= 1.5  # most of them out of reach
         seed = seed + rng.choice([-1, 0, 1], robot.n) * size
-        for most in range(1, 40):
+        for most in (1, 2, 3, 5, 8, 13, 39):
             q = one_attempt(name, robot, T_d, seed, max_iterations=most).q
             assert (q >= robot.lower).all()
             assert (q <= robot.upper).all()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_errors_are_those_of_the_answer(name):
+def test_errors_are_those_of_the_answer_and_a_seed_that_is_the_answer_is_kept(name):
     rng = np.random.default_rng(14)
-    for _ in range(5):
-        T_d, seed = task(WAM, rng)
-        result = one_attempt(name, WAM, T_d, seed, max_iterations=6)
+    for _ in range(3):
+        T_d, q = task(WAM, rng)
+        result = one_attempt(name, WAM, T_d, q, max_iterations=6)
         e = pose_error(T_d, WAM.fk(result.q))
         assert result.position_error == pytest.approx(np.linalg.norm(e[:3]), abs=1e-13)
         assert result.rotation_error == pytest.approx(np.linalg.norm(e[3:]), abs=1e-12)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_seed_that_is_the_answer_is_kept(name):
-    rng = np.random.default_rng(15)
-    for q in WAM.random(rng, 5):
         result = one_attempt(name, WAM, WAM.fk(q), q)
         assert (result.status, result.iterations, result.restarts) == (Status.SUCCESS, 0, 0)
         np.testing.assert_array_equal(result.q, q)

@@ -1,5 +1,7 @@
 """Every damping policy beside its formula, and held to what it promises."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -103,7 +105,7 @@ def test_every_policy_has_an_id_of_its_own():
 @pytest.mark.parametrize("shape", SHAPES)
 def test_formula(name, shape):
     damped = 0
-    for seed in range(20):
+    for seed in range(10):
         rng = np.random.default_rng(seed)
         J = rng.choice([0.15, 1.0]) * rng.normal(size=shape)
         last = J + rng.choice([0.03, 1.0]) * rng.normal(size=shape)
@@ -115,42 +117,31 @@ def test_formula(name, shape):
 
 
 @pytest.mark.parametrize("name", KNOWN)
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("scale", [0.0, 1e-200, 1e-30, 1e30])
-def test_finite_at_a_singularity(name, shape, scale):
-    J = np.zeros(shape)
-    J[0, 0] = scale
-    for before in (None, J, np.zeros(shape), np.eye(*shape)):
-        lambda2 = chosen(name, J, before=before)
-        assert np.isfinite(lambda2)
-        assert lambda2 >= 0.0
+def test_finite_at_a_singularity(name):
+    for shape, scale in product(SHAPES, (0.0, 1e-200, 1e-30, 1e30)):
+        J = np.zeros(shape)
+        J[0, 0] = scale
+        for before in (None, J, np.zeros(shape), np.eye(*shape)):
+            lambda2 = chosen(name, J, before=before)
+            assert np.isfinite(lambda2)
+            assert lambda2 >= 0.0
 
 
 @pytest.mark.parametrize("name", ["rate", "mayorga-rank"])
-def test_what_is_left_of_the_attempt_before_does_not_count(name):
+def test_only_the_last_step_of_the_same_attempt_counts(name):
     J = 0.01 * np.eye(2)
     o = parameters(2, 2, policy=damping_policies.IDS[name], **SET)
     past = memory(2, 2, steps=0)
+
+    def damping():
+        return damping_policies.policy_damping(METHOD, o, J, values(J), 0.5, past)
+
     damping_policies.remember(o, np.eye(2), values(np.eye(2)), past)
-    assert damping_policies.policy_damping(METHOD, o, J, values(J), 0.5, past) == 0.0
+    assert damping() == 0.0
     past.steps[0] = 1
-    assert damping_policies.policy_damping(METHOD, o, J, values(J), 0.5, past) > 0.0
-
-
-@pytest.mark.parametrize("name", ["rate", "mayorga-rank"])
-def test_first_step_has_nothing_to_compare_with(name):
-    assert chosen(name, 0.01 * np.eye(2)) == 0.0
-    assert chosen(name, 0.01 * np.eye(2), before=np.eye(2)) > 0.0
-
-
-@pytest.mark.parametrize("name", ["rate", "mayorga-rank"])
-def test_what_is_remembered_is_the_last_step_not_this_one(name):
-    o = parameters(2, 2, policy=damping_policies.IDS[name], **SET)
-    past = memory(2, 2, steps=1)
-    for J in (np.eye(2), 0.1 * np.eye(2)):
-        damping_policies.remember(o, J, values(J), past)
-    same = damping_policies.policy_damping(METHOD, o, J, values(J), 0.5, past)
-    assert same == 0.0
+    assert damping() > 0.0
+    damping_policies.remember(o, J, values(J), past)
+    assert damping() == 0.0
 
 
 @pytest.mark.parametrize("name", KNOWN)

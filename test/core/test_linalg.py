@@ -18,7 +18,7 @@ def positive(k, seed, condition=100.0):
 
 
 @pytest.mark.parametrize("k", range(1, 7))
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_solves_like_numpy(k, seed):
     A, b = positive(k, seed), np.random.default_rng(seed).normal(size=k)
     work, x = np.full((6, 6), np.nan), np.full(6, np.nan)
@@ -139,10 +139,10 @@ def test_values_that_are_only_rounding_are_zero(name, rank):
     assert (s[rank:] == 0.0).all()
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_one_rotation_makes_two_rows_orthogonal(seed):
-    W, Ut = np.random.default_rng(seed).normal(size=(2, 5)), np.eye(2)
-    before = W.copy()
-    assert _sweep(W, Ut)
-    assert abs(W[0] @ W[1]) < 1e-14
-    np.testing.assert_allclose(Ut @ before, W, atol=1e-14)
+def test_one_rotation_makes_two_rows_orthogonal():
+    for seed in range(20):
+        W, Ut = np.random.default_rng(seed).normal(size=(2, 5)), np.eye(2)
+        before = W.copy()
+        assert _sweep(W, Ut)
+        assert abs(W[0] @ W[1]) < 1e-14
+        np.testing.assert_allclose(Ut @ before, W, atol=1e-14)

@@ -18,7 +18,7 @@ SIGNED = SIGMA | SCALES.map(lambda x: -x)
 TRIPLES = st.lists(st.tuples(SIGMA, SIGNED, SIGNED), min_size=1, max_size=6)
 DELTAS = st.floats(-6.0, 3.0).map(lambda x: 10.0**x)
 STARTS = st.just(0.0) | st.floats(-20.0, 9.0).map(lambda x: 10.0**x)
-PROPERTY = settings(deadline=None, derandomize=True, max_examples=500)
+PROPERTY = settings(deadline=None, derandomize=True, max_examples=250)
 
 
 def arrays(triples):
@@ -82,21 +82,6 @@ def test_total_step_is_as_long_as_allowed(triples, rest, Delta, start, search):
         else:
             assert lambda2 == pytest.approx(SHIFT, rel=1e-6)
     assert iterations <= 100
-
-
-@PROPERTY
-@given(TRIPLES, DELTAS, STARTS)
-def test_both_iterations_find_the_same_factor(triples, Delta, start):
-    s, gamma, beta = arrays(triples)
-    steps = []
-    for search in (NEWTON, RECIPROCAL):
-        o = parameters(len(s), 7, Delta=Delta, search=search)
-        plain, _ = optimal.search_plain(o, s, gamma, start)
-        total, _ = optimal.search_total(o, s, gamma, beta, 1.0, start)
-        steps.append(
-            (plain_norm(s, gamma, plain), np.linalg.norm(total_step(s, gamma, beta, 1.0, total)))
-        )
-    np.testing.assert_allclose(*steps, rtol=4e-3)
 
 
 @pytest.mark.parametrize("search", [NEWTON, RECIPROCAL])

@@ -27,11 +27,11 @@ def turned_by(vector):
     return rotation(vector, np.linalg.norm(vector)) if vector.any() else np.eye(3)
 
 
-@pytest.mark.parametrize("angle", ANGLES)
 @pytest.mark.parametrize("axis", NICE_AXES)
-def test_vector_of_a_rotation(axis, angle):
-    vector = rotation_vector(rotation(axis, angle))
-    np.testing.assert_allclose(vector, angle * unit(axis), rtol=0.0, atol=2e-15)
+def test_vector_of_a_rotation(axis):
+    for angle in ANGLES:
+        vector = rotation_vector(rotation(axis, angle))
+        np.testing.assert_allclose(vector, angle * unit(axis), rtol=0.0, atol=2e-15)
 
 
 @quick
@@ -59,17 +59,10 @@ def test_exactly_half_a_turn(axis):
     np.testing.assert_allclose(np.abs(vector @ unit(axis)), np.pi, rtol=1e-15)
 
 
-def test_inverse_is_opposite():
-    rng = np.random.default_rng(1)
-    for _ in range(50):
-        R = rotation(rng.normal(size=3), rng.uniform(0.0, 3.1))
-        np.testing.assert_allclose(rotation_vector(R.T), -rotation_vector(R), atol=1e-14)
-
-
 @pytest.mark.parametrize("angle", [*ANGLES, np.pi])
 def test_pose_error(angle):
     rng = np.random.default_rng(2)
-    for _ in range(20):
+    for _ in range(5):
         T = rigid(rotation(rng.normal(size=3), rng.uniform(0.0, np.pi)), rng.normal(size=3))
         turn = rotation(rng.normal(size=3), angle)
         T_d = rigid(turn @ T[:3, :3], rng.normal(size=3))
@@ -96,11 +89,6 @@ def bent(i, j, value):
     return T
 
 
-@pytest.mark.parametrize("T", [np.eye(4), rigid(np.diag([-1.0, -1.0, 1.0]), [9.0, 0, 0])])
-def test_is_a_pose(T):
-    assert is_pose(T, 1e-9)
-
-
 @pytest.mark.parametrize(
     "T",
     [
@@ -115,9 +103,11 @@ def test_is_a_pose(T):
 )
 def test_is_no_pose(T):
     assert not is_pose(T, 1e-9)
+    assert is_pose(np.eye(4), 1e-9)
+    assert is_pose(rigid(np.diag([-1.0, -1.0, 1.0]), [9.0, 0, 0]), 1e-9)
 
 
-moderate = settings(deadline=None, max_examples=200)
+moderate = settings(deadline=None, max_examples=100)
 NUMBERS = st.lists(st.floats(-1.0, 1.0), min_size=3, max_size=3)
 TURNS = st.one_of(st.floats(0.0, np.pi - 1e-6), st.sampled_from([0.0, 1e-300, 1e-9, 1e-8, 1e-4]))
 

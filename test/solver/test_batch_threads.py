@@ -39,11 +39,11 @@ def assert_same(one, other):
 )  # fmt: skip
 @pytest.mark.parametrize("seeded", [False, True], ids=["anywhere", "seeded"])
 def test_any_number_of_threads(wish, seeded):
-    Ts, seeds = some(WAM, 150)
+    Ts, seeds = some(WAM, 100)
     solver = IkSolver(WAM, max_restarts=30)
     seeds = seeds if seeded or "max_joint_change" in wish else None
     one = solver.solve_batch(Ts, seeds, threads=1, **wish)
-    for threads in (2, 5, np.int64(3), 200, None):
+    for threads in (2, np.int64(3), 200, None):
         assert_same(solver.solve_batch(Ts, seeds, threads=threads, **wish), one)
 
 
@@ -88,35 +88,23 @@ def test_other_numbers_of_threads_are_refused(threads):
         IkSolver(WAM).solve_batch(np.eye(4)[None], threads=threads)
 
 
-@pytest.mark.parametrize("count", [1, 2, 7, 100, 3000])
+@pytest.mark.parametrize("count", [0, 1, 2, 7, 100, 3000])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_progress_rises_to_the_end(count, threads):
+def test_progress_rises_to_the_end_in_the_callers_thread(count, threads):
     Ts = np.tile(WAM.fk(np.full(7, 0.3)), (count, 1, 1))
-    calls = []
-    IkSolver(WAM).solve_batch(Ts, threads=threads, progress=lambda *of: calls.append(of))
+    calls, callers = [], set()
+
+    def progress(*of):
+        calls.append(of)
+        callers.add(threading.get_ident())
+
+    IkSolver(WAM).solve_batch(Ts, threads=threads, progress=progress)
     done = [each for each, _ in calls]
     assert done == sorted(set(done))
-    assert done[-1] == count
-    assert {of for _, of in calls} == {count}
+    assert done[-1:] == [count] * (count > 0)
+    assert {of for _, of in calls} <= {count}
+    assert callers <= {threading.get_ident()}
     assert len(calls) >= min(count, 8)
-
-
-def test_progress_of_nothing_is_not_told():
-    calls = []
-    result = IkSolver(WAM).solve_batch(np.empty((0, 4, 4)), progress=lambda *of: calls.append(of))
-    assert len(result) == 0
-    assert calls == []
-
-
-def test_progress_comes_from_the_callers_thread():
-    names = set()
-    Ts, seeds = some(WAM, 100)
-    solver = IkSolver(WAM, max_restarts=5)
-    told = solver.solve_batch(
-        Ts, seeds, threads=3, progress=lambda *_: names.add(threading.get_ident())
-    )
-    assert names == {threading.get_ident()}
-    assert_same(told, solver.solve_batch(Ts, seeds))
 
 
 @pytest.mark.parametrize("kind", [ValueError, SystemExit, DlsIkError])
@@ -193,14 +181,6 @@ def answers(solver, Ts, seeds):
     return np.array([solver.solve(T, q, timeout=3600.0).q for T, q in zip(Ts, seeds, strict=True)])
 
 
-def test_again_and_in_another_solver():
-    Ts, seeds = tasks(30)
-    solver = IkSolver(WAM, **SHORT)
-    first = answers(solver, Ts, seeds)
-    np.testing.assert_array_equal(answers(solver, Ts, seeds), first)
-    np.testing.assert_array_equal(answers(IkSolver(WAM, **SHORT), Ts, seeds), first)
-
-
 def test_random_seed():
     Ts, seeds = tasks(30)
     a, b, c = (
@@ -215,8 +195,10 @@ def test_random_seed():
 @pytest.mark.parametrize(("method", "restarts"), [("auto", 500), ("ctp+sd+svf", 2)])
 def test_threads_that_share_a_solver(method, restarts):
     Ts, seeds = tasks(60)
-    solver = IkSolver(WAM, method, **{**SHORT, "max_restarts": restarts})
-    alone = answers(solver, Ts, seeds)
+    solver, another = (
+        IkSolver(WAM, method, **{**SHORT, "max_restarts": restarts}) for _ in range(2)
+    )
+    alone = answers(another, Ts, seeds)
     with ThreadPoolExecutor(6) as pool:
         together = list(pool.map(lambda _: answers(solver, Ts, seeds), range(6)))
     for shared in together:
@@ -259,7 +241,7 @@ T = robot.fk(robot.random(rng, 1000))
 T[::9, :3, :3] = robot.fk(robot.random(rng, 112))[:, :3, :3]  # some out of grasp, so slow
 solver = IkSolver(robot, max_restarts=200)
 solver.solve_batch(T[:2])
-whole = np.tile(T, (500, 1, 1))
+whole = np.tile(T, (300, 1, 1))
 
 def progress(done, count):
     if done < 5000:
@@ -275,16 +257,15 @@ except BatchInterrupted as error:
     again = solver.solve_batch(whole[done[:200]])
     same = bool((again.q == r.q[done[:200]]).all())
     empty = bool(np.isnan(r.q[r.status == Status.INTERRUPTED]).all())
-    print(json.dumps({"kinds": kinds, "same": same, "empty": empty}))
+    print(json.dumps({"kinds": kinds, "same": same, "empty": empty}), flush=True)
+    raise
 """
 
-UNCAUGHT = PROGRAM.split("try:")[0] + "solver.solve_batch(whole, threads=2, progress=progress)\n"
 
-
-def interrupted(program, *arguments):
-    """Run it until it works, press Ctrl-C, and return what it leaves."""
+@pytest.mark.parametrize("threads", ["1", "5"])
+def test_ctrl_c_leaves_the_results_so_far(threads):
     process = subprocess.Popen(
-        [sys.executable, "-c", program, *arguments],
+        [sys.executable, "-c", PROGRAM, threads],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )  # fmt: skip
@@ -294,24 +275,13 @@ def interrupted(program, *arguments):
         out, err = process.communicate(timeout=300)
     finally:
         process.kill()
-    return process.returncode, out.splitlines()[-1:], err
-
-
-@pytest.mark.parametrize("threads", ["1", "2", "5"])
-def test_results_so_far_come_along(threads):
-    code, lines, err = interrupted(PROGRAM, threads)
-    assert code == 0, err
-    told = json.loads(lines[0])
+    assert process.returncode in (-signal.SIGINT, 130, 1)
+    assert "BatchInterrupted" in err, "as uncaught"
+    told = json.loads(out.splitlines()[-1])
     assert told != "finished"
     assert told["same"]
     assert told["empty"]
     counts = told["kinds"]
-    assert sum(counts.values()) == 500_000
-    assert 0 < counts["INTERRUPTED"] < 500_000
+    assert sum(counts.values()) == 300_000
+    assert 0 < counts["INTERRUPTED"] < 300_000
     assert np.sum([counts[kind] for kind in counts if kind != "INTERRUPTED"]) >= 1
-
-
-def test_who_does_not_ask_for_it_ends():
-    code, _, err = interrupted(UNCAUGHT)
-    assert code in (-signal.SIGINT, 130, 1)
-    assert "BatchInterrupted" in err

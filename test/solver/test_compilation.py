@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from dls_ik.solver.compilation import MESSAGE, MESSAGE_UNKEPT, message
 
 SOLVE = """
@@ -17,8 +15,6 @@ print(dls_ik.IkSolver(robot).solve(robot.fk([0.1] * 7)).status, flush=True)
 
 
 SMALL = "fast_*/table.fill-*.nbc"  # a kernel of core/fast that everything needs
-COMMAND = ("-m", "dls_ik.cli", "solve", "planar_2r", "--xyz", "1", "1", "0", "--task", "position")
-
 
 LIFE = """
 import sys
@@ -70,12 +66,6 @@ def start(*arguments, **environment):
     )
 
 
-def values(out):
-    """What is printed above the line with the time that it took."""
-    assert out
-    return [line for line in out.splitlines() if " ms" not in line]
-
-
 def test_compilation_is_announced_before_it_is_over(tmp_path):
     process = start(NUMBA_CACHE_DIR=str(tmp_path))
     try:
@@ -94,38 +84,29 @@ def test_an_old_numba_is_named_with_what_mends_it():
     assert message("0.68.1", is_kept=False) == MESSAGE_UNKEPT
 
 
-def test_kernels_on_disk_are_loaded_without_a_word():
-    start().communicate()
-    out, err = start().communicate()
-    assert out == "SUCCESS\n"
-    assert err == ""
+def test_a_damaged_kernel_is_compiled_again_and_one_that_cannot_be_kept_is_used(kernel_cache):
+    """With a line each; kernels on disk are loaded without a word."""
 
+    def solve():
+        out, err = start(NUMBA_CACHE_DIR=str(kernel_cache)).communicate()
+        assert out == "SUCCESS\n"
+        return err.splitlines()
 
-@pytest.mark.parametrize("arguments", [(), COMMAND], ids=["library", "command"])
-def test_a_damaged_kernel_is_compiled_again_with_one_line(kernel_cache, arguments):
-    whole, _ = start(*arguments, NUMBA_CACHE_DIR=str(kernel_cache)).communicate()
-    for damaged in kernel_cache.rglob(SMALL):
-        damaged.write_bytes(b"")
-    out, err = start(*arguments, NUMBA_CACHE_DIR=str(kernel_cache)).communicate()
-    assert values(out) == values(whole)
-    (line,) = err.splitlines()
+    solve()
+    for path in kernel_cache.rglob(SMALL):
+        path.write_bytes(b"")
+    (line,) = solve()
     assert line.startswith(f"compiling kernels again, which takes up to a minute: {kernel_cache}")
     assert line.endswith("is damaged")
-    assert start(*arguments, NUMBA_CACHE_DIR=str(kernel_cache)).communicate()[1] == ""
+    assert solve() == []
+    for path in kernel_cache.rglob(SMALL):
+        path.unlink()
+        path.mkdir()
+    read, unwritten = solve()
+    assert "Is a directory" in read
+    assert f"cannot be kept in {path.parent} (Is a directory)" in unwritten
 
 
 def test_nothing_is_left_to_compile_while_an_arm_moves():
     out, err = start("-c", LIFE).communicate()
     assert (out, err) == ("[]\n", "")
-
-
-def test_kernels_that_cannot_be_kept_are_told_of_and_used(kernel_cache):
-    start(NUMBA_CACHE_DIR=str(kernel_cache)).communicate()
-    for path in kernel_cache.rglob(SMALL):
-        path.unlink()
-        path.mkdir()
-    out, err = start(NUMBA_CACHE_DIR=str(kernel_cache)).communicate()
-    assert out == "SUCCESS\n"
-    read, unwritten = err.splitlines()
-    assert "Is a directory" in read
-    assert f"cannot be kept in {path.parent} (Is a directory)" in unwritten

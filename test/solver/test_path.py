@@ -34,8 +34,9 @@ def largest_moves(q):
     return np.concatenate([[0.0], np.abs(np.diff(q, axis=0)).max(axis=1)])
 
 
-@pytest.mark.parametrize("name", ["wam", "fr3", "iiwa14", "gen3"])
-@pytest.mark.parametrize("seeded", [False, True], ids=["anywhere", "seeded"])
+@pytest.mark.parametrize(
+    ("name", "seeded"), [("wam", True), ("fr3", False), ("iiwa14", True), ("gen3", False)]
+)
 def test_along_a_smooth_path(name, seeded):
     """Solved everywhere, and no joint jumps that is not told."""
     robot = robot_of(name)
@@ -49,7 +50,7 @@ def test_along_a_smooth_path(name, seeded):
         assert result.jumps.mean() <= 0.02
 
 
-@pytest.mark.parametrize("name", ["puma560", "ur5e", "irb140"])
+@pytest.mark.parametrize("name", ["puma560", "ur5e"])
 def test_without_redundancy_it_follows_the_configurations(name):
     """Away from singularities the branch of the seed is the only one that is near."""
     robot = robot_of(name)
@@ -92,12 +93,16 @@ def test_between_two_places_it_jumps_once():
     assert not wide.jumps.any()
 
 
-@pytest.mark.parametrize("jump", [1e-6, 0.05, 0.5, 3.0, 1, np.inf])
+JUMPS = [1e-6, 0.05, 0.5, 3.0, 1, np.inf, np.float32(0.5), np.int64(1), np.float64(0.5), 10**5000]
+
+
+@pytest.mark.parametrize("jump", JUMPS, ids=lambda jump: quoted(jump, 20))
 def test_what_counts_as_a_jump(jump):
     path = joint_path(WAM, np.random.default_rng(3), 40)
     result = IkSolver(WAM).solve_path(WAM.fk(path), path[0], max_joint_step=jump)
     assert result.success.all()
-    np.testing.assert_array_equal(result.jumps, largest_moves(result.q) > jump)
+    expected = [bool(move > jump) for move in largest_moves(result.q).tolist()]
+    np.testing.assert_array_equal(result.jumps, expected)
 
 
 def test_the_first_pose_is_a_jump_from_a_seed_that_is_far():
@@ -192,7 +197,7 @@ def test_parts_of_poses_and_no_poses():
 def test_where_the_first_answer_is_far_a_nearer_one_is_looked_for(robot):
     rng = np.random.default_rng(5)
     solver, last = IkSolver(robot), robot.random(rng, 1)[0]
-    Ts = robot.fk(robot.random(rng, 60))
+    Ts = robot.fk(robot.random(rng, 40))
     result = solver.solve_path(Ts, last, max_joint_step=0.3)
     assert result.success.all()
     gains = []
@@ -212,15 +217,6 @@ def test_where_the_first_answer_is_far_a_nearer_one_is_looked_for(robot):
 def test_other_jumps_are_refused(jump):
     with pytest.raises(OptionError, match="max_joint_step"):
         IkSolver(WAM).solve_path(np.eye(4)[None], max_joint_step=jump)
-
-
-@pytest.mark.parametrize(
-    "jump",
-    [np.float32(0.5), np.int64(1), np.float64(0.5), 10**5000],
-    ids=lambda jump: quoted(jump, 20),
-)
-def test_jumps_of_numpy(jump):
-    assert len(IkSolver(WAM).solve_path(WAM.fk(np.zeros((2, 7))), max_joint_step=jump)) == 2
 
 
 def test_bad_poses_and_seeds_are_refused():

@@ -20,7 +20,7 @@ ROBOTS = {
     "ur5e": RobotModel.from_urdf(TEST_URDF / "ur5e.urdf"),
 }
 WAM = ROBOTS["wam"]
-few = settings(deadline=None, max_examples=60, derandomize=True)
+few = settings(deadline=None, max_examples=40, derandomize=True)
 SLACKS = st.sampled_from([0.0, 1e-3, 0.05, 0.3])
 ANGLES = st.sampled_from([0.0, 1e-3, 0.05, 0.2, 1.0, 4.0])
 TASKS = st.builds(
@@ -75,21 +75,14 @@ def assert_inside(robot, task, T_d, q):
 
 
 @few
-@given(st.sampled_from(list(ROBOTS)), TASKS, st.integers(0, 10**6))
-def test_what_is_feasible_is_found_and_is_inside(name, task, seed):
+@given(st.sampled_from(list(ROBOTS)), TASKS, st.integers(0, 10**6), st.floats(1.0, 4.0))
+def test_what_is_feasible_is_found_and_is_inside_with_more_room_too(name, task, seed, factor):
     robot, rng = ROBOTS[name], np.random.default_rng(seed)
-    T_d = feasible(robot, task, rng)
-    found = solver(robot, task).solve_batch(T_d[None], robot.random(rng))
+    T_d, seeds = feasible(robot, task, rng), robot.random(rng)
+    found = solver(robot, task).solve_batch(T_d[None], seeds)
     assert found.success.all()
     assert robot.within_limits(found.q[0])
     assert_inside(robot, task, T_d, found.q[0])
-
-
-@few
-@given(st.sampled_from(list(ROBOTS)), TASKS, st.integers(0, 10**6), st.floats(1.0, 4.0))
-def test_more_room_is_never_less(name, task, seed, factor):
-    robot, rng = ROBOTS[name], np.random.default_rng(seed)
-    T_d, seeds = feasible(robot, task, rng), robot.random(rng)
     larger = Task(
         position_tolerance=tuple(factor * x for x in task.position_tolerance),
         rotation_tolerance=tuple(factor * x for x in task.rotation_tolerance),
@@ -115,7 +108,7 @@ def test_no_slack_is_the_task_without(seed):
     assert_inside(WAM, Task(), T_d, tiny.solve_batch(T_d[None], seeds).q[0])
 
 
-def test_two_thousand_problems_of_each_kind():
+def test_many_problems_of_each_kind():
     for name, robot in ROBOTS.items():
         for task in (
             Task.box(0.05, 0.05, 0.05),
@@ -126,8 +119,8 @@ def test_two_thousand_problems_of_each_kind():
             Task(position_tolerance=0.05, rotation_tolerance=0.2, frame="target"),
         ):
             rng = np.random.default_rng(7)
-            Ts = np.array([feasible(robot, task, rng) for _ in range(200)])
-            found = solver(robot, task).solve_batch(Ts, robot.random(rng, 200))
+            Ts = np.array([feasible(robot, task, rng) for _ in range(60)])
+            found = solver(robot, task).solve_batch(Ts, robot.random(rng, 60))
             assert found.success.all(), (name, task)
             assert not found.position_error[found.position_error > 1e-6].size
 
@@ -220,11 +213,12 @@ def test_bad_slack_is_refused(field, bad):
 
 
 def test_bad_shapes_are_refused():
-    with pytest.raises(OptionError, match="round"):
-        Task(position_tolerance=(0.1, 0.2, 0.1), round="xy")
-    with pytest.raises(OptionError, match="round"):
-        Task(position_tolerance=0.1, round="x")
-    with pytest.raises(OptionError, match="round"):
-        Task(position="xy", position_tolerance=0.1, round="xyz")
+    for bad in (
+        {"position_tolerance": (0.1, 0.2, 0.1), "round": "xy"},
+        {"position_tolerance": 0.1, "round": "x"},
+        {"position": "xy", "position_tolerance": 0.1, "round": "xyz"},
+    ):
+        with pytest.raises(OptionError, match="round"):
+            Task(**bad)
     with pytest.raises(OptionError, match="angles"):
         Task(angles="quaternion")

@@ -20,19 +20,18 @@ def assert_as_promised(robot, T, found, near, weights=1.0):
     assert (np.diff(far) >= 0.0).all()
 
 
-@pytest.mark.parametrize("seeded", [False, True], ids=["middle", "seeded"])
 @pytest.mark.parametrize("name", NAMES)
-def test_solutions_distinct_nearest_first(name, seeded):
+def test_solutions_distinct_nearest_first(name):
     robot = robot_of(name)
     Ts, _, seeds = drawn(robot, 8)
     solver, middle = IkSolver(robot), 0.5 * sum(robot.finite_limits())
-    for T, seed in zip(Ts, seeds, strict=True):
-        found = solver.solve_all(T, seed=seed if seeded else None)
+    for T, seed in zip(Ts, [None, None, *seeds[2:]], strict=True):
+        found = solver.solve_all(T, seed=seed)
         assert 1 <= len(found) <= 16
-        assert_as_promised(robot, T, found, seed if seeded else middle)
+        assert_as_promised(robot, T, found, middle if seed is None else seed)
 
 
-def branches(robot, T, rng, starts=1500):
+def branches(robot, T, rng, starts=500):
     """Solutions (s, n) that differ by more than whole turns, of many random restarts."""
     solver = IkSolver(robot, max_restarts=100, starts="random")
     found = solver.solve_batch(np.tile(T, (starts, 1, 1)), robot.random(rng, starts)).q
@@ -52,7 +51,7 @@ def same_branch(one, other, most=1e-3):
 @pytest.mark.parametrize("name", ["puma560", "ur5e", "irb140"])
 def test_all_branches_of_an_arm_without_redundancy(name):
     robot, rng = robot_of(name), np.random.default_rng(4)
-    for T in robot.fk(robot.random(rng, 8)):
+    for T in robot.fk(robot.random(rng, 5)):
         expected = branches(robot, T, rng)
         found = IkSolver(robot).solve_all(T, count=1000)
         missing = [q for q in expected if not any(same_branch(q, o, DISTINCT) for o in found)]
@@ -91,7 +90,7 @@ def test_each_is_at_the_turn_nearest_the_seed(name):
 
 def test_the_first_is_the_nearest():
     for robot in (WAM, PUMA):
-        Ts, _, seeds = drawn(robot, 20)
+        Ts, _, seeds = drawn(robot, 8)
         solver = IkSolver(robot, solve_type="distance", max_restarts=200)
         for T, seed in zip(Ts, seeds, strict=True):
             nearest = solver.solve(T, seed, timeout=3600.0).q
@@ -99,21 +98,16 @@ def test_the_first_is_the_nearest():
             assert apart(found[0], seed) <= apart(nearest, seed) + 1e-9
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 7, 40])
+@pytest.mark.parametrize("count", [0, 1, 2, 7, 40])
 def test_count_is_the_most(count):
+    """And solutions are the same every time."""
     T, q = drawn(WAM, 1)[:2]
-    found = IkSolver(WAM).solve_all(T[0], count, q[0])
+    found, again = (IkSolver(WAM).solve_all(T[0], count, q[0]) for _ in range(2))
     assert found.shape == (count, 7)
-    np.testing.assert_allclose(found[0], q[0], atol=1e-9)
-
-
-def test_none_are_wanted_or_there_are_none():
-    solver = IkSolver(WAM, max_restarts=5)
-    T = drawn(WAM, 1)[0][0]
-    assert solver.solve_all(T, 0).shape == (0, 7)
-    T = T.copy()
-    T[:3, 3] *= 9.0
-    assert solver.solve_all(T).shape == (0, 7)
+    np.testing.assert_allclose(found[:1], q[: len(found)], atol=1e-9)
+    np.testing.assert_array_equal(found, again)
+    T[0, :3, 3] *= 9.0
+    assert IkSolver(WAM, max_restarts=5).solve_all(T[0], count).shape == (0, 7)
 
 
 @pytest.mark.parametrize("count", [-1, 1.5, "3", None, True, np.nan])
@@ -129,13 +123,6 @@ def test_bad_poses_and_seeds_are_refused():
     for seed in (np.zeros(6), np.full(7, np.nan), np.zeros((2, 7))):
         with pytest.raises(JointValueError):
             solver.solve_all(T, seed=seed)
-
-
-def test_are_the_same_every_time():
-    Ts, _, seeds = drawn(WAM, 3)
-    for T, seed in zip(Ts, seeds, strict=True):
-        one, other = (IkSolver(WAM).solve_all(T, 10, seed) for _ in range(2))
-        np.testing.assert_array_equal(one, other)
 
 
 def test_weights_order_them():

@@ -27,34 +27,23 @@ NEAREST = {"solve_type": "distance"}
 
 
 @pytest.mark.parametrize("name", [*REDUNDANT, *SIX])
-def test_never_farther_than_the_first_solution(name):
+def test_never_farther_than_the_first_solution_and_a_seed_that_is_one_is_the_answer(name):
     robot = robot_of(name)
-    Ts, _, seeds = drawn(robot, 100)
+    Ts, q, seeds = drawn(robot, 60)
     solver = IkSolver(robot)
     first, nearest = solver.solve_batch(Ts, seeds), solver.solve_batch(Ts, seeds, **NEAREST)
     assert_solutions(robot, Ts, nearest)
     ours, theirs = apart(nearest.q, seeds), apart(first.q, seeds)
     assert (ours <= theirs + 1e-5).all()
     assert ours.mean() < theirs.mean()
-
-
-@pytest.mark.parametrize("name", [*REDUNDANT, *SIX])
-def test_a_seed_that_is_a_solution_is_the_answer(name):
-    robot = robot_of(name)
-    Ts, q, _ = drawn(robot, 50)
-    result = IkSolver(robot, **NEAREST).solve_batch(Ts, q)
+    result = solver.solve_batch(Ts, q, **NEAREST)
     np.testing.assert_array_equal(result.q, q)
     assert (result.restarts == 0).all()
-    if robot.n <= 6:
+    if robot.n <= 6 or name == "wam":
         assert (result.iterations == 0).all()
 
 
-def test_a_seed_that_is_a_solution_takes_no_step():
-    Ts, q, _ = drawn(WAM, 20)
-    assert (IkSolver(WAM, **NEAREST).solve_batch(Ts, q).iterations == 0).all()
-
-
-@pytest.mark.parametrize("name", SIX)
+@pytest.mark.parametrize("name", ["ur5e", "stanford"])
 def test_without_redundancy_it_is_the_nearest_of_all_branches(name):
     robot = robot_of(name)
     Ts, _, seeds = drawn(robot, 30)
@@ -79,7 +68,7 @@ def robot_turns(robot):
     return turns
 
 
-@pytest.mark.parametrize("name", [name for name in REDUNDANT if robot_of(name).n == 7])
+@pytest.mark.parametrize("name", ["wam", "gen3"])
 def test_along_the_redundancy_it_cannot_come_nearer(name):
     """The self-motion that leads nearer goes against a limit, if there is one."""
     robot = robot_of(name)
@@ -102,25 +91,17 @@ def descent(robot, q, seed):
     return 0.0 if outward.any() else -motion @ (q - seed)
 
 
-@pytest.mark.parametrize("name", ["wam", "fr3"])
-def test_near_the_best_of_many_restarts(name):
-    robot = robot_of(name)
-    Ts, _, seeds = drawn(robot, 40)
-    ours = apart(IkSolver(robot, **NEAREST).solve_batch(Ts, seeds).q, seeds)
-    most = IkSolver(robot, **NEAREST, num_candidates=1000)
-    best = apart(most.solve_batch(Ts, seeds).q, seeds)
-    assert (best <= ours + 1e-5).all()
-    assert np.mean(ours <= 1.02 * best + 1e-4) >= 0.95
-
-
-def test_more_attempts_never_lead_farther():
-    Ts, _, seeds = drawn(WAM, 50)
+def test_more_attempts_never_lead_farther_and_the_default_is_near_the_best_of_many():
+    Ts, _, seeds = drawn(WAM, 40)
+    ours = apart(IkSolver(WAM, **NEAREST).solve_batch(Ts, seeds).q, seeds)
     far = [
         apart(IkSolver(WAM, **NEAREST, num_candidates=count).solve_batch(Ts, seeds).q, seeds)
-        for count in (1, 3, 10, 60, 200)
+        for count in (1, 10, 60, 1000)
     ]
     for fewer, more in pairwise(far):
         assert (more <= fewer + 1e-12).all()
+    assert (far[-1] <= ours + 1e-5).all()
+    assert np.mean(ours <= 1.02 * far[-1] + 1e-4) >= 0.95
 
 
 @pytest.mark.parametrize("heavy", [0, 5])
@@ -146,8 +127,7 @@ def test_joints_without_limits_are_at_the_turn_nearest_the_seed():
     assert np.abs(result.q - seeds)[:, robot.continuous].max() <= np.pi + 1e-9
 
 
-@pytest.mark.parametrize("kind", ["speed", "distance"])
-@pytest.mark.parametrize("name", ["ur5e", "puma560"])
+@pytest.mark.parametrize(("name", "kind"), [("ur5e", "speed"), ("puma560", "distance")])
 def test_joints_of_more_than_a_turn_are_at_the_turn_nearest_the_seed(name, kind):
     robot = robot_of(name)
     Ts, _, seeds = drawn(robot, 100)
@@ -160,23 +140,15 @@ def test_joints_of_more_than_a_turn_are_at_the_turn_nearest_the_seed(name, kind)
         assert not (allowed & nearer).any()
 
 
-def test_a_pose_out_of_reach_is_told_as_ever():
-    T = WAM.fk(np.zeros(7))
-    T[:3, 3] *= 5.0
-    result = IkSolver(WAM, **NEAREST).solve(T, np.zeros(7))
-    assert (result.success, result.status) == (False, Status.UNREACHABLE)
-    assert not is_solution(WAM, T, result.q)
-
-
-NAMES = ("wam", "fr3", "gen3", "puma560", "ur5e")
-
-
 def measured(robot, result):
     return np.array([manipulability(robot, q) for q in result.q])
 
 
-@pytest.mark.parametrize("seeded", [False, True], ids=["anywhere", "seeded"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("name", "seeded"),
+    [("wam", True), ("wam", False), ("fr3", True), ("gen3", False), ("puma560", True),
+     ("ur5e", False)],
+)  # fmt: skip
 def test_at_least_as_dextrous_as_the_first_solution(name, seeded):
     robot = robot_of(name)
     Ts, _, seeds = drawn(robot, 100)

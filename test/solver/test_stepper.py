@@ -45,37 +45,29 @@ def test_every_step_has_its_target_and_the_last_one_stays():
     np.testing.assert_array_equal(trace.q[3], apart.q)
 
 
-@pytest.mark.parametrize("steps", [-1, True, 1.0, "2", None])
-def test_steps_are_counted(steps):
-    with pytest.raises(OptionError, match="a whole number from 0"):
-        Stepper(WAM, "jp", Q).run(NEAR, steps)
-
-
-@pytest.mark.parametrize("shape", [(4,), (3, 4), (2, 1, 1, 4, 4), (2, 3, 4, 4, 1)])
-def test_targets_are_poses(shape):
-    with pytest.raises(PoseError, match="targets are poses"):
-        Stepper(WAM, "jp", Q).run(np.zeros(shape), 1)
+def test_steps_are_counted_and_targets_are_poses():
+    stepper = Stepper(WAM, "jp", Q)
+    for steps in (-1, True, 1.0, "2", None):
+        with pytest.raises(OptionError, match="a whole number from 0"):
+            stepper.run(NEAR, steps)
+    for shape in ((4,), (3, 4), (2, 1, 1, 4, 4), (2, 3, 4, 4, 1)):
+        with pytest.raises(PoseError, match="targets are poses"):
+            stepper.run(np.zeros(shape), 1)
 
 
 def test_starts_at_mid_range_and_anew():
-    stepper = Stepper(WAM, "jp")
+    stepper = Stepper(WAM, "svf+ed")
     np.testing.assert_allclose(stepper.q, 0.5 * (WAM.lower + WAM.upper))
     stepper.run(FAR, 2)
-    stepper.reset(Q)
-    np.testing.assert_array_equal(stepper.q, Q)
     Q_given = Q.copy()
     stepper.reset(Q_given)
-    stepper.step(FAR)
-    np.testing.assert_array_equal(Q_given, Q)
-    with pytest.raises(JointValueError):
-        stepper.reset(Q[:3])
-
-
-def test_the_way_anew_is_the_same_way():
-    stepper = Stepper(WAM, "svf+ed", Q)
+    np.testing.assert_array_equal(stepper.q, Q)
     first = stepper.run(FAR, 3).q
+    np.testing.assert_array_equal(Q_given, Q)
     stepper.reset(Q)
     np.testing.assert_array_equal(stepper.run(FAR, 3).q, first)
+    with pytest.raises(JointValueError):
+        stepper.reset(Q[:3])
 
 
 def test_a_rate_is_the_velocity_asked_for():
@@ -170,32 +162,23 @@ T = WAM.fk(Q)
 ODD = [None, "x", 1j, [1, [2]], [10**400] * 6, np.nan, np.zeros(6, "M8[s]"), object()]
 
 
-@pytest.fixture(scope="module")
-def stepper():
-    return Stepper(WAM, "svf", Q)
+POSES = [[T, None], np.full((4, 4), 1j), T[:3], np.empty((0, 4, 4))]
+VECTORS = [np.zeros(5), np.full(6, np.inf), np.full(6, -1e300)]
+REFUSED = {  # error, words, call, more values that it refuses
+    "step": (PoseError, None, lambda s, T: s.step(T), POSES),
+    "run": (PoseError, None, lambda s, T: s.run(T, 2), POSES),
+    "x_dot": (OptionError, "x_dot", lambda s, x_dot: s.rate(x_dot, 0.01), VECTORS),
+    "e": (OptionError, "e is", lambda s, e: s.step_for(e, WAM.jacobian(Q)), VECTORS),
+    "J": (OptionError, "J is", lambda s, J: s.step_for(np.zeros(6), J), VECTORS),
+    "dt": (OptionError, "dt", lambda s, dt: s.rate(np.zeros(6), dt), [[0.1], np.inf, 1e300]),
+}
 
 
-@pytest.mark.parametrize("bad", [*ODD, [T, None], np.full((4, 4), 1j), T[:3], np.empty((0, 4, 4))])
-def test_targets(stepper, bad):
-    for use in (stepper.step, lambda given: stepper.run(given, 2)):
-        with pytest.raises(PoseError):
-            use(bad)
-    np.testing.assert_array_equal(stepper.q, Q)
-
-
-@pytest.mark.parametrize("bad", [*ODD, np.zeros(5), np.full(6, np.inf), np.full(6, -1e300)])
-def test_velocities_and_errors(stepper, bad):
-    with pytest.raises(OptionError, match="x_dot"):
-        stepper.rate(bad, 0.01)
-    with pytest.raises(OptionError, match="e is"):
-        stepper.step_for(bad, WAM.jacobian(Q))
-    with pytest.raises(OptionError, match="J is"):
-        stepper.step_for(np.zeros(6), bad)
-    np.testing.assert_array_equal(stepper.q, Q)
-
-
-@pytest.mark.parametrize("dt", [*ODD, [0.1], np.inf, 1e300])
-def test_durations(stepper, dt):
-    with pytest.raises(OptionError, match="dt"):
-        stepper.rate(np.zeros(6), dt)
+@pytest.mark.parametrize("what", REFUSED)
+def test_odd_values_are_refused_and_leave_the_arm(what):
+    stepper = Stepper(WAM, "svf", Q)
+    error, words, call, more = REFUSED[what]
+    for bad in (*ODD, *more):
+        with pytest.raises(error, match=words):
+            call(stepper, bad)
     np.testing.assert_array_equal(stepper.q, Q)

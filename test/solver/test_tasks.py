@@ -51,19 +51,13 @@ def test_rows(task, components, groups, turning, in_target):
     assert task.rows == len(components)
 
 
-@pytest.mark.parametrize("axis", "xyz")
-def test_the_axis_that_points_or_is_turned_about(axis):
-    assert build_task(WAM, Task.pointing(axis), W).axis[0] == "xyz".index(axis)
-    assert build_task(WAM, Task("x", axis), W).axis[0] == "xyz".index(axis)
-
-
-def test_weights_are_for_rows_in_order():
+def test_axes_and_weights_are_in_order():
+    for axis in "xyz":
+        assert build_task(WAM, Task.pointing(axis), W).axis[0] == "xyz".index(axis)
+        assert build_task(WAM, Task("x", axis), W).axis[0] == "xyz".index(axis)
     built = build_task(WAM, Task("zx", "y", weights=[1, 2, 3]), W)
     np.testing.assert_array_equal(built.component, [0, 2, 4])
     np.testing.assert_array_equal(built.weight, [1.0, 2.0, 3.0 * W])
-
-
-def test_order_of_axes_makes_no_difference():
     assert Task("zyx", "yx") == Task("xyz", "xy")
     assert hash(Task(weights=np.ones(6))) == hash(Task(weights=[1] * 6))
 
@@ -129,12 +123,6 @@ def test_bad_tasks_are_refused_with(given, words):
     with pytest.raises(OptionError) as caught:
         Task(**given)
     assert [word for word in words if word not in str(caught.value)] == []
-
-
-@pytest.mark.parametrize("axis", ["", "xy", "w", None, 2])
-def test_bad_axis_that_points(axis):
-    with pytest.raises(OptionError, match="x, y or z"):
-        Task.pointing(axis)
 
 
 @pytest.mark.parametrize(
@@ -216,8 +204,7 @@ def test_a_slack_that_no_angle_is_beyond_bounds_nothing(angles, component):
 Y = RobotModel.from_urdf(URDF / "y_shape.urdf", tip=("E0", "E1"))
 
 
-@pytest.mark.parametrize("robot", [WAM, PUMA], ids=["wam", "puma560"])
-@pytest.mark.parametrize("axis", ["x", "y", "z"])
+@pytest.mark.parametrize(("robot", "axis"), [(WAM, "x"), (PUMA, "y"), (WAM, "z"), (PUMA, "z")])
 def test_a_pointing_tool_points(robot, axis):
     rng = np.random.default_rng(1)
     Ts, seeds = robot.fk(robot.random(rng, 50)), robot.random(rng, 50)
@@ -273,6 +260,9 @@ def test_a_task_with_the_call_goes_before_the_solvers():
 
 
 def test_bad_input_is_refused():
+    for axis in ("", "xy", "w", None, 2):
+        with pytest.raises(OptionError, match="x, y or z"):
+            Task.pointing(axis)
     with pytest.raises(OptionError, match="2"):
         IkSolver(Y, task=[Task.pose()])
     with pytest.raises(OptionError, match=r"dls_ik\.Task"):
@@ -293,7 +283,7 @@ TWO_TIPS = {"y_shape": ("E0", "E1"), "two_wams": ("left_wam_tip", "right_wam_tip
 def test_auto_reaches_both_poses_inside_the_limits(name):
     robot = RobotModel.from_urdf(URDF / f"{name}.urdf", tip=TWO_TIPS[name])
     rng = np.random.default_rng(3)
-    Ts, seeds = robot.fk(robot.random(rng, 200)), robot.random(rng, 200)
+    Ts, seeds = robot.fk(robot.random(rng, 100)), robot.random(rng, 100)
     batch = IkSolver(robot).solve_batch(Ts, seeds)
     assert batch.success.all()
     assert robot.within_limits(batch.q).all()

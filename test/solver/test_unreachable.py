@@ -111,16 +111,6 @@ def test_reached_outside_the_limits_is_no_success():
     assert Status.OUTSIDE_LIMITS in seen
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if parts_of(n).strategy in ("jc", "active")])
-def test_methods_that_clamp_are_never_outside(name):
-    rng = np.random.default_rng(5)
-    solver = IkSolver(WAM, name, max_restarts=2)
-    for _ in range(30):
-        result = solver.solve(WAM.fk(WAM.random(rng)), 3.0 * rng.normal(size=7), timeout=3600.0)
-        assert result.status in (Status.SUCCESS, Status.MAX_RESTARTS, Status.UNREACHABLE)
-        assert WAM.within_limits(result.q)
-
-
 SEARCH_ATTEMPTS = list(inspect.signature(search_packed).parameters).index("attempts")
 
 
