@@ -75,7 +75,7 @@ def _answer(
     outside = (q < robot.lower) | (q > robot.upper)
     return {
         "base": robot.base,
-        "joints": {**dict(zip(robot.joint_names, q.tolist(), strict=True)), **others},
+        "joints": {**robot.named(q), **others},
         "beyond_limits": [robot.joint_names[i] for i in np.flatnonzero(outside)],
         "poses": {link: pose_facts(robot.link_pose(link, q, others)) for link in links},
     }

@@ -124,7 +124,7 @@ def _dexterity(robot: RobotModel) -> dict[str, Any]:
             "starts": found.starts,
             "families": [_family(robot, family) for family in found.families],
             "most_nearly_singular": {
-                "q": dict(zip(robot.joint_names, found.worst, strict=True)),
+                "q": robot.named(found.worst),
                 "share_of_largest": found.least,
                 **found.weak._asdict(),
             },
@@ -144,7 +144,7 @@ def _family(robot: RobotModel, family: Singularity) -> dict[str, Any]:
     return {
         "joints": {names[i]: float(q[i]) for i in family.joints},
         "tied": family.is_tied,
-        "example": dict(zip(names, q.tolist(), strict=True)),
+        "example": robot.named(q),
         "rank": family.rank,
         **family.loss._asdict(),
     }

@@ -30,7 +30,6 @@ from dls_ik.cli.pose import PoseFile, read_poses, unit_options, warn_far_poses
 from dls_ik.cli.terminal import ProgressBars, print_pairs, stdout_console
 from dls_ik.core.types import Array
 from dls_ik.errors import OptionError
-from dls_ik.plot.canvas import unit_of
 from dls_ik.text import json_text
 
 if TYPE_CHECKING:
@@ -231,7 +230,7 @@ def _summary(trajectory: Trajectory, max_step: float) -> dict[str, Any]:
     def about(index: np.intp) -> dict[str, str]:
         """Return joint and place of an entry of values (b, n)."""
         i, j = divmod(int(index), robot.n)
-        return {"unit": unit_of(robot, j), "joint": robot.joint_names[j], "place": places[i]}
+        return {"unit": robot.units[j], "joint": robot.joint_names[j], "place": places[i]}
 
     return {
         "robot": robot.name,

@@ -122,12 +122,8 @@ class Question(NamedTuple):
             "base": self.robot.base,
             "tip": self.robot.tip,
             "target": pose_facts(self.T),
-            "seed": None if self.seed is None else self.named(self.seed),
+            "seed": None if self.seed is None else self.robot.named(self.seed),
         }
-
-    def named(self, q: Array) -> dict[str, float]:
-        """Return values (n,) by the names of joints."""
-        return dict(zip(self.robot.joint_names, q.tolist(), strict=True))
 
 
 # All solutions by one method
@@ -137,7 +133,7 @@ def _list_solutions(question: Question, method: str, count: int, as_json: bool) 
     solver = question.solver(method)
     found = solver.solve_all(question.T, count, question.seed, question.task)
     if as_json:
-        joints = [question.named(q) for q in found]
+        joints = [question.robot.named(q) for q in found]
         output.print_json({**question.facts(), "method": solver.method, "solutions": joints})
     else:
         rows = [[str(i), *(figure(x, 4) for x in q)] for i, q in enumerate(found, start=1)]
@@ -183,8 +179,8 @@ def _answer(question: Question, method: str, result: IkResult) -> dict[str, Any]
         "success": result.success,
         "status": str(result.status),
         "explanation": result.status.explanation,
-        "joints": question.named(q),
-        "distance_to_limit": question.named(np.minimum(q - robot.lower, robot.upper - q)),
+        "joints": robot.named(q),
+        "distance_to_limit": robot.named(np.minimum(q - robot.lower, robot.upper - q)),
         "position_error": result.position_error,
         "rotation_error": result.rotation_error,
         "iterations": result.iterations,

@@ -464,8 +464,5 @@ def draw(path: str, drawn: RobotPicture, outcome: StreamOutcome) -> None:
 
 def _in_base(robot: RobotModel, q: Array, goals: list[Array]) -> Array:
     """Return positions (k, 3) [m] in the base frame, of targets (k, 4, 4) in the root frame."""
-    roots = [
-        inverse(robot.tree.pose(robot.base, dict(zip(robot.joint_names, row, strict=True))))
-        for row in q.tolist()
-    ]
+    roots = [inverse(robot.tree.pose(robot.base, robot.named(row))) for row in q]
     return np.array([(T @ goal)[:3, 3] for T, goal in zip(roots, goals, strict=True)])

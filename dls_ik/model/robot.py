@@ -91,6 +91,12 @@ class RobotModel:
         both: NDArray[np.bool_] = np.isfinite(self.lower) & np.isfinite(self.upper)
         return both
 
+    @cached_property
+    def units(self) -> tuple[str, ...]:
+        """(n,) "rad", or "m" of prismatic joints."""
+        kinds = (self.tree.joint[name].kind for name in self.joint_names)
+        return tuple("m" if kind == "prismatic" else "rad" for kind in kinds)
+
     @property
     def link_names(self) -> tuple[str, ...]:
         """All links of the robot, on the chain or not."""
@@ -260,9 +266,13 @@ class RobotModel:
             JointValueError: as :meth:`validated`; an unknown joint, or a value that is not finite.
         """
         q = checked_configuration(q, self.joint_names)
-        values = {**(others or {}), **dict(zip(self.joint_names, q.tolist(), strict=True))}
+        values = {**(others or {}), **self.named(q)}
         self.tree.require(link)
         return inverse(self.tree.pose(self.base, values)) @ self.tree.pose(link, values)
+
+    def named(self, q: Array) -> dict[str, float]:
+        """Return values (n,) by the names of the joints."""
+        return dict(zip(self.joint_names, q.tolist(), strict=True))
 
     def finite_limits(self) -> tuple[Array, Array]:
         """Return the limits, (n,) each, with a range of 2 pi [rad or m] for unlimited joints.

@@ -58,14 +58,12 @@ def stroboscope(
     As in Tabaczynski 2005.
 
     Args:
-        robot: The robot with one tip or several.
         times: (k,) [s].
         q: (k, n) [rad or m].
         target: (3,) or (j, 3) places to mark, or a path (j, 3) [m].
         view: ``space``, or a plane of the base frame: ``xy``, ``xz``, ``yz``; ``auto``: the plane
             of a flat arm, and space for any other.
         count: Number of instants, 2 or more.
-        title: Title of the picture.
 
     Raises:
         JointValueError, PoseError, OptionError: values that do not fit the robot or each other.
@@ -210,7 +208,7 @@ def arm_points(robot: RobotModel, q: Array) -> list[Array]:
 
 def _stick_figure(robot: RobotModel, tip: str, offset: Array, q: Array) -> Array:
     """Compute the points (m, 3) at q (n,)."""
-    values = robot.tree.values(dict(zip(robot.joint_names, q.tolist(), strict=True)))
+    values = robot.tree.values(robot.named(q))
     T = np.eye(4)
     places = [T[:3, 3]]
     for joint in robot.tree.path(robot.base, tip):

@@ -168,8 +168,3 @@ def checked_motion(robot: RobotModel, times: ArrayLike, q: ArrayLike) -> tuple[A
     if not np.isfinite(t).all() or (np.diff(t) < 0.0).any() or t[0] == t[-1]:
         raise JointValueError("the times of a picture are finite numbers that rise")
     return t, values
-
-
-def unit_of(robot: RobotModel, i: int) -> str:
-    """Return the unit of the i-th joint."""
-    return "m" if robot.chain.prismatic[robot.chain.variable == i].any() else "rad"

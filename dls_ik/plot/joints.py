@@ -22,7 +22,6 @@ from dls_ik.plot.canvas import (
     plain,
     short,
     show_times,
-    unit_of,
 )
 
 if TYPE_CHECKING:
@@ -57,10 +56,8 @@ def joint_bands(
     """Draw a panel for each joint: its position, and shaded the positions beyond its limits.
 
     Args:
-        robot: The robot with these joints and limits.
         times: (k,) [s].
         q: (k, n) [rad or m].
-        title: Title of the picture.
 
     Raises:
         JointValueError: values that do not fit the robot or each other.
@@ -69,7 +66,7 @@ def joint_bands(
     t, values = checked_motion(robot, times, q)
     bands = []
     for i, name in enumerate(robot.joint_names):
-        lower, upper, unit = float(robot.lower[i]), float(robot.upper[i]), unit_of(robot, i)
+        lower, upper, unit = float(robot.lower[i]), float(robot.upper[i]), robot.units[i]
         note = _distance_note(lower, upper, values[:, i], unit)
         bands.append(Band(name, unit, lower, upper, values[:, i], note))
     return _draw_bands(t, bands, title, "position of the joint")
@@ -96,12 +93,10 @@ def joint_velocities(
     """Draw a panel for each joint: its velocity, and shaded the velocities beyond its limit.
 
     Args:
-        robot: The robot with these joints and velocity limits.
         times: (k,) [s].
         q: (k, n) [rad or m].
         velocity: (k, n) [rad/s or m/s] if it is known; default: the mean velocity from one
             instant to the next, drawn as steps.
-        title: Title of the picture.
 
     Raises:
         JointValueError: values that do not fit the robot or each other; equal times without
@@ -119,7 +114,7 @@ def joint_velocities(
             )
     bands = []
     for i, name in enumerate(robot.joint_names):
-        limit, unit = float(robot.velocity[i]), f"{unit_of(robot, i)}/s"
+        limit, unit = float(robot.velocity[i]), f"{robot.units[i]}/s"
         note = _speed_note(limit, speeds[:, i], unit)
         bands.append(Band(name, unit, -limit, limit, speeds[:, i], note))
     return _draw_bands(t, bands, title, "velocity of the joint")

@@ -56,7 +56,6 @@ def compare_methods(
         traces: Results of :meth:`dls_ik.Stepper.run` by method.
         results: Results of ``solve`` or ``solve_batch`` of :class:`dls_ik.IkSolver` by method. For
             single poses the remaining error takes the place of the share solved.
-        title: Title of the picture.
         parts: Part of its work that a trace shows by method, such as ``attempt 1 of 3``.
 
     Raises:
@@ -194,7 +193,6 @@ def solve_times(
     Args:
         times: Times (k,) [s] of the poses by method.
         solved: Success (k,) by method.
-        title: Title of the picture.
 
     Raises:
         OptionError: no methods, or arrays that do not fit.

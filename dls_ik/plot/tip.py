@@ -53,11 +53,9 @@ def tip_path(
     """Draw the arm and its path in space, the path in its own plane, and the distance over time.
 
     Args:
-        robot: The robot with these joints, and the links to draw.
         times: (k,) [s].
         q: (k, n) actual joint values [rad or m].
         target: (k, 3) desired places of the tip [m].
-        title: Title of the picture.
 
     Raises:
         JointValueError, PoseError: values that do not fit the robot or each other.
@@ -84,11 +82,9 @@ def tip_planes(
     """Draw the arm and its path in space, and the path in the planes xy, xz, yz of the base frame.
 
     Args:
-        robot: The robot with these joints, and the links to draw.
         times: (k,) [s].
         q: (k, n) actual joint values [rad or m].
         target: (k, 3) desired places of the tip [m], if they are to be drawn.
-        title: Title of the picture.
 
     Raises:
         JointValueError, PoseError: values that do not fit the robot or each other.
@@ -228,13 +224,11 @@ def error_and_conditioning(
     logarithmic.
 
     Args:
-        robot: The robot with these joints.
         times: (k,) [s].
         q: (k, n) actual joint values [rad or m].
         target: (k, 4, 4) desired poses of the tip, or (4, 4) if the target does not move; for j
             tips (k, j, 4, 4) or (j, 4, 4).
         rotation_weight: [m/rad] length that a rotation of 1 rad counts as.
-        title: Title of the picture.
 
     Raises:
         JointValueError, PoseError: values that do not fit the robot or each other.

@@ -15,7 +15,7 @@ import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.plot.arm import AXES, space_axes
-from dls_ik.plot.canvas import GREY, RED, new_figure
+from dls_ik.plot.canvas import GREY, RED, heading, new_figure
 from dls_ik.reachability.chunks import Voxels
 from dls_ik.reachability.settings import (
     FORMAT,
@@ -252,7 +252,7 @@ def map_picture(found: ReachabilityMap, show: str = "index") -> Figure:
         mesh = _slice(axes, found, shown, i, j, view)
     _name_base(panels[0], found)
     _colour_bar(figure, mesh, shown.label)
-    figure.suptitle(_title(found), fontsize=13, fontweight="bold")
+    heading(figure, _title(found))
     return figure
 
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.model import RobotModel, share_file
-from dls_ik.plot.canvas import BLUE, GREEN, GREY, ORANGE, PALE, RED, new_figure, plain
+from dls_ik.plot.canvas import BLUE, GREEN, GREY, ORANGE, PALE, RED, heading, new_figure, plain
 from dls_ik.reproduce.experiment import (
     SIGMAS,
     Column,
@@ -215,7 +215,7 @@ def plot_figure_3(report: Reproduction) -> Figure:
         axes.set_ylim(0.0, 6.0)
         axes.legend(fontsize=7, frameon=False, ncols=3, loc="upper right")
         plain(axes)
-    figure.suptitle("Figure 3: effectors nearer to their targets", fontsize=13, fontweight="bold")
+    heading(figure, "Figure 3: effectors nearer to their targets")
     return figure
 
 
@@ -442,7 +442,7 @@ def plot_figure_4(report: Reproduction) -> Figure:
         _draw(axes, report.series.get("steps", []), report.series.get(group, {}))
         axes.set_title(f"targets {group}", fontsize=10, loc="left")
     figure.supylabel("mean distance above the best of all methods", fontsize=9)
-    figure.suptitle("Figure 4: from zero to fixed targets", fontsize=13, fontweight="bold")
+    heading(figure, "Figure 4: from zero to fixed targets")
     return figure
 
 

@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.plot.canvas import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, new_figure, plain
+from dls_ik.plot.canvas import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    RED,
+    SKY,
+    heading,
+    new_figure,
+    plain,
+)
 from dls_ik.reproduce.experiment import (
     Column,
     Experiment,
@@ -144,7 +155,7 @@ def _curves(report: Reproduction, key: str, title: str) -> tuple[Figure, Axes]:
     if report.rows:
         axes.legend(fontsize=9, frameon=False, ncols=2)
     plain(axes)
-    figure.suptitle(title, fontsize=13, fontweight="bold")
+    heading(figure, title)
     return figure, axes
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError
 from dls_ik.model.robot import RobotModel
-from dls_ik.plot.canvas import BLUE, GREY, ORANGE, PALE, new_figure, plain
+from dls_ik.plot.canvas import BLUE, GREY, ORANGE, PALE, heading, new_figure, plain
 from dls_ik.reproduce.experiment import (
     SIGMAS,
     Column,
@@ -313,16 +313,14 @@ def plot(report: Reproduction) -> Figure:
     figure = new_figure(11.0, 1.6 + 0.27 * max(4, len(report.rows)))
     grid = figure.subplots(1, len(PANELS), sharey=True)
     names = [row["method"] for row in report.rows]
-    for axes, (key, heading) in zip(grid, PANELS, strict=True):
+    for axes, (key, label) in zip(grid, PANELS, strict=True):
         _panel(axes, report, key)
-        axes.set_xlabel(heading, fontsize=9)
+        axes.set_xlabel(label, fontsize=9)
     grid[0].set_yticks(range(len(names)), names)
     grid[0].invert_yaxis()
     handles, labels = grid[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=9)
-    figure.suptitle(
-        f"Table V of Colome & Torras 2012, {report.samples} pairs", fontsize=13, fontweight="bold"
-    )
+    heading(figure, f"Table V of Colome & Torras 2012, {report.samples} pairs")
     return figure
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.plot.arm import fading
-from dls_ik.plot.canvas import BLUE, GREY, ORANGE, RED, new_figure, plain, show_times
+from dls_ik.plot.canvas import BLUE, GREY, ORANGE, RED, heading, new_figure, plain, show_times
 from dls_ik.reproduce.experiment import (
     Column,
     Experiment,
@@ -256,7 +256,7 @@ def plot_rectangle(
         arm_panel(row[0], points, np.asarray(report.series["path"]), name)
         norm_panel(row[1], np.asarray(data["t"]), np.asarray(data["norm"]), top)
     legend(figure, grid[0, 0])
-    figure.suptitle(title, fontsize=13, fontweight="bold")
+    heading(figure, title)
     return figure, list(grid[: len(shown), 0])
 
 
@@ -354,7 +354,7 @@ def plot_figure_6(report: Reproduction) -> Figure:
     left.set_yscale("log")
     _label(left, "norm of the joint velocity [1/s]")
     _label(right, "off the path [mm, mrad]")
-    figure.suptitle("Figure 6 of Deo & Walker 1993: PUMA", fontsize=13, fontweight="bold")
+    heading(figure, "Figure 6 of Deo & Walker 1993: PUMA")
     return figure
 
 

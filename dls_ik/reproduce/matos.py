@@ -22,7 +22,7 @@ from dls_ik.model import RobotModel
 from dls_ik.model.dh import DhRow, tree_from_dh
 from dls_ik.model.joint import Joint, Mimic
 from dls_ik.model.tree import Tree
-from dls_ik.plot.canvas import BLUE, GREY, ORANGE, PALE, RED, new_figure, plain
+from dls_ik.plot.canvas import BLUE, GREY, ORANGE, PALE, RED, heading, new_figure, plain
 from dls_ik.reproduce.experiment import Column, Experiment, Progress, Reproduction, ResultTable, Row
 from dls_ik.solver.solver import IkSolver
 from dls_ik.solver.stepper import Stepper
@@ -231,7 +231,7 @@ def plot(report: Reproduction) -> Figure:
         axes.set_xlabel("waypoint", fontsize=8)
         axes.legend(fontsize=7, frameon=False)
         plain(axes)
-    figure.suptitle("DASL arm, tool vertical, in ticks", fontsize=13, fontweight="bold")
+    heading(figure, "DASL arm, tool vertical, in ticks")
     return figure
 
 

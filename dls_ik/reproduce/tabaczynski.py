@@ -18,7 +18,7 @@ from dls_ik.core.types import Array
 from dls_ik.model.dh import DhRow
 from dls_ik.model.robot import RobotModel
 from dls_ik.plot.arm import draw_arms
-from dls_ik.plot.canvas import BLUE, GREY, new_figure, plain
+from dls_ik.plot.canvas import BLUE, GREY, heading, new_figure, plain
 from dls_ik.reproduce.experiment import (
     Column,
     Experiment,
@@ -242,7 +242,7 @@ def plot(report: Reproduction) -> Figure:
                 count = f"{len(points)} iterations"
                 row[2 * i].set_title(f"{scenario}\n{method}, {count}", fontsize=9, loc="left")
                 row[2 * i + 1].set_title("paths of the joints", fontsize=8, loc="left", color=GREY)
-    figure.suptitle("Table 4.4: first configuration red, last green", fontsize=13, weight="bold")
+    heading(figure, "Table 4.4: first configuration red, last green")
     return figure
 
 

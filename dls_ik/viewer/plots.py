@@ -233,7 +233,7 @@ def joint_bars(robot: RobotModel, qs: Sequence[Array]) -> str:
 def _bar_row(robot: RobotModel, j: int, values: list[float]) -> str:
     name, lower, upper = robot.joint_names[j], float(robot.lower[j]), float(robot.upper[j])
     marks = [_mark(i, value, lower, upper) for i, value in enumerate(values)]
-    if robot.tree.joint[name].kind == "prismatic":
+    if robot.units[j] == "m":
         text = f"{1000.0 * values[0]:.0f} mm"
     else:
         text = f"{np.degrees(values[0]):.1f}&deg;"
@@ -296,9 +296,7 @@ class CsvRecorder:
 
 def csv_header(robot: RobotModel) -> list[str]:
     """Return the names of the columns."""
-    kinds = [robot.tree.joint[name].kind for name in robot.joint_names]
-    units = ["m" if kind == "prismatic" else "rad" for kind in kinds]
-    joints = [*zip(robot.joint_names, units, strict=True)]
+    joints = [*zip(robot.joint_names, robot.units, strict=True)]
     return [
         "time [s]",
         "arm",

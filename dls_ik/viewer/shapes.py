@@ -77,7 +77,7 @@ class LinkPoses:
     def __call__(self, q: Array) -> dict[str, Array]:
         """Return ``T_base_link`` (4, 4) by link at joint values (n,) [rad or m]."""
         robot = self._robot
-        values = robot.tree.values(dict(zip(robot.joint_names, q.tolist(), strict=True)))
+        values = robot.tree.values(robot.named(q))
         poses = {robot.tree.root: np.eye(4)}
         for joint in self.ordered:
             T_child = joint.origin

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from dls_ik.cli.reproduce import html, markdown, sections_of
 from dls_ik.reproduce.experiment import (
     EXPERIMENTS,
     Column,
@@ -20,7 +21,6 @@ from dls_ik.reproduce.experiment import (
     percents_differ,
     reproduce,
 )
-from dls_ik.reproduce.report import html, markdown, sections_of
 from dls_ik.text import json_text
 
 
@@ -69,7 +69,7 @@ def test_a_table_takes_its_rows_from_where_it_is_told():
 
 @pytest.mark.parametrize("writer", [markdown, html])
 def test_documents_hold_everything_and_escape_it(writer):
-    text = writer("T", sections_of([(fake(), report())]), {"x": "x.png"})
+    text = writer(sections_of([(fake(), report())]), {"x": "x.png"})
     assert "x.png" in text
     assert "1.2*" in text
     assert ("A &amp; B" in text) == (writer is html)
@@ -78,7 +78,7 @@ def test_documents_hold_everything_and_escape_it(writer):
 
 def test_a_name_that_ends_like_a_mark_does_not_differ():
     made = Reproduction("x", 3, 0, rows=[{"method": "DLS*", "value": 1.0}], complete=True)
-    assert 'class="name differs"' not in html("T", sections_of([(fake(), made)]), {"x": "x.png"})
+    assert 'class="name differs"' not in html(sections_of([(fake(), made)]), {"x": "x.png"})
 
 
 def test_too_few_samples_and_unknown_names_are_refused():
