@@ -73,7 +73,7 @@ class ChainSolver:
         """Return the processor time of the kernel that a thread of a batch runs [s]."""
         search, count = self.solver.search, len(poses.Ts)
         starts = search.middle if poses.seeds is None else poses.seeds
-        rows = self.solver.search.new_rows(count)
+        rows = search.new_rows(count)
         begin = time.thread_time()
         search.attempt(poses.Ts[:, None], starts, 1 + RESTARTS, rows, poses.seeds is not None)
         return time.thread_time() - begin

@@ -13,7 +13,7 @@ import rclpy
 from std_msgs.msg import String
 
 from dls_ik.errors import DlsIkError
-from dls_ik.ros.client.connection import OwnNode
+from dls_ik.ros.client.connection import OwnNode, wait_until
 from dls_ik.ros.util import ChildProcess
 
 PATIENCE, PERIOD = 20.0, 0.05  # [s]
@@ -33,8 +33,7 @@ def hear_another_process() -> str:
     with ChildProcess(command, said.append) as other, closing(_own_node()) as host:
         heard: list[Any] = []
         host.node.create_subscription(String, topic, heard.append, 10)
-        while not heard and other.is_running and time.monotonic() < begin + PATIENCE:
-            time.sleep(PERIOD)
+        wait_until(lambda: heard or not other.is_running, begin + PATIENCE)
         middleware = rclpy.get_rmw_implementation_identifier()
         if not heard:
             reason = said[-1] if said else f"nothing came within {PATIENCE:g} s"
@@ -76,9 +75,7 @@ def start_and_ask() -> str:
     said: list[str] = []
     begin = time.monotonic()
     with ChildProcess(command, said.append) as node, IkClient(namespace=namespace) as client:
-        deadline = begin + START_PATIENCE
-        while not client.is_served and node.is_running and time.monotonic() < deadline:
-            time.sleep(PERIOD)
+        wait_until(lambda: client.is_served or not node.is_running, begin + START_PATIENCE)
         ready = time.monotonic() - begin
         if not client.is_served:
             reason = said[-1] if said else f"no compute_ik within {START_PATIENCE:g} s"

@@ -86,9 +86,7 @@ def pose_slices(
     Raises:
         PoseError, JointValueError: values that are not valid.
     """
-    no_answer = search.has_no_answer(seeds)
-    if no_answer[0]:  # as near as the limits are
-        seeds = search.robot.clip(seeds)
+    seeds, no_answer = search.starts(seeds)
     before = begin
     if row is None:
         row, before = _new_row(search), time.perf_counter()
@@ -348,10 +346,7 @@ def solve_rows(
         seeded: whether the seeds were given.
         rows: state of the searches, out.
     """
-    no_answer = search.has_no_answer(seeds)
-    if no_answer.any():  # as near as the limits are
-        clipped = np.clip(seeds, search.robot.lower, search.robot.upper)
-        seeds = np.where(no_answer[:, None], clipped, seeds)
+    seeds, no_answer = search.starts(seeds)
     no_answer = np.broadcast_to(no_answer, len(poses))
     restarts = search.options.max_restarts
     limit = 1 + (RESTARTS if restarts is None else restarts)

@@ -16,16 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from dls_ik.core import limits
 from dls_ik.core.fast.packed import pack
 from dls_ik.core.reach_bounds import ReachBounds, rows_beyond_reach
-from dls_ik.core.search import (
-    ATTEMPTS,
-    DEXTROUS,
-    FIRST,
-    FOUND,
-    NEAREST,
-    NOTHING,
-    STATE,
-    STEPS,
-)
+from dls_ik.core.search import ATTEMPTS, DEXTROUS, FIRST, FOUND, NEAREST, NOTHING, STATE, STEPS
 from dls_ik.core.search_rows import search_packed, search_rows
 from dls_ik.core.types import Array, Rows, SearchParams, SelectionRule
 from dls_ik.errors import MethodError, OptionError
@@ -129,15 +120,6 @@ class Search:
         """(1, n) mid-range, which stands in for a seed."""
         return 0.5 * (self.problem.starts.lower + self.problem.starts.upper)[None]
 
-    def check_seed(self, seed: Any) -> None:
-        """Refuse a bound on the change from a seed where there is no seed.
-
-        Raises:
-            OptionError: see above.
-        """
-        if seed is None and self.is_narrowed:
-            raise OptionError("max_joint_change is the distance from a seed, and none is given")
-
     def checked(self, T: ArrayLike, seed: ArrayLike | None) -> tuple[Array, Array]:
         """Return a pose (1, k, 4, 4) and a seed (1, n) as kernels take them.
 
@@ -194,13 +176,18 @@ class Search:
         self.attempt(poses[which], seeds_of(seeds, which), attempts, part, seeded)
         put_back(rows, which, part)
 
-    def has_no_answer(self, seeds: Array) -> NDArray[np.bool_]:
-        """Return (b,) where no configuration inside the limits is near enough to seeds (b, n)."""
+    def starts(self, seeds: Array) -> tuple[Array, NDArray[np.bool_]]:
+        """Return where to start for seeds (b, n), and (b,) where there can be no answer.
+
+        There is none where no configuration inside the limits is near enough to the seed; the
+        start is then as near to it as the limits are.
+        """
         if not self.is_narrowed:
-            return np.zeros(len(seeds), np.bool_)
-        robot, change = self.robot, self.max_change
-        apart = (seeds - change > robot.upper) | (seeds + change < robot.lower)
-        return np.logical_and(apart.any(axis=1), np.isfinite(seeds).all(axis=1))
+            return seeds, np.zeros(len(seeds), np.bool_)
+        lower, upper, change = self.robot.lower, self.robot.upper, self.max_change
+        apart = (seeds - change > upper) | (seeds + change < lower)
+        no_answer = np.logical_and(apart.any(axis=1), np.isfinite(seeds).all(axis=1))
+        return np.where(no_answer[:, None], np.clip(seeds, lower, upper), seeds), no_answer
 
     def keeps(self, q: Array, seeds: Array) -> NDArray[np.bool_]:
         """Return (b,) where answers (b, n) keep the limits and are near enough to their seeds.
@@ -235,7 +222,7 @@ class Search:
 
         Args:
             ended: (b,) status of each row without a solution; REFUSED if it was passed over.
-            no_answer: (b,) as :meth:`has_no_answer`.
+            no_answer: (b,) as :meth:`starts` has it.
         """
         begun, solved = ended != REFUSED, found(rows)
         if not solved.all():

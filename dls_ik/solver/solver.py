@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from numpy.typing import ArrayLike
 
 from dls_ik.core.types import Array
+from dls_ik.errors import OptionError
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.calls import (
     Progress,
@@ -103,8 +104,7 @@ class IkSolver:
             PoseError, JointValueError, OptionError, MethodError: for arguments that are not valid.
         """
         begin = time.perf_counter()
-        search = self._search_for(task, solve_type, max_joint_change, approximate)
-        search.check_seed(seed)
+        search = self._search_for(seed, task, solve_type, max_joint_change, approximate)
         return solve_pose(search, T, seed, self._timeout(timeout), begin)
 
     def slices(
@@ -122,8 +122,7 @@ class IkSolver:
         The timeout counts from the call on, whatever is done between the slices.
         """
         begin = time.perf_counter()
-        search = self._search_for(task, solve_type, max_joint_change, approximate)
-        search.check_seed(seed)
+        search = self._search_for(seed, task, solve_type, max_joint_change, approximate)
         given = search.checked(T, seed)
         return pose_slices(search, *given, seed is not None, self._timeout(timeout), begin)
 
@@ -160,8 +159,7 @@ class IkSolver:
                 other arguments that are not valid.
             BatchInterrupted: for Ctrl-C; it is a KeyboardInterrupt that has the results so far.
         """
-        search = self._search_for(task, solve_type, max_joint_change, approximate)
-        search.check_seed(seeds)
+        search = self._search_for(seeds, task, solve_type, max_joint_change, approximate)
         return solve_batch(search, Ts, seeds, threads, progress)
 
     def solve_path(
@@ -189,8 +187,7 @@ class IkSolver:
         Raises:
             PoseError, JointValueError, OptionError, MethodError: for arguments that are not valid.
         """
-        search = self._search_for(task)
-        search.check_seed(seed)
+        search = self._search_for(seed, task)
         return solve_path(search, Ts, seed, max_joint_step, progress)
 
     def solve_all(
@@ -215,8 +212,7 @@ class IkSolver:
         Raises:
             PoseError, JointValueError, OptionError, MethodError: for arguments that are not valid.
         """
-        search = self._search_for(task)
-        search.check_seed(seed)
+        search = self._search_for(seed, task)
         return solve_all(search, T, count, seed)
 
     def explain(self, result: IkResult, task: Tasks = None) -> str:
@@ -246,15 +242,22 @@ class IkSolver:
 
     def _search_for(
         self,
+        seed: ArrayLike | None,
         task: Tasks,
         solve_type: SolveType | None = None,
         max_joint_change: ArrayLike | None = None,
         approximate: bool | None = None,
     ) -> Search:
-        """Return the search for the arguments of a call."""
+        """Return the search for the arguments of a call.
+
+        Raises:
+            OptionError: the distance from a seed is bounded, and none is given.
+        """
         search = self.search if task is None else self._search_for_task(task)
         if solve_type is not None or max_joint_change is not None or approximate is not None:
             search = search.wanting(solve_type, max_joint_change, approximate)
+        if seed is None and search.is_narrowed:
+            raise OptionError("max_joint_change is the distance from a seed, and none is given")
         return search
 
     def _search_for_task(self, task: Tasks) -> Search:

@@ -19,6 +19,7 @@ from dls_ik.model.kdl import kdl_chain
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.rotations import rotation_from_z, transform
 from dls_ik.ros.client import IkClient, TargetPublisher
+from dls_ik.ros.client.connection import wait_until
 from dls_ik.ros.errors import Code
 from dls_ik.ros.frames import pose_errors
 from dls_ik.solver.solver import IkSolver
@@ -221,11 +222,8 @@ class StateRecorder:
 
     def start(self) -> Array:
         """Wait for joint states, and return where the arm is (n,); DlsIkError if none come."""
-        deadline = time.monotonic() + PATIENCE
-        while not self.states:
-            if time.monotonic() > deadline:
-                raise DlsIkError(f"no joint_states came from the node within {PATIENCE:g} s")
-            time.sleep(0.05)
+        if not wait_until(lambda: self.states, time.monotonic() + PATIENCE):
+            raise DlsIkError(f"no joint_states came from the node within {PATIENCE:g} s")
         return self.states[-1][2]
 
     def _keep(self, message: Any) -> None:
