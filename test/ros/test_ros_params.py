@@ -15,8 +15,8 @@ from dataclasses import fields
 from robots import ROOT, URDF
 
 from dls_ik.errors import MethodError, OptionError
-from dls_ik.ros.live_parameters import descriptor
 from dls_ik.ros.params import DECLARED, Parameters
+from dls_ik.ros.process import descriptor
 from dls_ik.solver import IkSolver
 
 

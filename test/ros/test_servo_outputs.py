@@ -14,8 +14,8 @@ from rclpy.serialization import deserialize_message, serialize_message
 
 from dls_ik import RobotModel
 from dls_ik.errors import OptionError
-from dls_ik.ros.live_parameters import descriptor
 from dls_ik.ros.params import DECLARED, Parameters
+from dls_ik.ros.process import descriptor
 from dls_ik.ros.servo.outputs import OUTPUTS, PAST, Outputs, OutputSpec, arrange
 from dls_ik.ros.servo.state_monitor import MEMORY, Echo
 from dls_ik.servo.limiter import AccelerationLimiter

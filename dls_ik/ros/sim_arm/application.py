@@ -19,9 +19,8 @@ from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError
 from dls_ik.model.joint import checked_configuration
 from dls_ik.model.robot import RobotModel
-from dls_ik.ros.application import spin
 from dls_ik.ros.frames import nanoseconds
-from dls_ik.ros.live_parameters import LiveParameters
+from dls_ik.ros.process import LiveParameters, spin
 from dls_ik.ros.robot_source import DescriptionTopic, robot_from_parameters
 from dls_ik.ros.servo.outputs import (
     JointStateOutput,

@@ -16,7 +16,7 @@ def _load_parameters() -> type[Any]:
 
 
 def _load_run() -> Callable[[Sequence[str] | None], int]:
-    from dls_ik.ros.application import run_process
+    from dls_ik.ros.process import run_process
     from dls_ik.ros.sim_arm.application import serve_arm
 
     return lambda args: run_process(args, NAME, serve_arm)
