@@ -24,6 +24,7 @@ from dls_ik.ros.frames import (
     Frames,
     base_from_root,
     matrix_from_pose,
+    nanoseconds,
     quaternion_note,
     strip_slash,
 )
@@ -66,8 +67,7 @@ class Arrival(NamedTuple):
     @property
     def is_stamped(self) -> bool:
         """Return whether the message has a stamp."""
-        stamp = self.message.header.stamp
-        return bool(stamp.sec or stamp.nanosec)
+        return nanoseconds(self.message.header.stamp) != 0
 
     def was_queued(self, now: float, timeout: float) -> bool:
         """Return whether it is known to have waited longer than a timeout [s], on the way or here.
@@ -97,8 +97,7 @@ class Arrival(NamedTuple):
                     "it has a stamp, and with use_sim_time there is no clock yet to tell how old "
                     "it is: publish /clock, or send targets without stamps"
                 )
-            sampled = self.message.header.stamp
-            age = 1e-9 * (stamp - (sampled.sec * 10**9 + sampled.nanosec)) - waited
+            age = 1e-9 * (stamp - nanoseconds(self.message.header.stamp)) - waited
         return age + waited if isinstance(self.message, TwistStamped) else age
 
 

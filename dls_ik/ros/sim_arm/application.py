@@ -18,7 +18,6 @@ from trajectory_msgs.msg import JointTrajectory
 from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError
 from dls_ik.model.joint import checked_configuration
-from dls_ik.model.robot import RobotModel
 from dls_ik.ros.frames import nanoseconds
 from dls_ik.ros.process import LiveParameters, spin
 from dls_ik.ros.robot_source import DescriptionTopic, robot_from_parameters
@@ -196,8 +195,12 @@ class SimArmApplication:
         elif robot := robot_from_parameters(parameters):
             self._use(joints_of(robot))
         else:
-            has_robot = lambda: self._simulation is not None  # noqa: E731
-            DescriptionTopic(self._node, parameters, self._take, has_robot).remind()
+            DescriptionTopic(
+                self._node,
+                parameters,
+                lambda robot: self._use(joints_of(robot)),
+                lambda: self._simulation is not None,
+            ).remind()
         self._thread.start()
 
     def stop(self) -> None:
@@ -205,10 +208,6 @@ class SimArmApplication:
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()
-
-    def _take(self, robot: RobotModel) -> None:
-        """Use a robot from the topic."""
-        self._use(joints_of(robot))
 
     def _use(self, joints: SimulatedJoints) -> None:
         parameters = self._live.current
