@@ -91,10 +91,15 @@ class Axes(NamedTuple):
 def conditioning(robot: RobotModel, samples: int = SAMPLES, random_seed: int = 0) -> Conditioning:
     """Measure the conditioning at configurations uniform within the limits."""
     q = robot.random(np.random.default_rng(random_seed), samples)
-    s = np.linalg.svd(_scaled_jacobians(robot, q), compute_uv=False)
+    s = singular_values(robot, q)
     rank = int((s > VANISHING * s[:, :1]).sum(axis=1).max())
     least: Array = s[:, rank - 1].astype(np.float64)
     return Conditioning(rank, least, s[:, 0] / np.maximum(least, np.finfo(float).tiny))
+
+
+def singular_values(robot: RobotModel, q: Array) -> Array:
+    """Compute those of the Jacobian (b, k), in falling order, at q (b, n)."""
+    return np.asarray(np.linalg.svd(_scaled_jacobians(robot, q), compute_uv=False))
 
 
 def _scaled_jacobians(robot: RobotModel, q: Array) -> Array:
@@ -125,7 +130,7 @@ def singularities(robot: RobotModel, random_seed: int = 0) -> Singularities:
 
 def _shares(robot: RobotModel, q: Array, rank: int) -> Array:
     """Compute (b,) the singular value of that number as a share of the largest one."""
-    s = np.linalg.svd(_scaled_jacobians(robot, q), compute_uv=False)
+    s = singular_values(robot, q)
     return np.asarray(s[:, rank - 1] / s[:, 0])
 
 
@@ -177,7 +182,7 @@ def _family(
     for value in PLAIN_VALUES:
         member = np.clip(np.full(robot.n, value), robot.lower, robot.upper)
         member[list(joints)] = q[list(joints)]
-        s = np.linalg.svd(_scaled_jacobians(robot, member[None])[0], compute_uv=False)
+        s = singular_values(robot, member[None])[0]
         if rank < 2 or s[rank - 2] > 1e-3 * s[0]:  # no second direction is lost
             break
     else:

@@ -22,7 +22,7 @@ from dls_ik import __version__
 from dls_ik.model.files import read_file
 from dls_ik.model.load import find_tree
 from dls_ik.model.robot import RobotModel
-from dls_ik.reachability.chunks import Voxels, dask_cluster, local_threads, run_chunks
+from dls_ik.reachability.chunks import Keep, Voxels, dask_cluster, local_threads, run_chunks
 from dls_ik.reachability.map import ReachabilityMap, checked_store
 from dls_ik.reachability.settings import (
     RESOLUTION,
@@ -90,17 +90,17 @@ def compute(
 ) -> ReachabilityMap:
     """Compute the map of a checked job; see :func:`reachability_map`."""
     if out is None:
-        memory = MemoryParts()
-        _complete(job, memory, scheduler, progress)
-        return _merged(job, memory)
+        kept: dict[int, Voxels] = {}
+        _complete(job, set(), kept.__setitem__, scheduler, progress)
+        return _merged(job, kept.__getitem__)
     store = checked_store(out)
     found = stored_map(job, store)
     if found is not None and not parts_folder(store).exists():
         return found
     with open_parts(store, job.settings) as parts:
         if found is None:
-            _complete(job, parts, scheduler, progress)
-            found = _merged(job, parts)
+            _complete(job, parts.finished(), parts.keep, scheduler, progress)
+            found = _merged(job, parts.load)
             found.save(store)
         parts.remove()
     return found
@@ -139,15 +139,18 @@ def find_robot(
 
 
 def _complete(
-    job: MapJob, parts: FolderParts | MemoryParts, scheduler: str | None, progress: Progress | None
+    job: MapJob,
+    finished: set[int],
+    keep: Keep,
+    scheduler: str | None,
+    progress: Progress | None,
 ) -> None:
-    """Solve the missing chunks."""
-    total, finished = job.settings.chunks, parts.finished()
-    count = len(finished)
+    """Solve the chunks that are not finished."""
+    total, count = job.settings.chunks, len(finished)
 
-    def keep(chunk: int, voxels: Voxels) -> None:
+    def keep_and_count(chunk: int, voxels: Voxels) -> None:
         nonlocal count
-        parts.keep(chunk, voxels)
+        keep(chunk, voxels)
         count += 1
         if progress is not None:
             progress(count, total)
@@ -159,12 +162,12 @@ def _complete(
     missing = [chunk for chunk in order if chunk not in finished]
     if missing:
         with local_threads() if scheduler is None else dask_cluster(scheduler) as (executor, depth):
-            run_chunks(job, missing, executor, depth, keep)
+            run_chunks(job, missing, executor, depth, keep_and_count)
 
 
-def _merged(job: MapJob, parts: FolderParts | MemoryParts) -> ReachabilityMap:
+def _merged(job: MapJob, load: Callable[[int], Voxels]) -> ReachabilityMap:
     settings = job.settings
-    chunks = [parts.load(chunk) for chunk in range(settings.chunks)]
+    chunks = [load(chunk) for chunk in range(settings.chunks)]
     fields = (np.concatenate(arrays) for arrays in zip(*chunks, strict=True))
     voxels = Voxels(*(array.reshape(settings.shape) for array in fields))
     x, y, z = (float(c) for c in reach_ball(job.solver().robot).centre)
@@ -180,25 +183,6 @@ MANIFEST = "settings.json"
 LOCK = "lock"
 NAME = re.compile(r"chunk-(\d+)\.npz")
 MAX_BYTES = 64 * 1024 * 1024  # of a file here; a chunk has some kilobytes
-
-
-class MemoryParts:
-    """Keeps finished chunks in memory."""
-
-    def __init__(self) -> None:
-        self._kept: dict[int, Voxels] = {}
-
-    def finished(self) -> set[int]:
-        """Return the numbers of the finished chunks."""
-        return set(self._kept)
-
-    def keep(self, chunk: int, voxels: Voxels) -> None:
-        """Keep a chunk."""
-        self._kept[chunk] = voxels
-
-    def load(self, chunk: int) -> Voxels:
-        """Return a finished chunk."""
-        return self._kept[chunk]
 
 
 class FolderParts:

@@ -449,9 +449,8 @@ def plot_figure_4(report: Reproduction) -> Figure:
 def _draw(axes: Axes, steps: Sequence[int], ways: dict[str, Sequence[float]]) -> None:
     for color, (name, way) in zip(COLORS, ways.items(), strict=False):
         axes.loglog(steps, np.maximum(way, 1e-7), color=color, lw=1.6, label=name)
-    axes.set_xlabel("steps", fontsize=9)
     axes.set_ylim(bottom=1e-6)
-    plain(axes)
+    plain(axes, "steps")
     if ways:
         axes.legend(frameon=False, fontsize=8)
 

@@ -139,9 +139,9 @@ def _svf_bound(nu: float, sigma0: float) -> float:
 def plot_figure_1(report: Reproduction) -> Figure:
     """Draw all condition numbers over the least singular value."""
     figure, axes = _curves(report, "condition", "Figure 1 of Colome & Torras 2012")
+    x = "least singular value of J; the singular pose is to the right"
+    plain(axes, x, "condition number of the inverse")
     axes.invert_xaxis()
-    axes.set_xlabel("least singular value of J; the singular pose is to the right", fontsize=9)
-    axes.set_ylabel("condition number of the inverse", fontsize=9)
     axes.set_ylim(0.7, 1e10)
     return figure
 
@@ -154,7 +154,6 @@ def _curves(report: Reproduction, key: str, title: str) -> tuple[Figure, Axes]:
         axes.loglog(report.series["sigma"], values, label=method.upper(), **LINES[method])
     if report.rows:
         axes.legend(fontsize=9, frameon=False, ncols=2)
-    plain(axes)
     heading(figure, title)
     return figure, axes
 
@@ -243,8 +242,7 @@ def plot_figure_2(report: Reproduction) -> Figure:
         axes.axvline(x, color="#BBBBBB", linewidth=0.8, zorder=0)
         axes.annotate(text, (x, 1.2), (3, 0), textcoords="offset points", fontsize=8)
     axes.set_ylim(1.0, 2e4)
-    axes.set_xlabel("singular value s", fontsize=9)
-    axes.set_ylabel("gain g(s)", fontsize=9)
+    plain(axes, "singular value s", "gain g(s)")
     return figure
 
 

@@ -314,8 +314,7 @@ def plot(report: Reproduction) -> Figure:
     grid = figure.subplots(1, len(PANELS), sharey=True)
     names = [row["method"] for row in report.rows]
     for axes, (key, label) in zip(grid, PANELS, strict=True):
-        _panel(axes, report, key)
-        axes.set_xlabel(label, fontsize=9)
+        _panel(axes, report, key, label)
     grid[0].set_yticks(range(len(names)), names)
     grid[0].invert_yaxis()
     handles, labels = grid[0].get_legend_handles_labels()
@@ -324,7 +323,7 @@ def plot(report: Reproduction) -> Figure:
     return figure
 
 
-def _panel(axes: Axes, report: Reproduction, key: str) -> None:
+def _panel(axes: Axes, report: Reproduction, key: str, label: str) -> None:
     printed = {row["method"]: row[key] for row in report.printed}
     rows = [(i, row) for i, row in enumerate(report.rows) if row.get(key) is not None]
     pairs = [(i, row[key], printed[row["method"]]) for i, row in rows if row["method"] in printed]
@@ -335,7 +334,7 @@ def _panel(axes: Axes, report: Reproduction, key: str) -> None:
     for i, row in rows:
         axes.plot(row[key], i, "o", color=BLUE, label="measured" if i == 0 else "", ms=4)
     axes.set_xlim(left=-3.0)
-    plain(axes)
+    plain(axes, label)
     axes.tick_params(axis="y", colors=GREY)
 
 

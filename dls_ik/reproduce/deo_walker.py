@@ -175,9 +175,7 @@ def norm_panel(axes: Axes, t: Array, norm: Array, top: float) -> None:
     )  # fmt: skip
     axes.set_ylim(0.0, 1.05 * max(top, DELTA))
     show_times(axes, t)
-    axes.set_xlabel("time [s]", fontsize=9)
-    axes.set_ylabel("norm of the joint velocity [1/s]", fontsize=9)
-    plain(axes)
+    plain(axes, "time [s]", "norm of the joint velocity [1/s]")
 
 
 # Planar arm and rectangle of Figures 4, 5 and 7
@@ -359,11 +357,9 @@ def plot_figure_6(report: Reproduction) -> Figure:
 
 
 def _label(axes: Axes, text: str) -> None:
-    axes.set_xlabel("time [s]", fontsize=9)
-    axes.set_ylabel(text, fontsize=9)
     if axes.lines:
         axes.legend(fontsize=8, frameon=False)
-    plain(axes)
+    plain(axes, "time [s]", text)
 
 
 FIGURE_6 = Experiment(

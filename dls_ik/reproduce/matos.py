@@ -122,7 +122,7 @@ def run(report: Reproduction, progress: Progress) -> None:
     report.rows.append({"table": "example", "angle": 50, "ticks": fifty})
     coupled = _solving(coupled_arm(), Task.position_only())
     pointing = _solving(arm(), Task.pointing("z"))
-    ways = dict(zip(WAYS, (_overwriting(), coupled, pointing), strict=True))
+    ways = dict(zip(WAYS, (_overwrite, coupled, pointing), strict=True))
     points = waypoints(report.samples)
     report.series |= {"path": points, "home": _joint_positions(HOME)}
     for way, solve in ways.items():
@@ -143,33 +143,19 @@ def waypoints(count: int) -> Array:
     return np.column_stack([np.interp(along, knots, axis) for axis in CORNERS.T])
 
 
-def _overwriting() -> Solve:
-    def solve(T: Array, seed: Array) -> tuple[Array, int]:
-        stepper = Stepper(arm(), "dls", seed, task=Task.position_only(), lambda_=LAMBDA)
-        for step in range(MOST_STEPS):
-            if np.linalg.norm(stepper.error(T)) <= TOLERANCE:
-                return stepper.q, step
-            stepper.step(T)
-            stepper.q[3] = stepper.q[1] - stepper.q[2]
-        return stepper.q, MOST_STEPS
-
-    return solve
+def _overwrite(T: Array, seed: Array) -> tuple[Array, int]:
+    stepper = Stepper(arm(), "dls", seed, task=Task.position_only(), lambda_=LAMBDA)
+    for step in range(MOST_STEPS):
+        if np.linalg.norm(stepper.error(T)) <= TOLERANCE:
+            return stepper.q, step
+        stepper.step(T)
+        stepper.q[3] = stepper.q[1] - stepper.q[2]
+    return stepper.q, MOST_STEPS
 
 
 def _solving(robot: RobotModel, task: Task) -> Solve:
     """Return a function that solves with the arm, or with the coupled arm, which has no joint 4."""
-    solver = _solver(robot, task)
-
-    def solve(T: Array, seed: Array) -> tuple[Array, int]:
-        is_coupled = robot.n < len(seed)
-        result = solver.solve(T, np.delete(seed, 3) if is_coupled else seed)
-        return with_wrist(result.q) if is_coupled else result.q, result.iterations
-
-    return solve
-
-
-def _solver(robot: RobotModel, task: Task) -> IkSolver:
-    return IkSolver(
+    solver = IkSolver(
         robot,
         "dls",
         task=task,
@@ -180,6 +166,13 @@ def _solver(robot: RobotModel, task: Task) -> IkSolver:
         rotation_weight=20.0,
         max_iterations=MOST_STEPS,
     )
+
+    def solve(T: Array, seed: Array) -> tuple[Array, int]:
+        is_coupled = robot.n < len(seed)
+        result = solver.solve(T, np.delete(seed, 3) if is_coupled else seed)
+        return with_wrist(result.q) if is_coupled else result.q, result.iterations
+
+    return solve
 
 
 def _row(way: str, q: Array, T: Array, iterations: int) -> Row:

@@ -11,6 +11,7 @@ import numpy as np
 
 from dls_ik.core.limits import activation
 from dls_ik.core.types import Array
+from dls_ik.model.analysis import singular_values
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.options import SolverOptions
 from dls_ik.viewer.shapes import Colour, wxyz_from_pose
@@ -34,9 +35,7 @@ def measure(robot: RobotModel, sample: Sample, margin: float = DEFAULTS.margin) 
     Args:
         margin: option of CTP, the share of a joint's range that counts as near its limit.
     """
-    J = robot.jacobian(sample.q)
-    J[3:] *= DEFAULTS.rotation_weight
-    s = np.linalg.svd(J, compute_uv=False)
+    s = singular_values(robot, sample.q[None])[0]
     least = float(s[-1])
     condition = float(s[0]) / least if least > 0.0 else np.inf
     rows = zip(sample.q, robot.lower, robot.upper, strict=True)

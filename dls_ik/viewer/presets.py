@@ -1,14 +1,14 @@
 """Presets: targets that move by themselves, computed for the robot at hand."""
 
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
 from dls_ik.core.se3 import difference, moved
 from dls_ik.core.types import Array
+from dls_ik.model.analysis import singular_values
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.solver import IkSolver
-from dls_ik.viewer.plots import DEFAULTS
 
 REST = 1.0  # [s] at each end
 
@@ -59,16 +59,8 @@ def start_configuration(robot: RobotModel) -> Array:
     q = robot.clip(middle + spread * rng.uniform(-1.0, 1.0, (START_SAMPLES, robot.n)))
     x = robot.fk(q)[:, 0, 3]
     front: Array = (x - x.min()) / max(float(np.ptp(x)), 1e-9)
-    best: Array = q[np.argmax(_singular_values(robot, q)[:, -1] * (0.2 + front))]
+    best: Array = q[np.argmax(singular_values(robot, q)[:, -1] * (0.2 + front))]
     return best
-
-
-def _singular_values(robot: RobotModel, q: Array) -> Array:
-    """Return the singular values (b, k), in descending order, at configurations (b, n)."""
-    J = robot.jacobian(q)
-    J[:, 3:] *= DEFAULTS.rotation_weight
-    values = np.linalg.svd(J, compute_uv=False)
-    return cast(Array, values)
 
 
 # Through a singularity: poses of a straight joint motion across one. All of them can be reached
@@ -113,7 +105,7 @@ def _singular_configurations(robot: RobotModel, rng: np.random.Generator) -> Arr
     lower, upper = robot.finite_limits()
     middle = 0.5 * (lower + upper)
     q = middle + 0.55 * (robot.random(rng, SINGULARITY_SAMPLES) - middle)
-    least = _singular_values(robot, q)[:, min(6, robot.n) - 1]
+    least = singular_values(robot, q)[:, min(6, robot.n) - 1]
     if least.min() >= SINGULAR * np.median(least):
         return np.empty((0, robot.n))
     kept: Array = robot.clip(q)[np.argsort(least)[:SINGULARITY_KEPT]]
