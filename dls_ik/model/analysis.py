@@ -108,10 +108,10 @@ def _scaled_jacobians(robot: RobotModel, q: Array) -> Array:
     return np.asarray(robot.jacobian(q)[:, :6] * weights[:, None])
 
 
-def singularities(robot: RobotModel, random_seed: int = 0) -> Singularities:
+def singularities(robot: RobotModel) -> Singularities:
     """Search for singular configurations from random starts; there may be more than are found."""
-    rank = conditioning(robot, 200, random_seed).rank
-    rng = np.random.default_rng(random_seed)
+    rank = conditioning(robot, 200).rank
+    rng = np.random.default_rng(0)
     count = int(np.clip(STARTS_TIMES_JOINTS // robot.n, 8, 64))
     q = descend(robot, robot.random(rng, count), rank)
     shares = _shares(robot, q, rank)

@@ -20,7 +20,7 @@ Offsets = Sequence[Any] | None  # (4, 4) T_link_tip of each tip, None for the id
 
 
 def choose_ends(
-    tree: Tree, base: str | None, tip: TipNames, has_offsets: bool = False
+    tree: Tree, base: str | None, tip: TipNames, has_offsets: bool
 ) -> tuple[str, tuple[str, ...]]:
     """Choose the base and the tips of a chain: as given, else the root and the only moving tip.
 

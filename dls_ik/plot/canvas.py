@@ -109,10 +109,10 @@ def heading(figure: Figure, title: str) -> None:
     figure.suptitle(title, fontsize=13, fontweight="bold")
 
 
-def panel_title(axes: Axes, title: str, note: str = "", color: str = GREY) -> None:
+def panel_title(axes: Axes, title: str, note: str = "") -> None:
     """Write the title of a panel on its left, and a note on its right."""
     axes.set_title(title, fontsize=10, loc="left")
-    axes.set_title(note, fontsize=8.5, color=color, loc="right")
+    axes.set_title(note, fontsize=8.5, color=GREY, loc="right")
 
 
 def legend_below(figure: Any, handles: Any, columns: int, **look: Any) -> None:

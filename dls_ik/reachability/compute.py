@@ -84,9 +84,9 @@ def reachability_map(
 
 def compute(
     job: MapJob,
-    out: str | os.PathLike[str] | None = None,
-    scheduler: str | None = None,
-    progress: Progress | None = None,
+    out: str | os.PathLike[str] | None,
+    scheduler: str | None,
+    progress: Progress | None,
 ) -> ReachabilityMap:
     """Compute the map of a checked job; see :func:`reachability_map`."""
     if out is None:

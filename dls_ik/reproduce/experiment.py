@@ -210,15 +210,10 @@ class Experiment:
         return text if report.complete else f"{text}; interrupted: only what was finished"
 
 
-def reproduce(
-    experiment: Experiment,
-    samples: int | None = None,
-    seed: int = 0,
-    progress: Progress | None = None,
-) -> Reproduction:
+def reproduce(experiment: Experiment, samples: int | None = None, seed: int = 0) -> Reproduction:
     """Run an experiment to its end; ``begin`` and ``complete`` keep the rows of a part."""
     report = begin(experiment, samples, seed)
-    complete(experiment, report, progress or NoProgress())
+    complete(experiment, report, NoProgress())
     return report
 
 

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 # position, joints turn about z, and the task is the position (x, y).
 
 
-def planar_robot(links: Sequence[float], name: str = "planar") -> RobotModel:
+def planar_robot(links: Sequence[float]) -> RobotModel:
     """Return a chain in the x-y plane, with link lengths [m] and no joint limits."""
-    return RobotModel.from_dh([DhRow(a=a, kind="continuous") for a in links], name=name)
+    return RobotModel.from_dh([DhRow(a=a, kind="continuous") for a in links], name="planar")
 
 
 def planar_joints(links: Sequence[float], q: Array) -> Array:

@@ -130,8 +130,8 @@ def serve(
     shapes: Shapes,
     make_session: MakeSession,
     rate: float,
-    save: Save | None = None,
-    ended: threading.Event | None = None,
+    save: Save | None,
+    ended: threading.Event,
 ) -> None:
     """Show the robot, make a session, and step it until the event is set.
 
@@ -152,7 +152,7 @@ def serve(
         stack.callback(session.close)
         page = Page(server, scene, status, session, presets, save)
         stack.callback(page.finish)
-        _run(page, session, 1.0 / rate, ended or threading.Event())
+        _run(page, session, 1.0 / rate, ended)
 
 
 def _run(page: Page, session: Session, period: float, ended: threading.Event) -> None:
