@@ -8,28 +8,23 @@ fuzz TARGET --replay FILE`` tries it again. Exit codes: 0 no defect, 1 defects, 
 
 import argparse
 import importlib.util
-import json
 import re
+import resource
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import Column, Table, finish, guarded, parser, positive
+from benchmarks.common import Table, columns, finish, guarded, parser, positive
 from fuzz.guard import defect_of
 from fuzz.targets import SHARES, build
 
 DEFECTS, MISSING = 1, 3  # exit codes
 MAX_PROCESSES = 5  # of a target, which a crash or libFuzzer may end
-COLUMNS = [
-    Column("target"),
-    Column("inputs", ",d"),
-    Column("inputs/s", ",.0f"),
-    Column("CPU [s]", ",.0f"),
-    Column("edges", ",d"),
-    Column("corpus", ",d"),
-    Column("defects", "d"),
-]
+COLUMNS = columns(
+    "target; inputs :,d; inputs/s :,.0f; CPU [s] :,.0f; edges :,d; corpus :,d; defects :d"
+)
 
 
 def main() -> None:
@@ -83,37 +78,34 @@ def _fuzz(name: str, inputs: int, chosen: argparse.Namespace) -> dict[str, Any]:
     """Fuzz a target; a process that dies is followed by another one."""
     folder = (chosen.folder / name).resolve()
     (folder / "defects").mkdir(parents=True, exist_ok=True)
-    known = {*folder.glob("defects/*")}
-    done, seconds, cpu, edges = 0, 0.0, 0.0, 0
+    known, log = {*folder.glob("defects/*")}, folder / "log.txt"
+    done, edges, begin, used = 0, 0, time.perf_counter(), _processor_time()
     for process in range(MAX_PROCESSES):
-        (folder / "figures.json").unlink(missing_ok=True)
-        code = _run_child(
-            name, folder, inputs - done, chosen.seconds - seconds, chosen.seed + process
-        )
-        if (folder / "figures.json").exists():
-            figures = json.loads((folder / "figures.json").read_text())
-            done, seconds = done + figures["inputs"], seconds + figures["seconds"]
-            cpu += figures["cpu"]
-            log = (folder / "log.txt").read_text(errors="replace")
-            edges = max([edges, *map(int, re.findall(r"cov: (\d+)", log))])
-        if code == 0 or done >= inputs or not done:
+        left = chosen.seconds - (time.perf_counter() - begin)
+        limits = f"-runs={inputs - done}", f"-max_total_time={max(1, round(left))}"
+        seed = f"-seed={chosen.seed + process + 1}"  # 0 is random
+        command = [sys.executable, "-m", "fuzz.child", name, str(folder), *limits, seed]
+        with log.open("w") as file:
+            code = subprocess.run(command, stdout=file, stderr=file, check=False).returncode
+        found = re.findall(r"^#(\d+)\s.*?cov: (\d+)", log.read_text(errors="replace"), re.MULTILINE)
+        done += max((int(count) for count, _ in found), default=0)
+        edges = max([edges, *(int(covered) for _, covered in found)])
+        if code == 0 or done >= inputs or not done or left <= 0.0:
             break
     new = sorted(path for path in {*folder.glob("defects/*")} - known if path.suffix != ".txt")
     return {
         "inputs": done,
-        "rate": done / seconds if seconds else 0.0,
-        "cpu": cpu,
+        "rate": done / (time.perf_counter() - begin),
+        "cpu": _processor_time() - used,
         "edges": edges,
         "corpus": len([*folder.glob("corpus/*")]),
-        "defects": new if done else [*new, folder / "log.txt"],  # the process did not begin
+        "defects": new if done else [*new, log],  # the process did not begin
     }
 
 
-def _run_child(name: str, folder: Path, inputs: int, seconds: float, seed: int) -> int:
-    command = [sys.executable, "-m", "fuzz.child", name, "--folder", str(folder)]
-    command += ["--inputs", str(inputs), "--seconds", str(seconds), "--seed", str(seed)]
-    with (folder / "log.txt").open("w") as log:
-        return subprocess.run(command, stdout=log, stderr=log, check=False).returncode
+def _processor_time() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from dls_ik import RobotModel
 from dls_ik.errors import DlsIkError
 from fuzz.source import Source
 
+ROOT = Path(__file__).resolve().parents[1]
 MAX_CPU = 1.0  # [s] of this process, so that a busy machine raises no false alarm
 MAX_MESSAGE = 20_000  # characters
 Run = Callable[[Source], None]

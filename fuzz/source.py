@@ -130,31 +130,20 @@ def _mapping(source: Source, depth: int) -> dict[str, Any]:
     return {source.word(): anything(source, depth - 1) for _ in range(source.below(4))}
 
 
+KINDS = (complex, np.float32, np.int64, np.bool_, lambda n: np.datetime64(n, "s"), Decimal)
 SIMPLE = (
     lambda s, d: s.number(),
     lambda s, d: s.number(),
     lambda s, d: s.whole(),
     lambda s, d: s.word(),
-    lambda s, d: None,
-    lambda s, d: s.one_in(2),
-    lambda s, d: complex(s.number(), s.number()),
     lambda s, d: s.take(s.below(9)),
     lambda s, d: Fraction(s.whole(), 3),
-    lambda s, d: Decimal(s.below(100)),
-    lambda s, d: np.float32(s.unit()),
-    lambda s, d: np.int64(s.below(100)),
-    lambda s, d: np.bool_(s.one_in(2)),
-    lambda s, d: np.datetime64(s.below(100), "s"),
-    lambda s, d: object(),
-    lambda s, d: float,
+    lambda s, d: s.pick(KINDS)(s.below(100)),
+    lambda s, d: s.pick((None, None, True, False, float, object())),
 )
 EVERY = (
     *SIMPLE,
-    an_array,
-    an_array,
-    an_array,
-    _sequence,
-    _sequence,
+    *[an_array, _sequence] * 2,
     _mapping,
     lambda s, d: array("d", numbers(s, s.below(9))),
 )

@@ -2,13 +2,15 @@
 
 import os
 import tempfile
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import click
 from click.testing import CliRunner
 
 from dls_ik.cli.main import COMMANDS, main
-from fuzz.guard import Run, require
+from fuzz.guard import require
 from fuzz.source import Source
 from fuzz.targets.robots import robot_text
 from fuzz.targets.solving import PARTS
@@ -31,15 +33,17 @@ SAFE = {  # values that bound the work
 POSES = "x,y,z,roll,pitch,yaw\n0.4,0.2,0.5,0,3,0\n0.4,0.21,0.5,0,3,0\n"
 
 
-def build_commands() -> Run:
-    """Return the target, in a folder of its own."""
-    os.chdir(tempfile.mkdtemp(prefix="dls_ik_fuzz_"))
-    Path("arm.yaml").write_text("rows:\n- {a: 0.3, kind: continuous}\n")
-    _run_command(Source(bytes(range(64))))
-    return _run_command
+@cache
+def own_folder() -> str:
+    """Make a folder."""
+    folder = tempfile.mkdtemp(prefix="dls_ik_fuzz_")
+    Path(folder, "arm.yaml").write_text("rows:\n- {a: 0.3, kind: continuous}\n")
+    return folder
 
 
-def _run_command(source: Source) -> None:
+def fuzz_commands(source: Source) -> None:
+    """Run a command in a folder of its own, or parse it."""
+    os.chdir(own_folder())
     command = source.pick((*RUN, *RUN, *COMMANDS, "", "x"))
     Path("robot.urdf").write_text(robot_text(source), errors="surrogatepass")
     Path("poses.csv").write_bytes(_poses(source))
@@ -58,13 +62,8 @@ def _run_command(source: Source) -> None:
 
 def _parsed(command: str, words: list[str]) -> None:
     context = click.Context(main)
-    found = main.get_command(context, command)
-    require(found is not None, "no command", command)
-    try:
-        if found is not None:
-            found.make_context(command, words, parent=context)
-    except (click.ClickException, click.exceptions.Exit):
-        return
+    with suppress(click.ClickException, click.exceptions.Exit):
+        main.get_command(context, command).make_context(command, words, parent=context)
 
 
 def _words(source: Source, command: str) -> list[str]:
@@ -95,12 +94,9 @@ def _option(source: Source, param: click.Option) -> list[str]:
 
 
 def _poses(source: Source) -> bytes:
-    kind = source.below(4)
-    if kind < 2:
-        return POSES.encode()
-    if kind == 2:
+    if source.below(4):
         data = bytearray(POSES.encode())
-        for _ in range(1 + source.below(4)):
+        for _ in range(source.below(4)):
             data[source.below(len(data))] = source.pick(b"0,.-e\n\"'x# \xff\0[")
         return bytes(data)
     entries = [f"[{', '.join(str(source.number()) for _ in range(4))}]" for _ in range(4)]

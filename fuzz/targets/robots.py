@@ -3,8 +3,9 @@
 Each is loaded and used, or refused in one line.
 """
 
+import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,21 @@ import numpy as np
 
 from dls_ik import IkSolver, RobotModel
 from dls_ik.model.urdf import sanitized_urdf
-from fuzz.guard import Run, refusals, require, require_inside
+from fuzz.guard import refusals, require, require_inside
 from fuzz.source import Source, anything
 
-ROOT = Path(__file__).resolve().parents[2]
 METHODS = ("auto", "svf", "ctp+sd+svf", "sdls", "jt")
 
 # Use of a robot
 
 
-def use(robot: RobotModel, source: Source) -> None:
-    """Require finite poses and Jacobians, and answers inside the limits."""
+def use(source: Source, load: Callable[..., RobotModel], *given: Any) -> None:
+    """Load a robot or be refused; require finite poses and answers inside the limits."""
+    robot = None
+    with refusals(in_one_line=True):
+        robot = load(*given)
+    if robot is None:
+        return
     q = robot.random(np.random.default_rng(source.below(256)))
     require_inside(robot, q)
     T, J = robot.fk(q), robot.jacobian(q)
@@ -32,9 +37,9 @@ def use(robot: RobotModel, source: Source) -> None:
     with refusals(in_one_line=True):  # some methods need limits
         solver = IkSolver(robot, source.pick(METHODS), max_restarts=1, max_iterations=20)
         result = solver.solve(T, robot.random(np.random.default_rng(1)))
+        require(np.isfinite(result.q).all(), "an answer that is not finite", result)
         if result.success:
             require_inside(robot, result.q)
-        require(np.isfinite(result.q).all(), "an answer that is not finite", result)
 
 
 # URDF as bytes
@@ -50,38 +55,20 @@ XML_TOKENS = (
 )  # fmt: skip
 
 
-def build_xml() -> Run:
-    """Return the target of URDF as bytes, some of which stand for tokens."""
+def with_tokens(data: bytes, tokens: Sequence[bytes]) -> bytes:
+    """Replace the bytes from 200 by tokens."""
+    return b"".join(tokens[b - 200] if 0 <= b - 200 < len(tokens) else bytes([b]) for b in data)
 
-    def run(source: Source) -> None:
-        data = _with_tokens(source.rest())
+
+def fuzz_xml(source: Source) -> None:
+    """Read a URDF as bytes, some of which stand for tokens."""
+    data = with_tokens(source.rest(), XML_TOKENS)
+    with refusals(in_one_line=True):
+        sanitized_urdf(data)
+    text = data.decode("utf-8", "surrogateescape")
+    if text.lstrip("\ufeff \t\r\n").startswith("<"):  # else a path
         with refusals(in_one_line=True):
-            sanitized_urdf(data)
-        text = data.decode("utf-8", "surrogateescape")
-        if text.lstrip("\ufeff \t\r\n").startswith("<"):  # else a path
-            with refusals(in_one_line=True):
-                RobotModel.from_urdf(text)
-
-    return run
-
-
-def seeds_xml() -> Iterable[bytes]:
-    """Yield robots of the package, and a small one of tokens."""
-    for name in ("planar_2r", "y_shape"):
-        yield (ROOT / "urdf" / f"{name}.urdf").read_bytes()[:4000]
-    yield bytes([0, 1, 2, 5, 6, 7, 8, 12, 4, 3])
-
-
-def _with_tokens(data: bytes) -> bytes:
-    """Replace bytes below 32 that are not white space, and above 239, by tokens."""
-    parts = [XML_TOKENS[_token(byte)] if _token(byte) >= 0 else bytes([byte]) for byte in data]
-    return b"".join(parts)
-
-
-def _token(byte: int) -> int:
-    if byte < 32 and byte not in b"\t\n\r":
-        return byte
-    return byte - 240 + 16 if byte >= 240 else -1
+            RobotModel.from_urdf(text)
 
 
 # URDF by a grammar
@@ -91,26 +78,16 @@ NUMBERS = (
     "0", "1", "-1", "0.5", "1.5707963", "-0", "1e-9", "1e400", "-1e400", "nan", "inf", "1e308",
     "1e9", "1e160", "1e-320", "0x1", "1_0", "", "x", "\u0661", "1e-400", "6.5e5", "1" * 200,
 )  # fmt: skip
+NUMBER = re.compile(r'(?<=[" ])-?\d[\d.]*(?=[" ])')  # in an attribute
 ENCODED = {ord(c): f"&#{ord(c)};" for c in "&<>\"'\n\r\t"}
 
 
-def build_urdf() -> Run:
-    """Return the target of trees, cycles, mimics, limits and numbers, kernels loaded."""
-    robot = RobotModel.wam()
-    for method in METHODS:
-        IkSolver(robot, method, max_restarts=0).solve(np.eye(4))
-
-    def run(source: Source) -> None:
-        text = robot_text(source)
-        base = source.pick((None, None, None, "l0", "l1", "l2", "x"))
-        tip = source.pick((None, None, None, "l1", "l2", "l3", ("l1", "l2"), "x", ()))
-        robot = None
-        with refusals(in_one_line=True):
-            robot = RobotModel.from_urdf(text, base, tip)
-        if robot is not None:
-            use(robot, source)
-
-    return run
+def fuzz_urdf(source: Source) -> None:
+    """Load and use trees, cycles, mimics, limits and numbers."""
+    text = robot_text(source)
+    base = source.pick((None, None, None, "l0", "l1", "l2", "x"))
+    tip = source.pick((None, None, None, "l1", "l2", "l3", ("l1", "l2"), "x", ()))
+    use(source, RobotModel.from_urdf, text, base, tip)
 
 
 def robot_text(source: Source) -> str:
@@ -126,77 +103,52 @@ def robot_text(source: Source) -> str:
 
 
 def _joint(source: Source, i: int, count: int) -> str:
+    parent = i if source.one_in(16) else max(0, i - 1 - source.below(2))
+    details = [
+        f'<parent link="l{parent}"/>',
+        f'<child link="l{i}"/>',
+        '<axis xyz="0 0 1"/>',
+        '<origin xyz="0.3 0 0.1" rpy="0 0.5 0"/>',
+        '<limit lower="-2" upper="2" velocity="1" effort="1"/>',
+        f'<mimic joint="j{source.below(count)}" multiplier="2" offset="0.5"/>',
+    ]
+    kept = [text for text in details[: 6 if source.one_in(6) else 5] if not source.one_in(16)]
+    text = NUMBER.sub(lambda found: _number(source, found[0]), "".join(kept))
     kind = source.pick((*KINDS[:3], *KINDS))
-    parent = f"l{max(0, i - 1 - source.below(2))}" if not source.one_in(16) else f"l{i}"
-    details = [f'<parent link="{parent}"/>', f'<child link="l{i}"/>']
-    if not source.one_in(4):
-        details.append(f'<axis xyz="{_triple(source, "0 0 1")}"/>')
-    if not source.one_in(4):
-        xyz, rpy = _triple(source, "0.3 0 0.1"), _triple(source, "0 0.5 0")
-        details.append(f'<origin xyz="{xyz}" rpy="{rpy}"/>')
-    if not source.one_in(8):
-        lower, upper, speed = _word(source, "-2"), _word(source, "2"), _word(source, "1")
-        details.append(f'<limit lower="{lower}" upper="{upper}" velocity="{speed}" effort="1"/>')
-    if source.one_in(6):
-        scale, shift = _word(source, "2"), _word(source, "0.5")
-        master = f"j{source.below(count)}"
-        details.append(f'<mimic joint="{master}" multiplier="{scale}" offset="{shift}"/>')
-    if source.one_in(16):
-        del details[source.below(len(details))]
-    return f'<joint name="{_name(source, f"j{i}")}" type="{kind}">{"".join(details)}</joint>'
+    return f'<joint name="{_name(source, f"j{i}")}" type="{kind}">{text}</joint>'
 
 
 def _name(source: Source, usual: str) -> str:
     return source.word().translate(ENCODED) if source.one_in(24) else usual
 
 
-def _triple(source: Source, usual: str) -> str:
-    kind = source.below(4)
-    if kind < 2:
-        return usual
-    if kind == 2:
-        return " ".join(f"{source.unit():.4g}" for _ in range(3))
-    return " ".join(source.pick(NUMBERS) for _ in range(source.pick((3, 3, 3, 2, 4, 0))))
-
-
-def _word(source: Source, usual: str) -> str:
-    return source.pick(NUMBERS) if source.one_in(4) else usual
+def _number(source: Source, usual: str) -> str:
+    return source.pick((*NUMBERS, *[f"{source.unit():.4g}"] * 9)) if source.one_in(8) else usual
 
 
 # DH rows
 
 DH_KEYS = ("a", "alpha", "d", "theta", "kind", "lower", "upper", "velocity", "name")
 YAML_TOKENS = (
-    "rows:\n", "- {a: 0.3, kind: continuous}\n", "- a: 1\n", "  alpha: 1.57\n", "  lower: -1\n",
-    "  upper: 2\n", "name: r\n", "tip: t\n", "base: b\n", "&a ", "*a", "<<: ", "[", "]", "{", "}",
-    "? ", ": ", "!!python/object:os.system ", "!!binary ", "!!timestamp ", "2020-01-01", "1:2:3",
-    "0x", ".nan", ".inf", "~", "|\n", "%YAML 1.1\n", "---\n", "...\n", "\t",
+    b"rows:\n", b"- {a: 0.3, kind: continuous}\n", b"- a: 1\n", b"  alpha: 1.57\n",
+    b"  lower: -1\n", b"  upper: 2\n", b"name: r\n", b"tip: t\n", b"base: b\n", b"&a ", b"*a",
+    b"<<: ", b"[", b"]", b"{", b"}", b"? ", b": ", b"!!python/object:os.system ", b"!!binary ",
+    b"!!timestamp ", b"2020-01-01", b"1:2:3", b"0x", b".nan", b".inf", b"~", b"|\n",
+    b"%YAML 1.1\n", b"---\n", b"...\n", b"\t",
 )  # fmt: skip
 DH_FILE = Path(tempfile.mkdtemp(prefix="dls_ik_fuzz_")) / "arm.yaml"
 
 
-def build_dh() -> Run:
-    """Return the target of DH rows, as objects and as YAML files."""
-
-    def run(source: Source) -> None:
-        kind = source.below(4)
-        if kind == 0:
-            DH_FILE.write_bytes(_yaml(source.rest()))
-        elif kind == 1:
-            DH_FILE.write_text(_document(source))
-        given: Any = DH_FILE
-        if kind >= 2:
-            given = [_row(source) for _ in range(source.below(6))]
-            given = anything(source) if source.one_in(16) else given
-        if isinstance(given, str):
-            return  # a path
-        robot = None
-        with refusals(in_one_line=True):
-            robot = RobotModel.from_dh(given)
-        if robot is not None:
-            use(robot, source)
-
-    return run
+def fuzz_dh(source: Source) -> None:
+    """Load and use DH rows, as objects and as YAML files."""
+    given: Any = DH_FILE
+    if source.below(4) == 0:
+        DH_FILE.write_bytes(with_tokens(source.rest(), YAML_TOKENS))
+    else:
+        given = [_row(source) for _ in range(source.below(6))]
+        given = anything(source) if source.one_in(16) else given
+    if not isinstance(given, str):  # a path
+        use(source, RobotModel.from_dh, given)
 
 
 def _row(source: Source) -> Any:
@@ -209,16 +161,3 @@ def _row(source: Source) -> Any:
         if source.one_in(8):
             row[key] = anything(source)
     return row
-
-
-def _document(source: Source) -> str:
-    lines = ["rows:"]
-    for _ in range(source.below(6)):
-        pairs = [f"{source.pick(DH_KEYS)}: {source.pick(NUMBERS)}" for _ in range(source.below(4))]
-        lines.append(f"- {{a: 0.1, kind: {source.pick(KINDS)}, {', '.join(pairs)}}}")
-    return "\n".join([*lines, f"{source.pick(('name', 'tip', 'x'))}: {source.pick(NUMBERS)}"])
-
-
-def _yaml(data: bytes) -> bytes:
-    parts = [YAML_TOKENS[b - 200].encode() if 200 <= b < 232 else bytes([b]) for b in data]
-    return b"".join(parts)

@@ -1,26 +1,29 @@
-"""Solving: options and names of methods, poses and seeds, joint values, tasks."""
+"""Solvers, robots, tasks, steppers and controllers: their public methods in any order.
 
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+Arguments are drawn by their names.
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import fields
+from inspect import signature
 from typing import Any
 
 import numpy as np
 
 from dls_ik import IkSolver, RobotModel, Stepper, Task
-from dls_ik.errors import DlsIkError
-from dls_ik.servo import Controller
+from dls_ik.servo import Controller, ServoOutput
 from dls_ik.servo.options import ControllerOptions, split_options
 from dls_ik.solver.method import PART_KINDS, method_names, parse_method
 from dls_ik.solver.options import SolverOptions, solver_options
-from fuzz.guard import Run, refusals, require, require_inside
+from fuzz.guard import ROOT, refusals, require, require_inside
 from fuzz.source import Source, anything, numbers
-from fuzz.targets.robots import ROOT
 
 WAM = RobotModel.wam()
 PLANAR = RobotModel.from_name("planar_2r")
 TWO = RobotModel.from_urdf(ROOT / "urdf" / "y_shape.urdf", tip=("E0", "E1"))
 BOUNDED: dict[str, Any] = {"max_restarts": 2, "max_iterations": 25, "num_candidates": 3}  # work
+
+# Arguments
 
 
 def pose(source: Source, robot: RobotModel) -> Any:
@@ -44,6 +47,13 @@ def pose(source: Source, robot: RobotModel) -> Any:
     return T[None] if kind == 6 else T
 
 
+def poses(source: Source, robot: RobotModel) -> Any:
+    """Draw a list of poses, or what one pose is drawn from."""
+    if source.one_in(8):
+        return pose(source, robot)
+    return [pose(source, robot) for _ in range(source.below(4))]
+
+
 def configuration(source: Source, robot: RobotModel) -> Any:
     """Draw joint values, or anything, or None."""
     kind = source.below(6)
@@ -59,13 +69,71 @@ def configuration(source: Source, robot: RobotModel) -> Any:
     return q
 
 
-def check(solver: IkSolver, result: Any) -> None:
-    """Require the promises of an answer."""
-    if result.success and result.status == 0:
-        require_inside(solver.robot, result.q)
-        require(np.isfinite(result.position_error), "no error", result)
-    if solver.search.keeps_limits and result.status != 4:
-        require_inside(solver.robot, result.q)
+def vector(source: Source, robot: RobotModel) -> Any:
+    """Draw a number, a value for each joint or coordinate, or anything."""
+    count = source.pick((1, robot.n, 6 * len(robot.tips), 3, 4))
+    if source.one_in(4):
+        return anything(source)
+    return source.number(3.0) if source.one_in(4) else numbers(source, count)
+
+
+def task(source: Source, robot: RobotModel) -> Any:
+    """Draw a task."""
+    kinds = (Task, Task, Task, Task.pointing, Task.box, Task.cylinder, Task.ball)
+    return call(source, source.pick(kinds), robot)
+
+
+def tasks(source: Source, robot: RobotModel) -> Any:
+    """Draw tasks, one for each tip or more."""
+    return [task(source, robot) for _ in range(1 + source.below(2))]
+
+
+def one_of(*values: Any) -> Callable[[Source, RobotModel], Any]:
+    """Return a function that draws one of some values, and rarely another word or number."""
+    return lambda source, _: source.pick((*values, *values, source.word(), source.number()))
+
+
+nothing = lambda source, robot: None  # noqa: E731
+axes = one_of("", "x", "y", "z", "xy", "zx", "yz", "xyz", "xx", "w", None)
+DRAWS: Mapping[str, Callable[[Source, RobotModel], Any]] = {
+    **dict.fromkeys(("T", "T_d", "offset"), pose),
+    "Ts": poses,
+    **dict.fromkeys(("q", "seed", "seeds", "near"), configuration),
+    **dict.fromkeys(("lower", "upper", "x_dot", "V", "max_joint_change", "weights"), vector),
+    **dict.fromkeys(("position_tolerance", "rotation_tolerance"), vector),
+    **dict.fromkeys(("e", "J"), lambda source, _: anything(source)),
+    **dict.fromkeys(("x", "y", "z", "radius", "half_length"), lambda source, _: source.number()),
+    **dict.fromkeys(("tolerance", "max_joint_step"), lambda source, _: source.number()),
+    "dt": one_of(0.5, 0.01, 0.0, True, None),
+    "link": lambda source, robot: source.pick((*robot.link_names, source.word())),
+    "others": lambda source, robot: {
+        source.pick((*robot.tree.joint, "x")): source.number() for _ in range(source.below(3))
+    },
+    "timeout": one_of(0.0, 0.001, None, True),
+    "task": lambda source, robot: source.pick((nothing, nothing, task, tasks))(source, robot),
+    "solve_type": one_of("speed", "distance", "manipulability", None),
+    "approximate": one_of(True, False, None, 1),
+    "count": lambda source, _: source.pick((1, 2, 3, 0, -1, "2", None, 1.5, True)),  # bounds work
+    "threads": lambda source, _: source.pick((1, 1, 1, 2, 0, None, "1")),
+    "progress": nothing,
+    **dict.fromkeys(("position", "rotation", "round", "axis"), axes),
+    **dict.fromkeys(("frame", "angles"), one_of("base", "target", "vector", "euler")),
+    "R": lambda source, _: anything(source) if source.one_in(8) else source.pick((None, np.eye(3))),
+    "age": one_of(0.0, 0.1, -0.05, 10.0),
+    "period": one_of(0.1, 0.001),
+    "reason": lambda source, _: source.word(),
+}
+
+
+def call(source: Source, function: Callable[..., Any], robot: RobotModel, **known: Any) -> Any:
+    """Call a function with what is known and drawn arguments, optional ones not always."""
+    given = {}
+    for name, parameter in signature(function).parameters.items():
+        if name in known:
+            given[name] = known[name]
+        elif parameter.default is parameter.empty or source.one_in(3):
+            given[name] = DRAWS[name](source, robot)
+    return function(**given)
 
 
 # Poses
@@ -79,69 +147,35 @@ SOLVERS = (
     IkSolver(PLANAR, **BOUNDED, task=Task.position_only()),
     IkSolver(TWO, "sdls+clamp", **BOUNDED, task=Task.position_only()),
 )
-TYPES = ("speed", "distance", "manipulability")
+SEARCHES = (*["solve"] * 12, "solve_batch", "solve_path", "solve_all")
+STEPS = ("step", "rate", "step_for", "error", "jacobian")
 
 
-def build_poses() -> Run:
-    """Return the target of poses, seeds and times, for one pose, batches and paths."""
-    for solver in SOLVERS:
-        robot = solver.robot
-        T = robot.fk(np.full(robot.n, 0.2))
-        for each in (T, T + np.eye(4, k=3)):
-            solver.solve(each, np.zeros(robot.n), approximate=True)
-            solver.solve_batch(np.array([each, each]), approximate=True, threads=1)
-            for kind in TYPES:
-                solver.solve(each, solve_type=kind)
-        solver.solve_all(T, 2)
-    return _solve
-
-
-def _solve(source: Source) -> None:
-    solver, kind = source.pick(SOLVERS), source.below(16)
-    T, seed = pose(source, solver.robot), configuration(source, solver.robot)
+def fuzz_poses(source: Source) -> None:
+    """Solve for a pose, a batch, a path or all solutions; or make a step of a method."""
+    solver, name = source.pick(SOLVERS), source.pick((*SEARCHES, "step"))
     with refusals():
-        if kind < 13:
-            check(solver, solver.solve(T, seed, **_solve_options(source)))
-        elif kind == 13:
-            Ts = T if source.one_in(4) else [T] * source.below(4)
-            threads = source.pick((1, 1, 1, 2, 0, None, "1"))
-            found = solver.solve_batch(Ts, seed, threads=threads)
-            good = found.success & (solver.search.keeps_limits or False)
-            require_inside(solver.robot, found.q[good])
-        elif kind == 14:
-            jump = source.number() if source.one_in(2) else 0.5
-            solver.solve_path([T] * (1 + source.below(3)), seed, max_joint_step=jump)
-        else:
-            _rare(source, solver, T, seed)
+        if name == "step":
+            stepper = Stepper(solver.robot, source.pick(("svf", "sdls", "odls")))
+            call(source, getattr(stepper, source.pick(STEPS)), solver.robot)
+            require(np.isfinite(stepper.q).all(), "a step that is not finite", stepper.q)
+            return
+        found = call(source, getattr(solver, name), solver.robot)
+        if name == "solve":
+            is_solved = found.success and found.status == 0
+            require(np.isfinite(found.position_error) or not is_solved, "no error", found)
+            if is_solved or (solver.search.keeps_limits and found.status != 4):
+                require_inside(solver.robot, found.q)
+        elif name == "solve_all":
+            require_inside(solver.robot, found)
+        elif name == "solve_batch" and solver.search.keeps_limits:
+            require_inside(solver.robot, found.q[found.success])
 
 
-def _rare(source: Source, solver: IkSolver, T: Any, seed: Any) -> None:
-    if source.below(2):
-        count = source.pick((1, 2, 3, 0, -1, "2", None, 1.5, True))
-        require_inside(solver.robot, solver.solve_all(T, count, seed))
-    else:
-        stepper = Stepper(solver.robot, source.pick(("svf", "sdls", "odls")), seed)
-        if source.one_in(3):
-            x_dot = anything(source) if source.one_in(3) else numbers(source, stepper.rows)
-            stepper.rate(x_dot, anything(source) if source.one_in(3) else source.unit())
-        elif source.one_in(3):
-            stepper.step_for(anything(source), anything(source))
-        else:
-            stepper.step(T)
-        require(np.isfinite(stepper.q).all(), "a step that is not finite", stepper.q)
-
-
-def _solve_options(source: Source) -> dict[str, Any]:
-    given: dict[str, Any] = {}
-    if source.one_in(3):
-        given["timeout"] = source.pick((0.0, 0.001, source.number(), anything(source, 1)))
-    if source.one_in(4):
-        given["solve_type"] = source.pick((*TYPES, None, source.word()))
-    if source.one_in(4):
-        given["max_joint_change"] = source.pick((0.0, 0.5, source.number(), anything(source, 1)))
-    if source.one_in(4):
-        given["approximate"] = source.pick((True, False, None, 1, "yes"))
-    return given
+def fuzz_tasks(source: Source) -> None:
+    """Make a task; poses are solved for with such."""
+    with refusals():
+        task(source, source.pick((WAM, TWO)))
 
 
 # Options
@@ -158,20 +192,12 @@ NO_WORK = {
 }
 
 
-def build_options() -> Run:
-    """Return the target of options of the solver and the controller, every method used once."""
-    for name in method_names():
-        for robot in (PLANAR, WAM):
-            with suppress(DlsIkError):
-                IkSolver(robot, name, **NO_WORK).solve(np.eye(4), np.zeros(robot.n))
-    return _check_options
-
-
-def _check_options(source: Source) -> None:
+def fuzz_options(source: Source) -> None:
     """Check options; sometimes make a solver or a controller of them, and use it."""
     name, kind = method_name(source), source.below(64)
     table = CONTROLLER if 56 <= kind < 62 else SOLVER
-    given = {key: _option_value(source, table, key) for key in _keys(source, table)}
+    keys = [source.pick((*table, source.word())) for _ in range(1 + source.below(4))]
+    given = {key: _option_value(source, table, key) for key in keys}
     robot = source.pick((PLANAR, WAM))
     with refusals():
         if kind < 56:
@@ -208,11 +234,6 @@ def method_name(source: Source) -> str:
     )
 
 
-def _keys(source: Source, table: dict[str, Any]) -> list[str]:
-    keys = [source.pick(list(table)) for _ in range(1 + source.below(4))]
-    return [*keys, source.word()] if source.one_in(32) else keys
-
-
 def _option_value(source: Source, table: dict[str, Any], key: str) -> Any:
     """Draw a value of an option, or anything."""
     about = table[key].metadata if key in table else {}
@@ -229,135 +250,79 @@ def _option_value(source: Source, table: dict[str, Any], key: str) -> Any:
 # Functions of a robot
 
 MAX_VALUE = 1e6  # [rad or m] of joints whose poses have to be finite
+CALLS = ("fk", "jacobian", "clip", "within_limits", "narrowed", "link_pose", "with_tip")
 
 
-def build_values() -> Run:
-    """Return the target of joint values, limits, links and offsets."""
-    for robot in (WAM, PLANAR, TWO):
-        robot.jacobian(np.zeros((2, robot.n)))
-    return _call_robot
-
-
-def _call_robot(source: Source) -> None:
-    robot = source.pick((WAM, PLANAR, TWO))
+def fuzz_values(source: Source) -> None:
+    """Call a function of a robot."""
+    robot, name = source.pick((WAM, PLANAR, TWO)), source.pick(CALLS)
+    q = configuration(source, robot)
     with refusals():
-        source.pick(CALLS)(source, robot)
+        found = call(source, getattr(robot, name), robot, q=q)
+        if name == "clip":
+            require(np.all(robot.within_limits(found)), "clipped outside", q)
+        elif name in ("fk", "jacobian") and (np.abs(robot.validated(q)) <= MAX_VALUE).all():
+            require(np.isfinite(found).all(), "not finite", q)
+        elif name == "narrowed":
+            require((found.lower <= found.upper).all(), "crossed", found.lower, found.upper)
+            wider = (found.lower < robot.lower) & ~robot.continuous
+            require(not wider.any(), "wider", found.lower)
+            require(found.within_limits(found.random(np.random.default_rng(0))), "outside")
+        elif name == "with_tip":
+            require(len(found.tips) == len(robot.tips) + 1, "tips", found.tips)
 
 
-def _kinematics(source: Source, robot: RobotModel) -> None:
-    q = configuration(source, robot)
-    q = robot.validated([] if q is None else q)
-    T, J = robot.fk(q), robot.jacobian(q)
-    if (np.abs(q) <= MAX_VALUE).all():
-        require(np.isfinite(T).all() and np.isfinite(J).all(), "not finite", q)
+# Controller
 
-
-def _narrowed(source: Source, robot: RobotModel) -> None:
-    ends = [_limit(source, robot) for _ in range(2)]
-    near = configuration(source, robot) if source.one_in(3) else None
-    narrow = robot.narrowed(*ends, near)
-    require((narrow.lower <= narrow.upper).all(), "crossed", narrow.lower, narrow.upper)
-    require((narrow.lower >= robot.lower).all() or robot.continuous.any(), "wider", ends)
-    q = narrow.random(np.random.default_rng(0))
-    require(narrow.within_limits(q), "outside", q)
-
-
-def _limit(source: Source, robot: RobotModel) -> Any:
-    kind = source.below(4)
-    if kind == 0:
-        return source.number(3.0)
-    if kind == 1:
-        return anything(source)
-    return numbers(source, robot.n, 3.0)
-
-
-def _link_pose(source: Source, robot: RobotModel) -> None:
-    link = source.pick((*robot.link_names, source.word()))
-    names = (*robot.tree.joint, source.word())
-    others = {source.pick(names): source.number() for _ in range(source.below(3))}
-    q = configuration(source, robot)
-    T = robot.link_pose(link, np.zeros(robot.n) if q is None else q, others)
-    require(T.shape == (4, 4), "no pose", T)
-
-
-def _with_tip(source: Source, robot: RobotModel) -> None:
-    link = source.pick((*robot.link_names, source.word()))
-    offset = pose(source, PLANAR) if source.one_in(2) else None
-    more = robot.with_tip(link, offset, {source.pick((*robot.tree.joint, "x")): source.number()})
-    require(len(more.tips) == len(robot.tips) + 1, "tips", more.tips)
-
-
-def _limits(source: Source, robot: RobotModel) -> None:
-    q = configuration(source, robot)
-    q = np.zeros(robot.n) if q is None else q
-    require(np.all(robot.within_limits(robot.clip(q))), "clipped outside", q)
-    robot.within_limits(q, abs(source.number()))
-
-
-CALLS: tuple[Callable[[Source, RobotModel], None], ...] = (
-    _kinematics, _narrowed, _narrowed, _link_pose, _with_tip, _limits,
-)  # fmt: skip
-
-
-# Tasks
-
-TASK_SOLVERS = (
-    IkSolver(WAM, **BOUNDED),
-    IkSolver(WAM, "svf", **BOUNDED),
-    IkSolver(TWO, "sdls", **BOUNDED),
-)
-AXES = ("", "x", "y", "z", "xy", "zx", "yz", "xyz", "xx", "w")
-TASK_NAMES = (
-    "position",
-    "rotation",
-    "frame",
-    "weights",
-    "position_tolerance",
-    "rotation_tolerance",
-    "round",
-    "angles",
+PERIODS = (0.01, 0.01, 0.002, 1e-6, 0.3, 10.0, 1e6)
+TIMES = (0.0, 0.01, 1.0, -1.0, 1e9)  # added to the time; the last one is another clock
+OPERATIONS = 32
+COMMANDS = (
+    *["follow_pose", "follow_twist", "follow_trajectory"] * 2,
+    *("pause", "resume", "reset", "refuse", "seed"),
 )
 
 
-def build_tasks() -> Run:
-    """Return the target of tasks: axes, frames, weights and tolerances."""
-    for solver in TASK_SOLVERS:
-        T = solver.robot.fk(np.full(solver.robot.n, 0.2))
-        for task in (Task(), Task.box(0.1, 0.1, 0.1), Task(rotation="x", weights=[1.0] * 4)):
-            solver.solve(T, task=task)
-    return _use_task
+CONTROLLERS = (  # to be reset for each input
+    Controller(WAM, when_stuck="hold"),
+    Controller(WAM, when_stuck="hold", acceleration=8.0, supervised=True),
+    Controller(PLANAR, when_stuck="hold", acceleration=4.0, feed_forward=True),
+    Controller(PLANAR, when_stuck="joint_motion"),
+)
 
 
-def _use_task(source: Source) -> None:
-    """Make a task, and sometimes solve for it."""
-    with refusals():
-        tasks: Any = [_task(source) for _ in range(1 + source.below(2))]
-        if not source.one_in(16):
-            return
-        solver = source.pick(TASK_SOLVERS)
-        tasks = tasks[0] if source.below(2) else tasks
-        T = solver.robot.fk(solver.robot.random(np.random.default_rng(source.below(256))))
-        check(solver, solver.solve(T, np.zeros(solver.robot.n), task=tasks))
+def fuzz_controller(source: Source) -> None:
+    """Send targets, measurements, pauses, bad input and jumps of time in any order."""
+    controller = source.pick(CONTROLLERS)
+    robot, now = controller.robot, 100.0
+    controller.reset()
+    controller.seed(robot.clip(np.zeros(robot.n)))
+    for _ in range(OPERATIONS):
+        if not source.has_more:
+            break
+        dt, is_cycle = source.pick(PERIODS), source.below(2)
+        now += (source.pick(TIMES) if source.one_in(16) else dt) if is_cycle else 0.0
+        with refusals():
+            if is_cycle:
+                _cycle(source, controller, now, dt)
+            else:
+                call(source, getattr(controller, source.pick(COMMANDS)), robot, now=now)
 
 
-def _task(source: Source) -> Task:
-    kind = source.below(8)
-    if kind == 0:
-        return Task.pointing(source.pick((*AXES, None)))
-    if kind == 1:
-        return Task.box(*(source.number() for _ in range(3)))
-    if kind == 2:
-        return Task.cylinder(source.number(), source.number())
-    given = {source.pick(TASK_NAMES): None for _ in range(source.below(5))}
-    return Task(**{name: _task_value(source, name) for name in given})
+def require_slow(robot: RobotModel, output: ServoOutput) -> None:
+    """Require a command that is finite and within the limits of velocity."""
+    require(np.isfinite(output.q).all() and np.isfinite(output.velocity).all(), "not finite")
+    slow = np.abs(output.velocity) <= robot.velocity * (1.0 + 1e-6) + 1e-9
+    require(slow.all(), "too fast", output.velocity)
 
 
-def _task_value(source: Source, name: str) -> Any:
-    if source.one_in(6):
-        return anything(source)
-    if name in ("position", "rotation", "round"):
-        return source.pick(AXES)
-    if name in ("frame", "angles"):
-        return source.pick(("base", "target", "vector", "euler"))
-    found: Iterable[float] = numbers(source, source.pick((3, 3, 6, 6, 4, 2)), 1.0)
-    return [abs(x) for x in found] if source.below(2) else found
+def _cycle(source: Source, controller: Controller, now: float, dt: float) -> None:
+    robot, before = controller.robot, controller.command
+    measured = configuration(source, robot) if source.one_in(4) else None
+    if source.one_in(32):
+        controller.cycle(anything(source), anything(source), measured)
+    output = controller.cycle(now, dt, measured)
+    require_slow(robot, output)
+    known = np.array([before, before if measured is None else robot.validated(measured)])
+    low, high = np.minimum(robot.lower, known.min(0)), np.maximum(robot.upper, known.max(0))
+    require(((output.q >= low) & (output.q <= high)).all(), "beyond the limits", output.q)
