@@ -44,12 +44,12 @@ class Forgetful:
         depth = qos_profile_services_default.depth
         DeferredService(host.node, GetPositionFK, "compute_fk", self._answer, depth)
 
-    def _answer(self, request, response, reply):
+    def _answer(self, request, reply):
         (link,) = request.fk_link_names
         self.asked[link] += 1
         if self.asked[link] > self.loses:
+            response = GetPositionFK.Response(fk_link_names=request.fk_link_names)
             response.error_code.val = 1
-            response.fk_link_names = request.fk_link_names
             reply(response)
 
 

@@ -178,7 +178,7 @@ class DeferredService:
     (rclpy 9.1), or is polled (Humble).
 
     Args:
-        handle: called with a request, an empty response and the reply, in the executor's thread.
+        handle: called with a request and the reply, in the executor's thread.
         depth: requests and responses that the middleware keeps; one too many replaces the oldest,
             whose client waits in vain.
     """
@@ -188,19 +188,18 @@ class DeferredService:
         node: Node,
         kind: Any,
         name: str,
-        handle: Callable[[Any, Any, Reply], None],
+        handle: Callable[[Any, Reply], None],
         depth: int,
     ) -> None:
         self._handle = handle
         self._lock = threading.Lock()  # rcl sends from one thread at a time
-        service = node.create_service(
-            kind, name, lambda *pair: pair, qos_profile=QoSProfile(depth=depth)
-        )
+        qos = QoSProfile(depth=depth)
+        service = node.create_service(kind, name, lambda request, _: request, qos_profile=qos)
         self._send = compat.intercept_responses(service, self._dispatch)
 
-    def _dispatch(self, pair: tuple[Any, Any], header: Any) -> None:
+    def _dispatch(self, request: Any, header: Any) -> None:
         def reply(response: Any) -> None:
             with self._lock:
                 self._send(response, header)
 
-        self._handle(*pair, reply)
+        self._handle(request, reply)

@@ -97,75 +97,72 @@ class ServiceServer:
             stamped.header.stamp = now
         return self._succeeded(solution)
 
-    def _ik(self, message: Any, empty: Any, reply: Reply) -> None:
+    def _ik(self, message: Any, reply: Reply) -> None:
         try:
             request = read_ik_request(message.ik_request, self._arm())
         except Exception as error:  # noqa: BLE001  a client waits for an answer
-            self._send(reply, self._failed(empty, error))
+            self._send(reply, self._failed(GetPositionIK.Response(), error))
             return
         self._warn_of_collisions(request)
         response = None
         if not self._executor.waiting and self._fast_path.is_known(request):
-            response = self._try_at_once(request, empty)
-        if response is None and not self._submit(request, empty, reply):
+            response = self._try_at_once(request)
+        if response is None and not self._submit(request, reply):
             waiting, bound = self._executor.waiting, self._executor.bound
-            response = self._with_code(
-                empty,
-                Code.TIMED_OUT,
+            response = self._timed_out(
                 f"{waiting} requests wait already, and the parameter service_queue is {bound}: "
-                "ask again later",
+                "ask again later"
             )
         if response is not None:
             self._send(reply, response)
 
-    def _try_at_once(self, request: IkRequest, empty: Any) -> Any | None:
+    def _try_at_once(self, request: IkRequest) -> Any | None:
         """Return the response that is found within FIRST_TRY; None: it takes longer."""
         begin = time.perf_counter()
-        response = finished(self._slices(request, empty, FIRST_TRY))
+        response = finished(self._slices(request, FIRST_TRY))
         was_cut = request.timeout > FIRST_TRY and time.perf_counter() - begin > FIRST_TRY
         return None if was_cut and response.error_code.val == Code.NO_IK_SOLUTION else response
 
-    def _submit(self, request: IkRequest, empty: Any, reply: Reply) -> bool:
+    def _submit(self, request: IkRequest, reply: Reply) -> bool:
         """Have a request answered in a thread; return whether there is room in the queue."""
-        give_up = partial(self._give_up, request, empty, reply)
-        return self._executor.submit(
-            self._work(request, empty, reply, give_up), request.deadline, give_up
-        )
+        give_up = partial(self._give_up, request, reply)
+        return self._executor.submit(self._work(request, reply), request.deadline, give_up)
 
-    def _work(
-        self, request: IkRequest, empty: Any, reply: Reply, give_up: Callable[[], None]
-    ) -> Iterator[None]:
+    def _work(self, request: IkRequest, reply: Reply) -> Iterator[None]:
         """Answer a request with what is left of its timeout."""
         if time.perf_counter() > request.deadline:
-            give_up()
+            self._give_up(request, reply)
             return
-        response = yield from self._slices(request, empty, request.timeout)
+        response = yield from self._slices(request, request.timeout)
         if response.error_code.val == Code.SUCCESS:
             self._fast_path.remember(request)
         self._send(reply, response)
 
-    def _give_up(self, request: IkRequest, empty: Any, reply: Reply) -> None:
+    def _give_up(self, request: IkRequest, reply: Reply) -> None:
         message = (
             f"the request waited {request.age:.3g} s for its turn, longer than its timeout of "
             f"{request.timeout:.3g} s; {self._executor.waiting} requests wait, service_queue is "
             f"{self._executor.bound}"
         )
-        self._send(reply, self._with_code(empty, Code.TIMED_OUT, message))
+        self._send(reply, self._timed_out(message))
 
-    def _slices(self, request: IkRequest, empty: Any, longest: float) -> Generator[None, None, Any]:
+    def _slices(self, request: IkRequest, longest: float) -> Generator[None, None, Any]:
         """Solve a request for a time [s] at most, in slices; return the response."""
         try:
             current = self._current(request.arm)
             timeout = min(request.remaining, longest)
             solution = yield from ik_slices(request, current, self._frames, timeout)
         except Exception as error:  # noqa: BLE001  a client waits for an answer
-            return self._failed(empty, error, request.timeout_note)
+            return self._failed(GetPositionIK.Response(), error, request.timeout_note)
         now = self._node.get_clock().now().to_msg()
         solution.response.solution.joint_state.header.stamp = now
         return self._succeeded(solution)
 
     def _succeeded(self, solution: Solution) -> Any:
         return self._with_code(solution.response, Code.SUCCESS, solution.message)
+
+    def _timed_out(self, message: str) -> Any:
+        return self._with_code(GetPositionIK.Response(), Code.TIMED_OUT, message)
 
     def _failed(self, empty: Any, error: Exception, note: str = "") -> Any:
         """Fill the empty response; the note is added where there is no solution."""
@@ -264,8 +261,8 @@ def ik_slices(
     note = _join(note, *request.state.notes, _normalization_note(request))
     if not result.success:
         raise RequestError(Code.NO_IK_SOLUTION, _join(_failure(result), note))
-    found = zip(problem.solver.robot.joint_names, result.q.tolist(), strict=True)
-    response = _ik_response(arm.tree, {**context.values, **dict(found)})
+    found = problem.solver.robot.named(result.q)
+    response = _ik_response(arm.tree, {**context.values, **found})
     return Solution(response, _join(_success(result), note))
 
 
