@@ -291,9 +291,8 @@ def _checked_link(name: str, context: RobotContext, label: str) -> str:
 def _pose_in_base(header: Any, pose: Any, context: RobotContext, base: str, label: str) -> Array:
     """Return (4, 4) T_base_pose of a ``geometry_msgs/Pose`` in the frame of a header."""
     try:
-        T_root_pose = context.pose_in_root(PoseStamped(header=header, pose=pose))
+        return context.pose_in_base(PoseStamped(header=header, pose=pose), base)
     except FrameError as error:
         raise FrameError(f"{label}: {error}") from error
     except PoseError as error:
         raise invalid(f"{label}: {error}") from error
-    return context.from_root(T_root_pose, base)

@@ -207,15 +207,14 @@ class RobotContext(NamedTuple):
 
     def link_pose(self, link: str, base: str) -> Array:
         """Return (4, 4) T_base_link."""
-        return self.from_root(self.arm.tree.pose(link, self.values), base)
+        tree, values = self.arm.tree, self.values
+        return base_from_root(tree.pose(link, values), tree, base, values)
 
-    def pose_in_root(self, stamped: Any) -> Array:
-        """Return (4, 4) T_root_pose of a ``geometry_msgs/PoseStamped``; raises as Frames does."""
-        return self.frames.pose_in_root(stamped, self.arm.tree, self.values, at_stamp=True)
-
-    def from_root(self, T_root_link: Array, base: str) -> Array:
-        """Return (4, 4) T_base_link."""
-        return base_from_root(T_root_link, self.arm.tree, base, self.values)
+    def pose_in_base(self, stamped: Any, base: str) -> Array:
+        """Return (4, 4) T_base_pose of a ``geometry_msgs/PoseStamped``; raises as Frames does."""
+        tree, values = self.arm.tree, self.values
+        T_root_pose = self.frames.pose_in_root(stamped, tree, values, at_stamp=True)
+        return base_from_root(T_root_pose, tree, base, values)
 
 
 class IkProblem(NamedTuple):
@@ -242,8 +241,8 @@ def build_problem(request: IkRequest, context: RobotContext) -> IkProblem:
     def target(tip: str, attachment: TipAttachment | None) -> Array:
         if attachment is None:
             return context.link_pose(tip, robot.base)
-        T_root_link = context.pose_in_root(request.poses[attachment.link_index])
-        return context.from_root(T_root_link @ attachment.T_link_tip, robot.base)
+        T_base_link = context.pose_in_base(request.poses[attachment.link_index], robot.base)
+        return T_base_link @ attachment.T_link_tip
 
     targets = [target(*pair) for pair in zip(robot.tips, attachments, strict=True)]
     complete = arm.tree.values(context.values)
