@@ -80,24 +80,30 @@ def robot_of(name: str, base: str | None = None, tip: str | None = None) -> Robo
     return load(name, base, tip)
 
 
-def robot_from(name: str) -> RobotModel:
-    """Load a robot, for argparse."""
-    try:
-        return robot_of(name)
-    except DlsIkError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+def argument(convert: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return a converter for argparse, which shows errors of dls_ik as they are."""
+
+    def converted(text: str) -> Any:
+        try:
+            return convert(text)
+        except DlsIkError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return converted
+
+
+robot_from = argument(robot_of)
 
 
 def add_plot(options: argparse.ArgumentParser, what: str) -> None:
     """Add the option for a picture; a wrong suffix is refused before anything is measured."""
-    options.add_argument("--plot", metavar="FILE", type=_picture, help=f"draw {what} there")
+    options.add_argument(
+        "--plot", metavar="FILE", type=argument(_picture), help=f"draw {what} there"
+    )
 
 
 def _picture(text: str) -> Path:
-    try:
-        check_picture(Path(text))
-    except DlsIkError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    check_picture(Path(text))
     return Path(text)
 
 

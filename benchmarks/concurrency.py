@@ -49,7 +49,6 @@ from dls_ik import DlsIkError, RobotModel
 from dls_ik.ros.client.ik_client import DEPTH
 from dls_ik.ros.frames import pose_from_matrix
 from dls_ik.ros.robot_source import QOS
-from dls_ik.ros.util import stay_alone
 
 NAME, RATE = "concurrency", 200.0  # namespace, [Hz]
 PATIENCE = 60.0  # [s] after which what is waited for counts as never to come
@@ -440,7 +439,6 @@ def main() -> None:
     options = parser(__doc__, seed=0)
     options.add_argument("--minutes", type=float, default=10.0, help="of the run")
     given = options.parse_args()
-    stay_alone()
     ledger = run(60.0 * given.minutes, given.seed).ledger
     done = Table("What was done", columns("done; count :d"), sorted(ledger.done.items()))
     checked = Table("Invariants", columns("must hold; checked :d; violated :d"))

@@ -30,7 +30,6 @@ from benchmarks.common import Table, columns, finish, guarded, parser
 from benchmarks.processes import Process, ros_node
 from dls_ik import DlsIkError, RobotModel
 from dls_ik.ros.client.ik_client import stamped_pose
-from dls_ik.ros.util import stay_alone
 
 RATE, ACCELERATION, POINTS = 100, 8.0, 60  # [Hz], [rad/s^2], of a trajectory
 START = [0.0, 0.6, 0.0, 1.6, 0.0, 0.4, 0.0]  # [rad] of the WAM
@@ -290,7 +289,6 @@ def row(name: str, reactions: list[Reaction]) -> list[Any]:
 def main() -> None:
     """Measure and show."""
     given = parser(__doc__, repeats=5).parse_args()
-    stay_alone()
     finish(given, [Table("Faults", COLUMNS, measured(given.repeats))])
 
 

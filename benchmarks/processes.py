@@ -12,7 +12,7 @@ from queue import Empty, Queue
 from typing import Any, NamedTuple
 
 from dls_ik import DlsIkError
-from dls_ik.ros.util import ChildProcess
+from dls_ik.ros.util import ChildProcess, stay_alone
 
 STARTING = 180.0  # [s] for a node to be ready, with nothing in the cache of kernels
 READY = "ready"  # in the line that says so
@@ -29,9 +29,10 @@ def ros_node(program: str, namespace: str, **parameters: Any) -> list[str]:
 
 
 class Process(ChildProcess):
-    """A context in which a process runs; its output lines are queued."""
+    """A context in which a process runs, in a ROS domain of ours; its output lines are queued."""
 
     def __init__(self, command: Sequence[str], **environment: str) -> None:
+        stay_alone()
         self._lines: Queue[str] = Queue()
         super().__init__(command, self._lines.put, ROOT, **environment)
 

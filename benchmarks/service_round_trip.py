@@ -18,7 +18,6 @@ from benchmarks.common import Table, columns, finish, guarded, parser, positive,
 from benchmarks.processes import Process, ros_node, wait_until
 from dls_ik import DlsIkError, IkSolver, RobotModel
 from dls_ik.ros.client.ik_client import ik_request
-from dls_ik.ros.util import stay_alone
 
 TIMEOUT = 0.05  # [s] to solve in, the node's own default
 ANSWER = 5.0  # [s] to answer in
@@ -93,7 +92,6 @@ def main() -> None:
     options = parser(__doc__, seed=0)
     options.add_argument("--calls", type=positive, default=2000, help="of each server")
     given = options.parse_args()
-    stay_alone()
     with ExitStack() as stack:
         for command in (
             ros_node("benchmarks.trivial_nodes serve", "trivial"),

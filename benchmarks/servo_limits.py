@@ -20,16 +20,8 @@ from dls_ik import RobotModel
 from dls_ik.servo import Controller
 
 SHIPPED = (
-    "wam7",
-    "puma560",
-    "planar_2r",
-    "ur10e",
-    "fr3",
-    "iiwa14",
-    "irb140",
-    "stanford",
-    "cobra600",
-)
+    "wam7", "puma560", "planar_2r", "ur10e", "fr3", "iiwa14", "irb140", "stanford", "cobra600"
+)  # fmt: skip
 METHODS = (None, None, None, "auto", "jd", "svf", "odls")
 STEPS = 2000  # of one run
 JERKY = 0.3  # share of runs with a limit of jerk

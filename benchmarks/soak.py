@@ -41,7 +41,6 @@ from benchmarks.processes import Process, proc_figures, ros_node, wait_until
 from benchmarks.soak_report import Measured, report
 from dls_ik import RobotModel
 from dls_ik.ros.frames import fill_pose
-from dls_ik.ros.util import stay_alone
 
 NAME, TARGETS = "soak", 100.0  # namespace, [Hz]
 ACCELERATION = 10.0  # [rad/s^2]
@@ -219,7 +218,6 @@ def main() -> None:
     options.add_argument("--clients", type=positive, default=8, help="of compute_ik")
     add_plot(options, "the curves")
     given = options.parse_args()
-    stay_alone()
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a terminal that is closed
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     interrupted = False

@@ -18,7 +18,6 @@ from tempfile import TemporaryDirectory
 from benchmarks.common import Table, columns, finish, guarded, parser, quartiles, spread
 from benchmarks.processes import ROOT, Process, ros_node
 from dls_ik import DlsIkError
-from dls_ik.ros.util import stay_alone
 
 REFERENCE = "import numba"
 COLUMNS = columns(
@@ -91,7 +90,6 @@ def one_round(note: Callable[[str, float], None]) -> None:
 def main() -> None:
     """Measure, and show."""
     given = parser(__doc__, repeats=5).parse_args()
-    stay_alone()
     found: dict[str, list[float]] = {}
     for _ in range(given.repeats):
         one_round(lambda step, span: found.setdefault(step, []).append(span))

@@ -8,6 +8,7 @@ alone (`when_stuck`). A try ends after 30 s; of local motion alone, when no join
 1e-4 rad in two seconds.
 """
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,6 @@ METHODS = (
 )  # fmt: skip
 ARMS = ("wam7", "ur10e", "fr3")
 STILL, LOOK = 1e-4, 2.0  # [rad or m] in [s]: less motion leads nowhere
-CHUNK = 25  # targets for a process at a time
 COLUMNS = columns(
     "robot; method; when stuck; reached [%] :.1f; median [s] :.2f; 95 % [s] :.2f; largest [s] "
     ":.2f; straight, median [s] :.2f; straight, 95 % [s] :.2f; joint motions :d"
@@ -31,7 +31,7 @@ COLUMNS = columns(
 
 
 class Case(NamedTuple):
-    """The work of one process."""
+    """A row, and one of its targets."""
 
     robot: str
     method: str
@@ -40,8 +40,7 @@ class Case(NamedTuple):
     rate: float  # [Hz]
     longest: float  # [s]
     seed: int
-    first: int  # number of the first target
-    count: int
+    target: int = 0
 
 
 class Found(NamedTuple):
@@ -52,22 +51,24 @@ class Found(NamedTuple):
     joint_motion: bool
 
 
-def run(case: Case) -> list[Found]:
-    """Follow each target of a case."""
-    robot = moving(case.robot)
-    options = {"when_stuck": case.when_stuck, "acceleration": case.acceleration}
-    controller = Controller(robot, case.method, **options)
-    nearest = IkSolver(robot, solve_type="distance")
-    found = []
-    for k in range(case.first, case.first + case.count):
-        rng = np.random.default_rng((case.seed, k))  # every method gets the same
-        q, T = robot.random(rng), robot.fk(robot.random(rng))
-        controller.reset()
-        controller.seed(q)
-        controller.follow_pose(T, k * 1e4)
-        straight = joint_time(robot, nearest.solve(T, q, timeout=60.0).q - q, case.acceleration)
-        found.append(reach(controller, case, k * 1e4, straight))
-    return found
+@cache
+def solvers(robot: str, method: str, when_stuck: str, acceleration: float) -> Any:
+    """Return a controller, and a solver for the nearest solution; once in each process."""
+    arm, options = moving(robot), {"when_stuck": when_stuck, "acceleration": acceleration}
+    return Controller(arm, method, **options), IkSolver(arm, solve_type="distance")
+
+
+def run(case: Case) -> Found:
+    """Follow the target of a case."""
+    controller, nearest = solvers(*case[:4])
+    robot, begin = controller.robot, case.target * 1e4
+    rng = np.random.default_rng((case.seed, case.target))  # every method gets the same
+    q, T = robot.random(rng), robot.fk(robot.random(rng))
+    controller.reset()
+    controller.seed(q)
+    controller.follow_pose(T, begin)
+    straight = joint_time(robot, nearest.solve(T, q, timeout=60.0).q - q, case.acceleration)
+    return reach(controller, case, begin, straight)
 
 
 def reach(controller: Controller, case: Case, begin: float, straight: float) -> Found:
@@ -104,14 +105,9 @@ def row(case: Case, found: list[Found]) -> list[Any]:
 
 def measured(robot: str, method: str, stuck: str, given: Any) -> list[Any]:
     """Measure one row in several processes."""
-    case = Case(
-        robot, method, stuck, given.acceleration, given.rate, given.longest, given.seed, 0, 0
-    )
-    starts = range(0, given.targets, CHUNK)
-    tasks = [case._replace(first=s, count=min(CHUNK, given.targets - s)) for s in starts]
-    title = f"{robot} {method} {stuck}"
-    found = [f for part in in_processes(run, tasks, given.processes, title) for f in part]
-    return row(case, found)
+    case = Case(robot, method, stuck, given.acceleration, given.rate, given.longest, given.seed)
+    tasks = [case._replace(target=k) for k in range(given.targets)]
+    return row(case, in_processes(run, tasks, given.processes, f"{robot} {method} {stuck}"))
 
 
 def main() -> None:

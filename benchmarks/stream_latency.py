@@ -26,7 +26,6 @@ from benchmarks.common import Table, columns, finish, guarded, parser, positive,
 from benchmarks.processes import Process, ros_node, wait_until
 from dls_ik import RobotModel
 from dls_ik.ros.client.ik_client import stamped_pose
-from dls_ik.ros.util import stay_alone
 
 START = [0.0, 0.6, 0.0, 1.8, 0.0, 0.6, 0.0]  # [rad] of the WAM
 RADIUS, PERIOD = 0.05, 1.0  # [m], [s] of the circle
@@ -168,7 +167,6 @@ def main() -> None:
     options.add_argument("--rates", type=positive, nargs="+", default=[100, 500, 1000], help="[Hz]")
     options.add_argument("--duration", type=positive, default=3, help="of a turn [s]")
     given = options.parse_args()
-    stay_alone()
     table = Table(f"{given.repeats} turns of {given.duration} s of each node", COLUMNS)
     for rate in given.rates:
         table.rows += rows(rate, measured(rate, given.repeats, given.duration))

@@ -131,9 +131,16 @@ def prepared(folder: Path, say: Callable[[str], None]) -> tuple[str, dict[str, s
     elif folder.exists() and any(folder.iterdir()):
         raise DlsIkError(f"{folder} is not an environment of the peers: name a new folder")
     say(f"peers: installing {REQUIREMENTS.name} into {folder}, 1.4 GB, about a minute")
-    _make(folder)
+    base = str(getattr(sys, "_base_executable", sys.executable))
+    if why := _failure(base, "-m", "venv", "--clear", "--system-site-packages", str(folder)):
+        raise DlsIkError(f"cannot make {folder}: {why}")
     _mark(stamp, "", {})  # an interrupted installation is made again
-    missing = _installed(python)
+    install = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
+    install += ["--only-binary", ":all:"]
+    missing = {}
+    if _failure(*install, *requirements()):  # one after the other, to find the reason
+        found = {line: _failure(*install, line) for line in requirements()}
+        missing = {line: why for line, why in found.items() if why}
     _mark(stamp, "" if missing else key, missing)
     return str(python), missing
 
@@ -142,29 +149,11 @@ def _mark(stamp: Path, key: str, missing: dict[str, str]) -> None:
     stamp.write_text(json.dumps({"key": key, "missing": missing}, indent=2) + "\n")
 
 
-def _make(folder: Path) -> None:
-    base = str(getattr(sys, "_base_executable", sys.executable))
-    command = [base, "-m", "venv", "--clear", "--system-site-packages", str(folder)]
+def _failure(*command: str) -> str:
+    """Run a command; return the line that says why it failed, or nothing."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise DlsIkError(f"cannot make {folder}: {_last(done.stderr or done.stdout)}")
-
-
-def _installed(python: Path) -> dict[str, str]:
-    """Install all at once; if that fails, one after the other to find the reason."""
-    if not _refused(python, requirements()):
-        return {}
-    reasons = {line: _refused(python, [line]) for line in requirements()}
-    return {line: reason for line, reason in reasons.items() if reason}
-
-
-def _refused(python: Path, lines: list[str]) -> str:
-    command = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
-    command += ["--only-binary", ":all:", *lines]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return _last(done.stderr) or "pip failed" if done.returncode else ""
-
-
-def _last(text: str) -> str:
-    lines = [line for line in text.strip().splitlines() if "ERROR" in line] or text.splitlines()
-    return lines[-1].strip() if lines else ""
+    if not done.returncode:
+        return ""
+    lines = (done.stderr or done.stdout).strip().splitlines()
+    reasons = [line for line in lines if "ERROR" in line] or lines
+    return reasons[-1].strip() if reasons else f"exit code {done.returncode}"
