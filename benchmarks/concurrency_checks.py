@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dls_ik import RobotModel
+from dls_ik.errors import Code
 from dls_ik.model.files import shipped_urdf
-from dls_ik.ros.errors import Code
 from dls_ik.ros.frames import matrix_from_pose
 
 MOST = 20  # violations that are kept with their words

@@ -20,8 +20,8 @@ from rclpy.qos import QoSProfile
 from benchmarks.client import Steps, Task, client_node
 from benchmarks.concurrency_checks import explains_ik
 from dls_ik import RobotModel
+from dls_ik.errors import Code
 from dls_ik.ros.client.ik_client import DEPTH, ik_request
-from dls_ik.ros.errors import Code
 from dls_ik.solver.options import SolverOptions
 
 MEAN_PAUSE = 0.3  # [s] between an answer and the next call

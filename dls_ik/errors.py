@@ -1,9 +1,10 @@
-"""Exceptions of the package.
+"""Exceptions of the package, and the error codes of its services.
 
 Misuse raises; non-convergence is data (see :class:`dls_ik.IkResult`). Each message says what was
 given and what is valid.
 """
 
+import enum
 from collections.abc import Sequence
 from typing import Any
 
@@ -71,3 +72,42 @@ class StaleTargetError(DlsIkError):
 
 class HeldError(DlsIkError):
     """Targets are refused: the controller is paused, or has a fault."""
+
+
+# Of the services of the node
+
+
+class Code(enum.IntEnum):
+    """Values of ``moveit_msgs/msg/MoveItErrorCodes``; older versions of it lack some names."""
+
+    SUCCESS = 1
+    TIMED_OUT = -6
+    INVALID_GROUP_NAME = -15
+    INVALID_GOAL_CONSTRAINTS = -16
+    INVALID_ROBOT_STATE = -17
+    INVALID_LINK_NAME = -18
+    FRAME_TRANSFORM_FAILURE = -21
+    GOAL_STATE_INVALID = -27
+    NO_IK_SOLUTION = -31
+    FAILURE = 99999
+
+
+class RequestError(DlsIkError):
+    """A request that is refused or has no solution; carries the code of the response."""
+
+    def __init__(self, code: Code, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class FrameError(DlsIkError):
+    """A frame that neither the robot nor tf2 knows."""
+
+
+def code_of(error: Exception) -> Code:
+    """Return the code that a service answers with after an error."""
+    if isinstance(error, RequestError):
+        return error.code
+    if isinstance(error, FrameError):
+        return Code.FRAME_TRANSFORM_FAILURE
+    return Code.GOAL_STATE_INVALID if isinstance(error, PoseError) else Code.FAILURE

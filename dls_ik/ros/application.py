@@ -10,11 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from rclpy.node import Node
 from rclpy.task import Future
 
-from dls_ik.errors import RobotModelError
+from dls_ik.errors import Code, RequestError, RobotModelError
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros import STARTED
 from dls_ik.ros.arm import Arm
-from dls_ik.ros.errors import Code, RequestError
 from dls_ik.ros.frames import Frames, tf2_lookup
 from dls_ik.ros.params import Parameters
 from dls_ik.ros.process import LiveParameters, spin, warm_up

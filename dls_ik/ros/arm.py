@@ -8,11 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.errors import ChainError, MethodError, OptionError, RobotModelError
+from dls_ik.errors import ChainError, Code, MethodError, OptionError, RequestError, RobotModelError
 from dls_ik.model.analysis import ready_configuration
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.tree import Tree
-from dls_ik.ros.errors import Code, RequestError
 from dls_ik.ros.params import GroupParameters, Parameters
 from dls_ik.servo import DEFAULT_METHOD, Controller
 from dls_ik.solver import IkSolver

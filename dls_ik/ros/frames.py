@@ -11,7 +11,7 @@ from rclpy.time import Time
 
 from dls_ik.core.se3 import FARTHEST
 from dls_ik.core.types import Array
-from dls_ik.errors import PoseError
+from dls_ik.errors import FrameError, PoseError
 from dls_ik.model.rotations import (
     SHORTEST_QUATERNION,
     inverse,
@@ -19,7 +19,6 @@ from dls_ik.model.rotations import (
     rotation_of_unit,
 )
 from dls_ik.model.tree import Tree
-from dls_ik.ros.errors import FrameError
 from dls_ik.text import listing, quoted
 
 MAX_NAME = 256  # characters of a frame or a joint, as in a URDF

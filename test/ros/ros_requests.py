@@ -8,9 +8,8 @@ from moveit_msgs.msg import PositionIKRequest
 from robots import joint, urdf
 
 from dls_ik import RobotModel
-from dls_ik.errors import DlsIkError
+from dls_ik.errors import DlsIkError, code_of
 from dls_ik.ros.arm import Arm
-from dls_ik.ros.errors import code_of
 from dls_ik.ros.frames import Frames, pose_from_matrix
 from dls_ik.ros.params import Parameters
 from dls_ik.ros.services.request import read_ik_request

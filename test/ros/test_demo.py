@@ -17,6 +17,7 @@ pytest.importorskip("matplotlib", reason="needs matplotlib")
 
 from rich.console import Console
 
+from dls_ik.errors import Code
 from dls_ik.model import RobotModel
 from dls_ik.model.rotations import rotation_from_rpy, transform
 from dls_ik.ros.demo.__main__ import main
@@ -50,7 +51,6 @@ from dls_ik.ros.demo.report import (
     timing_table,
     tracking_table,
 )
-from dls_ik.ros.errors import Code
 from dls_ik.ros.frames import pose_errors
 
 ROBOT = RobotModel.wam()

@@ -24,7 +24,7 @@ from ros_arms import ARGUMENTS, CURRENT, GOOD, NAMES, TIPS, place, request, send
 from ros_client import Client, NodeProcess
 from service_cases import CASES, REACHED, out_of_grasp_of_the_left, timed
 
-from dls_ik.ros.errors import Code
+from dls_ik.errors import Code
 from fuzz.source import Source
 from fuzz.targets.node import changed
 

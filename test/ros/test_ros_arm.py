@@ -11,9 +11,8 @@ from ros_arms import CURRENT, TIPS, TREE
 from ros_requests import ask, refusal, values
 
 from dls_ik import RobotModel
-from dls_ik.errors import MethodError, OptionError
+from dls_ik.errors import Code, MethodError, OptionError
 from dls_ik.ros.arm import Arm
-from dls_ik.ros.errors import Code
 from dls_ik.ros.frames import pose_from_matrix
 from dls_ik.ros.params import Parameters
 

@@ -31,9 +31,8 @@ from ros_requests import CURRENT, answer_ik, ask, make_arm, pose, refusal, value
 from ros_wam import state
 from shape_msgs.msg import Mesh
 
-from dls_ik.errors import DlsIkError
+from dls_ik.errors import Code, DlsIkError
 from dls_ik.ros.arm import Arm
-from dls_ik.ros.errors import Code
 from dls_ik.ros.frames import Frames, matrix_from_pose
 from fuzz.source import Source
 from fuzz.targets.node import changed

@@ -13,8 +13,7 @@ from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Point, Pose, Quaternion, Transform, Vector3
 from oracle import rigid, rotation
 
-from dls_ik.errors import PoseError
-from dls_ik.ros.errors import RequestError
+from dls_ik.errors import PoseError, RequestError
 from dls_ik.ros.frames import matrix_from_pose, pose_from_matrix, tf2_lookup
 from dls_ik.ros.services.request import timeout_seconds
 

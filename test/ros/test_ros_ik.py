@@ -14,7 +14,7 @@ from oracle import rigid, rotation
 from ros_requests import CURRENT, NAMES, ask, make_arm, pose, refusal, values
 from ros_wam import state
 
-from dls_ik.ros.errors import Code
+from dls_ik.errors import Code
 from dls_ik.ros.frames import Frames, matrix_from_pose, pose_from_matrix
 from dls_ik.ros.services.server import answer_fk
 

@@ -22,8 +22,8 @@ from ros_wam import state
 from sensor_msgs.msg import JointState
 
 from dls_ik import RobotModel
+from dls_ik.errors import Code
 from dls_ik.ros.arm import Arm
-from dls_ik.ros.errors import Code
 from dls_ik.ros.frames import Frames, pose_from_matrix
 from dls_ik.ros.params import Parameters
 from dls_ik.ros.services.request import MAX_BYTES, read_ik_request

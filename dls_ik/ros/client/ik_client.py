@@ -15,7 +15,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from dls_ik.core.types import Array
-from dls_ik.errors import JointValueError, OptionError, PoseError
+from dls_ik.errors import Code, JointValueError, OptionError, PoseError
 from dls_ik.model.rotations import not_a_rotation, roughness
 from dls_ik.ros.client.connection import (
     NoAnswerError,
@@ -25,7 +25,6 @@ from dls_ik.ros.client.connection import (
     ServiceMissingError,
     call_with_retry,
 )
-from dls_ik.ros.errors import Code
 from dls_ik.ros.frames import matrix_from_pose, pose_from_matrix
 from dls_ik.text import listing
 

@@ -14,13 +14,12 @@ from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 
 from dls_ik.core.types import Array
-from dls_ik.errors import DlsIkError
+from dls_ik.errors import Code, DlsIkError
 from dls_ik.model.kdl import kdl_chain
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.rotations import rotation_from_z, transform
 from dls_ik.ros.client import IkClient, TargetPublisher
 from dls_ik.ros.client.connection import wait_until
-from dls_ik.ros.errors import Code
 from dls_ik.ros.frames import pose_errors
 from dls_ik.solver.solver import IkSolver
 

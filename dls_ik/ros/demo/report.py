@@ -14,11 +14,11 @@ from rich.console import Console
 from rich.table import Table
 
 from dls_ik.core.types import Array
+from dls_ik.errors import Code
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.rotations import rpy_from_rotation
 from dls_ik.plot import joint_bands, tip_path
 from dls_ik.ros.demo.measure import TOLERANCE, JointUse, PoseCheck, RecordedMotion, Tracking
-from dls_ik.ros.errors import Code
 from dls_ik.text import json_text
 
 BUSY = 0.25  # share of the processors taken by others, above which figures by the clock are theirs

@@ -15,11 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.errors import ChainError, MethodError, OptionError
+from dls_ik.errors import ChainError, Code, MethodError, OptionError, RequestError
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.rotations import inverse
 from dls_ik.model.tree import Tree
-from dls_ik.ros.errors import Code, RequestError
 from dls_ik.ros.services.constraints import (
     LinkBound,
     Region,

@@ -10,12 +10,11 @@ from shape_msgs.msg import SolidPrimitive
 
 from dls_ik.core.se3 import FARTHEST
 from dls_ik.core.types import Array
-from dls_ik.errors import LimitsError, PoseError
+from dls_ik.errors import Code, FrameError, LimitsError, PoseError, RequestError
 from dls_ik.model.joint import TURN
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.rotations import inverse, quaternion_from_rotation, transform
 from dls_ik.model.tree import Tree
-from dls_ik.ros.errors import Code, FrameError, RequestError
 from dls_ik.ros.frames import matrix_from_pose, strip_slash
 from dls_ik.ros.services.request import RobotContext, driven_joints
 from dls_ik.solver.task import Task, is_bound

@@ -9,9 +9,9 @@ from rclpy.serialization import serialize_message
 
 from dls_ik.core.se3 import FARTHEST
 from dls_ik.core.types import Array
+from dls_ik.errors import Code, RequestError
 from dls_ik.model.tree import Tree
 from dls_ik.ros.arm import Arm, Group, TipAttachment
-from dls_ik.ros.errors import Code, RequestError
 from dls_ik.ros.frames import Frames, base_from_root, strip_slash
 from dls_ik.solver import IkSolver
 

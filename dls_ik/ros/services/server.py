@@ -15,11 +15,10 @@ from geometry_msgs.msg import PoseStamped
 from moveit_msgs.srv import GetPositionFK, GetPositionIK
 from rclpy.node import Node
 
-from dls_ik.errors import DlsIkError
+from dls_ik.errors import Code, DlsIkError, RequestError, code_of
 from dls_ik.model.rotations import inverse
 from dls_ik.model.tree import Tree
 from dls_ik.ros.arm import Arm
-from dls_ik.ros.errors import Code, RequestError, code_of
 from dls_ik.ros.frames import Frames, pose_from_matrix, quaternion_note, strip_slash
 from dls_ik.ros.params import IGNORE, REFUSE, Parameters
 from dls_ik.ros.services.constrained import solve_constrained
