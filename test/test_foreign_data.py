@@ -1,9 +1,7 @@
 """No module runs foreign data: no pickle, no eval, no shell, no YAML that makes objects."""
 
 import ast
-from pathlib import Path
 
-import pytest
 from robots import ROOT
 
 MODULES = sorted(
@@ -69,36 +67,32 @@ def complaints(source):
 
 
 def test_no_module_runs_foreign_data():
+    assert len(MODULES) > 100
+    assert ROOT / "dls_ik" / "model" / "dh.py" in MODULES
     found = {path: complaints(path.read_text(encoding="utf-8")) for path in MODULES}
     # The compiled kernels are our own, as those of numba's cache: docs/security.md.
     assert {path: each for path, each in found.items() if each} == {KERNELS: ["pickle"]}
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "import pickle",
-        "from marshal import loads",
-        "def f():\n    import cloudpickle.compat",
-        "eval(x)",
-        "exec(x)",
-        "os.system(x)",
-        "from os import system",
-        "os.execvp(x, y)",
-        "subprocess.run(x, shell=True)",
-        "subprocess.Popen(x, shell=flag)",
-        "yaml.load(x)",
-        "from yaml import unsafe_load",
-        "np.load(x)",
-        "np.load(x, allow_pickle=True)",
-        "tempfile.mktemp()",
-        "ET.fromstring(x)",
-    ],
-)
-def test_what_would_is_found(source):
-    assert complaints(source)
+def test_what_would_is_found():
+    assert [source for source in FOUND if not complaints(source)] == []
 
 
-def test_the_modules_are_there():
-    assert len(MODULES) > 100
-    assert Path(ROOT / "dls_ik" / "model" / "dh.py") in MODULES
+FOUND = [
+    "import pickle",
+    "from marshal import loads",
+    "def f():\n    import cloudpickle.compat",
+    "eval(x)",
+    "exec(x)",
+    "os.system(x)",
+    "from os import system",
+    "os.execvp(x, y)",
+    "subprocess.run(x, shell=True)",
+    "subprocess.Popen(x, shell=flag)",
+    "yaml.load(x)",
+    "from yaml import unsafe_load",
+    "np.load(x)",
+    "np.load(x, allow_pickle=True)",
+    "tempfile.mktemp()",
+    "ET.fromstring(x)",
+]

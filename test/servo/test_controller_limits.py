@@ -51,7 +51,7 @@ def run_wildly(rng, drive, orders=8):
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(KINDS, SEEDS, st.floats(1e-3, 0.05), st.sampled_from(STEPPED), st.booleans())
 def test_any_arm_and_method(kinds, seed, dt, method, outside):
     rng = np.random.default_rng(seed)

@@ -25,11 +25,6 @@ def case(request):
     return presets_of(request.param)
 
 
-@pytest.fixture
-def wam():
-    return presets_of("wam")
-
-
 def follow(robot, preset, method):
     """Samples of one way, to the end of its rest."""
     source = LocalSource(robot, method, start=preset.start)
@@ -53,6 +48,8 @@ def worst(samples):
 def test_each_begins_at_the_arm_and_goes_to_and_fro_without_a_jump(case):
     robot, presets = case
     for preset in presets.values():
+        assert preset.watch.endswith(".")
+        assert all(parse_method(name).name == name for name in preset.methods)
         assert robot.within_limits(preset.start)
         np.testing.assert_allclose(preset.pose(0.0), robot.fk(preset.start), atol=1e-9)
         times = np.arange(0.0, 3 * preset.duration, 0.01)
@@ -62,12 +59,6 @@ def test_each_begins_at_the_arm_and_goes_to_and_fro_without_a_jump(case):
         np.testing.assert_allclose(turn, preset.Ts[-1], atol=1e-9)
         back = preset.pose(2 * preset.duration + 2.5)
         np.testing.assert_allclose(back, preset.Ts[0], atol=1e-9)
-
-
-def test_each_says_what_to_watch_and_names_methods_that_there_are(case):
-    for preset in case[1].values():
-        assert preset.watch.endswith(".")
-        assert all(parse_method(name).name == name for name in preset.methods)
 
 
 def test_the_singularity_is_on_a_way_that_can_be_gone(case):
@@ -80,12 +71,9 @@ def test_the_singularity_is_on_a_way_that_can_be_gone(case):
     assert min(least) < 0.03
     assert max(least) > 0.1
     assert worst(samples) < 0.03
-
-
-def test_the_singularity_is_telling_on_the_wam(wam):
-    robot, presets = wam
-    plain, damped = (follow(robot, presets["Through a singularity"], m) for m in ("jp", "dls"))
-    assert unrest(plain) > 2.0 * unrest(damped)
+    if robot.n == 7:
+        damped = follow(robot, presets["Through a singularity"], "dls")
+        assert unrest(samples) > 2.0 * unrest(damped), "it is telling"
 
 
 def test_out_of_reach_is_out_of_reach(case):
@@ -99,17 +87,17 @@ def test_out_of_reach_is_out_of_reach(case):
 
 def test_the_limit_is_met_and_the_arm_stays_inside(case):
     robot, presets = case
-    for method in presets["Into a joint limit"].methods:
-        q = np.array([s.q for s in follow(robot, presets["Into a joint limit"], method)])
+    preset = presets["Into a joint limit"]
+    errors = {}
+    for method in preset.methods:
+        samples = follow(robot, preset, method)
+        q = np.array([s.q for s in samples])
         room = np.minimum(q - robot.lower, robot.upper - q) / (robot.upper - robot.lower)
         assert room.min() >= -1e-12
         assert room.min() < 0.03
-
-
-def test_the_limit_is_telling_on_the_wam(wam):
-    robot, presets = wam
-    cut, held = (follow(robot, presets["Into a joint limit"], m) for m in ("jp", "ctp+sd+svf"))
-    assert worst(held) < 0.7 * worst(cut)
+        errors[method] = worst(samples)
+    if robot.n == 7:
+        assert errors["ctp+sd+svf"] < 0.7 * errors["jp"], "it is telling"
 
 
 def test_a_robot_without_limits_has_no_preset_for_one():

@@ -113,10 +113,6 @@ def test_without_viser_a_line_says_what_to_install(tmp_path):
     assert ended.stderr == "dls-ik: viser is missing: pip install 'dls-ik[viewer]'\n"
 
 
-def test_the_page_is_not_published(server):
-    assert server.request_share_url() is None
-
-
 def test_it_says_where_it_is_and_ends_in_a_line():
     with pages.view("puma560") as process:
         port = process.url.rpartition(":")[2]
@@ -195,11 +191,6 @@ def test_who_is_welcome(origin, asked, host, welcome):
     assert is_welcome(origin, asked, host) is welcome
 
 
-def test_the_page_itself_connects(port):
-    with open_socket(port, f"http://localhost:{port}") as own:
-        assert own.recv(timeout=pages.LONG)
-
-
 @pytest.mark.parametrize(
     ("origin", "host"),
     [
@@ -209,7 +200,10 @@ def test_the_page_itself_connects(port):
         ("http://evil.example:{port}", "evil.example"),  # that was pointed here
     ],
 )
-def test_others_never_have_a_connection(port, origin, host):
+def test_the_page_itself_connects_others_never(server, port, origin, host):
+    assert server.request_share_url() is None, "it is not published"
+    with open_socket(port, f"http://localhost:{port}") as own:
+        assert own.recv(timeout=pages.LONG)
     with pytest.raises(InvalidStatus) as refused:
         open_socket(port, origin.format(port=port), host)
     assert refused.value.response.status_code == 403

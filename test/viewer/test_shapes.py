@@ -73,11 +73,7 @@ def test_links_that_move_are_told_from_those_that_do_not():
     expected = {link for link in still if np.abs(still[link] - moving[link]).max() > 1e-9}
     assert moving_links(WAM) == expected
     assert "wam_base" not in expected
-
-
-def test_a_pose_comes_back_from_its_quaternion():
-    for q in WAM.random(np.random.default_rng(0), 20):
-        T = WAM.fk(q)
+    for T in WAM.fk(WAM.random(np.random.default_rng(0), 20)):  # and back from quaternions
         np.testing.assert_allclose(pose_from_wxyz(wxyz_from_pose(T), T[:3, 3]), T, atol=1e-12)
 
 
@@ -106,36 +102,28 @@ def test_missing_and_broken_meshes_are_told_in_a_line_and_the_rest_is_drawn(tmp_
     (tmp_path / "broken.stl").write_text("no mesh")
     (tmp_path / "bomb.zip").write_bytes(b"PK")
     names = ["good.stl", "gone.stl", "broken.stl", "bomb.zip", "package://nobody/x.dae", "gone.stl"]
-    text = robot_text(*(MESH.format(name, "") for name in names))
+    text = robot_text(*(MESH.format(name, 'scale="1 2 3"') for name in names))
     shapes = load_shapes(robot_file(tmp_path, text))
     assert [piece.link for piece in shapes.pieces] == ["l0"]
+    np.testing.assert_allclose(shapes.pieces[0].mesh.extents, [1, 2, 3])
     assert shapes.complaint == (
         "4 meshes missing or not readable: gone.stl, broken.stl, bomb.zip and 1 more"
     )
 
 
-def test_a_mesh_is_scaled(tmp_path):
-    trimesh.creation.box().export(tmp_path / "a.stl")
-    file = robot_file(tmp_path, mesh("a.stl", 'scale="1 2 3"'))
-    np.testing.assert_allclose(load_shapes(file).pieces[0].mesh.extents, [1, 2, 3])
-
-
-@pytest.mark.parametrize(
-    "shape",
-    [
+def test_a_shape_without_a_finite_size_is_told():
+    for shape in (
         '<box size="nan 1 1"/>',
         '<box size="1e308 1e308 1e308"/>',
         '<box size="x"/>',
         '<sphere radius="inf"/>',
         '<cylinder radius="1" length="nan"/>',
-    ],
-)
-def test_a_shape_without_a_finite_size_is_told(shape):
-    shapes = load_shapes(robot_text(f"<visual><geometry>{shape}</geometry></visual>"))
-    assert (
-        "missing or not readable" in shapes.complaint
-        or np.isfinite(shapes.pieces[0].mesh.vertices).all()
-    )
+    ):
+        shapes = load_shapes(robot_text(f"<visual><geometry>{shape}</geometry></visual>"))
+        assert (
+            "missing or not readable" in shapes.complaint
+            or np.isfinite(shapes.pieces[0].mesh.vertices).all()
+        )
 
 
 def test_the_number_of_shapes_is_limited():
@@ -257,11 +245,7 @@ def test_a_robot_without_shapes_has_bones_from_joint_to_joint():
     top = max(piece.mesh.bounds[1, 2] for piece in pieces if piece.link == "l1")
     assert top == pytest.approx(0.1, abs=0.02)
     assert {piece.link for piece in pieces} == {"l0", "l1", "l2", "l3"}
-
-
-def test_a_skeleton_of_dh_rows_needs_no_file():
-    rows = [{"a": 0.3, "lower": -1, "upper": 1}] * 3
-    assert skeleton(RobotModel.from_dh(rows)).pieces
+    assert skeleton(RobotModel.from_dh([{"a": 0.3, "lower": -1, "upper": 1}] * 3)).pieces
 
 
 class Scene:

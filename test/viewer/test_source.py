@@ -48,26 +48,31 @@ def test_it_stands_where_it_was_put_until_it_is_aimed(source):
 
 
 def test_it_reaches_a_target_and_stays_though_the_target_is_not_repeated(source):
-    target = moved(source.robot.fk(START), [0.05, 0.1, -0.05])
+    target = moved(source.robot.fk(START), [0.05, 0.3, -0.05])
     source.set_target(target)
-    sample = run(source, 4.0)
+    samples = [source.step(k * DT) for k in range(400)]
+    speeds = np.abs([sample.velocity for sample in samples])
+    assert np.max(speeds) > 0.1
+    assert (speeds <= source.robot.velocity + 1e-9).all()
+    sample = samples[-1]
     assert sample.state == "REACHED"
     np.testing.assert_allclose(sample.T_tip, target, atol=1e-5)
     np.testing.assert_allclose(sample.T_tip, source.robot.fk(sample.q), atol=1e-12)
+    source.reset()
+    np.testing.assert_array_equal(run(source, 0.1, begin=4.0).q, START)
 
 
-def test_it_is_never_faster_than_the_joints(source):
-    source.set_target(moved(source.robot.fk(START), [0.0, 0.4, 0.1]))
-    speeds = [np.abs(source.step(k * DT).velocity) for k in range(200)]
-    assert np.max(speeds) > 0.1
-    assert (np.array(speeds) <= source.robot.velocity + 1e-9).all()
-
-
-@pytest.mark.parametrize("method", LocalSource.methods)
-def test_every_method_that_is_offered_is_taken(source, method):
-    source.set_method(method)
-    assert source.method == parse_method(method).name
-    np.testing.assert_array_equal(source.step(0.0).q, START)
+def test_every_method_that_is_offered_is_taken_with_sliders_inside_their_ranges(source):
+    for method in LocalSource.methods:
+        source.set_method(method)
+        assert source.method == parse_method(method).name
+        np.testing.assert_array_equal(source.step(0.0).q, START)
+        for parameter in tunable_parameters(method, {}):
+            if parameter.choices:
+                assert parameter.value in parameter.choices
+            else:
+                assert parameter.low <= parameter.value <= parameter.high
+                assert parameter.description
 
 
 def test_a_method_is_changed_on_the_way_without_a_jump(source):
@@ -78,7 +83,7 @@ def test_a_method_is_changed_on_the_way_without_a_jump(source):
     assert (np.abs(after.q - before.q) <= source.robot.velocity * DT + 1e-9).all()
 
 
-def test_what_is_refused_changes_nothing(source):
+def test_what_is_refused_changes_nothing_what_is_taken_shows(source):
     with pytest.raises(MethodError, match="unknown method 'nonsense'"):
         source.set_method("nonsense")
     with pytest.raises(MethodError, match="svf needs nu > sigma0"):
@@ -86,34 +91,14 @@ def test_what_is_refused_changes_nothing(source):
     with pytest.raises(OptionError, match="alpha"):
         source.set_parameter("alpha", 7.0)
     assert source.method == "ctp+sd+svf"
-    assert {p.name: p.value for p in source.parameters}["sigma0"] == 0.01
-
-
-def test_a_change_shows_in_the_parameters(source):
     source.set_parameter("margin", 0.2)
-    assert {p.name: p.value for p in source.parameters}["margin"] == 0.2
-
-
-def test_reset_goes_back_to_the_start(source):
-    source.set_target(moved(source.robot.fk(START), [0.0, 0.3, 0.0]))
-    run(source, 0.3)
-    source.reset()
-    np.testing.assert_array_equal(run(source, 0.1, begin=0.3).q, START)
+    values = {p.name: p.value for p in source.parameters}
+    assert (values["sigma0"], values["margin"]) == (0.01, 0.2)
 
 
 def test_the_table_names_options_that_there_are():
     known = {f.name for f in (*fields(SolverOptions), *fields(ControllerOptions))}
     assert {name for names in (*TUNABLE.values(), TUNABLE_ALWAYS) for name in names} <= known
-
-
-@pytest.mark.parametrize("method", LocalSource.methods)
-def test_every_slider_stands_inside_its_range_which_is_valid(method):
-    for parameter in tunable_parameters(method, {}):
-        if parameter.choices:
-            assert parameter.value in parameter.choices
-        else:
-            assert parameter.low <= parameter.value <= parameter.high
-            assert parameter.description
 
 
 def test_a_slider_has_a_scale_of_its_value():
