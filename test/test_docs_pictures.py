@@ -1,16 +1,14 @@
 """Pictures that scripts draw for docs/: there, small, and the same whenever they are drawn."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from programs import run_python
+from robots import ROOT
 
 pytest.importorskip("matplotlib")
 
-ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 SHOWN = re.findall(r"\]\(images/(concept_\w+\.png)\)", (DOCS / "concepts.md").read_text())
 LARGEST = 120_000  # bytes
@@ -18,14 +16,8 @@ LARGEST = 120_000  # bytes
 
 def draw(folder: Path, script: str = "make_concepts.py") -> dict[str, bytes]:
     folder.mkdir()
-    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
-    subprocess.run(
-        [sys.executable, str(DOCS / script), str(folder)],
-        check=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
-        capture_output=True,
-        timeout=300,
-    )
+    done = run_python(DOCS / script, folder)
+    assert done.returncode == 0, done.stderr
     return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 

@@ -28,17 +28,12 @@ def test_figures_of_each_method():
 
 def test_the_same_seed_gives_the_same_poses():
     keys = ("solved", "inside_limits", "restarts", "iterations")
-    arguments = ("planar_2r", "--method", "auto,jd", "--samples", 30, "--seed", 7)
-    once, again = (document("bench", *arguments)["methods"] for _ in range(2))
-    assert [[row[key] for key in keys] for row in once] == [
-        [row[key] for key in keys] for row in again
+    arguments = ("planar_2r", "--method", "jd,auto", "--samples", 30, "--seed", 7)
+    once, again = (document("bench", *arguments) for _ in range(2))
+    assert once["reference"] == "jd", "the first, as PyKDL does not serve it"
+    assert [[row[key] for key in keys] for row in once["methods"]] == [
+        [row[key] for key in keys] for row in again["methods"]
     ]
-
-
-def test_a_robot_that_pykdl_does_not_serve_is_compared_with_the_first():
-    assert (
-        document("bench", "planar_2r", "--method", "jd,auto", "--samples", 3)["reference"] == "jd"
-    )
 
 
 def test_a_table_and_a_picture(tmp_path):

@@ -3,16 +3,15 @@
 import json
 import os
 import stat
-import subprocess
 import sys
 
 import pytest
+from programs import run_command
 
 from dls_ik.cli.doctor import run_checks
 from dls_ik.cli.doctor_checks import BROKEN, MISSING, OK, Check, checks, others_can_write, run_check
 
 EVERYBODY = stat.S_IRWXU | stat.S_IRWXG | stat.S_IRWXO
-COMMAND = [sys.executable, "-m", "dls_ik.cli", "doctor"]
 
 
 def results(*names, tell=lambda name: None, **settings):
@@ -60,11 +59,9 @@ def test_the_parts_work_here():
 def test_without_numpy_and_rich_it_still_says_so(tmp_path):
     for name in ("numpy", "rich"):
         (tmp_path / f"{name}.py").write_text("raise ImportError('no luck')")
-    paths = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
-    ended = subprocess.run(
-        COMMAND, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True,
-        check=False, timeout=300,
-    )  # fmt: skip
+    ended = run_command(
+        "doctor", PYTHONPATH=os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    )
     assert ended.returncode == 1, ended.stderr
     assert ended.stderr == ""
     assert "Needed: numpy: broken: ImportError: no luck: pip install numpy" in ended.stdout
@@ -98,21 +95,15 @@ def folder(tmp_path):
     return inside
 
 
-def test_a_folder_of_ones_own_is_fine(folder):
+def test_a_folder_of_ones_own_is_fine_and_one_that_everybody_can_write_is_not(folder):
     assert others_can_write(folder) == ""
-
-
-def test_one_that_everybody_can_write_is_not(folder):
-    folder.chmod(EVERYBODY)
-    assert others_can_write(folder) == f"all users can write {folder}"
-    folder.chmod(EVERYBODY | stat.S_ISVTX)  # files can still be added
-    assert others_can_write(folder) == f"all users can write {folder}"
-
-
-def test_nor_is_one_below_such_a_folder_unless_it_keeps_owners(folder):
+    for mode in (EVERYBODY, EVERYBODY | stat.S_ISVTX):  # files can still be added
+        folder.chmod(mode)
+        assert others_can_write(folder) == f"all users can write {folder}"
+    folder.chmod(0o755)
     folder.parent.chmod(EVERYBODY)
     assert others_can_write(folder) == f"all users can write {folder.parent}"
-    folder.parent.chmod(EVERYBODY | stat.S_ISVTX)  # as /tmp
+    folder.parent.chmod(EVERYBODY | stat.S_ISVTX)  # as /tmp, which keeps owners
     assert others_can_write(folder) == ""
 
 
@@ -137,7 +128,7 @@ def test_the_doctor_says_so_before_it_runs_what_is_there(tmp_path, monkeypatch):
 def test_the_whole_report():
     pytest.importorskip("rclpy", reason="needs rclpy")
     pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
-    ended = subprocess.run([*COMMAND, "--json"], capture_output=True, text=True, check=False)
+    ended = run_command("doctor", "--json")
     assert ended.stderr == ""
     report = json.loads(ended.stdout)
     states = {finding["name"]: finding["state"] for finding in report["findings"]}

@@ -66,15 +66,12 @@ def test_any_link():
     np.testing.assert_array_equal(poses["wam_link4"]["matrix"], robot.link_pose("wam_link4", Q))
 
 
-def test_random_configurations_are_within_the_limits_and_come_again():
+def test_random_configurations_are_those_of_the_seed_and_values_beyond_limits_are_said():
     answers = document("fk", "wam", "--random", 5, "--seed", 3)
     robot = RobotModel.wam()
     q = np.array([list(answer["joints"].values()) for answer in answers])
     np.testing.assert_array_equal(q, robot.random(np.random.default_rng(3), 5))
     poses = [answer["poses"]["wam_tip"]["matrix"] for answer in answers]
     np.testing.assert_allclose(poses, robot.fk(q), atol=1e-12)
-
-
-def test_joints_beyond_their_limits_are_said():
     result = run("fk", "wam", "--q", "wam_j1=3")
     assert result.stderr == "dls-ik: beyond their limits: wam_j1\n"

@@ -1,55 +1,30 @@
 """``dls-ik call`` and ``stream`` without a node: exit codes, and the poses to send."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
+from programs import run_command
 
 from dls_ik.cli.stream import circle, sampled
 from dls_ik.model.rotations import rotation_from_rpy
 
 MISSING = 3
-
-
-def test_nobody_there():
-    pytest.importorskip("rclpy", reason="needs rclpy")
-    pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
-    words = ["call", "--xyz", "0", "0", "0", "--service", "/nobody/ik", "--patience", "0.1"]
-    ended = subprocess.run(
-        [sys.executable, "-m", "dls_ik.cli", *words], capture_output=True, text=True, check=False
-    )
-    assert ended.returncode == MISSING, ended.stderr
-    assert ended.stdout == ""
-    assert "no service /nobody/ik (moveit_msgs/srv/GetPositionIK)" in ended.stderr
+LOCKED = {"ENABLE": "true", "STRATEGY": "Enforce", "KEYSTORE": "/nowhere"}
 
 
 @pytest.mark.parametrize(
     ("command", "variables", "said"),
     [
+        ("call --service /nobody/ik", {}, "no service /nobody/ik (moveit_msgs/srv/GetPositionIK)"),
         ("call", {"ROS_DOMAIN_ID": "abc"}, "ROS_DOMAIN_ID is 'abc', not a number from 0 to 232"),
-        ("stream", {"ROS_DOMAIN_ID": "999"}, "ROS_DOMAIN_ID is '999'"),
-        ("call", {"ROS_LOG_DIR": "/proc/nowhere"}, "/proc/nowhere"),
-        (
-            "call",
-            {
-                "ROS_SECURITY_ENABLE": "true",
-                "ROS_SECURITY_STRATEGY": "Enforce",
-                "ROS_SECURITY_KEYSTORE": "/nowhere",
-            },
-            "/nowhere",
-        ),
+        ("stream", {"ROS_LOG_DIR": "/proc/nowhere"}, "/proc/nowhere"),
+        ("call", {f"ROS_SECURITY_{name}": value for name, value in LOCKED.items()}, "/nowhere"),
     ],
 )
-def test_ros_that_cannot_be_joined_is_one_line(command, variables, said):
+def test_nobody_there_or_ros_that_cannot_be_joined_is_one_line(command, variables, said):
     pytest.importorskip("rclpy", reason="needs rclpy")
     pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
-    words = [command, "--xyz", "0", "0", "0", "--patience", "0.1"]
-    ended = subprocess.run(
-        [sys.executable, "-m", "dls_ik.cli", *words], env={**os.environ, **variables},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    words = [*command.split(), "--xyz", "0", "0", "0", "--patience", "0.1"]
+    ended = run_command(*words, **variables)
     assert (ended.returncode, ended.stdout) == (MISSING, ""), ended.stderr
     assert ended.stderr.count("\n") == 1
     assert ended.stderr.startswith("dls-ik: ")

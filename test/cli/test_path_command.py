@@ -81,11 +81,18 @@ def test_times_of_the_file_or_at_a_rate(tmp_path):
     np.testing.assert_allclose(rows[:, 0], np.arange(len(PLACES)) / 20.0)
 
 
-def test_too_fast_is_said_but_written(circle, tmp_path):
+def test_too_fast_is_said_but_written_and_a_jump_is_said(circle, tmp_path):
     out = tmp_path / "fast.csv"
-    result = run("path", "wam", circle, "--out", out, "--rate", 1000)
+    result = run("path", "wam", circle, "--out", out, "--rate", 1000, columns=60)
     assert "line 3: faster than a velocity limit" in result.stderr
+    assert "15, 15 reached" in result.stdout
     assert out.is_file()
+    rows = [[*PLACES[0], *DOWN], [-0.5, 0.0, 0.3, *DOWN]]
+    path = written(tmp_path / "jump.csv", RPY, rows)
+    result = run("path", "wam", path, "--out", tmp_path / "o.csv", "--max-joint-step", 0.2)
+    assert "line 3: " in result.stderr
+    assert "more than 0.2" in result.stderr
+    assert "as fast as the velocity limits allow" in " ".join(result.stdout.split())
 
 
 def test_the_document_and_the_summary(circle, tmp_path, robot):
@@ -102,12 +109,6 @@ def test_the_document_and_the_summary(circle, tmp_path, robot):
     assert summary["nearest_limit"]["value"] == pytest.approx(room.min())
 
 
-def test_what_people_read(circle, tmp_path):
-    shown = run("path", "wam", circle, "--out", tmp_path / "a.csv", columns=60).stdout
-    assert "15, 15 reached" in shown
-    assert "as fast as the velocity limits allow" in " ".join(shown.split())
-
-
 def test_poses_that_are_not_reached_are_said_by_their_lines(tmp_path):
     rows = [[*PLACES[0], *DOWN], [0.0, 0.0, 3.0, *DOWN], [*PLACES[1], *DOWN]]
     path, out = written(tmp_path / "far.csv", RPY, rows), tmp_path / "o.csv"
@@ -118,14 +119,6 @@ def test_poses_that_are_not_reached_are_said_by_their_lines(tmp_path):
     summary = document("path", "wam", path, "--out", out, "--approximate")
     assert [each["place"] for each in summary["missed"]] == ["line 3"]
     assert len(table(out.read_text())[1]) == 3
-
-
-def test_a_jump_is_said(tmp_path):
-    rows = [[*PLACES[0], *DOWN], [-0.5, 0.0, 0.3, *DOWN]]
-    path = written(tmp_path / "jump.csv", RPY, rows)
-    result = run("path", "wam", path, "--out", tmp_path / "o.csv", "--max-joint-step", 0.2)
-    assert "line 3: " in result.stderr
-    assert "more than 0.2" in result.stderr
 
 
 def test_the_start_that_goes_on_best_is_found(tmp_path):
@@ -151,35 +144,35 @@ def test_pictures_of_joints_and_tip(circle, tmp_path):
 GOOD = "0.5,0,0.3,0,3,0"
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "header"),
-        (f"{RPY}\n", "no poses"),
-        ("x,y,z\n1,2,3", "line 1: the header is x,y,z,qx,qy,qz,qw or x,y,z,roll,pitch,yaw"),
-        (f"{RPY},{QUAT}\n", "line 1"),
-        (f"{RPY},x\n", "line 1"),
-        (f"{RPY}\n{GOOD}\n1,2,3\n", "line 3: 3 values, but the header has 6 columns"),
-        (f"{RPY}\n# a comment\n\n{GOOD}\n0.5,0,up,0,3,0\n", "line 5: z is 'up'"),
-        (f"{RPY}\n0.5,0,nan,0,3,0\n", "line 2: z is 'nan'"),
-        (f"{QUAT}\n0.5,0,0.3,0,0,0,0\n", "line 2: the quaternion"),
-        (f"t,{RPY}\n0,{GOOD}\n0,{GOOD}\n", "line 3: t is 0.0, not later than 0.0"),
-        (f"t,{RPY}\n-1,{GOOD}\n", "line 2: t is -1.0"),
-        ("[[1, 2], 3]", "pose 1: a pose is a 4x4"),
-        ("[", "not JSON"),
-        ('{"poses": []}', "list of 4x4"),
-        ("[]", "no poses"),
-        (json.dumps([{"matrix": np.eye(4).tolist(), "t": "x"}]), "t is 'x'"),
-        (json.dumps([{"matrix": np.eye(4).tolist(), "t": 0}, np.eye(4).tolist()]), "some poses"),
-        (json.dumps([np.diag([2.0, 1, 1, 1]).tolist()]), "pose 1"),
-        ("\0\1", "line 1"),
-    ],
-)
-def test_bad_files_are_one_line_that_names_the_place(tmp_path, text, said):
+BAD_FILES = [
+    ("", "header"),
+    (f"{RPY}\n", "no poses"),
+    ("x,y,z\n1,2,3", "line 1: the header is x,y,z,qx,qy,qz,qw or x,y,z,roll,pitch,yaw"),
+    (f"{RPY},{QUAT}\n", "line 1"),
+    (f"{RPY},x\n", "line 1"),
+    (f"{RPY}\n{GOOD}\n1,2,3\n", "line 3: 3 values, but the header has 6 columns"),
+    (f"{RPY}\n# a comment\n\n{GOOD}\n0.5,0,up,0,3,0\n", "line 5: z is 'up'"),
+    (f"{RPY}\n0.5,0,nan,0,3,0\n", "line 2: z is 'nan'"),
+    (f"{QUAT}\n0.5,0,0.3,0,0,0,0\n", "line 2: the quaternion"),
+    (f"t,{RPY}\n0,{GOOD}\n0,{GOOD}\n", "line 3: t is 0.0, not later than 0.0"),
+    (f"t,{RPY}\n-1,{GOOD}\n", "line 2: t is -1.0"),
+    ("[[1, 2], 3]", "pose 1: a pose is a 4x4"),
+    ("[", "not JSON"),
+    ('{"poses": []}', "list of 4x4"),
+    ("[]", "no poses"),
+    (json.dumps([{"matrix": np.eye(4).tolist(), "t": "x"}]), "t is 'x'"),
+    (json.dumps([{"matrix": np.eye(4).tolist(), "t": 0}, np.eye(4).tolist()]), "some poses"),
+    (json.dumps([np.diag([2.0, 1, 1, 1]).tolist()]), "pose 1"),
+    ("\0\1", "line 1"),
+    (b"\xff\xfe\x00", "no text"),
+]
+
+
+def test_bad_files_are_one_line_that_names_the_place(tmp_path):
     path = tmp_path / "poses"
-    path.write_text(text)
-    line = refusal("path", "wam", path, "--out", tmp_path / "o.csv")
-    assert said in line
+    for text, said in BAD_FILES:
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        assert said in refusal("path", "wam", path, "--out", tmp_path / "o.csv")
     assert not (tmp_path / "o.csv").exists()
 
 
@@ -208,16 +201,15 @@ def test_files_in_degrees_and_millimetres(circle, tmp_path):
     assert "with --mm positions are in millimetres" in said
 
 
-def test_bytes_that_are_no_text(tmp_path):
-    path = tmp_path / "poses.csv"
-    path.write_bytes(b"\xff\xfe\x00")
-    assert "no text" in refusal("path", "wam", path, "--out", tmp_path / "o.csv")
-
-
-def test_what_never_ends_is_not_read(circle, tmp_path, monkeypatch):
-    monkeypatch.setattr("dls_ik.cli.pose.PIPE_TIMEOUT", 0.1)
+def test_what_never_ends_is_not_read_a_pipe_that_somebody_writes_to_is(
+    circle, tmp_path, monkeypatch
+):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
+    with subprocess.Popen(["sh", "-c", f"sleep 0.2; cat {circle} >{pipe}"]):
+        _, rows = table(run("path", "wam", pipe, "--out", "-").stdout)
+    assert len(rows) == len(PLACES)
+    monkeypatch.setattr("dls_ik.cli.pose.PIPE_TIMEOUT", 0.1)
     for path, said in (
         (pipe, "it is a pipe, and nobody writes to it within 0.1 s"),
         ("/dev/zero", "it is not a file, but a device"),
@@ -225,14 +217,6 @@ def test_what_never_ends_is_not_read(circle, tmp_path, monkeypatch):
         assert said in refusal("path", "wam", path, "--out", tmp_path / "o.csv")
     monkeypatch.setattr("dls_ik.cli.pose.MAX_BYTES", 100)
     assert "larger than" in refusal("path", "wam", circle, "--out", tmp_path / "o.csv")
-
-
-def test_a_pipe_that_somebody_writes_to_is_read(circle, tmp_path):
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    with subprocess.Popen(["sh", "-c", f"sleep 0.2; cat {circle} >{pipe}"]):
-        _, rows = table(run("path", "wam", pipe, "--out", "-").stdout)
-    assert len(rows) == len(PLACES)
 
 
 # Bags, read back by the reader of rosbags
@@ -274,29 +258,8 @@ def test_a_bag_has_the_trajectory_of_the_table(circle, tmp_path, storage):
     times = [seconds(point.time_from_start) for point in plan.points]
     np.testing.assert_allclose(times, rows[:, 0], atol=1e-9)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["circle.csv", "moves.bag"]
-
-
-def test_a_trajectory_begins_at_its_own_start(circle, tmp_path):
-    lines = circle.read_text().splitlines()
-    late = [f"{1e9 + i},{line}" for i, line in enumerate(lines[1:])]
-    circle.write_text("\n".join([f"t,{lines[0]}", *late]))
-    run("path", "wam", circle, "--out", tmp_path / "late")
-    found = messages(tmp_path / "late")
-    assert seconds(found[STATE][1][1].header.stamp) == 1e9 + 1
-    assert [seconds(p.time_from_start) for p in found[PLAN][0][1].points][:2] == [0.0, 1.0]
-
-
-def test_what_is_there_already_stays(circle, tmp_path):
-    folder = tmp_path / "there.bag"
-    folder.mkdir()
     assert "it is there already" in refusal("path", "wam", circle, "--out", folder)
-    assert not list(folder.iterdir())
-
-
-def test_without_the_library_it_is_said_what_to_install(circle, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "rosbags.rosbag2", None)
-    said = refusal("path", "wam", circle, "--out", tmp_path / "a.bag", code=MISSING)
-    assert "pip install 'dls-ik[bag]'" in said
+    assert len(messages(folder)[STATE]) == len(states), "what is there stays"
 
 
 def test_ros_itself_reads_the_messages(circle, tmp_path):
@@ -314,6 +277,22 @@ def test_ros_itself_reads_the_messages(circle, tmp_path):
     for (_, message), same in zip(ours[STATE], read[STATE], strict=True):
         assert list(same.name) == list(message.name)
         np.testing.assert_array_equal(same.position, message.position)
-    (plan,) = read[PLAN]
-    assert len(plan.points) == len(PLACES)
-    assert plan.points[-1].time_from_start.sec == ours[PLAN][0][1].points[-1].time_from_start.sec
+    ((_, plan),), (same,) = ours[PLAN], read[PLAN]
+    assert len(same.points) == len(PLACES)
+    assert same.points[-1].time_from_start.sec == plan.points[-1].time_from_start.sec
+
+
+def test_a_trajectory_begins_at_its_own_start(circle, tmp_path):
+    lines = circle.read_text().splitlines()
+    late = [f"{1e9 + i},{line}" for i, line in enumerate(lines[1:])]
+    circle.write_text("\n".join([f"t,{lines[0]}", *late]))
+    run("path", "wam", circle, "--out", tmp_path / "late")
+    found = messages(tmp_path / "late")
+    assert seconds(found[STATE][1][1].header.stamp) == 1e9 + 1
+    assert [seconds(p.time_from_start) for p in found[PLAN][0][1].points][:2] == [0.0, 1.0]
+
+
+def test_without_the_library_it_is_said_what_to_install(circle, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rosbags.rosbag2", None)
+    said = refusal("path", "wam", circle, "--out", tmp_path / "a.bag", code=MISSING)
+    assert "pip install 'dls-ik[bag]'" in said

@@ -8,11 +8,9 @@ import sys
 import time
 
 import pytest
+from programs import COMMAND, run_command
 
 from dls_ik.cli.output import defer_sigint, record_sigint
-
-COMMAND = [sys.executable, "-m", "dls_ik.cli"]
-SOLVE = ["solve", "wam", "--xyz", "0.4", "0.2", "0.5"]
 
 SLOW = """
 import sys, time
@@ -56,16 +54,8 @@ main()
 """
 
 
-def run(*arguments, **options):
-    return subprocess.run(
-        [*COMMAND, *arguments], capture_output=True, text=True, check=False, timeout=300, **options
-    )
-
-
 def test_what_numba_does_not_take_of_the_environment_is_one_line():
-    result = run(
-        "solve", "wam", "--xyz", "0", "0", "0", env={**os.environ, "NUMBA_NUM_THREADS": "0"}
-    )
+    result = run_command("solve", "wam", "--xyz", 0, 0, 0, NUMBA_NUM_THREADS="0")
     assert (result.returncode, result.stdout) == (3, "")
     assert "NUMBA_NUM_THREADS=0" in result.stderr
     assert result.stderr.count("\n") == 1
@@ -74,7 +64,7 @@ def test_what_numba_does_not_take_of_the_environment_is_one_line():
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_is_not_ours(tmp_path):
     tmp_path.chmod(0o500)
-    result = run("reproduce", "figure-2", "--json", str(tmp_path / "x.json"))
+    result = run_command("reproduce", "figure-2", "--json", str(tmp_path / "x.json"))
     assert (result.returncode, result.stdout) == (2, "")
     assert "permission denied" in result.stderr
 
@@ -101,8 +91,11 @@ def test_ctrl_c_during_table_v(tmp_path):
     assert len(found["printed"]) in (0, 19)  # none where kernels were still being compiled
 
 
-@pytest.mark.parametrize("begin", [None, ignore_interrupts], ids=["terminal", "script's job"])
-@pytest.mark.parametrize("target", ["-", "file"])
+@pytest.mark.parametrize(
+    ("target", "begin"),
+    [("-", None), ("file", ignore_interrupts)],
+    ids=["terminal", "script's job"],
+)
 def test_ctrl_c_leaves_what_was_finished(tmp_path, target, begin):
     path, picture = tmp_path / "x.json", tmp_path / "x.png"
     arguments = ["reproduce", "figure-2", "--plot", str(picture), "--json"]
@@ -126,13 +119,6 @@ def test_ctrl_c_leaves_what_was_finished(tmp_path, target, begin):
     assert picture.is_file()
     if target == "file":
         assert "interrupted" in stdout
-
-
-def test_sixty_columns_in_a_pipe():
-    result = run(*SOLVE, env={**os.environ, "COLUMNS": "60"})
-    assert result.returncode == 0, result.stderr
-    assert all(len(line) <= 60 for line in result.stdout.splitlines())
-    assert "\x1b" not in result.stdout
 
 
 def test_one_command_feeds_another():
@@ -166,7 +152,7 @@ def test_ctrl_c_leaves_no_file(tmp_path):
 
 
 def test_ctrl_c_comes_after_what_it_may_not_break():
-    done = []
+    before, done = signal.getsignal(signal.SIGINT), []
 
     def work():
         with defer_sigint():
@@ -179,12 +165,8 @@ def test_ctrl_c_comes_after_what_it_may_not_break():
     assert done
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
-
-
-def test_nothing_comes_where_nothing_was_pressed():
-    before = signal.getsignal(signal.SIGINT)
     with defer_sigint():
-        pass
+        pass  # nothing comes where nothing was pressed
     assert signal.getsignal(signal.SIGINT) is before
 
 
@@ -197,14 +179,11 @@ class Finalized:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_ctrl_c_that_is_dropped_is_remembered():
+    before = signal.getsignal(signal.SIGINT)
     with record_sigint() as ended:
         assert not ended.is_set()
         Finalized()
         assert ended.is_set()
-
-
-def test_ctrl_c_that_is_remembered_interrupts_too():
-    before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt), record_sigint() as ended:
         signal.raise_signal(signal.SIGINT)
     assert ended.is_set()

@@ -17,17 +17,6 @@ MIMIC = """<robot name="pair">
 </robot>"""
 
 
-def chain(n):
-    """A robot of n joints in a row."""
-    links = "".join(f'<link name="l{i}"/>' for i in range(n + 1))
-    joints = "".join(
-        f'<joint name="j{i}" type="continuous"><parent link="l{i}"/><child link="l{i + 1}"/>'
-        f'<origin xyz="0.1 0 0"/><axis xyz="{i % 2} 0 {1 - i % 2}"/></joint>'
-        for i in range(n)
-    )
-    return f'<robot name="snake">{links}{joints}</robot>'
-
-
 def test_joints_and_limits_are_those_of_the_robot():
     facts, robot = document("info", "wam"), RobotModel.wam()
     assert [joint["name"] for joint in facts["joints"]] == list(robot.joint_names)
@@ -71,14 +60,6 @@ def test_joints_that_follow_others(tmp_path):
     assert facts["joints"][1]["mimic"] == {"joint": "j1", "multiplier": 0.5, "offset": 0.25}
     assert facts["joints"][1]["velocity"] is None  # infinite, which JSON has no word for
     assert "j2 follows: 0.5 x j1 +0.25" in run("info", path, "--quick").stdout
-
-
-def test_sixty_joints(tmp_path):
-    path = tmp_path / "snake.urdf"
-    path.write_text(chain(60))
-    facts = document("info", path)
-    assert len(facts["joints"]) == 60
-    assert facts["chains"][0]["redundancy"] == 54
 
 
 def test_a_joint_that_follows_is_not_given(tmp_path):

@@ -35,13 +35,6 @@ def test_the_answer_reaches_the_pose_and_is_the_librarys(robot):
     np.testing.assert_array_equal(list(answer["distance_to_limit"].values()), room)
 
 
-def test_what_people_read_of_one_method():
-    shown = run("solve", "wam", *POSE, "--seed", SEED, columns=60).stdout
-    assert "wam_j7" in shown
-    assert "SUCCESS" in shown
-    assert all(len(line) <= 60 for line in shown.splitlines())
-
-
 def test_methods_are_compared():
     found = document("solve", "wam", *POSE, "--method", "auto, svf+sd", "--seed", SEED)
     assert [answer["method"] for answer in found["answers"]] == ["auto", "svf+sd"]
@@ -102,17 +95,21 @@ def test_options_of_the_solver_by_name():
 def test_the_picture_and_one_document_beside(tmp_path):
     path = tmp_path / "methods.png"
     result = run(
-        "solve", "wam", *POSE, "--method", "auto,svf", "--plot", path, "--json", "--seed", SEED
+        "solve", "wam", *POSE, "--method", "auto,svf", "--seed", SEED, "--plot", path, "--json"
     )
     assert path.read_bytes().startswith(b"\x89PNG")
     assert len(json.loads(result.stdout)["answers"]) == 2
+    shown = run("solve", "wam", *POSE, "--seed", SEED, columns=60).stdout
+    assert "wam_j7" in shown
+    assert "SUCCESS" in shown
+    assert all(len(line) <= 60 for line in shown.splitlines())
 
 
 @pytest.mark.parametrize("seed", [None, np.array([0.3, 0.5, 0.0, 1.5, 0.2, -0.3, 0.0])])
 def test_lines_of_the_picture_end_where_the_solver_did(robot, seed):
     """Those of methods that begin again are said to be of the first attempt."""
     rng, lines = np.random.default_rng(3), 0
-    for T in robot.fk(robot.random(rng, 6)):
+    for T in robot.fk(robot.random(rng, 3)):
         question = Question(robot, T, seed, None, {}, {})
         results = solve_by_each(question, ["auto", "sdls", "jt"])
         figure = draw_comparison(question, results)
@@ -120,16 +117,15 @@ def test_lines_of_the_picture_end_where_the_solver_did(robot, seed):
             drawn = line.get_ydata()
             if seed is None and name == "auto":
                 assert line.get_label() == "auto (an attempt from mid-range)"
-                continue
-            if result.restarts:
+            elif result.restarts:
                 assert line.get_label() == f"{name} (attempt 1 of {result.restarts + 1})"
-                continue
-            lines += 1
-            assert line.get_label() == name
-            assert len(drawn) == result.iterations + 1
-            left = np.hypot(result.position_error, 0.5 * result.rotation_error)
-            assert drawn[-1] == pytest.approx(left, rel=1e-6, abs=1e-9)
-    assert lines >= 12
+            else:
+                lines += 1
+                assert line.get_label() == name
+                assert len(drawn) == result.iterations + 1
+                left = np.hypot(result.position_error, 0.5 * result.rotation_error)
+                assert drawn[-1] == pytest.approx(left, rel=1e-6, abs=1e-9)
+    assert lines >= 4
 
 
 def test_several_tips_are_to_be_chosen_from():

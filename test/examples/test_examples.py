@@ -1,17 +1,13 @@
 """Each example runs in a process of its own, says what it should, and writes its pictures."""
 
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from programs import run_python
+from robots import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 FILES = sorted(path.name for path in EXAMPLES.glob("*.py"))
-PATIENCE = 300.0  # [s] the first run of all compiles
 SAID = {
     "01_minimal_clik.py": [r"\|e\| = \d\.\d+e-(0[7-9]|1\d) m", "inside the joint limits"],
     "02_solve.py": [
@@ -41,31 +37,17 @@ SAVES = {
 }
 
 
-def run(example, folder):
-    """What it prints."""
-    if example in SAVES:
-        pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLES / example)],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def check(example, folder):
     """That it printed what it should, and wrote its files."""
-    said = run(example, folder)
+    if example in SAVES:
+        pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    done = run_python(EXAMPLES / example, cwd=folder)
+    assert done.returncode == 0, done.stderr
     for words in SAID[example]:
-        assert re.search(words, said), f"{words!r} is not in:\n{said}"
-    assert re.findall(r"^saved (.+)$", said, flags=re.MULTILINE) == SAVES.get(example, [])
-    for name in SAVES.get(example, []):
+        assert re.search(words, done.stdout), f"{words!r} is not in:\n{done.stdout}"
+    saved = re.findall(r"^saved (.+)$", done.stdout, flags=re.MULTILINE)
+    assert saved == SAVES.get(example, [])
+    for name in saved:
         start = b"\x89PNG" if name.endswith(".png") else b"# time,"
         assert (folder / name).read_bytes().startswith(start)
 

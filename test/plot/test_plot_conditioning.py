@@ -52,33 +52,24 @@ def test_an_exact_singularity_is_noted():
     assert texts(figure).count(" at 10 s") == 2
 
 
-def test_an_arm_that_is_always_on_its_target():
+def test_an_arm_that_is_always_on_its_target_and_a_line_for_each_tip():
     times, q = swing(WAM)
     figure = error_and_conditioning(WAM, times, q, WAM.fk(q))
     assert texts(figure).count("0 throughout") == 2
     assert_good(figure)
-
-
-def test_each_tip_has_a_line():
     times, q = swing(TWO_TIPS)
     figure = error_and_conditioning(TWO_TIPS, times, q, TWO_TIPS.fk(q[0]))
     assert_good(figure)
     assert [line.get_label() for line in figure.axes[0].lines] == ["E0", "E1"]
 
 
-@pytest.mark.parametrize(
-    ("target", "said"),
-    [
+def test_bad_targets_and_weights_are_refused():
+    for target, said in [
         (np.zeros((3, 4, 4)), r"\(50, 4, 4\) or \(4, 4\), not \(3, 4, 4\)"),
         (np.full((4, 4), np.nan), "not finite"),
-    ],
-)
-def test_a_target_that_does_not_fit_is_refused(target, said):
-    with pytest.raises(PoseError, match=said):
-        error_and_conditioning(WAM, *swing(WAM), target)
-
-
-@pytest.mark.parametrize("weight", [0.0, -1.0, np.inf, np.nan])
-def test_bad_weights_are_refused(weight):
-    with pytest.raises(OptionError, match="above 0"):
-        error_and_conditioning(WAM, *swing(WAM), np.eye(4), weight)
+    ]:
+        with pytest.raises(PoseError, match=said):
+            error_and_conditioning(WAM, *swing(WAM), target)
+    for weight in (0.0, -1.0, np.inf, np.nan):
+        with pytest.raises(OptionError, match="above 0"):
+            error_and_conditioning(WAM, *swing(WAM), np.eye(4), weight)

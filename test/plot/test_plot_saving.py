@@ -1,9 +1,6 @@
 """Saved pictures, and docs/pictures.md: its lines make its pictures, with every function."""
 
-import os
 import re
-import subprocess
-import sys
 from itertools import cycle
 
 import pytest
@@ -12,6 +9,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 pytest.importorskip("PIL", reason="Pillow is not installed")
 
 from plot.plot_cases import PLANAR, SIGNATURES, swing
+from programs import run_python
 from robots import ROOT
 
 from dls_ik import Stepper, plot
@@ -37,8 +35,12 @@ SHOWN = re.findall(r"^!\[.+\]\(images/(.+)\)$", PAGE, flags=re.MULTILINE)
 MOST = 150_000  # bytes
 
 
-def test_every_picture_is_saved_here():
-    assert {*FIGURES, "check_picture", "save_picture"} == set(plot.__all__)
+def test_every_picture_is_saved_here_and_on_the_page():
+    drawing = set(plot.__all__) - {"check_picture", "save_picture"}
+    assert set(FIGURES) == drawing
+    assert drawing <= set(re.findall(r"^figure = (\w+)\(", PAGE, flags=re.MULTILINE))
+    for name in SHOWN:
+        assert 5_000 < (ROOT / "docs" / "images" / name).stat().st_size < MOST
 
 
 @pytest.mark.parametrize(("name", "suffix"), [*zip(FIGURES, cycle(SIGNATURES), strict=False)])
@@ -66,27 +68,9 @@ def test_other_kinds_of_file_are_refused(name, tmp_path):
 
 
 def test_snippets_make_the_pictures(tmp_path):
-    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "docs" / "make_pictures.py"), str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = run_python(ROOT / "docs" / "make_pictures.py", tmp_path)
     assert done.returncode == 0, done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(SHOWN)
     for path in tmp_path.iterdir():
         assert path.read_bytes().startswith(b"\x89PNG")
         assert path.stat().st_size < MOST
-
-
-@pytest.mark.parametrize("name", SHOWN)
-def test_pictures_of_the_page_are_there_and_small(name):
-    assert 5_000 < (ROOT / "docs" / "images" / name).stat().st_size < MOST
-
-
-def test_no_function_is_left_out():
-    drawing = set(plot.__all__) - {"check_picture", "save_picture"}
-    assert drawing <= set(re.findall(r"^figure = (\w+)\(", PAGE, flags=re.MULTILINE))

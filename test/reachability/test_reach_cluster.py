@@ -120,7 +120,7 @@ def test_a_worker_that_dies_at_the_start_is_done_without(tmp_path):
     assert_same(there, wam_map(resolution=0.5, orientations=4))
 
 
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "127.0.0.1:9", "smoke://x", "", "x"])
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "smoke://x", ""])
 def test_where_no_scheduler_answers(tmp_path, address):
     with pytest.raises(ReachabilityError, match="no Dask scheduler answers at"):
         wam_map(out=tmp_path / "map.npz", scheduler=address)

@@ -22,18 +22,15 @@ def row(report, **wanted):
     return next(r for r in report.rows if wanted.items() <= r.items())
 
 
-@pytest.mark.parametrize("pair", buss_kim.PRINTED_SHARES)
-def test_shares_are_the_printed_ones(figure_3, pair):
-    measured = row(figure_3, pair=" over ".join(pair), code="as published")
-    for key, printed in zip(buss_kim.SHARE_KEYS, buss_kim.PRINTED_SHARES[pair], strict=True):
-        assert abs(measured[key] - printed) < NEAR
-
-
-@pytest.mark.parametrize("code", buss_kim.CODES)
-def test_shares_are_whole(figure_3, code):
+def test_shares_are_the_printed_ones_and_whole(figure_3):
     for pair in buss_kim.PAIRS:
-        measured = row(figure_3, pair=" over ".join(pair), code=code)
-        assert sum(measured[key] for key in buss_kim.SHARE_KEYS) == pytest.approx(100.0)
+        for code in buss_kim.CODES:
+            measured = row(figure_3, pair=" over ".join(pair), code=code)
+            assert sum(measured[key] for key in buss_kim.SHARE_KEYS) == pytest.approx(100.0)
+    for pair, shares in buss_kim.PRINTED_SHARES.items():
+        measured = row(figure_3, pair=" over ".join(pair), code="as published")
+        for key, printed in zip(buss_kim.SHARE_KEYS, shares, strict=True):
+            assert abs(measured[key] - printed) < NEAR
 
 
 def test_sums_are_those_of_the_other_replication(figure_3):
@@ -65,19 +62,16 @@ def rows(report, group, gain=1e-6):
     return {row["method"]: row for row in found}
 
 
-def test_a_run_ends_when_a_step_improves_too_little():
-    assert end(np.array([3.0, 2.0, 1.0]), 1e-5) is None
-    assert end(np.array([3.0, 2.0, 2.0 - 1e-6, 1.0]), 1e-5) == 2
-    assert end(np.array([3.0, 2.0, 2.0, 1.0]), 1e-5) == 2
-
-
-def test_a_run_ends_with_its_third_step_back():
-    assert end(np.array([3.0, 4.0, 2.0, 3.0, 1.0, 2.0, 0.0]), 1e-5) == 5
-
-
-def test_a_run_ends_after_4000_steps():
-    assert end(np.linspace(9.0, 1.0, 4001), 1e-5) == 4000
-    assert end(np.linspace(9.0, 1.0, 4000), 1e-5) is None
+def test_a_run_ends_when_a_step_improves_too_little_with_its_third_step_back_or_after_4000():
+    for distances, last in [
+        ([3.0, 2.0, 1.0], None),
+        ([3.0, 2.0, 2.0 - 1e-6, 1.0], 2),
+        ([3.0, 2.0, 2.0, 1.0], 2),
+        ([3.0, 4.0, 2.0, 3.0, 1.0, 2.0, 0.0], 5),
+        (np.linspace(9.0, 1.0, 4001), 4000),
+        (np.linspace(9.0, 1.0, 4000), None),
+    ]:
+        assert end(np.array(distances), 1e-5) == last
 
 
 def test_sdls_wins_wherever_a_target_is_reached(figure_4):
@@ -102,12 +96,12 @@ def test_dls_with_clamped_targets_wins_most_targets_out_of_reach(figure_4):
     assert missed["SDLS"]["steps_1e-4"] < missed["DLS'"]["steps_1e-4"]
 
 
-@pytest.mark.parametrize("group", buss_kim.GROUPS)
-def test_the_transpose_stops_early_and_far_off(figure_4, group):
-    transpose = rows(figure_4, group)["J^T"]
-    assert transpose["wins"] == 0.0
-    assert transpose["excess"] > 0.5
-    assert transpose["steps_1e-4"] < 100.0
+def test_the_transpose_stops_early_and_far_off(figure_4):
+    for group in buss_kim.GROUPS:
+        transpose = rows(figure_4, group)["J^T"]
+        assert transpose["wins"] == 0.0
+        assert transpose["excess"] > 0.5
+        assert transpose["steps_1e-4"] < 100.0
 
 
 def test_a_finer_rule_comes_nearer(figure_4):
@@ -115,14 +109,11 @@ def test_a_finer_rule_comes_nearer(figure_4):
     assert fine["DLS"]["excess"] < 0.3 * coarse["DLS"]["excess"]
 
 
-def test_every_printed_row_of_figure_4_is_measured(figure_4):
+def test_every_printed_row_of_figure_4_is_measured_and_drawn(figure_4):
     names = ("gain", "group", "method")
     assert {tuple(r[n] for n in names) for r in figure_4.rows} == {
         tuple(r[n] for n in names) for r in figure_4.printed
     }
-
-
-def test_figure_4_has_two_panels(figure_4):
     assert len(buss_kim.plot_figure_4(figure_4).axes) == 2
 
 
@@ -149,24 +140,17 @@ def test_double_y_has_25_joints_in_four_branches():
     assert robot.continuous.all()
     numbers = sorted(int(name.removeprefix("joint_")) for name in robot.joint_names)
     assert numbers == [n for n in range(28) if n not in (11, 16, 23)]
-
-
-def test_effectors_of_the_double_y_at_zero():
-    tips = buss_kim.double_y().fk(np.zeros(25))[:, :2, 3]
     expected = [
         RIGHT + 1.5 * np.array([h, 0.5]),
         RIGHT + 1.5 * np.array([h, h]),
         LEFT + 1.5 * np.array([-h, h]),
         LEFT + 1.5 * np.array([-h, 0.5]),
     ]
-    np.testing.assert_allclose(tips, expected, atol=1e-12)
-
-
-@pytest.mark.parametrize("joint", BRANCHES)
-def test_joints_of_the_double_y_at_zero(joint):
-    place = buss_kim.double_y().link_pose(f"link_{joint}", np.zeros(25))
-    np.testing.assert_allclose(place[:3, 3], [*BRANCHES[joint], 0.0], atol=1e-12)
-    np.testing.assert_allclose(place[:3, :3], np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(robot.fk(np.zeros(25))[:, :2, 3], expected, atol=1e-12)
+    for joint, where in BRANCHES.items():
+        place = robot.link_pose(f"link_{joint}", np.zeros(25))
+        np.testing.assert_allclose(place[:3, 3], [*where, 0.0], atol=1e-12)
+        np.testing.assert_allclose(place[:3, :3], np.eye(3), atol=1e-12)
 
 
 def test_no_joint_of_a_branch_moves_another():

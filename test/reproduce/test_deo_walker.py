@@ -41,6 +41,8 @@ def test_searches_take_few_iterations_and_18_fewer_than_17(reports, what):
         assert 1 <= quick["searches"] <= slow["searches"] <= 3.5
         assert 1 <= quick["searches_anew"] <= 3.5
         assert quick["searches_anew"] <= slow["searches_anew"]
+    assert shows_something(experiment(what).plot(reports[what]))
+    experiment(what).plot(begin(experiment(what)))
 
 
 def test_damping_only_where_the_pseudoinverse_is_too_fast(reports):
@@ -78,9 +80,3 @@ def test_the_distance_criterion_brings_the_elbow_up_and_away(reports):
     assert rows["distance (18)"]["clearance"] > 0.3
     assert rows["distance (18)"]["clearance"] > rows["reference (18)"]["clearance"]
     assert all(row["peak"] <= KEPT for row in rows.values())
-
-
-@pytest.mark.parametrize("what", WHATS)
-def test_pictures(reports, what):
-    assert shows_something(experiment(what).plot(reports[what]))
-    experiment(what).plot(begin(experiment(what)))

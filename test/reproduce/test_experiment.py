@@ -74,29 +74,21 @@ def test_documents_hold_everything_and_escape_it(writer):
     assert "1.2*" in text
     assert ("A &amp; B" in text) == (writer is html)
     assert ("a &lt; b" in text) == (writer is html)
-
-
-def test_a_name_that_ends_like_a_mark_does_not_differ():
+    # a name that ends like the mark of what differs
     made = Reproduction("x", 3, 0, rows=[{"method": "DLS*", "value": 1.0}], complete=True)
     assert 'class="name differs"' not in html(sections_of([(fake(), made)]), {"x": "x.png"})
 
 
-def test_too_few_samples_and_unknown_names_are_refused():
-    with pytest.raises(ReproductionError, match="1 or more samples"):
-        begin(fake(), 0)
-    with pytest.raises(ReproductionError, match="table-v"):
-        experiment("table-vi")
-
-
-def test_all_experiments_are_there_under_their_names():
+def test_experiments_by_name_too_few_samples_and_unknown_names_are_refused():
     for what in EXPERIMENTS:
         found = experiment(what)
         assert found.what == what
         assert found.samples >= found.least_samples
-
-
-def test_reproduce_runs_to_the_end():
     assert reproduce(fake()).complete
+    with pytest.raises(ReproductionError, match="1 or more samples"):
+        begin(fake(), 0)
+    with pytest.raises(ReproductionError, match="table-v"):
+        experiment("table-vi")
 
 
 def test_chance():

@@ -35,43 +35,32 @@ def test_ticks_are_the_nearest():
     assert (np.abs(off) <= 0.5 * matos.RESOLUTION + 1e-12).all()
 
 
-def test_example_of_the_text(report):
-    assert report.rows[0]["ticks"] == report.printed[0]["ticks"]
+MOST = 10.0 * LONGEST * np.radians(0.5 * matos.RESOLUTION).sum()  # [mm] half a tick of each joint
 
 
 @pytest.mark.parametrize("way", matos.WAYS)
-def test_every_way_reaches_every_point_with_the_tool_vertical(report, way):
+def test_every_way_reaches_every_point_with_the_tool_vertical_but_for_rounding(report, way):
     rows = path(report, way)
     assert len(rows) == 6
     assert np.max([row["before"] for row in rows]) <= 10.0 * matos.TOLERANCE
     assert np.max([row["lean"] for row in rows]) < 0.01
-
-
-@pytest.mark.parametrize("way", matos.WAYS)
-def test_rounding_costs_no_more_than_half_a_tick_of_each_joint(report, way):
-    most = 10.0 * LONGEST * np.radians(0.5 * matos.RESOLUTION).sum()
-    for row in path(report, way):
+    for row in rows:
         assert all(isinstance(row[joint], int) for joint in matos.JOINTS)
-        assert row["after"] <= most
+        assert row["after"] <= MOST
         assert row["tilt"] <= 0.5 * (0.088 + 0.088 + 0.29) + 0.01
 
 
-def test_the_ways_agree(report):
+def test_the_ways_agree_with_each_other_and_the_example_of_the_text(report):
     for rows in zip(*(path(report, way) for way in matos.WAYS), strict=True):
         for joint in matos.JOINTS:
             sent = [row[joint] for row in rows]
             assert max(sent) - min(sent) <= 1
+    assert report.rows[0]["ticks"] == report.printed[0]["ticks"]
+    points = matos.waypoints(7)
+    np.testing.assert_allclose(points[[0, -1]], matos.CORNERS[[0, -1]])
+    assert len(matos.plot(report).axes) == 3
 
 
 def test_coupling_in_the_model_takes_fewer_steps(report):
     written, coupled, _ = ([r["iterations"] for r in path(report, way)] for way in matos.WAYS)
     assert sum(coupled) < sum(written)
-
-
-def test_way_points_begin_and_end_on_the_path():
-    points = matos.waypoints(7)
-    np.testing.assert_allclose(points[[0, -1]], matos.CORNERS[[0, -1]])
-
-
-def test_picture(report):
-    assert len(matos.plot(report).axes) == 3

@@ -197,20 +197,6 @@ def test_reaches_standing_targets_within_limits(name, limits):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ROBOTS)
-def test_twists_that_few_joints_cannot_follow_are_harmless(name):
-    robot, rng = ROBOTS[name], np.random.default_rng(82)
-    drive = Drive(robot.random(rng), robot, acceleration=4.0)
-    for _ in range(4):
-        V = rng.normal(size=6)
-        drive.run(0.7, lambda drive, V=V: drive.twist(V))
-    drive.run(5.0)
-    drive.assert_limits(4.0)
-    assert drive.last.state is ServoState.STALE
-    assert not drive.last.velocity.any()
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_uneven_cycles_of_a_random_arm_keep_position_and_velocity(seed):
     rng = np.random.default_rng(seed)

@@ -3,13 +3,12 @@
 import contextlib
 import http.client
 import socket
-import subprocess
-import sys
 import time
 
 import msgspec
 import numpy as np
 import pytest
+from programs import LONG, run_python
 from viewer import pages
 
 viser = pytest.importorskip("viser")
@@ -58,15 +57,39 @@ def taken():
         yield listening.getsockname()[1]
 
 
-def test_a_port_in_use_is_one_line_with_one_that_is_free(taken):
-    ended = pages.run("--port", taken, "--no-browser")
-    assert ended.returncode == 2
-    assert ended.stdout == ""
-    (line,) = ended.stderr.splitlines()
+def complaint_of(capsys, *arguments):
+    """The one line that says what is wrong, and the output."""
+    with pytest.raises(SystemExit) as ended:
+        main(["view", "--no-browser", *map(str, arguments)])
+    assert ended.value.code == 2
+    told = capsys.readouterr()
+    assert told.err.count("\n") == 1, told.err
+    return told.err.rstrip("\n"), told.out
+
+
+def test_a_port_in_use_is_one_line_with_one_that_is_free(taken, capsys):
+    line, shown = complaint_of(capsys, "--port", taken)
+    assert shown == ""
     assert line.startswith(f"dls-ik: cannot listen on 127.0.0.1 port {taken}: ")
     free = int(line.rpartition(" ")[2])
     assert line.endswith(f"; free is {free}: --port {free}")
     check_port("127.0.0.1", free)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("nobody", "nobody"),
+        ("wam --method nonsense", "unknown method 'nonsense'"),
+        ("wam --method jp,dls,sdls", "--method takes one method or two, not 3"),
+        ("wam --method kdl_lma", "follows no target"),
+        ("wam --rate 0", "--rate"),
+        ("wam --record /nowhere/at/all.csv", "cannot write /nowhere/at/all.csv"),
+        ("wam --tip nobody", "unknown tip link 'nobody'"),
+    ],
+)
+def test_bad_input_is_one_line(arguments, said, capsys):
+    assert said in complaint_of(capsys, "--port", 0, *arguments.split())[0]
 
 
 def test_a_host_that_is_not_this_one_is_refused():
@@ -76,39 +99,11 @@ def test_a_host_that_is_not_this_one_is_refused():
         check_port("192.0.2.1", 8080)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["nobody"], "nobody"),
-        (["wam", "--method", "nonsense"], "unknown method 'nonsense'"),
-        (["wam", "--method", "jp,dls,sdls"], "--method takes one method or two, not 3"),
-        (["wam", "--method", "kdl_lma"], "follows no target"),
-        (["wam", "--rate", "0"], "--rate"),
-        (["wam", "--record", "/nowhere/at/all.csv"], "cannot write /nowhere/at/all.csv"),
-        (["wam", "--tip", "nobody"], "unknown tip link 'nobody'"),
-    ],
-)
-def test_bad_input_is_one_line(arguments, said, capsys):
-    with pytest.raises(SystemExit) as ended:
-        main(["view", "--no-browser", "--port", "0", *arguments])
-    assert ended.value.code == 2
-    complaint = capsys.readouterr().err
-    assert complaint.count("\n") == 1
-    assert said in complaint
-
-
 def test_without_viser_a_line_says_what_to_install(tmp_path):
     (tmp_path / "viser.py").write_text("raise ImportError('gone', name='viser')")
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); "
     code += "from dls_ik.cli.main import main; main(['view', '--no-browser'])"
-    ended = subprocess.run(
-        [sys.executable, "-c", code],
-        env=pages.environment(),
-        capture_output=True,
-        text=True,
-        timeout=pages.LONG,
-        check=False,
-    )
+    ended = run_python("-c", code)
     assert ended.returncode == 3
     assert ended.stderr == "dls-ik: viser is missing: pip install 'dls-ik[viewer]'\n"
 
@@ -128,7 +123,7 @@ def test_it_says_where_it_is_and_ends_in_a_line():
 
 def get(port, path="/", **headers):
     """Status, headers in small letters, and body of a request; headers are as given."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=pages.LONG)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LONG)
     with contextlib.closing(connection):
         connection.putrequest("GET", path, skip_host=True)
         for name, value in {"Host": f"localhost:{port}", **headers}.items():
@@ -140,7 +135,7 @@ def get(port, path="/", **headers):
 
 def open_socket(port, origin, host="localhost"):
     """A websocket that asks for a host, wherever that is."""
-    way = socket.create_connection(("127.0.0.1", port), timeout=pages.LONG)
+    way = socket.create_connection(("127.0.0.1", port), timeout=LONG)
     url = f"ws://{host}:{port}"
     return connect(url, sock=way, origin=origin, subprotocols=[SUBPROTOCOL], proxy=None)
 
@@ -203,7 +198,7 @@ def test_who_is_welcome(origin, asked, host, welcome):
 def test_the_page_itself_connects_others_never(server, port, origin, host):
     assert server.request_share_url() is None, "it is not published"
     with open_socket(port, f"http://localhost:{port}") as own:
-        assert own.recv(timeout=pages.LONG)
+        assert own.recv(timeout=LONG)
     with pytest.raises(InvalidStatus) as refused:
         open_socket(port, origin.format(port=port), host)
     assert refused.value.response.status_code == 403
@@ -223,14 +218,14 @@ def test_messages_sent_with_the_handshake_of_a_foreign_page_move_nothing(server,
     dragged = drag(1.0)
     frame = bytes([0x82, 0x80 | 126, *len(dragged).to_bytes(2, "big"), 0, 0, 0, 0]) + dragged
     for _ in range(5):  # with the handshake, so that it is there before anything is closed
-        way = socket.create_connection(("127.0.0.1", port), timeout=pages.LONG)
+        way = socket.create_connection(("127.0.0.1", port), timeout=LONG)
         with way, contextlib.suppress(ConnectionError):
             way.sendall(asks.encode() + 20 * frame)
             while way.recv(65536):
                 pass
     with open_socket(port, f"http://localhost:{port}") as own:
         own.send(drag(2.0))
-        deadline = time.monotonic() + pages.LONG
+        deadline = time.monotonic() + LONG
         while not seen and time.monotonic() < deadline:
             time.sleep(0.01)
     assert seen == [2.0]
