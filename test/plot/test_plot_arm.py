@@ -17,8 +17,10 @@ ALL = {**ROBOTS, "two tips": TWO_TIPS, "60 joints": arm_of(60)}
 @pytest.mark.parametrize("robot", ALL.values(), ids=ALL)
 def test_every_arm_can_be_drawn_with_skeletons_that_end_at_the_tips(robot):
     assert_good(stroboscope(robot, *swing(robot)))
-    offset = [robot.with_tip("wam_link4", np.eye(4) + 0.1 * np.eye(4, k=3))] * (robot is WAM)
-    for each in (robot, *offset):
+    robots = [robot]
+    if robot is WAM:
+        robots.append(robot.with_tip("wam_link4", np.eye(4) + 0.1 * np.eye(4, k=3)))
+    for each in robots:
         _, q = swing(each, 4)
         poses = each.fk(q).reshape(4, -1, 4, 4)
         for i, points in enumerate(arm_points(each, q)):
