@@ -76,16 +76,6 @@ def assert_solves(client, launch, namespace, robot):
     np.testing.assert_allclose(robot.fk(found.position), robot.fk(q), atol=1e-5)
 
 
-def test_wam_answers_in_its_namespace_and_ends_cleanly(start, client):
-    launch = start("wam.launch.py", "namespace:=left")
-    assert_solves(client, launch, "left", RobotModel.wam())
-    urdf = (URDF / "wam7.urdf").read_text()
-    assert received_description(client, "left/robot_description") == urdf
-    assert client.count_subscribers("left/target_pose") == 1
-    assert launch.interrupted() == 0
-    assert launch.output().count("process has finished cleanly") == 2, launch.output()
-
-
 def test_the_robot_may_come_from_the_topic(start, client):
     launch = start("ik.launch.py", "namespace:=other")
     publisher = client.create_publisher(String, "other/robot_description", LATCHED)
@@ -93,9 +83,12 @@ def test_the_robot_may_come_from_the_topic(start, client):
     assert_solves(client, launch, "other", RobotModel.from_name("puma560"))
 
 
-def test_a_node_that_was_killed_is_started_again_if_asked_for(start, client):
+def test_wam_answers_in_its_namespace_also_after_a_kill_and_ends_cleanly(start, client):
     launch = start("wam.launch.py", "respawn:=true", "namespace:=again")
     assert_solves(client, launch, "again", RobotModel.wam())
+    urdf = (URDF / "wam7.urdf").read_text()
+    assert received_description(client, "again/robot_description") == urdf
+    assert client.count_subscribers("again/target_pose") == 1
     launch.kill("ik_node")
     deadline = time.monotonic() + PATIENCE
     while launch.output().count("ready after") < 2:
@@ -165,7 +158,7 @@ def test_the_wam_is_driven_as_a_simulated_arm(start, client):
     assert launch.output().count("process has finished cleanly") == 3, launch.output()
 
 
-@pytest.mark.parametrize("sim", ["false", "true"])
+@pytest.mark.parametrize("sim", ["false", pytest.param("true", marks=pytest.mark.campaign)])
 def test_two_wams_follow_a_target_each_at_the_same_time(sim, start, client):
     launch = start("two_wams.launch.py", f"sim:={sim}")
     arms = {

@@ -6,14 +6,13 @@ from collections import deque
 import numpy as np
 from commands import Limits, assert_told, tail_violations
 from geometry_msgs.msg import PoseStamped
-from moveit_msgs.msg import ServoStatus
 from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.parameter import Parameter
 from rclpy.qos import qos_profile_sensor_data
 from ros_client import READY, Client, NodeProcess, SimArmProcess
 from ros_streamer import HOME, TARGET_TIMEOUT, positions
 from ros_wam import WAM
-from ros_watched import ACCELERATION, JITTER, arguments, pose, shifted
+from ros_watched import ACCELERATION, JITTER, arguments, moveit, pose, shifted
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
@@ -73,7 +72,7 @@ class Rig:
         self.trajectories = self.client.listen(
             JointTrajectory, "joint_trajectory_controller/joint_trajectory", 1000
         )
-        self.statuses = self.client.listen(ServoStatus, "dls_ik/status", 100)
+        self.statuses = self.client.listen(moveit.ServoStatus, "dls_ik/status", 100)
         self.targets = self.client.node.create_publisher(PoseStamped, "target_pose", 1)
         self.pose_at, self.is_stamped, self._begin = None, False, time.monotonic()
         self._sent = deque([-np.inf], 5)  # [s] when the last targets went out

@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("rclpy", reason="needs rclpy")
-pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 pytest.importorskip("rich", reason="needs rich")
 pytest.importorskip("matplotlib", reason="needs matplotlib")
 
@@ -154,14 +152,13 @@ def test_a_node_that_does_not_start_is_told_in_its_own_words(tmp_path):
 
 
 @pytest.mark.ros
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interrupted_demonstration_leaves_no_node(tmp_path, number, code):
+def test_an_interrupted_demonstration_leaves_no_node(tmp_path):
     demo = start_demo(tmp_path)
     wait_for(lambda: child_of(demo.pid) is not None, 60.0)
     node = child_of(demo.pid)
     time.sleep(0.5)
-    demo.send_signal(number)
+    demo.send_signal(signal.SIGTERM)
     _, errors = demo.communicate(timeout=60)
-    assert demo.returncode == code
+    assert demo.returncode == 143
     assert "Traceback" not in errors
     assert not is_alive(node)

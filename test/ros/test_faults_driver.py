@@ -4,12 +4,6 @@ import math
 
 import numpy as np
 import pytest
-
-pytest.importorskip("rclpy", reason="needs rclpy")
-moveit = pytest.importorskip("moveit_msgs.msg", reason="needs moveit_msgs")
-if not hasattr(moveit, "ServoStatus"):
-    pytest.skip("this moveit_msgs has no ServoStatus", allow_module_level=True)
-
 from ros_faulted import OTHER, Rig
 from ros_streamer import HOME
 from ros_wam import WAM
@@ -21,7 +15,7 @@ ELSEWHERE = HOME + np.array([0.7, -0.3, 0.2, 0.4, -0.5, 0.3, 0.6])
 NAMES = list(WAM.joint_names)
 
 
-@pytest.fixture(scope="module", params=["auto", "required"])
+@pytest.fixture(scope="module")
 def rig(request, private_domain):
     limits = {"measurement_timeout": 2.0, "max_deviation": 2.0}
     with Rig(f"driver_{request.param}", feedback_mode=request.param, **limits) as rig:
@@ -40,6 +34,10 @@ def _follows(rig):
     rig.trigger("dls_ik/reset")
     rig.stream()
     rig.follows()
+
+
+def modes(*names):
+    return pytest.mark.parametrize("rig", names, indirect=True, scope="module")
 
 
 def comes_back_elsewhere(rig):
@@ -62,6 +60,7 @@ def falls_silent(rig):
     del rig.commands[:]
 
 
+@modes("auto", "required")
 def test_silent_while_the_arm_moves_and_back_with_another_pose(rig):
     falls_silent(rig)
     comes_back_elsewhere(rig)
@@ -70,6 +69,7 @@ def test_silent_while_the_arm_moves_and_back_with_another_pose(rig):
     rig.assert_calm()
 
 
+@modes("auto")
 def test_silent_while_the_arm_rests_and_back_with_another_pose(rig):
     rig.quiet()
     rig.goes(WAM.fk(rig.rests() - 0.05))
@@ -88,6 +88,7 @@ def odd(names, values):
     return message
 
 
+@modes("required")
 def test_noise_delay_gaps_and_single_wrong_messages_stop_nothing(rig):
     """Between two wrong ones come good ones, so that each is one in three at most."""
     rig.set_arm(noise=0.01, delay=0.03, dropout_rate=1.0, dropout_duration=0.1)

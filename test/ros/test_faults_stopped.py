@@ -7,12 +7,6 @@ import time
 
 import numpy as np
 import pytest
-
-pytest.importorskip("rclpy", reason="needs rclpy")
-moveit = pytest.importorskip("moveit_msgs.msg", reason="needs moveit_msgs")
-if not hasattr(moveit, "ServoStatus"):
-    pytest.skip("this moveit_msgs has no ServoStatus", allow_module_level=True)
-
 from ros_faulted import PERIOD, Rig, seconds
 from ros_streamer import ALONE, HOME, positions
 from ros_wam import WAM
@@ -80,7 +74,9 @@ def sweeps(rig):
     time.sleep(0.2 * PERIOD)
 
 
-@pytest.mark.parametrize("is_stamped", [False, True], ids=["arrival", "stamp"])
+@pytest.mark.parametrize(
+    "is_stamped", [False, pytest.param(True, marks=pytest.mark.campaign)], ids=["arrival", "stamp"]
+)
 def test_goes_on_from_where_the_arm_is_and_never_after_old_targets(rig, is_stamped):
     held = stop(rig, lambda: sweeps(rig), lambda: rig.stream(aside, is_stamped), rig.quiet)
     rig.client.spin_for(0.5)
@@ -124,6 +120,10 @@ def test_a_single_pose_stays_in_force(rig):
     rig.assert_calm()
 
 
+def campaign(given):
+    return pytest.param(given, marks=pytest.mark.campaign)
+
+
 FAST = {"rate": 500.0, "trajectory_points": 100}
 
 
@@ -131,8 +131,8 @@ FAST = {"rate": 500.0, "trajectory_points": 100}
     "given",
     [
         {**FAST, "jerk": [20.0]},  # little jerk: a stop takes long
-        {**FAST, "rate": 100.0, "trajectory_points": 30},
-        {"rate": 250.0, "trajectory_points": 1, "jerk": [80.0]},
+        campaign({**FAST, "rate": 100.0, "trajectory_points": 30}),
+        campaign({"rate": 250.0, "trajectory_points": 1, "jerk": [80.0]}),
         {"rate": 500.0, "output_type": "position_array,joint_state",
          "output_topic": "forward_position_controller/commands,commands"},
     ],

@@ -8,11 +8,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("rclpy", reason="needs rclpy")
-moveit = pytest.importorskip("moveit_msgs.msg", reason="needs moveit_msgs")
-if not hasattr(moveit, "ServoStatus"):
-    pytest.skip("this moveit_msgs has no ServoStatus", allow_module_level=True)
-
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 HERE = Path(__file__).parent
 CABLE = ("ip", "link", "add", "near", "type", "veth", "peer", "name", "far")

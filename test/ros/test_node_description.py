@@ -6,12 +6,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-
-pytest.importorskip("rclpy", reason="needs rclpy")
-moveit = pytest.importorskip("moveit_msgs.msg", reason="needs moveit_msgs")
-if not hasattr(moveit, "ServoStatus"):
-    pytest.skip("this moveit_msgs has no ServoStatus", allow_module_level=True)
-
 from geometry_msgs.msg import TwistStamped
 from robots import URDF
 from ros_client import READY, Client, NodeProcess
@@ -104,13 +98,9 @@ class Described(Watched):
         self.answers.append(pending.result())
 
 
-def to_and_fro():
-    speed = SPEED * math.sin(time.monotonic())
-    return twist((speed, speed, 0.0))
-
-
 def test_a_robot_is_replaced_while_it_moves_and_while_requests_wait():
     with Described("described") as arm:
+        arm.goes_on()
         replaced(arm, "the first", WAM_TEXT + " ", "ready")
         threads = arm.node.figures.threads
         for name, text in GOOD.items():
@@ -130,7 +120,6 @@ def test_a_robot_is_replaced_while_it_moves_and_while_requests_wait():
 
 def replaced(arm, name, text, *words):
     """Send a description while the arm moves and requests wait; wait for what is said of it."""
-    arm.goes_on()
     said = arm.node.count(*words)
     arm.describe(text)
     arm.client.spin_until(lambda: arm.node.count(*words) > said, READY, f"{words} after {name}")

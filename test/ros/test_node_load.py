@@ -4,10 +4,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-
-pytest.importorskip("rclpy", reason="needs rclpy")
-pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
-
 from out_of_grasp import out_of_grasp
 from robots import URDF
 from ros_client import Client, NodeProcess
@@ -51,29 +47,6 @@ def test_requests_finish_on_the_robot_that_they_came_for():
         after = asker.solve_async(at.poses["tip"])
         client.spin_until(after.done)
         assert set(after.result().q) == set(RobotModel.from_urdf(PLANAR).joint_names)
-
-
-def test_late_and_too_many_requests_are_told_so():
-    arguments = ("-r", "__ns:=/crowd", "-p", "robot:=wam", "-p", "service_threads:=1")
-    with NodeProcess(*arguments, "-p", "service_queue:=2") as node, Client("crowd") as client:
-        node.wait_for_line("ready")
-        with IkClient(client.node) as asker:
-            client.reach(asker)
-            slow = partial(asker.solve_async, HARD)
-            asked = [slow(timeout=3.0), slow(timeout=0.1), slow(timeout=3.0)]
-            asked += [slow(timeout=3.0) for _ in range(3)]
-            finished = []
-            for k, each in enumerate(asked[:3]):
-                each.add_done_callback(lambda _, k=k: finished.append(k))
-            client.spin_until(lambda: all(each.done() for each in asked))
-            answers = [each.result() for each in asked]
-        assert finished[0] == 1, "the short one does not wait for the long ones"
-        assert [a.code for a in answers[::2][:2]] == [NO_IK_SOLUTION] * 2
-        assert answers[1].code in (NO_IK_SOLUTION, TIMED_OUT)  # by how soon it had a turn
-        for answer in answers[3:]:
-            assert answer.code == TIMED_OUT
-            assert "2 requests wait already" in answer.message
-            assert "service_queue is 2" in answer.message
 
 
 def test_eight_clients_are_all_answered_and_none_before_the_others(wam_node, client):
@@ -129,6 +102,7 @@ def enough(ledger):
     )
 
 
+@pytest.mark.campaign
 def test_robots_parameters_requests_and_targets_at_once(private_domain):
     found = run(DURATION, SEED, enough)
     assert found.ledger.words == []

@@ -5,12 +5,6 @@ import subprocess
 from contextlib import suppress
 
 import pytest
-
-pytest.importorskip("rclpy", reason="needs rclpy")
-moveit = pytest.importorskip("moveit_msgs.msg", reason="needs moveit_msgs")
-if not hasattr(moveit, "ServoStatus"):
-    pytest.skip("this moveit_msgs has no ServoStatus", allow_module_level=True)
-
 from ros_client import READY, NodeProcess
 from ros_watched import Watched, pose, shifted, twist
 

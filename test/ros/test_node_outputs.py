@@ -1,15 +1,11 @@
-"""The running node with several outputs, and with a driver that has names of its own."""
+"""The running node with several outputs, and beside a driver."""
 
 import numpy as np
 import pytest
-
-pytest.importorskip("rclpy", reason="needs rclpy")
-pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
-
 from geometry_msgs.msg import PoseStamped
 from moveit_msgs.srv import GetPositionFK
-from ros_client import READY, Client, NodeProcess
-from ros_streamer import HOME, Driver, positions, stamped
+from ros_client import Client, NodeProcess
+from ros_streamer import HOME, PERIOD, Driver, Streamer, positions, stamped
 from ros_wam import WAM
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -103,42 +99,41 @@ def test_joint_states_of_a_driver_with_names_of_its_own():
         assert node.end() == 0
 
 
-@pytest.mark.parametrize(
-    ("parameters", "words"),
-    [
-        (["output_joints:=wam_joint1"], ["output_joints", *WAM.joint_names]),
-        (["output_names:=a,b"], ["output_names", "2 names", "7 joints"]),
-        (["output_topic:=a,b"], ["output_topic", "2 topics", "1 of"]),
-        (["output_type:=joint_state,joint_state"], ["share", "/joint_states"]),
-        (
-            ["output_type:=joint_state,position_array", "output_topic:=x, /x"],
-            ["share the topic /x"],
-        ),
-    ],
-)
-def test_outputs_that_do_not_fit_end_the_start_with_one_line(parameters, words):
-    given = [argument for parameter in parameters for argument in ("-p", parameter)]
-    with NodeProcess("-p", "robot:=wam", *given) as node:
-        assert node.wait_for_end(READY) == 1
-        node.wait_for_line("FATAL", "cannot start", *words)
-        assert "Traceback" not in node.output
+def from_node(states):
+    return [state for state in states if state.header.frame_id != "driver"]
 
 
-def test_robot_that_comes_late_must_fit_the_outputs():
-    from robots import URDF
-    from std_msgs.msg import String
-
-    from dls_ik.ros.robot_source import QOS
-
-    arguments = ("-r", "__ns:=/picky", "-p", "output_joints:=joint2,joint1")
-    with NodeProcess(*arguments) as node, Client("picky") as client:
-        node.wait_for_line("waiting for a robot")
-        topic = client.node.create_publisher(String, "robot_description", QOS)
-        topic.publish(String(data=(URDF / "puma560.urdf").read_text()))
-        node.wait_for_line("ERROR", "robot refused", "output_joints")
-        topic.publish(String(data=(URDF / "planar_2r.urdf").read_text()))
+def test_start_is_taken_from_a_driver_and_not_from_itself():
+    start = [0.1, 0.5, 0.1, 1.2, 0.1, 0.2, 0.1]
+    initial = "initial_positions:=[0.1, 0.5, 0.1, 1.2, 0.1, 0.2, 0.1]"
+    arguments = ("-r", "__ns:=/driven", "-p", "robot:=wam", "-p", initial)
+    with NodeProcess(*arguments) as node, Client("driven") as client:
         node.wait_for_line("ready")
-        states = client.listen(JointState, "joint_states")
-        client.spin_until(lambda: states)
-        assert states[-1].name == ["joint2", "joint1"]
+        streamer = Streamer(client)
+
+        gripper = Driver(client, ["finger"], [0.3])
+        client.spin_for(0.5)
+        streamer.states.clear()
+        client.spin_until(lambda: len(from_node(streamer.states)) > 50)
+        shown = from_node(streamer.states)
+        assert all(positions(state) == pytest.approx(start) for state in shown)
+        gripper.stop()
+
+        driver = Driver(client, WAM.joint_names, HOME)
+        client.spin_until(lambda: falls_silent(client, streamer.states), what="silence")
+        streamer.states.clear()
+        streamer.targets.publish(stamped(WAM.fk(HOME + 0.1)))
+        client.spin_until(lambda: len(from_node(streamer.states)) > 5)
+        first = positions(from_node(streamer.states)[0])
+        np.testing.assert_allclose(first, HOME, atol=2.5 * PERIOD * WAM.velocity.max())
+        node.wait_for_line("WARN", "output_topic")
+        client.spin_for(0.5)
+        assert node.count("WARN", "output_topic") == 1
+        driver.stop()
         assert node.end() == 0
+
+
+def falls_silent(client, states):
+    states.clear()
+    client.spin_for(0.3)
+    return len(states) > 5 and not from_node(states)

@@ -5,8 +5,6 @@ import re
 import numpy as np
 import pytest
 
-pytest.importorskip("rclpy", reason="needs rclpy")
-pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
 pytest.importorskip("viser", reason="needs viser")
 
 from geometry_msgs.msg import PoseStamped

@@ -6,10 +6,6 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("rclpy", reason="needs rclpy")
-pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
-
 from robots import URDF
 from ros_client import Client, NodeProcess
 from sensor_msgs.msg import JointState

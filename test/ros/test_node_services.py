@@ -2,18 +2,13 @@
 
 import numpy as np
 import pytest
-
-pytest.importorskip("rclpy", reason="needs rclpy")
-pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
-
-from moveit_msgs.srv import GetPositionFK
 from out_of_grasp import out_of_grasp
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.msg import ParameterValue
+from ros_client import SOON
 from ros_wam import WAM, Q, bad_pose, ik, stamped, state
-from sensor_msgs.msg import JointState
 
-from dls_ik.ros.frames import matrix_from_pose
+from dls_ik.ros.client import IkClient
 
 pytestmark = [pytest.mark.ros, pytest.mark.installed]
 
@@ -53,55 +48,24 @@ def test_seed_decides_which_solution(client):
         np.testing.assert_allclose(found, Q, atol=0.05)
 
 
-def test_fk(client):
-    request = GetPositionFK.Request(fk_link_names=["wam_tip", "wam_base"])
-    request.robot_state.joint_state = JointState(name=list(WAM.joint_names), position=Q.tolist())
-    response = client.call(GetPositionFK, "compute_fk", request)
-    assert response.error_code.val == 1
-    assert list(response.fk_link_names) == ["wam_tip", "wam_base"]
-    tip, base = response.pose_stamped
-    np.testing.assert_allclose(matrix_from_pose(tip.pose), kdl_pose(Q), atol=1e-12)
-    np.testing.assert_allclose(matrix_from_pose(base.pose), np.eye(4), atol=1e-12)
-    assert tip.header.frame_id == "wam_base"
-    request.header.frame_id = "nowhere"
-    assert client.call(GetPositionFK, "compute_fk", request).error_code.val == -21
-
-
-def test_what_is_not_found_is_tried_for_the_timeout(client):
-    pose = stamped(out_of_grasp(WAM, np.random.default_rng(1)))
-    response = ik(client, pose, timeout=2.0)
-    spent = float(response.error_code.message.split("tried for ")[1].split(" ms")[0])
-    assert response.error_code.val == -31
-    assert spent >= 1000.0, "of 2000, of which the request waited some"
-
-
-def test_collisions_are_ignored_with_one_warning_or_refused(client, wam_node):
+def test_collisions_are_ignored_with_one_warning(client, wam_node):
     for _ in range(2):
         assert ik(client, avoid_collisions=True).error_code.val == 1
     wam_node.wait_for_line("WARN", "avoid collisions")
     assert wam_node.count("WARN", "avoid collisions") == 1
-    try:
-        assert client.set_parameters(avoid_collisions="refuse").successful
-        assert ik(client, avoid_collisions=True).error_code.val == -31
-        assert ik(client).error_code.val == 1
-    finally:
-        assert client.set_parameters(avoid_collisions="ignore").successful
 
 
-@pytest.mark.parametrize(
-    ("values", "words"),
-    [
+def test_parameters_are_refused_and_nothing_changes(client):
+    for values, words in (
         ({"method": "nope"}, "ctp+sd+svf"),
         ({"nu": 0.001}, "nu > sigma0"),
         ({"lambda_": "big"}, "finite number"),
         ({"initial_positions": [0.0, 0.0]}, "7 joint values"),
         ({"rate": 50.0}, "read-only"),
-    ],
-)
-def test_parameter_is_refused_and_nothing_changes(client, values, words):
-    result = client.set_parameters(mu=0.33, **values)
-    assert not result.successful
-    assert words in result.reason
+    ):
+        result = client.set_parameters(mu=0.33, **values)
+        assert not result.successful
+        assert words in result.reason
     assert client.get_parameter("mu").double_value == 0.2
     assert ik(client).error_code.val == 1
 
@@ -162,3 +126,27 @@ def test_broken_parameter_message_does_not_end_the_node(client, wam_node):
         client.set_raw_parameter(message, timeout=1.0)
     assert ik(client).error_code.val == 1
     assert wam_node.process.poll() is None
+
+
+def test_any_method_serves_and_changes_while_it_runs(wam_node, client):
+    pytest.importorskip("PyKDL", reason="needs PyKDL")
+    names, rng = WAM.joint_names, np.random.default_rng(2)
+    with IkClient(joint_names=names, patience=SOON) as asker:
+        try:
+            for method in ("kdl_lma", "kdl_nr_jl"):
+                assert client.set_parameters(method=method).successful
+                assert client.get_parameter("method").string_value == method
+                for q in WAM.random(rng, 5):
+                    seed = WAM.clip(q + 0.05 * rng.standard_normal(WAM.n))
+                    answer = asker.solve(WAM.fk(q), seed, timeout=5.0)
+                    assert answer.success, f"{method}: {answer.message}"
+                    found = answer.array(names)
+                    np.testing.assert_allclose(WAM.fk(found), WAM.fk(q), atol=1e-5)
+                    assert WAM.within_limits(found) or method == "kdl_lma"
+            link = WAM.tree.links[4]  # moved by four joints
+            answer = asker.solve(asker.fk(None, [link]).poses[link], link=link, timeout=5.0)
+            assert not answer.success
+            assert "kdl_nr_jl" in answer.message
+            assert "at least 6 joints" in answer.message
+        finally:
+            assert client.set_parameters(method="auto").successful

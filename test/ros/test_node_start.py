@@ -1,29 +1,36 @@
 """How the node starts and ends, and where its robot comes from."""
 
-import os
 import signal
 import subprocess
 import sys
 
 import pytest
 import yaml
-
-pytest.importorskip("rclpy", reason="needs rclpy")
-pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
-
-from moveit_msgs.srv import GetPositionFK
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import PoseArray, PoseStamped, TwistStamped
+from moveit_msgs.srv import GetPositionFK, GetPositionIK
 from rcl_interfaces.srv import GetParameters, ListParameters
+from rclpy.exceptions import NameValidationException, ParameterException
 from rclpy.parameter import parameter_value_to_python
 from robots import URDF, joint, urdf
 from ros_arms import ARGUMENTS
 from ros_client import READY, Client, NodeProcess, SimArmProcess
+from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+from std_srvs.srv import SetBool, Trigger
 
-from dls_ik import RobotModel
+from benchmarks.processes import real_time_priorities
+from dls_ik import RobotModel, compat
+from dls_ik.errors import DlsIkError
 from dls_ik.model.analysis import ready_configuration
-from dls_ik.ros.robot_source import QOS
+from dls_ik.ros.application import Application
+from dls_ik.ros.live_parameters import LiveParameters
+from dls_ik.ros.params import Parameters
+from dls_ik.ros.process import ros_node
+from dls_ik.ros.robot_source import QOS, RefusedError, robot_from_parameters
 
 pytestmark = pytest.mark.ros
+START_ERRORS = (DlsIkError, NameValidationException, ParameterException, compat.rcl_error())
 PLANAR = (URDF / "planar_2r.urdf").read_text()
 
 
@@ -54,24 +61,50 @@ BAD_DESCRIPTIONS = {
     "two tips": (urdf("a b c", joint("j"), joint("k", child="c")), "b, c"),
     "entities": ('<!DOCTYPE r [<!ENTITY a "b">]><robot name="&a;"/>', "line 1"),
     "file name": (str(URDF / "planar_2r.urdf"), "XML"),
+    "other joints": ((URDF / "puma560.urdf").read_text(), "output_joints"),
 }
 
 
+def says_that_there_is_no_robot(node, client):
+    """Ask by every way; nothing of that is kept for later."""
+    diagnostics = client.listen(DiagnosticArray, "/diagnostics")
+    for kind, service in ((GetPositionFK, "compute_fk"), (GetPositionIK, "compute_ik")):
+        error = client.call(kind, service, kind.Request()).error_code
+        assert error.val == 99999
+        assert "no robot yet" in error.message
+    for kind, service, request in (
+        (SetBool, "dls_ik/pause", SetBool.Request(data=True)),
+        (Trigger, "dls_ik/reset", Trigger.Request()),
+    ):
+        answer = client.call(kind, service, request)
+        assert (answer.success, answer.message) == (False, "no robot yet")
+    for kind, name in (
+        (PoseStamped, "pose"),
+        (TwistStamped, "twist"),
+        (PoseArray, "trajectory"),
+    ):
+        client.publisher(kind, f"target_{name}", 1).publish(kind())
+    node.wait_for_line("WARN", "a target arrived", "no robot")
+    said = lambda: [s for d in diagnostics for s in d.status if s.name == "/late/dls_ik: stream"]  # noqa: E731
+    client.spin_until(said, what="diagnostics")
+    assert said()[-1].level == DiagnosticStatus.STALE
+    assert said()[-1].message == "no robot yet"
+
+
 def test_robot_comes_late_and_bad_ones_before_it():
-    with NodeProcess("-r", "__ns:=/late") as node, Client("late") as client:
+    arguments = ("-r", "__ns:=/late", "-p", "output_joints:=joint2,joint1")
+    with NodeProcess(*arguments) as node, Client("late") as client:
+        states = client.listen(JointState, "joint_states")
         node.wait_for_line("waiting for a robot", "/late/robot_description")
-        answer = fk(client)
-        assert answer.error_code.val == 99999
-        assert "no robot yet" in answer.error_code.message
+        says_that_there_is_no_robot(node, client)
         topic = client.node.create_publisher(String, "robot_description", QOS)
         for name, (text, words) in BAD_DESCRIPTIONS.items():
             refused = node.count("ERROR", "robot refused")
             topic.publish(String(data=text))
             client.spin_until(lambda n=refused: node.count("ERROR", "robot refused") > n, what=name)
-            for _ in range(2):
-                reason = fk(client).error_code.message
-                assert reason.startswith("there is no robot: "), reason
-                assert words in reason
+            reason = fk(client).error_code.message
+            assert reason.startswith("there is no robot: "), reason
+            assert words in reason
             assert node.count("ERROR", "robot refused") == refused + 1
         topic.publish(String(data=PLANAR))
         node.wait_for_line("ready", "planar_2r", "base to tip")
@@ -82,6 +115,8 @@ def test_robot_comes_late_and_bad_ones_before_it():
         topic.publish(String(data=PLANAR.replace('"1 0 0"', '"3 0 0"')))
         client.spin_until(lambda: node.count("ready") == 2)
         assert fk_position(client) == pytest.approx([6.0, 0.0, 0.0])
+        client.spin_until(lambda: states)
+        assert states[-1].name == ["joint2", "joint1"]
         assert_no_traceback(node)
         assert node.end(signal.SIGTERM) == 0
         assert_no_traceback(node)
@@ -89,22 +124,32 @@ def test_robot_comes_late_and_bad_ones_before_it():
 
 @pytest.mark.installed
 def test_latched_robot_is_found_by_a_node_that_comes_later():
+    """The loop of the node is the only thread with a priority."""
     with Client("latched") as client:
         topic = client.node.create_publisher(String, "robot_description", QOS)
         topic.publish(String(data=PLANAR))
-        with NodeProcess("-r", "__ns:=/latched", "-p", "tip:=link2") as node:
+        given = ("-p", "tip:=link2", "-p", "thread_priority:=7")
+        with NodeProcess("-r", "__ns:=/latched", *given) as node:
             node.wait_for_line("ready", "base to link2")
             assert fk_position(client, "link2") == pytest.approx([1.0, 0.0, 0.0])
+            permitted = node.count("the loop has real-time priority 7")
+            assert permitted or node.count("the loop has ordinary priority")
+            assert real_time_priorities(node.process.pid) == [7] * permitted
             node.process.send_signal(signal.SIGINT)
             assert node.end(signal.SIGINT) == 0
             assert_no_traceback(node)
 
 
-def test_unusable_robot_of_a_parameter_leaves_the_node_up():
-    arguments = ("-r", "__ns:=/missing", "-p", "robot:=/no/such/file.urdf")
-    with NodeProcess(*arguments) as node, Client("missing") as client:
-        node.wait_for_line("ERROR", "/no/such/file.urdf")
-        assert "/no/such/file.urdf" in fk(client).error_code.message
+def test_unusable_robot_of_a_parameter_leaves_the_node_up_and_says_what_mends_it(tmp_path):
+    file = tmp_path / "two.urdf"
+    file.write_text(urdf("a b c", joint("j"), joint("k", child="c")))
+    with NodeProcess("-r", "__ns:=/tips", "-p", f"robot:={file}") as node, Client("tips") as client:
+        said = ("several links could be the tip", "add -p tip:=b, or tip:=c")
+        node.wait_for_line(
+            "ERROR", "there is no robot", *said, "or publish another robot on /tips/"
+        )
+        assert "add -p tip:=b" in fk(client).error_code.message
+        assert node.count("waiting for a robot") == 0
         topic = client.node.create_publisher(String, "robot_description", QOS)
         topic.publish(String(data=PLANAR))
         node.wait_for_line("ready")
@@ -113,28 +158,27 @@ def test_unusable_robot_of_a_parameter_leaves_the_node_up():
 
 
 @pytest.mark.parametrize(
-    ("parameter", "words"),
+    ("given", "words"),
     [
-        ("robot:=nope", ["'nope'", "wam", "puma560"]),
-        ("robot:=~nobody_of_that_name/x.urdf", ["~nobody_of_that_name/x.urdf"]),
-        ("base:=nowhere", ["'nowhere'", "wam_tip"]),
-        ("tip:=wam_base", ["wam_base"]),
+        ({"robot": "nope"}, "'nope'.*wam.*puma560|'nope'.*puma560.*wam"),
+        ({"robot": "/no/such/file.urdf"}, "/no/such/file.urdf"),
+        ({"robot": "~nobody_of_that_name/x.urdf"}, "~nobody_of_that_name/x.urdf"),
+        ({"robot": "wam", "base": "nowhere"}, "'nowhere'.*wam_tip.*-p base:=LINK"),
+        ({"robot": "wam", "tip": "wam_base"}, "wam_base"),
     ],
 )
-def test_robot_that_is_not_there_is_explained(parameter, words):
-    arguments = ("-r", "__ns:=/unknown", "-p", "robot:=wam", "-p", parameter)
-    with NodeProcess(*arguments) as node:
-        node.wait_for_line("ERROR", "there is no robot", *words, "publish another robot on")
-        assert node.count("waiting for a robot") == 0
-        assert node.end() == 0
-        assert_no_traceback(node)
+def test_robot_that_is_not_there_is_explained(given, words):
+    with pytest.raises(RefusedError, match=words):
+        robot_from_parameters(Parameters().changed(given))
 
 
 @pytest.mark.installed
 def test_robot_of_a_file_namespace_and_remapping():
     file = URDF / "puma560.urdf"
     arguments = ("-r", "__ns:=/left", "-r", "compute_fk:=forward", "-r", "__node:=solver")
+    arguments += ("-p", "robt:=wam")
     with NodeProcess(*arguments, "-p", f"robot:={file}") as node, Client("left") as client:
+        node.wait_for_line("WARN", "'robt'", "robot_description")
         line = node.wait_for_line("ready", "/left/forward", "/left/compute_ik", "/left/target_pose")
         robot = RobotModel.from_name("puma560")
         assert ", ".join(robot.joint_names) in line
@@ -145,51 +189,76 @@ def test_robot_of_a_file_namespace_and_remapping():
         assert_no_traceback(node)
 
 
+BAD_PARAMETERS = {
+    "method:=nope": "'nope'.*ctp.sd.svf",
+    "rate:=0": r"rate.*1 to 1000 \[Hz\]",
+    "initial_positions:=[1.0, 2.0]": "7 joint values",
+    "robot_description:=<robot/>": "give one",
+    "random_seed:=abc": "random_seed",
+    "feed_forward:=1": "feed_forward.*BOOL",
+    "acceleration:=[1.0, 2.0]": "acceleration.*7.*given: 2",
+    "jerk:=[10.0]": "jerk.*acceleration",
+    "acceleration:=fast": "acceleration.*list of numbers",
+    "output_topic:=bad/": "topic",
+    "output_topic:=joint_trajectory_controller/a,b": "output_topic.*2 topics.*1 of",
+    "output_joints:=wam_joint1": "output_joints.*wam_j1",
+    "output_names:=a,b": "output_names.*2 names.*7 joints",
+    "output_type:=joint_state,joint_state": "share.*/joint_states",
+}
+
+
+@pytest.mark.parametrize("parameter", BAD_PARAMETERS)
+def test_bad_parameter_ends_the_start(private_domain, parameter):
+    with pytest.raises(START_ERRORS, match=f"(?s){BAD_PARAMETERS[parameter]}"):
+        start("-p", "robot:=wam", "-p", parameter)
+
+
+def start(*arguments):
+    """Start and stop the node in this process."""
+    with ros_node(["--ros-args", *arguments], "dls_ik") as node:
+        application = Application(node, LiveParameters(node, Parameters()))
+        try:
+            application.start()
+        finally:
+            application.stop()
+
+
 @pytest.mark.installed
-@pytest.mark.parametrize(
-    ("parameter", "words"),
-    [
-        ("method:=nope", ["'nope'", "ctp+sd+svf", "auto"]),
-        ("rate:=0", ["rate", "1 to 1000 [Hz]"]),
-        ("timeout:=-1.0", ["timeout"]),
-        ("initial_positions:=[1.0, 2.0]", ["7 joint values"]),
-        ("robot_description:=<robot/>", ["give one"]),
-        ("random_seed:=abc", ["random_seed"]),
-        ("output_topic:=bad/", ["topic"]),
-    ],
-)
-def test_bad_parameter_ends_the_start_with_one_line(parameter, words):
-    with NodeProcess("-p", "robot:=wam", "-p", parameter) as node:
-        assert node.wait_for_end(READY) == 1
-        line = node.wait_for_line("FATAL", "cannot start", *words)
-        assert node.lines.index(line) >= 0
-        assert_no_traceback(node)
-
-
-def test_a_topic_of_two_types_ends_the_start_with_one_line():
-    with SimArmProcess("-r", "forward_position_controller/commands:=joint_states") as arm:
-        assert arm.wait_for_end(READY) == 1
-        arm.wait_for_line("FATAL", "cannot start", "joint_states", "incompatible type")
-        assert_no_traceback(arm)
+def test_a_start_that_fails_ends_with_one_line_and_code_1(tmp_path):
+    """One process for each place where it may fail, all at once."""
+    two_tips = tmp_path / "two.urdf"
+    two_tips.write_text(urdf("a b c", joint("j"), joint("k", child="c")))
+    words = ("cannot start", "set ROS_LOG_DIR to a folder that can be written")
+    wam, topic = ("-p", "robot:=wam"), "forward_position_controller/commands:=joint_states"
+    begun = [
+        (NodeProcess(*wam, "-p", "method:=nope"), ("FATAL", "cannot start", "'nope'")),
+        (NodeProcess(*wam, ROS_LOG_DIR="/proc/none"), ("/proc/none", *words)),
+        (NodeProcess(*wam, ROS_LOG_DIR="/etc/passwd"), ("/etc/passwd", *words)),
+        (
+            NodeProcess(*wam, NUMBA_NUM_THREADS="0"),
+            ("cannot start: numba", "NUMBA_NUM_THREADS=0"),
+        ),
+        (
+            SimArmProcess("-r", topic),
+            ("FATAL", "cannot start", "joint_states", "incompatible type"),
+        ),
+        (SimArmProcess("-p", f"robot:={two_tips}"), ("FATAL", "tip", "add -p tip:=b")),
+        (SimArmProcess("-p", "delay:=-1.0"), ("FATAL", "cannot start", "delay")),
+    ]
+    for process, words in begun:
+        with process:
+            assert process.wait_for_end(READY) == 1, process.output
+            assert process.count(*words) == 1, process.output
+            assert_no_traceback(process)
+            assert len(process.lines) == 1, process.output
 
 
 def test_signal_while_kernels_are_compiled(tmp_path):
-    arguments = ("-r", "__ns:=/cold", "-p", "robot:=wam")
-    with NodeProcess(*arguments, NUMBA_CACHE_DIR=str(tmp_path)) as node:
+    with NodeProcess("-p", "robot:=wam", NUMBA_CACHE_DIR=str(tmp_path)) as node:
         node.wait_for_line("compiling kernels")
         assert node.end(signal.SIGINT) == 0
         assert node.count("ready") == 0
         assert_no_traceback(node)
-
-
-@pytest.mark.parametrize("folder", ["/proc/none", "/etc/passwd"])
-def test_a_log_folder_that_cannot_be_made_is_one_line(folder):
-    with NodeProcess("-p", "robot:=wam", ROS_LOG_DIR=folder) as node:
-        assert node.wait_for_end(READY) == 1
-        assert len(node.lines) == 1
-        assert "cannot start" in node.lines[0]
-        assert folder in node.lines[0]
-        assert "set ROS_LOG_DIR to a folder that can be written" in node.lines[0]
 
 
 def test_a_damaged_kernel_cache_is_no_obstacle(kernel_cache):
@@ -213,32 +282,14 @@ def test_help_is_printed_and_a_foreign_argument_is_refused(module):
         command = [sys.executable, "-m", module, *arguments]
         return subprocess.run(command, capture_output=True, text=True, timeout=READY, check=False)
 
-    for flag in ("--help", "-h"):
-        done = run(flag)
-        assert (done.returncode, done.stderr) == (0, "")
-        for words in ("usage:", "--ros-args", "initial_positions", "FILE.xacro NAME:=VALUE"):
-            assert words in done.stdout
+    done = run("--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    for words in ("usage:", "--ros-args", "initial_positions", "FILE.xacro NAME:=VALUE"):
+        assert words in done.stdout
     refused = run("robot:=wam", "--ros-args", "-r", "__ns:=/foreign")
     assert refused.returncode == 2
     assert "takes no argument 'robot:=wam'" in refused.stderr
     assert "-p NAME:=VALUE" in refused.stderr
-
-
-def test_a_robot_with_several_tips_is_refused_with_the_option_that_mends_it(tmp_path):
-    file = tmp_path / "two.urdf"
-    file.write_text(urdf("a b c", joint("j"), joint("k", child="c")))
-    with NodeProcess("-r", "__ns:=/tips", "-p", f"robot:={file}") as node, Client("tips") as client:
-        said = ("several links could be the tip", "add -p tip:=b, or tip:=c")
-        node.wait_for_line(
-            "ERROR", "there is no robot", *said, "or publish another robot on /tips/"
-        )
-        node.wait_for_line("ERROR", "there is no robot", *said)
-        assert "add -p tip:=b" in fk(client).error_code.message
-        assert node.count("waiting for a robot") == 0
-        assert node.end() == 0
-    with SimArmProcess("-p", f"robot:={file}") as arm:
-        assert arm.wait_for_end(READY) == 1
-        arm.wait_for_line("FATAL", *said)
 
 
 def test_a_robot_of_a_xacro_file_with_arguments_and_bad_mimics_elsewhere(tmp_path):
@@ -256,30 +307,11 @@ def test_a_robot_of_a_xacro_file_with_arguments_and_bad_mimics_elsewhere(tmp_pat
         assert_no_traceback(node)
 
 
-@pytest.mark.parametrize("module", ["dls_ik.ros.node", "dls_ik.ros.sim_arm.node"])
-def test_what_numba_does_not_take_of_the_environment_is_one_line(module):
-    environment = {**os.environ, "NUMBA_NUM_THREADS": "0"}
-    command = [sys.executable, "-m", module]
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=READY)
-    assert ended.returncode == 1
-    (line,) = ended.stderr.splitlines()
-    assert line.startswith("cannot start: numba")
-    assert "NUMBA_NUM_THREADS=0" in line
-
-
-def test_misspelt_parameter_is_pointed_out():
-    with NodeProcess("-r", "__ns:=/typo", "-p", "robt:=wam") as node:
-        node.wait_for_line("WARN", "'robt'", "robot_description")
-        node.wait_for_line("waiting")
-        assert node.end() == 0
-
-
 @pytest.mark.installed
 @pytest.mark.parametrize(
     ("process", "name", "arguments"),
     [
-        (NodeProcess, "/dump/dls_ik", ARGUMENTS),
-        (NodeProcess, "/dump/dls_ik", ("-p", "robot:=wam", "-p", "jerk:=[]", "-p", "nu:=1")),
+        (NodeProcess, "/dump/dls_ik", (*ARGUMENTS, "-p", "jerk:=[]", "-p", "nu:=1")),
         (SimArmProcess, "/dump/sim_arm", ("-p", "robot:=wam", "-p", "delay:=0.1")),
     ],
 )

@@ -4,10 +4,6 @@ import time
 
 import numpy as np
 import pytest
-
-pytest.importorskip("rclpy", reason="needs rclpy")
-pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
-
 from geometry_msgs.msg import PoseStamped
 from ros_client import READY, SOON, Client, NodeProcess
 from ros_streamer import HOME, Streamer, stamped
@@ -122,9 +118,6 @@ def test_pause_and_reset(source):
     source.reset()
     sample = step_until(source, lambda sample: sample.state == "WAITING", "no target")
     assert sample.T_target is None
-
-
-def test_an_arm_of_a_node_cannot_be_placed(source):
     assert not source.can_place
     with pytest.raises(DlsIkError, match="cannot be placed"):
         source.place(HOME)
@@ -133,9 +126,6 @@ def test_an_arm_of_a_node_cannot_be_placed(source):
 def test_without_a_node_the_robot_is_not_known():
     with pytest.raises(ServiceMissingError, match=r"/nowhere/dls_ik/get_parameters .*after 0\.2 s"):
         NodeSource(namespace="/nowhere", patience=0.2)
-
-
-def test_a_namespace_that_is_not_valid_is_named():
     with pytest.raises(OptionError, match="namespace 'a b' is not valid"):
         NodeSource(namespace="a b")
 

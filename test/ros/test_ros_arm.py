@@ -2,10 +2,6 @@
 
 import numpy as np
 import pytest
-
-pytest.importorskip("rclpy", reason="needs rclpy")
-pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
-
 from geometry_msgs.msg import PoseStamped
 from ros_arms import CURRENT, TIPS, TREE
 from ros_requests import ask, refusal, values
@@ -104,6 +100,12 @@ def test_links_of_several_groups_are_reached_from_any_group(arms):
     solved(arms, poses, group_name="left_arm")
     elbows = {link: place(link, left_wam_j2=0.1) for link in ("left_wam_link4", "right_wam_tip")}
     solved(arms, elbows)
+
+
+def test_without_groups_two_links_are_reached_as_well():
+    arm = Arm(RobotModel.from_tree(TREE, None, "left_wam_tip"), Parameters())
+    poses = {link: place(link, left_wam_j2=0.7, right_wam_j4=1.4) for link in TIPS}
+    solved(arm, poses, group_name="anything")
 
 
 def test_unknown_groups_are_refused_with_the_known_ones(arms):

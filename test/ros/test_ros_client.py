@@ -6,10 +6,6 @@ from collections import Counter
 from concurrent.futures import Future
 
 import pytest
-
-pytest.importorskip("rclpy", reason="needs rclpy")
-pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
-
 from moveit_msgs.srv import GetPositionFK
 from rclpy.qos import qos_profile_services_default
 from robots import joint, urdf
@@ -72,16 +68,15 @@ def assert_asked(server):
     assert set(server.asked) == {"known", "tip"}
 
 
-@pytest.mark.parametrize("loses", [0, 1, 2])
+@pytest.mark.parametrize("loses", [0, 2])
 def test_a_client_asks_until_it_is_answered(asker, server, loses):
     server.loses = loses
     assert asker.fk(links=["tip"]).success
     assert_asked(server)
 
 
-@pytest.mark.parametrize("loses", [0, 1])
-def test_a_service_asks_until_it_is_answered(asker, server, loses):
-    server.loses = loses
+def test_a_service_asks_until_it_is_answered(asker, server):
+    server.loses = 1
     host = OwnNode(NAMESPACE, "other")
     service = ServiceClient(host.node, GetPositionFK, "compute_fk")
     try:

@@ -5,8 +5,6 @@ import time
 
 import pytest
 
-pytest.importorskip("rclpy", reason="needs rclpy")
-
 from dls_ik.ros.services.executor import TURN, BoundedExecutor, LatestOnlyExecutor
 
 LONG = 30.0  # [s] for what takes no time

@@ -3,15 +3,11 @@
 import importlib.util
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import fields
 
 import numpy as np
 import pytest
 import yaml
-
-pytest.importorskip("rclpy", reason="needs rclpy")
-
-from dataclasses import fields
-
 from robots import ROOT, URDF
 
 from dls_ik.errors import MethodError, OptionError
@@ -72,6 +68,15 @@ def test_values_are_taken(name, given, kept):
         ("initial_positions", [float("nan")], "finite number"),
         ("initial_positions", None, "list of numbers"),
         ("initial_positions", np.array(1.0), "list of numbers"),
+        ("feedback_mode", "maybe", "auto, required, none"),
+        ("acceleration", [-1.0], "acceleration.*-1"),
+        ("acceleration", [float("nan")], "finite"),
+        ("when_stuck", "panic", "joint_motion, hold"),
+        ("target_timeout", 0.0, "target_timeout"),
+        ("stamp_tolerance", -1.0, "stamp_tolerance"),
+        ("trajectory_period", 0.0, "trajectory_period"),
+        ("max_deviation", float("inf"), "max_deviation"),
+        ("measurement_timeout", -0.5, "measurement_timeout"),
         ("lambda_", 1.0, "unknown parameter 'lambda_'; known: robot, "),
     ],
 )

@@ -1,9 +1,6 @@
 """Names that anybody may send take no more room than there is."""
 
 import pytest
-
-pytest.importorskip("rclpy", reason="needs rclpy")
-
 import rclpy
 from rclpy.context import Context
 from rclpy.node import Node

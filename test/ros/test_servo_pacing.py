@@ -1,16 +1,13 @@
 """When the loop runs, how it waits, and at what priority."""
 
-import pytest
-
-pytest.importorskip("rclpy", reason="needs rclpy")
-pytest.importorskip("rclpy")
-
 import math
 import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+
+import pytest
 
 from dls_ik.ros.servo.loop import PATIENCE, CycleWindow, IntervalEstimator, Pacer, Priority
 from dls_ik.ros.servo.targets import Arrival, TargetBuffer
@@ -62,7 +59,7 @@ def test_the_cycle_after_a_late_one_advances_by_the_time_that_passed():
 
 
 @pytest.mark.parametrize("ratio", [0.95, 1.0, 1.05])
-@pytest.mark.parametrize("phase", [0.0, 0.003, 0.007, 0.0099])
+@pytest.mark.parametrize("phase", [0.0, 0.007, 0.0099])
 def test_in_step_with_targets_at_about_its_rate(ratio, phase):
     cycles = play(Pacer(1 / PERIOD, 0.0), ratio * PERIOD, phase, 2.0)[100:]
     lags = [begin - target for begin, target in cycles]
@@ -76,15 +73,6 @@ def test_keeps_its_rate_beside_targets_at_another(interval):
     cycles = play(Pacer(1 / PERIOD, 0.0), interval, 0.004, 2.0)
     steps = [b - a for (a, _), (b, _) in pairwise(cycles[20:])]
     assert steps == pytest.approx([PERIOD] * len(steps))
-
-
-def test_goes_on_when_targets_end():
-    pacer = Pacer(1 / PERIOD, 0.0)
-    play(pacer, PERIOD, 0.0, 1.0)
-    cycles = play(pacer, 1000.0, 999.0, 1.0, start=1.0)
-    assert len(cycles) == pytest.approx(100, abs=3)
-    late = [b - a for (a, _), (b, _) in pairwise(cycles[10:])]
-    assert late == pytest.approx([PERIOD] * len(late))
 
 
 def test_rhythm_begins_and_ends():
@@ -171,13 +159,9 @@ def test_taken_by_the_thread_alone(in_thread):
     assert policy() in ORDINARY
 
 
-def test_none_is_wanted(in_thread):
+def test_refused_or_not_wanted(in_thread):
     words = in_thread(Priority(0).take)
     assert words == "the loop has ordinary priority, as thread_priority is 0"
-    assert in_thread(policy) in ORDINARY
-
-
-def test_refused(in_thread):
     priority = Priority(1000)
     words = in_thread(priority.take)
     assert words == "the loop has ordinary priority: real-time priority 1000: Invalid argument"
@@ -192,10 +176,7 @@ def test_given_up_where_the_loop_never_pauses(in_thread):
     assert lost.index(True) == PATIENCE - 1
     assert lost.count(True) == 1
     assert in_thread(policy) in ORDINARY
-
-
-def test_kept_where_it_pauses_once_in_a_while(in_thread):
     priority = Priority(20)
-    in_thread(priority.take)
-    for k in range(5 * PATIENCE):
-        assert not in_thread(priority.is_lost, k % (PATIENCE - 1) == 0)
+    assert in_thread(priority.take).startswith(REAL_TIME)
+    kept = [in_thread(priority.is_lost, k % (PATIENCE - 1) == 0) for k in range(5 * PATIENCE)]
+    assert not any(kept), "where it pauses once in a while"

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from arms import published
-from drive import Drive
 
 from dls_ik.ros.sim_arm.arm import Dynamics, Path, SimulatedArm, standstill
 
@@ -57,17 +55,6 @@ def test_a_ramp_is_followed_one_time_constant_behind():
     expected = START + (GOAL - START) * (since - behind)
     np.testing.assert_allclose(motion(simulated, times), expected, atol=1e-12)
     np.testing.assert_allclose(simulated.velocity, GOAL - START, rtol=1e-6)
-
-
-def test_the_delay_is_exact():
-    path, late, prompt = ramp(10.1, 10.9), arm(delay=0.25), arm()
-    for simulated in (late, prompt):
-        simulated.command(path, 10.0)
-    times = np.array(odd_times(10.0, 11.0))
-    expected = motion(prompt, times)
-    assert (motion(late, times[times <= 10.25]) == START).all()
-    rest = times[times > 10.0]
-    np.testing.assert_allclose(motion(late, rest + 0.25), expected, atol=1e-12)
 
 
 def test_drives_saturate_at_their_velocity_limits():
@@ -139,34 +126,6 @@ def test_noise_is_white_of_its_deviation_and_only_in_what_is_measured():
     assert abs((np.abs(x) < 1.0).mean() - 0.6827) < 0.01
 
 
-def test_a_circle_at_250_hz_is_followed_by_positions_alone():
-    """Drives of 4 ms, measured in every cycle: 6.4 ms behind, and on the circle."""
-    fr3, q = published("fr3"), np.pi * np.array([0.0, -0.25, 0.0, -0.75, 0.0, 0.5, 0.25])
-    radius, speed, period = 0.1, 0.5 * np.pi, 0.004  # [m], [rad/s], [s]
-    T = fr3.fk(q)
-
-    def circle(t):
-        T_d = T.copy()
-        T_d[1:3, 3] += radius * np.array([np.sin(speed * t), 1.0 - np.cos(speed * t)])
-        return T_d
-
-    drive = Drive(q, robot=fr3, dt=period, acceleration=8.0)
-    simulated = SimulatedArm(q, Dynamics(fr3.velocity, time_constant=0.004), 0, 0.0)
-    times, rows = [], []
-    for _ in range(750):
-        drive.pose(circle(drive.now + period))
-        drive.run(period, measured=simulated.measured())
-        simulated.command(standstill(drive.last.q, drive.now), drive.now)
-        simulated.advance(drive.now + period)
-        times.append(drive.now + period)
-        rows.append(simulated.q)
-    x, y, z = (fr3.fk(rows[250:])[:, :3, 3] - T[:3, 3]).T
-    beside = np.hypot(x, np.hypot(y, radius - z) - radius)
-    late = np.array(times[250:]) - np.unwrap(np.arctan2(y, radius - z)) / speed
-    assert beside.max() < 3e-5
-    assert np.abs(late - 0.0064).max() < 2e-4
-
-
 # Paths through the points of a trajectory
 
 
@@ -219,11 +178,3 @@ def test_the_way_to_the_first_knot_begins_in_the_state_there():
     for t in (1.0, 1.5, 3.0):
         np.testing.assert_allclose(joined.at(t), curved.at(t))
     assert curved.from_here(1.0, *state) is curved
-
-
-def test_velocities_are_those_of_the_positions():
-    curved = curve([0.0, 0.0], [1.0, 1.0], [0.0, 0.0])
-    h = 1e-6
-    for t in (1.1, 1.7, 2.5, 3.9):
-        slope = (curved.at(t + h)[0] - curved.at(t - h)[0]) / (2.0 * h)
-        np.testing.assert_allclose(curved.at(t)[1], slope, atol=1e-6)

@@ -2,14 +2,9 @@
 
 import numpy as np
 import pytest
-
-pytest.importorskip("rclpy", reason="needs rclpy")
-pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
-
 from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.parameter import Parameter
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_client import Client, NodeProcess, SimArmProcess
 from ros_streamer import HOME, Streamer, positions, stamped
 from ros_wam import WAM
@@ -19,6 +14,7 @@ from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from dls_ik.model.files import shipped_urdf
+from dls_ik.ros.robot_source import QOS
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -36,21 +32,15 @@ def sim():
         yield arm, client
 
 
-@pytest.mark.parametrize(
-    ("kind", "more"),
-    [
-        ("joint_trajectory", ()),
-        ("position_array", ()),
-        ("joint_state", ("-p", "output_topic:=joint_commands")),
-    ],
-)
-def test_ik_node_drives_the_arm_to_its_targets(kind, more):
-    where = ("-r", f"__ns:=/by_{kind}", "-p", "robot:=wam", "-p", INITIAL)
+def test_ik_node_drives_the_arm_to_its_targets():
+    """By joint states; the launch files do so by trajectories, tests of faults by arrays."""
+    where = ("-r", "__ns:=/driven", "-p", "robot:=wam", "-p", INITIAL)
+    output = ("-p", "output_type:=joint_state", "-p", "output_topic:=joint_commands")
     dynamics = ("-p", "delay:=0.02", "-p", "time_constant:=0.03")
     with (
         SimArmProcess(*where, *dynamics) as arm,
-        NodeProcess(*where, "-p", f"output_type:={kind}", *more) as node,
-        Client(f"by_{kind}") as client,
+        NodeProcess(*where, *output) as node,
+        Client("driven") as client,
     ):
         arm.wait_for_line("ready")
         node.wait_for_line("ready")
@@ -182,7 +172,17 @@ def test_parameters_change_while_it_runs_or_are_refused(sim):
     assert changed(limit_velocity=True).successful
 
 
-def test_joints_may_be_names_alone():
+def test_the_robot_may_come_from_the_topic_and_joints_may_be_names_alone():
+    with SimArmProcess("-r", "__ns:=/late") as arm, Client("late") as client:
+        arm.wait_for_line("waiting for a robot")
+        answer = client.call(Trigger, "sim_arm/reset", Trigger.Request())
+        assert not answer.success
+        assert "no robot" in answer.message
+        publisher = client.node.create_publisher(String, "robot_description", QOS)
+        publisher.publish(String(data=shipped_urdf("wam").read_text()))
+        arm.wait_for_line("ready", "wam_j1")
+        assert arm.end() == 0
+
     arguments = ("-r", "__ns:=/named", "-p", "joint_names:=[b, a]", "-p", "rate:=1000")
     with SimArmProcess(*arguments) as arm, Client("named") as client:
         arm.wait_for_line("ready", "joints b, a")
@@ -191,30 +191,3 @@ def test_joints_may_be_names_alone():
         reaches(client, states, np.array([50.0, 1.0]))
         assert states[-1].name == ["b", "a"]
         assert arm.end() == 0
-
-
-def test_the_robot_may_come_from_the_topic():
-    with SimArmProcess("-r", "__ns:=/late") as arm, Client("late") as client:
-        arm.wait_for_line("waiting for a robot")
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        publisher = client.node.create_publisher(String, "robot_description", latched)
-        answer = client.call(Trigger, "sim_arm/reset", Trigger.Request())
-        assert not answer.success
-        assert "no robot" in answer.message
-        publisher.publish(String(data=shipped_urdf("wam").read_text()))
-        arm.wait_for_line("ready", "wam_j1")
-        assert arm.end() == 0
-
-
-@pytest.mark.parametrize(
-    ("parameter", "words"),
-    [
-        ("robot:=kuka", "unknown robot"),
-        ("delay:=-1.0", "delay"),
-        ("joint_names:=[a, a]", "a name twice"),
-    ],
-)
-def test_it_does_not_start_with_what_is_not_valid(parameter, words):
-    with SimArmProcess("-p", parameter) as arm:
-        assert arm.wait_for_end(60.0) == 1
-        assert arm.count("FATAL", "cannot start", words) == 1

@@ -1,15 +1,10 @@
 """The simulated arm with its faults and parameters, and the commands that it takes or refuses."""
 
 import math
-import re
 
 import numpy as np
 import pytest
-
-pytest.importorskip("rclpy", reason="needs rclpy")
-
 from builtin_interfaces.msg import Duration
-from robots import ROOT
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -61,12 +56,6 @@ def test_gaps_are_those_of_the_seed():
         return [dropouts.is_out(0.01 * k) for k in range(2000)]
 
     assert begins(1) == begins(1) != begins(2)
-
-
-@pytest.mark.parametrize("never", [(0.0, 1.0), (1.0, 0.0)])
-def test_without_rate_or_duration_there_are_no_gaps(never):
-    dropouts = Dropouts(*never, 0, 0.0)
-    assert not any(dropouts.is_out(0.1 * k) for k in range(1000))
 
 
 def test_stuck_drives_still_tell_where_they_are():
@@ -141,13 +130,6 @@ def test_wrong_initial_positions_are_refused_and_nothing_changes():
 def test_bad_parameters_are_refused(given, words):
     with pytest.raises(OptionError, match=words):
         SimArmParameters().changed(given)
-
-
-def test_the_example_of_the_page_runs(capsys):
-    page = (ROOT / "docs" / "sim_arm.md").read_text()
-    [example] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    exec(example, {})
-    assert capsys.readouterr().out.count("0.16") == 2 * WAM.n  # 2 rad/s from 0.02 s to 0.1 s
 
 
 # Commands
