@@ -24,9 +24,8 @@ from dls_ik import RobotModel, compat
 from dls_ik.errors import DlsIkError
 from dls_ik.model.analysis import ready_configuration
 from dls_ik.ros.application import Application
-from dls_ik.ros.live_parameters import LiveParameters
 from dls_ik.ros.params import Parameters
-from dls_ik.ros.process import ros_node
+from dls_ik.ros.process import LiveParameters, ros_node
 from dls_ik.ros.robot_source import QOS, RefusedError, robot_from_parameters
 
 pytestmark = pytest.mark.ros
