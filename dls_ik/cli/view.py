@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
     from dls_ik.ros.robot_source import DescribedRobot
     from dls_ik.ros.viewer_source import NodeSource
-    from dls_ik.viewer.presets import Preset
-    from dls_ik.viewer.session import Session
+    from dls_ik.viewer.session import Preset, Session
     from dls_ik.viewer.shapes import Shapes
 
 DEFAULT = "wam"  # robot

@@ -31,8 +31,7 @@ from dls_ik.viewer.plots import (
     joint_bars,
     velocity_ellipsoid,
 )
-from dls_ik.viewer.presets import Preset
-from dls_ik.viewer.session import ArmView, Session
+from dls_ik.viewer.session import ArmView, Preset, Session
 from dls_ik.viewer.shapes import (
     Colour,
     LinkPoses,

@@ -11,8 +11,7 @@ import numpy as np
 from dls_ik.errors import DlsIkError
 from dls_ik.servo.state import ServoState
 from dls_ik.viewer.plots import ARM_COLOURS, css
-from dls_ik.viewer.presets import Preset
-from dls_ik.viewer.session import ArmView, Session
+from dls_ik.viewer.session import ArmView, Preset, Session
 from dls_ik.viewer.source import LocalSource, Source, TunableParameter, slider_step
 
 LETTERS = ("A", "B")

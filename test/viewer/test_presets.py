@@ -7,7 +7,7 @@ import pytest
 
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.method import parse_method
-from dls_ik.viewer.presets import make_presets
+from dls_ik.viewer.session import make_presets
 from dls_ik.viewer.source import LocalSource
 
 ROBOTS = ("wam", "puma560", "planar_2r")

@@ -23,8 +23,7 @@ from dls_ik.viewer.plots import (
     measure,
     velocity_ellipsoid,
 )
-from dls_ik.viewer.presets import make_presets, start_configuration
-from dls_ik.viewer.session import ArmView, Session
+from dls_ik.viewer.session import ArmView, Session, make_presets, start_configuration
 from dls_ik.viewer.source import LocalSource, Sample
 
 DT = 0.01
