@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 import dls_ik
-from dls_ik.solver.compilation import OLDEST
+from dls_ik.solver import OLDEST_NUMBA
 
 ROOT = Path(__file__).resolve().parents[1]
 SETUP = (ROOT / "setup.py").read_text()
@@ -61,4 +61,4 @@ def test_pythons_agree() -> None:
 
 
 def test_an_older_numba_is_warned_of() -> None:
-    assert lower_bound("numba") == OLDEST
+    assert lower_bound("numba") == OLDEST_NUMBA
