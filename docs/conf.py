@@ -47,7 +47,16 @@ add_module_names = False
 
 # A name that is linked must be there, but for those of other projects: a build needs no network.
 nitpicky = True
-OTHERS = ("Executor", "Figure", "NDArray", "Node", "Path", "PoseStamped", "optional")
+OTHERS = (
+    "Executor",
+    "Figure",
+    "NDArray",
+    "Node",
+    "Path",
+    "PoseStamped",
+    "enum.IntEnum",
+    "optional",
+)
 INNER = (
     "Chain",
     "ControllerKeywords",
