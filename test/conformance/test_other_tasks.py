@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from arms import random_arm
 from cases import ARMS, WAM, is_regular, label, slack
-from oracle import difference_jacobian
 from oracle_ik import Oracle, parts_of
 from oracle_task import Rows
 from ours import options_of, our_moves, stepper
@@ -96,37 +95,6 @@ def test_error_and_jacobian(what, arm):
         np.testing.assert_allclose(ours.jacobian(T_d), rows.jacobian(q, T_d), atol=1e-12)
 
 
-def test_a_twist_has_the_jacobian_of_its_own_angle():
-    """Far from the target too."""
-    task = {"position": "", "rotation": "y", "frame": "target"}
-    q, T_d = start(WAM, 9, reach=0.4)
-    ours = stepper("jp", WAM, q, Task(**task), rotation_weight=1.0)
-    J, numeric = ours.jacobian(T_d)[0], np.empty(7)
-    for i, h in enumerate(1e-6 * np.eye(7)):
-        ours.reset(q - h)
-        before = ours.error(T_d)[0]
-        ours.reset(q + h)
-        numeric[i] = (before - ours.error(T_d)[0]) / 2e-6
-    np.testing.assert_allclose(J, numeric, atol=1e-8)
-    np.testing.assert_allclose(J, Rows(WAM, as_oracle(task), 1.0).jacobian(q, T_d)[0], atol=1e-12)
-
-
-@pytest.mark.parametrize("what", TASKS)
-def test_jacobian_is_the_derivative_of_the_error_at_the_target(what):
-    """To first order in what is left; far away the error turns with the target instead."""
-    q, _ = start(WAM, 2)
-    T_d, weight = WAM.fk(q), 0.5
-    ours = stepper("jp", WAM, q, Task(**TASKS[what]), rotation_weight=weight)
-    numeric = np.empty_like(ours.jacobian(T_d))
-    for i, h in enumerate(1e-6 * np.eye(7)):
-        ours.reset(q - h)
-        before = ours.error(T_d)
-        ours.reset(q + h)
-        numeric[:, i] = (before - ours.error(T_d)) / 2e-6
-    ours.reset(q)
-    np.testing.assert_allclose(ours.jacobian(T_d), numeric, atol=1e-8)
-
-
 FEW_JOINTS = random_arm(np.random.default_rng(5), *["revolute"] * 3)
 
 
@@ -142,21 +110,6 @@ def test_steps_are_the_papers(method):
         known = as_oracle(TASKS[what])
         if parts_of(method[0]).strategy != "ta" or robot.n > Rows(robot, known).groups.size:
             assert_same_steps(*method, robot, Task(**TASKS[what]), known, q, T_d)
-
-
-def test_named_tasks():
-    q, T_d = start(WAM, 5)
-    for named, task in (
-        (Task.pose(), {}),
-        (Task.position_only(), {"rotation": ""}),
-        (Task.pointing(), {"rotation": "xy", "frame": "target"}),
-        (Task.pointing(axis="x"), {"rotation": "yz", "frame": "target"}),
-    ):
-        ours = stepper("jp", WAM, q, named)
-        rows = Rows(WAM, as_oracle(task))
-        assert np.linalg.norm(ours.error(T_d)) == pytest.approx(
-            np.linalg.norm(rows.error(q, T_d)), rel=1e-12
-        )
 
 
 def branched(rng):
@@ -188,22 +141,6 @@ TEXT = branched(np.random.default_rng(6))
 
 def two_tips():
     return RobotModel.from_urdf(TEXT, "base", tip=("l3", "r3"))
-
-
-def test_several_tips_are_single_ones_side_by_side():
-    robot = two_tips()
-    assert robot.n == 11
-    q = robot.random(np.random.default_rng(7))
-    poses, J = robot.fk(q), robot.jacobian(q)
-    assert poses.shape == (2, 4, 4)
-    assert J.shape == (12, 11)
-    for i, tip in enumerate(("l3", "r3")):
-        alone = RobotModel.from_urdf(TEXT, "base", tip)
-        which = [robot.joint_names.index(name) for name in alone.joint_names]
-        np.testing.assert_allclose(poses[i], alone.fk(q[which]), atol=1e-14)
-        expected = np.zeros((6, 11))
-        expected[:, which] = difference_jacobian(alone.fk, q[which])
-        np.testing.assert_allclose(J[6 * i : 6 * i + 6], expected, atol=1e-7)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=label)
