@@ -5,7 +5,6 @@ import pytest
 from wishes import PUMA, TOLERANCE, WAM, drawn, errors, robot_of
 
 from dls_ik import IkSolver, RobotModel, Status, Task
-from dls_ik.errors import OptionError
 
 PLANAR = RobotModel.from_name("planar_2r")
 MISSED = (Status.UNREACHABLE, Status.MAX_RESTARTS)
@@ -155,11 +154,3 @@ def test_what_is_reachable_is_never_called_unreachable(name):
     solver = IkSolver(robot, max_restarts=8)
     for given in (None, seeds):
         assert not (solver.solve_batch(Ts, given).status == Status.UNREACHABLE).any()
-
-
-@pytest.mark.parametrize("value", [1.5, "yes", 2, [True]])
-def test_other_values_are_refused(value):
-    with pytest.raises(OptionError, match="approximate"):
-        IkSolver(WAM, approximate=value)
-    with pytest.raises(OptionError, match="approximate"):
-        IkSolver(WAM).solve(np.eye(4), approximate=value)

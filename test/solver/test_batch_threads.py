@@ -47,15 +47,6 @@ def test_any_number_of_threads(wish, seeded):
         assert_same(solver.solve_batch(Ts, seeds, threads=threads, **wish), one)
 
 
-@pytest.mark.parametrize("method", ["jc", "ctp+sd+svf"])
-def test_of_other_methods_and_tasks(method):
-    Ts, seeds = some(WAM, 60)
-    solver = IkSolver(WAM, method, max_restarts=3, max_iterations=50)
-    for task in (None, Task.position_only()):
-        one = solver.solve_batch(Ts, seeds, task, threads=1)
-        assert_same(solver.solve_batch(Ts, seeds, task, threads=4), one)
-
-
 def test_more_tasks_than_are_kept_in_threads_of_the_caller():
     """Two threads go through more tasks than are kept; four ask for one that others let go of."""
     solver, interval = IkSolver(PUMA), sys.getswitchinterval()

@@ -69,6 +69,7 @@ def test_signatures_name_their_types(kind):
 def test_what_is_said_is_of_what_was_asked():
     beyond = SOLVER.solve(FAR)
     assert SOLVER.explain(beyond) == Status.UNREACHABLE.explanation
+    assert min(len(status.explanation) for status in Status) > 20
     assert not any("seed" in Status(s).explanation for s in (Status.UNREACHABLE, Status.TIMED_OUT))
     seed = np.full(7, 2.5)
     apart = SOLVER.solve(T, WAM.upper + 3.0, max_joint_change=1.0)

@@ -65,36 +65,15 @@ def test_every_method_tells_it_as_it_is(name):
         assert_told_as_it_is(WAM, T, result)
 
 
-def test_the_best_comes_near_what_is_possible():
-    """A point straight ahead of the planar arm: 2 m is as near as it gets to 3 m."""
-    T = np.eye(4)
-    T[0, 3] = 3.0
-    result = IkSolver(PLANAR, max_restarts=20).solve(T, [0.5, 0.5], timeout=3600.0)
-    assert result.position_error == pytest.approx(1.0, abs=0.05)
-    np.testing.assert_allclose(result.q, 0.0, atol=0.3)
-
-
-def test_more_restarts_do_not_make_it_worse():
-    T = out_of_grasp(WAM, np.random.default_rng(3))
-    scaled = []
-    for restarts in (0, 1, 3, 10, 30, 100):
-        result = IkSolver(WAM, max_restarts=restarts).solve(T, np.zeros(7), timeout=3600.0)
-        scaled.append(np.hypot(result.position_error, 0.5 * result.rotation_error))
-    assert scaled == sorted(scaled, reverse=True)
-    assert scaled[-1] < scaled[0]
-
-
-@pytest.mark.parametrize("off", ["out of the plane", "tilted"])
-def test_a_planar_arm_cannot_leave_its_plane(off):
-    T = PLANAR.fk([0.3, 0.8])
-    if off == "tilted":
-        T[:3, :3] = T[:3, :3] @ np.array([[1.0, 0, 0], [0, 0.8, -0.6], [0, 0.6, 0.8]])
-    else:
-        T[2, 3] = 1e-3
-    result = IkSolver(PLANAR, max_restarts=10).solve(T, timeout=3600.0)
-    assert result.status is Status.UNREACHABLE
-    assert PLANAR.within_limits(result.q)
-    assert_told_as_it_is(PLANAR, T, result)
+def test_a_planar_arm_cannot_leave_its_plane():
+    off, tilted = PLANAR.fk([0.3, 0.8]), PLANAR.fk([0.3, 0.8])
+    off[2, 3] = 1e-3
+    tilted[:3, :3] = tilted[:3, :3] @ np.array([[1.0, 0, 0], [0, 0.8, -0.6], [0, 0.6, 0.8]])
+    for T in (off, tilted):
+        result = IkSolver(PLANAR, max_restarts=10).solve(T, timeout=3600.0)
+        assert result.status is Status.UNREACHABLE
+        assert PLANAR.within_limits(result.q)
+        assert_told_as_it_is(PLANAR, T, result)
 
 
 def test_reached_outside_the_limits_is_no_success():
@@ -167,8 +146,3 @@ def test_timeout_by_a_real_clock(robot):
     result = solver.solve(T, timeout=0.01)  # a search without a bound goes on for ever
     assert result.status is Status.TIMED_OUT
     assert result.duration >= 0.01
-
-
-@pytest.mark.parametrize("status", Status)
-def test_every_status_explains_itself(status):
-    assert len(status.explanation) > 20
