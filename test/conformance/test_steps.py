@@ -139,25 +139,6 @@ def test_cholesky_and_singular_values_give_the_same_damped_inverse(lambda_):
             np.testing.assert_allclose(ours, by_values, **close)
 
 
-@pytest.mark.parametrize("name", ["jp", "jt", "dls", "svf", "sdls", "ed+max", "jw", "gp+dls", "ta"])
-def test_steps_do_not_depend_on_the_frame_of_the_task(name):
-    """Turning e and the rows of J alike turns nothing of the step."""
-    rng = np.random.default_rng(4)
-    q, J, e, _ = generic(WAM, rng)
-    R = np.linalg.qr(rng.normal(size=(3, 3)))[0]
-    turn = np.kron(np.eye(2), R)
-    expected = our_step(name, WAM, q, J, e)
-    ours = our_step(name, WAM, q, turn @ J, turn @ e)
-    np.testing.assert_allclose(ours, expected, rtol=0.0, atol=1e-10 * np.abs(expected).max())
-
-
-def test_names_bring_their_defaults_and_options_come_first():
-    assert options_of("dls").lambda_ == 0.1
-    assert options_of("dls", lambda_=0.3).lambda_ == 0.3
-    assert options_of("odls").policy == "optimal"
-    assert options_of("jd").lambda_ == 0.005
-
-
 REMEMBERS = [
     ("jw", {}),
     ("jw+dls+max", {}),

@@ -26,22 +26,14 @@ def test_ends_turn_that_can_make_up_for_any_turn(name):
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_rows_are_inside_the_limits_and_so_are_starts(name):
-    arm = drawn(name)
-    robot, rng = arm.robot, np.random.default_rng(6)
-    assert robot.within_limits(arm.table.q).all()
-    for q in robot.random(rng, 20):
-        starts = arm.starts(robot.fk(q))[2]
-        assert np.isfinite(starts).all()
-        assert robot.within_limits(starts).all()
-
-
-@pytest.mark.parametrize("name", KINDS)
-def test_distances_are_those_of_what_the_end_joints_leave(name):
+def test_rows_and_starts_are_inside_the_limits_with_distances_of_what_the_end_joints_leave(name):
     arm, rng = drawn(name), np.random.default_rng(7)
+    assert arm.robot.within_limits(arm.table.q).all()
     for q in arm.robot.random(rng, 10):
         T = arm.robot.fk(q)
-        first, distances, _ = arm.starts(T)
+        first, distances, starts = arm.starts(T)
+        assert np.isfinite(starts).all()
+        assert arm.robot.within_limits(starts).all()
         assert first % LEAF == 0
         rows = arm.table.q[first : first + LEAF]
         apart = [np.sum((arm.parts(T) - arm.parts(arm.robot.fk(row))) ** 2) for row in rows]
@@ -97,14 +89,14 @@ def test_starts_of_published_arms(name):
     """Most poses have a start, inside the limits, nearer than a random configuration."""
     arm, rng = Drawn(published(name)), np.random.default_rng(10)
     robot = arm.robot
-    Ts, near, anywhere = robot.fk(robot.random(rng, 60)), [], []
+    Ts, near, anywhere = robot.fk(robot.random(rng, 30)), [], []
     for T in Ts:
         starts = arm.starts(T)[2]
         assert robot.within_limits(starts).all()
         if len(starts):
             near.append(np.linalg.norm(robot.fk(starts[0])[:3, 3] - T[:3, 3]))
             anywhere.append(np.linalg.norm(robot.fk(robot.random(rng))[:3, 3] - T[:3, 3]))
-    assert len(near) > 40
+    assert len(near) > 20
     assert np.mean(near) < 0.5 * np.mean(anywhere)
 
 

@@ -65,16 +65,6 @@ def test_restarts_of_the_general_step_are_anywhere_within_the_limits():
     assert (rows.counts[:, 0] > 2).sum() >= 3, "the third attempt, or one after it"
 
 
-def test_rows_do_not_know_of_each_other():
-    solver = IkSolver(WAM, max_iterations=5)
-    Ts, seeds = tasks(WAM, np.random.default_rng(3), 12)
-    together = search(solver, Ts, seeds, 50)
-    for i in range(12):
-        row = slice(i, i + 1)
-        alone = search(solver, Ts[row], seeds[row], 50)
-        assert_same(alone, [array[row] for array in together])
-
-
 def test_random_seed_decides_where_restarts_begin():
     solver = IkSolver(WAM, max_iterations=5)
     Ts, seeds = tasks(WAM, np.random.default_rng(4), 1, farther=3.0)

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from arms import random_arm
-from oracle import rigid, rotation
 from oracle_ik import pose_error
 
 from dls_ik import IkSolver, RobotModel, Status
@@ -80,29 +79,6 @@ def test_near_the_seed_no_restart_is_needed(name):
     near = np.abs(result.q - q).max(axis=1) < 0.05
     assert near.mean() > 0.9
     assert result.restarts[near].max() == 0
-
-
-def test_half_turns_about_any_axis():
-    """On a free-flying wrist, as it were: three slides and three turns reach every rotation."""
-    rng = np.random.default_rng(8)
-    robot = RobotModel.from_dh([*SLIDES, *TURNS])
-    solver = IkSolver(robot)
-    for axis in [*np.eye(3), *rng.normal(size=(30, 3))]:
-        seed = rng.uniform(-0.5, 0.5, 6)
-        T = robot.fk(seed)
-        T_d = rigid(rotation(axis, np.pi) @ T[:3, :3], T[:3, 3])
-        result = solver.solve(T_d, seed, timeout=3600.0)
-        assert result.success
-        np.testing.assert_allclose(robot.fk(result.q), T_d, atol=2e-6)
-
-
-QUARTER = np.pi / 2
-SLIDES = [
-    {"kind": "prismatic", "alpha": alpha, "theta": theta, "lower": -2, "upper": 2}
-    for alpha, theta in ((-QUARTER, 0.0), (-QUARTER, -QUARTER), (0.0, 0.0))
-]
-
-TURNS = [{"kind": "continuous", "alpha": alpha} for alpha in (-QUARTER, QUARTER, 0.0)]
 
 
 @pytest.mark.parametrize("q", [[0.3, 1.2], [-2.0, -0.7], [3.0, 2.5]])

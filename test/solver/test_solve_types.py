@@ -18,7 +18,6 @@ from wishes import (
     is_solution,
     manipulability,
     robot_of,
-    turning,
 )
 
 from dls_ik import IkSolver, Status, Task
@@ -115,16 +114,6 @@ def test_weights_are_those_of_the_metric(heavy):
     assert better.mean() >= 0.95
     moved = np.abs(result.q - seeds)[:, heavy], np.abs(plain.q - seeds)[:, heavy]
     assert moved[0].mean() < 0.5 * moved[1].mean()
-
-
-def test_joints_without_limits_are_at_the_turn_nearest_the_seed():
-    rng = np.random.default_rng(3)
-    robot = turning(rng)
-    Ts = robot.fk(robot.random(rng, 40))
-    seeds = robot.random(rng, 40) + robot.continuous * rng.uniform(-50.0, 50.0, (40, robot.n))
-    result = IkSolver(robot, **NEAREST, max_restarts=2000).solve_batch(Ts, seeds)
-    assert_solutions(robot, Ts, result)
-    assert np.abs(result.q - seeds)[:, robot.continuous].max() <= np.pi + 1e-9
 
 
 @pytest.mark.parametrize(("name", "kind"), [("ur5e", "speed"), ("puma560", "distance")])
