@@ -68,7 +68,8 @@ def step(name, robot, q, J, e, following=False, general=False, **options):
         general: even for a method of the quick path, the step of all methods.
     """
     choice, chosen = parse_method(name), options_of(name, **options)
-    method, _, _, packed, details, _ = build_problem(robot, choice, chosen, None)
+    problem = build_problem(robot, choice, chosen, None)
+    method, packed = problem.method, problem.packed
     q = robot.validated(q)
     if packed is not None and not (general or following):
         arm = build_arm(robot.chain)
