@@ -1,12 +1,7 @@
 """Random reachable poses on real chains: number missed by `auto`, and time.
 
-Poses are those of joint values uniform within the limits (+-pi where there are none), by products
-of the joints' matrices in NumPy, and so is the check of every answer. Each chain is solved from
-random joint values within the limits, and without a seed. Missed is what `solve_batch` does not
-solve with its default restarts; beyond limits and inaccurate (1e-6 m, 1e-6 rad) are answers that
-claim success and are none. Times are processor time of one thread. The mean is of a batch; "call"
-and the percentiles are of single calls of `solve` from Python for the first poses. Missed poses
-are listed with their joint values; "most" is the largest number of restarts.
+Columns are those of docs/lab/chains.md. Beyond limits and inaccurate (1e-6 m, 1e-6 rad) are
+answers that claim success and are none. Missed poses are listed with their joint values.
 """
 
 import argparse

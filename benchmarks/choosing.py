@@ -1,18 +1,9 @@
 """Comparison of methods: poses far, near, singular and at limits, and a stream.
 
-The WAM. Poses are of joint values uniform within the limits, seeds likewise (far), or 0.2 rad from
-the pose's own joint values in each joint (one sigma): near, with the arm stretched or the wrist
-folded (singular), and with half of the joints at a limit. Named methods make one attempt of 250
-steps, as published; `auto` restarts. Solved is within 1e-6 m and 1e-6 rad, and inside the limits.
-Times are processor time of one thread in a batch, as a multiple of auto's on the same poses.
-
-The stream goes forth and back through the folded wrist, 0.2 m at up to 0.1 m/s, 100 targets a
-second. Bare is one step of the method for each target, and nothing else: the fastest joint says
-what the law asks for (`odls` has a bound by nature, here 2 rad/s for the norm). The controller does
-what the node does, with the WAM's 2 rad/s.
-
-Solutions of the far poses by auto: the distance from the seed in the joint metric,
-and the manipulability sqrt(det(J J^T)), medians.
+The WAM; cases and columns are those of docs/choosing_a_method.md. Solved is within 1e-6 m and 1e-6
+rad, and inside the limits. Times are processor time of one thread in a batch, as a multiple of
+auto's on the same poses. The bound of `odls` in the stream is 2 rad/s for the norm. Which solution:
+the far poses by auto, medians of the distance from the seed and of sqrt(det(J J^T)).
 """
 
 import math

@@ -1,13 +1,8 @@
 """Everything at once, at random: parameters, requests, robots, targets, pause and reset.
 
-One node in a process of its own. All actions are drawn from the seed, for each task its own; their
-times depend on the machine too. Checked all the time: every call is answered; an answer of
-compute_ik or compute_fk is right for a robot that was in force between request and answer; a
-command has the names of one robot, in the order in which robots were sent, is inside its limits
-and follows from the command before; a change of parameters is taken or refused as it must be, and
-what was taken last is read back; a paused arm stands. At the end the node exits with 0, and its log
-has no fault. The exit code is 1 where anything of this did not hold; where a call is not answered
-within a minute the node writes down where its threads are.
+What must hold: docs/lab/benchmarks.md, Concurrency. All actions are drawn from the seed, for each
+task its own; their times depend on the machine too. The exit code is 1 where something did not
+hold; where a call is not answered within a minute the node writes down where its threads are.
 """
 
 import math

@@ -1,22 +1,8 @@
 """Hours of work: memory, deadlines and calls of a node that streams and serves eight clients.
 
-The node runs in a process of its own at its full rate and follows a target that moves all the time,
-sent at 100 Hz. Eight clients ask for joint values a few times a second, each for itself, and check
-every answer; every command is checked as well. Once a second memory, threads, open files, the
-node's own count of late cycles and what the clients found are noted. Lateness is by the stamps of
-the commands, which are taken when a cycle begins. At the same time an idle loop
-sleeps until deadlines of the same kind: its misses are the machine's.
-
-The rule for deadlines: a cycle that begins n periods late has missed n deadlines. With real-time
-priority the node may miss as many as the idle loop, which has ordinary priority. Without it a loop
-that works for a quarter of its period, in a process whose other threads answer requests, is put
-aside more often than one that does nothing: then it may miss three times as many. One in ten
-thousand may be missed besides, which is what falls due where Python's threads take turns.
-Where others load the machine beyond its cores there is no time for a loop that works: then the
-figures are given, and not judged.
-
-Ctrl-C, SIGTERM and a terminal that is closed end or leave the run with what was measured: start it
-with nohup, and it outlives the terminal. The exit code is 1 where a verdict fails.
+What is measured and judged: docs/lab/benchmarks.md, Endurance. Lateness is by the stamps of the
+commands, which are taken when a cycle begins. Ctrl-C, SIGTERM and a terminal that is closed end or
+leave the run with what was measured: start it with nohup, and it outlives the terminal.
 """
 
 import json

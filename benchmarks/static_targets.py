@@ -1,11 +1,8 @@
 """Random starts to random static targets: share reached by the controller, and time.
 
-Simulated, one cycle after the other, without a driver. Starts and targets are of joint values
-uniform within the limits; every joint may move at 2 rad/s. A target is reached when the state says
-so (1e-6 m, 1e-6 rad) and the arm stands. For comparison: the straight motion through
-joint space to the nearest solution, as fast as the limits allow. "Hold" is local motion
-alone (`when_stuck`). A try ends after 30 s; of local motion alone, when no joint has moved by
-1e-4 rad in two seconds.
+Simulated, without a driver; every joint may move at 2 rad/s. A target is reached when the state
+says so (1e-6 m, 1e-6 rad) and the arm stands. A try ends after 30 s; of local motion alone ("hold",
+`when_stuck`), when no joint has moved by 1e-4 rad in two seconds.
 """
 
 from functools import cache

@@ -3,12 +3,8 @@
 Latency is the time from just before a client publishes a target to its receiving the first
 joint_states that was computed from this very target: targets run along a circle, and the tip at the
 joint values received (for the echo: the numbers themselves) lies at the target that they belong to,
-far nearer than at its neighbours. A message sent before the target does not count. Targets that a
-later one overtook have no latency; the table has the share of those that have one.
-
-Node and echo are processes of their own, the client is a third one, which publishes and receives in
-one thread. They take turns: while one is measured, the other is stopped by SIGSTOP. The node's rate
-is that of the targets. A share of a core is user and system time in /proc/PID/stat.
+far nearer than at its neighbours. Targets that a later one overtook have no latency. Node and echo
+take turns: while one is measured, the other is stopped by SIGSTOP.
 """
 
 import time

@@ -1,12 +1,9 @@
 """Errors of the command on moving poses: circle, lemniscate, lines into singularities.
 
-Simulated, on the WAM (2 rad/s). The error is that of the command of a cycle to where the continuous
-reference is at the time of this very cycle, not to the last message; of the second lap. The lag is
-the delay that explains most of the position error (least squares). Messages come with the loop, or
-30 times a second. Lines go forth and back with a cosine in time, `speed` is the greatest: into the
-stretched arm, where the reach ends; through a configuration with the wrist folded onto its axis
-(q6 = 0, q5 = -90 degrees). The second table has the joint motion that the paths need: the
-share of poses with a solution, and the speed of the fastest joint along successive solutions.
+Simulated, on the WAM (2 rad/s), second lap. The lag is the delay that explains most of the position
+error (least squares). Lines go forth and back with a cosine in time, `speed` is the greatest: into
+the stretched arm, where the reach ends; through a configuration with the wrist folded onto its axis
+(q6 = 0, q5 = -90 degrees). The second table has the joint motion that the paths need.
 """
 
 import math

@@ -3,7 +3,6 @@
 import os
 import tempfile
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 
 import click
@@ -30,20 +29,14 @@ SAFE = {  # values that bound the work
     "--plot": ("-", "x.txt", "no/such.png"),
     "--set": ("nu=1", "position_tolerance=0.1", "x=1", "a", "direction=1,2", "soft=true"),
 }
+FOLDER = tempfile.mkdtemp(prefix="dls_ik_fuzz_")
 POSES = "x,y,z,roll,pitch,yaw\n0.4,0.2,0.5,0,3,0\n0.4,0.21,0.5,0,3,0\n"
-
-
-@cache
-def own_folder() -> str:
-    """Make a folder."""
-    folder = tempfile.mkdtemp(prefix="dls_ik_fuzz_")
-    Path(folder, "arm.yaml").write_text("rows:\n- {a: 0.3, kind: continuous}\n")
-    return folder
 
 
 def fuzz_commands(source: Source) -> None:
     """Run a command in a folder of its own, or parse it."""
-    os.chdir(own_folder())
+    os.chdir(FOLDER)
+    Path("arm.yaml").write_text("rows:\n- {a: 0.3, kind: continuous}\n")
     command = source.pick((*RUN, *RUN, *COMMANDS, "", "x"))
     Path("robot.urdf").write_text(robot_text(source), errors="surrogatepass")
     Path("poses.csv").write_bytes(_poses(source))

@@ -183,13 +183,7 @@ def fuzz_tasks(source: Source) -> None:
 SOLVER = {f.name: f for f in fields(SolverOptions)}
 CONTROLLER = {f.name: f for f in fields(ControllerOptions)}
 PARTS = sorted({part for name in method_names() for part in name.split("+")})
-NO_WORK = {
-    "timeout": 0.0,
-    "max_iterations": 10,
-    "max_restarts": 2,
-    "num_candidates": 2,
-    "long_attempt_every": 0,
-}
+NO_WORK = {**BOUNDED, "timeout": 0.0, "long_attempt_every": 0}
 
 
 def fuzz_options(source: Source) -> None:
