@@ -29,18 +29,13 @@ class ChainRow(NamedTuple):
     tip: str = ""  # the only one
     task: Task = POSE
 
-    @property
-    def is_ours(self) -> bool:
-        """True if the URDF is in this repository."""
-        return "/" not in self.file
-
     def robot(self) -> RobotModel:
         """Load it.
 
         Raises:
             DlsIkError: the package is missing, or its file is not what it was.
         """
-        folders = OURS if self.is_ours else (_data(),)
+        folders = (_data(),) if "/" in self.file else OURS
         paths = [folder / self.file for folder in folders if (folder / self.file).is_file()]
         if not paths:
             raise DlsIkError(f"{self.name}: no file {self.file} in {', '.join(map(str, folders))}")

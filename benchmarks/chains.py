@@ -130,18 +130,13 @@ def chosen(names: list[str]) -> list[ChainRow]:
     return [known[name] for name in names] or list(CHAINS)
 
 
-def options() -> argparse.ArgumentParser:
-    """Return the options."""
-    result = parser(__doc__, samples=10_000, seed=0)
-    result.add_argument("chains", nargs="*", help="names, see --list; default: all of them")
-    result.add_argument("--list", action="store_true", help="list the chains and stop")
-    result.add_argument("--calls", type=positive, default=5000, help="how many of them by `solve`")
-    return result
-
-
 def main() -> None:
     """Solve, and show."""
-    given = options().parse_args()
+    options = parser(__doc__, samples=10_000, seed=0)
+    options.add_argument("chains", nargs="*", help="names, see --list; default: all of them")
+    options.add_argument("--list", action="store_true", help="list the chains and stop")
+    options.add_argument("--calls", type=positive, default=5000, help="how many of them by `solve`")
+    given = options.parse_args()
     rows = chosen(given.chains)
     if given.list:
         for row in rows:

@@ -128,13 +128,12 @@ class FaultRig:
         recent = np.array([v for _, _, v in self.states[-10:]])
         return len(recent) == 10 and bool(np.abs(recent).max() < STILL)
 
-    def trigger(self, name: str) -> None:
-        """Call a service without arguments."""
-        self._call(Trigger, name, Trigger.Request())
-
-    def silence(self, data: bool) -> None:
-        """Stop or resume the joint states of the arm."""
-        self._call(SetBool, "sim_arm/silence", SetBool.Request(data=data))
+    def call(self, kind: Any, name: str, **given: Any) -> None:
+        """Call a service, and wait for its answer."""
+        client = self._node.create_client(kind, name)
+        self.until(client.service_is_ready, name)
+        future = client.call_async(kind.Request(**given))
+        self.until(future.done, name)
 
     def clear(self) -> None:
         """Delete the recorded states and commands."""
@@ -153,12 +152,6 @@ class FaultRig:
         sizes, bounds = np.abs(q1 - q0), self.robot.velocity * (elapsed + 1.0 / RATE)
         j = int(np.argmax(sizes / bounds))
         return Step(float(sizes[j]), float(bounds[j]))
-
-    def _call(self, kind: Any, name: str, request: Any) -> None:
-        client = self._node.create_client(kind, name)
-        self.until(client.service_is_ready, name)
-        future = client.call_async(request)
-        self.until(future.done, name)
 
     def _connect(self) -> None:
         node, self._executor = self._stack.enter_context(client_node(namespace=self._name))
@@ -238,16 +231,16 @@ def resumed(rig: FaultRig, at_rest: float, resume: Callable[[], None]) -> Reacti
 
 def driver_silent(rig: FaultRig) -> Reaction:
     """Joint states cease, and come again; a required driver needs a reset then."""
-    rig.silence(True)
+    rig.call(SetBool, "sim_arm/silence", data=True)
     reported = rig.until(lambda: "joint states" in rig.status, "status")
     at_rest = reported + rig.until(lambda: not rig.commands[-1][2].any(), "standstill")
     rig.spin(0.5)
     before = rig.worst_step()
     rig.clear()
-    rig.silence(False)
+    rig.call(SetBool, "sim_arm/silence", data=False)
     if "fault" in rig.status:
         rig.until(lambda: len(rig.states) > 10, "joint states")
-        rig.trigger("dls_ik/reset")
+        rig.call(Trigger, "dls_ik/reset")
     moves_again = rig.until(rig.is_moving, "motion")
     return Reaction(reported, at_rest, moves_again, largest([before, rig.worst_step()]))
 

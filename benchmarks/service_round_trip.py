@@ -32,30 +32,24 @@ COLUMNS = columns(
 )
 
 
-class Caller:
-    """The client's side: one request at a time."""
-
-    def __init__(self, node: Any, executor: Any) -> None:
-        self._executor = executor
-        self._clients = {
-            name: node.create_client(GetPositionIK, f"/{name}/compute_ik") for name in SERVERS
-        }
-        for name, client in self._clients.items():
-            wait_until(client.service_is_ready, f"compute_ik of {SERVERS[name]}")
-
-    def call(self, name: str, request: Any) -> tuple[float, bool]:
-        """Return the time until the answer [s], and whether it is success."""
-        begin = time.perf_counter()
-        future = self._clients[name].call_async(request)
-        self._executor.spin_until_future_complete(future, ANSWER)
-        duration = time.perf_counter() - begin
-        if not future.done():
-            raise DlsIkError(f"{SERVERS[name]} did not answer within {ANSWER:g} s")
-        return duration, future.result().error_code.val == SUCCESS
+def timed_call(client: Any, executor: Any, request: Any) -> tuple[float, bool]:
+    """Return the time until the answer [s], and whether it is success."""
+    begin = time.perf_counter()
+    future = client.call_async(request)
+    executor.spin_until_future_complete(future, ANSWER)
+    duration = time.perf_counter() - begin
+    if not future.done():
+        raise DlsIkError(f"{client.srv_name} did not answer within {ANSWER:g} s")
+    return duration, future.result().error_code.val == SUCCESS
 
 
-def measured(caller: Caller, calls: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+def measured(
+    node: Any, executor: Any, calls: int, rng: np.random.Generator
+) -> dict[str, np.ndarray]:
     """(calls, 2) by callee: time [s], success."""
+    clients = {n: node.create_client(GetPositionIK, f"/{n}/compute_ik") for n in SERVERS}
+    for name, client in clients.items():
+        wait_until(client.service_is_ready, f"compute_ik of {SERVERS[name]}")
     robot = RobotModel.wam()
     solver = IkSolver(robot, timeout=TIMEOUT)
     found: dict[str, list[tuple[float, bool]]] = {name: [] for name in (*SERVERS, SOLVER)}
@@ -65,7 +59,7 @@ def measured(caller: Caller, calls: int, rng: np.random.Generator) -> dict[str, 
         names = robot.joint_names
         request = ik_request(T, seed, frame=robot.base, timeout=TIMEOUT, joint_names=names)
         for name in SERVERS if i % 2 else reversed(SERVERS):
-            found[name].append(caller.call(name, request))
+            found[name].append(timed_call(clients[name], executor, request))
         begin = time.perf_counter()
         success = solver.solve(T, seed).success
         found[SOLVER].append((time.perf_counter() - begin, success))
@@ -98,8 +92,8 @@ def main() -> None:
             ros_node("dls_ik.ros.node", "node", robot="wam"),
         ):
             stack.enter_context(Process(command)).wait_ready()
-        caller = Caller(*stack.enter_context(client_node()))
-        found = measured(caller, given.calls, np.random.default_rng(given.seed))
+        client = stack.enter_context(client_node())
+        found = measured(*client, given.calls, np.random.default_rng(given.seed))
     table = Table(f"{given.calls} calls of each, WAM", COLUMNS, rows(found))
     finish(given, [table])
 

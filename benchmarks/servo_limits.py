@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.common import Table, columns, finish, guarded, parser, positive
-from benchmarks.servo_runs import add_processes, in_processes, moving
+from benchmarks.servo_runs import CORES, in_processes, moving
 from dls_ik import RobotModel
 from dls_ik.servo import Controller
 
@@ -173,9 +173,8 @@ class Path:
 
 def main() -> None:
     """Measure and show."""
-    options = parser(__doc__, seed=0)
+    options = parser(__doc__, seed=0, processes=CORES)
     options.add_argument("--cycles", type=positive, default=10_000_000, help="of all runs")
-    add_processes(options)
     given = options.parse_args()
     count = -(-given.cycles // STEPS)
     seeds = range(given.seed, given.seed + count)

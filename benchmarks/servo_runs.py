@@ -16,6 +16,7 @@ from dls_ik import DlsIkError, RobotModel
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = (ROOT / "urdf", ROOT / "test" / "urdf")
+CORES = os.cpu_count()
 VELOCITY = 2.0  # [rad/s or m/s] of every joint
 
 
@@ -34,11 +35,6 @@ def moving(name: str, velocity: float = VELOCITY) -> RobotModel:
                 limit.set("velocity", str(velocity))
             return RobotModel.from_urdf(ET.tostring(tree, encoding="unicode"))
     raise DlsIkError(f"no robot {name!r}; looked for {', '.join(map(str, paths))}")
-
-
-def add_processes(options: Any) -> None:
-    """Add the option that :func:`in_processes` needs."""
-    options.add_argument("--processes", type=int, default=os.cpu_count(), help="at once")
 
 
 def in_processes(

@@ -184,15 +184,10 @@ class Soak:
             self.worst_call = max(self.worst_call, worst)
 
     def _say(self, minutes: int) -> None:
-        last = self.samples[-1]
         gone = {name: missed(np.array(late), 1.0 / self.rate) for name, late in self.late.items()}
-        print(
-            f"{minutes} min: {last['rss']:.1f} MiB, {self.found['answered']} of "
-            f"{self.found['sent']} calls answered, deadlines missed {gone['node']} (idle "
-            f"loop {gone['idle']}), load {last['load']:.1f}",
-            file=sys.stderr,
-            flush=True,
-        )
+        calls = f"{self.found['answered']} of {self.found['sent']} calls answered"
+        words = f"{minutes} min: {self.samples[-1]['rss']:.1f} MiB, {calls}, missed {gone}"
+        print(words, file=sys.stderr, flush=True)
 
 
 def main() -> None:

@@ -68,28 +68,17 @@ def growth(samples: list[dict[str, Any]], name: str) -> Growth:
     return Growth(before, after, 3600.0 * slope)
 
 
-def memory_table(samples: list[dict[str, Any]]) -> Table:
-    """Return the growth of RSS, PSS and USS."""
-    rows = []
+def tables(soak: Measured, rate: float) -> list[Table]:
+    """Return the growth of RSS, PSS and USS, the lateness of each loop, and the counts."""
+    memory, deadlines = Table("Memory", MEMORY), Table("Deadlines", LATE)
     for name in ("rss", "pss", "uss"):
-        found = growth(samples, name)
-        rows.append([name.upper(), found.before, found.after, found.percent, found.slope])
-    return Table("Memory", MEMORY, rows)
-
-
-def late_table(late: dict[str, np.ndarray], rate: float) -> Table:
-    """Return percentiles of the lateness of each loop."""
-    table = Table("Deadlines", LATE)
-    for name, values in late.items():
+        found = growth(soak.samples, name)
+        memory.rows.append([name.upper(), *found[:2], found.percent, found.slope])
+    for name, values in soak.late.items():
         gone = missed(values, 1.0 / rate)
         share = 100.0 * gone / max(1, len(values) + gone)
-        table.rows.append([name, len(values), *late_figures(values), gone, share])
-    return table
-
-
-def count_table(counts: dict[str, int]) -> Table:
-    """Return the counts as a table."""
-    return Table("Counts", COUNTS, [[name, int(count)] for name, count in counts.items()])
+        deadlines.rows.append([name, len(values), *late_figures(values), gone, share])
+    return [memory, deadlines, Table("Counts", COUNTS, [*soak.counts.items()])]
 
 
 def verdicts(
@@ -215,7 +204,6 @@ def report(soak: Measured, given: Any, interrupted: bool) -> int:
         *verdicts(soak.samples, late, counts, given.rate),
         Verdict(code == 0, f"the node ended with exit code {code}"),
     ]
-    tables = [memory_table(soak.samples), late_table(late, given.rate), count_table(counts)]
     minutes = soak.samples[-1]["time"] / 60.0
     notes = [f"{minutes:.1f} minutes at {given.rate} Hz, {given.clients} clients, seed "
              f"{given.seed}{', interrupted' if interrupted else ''}", *notes_of(soak),
@@ -224,7 +212,7 @@ def report(soak: Measured, given: Any, interrupted: bool) -> int:
         title = f"{minutes:.3g} minutes at {given.rate} Hz with {given.clients} clients"
         save_picture(given.plot, draw_soak(soak.samples, given.rate, title))
     with suppress(OSError):  # a terminal that was closed
-        finish(given, tables, notes)
+        finish(given, tables(soak, given.rate), notes)
     if any(verdict.holds is False for verdict in found):
         return 1
     return 130 if interrupted else 0

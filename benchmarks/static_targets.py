@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.common import Table, columns, finish, guarded, parser, positive
-from benchmarks.servo_runs import VELOCITY, add_processes, in_processes, joint_time, moving
+from benchmarks.servo_runs import CORES, VELOCITY, in_processes, joint_time, moving
 from dls_ik import IkSolver
 from dls_ik.servo import DEFAULT_METHOD, Controller, ServoState
 from dls_ik.servo.options import HOLD, JOINT_MOTION
@@ -109,13 +109,12 @@ def measured(robot: str, method: str, stuck: str, given: Any) -> list[Any]:
 
 def main() -> None:
     """Measure and show."""
-    options = parser(__doc__, seed=0, rate=100.0)
+    options = parser(__doc__, seed=0, rate=100.0, processes=CORES)
     options.add_argument("--targets", type=positive, default=1000, help="of each row")
     options.add_argument("--methods", nargs="*", default=METHODS, help="of the first robot")
     options.add_argument("--robots", nargs="+", default=ARMS, help="files of urdf/ or test/urdf/")
     options.add_argument("--acceleration", type=float, default=np.inf, help="limit [rad/s^2]")
     options.add_argument("--longest", type=float, default=30.0, help="simulated time a target [s]")
-    add_processes(options)
     given = options.parse_args()
     about = f"{given.targets} targets, {VELOCITY:g} rad/s, {given.acceleration:g} rad/s^2"
     table = Table(f"{about}, {given.rate:g} Hz", COLUMNS)

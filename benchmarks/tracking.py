@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.common import Table, columns, finish, guarded, parser
-from benchmarks.servo_runs import add_processes, in_processes, moving
+from benchmarks.servo_runs import CORES, in_processes, moving
 from dls_ik import IkSolver
 from dls_ik.core.se3 import difference, moved
 from dls_ik.servo import Controller
@@ -163,7 +163,7 @@ def cases(given: Any) -> list[Case]:
 
 def main() -> None:
     """Measure and show."""
-    options = parser(__doc__)
+    options = parser(__doc__, processes=CORES)
     names = tuple(paths())
     options.add_argument("--paths", nargs="+", choices=names, default=names)
     options.add_argument("--speeds", nargs="+", type=float, default=(0.1, 0.25, 0.5), help="[m/s]")
@@ -172,7 +172,6 @@ def main() -> None:
         "--messages", nargs="+", type=float, default=(0.0, 30.0), help="[Hz]; 0: as the loop"
     )
     options.add_argument("--limits", nargs="+", choices=tuple(LIMITS), default=tuple(LIMITS))
-    add_processes(options)
     given = options.parse_args()
     table = Table("the command beside the continuous reference", COLUMNS)
     table.rows.extend(in_processes(run, cases(given), given.processes, "paths"))

@@ -64,18 +64,17 @@ def _campaign(chosen: argparse.Namespace) -> bool:
     rows, notes = [], []
     for name in chosen.targets:
         inputs = max(1, round(chosen.inputs * SHARES[name] / total))
-        found = _fuzz(name, inputs, chosen)
-        defects = found.pop("defects")
-        rows.append([name, *found.values(), len(defects)])
+        figures, defects = _fuzz(name, inputs, chosen)
+        rows.append([name, *figures, len(defects)])
         notes += [f"{name}: {path}" for path in defects]
-        print(f"{name}: {found['inputs']:,} inputs, {len(defects)} defects", flush=True)
+        print(f"{name}: {figures[0]:,} inputs, {len(defects)} defects", flush=True)
     table = Table(f"{sum(row[1] for row in rows):,} inputs, seed {chosen.seed}", COLUMNS, rows)
     finish(chosen, [table], notes)
     return bool(notes)
 
 
-def _fuzz(name: str, inputs: int, chosen: argparse.Namespace) -> dict[str, Any]:
-    """Fuzz a target; a process that dies is followed by another one."""
+def _fuzz(name: str, inputs: int, chosen: argparse.Namespace) -> tuple[list[Any], list[Path]]:
+    """Fuzz a target; a process that dies is followed by another one. Return figures and defects."""
     folder = (chosen.folder / name).resolve()
     (folder / "defects").mkdir(parents=True, exist_ok=True)
     known, log = {*folder.glob("defects/*")}, folder / "log.txt"
@@ -93,14 +92,9 @@ def _fuzz(name: str, inputs: int, chosen: argparse.Namespace) -> dict[str, Any]:
         if code == 0 or done >= inputs or not done or left <= 0.0:
             break
     new = sorted(path for path in {*folder.glob("defects/*")} - known if path.suffix != ".txt")
-    return {
-        "inputs": done,
-        "rate": done / (time.perf_counter() - begin),
-        "cpu": _processor_time() - used,
-        "edges": edges,
-        "corpus": len([*folder.glob("corpus/*")]),
-        "defects": new if done else [*new, log],  # the process did not begin
-    }
+    rate, cpu = done / (time.perf_counter() - begin), _processor_time() - used
+    figures = [done, rate, cpu, edges, len([*folder.glob("corpus/*")])]
+    return figures, new if done else [*new, log]  # else the process did not begin
 
 
 def _processor_time() -> float:

@@ -11,7 +11,7 @@ peer that is missing or cannot serve the arm is a row with the reason.
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -109,23 +109,10 @@ class Contestants:
             yield from ((self.peers[name], record) for record in records if not record.why)
 
 
-def run(
-    contestants: Contestants,
-    arm: Arm,
-    sizes: Iterable[int],
-    rng: np.random.Generator,
-    progress: Callable[[int], None],
-) -> None:
-    """Give every row every block, after a small one that loads what is to be loaded."""
-    _block(contestants, arm, WARM, rng, keep=False)
-    for size in sizes:
-        _block(contestants, arm, size, rng, keep=True)
-        progress(size)
-
-
-def _block(
+def run_block(
     contestants: Contestants, arm: Arm, size: int, rng: np.random.Generator, keep: bool
 ) -> None:
+    """Give every row a block of poses."""
     Ts, seeds = arm.fk(arm.random(rng, size)), arm.random(rng, size)
     for peer, record in contestants.rows():
         try:
@@ -262,7 +249,10 @@ def compared(contestants: Contestants, arm: Arm, given: argparse.Namespace) -> b
         print(f"peers: running {', '.join(contestants.records) or 'none'}", file=sys.stderr)
         with Progress(transient=True, disable=not sys.stderr.isatty()) as progress:
             task = progress.add_task("poses", total=given.samples)
-            run(contestants, arm, sizes, rng, lambda count: progress.advance(task, count))
+            run_block(contestants, arm, WARM, rng, keep=False)  # loads what is to be loaded
+            for count in sizes:
+                run_block(contestants, arm, count, rng, keep=True)
+                progress.advance(task, count)
     except KeyboardInterrupt:
         return False
     return True
