@@ -79,11 +79,10 @@ class Pacer:
         self._last = now
         self._deadline = now + self.period
         self._targets = IntervalEstimator()
-        self._in_step = False
 
     def window(self) -> CycleWindow:
         """Return when the next cycle may begin."""
-        if self._in_step:
+        if self._is_in_step():
             return CycleWindow(self._last + EARLY * self.period, self._last + LATE * self.period)
         begin = max(self._deadline, self._last + SOONEST * self.period)
         return CycleWindow(begin, begin)
@@ -94,15 +93,18 @@ class Pacer:
         Returns:
             The gap: the time since the last cycle [s].
         """
+        was_in_step = self._is_in_step()
         if arrival is not None:
             self._targets.update(arrival)
-        was_in_step = self._in_step
-        self._in_step = abs(self._targets.interval(now) / self.period - 1.0) < IN_STEP
         gap, self._last = now - self._last, now
         if was_in_step or now - self._deadline > self.period:
             self._deadline = now
         self._deadline += self.period
         return gap
+
+    def _is_in_step(self) -> bool:
+        """Return whether targets came at about the rate of the loop, as of the last cycle."""
+        return abs(self._targets.interval(self._last) / self.period - 1.0) < IN_STEP
 
 
 class Priority:
