@@ -21,6 +21,8 @@ from dls_ik.model.rotations import (
 from dls_ik.model.tree import Tree
 from dls_ik.text import listing, quoted
 
+JointValues = Mapping[str, float]  # [rad or m] by name
+
 MAX_NAME = 256  # characters of a frame or a joint, as in a URDF
 LENGTH_TOLERANCE = 1e-3  # of quaternions, which people round
 MAX_TF2_MESSAGE = 500  # characters of an error of tf2, which repeats the names
@@ -106,7 +108,7 @@ def strip_slash(frame: str) -> str:
     return frame.removeprefix("/")
 
 
-def base_from_root(T_root_link: Array, tree: Tree, base: str, values: Mapping[str, float]) -> Array:
+def base_from_root(T_root_link: Array, tree: Tree, base: str, values: JointValues) -> Array:
     """Transform a pose (4, 4) from the root frame to a base link.
 
     Args:
@@ -160,10 +162,10 @@ class Frames:
     def __init__(self, lookup: Lookup = no_tf2) -> None:
         self._lookup = lookup
 
-    def pose_in_root(
-        self, stamped: Any, tree: Tree, values: Mapping[str, float], at_stamp: bool = False
+    def pose_in_base(
+        self, stamped: Any, tree: Tree, base: str, values: JointValues, at_stamp: bool = False
     ) -> Array:
-        """Transform a ``geometry_msgs/PoseStamped`` to (4, 4) in the root frame.
+        """Transform a ``geometry_msgs/PoseStamped`` to (4, 4) in the frame of a base link.
 
         Args:
             values: joint positions by name [rad or m], where the links are.
@@ -173,16 +175,14 @@ class Frames:
             FrameError: an unknown frame.
             PoseError: a pose that is not valid.
         """
-        T_frame_pose = matrix_from_pose(stamped.pose)
+        T = matrix_from_pose(stamped.pose)
         frame = strip_slash(stamped.header.frame_id)
-        if frame in ("", tree.root):
-            return T_frame_pose
-        stamp = stamped.header.stamp if at_stamp else None
-        return self.T_root_frame(frame, tree, values, stamp) @ T_frame_pose
+        if frame not in ("", tree.root):
+            stamp = stamped.header.stamp if at_stamp else None
+            T = self.T_root_frame(frame, tree, values, stamp) @ T
+        return base_from_root(T, tree, base, values)
 
-    def T_root_frame(
-        self, frame: str, tree: Tree, values: Mapping[str, float], stamp: Any = None
-    ) -> Array:
+    def T_root_frame(self, frame: str, tree: Tree, values: JointValues, stamp: Any = None) -> Array:
         """Return the pose (4, 4) of a frame in the root frame.
 
         Args:

@@ -22,7 +22,7 @@ from dls_ik.errors import DlsIkError, OptionError
 from dls_ik.ros.client.connection import NoAnswerError, OwnNode, ServiceClient, ServiceMissingError
 from dls_ik.ros.client.target_publisher import state_name
 from dls_ik.ros.declare import declared
-from dls_ik.ros.frames import Frames, base_from_root, fill_pose, pose_errors, tf2_lookup
+from dls_ik.ros.frames import Frames, fill_pose, pose_errors, tf2_lookup
 from dls_ik.ros.params import Parameters
 from dls_ik.ros.robot_source import MAX_BYTES as MAX_DESCRIPTION
 from dls_ik.ros.robot_source import QOS as DESCRIPTION
@@ -360,10 +360,9 @@ class NodeSource:
         values = {name: position for name, (position, _) in joints.items() if name in driven}
         values.update(zip(robot.joint_names, q.tolist(), strict=True))
         try:
-            T_root_tip = self._frames.pose_in_root(message, robot.tree, values)
+            return self._frames.pose_in_base(message, robot.tree, robot.base, values)
         except DlsIkError:
             return None
-        return base_from_root(T_root_tip, robot.tree, robot.base, values)
 
     def _read_later(self) -> None:
         self._executor.submit(self._read_parameters)

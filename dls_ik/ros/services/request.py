@@ -212,9 +212,7 @@ class RobotContext(NamedTuple):
 
     def pose_in_base(self, stamped: Any, base: str) -> Array:
         """Return (4, 4) T_base_pose of a ``geometry_msgs/PoseStamped``; raises as Frames does."""
-        tree, values = self.arm.tree, self.values
-        T_root_pose = self.frames.pose_in_root(stamped, tree, values, at_stamp=True)
-        return base_from_root(T_root_pose, tree, base, values)
+        return self.frames.pose_in_base(stamped, self.arm.tree, base, self.values, at_stamp=True)
 
 
 class IkProblem(NamedTuple):

@@ -7,7 +7,7 @@ is applied.
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from dls_ik.errors import PoseError, StaleTargetError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import (
     Frames,
+    JointValues,
     base_from_root,
     matrix_from_pose,
     nanoseconds,
@@ -45,8 +46,6 @@ MOST_POSES = 10_000  # to read ten times as many would block all threads for 0.6
 POSE_BYTES, HEADER_BYTES = 56, 1024  # of a serialized PoseArray; header: with a name of any length
 DRIFT = 1e-3  # [s/s] of two clocks relative to each other
 CLOCK_TOLERANCE = 0.1  # [s] by which the clock of a publisher may be ahead and still be believed
-
-JointValues = Mapping[str, float]  # [rad or m] by name
 
 
 class OversizedTrajectory(NamedTuple):
@@ -252,16 +251,15 @@ def apply_target(
     Raises:
         DlsIkError: a message that is not valid, or that comes too late, or at the wrong time.
     """
-
-    def in_base(T_root: Array) -> Array:
-        return base_from_root(T_root, arm.tree, arm.robot.base, joint_values)
+    tree, base = arm.tree, arm.robot.base
 
     def T_base_frame() -> Array:
-        return in_base(frames.T_root_frame(message.header.frame_id, arm.tree, joint_values))
+        T_root_frame = frames.T_root_frame(message.header.frame_id, tree, joint_values)
+        return base_from_root(T_root_frame, tree, base, joint_values)
 
     if isinstance(message, PoseStamped):
-        T_root_tip = frames.pose_in_root(message, arm.tree, joint_values)
-        arm.controller.follow_pose(in_base(T_root_tip), now, age)
+        T_base_tip = frames.pose_in_base(message, tree, base, joint_values)
+        arm.controller.follow_pose(T_base_tip, now, age)
     elif isinstance(message, TwistStamped):
         v, w = message.twist.linear, message.twist.angular
         is_own = strip_slash(message.header.frame_id) == arm.robot.tip
