@@ -138,13 +138,6 @@ def test_difference_takes_it_back(vector, p, way, axis, angle):
     np.testing.assert_allclose(difference(T, moved(T, V)), V, atol=1e-9)
 
 
-@moderate
-@given(NUMBERS, NUMBERS, NUMBERS, NUMBERS)
-def test_moved_by_the_difference_is_there(a, p_a, b, p_b):
-    T_a, T_b = pose(a, p_a), pose(b, p_b)
-    np.testing.assert_allclose(moved(T_a, difference(T_a, T_b)), T_b, atol=1e-9)
-
-
 def test_the_pose_given_is_left_as_it_is():
     T = pose([0.1, 0.2, 0.3], [1.0, 2.0, 3.0])
     before = T.copy()

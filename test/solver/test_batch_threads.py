@@ -54,7 +54,7 @@ def test_more_tasks_than_are_kept_in_threads_of_the_caller():
     done = threading.Event()
 
     def look(k):
-        assert solver._search_for(tasks[k]).problem.details.task.tolerance[0] == 0.001 * k
+        assert solver._search_for(None, tasks[k]).problem.details.task.tolerance[0] == 0.001 * k
 
     def ask_again():
         while not done.is_set():

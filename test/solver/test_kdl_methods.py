@@ -77,3 +77,16 @@ def test_refused_with_the_reason(name):
     ):
         with pytest.raises(MethodError, match=name):
             made()
+    solver, T = IkSolver(WAM, name), WAM.fk(np.zeros(7))
+    for wish in (
+        {"solve_type": "distance"},
+        {"solve_type": "manipulability"},
+        {"max_joint_change": 1},
+    ):
+        for ask in (
+            lambda wish=wish: IkSolver(WAM, name, **wish),
+            lambda wish=wish: solver.solve(T, **wish),
+            lambda wish=wish: solver.solve_batch(T[None], **wish),
+        ):
+            with pytest.raises(MethodError, match="first solution"):
+                ask()

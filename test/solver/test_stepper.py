@@ -129,15 +129,6 @@ def test_the_inverse_damps_by_the_policy(policy, bent):
             np.testing.assert_allclose(again.gain, s / (s * s + lambda2), rtol=1e-3)
 
 
-def test_transpose_has_the_optimal_step_as_its_gain():
-    stepper = Stepper(WAM, "jt", Q)
-    P, _, gain = stepper.inverse(FAR)
-    J, e = stepper.jacobian(), stepper.error(FAR)
-    JJTe = J @ J.T @ e
-    np.testing.assert_allclose(P, (e @ JJTe) / (JJTe @ JJTe) * J.T, atol=1e-10)
-    assert gain.shape == (6,)
-
-
 def test_a_largest_change_is_an_eighth_of_a_turn_unless_said():
     for given, most in (({}, np.pi / 4), ({"largest_change": 0.1}, 0.1)):
         dq = Stepper(WAM, "jp+max", Q, **given).step(WAM.fk(-Q))

@@ -217,16 +217,6 @@ def test_a_pointing_tool_points(robot, axis):
     assert np.median(turned) > 1e-2  # about it the tool is free
 
 
-def test_position_of_two_axes_leaves_the_third():
-    rng = np.random.default_rng(2)
-    T = WAM.fk(WAM.random(rng))
-    found = IkSolver(WAM, "dls", task=Task(position="xz", rotation="")).solve(T, np.full(7, 0.3))
-    off = WAM.fk(found.q)[:3, 3] - T[:3, 3]
-    assert found.position_error == pytest.approx(np.hypot(off[0], off[2]), abs=1e-12)
-    assert found.rotation_error == 0.0
-    assert abs(off[1]) > 1e-3
-
-
 @pytest.mark.parametrize("name", ["auto", "sdls+clamp", "dls", "odls"])
 def test_two_tips_are_brought_to_their_places_together(name):
     rng = np.random.default_rng(3)
