@@ -73,7 +73,6 @@ def test_page_has_a_row_for_every_method():
     assert rows == list(METHODS)
 
 
-@pytest.mark.slow
 def test_static_targets_are_all_reached_with_the_joint_motion(figures):
     small = ["--targets", "3", "--methods", "jd", "--robots", "wam7", "--processes", "1"]
     (rows,) = figures("static_targets", *small, "--acceleration", "10")
@@ -81,7 +80,6 @@ def test_static_targets_are_all_reached_with_the_joint_motion(figures):
     assert rows[1]["reached [%]"] == 100.0
 
 
-@pytest.mark.slow
 def test_tracking_is_nearer_with_feed_forward(figures):
     small = ["--paths", "circle", "--speeds", "0.5", "--rates", "100", "--messages", "30"]
     rest = ["--limits", "velocity", "--processes", "1"]
@@ -91,7 +89,6 @@ def test_tracking_is_nearer_with_feed_forward(figures):
     assert needs[0]["poses with a solution [%]"] == 100.0
 
 
-@pytest.mark.slow
 def test_limits_are_kept(figures):
     (rows,) = figures("servo_limits", "--cycles", "2000", "--processes", "1")
     (row,) = rows
@@ -100,7 +97,6 @@ def test_limits_are_kept(figures):
         assert 0.0 <= row[name] <= 1e-9
 
 
-@pytest.mark.slow
 def test_a_step_has_a_time_beside_that_of_jd(figures):
     small = ["--methods", "jd", "--repeats", "1", "--cycles", "8"]
     (rows,) = figures("servo_step", *small)
@@ -116,7 +112,6 @@ def test_motion_at_the_limits_takes_its_time():
     assert joint_time(robot, 0.125 * way, 2.0) == pytest.approx(1.0)
 
 
-@pytest.mark.slow
 def test_paths_begin_where_the_arm_is_and_have_solutions():
     robot = moving("wam7")
     for path in paths().values():
@@ -146,6 +141,5 @@ def test_robots_are_found_or_named():
     assert random_arm(np.random.default_rng(1)).n >= 1
 
 
-@pytest.mark.slow
 def test_results_keep_their_order_in_several_processes():
     assert in_processes(abs, [-3, 2, -1], 2, "a test") == [3, 2, 1]

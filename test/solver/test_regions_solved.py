@@ -12,8 +12,6 @@ from dls_ik import IkSolver, RobotModel, Status, Stepper, Task, method_names
 from dls_ik.errors import DlsIkError, MethodError, OptionError
 from dls_ik.model.kdl import kdl_chain, pykdl
 
-pytestmark = pytest.mark.slow
-
 ROBOTS = {
     "wam": RobotModel.wam(),
     "fr3": RobotModel.from_urdf(TEST_URDF / "fr3.urdf"),
