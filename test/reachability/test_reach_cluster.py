@@ -89,18 +89,6 @@ def test_a_scheduler_that_goes_away_keeps_what_is_finished(wam, tmp_path):
     assert_same(wam_map(out=out), wam)  # here, with what the cluster left
 
 
-def test_a_program_with_an_event_loop_may_ask(tmp_path):
-    async def notebook():
-        return wam_map(resolution=0.5, orientations=4, scheduler=address)
-
-    with ExitStack() as stack:
-        address, file, _ = stack.enter_context(scheduler(tmp_path))
-        stack.enter_context(worker(file, "only"))
-        wait_for_workers(address, 1)
-        there = asyncio.run(notebook())
-    assert_same(there, wam_map(resolution=0.5, orientations=4))
-
-
 DIES_AT_THE_START = """
 import os
 import dls_ik.reachability.chunks as chunks
@@ -109,13 +97,18 @@ chunks._version = lambda: os._exit(1)
 
 
 def test_a_worker_that_dies_at_the_start_is_done_without(tmp_path):
+    """Asked by a program with an event loop."""
+
+    async def notebook():
+        return wam_map(resolution=0.5, orientations=4, scheduler=address)
+
     (tmp_path / "dies.py").write_text(DIES_AT_THE_START)
     with ExitStack() as stack:
         address, file, _ = stack.enter_context(scheduler(tmp_path))
         dying = stack.enter_context(worker(file, "dying", "--preload", tmp_path / "dies.py"))
         stack.enter_context(worker(file, "well"))
         wait_for_workers(address, 2)
-        there = wam_map(resolution=0.5, orientations=4, scheduler=address)
+        there = asyncio.run(notebook())
         assert dying.wait(PATIENCE) == 1
     assert_same(there, wam_map(resolution=0.5, orientations=4))
 
