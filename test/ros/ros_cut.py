@@ -132,20 +132,18 @@ def tip(message):
     return WAM.fk(np.array(message.position))[:3, 3]
 
 
-def stamp(message):
-    return message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
-
-
 def survive_a_cut(arm, cable, duration):
     """Cut the cable for a time [s] while the arm moves, and mend it; return the figures."""
+    from ros_streamer import seconds
+
     arm.moves(0.05)
     del arm.heard[:]
     begun = time.time()
     cable.cut()
     arm.says("ceased to come")
     arm.stands()
-    commands = [c for c in arm.commands if stamp(c) >= begun]
-    still = next(stamp(c) for c in commands if not any(c.velocity))
+    commands = [c for c in arm.commands if seconds(c) >= begun]
+    still = next(seconds(c) for c in commands if not any(c.velocity))
     way = np.max([np.linalg.norm(tip(c) - tip(commands[0])) for c in commands])
     assert way < SPEED * (0.25 + LAG), f"{way:.3f} m after the cable was cut"
     held = arm.q

@@ -10,7 +10,7 @@ from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.parameter import Parameter
 from rclpy.qos import qos_profile_sensor_data
 from ros_client import READY, Client, NodeProcess, SimArmProcess
-from ros_streamer import HOME, TARGET_TIMEOUT, positions
+from ros_streamer import HOME, TARGET_TIMEOUT, motion, points, positions
 from ros_wam import WAM
 from ros_watched import ACCELERATION, JITTER, arguments, moveit, pose, shifted
 from sensor_msgs.msg import JointState
@@ -34,21 +34,6 @@ CONTROLLER = {
 def sweep(t):
     """A pose that moves to and fro along y."""
     return shifted(0.0, 0.12 * np.sin(2.5 * t), 0.0)
-
-
-def seconds(message):
-    """The stamp [s]."""
-    return message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
-
-
-def points(trajectory):
-    """Times since its sending (k,), positions, velocities (k, n) of the points of a trajectory."""
-    starts = [p.time_from_start for p in trajectory.points]
-    times = np.array([s.sec + 1e-9 * s.nanosec for s in starts])
-    return times, *(
-        np.array([getattr(p, name) for p in trajectory.points])
-        for name in ("positions", "velocities")
-    )
 
 
 class Rig:
@@ -245,9 +230,7 @@ class Rig:
         Returns:
             When (m,) [s], where and how fast (m, n) they are.
         """
-        q = np.array([positions(c) for c in self.commands])
-        v = np.array([c.velocity for c in self.commands])
-        t = np.array([seconds(c) for c in self.commands])
+        t, q, v = motion(self.commands)
         assert_told(t, q, v, self.limits, JITTER)
         for trajectory in self.trajectories:
             if len(trajectory.points) > 1:

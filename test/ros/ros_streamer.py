@@ -25,6 +25,25 @@ def positions(message):
     return np.array(message.position)
 
 
+def seconds(message):
+    """The stamp [s]."""
+    return message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
+
+
+def motion(states):
+    """Times (m,) [s], positions and velocities (m, n) of joint states."""
+    fields = ([getattr(s, name) for s in states] for name in ("position", "velocity"))
+    return np.array([seconds(s) for s in states]), *map(np.array, fields)
+
+
+def points(trajectory):
+    """Times since its sending (k,) [s], positions and velocities (k, n) of its points."""
+    starts = [point.time_from_start for point in trajectory.points]
+    fields = ("positions", "velocities")
+    rows = (np.array([getattr(p, name) for p in trajectory.points]) for name in fields)
+    return np.array([s.sec + 1e-9 * s.nanosec for s in starts]), *rows
+
+
 class Streamer:
     """Publishes targets, and keeps the joint states that come back."""
 

@@ -8,7 +8,7 @@ from commands import Limits, assert_steps, assert_told
 from geometry_msgs.msg import PoseArray, PoseStamped, TwistStamped
 from moveit_msgs import msg as moveit
 from ros_client import SOON, Client, NodeProcess
-from ros_streamer import ALONE, HOME, positions
+from ros_streamer import ALONE, HOME, motion, positions
 from ros_wam import WAM
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
@@ -149,10 +149,7 @@ class Watched:
             start: (n,) where the first one begins, if that is known.
         """
         self.client.spin_until(lambda: len(self.commands) > 3, what="commands")
-        commands = self.commands
-        q = np.array([positions(c) for c in commands])
-        v = np.array([c.velocity for c in commands])
-        t = np.array([c.header.stamp.sec + 1e-9 * c.header.stamp.nanosec for c in commands])
+        t, q, v = motion(self.commands)
         assert_told(t, q, v, Limits.of(WAM, acceleration), JITTER)
         elapsed = np.diff(t)[:, None] + JITTER
         assert_steps(np.diff(q, axis=0), WAM.velocity * elapsed + 1e-9, elapsed, "jump")

@@ -15,7 +15,7 @@ pytest.importorskip("rich", reason="needs rich")
 pytest.importorskip("matplotlib", reason="needs matplotlib")
 
 import dls_ik
-from dls_ik.ros.demo.__main__ import NodeLog, node_command
+from dls_ik.ros.demo.__main__ import NodeLog
 from dls_ik.ros.util import ChildProcess
 
 
@@ -72,23 +72,6 @@ def test_a_stubborn_process_and_its_children_are_ended_on_failure(monkeypatch):
     with pytest.raises(ZeroDivisionError):
         fail_while_it_runs()
     wait_for(lambda: not any(is_alive(int(pid)) for pid in lines))
-
-
-def test_a_process_may_end_in_peace():
-    code = (
-        "import time\ntry:\n    print('up', flush=True)\n    time.sleep(99)\n"
-        "except KeyboardInterrupt: print('bye')"
-    )
-    lines = []
-    with python(code, lines.append) as process:
-        wait_for(lambda: lines == ["up"])
-    assert process.exit_code == 0
-    assert lines == ["up", "bye"]
-
-
-def test_the_node_is_run_with_parameters():
-    command = node_command({"robot": "wam", "initial_positions": [0.5, 1.0]})
-    assert command[-5:] == ["--ros-args", "-p", "robot:=wam", "-p", "initial_positions:=[0.5, 1.0]"]
 
 
 # The whole

@@ -7,8 +7,8 @@ import time
 
 import numpy as np
 import pytest
-from ros_faulted import PERIOD, Rig, seconds
-from ros_streamer import ALONE, HOME, positions
+from ros_faulted import PERIOD, Rig
+from ros_streamer import ALONE, HOME, positions, seconds
 from ros_wam import WAM
 from ros_watched import pose, shifted
 

@@ -28,8 +28,8 @@ def arm():
 
 
 @pytest.fixture(autouse=True)
-def _good_before(arm):
-    arm.assert_alive()
+def _only_commands_of_the_test(arm):
+    del arm.heard[:]
 
 
 def with_pose_field(T, field, value):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from ros_streamer import TARGET_TIMEOUT, positions
+from ros_streamer import TARGET_TIMEOUT, motion, seconds
 from ros_wam import WAM
 from ros_watched import ACCELERATION, Watched, pose, shifted, twist
 from rosgraph_msgs.msg import Clock
@@ -106,12 +106,7 @@ def ceased(arm):
 
 def assert_steps_are_small(arm):
     """From command to command, as stamps jump and stand: a few cycles may be lost on the way."""
-    q = np.array([positions(c) for c in arm.commands])
-    v = np.array([c.velocity for c in arm.commands])
+    _, q, v = motion(arm.commands)
     assert WAM.within_limits(q, 1e-9).all()
     assert (np.abs(np.diff(q, axis=0)) <= WAM.velocity * 0.1).all()
     assert (np.abs(np.diff(v, axis=0)) <= ACCELERATION * 0.1).all()
-
-
-def seconds(message):
-    return message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec

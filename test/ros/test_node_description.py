@@ -9,7 +9,7 @@ import pytest
 from geometry_msgs.msg import TwistStamped
 from robots import URDF
 from ros_client import READY, Client, NodeProcess
-from ros_streamer import positions
+from ros_streamer import positions, seconds
 from ros_wam import WAM, Q
 from ros_watched import ACCELERATION, JITTER, Watched, arguments, twist
 from sensor_msgs.msg import JointState
@@ -135,7 +135,7 @@ def assert_no_torn_command(commands):
         assert len(message.position) == len(message.velocity) == robot.n
         assert robot.within_limits(positions(message), 1e-9)
     for before, after in pairwise(commands):
-        elapsed = stamp(after) - stamp(before) + JITTER
+        elapsed = seconds(after) - seconds(before) + JITTER
         if before.name == after.name:
             robot = ROBOTS[tuple(before.name)]
             way = np.abs(positions(after) - positions(before))
@@ -154,7 +154,3 @@ def assert_no_torn_answer(answers):
         else:
             assert "unknown link 'wam_tip'" in answer.message
             assert PLANAR.tip in answer.message
-
-
-def stamp(message):
-    return message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec

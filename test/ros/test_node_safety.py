@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from ros_client import SOON
-from ros_streamer import HOME, positions
+from ros_streamer import HOME, motion, positions
 from ros_wam import WAM
 from ros_watched import Watched, pose, shifted, trajectory, twist
 
@@ -18,12 +18,13 @@ SPEED = 0.2  # [m/s]
 def arm():
     with Watched("safety", feedback_mode="none", trajectory_period=0.1) as arm:
         yield arm
+        arm.assert_alive()
         assert arm.node.end() == 0
 
 
 @pytest.fixture(autouse=True)
-def _good_before(arm):
-    arm.assert_alive()
+def _only_commands_of_the_test(arm):
+    del arm.heard[:]
 
 
 def sweep(t):
@@ -114,8 +115,8 @@ def test_trajectory_takes_its_time(arm):
     arm.send(trajectory(Ts))
     arm.arrives(Ts[-1], 1e-3)
     arm.assert_calm()
-    y = np.array([WAM.fk(positions(c))[1, 3] for c in arm.commands]) - Ts[0][1, 3]
-    t = np.array([c.header.stamp.sec + 1e-9 * c.header.stamp.nanosec for c in arm.commands])
+    t, q, _ = motion(arm.commands)
+    y = WAM.fk(q)[:, 1, 3] - Ts[0][1, 3]
     begun, most = (np.interp(share * 0.2, *rising(y, t)) for share in (0.1, 0.9))
     assert most - begun > 0.4  # of 0.8 s by its period; a busy machine may be late, and catch up
 

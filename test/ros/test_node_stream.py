@@ -10,7 +10,7 @@ from moveit_msgs import msg as moveit
 from moveit_msgs.srv import GetPositionIK
 from out_of_grasp import out_of_grasp
 from ros_client import Client, NodeProcess
-from ros_streamer import HOME, PERIOD, Streamer, positions, stamped
+from ros_streamer import HOME, PERIOD, Streamer, motion, positions, stamped
 from ros_wam import WAM
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
@@ -34,10 +34,9 @@ def figure_of_eight(t):
 
 def assert_calm(states, limit=WAM.velocity):
     """Inside the limits, and no faster than the joints may be."""
-    q = np.array([positions(state) for state in states])
+    stamps, q, v = motion(states)
     assert WAM.within_limits(q, 1e-9).all()
-    assert (np.abs([state.velocity for state in states]) <= limit * (1.0 + 1e-6)).all()
-    stamps = np.array([s.header.stamp.sec + 1e-9 * s.header.stamp.nanosec for s in states])
+    assert (np.abs(v) <= limit * (1.0 + 1e-6)).all()
     assert (np.diff(stamps) > 0.0).all()
     ahead = np.searchsorted(stamps, stamps + 0.2)
     ahead = ahead[ahead < len(q)]

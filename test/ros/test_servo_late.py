@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from commands import Limits, tail_violations, violations
 from robots import URDF
+from ros_streamer import points
 from ros_world import DT, controlled, near
 
 from dls_ik import RobotModel
@@ -173,15 +174,6 @@ def test_where_nothing_goes_on_by_itself_a_short_gap_is_none(world):
 A = 8.0  # [rad/s^2]
 
 
-def due(message):
-    """Times from its sending (k,), positions and velocities (k, n) of the points of a message."""
-    starts = [p.time_from_start for p in message.points]
-    times = np.array([s.sec + 1e-9 * s.nanosec for s in starts])
-    return times, *(
-        np.array([getattr(p, f) for p in message.points]) for f in ("positions", "velocities")
-    )
-
-
 class Sent:
     """Commands of a world with the times that they are due, and the trajectories behind them."""
 
@@ -205,7 +197,7 @@ class Sent:
             self.times.append(world.now)
             self.q.append(self.stop.at(np.array([gap - self.period]))[0][0])
         self.stop = stop = world.stream._arm.controller.stop_path(self.period)
-        times, *rows = due(self.output.fill(out.q, out.velocity, 0, stop))
+        times, *rows = points(self.output.fill(out.q, out.velocity, 0, stop))
         before = (np.array(self.times[-3:]), np.reshape(self.q[-3:], (-1, len(out.q))))
         self.found += tail_violations(before, (world.now + times, *rows), limits)
         np.testing.assert_allclose(rows[0][0], out.q, atol=1e-10)

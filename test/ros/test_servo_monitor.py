@@ -19,7 +19,6 @@ from dls_ik.ros.servo.monitor import (
     Tip,
     Trail,
     diagnostic_level,
-    loop_values,
     motion_values,
 )
 from dls_ik.servo.state import ServoOutput, ServoState
@@ -77,15 +76,6 @@ def test_a_loop_that_lags_is_a_warning():
     assert "10 of 100 cycles began late" in words
     assert diagnostic_level(ServoState.REFUSED, "", lagging)[0] == ERROR
     assert diagnostic_level(ServoState.FOLLOWING, "", CALM._replace(recent_overruns=9))[0] == OK
-
-
-def test_values_of_the_loop():
-    values = loop_values(CALM, 100.0)
-    assert values["rate asked [Hz]"] == "100"
-    assert values["rate measured [Hz]"] == "99.9"
-    assert (values["cycles"], values["overruns"]) == ("500", "3")
-    assert values["mean cycle time [ms]"] == "1.000"
-    assert values["worst cycle time [ms]"] == "2.000"
 
 
 def test_values_of_the_motion():

@@ -101,16 +101,6 @@ def test_a_new_command_replaces_what_follows_but_not_what_is_on_its_way():
     np.testing.assert_allclose(simulated.q, START, atol=1e-12)
 
 
-def test_a_longer_delay_may_come_at_any_time():
-    simulated = arm()
-    for t in odd_times(10.0, 11.0):
-        simulated.command(standstill(GOAL, t), t)
-        simulated.advance(t)
-    simulated.dynamics = Dynamics(FREE, delay=30.0)
-    simulated.advance(11.1)
-    assert np.isfinite(simulated.q).all()
-
-
 def test_noise_is_white_of_its_deviation_and_only_in_what_is_measured():
     count, noise = 20_000, 0.01
     first = [arm(noise=noise, seed=seed).measured().tolist() for seed in (1, 1, 2)]
@@ -161,12 +151,6 @@ def test_a_cubic_is_met_exactly():
     for t in np.linspace(0.3, 1.999, 50):
         np.testing.assert_allclose(through.at(t)[0], cubic(t)[0], atol=1e-12)
         np.testing.assert_allclose(through.at(t)[1], cubic(t)[1], atol=1e-12)
-
-
-def test_a_segment_with_one_velocity_missing_is_straight():
-    mixed = curve([0.0, 0.0], [3.0, 3.0], NONE)
-    assert mixed.at(1.001)[1].max() < 0.1
-    np.testing.assert_allclose(mixed.at(3.0)[0], [3.0, 0.5])
 
 
 def test_the_way_to_the_first_knot_begins_in_the_state_there():

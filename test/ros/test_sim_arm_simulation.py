@@ -35,7 +35,7 @@ def simulation(**parameters):
 
 
 def test_gaps_are_as_long_and_as_many_as_asked_for():
-    rate, duration, tick, count = 2.0, 0.25, 0.001, 2_000_000
+    rate, duration, tick, count = 2.0, 0.25, 0.001, 400_000
     dropouts = Dropouts(rate, duration, 4, 0.0)
     out = np.array([dropouts.is_out(k * tick) for k in range(count)])
     turns = np.flatnonzero(np.diff(out.astype(int)))
@@ -48,35 +48,6 @@ def test_gaps_are_as_long_and_as_many_as_asked_for():
     scatter = 5.0 / np.sqrt(len(heard))
     assert abs(heard.mean() * rate - 1.0) < scatter
     assert abs(heard.std() * rate - 1.0) < 2.0 * scatter  # as of an exponential distribution
-
-
-def test_gaps_are_those_of_the_seed():
-    def begins(seed):
-        dropouts = Dropouts(1.0, 0.1, seed, 0.0)
-        return [dropouts.is_out(0.01 * k) for k in range(2000)]
-
-    assert begins(1) == begins(1) != begins(2)
-
-
-def test_stuck_drives_still_tell_where_they_are():
-    arm = simulation(limit_velocity=False)
-    arm.freeze(True)
-    arm.command(standstill(GOAL, 0.0), 0.0)
-    stuck = arm.cycle(1.0)
-    assert (stuck[0] == ready_configuration(WAM)).all()
-    assert not stuck[1].any()
-    arm.freeze(False)
-    assert (arm.cycle(1.1)[0] == GOAL).all()
-
-
-def test_silence_and_gaps_do_not_stop_the_arm():
-    arm = simulation(dropout_rate=1000.0, dropout_duration=2.0)
-    arm.command(standstill(GOAL, 0.0), 0.0)
-    assert arm.cycle(1.0) is None
-    arm.change(SimArmParameters(), 1.0)
-    assert (arm.cycle(1.001)[0] == GOAL).all()
-    arm.silence(True)
-    assert arm.cycle(1.002) is None
 
 
 def test_a_reset_is_a_new_start():
