@@ -12,7 +12,7 @@ from fuzz.guard import defect_of
 from fuzz.source import Source
 from fuzz.targets import SHARES
 
-# Inputs of each, by what they cost; targets that need rclpy are in test/ros/test_ros_request.py.
+# Inputs of each, by what they cost; targets that need rclpy are in test/ros/test_ros_ik.py.
 INPUTS = {
     "xml": 200, "urdf": 30, "dh": 80, "options": 150, "poses": 30, "values": 200, "tasks": 150,
     "controller": 40, "commands": 12,

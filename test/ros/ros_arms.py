@@ -68,16 +68,16 @@ def send(client, whole):
 def robot_and_parameters():
     """What the node is started with."""
     file = yaml.safe_load((CONFIG / "moveit" / "ik_node.yaml").read_text())
-    given = dict(_flat(file["/**"]["ros__parameters"]))
+    given = dict(flat(file["/**"]["ros__parameters"]))
     parameters = Parameters().changed(given)
     return RobotModel.from_tree(TREE, *parameters.ends()), parameters
 
 
-def _flat(values, prefix=""):
+def flat(values, prefix=""):
     """The parameters of a file by their full names."""
     for name, value in values.items():
         if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{name}.")
+            yield from flat(value, f"{prefix}{name}.")
         else:
             yield prefix + name, value
 

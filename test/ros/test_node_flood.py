@@ -1,17 +1,24 @@
-"""Anybody in the domain floods the node: others are served, and no line of its log is forged."""
+"""Anybody in the domain sends floods and megabytes: others are served, no log line is forged."""
+
+from copy import deepcopy
 
 import numpy as np
 import pytest
-from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import PoseArray, PoseStamped
+from moveit_msgs.msg import JointConstraint
+from moveit_msgs.srv import GetPositionIK
 from out_of_grasp import out_of_grasp
-from ros_client import Client, NodeProcess
-from ros_wam import WAM, Q
+from ros_client import READY
+from ros_streamer import HOME
+from ros_wam import WAM, Q, stamped
+from ros_watched import Watched, shifted, trajectory, twist
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from dls_ik.model.files import shipped_urdf
 from dls_ik.ros.client import IkClient
 from dls_ik.ros.robot_source import QOS
+from dls_ik.ros.servo.targets import MOST_POSES
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 TIMED_OUT = -6
@@ -30,24 +37,27 @@ FIXED = {
     "use_sim_time": True,
 }
 QUEUE, LONGEST = 4, 8.0
-ARGUMENTS = (
-    *("-p", "robot:=wam", "-p", "service_threads:=1"),
-    *("-p", f"service_queue:={QUEUE}", "-p", f"max_timeout:={LONGEST}"),
-)
-MUCH = 150.0  # [MiB] of memory
+MUCH, MOST_MEMORY = 150.0, 200.0  # [MiB] more than before, with messages to forget and to read
+INVALID_GOAL_CONSTRAINTS = -16
 
 
 @pytest.fixture(scope="module")
-def node(private_domain):
-    with NodeProcess("-r", "__ns:=/flood", *ARGUMENTS) as node:
-        node.wait_for_line("ready")
-        yield node
+def arm():
+    limits = {"service_threads": 1, "service_queue": QUEUE, "max_timeout": LONGEST}
+    with Watched("flood", feedback_mode="none", **limits) as arm:
+        yield arm
+        arm.assert_alive()
+        assert arm.node.end() == 0
 
 
 @pytest.fixture
-def client(node):
-    with Client("flood") as client:
-        yield client
+def node(arm):
+    return arm.node
+
+
+@pytest.fixture
+def client(arm):
+    return arm.client
 
 
 @pytest.fixture
@@ -142,3 +152,44 @@ def test_limits_and_outputs_cannot_be_changed_from_elsewhere(client):
         result = client.set_parameters(**{name: value})
         assert not result.successful, name
         assert "read-only" in result.reason.lower().replace("_", "-"), result.reason
+
+
+def test_a_trajectory_that_is_too_long_is_refused_unread_and_the_longest_is_followed(arm):
+    before = arm.node.figures.rss
+    poses = trajectory([shifted()]).poses * (10 * MOST_POSES)
+    arm.send(twist((0.0, 0.05, 0.0)))
+    arm.send(PoseArray(poses=poses))
+    words = ("not valid", f"at most {MOST_POSES} poses", f"about {10 * MOST_POSES}")
+    arm.says(*words, within=READY)
+    arm.stands()
+    assert arm.node.figures.rss < before + MOST_MEMORY
+    poses = trajectory([shifted(0.0, 0.05, 0.0)]).poses * MOST_POSES
+    arm.send_alone(PoseArray(poses=poses))
+    arm.client.spin_until(
+        lambda: arm.error(shifted(0.0, 0.05, 0.0)) < 1e-4, READY, "its first pose"
+    )
+    arm.goes(WAM.fk(HOME))
+    arm.assert_calm()
+
+
+def test_a_request_with_ten_thousand_constraints_is_refused_and_others_are_served(arm):
+    many = GetPositionIK.Request()
+    many.ik_request.pose_stamped = stamped()
+    many.ik_request.timeout.sec = 60
+    one = deepcopy(many)
+    constraint = JointConstraint(joint_name="wam_j1", tolerance_above=1.0, tolerance_below=1.0)
+    many.ik_request.constraints.joint_constraints = [constraint] * 10_000
+    before = arm.node.figures.rss
+    asker = arm.client.node.create_client(GetPositionIK, "compute_ik")
+    arm.client.spin_until(asker.service_is_ready, READY, "the service")
+    refused, served = [], []
+    for _ in range(3):
+        refused.append(asker.call_async(many))
+        served.append(asker.call_async(one))
+    arm.client.spin_until(lambda: all(f.done() for f in refused + served), READY, "all answers")
+    for answer in refused:
+        assert answer.result().error_code.val == INVALID_GOAL_CONSTRAINTS
+        assert "not 0 and 10000" in answer.result().error_code.message
+    assert all(answer.result().error_code.val == 1 for answer in served)
+    assert arm.node.figures.rss < before + MOST_MEMORY
+    arm.assert_calm()
