@@ -56,7 +56,7 @@ def assert_position(arm, link, found, stamped):
     np.testing.assert_allclose(arm.tree.pose(link, found)[:3, 3], p, atol=NEAR)
 
 
-@pytest.mark.parametrize("value", [0.5, 0.7, 0.9])
+@pytest.mark.parametrize("value", [0.5, 0.9])
 def test_joint_constraint_narrows_its_joint(arm, value):
     stamped = pose(arm, "tool", a3=value)
     free = solved(arm, stamped)
@@ -103,8 +103,10 @@ def test_two_intervals_of_a_joint_without_a_common_value(arm):
     refusal(Code.NO_IK_SOLUTION, words, solved, arm, pose(arm, "tool"), *given)
 
 
-@pytest.mark.parametrize("link", ["tool", "flange"])
-@pytest.mark.parametrize("tolerances", [(0.2, 0.3, 0.1), (0.1, 0.1, math.pi), (0, 0, 0)])
+@pytest.mark.parametrize(
+    ("link", "tolerances"),
+    [("tool", (0.2, 0.3, 0.1)), ("flange", (0.1, 0.1, math.pi)), ("flange", (0, 0, 0))],
+)
 def test_orientation_outside_of_the_pose_replaces_it(arm, tolerances, link):
     stamped = pose(arm, "tool", a3=0.9)
     R = arm.tree.pose(link, {**CURRENT, "a5": 0.9})[:3, :3]
@@ -157,8 +159,9 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("kind", SHAPES)
-@pytest.mark.parametrize("frame", ["", "camera"])
+@pytest.mark.parametrize(
+    ("kind", "frame"), [(BOX, "camera"), (SPHERE, ""), (CYLINDER, "camera"), (CYLINDER, "")]
+)
 def test_point_of_the_tool_in_a_region(arm, kind, frame):
     dimensions, is_inside = SHAPES[kind]
     offset = np.array([0.0, 0.1, 0.2])
@@ -268,7 +271,7 @@ GOOD = together(
 )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.binary(max_size=150))
 def test_any_constraints_are_answered_or_refused(arm, data):
     constraints = changed(Source(data), GOOD, ("", "/", "tool", "j3", "camera", *CURRENT))

@@ -224,8 +224,10 @@ def lags(sent, came):
     return [transit.delay(round(1e9 * (CLOCK + a)), b) for a, b in pairs]
 
 
-def test_the_first_one_is_not_known():
+def test_the_first_one_is_not_known_nor_where_nobody_says_when_it_was_sent():
     assert lags([5.0], [5.0]) == [math.inf]
+    transit = DelayMonitor()
+    assert [transit.delay(0, now) for now in (1.0, 2.0)] == [0.0, 0.0]
 
 
 def test_messages_that_waited_while_the_process_was_stopped():
@@ -239,8 +241,3 @@ def test_clocks_that_come_apart():
     sent = [k * PERIOD for k in range(50_000)]
     came = [t * (1.0 + 0.5 * DRIFT) for t in sent]
     assert max(lags(sent, came)[1:]) < 1e-3
-
-
-def test_where_nobody_says_when_it_was_sent():
-    transit = DelayMonitor()
-    assert [transit.delay(0, now) for now in (1.0, 2.0)] == [0.0, 0.0]
