@@ -36,12 +36,13 @@ class Watched:
     """A node of its own and a client of it, in a namespace."""
 
     process = NodeProcess
+    topic = "joint_states"  # of the commands
 
     def __init__(self, namespace, **parameters):
         initial = {"initial_positions": HOME.tolist(), **parameters}
         self.node = self.process(*arguments(namespace, **initial))
         self.client = Client(namespace)
-        self.heard = self.client.listen(JointState, "joint_states", 1000)
+        self.heard = self.client.listen(JointState, self.topic, 1000)
         self.statuses = self.client.listen(moveit.ServoStatus, "dls_ik/status", 1000)
         self._publishers = {}
         self._sent = self._arrived = -np.inf  # when

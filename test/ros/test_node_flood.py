@@ -41,10 +41,14 @@ MUCH, MOST_MEMORY = 150.0, 200.0  # [MiB] more than before, with messages to for
 INVALID_GOAL_CONSTRAINTS = -16
 
 
+class Flooded(Watched):
+    topic = "commands"  # as other joint states come in floods
+
+
 @pytest.fixture(scope="module")
 def arm():
     limits = {"service_threads": 1, "service_queue": QUEUE, "max_timeout": LONGEST}
-    with Watched("flood", feedback_mode="none", **limits) as arm:
+    with Flooded("flood", feedback_mode="none", output_topic="commands", **limits) as arm:
         yield arm
         arm.assert_alive()
         assert arm.node.end() == 0
