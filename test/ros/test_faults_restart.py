@@ -60,8 +60,8 @@ def end_while_moving(rig, number, trajectories):
     """The last command stands still, and the arm is there; return where (n,)."""
     rig.until(lambda: np.abs(rig.commands[-1].velocity).max() > 0.2, "a command of motion")
     rig.node.process.send_signal(number)
-    held = rig.rests()
     assert rig.node.wait_for_end() == 0
+    held = rig.rests()
     assert "Traceback" not in rig.node.output, rig.node.output
     rig.until(lambda: not np.any(rig.commands[-1].velocity), "a last command that stands still")
     np.testing.assert_allclose(positions(rig.commands[-1]), held, atol=1e-9)
