@@ -161,3 +161,97 @@ def on_numba_compilation(tell: Callable[[Any], None]) -> None:
             """Nothing to tell."""
 
     event.register("numba:compile", Listener())
+
+
+def numba_compilers() -> tuple[Any, Any]:
+    """Return two compilers for the option ``pipeline_class`` of njit: of parts, and of kernels.
+
+    By itself numba optimises every function with all that it calls, and makes machine code of it,
+    although a caller takes it in and optimises it again: most of the time that a tree of functions
+    takes. A part is left as it was lowered, for its callers only; Python cannot call it. A kernel,
+    which Python calls, is optimised once with all of its parts. Its loops are not vectorised: with
+    6 rows and 7 joints that takes longer, to compile and to run.
+    """
+    from numba.core import config
+    from numba.core.codegen import JITCodeLibrary
+    from numba.core.compiler import CompilerBase, DefaultPassBuilder
+    from numba.core.compiler_machinery import LoweringPass, register_pass
+    from numba.core.typed_passes import AnnotateTypes
+
+    class NoEnvironment:
+        """A code generator that leaves out the environment of a function without machine code."""
+
+        def __init__(self, codegen: Any) -> None:
+            self._codegen = codegen
+
+        def set_env(self, name: str, env: Any) -> None:
+            """Do nothing: the function is not in memory."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._codegen, name)
+
+    class PartLibrary(JITCodeLibrary):  # type: ignore[misc]
+        """The code of a part and of those that it calls, as they were lowered."""
+
+        @property
+        def codegen(self) -> Any:
+            return NoEnvironment(self._codegen)
+
+        def finalize(self) -> None:
+            """Link, without optimising."""
+            self._raise_if_finalized()
+            for library in dict.fromkeys(self._linking_libraries):
+                self._reload_init.update(library._reload_init)
+                linked = library._get_module_for_linking()
+                self._final_module.link_in(linked, preserve=True)
+            self._finalized = True
+
+        def get_pointer_to_function(self, name: str) -> int:
+            """Return 0: without a wrapper there is nothing to call."""
+            self._ensure_finalized()
+            return 0
+
+    class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
+        """The code of a kernel with all of its parts, optimised once."""
+
+        def _optimize_final_module(self) -> None:
+            vectorize = config.LOOP_VECTORIZE
+            config.LOOP_VECTORIZE = 0  # numba compiles in one thread at a time
+            try:
+                super()._optimize_final_module()
+            finally:
+                config.LOOP_VECTORIZE = vectorize
+
+    def compiler(library: type) -> type:
+        @register_pass(mutates_CFG=False, analysis_only=True)
+        class MakeLibrary(LoweringPass):  # type: ignore[misc]
+            """Makes the library before numba would make one."""
+
+            _name = f"make_{library.__name__}"
+
+            def __init__(self) -> None:
+                super().__init__()
+
+            def run_pass(self, state: Any) -> bool:
+                made = library(state.targetctx.codegen(), state.func_id.func_qualname)
+                made.enable_object_caching()
+                state.library = made
+                return False
+
+        class Compiler(CompilerBase):  # type: ignore[misc]
+            def define_pipelines(self) -> list[Any]:
+                """Numba's own passes, and the one that makes the library."""
+                passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+                passes.add_pass_after(MakeLibrary, AnnotateTypes)
+                passes.finalize()
+                return [passes]
+
+        return Compiler
+
+    return compiler(PartLibrary), compiler(KernelLibrary)
+
+
+def call_as_part(kernel: Any, part: Any) -> None:
+    """Have kernels that call `kernel` take in `part` instead, another one of the same function."""
+    kernel.get_call_template = part.get_call_template
+    kernel.get_overload = part.get_overload

@@ -155,3 +155,34 @@ def test_the_first_entries_of_an_array_as_a_tuple(compiled):
         return fixed_tuple(array, 2)
 
     assert first_two(np.array([3.0, 4.0, 5.0])) == (3.0, 4.0)
+
+
+def test_only_what_python_calls_is_optimised_and_becomes_machine_code(compiled, monkeypatch):
+    """A part is taken in by a kernel as it was lowered, and cannot be called by itself."""
+    import numba
+    from numba.core.codegen import CPUCodeLibrary
+
+    optimise, optimised = CPUCodeLibrary._optimize_final_module, []
+
+    def record(library):
+        optimised.append((library.name, numba.config.LOOP_VECTORIZE))
+        optimise(library)
+
+    monkeypatch.setattr(CPUCodeLibrary, "_optimize_final_module", record)
+    of_part, of_kernel = compat.numba_compilers()
+    vectorize = numba.config.LOOP_VECTORIZE
+    part = numba.njit(pipeline_class=of_part, no_cpython_wrapper=True)(one_more)
+    by_python = numba.njit(pipeline_class=of_kernel)(one_more)
+    compat.call_as_part(by_python, part)
+
+    @numba.njit(pipeline_class=of_kernel)
+    def two_more(x):
+        return by_python(by_python(x))
+
+    assert two_more(1.5) == 3.5
+    assert [(each.rpartition(".")[2], v) for each, v in optimised] == [("two_more", 0)]
+    assert part.signatures
+    assert not by_python.signatures
+    assert by_python(1.5) == 2.5
+    assert [each.rpartition(".")[2] for each, _ in optimised] == ["two_more", "one_more"]
+    assert vectorize == numba.config.LOOP_VECTORIZE

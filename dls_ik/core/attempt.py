@@ -7,7 +7,7 @@ of the one that is None, so that each of the two kinds of solvers is compiled wi
 from dls_ik.core import limits
 from dls_ik.core.fast.kinematics import arm_jacobian_there, observe_arm
 from dls_ik.core.fast.step import fast_step
-from dls_ik.core.jit import inline_ir
+from dls_ik.core.jit import force_inline
 from dls_ik.core.linalg import norm
 from dls_ik.core.step import general_step
 from dls_ik.core.task import is_reached, jacobian_there, observe
@@ -26,7 +26,7 @@ REACHED, SLOW, OUT_OF_ITERATIONS = range(3)
 LONG_STEPS, LONG_RATIO = 8, 0.95  # times max_iterations; in place of the stall ratio
 
 
-@inline_ir
+@force_inline
 def error_at(
     chain: AnyChain,
     stop: StopCriteria,
@@ -49,7 +49,7 @@ def error_at(
     return position, rotation
 
 
-@inline_ir
+@force_inline
 def write_jacobian(
     chain: AnyChain,
     stop: StopCriteria,
@@ -65,7 +65,7 @@ def write_jacobian(
         arm_jacobian_there(chain, stop.rotation_weight, work)
 
 
-@inline_ir
+@force_inline
 def make_step(
     chain: AnyChain,
     method: Method,
@@ -93,7 +93,7 @@ def make_step(
         limits.clip_to_limits(chain.lower, chain.upper, q)
 
 
-@inline_ir
+@force_inline
 def attempt(
     chain: AnyChain,
     method: Method,

@@ -7,7 +7,7 @@ value need no singular values, only a factorisation: see :func:`is_uniform`.
 
 import numpy as np
 
-from dls_ik.core.jit import force_inline, inline_ir, kernel
+from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.types import Array, Method, MethodParams
 
 JP, JD, ED, SVF, IED, JT, TPINV, JF, NF, SVF_ED = range(10)
@@ -99,7 +99,7 @@ def svf_value(method: Method, s: float) -> float:
 # (Buss & Kim 2004, section 5; Colome & Torras 2012, Table II; Wolovich & Elliott 1984).
 
 
-@kernel
+@allocating
 def jt_step_length(J: Array, h: Array, left: Array) -> float:
     """Return alpha for the motion d = (I - H) J^T left; 0 where that does not move the tip.
 
@@ -180,7 +180,7 @@ def least_damping(s: float, bound: float) -> float:
 # All laws -----------------------------------------------------------------------------------------
 
 
-@inline_ir
+@force_inline
 def fast_lambda_squared(method: Method, error_norm: float) -> float:
     """Return lambda^2 of JP, JD with its constant factor, and ED.
 
@@ -208,14 +208,14 @@ def lambda_squared(method: Method, params: MethodParams, error_norm: float) -> f
     return fast_lambda_squared(method, error_norm)
 
 
-@inline_ir
+@force_inline
 def is_uniform(method: Method) -> bool:
     """Test if every gain is s / (s^2 + lambda^2), so that a factorisation suffices."""
     law = method.damping
     return law in (JP, JD, ED, IED)
 
 
-@inline_ir
+@force_inline
 def is_filter(method: Method) -> bool:
     """Test if the law replaces the singular values of the Jacobian."""
     return method.damping == SVF or method.damping == SVF_ED
@@ -254,7 +254,7 @@ def gains(
             g[i] = s[i] / (s[i] * s[i] + strength)
 
 
-@kernel
+@allocating
 def rebuilt(method: Method, Ut: Array, s: Array, Vt: Array) -> Array:
     """Return sum_i h(s_i) u_i v_i^T, (r, k): the Jacobian with SVF's singular values."""
     r, columns = Vt.shape

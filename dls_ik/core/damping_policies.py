@@ -13,7 +13,7 @@ import numpy as np
 
 from dls_ik.core import damping
 from dls_ik.core.damping import ed_lambda_squared, jd_lambda_squared, least_damping
-from dls_ik.core.jit import inline_ir, kernel
+from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.linalg import (
     copy,
     least_singular_value,
@@ -170,7 +170,7 @@ def weight_columns(J: Array, direction: Array, w: float) -> None:
             J[i, j] += (w - 1.0) * direction[i] * along
 
 
-@kernel
+@allocating
 def weight_matrix(r: int, direction: Array, w: float) -> Array:
     """Return W (r, r), which is symmetric."""
     W = np.eye(r)
@@ -241,7 +241,7 @@ def excess_damping(params: MethodParams, J: Array, ratio: float) -> float:
 # an attempt is not damped. lambda ends as in mayorga-condition.
 
 
-@kernel
+@allocating
 def mayorga_rank_damping(params: MethodParams, J: Array, memory: Memory) -> float:
     """Return lambda^2 for J (r, n) after the Jacobian of the last step."""
     if memory.steps[0] == 0:
@@ -260,13 +260,13 @@ def mayorga_rank_damping(params: MethodParams, J: Array, memory: Memory) -> floa
 # All policies -------------------------------------------------------------------------------------
 
 
-@inline_ir
+@force_inline
 def needs_singular_values(policy: int) -> bool:
     """Test if :func:`lambda_squared` reads the singular values of the Jacobian."""
     return policy not in (CONSTANT, ERROR, MAYORGA_RANK)
 
 
-@inline_ir
+@kernel
 def policy_damping(
     method: Method, params: MethodParams, J: Array, s: Array, error_norm: float, memory: Memory
 ) -> float:
@@ -299,7 +299,7 @@ def policy_damping(
     return jd_lambda_squared(method)
 
 
-@inline_ir
+@kernel
 def remember(params: MethodParams, J: Array, s: Array, memory: Memory) -> None:
     """Keep what the policy compares the next step with; J: (r, n), s: (r,)."""
     if params.policy == RATE:
@@ -309,7 +309,7 @@ def remember(params: MethodParams, J: Array, s: Array, memory: Memory) -> None:
             copy(J[i], memory.J[i])
 
 
-@kernel
+@allocating
 def law_damping(method: Method, params: MethodParams, B: Array, e: Array, memory: Memory) -> float:
     """Return lambda^2 of the law, or of its policy, and remember it.
 

@@ -8,7 +8,7 @@ from math import inf, isnan, sqrt
 
 import numpy as np
 
-from dls_ik.core.jit import inline_ir, kernel
+from dls_ik.core.jit import allocating, kernel
 from dls_ik.core.linalg import copy, svd
 from dls_ik.core.types import Array, Indices, Memory, MethodParams
 
@@ -16,7 +16,7 @@ NONE, CLAMP, HALVE = range(3)
 IDS = {"none": NONE, "clamp": CLAMP, "halve": HALVE}
 
 
-@inline_ir
+@allocating
 def clamp_error(params: MethodParams, group: Indices, J: Array, memory: Memory, e: Array) -> None:
     """Shorten the error e (r,) in place; remember it as it was.
 
@@ -40,7 +40,7 @@ def clamp_error(params: MethodParams, group: Indices, J: Array, memory: Memory, 
 # published code. A tip's rotation is one more such vector.
 
 
-@kernel
+@allocating
 def clamp_groups(params: MethodParams, group: Indices, memory: Memory, e: Array) -> None:
     """Shorten the error of every group to its D_max, in place.
 
@@ -99,7 +99,7 @@ def _last_norm(params: MethodParams, group: Indices, memory: Memory, g: int) -> 
 NEGLIGIBLE = 1e-10  # share of the largest singular value below which a direction cannot be moved in
 
 
-@kernel
+@allocating
 def halve_unreachable(J: Array, tolerance: float, e: Array) -> None:
     """Halve e (r,) in place until its part outside the range of J (r, n) is within `tolerance`."""
     r = e.shape[0]

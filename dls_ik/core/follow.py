@@ -5,7 +5,7 @@ from math import sqrt
 import numpy as np
 
 from dls_ik.core import limits
-from dls_ik.core.jit import inline_ir, kernel
+from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.linalg import copy, factor, solve_factored, svd
 from dls_ik.core.step import general_step
 from dls_ik.core.task import jacobian_there, observe, scaled_error
@@ -31,7 +31,7 @@ TINY = 1e-8  # [m^2/rad^2] keeps the matrix regular where neither J nor curvatur
 STIFFEST = 1e4  # [m^2/rad^2] above which stiffness of a step makes no difference
 
 
-@kernel
+@allocating
 def follow(
     chain: Chain,
     method: Method,
@@ -72,7 +72,7 @@ def follow(
     observed[2], observed[3] = least, greatest
 
 
-@kernel
+@allocating
 def _step(
     chain: Chain,
     method: Method,
@@ -105,7 +105,7 @@ def _step(
     return _descend(chain, stop, general, T_d, dt, q, work, observed)
 
 
-@inline_ir
+@allocating
 def _return_into_limits(chain: Chain, dt: float, q: Array) -> Array:
     """Move joints beyond a limit toward it at their velocity limit; return 1 for each of them."""
     outside = np.zeros(q.shape[0])
@@ -118,7 +118,7 @@ def _return_into_limits(chain: Chain, dt: float, q: Array) -> Array:
     return outside
 
 
-@inline_ir
+@allocating
 def _observe_singular_values(work: Workspace, observed: Array) -> None:
     r, n = work.J.shape
     s = np.empty(r)
@@ -126,7 +126,7 @@ def _observe_singular_values(work: Workspace, observed: Array) -> None:
     observed[2], observed[3] = s[min(r, n) - 1], s[0]
 
 
-@inline_ir
+@force_inline
 def _freedom(chain: Chain, method: Method, j: int, q: float, dq: float, h: float) -> float:
     """Return how far a joint takes part in the motion, 0 to 1: not where its limit stops the step.
 
@@ -137,7 +137,7 @@ def _freedom(chain: Chain, method: Method, j: int, q: float, dq: float, h: float
     return 1.0 if limits.revises(method) else 1.0 - h
 
 
-@kernel
+@allocating
 def _keep_from_overshooting(
     chain: Chain,
     general: GeneralProblem,
@@ -205,7 +205,7 @@ def _keep_from_overshooting(
                     work.dq[j] += (stiff[k] - along[k]) * Vt[k, j]
 
 
-@kernel
+@allocating
 def _curvature(
     chain: Chain,
     general: GeneralProblem,
@@ -253,7 +253,7 @@ def _curvature(
                 A[c, k] += 0.5 * Qt[i, c] * size[i] * Qt[i, k]
 
 
-@inline_ir
+@force_inline
 def _velocity_scale(chain: Chain, dt: float, dq: Array) -> float:
     """Return the share of a step that the velocity limits allow."""
     scale = 1.0
@@ -263,7 +263,7 @@ def _velocity_scale(chain: Chain, dt: float, dq: Array) -> float:
     return scale
 
 
-@inline_ir
+@kernel
 def _keep_velocity(chain: Chain, dt: float, dq: Array) -> None:
     """Scale the whole step to the velocity limits."""
     scale = _velocity_scale(chain, dt, dq)
@@ -271,7 +271,7 @@ def _keep_velocity(chain: Chain, dt: float, dq: Array) -> None:
         dq[j] *= scale
 
 
-@inline_ir
+@kernel
 def _keep_from_swinging(dq: Array, motion: Array) -> None:
     """Shorten the steps of joints that reverse their last ones; lengthen those of others.
 
@@ -286,7 +286,7 @@ def _keep_from_swinging(dq: Array, motion: Array) -> None:
         dq[j] *= motion[n + j]
 
 
-@kernel
+@allocating
 def _descend(
     chain: Chain,
     stop: StopCriteria,

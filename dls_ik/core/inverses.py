@@ -6,7 +6,7 @@ By a factorisation where that keeps the digits, else by the singular values.
 import numpy as np
 
 from dls_ik.core import damping, damping_policies, limits
-from dls_ik.core.jit import force_inline, inline_ir, kernel
+from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.linalg import copy, factor, solve_factored, svd, times
 from dls_ik.core.step_bounds import bounded_sum, goes_by_direction
 from dls_ik.core.types import Array, Grouping, Indices, LimitState, Method, MethodParams
@@ -36,7 +36,7 @@ def free_joints(h: Array, free: Indices) -> int:
     return count
 
 
-@force_inline
+@allocating
 def gather(J: Array, free: Indices, count: int) -> Array:
     """Return the first `count` columns listed in `free`: (r, count); J itself if that is all."""
     r = J.shape[0]
@@ -140,24 +140,10 @@ def damped_gains(s: Array, lambda2: float, gain: Array) -> None:
         gain[i] = s[i] / (s[i] * s[i] + lambda2) if s[i] > 0.0 else 0.0
 
 
-@kernel
-def apply_pseudoinverse(B: Array, lambda2: float, right: Array, x: Array) -> None:
-    """Write x = sum_i s_i / (s_i^2 + lambda^2) v_i (u_i . right), zero singular values left out.
-
-    Args:
-        B: (r, k), right: (r,), x: (k,) out.
-    """
-    r = B.shape[0]
-    Ut, s, Vt = np.empty((r, r)), np.empty(r), np.empty(B.shape)
-    svd(B, Ut, s, Vt)
-    damped_gains(s, lambda2, s)
-    apply_singular(Ut, s, Vt, right, x)
-
-
 # Columns of free joints: all strategies but CTP ---------------------------------------------------
 
 
-@kernel
+@allocating
 def invert_free_columns(
     method: Method,
     params: MethodParams,
@@ -205,14 +191,14 @@ def invert_free_columns(
         dq[free[k]] += c[free[k]] * part[k]
 
 
-@inline_ir
+@force_inline
 def _transposed(F: Array, left: Array, alpha: float, part: Array) -> None:
     for k in range(F.shape[1]):
         for i in range(F.shape[0]):
             part[k] += alpha * F[i, k] * left[i]
 
 
-@inline_ir
+@allocating
 def add_unbounded(Ut: Array, gain: Array, Vt: Array, e: Array, left: Array, part: Array) -> None:
     """Add -P J z, which compensates for z, to part (k,): (7) of Colome & Torras 2012."""
     made_up = np.empty(part.shape[0])
@@ -226,7 +212,7 @@ def add_unbounded(Ut: Array, gain: Array, Vt: Array, e: Array, left: Array, part
 MAX_BRANCHING = 10  # joints in their margins at once; more are rounded to free or held
 
 
-@kernel
+@allocating
 def _add_leaf(
     method: Method,
     params: MethodParams,
@@ -275,7 +261,7 @@ def _round_excess(h: Array) -> int:
     return count
 
 
-@kernel
+@allocating
 def continuous_inverse(
     method: Method,
     params: MethodParams,
@@ -317,7 +303,7 @@ def continuous_inverse(
 # The whole inverse as a matrix, (n, r): a sum (CTP), or directions not of the law's decomposition -
 
 
-@inline_ir
+@force_inline
 def needs_whole_inverse(method: Method, params: MethodParams) -> bool:
     """Test if directions are not those of the free columns: held by degrees, or weighted."""
     weighted = method.limits == limits.JW or (method.limits == limits.GP and params.form == 22)
@@ -325,7 +311,7 @@ def needs_whole_inverse(method: Method, params: MethodParams) -> bool:
     return method.limits == limits.CTP or (weighted and goes_by_direction(method))
 
 
-@kernel
+@allocating
 def filter_columns(method: Method, B: Array) -> None:
     """Filter the singular values of B (r, n), in place."""
     r = B.shape[0]
@@ -334,7 +320,7 @@ def filter_columns(method: Method, B: Array) -> None:
     B[:] = damping.rebuilt(method, Ut, s, Vt)
 
 
-@kernel
+@allocating
 def invert_whole(
     method: Method,
     params: MethodParams,
@@ -376,7 +362,7 @@ def invert_whole(
         dq[j] += limit.motion[j]
 
 
-@inline_ir
+@allocating
 def _bounded(
     method: Method,
     params: MethodParams,

@@ -195,60 +195,55 @@ def cache_folder(function: Callable[..., Any]) -> str | None:
     return compat.numba_cache_folder(function)
 
 
+PART, KERNEL = (None, None) if numba.config.DISABLE_JIT else compat.numba_compilers()
+
+
 def _compile(function: F, **chosen: Any) -> F:
+    """Compile `function` as a part of the kernels that call it, and as one that Python calls."""
+    if numba.config.DISABLE_JIT:
+        return function
     options: dict[str, Any] = {
         "nogil": True,
         "error_model": "numpy",
-        "no_cfunc_wrapper": True,  # a fifth of the compilation, for callers in C
+        "no_cfunc_wrapper": True,
         "fastmath": {"contract", "reassoc", "nsz"},  # not nnan, ninf: NaN must stay NaN
+        "forceinline": False,  # else the option of the calling kernel holds, as for references
         **chosen,
     }
-    compiled = numba.njit(**options)(function)
+    part = numba.njit(no_cpython_wrapper=True, pipeline_class=PART, **options)(function)
+    kernel = numba.njit(pipeline_class=KERNEL, **{**options, "forceinline": False})(function)
+    compat.call_as_part(kernel, part)
     with contextlib.suppress(RuntimeError, OSError):  # compile in memory at every start
-        compat.set_numba_cache(compiled, lambda: KernelCache(function))
-    return cast(F, compiled)
+        compat.set_numba_cache(kernel, lambda: KernelCache(function))
+    return cast(F, kernel)
 
 
 def kernel(function: F) -> F:
-    """Compile `function`; keep the machine code on disk for the next process.
+    """Compile `function`, which may neither make arrays nor return them.
 
-    Numba's own cache looks at the file of the function alone, and would go on using the old code
-    of a kernel that it calls from another file. Here the stamp covers all of ``core``.
-    """
-    return _compile(function, **compat.COUNTED)  # else the option of the calling kernel holds
-
-
-def no_refcount(function: F) -> F:
-    """As :func:`kernel`, without counting references to arrays; `function` must not make any.
-
-    Counting is a pair of atomic operations for each array that a call takes out of a struct: in a
-    loop over short kernels as much time as the kernels take.
+    References to arrays are not counted: that is a pair of atomic operations for each array that a
+    call takes out of a struct, in a loop over short kernels as much time as the kernels take.
     """
     return _compile(function, **compat.UNCOUNTED)
 
 
-def force_inline(function: F) -> F:
-    """Compile `function` into each of its callers, by LLVM.
+def allocating(function: F) -> F:
+    """As :func:`kernel`, with references counted: `function` makes arrays, or returns some."""
+    return _compile(function, **compat.COUNTED)
 
-    For short kernels of arrays that run in every iteration.
+
+def force_inline(function: F) -> F:
+    """As :func:`kernel`, inserted into each of its callers.
+
+    For what runs in every iteration of the fast path: handing over a struct of arrays takes as long
+    as a short kernel.
     """
-    return _compile(function, forceinline=True)
+    return _compile(function, forceinline=True, **compat.UNCOUNTED)
 
 
 def strict_fp(function: F) -> F:
     """As :func:`force_inline`, every sum and product rounded as it is written."""
-    return _compile(function, forceinline=True, fastmath=False)
-
-
-def inline_ir(function: F) -> F:
-    """Insert `function` into each of its callers, by numba, before they are compiled.
-
-    For functions that take structs of arrays: handing over a struct costs more than a short kernel
-    (half of an iteration, measured), and seconds to compile. A function that is called by an
-    inserted one is optimised again as a part of each caller, so that a tree of few levels compiles
-    in a fraction of the time of a deep one; but a kernel of hundreds of lines takes longer again.
-    """
-    return _compile(function, inline="always")
+    return _compile(function, forceinline=True, fastmath=False, **compat.UNCOUNTED)
 
 
 def _first_entries(array: Any, length: int) -> tuple[Any, ...]:

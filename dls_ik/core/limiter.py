@@ -11,11 +11,11 @@ import math
 
 import numpy as np
 
-from dls_ik.core.jit import inline_ir, kernel
+from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.types import Array, Chain
 
 
-@kernel
+@allocating
 def advance(
     chain: Chain, acceleration: Array, q_r: Array, v_r: Array, dt: float, q: Array, v: Array
 ) -> None:
@@ -48,7 +48,7 @@ def advance(
     _accelerate(chain, acceleration, desired, dt, q, v)
 
 
-@kernel
+@allocating
 def brake(chain: Chain, acceleration: Array, dt: float, q: Array, v: Array) -> None:
     """Move `q` by one cycle of slowing down on a straight path, until the velocity `v` is zero."""
     _accelerate(chain, acceleration, np.zeros(q.shape[0]), dt, q, v)
@@ -114,7 +114,7 @@ def stop_phases(
         overshoot[j] = max(x - max(ahead, turn), -turn - max(behind, 0.0))
 
 
-@inline_ir
+@force_inline
 def _accelerate(
     chain: Chain, acceleration: Array, desired: Array, dt: float, q: Array, v: Array
 ) -> None:
@@ -140,7 +140,7 @@ def _accelerate(
         q[j], v[j] = after, speed
 
 
-@inline_ir
+@force_inline
 def _stopping_speed(d: float, A: float, dt: float) -> float:
     """Return the largest v with v dt + v^2 / (2 A) <= d; zero beyond the limit."""
     if d <= 0.0:
@@ -151,7 +151,7 @@ def _stopping_speed(d: float, A: float, dt: float) -> float:
     return 2.0 * A * d / (math.sqrt(a * a + 2.0 * A * d) + a)
 
 
-@inline_ir
+@force_inline
 def _closing_speed(d: float, A: float, dt: float) -> float:
     """Return the largest speed relative to a reference at distance d that does not overshoot it.
 

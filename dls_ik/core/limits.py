@@ -13,7 +13,7 @@ from math import sqrt, tanh
 
 import numpy as np
 
-from dls_ik.core.jit import force_inline, inline_ir, kernel
+from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.objectives import limits_slope
 from dls_ik.core.types import Array, Chain, LimitState, Memory, Method, MethodParams, Workspace
 
@@ -248,7 +248,7 @@ def gp_activate(
 # for good: no pose is then reached exactly unless a small w_c gives the pose priority.
 
 
-@kernel
+@allocating
 def ta_augmented(
     J: Array, e: Array, gradient: Array, H: float, mu: float, w_c: float
 ) -> tuple[Array, Array]:
@@ -268,7 +268,7 @@ def ta_augmented(
 # All strategies ----------------------------------------------------------------------------------
 
 
-@inline_ir
+@kernel
 def activate(chain: Chain, method: Method, q: Array, work: Workspace) -> None:
     """Write h, z and c of the strategy to ``work.limit``, before a step is solved."""
     h, z, c = work.limit.activation, work.limit.motion, work.limit.scale
@@ -285,7 +285,7 @@ def activate(chain: Chain, method: Method, q: Array, work: Workspace) -> None:
         jw_activate(chain, q, work.memory, c)
 
 
-@inline_ir
+@force_inline
 def revise(method: Method, chain: Chain, q: Array, dq: Array, limit: LimitState) -> bool:
     """After a step is solved: hold more joints and return True to have it solved again."""
     if method.limits == ACTIVE:
@@ -293,19 +293,19 @@ def revise(method: Method, chain: Chain, q: Array, dq: Array, limit: LimitState)
     return False
 
 
-@inline_ir
+@force_inline
 def revises(method: Method) -> bool:
     """Test if more joints are held once a step is known."""
     return method.limits == ACTIVE
 
 
-@inline_ir
+@force_inline
 def clips(method: Method) -> bool:
     """Test if motion past a limit is cut off after the step."""
     return method.limits == JC or method.limits == ACTIVE
 
 
-@inline_ir
+@force_inline
 def has_objective(method: Method) -> bool:
     """Test if the strategy minimises an objective."""
     return method.limits == GP or method.limits == TA

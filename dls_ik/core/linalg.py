@@ -7,7 +7,7 @@ from math import sqrt
 
 import numpy as np
 
-from dls_ik.core.jit import force_inline, kernel
+from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.types import Array
 
 EPSILON = 2.220446049250313e-16
@@ -21,7 +21,7 @@ def copy(source: Array, target: Array) -> None:
         target[i] = source[i]
 
 
-@kernel
+@allocating
 def times(A: Array, x: Array) -> Array:
     """Return A x, (r,); Numba's own product needs SciPy."""
     y = np.zeros(A.shape[0])
@@ -204,7 +204,7 @@ def norm(e: Array) -> float:
     return sqrt(total)
 
 
-@kernel
+@allocating
 def singular_values(J: Array) -> Array:
     """Return the r singular values of J (r, n), falling."""
     r = J.shape[0]
@@ -213,7 +213,7 @@ def singular_values(J: Array) -> Array:
     return s
 
 
-@kernel
+@allocating
 def scaled_columns(J: Array, c: Array) -> Array:
     """Return J diag(c), (r, n)."""
     B = J.copy()
@@ -248,7 +248,7 @@ def squared_norm(J: Array) -> float:
     return total
 
 
-@kernel
+@allocating
 def dexterity(J: Array) -> float:
     """Return Yoshikawa's measure of manipulability of a matrix, or of its transpose.
 

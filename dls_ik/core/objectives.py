@@ -8,7 +8,7 @@ from math import copysign, sqrt
 
 import numpy as np
 
-from dls_ik.core.jit import kernel
+from dls_ik.core.jit import allocating, kernel
 from dls_ik.core.kinematics import forward
 from dls_ik.core.linalg import copy, manipulability, svd
 from dls_ik.core.task import task_jacobian
@@ -103,7 +103,7 @@ def centring_gradient(chain: Chain, q: Array, out: Array) -> float:
 STEP = 1e-5  # [rad or m] of the central differences
 
 
-@kernel
+@allocating
 def manipulability_gradient(
     chain: Chain, task: TaskParams, T_d: Array, q: Array, out: Array
 ) -> float:
@@ -123,7 +123,7 @@ def manipulability_gradient(
     return manipulability_value(chain, task, T_d, q)
 
 
-@kernel
+@allocating
 def manipulability_value(chain: Chain, task: TaskParams, T_d: Array, q: Array) -> float:
     """Return H at q (n,)."""
     r, n = task.component.shape[0], q.shape[0]
@@ -157,7 +157,7 @@ def posture_gradient(reference: Array, q: Array, out: Array) -> float:
 # link, as in Maciejewski & Klein 1985. Links shared by several paths count once in each.
 
 
-@kernel
+@allocating
 def obstacle_gradient(
     chain: Chain, obstacle: Array, influence: float, axes: Array, T: Array, out: Array
 ) -> float:

@@ -23,7 +23,7 @@ from dls_ik.core.inverses import (
     free_joints,
     gather,
 )
-from dls_ik.core.jit import inline_ir, kernel
+from dls_ik.core.jit import allocating, kernel
 from dls_ik.core.linalg import svd, times
 from dls_ik.core.step_bounds import bounded_sum, goes_by_direction, shorten_to_norm
 from dls_ik.core.types import Array, Grouping, Memory, Method, MethodParams
@@ -36,7 +36,7 @@ MOST_BISECTIONS = 300
 LEAST_SQUARE = 1e-300  # stands in for the square of a singular value that is too small to have one
 
 
-@kernel
+@allocating
 def search_plain(params: MethodParams, s: Array, gamma: Array, start: float) -> tuple[float, int]:
     """Return lambda for J* e alone, (13), and the iterations; 0 if |J+ e| <= Delta.
 
@@ -52,7 +52,7 @@ def search_plain(params: MethodParams, s: Array, gamma: Array, start: float) -> 
     return _find_root(params, c, d, start)
 
 
-@kernel
+@allocating
 def search_total(
     params: MethodParams, s: Array, gamma: Array, beta: Array, rest2: float, start: float
 ) -> tuple[float, int]:
@@ -137,7 +137,7 @@ def _norm_and_slope(c: Array, d: Array, a: float) -> tuple[float, float]:
     return phi, -bend / phi if phi != 0.0 else 0.0
 
 
-@kernel
+@allocating
 def optimal_step(
     method: Method,
     params: MethodParams,
@@ -192,7 +192,7 @@ def optimal_step(
     shorten_to_norm(params.Delta, dq)  # an undamped one too: a long z may cancel but for rounding
 
 
-@inline_ir
+@kernel
 def _search_total(
     params: MethodParams, s: Array, gamma: Array, beta: Array, v: Array, start: float
 ) -> tuple[float, int]:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dls_ik.core.jit import inline_ir, kernel
+from dls_ik.core.jit import kernel
 from dls_ik.core.types import Array
 
 DISTANCE = 0  # of the points [m]
@@ -38,7 +38,7 @@ class ReachBounds(NamedTuple):
     largest: Array  # (k,) likewise, +inf
 
 
-@inline_ir
+@kernel
 def beyond_reach(
     reach: ReachBounds, T: Array, position_tolerance: float, rotation_tolerance: float
 ) -> bool:

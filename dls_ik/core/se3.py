@@ -4,7 +4,7 @@ from math import atan2, cos, hypot, pi, sin, sqrt, tan
 
 import numpy as np
 
-from dls_ik.core.jit import force_inline, kernel
+from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.types import Array
 
 FARTHEST = 1e9  # [m] of a pose from the base; beyond, squares would lose the arm
@@ -96,7 +96,7 @@ def is_pose(T: Array, tolerance: float) -> bool:
     return triple > 0.0
 
 
-@kernel
+@allocating
 def difference(T_a: Array, T_b: Array) -> Array:
     """Return the motion from T_a to T_b (6,) in the base frame: translation [m], rotation [rad]."""
     V = np.empty(6)
@@ -104,7 +104,7 @@ def difference(T_a: Array, T_b: Array) -> Array:
     return V
 
 
-@kernel
+@allocating
 def moved(T: Array, V: Array) -> Array:
     """Return T (4, 4) moved by V (6,): translation [m], rotation vector [rad], in the base frame.
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from dls_ik.core.attempt import REACHED, attempt, error_at, write_jacobian
 from dls_ik.core.fast.step import slide
 from dls_ik.core.fast.table import look_up, next_start
-from dls_ik.core.jit import force_inline, inline_ir
+from dls_ik.core.jit import force_inline, kernel
 from dls_ik.core.linalg import copy, dexterity, norm
 from dls_ik.core.task import is_reached, scaled_error
 from dls_ik.core.types import (
@@ -35,7 +35,7 @@ MOST_TURNS = 1e6  # beyond, a turn would cost digits that tolerances need
 FARTHEST_VALUE = 1e18  # [rad or m] of a joint at the start
 
 
-@inline_ir
+@kernel
 def search(
     chain: AnyChain,
     params: SearchParams,
@@ -96,7 +96,7 @@ def search(
 # Starts ------------------------------------------------------------------------------------------
 
 
-@inline_ir
+@force_inline
 def choose_start(
     chain: AnyChain,
     params: SearchParams,
@@ -176,7 +176,7 @@ def turn_inside(periodic: Indices, lower: Array, upper: Array, q: Array) -> None
                 q[j] -= 2.0 * pi * turns
 
 
-@inline_ir
+@force_inline
 def random_start(starts: Starts, at_bounds: bool, state: NDArray[np.uint64], q: Array) -> None:
     """Write random joint values within the bounds to q (n,).
 
@@ -216,7 +216,7 @@ def uniform(state: NDArray[np.uint64]) -> float:
 # Selection of a solution -------------------------------------------------------------------------
 
 
-@inline_ir
+@force_inline
 def measure(
     chain: AnyChain,
     params: SearchParams,
@@ -245,7 +245,7 @@ def distance(weights: Array, q: Array, seed: Array) -> float:
     return total
 
 
-@inline_ir
+@force_inline
 def approach(
     chain: AnyChain,
     params: SearchParams,

@@ -8,7 +8,7 @@ import numpy as np
 from dls_ik.core.fast.kinematics import aim
 from dls_ik.core.fast.packed import unpack
 from dls_ik.core.fast.table import LEAF
-from dls_ik.core.jit import force_inline, inline_ir, kernel, no_refcount
+from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.se3 import is_pose
 from dls_ik.core.search import search
 from dls_ik.core.types import (
@@ -33,7 +33,7 @@ from dls_ik.core.workspace import fast_workspace, new_memory, search_scratch, wo
 POSE_TOLERANCE = 1e-9  # how far from orthonormal a rotation matrix may be
 
 
-@kernel
+@allocating
 def search_packed(
     numbers: Array,
     integers: Indices,
@@ -68,7 +68,7 @@ def search_packed(
     )  # fmt: skip
 
 
-@no_refcount
+@kernel
 def search_fast(
     chain: SerialChain,
     near: SerialChain,
@@ -96,7 +96,7 @@ def search_fast(
             search(near, params, table, None, T, seed, attempts, row, scratch, work)
 
 
-@kernel
+@allocating
 def search_rows(
     chain: Chain,
     params: SearchParams,
@@ -139,7 +139,7 @@ def search_rows(
             search(near, here, None, general, T, seed, attempts, row, scratch, work)
 
 
-@inline_ir
+@kernel
 def limits_near_seed(
     chain: AnyChain, starts: Starts, seed: Array, change: Array, near: AnyChain, around: Starts
 ) -> None:
@@ -169,7 +169,7 @@ def is_finite(q: Array) -> bool:
     return True
 
 
-@inline_ir
+@kernel
 def are_poses(T: Array) -> bool:
     """Test if each of T (k, 4, 4) is a finite rigid transform."""
     for i in range(T.shape[0]):

@@ -16,7 +16,7 @@ from dls_ik.core.inverses import (
     needs_whole_inverse,
     remaining_error,
 )
-from dls_ik.core.jit import inline_ir, kernel
+from dls_ik.core.jit import allocating
 from dls_ik.core.linalg import copy, scaled_columns, singular_values
 from dls_ik.core.optimal_damping import optimal_step
 from dls_ik.core.step_bounds import bound_step
@@ -25,7 +25,7 @@ from dls_ik.core.types import Array, Chain, GeneralProblem, Grouping, Memory, Me
 from dls_ik.core.workspace import workspace
 
 
-@kernel
+@allocating
 def general_step(
     chain: Chain, method: Method, general: GeneralProblem, T_d: Array, q: Array, work: Workspace
 ) -> None:
@@ -55,7 +55,7 @@ def general_step(
             again = hold(task, J, work.full_error, work.dq, e, held)
 
 
-@inline_ir
+@allocating
 def _step(
     chain: Chain, method: Method, general: GeneralProblem, T_d: Array, q: Array, work: Workspace
 ) -> None:
@@ -113,7 +113,7 @@ def _step(
 # Single steps, for teaching, comparing, reproducing ----------------------------------------------
 
 
-@kernel
+@allocating
 def run_steps(
     chain: Chain,
     method: Method,
@@ -152,7 +152,7 @@ def run_steps(
         memory.remaining[:] = work.e
 
 
-@kernel
+@allocating
 def error_and_jacobian(
     chain: Chain, general: GeneralProblem, memory: Memory, T_d: Array, q: Array, e: Array, J: Array
 ) -> None:
@@ -164,7 +164,7 @@ def error_and_jacobian(
     J[:] = work.J
 
 
-@kernel
+@allocating
 def step_for(
     chain: Chain,
     method: Method,

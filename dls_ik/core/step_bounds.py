@@ -8,20 +8,20 @@ from math import sqrt
 
 import numpy as np
 
-from dls_ik.core.jit import inline_ir, kernel
+from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.types import Array, Flags, Grouping, Indices, Method, MethodParams
 
 NONE, SD, SDLS, MAX, NORM = range(5)
 IDS = {"none": NONE, "max": MAX, "norm": NORM, "sd": SD, "sdls": SDLS}
 
 
-@inline_ir
+@force_inline
 def goes_by_direction(method: Method) -> bool:
     """Test if each singular direction has a bound of its own."""
     return method.step == SD or method.step == SDLS
 
 
-@kernel
+@allocating
 def bounded_sum(
     method: Method,
     params: MethodParams,
@@ -62,7 +62,7 @@ def bounded_sum(
             dq[j] += w[j] if method.step == SDLS and slides[j] else kept * w[j]
 
 
-@inline_ir
+@kernel
 def bound_step(method: Method, params: MethodParams, slides: Flags, dq: Array) -> None:
     """Shorten the whole step dq (n,) in place."""
     if method.step == SD:
@@ -166,7 +166,7 @@ def moved(group: Indices, column: Array) -> float:
     return total + sqrt(square)
 
 
-@kernel
+@allocating
 def sdls_gamma(
     group: Indices, J: Array, u: Array, v: Array, gain: float, gamma_max: float
 ) -> float:

@@ -15,7 +15,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from dls_ik.core.jit import force_inline, inline_ir, kernel
+from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.kinematics import forward, jacobian
 from dls_ik.core.se3 import (
     euler,
@@ -34,7 +34,7 @@ from dls_ik.core.types import Array, Chain, GeneralProblem, StopCriteria, TaskPa
 FREE, VECTOR, SWING, TWIST, EULER = range(5)
 
 
-@kernel
+@allocating
 def task_error(
     task: TaskParams, T_d: Array, T: Array, relative: Array, full: Array, e: Array
 ) -> tuple[float, float]:
@@ -69,13 +69,13 @@ def task_error(
     return sqrt(squares[:, 0].max()), sqrt(squares[:, 1].max())
 
 
-@inline_ir
+@force_inline
 def _add_squares(task: TaskParams, e: Array, squares: Array) -> None:
     for i in range(e.shape[0]):
         squares[task.tip[i], task.component[i] // 3] += e[i] * e[i]
 
 
-@kernel
+@allocating
 def task_jacobian(
     chain: Chain, task: TaskParams, T_d: Array, axes: Array, T: Array, relative: Array, J: Array
 ) -> None:
@@ -153,7 +153,7 @@ def _direction(
             out[c] = T_d[c, 0] * x + T_d[c, 1] * y + T_d[c, 2] * z
 
 
-@force_inline
+@allocating
 def _gradient(turning: int, axis: int, E: Array, c: int) -> tuple[float, float, float]:
     """Return g of row `c` of a rotation, along the axes of the frame."""
     if turning == TWIST:
@@ -176,7 +176,7 @@ def _gradient(turning: int, axis: int, E: Array, c: int) -> tuple[float, float, 
 # their vector.
 
 
-@inline_ir
+@allocating
 def subtract_tolerances(task: TaskParams, e: Array, beyond: Array) -> None:
     """Take the tolerances off the errors of the rows, not scaled by their weights.
 
@@ -196,7 +196,7 @@ def subtract_tolerances(task: TaskParams, e: Array, beyond: Array) -> None:
             e[i] = e[i] * ((sizes[i] - task.inner_tolerance[i]) / sizes[i]) if share else 0.0
 
 
-@inline_ir
+@kernel
 def release(task: TaskParams, e: Array, held: NDArray[np.bool_], J: Array) -> None:
     """Make J (r, n) the derivative of the errors after :func:`subtract_tolerances`.
 
@@ -218,7 +218,7 @@ def release(task: TaskParams, e: Array, held: NDArray[np.bool_], J: Array) -> No
                     J[i, j] = 0.0
 
 
-@inline_ir
+@allocating
 def hold(
     task: TaskParams, J: Array, full: Array, dq: Array, e: Array, held: NDArray[np.bool_]
 ) -> bool:
@@ -253,13 +253,13 @@ def hold(
     return out
 
 
-@inline_ir
+@force_inline
 def _is_inside(task: TaskParams, i: int, e: Array) -> bool:
     """Test if a row, or all of a round set, has no error left."""
     return _size(task, i, e) == 0.0
 
 
-@inline_ir
+@allocating
 def _release_round(task: TaskParams, first: int, e: Array, J: Array) -> None:
     along, size = np.zeros(J.shape[1]), 0.0
     for i in range(first, e.shape[0]):
@@ -279,7 +279,7 @@ def _release_round(task: TaskParams, first: int, e: Array, J: Array) -> None:
                     J[i, j] = (1.0 - s) * J[i, j] + s * e[i] * along[j] / (size * size)
 
 
-@inline_ir
+@force_inline
 def _size(task: TaskParams, i: int, e: Array) -> float:
     """Return the size of an error that the tolerance of a row is compared with."""
     if not task.round[i]:
@@ -291,13 +291,13 @@ def _size(task: TaskParams, i: int, e: Array) -> float:
     return sqrt(total)
 
 
-@inline_ir
+@force_inline
 def _is_with(task: TaskParams, i: int, j: int) -> bool:
     """Test if two rows are of one round tolerance."""
     return task.round[i] and task.round[j] and task.group[i] == task.group[j]
 
 
-@inline_ir
+@force_inline
 def _is_first(task: TaskParams, i: int) -> bool:
     for j in range(i):
         if _is_with(task, i, j):
@@ -308,7 +308,7 @@ def _is_first(task: TaskParams, i: int) -> bool:
 # The task at a configuration ----------------------------------------------------------------------
 
 
-@inline_ir
+@kernel
 def observe(
     chain: Chain, general: GeneralProblem, T_d: Array, q: Array, work: Workspace
 ) -> tuple[float, float]:
@@ -321,19 +321,19 @@ def observe(
     return task_error(general.task, T_d, work.T, work.relative, work.full_error, work.e)
 
 
-@inline_ir
+@kernel
 def jacobian_there(chain: Chain, general: GeneralProblem, T_d: Array, work: Workspace) -> None:
     """Write the Jacobian of the scaled error at the configuration last observed."""
     task_jacobian(chain, general.task, T_d, work.axes, work.T, work.relative, work.J)
 
 
-@inline_ir
+@force_inline
 def scaled_error(stop: StopCriteria, error: Array) -> float:
     """Squared norm of the scaled error [m^2] from (position [m], rotation error [rad])."""
     return error[0] ** 2 + (stop.rotation_weight * error[1]) ** 2
 
 
-@inline_ir
+@force_inline
 def is_reached(stop: StopCriteria, position: float, rotation: float, error: float) -> bool:
     """Test if all errors are within their tolerances; `error` is the norm of the scaled one."""
     within = position <= stop.position_tolerance and rotation <= stop.rotation_tolerance

@@ -269,6 +269,7 @@ class FastWorkspace(NamedTuple):
     z: Array  # (n,) way to the seed
     distance: Array  # (LEAF,) of the rows of a leaf from the target; inf once used
     features: Array  # (9,) of the target
+    memory: Array  # (13 n + 48,) of solve_few in core/fast/step.py
 
 
 class FollowState(NamedTuple):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from dls_ik.core import limits
-from dls_ik.core.jit import inline_ir, kernel
+from dls_ik.core.jit import allocating, force_inline
 from dls_ik.core.types import (
     AnyChain,
     Chain,
@@ -18,7 +18,7 @@ from dls_ik.core.types import (
 )
 
 
-@inline_ir
+@force_inline
 def _task_rows(general: GeneralProblem | None) -> int:
     rows = 6
     if general is not None:
@@ -26,7 +26,7 @@ def _task_rows(general: GeneralProblem | None) -> int:
     return rows
 
 
-@kernel
+@allocating
 def new_memory(chain: Chain, method: Method, general: GeneralProblem | None) -> Memory:
     """Return the memory of a method that has made no step."""
     n, r = chain.lower.shape[0], _task_rows(general)
@@ -42,14 +42,14 @@ def new_memory(chain: Chain, method: Method, general: GeneralProblem | None) -> 
     )
 
 
-@inline_ir
+@force_inline
 def forget(memory: Memory) -> None:
     """Begin an attempt: the next step is a first one."""
     memory.steps[0] = 0
     memory.lambda2[0] = 0.0
 
 
-@kernel
+@allocating
 def workspace(chain: Chain, general: GeneralProblem | None, memory: Memory) -> Workspace:
     """Allocate the scratch of one thread; without a problem for the full pose of one tip."""
     r, m = _task_rows(general), chain.prismatic.shape[0]
@@ -67,7 +67,7 @@ def workspace(chain: Chain, general: GeneralProblem | None, memory: Memory) -> W
     )
 
 
-@kernel
+@allocating
 def fast_workspace(chain: SerialChain, leaf: int) -> FastWorkspace:
     """Allocate the scratch of one thread on the fast path.
 
@@ -90,10 +90,11 @@ def fast_workspace(chain: SerialChain, leaf: int) -> FastWorkspace:
         z=np.zeros(n),
         distance=np.zeros(leaf),
         features=np.zeros(9),
+        memory=np.zeros(13 * n + 48),
     )
 
 
-@inline_ir
+@allocating
 def search_scratch(chain: AnyChain) -> SearchScratch:
     """Allocate the scratch of a search."""
     n = chain.lower.shape[0]

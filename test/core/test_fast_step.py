@@ -37,7 +37,9 @@ def solve_normal(J, h, e, lambda2):
 def step_of_few(J, h, e, lambda2):
     """dq (n,), NaN where a joint is held."""
     dq = np.full(J.shape[1], np.nan)
-    solve_few(np.ascontiguousarray(J.T), h, e.copy(), lambda2, dq)
+    solve_few(
+        np.ascontiguousarray(J.T), h, e.copy(), lambda2, dq, np.full(13 * J.shape[1] + 48, np.nan)
+    )
     return dq
 
 

@@ -8,7 +8,7 @@ from start_tables import KINDS, WEIGHT, Drawn, at_last_joint, drawn
 from dls_ik import IkSolver, RobotModel
 from dls_ik.core.fast.packed import pack, unpack
 from dls_ik.core.fast.table import LEAF, MISSED
-from dls_ik.core.jit import kernel
+from dls_ik.core.jit import allocating
 from dls_ik.core.types import ChainTable, Method, SerialChain, Starts, StopCriteria
 from dls_ik.model import DhRow
 from dls_ik.model.chain import build_arm
@@ -140,7 +140,7 @@ def test_every_row_is_in_one_leaf_on_its_side_of_every_cut():
             node //= 2
 
 
-@kernel
+@allocating
 def unpacked(numbers, integers):
     return unpack(numbers, integers)
 

@@ -9,7 +9,7 @@ from math import atan2, cos, sin, sqrt
 
 import numpy as np
 
-from dls_ik.core.jit import force_inline, inline_ir, strict_fp
+from dls_ik.core.jit import force_inline, strict_fp
 from dls_ik.core.se3 import norm3, pose_error
 from dls_ik.core.types import Array, FastWorkspace, Indices, SerialChain
 
@@ -35,7 +35,7 @@ def aim(base: Array, tip: Array, T_d: Array, target: Array) -> None:
         target[i, 3] = a * T_d[0, 3] + b * T_d[1, 3] + c * T_d[2, 3] + base[i, 3]
 
 
-@inline_ir
+@force_inline
 def observe_arm(
     arm: SerialChain, rotation_weight: float, q: Array, work: FastWorkspace
 ) -> tuple[float, float]:
@@ -45,7 +45,7 @@ def observe_arm(
     return arm_error(work.target, work.T, rotation_weight, work.relative, work.e)
 
 
-@inline_ir
+@force_inline
 def arm_jacobian_there(arm: SerialChain, rotation_weight: float, work: FastWorkspace) -> None:
     """Write the scaled Jacobian at the configuration last observed."""
     arm_jacobian(arm.turn, arm.slide, arm.variable, work.axes, work.T, rotation_weight, work.J)

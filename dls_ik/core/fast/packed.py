@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dls_ik.core.fast.table import LEAF
-from dls_ik.core.jit import fixed_tuple, force_inline, inline_ir
+from dls_ik.core.jit import allocating, fixed_tuple
 from dls_ik.core.types import Array, ChainTable, Indices, Method, SerialChain, Starts, StopCriteria
 
 STRUCTS = (Method, StopCriteria, SerialChain, Starts, ChainTable)
@@ -55,12 +55,12 @@ def _joined(parts: list[object], dtype: type) -> NDArray:  # type: ignore[type-a
     return np.concatenate([np.asarray(part).ravel().astype(dtype) for part in parts])
 
 
-@force_inline
+@allocating
 def _matrix(numbers: Array, at: int, rows: int, columns: int) -> Array:
     return numbers[at : at + rows * columns].reshape(rows, columns)
 
 
-@inline_ir
+@allocating
 def unpack(
     numbers: Array, integers: Indices
 ) -> tuple[SerialChain, ChainTable, Method, StopCriteria, Starts]:

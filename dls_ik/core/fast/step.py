@@ -3,24 +3,23 @@
 dq = z + P (e - J z), P the damped inverse of the columns of the joints that are free.
 """
 
-import numpy as np
-
 from dls_ik.core import damping, limits
 from dls_ik.core.fast.kinematics import arm_jacobian_there, observe_arm
 from dls_ik.core.inverses import (
     LEAST_PIVOT,
     apply_factored,
-    apply_pseudoinverse,
+    apply_singular,
+    damped_gains,
     factor_normal,
 )
-from dls_ik.core.jit import force_inline, inline_ir, kernel
-from dls_ik.core.linalg import norm
+from dls_ik.core.jit import force_inline, kernel
+from dls_ik.core.linalg import norm, svd
 from dls_ik.core.se3 import norm3
 from dls_ik.core.task import is_reached
 from dls_ik.core.types import Array, FastWorkspace, Method, SerialChain, Starts, StopCriteria
 
 
-@inline_ir
+@force_inline
 def fast_step(
     arm: SerialChain, method: Method, error: float, q: Array, work: FastWorkspace
 ) -> None:
@@ -41,7 +40,7 @@ def fast_step(
             work.dq[j] *= method.alpha
 
 
-@inline_ir
+@force_inline
 def solve_free(
     lower: Array, upper: Array, revises: bool, lambda2: float, q: Array, work: FastWorkspace
 ) -> None:
@@ -54,14 +53,14 @@ def solve_free(
             again = hold_passing(lower, upper, q, work.J, work.e, work.h, work.dq)
 
 
-@inline_ir
+@force_inline
 def solve_damped(lambda2: float, work: FastWorkspace) -> None:
     """Write dq = P e of the joints that are not held, P the damped inverse of their columns."""
     enough = work.dq.shape[0] >= 6
     if enough and solve_normal(work.J, work.h, work.e, lambda2, work.y):
         apply_transposed(work.J, work.h, work.y, work.dq)
     else:
-        solve_few(work.J, work.h, work.e, lambda2, work.dq)
+        solve_few(work.J, work.h, work.e, lambda2, work.dq, work.memory)
 
 
 @force_inline
@@ -115,21 +114,37 @@ def apply_transposed(J: Array, h: Array, y: Array, dq: Array) -> None:
 
 
 @kernel
-def solve_few(J: Array, h: Array, e: Array, lambda2: float, dq: Array) -> None:
-    """Write dq = P e where the normal equations cost digits: few joints free, or a singularity."""
-    free = np.flatnonzero(h == 0.0)
-    if free.size == 0:
+def solve_few(J: Array, h: Array, e: Array, lambda2: float, dq: Array, memory: Array) -> None:
+    """Write dq = P e where the normal equations cost digits: few joints free, or a singularity.
+
+    Args:
+        memory: (13 n + 48,) scratch.
+    """
+    k = 0
+    for j in range(h.shape[0]):
+        k += 1 if h[j] == 0.0 else 0
+    if k == 0:
         return
-    B, A, x, y = np.empty((6, free.size)), np.empty((6, 6)), np.empty(free.size), np.empty(6)
-    for k in range(free.size):
-        for i in range(6):
-            B[i, k] = J[free[k], i]
+    B, Vt = memory[: 6 * k].reshape(6, k), memory[6 * k : 12 * k].reshape(6, k)
+    x, rest = memory[12 * k : 13 * k], memory[13 * k : 13 * k + 48]
+    A, y, s = rest[:36].reshape(6, 6), rest[36:42], rest[42:]
+    column = 0
+    for j in range(h.shape[0]):
+        if h[j] == 0.0:
+            for i in range(6):
+                B[i, column] = J[j, i]
+            column += 1
     if factor_normal(B, lambda2, A):
         apply_factored(B, A, e, y, x)
     else:
-        apply_pseudoinverse(B, lambda2, e, x)
-    for k in range(free.size):
-        dq[free[k]] = x[k]
+        svd(B, A, s, Vt)
+        damped_gains(s, lambda2, s)
+        apply_singular(A, s, Vt, e, x)
+    column = 0
+    for j in range(h.shape[0]):
+        if h[j] == 0.0:
+            dq[j] = x[column]
+            column += 1
 
 
 @force_inline
@@ -235,7 +250,7 @@ ENOUGH = 0.01  # largest change at which the slide has ended
 FAR = 0.2  # [rad] scaled error above which a step only takes off the error, as a rotation
 
 
-@inline_ir
+@force_inline
 def slide(
     arm: SerialChain, stop: StopCriteria, starts: Starts, seed: Array, q: Array, work: FastWorkspace
 ) -> int:
@@ -294,7 +309,7 @@ def shorten(weights: Array, dq: Array) -> float:
     return largest
 
 
-@inline_ir
+@force_inline
 def slide_step(lower: Array, upper: Array, weights: Array, q: Array, work: FastWorkspace) -> None:
     """Write dq = z + P (e - J z); joints that it takes past a limit go to it."""
     work.h.fill(0.0)

@@ -11,7 +11,7 @@ from math import atan2, cos, inf, pi, sin, sqrt
 import numpy as np
 
 from dls_ik.core.fast.kinematics import forward_arm, sines_of_joints
-from dls_ik.core.jit import force_inline, inline_ir, kernel
+from dls_ik.core.jit import allocating, force_inline
 from dls_ik.core.types import Array, ChainTable, FastWorkspace, Indices, SerialChain
 
 LEAF = 32  # rows of a leaf
@@ -64,7 +64,7 @@ def find_leaf(
     return (node - (1 << levels)) * LEAF
 
 
-@inline_ir
+@force_inline
 def look_up(
     arm: SerialChain, table: ChainTable, rotation_weight: float, work: FastWorkspace
 ) -> int:
@@ -90,7 +90,7 @@ def to_last_joint(link: Array, last_turns: bool, target: Array, T: Array) -> Non
                 T[i, 3] -= target[i, c] * link[last, c]
 
 
-@inline_ir
+@force_inline
 def next_start(
     arm: SerialChain, table: ChainTable, first: int, q: Array, work: FastWorkspace
 ) -> bool:
@@ -168,7 +168,7 @@ def turn_to(
     return abs(q[v] - value) * abs(turn[k, 0])
 
 
-@kernel
+@allocating
 def fill(
     chain: SerialChain,
     first_turns: bool,
