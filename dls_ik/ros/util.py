@@ -11,6 +11,7 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from textwrap import indent
 from typing import Any
 
@@ -167,14 +168,19 @@ class ChildProcess:
     Args:
         command: the program and its arguments.
         take: called with each line of its output, in a thread.
+        folder: working directory; default: that of this process.
         environment: added to that of this process.
     """
 
     def __init__(
-        self, command: Sequence[str], take: Callable[[str], None], **environment: str
+        self,
+        command: Sequence[str],
+        take: Callable[[str], None],
+        folder: Path | None = None,
+        **environment: str,
     ) -> None:
         self.command = list(command)
-        self._take, self._environment = take, environment
+        self._take, self._folder, self._environment = take, folder, environment
 
     def __enter__(self) -> "ChildProcess":
         """Start the program, in a session of its own, so that Ctrl-C goes to this process only."""
@@ -185,6 +191,7 @@ class ChildProcess:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
+            cwd=self._folder,
             env={**os.environ, "PYTHONUNBUFFERED": "1", **self._environment},
             start_new_session=True,
         )
