@@ -1,17 +1,57 @@
 """Package metadata for pip and for colcon (ament_python)."""
 
+import os
+import shutil
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from glob import glob
+from importlib.util import find_spec
 from pathlib import Path
 
-from setuptools import find_packages, setup
+from setuptools import Distribution, find_packages, setup
+from setuptools.command.build_py import build_py
 
 NAME = "dls_ik"
 HERE = Path(__file__).resolve().parent
 VERSION = ET.parse(HERE / "package.xml").findtext("version")  # noqa: S314  our own file
+# Kernels are compiled ahead of time where numba is there, and at their first use elsewhere.
+COMPILES = find_spec("numba") is not None and os.environ.get("DLS_IK_COMPILE_AHEAD", "1") != "0"
+
+
+class BuildWithKernels(build_py):
+    """Copies the sources, and adds machine code for any processor of this kind: half a minute."""
+
+    def run(self) -> None:
+        """Build; without machine code where that fails."""
+        super().run()
+        if not COMPILES or getattr(self, "editable_mode", False):
+            return
+        sources = Path(self.build_lib).resolve()
+        folder = sources / NAME / "core" / "ahead"
+        folder.mkdir(parents=True, exist_ok=True)
+        result = subprocess.run(  # noqa: S603  our own module
+            [sys.executable, "-m", f"{NAME}.warm_up", str(folder)],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(sources), *sys.path])},
+            cwd=sources,
+        )
+        if result.returncode != 0:
+            self.warn("kernels will be compiled at their first use")
+            shutil.rmtree(folder)
+
+
+class MaybeCompiled(Distribution):
+    """A distribution whose wheel is of this platform where it has machine code."""
+
+    def has_ext_modules(self) -> bool:
+        """Return True where kernels are compiled; colcon looks for pure packages only."""
+        return COMPILES and "bdist_wheel" in sys.argv
+
 
 setup(
     name=NAME,
+    cmdclass={"build_py": BuildWithKernels},
+    distclass=MaybeCompiled,
     version=VERSION,
     description="Inverse kinematics by damped least squares: a Python library and a ROS 2 node",
     long_description=(HERE / "README.md").read_text(),

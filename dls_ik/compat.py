@@ -121,6 +121,13 @@ def numba_cache() -> type:
     return NumbaCache
 
 
+def host_features() -> set[str]:
+    """Return what this processor has, as LLVM names it."""
+    from llvmlite.binding import get_host_cpu_features
+
+    return {name for name, has in get_host_cpu_features().items() if has}
+
+
 def numba_serialize(data: Any) -> bytes:
     """Serialise the data of a compiled kernel, for ``pickle.loads``."""
     from numba.core.serialize import dumps

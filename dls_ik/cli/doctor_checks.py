@@ -76,8 +76,8 @@ def one_line(text: object, limit: int = 160) -> str:
 def _kernels() -> str:
     from dls_ik.core.jit import cache_failures, cache_folder
     from dls_ik.core.search_rows import search_packed
-    from dls_ik.servo.controller import use_kernels
     from dls_ik.solver import announce_compilation_to
+    from dls_ik.warm_up import use_kernels
 
     folder = cache_folder(search_packed)
     if folder is not None and (reason := others_can_write(Path(folder).resolve())):

@@ -1,13 +1,20 @@
 """The decorators of all kernels: compiled, cached on disk, without the GIL.
 
+Machine code is looked for in the cache, and among what came with the package, compiled ahead of
+time for any processor of its kind; a kernel that is found nowhere is compiled.
+
 Private members of numba that this takes are in :mod:`dls_ik.compat`.
 """
 
 import contextlib
+import fcntl
+import functools
 import hashlib
 import os
 import pickle
+import platform
 import secrets
+import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -77,6 +84,48 @@ def _fail(action: str, message: str) -> None:
         _report(message)
 
 
+# Ahead of time ------------------------------------------------------------------------------------
+
+AHEAD = str(Path(__file__).parent / "ahead")  # kernels that came with the package
+# The processor that those are made for, as LLVM names it, and what it must have.
+PORTABLE = {
+    "x86_64": ("x86-64-v3", {"avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}),
+    "aarch64": ("generic", {"neon"}),
+}
+_ahead_folder = ""  # where to keep kernels for :data:`AHEAD`
+
+
+def keep_ahead_in(folder: str) -> None:
+    """Keep machine code from now on in `folder`, to become :data:`AHEAD` of a package.
+
+    The process must have been started with the environment of :func:`portable_environment`.
+    """
+    global _ahead_folder
+    _ahead_folder = folder
+
+
+def portable_environment() -> dict[str, str] | None:
+    """Return what makes numba compile for all processors of this kind; None if it is not known."""
+    name, _ = PORTABLE.get(platform.machine(), (None, None))
+    return None if name is None else {"NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": ""}
+
+
+@functools.cache
+def _runs_portable() -> bool:
+    """Test if this processor has all that portable machine code uses."""
+    name, needed = PORTABLE.get(platform.machine(), (None, set[str]()))
+    return name is not None and needed <= compat.host_features()
+
+
+def _portable(key: Any) -> Any:
+    """Return numba's key of a kernel (signature, target, sources) without the processor's name."""
+    signature, (triple, *_), *rest = key
+    return (signature, triple, "ahead", *rest)
+
+
+# Files --------------------------------------------------------------------------------------------
+
+
 class DamagedFileError(Exception):
     """A file of the cache differs from what was written."""
 
@@ -89,14 +138,18 @@ class KernelFiles:
     code of another one or of older sources, and numba does not detect a damaged file.
     """
 
-    def __init__(self, folder: str, name: str, installed: str = "") -> None:
+    def __init__(
+        self, folder: str, name: str, installed: str = "", ahead: str | None = None
+    ) -> None:
         """Keep files in `folder`.
 
         Args:
             name: of the kernel.
             installed: another folder to read from, such as that of a container's image.
+            ahead: folder of kernels that were compiled ahead of time; None for :data:`AHEAD`.
         """
         self._folder, self._name, self._installed = folder, name, installed
+        self._ahead = AHEAD if ahead is None else ahead
 
     def load(self, key: Any) -> Any:
         """Return the data of a key; None without data, or for those of other sources.
@@ -106,9 +159,13 @@ class KernelFiles:
             OSError: it cannot be read.
         """
         found = self._load(self.path(key), key)
-        if found is None and self._installed:
-            with contextlib.suppress(OSError, DamagedFileError):
-                found = self._load(self.path(key, self._installed), key)
+        elsewhere = [(self._installed, key)] if self._installed else []
+        if found is None and _runs_portable():
+            elsewhere.append((_ahead_folder or self._ahead, _portable(key)))
+        for folder, its_key in elsewhere:
+            if found is None:
+                with contextlib.suppress(OSError, DamagedFileError):
+                    found = self._load(self.path(its_key, folder), its_key)
         return found
 
     def _load(self, path: str, key: Any) -> Any:
@@ -130,7 +187,9 @@ class KernelFiles:
         Raises:
             OSError: the file cannot be written.
         """
-        path = self.path(key)
+        if _ahead_folder:
+            key = _portable(key)
+        path = self.path(key, _ahead_folder)
         rest = self._stamp(key) + compat.numba_serialize(data)
         part = f"{path}.{secrets.token_hex(8)}.part"
         try:
@@ -155,6 +214,53 @@ class KernelFiles:
         return hashlib.sha256(_SOURCES + repr(key).encode()).digest()
 
 
+def _try_lock(file: int, byte: int) -> bool:
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
+
+
+class Turns:
+    """Has one process at a time compile a kernel, while others wait to load it.
+
+    A lock of the system on one byte of a file for each kernel: it ends with its process, however
+    that ends. Numba compiles in one thread at a time.
+    """
+
+    WAIT, POLL = 300.0, 0.05  # [s] longest wait: a process that is stopped keeps its turn
+
+    def __init__(self) -> None:
+        self._files: dict[str, int] = {}  # open as long as the process: closing gives up all turns
+        self._held: tuple[int, int] | None = None
+
+    def take(self, folder: str, kernel: str) -> None:
+        """Wait for the turn to compile `kernel`, and hold it; nobody waits without locks."""
+        self.release()
+        byte = int.from_bytes(hashlib.sha256(kernel.encode()).digest()[:3], "big")
+        with contextlib.suppress(OSError):
+            if folder not in self._files:
+                path = os.path.join(folder, ".compiling")
+                self._files[folder] = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            file, last = self._files[folder], time.monotonic() + self.WAIT
+            while not _try_lock(file, byte):
+                if time.monotonic() > last:
+                    return
+                time.sleep(self.POLL)
+            self._held = file, byte
+
+    def release(self) -> None:
+        """Give up the turn that is held, if any."""
+        if self._held is not None:
+            with contextlib.suppress(OSError):
+                fcntl.lockf(self._held[0], fcntl.LOCK_UN, 1, self._held[1])
+            self._held = None
+
+
+_turns = Turns()
+
+
 class KernelCache(compat.numba_cache()):  # type: ignore[misc]
     """The cache of a kernel. A kernel whose cache cannot be read is compiled.
 
@@ -171,11 +277,17 @@ class KernelCache(compat.numba_cache()):  # type: ignore[misc]
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled kernel for a signature, or None."""
         try:
-            return super().load_overload(sig, target_context)
+            found = super().load_overload(sig, target_context)
+            if found is None:
+                _turns.take(self.cache_path, f"{self.name} {sig}")
+                found = super().load_overload(sig, target_context)  # another process was faster
         except Exception as error:  # noqa: BLE001  whatever a damaged file leads to
             reason = " ".join(str(error).split()) or type(error).__name__
             _fail("load", f"compiling kernels again, which takes up to a minute: {reason}")
-            return None
+            found = None
+        if found is not None:
+            _turns.release()
+        return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled kernel, if possible."""
@@ -188,6 +300,7 @@ class KernelCache(compat.numba_cache()):  # type: ignore[misc]
                 "compiling kernels, which takes up to a minute, at every start: they cannot be "
                 f"kept in {self.cache_path} ({reason}); set NUMBA_CACHE_DIR to a folder with room",
             )
+        _turns.release()
 
 
 def cache_folder(function: Callable[..., Any]) -> str | None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from dls_ik.core.attempt import REACHED, attempt, error_at, write_jacobian
 from dls_ik.core.fast.step import slide
 from dls_ik.core.fast.table import look_up, next_start
-from dls_ik.core.jit import force_inline, kernel
+from dls_ik.core.jit import force_inline
 from dls_ik.core.linalg import copy, dexterity, norm
 from dls_ik.core.task import is_reached, scaled_error
 from dls_ik.core.types import (
@@ -35,7 +35,7 @@ MOST_TURNS = 1e6  # beyond, a turn would cost digits that tolerances need
 FARTHEST_VALUE = 1e18  # [rad or m] of a joint at the start
 
 
-@kernel
+@force_inline
 def search(
     chain: AnyChain,
     params: SearchParams,

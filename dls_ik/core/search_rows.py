@@ -139,7 +139,7 @@ def search_rows(
             search(near, here, None, general, T, seed, attempts, row, scratch, work)
 
 
-@kernel
+@force_inline
 def limits_near_seed(
     chain: AnyChain, starts: Starts, seed: Array, change: Array, near: AnyChain, around: Starts
 ) -> None:
@@ -169,7 +169,7 @@ def is_finite(q: Array) -> bool:
     return True
 
 
-@kernel
+@force_inline
 def are_poses(T: Array) -> bool:
     """Test if each of T (k, 4, 4) is a finite rigid transform."""
     for i in range(T.shape[0]):

@@ -29,8 +29,8 @@ from dls_ik import compat
 from dls_ik.errors import DlsIkError
 from dls_ik.ros.declare import NUMBERS, TEXTS, ParameterSetT, declared
 from dls_ik.ros.util import LogHandler, Throttle, flush_streams, on_signal
-from dls_ik.servo.controller import use_kernels
 from dls_ik.solver import announce_compilation_to
+from dls_ik.warm_up import use_kernels
 
 STOP_TIMEOUT = 3.0  # [s]
 WARM_UP_POLL = 0.1  # [s]

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 from dls_ik.core.se3 import difference
 from dls_ik.core.types import Array
 from dls_ik.errors import HeldError, StaleTargetError
-from dls_ik.model.dh import DhRow
 from dls_ik.model.joint import checked_configuration
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo.limiter import StopPath
@@ -42,7 +41,6 @@ from dls_ik.servo.targets import (
     checked_twist,
 )
 from dls_ik.servo.tracker import Tracked, build_tracker
-from dls_ik.solver import IkSolver
 from dls_ik.solver.task import checked_pose
 
 if TYPE_CHECKING:
@@ -396,24 +394,3 @@ class Controller:
             return step.position_error, step.rotation_error
         left = difference(self.robot.fk(q), T_d)
         return float(np.linalg.norm(left[:3])), float(np.linalg.norm(left[3:]))
-
-
-def use_kernels() -> None:
-    """Compile the kernels, or load them from disk, before anybody waits: solve and follow once.
-
-    Any robot will do: kernels do not depend on it.
-    """
-    row = DhRow(a=1.0, alpha=0.5, d=0.1, lower=-2.0, upper=2.0)
-    robot = RobotModel.from_dh([row, row])
-    T = robot.fk(np.full(robot.n, 0.5))
-    IkSolver(robot).solve(T)
-    IkSolver(robot).solve(T + np.eye(4, k=3))  # beyond reach
-    IkSolver(robot).solve(T, solve_type="distance")
-    IkSolver(robot, "ctp").solve(T)  # the general step
-    controller = Controller(robot)
-    controller.follow_pose(T, 0.0)
-    controller.cycle(0.0, 0.01)
-    controller.follow_twist(np.ones(6), 0.0)
-    controller.cycle(0.01, 0.01)
-    controller.pause()
-    controller.cycle(0.02, 0.01)  # brakes

@@ -24,12 +24,12 @@ __all__ = [
 
 LONG_KERNELS = ("search_packed", "search_rows", "follow")  # called from Python, long to compile
 COMPILING = (
-    "compiling kernels for the first time: from half a minute to several, by the machine and what "
-    "else runs on it; later starts load them ..."
+    "compiling kernels for the first time, up to a minute by the machine and what else runs on it; "
+    "later starts load them ..."
 )
 COMPILING_UNKEPT = (
-    "compiling kernels, half a minute to several at every start, as no folder can be written to "
-    "keep them: set NUMBA_CACHE_DIR to one that can"
+    "compiling kernels, up to a minute at every start, as no folder can be written to keep them: "
+    "set NUMBA_CACHE_DIR to one that can"
 )
 OLDEST_NUMBA = (0, 59)  # before, numba copied a kernel whole for each that became part of it
 

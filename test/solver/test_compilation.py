@@ -21,7 +21,7 @@ import sys
 import numpy as np
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo import Controller
-from dls_ik.servo.controller import use_kernels
+from dls_ik.warm_up import use_kernels
 
 def signatures():
     core = [module for name, module in sys.modules.items() if name.startswith("dls_ik.core")]

@@ -1,0 +1,103 @@
+"""All kernels compiled, or loaded from disk, before anybody waits for them.
+
+``python -m dls_ik.warm_up`` compiles what is missing, in two processes; with a folder as argument
+it compiles all kernels into it ahead of time, as setup.py does for a wheel.
+"""
+
+import gc
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from dls_ik.core.jit import keep_ahead_in, portable_environment
+from dls_ik.model.dh import DhRow
+from dls_ik.model.robot import RobotModel
+from dls_ik.servo.controller import Controller
+from dls_ik.solver import IkSolver
+
+BACKWARDS = "--backwards"
+
+
+def _robot() -> RobotModel:
+    """Return an arm of two joints: kernels do not depend on the robot."""
+    row = DhRow(a=1.0, alpha=0.5, d=0.1, lower=-2.0, upper=2.0)
+    return RobotModel.from_dh([row, row])
+
+
+def _solve_fast() -> None:
+    robot = _robot()
+    T = robot.fk(np.full(robot.n, 0.5))
+    IkSolver(robot).solve(T)
+    IkSolver(robot).solve(T + np.eye(4, k=3))  # beyond reach
+    IkSolver(robot).solve(T, solve_type="distance")
+
+
+def _solve_by_the_general_step() -> None:
+    robot = _robot()
+    IkSolver(robot, "ctp").solve(robot.fk(np.full(robot.n, 0.5)))
+
+
+def _follow() -> None:
+    robot = _robot()
+    T = robot.fk(np.full(robot.n, 0.5))
+    controller = Controller(robot)
+    controller.follow_pose(T, 0.0)
+    controller.cycle(0.0, 0.01)
+    controller.follow_twist(np.ones(6), 0.0)
+    controller.cycle(0.01, 0.01)
+    controller.pause()
+    controller.cycle(0.02, 0.01)  # brakes
+
+
+USES: tuple[Callable[[], None], ...] = (_solve_fast, _follow, _solve_by_the_general_step)
+
+
+def use_kernels(uses: Iterable[Callable[[], None]] = USES) -> None:
+    """Solve and follow once, by every kernel that a node or a first call needs."""
+    for use in uses:
+        use()
+
+
+def compile_kernels(ahead: str = "") -> None:
+    """Compile what is missing in two processes; the other one begins at the other end.
+
+    A kernel that one of them compiles is waited for and loaded by the other.
+
+    Args:
+        ahead: folder to compile all kernels into, for any processor of this kind.
+
+    Raises:
+        RuntimeError: it is not known what processors of this kind have in common.
+        subprocess.CalledProcessError: a process failed.
+    """
+    with tempfile.TemporaryDirectory() as nothing_kept:
+        environment = dict(os.environ)
+        if ahead:
+            portable = portable_environment()
+            if portable is None:
+                raise RuntimeError("no common processor is known for this machine")
+            environment |= {**portable, "NUMBA_CACHE_DIR": nothing_kept}
+        command = [sys.executable, "-c", f"from {__spec__.name} import _run; _run()"]
+        both = [
+            subprocess.Popen([*command, ahead, *order], env=environment)  # noqa: S603  our own
+            for order in ([], [BACKWARDS])
+        ]
+        for process in both:
+            if process.wait() != 0:
+                raise subprocess.CalledProcessError(process.returncode, process.args)
+
+
+def _run() -> None:
+    gc.disable()  # a tenth of the time
+    ahead, *order = sys.argv[1:]
+    if ahead:
+        keep_ahead_in(ahead)
+    use_kernels(reversed(USES) if order else USES)
+
+
+if __name__ == "__main__":
+    compile_kernels(*sys.argv[1:2])
