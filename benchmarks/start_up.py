@@ -1,102 +1,249 @@
-"""Start-up: imports, the first solve, and the node until it is ready, with cold and warm cache.
+"""Cold start: install, the first answers in new processes, and the node until it is ready.
 
-Everything runs in new processes. Cold is with an empty folder for the kernels' machine code
-(NUMBA_CACHE_DIR), so that all of it is compiled; warm is the next process with the same folder. The
-node is ready when it says so, with services up and kernels loaded. The times inside a process leave
-out the interpreter's own start, which has a row; those of nodes hold it. Ratios are to importing
-numba on the same round.
+Measured in an environment made for it: the requirements, then the package as `pip install .` puts
+it there from the files of this checkout. Cold is with an empty folder for the kernels' machine code
+(NUMBA_CACHE_DIR), warm with the folder that the cold process left; cold rows are measured once.
+Processor times are those of a process, its threads and its children from its start on, and wall
+times hold the start of the interpreter too. The node is ready when it says so, with services up and
+kernels loaded.
 """
 
 import json
 import os
+import resource
+import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
-from benchmarks.common import Table, columns, finish, guarded, parser, quartiles, spread
+from benchmarks.common import Table, columns, finish, guarded, parser
 from benchmarks.processes import ROOT, Process, ros_node
 from dls_ik import DlsIkError
+from dls_ik.warm_up import use_kernels
 
-REFERENCE = "import numba"
-COLUMNS = columns(
-    "step; median [s] :.3f; least [s] :.3f; most [s] :.3f; as a multiple of importing numba"
-)
-TIMED = "import json, time\nbegin = time.perf_counter()\n{}\nprint(json.dumps({}))"
-SPAN = "time.perf_counter() - begin"
-FIRST_USE = """
-from dls_ik import IkSolver, RobotModel
-imported = time.perf_counter()
-solver = IkSolver(RobotModel.wam())
-T = solver.robot.tree.pose(solver.robot.tip, dict.fromkeys(solver.robot.joint_names, 0.5))
-loaded = time.perf_counter()
-solver.solve(T)
-solved = time.perf_counter()
+COLUMNS = columns("step; processor [s] :.2f; wall [s] :.2f; mark [s]")
+PATHS = ("PYTHONPATH", "LD_LIBRARY_PATH")
+BOOTSTRAPPED = "_ROS_WHEELS_BOOTSTRAP_COMPLETE"  # by the wheels of rclpy, which then leave PATHS
+MEASURED = """
+import json, resource, time
+stamps = []
+def stamp():
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    stamps.append((sum(each.ru_utime + each.ru_stime for each in used), time.monotonic()))
+{}
+stamp()
+print(json.dumps(stamps))
 """
-SPANS = "[imported - begin, loaded - imported, solved - loaded]"
-FIRST_USE_STEPS = ("import IkSolver, RobotModel", "load the WAM, make a solver", "first solve")
+NUMBA = "import numba"
+FIRST_ANSWER = """
+from dls_ik import IkSolver, RobotModel
+robot = RobotModel.wam()
+T = robot.tree.pose(robot.tip, dict.fromkeys(robot.joint_names, 0.5))
+IkSolver(robot).solve(T)
+"""
+FURTHER_ANSWERS = f"""{FIRST_ANSWER}
+stamp()
+IkSolver(robot, "ctp+sd+svf").solve(T)
+stamp()
+from dls_ik.servo import Controller
+controller = Controller(robot)
+controller.follow_pose(T, 0.0)
+controller.cycle(0.0, 0.01)
+"""
+ALL_KERNELS = f"from {use_kernels.__module__} import use_kernels; use_kernels()"
 
 
-def inside(code: str, result: str, **environment: str) -> float | list[float]:
-    """Run code in a new process and return what it measured [s].
+class Cost(NamedTuple):
+    """What a step takes [s]."""
+
+    processor: float
+    wall: float
+
+    def and_then(self, other: "Cost") -> "Cost":
+        """Add the cost of another step."""
+        return Cost(self.processor + other.processor, self.wall + other.wall)
+
+
+class Environment(NamedTuple):
+    """A Python with the package."""
+
+    python: Path
+    folder: Path  # where processes run
+    packaging: Cost  # of installing the package, without its requirements
+
+    def run(self, code: str, **environment: str) -> list[Cost]:
+        """Run code in a new process; return the cost up to each stamp, from the one before."""
+        begin = time.monotonic()
+        said = run([self.python, "-c", MEASURED.format(code)], self.folder, **environment)
+        stamps = [(0.0, begin), *json.loads(said.splitlines()[-1])]
+        return [Cost(b[0] - a[0], b[1] - a[1]) for a, b in pairwise(stamps)]
+
+    def start_node(self, **environment: str) -> Cost:
+        """Run ``ik_node`` until it is ready."""
+        _, _, _, *arguments = ros_node("dls_ik.ros.node", "start_up", robot="wam")
+        program = str(self.python.with_name("ik_node"))
+        with Process([program, *arguments], **environment) as process:
+            wall = process.wait_ready()
+            return Cost(process.processor_time(), wall)
+
+
+def run(command: list[Path | str], folder: Path = ROOT, **environment: str) -> str:
+    """Run a program and return its output.
 
     Raises:
         DlsIkError: it failed.
     """
     done = subprocess.run(
-        [sys.executable, "-c", TIMED.format(code, result)],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, **environment},
+        command, capture_output=True, text=True, cwd=folder, env={**os.environ, **environment}
     )
     if done.returncode:
-        raise DlsIkError(f"a measured process failed: {done.stderr.strip()[-500:]}")
-    return json.loads(done.stdout.splitlines()[-1])
+        raise DlsIkError(f"{Path(command[0]).name} failed: {done.stderr.strip()[-500:]}")
+    return done.stdout
 
 
-def bare() -> float:
-    """An interpreter that does nothing, from outside."""
-    begin = time.perf_counter()
-    inside("", "0")
-    return time.perf_counter() - begin
+# Environments
 
 
-def node_ready(program: str, **environment: str) -> float:
-    """A node from its start to its saying that it is ready."""
-    robot = {} if "trivial" in program else {"robot": "wam"}
-    with Process(ros_node(program, "startup", **robot), **environment) as process:
-        return process.wait_ready()
+def current_environment() -> Environment:
+    """Return the environment of this process, with the package as it is there."""
+    return Environment(Path(sys.executable), ROOT, Cost(0.0, 0.0))
 
 
-def one_round(note: Callable[[str, float], None]) -> None:
-    """Measure everything once."""
-    note("Python, nothing else", bare())
-    note("import numpy", inside("import numpy", SPAN))
-    note(REFERENCE, inside("import numba", SPAN))
-    note("import dls_ik", inside("import dls_ik", SPAN))
+@contextmanager
+def new_environment() -> Iterator[Environment]:
+    """Make an environment with the package, and without ROS.
+
+    Raises:
+        DlsIkError: something cannot be installed.
+    """
+    base = getattr(sys, "_base_executable", sys.executable)
+    site = ["--system-site-packages"] if "ROS_DISTRO" in os.environ else []
+    with TemporaryDirectory() as name, left_environment():
+        folder, source = Path(name), Path(name, "source")
+        run([base, "-m", "venv", *site, folder])
+        python = folder / "bin" / "python"
+        pip(python, "-r", "requirements/core.txt", "setuptools", "wheel")
+        copy_sources(source)
+        before, begin = _processor_time_of_children(), time.monotonic()
+        pip(python, "--no-build-isolation", "--no-deps", str(source))
+        spent = Cost(_processor_time_of_children() - before, time.monotonic() - begin)
+        yield Environment(python, folder, spent)
+
+
+@contextmanager
+def left_environment() -> Iterator[None]:
+    """Take this checkout and the folders of this environment out of the variables of processes."""
+    before = dict(os.environ)
+    os.environ.pop(BOOTSTRAPPED, None)
+    for variable in PATHS:
+        paths = os.environ.pop(variable, "").split(os.pathsep)
+        if left := [path for path in paths if path and not _is_ours(path)]:
+            os.environ[variable] = os.pathsep.join(left)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def _is_ours(path: str) -> bool:
+    return Path(path) == ROOT or Path(sys.prefix) in Path(path).parents
+
+
+def install_ros(python: Path) -> None:
+    """Install rclpy and the messages where ROS 2 is not sourced."""
+    if "ROS_DISTRO" not in os.environ:
+        pip(python, "-r", "requirements/ros.txt")
+        run([python, "underlay/build.py"])
+
+
+def pip(python: Path, *what: str) -> None:
+    """Install packages."""
+    run([python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", *what])
+
+
+def copy_sources(folder: Path) -> None:
+    """Copy the files of this checkout that git does not ignore."""
+    listed = run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file():  # not one that was removed
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+
+
+def _processor_time_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+# Measurement
+
+
+def least(step: Callable[[], Cost], repeats: int) -> Cost:
+    """Repeat a step; return the least processor time and the least wall time."""
+    return Cost(*map(min, zip(*(step() for _ in range(repeats)), strict=True)))
+
+
+def measure_library(table: Table, environment: Environment, repeats: int) -> None:
+    """Measure what needs no ROS."""
+    add = adder(table)
     with TemporaryDirectory() as cache:
-        for state in ("cold", "warm"):
-            spans = inside(FIRST_USE, SPANS, NUMBA_CACHE_DIR=cache)
-            for step, span in zip(FIRST_USE_STEPS, spans, strict=True):
-                note(f"{step}, {state}", span)
-    note("trivial node ready", node_ready("benchmarks.trivial_nodes serve"))
+        answer, named, cycle = environment.run(FURTHER_ANSWERS, NUMBA_CACHE_DIR=cache)
+        add("first answer of IkSolver(robot).solve, cold", answer, 4.0)
+        add("then first answer of ctp+sd+svf, cold", named, 8.0)
+        add("then first cycle of a Controller, cold", cycle, 8.0)
+        second = least(lambda: environment.run(FIRST_ANSWER, NUMBA_CACHE_DIR=cache)[0], repeats)
     with TemporaryDirectory() as cache:
-        for state in ("cold", "warm"):
-            note(f"ik_node ready, {state}", node_ready("dls_ik.ros.node", NUMBA_CACHE_DIR=cache))
+        kernels = environment.run(ALL_KERNELS, NUMBA_CACHE_DIR=cache)[0]
+    add(
+        "installing the package, and all kernels, cold",
+        environment.packaging.and_then(kernels),
+        35.0,
+    )
+    add("second process: import, robot, solver, first solve", second, 0.4)
+    add("for comparison: import numba", least(lambda: environment.run(NUMBA)[0], repeats))
+
+
+def measure_node(table: Table, environment: Environment, repeats: int) -> None:
+    """Measure the node."""
+    add = adder(table)
+    with TemporaryDirectory() as cache:
+        add("ik_node ready, cold", environment.start_node(NUMBA_CACHE_DIR=cache), 5.0)
+        warm = least(lambda: environment.start_node(NUMBA_CACHE_DIR=cache), repeats)
+        add("ik_node ready, warm", warm, 0.8)
+
+
+def adder(table: Table) -> Callable[..., None]:
+    """Return a function that adds a row to a table."""
+
+    def add(step: str, cost: Cost, mark: float | None = None) -> None:
+        table.rows.append((step, *cost, "-" if mark is None else f"{mark:g}"))
+
+    return add
 
 
 def main() -> None:
     """Measure, and show."""
-    given = parser(__doc__, repeats=5).parse_args()
-    found: dict[str, list[float]] = {}
-    for _ in range(given.repeats):
-        one_round(lambda step, span: found.setdefault(step, []).append(span))
-    table = Table(f"{given.repeats} rounds", COLUMNS)
-    for step, spans in found.items():
-        ratios = [a / b for a, b in zip(spans, found[REFERENCE], strict=True)]
-        table.rows.append((step, quartiles(spans)[0], min(spans), max(spans), spread(ratios)))
+    options = parser(__doc__, repeats=10)
+    options.add_argument(
+        "--here", action="store_true", help="measure this environment instead of making one"
+    )
+    given = options.parse_args()
+    table = Table(f"warm: least of {given.repeats}", COLUMNS)
+    if given.here:
+        measure_library(table, current_environment(), given.repeats)
+        measure_node(table, current_environment(), given.repeats)
+    else:
+        with new_environment() as environment:
+            measure_library(table, environment, given.repeats)
+            install_ros(environment.python)
+            measure_node(table, environment, given.repeats)
     finish(given, [table])
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import re
 import sys
 from importlib import import_module
@@ -15,6 +16,7 @@ from benchmarks.common import add_plot, thread_counts
 from benchmarks.million import poses
 from benchmarks.servo_limits import random_arm
 from benchmarks.servo_runs import in_processes, joint_time, moving
+from benchmarks.start_up import copy_sources, current_environment, left_environment
 from benchmarks.tracking import STRETCHED, errors, lost, paths
 from dls_ik import DlsIkError, IkSolver, RobotModel
 
@@ -143,3 +145,22 @@ def test_robots_are_found_or_named():
 
 def test_results_keep_their_order_in_several_processes():
     assert in_processes(abs, [-3, 2, -1], 2, "a test") == [3, 2, 1]
+
+
+def test_costs_of_a_process_are_split_where_it_says_so():
+    code = "import sys\nstamp()\nsum(range(4_000_000))\nstamp()"
+    idle, busy, _ = current_environment().run(code)
+    assert min(idle) > 0.0
+    assert min(busy) > 0.01
+
+
+def test_an_environment_of_its_own_gets_the_files_of_the_checkout_and_none_of_its_paths(
+    tmp_path, monkeypatch
+):
+    copy_sources(tmp_path)
+    assert (tmp_path / "dls_ik" / "py.typed").is_file()
+    assert not (tmp_path / ".git").exists()
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}:/elsewhere")
+    with left_environment():
+        assert os.environ["PYTHONPATH"] == "/elsewhere"
+    assert os.environ["PYTHONPATH"] == f"{ROOT}:/elsewhere"
