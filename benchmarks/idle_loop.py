@@ -8,9 +8,13 @@ import time
 from collections.abc import Iterable
 
 import numpy as np
+import rclpy
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 
 from dls_ik.ros.servo.loop import Pacer
 from dls_ik.ros.servo.targets import TargetBuffer
+from dls_ik.ros.util import Throttle
 
 
 class Lateness:
@@ -66,7 +70,9 @@ def main() -> None:
     over = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: over.set())
-    rate, targets = float(sys.argv[1]), TargetBuffer()
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    node = Node("idle_loop")
+    rate, targets = float(sys.argv[1]), TargetBuffer(node, Throttle(node))
     starts: list[float] = []
     lateness = Lateness(1.0 / rate)
     thread = threading.Thread(target=run, args=(rate, targets, starts))
@@ -78,6 +84,8 @@ def main() -> None:
         del starts[:count]
     targets.close()
     thread.join()
+    node.destroy_node()
+    rclpy.try_shutdown()
 
 
 if __name__ == "__main__":

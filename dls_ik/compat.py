@@ -5,7 +5,7 @@ A library may change them in any release. Importing this module imports none of 
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from typing import Any, cast
 
@@ -46,6 +46,54 @@ def intercept_responses(
     send: Callable[[Any, Any], None] = service.send_response
     service.send_response = dispatch
     return send
+
+
+class SubscriptionWaiter:
+    """Waits for messages of rclpy subscriptions in the calling thread, as rclpy.wait_for_message.
+
+    That one subscribes anew for each message. The handles and wait sets of rclpy are the same from
+    Humble to Kilted.
+
+    Args:
+        context: of :class:`rclpy.context.Context`.
+    """
+
+    def __init__(self, context: Any) -> None:
+        self._rcl = import_module("rclpy.impl.implementation_singleton").rclpy_implementation
+        self._context = context
+        self._used: tuple[Any, ...] = ()
+        self._held = ExitStack()  # keeps handles alive that others destroy
+        self._subscriptions: dict[int, Any] = {}  # by pointer
+        self._wait_set: Any = None
+
+    def use(self, subscriptions: tuple[Any, ...]) -> None:
+        """Wait for these subscriptions from now on, and let go of the others."""
+        held, self._held, self._used = self._held, ExitStack(), subscriptions
+        self._subscriptions = {}
+        for subscription in subscriptions:
+            with suppress(self._rcl.InvalidHandle):  # it is destroyed
+                self._held.enter_context(subscription.handle)
+                self._subscriptions[subscription.handle.pointer] = subscription
+        held.close()
+        count = len(self._subscriptions)
+        self._wait_set = self._rcl.WaitSet(count, 1, 0, 0, 0, 0, self._context.handle)
+
+    def wait(self, subscriptions: tuple[Any, ...], guard: Any, timeout: float) -> list[Any]:
+        """Return those with messages, once there is one, or the guard condition was triggered.
+
+        Args:
+            subscriptions: the same object until they change.
+            timeout: [s] at most.
+        """
+        if subscriptions is not self._used or self._wait_set is None:
+            self.use(subscriptions)
+        wait_set, by_pointer = self._wait_set, self._subscriptions
+        wait_set.clear_entities()
+        for subscription in by_pointer.values():
+            wait_set.add_subscription(subscription.handle)
+        wait_set.add_guard_condition(guard.handle)
+        wait_set.wait(max(0, int(timeout * 1e9)))
+        return [by_pointer[p] for p in wait_set.get_ready_entities("subscription")]
 
 
 ProcessRequest = Callable[[Any, Any], Any]  # connection, request -> response; None: go on

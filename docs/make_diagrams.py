@@ -68,7 +68,7 @@ STREAM = Diagram(
     {
         "target": Box(0, 0, "target_pose\ntwist, trajectory"),
         "states": Box(0, 2, "joint_states\nof a driver"),
-        "targets": Box(1, 0, "executor's thread\nTargetBuffer: newest", BLUE),
+        "targets": Box(1, 0, "streaming thread\nTargetBuffer: newest", BLUE),
         "measured": Box(1, 2, "executor's thread\nCurrentStateMonitor:\nlatest joint states", BLUE),
         "cycle": Box(2, 1, "streaming thread\nServoCycle at rate,\nabsolute deadlines", BLUE),
         "controller": Box(3, 1, "Controller\ntarget, method step,\nlimits"),

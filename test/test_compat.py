@@ -1,6 +1,7 @@
 """The private members of libraries that the package uses are there, and do what it expects."""
 
 import pickle
+import time
 
 import pytest
 
@@ -59,6 +60,31 @@ def test_a_service_passes_its_results_on(node):
     executor.spin_until_future_complete(future, 20.0)
     assert future.result().message == "later"
     executor.shutdown()
+
+
+def test_messages_of_subscriptions_are_waited_for(node):
+    from std_msgs.msg import Empty
+
+    waiter = compat.SubscriptionWaiter(node.context)
+    guard = node.create_guard_condition(lambda: None)
+    subscriptions = tuple(node.create_subscription(Empty, name, print, 1) for name in "ab")
+    assert waiter.wait(subscriptions, guard, 0.0) == []
+    publisher = node.create_publisher(Empty, "b", 1)
+    for _ in range(400):
+        publisher.publish(Empty())
+        if found := waiter.wait(subscriptions, guard, 0.05):
+            break
+    assert found == [subscriptions[1]]
+    message, info = found[0].handle.take_message(Empty, False)
+    assert message == Empty()
+    assert info["source_timestamp"] > 0
+    guard.trigger()
+    begin = time.monotonic()
+    assert waiter.wait(subscriptions[:1], guard, 600.0) == []
+    assert time.monotonic() - begin < 300.0
+    node.destroy_subscription(subscriptions[0])
+    assert waiter.wait(subscriptions, guard, 0.0) == [], "a destroyed one is left out"
+    waiter.use(())
 
 
 def test_viser_starts_its_server_by_the_function_that_is_wrapped():

@@ -10,6 +10,7 @@ from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
 
 from dls_ik.ros.frames import MAX_NAME
+from dls_ik.ros.receiver import MessageReceiver
 from dls_ik.ros.util import Throttle
 from dls_ik.text import escape
 
@@ -39,6 +40,7 @@ def subscribe_bounded(
     store: Callable[[Any, int], None],
     qos: QoSProfile,
     log: Throttle,
+    receiver: MessageReceiver | None = None,
     max_bytes: int = MAX_BYTES,
 ) -> Any:
     """Subscribe to a topic; messages of more than `max_bytes` are logged and not read.
@@ -47,6 +49,7 @@ def subscribe_bounded(
 
     Args:
         store: called with each message, and the time it was sent [ns] or 0, see :func:`with_time`.
+        receiver: takes the messages; None: the executor of the node does.
     """
     name = node.resolve_topic_name(topic)
 
@@ -57,7 +60,8 @@ def subscribe_bounded(
         else:
             store(deserialize_message(data, kind), sent)
 
-    return node.create_subscription(kind, topic, with_time(read), qos, raw=True)
+    subscribe = node.create_subscription if receiver is None else receiver.create_subscription
+    return subscribe(kind, topic, with_time(read), qos, raw=True)
 
 
 def with_time(store: Callable[..., None]) -> Callable[..., None]:

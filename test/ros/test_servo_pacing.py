@@ -8,11 +8,33 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import pytest
+import rclpy
+from geometry_msgs.msg import PoseStamped, Twist, TwistStamped
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
 
+from dls_ik.ros.receiver import MessageReceiver
 from dls_ik.ros.servo.loop import PATIENCE, CycleWindow, IntervalEstimator, Pacer, Priority
 from dls_ik.ros.servo.targets import Arrival, TargetBuffer
+from dls_ik.ros.util import Throttle
 
 PERIOD = 0.01
+
+
+@pytest.fixture
+def node(private_domain):
+    context = Context()
+    rclpy.init(context=context)
+    made = Node("pacing", context=context, use_global_arguments=False)
+    yield made
+    made.destroy_node()
+    context.try_shutdown()
+
+
+@pytest.fixture
+def targets(node):
+    return TargetBuffer(node, Throttle(node))
 
 
 def arrival(time, number=1):
@@ -85,8 +107,7 @@ def test_rhythm_begins_and_ends():
     assert rhythm.interval(1.6) == math.inf
 
 
-def test_newest_target_is_taken_once():
-    targets = TargetBuffer()
+def test_newest_target_is_taken_once(targets):
     assert targets.take() is None
     for message in "abc":
         targets.store(message)
@@ -97,8 +118,7 @@ def test_newest_target_is_taken_once():
     assert targets.take().number == 1
 
 
-def test_wait_ends_with_a_target():
-    targets = TargetBuffer()
+def test_wait_ends_with_a_target(targets):
     now = time.monotonic()
     timer = threading.Timer(0.05, targets.store, ["a"])
     timer.start()
@@ -107,8 +127,7 @@ def test_wait_ends_with_a_target():
     timer.join()
 
 
-def test_wait_has_two_ends():
-    targets = TargetBuffer()
+def test_wait_has_two_ends(targets):
     targets.store("a")
     now = time.monotonic()
     assert targets.wait(now + 0.05, now + 600.0)
@@ -120,8 +139,7 @@ def test_wait_has_two_ends():
     assert targets.wait(now, now - 1.0)
 
 
-def test_close_ends_every_wait():
-    targets = TargetBuffer()
+def test_close_ends_every_wait(targets):
     now = time.monotonic()
     timer = threading.Timer(0.05, targets.close)
     timer.start()
@@ -129,6 +147,75 @@ def test_close_ends_every_wait():
     assert not targets.wait(now + 600.0, now + 900.0)
     assert time.monotonic() - now < 300.0
     timer.join()
+
+
+def wait_for(targets, condition, each=lambda: None):
+    """Wait for targets in turns, 20 s at most; return what they are then."""
+    end = time.monotonic() + 20.0
+    while time.monotonic() < end:
+        each()
+        now = time.monotonic()
+        targets.wait(now, now + 0.05)
+        arrival = targets.take()
+        if condition(arrival):
+            return arrival
+    raise AssertionError("not within 20 s")
+
+
+def test_messages_are_received_by_the_wait_alone(node, targets):
+    """No executor takes a part, and none wakes for a message."""
+    targets.subscribe()
+    executor = SingleThreadedExecutor(context=node.context)
+    executor.add_node(node)
+    publisher = node.create_publisher(PoseStamped, "target_pose", 1)
+    message = PoseStamped()
+    message.pose.position.x = 0.5
+    arrival = wait_for(targets, bool, lambda: publisher.publish(message))
+    assert arrival.message.pose.position.x == 0.5
+    assert arrival.delay is not None
+    publisher.publish(message)
+    time.sleep(0.2)
+    executor.spin_once(timeout_sec=0.2)
+    assert targets.take() is None
+    now = time.monotonic()
+    assert targets.wait(now, now)
+    assert targets.take() is not None, "also where there is no time to wait"
+    executor.shutdown()
+
+
+def test_a_subscription_is_destroyed_while_it_is_waited_for(node):
+    """A process has one type for a topic, so the topic is free when the wait has ended."""
+    receiver = MessageReceiver(node, Throttle(node))
+    first = receiver.create_subscription(Twist, "jog", print, 1, raw=True)
+    thread = threading.Thread(target=receiver.receive, args=(600.0,))
+    receiver.receive(0.0)  # the wake-up of the new subscription
+    thread.start()
+    time.sleep(0.05)
+    receiver.destroy_subscription(first)
+    thread.join(20.0)
+    assert not thread.is_alive()
+    receiver.receive(0.0)
+    receiver.create_subscription(TwistStamped, "jog", print, 1, raw=True)
+    receiver.release()
+
+
+def test_a_message_that_fails_does_not_end_the_loop(node):
+    receiver = MessageReceiver(node, Throttle(node))
+
+    def fail(*_):
+        raise ValueError("odd")
+
+    receiver.create_subscription(PoseStamped, "odd", fail, 1, raw=True)
+    receiver.receive(0.0)  # the wake-up of the new subscription
+    publisher = node.create_publisher(PoseStamped, "odd", 1)
+    deadline = time.monotonic() + 20.0
+    while publisher.get_subscription_count() == 0 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    publisher.publish(PoseStamped())
+    receiver.receive(1.0)
+    receiver.close()
+    receiver.receive(600.0)
+    receiver.release()
 
 
 REAL_TIME = "the loop has real-time priority"

@@ -246,8 +246,8 @@ class ServoLoop:
         ControlServices(node, self.cycle)
         foreign = [topic for topic in outputs.topics if topic != self._states.topic]
         ConflictMonitor(node, self._log, foreign)
-        self.targets = targets = TargetBuffer()
-        targets.subscribe(node, self._log, parameters.twist_frame)
+        self.targets = targets = TargetBuffer(node, self._log)
+        targets.subscribe(parameters.twist_frame)
         self._marker = build_marker(
             node, parameters, lambda: self.monitor.report, targets.store, self.cycle.submit
         )

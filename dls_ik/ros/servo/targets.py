@@ -1,4 +1,4 @@
-"""Targets as they arrive: callbacks store them, the loop waits for the newest and applies it.
+"""Targets as they arrive: the loop receives them, and applies the newest.
 
 The age of a target is judged here only: its delay on the way where it arrives, and its age where it
 is applied.
@@ -29,6 +29,7 @@ from dls_ik.ros.frames import (
     quaternion_note,
     strip_slash,
 )
+from dls_ik.ros.receiver import MessageReceiver
 from dls_ik.ros.subscriptions import (
     CHECK_PERIOD,
     call_every,
@@ -126,58 +127,73 @@ class DelayMonitor:
 
 
 class TargetBuffer:
-    """The newest target, and a way for the loop to wait for one."""
+    """The newest target, and a way for the loop to wait for one.
 
-    def __init__(self) -> None:
-        self._changed, self._closed = threading.Condition(), threading.Event()
+    The loop takes the messages by itself, while it waits.
+    """
+
+    def __init__(self, node: Node, log: Throttle) -> None:
+        self._node, self._log = node, log
+        self._receiver = MessageReceiver(node, log)
+        self._lock = threading.Lock()
+        self._is_closed = False
         self._delays = DelayMonitor()
         self._newest: Arrival | None = None
 
-    def subscribe(self, node: Node, log: Throttle, twist_frame: str = "") -> None:
+    def subscribe(self, twist_frame: str = "") -> None:
         """Store the messages of all topics; the newest counts, whatever its type.
 
         Args:
             twist_frame: of a ``geometry_msgs/Twist``.
         """
-        subscribe_bounded(node, PoseStamped, "target_pose", self.store, NEWEST, log)
+        node, log, receiver = self._node, self._log, self._receiver
+        subscribe_bounded(node, PoseStamped, "target_pose", self._keep, NEWEST, log, receiver)
         store = with_time(self._store_trajectory)
         node.create_subscription(PoseArray, "target_trajectory", store, WHOLE, raw=True)
-        TwistSubscription(node, log, twist_frame, self.store)
+        TwistSubscription(node, log, twist_frame, self._keep, receiver)
 
     def store(self, message: Any, sent: int = 0) -> None:
-        """Keep a target that was sent at a time [ns]; wake the loop if it waits for one."""
-        with self._changed:
-            number = self._newest.number + 1 if self._newest else 1
-            now = time.monotonic()
-            delay = _delay(sent, self._delays.delay(sent, now))
-            self._newest = Arrival(message, now, number, delay)
-            self._changed.notify()
+        """Keep a target that was sent at a time [ns], and wake the loop; from any thread."""
+        self._keep(message, sent)
+        self._receiver.wake()
 
     def take(self) -> Arrival | None:
         """Return the newest target, once."""
-        with self._changed:
+        with self._lock:
             newest, self._newest = self._newest, None
             return newest
 
     def wait(self, earliest: float, latest: float) -> bool:
-        """Sleep until a target is there, but not before `earliest` nor after `latest` [s].
+        """Receive targets until there is one, but not before `earliest` nor after `latest` [s].
 
         Returns:
             False once it is closed, without further waiting.
         """
-        if latest > earliest:
-            with self._changed:
-                self._changed.wait_for(self._is_over, max(0.0, latest - time.monotonic()))
-        return not self._closed.wait(max(0.0, earliest - time.monotonic()))
+        while not self._is_closed:
+            self._receiver.receive(self._left(earliest, latest))
+            if self._left(earliest, latest) == 0.0:
+                break
+        if self._is_closed:
+            self._receiver.release()
+        return not self._is_closed
 
     def close(self) -> None:
         """Wake the loop for the last time."""
-        self._closed.set()
-        with self._changed:
-            self._changed.notify_all()
+        self._is_closed = True
+        self._receiver.close()
 
-    def _is_over(self) -> bool:
-        return self._newest is not None or self._closed.is_set()
+    def _left(self, earliest: float, latest: float) -> float:
+        """Return how long to wait on [s]."""
+        end = max(earliest, latest) if self._newest is None else earliest
+        return max(0.0, end - time.monotonic())
+
+    def _keep(self, message: Any, sent: int = 0) -> None:
+        """Keep a target that was sent at a time [ns]."""
+        with self._lock:
+            number = self._newest.number + 1 if self._newest else 1
+            now = time.monotonic()
+            delay = _delay(sent, self._delays.delay(sent, now))
+            self._newest = Arrival(message, now, number, delay)
 
     def _store_trajectory(self, data: bytes, sent: int = 0) -> None:
         """Keep a serialized trajectory, which is read only if it is not too long."""
@@ -207,8 +223,16 @@ class TwistSubscription:
     they differ.
     """
 
-    def __init__(self, node: Node, log: Throttle, frame: str, store: Callable[..., None]) -> None:
+    def __init__(
+        self,
+        node: Node,
+        log: Throttle,
+        frame: str,
+        store: Callable[..., None],
+        receiver: MessageReceiver,
+    ) -> None:
         self._node, self._log, self._frame, self._store = node, log, frame, store
+        self._receiver = receiver
         self._topic = node.resolve_topic_name(TWIST)
         self._kind: Any = TwistStamped
         self._subscription: Any = None
@@ -225,13 +249,13 @@ class TwistSubscription:
             words = f"{type_name(kind)} is read on {self._topic}{frame if kind is Twist else ''}"
             self._log.info(words, words)
         elif kind is not self._kind:  # the next check subscribes, when this one is gone
-            self._node.destroy_subscription(self._subscription)
+            self._receiver.destroy_subscription(self._subscription)
             self._subscription = None
 
     def _subscribe(self) -> None:
         store = self._store if self._kind is TwistStamped else self._store_bare
         self._subscription = subscribe_bounded(
-            self._node, self._kind, TWIST, store, NEWEST, self._log
+            self._node, self._kind, TWIST, store, NEWEST, self._log, self._receiver
         )
 
     def _store_bare(self, message: Any, sent: int = 0) -> None:
