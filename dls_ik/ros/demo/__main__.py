@@ -4,6 +4,7 @@ The node runs in a process of its own. This process is a client like any other; 
 the kinematics of another library. ``scripts/demo`` sets up what it needs and runs it.
 """
 
+import importlib
 import math
 import re
 import signal
@@ -214,6 +215,7 @@ def running_node(demo: Demonstration) -> Iterator[tuple[TargetPublisher, int]]:
         TargetPublisher(patience=POLL) as publisher,
     ):
         try:
+            importlib.import_module("matplotlib.backends.backend_agg")  # while the node starts
             wait_until_ready(node, publisher, demo.console)
             log.echo = None
             yield publisher, node.process.pid
@@ -268,7 +270,7 @@ def _not_nan(context: click.Context, param: click.Parameter, value: float) -> fl
     show_default=True, help="Folder for the pictures.",
 )  # fmt: skip
 @click.option(
-    "--seconds", type=click.FloatRange(1.0, 600.0), default=10.0, show_default=True,
+    "--seconds", type=click.FloatRange(1.0, 600.0), default=7.0, show_default=True,
     callback=_not_nan, help="Duration of the stream.",
 )  # fmt: skip
 @click.option(
