@@ -4,6 +4,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 from importlib.util import module_from_spec, spec_from_file_location
 
 import pytest
@@ -170,27 +171,109 @@ def test_kernels_of_an_image_are_used_where_no_folder_can_be_written(tmp_path, s
     assert was_loaded(kernel)
 
 
+def key(signature, processor="a processor"):
+    """As numba's index has it."""
+    return signature, ("x86_64-linux", processor, ""), ("code", "closure")
+
+
 def test_kernels_of_an_image_are_used_before_a_user_has_any(tmp_path):
     user, image = tmp_path / "user", tmp_path / "image"
     user.mkdir()
     image.mkdir()
     files = jit.KernelFiles(str(user), "k", str(image))
-    assert files.load("a") is None
-    jit.KernelFiles(str(image), "k").save("a", 1)
-    assert files.load("a") == 1
+    assert files.load(key("a")) is None
+    jit.KernelFiles(str(image), "k").save(key("a"), 1)
+    assert files.load(key("a")) == 1
     (path,) = image.iterdir()
     path.write_bytes(b"damaged")
-    assert files.load("a") is None
-    files.save("a", 2)
-    assert files.load("a") == 2
+    assert files.load(key("a")) is None
+    files.save(key("a"), 2)
+    assert files.load(key("a")) == 2
 
 
 def test_two_that_write_at_once_do_not_mix(tmp_path):
     one, other = (jit.KernelFiles(str(tmp_path), "k") for _ in range(2))
-    assert one.load("a") is other.load("b") is None
-    one.save("a", 1)
-    other.save("b", 2)
-    assert (one.load("b"), other.load("a")) == (2, 1)
+    assert one.load(key("a")) is other.load(key("b")) is None
+    one.save(key("a"), 1)
+    other.save(key("b"), 2)
+    assert (one.load(key("b")), other.load(key("a"))) == (2, 1)
+
+
+@pytest.mark.parametrize("runs", [True, False], ids=["this processor", "a lesser one"])
+def test_kernels_that_came_with_the_package_run_on_any_processor_that_has_enough(
+    tmp_path, monkeypatch, runs
+):
+    ahead = tmp_path / "ahead"
+    ahead.mkdir()
+    files = jit.KernelFiles(str(tmp_path), "k", ahead=str(ahead))
+    monkeypatch.setattr(jit, "_runs_portable", lambda: runs)
+    monkeypatch.setattr(jit, "_ahead_folder", str(ahead))
+    files.save(key("a", "common"), 1)
+    monkeypatch.setattr(jit, "_ahead_folder", "")
+    assert files.load(key("a", "of the user")) == (1 if runs else None)
+    assert files.load(key("b", "of the user")) is None
+    files.save(key("a", "of the user"), 2)
+    assert files.load(key("a", "of the user")) == 2, "the user's own comes first"
+    monkeypatch.setattr(jit, "_SOURCES", bytes(jit.DIGEST))
+    assert files.load(key("a", "another")) is None, "of other sources"
+
+
+def test_numba_compiles_a_kernel_ahead_of_time_and_loads_it(tmp_path, said, monkeypatch):
+    if (portable := jit.portable_environment()) is None or not jit._runs_portable():
+        pytest.skip("nothing is compiled ahead of time for this processor")
+    ahead = tmp_path / "ahead"
+    ahead.mkdir()
+    code = "import sys, tiny; tiny.keep_ahead_in(sys.argv[1]); print(tiny.add(1))"
+    source = SOURCE.format(1).replace("kernel\n", "kernel, keep_ahead_in\n", 1)
+    (tmp_path / "tiny.py").write_text(source)
+    environment = {**os.environ, **portable, "NUMBA_CACHE_DIR": str(tmp_path / "none")}
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    subprocess.run(
+        [sys.executable, "-c", code, str(ahead)],
+        env={**environment, "PYTHONPATH": path},
+        check=True,
+    )
+    assert len(list(ahead.iterdir())) == 1
+    monkeypatch.setattr(jit, "AHEAD", str(ahead))
+    monkeypatch.syspath_prepend(tmp_path)  # numba imports the module of a kernel that it loads
+    kernel = new_process(tmp_path)
+    assert kernel(1) == 2
+    assert was_loaded(kernel)
+    assert not said
+
+
+LOCKER = """
+import sys, time
+from dls_ik.core.jit import Turns
+turns = Turns()
+turns.take(sys.argv[1], "k")
+print("taken", flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_killed_process_leaves_its_turn_to_the_one_that_waits(tmp_path, monkeypatch):
+    command = [sys.executable, "-c", LOCKER, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout.readline() == "taken\n"
+        turns = jit.Turns()
+        turns.take(str(tmp_path), "another kernel")
+        assert turns._held
+        monkeypatch.setattr(jit.Turns, "WAIT", 0.1)
+        turns.take(str(tmp_path), "k")
+        assert not turns._held, "a process that does not end holds nobody up for ever"
+        monkeypatch.setattr(jit.Turns, "WAIT", 600.0)
+        threading.Timer(0.2, other.kill).start()
+        turns.take(str(tmp_path), "k")
+        assert turns._held
+    turns.release()
+    assert not turns._held
+
+
+def test_where_nothing_can_be_locked_nobody_waits(tmp_path):
+    turns = jit.Turns()
+    turns.take(str(tmp_path / "no such folder"), "k")
+    assert not turns._held
 
 
 @pytest.mark.parametrize("value", ["0", "many"])
