@@ -25,7 +25,7 @@ from typing import NamedTuple
 from benchmarks.common import Table, columns, finish, guarded, parser
 from benchmarks.processes import ROOT, Process, ros_node
 from dls_ik import DlsIkError
-from dls_ik.warm_up import use_kernels
+from dls_ik.warm_up import compile_kernels
 
 COLUMNS = columns("step; processor [s] :.2f; wall [s] :.2f; mark [s]")
 PATHS = ("PYTHONPATH", "LD_LIBRARY_PATH")
@@ -56,7 +56,7 @@ controller = Controller(robot)
 controller.follow_pose(T, 0.0)
 controller.cycle(0.0, 0.01)
 """
-ALL_KERNELS = f"from {use_kernels.__module__} import use_kernels; use_kernels()"
+ALL_KERNELS = f"from {compile_kernels.__module__} import compile_kernels; compile_kernels()"
 
 
 class Cost(NamedTuple):

@@ -259,17 +259,18 @@ def _tree(features: Array) -> tuple[NDArray[np.intp], NDArray[np.int64], Array]:
     Returns:
         The order of the rows, leaf after leaf; of each node the feature and where it is cut.
     """
-    order = np.arange(len(features))
+    order, columns = np.arange(len(features)), np.ascontiguousarray(features.T)
     by, cut = np.zeros(1 << LEVELS, np.int64), np.zeros(1 << LEVELS)
     for level in range(LEVELS):
-        size = len(order) >> level
-        for i in range(1 << level):
-            rows = order[i * size : (i + 1) * size].copy()
-            values, node = features[rows], (1 << level) + i
-            by[node] = np.argmax(np.ptp(values, axis=0))
-            sides = np.argpartition(values[:, by[node]], size // 2)
-            order[i * size : (i + 1) * size] = rows[sides]
-            cut[node] = values[sides[size // 2], by[node]]
+        nodes, count = slice(1 << level, 2 << level), 1 << level
+        rows = order.reshape(count, -1)  # of each node
+        values = columns[:, rows]  # (9, nodes, rows)
+        by[nodes] = (values.max(axis=2) - values.min(axis=2)).argmax(axis=0)
+        widest = values[by[nodes], np.arange(count)]  # (nodes, rows)
+        half = rows.shape[1] // 2
+        sides = np.argpartition(widest, half, axis=1)
+        cut[nodes] = widest[np.arange(count), sides[:, half]]
+        order = np.take_along_axis(rows, sides, axis=1).ravel()
     return order, by, cut
 
 
