@@ -256,7 +256,8 @@ def numba_compilers() -> tuple[Any, Any]:
             """Link, without optimising."""
             self._raise_if_finalized()
             for library in dict.fromkeys(self._linking_libraries):
-                self._reload_init.update(library._reload_init)
+                if hasattr(library, "_reload_init"):  # since numba 0.60
+                    self._reload_init.update(library._reload_init)
                 linked = library._get_module_for_linking()
                 self._final_module.link_in(linked, preserve=True)
             self._finalized = True
