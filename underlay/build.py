@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import io
 import logging
 import os
@@ -30,6 +31,7 @@ PREFIX = Path(sys.prefix)
 SITE_PACKAGES = Path(sysconfig.get_path("platlib"))
 TYPE_SUPPORTS = ("rosidl_typesupport_fastrtps_c", "rosidl_typesupport_introspection_c")
 APART = "introspection"  # folder of the sources that go by names already taken
+SERIALIZERS = "__type_support_c.cpp"  # end of the names of sources that include most headers
 DEPENDENCY_LIBRARIES = (
     "lib*__rosidl_generator_c.so",
     "lib*__rosidl_generator_py.so",
@@ -67,6 +69,7 @@ def generate_sources(package: str, build: Path) -> None:
         from rosidl_cli.command.translate.api import translate
         from rosidl_generator_c.cli import GenerateC
         from rosidl_generator_py.cli import GeneratePython
+        from rosidl_parser import parser
         from rosidl_typesupport_c.cli import GenerateCTypesupport
         from rosidl_typesupport_fastrtps_c.cli import GenerateFastRTPSCTypesupport
         from rosidl_typesupport_introspection_c.cli import GenerateIntrospectionCTypesupport
@@ -74,6 +77,8 @@ def generate_sources(package: str, build: Path) -> None:
         raise BuildError(
             f"no rosidl generators here ({error}): pip install -r requirements/ros.txt"
         ) from error
+    # Every generator parses every file, which takes as long as all else that they do.
+    parser.parse_idl_string = functools.cache(parser.parse_idl_string)
     output = build / package
     definitions = sorted((HERE / package).glob("[ms][sr][gv]/*.[ms][sr][gv]"))
     include_paths = [str(PREFIX / "share"), str(build)]
@@ -115,6 +120,14 @@ def run(command: list[str]) -> None:
         lines = result.stderr.strip().splitlines() or ["(it said nothing)"]
         first = next((line for line in lines if "error" in line), lines[-1])
         raise BuildError(f"{command[0]} failed: {first}")
+
+
+def join_serializers(sources: list[Path], build: Path) -> list[Path]:
+    """Replace the serializers of messages by one source: the compiler reads their headers once."""
+    serializers = [path for path in sources if path.name.endswith(SERIALIZERS)]
+    joined = build / "serializers.cpp"
+    joined.write_text("".join(f'#include "{path}"\n' for path in serializers))
+    return [joined, *(path for path in sources if path not in serializers)]
 
 
 def compile_sources(sources: list[Path], build: Path, jobs: int) -> list[Path]:
@@ -187,8 +200,9 @@ def build_package(package: str, build: Path, jobs: int) -> None:
         generate_sources(package, build)
     folders = (build / package, build / APART / package)
     sources = [p for folder in folders for p in folder.rglob("*") if p.suffix in {".c", ".cpp"}]
+    sources = join_serializers(sorted(sources), build)
     print(f"{package}: compiling {len(sources)} files, {jobs} at a time", flush=True)
-    link(package, compile_sources(sorted(sources), build, jobs), build)
+    link(package, compile_sources(sources, build, jobs), build)
     print(f"{package}: built in {time.monotonic() - start:.0f} s", flush=True)
 
 
