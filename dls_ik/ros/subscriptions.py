@@ -1,14 +1,16 @@
 """Subscriptions that bound what anybody may send; reports of unreadable publishers; timers."""
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from typing import Any, TypeVar
 
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
-from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
+from rclpy.timer import Timer
 
+from dls_ik.ros.cdr import read_message
 from dls_ik.ros.frames import MAX_NAME
 from dls_ik.ros.receiver import MessageReceiver
 from dls_ik.ros.util import Throttle
@@ -40,8 +42,8 @@ def subscribe_bounded(
     store: Callable[[Any, int], None],
     qos: QoSProfile,
     log: Throttle,
-    receiver: MessageReceiver | None = None,
     max_bytes: int = MAX_BYTES,
+    receiver: MessageReceiver | None = None,
 ) -> Any:
     """Subscribe to a topic; messages of more than `max_bytes` are logged and not read.
 
@@ -58,7 +60,7 @@ def subscribe_bounded(
             message = f"a message on {name} has {len(data)} bytes, more than {max_bytes}: not used"
             log.warn(f"bytes on {name}", message)
         else:
-            store(deserialize_message(data, kind), sent)
+            store(read_message(data, kind), sent)
 
     subscribe = node.create_subscription if receiver is None else receiver.create_subscription
     return subscribe(kind, topic, with_time(read), qos, raw=True)
@@ -71,9 +73,34 @@ def with_time(store: Callable[..., None]) -> Callable[..., None]:
     return lambda message, info: store(message, info["source_timestamp"])
 
 
+class SharedCallback:
+    """Callback of a timer for several: each timer by itself wakes the executor twice, 1 ms."""
+
+    def __init__(self) -> None:
+        self.callbacks: list[Callable[[], None]] = []
+
+    def __call__(self) -> None:
+        """Call all of them in order, and raise an exception of one when all have been called."""
+        with ExitStack() as stack:
+            for callback in reversed(self.callbacks):
+                stack.callback(callback)
+
+
+def steady_timer(node: Node, period: float, callback: Callable[[], None]) -> Timer:
+    """Make a timer with a period [s] of the steady clock, whatever clock the node has."""
+    return node.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+
 def call_every(node: Node, period: float, callback: Callable[[], None]) -> None:
-    """Call back every `period` [s] of the steady clock, whatever clock the node has."""
-    node.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
+    """Call back every `period` [s] of the steady clock, by a timer that callbacks share."""
+    nanoseconds = int(period * 1e9)
+    for timer in node.timers:
+        if isinstance(timer.callback, SharedCallback) and timer.timer_period_ns == nanoseconds:
+            timer.callback.callbacks.append(callback)
+            return
+    shared = SharedCallback()
+    shared.callbacks.append(callback)
+    steady_timer(node, period, shared)
 
 
 class TypeMonitor:

@@ -26,6 +26,7 @@ class FakeNode:
 
     def __init__(self):
         self.publishers, self.listeners, self.lines = 0, [], []
+        self.timers = []
 
     def resolve_topic_name(self, name):
         return f"/{name}"

@@ -8,7 +8,7 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 from dls_ik.ros.servo.state_monitor import QOS, CurrentStateMonitor
-from dls_ik.ros.subscriptions import MAX_NAMES, merge_bounded, subscribe_bounded
+from dls_ik.ros.subscriptions import MAX_NAMES, call_every, merge_bounded, subscribe_bounded
 from dls_ik.ros.util import Throttle
 
 
@@ -91,3 +91,27 @@ def test_a_message_of_too_many_bytes_is_not_read(states):
     for names in (["a"], ["a" * 200], ["b"]):
         subscription.callback(serialize_message(message(names)), {"source_timestamp": 1})
     assert stored == [["a"], ["b"]]
+
+
+def test_callbacks_of_a_period_share_a_timer(private_domain):
+    context = Context()
+    rclpy.init(context=context)
+    node = Node("timers", context=context, use_global_arguments=False)
+    called = []
+
+    def fail():
+        called.append("fails")
+        raise ValueError("odd")
+
+    before = len(list(node.timers))
+    call_every(node, 5.0, fail)
+    call_every(node, 5.0, lambda: called.append("second"))
+    call_every(node, 6.0, lambda: called.append("other"))
+    first, other = list(node.timers)[before:]
+    with pytest.raises(ValueError, match="odd"):
+        first.callback()
+    assert called == ["fails", "second"]
+    other.callback()
+    assert called[2:] == ["other"]
+    node.destroy_node()
+    context.try_shutdown()

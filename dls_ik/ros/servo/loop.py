@@ -4,7 +4,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from rclpy.node import Node
@@ -13,6 +13,7 @@ from std_srvs.srv import SetBool, Trigger
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.params import Parameters
+from dls_ik.ros.process import SIM_TIME
 from dls_ik.ros.servo.cycle import LATE, Action, ServoCycle
 from dls_ik.ros.servo.markers import Markers, build_marker
 from dls_ik.ros.servo.monitor import CycleReport, Monitor
@@ -222,6 +223,16 @@ class ConflictMonitor:
             logger.info(f"no longer several {what}")
 
 
+def stamp_clock(node: Node) -> Callable[[], int]:
+    """Return a function that returns the time of stamps [ns]: system time, or that of a simulation.
+
+    A clock of rclpy takes 2 us to read.
+    """
+    if not node.get_parameter(SIM_TIME).value:
+        return time.time_ns
+    return lambda: int(node.get_clock().now().nanoseconds)
+
+
 class ServoLoop:
     """Runs cycles at the rate of the parameters, and publishes their commands and reports.
 
@@ -234,6 +245,7 @@ class ServoLoop:
     def __init__(self, node: Node, parameters: Parameters, frames: Frames) -> None:
         self._node = node
         self._rate = parameters.rate
+        self._stamp = stamp_clock(node)
         self._priority = Priority(parameters.thread_priority)
         self._log = Throttle(node)
         self._outputs = outputs = Outputs(node, parameters)
@@ -314,7 +326,7 @@ class ServoLoop:
         Where the thread was put aside between the two, commands would be stamped late or early.
         """
         for _ in range(TRIES):
-            before, stamp = time.monotonic(), self._node.get_clock().now().nanoseconds
+            before, stamp = time.monotonic(), self._stamp()
             now = time.monotonic()
             if now - before < CLOCK_SPREAD:
                 break

@@ -26,7 +26,7 @@ from dls_ik.model.rotations import quaternion_from_rotation
 from dls_ik.ros.frames import fill_pose, pose_from_matrix
 from dls_ik.ros.params import Parameters
 from dls_ik.ros.servo.monitor import CycleReport, Tip, Trail
-from dls_ik.ros.subscriptions import call_every
+from dls_ik.ros.subscriptions import CHECK_PERIOD, call_every, steady_timer
 from dls_ik.servo import Controller, ServoOutput, ServoState
 
 GREEN, YELLOW, ORANGE = (0.2, 0.8, 0.3), (0.95, 0.85, 0.2), (1.0, 0.55, 0.1)
@@ -114,12 +114,22 @@ class Markers:
         self._publisher = node.create_publisher(MarkerArray, TOPIC, 1)
         self._message: MarkerMessage | None = None
         self._trail: Trail | None = None  # that the message is for
-        call_every(node, PERIOD, self._publish)
+        self._timer = steady_timer(node, PERIOD, self._publish)
+        self._timer.cancel()
+        call_every(node, CHECK_PERIOD, self._check)
+
+    def _check(self) -> None:
+        """Begin to publish once somebody listens: a timer costs more than the loop at rest."""
+        if self._timer.is_canceled() and self._publisher.get_subscription_count() > 0:
+            self._timer.reset()
 
     def _publish(self) -> None:
+        if self._publisher.get_subscription_count() == 0:
+            self._timer.cancel()
+            return
         report = self._report()
         trail, output = report.trail, report.output
-        if trail is None or output is None or self._publisher.get_subscription_count() == 0:
+        if trail is None or output is None:
             return
         tip = trail.tip
         if self._message is None or self._trail is not trail:

@@ -20,6 +20,7 @@ from std_msgs.msg import Header
 from dls_ik.core.types import Array
 from dls_ik.errors import PoseError, StaleTargetError
 from dls_ik.ros.arm import Arm
+from dls_ik.ros.cdr import PoseStampedView
 from dls_ik.ros.frames import (
     Frames,
     JointValues,
@@ -41,6 +42,7 @@ from dls_ik.ros.util import Throttle
 
 TOPICS = {"target_pose": PoseStamped, "target_twist": TwistStamped, "target_trajectory": PoseArray}
 TWIST = "target_twist"
+POSES = (PoseStampedView, PoseStamped)  # as received, and as others store them
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)  # hears reliable ones too
 WHOLE = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)  # there is no next one to come
 MOST_POSES = 10_000  # to read ten times as many would block all threads for 0.6 s
@@ -147,7 +149,9 @@ class TargetBuffer:
             twist_frame: of a ``geometry_msgs/Twist``.
         """
         node, log, receiver = self._node, self._log, self._receiver
-        subscribe_bounded(node, PoseStamped, "target_pose", self._keep, NEWEST, log, receiver)
+        subscribe_bounded(
+            node, PoseStamped, "target_pose", self._keep, NEWEST, log, receiver=receiver
+        )
         store = with_time(self._store_trajectory)
         node.create_subscription(PoseArray, "target_trajectory", store, WHOLE, raw=True)
         TwistSubscription(node, log, twist_frame, self._keep, receiver)
@@ -255,7 +259,7 @@ class TwistSubscription:
     def _subscribe(self) -> None:
         store = self._store if self._kind is TwistStamped else self._store_bare
         self._subscription = subscribe_bounded(
-            self._node, self._kind, TWIST, store, NEWEST, self._log, self._receiver
+            self._node, self._kind, TWIST, store, NEWEST, self._log, receiver=self._receiver
         )
 
     def _store_bare(self, message: Any, sent: int = 0) -> None:
@@ -281,7 +285,7 @@ def apply_target(
         T_root_frame = frames.T_root_frame(message.header.frame_id, tree, joint_values)
         return base_from_root(T_root_frame, tree, base, joint_values)
 
-    if isinstance(message, PoseStamped):
+    if isinstance(message, POSES):
         T_base_tip = frames.pose_in_base(message, tree, base, joint_values)
         arm.controller.follow_pose(T_base_tip, now, age)
     elif isinstance(message, TwistStamped):
@@ -308,6 +312,6 @@ def _check_length(message: PoseArray | OversizedTrajectory) -> None:
 
 def target_note(message: Any) -> str:
     """Return a remark on a target that was taken, such as on a quaternion that was normalised."""
-    if isinstance(message, PoseStamped):
+    if isinstance(message, POSES):
         return quaternion_note([message.pose])
     return quaternion_note(message.poses) if isinstance(message, PoseArray) else ""

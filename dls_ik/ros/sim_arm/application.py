@@ -238,9 +238,7 @@ class SimArmApplication:
             except DlsIkError as error:
                 self._log.warn(name, f"a command on {name} is not followed: {error}")
 
-        subscribe_bounded(
-            self._node, message_type, topic, store, QOS, self._log, max_bytes=MAX_BYTES
-        )
+        subscribe_bounded(self._node, message_type, topic, store, QOS, self._log, MAX_BYTES)
 
     def _path_from_trajectory(self, message: Any, names: tuple[str, ...], now: float) -> Path:
         return path_from_trajectory(message, names, now, self._node.get_clock().now().nanoseconds)
