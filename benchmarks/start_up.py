@@ -235,6 +235,7 @@ def main() -> None:
         "--here", action="store_true", help="measure this environment instead of making one"
     )
     given = options.parse_args()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # later processes find it, as a user's do
     table = Table(f"warm: least of {given.repeats}", COLUMNS)
     if given.here:
         measure_library(table, current_environment(), given.repeats)
