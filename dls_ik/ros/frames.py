@@ -49,10 +49,9 @@ def matrix_from_pose(pose: Any) -> Array:
     length = math.hypot(*quaternion)
     if not SHORTEST_QUATERNION <= length < math.inf:
         raise PoseError(f"the target's quaternion (x, y, z, w) {quaternion} has no direction")
-    T = np.eye(4)
-    T[:3, :3] = rotation_of_unit(*(component / length for component in quaternion))
-    T[:3, 3] = position
-    return T
+    R = rotation_of_unit(*(component / length for component in quaternion))
+    rows = [[*row, p] for row, p in zip(R, position, strict=True)]
+    return np.array([*rows, [0.0, 0.0, 0.0, 1.0]])
 
 
 def pose_from_matrix(T: Array) -> Any:

@@ -111,7 +111,7 @@ class Controller:
     @property
     def moves(self) -> bool:
         """Return whether the command does not stand still."""
-        return bool(self._tracker.limiter.v.any())
+        return any(self._tracker.limiter.v.tolist())
 
     @property
     def started(self) -> bool:
@@ -341,7 +341,7 @@ class Controller:
             tracked = tracker.track(T_d, target, now, dt)
             condition = self._condition.update(now, tracked.step, self._sigma0)
             output = self._tracking_output(T_d, tracked, condition, now - target.sampled)
-        if float(np.abs(output.velocity).max()) > STANDSTILL:
+        if max(map(abs, output.velocity.tolist())) > STANDSTILL:
             self._rest = self._rest.with_motion(now, target is not None)
         return output
 

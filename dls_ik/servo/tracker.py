@@ -109,11 +109,11 @@ class RefusalMonitor:
 
     def update(self, now: float, q_r: Array, q: Array) -> bool:
         """Return whether the command (n,) has not moved toward its reference (n,) for a while."""
-        gap = float(np.abs(q_r - q).max())
+        gap = max(map(abs, (q_r - q).tolist()))
         if (
             gap < LEAST_GAP
             or self._still is None
-            or float(np.abs(q - self._still[1]).max()) > LEAST_SHARE * gap
+            or max(map(abs, (q - self._still[1]).tolist())) > LEAST_SHARE * gap
         ):
             self._still = now, q.copy()
         return now - self._still[0] >= REFUSED - TICK
@@ -197,6 +197,7 @@ class Tracker:
         self._refusal = RefusalMonitor()
         self._request: PlanRequest | None = None
         self._rests_at: Array | None = None  # (4, 4) the target it stalled at for good
+        self._is_at_rest = False  # it has begun anew where the command stands
 
     def seed(self, q: Array) -> None:
         """Continue from joint values (n,), at rest."""
@@ -211,7 +212,9 @@ class Tracker:
     def brake(self, dt: float) -> None:
         """Slow down for `dt` [s], and forget the target."""
         self.limiter.brake(dt)
-        self._restart()
+        if not (self._is_at_rest and np.array_equal(self.limiter.q, self.local_ik.q)):
+            self._restart()
+            self._is_at_rest = not any(self.limiter.v.tolist())
 
     def track(self, T_d: Array, target: Target, now: float, dt: float) -> Tracked:
         """Move for a cycle of `dt` [s] toward a pose (4, 4) of a target.
@@ -219,6 +222,7 @@ class Tracker:
         Only for a target that stands and waits for the arm is there a joint motion. A velocity
         continues from the command: the reference does not run ahead, to be caught up with later.
         """
+        self._is_at_rest = False
         reference, tracked = self._track(T_d, target, now, dt)
         if not self._refusal.update(now, reference, self.limiter.q):
             return tracked

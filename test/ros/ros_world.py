@@ -34,6 +34,9 @@ class FakeNode:
     def create_timer(self, period, callback, clock):
         self.look_out = callback
 
+    def create_guard_condition(self, callback):
+        self.look_out = callback
+
     def count_publishers(self, topic):
         return self.publishers
 

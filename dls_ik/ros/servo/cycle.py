@@ -4,14 +4,14 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError, HeldError, StaleTargetError
 from dls_ik.ros.arm import Arm
-from dls_ik.ros.frames import Frames
+from dls_ik.ros.frames import Frames, strip_slash
 from dls_ik.ros.params import AUTO
 from dls_ik.ros.servo.monitor import CycleReport
 from dls_ik.ros.servo.state_monitor import CurrentStateMonitor
@@ -75,7 +75,7 @@ class ServoCycle:
     @property
     def moves(self) -> bool:
         """Return whether the last command was one of motion."""
-        return self._commanded is not None and bool(self._commanded.output.velocity.any())
+        return self._commanded is not None and any(self._commanded.output.velocity.tolist())
 
     def is_old(self, report: CycleReport, age: float) -> bool:
         """Return whether a command of this age [s] would take the arm back to where it was then."""
@@ -218,8 +218,9 @@ class ServoCycle:
                 self._pending = None
 
     def _apply(self, arm: Arm, arrival: Arrival, now: float, stamp: int) -> None:
-        message, values = arrival.message, self._joint_values(arm)
+        message = arrival.message
         try:
+            values = self._frame_values(arm, message)
             apply_target(arm, message, self._frames, values, now, arrival.age(now, stamp))
         except (HeldError, StaleTargetError) as error:
             is_held = isinstance(error, HeldError)  # which the status says by itself
@@ -232,6 +233,11 @@ class ServoCycle:
             if note := target_note(message):
                 self._note = (now, note)
                 self._log.once("length", f"target: {note} (told once)")
+
+    def _frame_values(self, arm: Arm, message: Any) -> dict[str, float]:
+        """Return the joint values that the frame of a target depends on: none in the root frame."""
+        is_root = strip_slash(message.header.frame_id) in ("", arm.tree.root)
+        return {} if is_root and arm.robot.base == arm.tree.root else self._joint_values(arm)
 
     def _joint_values(self, arm: Arm) -> dict[str, float]:
         """Return the values of all joints of the robot, those of the chain as commanded."""
@@ -262,7 +268,7 @@ class ServoCycle:
 
         None does from an arm at rest that has no target, is paused or at fault: others may move it.
         """
-        if self.moves or output.velocity.any():  # the last one stands still
+        if self.moves or any(output.velocity.tolist()):  # the last one stands still
             return True
         if arm.controller.started and (self._display_only or output.state not in SILENT):
             return True

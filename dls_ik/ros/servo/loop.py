@@ -335,6 +335,7 @@ class ServoLoop:
     def _run_cycle(self, now: float, stamp: int, gap: float, arrival: Arrival | None) -> None:
         """Run a cycle; exceptions are reported, so that the loop outlives them."""
         try:
+            self._states.look_out(now)
             report = self.cycle.run(now, stamp, gap, arrival)
             if report.is_command and not self.cycle.is_old(report, time.monotonic() - now):
                 self._publish(report, stamp)

@@ -20,7 +20,7 @@ from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import MAX_NAME
 from dls_ik.ros.params import AUTO, NONE, REQUIRED
 from dls_ik.ros.servo.targets import DelayMonitor
-from dls_ik.ros.subscriptions import call_every, merge_bounded, subscribe_bounded
+from dls_ik.ros.subscriptions import merge_bounded, subscribe_bounded
 from dls_ik.ros.util import Throttle
 from dls_ik.text import listing
 
@@ -119,7 +119,8 @@ class CurrentStateMonitor:
         self._changed = time.monotonic()  # when it began to listen anew, or ceased to
         self._trusted = -math.inf  # [s] steady: earlier messages do not count
         self._located = False  # the arm was measured, and was not lost since
-        call_every(node, CHECK_PERIOD, self._check)
+        self._next_check = -math.inf  # [s]
+        self._driver_changed = node.create_guard_condition(self._check)
 
     def rename(self, robot_names: Mapping[str, str]) -> None:
         """Take joints that drivers call otherwise by these names from now on.
@@ -271,7 +272,19 @@ class CurrentStateMonitor:
         listens = self._subscription is not None
         return now - self._changed > SETTLING and listens == self._has_driver()
 
+    def look_out(self, now: float) -> None:
+        """Look for publishers if it is time to; called in each cycle.
+
+        Subscribing is left to the executor, which need not wake to look in vain.
+        """
+        if now < self._next_check:
+            return
+        self._next_check = now + CHECK_PERIOD
+        if self._has_driver() != (self._subscription is not None):
+            self._driver_changed.trigger()
+
     def _check(self) -> None:
+        """Subscribe once there is a driver, and unsubscribe when there is none any more."""
         if self._has_driver() == (self._subscription is not None):
             return
         if self._subscription is None:
