@@ -176,6 +176,19 @@ def host_features() -> set[str]:
     return {name for name, has in get_host_cpu_features().items() if has}
 
 
+def numba_entry(compiled: Any, args: tuple[Any, ...]) -> Callable[..., Any]:
+    """Return the code of a compiled function for arguments of these types, compiled if need be.
+
+    A call of the function itself looks at the type of each field of its arguments, which takes as
+    long as the work where there are a hundred. The code does not: arguments of any other type, or
+    arrays of another layout, are read as if they were of these.
+    """
+    if not hasattr(compiled, "typeof_pyval"):  # NUMBA_DISABLE_JIT is set
+        return cast(Callable[..., Any], compiled)
+    types = tuple(compiled.typeof_pyval(each) for each in args)
+    return cast(Callable[..., Any], compiled.compile(types))
+
+
 def numba_serialize(data: Any) -> bytes:
     """Serialise the data of a compiled kernel, for ``pickle.loads``."""
     from numba.core.serialize import dumps

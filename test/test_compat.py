@@ -3,9 +3,10 @@
 import pickle
 import time
 
+import numpy as np
 import pytest
 
-from dls_ik import compat
+from dls_ik import RobotModel, compat
 
 
 @pytest.fixture
@@ -60,6 +61,27 @@ def test_a_service_passes_its_results_on(node):
     executor.spin_until_future_complete(future, 20.0)
     assert future.result().message == "later"
     executor.shutdown()
+
+
+def test_the_code_of_a_kernel_is_called_without_a_look_at_types():
+    """It computes the same, in the arrays that it is given."""
+    from dls_ik.core.limiter import advance
+    from dls_ik.core.se3 import difference
+
+    T_a, T_b = np.eye(4), np.eye(4)
+    T_b[:3, 3] = 1.0, 2.0, 3.0
+    direct = compat.numba_entry(difference, (T_a, T_b))
+    assert np.array_equal(direct(T_a, T_b), difference(T_a, T_b))
+    robot = RobotModel.wam()
+    acceleration, q_r, v_r = np.full(7, 4.0), np.full(7, 0.2), np.zeros(7)
+    moved = []
+    for call in (advance, None):
+        q, v = np.zeros(7), np.zeros(7)
+        args = robot.chain, acceleration, q_r, v_r, 0.01, q, v
+        (call or compat.numba_entry(advance, args))(*args)
+        moved.append((q, v))
+    assert np.array_equal(*moved)
+    assert moved[0][0].any()
 
 
 def test_messages_of_subscriptions_are_waited_for(node):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dls_ik import compat
 from dls_ik.core import damping, step_bounds
 from dls_ik.core.follow import follow
 from dls_ik.core.types import Array, FollowState, GeneralProblem, Method
@@ -75,6 +77,7 @@ class LocalIk:
             self._slowest = float(robot.velocity.min())
         self._descending, self._plain = _descending(robot, self.options)
         self._criteria = self.options.goal()
+        self._follow: Callable[..., None] | None = None  # for arguments of the types of a robot
         self.restart(robot.clip(np.zeros(robot.n)))
 
     def __repr__(self) -> str:
@@ -151,7 +154,11 @@ class LocalIk:
             params = details.params._replace(Delta=self._slowest * dt)
             details = details._replace(params=params)
         method, descending = (self._method, details), (self._descending, self._plain)
-        follow(self.robot.chain, *method, *descending, self._criteria, T_d, dt, self._state[:])
+        T_d = np.ascontiguousarray(T_d, dtype=float)  # nearly always as it is
+        args = (self.robot.chain, *method, *descending, self._criteria, T_d, dt, self._state[:])
+        if self._follow is None:
+            self._follow = compat.numba_entry(follow, args)
+        self._follow(*args)
         position, rotation, least, greatest = self._state.observed.tolist()
         activation = self._state.limit_activation.copy()
         return ServoStep(self.q, position, rotation, least, greatest, activation)
