@@ -390,7 +390,7 @@ class Controller:
 
     def _errors(self, step: ServoStep, q: Array, T_d: Array) -> tuple[float, float]:
         """Return errors of the command (n,), which may be behind the reference of the step."""
-        if not math.isnan(step.position_error) and np.array_equal(q, step.q):
+        if not math.isnan(step.position_error) and q.tolist() == step.q.tolist():
             return step.position_error, step.rotation_error
         left = difference(self.robot.fk(q), T_d)
         return float(np.linalg.norm(left[:3])), float(np.linalg.norm(left[3:]))

@@ -128,7 +128,7 @@ class ConditionMonitor:
     def update(self, now: float, step: ServoStep, sigma0: float) -> ServoState:
         """Return the state of a cycle of local motion; sigma0: of the method."""
         state = self._singularity(step.least_singular_value, sigma0)
-        if step.limit_activation.max() >= HELD:
+        if max(step.limit_activation.tolist()) >= HELD:
             self._last_held = now
         return ServoState.JOINT_BOUND if 0.0 <= now - self._last_held < LINGER else state
 

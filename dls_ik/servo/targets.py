@@ -107,9 +107,9 @@ def _numbers(values: Any, valid: str) -> Array:
 
 def is_same(T_a: Array, T_b: Array, length_unit: float = 1.0) -> bool:
     """Return whether two poses (4, 4) are one target; lengths are in so many units a metre."""
-    apart = np.abs(T_a - T_b)
+    apart = T_a - T_b
     apart[:3, 3] /= length_unit
-    return float(apart.max()) <= SAME
+    return max(map(abs, apart.ravel().tolist())) <= SAME
 
 
 def rotated(R: Array, V: Array) -> Array:

@@ -212,7 +212,7 @@ class Tracker:
     def brake(self, dt: float) -> None:
         """Slow down for `dt` [s], and forget the target."""
         self.limiter.brake(dt)
-        if not (self._is_at_rest and np.array_equal(self.limiter.q, self.local_ik.q)):
+        if not (self._is_at_rest and self.limiter.q.tolist() == self.local_ik.q.tolist()):
             self._restart()
             self._is_at_rest = not any(self.limiter.v.tolist())
 

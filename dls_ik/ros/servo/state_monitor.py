@@ -175,6 +175,8 @@ class CurrentStateMonitor:
         The median of three readings counts, so that a single one that is off neither moves nor
         stops the arm, at the price of one message of lag.
         """
+        if not self._readings:
+            return None
         with self._lock:
             found = [self._readings.get(name, ()) for name in names]
         fresh = [
