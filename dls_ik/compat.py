@@ -141,6 +141,7 @@ def numba_cache() -> type:
     NUMBA_CACHE_DIR. Without one, kernels beside the sources are read.
     """
     from numba.core.caching import CompileResultCacheImpl, FunctionCache
+    from numba.core.runtime import rtsys
 
     user_provided, in_tree, *others = CompileResultCacheImpl._locator_classes
 
@@ -165,6 +166,14 @@ def numba_cache() -> type:
         def keep_in(self, files: Any) -> None:
             """Load from and save to other files: an object with ``load``, ``save``, ``flush``."""
             self._cache_file = files
+
+        def load_overload(self, sig: Any, target_context: Any) -> Any:
+            """Load without what only compilation needs, and imports: numba's implementations.
+
+            They take as long to import as numba, with SciPy twice as long.
+            """
+            rtsys.initialize(target_context)  # counts references
+            return self._load_overload(sig, target_context)
 
     return NumbaCache
 
@@ -245,6 +254,9 @@ def numba_compilers() -> tuple[Any, Any]:
     from numba.core.compiler import CompilerBase, DefaultPassBuilder
     from numba.core.compiler_machinery import LoweringPass, register_pass
     from numba.core.typed_passes import AnnotateTypes
+    from llvmlite.binding import Linkage, parse_assembly
+
+    PUBLIC = (Linkage.external, Linkage.linkonce_odr, Linkage.weak_odr)
 
     class NoEnvironment:
         """A code generator that leaves out the environment of a function without machine code."""
@@ -282,6 +294,19 @@ def numba_compilers() -> tuple[Any, Any]:
 
     class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
         """The code of a kernel with all of its parts, optimised once."""
+
+        def serialize_using_object_code(self) -> Any:
+            """Return the machine code, with the names in it only.
+
+            Numba adds the code for LLVM, for callers. A kernel has none that would take it in, and
+            parsing it takes as long as the rest of loading.
+            """
+            self._ensure_finalized()
+            here = [each for each in self._final_module.functions if not each.is_declaration]
+            names = [each.name for each in here if each.linkage in PUBLIC]
+            stubs = [f'define void @"{name}"() {{ unreachable }}' for name in names]
+            module = parse_assembly("\n".join(stubs))
+            return self.name, "object", (self._get_compiled_object(), module.as_bitcode())
 
         def _optimize_final_module(self) -> None:
             vectorize = config.LOOP_VECTORIZE
