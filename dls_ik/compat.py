@@ -249,12 +249,12 @@ def numba_compilers() -> tuple[Any, Any]:
     which Python calls, is optimised once with all of its parts. Its loops are not vectorised: with
     6 rows and 7 joints that takes longer, to compile and to run.
     """
+    from llvmlite.binding import Linkage, parse_assembly
     from numba.core import config
     from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler import CompilerBase, DefaultPassBuilder
     from numba.core.compiler_machinery import LoweringPass, register_pass
     from numba.core.typed_passes import AnnotateTypes
-    from llvmlite.binding import Linkage, parse_assembly
 
     PUBLIC = (Linkage.external, Linkage.linkonce_odr, Linkage.weak_odr)
 

@@ -1,6 +1,9 @@
 """The private members of libraries that the package uses are there, and do what it expects."""
 
+import os
 import pickle
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -234,3 +237,35 @@ def test_only_what_python_calls_is_optimised_and_becomes_machine_code(compiled, 
     assert by_python(1.5) == 2.5
     assert [each.rpartition(".")[2] for each, _ in optimised] == ["two_more", "one_more"]
     assert vectorize == numba.config.LOOP_VECTORIZE
+
+
+def test_kernels_are_loaded_without_what_compiles_them(compiled, tmp_path):
+    """The next process compiles afterwards all the same, as with NumPy's functions."""
+    source = tmp_path / "kept.py"
+    source.write_text(
+        "import sys\n"
+        "import numba\n"
+        "import numpy as np\n"
+        "from dls_ik.core.jit import allocating\n"
+        "@allocating\n"
+        "def twice(x):\n"
+        "    return x + x\n"
+        "@numba.njit\n"
+        "def norm(x):\n"
+        "    return np.sqrt(np.sum(twice(x) ** 2))\n"
+        "x = np.array([1.5, 2.0])\n"
+        "assert twice(x).tolist() == [3.0, 4.0]\n"
+        "print(sum(twice.stats.cache_hits.values()), 'numba.np.arraymath' in sys.modules)\n"
+        "assert norm(x) == 5.0\n"
+    )
+    said = [
+        subprocess.run(
+            [sys.executable, str(source)],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        ).stdout.split()
+        for _ in range(2)
+    ]
+    assert said == [["0", "True"], ["1", "False"]]
