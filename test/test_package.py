@@ -105,7 +105,7 @@ def test_the_check_of_the_shape_finds_circles_and_names_of_no_file(tmp_path: Pat
     assert all(any(each in line for line in new) for each in SHAPE_FOUND), new
 
 
-def test_what_is_installed_says_that_it_has_types(tmp_path: Path) -> None:
+def test_what_is_installed_has_types_and_kernels_that_nobody_compiles(tmp_path: Path) -> None:
     """The step that pip's wheel and colcon's install have in common."""
     build = [sys.executable, "setup.py", "-q", "build", "--build-base", str(tmp_path)]
     egg = ["egg_info", "--egg-base", str(tmp_path)]
@@ -114,6 +114,21 @@ def test_what_is_installed_says_that_it_has_types(tmp_path: Path) -> None:
     built = tmp_path / "lib" / "dls_ik"
     assert (built / "py.typed").is_file()
     assert (built / "solver" / "options.py").is_file()
+    jit = pytest.importorskip("dls_ik.core.jit")
+    if not jit._runs_portable():
+        pytest.skip("this processor has less than what kernels are compiled for ahead of time")
+    cache = tmp_path / "cache"
+    environment = {"PYTHONPATH": str(tmp_path / "lib"), "NUMBA_CACHE_DIR": str(cache)}
+    used = subprocess.run(
+        [sys.executable, "-c", "from dls_ik.warm_up import use_kernels; use_kernels()"],
+        cwd=tmp_path,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "compiling" not in used.stderr
+    assert not list(cache.rglob("*.nbc"))
 
 
 PROGRAM = """
