@@ -302,8 +302,8 @@ class Tracking:
     - path error: to the nearest position of the target during the last half second, which leaves
       out the lag
     - lag: shift in time for which the paths of tip and target are closest
-    - figure error: to the nearest point of the whole figure; missed: from points of the figure to
-      the nearest of the tip's path. Neither depends on time.
+    - figure error: to the nearest point of the whole figure; missed: from points of the figure
+      to the nearest of the tip's path, but for the last half second. Neither depends on time.
     - latency: from sending a target to receiving the first joint states computed after that, by
       their stamp; includes the wait for the next cycle of the node
     - delivery: its last part, from the stamp of joint states to receiving them
@@ -360,6 +360,7 @@ def evaluate(
     answer = np.searchsorted(stamps, counted)  # first state computed later
     answered = answer < len(stamps)
     path, duration = targets[:, :3, 3], float(sent[-1])
+    arrived = duration - MAX_LAG  # the tip is still on its way to later targets
     figures = Tracking(
         targets=len(counted),
         states=len(times),
@@ -369,7 +370,7 @@ def evaluate(
         position_error=spread(np.linalg.norm(tip - goal, axis=1)),
         path_error=spread(_path_errors(recording, motion)),
         figure_error=spread(_distances(tip, path[sent <= LAP])),
-        missed=spread(_distances(path[(sent >= 0.0) & (sent <= LAP)], tip)),
+        missed=spread(_distances(path[(sent >= 0.0) & (sent <= min(LAP, arrived))], tip)),
         heard_until=float((counted <= recording.received[-1]).mean()),
         rotation_error=spread(np.array(rotation_errors)),
         latency=spread(recording.received[answer[answered]] - counted[answered]),
