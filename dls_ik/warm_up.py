@@ -20,7 +20,7 @@ from dls_ik.core.reach_bounds import ReachBounds, rows_beyond_reach
 from dls_ik.model.dh import DhRow
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo.controller import Controller
-from dls_ik.solver import IkSolver
+from dls_ik.solver import IkSolver, announce_compilation_to
 
 BACKWARDS = "--backwards"
 
@@ -100,6 +100,7 @@ def compile_kernels(ahead: str = "") -> None:
 
 def _run() -> None:
     gc.disable()  # a tenth of the time
+    announce_compilation_to(lambda message: None)  # nobody waits for a first answer
     ahead, *order = sys.argv[1:]
     if ahead:
         keep_ahead_in(ahead)
