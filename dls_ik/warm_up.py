@@ -15,7 +15,7 @@ from functools import cache
 
 import numpy as np
 
-from dls_ik.core.jit import keep_ahead_in, portable_environment
+from dls_ik.core.jit import cache_failures, keep_ahead_in, portable_environment
 from dls_ik.core.reach_bounds import ReachBounds, rows_beyond_reach
 from dls_ik.model.dh import DhRow
 from dls_ik.model.robot import RobotModel
@@ -93,9 +93,9 @@ def compile_kernels(ahead: str = "") -> None:
             subprocess.Popen([*command, ahead, *order], env=environment)  # noqa: S603  our own
             for order in ([], [BACKWARDS])
         ]
-        for process in both:
-            if process.wait() != 0:
-                raise subprocess.CalledProcessError(process.returncode, process.args)
+        codes = [process.wait() for process in both]  # none is left behind by the other's failure
+        if any(codes):
+            raise subprocess.CalledProcessError(max(codes, key=abs), command)
 
 
 def _run() -> None:
@@ -105,7 +105,12 @@ def _run() -> None:
     if ahead:
         keep_ahead_in(ahead)
     use_kernels(reversed(USES) if order else USES)
+    if ahead and "save" in cache_failures:
+        sys.exit(f"warm_up: no kernels in {ahead}: {cache_failures['save']}")
 
 
 if __name__ == "__main__":
-    compile_kernels(*sys.argv[1:2])
+    try:
+        compile_kernels(*sys.argv[1:2])
+    except (RuntimeError, subprocess.CalledProcessError) as error:
+        sys.exit(f"warm_up: {error}")
