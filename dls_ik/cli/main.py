@@ -54,7 +54,9 @@ class OneLineGroup(click.Group):
         try:
             code = super().main(args, *rest, **named)
             sys.stdout.flush()
-        except click.Abort:
+        except click.Abort as error:
+            if isinstance(error.__cause__, EOFError):  # click takes it for the end of the terminal
+                output.exit_with(f"a file is cut off: {error.__cause__}", output.BAD_INPUT)
             output.exit_with("interrupted", output.INTERRUPTED)
         except (output.MissingPartError, NumbaStartError) as error:
             output.exit_with(str(error), output.MISSING)

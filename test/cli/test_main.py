@@ -106,6 +106,7 @@ def test_completion():
     [
         (KeyboardInterrupt(), 130, "dls-ik: interrupted\n"),
         (click.UsageError("two\nlines"), 2, "dls-ik: two lines\n"),
+        (EOFError("too short"), 2, "\ndls-ik: a file is cut off: too short\n"),
     ],
 )
 def test_errors_of_a_subcommand_that_was_added(error, code, said, monkeypatch):
