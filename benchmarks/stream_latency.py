@@ -19,7 +19,7 @@ from sensor_msgs.msg import JointState
 
 from benchmarks.client import client_node
 from benchmarks.common import Table, columns, finish, guarded, parser, positive, spread
-from benchmarks.processes import Process, ros_node, wait_until
+from benchmarks.processes import Process, ProcFigures, proc_figures, ros_node, wait_until
 from dls_ik import RobotModel
 from dls_ik.ros.client.ik_client import stamped_pose
 
@@ -31,6 +31,11 @@ COLUMNS = columns(
     "rate [Hz] :d; node; targets answered [%] :.1f; median [ms] :.3f; 99 % [ms] :.3f; largest "
     "[ms] :.3f; share of a core [%] :.1f; median, as a multiple of the echo's; share, as a "
     "multiple of the echo's"
+)
+
+
+MEMORY = columns(
+    "rate [Hz] :d; node; RSS [MiB] :.0f; PSS [MiB] :.0f; RSS beyond the echo's [MiB] :.0f"
 )
 
 
@@ -116,8 +121,10 @@ def turn(process: Process, client: Client, tip: Callable, rate: int, duration: f
     return Turn(answered, len(answered) / len(found), share)
 
 
-def measured(rate: int, repeats: int, duration: float) -> dict[str, list[Turn]]:
-    """Start both nodes, and let them take turns."""
+def measured(
+    rate: int, repeats: int, duration: float
+) -> tuple[dict[str, list[Turn]], dict[str, ProcFigures]]:
+    """Start both nodes, and let them take turns; return these and the memory at the end."""
     robot = RobotModel.wam()
     T = robot.fk(START)
     tips = {"echo": lambda q: q[:, :3], "node": lambda q: robot.fk(q)[:, :3, 3]}
@@ -139,7 +146,8 @@ def measured(rate: int, repeats: int, duration: float) -> dict[str, list[Turn]]:
             for name in SERVERS if i % 2 else reversed(SERVERS):
                 done = turn(processes[name], clients[name], tips[name], rate, duration)
                 found[name].append(done)
-    return found
+        memory = {name: proc_figures(p.process.pid) for name, p in processes.items()}
+    return found, memory
 
 
 def rows(rate: int, found: dict[str, list[Turn]]) -> list[list[Any]]:
@@ -164,9 +172,14 @@ def main() -> None:
     options.add_argument("--duration", type=positive, default=3, help="of a turn [s]")
     given = options.parse_args()
     table = Table(f"{given.repeats} turns of {given.duration} s of each node", COLUMNS)
+    sizes = Table("memory at the end, with messages and the robot loaded", MEMORY)
     for rate in given.rates:
-        table.rows += rows(rate, measured(rate, given.repeats, given.duration))
-    finish(given, [table])
+        found, memory = measured(rate, given.repeats, given.duration)
+        table.rows += rows(rate, found)
+        for name, size in memory.items():
+            more = size.rss - memory["echo"].rss
+            sizes.rows.append([rate, SERVERS[name], size.rss, size.pss, more])
+    finish(given, [table, sizes])
 
 
 if __name__ == "__main__":
