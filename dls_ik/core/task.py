@@ -66,7 +66,10 @@ def task_error(
         _add_squares(task, e, squares)
     for i in range(r):
         e[i] *= task.weight[i]
-    return sqrt(squares[:, 0].max()), sqrt(squares[:, 1].max())
+    position, rotation = 0.0, 0.0
+    for p in range(k):  # numba's own maximum has each process that loads the kernel import SciPy
+        position, rotation = max(position, squares[p, 0]), max(rotation, squares[p, 1])
+    return sqrt(position), sqrt(rotation)
 
 
 @force_inline
