@@ -37,6 +37,10 @@ class LimitsError(DlsIkError):
     """Limits without a common value; the message has both intervals."""
 
 
+class SceneError(DlsIkError):
+    """Collision geometry, or a description of a scene, that cannot be used."""
+
+
 class MethodError(DlsIkError):
     """A method name, or a parameter of a method, that is not valid."""
 

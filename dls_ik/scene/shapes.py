@@ -1,0 +1,248 @@
+"""Shapes, and bodies made of them."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dls_ik.core.types import Array
+from dls_ik.errors import SceneError
+from dls_ik.model.rotations import rigid_transform
+from dls_ik.text import quoted
+
+SMALLEST, LARGEST = 1e-6, 1e6  # [m] sizes of shapes
+MAX_TRIANGLES = 500_000
+MAX_PARTS = 10_000  # of a body
+THINNEST = (
+    1e-12  # height of a triangle over its longest edge, by that edge; flatter ones have no area
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """A box, centred.
+
+    Raises:
+        SceneError: not three positive sizes.
+    """
+
+    size: Array  # (3,) edge lengths [m]
+
+    def __post_init__(self) -> None:
+        """Check."""
+        _set(self, size=_sizes(self.size, "a box is x, y, z"))
+
+
+@dataclass(frozen=True, eq=False)
+class Sphere:
+    """A sphere, centred.
+
+    Raises:
+        SceneError: the radius is not positive.
+    """
+
+    radius: float  # [m]
+
+    def __post_init__(self) -> None:
+        """Check."""
+        (radius,) = _sizes([self.radius], "a sphere is its radius").tolist()
+        _set(self, radius=radius)
+
+
+@dataclass(frozen=True, eq=False)
+class Cylinder:
+    """A cylinder about the z axis, centred.
+
+    Raises:
+        SceneError: the radius or the length is not positive.
+    """
+
+    radius: float  # [m]
+    length: float  # [m]
+
+    def __post_init__(self) -> None:
+        """Check."""
+        given = [self.radius, self.length]
+        radius, length = _sizes(given, "a cylinder is radius, length").tolist()
+        _set(self, radius=radius, length=length)
+
+
+@dataclass(frozen=True, eq=False)
+class Capsule:
+    """A cylinder about the z axis with half a sphere at either end, centred.
+
+    Raises:
+        SceneError: the radius or the length is not positive.
+    """
+
+    radius: float  # [m]
+    length: float  # [m] of the cylinder, without the half spheres
+
+    def __post_init__(self) -> None:
+        """Check."""
+        given = [self.radius, self.length]
+        radius, length = _sizes(given, "a capsule is radius, length").tolist()
+        _set(self, radius=radius, length=length)
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """The half-space below a plane, ``normal . x <= offset``, which is solid.
+
+    Raises:
+        SceneError: a normal without a direction, or numbers that are not finite.
+    """
+
+    normal: Array  # (3,), made a unit
+    offset: float = 0.0  # [m] along the unit normal
+
+    def __post_init__(self) -> None:
+        """Check and normalise."""
+        normal = _numbers(self.normal, (3,), "the normal of a plane is x, y, z")
+        length = float(np.linalg.norm(normal))
+        if length < SMALLEST:
+            raise SceneError(f"the normal of a plane has no direction: {quoted(normal.tolist())}")
+        offset = _numbers(self.offset, (), "the offset of a plane is a number")
+        _set(self, normal=normal / length, offset=float(offset))
+
+
+@dataclass(frozen=True, eq=False)
+class Mesh:
+    """A surface of triangles; equal vertices are made one, triangles without area left out.
+
+    Raises:
+        SceneError: no triangles, too many, or a triangle without its vertices.
+    """
+
+    vertices: Array  # (k, 3) [m]
+    triangles: NDArray[np.int32]  # (m, 3) indices of vertices, counter-clockwise from outside
+
+    def __post_init__(self) -> None:
+        """Check, and make it one surface."""
+        corners = _triangles(self.triangles)
+        vertices = _numbers(self.vertices, (-1, 3), "the vertices of a mesh are rows of x, y, z")
+        if len(vertices) > 3 * MAX_TRIANGLES:
+            most = 3 * MAX_TRIANGLES
+            raise SceneError(f"a mesh has at most {most} vertices, not {len(vertices)}")
+        if corners.min() < 0 or corners.max() >= len(vertices):
+            wrong = corners[(corners < 0) | (corners >= len(vertices))][0]
+            raise SceneError(f"a triangle names vertex {wrong}; there are {len(vertices)}, from 0")
+        vertices, triangles = _joined(vertices, corners)
+        _set(self, vertices=vertices, triangles=triangles)
+
+    @cached_property
+    def is_watertight(self) -> bool:
+        """True if each edge has two triangles, which turn the same way: there is an inside."""
+        a, b = self.triangles, np.roll(self.triangles, -1, axis=1)
+        count = len(self.vertices)
+        edges = np.sort((a.astype(np.int64) * count + b).ravel())
+        opposite = np.sort((b.astype(np.int64) * count + a).ravel())
+        return bool((np.diff(edges) > 0).all()) and np.array_equal(edges, opposite)
+
+
+Shape = Box | Sphere | Cylinder | Capsule | Plane | Mesh
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """Shapes that move together: the collision geometry of a link, or an object.
+
+    Raises:
+        SceneError: a pose that is not a rigid transform, or too many parts.
+    """
+
+    name: str
+    parts: tuple[tuple[Shape, Array], ...] = field(repr=False)  # with (4, 4) T_body_shape each
+
+    def __post_init__(self) -> None:
+        """Check."""
+        if len(self.parts) > MAX_PARTS:
+            raise SceneError(
+                f"{quoted(self.name)} has {len(self.parts)} shapes, at most {MAX_PARTS} are taken"
+            )
+        name = f"of {quoted(self.name)} the pose of a shape"
+        _set(self, parts=tuple((shape, checked_pose(T, name)) for shape, T in self.parts))
+
+
+def checked_pose(given: Any, name: str) -> Array:
+    """Return a rigid transform (4, 4), read-only.
+
+    Raises:
+        SceneError: not one, or farther than `LARGEST` [m].
+    """
+    try:
+        T = rigid_transform(given, name)
+    except ValueError as error:
+        raise SceneError(str(error)) from None
+    if not (np.abs(T[:3, 3]) <= LARGEST).all():
+        raise SceneError(f"{name} is within {LARGEST:g} m, not at {quoted(T[:3, 3].tolist())}")
+    T.flags.writeable = False
+    return T
+
+
+def _set(shape: object, **values: Any) -> None:
+    """Set fields of a frozen dataclass, arrays read-only."""
+    for name, value in values.items():
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
+        object.__setattr__(shape, name, value)
+
+
+def _numbers(given: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
+    """Return a new array of a shape, in which -1 is any length."""
+    try:
+        values = np.array(given, np.float64) + 0.0  # no negative zeros
+    except (TypeError, ValueError, OverflowError):
+        raise SceneError(f"{what}, not {quoted(given)}") from None
+    rows = values.shape[:1] if shape[:1] == (-1,) else shape[:1]
+    if values.shape != rows + shape[1:]:
+        given_as = f"{values.size} numbers" if values.ndim == 1 else f"of shape {values.shape}"
+        raise SceneError(f"{what}, not {given_as}")
+    outside = ~(np.abs(values) <= LARGEST)
+    if outside.any():
+        raise SceneError(f"{what} within {LARGEST:g} m, not {values[outside][0]:g}")
+    return values
+
+
+def _sizes(given: ArrayLike, what: str) -> Array:
+    """Return positive sizes [m], as many as the description has commas and one."""
+    values = _numbers(given, (what.count(",") + 1,), what)
+    if not (values >= SMALLEST).all():
+        shown = " ".join(f"{value:g}" for value in values)
+        raise SceneError(f"{what}, each from {SMALLEST:g} to {LARGEST:g} m, not {shown}")
+    return values
+
+
+def _triangles(given: ArrayLike) -> NDArray[np.int64]:
+    """Return rows of three indices, whose range is not checked."""
+    what = "the triangles of a mesh are rows of three indices"
+    try:
+        triangles = np.asarray(given)
+    except (TypeError, ValueError, OverflowError):
+        raise SceneError(f"{what}, not {quoted(given)}") from None
+    if triangles.size == 0:
+        raise SceneError("a mesh has no triangles")
+    if triangles.ndim != 2 or triangles.shape[1] != 3:
+        raise SceneError(f"{what}, not of shape {triangles.shape}")
+    if triangles.dtype.kind not in "iu":
+        raise SceneError(f"{what}, not of type {triangles.dtype}")
+    if len(triangles) > MAX_TRIANGLES:
+        raise SceneError(f"a mesh has at most {MAX_TRIANGLES} triangles, not {len(triangles)}")
+    return triangles.astype(np.int64)
+
+
+def _joined(vertices: Array, triangles: NDArray[np.int64]) -> tuple[Array, NDArray[np.int32]]:
+    """Make equal vertices one, and drop triangles without area and vertices without triangles."""
+    rows = np.ascontiguousarray(vertices).view("V24").ravel()
+    _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
+    triangles = first[inverse.ravel()[triangles]]
+    a, b, c = (vertices[corner] for corner in triangles.T)
+    twice_area = np.linalg.norm(np.cross(b - a, c - a), axis=1)
+    longest = np.max([np.sum((p - q) ** 2, axis=1) for p, q in ((a, b), (b, c), (c, a))], axis=0)
+    triangles = triangles[twice_area > THINNEST * longest]
+    if not len(triangles):
+        raise SceneError("a mesh has only triangles without area")
+    used, indices = np.unique(triangles, return_inverse=True)
+    return vertices[used], indices.reshape(triangles.shape).astype(np.int32)
