@@ -88,7 +88,7 @@ def no_room():
     @contextmanager
     def limited(most):
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
-        # Python would keep the part of a compiled module that has room, and fail to import it later.
+        # Python would keep the part of a compiled module that fits, and fail to import it later.
         written, sys.dont_write_bytecode = sys.dont_write_bytecode, True
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
         try:
