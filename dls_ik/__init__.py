@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dls_ik.errors import BatchInterrupted, DlsIkError
     from dls_ik.model.robot import RobotModel
-    from dls_ik.solver.method import method_names
+    from dls_ik.solver.method import method_names, method_table
     from dls_ik.solver.result import IkBatchResult, IkPathResult, IkResult, Status
     from dls_ik.solver.solver import IkSolver
     from dls_ik.solver.stepper import Stepper
@@ -29,6 +29,7 @@ __all__ = [
     "Stepper",
     "Task",
     "method_names",
+    "method_table",
 ]
 
 
@@ -67,5 +68,6 @@ __getattr__, __dir__ = on_first_use(
         "Stepper": "solver.stepper",
         "Task": "solver.task",
         "method_names": "solver.method",
+        "method_table": "solver.method",
     },
 )

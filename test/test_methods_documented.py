@@ -75,6 +75,12 @@ def test_entry_says_when_to_use_it(title: str) -> None:
         assert line(text, "Use it")
 
 
+def test_sources_of_methods_are_those_of_their_table() -> None:
+    for info in dls_ik.method_table():
+        text = dict(entries("Methods by name"))[info.name]
+        assert line(text, "Source") == info.source
+
+
 def test_parts_of_names_are_listed() -> None:
     text = section("How names combine").partition("`jp` is the default law")[0]
     words = {word for cell in re.findall(r"`([^`]+)`", text) for word in cell.split("+")}

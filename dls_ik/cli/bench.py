@@ -19,7 +19,7 @@ import numpy as np
 
 from dls_ik.cli import output
 from dls_ik.cli.options import ROBOT, TIMEOUT, ChosenRobot, robot_argument, settings_option
-from dls_ik.cli.terminal import ProgressBars, print_note, print_table, stdout_console
+from dls_ik.cli.terminal import ProgressBars, print_method_table, print_note, stdout_console
 from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError
 
@@ -38,7 +38,9 @@ TOLERANCE = 1e-9  # [rad or m] beyond a limit
     epilog=f"{ROBOT} Exit codes: 0 done, 2 bad input, 130 after Ctrl-C, with what was finished."
 )
 @robot_argument(default="wam")
-@click.option("--method", "methods", metavar="A,B,C", default="auto,ctp+sd+svf", help="Methods.")
+@click.option(
+    "--method", "methods", metavar="A,B,C", default="auto,ctp+sd+svf", help="See dls-ik methods."
+)
 @click.option(
     "--samples", type=click.IntRange(1, 10**7), default=1000, metavar="N", help="Number of poses."
 )
@@ -229,7 +231,7 @@ def _print_report(report: dict[str, Any]) -> None:
     console = stdout_console()
     poses = f"{report['finished']} random poses within reach, seed {report['seed']}"
     console.print(f"{report['robot']}: {poses}", style="bold", markup=False)
-    print_table(console, HEADINGS, [_cells(row) for row in report["methods"]])
+    print_method_table(console, HEADINGS, [_cells(row) for row in report["methods"]])
     print_note(
         console,
         "inside: the answer is inside the joint limits; batch: all poses at once on "

@@ -28,6 +28,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "reachability": "Map what an arm reaches.",
     },
     "Methods": {
+        "methods": "List the methods: names, sources, use.",
         "reproduce": "Run a published table or figure again.",
         "bench": "Compare methods on random poses.",
     },

@@ -40,7 +40,7 @@ def text_option(name: str, **settings: Any) -> Callable[[Command], Command]:
 
 
 method_option = click.option(
-    "--method", default="auto", metavar="NAME", help="See docs/methods.md."
+    "--method", default="auto", metavar="NAME", help="A method: dls-ik methods."
 )
 task_option = click.option(
     "--task",

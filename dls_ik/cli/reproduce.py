@@ -8,6 +8,7 @@ import base64
 import io
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -141,6 +142,10 @@ def _print_report(console: Console, experiment: Experiment, report: Reproduction
 
 
 def _print_table(console: Console, table: ResultTable, lines: list[list[Cell]]) -> None:
+    if _least_width(console, _rich_table(table, lines, break_headings=True)) > console.width:
+        kept = [i for i, column in enumerate(table.columns) if not column.is_spare]
+        table = replace(table, columns=tuple(table.columns[i] for i in kept))
+        lines = [[line[i] for i in kept] for line in lines]
     shown = _rich_table(table, lines, break_headings=False)
     if table_width(console, shown) > console.width:
         shown = _rich_table(table, lines, break_headings=True)
@@ -150,6 +155,10 @@ def _print_table(console: Console, table: ResultTable, lines: list[list[Cell]]) 
     if any(cell.printed for line in lines for cell in line):
         legend = f"below each figure, dim: the printed one; {MARK} differs by more than chance"
         console.print(Text(legend, style="dim"))
+
+
+def _least_width(console: Console, table: RichTable) -> int:
+    return Measurement.get(console, console.options.update(width=10**4), table).minimum
 
 
 def _rich_table(table: ResultTable, lines: list[list[Cell]], break_headings: bool) -> RichTable:

@@ -23,7 +23,15 @@ from dls_ik.cli.options import (
     task_option,
 )
 from dls_ik.cli.pose import ChosenPose, pose_facts, pose_options, warn_far_poses
-from dls_ik.cli.terminal import figure, limit, print_note, print_pairs, print_table, stdout_console
+from dls_ik.cli.terminal import (
+    figure,
+    limit,
+    print_method_table,
+    print_note,
+    print_pairs,
+    print_table,
+    stdout_console,
+)
 from dls_ik.core.types import Array
 
 if TYPE_CHECKING:
@@ -51,7 +59,7 @@ MAX_STEPS = 5000  # that are drawn
     "methods",
     default="auto",
     metavar="A,B,...",
-    help="One method, or several to compare; docs/methods.md has all.",
+    help="One method, or several to compare: dls-ik methods.",
 )
 @click.option("--timeout", type=TIMEOUT, metavar="S", help="For each [s]. Default: 0.05.")
 @click.option(
@@ -260,7 +268,7 @@ def _print_comparison(console: Console, answers: list[dict[str, Any]]) -> None:
         ]
         for answer in answers
     ]
-    print_table(console, COMPARISON[: len(rows[0])], rows, left=(0, 1))
+    print_method_table(console, COMPARISON[: len(rows[0])], rows, left=(0, 1))
     if has_seed:
         print_note(console, "change: largest of a joint from the seed [rad or m]")
 

@@ -58,18 +58,44 @@ def print_table(
     Args:
         left: columns of words; the others are numbers, aligned to the right.
     """
-    table = empty_table()
-    for i, heading in enumerate(headings):
-        justify = "left" if i in left else "right"
-        table.add_column(Text(heading), justify=justify, no_wrap=True)  # type: ignore[arg-type]
-    for row in rows:
-        table.add_row(*(Text(escape(cell, keep="\n")) for cell in row))
+    table = _table_of(headings, rows, left)
     if table_width(console, table) <= console.width:
         console.print(table)
         return
     for row in rows:
         console.print(Text(escape(row[0], keep="\n")), soft_wrap=True)
         print_pairs(console, list(zip(headings[1:], row[1:], strict=True)), indent=2)
+
+
+def _table_of(headings: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int]) -> Table:
+    table = empty_table()
+    for i, heading in enumerate(headings):
+        justify = "left" if i in left else "right"
+        table.add_column(Text(heading), justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    for row in rows:
+        table.add_row(*(Text(escape(cell, keep="\n")) for cell in row))
+    return table
+
+
+def print_method_table(
+    console: Console,
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    left: Sequence[int] = (0,),
+) -> None:
+    """Print rows that begin with a method's name, with its long name beside it, or below them."""
+    from dls_ik.solver.method import long_name
+
+    names = [(row[0], long_name(row[0])) for row in rows]
+    wide = [[*pair, *row[1:]] for pair, row in zip(names, rows, strict=True)]
+    wide_headings = [headings[0], "name", *headings[1:]]
+    wide_left = [0, 1, *(i + 1 for i in left if i > 0)]
+    if table_width(console, _table_of(wide_headings, wide, wide_left)) <= console.width:
+        print_table(console, wide_headings, wide, wide_left)
+        return
+    print_table(console, headings, rows, left)
+    console.print()
+    print_pairs(console, names)
 
 
 def print_pairs(console: Console, pairs: Sequence[tuple[str, str]], indent: int = 0) -> None:

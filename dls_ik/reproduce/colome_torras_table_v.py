@@ -25,6 +25,7 @@ from dls_ik.reproduce.experiment import (
     means_differ,
     percents_differ,
 )
+from dls_ik.solver.method import long_name
 from dls_ik.solver.result import Status
 from dls_ik.solver.solver import IkSolver
 
@@ -148,7 +149,7 @@ def _row(robot: RobotModel, method: str, goals: Array, starts: Array, printed: R
         return {"method": method, "missing": str(error)}
     found = _one_by_one(solver, goals, starts)
     differs = differing(found, printed, PAIRS) if printed is not None else []
-    return marked({"method": method, **figures(found)}, differs)
+    return marked({"method": method, "long_name": long_name(method), **figures(found)}, differs)
 
 
 def _one_by_one(solver: IkSolver, goals: Array, starts: Array) -> Outcomes:
@@ -356,6 +357,7 @@ TABLE_V = Experiment(
         ResultTable(
             (
                 _METHOD,
+                Column("long_name", "name", is_text=True, is_spare=True),
                 *_SHARES,
                 *_ITERATIONS,
                 Column("time_ms", "time [ms]", ".4g"),

@@ -85,6 +85,7 @@ class Column(NamedTuple):
     form: str = ""  # a format specification
     is_name: bool = False  # identifies the row in both the measured and the printed rows
     is_text: bool = False  # words instead of a figure
+    is_spare: bool = False  # left out where a terminal has no room
 
     @property
     def is_left(self) -> bool:

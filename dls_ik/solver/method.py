@@ -29,14 +29,112 @@ _PARTS: dict[str, tuple[str, int, dict[str, Any]]] = {
     "odls": (PART_KINDS[0], damping.JD, {"policy": "optimal"}),
 }
 
-# The names that are listed: those of the papers, and combinations that have proved useful.
-_PRESETS = (
-    "jp", "jt", "tpinv", "jd", "jf", "nf", "ed", "ied", "svf", "svf+ed", "sd", "svf+sd",
-    "dls", "odls", "dls+clamp", "dls+max", "dls+norm", "jt+max", "tpinv+max", "tpinv+halve",
-    "sdls", "sdls+clamp",
-    "jw", "gp", "gp+dls", "gp+odls", "ta", "ta+dls", "jc", "jc+ed", "tp",
-    "ctp", "ctp+svf", "ctp+sd", "ctp+sd+svf",
-)  # fmt: skip
+# Long names of the parts; those of methods are made of them, but for a few.
+_LONG_NAMES = {
+    AUTO: "error damping, an active set of limits, restarts",
+    "jp": "Jacobian pseudoinverse",
+    "jt": "Jacobian transpose",
+    "tpinv": "truncated pseudoinverse",
+    "jd": "Jacobian damping",
+    "jf": "Jacobian filtering",
+    "nf": "numerical filtering",
+    "ed": "error damping",
+    "ied": "improved error damping",
+    "svf": "singular value filtering",
+    "dls": "damped least squares",
+    "odls": "optimally damped least squares",
+    "jw": "Jacobian weighting",
+    "gp": "gradient projection",
+    "ta": "task augmentation",
+    "jc": "joint clamping",
+    "tp": "task priority",
+    "ctp": "continuous task priority",
+    "clamp": "error clamping",
+    "halve": "error halving",
+    "sd": "selective damping",
+    "sdls": "selectively damped least squares",
+    "max": "bounded joint steps",
+    "norm": "bounded norm of the step",
+    "kdl_lma": "KDL's Levenberg-Marquardt",
+    "kdl_nr": "KDL's Newton-Raphson",
+    "kdl_nr_jl": "KDL's Newton-Raphson with joint limits",
+}
+
+# The names that are listed, with source (keys of docs/references.md) and purpose: those of the
+# papers, and combinations that have proved useful.
+_LISTED: dict[str, tuple[str, str]] = {
+    AUTO: ("Chan & Lawrence 1988",
+           "any reachable pose inside the limits, or the reason why there is no answer"),
+    "jp": ("Whitney 1969; Colome & Torras 2012, (2), Table II",
+           "exact and quick away from singularities, unbounded at them"),
+    "jt": ("Wolovich & Elliott 1984; Buss & Kim 2004, section 5; Colome & Torras 2012, Table II",
+           "no inverse: cheap steps, many of them"),
+    "tpinv": ("Tabaczynski 2005, 2.3; Buss & Kim 2004, section 5",
+              "drops directions of small singular values at once"),
+    "jd": ("Wampler 1986; Nakamura & Hanafusa 1986; Colome & Torras 2012, Table II",
+           "a bounded inverse; a policy may choose the damping factor"),
+    "jf": ("Maciejewski & Klein 1988; Colome & Torras 2012, Table II, appendix",
+           "damps the least singular direction alone, near a singularity"),
+    "nf": ("Maciejewski & Klein 1988; Deo & Walker 1993, section 3",
+           "bounds the joint velocity with two directions near singular"),
+    "ed": ("Chan & Lawrence 1988; Colome & Torras 2012, Table II",
+           "damped far from the goal, undamped at it: reaches far goals"),
+    "ied": ("Sugihara 2009; Colome & Torras 2012, Table II",
+            "as ed, for goals that may be singular"),
+    "svf": ("Colome & Torras 2012, (3), (4)",
+            "passes singularities without damping elsewhere"),
+    "svf+ed": ("Colome & Torras 2012, Table V", "as ed, for goals that may be singular"),
+    "sd": ("Colome & Torras 2012, section VI, (8)",
+           "bounds the motion along each singular direction"),
+    "svf+sd": ("Colome & Torras 2012, Table V", "as sd, in fewer steps"),
+    "dls": ("Wampler 1986; Buss & Kim 2004, section 5",
+            "a heavy constant factor: smooth motion that lags near singularities"),
+    "odls": ("Deo & Walker 1993, 3.1", "the least damping that keeps the step within a bound"),
+    "dls+clamp": ("Buss & Kim 2004, sections 3, 5", "targets far out of reach, several tips"),
+    "dls+max": ("Buss & Kim 2004, section 5", "damping, and no joint moves far in a step"),
+    "dls+norm": ("Deo & Walker 1993, DLP-2", "a bound by scaling, to compare with odls"),
+    "jt+max": ("Buss & Kim 2004, section 5; Tabaczynski 2005, 3.2",
+               "the transpose, and no joint moves far in a step"),
+    "tpinv+max": ("Buss & Kim 2004, section 5; Tabaczynski 2005, 3.2",
+                  "the truncated pseudoinverse, and no joint moves far in a step"),
+    "tpinv+halve": ("Tabaczynski 2005, 2.2", "targets out of reach, to compare with"),
+    "sdls": ("Buss & Kim 2004, (3), (4)",
+             "bounds each singular direction by what it does to the tips"),
+    "sdls+clamp": ("Buss & Kim 2004, sections 3, 5", "as sdls, for far targets"),
+    "jw": ("Chan & Dubey 1995; Colome & Torras 2012, Table III",
+           "joints that approach a limit move less; limits are not enforced"),
+    "gp": ("Liegeois 1977; Colome & Torras 2012, Table III",
+           "an objective in the null space of a redundant arm"),
+    "gp+dls": ("Deo & Walker 1993, (22), (23), (24)", "as gp, near singularities"),
+    "gp+odls": ("Deo & Walker 1993, 4.1", "as odls, with an objective"),
+    "ta": ("Egeland et al. 1991; Colome & Torras 2012, Table III",
+           "the objective as one more row of the task"),
+    "ta+dls": ("Deo & Walker 1993, (19)", "as ta; the damping absorbs conflicts"),
+    "jc": ("Raunhardt & Boulic 2007; Colome & Torras 2012, Table III",
+           "holds joints at their limits, at once"),
+    "jc+ed": ("Raunhardt & Boulic 2007; Chan & Lawrence 1988",
+              "one attempt that keeps the limits"),
+    "tp": ("Colome & Torras 2012, (5)", "holds joints near their limits, at once"),
+    "ctp": ("Mansard, Remazeilles & Chaumette 2009, (20), definition 4.1; "
+            "Colome & Torras 2012, (6)",
+            "holds joints near their limits, gradually: smooth motion"),
+    "ctp+svf": ("Colome & Torras 2012, Table V", "as ctp, through singularities"),
+    "ctp+sd": ("Colome & Torras 2012, (7), (8)", "as ctp, with bounded steps"),
+    "ctp+sd+svf": ("Colome & Torras 2012, Table V",
+                   "follows a target smoothly within the limits: the default of the stream"),
+    "kdl_lma": ("Orocos KDL", "to compare with; limits are ignored"),
+    "kdl_nr": ("Orocos KDL", "to compare with; limits are ignored"),
+    "kdl_nr_jl": ("Orocos KDL", "to compare with; joints are clipped to their limits"),
+}  # fmt: skip
+
+
+class MethodInfo(NamedTuple):
+    """Names of a method, where it was published, and its use in a line."""
+
+    name: str
+    long_name: str
+    source: str  # keys of docs/references.md with equations
+    summary: str
 
 
 class MethodChoice(NamedTuple):
@@ -102,7 +200,30 @@ def method_names() -> tuple[str, ...]:
 
     The parts may be in any order. Names that begin with ``kdl`` need PyKDL.
     """
-    return (AUTO, *_PRESETS, *KDL)
+    return tuple(_LISTED)
+
+
+def method_table() -> tuple[MethodInfo, ...]:
+    """Return name, long name, source and use of the methods that :func:`method_names` lists."""
+    return tuple(map(method_info, _LISTED))
+
+
+def method_info(name: str) -> MethodInfo:
+    """Describe a method, listed or combined from parts.
+
+    Raises:
+        MethodError: as :func:`parse_method`.
+    """
+    known = parse_method(name).name
+    parts = [known] if known in _LONG_NAMES else known.split("+")
+    published = dict.fromkeys(_LISTED[part][0] for part in parts if part in _LISTED)
+    words = _LISTED.get(known, ("; ".join(published), "a combination of its parts"))
+    return MethodInfo(known, " + ".join(_LONG_NAMES[part] for part in parts), *words)
+
+
+def long_name(name: str) -> str:
+    """Return the long name of a method, such as ``error damping`` for ``ed``."""
+    return method_info(name).long_name
 
 
 def parse_method(name: str) -> MethodChoice:

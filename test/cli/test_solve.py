@@ -41,7 +41,19 @@ def test_methods_are_compared():
     assert all(answer["success"] for answer in found["answers"])
     wide = run("solve", "wam", *POSE, "--method", "auto,svf+sd", "--seed", SEED, columns=100).stdout
     assert "change: largest of a joint from the seed [rad or m]" in wide
-    assert len(wide.splitlines()) == 5
+    assert wide.splitlines()[5:7] == [
+        "auto    error damping, an active set of limits, restarts",
+        "svf+sd  singular value filtering + selective damping",
+    ]
+    assert len(wide.splitlines()) == 8
+    (row,) = (
+        line
+        for line in run(
+            "solve", "wam", *POSE, "--method", "auto,sd", "--seed", SEED, columns=160
+        ).stdout.splitlines()
+        if line.startswith("sd ")
+    )
+    assert row.split()[1:4] == ["selective", "damping", "SUCCESS"]
     narrow = run("solve", "wam", *POSE, "--method", "auto,svf+sd", columns=50).stdout
     assert "  iterations" in narrow
     assert all(len(line) <= 50 for line in narrow.splitlines())

@@ -7,10 +7,10 @@ from random import Random
 import pytest
 from laws import LAWS, is_legal
 
-from dls_ik import IkSolver, RobotModel, method_names
+from dls_ik import IkSolver, RobotModel, method_names, method_table
 from dls_ik.core import error_clamping, limits, step_bounds
 from dls_ik.errors import DlsIkError, MethodError
-from dls_ik.solver.method import KDL, parse_method
+from dls_ik.solver.method import KDL, long_name, method_info, parse_method
 from dls_ik.solver.options import solver_options
 
 WAM = RobotModel.wam()
@@ -72,6 +72,23 @@ def test_listed_names_round_trip():
 def test_listed_names_are_different_methods():
     names = method_names()
     assert len({parse_method(name) for name in names}) == len(set(names)) == len(names)
+
+
+def test_every_method_has_a_long_name_and_says_its_use():
+    table = method_table()
+    assert [info.name for info in table] == [*method_names()]
+    assert len({info.long_name for info in table}) == len(table)
+    for info in table:
+        assert info.source
+        assert info.summary
+        assert method_info(info.name.upper()) == info
+    assert {long_name(part) for part in PARTS if part}.isdisjoint({""})
+    combined = method_info("svf+jc+max")
+    assert combined.name == "jc+max+svf"
+    assert combined.long_name == "joint clamping + bounded joint steps + singular value filtering"
+    assert combined.source.count(";") == 2
+    with pytest.raises(MethodError):
+        method_info("jc+")
 
 
 @pytest.mark.parametrize("name", KDL)

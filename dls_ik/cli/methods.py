@@ -1,0 +1,34 @@
+"""``dls-ik methods``: the methods by name, with sources."""
+
+from __future__ import annotations
+
+import click
+
+from dls_ik.cli import output
+from dls_ik.cli.terminal import print_note, print_pairs, stdout_console
+
+EPILOG = (
+    "A method is named as in the papers, its parts joined by '+' in any order: ctp+sd+svf. "
+    "docs/methods.md has formulas and options, docs/references.md the sources in full."
+)
+
+
+@click.command(epilog=EPILOG)
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@output.json_option
+def methods(names: tuple[str, ...], as_json: bool) -> None:
+    """List methods: short and long name, source, use. Without NAME all that have a name."""
+    from dls_ik.solver.method import method_info, method_table
+
+    found = tuple(map(method_info, names)) or method_table()
+    if as_json:
+        output.print_json([each._asdict() for each in found])
+        return
+    pairs: list[tuple[str, str]] = []
+    for each in found:
+        pairs += [(each.name, each.long_name), ("", f"{each.summary} ({each.source})")]
+    console = stdout_console()
+    print_pairs(console, pairs)
+    if not names:
+        console.print()
+        print_note(console, "Other combinations of the same parts work too, such as jc+svf.")
