@@ -28,28 +28,8 @@ def rcl_error() -> type[Exception]:
     return error
 
 
-def intercept_responses(
-    service: Any, dispatch: Callable[[Any, Any], None]
-) -> Callable[[Any, Any], None]:
-    """Have an rclpy service pass each result to a function instead of sending it.
-
-    rclpy calls ``send_response`` of the service with the result of its callback and the header of
-    the request, from Humble to Kilted. The callback itself does not see the header.
-
-    Args:
-        service: of :class:`rclpy.service.Service`.
-        dispatch: called with the result of the callback, and the header.
-
-    Returns:
-        The function that sends a response, with the header that it answers.
-    """
-    send: Callable[[Any, Any], None] = service.send_response
-    service.send_response = dispatch
-    return send
-
-
-class SubscriptionWaiter:
-    """Waits for messages of rclpy subscriptions in the calling thread, as rclpy.wait_for_message.
+class EntityWaiter:
+    """Waits for subscriptions and services of rclpy in the calling thread, as wait_for_message.
 
     That one subscribes anew for each message. The handles and wait sets of rclpy are the same from
     Humble to Kilted.
@@ -64,36 +44,43 @@ class SubscriptionWaiter:
         self._used: tuple[Any, ...] = ()
         self._held = ExitStack()  # keeps handles alive that others destroy
         self._subscriptions: dict[int, Any] = {}  # by pointer
+        self._services: dict[int, Any] = {}
         self._wait_set: Any = None
 
-    def use(self, subscriptions: tuple[Any, ...]) -> None:
-        """Wait for these subscriptions from now on, and let go of the others."""
-        held, self._held, self._used = self._held, ExitStack(), subscriptions
-        self._subscriptions = {}
-        for subscription in subscriptions:
+    def use(self, entities: tuple[Any, ...]) -> None:
+        """Wait for these subscriptions and services from now on, and let go of the others."""
+        held, self._held, self._used = self._held, ExitStack(), entities
+        self._subscriptions, self._services = {}, {}
+        for entity in entities:
+            kind = self._services if hasattr(entity, "srv_type") else self._subscriptions
             with suppress(self._rcl.InvalidHandle):  # it is destroyed
-                self._held.enter_context(subscription.handle)
-                self._subscriptions[subscription.handle.pointer] = subscription
+                self._held.enter_context(entity.handle)
+                kind[entity.handle.pointer] = entity
         held.close()
-        count = len(self._subscriptions)
-        self._wait_set = self._rcl.WaitSet(count, 1, 0, 0, 0, 0, self._context.handle)
+        counts = len(self._subscriptions), 1, 0, 0, len(self._services), 0
+        self._wait_set = self._rcl.WaitSet(*counts, self._context.handle)
 
-    def wait(self, subscriptions: tuple[Any, ...], guard: Any, timeout: float) -> list[Any]:
+    def wait(self, entities: tuple[Any, ...], guard: Any, timeout: float) -> list[Any]:
         """Return those with messages, once there is one, or the guard condition was triggered.
 
         Args:
-            subscriptions: the same object until they change.
+            entities: the same object until they change.
             timeout: [s] at most.
         """
-        if subscriptions is not self._used or self._wait_set is None:
-            self.use(subscriptions)
-        wait_set, by_pointer = self._wait_set, self._subscriptions
+        if entities is not self._used or self._wait_set is None:
+            self.use(entities)
+        wait_set = self._wait_set
         wait_set.clear_entities()
-        for subscription in by_pointer.values():
+        for subscription in self._subscriptions.values():
             wait_set.add_subscription(subscription.handle)
+        for service in self._services.values():
+            wait_set.add_service(service.handle)
         wait_set.add_guard_condition(guard.handle)
         wait_set.wait(max(0, int(timeout * 1e9)))
-        return [by_pointer[p] for p in wait_set.get_ready_entities("subscription")]
+        found = [self._subscriptions[p] for p in wait_set.get_ready_entities("subscription")]
+        if self._services:
+            found += [self._services[p] for p in wait_set.get_ready_entities("service")]
+        return found
 
 
 ProcessRequest = Callable[[Any, Any], Any]  # connection, request -> response; None: go on

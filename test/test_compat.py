@@ -41,26 +41,23 @@ def test_the_error_of_rcl(node):
         node.create_publisher(Empty, "topic", 1)
 
 
-def test_a_service_passes_its_results_on(node):
+def test_requests_are_waited_for_and_answered_later(node):
     from rclpy.executors import SingleThreadedExecutor
     from std_srvs.srv import Trigger
 
-    service = node.create_service(Trigger, "ask", lambda request, response: (request, response))
-    held = []
-    send = compat.intercept_responses(service, lambda pair, header: held.append((pair, header)))
-    executor = SingleThreadedExecutor(context=node.context)
-    executor.add_node(node)
+    service = node.create_service(Trigger, "ask", print)
     client = node.create_client(Trigger, "ask")
     assert client.wait_for_service(20.0)
     future = client.call_async(Trigger.Request())
-    for _ in range(400):
-        executor.spin_once(timeout_sec=0.05)
-        if held:
-            break
-    (_, response), header = held.pop()
-    assert not future.done()
-    response.message = "later"
-    send(response, header)
+    waiter, guard = compat.EntityWaiter(node.context), node.create_guard_condition(print)
+    assert waiter.wait((service,), guard, 20.0) == [service]
+    _, header = service.handle.service_take_request(Trigger.Request)
+    assert service.handle.service_take_request(Trigger.Request)[1] is None, "there was one"
+    service.send_response(Trigger.Response(message="later"), header)
+    node.destroy_service(service)
+    waiter.use(())
+    executor = SingleThreadedExecutor(context=node.context)
+    executor.add_node(node)
     executor.spin_until_future_complete(future, 20.0)
     assert future.result().message == "later"
     executor.shutdown()
@@ -90,7 +87,7 @@ def test_the_code_of_a_kernel_is_called_without_a_look_at_types():
 def test_messages_of_subscriptions_are_waited_for(node):
     from std_msgs.msg import Empty
 
-    waiter = compat.SubscriptionWaiter(node.context)
+    waiter = compat.EntityWaiter(node.context)
     guard = node.create_guard_condition(lambda: None)
     subscriptions = tuple(node.create_subscription(Empty, name, print, 1) for name in "ab")
     assert waiter.wait(subscriptions, guard, 0.0) == []

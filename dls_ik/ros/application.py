@@ -90,6 +90,7 @@ class Application:
             self._wait_for_robot(reason)
         else:
             self._use(Arm(robot, self._parameters, self._executor))
+        self._services.start()
 
     def stop(self) -> None:
         """Stop the services and the stream."""

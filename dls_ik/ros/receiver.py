@@ -1,4 +1,4 @@
-"""Subscriptions whose messages a thread takes by itself, without an executor in between.
+"""Subscriptions and services that a thread takes by itself, without an executor in between.
 
 An executor of rclpy builds a wait set of all entities of a node for each message, and another one
 after it: 0.3 ms, and a second thread to wake.
@@ -6,11 +6,13 @@ after it: 0.3 ms, and a second thread to wake.
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
+from rclpy.service import Service
 from rclpy.subscription import Subscription
 
 from dls_ik import compat
@@ -21,19 +23,24 @@ try:
 except ImportError:  # Humble
     from rclpy.qos_event import SubscriptionEventCallbacks
 
+PAUSE = 0.1  # [s] after an error at most: it may last
+IDLE = 60.0  # [s] of a wait at most, where nothing else bounds it
+Reply = Callable[[Any], None]  # takes the response, once, in any thread
+
 
 class MessageReceiver(CallbackGroup):
-    """Callback group of subscriptions that no executor takes, but the thread that waits for them.
+    """Callback group of subscriptions and services that no executor takes, but a waiting thread.
 
-    They have no event handlers, with which the middleware would wake the executor for each message
-    too: they are for qualities of service that no publisher is incompatible with.
+    Subscriptions have no event handlers, with which the middleware would wake the executor for each
+    message too: they are for qualities of service that no publisher is incompatible with.
     """
 
     def __init__(self, node: Node, log: Throttle) -> None:
         super().__init__()
         self._node, self._log = node, log
-        self._subscriptions: tuple[Subscription, ...] = ()
-        self._waiter = compat.SubscriptionWaiter(node.context)
+        self._entities: tuple[Subscription | Service, ...] = ()
+        self._waiter = compat.EntityWaiter(node.context)
+        self._sending = threading.Lock()  # rcl sends from one thread at a time
         self._closed = threading.Event()
         self._guard = node.create_guard_condition(_pass, self)
 
@@ -50,12 +57,31 @@ class MessageReceiver(CallbackGroup):
             event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False),
             raw=raw,
         )
-        self._use((*self._subscriptions, subscription))
+        self._use((*self._entities, subscription))
         return subscription
+
+    def create_service(
+        self, kind: Any, name: str, callback: Callable[[Any, Reply], None], depth: int
+    ) -> Service:
+        """Serve; the callback takes a request and the reply, which any thread may call later.
+
+        A coroutine as callback of rclpy's own does not do: the future that it awaits does not wake
+        the executor (9.1), or is polled (Humble).
+
+        Args:
+            depth: requests and responses that the middleware keeps; one too many replaces the
+                oldest, whose client waits in vain.
+        """
+        qos = QoSProfile(depth=depth)
+        service = self._node.create_service(
+            kind, name, callback, qos_profile=qos, callback_group=self
+        )
+        self._use((*self._entities, service))
+        return service
 
     def destroy_subscription(self, subscription: Subscription) -> None:
         """Destroy a subscription, from any thread; a wait that it takes part in ends first."""
-        self._use([each for each in self._subscriptions if each is not subscription])
+        self._use([each for each in self._entities if each is not subscription])
         self._node.destroy_subscription(subscription)
 
     def can_execute(self, entity: Any) -> bool:
@@ -69,26 +95,44 @@ class MessageReceiver(CallbackGroup):
     def ending_execution(self, entity: Any) -> None:
         """Take note of nothing: no executor executes an entity."""
 
-    def receive(self, timeout: float) -> None:
+    def receive(self, timeout: float = IDLE) -> None:
         """Wait for messages and pass them to their callbacks; for the thread of the receiver only.
 
         Returns after the first messages, :meth:`wake`, :meth:`close`, or `timeout` [s].
         """
         try:
-            for subscription in self._waiter.wait(self._subscriptions, self._guard, timeout):
-                taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
-                if taken is not None:
-                    subscription.callback(*taken)
+            for entity in self._waiter.wait(self._entities, self._guard, timeout):
+                self._take(entity)
         except Exception as error:  # noqa: BLE001  the thread outlives any message
             self._log.failed("callback", "a callback failed", error)
-            self._closed.wait(timeout)  # as if nothing had come: an error may last
+            self._closed.wait(min(timeout, PAUSE))
+
+    def serve(self) -> None:
+        """Receive until :meth:`close`; the work of a thread of its own."""
+        while not self._closed.is_set():
+            self.receive()
+        self.release()
+
+    def _take(self, entity: Subscription | Service) -> None:
+        if isinstance(entity, Service):
+            request, header = entity.handle.service_take_request(entity.srv_type.Request)
+            if header is not None:
+                entity.callback(request, partial(self._reply, entity, header))
+        else:
+            taken = entity.handle.take_message(entity.msg_type, entity.raw)
+            if taken is not None:
+                entity.callback(*taken)
+
+    def _reply(self, service: Service, header: Any, response: Any) -> None:
+        with self._sending:
+            service.send_response(response, header)
 
     def wake(self) -> None:
         """End the wait, or the next one, from any thread."""
         self._guard.trigger()
 
     def release(self) -> None:
-        """Let subscriptions go that were destroyed; in the thread of the receiver, at its end."""
+        """Let go of what was destroyed; in the thread of the receiver, at its end."""
         self._waiter.use(())
 
     def close(self) -> None:
@@ -96,8 +140,8 @@ class MessageReceiver(CallbackGroup):
         self._closed.set()
         self.wake()
 
-    def _use(self, subscriptions: Sequence[Subscription]) -> None:
-        self._subscriptions = tuple(subscriptions)
+    def _use(self, entities: Sequence[Subscription | Service]) -> None:
+        self._entities = tuple(entities)
         self.wake()
 
 

@@ -23,8 +23,9 @@ from dls_ik.ros.client.connection import (
     call_with_retry,
 )
 from dls_ik.ros.params import RobotParameters
+from dls_ik.ros.receiver import MessageReceiver
 from dls_ik.ros.robot_source import ForeignFileError, named_robot, served_robot
-from dls_ik.ros.services.executor import DeferredService
+from dls_ik.ros.util import Throttle
 
 pytestmark = pytest.mark.ros
 
@@ -38,7 +39,14 @@ class Forgetful:
     def __init__(self, host):
         self.loses, self.asked = 0, Counter()
         depth = qos_profile_services_default.depth
-        DeferredService(host.node, GetPositionFK, "compute_fk", self._answer, depth)
+        self._receiver = MessageReceiver(host.node, Throttle(host.node))
+        self._receiver.create_service(GetPositionFK, "compute_fk", self._answer, depth)
+        self._thread = threading.Thread(target=self._receiver.serve)
+        self._thread.start()
+
+    def close(self):
+        self._receiver.close()
+        self._thread.join()
 
     def _answer(self, request, reply):
         (link,) = request.fk_link_names
@@ -52,7 +60,9 @@ class Forgetful:
 @pytest.fixture
 def server():
     host = OwnNode(NAMESPACE, "forgetful")
-    yield Forgetful(host)
+    forgetful = Forgetful(host)
+    yield forgetful
+    forgetful.close()
     host.close()
 
 

@@ -1,4 +1,4 @@
-"""Executors that requests and new robots wait in, and a service that is answered from them."""
+"""Executors that requests and new robots wait in."""
 
 import threading
 import time
@@ -7,17 +7,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
-
-from rclpy.node import Node
-from rclpy.qos import QoSProfile
-
-from dls_ik import compat
 
 TURN = 0.02  # [s] that a job runs, about, while others wait
 CHECK_PERIOD = 0.01  # [s] between looks for jobs that are late
-
-Reply = Callable[[Any], None]  # takes the response, once
 
 
 @dataclass(eq=False)
@@ -169,37 +161,3 @@ class LatestOnlyExecutor:
         except Exception as error:  # noqa: BLE001  the next job may succeed
             if not self._closed:  # else what the job works with may be gone
                 self._failed(error)
-
-
-class DeferredService:
-    """A service whose requests are answered later, from any thread.
-
-    A coroutine as callback does not do: the future that it awaits does not wake the executor
-    (rclpy 9.1), or is polled (Humble).
-
-    Args:
-        handle: called with a request and the reply, in the executor's thread.
-        depth: requests and responses that the middleware keeps; one too many replaces the oldest,
-            whose client waits in vain.
-    """
-
-    def __init__(
-        self,
-        node: Node,
-        kind: Any,
-        name: str,
-        handle: Callable[[Any, Reply], None],
-        depth: int,
-    ) -> None:
-        self._handle = handle
-        self._lock = threading.Lock()  # rcl sends from one thread at a time
-        qos = QoSProfile(depth=depth)
-        service = node.create_service(kind, name, lambda request, _: request, qos_profile=qos)
-        self._send = compat.intercept_responses(service, self._dispatch)
-
-    def _dispatch(self, request: Any, header: Any) -> None:
-        def reply(response: Any) -> None:
-            with self._lock:
-                self._send(response, header)
-
-        self._handle(request, reply)

@@ -1,8 +1,8 @@
 """``compute_ik`` and ``compute_fk``: every request gets an answer, whatever happens.
 
-Requests for ``compute_ik`` are tried at once for a millisecond, which is enough for nearly all of
-them, and cheaper than a change of threads. Those that take longer go on in other threads, where
-they take turns; callbacks run meanwhile, because kernels release the GIL.
+A thread receives requests by itself. Those for ``compute_ik`` are tried at once for a millisecond,
+which is enough for nearly all of them, and cheaper than a change of threads. Those that take longer
+go on in other threads, where they take turns; kernels release the GIL meanwhile.
 """
 
 import threading
@@ -21,8 +21,9 @@ from dls_ik.model.tree import Tree
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames, pose_from_matrix, quaternion_note, strip_slash
 from dls_ik.ros.params import IGNORE, REFUSE, Parameters
+from dls_ik.ros.receiver import MessageReceiver, Reply
 from dls_ik.ros.services.constrained import solve_constrained
-from dls_ik.ros.services.executor import BoundedExecutor, DeferredService, Reply
+from dls_ik.ros.services.executor import BoundedExecutor
 from dls_ik.ros.services.request import (
     IkProblem,
     IkRequest,
@@ -39,7 +40,7 @@ from dls_ik.solver.task import too_few_joints
 from dls_ik.text import escape, listing, quoted
 
 NAMES = ("compute_ik", "compute_fk")
-FIRST_TRY = 0.001  # [s] in the executor's thread
+FIRST_TRY = 0.001  # [s] in the thread that receives
 DEPTH = 1000  # requests and responses that the middleware keeps at least
 MAX_KINDS = 1000  # of requests that are remembered
 FIRST_SOLUTION = "speed"
@@ -77,20 +78,32 @@ class ServiceServer:
         self._fast_path = FastPathCache()
         self._closed = False
         depth = max(DEPTH, parameters.service_queue)
-        DeferredService(node, GetPositionIK, NAMES[0], self._ik, depth)
-        node.create_service(GetPositionFK, NAMES[1], self._fk)
+        self._receiver = MessageReceiver(node, self._log)
+        self._receiver.create_service(GetPositionIK, NAMES[0], self._ik, depth)
+        self._receiver.create_service(GetPositionFK, NAMES[1], self._fk, depth)
+        self._thread = threading.Thread(target=self._receiver.serve, name="services", daemon=True)
+
+    def start(self) -> None:
+        """Answer requests from now on."""
+        self._thread.start()
 
     def close(self) -> None:
         """Begin with no more requests; answers that come later may not be sent."""
         self._closed = True
+        self._receiver.close()
         self._executor.close()
+        if self._thread.is_alive():
+            self._thread.join()
 
-    def _fk(self, request: Any, response: Any) -> Any:
+    def _fk(self, request: Any, reply: Reply) -> None:
+        self._send(reply, self._answer_fk(request))
+
+    def _answer_fk(self, request: Any) -> Any:
         try:
             arm = self._arm()
             solution = answer_fk(request, arm, self._current(arm), self._frames)
         except Exception as error:  # noqa: BLE001  a client waits for an answer
-            return self._failed(response, error)
+            return self._failed(GetPositionFK.Response(), error)
         now = self._node.get_clock().now().to_msg()
         for stamped in solution.response.pose_stamped:
             stamped.header.stamp = now
@@ -196,7 +209,7 @@ class ServiceServer:
 
 
 class FastPathCache:
-    """Remembers the kinds of requests that may be tried at once, in the executor's thread.
+    """Remembers the kinds of requests that may be tried at once, in the thread that receives.
 
     The first request of a kind may have to make a solver, which takes some tenths of a second; and
     only if the first solution is wanted does an early end without a solution lose nothing.
