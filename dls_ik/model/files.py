@@ -12,7 +12,7 @@ from dls_ik.text import did_you_mean, listing, quoted
 PACKAGE = Path(__file__).resolve().parents[1]
 URDFS = {"wam": "wam7.urdf", "planar_2r": "planar_2r.urdf", "puma560": "puma560.urdf"}
 
-PACKAGE_SCHEME = "package://"
+PACKAGE_SCHEME, FILE_SCHEME = "package://", "file://"
 
 
 def shipped_names() -> tuple[str, ...]:
@@ -118,6 +118,44 @@ def package_roots() -> Iterator[Path]:
     """Yield the folders in which ROS packages are installed."""
     yield from (Path(prefix) / "share" for prefix in _paths("AMENT_PREFIX_PATH"))
     yield from map(Path, _paths("ROS_PACKAGE_PATH"))
+
+
+def resource_candidates(name: str, folder: Path | None) -> Iterator[Path]:
+    """Yield the paths that a name in a robot description may mean.
+
+    Args:
+        name: ``package://NAME/PATH``, ``file://PATH`` or a path.
+        folder: Of the description, to which paths are relative, and in and above which packages
+            are looked for too; None: unknown.
+    """
+    if not name.startswith(PACKAGE_SCHEME):
+        yield (folder or Path()) / name.removeprefix(FILE_SCHEME)
+        return
+    package, _, inside = name.removeprefix(PACKAGE_SCHEME).partition("/")
+    yield from (root / inside for root in package_folders(package))
+    if folder is None:
+        return
+    for above in (folder, *folder.parents):
+        yield above / package / inside
+        if above.name == package:
+            yield above / inside
+    yield folder / inside
+
+
+def resource_packages(name: str, folder: Path) -> Iterator[Path]:
+    """Yield the folders of the package of ``package://NAME/PATH`` that are above a folder.
+
+    They have a ``package.xml``.
+    """
+    if not name.startswith(PACKAGE_SCHEME):
+        return
+    package = name.removeprefix(PACKAGE_SCHEME).partition("/")[0]
+    if package in ("", ".", ".."):
+        return
+    for above in (folder, *folder.parents):
+        for found in (above, above / package):
+            if found.name == package and (found / "package.xml").is_file():
+                yield found
 
 
 def _known() -> Iterator[str]:

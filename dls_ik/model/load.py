@@ -86,7 +86,7 @@ def find_tree(given: str) -> Tree:
     name, arguments = split_arguments(given)
     path = robot_file(name)
     urdf = _urdf_of(path, arguments)
-    return load_dh(path) if urdf is None else load_urdf(urdf)
+    return load_dh(path) if urdf is None else load_urdf(urdf, path.parent)
 
 
 def find_urdf(given: str) -> Path | str | None:

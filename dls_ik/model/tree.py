@@ -3,6 +3,8 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,6 +13,13 @@ from dls_ik.errors import ChainError, JointValueError, RobotModelError
 from dls_ik.model.joint import Joint, Mimic
 from dls_ik.model.rotations import FARTHEST, inverse
 from dls_ik.text import listing, quoted
+
+
+class Description(NamedTuple):
+    """The URDF that a tree was read from, which has more than links and joints."""
+
+    urdf: str | bytes
+    folder: Path | None = None  # to which its paths are relative; None: unknown
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +34,7 @@ class Tree:
     name: str
     links: tuple[str, ...]
     joints: tuple[Joint, ...]
+    description: Description | None = field(default=None, repr=False)  # of a URDF
     root: str = field(init=False)
     joint: dict[str, Joint] = field(init=False, repr=False)  # by name
     parent_joint: dict[str, Joint] = field(init=False, repr=False)  # by link

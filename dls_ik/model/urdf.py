@@ -8,9 +8,8 @@ reaches the URDF library, which converts the joints.
 import logging
 import os
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 from xml.etree import ElementTree as ET
-from xml.parsers import expat
 
 import numpy as np
 
@@ -19,19 +18,12 @@ from dls_ik.errors import RobotModelError
 from dls_ik.model.files import read_file
 from dls_ik.model.joint import Joint, Mimic
 from dls_ik.model.rotations import rotation_from_rpy, transform
-from dls_ik.model.tree import Tree
+from dls_ik.model.tree import Description, Tree
+from dls_ik.model.xml import MAX_BYTES, BoundedXml
 from dls_ik.text import listing, quoted
 
 LOG = logging.getLogger("dls_ik")
 
-# A file within these bounds is read in about a second.
-MAX_BYTES = 4 * 1024 * 1024
-MAX_ELEMENTS = 200_000
-MAX_DEPTH = 100
-MAX_VALUE = 256  # characters of an attribute
-MAX_TAG_BYTES = 16 * 1024  # of a tag with its attributes, about, which the parser takes as one
-CHUNK = 16 * 1024  # bytes that are parsed without letting other threads run
-MAX_TAG = 80  # characters of a tag in messages
 MAX_PARTS = 5000  # links and joints
 # Attributes and defaults by element of a joint; the library requires an effort.
 KEPT: dict[str, dict[str, str | None]] = {
@@ -44,7 +36,7 @@ KEPT: dict[str, dict[str, str | None]] = {
 }
 
 
-def load_urdf(source: str | os.PathLike[str]) -> Tree:
+def load_urdf(source: str | os.PathLike[str], folder: Path | None = None) -> Tree:
     """Read a URDF.
 
     Joints without limits, and mimic joints whose master does not move, are reported to Python's
@@ -54,13 +46,17 @@ def load_urdf(source: str | os.PathLike[str]) -> Tree:
         source: The XML itself, a string whose first visible character is ``<``, or the path of a
             file. It need not be trusted: no entities, nothing else is opened, and sizes are
             bounded.
+        folder: Where the description comes from, for the meshes that it names; default: the folder
+            of the file, unknown for text.
 
     Raises:
         RobotModelError: not a usable robot; the message names the joint or the line.
     """
-    robot = sanitized_urdf(_text(source))
+    description = read_description(source, folder)
+    robot = sanitized_urdf(description.urdf)
     links = tuple(str(link.get("name")) for link in robot.iter("link"))
-    tree = Tree(str(robot.get("name")), links, tuple(map(_joint, robot.iter("joint"))))
+    joints = tuple(map(_joint, robot.iter("joint")))
+    tree = Tree(str(robot.get("name")), links, joints, description)
     if tree.unusable:
         reasons = "; ".join(dict.fromkeys(list(tree.unusable.values())[:3]))
         LOG.warning(
@@ -70,9 +66,14 @@ def load_urdf(source: str | os.PathLike[str]) -> Tree:
     return tree
 
 
-def _text(source: str | os.PathLike[str]) -> str | bytes:
+def read_description(source: str | os.PathLike[str], folder: Path | None = None) -> Description:
+    """Read the text of a URDF, given as for :func:`load_urdf`, which checks it.
+
+    Raises:
+        RobotModelError: neither text nor a file that can be read.
+    """
     if isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("<"):
-        return source
+        return Description(source, folder)
     if not isinstance(source, (str, os.PathLike)):
         raise RobotModelError(
             f"a URDF is given as XML text or as the path of a file, not as {type(source).__name__}"
@@ -81,7 +82,7 @@ def _text(source: str | os.PathLike[str]) -> str | bytes:
     try:
         if not path.is_file():
             raise RobotModelError(f"{shown} is neither URDF text nor an existing file")
-        return read_file(path, MAX_BYTES)
+        return Description(read_file(path, MAX_BYTES), path.parent if folder is None else folder)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or type(error).__name__
         raise RobotModelError(f"cannot read the URDF file {shown}: {reason}") from error
@@ -149,83 +150,29 @@ def sanitized_urdf(text: str | bytes) -> ET.Element:
         RobotModelError: not well-formed XML, a document type or entity declaration, too large, too
             deep, not a robot, or an element without its name. The message gives the line.
     """
-    if isinstance(text, str):
-        stripped = text.lstrip("\ufeff \t\r\n")
-        line_before = text.count("\n") - stripped.count("\n")
-        data, parser = stripped.encode("utf-8", "surrogatepass"), expat.ParserCreate("utf-8")
-    else:
-        data, parser, line_before = text, expat.ParserCreate(), 0
-    if max(len(text), len(data)) > MAX_BYTES:
-        raise RobotModelError(f"the URDF is larger than {MAX_BYTES} bytes")
-    return _Sanitizer(parser, line_before).read(data)
+    sanitizer = _Sanitizer("URDF")
+    sanitizer.parse(text)
+    return sanitizer.robot
 
 
-class _Sanitizer:
-    """Handlers of one parse, and its state."""
+class _Sanitizer(BoundedXml):
+    """Keeps links, joints and their details."""
 
-    def __init__(self, parser: expat.XMLParserType, line_before: int) -> None:
-        self.parser = parser
-        self.line_before = line_before
-        self.depth = self.elements = self.parts = 0
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self.parts = 0
         self.robot = ET.Element("robot")
         self.joint: ET.Element | None = None  # the open one
-        if hasattr(parser, "SetReparseDeferralEnabled"):  # so that check_tag sees each tag
-            parser.SetReparseDeferralEnabled(False)
-        parser.StartDoctypeDeclHandler = self.doctype
-        parser.StartElementHandler = self.start
-        parser.EndElementHandler = self.end
 
-    def read(self, data: bytes) -> ET.Element:
-        try:
-            for begin in range(0, len(data), CHUNK):
-                self.parser.Parse(data[begin : begin + CHUNK], False)
-                self.check_tag(data, begin + CHUNK)
-            self.parser.Parse(b"", True)
-        except expat.ExpatError as error:
-            line = error.lineno + self.line_before
-            reason = expat.errors.messages.get(error.code, str(error))
-            raise RobotModelError(f"line {line}: not XML: {reason}") from error
-        except (ValueError, LookupError) as error:  # an encoding that expat does not support
-            raise RobotModelError(f"line {self.line}: not XML: {error}") from error
-        return self.robot
-
-    def check_tag(self, data: bytes, end: int) -> None:
-        """Refuse a long tag before its end: expat parses a tag of megabytes in one piece."""
-        begin = self.parser.CurrentByteIndex
-        is_tag = data[begin : begin + 1] == b"<" and data[begin + 1 : begin + 2] not in (b"!", b"?")
-        if is_tag and end - begin > MAX_TAG_BYTES:
-            self.refuse(f"a tag of more than {MAX_TAG_BYTES} bytes")
-
-    @property
-    def line(self) -> int:
-        return int(self.parser.CurrentLineNumber) + self.line_before
-
-    def refuse(self, message: str) -> NoReturn:
-        raise RobotModelError(f"line {self.line}: {message}")
-
-    def doctype(self, *_: object) -> None:
-        self.refuse("document type and entity declarations are not accepted in a URDF")
-
-    def start(self, tag: str, attributes: dict[str, str]) -> None:
-        self.depth += 1
-        self.elements += 1
-        if self.elements > MAX_ELEMENTS:
-            self.refuse(f"more than {MAX_ELEMENTS} elements")
-        if self.depth > MAX_DEPTH:
-            self.refuse(f"elements nested more than {MAX_DEPTH} deep")
-        if tag.startswith("xacro:"):
-            self.refuse(f"<{brief_tag(tag)}> is not expanded yet: run xacro first")
+    def started(self, tag: str, attributes: dict[str, str]) -> None:
         if self.depth == 1:
-            if tag != "robot":
-                self.refuse(f"the root element is <{brief_tag(tag)}>, expected <robot>")
             self.robot.set("name", self.required(tag, attributes, "name"))
         elif self.depth == 2 and tag in ("link", "joint"):
             self.start_part(tag, attributes)
         elif self.depth == 3 and self.joint is not None and tag in KEPT:
             self.start_detail(self.joint, tag, attributes)
 
-    def end(self, _: str) -> None:
-        self.depth -= 1
+    def ended(self, _: str) -> None:
         if self.depth == 1:
             self.joint = None
 
@@ -253,21 +200,3 @@ class _Sanitizer:
             if given is None:
                 self.refuse(f"joint {name!r}: <{tag}> has no {key!r}")
             detail.set(key, self.brief(given))
-
-    def required(self, tag: str, attributes: dict[str, str], key: str) -> str:
-        value = attributes.get(key)
-        if not value:
-            self.refuse(f"<{tag}> has no {key!r}")
-        if not value.isprintable():  # the tree refuses it too, without the line
-            self.refuse(f"a {key} with control characters: {quoted(value)}")
-        return self.brief(value)
-
-    def brief(self, value: str) -> str:
-        if len(value) > MAX_VALUE:
-            self.refuse(f"an attribute of more than {MAX_VALUE} characters")
-        return value
-
-
-def brief_tag(tag: str) -> str:
-    """Shorten the name of an element for a message."""
-    return tag if len(tag) <= MAX_TAG else f"{tag[:MAX_TAG]}..."

@@ -1,7 +1,10 @@
-"""Shapes, and bodies made of them."""
+"""Shapes, bodies made of them, and the collision geometry of a URDF."""
 
+import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,11 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from dls_ik.core.types import Array
 from dls_ik.errors import SceneError
-from dls_ik.model.rotations import rigid_transform
+from dls_ik.model.rotations import rigid_transform, rotation_from_rpy, transform
+from dls_ik.model.tree import Description
+from dls_ik.model.urdf import read_description
+from dls_ik.model.xml import Schema, XmlElement, read_elements
+from dls_ik.scene.collada import MAX_TRIANGLES
+from dls_ik.scene.meshes import Triangles, find_mesh, read_mesh_file
 from dls_ik.text import quoted
 
 SMALLEST, LARGEST = 1e-6, 1e6  # [m] sizes of shapes
-MAX_TRIANGLES = 500_000
 MAX_PARTS = 10_000  # of a body
 THINNEST = (
     1e-12  # height of a triangle over its longest edge, by that edge; flatter ones have no area
@@ -117,7 +124,7 @@ class Mesh:
     """
 
     vertices: Array  # (k, 3) [m]
-    triangles: NDArray[np.int32]  # (m, 3) indices of vertices, counter-clockwise from outside
+    triangles: NDArray[np.signedinteger[Any]]  # (m, 3) int32 indices, counter-clockwise outside
 
     def __post_init__(self) -> None:
         """Check, and make it one surface."""
@@ -180,6 +187,120 @@ def checked_pose(given: Any, name: str) -> Array:
         raise SceneError(f"{name} is within {LARGEST:g} m, not at {quoted(T[:3, 3].tolist())}")
     T.flags.writeable = False
     return T
+
+
+# Collision geometry of a URDF
+
+GEOMETRIES = ("box", "sphere", "cylinder", "capsule", "mesh")
+COLLISIONS: Schema = {"link": {"collision": {"origin": {}, "geometry": {"*": {}}}}}
+MAX_ALL_TRIANGLES = 4 * MAX_TRIANGLES  # of a robot
+
+
+def link_bodies(
+    urdf: Description | str | os.PathLike[str], allow: Iterable[str | os.PathLike[str]] = ()
+) -> dict[str, Body]:
+    """Read the collision geometry of a robot, of all links that have one.
+
+    Args:
+        urdf: ``tree.description`` of a robot; or a file, or the text of one.
+        allow: Folders in which meshes may be read, beside those of :func:`find_mesh`.
+
+    Raises:
+        SceneError: a shape that cannot be used, or a mesh that cannot be read; the message names
+            the link, and the line or the file.
+        RobotModelError: a file that cannot be read.
+    """
+    description = urdf if isinstance(urdf, Description) else read_description(urdf)
+    root = read_elements(description.urdf, COLLISIONS, "URDF", "robot", SceneError)
+    meshes = MeshLibrary(description.folder, tuple(allow))
+    bodies = {}
+    for link in root.all("link"):
+        name = link.name()
+        try:
+            parts = tuple(_part(each, meshes) for each in link.all("collision"))
+            if parts:
+                bodies[name] = Body(name, parts)
+        except SceneError as error:
+            raise SceneError(f"collision geometry of link {name!r}: {error}") from error
+    return bodies
+
+
+class MeshLibrary:
+    """Reads the meshes that a description names, each file once.
+
+    Args:
+        folder: As for :func:`find_mesh`.
+        allow: As for :func:`find_mesh`.
+    """
+
+    def __init__(self, folder: Path | None, allow: tuple[str | os.PathLike[str], ...] = ()) -> None:
+        self._folder, self._allow = folder, allow
+        self._read: dict[Path, Triangles] = {}
+        self._scaled: dict[tuple[Path, tuple[float, ...]], Mesh] = {}
+
+    def mesh(self, name: str, scale: ArrayLike = (1.0, 1.0, 1.0)) -> Mesh:
+        """Return a mesh by the name of its file, with (3,) factors along its axes.
+
+        Raises:
+            SceneError: as :func:`find_mesh` and :func:`read_mesh_file`; too many triangles in all,
+                or a scale without a size.
+        """
+        factors = _numbers(scale, (3,), "the scale of a mesh is x, y, z")
+        path = find_mesh(name, self._folder, self._allow)
+        key = (path, tuple(factors.tolist()))
+        if key not in self._scaled:
+            if path not in self._read:
+                self._read[path] = read_mesh_file(path)
+                if sum(len(triangles) for _, triangles in self._read.values()) > MAX_ALL_TRIANGLES:
+                    raise SceneError(f"more than {MAX_ALL_TRIANGLES} triangles in all meshes")
+            vertices, triangles = self._read[path]
+            mirrored = np.prod(np.sign(factors)) < 0.0
+            try:
+                self._scaled[key] = Mesh(
+                    vertices * factors, triangles[:, ::-1] if mirrored else triangles
+                )
+            except SceneError as error:
+                raise SceneError(f"mesh {quoted(name)}: {error}") from error
+        return self._scaled[key]
+
+
+def _part(collision: XmlElement, meshes: MeshLibrary) -> tuple[Shape, Array]:
+    geometry = collision.first("geometry")
+    given = [] if geometry is None else geometry.children
+    if len(given) != 1:
+        names = " and ".join(f"<{each.tag}>" for each in given[:3]) or "nothing"
+        collision.refuse(f"<collision> has one of {', '.join(GEOMETRIES)}, not {names}")
+    origin, T = collision.first("origin"), np.eye(4)
+    if origin is not None:
+        if "quat_xyzw" in origin.attributes:
+            origin.refuse("quat_xyzw is not supported, write the rotation as rpy")
+        rpy = origin.numbers("rpy", 3, "0 0 0")
+        if not np.isfinite(rpy).all():
+            origin.refuse(f"rpy must be finite, given {rpy}")
+        T = transform(rotation_from_rpy(*rpy), np.array(origin.numbers("xyz", 3, "0 0 0")))
+    return _shape(given[0], meshes), T
+
+
+def _shape(element: XmlElement, meshes: MeshLibrary) -> Shape:  # noqa: RET503
+    """Return the shape of an element below <geometry>."""
+    try:
+        if element.tag == "box":
+            return Box(np.array(element.numbers("size", 3)))
+        if element.tag == "sphere":
+            return Sphere(*element.numbers("radius", 1))
+        if element.tag == "cylinder":
+            return Cylinder(*element.numbers("radius", 1), *element.numbers("length", 1))
+        if element.tag == "capsule":
+            return Capsule(*element.numbers("radius", 1), *element.numbers("length", 1))
+        if element.tag == "mesh":
+            scale = element.attributes.get("scale", "1 1 1").split()
+            factors = element.numbers("scale", len(scale) if len(scale) == 1 else 3, "1 1 1")
+            return meshes.mesh(element.name("filename"), np.resize(factors, 3))
+    except SceneError as error:
+        if str(error).startswith("line "):
+            raise
+        element.refuse(str(error))
+    element.refuse(f"unknown shape <{element.tag}>; known: {', '.join(GEOMETRIES)}")
 
 
 def _set(shape: object, **values: Any) -> None:

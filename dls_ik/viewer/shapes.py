@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container
 from os.path import normpath
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ import trimesh
 from trimesh.resolvers import FilePathResolver
 
 from dls_ik.core.types import Array
-from dls_ik.model.files import PACKAGE_SCHEME, package_folders, package_roots, read_file
+from dls_ik.model.files import package_roots, read_file, resource_candidates
 from dls_ik.model.joint import Joint
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.rotations import (
@@ -21,7 +21,7 @@ from dls_ik.model.rotations import (
     rotation_from_quaternion,
     transform,
 )
-from dls_ik.model.urdf import MAX_BYTES as MAX_URDF_BYTES
+from dls_ik.model.xml import MAX_BYTES as MAX_URDF_BYTES
 from dls_ik.text import escape
 
 Colour = tuple[int, int, int]  # 0 to 255 each
@@ -121,7 +121,6 @@ MESH_SUFFIXES = (".stl", ".dae", ".obj", ".ply", ".glb", ".gltf", ".off")  # no 
 MAX_SHAPES = 2000
 MAX_MESH_BYTES = 256 * 1024 * 1024
 XML_DECLARATION = re.compile(r"^[\ufeff\s]*<\?xml[^>]*\?>")
-FILE_SCHEME = "file://"
 
 
 class MeshFolderResolver(FilePathResolver):
@@ -264,7 +263,7 @@ def find_file(name: str, beside: Path | None) -> Path | None:
     Args:
         beside: folder of the URDF; None: the URDF is foreign, only files of ROS packages count.
     """
-    paths = _candidates(name, beside)
+    paths = resource_candidates(name, beside)
     try:
         if beside is None:
             roots = [normpath(root) for root in package_roots()]
@@ -273,21 +272,6 @@ def find_file(name: str, beside: Path | None) -> Path | None:
         return next((path for path in paths if path.is_file()), None)
     except (OSError, ValueError):  # not a valid file name
         return None
-
-
-def _candidates(name: str, beside: Path | None) -> Iterator[Path]:
-    if not name.startswith(PACKAGE_SCHEME):
-        yield (beside or Path()) / name.removeprefix(FILE_SCHEME)
-        return
-    package, _, inside = name.removeprefix(PACKAGE_SCHEME).partition("/")
-    yield from (folder / inside for folder in package_folders(package))
-    if beside is None:
-        return
-    for above in (beside, *beside.parents):
-        yield above / package / inside
-        if above.name == package:
-            yield above / inside
-    yield beside / inside
 
 
 # Skeleton: bones between joints, drums on the axes of joints that turn, blocks on those that slide

@@ -11,7 +11,8 @@ from dls_ik.errors import ChainError, RobotModelError
 from dls_ik.model import load_urdf
 from dls_ik.model import urdf as reader
 from dls_ik.model.chain import MAX_JOINTS
-from dls_ik.model.urdf import MAX_BYTES, MAX_DEPTH, MAX_ELEMENTS, MAX_PARTS
+from dls_ik.model.urdf import MAX_PARTS
+from dls_ik.model.xml import MAX_BYTES, MAX_DEPTH, MAX_ELEMENTS, MAX_TAG_BYTES
 
 BODY = urdf("a b", joint("j"))
 WORK = 10.0  # [s] of CPU; each of these takes less than a tenth of it
@@ -155,7 +156,7 @@ def test_a_tag_of_many_attributes_is_refused_before_it_is_parsed(value, monkeypa
     monkeypatch.setattr(reader._Sanitizer, "start", counted)
     many = " ".join(f'a{i}="{value}"' for i in range(250_000))
     text = BODY.replace("</robot>", f"<gazebo {many}/></robot>")
-    assert f"a tag of more than {reader.MAX_TAG_BYTES} bytes" in refused(text)
+    assert f"a tag of more than {MAX_TAG_BYTES} bytes" in refused(text)
     few = " ".join(f'a{i}="{value}"' for i in range(500))
     load_urdf(BODY.replace("</robot>", f"<gazebo {few}/></robot>"))
     assert max(seen) == 500

@@ -1,0 +1,283 @@
+"""Triangles of COLLADA files (.dae), which need not be trusted."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dls_ik.core.types import Array
+from dls_ik.errors import SceneError
+from dls_ik.model.rotations import rotation_about, transform
+from dls_ik.model.xml import MAX_DEPTH, XmlElement, read_elements
+from dls_ik.text import quoted
+
+MAX_TRIANGLES = 500_000
+MAX_NODES = 20_000  # that are drawn; nodes are used many times by instances of instances
+MAX_INPUTS = 64  # of a primitive
+MAX_COLLADA_BYTES = 64 * 1024 * 1024
+
+_LEAF: dict[str, Any] = {}
+_PRIMITIVE = {"input": _LEAF, "p": _LEAF, "vcount": _LEAF, "ph": _LEAF}
+_NODE: dict[str, Any] = dict.fromkeys(
+    ("matrix", "translate", "rotate", "scale", "lookat", "skew", "instance_geometry"), _LEAF
+)
+_NODE |= {"instance_node": _LEAF, "instance_controller": _LEAF, "node": _NODE}
+_SOURCE = {"float_array": _LEAF, "technique_common": {"accessor": _LEAF}}
+_AREAS = ("triangles", "polylist", "polygons", "tristrips", "trifans")  # lines have no area
+_MESH = {"source": _SOURCE, "vertices": {"input": _LEAF}, **dict.fromkeys(_AREAS, _PRIMITIVE)}
+_GEOMETRY = {"mesh": _MESH, "convex_mesh": _LEAF, "spline": _LEAF}
+SCHEMA = {
+    "asset": {"unit": _LEAF},
+    "library_geometries": {"geometry": _GEOMETRY},
+    "library_nodes": {"node": _NODE},
+    "library_visual_scenes": {"visual_scene": {"node": _NODE}},
+    "scene": {"instance_visual_scene": _LEAF},
+}
+Part = tuple[Array, NDArray[np.int64]]
+
+
+def read_collada(content: bytes) -> Part:
+    """Read the triangles of the scene: (k, 3) vertices [m], (m, 3) indices of them.
+
+    Raises:
+        SceneError: not COLLADA, a geometry that is not of polygons, skinned, or broken, too many
+            triangles. The message gives the line.
+    """
+    root = read_elements(content, SCHEMA, "mesh", "COLLADA", SceneError, MAX_COLLADA_BYTES)
+    parts = _Document(root).draw()
+    if not parts:
+        raise SceneError("its scene has no triangles")
+    counts = np.cumsum([0, *(len(vertices) for vertices, _ in parts)])
+    triangles = [part[1] + before for part, before in zip(parts, counts[:-1], strict=True)]
+    return np.concatenate([vertices for vertices, _ in parts]), np.concatenate(triangles)
+
+
+class _Document:
+    """The libraries of a document, and what is drawn of them."""
+
+    def __init__(self, root: XmlElement) -> None:
+        self.root = root
+        self.geometries = {
+            each.attributes.get("id", ""): each
+            for library in root.all("library_geometries")
+            for each in library.all("geometry")
+        }
+        self.nodes: dict[str, XmlElement] = {}
+        for library in root.all("library_nodes", "library_visual_scenes"):
+            waiting = [*library.children]
+            while waiting:
+                node = waiting.pop()
+                self.nodes.setdefault(node.attributes.get("id", ""), node)
+                waiting += node.all("node")
+        self.read: dict[str, list[Part]] = {}  # by the id of a geometry
+        self.parts: list[Part] = []
+        self.triangles = self.drawn = 0
+
+    def draw(self) -> list[Part]:
+        """Return the triangles of the scene, in [m]."""
+        scene = self._scene()
+        asset = self.root.first("asset")
+        unit = None if asset is None else asset.first("unit")
+        meter = 1.0
+        if unit is not None and "meter" in unit.attributes:
+            (meter,) = unit.numbers("meter", 1)
+            if not 0.0 < meter < np.inf:
+                unit.refuse(f"a unit of {meter:g} m")
+        for node in scene.all("node"):
+            self._draw(node, np.diag([meter, meter, meter, 1.0]), 0)
+        return self.parts
+
+    def _scene(self) -> XmlElement:
+        scenes = [
+            each
+            for library in self.root.all("library_visual_scenes")
+            for each in library.all("visual_scene")
+        ]
+        chosen = self.root.first("scene")
+        instance = None if chosen is None else chosen.first("instance_visual_scene")
+        if instance is not None:
+            url = _target(instance)
+            scenes = [each for each in scenes if each.attributes.get("id") == url]
+        if len(scenes) != 1:
+            raise SceneError(f"{len(scenes)} scenes to draw, expected one")
+        return scenes[0]
+
+    def _draw(self, node: XmlElement, T_above: Array, depth: int) -> None:
+        self.drawn += 1
+        if self.drawn > MAX_NODES:
+            node.refuse(f"more than {MAX_NODES} nodes are drawn")
+        if depth > MAX_DEPTH:
+            node.refuse(f"nodes nested more than {MAX_DEPTH} deep")
+        T = T_above
+        for child in node.children:  # in the order of the file, transforms before contents
+            if child.tag in _TRANSFORMS:
+                T = T @ _transform(child)
+            elif child.tag in ("lookat", "skew", "instance_controller"):
+                child.refuse(f"<{child.tag}> is not supported")
+        if not np.isfinite(T).all():
+            node.refuse("a transform that is not finite")
+        for child in node.children:
+            if child.tag == "instance_geometry":
+                self._place(child, T)
+            elif child.tag == "instance_node":
+                self._draw(_found(self.nodes, child), T, depth + 1)
+            elif child.tag == "node":
+                self._draw(child, T, depth + 1)
+
+    def _place(self, instance: XmlElement, T: Array) -> None:
+        geometry = _found(self.geometries, instance)
+        key = geometry.attributes.get("id", "")
+        if key not in self.read:
+            self.read[key] = _geometry(geometry)
+        for vertices, triangles in self.read[key]:
+            self.triangles += len(triangles)
+            if self.triangles > MAX_TRIANGLES:
+                instance.refuse(f"more than {MAX_TRIANGLES} triangles")
+            turned = triangles[:, ::-1] if np.linalg.det(T[:3, :3]) < 0.0 else triangles
+            self.parts.append((vertices @ T[:3, :3].T + T[:3, 3], turned))
+
+
+def _rotation(values: Array) -> Array:
+    """Return the rotation about x y z by an angle [degrees], none without an axis."""
+    length = np.linalg.norm(values[:3])
+    if not length > 0.0:
+        return np.eye(4)
+    return transform(rotation_about(values[:3] / length, np.deg2rad(values[3])))
+
+
+_TRANSFORMS: dict[str, tuple[int, Callable[[Array], Array]]] = {
+    "matrix": (16, lambda values: values.reshape(4, 4)),
+    "rotate": (4, _rotation),
+    "scale": (3, lambda values: np.diag([*values, 1.0])),
+    "translate": (3, lambda values: transform(translation=values)),
+}
+
+
+def _transform(element: XmlElement) -> Array:
+    count, read = _TRANSFORMS[element.tag]
+    values = _floats(element)
+    if len(values) != count or not np.isfinite(values).all():
+        element.refuse(f"<{element.tag}> is {count} numbers")
+    return read(values)
+
+
+def _target(instance: XmlElement) -> str:
+    url = instance.attributes.get("url", "")
+    if not url.startswith("#"):
+        instance.refuse(f"<{instance.tag}> of another file: {quoted(url)}")
+    return url[1:]
+
+
+def _found(known: dict[str, XmlElement], instance: XmlElement) -> XmlElement:
+    target = known.get(_target(instance))
+    if target is None:
+        instance.refuse(f"<{instance.tag}> of {quoted(_target(instance))}, which does not exist")
+    return target
+
+
+def _floats(element: XmlElement) -> Array:
+    try:
+        return np.array(element.text.split(), np.float64)
+    except ValueError:
+        element.refuse(f"<{element.tag}> is not of numbers")
+
+
+def _integers(element: XmlElement) -> NDArray[np.int64]:
+    try:
+        return np.array(element.text.split(), np.int64)
+    except (ValueError, OverflowError):
+        element.refuse(f"<{element.tag}> is not of integers")
+
+
+def _geometry(geometry: XmlElement) -> list[Part]:
+    """Read the triangles of a geometry, in its own frame and unit."""
+    mesh = geometry.first("mesh")
+    if mesh is None:
+        geometry.refuse("a geometry that is not a mesh")
+    sources = {each.attributes.get("id", ""): each for each in mesh.all("source")}
+    positions: dict[str, Array] = {}
+    for vertices in mesh.all("vertices"):
+        given = [each for each in vertices.all("input") if _semantic(each) == "POSITION"]
+        if len(given) == 1:
+            name = given[0].attributes.get("source", "")[1:]
+            if name not in sources:
+                vertices.refuse(f"positions of the unknown source {quoted(name)}")
+            positions[vertices.attributes.get("id", "")] = _positions(sources[name])
+    return [_polygons(each, positions) for each in mesh.all(*_AREAS)]
+
+
+def _semantic(element: XmlElement) -> str:
+    return element.attributes.get("semantic", "")
+
+
+def _positions(source: XmlElement) -> Array:
+    array = source.first("float_array")
+    if array is None:
+        source.refuse("a source of positions without <float_array>")
+    values = _floats(array)
+    common = source.first("technique_common")
+    accessor = None if common is None else common.first("accessor")
+    given = {} if accessor is None else accessor.attributes
+    stride, offset = _natural(source, given, "stride", 3), _natural(source, given, "offset", 0)
+    count = _natural(source, given, "count", len(values) // 3)
+    if stride < 3 or offset + count * stride > len(values):
+        source.refuse(f"{len(values)} numbers for {count} positions, {stride} apart")
+    return values[offset : offset + count * stride].reshape(count, stride)[:, :3]
+
+
+def _natural(element: XmlElement, attributes: dict[str, str], key: str, default: int) -> int:
+    text = attributes.get(key, str(default)).strip()
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        element.refuse(f"{key} is a natural number, not {quoted(text)}")
+    return int(text)
+
+
+def _polygons(primitive: XmlElement, positions: dict[str, Array]) -> Part:
+    """Read the triangles of a primitive; polygons become fans."""
+    inputs = [*primitive.all("input")]
+    offsets = [_natural(each, each.attributes, "offset", 0) for each in inputs]
+    vertex = [i for i, each in enumerate(inputs) if _semantic(each) == "VERTEX"]
+    if len(vertex) != 1 or max(offsets) >= MAX_INPUTS:
+        primitive.refuse(
+            f"<{primitive.tag}> needs one input VERTEX, and offsets below {MAX_INPUTS}"
+        )
+    name = inputs[vertex[0]].attributes.get("source", "")[1:]
+    if name not in positions:
+        primitive.refuse(f"<{primitive.tag}> of unknown vertices {quoted(name)}")
+    if primitive.first("ph") is not None:
+        primitive.refuse("polygons with holes are not supported")
+    width, column = max(offsets) + 1, offsets[vertex[0]]
+    runs = []  # indices of vertices, of each <p>
+    for indices in map(_integers, primitive.all("p")):
+        if len(indices) % width:
+            primitive.refuse(f"{len(indices)} indices for {width} inputs")
+        runs.append(indices.reshape(-1, width)[:, column])
+    triangles = _triangles(primitive, runs)
+    if triangles.size and not 0 <= triangles.min() <= triangles.max() < len(positions[name]):
+        primitive.refuse(f"a vertex beyond the {len(positions[name])} of {quoted(name)}")
+    return positions[name], triangles
+
+
+def _triangles(primitive: XmlElement, runs: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Split the polygons of a primitive, (m, 3) indices of vertices."""
+    if primitive.tag == "triangles":
+        joined = np.concatenate([*runs, np.empty(0, np.int64)])
+        if len(joined) % 3:
+            primitive.refuse(f"{len(joined)} corners of triangles")
+        return joined.reshape(-1, 3)
+    if primitive.tag == "polylist":
+        joined = np.concatenate([*runs, np.empty(0, np.int64)])
+        sizes = np.concatenate([np.empty(0, np.int64), *map(_integers, primitive.all("vcount"))])
+        if (sizes < 1).any() or (sizes > len(joined)).any() or sizes.sum() != len(joined):
+            primitive.refuse(f"vcount is not that of {len(joined)} corners")
+        runs = np.split(joined, np.cumsum(sizes)[:-1]) if len(sizes) else []
+    strips = primitive.tag == "tristrips"
+    found = [
+        (run[i], run[i + 1], run[i + 2]) if strips and i % 2 == 0
+        else (run[i + 1], run[i], run[i + 2]) if strips
+        else (run[0], run[i + 1], run[i + 2])
+        for run in runs
+        for i in range(len(run) - 2)
+    ]  # fmt: skip
+    return np.array(found, np.int64).reshape(-1, 3)
