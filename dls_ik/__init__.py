@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dls_ik.errors import BatchInterrupted, DlsIkError
+    from dls_ik.model.pose import Pose
     from dls_ik.model.robot import RobotModel
     from dls_ik.solver.method import method_names, method_table
     from dls_ik.solver.result import IkBatchResult, IkPathResult, IkResult, Status
@@ -24,6 +25,7 @@ __all__ = [
     "IkPathResult",
     "IkResult",
     "IkSolver",
+    "Pose",
     "RobotModel",
     "Status",
     "Stepper",
@@ -63,6 +65,7 @@ __getattr__, __dir__ = on_first_use(
         "IkPathResult": "solver.result",
         "IkResult": "solver.result",
         "IkSolver": "solver.solver",
+        "Pose": "model.pose",
         "RobotModel": "model.robot",
         "Status": "solver.result",
         "Stepper": "solver.stepper",

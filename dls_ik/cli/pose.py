@@ -138,7 +138,7 @@ def pose_of(xyz: tuple[float, ...], rpy: Vector = None, quat: Vector = None) -> 
 
 
 def _checked(T: Array) -> Array:
-    from dls_ik.solver.task import checked_pose
+    from dls_ik.solver.poses import checked_pose
 
     return checked_pose(T)
 
@@ -305,7 +305,7 @@ def _json_entries(text: str) -> Iterator[Entry]:
 
 
 def _json_entry(given: Any, place: str) -> Entry:
-    from dls_ik.solver.task import validated_pose
+    from dls_ik.model.pose import validated_pose
 
     t, matrix = None, given
     if isinstance(given, dict):

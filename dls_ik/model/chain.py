@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dls_ik.core.types import Array, Chain, SerialChain
-from dls_ik.errors import AmbiguousTipError, ChainError, RobotModelError
+from dls_ik.errors import AmbiguousTipError, ChainError, PoseError, RobotModelError
 from dls_ik.model.joint import Joint, Mimic
+from dls_ik.model.pose import pose_matrix
 from dls_ik.model.rotations import inverse, rigid_transform, rotation_from_z, transform
 from dls_ik.model.tree import Tree, product
 from dls_ik.text import listing, quoted
@@ -98,8 +99,8 @@ def checked_offsets(tips: Sequence[str], offsets: Offsets) -> Array:
     for i, (tip, offset) in enumerate(zip(tips, offsets, strict=True)):
         if offset is not None:
             try:
-                checked[i] = rigid_transform(offset, f"the offset of tip {tip!r}")
-            except ValueError as error:
+                checked[i] = rigid_transform(pose_matrix(offset), f"the offset of tip {tip!r}")
+            except (PoseError, ValueError) as error:
                 raise ChainError(str(error)) from None
     checked.flags.writeable = False
     return checked

@@ -1,8 +1,9 @@
 """Joints of a tree, and joint values and intervals checked against them."""
 
 import math
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,12 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from dls_ik.core.types import Array
 from dls_ik.errors import JointValueError, LimitsError, RobotModelError
 from dls_ik.model.rotations import FARTHEST, rigid_transform, rotation_about, transform
-from dls_ik.text import listing, quoted
+from dls_ik.text import did_you_mean, listing, quoted
 
 DRIVEN_KINDS = ("revolute", "continuous", "prismatic")  # moved by one value
 KINDS = (*DRIVEN_KINDS, "fixed", "floating", "planar")
 SHORTEST_AXIS = 1e-9
 TURN = 2.0 * np.pi
+
+JointValues: TypeAlias = ArrayLike | Mapping[str, ArrayLike]  # in order, or by name
 
 
 class Mimic(NamedTuple):
@@ -81,6 +84,12 @@ class Joint:
         """True if one value moves this joint."""
         return self.kind in DRIVEN_KINDS
 
+    @property
+    def content(self) -> tuple[Any, ...]:
+        """All fields, arrays as lists."""
+        values = (getattr(self, each.name) for each in fields(self))
+        return tuple((v + 0.0).tolist() if isinstance(v, np.ndarray) else v for v in values)
+
     def error(self, message: str) -> RobotModelError:
         """Return an error that names this joint."""
         return RobotModelError(f"joint {self.name!r}: {message}")
@@ -137,13 +146,50 @@ def real_array(values: Any) -> Array:
     return np.require(given, np.float64, ["C", "W", "A"])
 
 
-def checked_values(q: ArrayLike, joint_names: tuple[str, ...]) -> Array:
+def ordered_values(q: Any, joint_names: tuple[str, ...], known: Collection[str] = ()) -> Any:
+    """Return joint values by name in the order of the joints, and anything else as it is.
+
+    Args:
+        q: Values by name, numbers or arrays (b,); a message with ``name`` and ``position``, such as
+            ``sensor_msgs/msg/JointState``; or anything else.
+        known: Names of other joints of the robot, whose values are not used.
+
+    Raises:
+        JointValueError: a joint without a value, or an unknown one.
+    """
+    if isinstance(q, np.ndarray):
+        return q
+    if not isinstance(q, Mapping):
+        if not (hasattr(q, "name") and hasattr(q, "position")):
+            return q
+        q = dict(zip(q.name, q.position, strict=False))
+    unknown = [name for name in q if name not in joint_names and name not in known]
+    if unknown:
+        hint = did_you_mean(unknown[0], joint_names, "; {}")
+        raise JointValueError(
+            f"unknown joint {quoted(unknown[0])}{hint or f'; joints: {listing(joint_names)}'}"
+        )
+    missing = [name for name in joint_names if name not in q]
+    if missing:
+        raise JointValueError(f"joint values by name lack {listing(map(repr, missing))}")
+    try:
+        return np.stack(np.broadcast_arrays(*(q[name] for name in joint_names)), axis=-1)
+    except ValueError as error:
+        raise JointValueError(f"joint values by name are numbers, or arrays: {error}") from error
+
+
+def checked_values(q: Any, joint_names: tuple[str, ...], known: Collection[str] = ()) -> Array:
     """Return joint values as contiguous, writable float64: (n,), or a batch (b, n).
+
+    Args:
+        q: Values in the order of the joints, or by name, see :func:`ordered_values`.
+        known: Names of other joints of the robot.
 
     Raises:
         JointValueError: not numbers, the wrong length, or not finite; the message says what was
             given, and names the joint.
     """
+    q = ordered_values(q, joint_names, known)
     try:
         values = real_array(q)
     except (TypeError, ValueError, OverflowError) as error:
@@ -161,13 +207,15 @@ def checked_values(q: ArrayLike, joint_names: tuple[str, ...]) -> Array:
     return values
 
 
-def checked_configuration(q: ArrayLike, joint_names: tuple[str, ...]) -> Array:
+def checked_configuration(
+    q: Any, joint_names: tuple[str, ...], known: Collection[str] = ()
+) -> Array:
     """Return one configuration (n,), checked as by :func:`checked_values`.
 
     Raises:
         JointValueError: as :func:`checked_values`; a batch.
     """
-    values = checked_values(q, joint_names)
+    values = checked_values(q, joint_names, known)
     if values.ndim != 1:
         raise JointValueError(
             f"expected one configuration of {len(joint_names)} joint values, "
@@ -180,8 +228,8 @@ def intersect_limits(
     joint_names: tuple[str, ...],
     limits: tuple[Array, Array],
     turns: NDArray[np.bool_],
-    intervals: tuple[ArrayLike, ArrayLike],
-    near: ArrayLike | None,
+    intervals: tuple[JointValues, JointValues],
+    near: JointValues | None,
 ) -> tuple[Array, Array]:
     """Intersect the limits of n joints with intervals, see :meth:`dls_ik.RobotModel.narrowed`.
 
@@ -208,8 +256,16 @@ def intersect_limits(
 
 
 def _interval_ends(joint_names: tuple[str, ...], given: Any, unlimited: float) -> Array:
-    """Return (n,) ends of one number or n."""
+    """Return (n,) ends of one number, n, or some by name."""
     n = len(joint_names)
+    if isinstance(given, Mapping):
+        unknown = [name for name in given if name not in joint_names]
+        if unknown:
+            hint = did_you_mean(unknown[0], joint_names, "; {}")
+            raise LimitsError(
+                f"unknown joint {quoted(unknown[0])}{hint or f'; joints: {listing(joint_names)}'}"
+            )
+        given = [given.get(name, unlimited) for name in joint_names]
     try:
         ends = np.array(np.broadcast_to(np.array(given, np.float64), (n,)))
     except (TypeError, ValueError, OverflowError):

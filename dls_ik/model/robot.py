@@ -6,12 +6,15 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from hashlib import sha256
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dls_ik.core.types import WIDEST, Array, Chain
+from dls_ik.errors import OptionError
 from dls_ik.model.chain import (
     NamedChain,
     Offsets,
@@ -27,11 +30,17 @@ from dls_ik.model.chain import (
 )
 from dls_ik.model.dh import DhRow, load_dh, tree_from_dh
 from dls_ik.model.files import shipped_urdf
-from dls_ik.model.joint import TURN, checked_configuration, checked_values, intersect_limits
+from dls_ik.model.joint import (
+    TURN,
+    JointValues,
+    checked_configuration,
+    checked_values,
+    intersect_limits,
+)
 from dls_ik.model.rotations import inverse
 from dls_ik.model.tree import Tree
 from dls_ik.model.urdf import load_urdf
-from dls_ik.text import listing
+from dls_ik.text import listing, quoted
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,6 +49,12 @@ class RobotModel:
 
     Joint values are in [rad], or [m] for prismatic joints; poses are 4x4, in the base frame. With
     k tips, given as a sequence of more than one, poses are (k, 4, 4) and Jacobians (6 k, n).
+
+    Joint values are taken in the order of `joint_names`, or by name: a mapping, of arrays for a
+    batch, or a message such as ``sensor_msgs/msg/JointState``. Values of other joints of the robot
+    are then passed over.
+
+    Robots are equal if all that is in them is: names, joints, limits, base and tips.
     """
 
     base: str  # link
@@ -101,6 +116,24 @@ class RobotModel:
     def link_names(self) -> tuple[str, ...]:
         """All links of the robot, on the chain or not."""
         return self.tree.links
+
+    def __eq__(self, other: object) -> bool:
+        """Compare all names and numbers."""
+        if self is other or not isinstance(other, RobotModel):
+            return self is other
+        return self._digest == other._digest
+
+    def __hash__(self) -> int:
+        """Return the hash of all names and numbers."""
+        return hash(self._digest)
+
+    @cached_property
+    def _digest(self) -> bytes:
+        """Digest of the content; the same in every process, so that it may be pickled."""
+        whole = b"" if self.whole is None else self.whole._digest
+        names = repr((self.base, self.tips, self.joint_names)).encode()
+        arrays = ((array + 0.0).tobytes() for array in (*self.chain, self.offsets))  # no -0.0
+        return sha256(b"".join((self.tree.digest, names, whole, *arrays))).digest()
 
     def __repr__(self) -> str:
         """Return the name, the ends and the number of joints."""
@@ -193,7 +226,7 @@ class RobotModel:
         return replace(self, tips=(*self.tips, link), offsets=fixed, chain=chain)
 
     def narrowed(
-        self, lower: ArrayLike, upper: ArrayLike, near: ArrayLike | None = None
+        self, lower: JointValues, upper: JointValues, near: JointValues | None = None
     ) -> RobotModel:
         """Return the same robot with its limits intersected with intervals.
 
@@ -202,8 +235,8 @@ class RobotModel:
         limits is shared, so that this is cheap.
 
         Args:
-            lower: (n,), or one for all [rad or m]; -inf for unlimited.
-            upper: (n,), or one for all [rad or m]; inf for unlimited.
+            lower: (n,), one for all, or some by name [rad or m]; -inf for unlimited.
+            upper: (n,), one for all, or some by name [rad or m]; inf for unlimited.
             near: (n,) such as a seed: for continuous joints the interval nearest to it is taken;
                 default: nearest to 0.
 
@@ -217,7 +250,7 @@ class RobotModel:
         )
         return replace(self, chain=self.chain._replace(lower=low, upper=high), whole=whole)
 
-    def fk(self, q: ArrayLike) -> Array:
+    def fk(self, q: JointValues) -> Array:
         """Compute the forward kinematics ``T_base_tip``.
 
         Args:
@@ -234,7 +267,7 @@ class RobotModel:
         poses = tip_poses(self.chain, q.reshape(-1, self.n))
         return poses.reshape(*q.shape[:-1], *tips, 4, 4)
 
-    def jacobian(self, q: ArrayLike) -> Array:
+    def jacobian(self, q: JointValues) -> Array:
         """Compute the geometric Jacobian in the base frame, six rows a tip, linear rows first.
 
         Args:
@@ -251,7 +284,7 @@ class RobotModel:
         return jacobians.reshape(*q.shape[:-1], 6 * len(self.tips), self.n)
 
     def link_pose(
-        self, link: str, q: ArrayLike, others: Mapping[str, float] | None = None
+        self, link: str, q: JointValues, others: Mapping[str, float] | None = None
     ) -> Array:
         """Compute the pose ``T_base_link`` of any link of the robot, on the chain or not.
 
@@ -265,7 +298,7 @@ class RobotModel:
             ChainError: an unknown link.
             JointValueError: as :meth:`validated`; an unknown joint, or a value that is not finite.
         """
-        q = checked_configuration(q, self.joint_names)
+        q = self.validated_one(q)
         values = {**(others or {}), **self.named(q)}
         self.tree.require(link)
         return inverse(self.tree.pose(self.base, values)) @ self.tree.pose(link, values)
@@ -286,31 +319,74 @@ class RobotModel:
         low, high = np.clip((lower, upper), self.lower, self.upper)
         return low + 0.0, high + 0.0  # NumPy draws nothing between 0.0 and -0.0
 
-    def random(self, rng: np.random.Generator, size: int | None = None) -> Array:
+    def random(
+        self,
+        size: int | np.random.Generator | None = None,
+        rng: np.random.Generator | int | None = None,
+    ) -> Array:
         """Draw configurations uniform within :meth:`finite_limits`.
+
+        Args:
+            size: How many; default: one, (n,).
+            rng: A generator, or the seed of one; default: others at each call. Both arguments are
+                taken in either order.
 
         Returns:
             (n,), or (size, n).
-        """
-        lower, upper = self.finite_limits()
-        return rng.uniform(lower, upper, self.n if size is None else (size, self.n))
 
-    def clip(self, q: ArrayLike) -> Array:
+        Raises:
+            OptionError: a size that is not a whole number from 0, or no generator and no seed.
+        """
+        if isinstance(size, np.random.Generator):
+            size, rng = rng, size
+        lower, upper = self.finite_limits()
+        shape = self.n if size is None else (_checked_size(size), self.n)
+        return _generator(rng).uniform(lower, upper, shape)
+
+    def clip(self, q: JointValues) -> Array:
         """Return the nearest values within the limits, (n,) or (b, n)."""
         return np.clip(self.validated(q), self.lower, self.upper)
 
-    def within_limits(self, q: ArrayLike, tolerance: float = 0.0) -> NDArray[np.bool_]:
+    def within_limits(self, q: JointValues, tolerance: float = 0.0) -> NDArray[np.bool_]:
         """Check that no joint is beyond a limit by more than ``tolerance``: a bool, or (b,)."""
         q = self.validated(q)
         inside = (q >= self.lower - tolerance) & (q <= self.upper + tolerance)
         every: NDArray[np.bool_] = np.all(inside, axis=-1)
         return every
 
-    def validated(self, q: ArrayLike) -> Array:
+    def validated(self, q: JointValues) -> Array:
         """Return joint values as contiguous float64, (n,) or (b, n); such an array as it is.
 
         Raises:
             JointValueError: not numbers, the wrong length, or not finite; the message says what was
                 given, and names the joint.
         """
-        return checked_values(q, self.joint_names)
+        return checked_values(q, self.joint_names, self.tree.joint)
+
+    def validated_one(self, q: JointValues) -> Array:
+        """Return one configuration (n,) as :meth:`validated`, and refuse a batch.
+
+        Raises:
+            JointValueError: as :meth:`validated`; a batch.
+        """
+        return checked_configuration(q, self.joint_names, self.tree.joint)
+
+
+def _is_whole(value: Any) -> bool:
+    is_number = not isinstance(value, bool) and isinstance(value, Integral)
+    return is_number and int(value) >= 0
+
+
+def _checked_size(size: Any) -> int:
+    if _is_whole(size):
+        return int(size)
+    raise OptionError(f"the size is a whole number from 0, not {quoted(size)}")
+
+
+def _generator(rng: Any) -> np.random.Generator:
+    """Return a generator as it is, or one of a seed."""
+    if isinstance(rng, np.random.Generator):
+        return rng
+    if rng is not None and not _is_whole(rng):
+        raise OptionError(f"rng is a numpy.random.Generator, or its seed from 0, not {quoted(rng)}")
+    return np.random.default_rng(rng)

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +27,8 @@ class Description(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class Tree:
     """Links and joints with exactly one root and no cycle, checked on construction.
+
+    Trees are equal if all names and numbers are.
 
     Raises:
         RobotModelError: duplicate names or names that are not printable, unknown links, a link
@@ -61,6 +65,20 @@ class Tree:
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare all names and numbers."""
+        return isinstance(other, Tree) and (self is other or self.digest == other.digest)
+
+    def __hash__(self) -> int:
+        """Return the hash of all names and numbers."""
+        return hash(self.digest)
+
+    @cached_property
+    def digest(self) -> bytes:
+        """Digest of all names and numbers, the same in every process."""
+        joints = (joint.content for joint in self.joints)
+        return sha256(repr((self.name, self.links, *joints)).encode()).digest()
 
     @property
     def leaves(self) -> tuple[str, ...]:

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 from dls_ik.core.se3 import difference
 from dls_ik.core.types import Array
 from dls_ik.errors import HeldError, StaleTargetError
-from dls_ik.model.joint import checked_configuration
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo.limiter import StopPath
 from dls_ik.servo.local_ik import ServoStep
@@ -41,7 +40,7 @@ from dls_ik.servo.targets import (
     checked_twist,
 )
 from dls_ik.servo.tracker import Tracked, build_tracker
-from dls_ik.solver.task import checked_pose
+from dls_ik.solver.poses import checked_pose
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -129,7 +128,7 @@ class Controller:
         Raises:
             JointValueError: the wrong length, or values that are not finite.
         """
-        self._seed(checked_configuration(q, self.robot.joint_names))
+        self._seed(self.robot.validated_one(q))
 
     def take_over(self, other: Controller) -> None:
         """Continue from another controller of the same joints, with its target and velocity."""
@@ -266,7 +265,7 @@ class Controller:
         """
         now, elapsed = checked_time("now", now), checked_duration(dt)
         if measured is not None:
-            measured = checked_configuration(measured, self.robot.joint_names)
+            measured = self.robot.validated_one(measured)
             waits = self._stream.target is None and not self.started
             self._rest, is_start = self._rest.with_measurement(measured, now, self.moves, waits)
             if is_start:

@@ -15,13 +15,12 @@ from dls_ik.core.follow import follow
 from dls_ik.core.types import Array, FollowState, GeneralProblem, Method
 from dls_ik.core.workspace import new_memory
 from dls_ik.errors import MethodError
-from dls_ik.model.joint import checked_configuration
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo.targets import checked_duration
 from dls_ik.solver.method import AUTO, parse_method
 from dls_ik.solver.options import SolverOptions, solver_options
+from dls_ik.solver.poses import checked_poses
 from dls_ik.solver.problem import build_details
-from dls_ik.solver.task import checked_poses
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -113,7 +112,7 @@ class LocalIk:
         Raises:
             JointValueError: for the wrong length, or values that are not finite.
         """
-        self.restart(checked_configuration(q, self.robot.joint_names))
+        self.restart(self.robot.validated_one(q))
 
     def step(self, T_d: ArrayLike | None, dt: float) -> ServoStep:
         """Advance by one cycle.

@@ -18,7 +18,7 @@ from dls_ik.core.types import Array
 from dls_ik.errors import OptionError, PoseError
 from dls_ik.model.joint import real_array
 from dls_ik.model.rotations import transform
-from dls_ik.solver.task import checked_pose
+from dls_ik.solver.poses import batch_poses, checked_pose
 from dls_ik.text import quoted
 
 SAME = 1e-4  # [m and 1] entries of two poses that are the same target, in spite of noise
@@ -85,8 +85,11 @@ def _checked_rotation(R: ArrayLike) -> Array:
 
 def checked_trajectory(Ts: ArrayLike) -> Array:
     """Return poses (m, 4, 4), at least one, or raise a PoseError that names the invalid one."""
-    poses = _numbers(Ts, "a trajectory is an array (m, 4, 4) of poses")
-    if poses.ndim != 3 or poses.shape[1:] != (4, 4) or not len(poses):
+    try:
+        poses = batch_poses(Ts, 1)[:, 0]
+    except PoseError as error:
+        raise PoseError(f"a trajectory is an array (m, 4, 4) of poses: {error}") from error
+    if not len(poses):
         raise PoseError(f"a trajectory is an array (m, 4, 4) of poses, not {poses.shape}")
     return np.array([_checked_member(T, k) for k, T in enumerate(poses)])
 

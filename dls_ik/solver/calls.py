@@ -16,18 +16,20 @@ from numbers import Real
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dls_ik.core.fast.table import LEAF
 from dls_ik.core.search import ALL, ATTEMPTS, FIRST, FOUND, NEAREST, NOTHING, STATE, STEPS, unwind
 from dls_ik.core.types import WIDEST, Array, Rows
 from dls_ik.errors import BatchInterrupted, JointValueError, OptionError, PoseError
-from dls_ik.model.joint import checked_configuration, real_array
+from dls_ik.model.joint import JointValues, ordered_values, real_array
+from dls_ik.model.pose import PoseLike
+from dls_ik.model.robot import RobotModel
 from dls_ik.solver.method import AUTO
 from dls_ik.solver.options import checked_count
+from dls_ik.solver.poses import batch_poses, checked_poses, is_plain
 from dls_ik.solver.result import IkBatchResult, IkPathResult, IkResult, Status
 from dls_ik.solver.search import Search, attempts_of, found, put_back, some_rows
-from dls_ik.solver.task import checked_poses, is_plain
 from dls_ik.text import quoted
 
 Result = TypeVar("Result")
@@ -46,7 +48,7 @@ CHUNKS = 8  # for each thread, at least
 
 
 def solve_pose(
-    search: Search, T: ArrayLike, seed: ArrayLike | None, timeout: float, begin: float
+    search: Search, T: PoseLike, seed: JointValues | None, timeout: float, begin: float
 ) -> IkResult:
     """Solve for a pose as :meth:`dls_ik.IkSolver.solve`.
 
@@ -182,7 +184,7 @@ def _as_given(search: Search, T: Any, seed: Any) -> tuple[Array, Array] | None:
 # All solutions of a pose
 
 
-def solve_all(search: Search, T: ArrayLike, count: int, seed: ArrayLike | None) -> Array:
+def solve_all(search: Search, T: PoseLike, count: int, seed: JointValues | None) -> Array:
     """Find distinct solutions of a pose as :meth:`dls_ik.IkSolver.solve_all`."""
     count = checked_count("count", count, 0)
     poses, near = search.checked(T, seed)
@@ -256,15 +258,15 @@ def _distinct(weights: Array, kept: Array, more: Array) -> Array:
 
 def solve_batch(
     search: Search,
-    Ts: ArrayLike,
-    seeds: ArrayLike | None,
+    Ts: PoseLike,
+    seeds: JointValues | None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> IkBatchResult:
     """Solve for many poses as :meth:`dls_ik.IkSolver.solve_batch`."""
     begin = time.perf_counter()
-    poses = batch_poses(Ts, len(search.robot.tips))
-    starts = search.middle if seeds is None else _checked_seeds(seeds, search.robot.n)
+    poses = batch_poses(Ts, len(search.robot.tips), search.position_only)
+    starts = search.middle if seeds is None else _checked_seeds(seeds, search.robot)
     b = len(poses)
     if len(starts) not in (1, b):
         raise JointValueError(f"{b} poses need {b} seeds or one for all, not {len(starts)}")
@@ -292,8 +294,8 @@ def solve_batch(
 
 def solve_path(
     search: Search,
-    Ts: ArrayLike,
-    seed: ArrayLike | None,
+    Ts: PoseLike,
+    seed: JointValues | None,
     max_joint_step: float,
     progress: Progress | None = None,
 ) -> IkPathResult:
@@ -302,8 +304,8 @@ def solve_path(
     if not _is_positive(max_joint_step):
         given = quoted(max_joint_step)
         raise OptionError(f"max_joint_step is a number above 0 [rad or m], not {given}")
-    poses = batch_poses(Ts, len(search.robot.tips))
-    last = None if seed is None else checked_configuration(seed, search.robot.joint_names)
+    poses = batch_poses(Ts, len(search.robot.tips), search.position_only)
+    last = None if seed is None else search.checked_seed(seed)
     b = len(poses)
     rows, status = search.new_rows(b), np.full(b, int(Status.REFUSED))
     jumps, success = np.zeros(b, np.bool_), np.zeros(b, np.bool_)
@@ -426,27 +428,11 @@ def _batch_result(
     )
 
 
-def batch_poses(Ts: ArrayLike, k: int) -> Array:
-    """Return poses (b, k, 4, 4) of k tips, of one tip also (b, 4, 4); not copied if need not be.
-
-    Raises:
-        PoseError: values that are not numbers, or another shape.
-    """
-    shape = (4, 4) if k == 1 else (k, 4, 4)
-    try:
-        poses = real_array(Ts)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise PoseError(f"a batch of poses is an array of numbers (b, 4, 4): {error}") from error
-    if poses.ndim != len(shape) + 1 or poses.shape[1:] != shape:
-        named = "(b, 4, 4)" if k == 1 else f"(b, {k}, 4, 4) for {k} tips"
-        raise PoseError(f"a batch of poses has the shape {named}, not {poses.shape}")
-    return poses.reshape(-1, k, 4, 4)
-
-
-def _checked_seeds(seeds: ArrayLike, n: int) -> Array:
+def _checked_seeds(seeds: JointValues, robot: RobotModel) -> Array:
     """(b, n), or (1, n)."""
+    n = robot.n
     try:
-        starts = real_array(seeds)
+        starts = real_array(ordered_values(seeds, robot.joint_names, robot.tree.joint))
     except (TypeError, ValueError, OverflowError) as error:
         raise JointValueError(f"seeds are an array of numbers (b, {n}): {error}") from error
     if starts.ndim not in (1, 2) or starts.shape[-1] != n:

@@ -21,14 +21,16 @@ from dls_ik.core.search_rows import search_packed, search_rows
 from dls_ik.core.types import Array, Rows, SearchParams, SelectionRule
 from dls_ik.errors import MethodError, OptionError
 from dls_ik.model.chain import build_arm
-from dls_ik.model.joint import checked_configuration
+from dls_ik.model.joint import JointValues
+from dls_ik.model.pose import PoseLike
 from dls_ik.model.reach import build_reach
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.method import AUTO, MethodChoice
 from dls_ik.solver.options import SolverOptions, checked_value
+from dls_ik.solver.poses import checked_poses
 from dls_ik.solver.problem import Problem, build_problem, no_table
 from dls_ik.solver.result import MISSED, Status
-from dls_ik.solver.task import Tasks, checked_poses
+from dls_ik.solver.task import Tasks, checked_tasks, rotation_free
 from dls_ik.text import listing
 
 KINDS = {"speed": FIRST, "distance": NEAREST, "manipulability": DEXTROUS}
@@ -58,6 +60,7 @@ class Search:
     kind: int  # of solution: FIRST, NEAREST or DEXTROUS
     max_change: Array  # (n,) from the seed to an answer, at most [rad or m]
     approximate: bool  # the nearest configuration is an answer where a pose is missed
+    position_only: tuple[bool, ...]  # (k,) tips of which the rotation does not count
 
     def wanting(
         self,
@@ -120,16 +123,18 @@ class Search:
         """(1, n) mid-range, which stands in for a seed."""
         return 0.5 * (self.problem.starts.lower + self.problem.starts.upper)[None]
 
-    def checked(self, T: ArrayLike, seed: ArrayLike | None) -> tuple[Array, Array]:
+    def checked(self, T: PoseLike, seed: JointValues | None) -> tuple[Array, Array]:
         """Return a pose (1, k, 4, 4) and a seed (1, n) as kernels take them.
 
         Raises:
             PoseError, JointValueError: values that are not valid.
         """
-        poses = checked_poses(T, len(self.robot.tips))[None]
-        if seed is None:
-            return poses, self.middle
-        return poses, checked_configuration(seed, self.robot.joint_names)[None]
+        poses = checked_poses(T, len(self.robot.tips), self.position_only)[None]
+        return poses, self.middle if seed is None else self.checked_seed(seed)[None]
+
+    def checked_seed(self, seed: JointValues) -> Array:
+        """Return a seed (n,), or raise a JointValueError."""
+        return self.robot.validated_one(seed)
 
     def new_rows(self, b: int) -> Rows:
         """Return the state of b searches before their first attempt."""
@@ -320,7 +325,8 @@ def build_search(
         OptionError: a task or an option that does not fit the robot.
     """
     problem = build_problem(robot, choice, options, task)
-    search = Search(robot, choice.name, options, problem, FIRST, np.empty(0), False)
+    free = rotation_free(checked_tasks(robot, task))
+    search = Search(robot, choice.name, options, problem, FIRST, np.empty(0), False, free)
     return search.wanting()
 
 

@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 
 from dls_ik.core.types import Array
 from dls_ik.errors import OptionError
+from dls_ik.model.joint import JointValues
+from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.calls import (
     Progress,
@@ -25,7 +27,7 @@ from dls_ik.solver.options import checked_timeout, solver_options
 from dls_ik.solver.problem import build_problem
 from dls_ik.solver.result import IkBatchResult, IkPathResult, IkResult, Status
 from dls_ik.solver.search import Search, build_search
-from dls_ik.solver.task import Task, Tasks, checked_tasks, too_few_joints
+from dls_ik.solver.task import Task, Tasks, checked_tasks, rotation_free, too_few_joints
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -78,8 +80,8 @@ class IkSolver:
 
     def solve(
         self,
-        T: ArrayLike,
-        seed: ArrayLike | None = None,
+        T: PoseLike,
+        seed: JointValues | None = None,
         timeout: float | None = None,
         task: Tasks = None,
         *,
@@ -90,9 +92,11 @@ class IkSolver:
         """Find joint values that bring the tip to a pose.
 
         Args:
-            T: (4, 4) ``T_base_tip`` [m]; with k tips (k, 4, 4).
-            seed: (n,) where to start [rad or m], inside the limits or not; default: mid-range, or
-                with ``starts="table"`` wherever the pose is near.
+            T: ``T_base_tip`` [m]: (4, 4), a :class:`dls_ik.Pose`, (position, quaternion x y z w),
+                or a message with position and orientation; with k tips one for each, (k, 4, 4).
+                Under a task without rotation also a position (3,), or (k, 3).
+            seed: (n,), or by name, where to start [rad or m], inside the limits or not; default:
+                mid-range, or with ``starts="table"`` wherever the pose is near.
             timeout: time for it [s]; default: the option. The clock is read between attempts.
             task: which of the pose errors count; default: the solver's.
             solve_type, max_joint_change, approximate: default: the options of these names.
@@ -109,8 +113,8 @@ class IkSolver:
 
     def slices(
         self,
-        T: ArrayLike,
-        seed: ArrayLike | None = None,
+        T: PoseLike,
+        seed: JointValues | None = None,
         timeout: float | None = None,
         task: Tasks = None,
         solve_type: SolveType | None = None,
@@ -128,8 +132,8 @@ class IkSolver:
 
     def solve_batch(
         self,
-        Ts: ArrayLike,
-        seeds: ArrayLike | None = None,
+        Ts: PoseLike,
+        seeds: JointValues | None = None,
         task: Tasks = None,
         *,
         threads: int | None = None,
@@ -137,6 +141,7 @@ class IkSolver:
         solve_type: SolveType | None = None,
         max_joint_change: ArrayLike | None = None,
         approximate: bool | None = None,
+        seed: JointValues | None = None,
     ) -> IkBatchResult:
         """Find joint values for many poses, on all cores; every pose as if it were alone.
 
@@ -144,12 +149,15 @@ class IkSolver:
         threads: a pose is given up after `max_restarts`, or 1000 where the option is not set.
 
         Args:
-            Ts: (b, 4, 4) [m]; with k tips (b, k, 4, 4).
-            seeds: (b, n), or (n,) for all [rad or m]; default: as for :meth:`solve`.
+            Ts: (b, 4, 4) [m]; with k tips (b, k, 4, 4); or (positions (b, 3), quaternions (b, 4)),
+                or a list of poses as :meth:`solve` takes them. Under a task without rotation also
+                positions (b, 3).
+            seeds: (b, n), or (n,) for all [rad or m], or by name; default: as for :meth:`solve`.
             task: which of the pose errors count; default: the solver's.
             threads: how many; default: one for each core.
             progress: called with the number of poses done and of all, as they get more.
             solve_type, max_joint_change, approximate: default: the options of these names.
+            seed: the same as `seeds`, of which one is given.
 
         Returns:
             The results; rows with an invalid pose or seed are ``REFUSED``, the others are solved.
@@ -159,13 +167,17 @@ class IkSolver:
                 other arguments that are not valid.
             BatchInterrupted: for Ctrl-C; it is a KeyboardInterrupt that has the results so far.
         """
+        if seed is not None:
+            if seeds is not None:
+                raise OptionError("seed and seeds are the same argument, and both are given")
+            seeds = seed
         search = self._search_for(seeds, task, solve_type, max_joint_change, approximate)
         return solve_batch(search, Ts, seeds, threads, progress)
 
     def solve_path(
         self,
-        Ts: ArrayLike,
-        seed: ArrayLike | None = None,
+        Ts: PoseLike,
+        seed: JointValues | None = None,
         task: Tasks = None,
         *,
         max_joint_step: float = 0.5,
@@ -174,8 +186,8 @@ class IkSolver:
         """Find joint values along a path of poses, each pose from the answer before.
 
         Args:
-            Ts: (b, 4, 4) [m]; with k tips (b, k, 4, 4).
-            seed: (n,) for the first pose; default: as for :meth:`solve`.
+            Ts: as for :meth:`solve_batch`.
+            seed: (n,), or by name, for the first pose; default: as for :meth:`solve`.
             task: which of the pose errors count; default: the solver's.
             max_joint_step: largest change of a joint from one pose to the next [rad or m] that
                 is still motion; where even the nearest solution is farther, the path has a jump.
@@ -191,7 +203,7 @@ class IkSolver:
         return solve_path(search, Ts, seed, max_joint_step, progress)
 
     def solve_all(
-        self, T: ArrayLike, count: int = 16, seed: ArrayLike | None = None, task: Tasks = None
+        self, T: PoseLike, count: int = 16, seed: JointValues | None = None, task: Tasks = None
     ) -> Array:
         """Find distinct solutions of one pose, nearest the seed first.
 
@@ -201,9 +213,9 @@ class IkSolver:
         are spread.
 
         Args:
-            T: (4, 4) [m]; with k tips (k, 4, 4).
+            T: as for :meth:`solve`.
             count: how many at most.
-            seed: (n,) that distances are from [rad or m]; default: mid-range.
+            seed: (n,), or by name, that distances are from [rad or m]; default: mid-range.
             task: which of the pose errors count; default: the solver's.
 
         Returns:
@@ -242,7 +254,7 @@ class IkSolver:
 
     def _search_for(
         self,
-        seed: ArrayLike | None,
+        seed: JointValues | None,
         task: Tasks,
         solve_type: SolveType | None = None,
         max_joint_change: ArrayLike | None = None,
@@ -267,7 +279,7 @@ class IkSolver:
         if known is not None:
             return known
         problem = build_problem(self.robot, self._choice, self.options, tasks)
-        search = replace(self.search, problem=problem)
+        search = replace(self.search, problem=problem, position_only=rotation_free(tasks))
         for oldest in list(self._searches)[: 1 - MAX_TASKS]:
             self._searches.pop(oldest, None)
         self._searches[tasks] = search

@@ -16,12 +16,14 @@ from dls_ik.core.step import error_and_jacobian, run_steps, step_for
 from dls_ik.core.types import Array, Memory
 from dls_ik.core.workspace import new_memory
 from dls_ik.errors import MethodError, OptionError, PoseError
-from dls_ik.model.joint import checked_configuration, real_array
+from dls_ik.model.joint import JointValues, real_array
+from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.method import parse_method
 from dls_ik.solver.options import checked_count, solver_options
+from dls_ik.solver.poses import batch_poses, checked_poses
 from dls_ik.solver.problem import build_details
-from dls_ik.solver.task import Tasks, checked_poses
+from dls_ik.solver.task import Tasks, checked_tasks, rotation_free
 from dls_ik.text import quoted
 
 if TYPE_CHECKING:
@@ -62,7 +64,7 @@ class Stepper:
         self,
         robot: RobotModel,
         method: str,
-        q: ArrayLike | None = None,
+        q: JointValues | None = None,
         *,
         task: Tasks = None,
         **options: Unpack[SolverKeywords],
@@ -75,6 +77,7 @@ class Stepper:
         self.options = solver_options(choice, options)
         self.details = build_details(robot, choice, self.options, task)
         self._method = self.options.method(choice)
+        self._position_only = rotation_free(checked_tasks(robot, task))
         self.reset(0.5 * np.sum(robot.finite_limits(), axis=0) if q is None else q)
 
     def __repr__(self) -> str:
@@ -86,22 +89,22 @@ class Stepper:
         """Rows of the task, r."""
         return len(self.details.task.weight)
 
-    def reset(self, q: ArrayLike) -> None:
+    def reset(self, q: JointValues) -> None:
         """Start from q (n,) [rad or m], without memory of steps before.
 
         Raises:
             JointValueError: for the wrong length, or values that are not finite.
         """
-        self.q = checked_configuration(q, self.robot.joint_names).copy()
+        self.q = self.robot.validated_one(q).copy()
         self._memory = new_memory(self.robot.chain, self._method, self.details)
 
-    def step(self, T: ArrayLike) -> Array:
+    def step(self, T: PoseLike) -> Array:
         """Move one step toward a pose, (4, 4) or (k, 4, 4) [m]; return the step dq (n,)."""
         before = self.q
         self.run(T, 1)
         return self.q - before
 
-    def run(self, Ts: ArrayLike, steps: int) -> Trace:
+    def run(self, Ts: PoseLike, steps: int) -> Trace:
         """Make many steps.
 
         Args:
@@ -122,7 +125,7 @@ class Stepper:
         self.q = qs[-1].copy()
         return Trace(qs, errors, chosen[:, 0], chosen[:, 1])
 
-    def rate(self, x_dot: ArrayLike, dt: float, T: ArrayLike | None = None) -> Array:
+    def rate(self, x_dot: ArrayLike, dt: float, T: PoseLike | None = None) -> Array:
         """Move for dt [s] at the method's joint velocity for a velocity of the task.
 
         Args:
@@ -143,15 +146,15 @@ class Stepper:
         self.q = self.q + duration * q_dot
         return q_dot
 
-    def error(self, T: ArrayLike) -> Array:
+    def error(self, T: PoseLike) -> Array:
         """Return the scaled error (r,) of the task at q."""
         return self._look(T)[0]
 
-    def jacobian(self, T: ArrayLike | None = None) -> Array:
+    def jacobian(self, T: PoseLike | None = None) -> Array:
         """Return the scaled Jacobian (r, n) of the task at q; T as for :meth:`rate`."""
         return self._look(T)[1]
 
-    def step_for(self, e: ArrayLike, J: ArrayLike, T: ArrayLike | None = None) -> Array:
+    def step_for(self, e: ArrayLike, J: ArrayLike, T: PoseLike | None = None) -> Array:
         """Return the step (n,) for a given scaled error (r,) and Jacobian (r, n); q stays.
 
         Raises:
@@ -164,7 +167,7 @@ class Stepper:
         step_for(*structs, self._target(T), self.q, error, J_given, dq)
         return dq
 
-    def inverse(self, T: ArrayLike) -> Inverse:
+    def inverse(self, T: PoseLike) -> Inverse:
         """Return the inverse of the method's law and policy at q, for the error to a target.
 
         Without limit strategy or bounds; policies that compare with the last step go by the one
@@ -209,23 +212,33 @@ class Stepper:
         """Iterations that the last search for the optimal damping factor took."""
         return int(self._memory.steps[1])
 
-    def _look(self, T: ArrayLike | None) -> tuple[Array, Array]:
+    def _look(self, T: PoseLike | None) -> tuple[Array, Array]:
         e, J = np.empty(self.rows), np.empty((self.rows, self.robot.n))
         structs = self.robot.chain, self.details, self._memory
         error_and_jacobian(*structs, self._target(T), self.q, e, J)
         return e, J
 
-    def _target(self, T: ArrayLike | None) -> Array:
+    def _target(self, T: PoseLike | None) -> Array:
         k = len(self.robot.tips)
-        return checked_poses(self.robot.fk(self.q) if T is None else T, k)
+        return checked_poses(self.robot.fk(self.q) if T is None else T, k, self._position_only)
 
-    def _targets(self, Ts: ArrayLike) -> Array:
+    def _targets(self, Ts: PoseLike) -> Array:
         """(t, k, 4, 4) from all the shapes that run takes."""
-        k = len(self.robot.tips)
+        k, free = len(self.robot.tips), self._position_only
         try:
             given = real_array(Ts)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise PoseError(f"targets are arrays of numbers (4, 4), not {quoted(Ts)}") from error
+        except (TypeError, ValueError, OverflowError):
+            given = np.empty(0)
+        if given.shape[-2:] != (4, 4):
+            try:
+                return checked_poses(Ts, k, free)[None]
+            except PoseError as error:
+                try:
+                    rows = batch_poses(Ts, k, free)
+                except PoseError:
+                    message = f"targets are poses, one a tip and one a step: {error}"
+                    raise PoseError(message) from None
+                return np.array([checked_poses(T, k) for T in rows])
         if given.shape[-2:] == (4, 4) and given.ndim in (2, 3, 4):
             if not given.size:
                 raise PoseError(f"there are no targets: an array of shape {given.shape}")

@@ -12,7 +12,6 @@ from dataclasses import Field, fields
 from typing import Any, NamedTuple, Protocol
 
 from dls_ik.core.types import Array
-from dls_ik.model.joint import checked_configuration
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo import Controller
 from dls_ik.servo.options import HOLD, ControllerOptions
@@ -206,7 +205,7 @@ class LocalSource:
 
     def place(self, q: Array) -> None:
         """Put the arm to joint values (n,) at once."""
-        values = checked_configuration(q, self.robot.joint_names)
+        values = self.robot.validated_one(q)
         with self._lock:
             self._target = None
             self._controller.reset()

@@ -1,6 +1,7 @@
 """The robot model: arrays, checks of values, narrowed limits, and what one may rely on."""
 
 import dataclasses
+import pickle
 import subprocess
 import sys
 
@@ -11,8 +12,8 @@ from hypothesis import strategies as st
 from oracle import urdf_pose
 from robots import LIMIT, URDF, joint, urdf
 
-from dls_ik import IkSolver, RobotModel
-from dls_ik.errors import ChainError, JointValueError, LimitsError
+from dls_ik import IkSolver, Pose, RobotModel
+from dls_ik.errors import ChainError, JointValueError, LimitsError, OptionError
 from dls_ik.model import Joint
 
 WAM = RobotModel.from_urdf(URDF / "wam7.urdf")
@@ -69,7 +70,9 @@ def test_batch_equals_loop_and_any_array_of_numbers_is_taken():
         (["up"] * 7, ["numbers", "up"]),
         (None, ["'wam_j1'"]),
         ([[0] * 7, [0] * 6], ["numbers"]),
-        ({"wam_j1": 0}, ["numbers"]),
+        ({"wam_j1": 0}, ["lack", "'wam_j2'", "'wam_j7'"]),
+        ({"wam_j1": "up", **dict.fromkeys(WAM.joint_names[1:], 0)}, ["numbers", "up"]),
+        ({**dict.fromkeys(WAM.joint_names, 0), "wam_j8": 0}, ["'wam_j8'", "did you mean"]),
         ([1j] * 7, ["numbers", "complex"]),
         (np.zeros(7, "M8[s]"), ["numbers", "datetime"]),
     ],
@@ -105,6 +108,52 @@ def test_random_fills_the_limits():
     assert HAND.random(np.random.default_rng(0)).shape == (2,)
     again = HAND.random(np.random.default_rng(0), 2000)
     np.testing.assert_array_equal(q, again)
+
+
+def test_random_is_drawn_by_size_and_seed_in_either_order():
+    drawn = WAM.random(10, rng=3)
+    assert drawn.shape == (10, 7)
+    for again in (WAM.random(10, 3), WAM.random(np.random.default_rng(3), 10)):
+        np.testing.assert_array_equal(again, drawn)
+    assert (WAM.random(10) != WAM.random(10)).all(), "others at each call"
+    for bad in ((-1,), (2.5,), (True,), (3, -1), (3, "seed"), (np.random.default_rng(0), -1)):
+        with pytest.raises(OptionError, match=r"whole number|Generator"):
+            WAM.random(*bad)
+
+
+def test_equal_robots_are_one_key_also_in_another_process():
+    again = RobotModel.from_urdf(URDF / "wam7.urdf")
+    others = [
+        WAM.narrowed(-1.0, 1.0),
+        RobotModel.from_urdf(URDF / "wam7.urdf", tip="wam_link4"),
+        RobotModel.from_tree(WAM.tree, tip=WAM.tip, offsets=[Pose((0.0, 0.0, 0.1))]),
+        RobotModel.from_urdf((URDF / "wam7.urdf").read_text().replace("0.045", "0.046")),
+        RobotModel.from_urdf((URDF / "wam7.urdf").read_text().replace("wam_tip", "tip")),
+    ]
+    assert again is not WAM
+    assert again == WAM
+    assert again.narrowed(-1.0, 1.0) == others[0]
+    assert len({WAM, again, *others}) == 1 + len(others)
+    assert WAM != "wam"
+    assert hash(WAM) == hash(again)  # now kept in the object, and pickled with it
+    code = "import pickle, sys; from dls_ik import RobotModel; "
+    code += "assert pickle.load(sys.stdin.buffer) in {RobotModel.wam()}"
+    command = [sys.executable, "-c", code]
+    subprocess.run(command, input=pickle.dumps(WAM), check=True, timeout=60)
+
+
+def test_values_by_name_in_any_order():
+    q = WAM.random(5, rng=0)
+    named = dict(zip(WAM.joint_names[::-1], q.T[::-1], strict=True))
+    np.testing.assert_array_equal(WAM.fk(named), WAM.fk(q))
+    np.testing.assert_array_equal(WAM.jacobian(WAM.named(q[0])), WAM.jacobian(q[0]))
+    with_gripper = {"open": 0.3, "slide": 0.1, "turn": 0.2, "follow": 9.0}
+    np.testing.assert_array_equal(HAND.fk(with_gripper), HAND.fk([0.2, 0.1]))
+    narrow = WAM.narrowed({"wam_j2": -0.5}, {"wam_j4": 1.0})
+    assert (narrow.lower != WAM.lower).tolist() == [0, 1, 0, 0, 0, 0, 0]
+    assert (narrow.upper != WAM.upper).tolist() == [0, 0, 0, 1, 0, 0, 0]
+    with pytest.raises(LimitsError, match=r"'wam_j9'.*did you mean"):
+        WAM.narrowed({"wam_j9": 0.0}, 1.0)
 
 
 def test_attributes():

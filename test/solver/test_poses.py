@@ -6,7 +6,8 @@ from oracle import rigid, rotation
 
 from dls_ik import IkSolver, RobotModel, Status
 from dls_ik.errors import DlsIkError, JointValueError, OptionError, PoseError
-from dls_ik.solver.task import checked_poses, validated_pose
+from dls_ik.model.pose import validated_pose
+from dls_ik.solver.poses import checked_poses
 
 WAM = RobotModel.wam()
 SOLVER = IkSolver(WAM, max_restarts=200)

@@ -16,6 +16,7 @@ from sensor_msgs.msg import JointState
 
 from dls_ik.core.types import Array
 from dls_ik.errors import Code, JointValueError, OptionError, PoseError
+from dls_ik.model.pose import pose_matrix
 from dls_ik.model.rotations import not_a_rotation, roughness
 from dls_ik.ros.client.connection import (
     NoAnswerError,
@@ -116,7 +117,7 @@ def stamped_pose(pose: ArrayLike | PoseStamped, frame: str = "") -> PoseStamped:
         if frame and frame != pose.header.frame_id:
             raise OptionError(f"frame {frame!r}, but the pose is in {pose.header.frame_id!r}")
         return pose
-    T = np.asarray(pose, float)
+    T = np.asarray(pose_matrix(pose), float)
     if T.shape != (4, 4) or not np.isfinite(T).all():
         raise PoseError(f"a pose is a finite (4, 4) array or a PoseStamped, given {T.shape}")
     R = T[:3, :3]

@@ -1,0 +1,257 @@
+"""Poses in the forms that users have: matrices, positions with quaternions, messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dls_ik.core.types import Array
+from dls_ik.errors import PoseError
+from dls_ik.model.joint import real_array
+from dls_ik.model.rotations import (
+    EXACT,
+    FARTHEST,
+    SHORTEST_QUATERNION,
+    nearest_rotation,
+    not_a_rotation,
+    quaternion_from_rotation,
+    rotation_from_quaternion,
+    rotation_from_rpy,
+    rotation_of_unit,
+    roughness,
+    transform,
+)
+from dls_ik.text import quoted
+
+ROUGHNESS = 1e-3  # passes a rotation typed with four digits, not a scaled or sheared one
+FORMS = (
+    "a pose is a 4x4 matrix of numbers, a dls_ik.Pose, (position, quaternion x y z w), or a "
+    "message with position and orientation"
+)
+ALONE = (
+    "a position alone is a target where the rotation does not count, task=Task.position_only(); "
+    "with it: (position, quaternion x y z w)"
+)
+
+
+@dataclass(frozen=True)
+class Pose:
+    """A position and an orientation; immutable, and equal by value.
+
+    Attributes:
+        position: (x, y, z) [m].
+        quaternion: (x, y, z, w), normalised.
+
+    Raises:
+        PoseError: not three and four finite numbers, or a quaternion without a direction.
+    """
+
+    position: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    quaternion: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        """Check and normalise."""
+        position, quaternion = _vector(self.position, 3), _vector(self.quaternion, 4)
+        if position is None or not (np.abs(position) <= FARTHEST).all():
+            given = quoted(self.position)
+            raise PoseError(f"a position is x y z, within {FARTHEST:g} m, not {given}")
+        if quaternion is None:
+            raise PoseError(f"a quaternion is x y z w, not {quoted(self.quaternion)}")
+        rotation_from_quaternion(quaternion.tolist())
+        unit = quaternion / np.linalg.norm(quaternion)
+        object.__setattr__(self, "position", tuple(position.tolist()))
+        object.__setattr__(self, "quaternion", tuple(unit.tolist()))
+
+    @classmethod
+    def from_matrix(cls, T: ArrayLike) -> Pose:
+        """Convert (4, 4) [m].
+
+        Raises:
+            PoseError: not a rigid transform.
+        """
+        pose = validated_pose(T)
+        x, y, z = pose[:3, 3].tolist()
+        return cls((x, y, z), quaternion_from_rotation(pose[:3, :3]))
+
+    @classmethod
+    def from_rpy(cls, position: ArrayLike, rpy: ArrayLike) -> Pose:
+        """Combine a position [m] with roll, pitch, yaw [rad], ``Rz(yaw) Ry(pitch) Rx(roll)``.
+
+        Raises:
+            PoseError: not three finite numbers each.
+        """
+        angles = _vector(rpy, 3)
+        if angles is None or not np.isfinite(angles).all():
+            raise PoseError(f"angles are roll, pitch and yaw [rad], not {quoted(rpy)}")
+        rotation = rotation_from_rpy(*angles.tolist())
+        return cls(position, quaternion_from_rotation(rotation))  # type: ignore[arg-type]  # checked
+
+    @property
+    def matrix(self) -> Array:
+        """(4, 4) [m], a new array."""
+        return transform(np.array(rotation_of_unit(*self.quaternion)), np.array(self.position))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Convert to (4, 4), so that a pose serves as an array."""
+        return self.matrix if dtype is None else self.matrix.astype(dtype)
+
+
+class PoseMessage(Protocol):
+    """A message such as ``geometry_msgs/msg/Pose``: x, y, z and x, y, z, w."""
+
+    @property
+    def position(self) -> Any:
+        """With x, y, z [m]."""
+
+    @property
+    def orientation(self) -> Any:
+        """With x, y, z, w."""
+
+
+PoseLike: TypeAlias = ArrayLike | Sequence[Any] | PoseMessage
+
+
+class PoseParts(NamedTuple):
+    """A pose in parts, not checked."""
+
+    position: Array  # (3,) [m]
+    quaternion: Array  # (4,) x y z w
+
+
+def validated_pose(T: Any, position_only: bool = False) -> Array:
+    """Return a pose as (4, 4) float64; a slightly inexact rotation is made exact.
+
+    Args:
+        T: in any form, see :func:`pose_matrix`.
+        position_only: whether a position alone is enough.
+
+    Raises:
+        PoseError: another form; NaN or inf, a last row other than (0, 0, 0, 1), or a matrix that is
+            not a rotation.
+    """
+    matrix = pose_matrix(T, position_only)
+    try:
+        pose = real_array(matrix)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise PoseError(f"{FORMS}, not {quoted(T)}") from error
+    if pose.shape != (4, 4):
+        raise PoseError(f"{FORMS}, not an array of shape {pose.shape}{_hint(pose.shape)}")
+    if not (np.abs(pose) <= FARTHEST).all():
+        raise PoseError(f"a pose must be finite, and within {FARTHEST:g} m, not\n{pose}")
+    if not np.allclose(pose[3], (0.0, 0.0, 0.0, 1.0), rtol=0.0, atol=1e-9):
+        hint = ": is it transposed?" if (pose[:, 3] == (0.0, 0.0, 0.0, 1.0)).all() else ""
+        raise PoseError(f"the last row of a pose is (0, 0, 0, 1), not {pose[3]}{hint}")
+    rotation = pose[:3, :3]
+    off = roughness(rotation)
+    if not off <= ROUGHNESS:
+        raise PoseError(
+            "the upper left 3x3 block of a pose is a rotation; "
+            f"{not_a_rotation(rotation, ROUGHNESS)}; given\n{rotation}"
+        )
+    if off > EXACT:
+        pose = pose.copy()
+        pose[:3, :3] = nearest_rotation(rotation)
+    return pose
+
+
+def _hint(shape: tuple[int, ...]) -> str:
+    if shape == (7,):
+        return ": x y z and a quaternion x y z w are (T[:3], T[3:])"
+    return f": {ALONE}" if shape == (3,) else ""
+
+
+def pose_matrix(given: Any, position_only: bool = False) -> Any:
+    """Return (4, 4) of a pose in another form, and anything else as it is.
+
+    Forms are (position, quaternion), an object with ``position`` and ``orientation``, or
+    ``translation`` and ``rotation``, that have fields x, y, z and x, y, z, w, an object with
+    ``as_matrix()`` (SciPy, jaxlie) or ``homogeneous`` (Pinocchio), and a position alone.
+
+    Raises:
+        PoseError: a stamped message, a position alone where the rotation counts, or a quaternion
+            without a direction.
+    """
+    parts = pose_parts(given, position_only)
+    if not isinstance(parts, PoseParts):
+        return parts
+    return transform(rotation_from_quaternion(parts.quaternion.tolist()), parts.position)
+
+
+def pose_parts(given: Any, position_only: bool) -> Any:
+    """Return the :class:`PoseParts`, of other forms the matrix.
+
+    Raises:
+        PoseError: as :func:`pose_matrix`, except for the quaternion.
+    """
+    if isinstance(given, np.ndarray | Pose):
+        pair = None
+    elif isinstance(given, list | tuple):
+        pair = given if len(given) == 2 else None
+    else:
+        pair = _of_message(given)
+        if pair is None:
+            given = _of_library(given)
+    if pair is not None:
+        position, quaternion = _vector(pair[0], 3), _vector(pair[1], 4)
+        if position is not None and quaternion is not None:
+            return PoseParts(position, quaternion)
+    alone = None if isinstance(given, Pose) else _vector(given, 3)
+    if alone is None:
+        return given
+    if not position_only:
+        raise PoseError(f"{ALONE}; given {quoted(alone.tolist())}")
+    return PoseParts(alone, np.array([0.0, 0.0, 0.0, 1.0]))
+
+
+def _of_message(given: Any) -> tuple[list[Any], list[Any]] | None:
+    """Return position and quaternion of an object with fields of such names, None of others."""
+    for stamped in ("pose", "transform"):
+        if hasattr(given, "header") and hasattr(given, stamped):
+            raise PoseError(
+                f"a {type(given).__name__} is in a frame of its own: give its .{stamped}, in the "
+                "base frame of the robot"
+            )
+    for names in (("position", "orientation"), ("translation", "rotation")):
+        place, turn = (getattr(given, name, None) for name in names)
+        if all(hasattr(place, axis) for axis in "xyz") and all(hasattr(turn, c) for c in "xyzw"):
+            return [place.x, place.y, place.z], [turn.x, turn.y, turn.z, turn.w]  # type: ignore[union-attr]
+    return None
+
+
+def _of_library(given: Any) -> Any:
+    """Return the matrix of a transform of another library."""
+    if hasattr(given, "homogeneous"):
+        return given.homogeneous
+    return given.as_matrix() if callable(getattr(given, "as_matrix", None)) else given
+
+
+def _vector(values: Any, n: int) -> Array | None:
+    """Return n numbers as (n,), None of anything else."""
+    try:
+        vector = real_array(values)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return vector if vector.shape == (n,) else None
+
+
+def rotations_from_quaternions(quaternions: Array) -> Array:
+    """Return (..., 3, 3) of quaternions (..., 4), NaN where one has no direction."""
+    lengths = np.linalg.norm(quaternions, axis=-1)
+    is_good = (lengths >= SHORTEST_QUATERNION) & (lengths < np.inf)
+    scale = np.where(is_good, lengths, np.nan)
+    x, y, z, w = np.moveaxis(quaternions / scale[..., None], -1, 0)
+    rows = rotation_of_unit(x, y, z, w)
+    return np.moveaxis(np.array(rows), (0, 1), (-2, -1))
+
+
+def matrices(positions: Array, quaternions: Array) -> Array:
+    """Return (..., 4, 4) of positions (..., 3) and quaternions (..., 4), NaN as they have it."""
+    T = np.zeros((*positions.shape[:-1], 4, 4))
+    T[..., :3, :3] = rotations_from_quaternions(quaternions)
+    T[..., :3, 3] = positions
+    T[..., 3, 3] = 1.0
+    return T

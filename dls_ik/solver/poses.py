@@ -1,0 +1,177 @@
+"""Poses of targets as kernels take them: one for each tip, and many of them."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from dls_ik.core.se3 import is_pose
+from dls_ik.core.search_rows import POSE_TOLERANCE
+from dls_ik.core.types import Array
+from dls_ik.errors import PoseError
+from dls_ik.model.joint import real_array
+from dls_ik.model.pose import ALONE, FORMS, PoseParts, matrices, pose_parts, validated_pose
+from dls_ik.text import quoted
+
+IDENTITY = (0.0, 0.0, 0.0, 1.0)  # quaternion
+
+
+def checked_pose(T: Any, position_only: bool = False) -> Array:
+    """Return a good pose as it is, and :func:`validated_pose` of any other.
+
+    A good one is (4, 4), float64, contiguous and writable: any other array would be another type
+    to the kernels.
+
+    Raises:
+        PoseError: as :func:`validated_pose`.
+    """
+    if is_plain(T, (4, 4)) and is_pose(T, POSE_TOLERANCE):
+        return cast(Array, T)
+    return validated_pose(T, position_only)
+
+
+def checked_poses(Ts: Any, k: int, position_only: Sequence[bool] = ()) -> Array:
+    """Return the poses of k tips as (k, 4, 4), each as :func:`checked_pose` has it.
+
+    Args:
+        Ts: (k, 4, 4), or a pose in any form for each tip; for a single tip also the pose itself.
+        position_only: whether a position alone is enough, for each tip; default: for none.
+
+    Raises:
+        PoseError: another number of poses; as :func:`validated_pose`.
+    """
+    free = position_only or (False,) * k
+    if k == 1:
+        return checked_pose(_only(Ts), free[0]).reshape(1, 4, 4)
+    if is_plain(Ts, (k, 4, 4)) and all(is_pose(T, POSE_TOLERANCE) for T in Ts):
+        return cast(Array, Ts)
+    return np.stack([_pose_of_tip(T, i, free) for i, T in enumerate(_separate(Ts, k))])
+
+
+def is_plain(T: Any, shape: tuple[int, ...]) -> bool:
+    """Return whether a value is an array as kernels take it."""
+    is_plain = type(T) is np.ndarray and T.dtype == np.float64 and T.flags.carray
+    return bool(is_plain and T.shape == shape)
+
+
+def _only(Ts: Any) -> Any:
+    """Return the pose itself, given as it is or in a sequence of one."""
+    is_array = isinstance(Ts, np.ndarray) and (Ts.ndim == 3 or Ts.shape == (1, 3))
+    return Ts[0] if (isinstance(Ts, (list, tuple)) or is_array) and len(Ts) == 1 else Ts
+
+
+def _separate(Ts: Any, k: int) -> list[Any]:
+    """Return a list of k poses."""
+    try:
+        given = list(Ts)
+    except TypeError as error:
+        raise PoseError(f"{k} tips have {k} poses (4, 4), one each, not {quoted(Ts)}") from error
+    if len(given) != k:
+        shape = f"an array of shape {Ts.shape}" if isinstance(Ts, np.ndarray) else str(len(given))
+        raise PoseError(f"{k} tips have {k} poses (4, 4), one each, not {shape}")
+    return given
+
+
+def _pose_of_tip(T: Any, i: int, free: Sequence[bool]) -> Array:
+    try:
+        return validated_pose(T, free[i])
+    except PoseError as error:
+        raise PoseError(f"pose {i + 1} of {len(free)}: {error}") from error
+
+
+# Many
+
+
+def batch_poses(Ts: Any, k: int, position_only: Sequence[bool] = ()) -> Array:
+    """Return poses (b, k, 4, 4) of k tips, not checked; not copied if they need not be.
+
+    Args:
+        Ts: (b, k, 4, 4), positions (b, k, 3) and quaternions (b, k, 4), or a sequence of b poses in
+            any form; where a position is enough, positions (b, k, 3). Of a single tip without k.
+        position_only: as for :func:`checked_poses`.
+
+    Raises:
+        PoseError: values that are not numbers, or another shape.
+    """
+    free = tuple(position_only) or (False,) * k
+    tips = () if k == 1 else (k,)
+    try:
+        given = real_array(Ts)
+    except (TypeError, ValueError, OverflowError):
+        return _gathered(Ts, tips, free).reshape(-1, k, 4, 4)
+    if given.ndim == 3 + len(tips) and given.shape[1:] == (*tips, 4, 4):
+        return given.reshape(-1, k, 4, 4)
+    if given.ndim == 2 + len(tips) and given.shape[1:] == (*tips, 3):
+        if not all(free):
+            raise PoseError(f"{ALONE}; given an array of shape {given.shape}")
+        quaternions = np.broadcast_to(IDENTITY, (*given.shape[:-1], 4))
+        return matrices(given, quaternions).reshape(-1, k, 4, 4)
+    raise PoseError(f"{_batch_forms(tips)}, not an array of shape {given.shape}")
+
+
+def _batch_forms(tips: tuple[int, ...]) -> str:
+    shape = ", ".join(map(str, ("b", *tips)))
+    many = f" for {tips[0]} tips" if tips else ""
+    return (
+        f"a batch of poses is an array of numbers ({shape}, 4, 4){many}, (positions ({shape}, 3), "
+        f"quaternions x y z w ({shape}, 4)), or a list of poses"
+    )
+
+
+def _gathered(Ts: Any, tips: tuple[int, ...], free: tuple[bool, ...]) -> Array:
+    """Return (b, 4, 4) or (b, k, 4, 4) of what is no array."""
+    if not isinstance(Ts, Sequence) or isinstance(Ts, str):
+        raise PoseError(f"{_batch_forms(tips)}, not {quoted(Ts)}")
+    together = _of_two_arrays(Ts, tips)
+    if together is not None:
+        return together
+    b, k = len(Ts), len(free)
+    poses, at, positions, quaternions = np.empty((b * k, 4, 4)), [], [], []
+    for i, row in enumerate(Ts):
+        for j, parts in enumerate(_row_parts(row, f"pose {i + 1} of {b}", tips, free), i * k):
+            if isinstance(parts, PoseParts):
+                at.append(j)
+                positions.append(parts[0])
+                quaternions.append(parts[1])
+            else:
+                poses[j] = parts
+    if at:
+        poses[at] = matrices(np.array(positions), np.array(quaternions))
+    return poses
+
+
+def _row_parts(row: Any, name: str, tips: tuple[int, ...], free: tuple[bool, ...]) -> list[Any]:
+    """Return for each tip (4, 4), or a position and a quaternion."""
+    try:
+        members = _separate(row, tips[0]) if tips else [_only(row)]
+        parts = [pose_parts(T, alone) for T, alone in zip(members, free, strict=True)]
+        return [each if isinstance(each, PoseParts) else _numbers(each) for each in parts]
+    except PoseError as error:
+        raise PoseError(f"{name}: {error}") from error
+
+
+def _of_two_arrays(Ts: Sequence[Any], tips: tuple[int, ...]) -> Array | None:
+    """Return poses of a pair of arrays, positions (b, k, 3) and quaternions (b, k, 4)."""
+    try:
+        positions, quaternions = map(real_array, Ts)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    if (positions.shape[-1:], quaternions.shape[-1:]) != ((3,), (4,)):
+        return None
+    if positions.ndim == 1 + len(tips):
+        raise PoseError(f"{_batch_forms(tips)}; one pose is for solve, or in a list")
+    if positions.ndim != 2 + len(tips) or positions.shape[:-1] != quaternions.shape[:-1]:
+        shapes = f"{positions.shape} and {quaternions.shape}"
+        raise PoseError(f"{_batch_forms(tips)}, not arrays of shape {shapes}")
+    return matrices(positions, quaternions)
+
+
+def _numbers(T: Any) -> Array:
+    """Return (4, 4) numbers, or raise a PoseError."""
+    try:
+        pose = real_array(T)
+    except (TypeError, ValueError, OverflowError):
+        pose = np.empty(0)
+    if pose.shape != (4, 4):
+        raise PoseError(f"{FORMS}, not {quoted(T)}")
+    return pose
