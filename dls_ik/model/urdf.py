@@ -15,12 +15,11 @@ import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.errors import RobotModelError
-from dls_ik.model.files import read_file
 from dls_ik.model.joint import Joint, Mimic
 from dls_ik.model.rotations import rotation_from_rpy, transform
 from dls_ik.model.tree import Description, Tree
-from dls_ik.model.xml import MAX_BYTES, BoundedXml
-from dls_ik.text import listing, quoted
+from dls_ik.model.xml import BoundedXml, read_document
+from dls_ik.text import listing
 
 LOG = logging.getLogger("dls_ik")
 
@@ -72,20 +71,8 @@ def read_description(source: str | os.PathLike[str], folder: Path | None = None)
     Raises:
         RobotModelError: neither text nor a file that can be read.
     """
-    if isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("<"):
-        return Description(source, folder)
-    if not isinstance(source, (str, os.PathLike)):
-        raise RobotModelError(
-            f"a URDF is given as XML text or as the path of a file, not as {type(source).__name__}"
-        )
-    path, shown = Path(source), quoted(os.fspath(source))
-    try:
-        if not path.is_file():
-            raise RobotModelError(f"{shown} is neither URDF text nor an existing file")
-        return Description(read_file(path, MAX_BYTES), path.parent if folder is None else folder)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or type(error).__name__
-        raise RobotModelError(f"cannot read the URDF file {shown}: {reason}") from error
+    text, beside = read_document(source, "URDF")
+    return Description(text, beside if folder is None else folder)
 
 
 def _joint(element: ET.Element) -> Joint:

@@ -6,12 +6,15 @@ depth and number of elements, tags in length.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NoReturn
 from xml.parsers import expat
 
 from dls_ik.errors import DlsIkError, RobotModelError
+from dls_ik.model.files import read_file
 from dls_ik.text import quoted
 
 # A URDF within these bounds is read in about a second.
@@ -22,6 +25,37 @@ MAX_VALUE = 256  # characters of a name
 MAX_TAG_BYTES = 16 * 1024  # of a tag with its attributes, about, which the parser takes as one
 CHUNK = 16 * 1024  # bytes that are parsed without letting other threads run
 MAX_TAG = 80  # characters of a tag in messages
+
+
+def read_document(
+    source: str | os.PathLike[str], kind: str, error: type[DlsIkError] = RobotModelError
+) -> tuple[str | bytes, Path | None]:
+    """Return the text of a document, and the folder of its file.
+
+    Args:
+        source: The XML itself, a string whose first visible character is ``<``, or the path of a
+            file.
+        kind: Name of the format, for messages.
+        error: Exception that is raised.
+
+    Raises:
+        DlsIkError: neither text nor a file that can be read.
+    """
+    if isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("<"):
+        return source, None
+    if not isinstance(source, (str, os.PathLike)):
+        raise error(
+            f"the {kind} is given as XML text or as the path of a file, not as "
+            f"{type(source).__name__}"
+        )
+    path, shown = Path(source), quoted(os.fspath(source))
+    try:
+        if not path.is_file():
+            raise error(f"{shown} is neither {kind} text nor an existing file")
+        return read_file(path, MAX_BYTES), path.parent
+    except (OSError, ValueError) as failure:
+        reason = getattr(failure, "strerror", None) or type(failure).__name__
+        raise error(f"cannot read the {kind} file {shown}: {reason}") from failure
 
 
 class BoundedXml:
@@ -111,7 +145,7 @@ class BoundedXml:
 
     def doctype(self, *_: object) -> None:
         """Refuse a document type."""
-        self.refuse(f"document type and entity declarations are not accepted in a {self.kind}")
+        self.refuse(f"document type and entity declarations are not accepted in {self.kind}")
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """Count an element and pass it on."""
