@@ -28,7 +28,7 @@ class Description(NamedTuple):
 class Tree:
     """Links and joints with exactly one root and no cycle, checked on construction.
 
-    Trees are equal if all names and numbers are.
+    Trees are equal if all names and numbers are, and the description, which has the shapes.
 
     Raises:
         RobotModelError: duplicate names or names that are not printable, unknown links, a link
@@ -67,18 +67,19 @@ class Tree:
             object.__setattr__(self, name, value)
 
     def __eq__(self, other: object) -> bool:
-        """Compare all names and numbers."""
+        """Compare all names, numbers and descriptions."""
         return isinstance(other, Tree) and (self is other or self.digest == other.digest)
 
     def __hash__(self) -> int:
-        """Return the hash of all names and numbers."""
+        """Return the hash of all names, numbers and descriptions."""
         return hash(self.digest)
 
     @cached_property
     def digest(self) -> bytes:
-        """Digest of all names and numbers, the same in every process."""
+        """Digest of the content, the same in every process."""
         joints = (joint.content for joint in self.joints)
-        return sha256(repr((self.name, self.links, *joints)).encode()).digest()
+        content = self.name, self.links, self.description, *joints
+        return sha256(repr(content).encode()).digest()
 
     @property
     def leaves(self) -> tuple[str, ...]:
