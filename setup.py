@@ -107,6 +107,7 @@ setup(
         "zarr": ["zarr>=3"],
         "bag": ["rosbags>=0.10"],
         "docs": ["furo", "myst-parser>=2", "sphinx>=7"],
+        "descriptions": ["robot_descriptions>=1.20", "xacro>=2"],
         "viewer": ["viser>=1.0", "yourdfpy>=0.0.56"],
         "test": ["hypothesis>=6", "matplotlib>=3.5", "pytest>=6.2", "rich>=12"],
     },

@@ -336,3 +336,26 @@ def call_as_part(kernel: Any, part: Any) -> None:
     """Have kernels that call `kernel` take in `part` instead, another one of the same function."""
     kernel.get_call_template = part.get_call_template
     kernel.get_overload = part.get_overload
+
+
+@contextmanager
+def xacro_packages(find: Callable[[str], str]) -> Iterator[None]:
+    """Look for the packages of ``$(find NAME)`` in xacro files by `find`.
+
+    xacro asks ament alone, which is not there without ROS 2, and does not know a package that was
+    cloned only.
+
+    Args:
+        find: Returns the folder of a package by its name.
+    """
+    module: Any = import_module("xacro.substitution_args")
+    known = module._eval_find
+
+    def use(function: Any) -> None:
+        module._eval_find = module._eval_dict["find"] = function
+
+    use(find)
+    try:
+        yield
+    finally:
+        use(known)

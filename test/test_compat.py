@@ -276,3 +276,14 @@ def test_no_kernel_of_the_package_loads_what_compiles(compiled):
         loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     assert "numba.np.arrayobj" in loaded
     assert not {"numba.np.arraymath", "scipy.linalg"} & set(loaded)
+
+
+def test_packages_of_xacro(tmp_path):
+    xacro = pytest.importorskip("xacro", reason="needs xacro")
+    (tmp_path / "top.xacro").write_text('<robot name="$(find mine)" a="${1 + 1}"/>')
+    with compat.xacro_packages({"mine": "/here"}.get):
+        assert 'name="/here"' in xacro.process_file(str(tmp_path / "top.xacro")).toxml()
+    from xacro import substitution_args
+
+    assert substitution_args._eval_find is substitution_args._eval_dict["find"], "put back"
+    assert substitution_args._eval_find.__module__ == "xacro.substitution_args"

@@ -22,7 +22,7 @@ from dls_ik.cli.terminal import (
     print_table,
     stdout_console,
 )
-from dls_ik.model.chain import moving_tips
+from dls_ik.model.ends import moving_tips
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.tree import Tree
 from dls_ik.text import listing

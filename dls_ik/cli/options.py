@@ -12,6 +12,7 @@ import numpy as np
 
 from dls_ik.cli import output
 from dls_ik.core.types import Array
+from dls_ik.errors import AmbiguousTipError
 from dls_ik.model.files import shipped_names
 from dls_ik.text import did_you_mean, listing, quoted
 
@@ -69,7 +70,13 @@ class ChosenRobot(NamedTuple):
         from dls_ik.model.load import find_tree
         from dls_ik.model.robot import RobotModel
 
-        return RobotModel.from_tree(find_tree(self.name), self.base, self.tip)
+        tree = find_tree(self.name)
+        try:
+            return RobotModel.from_tree(tree, self.base, self.tip)
+        except AmbiguousTipError as error:
+            tips = listing(error.tips)
+            message = f"several links could be the tip: {tips}; add one: --tip {error.tips[0]}"
+            raise AmbiguousTipError(message, error.tips) from error
 
 
 def robot_argument(**argument: Any) -> Callable[[Command], Command]:

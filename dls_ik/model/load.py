@@ -1,21 +1,36 @@
-"""Robots by shipped name, file or path in a ROS package; expansion of xacro files."""
+"""Robots by shipped name, file, path in a ROS package or description; expansion of xacro files."""
 
+import contextlib
 import os
+import pkgutil
 import re
+import sys
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from dls_ik import compat
 from dls_ik.errors import RobotModelError
 from dls_ik.model.dh import load_dh
-from dls_ik.model.files import PACKAGE_SCHEME, package_file, shipped_names, shipped_urdf
+from dls_ik.model.files import (
+    PACKAGE_SCHEME,
+    package_file,
+    package_folders,
+    read_file,
+    shipped_names,
+    shipped_urdf,
+)
 from dls_ik.model.tree import Tree
 from dls_ik.model.urdf import load_urdf
 from dls_ik.text import did_you_mean, listing, quoted
 
 FILE_ENDINGS = (".urdf", ".xml", ".xacro", ".yaml", ".yml")
-VALID = "a URDF, xacro or DH file (.yaml), package://NAME/PATH"
+VALID = (
+    "a URDF, xacro or DH file (.yaml), package://NAME/PATH, NAME_description of robot_descriptions"
+)
+DESCRIPTION = "_description"  # end of the names of robot_descriptions
+MAX_MANIFEST = 1024 * 1024  # bytes of a package.xml
 _BEGIN = re.compile(r"\s[A-Za-z_][\w.-]*:=")
 _ARGUMENT = re.compile(r"\s*([A-Za-z_][\w.-]*):=('[^']*'|\"[^\"]*\"|[^\s'\"]\S*|)(?=\s|$)")
 
@@ -84,9 +99,33 @@ def find_tree(given: str) -> Tree:
             the file does not take.
     """
     name, arguments = split_arguments(given)
+    if _is_description(name):
+        return described_tree(name, arguments)
     path = robot_file(name)
     urdf = _urdf_of(path, arguments)
     return load_dh(path) if urdf is None else load_urdf(urdf, path.parent)
+
+
+def read_tree(source: str | os.PathLike[str], mappings: Mapping[str, object] | None) -> Tree:
+    """Read a URDF as :func:`load_urdf`, or a file that ends in ``.xacro``.
+
+    Args:
+        mappings: Values of the arguments of a xacro file.
+
+    Raises:
+        RobotModelError: as :func:`load_urdf` and :func:`expanded`; arguments of another file.
+    """
+    is_path = isinstance(source, os.PathLike) or not str(source).lstrip().startswith("<")
+    if is_path and isinstance(source, (str, os.PathLike)):
+        path = Path(source).expanduser()
+        if path.suffix.lower() == ".xacro" and path.is_file():
+            return load_urdf(expanded(path, mappings or {}), path.parent)
+    if mappings:
+        raise RobotModelError(
+            f"mappings such as {next(iter(mappings))!r} are for files that end in .xacro, and "
+            f"{quoted(source, 60)} is not one"
+        )
+    return load_urdf(source)
 
 
 def find_urdf(given: str) -> Path | str | None:
@@ -98,6 +137,8 @@ def find_urdf(given: str) -> Path | str | None:
         RobotModelError: there is no such robot, or xacro is not installed.
     """
     name, arguments = split_arguments(given)
+    if _is_description(name):
+        return _described(name, arguments)[0]
     return _urdf_of(robot_file(name), arguments)
 
 
@@ -121,14 +162,20 @@ def _beside(path: Path) -> list[str]:
         return []
 
 
-def expanded(path: Path, arguments: Mapping[str, str]) -> str:
+def expanded(
+    path: Path, arguments: Mapping[str, object], packages: Mapping[str, str] | None = None
+) -> str:
     """Expand a xacro file to URDF text.
 
     xacro evaluates expressions of the file, includes other files and reads the environment: the
     file has to be trusted. No text from the network is expanded.
 
+    ``$(find NAME)`` finds the package that the file is in, those beside it, and those of
+    AMENT_PREFIX_PATH and ROS_PACKAGE_PATH.
+
     Args:
         arguments: Values of its ``<xacro:arg>`` by name.
+        packages: Folders of further packages by name.
 
     Raises:
         RobotModelError: xacro is not installed or refuses the file, or the file does not take an
@@ -141,9 +188,14 @@ def expanded(path: Path, arguments: Mapping[str, str]) -> str:
         raise RobotModelError(
             f"{shown} needs xacro: `pip install xacro`, or source ROS 2 with ros-DISTRO-xacro"
         ) from error
-    given = _Arguments(arguments)
+    given = _Arguments({name: _word(value) for name, value in arguments.items()})
+
+    def find(name: str) -> str:
+        return (packages or {}).get(name) or _package_of(path, name)
+
     try:
-        document = xacro.process_file(str(path), mappings=given)
+        with compat.xacro_packages(find):
+            document = xacro.process_file(str(path), mappings=given)
     except Exception as error:  # the library raises whatever it meets
         hint = ""
         if "Undefined substitution argument" in str(error):
@@ -154,6 +206,41 @@ def expanded(path: Path, arguments: Mapping[str, str]) -> str:
         takes = f"it takes {listing(sorted(given.asked))}" if given.asked else "it has none"
         raise RobotModelError(f"{shown} has no argument {listing(map(quoted, unknown))}; {takes}")
     return str(document.toxml())
+
+
+def _word(value: object) -> str:
+    """Return the value of an argument as xacro reads it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _package_of(path: Path, name: str) -> str:
+    """Find a package above a file, beside the one that it is in, or where ROS has it.
+
+    Raises:
+        RobotModelError: it is nowhere there.
+    """
+    for folder in path.resolve().parents:
+        if (folder / "package.xml").is_file():
+            for each in (folder, folder.parent / name):
+                if _package_name(each) == name:
+                    return str(each)
+    for folder in package_folders(name):
+        if folder.is_dir():
+            return str(folder)
+    raise RobotModelError(
+        f"there is no package {quoted(name)} above the file, beside the package that it is in, nor "
+        "in AMENT_PREFIX_PATH and ROS_PACKAGE_PATH"
+    )
+
+
+def _package_name(folder: Path) -> str:
+    """Return the name in the manifest of a package, or '' where there is none."""
+    try:
+        text = read_file(folder / "package.xml", MAX_MANIFEST).decode(errors="replace")
+    except OSError:
+        return ""
+    match = re.search(r"<name>\s*([^<\s]+)\s*</name>", text)
+    return match[1] if match else ""
 
 
 class _Arguments(dict[str, str]):
@@ -170,3 +257,64 @@ class _Arguments(dict[str, str]):
     def __getitem__(self, name: str) -> str:
         self.asked.add(name)
         return super().__getitem__(name)
+
+
+# Descriptions
+
+
+def described_tree(name: str, mappings: Mapping[str, object] | None = None) -> Tree:
+    """Read a robot of the library robot_descriptions, which clones it at its first use.
+
+    Args:
+        name: Such as ``"so_arm101_description"``.
+        mappings: Values of arguments, where the description is a xacro file.
+
+    Raises:
+        RobotModelError: robot_descriptions is not installed, has no such robot or no URDF of it, or
+            cannot clone it; as :func:`read_tree`.
+    """
+    urdf, folder = _described(name, mappings or {})
+    return load_urdf(urdf, folder)
+
+
+def _is_description(name: str) -> bool:
+    return name.endswith(DESCRIPTION) and name.isidentifier() and not os.path.exists(name)
+
+
+def _described(name: str, mappings: Mapping[str, object]) -> tuple[Path | str, Path]:
+    """Return the URDF of a description, a file or expanded text, and its folder."""
+    module = _description_module(name)
+    urdf, xacro = getattr(module, "URDF_PATH", None), getattr(module, "XACRO_PATH", None)
+    if urdf is None and xacro is None:
+        raise RobotModelError(f"{name} of robot_descriptions has no URDF")
+    path = Path(str(urdf or xacro))
+    if urdf is None:
+        arguments = {**getattr(module, "XACRO_ARGS", {}), **mappings}
+        packages = getattr(module, "XACRO_PACKAGE_PATHS", {})
+        return expanded(path, arguments, packages), path.parent
+    if mappings:
+        raise RobotModelError(
+            f"{name} takes no arguments such as {next(iter(mappings))!r}: it is a URDF"
+        )
+    return path, path.parent
+
+
+def _description_module(name: str) -> Any:
+    """Import a module of robot_descriptions, and clone what it describes."""
+    try:
+        library: Any = import_module("robot_descriptions")
+    except ImportError as error:
+        raise RobotModelError(
+            f"{quoted(name)} needs robot_descriptions: pip install 'dls-ik[descriptions]'"
+        ) from error
+    modules = [each.name for each in pkgutil.iter_modules(library.__path__)]
+    names = [each for each in modules if each.endswith(DESCRIPTION) and not each.startswith("_")]
+    if name not in names:
+        hint = did_you_mean(name, [n for n in names if "_mj_" not in n], "; {}")
+        raise RobotModelError(f"robot_descriptions has no {quoted(name)}{hint}")
+    try:
+        with contextlib.redirect_stdout(sys.stderr):  # where it says that it clones
+            return import_module(f"robot_descriptions.{name}")
+    except Exception as error:  # of git, or of the network
+        reason = next(iter(str(error).strip().splitlines()[-1:]), type(error).__name__).strip()
+        raise RobotModelError(f"robot_descriptions cannot clone {name}: {reason}") from error

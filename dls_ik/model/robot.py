@@ -17,18 +17,20 @@ from dls_ik.core.types import WIDEST, Array, Chain
 from dls_ik.errors import OptionError
 from dls_ik.model.chain import (
     NamedChain,
-    Offsets,
-    TipNames,
     build_chain,
-    checked_offsets,
-    choose_ends,
     continuous_variables,
     extend_chain,
-    moved_link,
     tip_jacobians,
     tip_poses,
 )
 from dls_ik.model.dh import DhRow, load_dh, tree_from_dh
+from dls_ik.model.ends import (
+    Offsets,
+    TipNames,
+    checked_offsets,
+    choose_ends,
+    moved_link,
+)
 from dls_ik.model.files import shipped_urdf
 from dls_ik.model.joint import (
     TURN,
@@ -37,9 +39,9 @@ from dls_ik.model.joint import (
     checked_values,
     intersect_limits,
 )
+from dls_ik.model.load import described_tree, read_tree
 from dls_ik.model.rotations import inverse
 from dls_ik.model.tree import Tree
-from dls_ik.model.urdf import load_urdf
 from dls_ik.text import listing, quoted
 
 
@@ -150,6 +152,9 @@ class RobotModel:
     ) -> RobotModel:
         """Build the chain between two links of a tree; by default from the root to the only tip.
 
+        A gripper is passed over (links or joints named finger, jaw, knuckle, claw), and of several
+        frames on one link that for tools is taken (tool0, tcp, grasp, tool, ee, gripper).
+
         Args:
             tip: A link; or several, such as both hands of a torso, that are solved together.
             offsets: For each tip (4, 4) ``T_link_tip`` [m], where it is on the link, or None. A
@@ -166,15 +171,50 @@ class RobotModel:
 
     @classmethod
     def from_urdf(
-        cls, source: str | os.PathLike[str], base: str | None = None, tip: TipNames = None
+        cls,
+        source: str | os.PathLike[str],
+        base: str | None = None,
+        tip: TipNames = None,
+        *,
+        mappings: Mapping[str, object] | None = None,
     ) -> RobotModel:
-        """Read a robot from a URDF file, or from the text of one, which need not be trusted.
+        """Read a robot from a URDF or xacro file, or from the text of a URDF.
+
+        A URDF need not be trusted; a xacro file is a program.
+
+        Args:
+            source: A path, which ends in ``.xacro`` for xacro, or the text of a URDF.
+            base, tip: as :meth:`from_tree`.
+            mappings: Arguments of a xacro file, such as ``{"ur_type": "ur5e"}``.
 
         Raises:
             RobotModelError: not a usable robot; the message names the joint or the line.
             ChainError: as :meth:`from_tree`.
         """
-        return cls.from_tree(load_urdf(source), base, tip)
+        return cls.from_tree(read_tree(source, mappings), base, tip)
+
+    @classmethod
+    def from_description(
+        cls,
+        name: str,
+        base: str | None = None,
+        tip: TipNames = None,
+        *,
+        mappings: Mapping[str, object] | None = None,
+    ) -> RobotModel:
+        """Load a robot of the library robot_descriptions, which clones it at its first use.
+
+        Args:
+            name: Such as ``"so_arm101_description"`` or ``"ur5e_description"``.
+            base, tip: as :meth:`from_tree`.
+            mappings: Arguments of its xacro file.
+
+        Raises:
+            RobotModelError: robot_descriptions is not installed, has no such robot, or cannot clone
+                it.
+            ChainError: as :meth:`from_tree`.
+        """
+        return cls.from_tree(described_tree(name, mappings), base, tip)
 
     @classmethod
     def from_dh(

@@ -22,7 +22,7 @@ from dls_ik.model.xml import MAX_BYTES as MAX_TEXT
 from dls_ik.ros.client.connection import NoAnswerError, ServiceMissingError, wait_until
 from dls_ik.ros.params import RobotParameters
 from dls_ik.ros.subscriptions import call_every
-from dls_ik.text import escape, quoted
+from dls_ik.text import escape, listing, quoted
 
 TOPIC = "robot_description"
 MAX_BYTES = MAX_TEXT + 16  # of a serialized text
@@ -60,7 +60,8 @@ def _refused(error: RobotModelError) -> RefusedError:
     if isinstance(error, AmbiguousTipError):
         first, *others = error.tips
         also = f", or tip:={others[0]}, or any other link" if others else ""
-        return RefusedError(f"{error}: add -p tip:={first}{also}")
+        tips = listing(error.tips)
+        return RefusedError(f"several links could be the tip: {tips}: add -p tip:={first}{also}")
     if isinstance(error, ChainError):
         return RefusedError(f"{error}: the chain is what -p base:=LINK and -p tip:=LINK say")
     return RefusedError(str(error))

@@ -1,6 +1,7 @@
 """Robots by name, file and package path, and data files, in the source tree and installed."""
 
 import os
+import subprocess
 import sys
 
 import pytest
@@ -115,6 +116,90 @@ def test_missing_xacro_names_the_package(tmp_path, monkeypatch):
     path.write_text(XACRO)
     with pytest.raises(RobotModelError, match="pip install xacro"):
         find_tree(str(path))
+
+
+def test_robots_of_xacro_files_in_python(tmp_path):
+    pytest.importorskip("xacro", reason="needs xacro")
+    path = tmp_path / "arm.urdf.xacro"
+    declared = '<xacro:arg name="reach" default="1"/><link name="a"/>'
+    used = XACRO.replace("${2 * length}", "$(arg reach)").replace('<link name="a"/>', declared)
+    path.write_text(used)
+    robot = RobotModel.from_urdf(path, mappings={"reach": 2.5})
+    assert robot.fk([0.0])[0, 3] == 2.5
+    assert RobotModel.from_urdf(str(path)).fk([0.0])[0, 3] == 1.0
+    with pytest.raises(RobotModelError, match="no argument 'raech'; it takes reach"):
+        RobotModel.from_urdf(path, mappings={"raech": 2.5})
+    for other in (shipped_urdf("wam"), shipped_urdf("wam").read_text(), tmp_path / "no.xacro"):
+        with pytest.raises(RobotModelError, match=r"mappings such as 'reach' are for files"):
+            RobotModel.from_urdf(other, mappings={"reach": 2.5})
+
+
+def test_xacro_finds_packages_that_ros_does_not_know(tmp_path):
+    pytest.importorskip("xacro", reason="needs xacro")
+    for folder, name in (("arm_checkout", "arm_description"), ("grippers", "grippers")):
+        (tmp_path / folder / "urdf").mkdir(parents=True)
+        (tmp_path / folder / "package.xml").write_text(f"<package><name>{name}</name></package>")
+    included = '<xacro:include filename="$(find {})/urdf/{}"/>'
+    top = XACRO[: XACRO.index("<xacro:property")]
+    for folder, file, included_file in (
+        ("arm_checkout", "arm.xacro", included.format("arm_description", "links.xacro")),
+        ("arm_checkout", "links.xacro", included.format("grippers", "hand.xacro")),
+    ):
+        (tmp_path / folder / "urdf" / file).write_text(f"{top}{included_file}</robot>")
+    (tmp_path / "grippers/urdf/hand.xacro").write_text(XACRO)
+    path = tmp_path / "arm_checkout/urdf/arm.xacro"
+    assert RobotModel.from_urdf(path).joint_names == ("j",)
+    path.write_text(f"{top}{included.format('nowhere', 'x.xacro')}</robot>")
+    with pytest.raises(RobotModelError, match="there is no package 'nowhere' above the file"):
+        RobotModel.from_urdf(path)
+
+
+@pytest.fixture
+def so_arm101(tmp_path, monkeypatch):
+    """A clone that robot_descriptions takes for its own, and needs no network for."""
+    pytest.importorskip("robot_descriptions", reason="needs robot_descriptions")
+    clone = tmp_path / "new"
+    (clone / "Simulation/SO101").mkdir(parents=True)
+    text = shipped_urdf("wam").read_text().replace('name="wam7"', 'name="so101"')
+    (clone / "Simulation/SO101/so101_new_calib.urdf").write_text(text)
+    git = ["git", "-C", str(clone), "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "arm"]):
+        subprocess.run([*git, *words], check=True)
+    head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
+    commit = head.stdout.strip()
+    (tmp_path / f"SO-ARM100-{commit}").mkdir()
+    clone.rename(tmp_path / f"SO-ARM100-{commit}" / "SO-ARM100")
+    monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path))
+    monkeypatch.setenv("ROBOT_DESCRIPTION_COMMIT", commit)
+    monkeypatch.delitem(sys.modules, "robot_descriptions.so_arm101_description", raising=False)
+    return "so_arm101_description"
+
+
+def test_robots_of_robot_descriptions(so_arm101, monkeypatch, capsys):
+    robot = RobotModel.from_description(so_arm101, tip="wam_link4")
+    assert (robot.name, robot.n) == ("so101", 4)
+    assert find_tree(so_arm101) == robot.tree
+    assert find_urdf(so_arm101).name == "so101_new_calib.urdf"
+    assert capsys.readouterr().out == ""
+    for name, mappings, said in [
+        (so_arm101, {"x": 1}, "takes no arguments such as 'x'"),
+        ("so_arm_101_description", None, "did you mean .*so_arm101_description"),
+    ]:
+        with pytest.raises(RobotModelError, match=said):
+            RobotModel.from_description(name, mappings=mappings)
+    monkeypatch.setitem(sys.modules, "robot_descriptions", None)
+    with pytest.raises(RobotModelError, match=r"pip install 'dls-ik\[descriptions\]'"):
+        RobotModel.from_description(so_arm101)
+
+
+def test_a_description_that_cannot_be_cloned_is_one_line(tmp_path, monkeypatch):
+    pytest.importorskip("robot_descriptions", reason="needs robot_descriptions")
+    monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path / "file" / "no"))
+    (tmp_path / "file").touch()
+    monkeypatch.delitem(sys.modules, "robot_descriptions.so_arm101_description", raising=False)
+    with pytest.raises(RobotModelError, match=r"cannot clone so_arm101_desc\w+: .+") as caught:
+        RobotModel.from_description("so_arm101_description")
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["arm.urdf", "arm.xacro", "arm.yaml"])

@@ -8,7 +8,7 @@ from oracle import difference_jacobian, rigid, rotation, urdf_pose
 from robots import LIMIT, joint, random_robots, urdf
 
 from dls_ik import IkSolver, Task
-from dls_ik.errors import ChainError, JointValueError, RobotModelError
+from dls_ik.errors import AmbiguousTipError, ChainError, JointValueError, RobotModelError
 from dls_ik.model import Joint, RobotModel, load_urdf
 
 quick = settings(deadline=None, max_examples=30, suppress_health_check=list(HealthCheck))
@@ -155,13 +155,64 @@ def test_ends_are_found_or_as_given(text, given, expected):
     assert robot.jacobian(np.zeros((2, robot.n))).shape == (2, 6, robot.n)
 
 
+# As in descriptions from the wild: frames on the last link, and grippers.
+WRIST = (joint("pan"), joint("roll", parent="b", child="wrist", axis="0 1 0"))
+
+
+def arm(**kinds):
+    """An arm whose wrist carries links by joints of some kinds."""
+    joints = [joint(f"j_{name}", kind, "wrist", name) for name, kind in kinds.items()]
+    return urdf(f"a b wrist {' '.join(kinds)}", *WRIST, *joints)
+
+
+WHEELED = arm(tool0="fixed").replace(
+    "</robot>", joint("w", child="wheel") + '<link name="wheel"/></robot>'
+)
+HANDS = [joint(name, parent="a", child=name) for name in ("l_finger", "r_finger")]
+
+
+@pytest.mark.parametrize(
+    ("text", "tip"),
+    [
+        (arm(flange="fixed", tool0="fixed", ft_frame="fixed"), "tool0"),
+        (arm(frame="fixed", moving_jaw="revolute"), "frame"),
+        (arm(jaw="revolute"), "wrist"),
+        (arm(hand_tcp="fixed", leftfinger="prismatic"), "hand_tcp"),
+        (arm(l_finger="prismatic", r_finger="prismatic"), "wrist"),
+        (arm(link_eef="fixed", link_tcp="fixed"), "link_tcp"),
+        (arm(camera="fixed", ee_link="fixed"), "ee_link"),
+    ],
+)
+def test_grippers_are_passed_over_and_frames_for_tools_are_taken(text, tip):
+    assert RobotModel.from_urdf(text).tips == (tip,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        arm(tool_a="fixed", tool_b="fixed"),
+        arm(plate="fixed", bolt="fixed"),
+        WHEELED,
+        urdf("a l_finger r_finger", *HANDS),
+    ],
+    ids=["two of a kind", "no name for tools", "another body", "a hand"],
+)
+def test_a_tip_of_several_is_named_as_it_is_typed(text):
+    with pytest.raises(
+        AmbiguousTipError, match=r"name one: (tip='\w+')( or tip='\w+')+$"
+    ) as caught:
+        RobotModel.from_urdf(text)
+    for tip in caught.value.tips:
+        assert RobotModel.from_urdf(text, tip=tip).tips == (tip,)
+
+
 PLANAR = urdf("a b", joint("j", "planar"))
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (("base",), ["several", "tool, right"]),
+        (("base",), ["several", "tip='tool' or tip='right'"]),
         (("base", "wrist"), ["tip", "'wrist'", "world, base, left, tool, right, camera"]),
         (("floor", "tool"), ["base", "'floor'", "world, base, left, tool, right, camera"]),
         (("right", "tool"), ["no chain", "'right'", "'tool'", "world, base, left", "camera"]),
@@ -170,7 +221,7 @@ PLANAR = urdf("a b", joint("j", "planar"))
         (("base", "base"), ["no moving joint", "world, base, left"]),
         (("left",), ["no link moves", "'left'", "world, base, left"]),
         (("world", "tool"), ["'drive'", "floating", "revolute, continuous, prismatic"]),
-        ((), ["several", "tool, right, camera"]),
+        ((), ["several", "tip='tool' or tip='right' or tip='camera'"]),
         ((None, "b"), ["'j'", "planar"]),
     ],
 )
