@@ -20,6 +20,10 @@ ROUNDING = 1e-11  # [rad or m]
 HARDEST = 1e4  # times the limits of acceleration: the hardest stop before a limit that is new
 BISECTIONS = 40
 
+# Pursuit of a reference that turns too fast, of AccelerationLimiter
+LATE = 0.05  # [s] of lag up to which the command keeps up; at twice as much it lags
+GENTLE = 0.25  # share of the acceleration that closes the gap then
+
 
 class StopPath(NamedTuple):
     """Path of the joints from a command to rest: m phases of constant jerk for each joint.
@@ -107,9 +111,34 @@ class AccelerationLimiter:
     def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
         """Move toward a reference (n,) that has the velocity `v_r` (n,), for `dt` [s]."""
         if self._rest_of_stop is None:
+            q_r, v_r = self._pursued(q_r, v_r, dt)
             advance(self._chain, self._acceleration, q_r, v_r, dt, self.q, self.v)
         elif not self._leave_stop(self._rest_of_stop.v, q_r, v_r, dt):
             self._continue_stop(self._rest_of_stop, dt)
+
+    def _pursued(self, q_r: Array, v_r: Array, dt: float) -> tuple[Array, Array]:
+        """Return what to follow instead of a reference (n,) that turns faster than the limits allow.
+
+        To keep the reference's velocity and to close the gap as fast as possible would be to swing
+        past every turn of it, far outside its path. So the more the command lags, the less of that
+        velocity it takes over, and the more gently it closes the gap: it cuts corners.
+        """
+        lag = 0.0
+        values = (q_r.tolist(), v_r.tolist(), self.q.tolist(), self._acceleration.tolist())
+        for q_j, v_j, command, limit in zip(*values, strict=True):
+            way = limit * dt * dt + LATE * abs(v_j)
+            lag = max(lag, abs(q_j - v_j * dt - command) / way)
+        if lag < 1.0 or not any(values[1]):
+            return q_r, v_r
+        share = max(0.0, 2.0 - lag)
+        v_r = share * v_r
+        gap = np.abs(q_r - self.q - v_r * dt)
+        step = (GENTLE + (1.0 - GENTLE) * share) * self._acceleration * dt  # [rad/s or m/s]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            speed = 2.0 * step * gap / (np.sqrt(step * (step * dt + 2.0 * gap) / dt) + step) / dt
+            closed = np.where(gap > 0.0, np.fmax(speed, np.minimum(gap / dt, step)) * dt / gap, 1)
+        v_r = v_r + min(1.0, float(closed.min())) * ((q_r - self.q) / dt - v_r)
+        return self.q + v_r * dt, v_r
 
     def brake(self, dt: float) -> None:
         """Slow down for `dt` [s]."""

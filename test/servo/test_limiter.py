@@ -198,3 +198,30 @@ def test_without_any_limits_it_is_at_the_reference_at_once(kind):
     limiter = AccelerationLimiter(robot, np.array([np.inf]))
     limiter.advance(np.array([0.5]), np.zeros(1), 0.5)
     assert limiter.q[0] == 0.5
+
+
+@pytest.mark.parametrize("demand", [0.5, 0.8, 1.3, 2.0, 4.0])
+def test_reference_that_turns_too_fast_is_not_overshot(demand):
+    """Beyond the limit corners are cut; to close the gap as fast as possible would swing farther.
+
+    Args:
+        demand: acceleration of the reference, as a share of the limit.
+    """
+    dt, amplitude, A = 0.01, 0.4, 1.3
+    limiter = AccelerationLimiter(RobotModel.wam(), np.full(7, A))
+    start = np.array([0.0, 0.6, 0.0, 1.6, -1.0, 0.0, 0.0])
+    limiter.reset(start)
+    t = dt * np.arange(1, 1500)
+    grown = np.clip(t / 5.0, 0.0, 1.0)  # begins gently
+    phase = np.sqrt(demand * A / amplitude) * t
+    moves = amplitude * np.outer(grown * np.sin(phase), [1.0, 0.5, 0.0, 1.0, 0.0, 0.7, 0.0])
+    last = start
+    errors, ways = [], []
+    for reference in start + moves:
+        limiter.advance(reference, (reference - last) / dt, dt)
+        last = reference
+        errors.append(np.abs(limiter.q - reference).max())
+        ways.append(np.abs(limiter.q - start).max())
+    assert max(ways) < 1.15 * amplitude
+    if demand < 1.0:
+        assert max(errors) < 0.02
