@@ -29,6 +29,8 @@ TEXTS = {  # empty if not given
     "namespace": "The namespace of all nodes; one for each arm.",
     "params_file": "A YAML file of parameters of the ik node, such as config/ik_params.yaml. The "
     "arguments below come before what it says.",
+    "preset": "The name of a known arm, such as ur5e or fr3, for its tip, accelerations and "
+    "controller. Empty: none.",
     "base": "The link that the chain starts from. Empty: found, where there is only one.",
     "tip": "The link that is to reach the target. Empty: found, where there is only one.",
     "rate": "How often the ik node answers a streamed target [Hz]. Empty: the node's default.",
@@ -48,10 +50,15 @@ SWITCHES = {
     "then begins where the arm is measured to be, and waits for a new target.",
 }
 DRAGGED = "Whether there is a marker in RViz to drag the target with. Empty: where rviz is true."
+SIMULATED = {  # where the simulated arm takes commands
+    "joint_state": "joint_commands",
+    "joint_trajectory": "joint_trajectory_controller/joint_trajectory",
+    "position_array": "forward_position_controller/commands",
+}
 Given = dict[str, str]  # arguments of the launch file
 Values = dict[str, Any]
 ENDS, MARKER = ("base", "tip"), "interactive_marker"
-PARAMETERS = (*ENDS, "rate", "output_type", "output_topic", MARKER)  # of the ik node
+PARAMETERS = ("preset", *ENDS, "rate", "output_type", "output_topic", MARKER)  # of the ik node
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -145,7 +152,7 @@ def rviz(given: Given, urdf: str, clock: Values, common: Values) -> Node:
 def driving_outputs(given: Given) -> Given:
     """The outputs of the ik node where a simulated arm takes them, as far as they are not given."""
     kind = given["output_type"] or "joint_trajectory"
-    topic = given["output_topic"] or ("joint_commands" if kind == "joint_state" else "")
+    topic = given["output_topic"] or SIMULATED.get(kind, "")
     return {"output_type": kind, "output_topic": topic}
 
 

@@ -203,6 +203,7 @@ def _call(module: str, function: str) -> str:
 _middleware = partial(_call, "rclpy", "get_rmw_implementation_identifier")
 _two_processes = partial(_call, "dls_ik.ros.selftest", "hear_another_process")
 _ik_node = partial(_call, "dls_ik.ros.selftest", "start_and_ask")
+_presets = partial(_call, "dls_ik.ros.presets", "summary")
 
 
 def _python() -> str:
@@ -313,6 +314,7 @@ FIXED_CHECKS = (
     Check(ROS, "discovery range", "", LOCAL, _range),
     Check(ROS, "shared memory", "", "docker run --shm-size=256m, or --ipc=host", _shared_memory),
     Check(ROS, "multicast", "", LOCAL, _multicast),
+    Check(ROS, "presets", "ik_node", "install the package whole", _presets),
 )
 # Modules that the node imports: a package without them is incomplete.
 MESSAGES = (

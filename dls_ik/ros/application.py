@@ -16,17 +16,37 @@ from dls_ik.ros import STARTED
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames, tf2_lookup
 from dls_ik.ros.params import Parameters
-from dls_ik.ros.process import LiveParameters, spin, warm_up
+from dls_ik.ros.presets import is_of_preset, with_preset
+from dls_ik.ros.process import LiveParameters, given_values, spin, warm_up
 from dls_ik.ros.robot_source import DescriptionTopic, robot_from_parameters
 from dls_ik.ros.services.executor import LatestOnlyExecutor
 from dls_ik.ros.services.server import NAMES, ServiceServer
 from dls_ik.ros.servo.loop import ServoLoop
 from dls_ik.ros.subscriptions import TypeMonitor
 from dls_ik.ros.util import trace
+from dls_ik.servo.options import GENTLE_TIP, motion_limits
 from dls_ik.text import listing
 
 NO_ROBOT = "there is no robot yet"
 SWITCH_INTERVAL = 3e-4  # [s] between threads; Python's 5 ms are more than a cycle takes
+
+
+def acceleration_sentence(arm: Arm) -> str:
+    """Return the limits of acceleration, and where they come from."""
+    parameters = arm.parameters
+    limits, _ = motion_limits(arm.controller.options, arm.robot)
+    numbers = ", ".join(f"{limit:.3g}" for limit in limits)
+    units = " and ".join(sorted({f"{unit}/s^2" for unit in arm.robot.units}, reverse=True))
+    if not parameters.acceleration:
+        origin = (
+            f"the default, by which each joint alone gives the tip {GENTLE_TIP:g} m/s^2 at most; "
+            "-p acceleration:=[...] sets others"
+        )
+    elif parameters.preset and is_of_preset(parameters, "acceleration"):
+        origin = f"of the preset {parameters.preset}"
+    else:
+        origin = "of the parameter acceleration"
+    return f"acceleration up to {numbers} {units}: {origin}"
 
 
 def serve_ik(node: Node, stop: Future) -> bool:
@@ -35,7 +55,7 @@ def serve_ik(node: Node, stop: Future) -> bool:
     Returns:
         False if it was stopped while kernels were compiled; a thread still compiles them.
     """
-    live = LiveParameters(node, Parameters())
+    live = LiveParameters(node, with_preset(given_values(node)))
     if not warm_up(node.get_logger().info, lambda: not stop.done()):
         return False
     application = Application(node, live)
@@ -159,6 +179,7 @@ class Application:
             f"{arm.controller.method} at {arm.parameters.rate:g} Hz to "
             f"{' and '.join(self._loop.topics)}"
         )
+        node.get_logger().info(acceleration_sentence(arm))
         pairs = zip(robot.joint_names, robot.velocity, strict=True)
         unlimited = [name for name, velocity in pairs if not math.isfinite(velocity)]
         if unlimited:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from dls_ik.model.analysis import ready_configuration
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.tree import Tree
 from dls_ik.ros.params import GroupParameters, Parameters
-from dls_ik.servo import DEFAULT_METHOD, Controller
+from dls_ik.servo import DEFAULT_METHOD, Controller, gentle_acceleration
 from dls_ik.solver import IkSolver
 from dls_ik.text import listing, quoted
 
@@ -74,7 +74,7 @@ class Arm:
         named = parameters.stream_method if parameters.stream_method != DEFAULT_METHOD else None
         self._executor = executor
         self.controller = controller or Controller(
-            robot, named, executor, **options, **parameters.controller_options()
+            robot, named, executor, **options, **controller_options(robot, parameters)
         )
         self.ik_chain = SolverCache(self.tree, parameters).find
 
@@ -103,6 +103,14 @@ class Arm:
         known = listing([*self.parameters.groups, *others])
         message = f"unknown group {quoted(name)}; known: {known}"
         raise RequestError(Code.INVALID_GROUP_NAME, message)
+
+
+def controller_options(robot: RobotModel, parameters: Parameters) -> dict[str, Any]:
+    """Return the options of the controller; limits of acceleration by reach if none are given."""
+    options = parameters.controller_options()
+    if "acceleration" not in options:
+        options["acceleration"] = tuple(gentle_acceleration(robot).tolist())
+    return options
 
 
 def build_groups(

@@ -1,8 +1,9 @@
 """The parameters of ``ik_node``, each declared once; the rest of the node sees a frozen struct."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from dls_ik.errors import MethodError, OptionError
 from dls_ik.ros.declare import ParameterSet, checked, declared, option, parameter
@@ -15,9 +16,12 @@ from dls_ik.text import listing
 IGNORE, REFUSE = "ignore", "refuse"
 AUTO, REQUIRED, NONE = "auto", "required", "none"
 JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY = "joint_state", "joint_trajectory", "position_array"
+NO_LIMIT = 1e9  # [rad/s^2 or m/s^2]
 
 # Not `groups`, which is the list of their names: YAML, and `ros2 param dump`, cannot have both.
 PREFIX = "group"
+
+GroupsT = TypeVar("GroupsT", bound="GroupsParameters")
 
 _OPTIONS = {f.name for f in fields(ControllerOptions)}
 
@@ -105,7 +109,7 @@ class GroupsParameters(RobotParameters):
     )
     group_details: tuple[GroupParameters, ...] = ()  # one for each of the groups
 
-    def changed(self, given: Mapping[str, Any]) -> "GroupsParameters":
+    def changed(self: GroupsT, given: Mapping[str, Any]) -> GroupsT:
         """Return them with some values changed, ``group.NAME.tip`` and the like among them."""
         names = _names(given.get("groups", self.groups))
         before = {group.name: group for group in self.group_details}
@@ -155,6 +159,13 @@ def _names(given: Any) -> Any:
 class Parameters(GroupsParameters):
     """All parameters of the node."""
 
+    preset: str = parameter(
+        "",
+        "name of a known arm, whose tip, accelerations and controller are taken where no other "
+        "parameter gives them",
+        read_only=True,
+    )
+
     # How requests are solved
     group_name: tuple[str, ...] = parameter(
         (), "group names that requests may give, one or several; empty: any"
@@ -201,7 +212,14 @@ class Parameters(GroupsParameters):
         span=(0, 99),
         read_only=True,
     )
-    acceleration: tuple[float, ...] = option(ControllerOptions, "acceleration", read_only=True)
+    acceleration: tuple[float, ...] = parameter(
+        (),
+        "largest acceleration, for all joints or for each; empty: by the reach of the arm; 1e9: no "
+        "limit",
+        "rad/s^2 or m/s^2",
+        (1e-6, NO_LIMIT),
+        read_only=True,
+    )
     jerk: tuple[float, ...] = option(ControllerOptions, "jerk", read_only=True)
     when_stuck: str = option(ControllerOptions, "when_stuck")
     feed_forward: bool = option(ControllerOptions, "feed_forward")
@@ -319,6 +337,10 @@ class Parameters(GroupsParameters):
         """Return the options of a controller, except those of its method."""
         given = {f.name: getattr(self, f.name) for f in fields(self) if f.name in _OPTIONS}
         given["supervised"] = self.feedback_mode == REQUIRED
+        if self.acceleration:
+            given["acceleration"] = tuple(
+                math.inf if limit >= NO_LIMIT else limit for limit in self.acceleration
+            )
         return {name: _for_joints(value) for name, value in given.items() if value != ()}
 
     def stream_settings(self) -> tuple[Any, ...]:

@@ -32,7 +32,7 @@ from dls_ik.ros.util import LogHandler, Throttle, flush_streams, on_signal
 from dls_ik.solver import announce_compilation_to
 from dls_ik.warm_up import use_kernels
 
-STOP_TIMEOUT = 3.0  # [s]
+STOP_TIMEOUT = 4.8  # [s]; ros2 launch sends SIGTERM after 5
 WARM_UP_POLL = 0.1  # [s]
 
 # Declared by rclpy in every node.
@@ -162,6 +162,15 @@ def warm_up(announce: Callable[[str], None], wanted: Callable[[], bool]) -> bool
 # Parameters of a running node
 
 
+def given_values(node: Node) -> dict[str, Any]:
+    """Return the values that a node was started with, by name, without empty lists."""
+    given = {
+        name: getattr(each, "value", None)
+        for name, each in compat.parameter_overrides(node).items()
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
 class LiveParameters(Generic[ParameterSetT]):
     """Declares the parameters on a node, and applies changes all at once or not at all.
 
@@ -179,9 +188,14 @@ class LiveParameters(Generic[ParameterSetT]):
         self._given = compat.parameter_overrides(node)
         _fix_clock(node)
         fixed = declared(type(defaults))
-        given = {name: self._declare(name, field) for name, field in fixed.items()}
+        given = {
+            name: self._declare(name, field, getattr(defaults, field.name))
+            for name, field in fixed.items()
+        }
         further = defaults.further(given)
-        given |= {name: self._declare(name, field) for name, field in further.items()}
+        given |= {
+            name: self._declare(name, field, field.default) for name, field in further.items()
+        }
         self._declared = fixed | further
         self.current = defaults.changed(given)
         self._warn_of_unknown_names()
@@ -191,8 +205,7 @@ class LiveParameters(Generic[ParameterSetT]):
         self._apply = apply
         self._node.add_on_set_parameters_callback(self._set)
 
-    def _declare(self, name: str, field: "Field[Any]") -> Any:
-        default: Any = field.default
+    def _declare(self, name: str, field: "Field[Any]", default: Any) -> Any:
         if field.type == NUMBERS:
             default = list(default)
         elif field.type == TEXTS:

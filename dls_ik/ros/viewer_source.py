@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
@@ -153,7 +153,7 @@ class NodeParameters:
         values = self._values(PARAMETERS, wait)
         values |= self._values(Parameters().further(values))
         self.use_sim_time = bool(self._values([SIM_TIME]).get(SIM_TIME, True))
-        self.current = cast(Parameters, Parameters().changed(values))
+        self.current = Parameters().changed(values)
         return self.current
 
     def write(self, name: str, value: Any) -> None:

@@ -2,7 +2,7 @@
 
 from dls_ik.servo.controller import Controller
 from dls_ik.servo.local_ik import DEFAULT_METHOD, LocalIk, ServoStep
-from dls_ik.servo.options import ControllerOptions
+from dls_ik.servo.options import ControllerOptions, gentle_acceleration
 from dls_ik.servo.state import ServoOutput, ServoState
 
 __all__ = [
@@ -13,4 +13,5 @@ __all__ = [
     "ServoOutput",
     "ServoState",
     "ServoStep",
+    "gentle_acceleration",
 ]

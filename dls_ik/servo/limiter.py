@@ -21,7 +21,8 @@ HARDEST = 1e4  # times the limits of acceleration: the hardest stop before a lim
 BISECTIONS = 40
 
 # Pursuit of a reference that turns too fast, of AccelerationLimiter
-LATE = 0.05  # [s] of lag up to which the command keeps up; at twice as much it lags
+LATE = 0.08  # [s] of lag up to which the command keeps up; at twice as much it lags
+MEAN_OVER = 0.15  # [s] that the velocity of a reference is averaged over: it may come in bursts
 GENTLE = 0.25  # share of the acceleration that closes the gap then
 
 
@@ -103,6 +104,7 @@ class AccelerationLimiter:
         self.q = q.copy()
         self.v = np.zeros_like(q) if v is None else v.copy()
         self._rest_of_stop: StopPath | None = None  # while the command continues along one
+        self._means = self.v.tolist()  # (n,) velocity of the reference, a running mean
 
     def take_over(self, other: "Limiter") -> None:
         """Continue the motion of another limiter of the same joints."""
@@ -117,18 +119,22 @@ class AccelerationLimiter:
             self._continue_stop(self._rest_of_stop, dt)
 
     def _pursued(self, q_r: Array, v_r: Array, dt: float) -> tuple[Array, Array]:
-        """Return what to follow instead of a reference (n,) that turns faster than the limits allow.
+        """Return what to follow instead of a reference (n,) that turns faster than limits allow.
 
         To keep the reference's velocity and to close the gap as fast as possible would be to swing
         past every turn of it, far outside its path. So the more the command lags, the less of that
         velocity it takes over, and the more gently it closes the gap: it cuts corners.
         """
-        lag = 0.0
-        values = (q_r.tolist(), v_r.tolist(), self.q.tolist(), self._acceleration.tolist())
-        for q_j, v_j, command, limit in zip(*values, strict=True):
-            way = limit * dt * dt + LATE * abs(v_j)
+        rates, kept, lag = v_r.tolist(), max(0.0, 1.0 - dt / MEAN_OVER), 0.0
+        values = (q_r.tolist(), rates, self.q.tolist(), self._acceleration.tolist(), self._means)
+        means = []
+        for q_j, v_j, command, limit, mean in zip(*values, strict=True):
+            mean = v_j + kept * (mean - v_j)
+            means.append(mean)
+            way = limit * dt * dt + LATE * abs(mean)
             lag = max(lag, abs(q_j - v_j * dt - command) / way)
-        if lag < 1.0 or not any(values[1]):
+        self._means = means
+        if lag < 1.0 or not any(rates):
             return q_r, v_r
         share = max(0.0, 2.0 - lag)
         v_r = share * v_r
@@ -136,7 +142,8 @@ class AccelerationLimiter:
         step = (GENTLE + (1.0 - GENTLE) * share) * self._acceleration * dt  # [rad/s or m/s]
         with np.errstate(divide="ignore", invalid="ignore"):
             speed = 2.0 * step * gap / (np.sqrt(step * (step * dt + 2.0 * gap) / dt) + step) / dt
-            closed = np.where(gap > 0.0, np.fmax(speed, np.minimum(gap / dt, step)) * dt / gap, 1)
+            speed = np.fmax(speed, np.minimum(gap / dt, step))
+            closed = np.where(gap > 0.0, speed * dt / gap, 1.0)
         v_r = v_r + min(1.0, float(closed.min())) * ((q_r - self.q) / dt - v_r)
         return self.q + v_r * dt, v_r
 

@@ -24,6 +24,12 @@ from dls_ik.text import listing, quoted, suggest_names
 
 HOLD, JOINT_MOTION = "hold", "joint_motion"
 
+# The acceleration of an arm that people stand beside: it takes a fifth of a second, and 26 mm, from
+# the reduced speed of ISO 10218-1 (0.25 m/s) to rest. It is the default of UR's linear moves.
+GENTLE_TIP = 1.2  # [m/s^2]
+GENTLE_JOINT = 10.0  # [rad/s^2] of joints that hardly move the tip
+CONFIGURATIONS = 1000  # that the reach of a joint is taken from: a percent or two short of it
+
 
 @dataclass(frozen=True)
 class ControllerOptions:
@@ -123,6 +129,19 @@ def motion_limits(options: ControllerOptions, robot: RobotModel) -> tuple[Array,
     if np.isfinite(jerk).any() and not np.isfinite(acceleration).all():
         raise OptionError("a limit of jerk needs a limit of acceleration for every joint")
     return acceleration, jerk
+
+
+def gentle_acceleration(robot: RobotModel) -> Array:
+    """Return limits of acceleration (n,) that suit people beside the arm [rad/s^2 or m/s^2].
+
+    Each joint alone gives no tip more than 1.2 m/s^2, wherever the arm is: the farther the tip from
+    a joint, the lower its limit.
+    """
+    q = np.random.default_rng(0).uniform(*robot.finite_limits(), (CONFIGURATIONS, robot.n))
+    J = robot.jacobian(q).reshape(CONFIGURATIONS, -1, 6, robot.n)
+    lever = np.linalg.norm(J[:, :, :3], axis=2).max(axis=(0, 1))  # (n,) [m/rad], or 1
+    limits: Array = GENTLE_TIP / np.maximum(lever, GENTLE_TIP / GENTLE_JOINT)
+    return limits
 
 
 def _joint_limits(name: str, value: float | tuple[float, ...], robot: RobotModel) -> Array:

@@ -195,7 +195,10 @@ def test_a_simulated_arm_has_the_same_robot_and_takes_the_commands(prefix):
     calls = prefix.calls("wam.launch.py", "sim:=true", "namespace:=cell")
     robot = {"robot_description": WAM, "use_sim_time": False}
     assert calls["ik_sim_arm"] == Call([], "/cell", SIM | robot)
-    driven = {"output_type": "joint_trajectory"}
+    driven = {
+        "output_type": "joint_trajectory",
+        "output_topic": "joint_trajectory_controller/joint_trajectory",
+    }
     assert calls["ik_node"] == Call([], "/cell", EXAMPLE | robot | driven)
     call = prefix.calls("ik.launch.py", PUMA, "sim:=true", "base:=here", "tip:=there")["ik_sim_arm"]
     assert (call.parameters["base"], call.parameters["tip"]) == ("here", "there")
@@ -205,7 +208,7 @@ def test_a_simulated_arm_has_the_same_robot_and_takes_the_commands(prefix):
 @pytest.mark.parametrize(
     ("arguments", "kind", "topic"),
     [
-        (["output_type:=position_array"], "position_array", None),
+        (["output_type:=position_array"], "position_array", "forward_position_controller/commands"),
         (["output_type:=joint_state"], "joint_state", "joint_commands"),
         (["output_topic:=elsewhere"], "joint_trajectory", "elsewhere"),
     ],
@@ -213,7 +216,7 @@ def test_a_simulated_arm_has_the_same_robot_and_takes_the_commands(prefix):
 def test_the_outputs_may_be_others_that_a_simulated_arm_takes(arguments, kind, topic, prefix):
     parameters = prefix.calls("ik.launch.py", "sim:=true", *arguments)["ik_node"].parameters
     assert parameters["output_type"] == kind
-    assert parameters.get("output_topic") == topic
+    assert parameters["output_topic"] == topic
 
 
 @pytest.mark.parametrize("sim", ["false", "true"])

@@ -96,14 +96,13 @@ def test_rviz_listens_to_relative_topics_as_they_are_published():
     assert DISPLAYS["InteractiveMarkers"]["Interactive Markers Namespace"] == "dls_ik/target"
 
 
-def test_the_example_parameters_are_the_defaults_but_for_a_bent_wam_that_speeds_up_slowly():
+def test_the_example_parameters_are_the_defaults_but_for_a_bent_wam():
     parameters = pytest.importorskip("dls_ik.ros.params", reason="needs the node")
     file = yaml.safe_load((CONFIG / "ik_params.yaml").read_text())
     example = parameters.Parameters().changed(file["/**"]["ros__parameters"])
     start = example.initial_positions
-    assert replace(example, initial_positions=(), acceleration=()) == parameters.Parameters()
+    assert replace(example, initial_positions=()) == parameters.Parameters()
     assert start
-    assert example.acceleration
     assert RobotModel.wam().within_limits(start)
 
 

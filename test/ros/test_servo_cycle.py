@@ -153,7 +153,7 @@ def with_another_method(arm):
 
 def described_again(arm):
     text = (URDF / "planar_2r.urdf").read_text() + "<!-- again -->"
-    return Arm(RobotModel.from_urdf(text), Parameters())
+    return Arm(RobotModel.from_urdf(text), arm.parameters)
 
 
 @pytest.mark.parametrize("change", [with_another_method, described_again])

@@ -26,7 +26,7 @@ from dls_ik.servo import Controller, ServoState
 
 CLOCK_SPREAD, TRIES = 5e-4, 4  # [s] between two readings of clocks, and number of attempts
 LOST = "cycles take longer than their period: the loop has ordinary priority from now on"
-STOPPING = 2.0  # [s] for the arm to come to rest before the node ends
+STOPPING = 4.0  # [s] for the arm to come to rest before the node ends; ros2 launch waits 5 s
 
 # Pace
 IN_STEP = 0.1  # targets come at the rate of the loop if their interval is this near to the period

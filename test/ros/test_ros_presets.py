@@ -1,0 +1,105 @@
+"""Presets of known arms: each value against an arm of that shape, and what comes before it."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from preset_arms import ARMS, urdf
+from ros_client import NodeProcess
+
+from dls_ik import RobotModel
+from dls_ik.errors import OptionError
+from dls_ik.ros.params import NO_LIMIT, Parameters
+from dls_ik.ros.presets import preset_file, preset_names, preset_values, with_preset
+from dls_ik.servo import gentle_acceleration
+from dls_ik.servo.options import motion_limits, split_options
+
+FOLDER = "DLS_IK_DESCRIPTIONS"  # of NAME.urdf as the vendors publish them, by name of the preset
+ROUNDED = 0.06  # of a limit
+
+
+def check(name, robot, most, lag):
+    """Compare a preset with a robot, the driver's limits of acceleration, and the driver's lag."""
+    parameters = with_preset({"preset": name})
+    assert robot.tip == parameters.tip
+    options, _ = split_options(parameters.controller_options())
+    limits, _ = motion_limits(options, robot)
+    gentle = np.minimum(gentle_acceleration(robot), most)
+    assert (limits < gentle * (1.0 + 0.5 * ROUNDED)).all(), (limits, gentle)
+    assert (limits > gentle * (1.0 - ROUNDED)).all(), (limits, gentle)
+    deviation = 1.5 * robot.velocity.max() * lag + 0.05
+    assert parameters.max_deviation == pytest.approx(deviation, abs=0.01)
+
+
+def test_each_preset_has_an_arm_here():
+    assert {*preset_names()} == {*ARMS, "wam"}
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_preset_fits_an_arm_of_that_shape(name):
+    *_, most, lag = ARMS[name]
+    check(name, RobotModel.from_urdf(urdf(name), tip=preset_values(name)["tip"]), most, lag)
+
+
+def test_preset_of_the_wam_names_its_robot():
+    assert with_preset({"preset": "wam"}).robot == "wam"
+    check("wam", RobotModel.wam(), np.inf, 0.1)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("name", ARMS)
+def test_preset_fits_the_description_of_the_vendor(name):
+    folder = os.environ.get(FOLDER)
+    file = Path(folder or ".", f"{name}.urdf")
+    if folder is None or not file.is_file():
+        pytest.skip(
+            f"{FOLDER} is no folder with {file.name}: the vendors' files do not come with us"
+        )
+    joints, tip, *_, most, lag = ARMS[name]
+    robot = RobotModel.from_urdf(file, tip=tip)
+    assert list(robot.joint_names) == joints
+    check(name, robot, most, lag)
+
+
+def test_values_that_are_given_come_before_the_preset():
+    assert Parameters() == with_preset({}) == with_preset({"preset": ""})
+    known = with_preset({"preset": "UR5e"})
+    assert known.output_topic == ("scaled_joint_trajectory_controller/joint_trajectory",)
+    assert with_preset({"preset": "ur5e", "groups": ["arm"]}).tip == ""
+    assert with_preset({"preset": "ur5e", "output_type": "position_array"}).output_topic == ()
+    assert with_preset({"preset": "wam", "robot_description": "<robot/>"}).robot == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [("ur5x", "did you mean ur5.*ur3, ur3e, ur5"), (5, "one name"), ("a, b", "one name")],
+)
+def test_unknown_presets_are_refused(given, words):
+    with pytest.raises(OptionError, match=words):
+        with_preset({"preset": given})
+
+
+def test_largest_limit_is_none():
+    options = Parameters().changed({"acceleration": [1.0, NO_LIMIT]}).controller_options()
+    assert options["acceleration"] == (1.0, np.inf)
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize(
+    ("arguments", "origin"),
+    [
+        (("-p", "preset:=ur5e"), "of the preset ur5e"),
+        (("-p", "preset:=ur5e", "-p", "acceleration:=[2.0]"), "of the parameter acceleration"),
+        (("--params-file", str(preset_file("ur5e.yaml"))), "of the parameter acceleration"),
+    ],
+    ids=["preset", "given", "file"],
+)
+def test_node_takes_a_preset_and_names_the_origin_of_its_limits(tmp_path, arguments, origin):
+    file = tmp_path / "arm.urdf"
+    file.write_text(urdf("ur5e"))
+    with NodeProcess("-r", "__ns:=/preset", "-p", f"robot:={file}", *arguments) as node:
+        node.wait_for_line("ready", "to tool0", "125 Hz", "/preset/scaled_joint_trajectory")
+        node.wait_for_line("acceleration up to", "rad/s^2", origin)
+        assert not node.count("WARN", "unknown parameter")
+        assert node.end() == 0
