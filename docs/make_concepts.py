@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from concept_pictures import limits, numbers, plane
+from PIL import Image
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+COLOURS = 200  # of a picture: a palette keeps the files small
 PICTURES: dict[str, Callable[[], Figure]] = {
+    "methods": numbers.methods,
     "error": plane.error,
     "singular": plane.singular,
     "laws": numbers.laws,
@@ -28,10 +31,13 @@ PICTURES: dict[str, Callable[[], Figure]] = {
 
 
 def png(figure: Figure) -> bytes:
-    """Return a figure as a PNG file without the name of the program that wrote it."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", metadata={"Software": None})
-    return buffer.getvalue()
+    """Return a figure as a PNG file with a palette."""
+    drawn, small = io.BytesIO(), io.BytesIO()
+    figure.savefig(drawn, format="png", dpi=figure.dpi)
+    with Image.open(drawn) as picture:
+        reduced = picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+    reduced.save(small, "png", optimize=True)
+    return small.getvalue()
 
 
 def main(folder: Path) -> None:

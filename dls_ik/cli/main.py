@@ -29,6 +29,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "Methods": {
         "methods": "List the methods: names, sources, use.",
+        "compare": "Methods through a singularity, step by step.",
         "reproduce": "Run a published table or figure again.",
         "bench": "Compare methods on random poses.",
     },

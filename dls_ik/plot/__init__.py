@@ -12,6 +12,7 @@ from dls_ik import on_first_use
 if TYPE_CHECKING:
     from dls_ik.plot.arm import stroboscope
     from dls_ik.plot.canvas import check_picture, save_picture
+    from dls_ik.plot.comparison import path_comparison
     from dls_ik.plot.joints import joint_bands, joint_velocities
     from dls_ik.plot.methods import compare_methods
     from dls_ik.plot.tip import error_and_conditioning, tip_path, tip_planes
@@ -22,6 +23,7 @@ __all__ = [
     "error_and_conditioning",
     "joint_bands",
     "joint_velocities",
+    "path_comparison",
     "save_picture",
     "stroboscope",
     "tip_path",
@@ -36,6 +38,7 @@ __getattr__, __dir__ = on_first_use(
         "error_and_conditioning": "tip",
         "joint_bands": "joints",
         "joint_velocities": "joints",
+        "path_comparison": "comparison",
         "save_picture": "canvas",
         "stroboscope": "arm",
         "tip_path": "tip",

@@ -10,7 +10,10 @@ from concept_pictures.plane import arm
 from dls_ik import IkSolver, RobotModel, Stepper, Task
 from dls_ik.core.types import Array
 from dls_ik.plot.canvas import BLUE, GREY, ORANGE, RED, new_figure, plain
+from dls_ik.plot.comparison import path_comparison
 from dls_ik.reproduce.colome_torras_figures import gains
+from dls_ik.solver.comparison import compare_on_path
+from dls_ik.solver.hard_paths import singular_path
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,6 +48,15 @@ def laws() -> Figure:
     axes.set_ylabel("gain g(s), in place of 1/s", fontsize=9)
     axes.legend(fontsize=8, frameon=False, loc="upper right")
     plain(axes)
+    return figure
+
+
+def methods() -> Figure:
+    """Draw five methods at one target and along a path through a singularity of the WAM."""
+    robot = RobotModel.wam()
+    names = ("jp", "dls", "svf", "sd", "ctp+sd+svf")
+    figure = path_comparison(compare_on_path(robot, names, singular_path(robot)))
+    figure.set_dpi(105)
     return figure
 
 

@@ -1,0 +1,203 @@
+"""``dls-ik compare``: methods step by step, at one target and along a path."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+from dls_ik.cli import output
+from dls_ik.cli.options import (
+    ROBOT,
+    TASKS,
+    ChosenRobot,
+    parse_task,
+    robot_options,
+    seed_option,
+    settings_option,
+    start_values,
+)
+from dls_ik.cli.pose import read_poses, unit_options, warn_far_poses
+from dls_ik.cli.terminal import figure, print_method_table, print_note, stdout_console
+from dls_ik.solver.method import KDL
+from dls_ik.text import did_you_mean
+
+if TYPE_CHECKING:
+    from dls_ik.core.types import Array
+    from dls_ik.model.robot import RobotModel
+    from dls_ik.solver.comparison import PathComparison
+    from dls_ik.solver.hard_paths import PosePath
+    from dls_ik.solver.task import Task
+
+PATHS = ("singularity", "reach")
+DEFAULT_METHODS = "jp,dls,svf,sd,ctp+sd+svf"
+DEFAULT_RATE = 100.0  # [Hz]
+EPILOG = (
+    f"PATH is {PATHS[0]}: forth and back past a singularity of the arm, or out of reach where no "
+    f"such path is found; {PATHS[1]}: out of reach and back; or a file of poses as for dls-ik "
+    "path. Methods make one bare step for each target, without the limits of a controller. "
+    f"{ROBOT} Exit codes: 0 done, 2 bad input."
+)
+
+
+@click.command(epilog=EPILOG, short_help="Compare methods step by step through a singularity.")
+@robot_options
+@click.option(
+    "--method",
+    "methods",
+    metavar="A,B,...",
+    default=DEFAULT_METHODS,
+    help="Methods: dls-ik methods.",
+)
+@click.option("--path", "path_name", metavar="PATH", default=PATHS[0], help="A path, or a file.")
+@click.option(
+    "--rate",
+    type=click.FloatRange(1e-3, 1e6),
+    metavar="HZ",
+    help="Poses of a file a second, whatever its column t says.  [default: column t, else 100]",
+)
+@seed_option
+@click.option(
+    "--task",
+    type=click.Choice(TASKS),
+    help="As for solve.  [default: the pose; the position where the arm has less than six "
+    "directions]",
+)
+@unit_options
+@settings_option
+@output.plot_option("error, joint speed, condition number and distance to the limits")
+@output.json_option
+def compare(
+    chosen: ChosenRobot,
+    methods: str,
+    path_name: str,
+    rate: float | None,
+    seed: tuple[str, ...],
+    task: str | None,
+    deg: bool,
+    mm: bool,
+    settings: dict[str, Any],
+    plot: str | None,
+    as_json: bool,
+) -> None:
+    """Compare methods step by step: toward one target, and along a path through a singularity."""
+    output.check_outputs(plot=plot)
+    names = [name.strip() for name in methods.split(",") if name.strip()]
+    if not names:
+        raise click.UsageError("--method names one method or more, as jp,svf")
+    stepless = [name for name in names if name.lower() in KDL]
+    if stepless:
+        raise click.UsageError(f"{stepless[0]} has no single steps; solve and bench compare it")
+    if path_name in PATHS and (rate is not None or seed):
+        raise click.UsageError("--rate and --seed go with a file of poses, not with a path by name")
+    robot = chosen.read()
+    from dls_ik.solver.comparison import compare_on_path
+    from dls_ik.solver.hard_paths import default_task
+
+    wanted = default_task(robot) if task is None else parse_task(task)
+    path = _path(robot, wanted, path_name, rate, seed, deg, mm)
+    found = compare_on_path(robot, names, path, wanted, **settings)
+    if plot is not None:
+        from dls_ik.plot import path_comparison
+
+        output.save_plot(plot, path_comparison(found))
+    output.print_json(_document(found)) if as_json else _print(found)
+
+
+def _path(
+    robot: RobotModel,
+    task: Task | None,
+    name: str,
+    rate: float | None,
+    seed: tuple[str, ...],
+    deg: bool,
+    mm: bool,
+) -> PosePath:
+    """Return a path by its name, or that of a file."""
+    from dls_ik.solver.hard_paths import PosePath, reach_path, singular_path
+
+    if name in PATHS:
+        return singular_path(robot, task) if name == PATHS[0] else reach_path(robot, task)
+    if name.isidentifier():
+        hint = did_you_mean(name, PATHS) or f"it is {', '.join(PATHS)} or a file of poses"
+        raise click.UsageError(f"--path: no path {name!r}; {hint}")
+    given = read_poses(name, deg, mm)
+    if len(given.poses) < 2:
+        raise click.UsageError(f"--path: {name} has one pose; a path has two or more")
+    warn_far_poses("a pose", given.poses, robot)
+    dt = 1.0 / (rate or DEFAULT_RATE)
+    if rate is None and given.times is not None:
+        dt = _time_step(name, given.times)
+    start = _start(robot, task, given.poses[0], start_values(robot, seed, deg))
+    return PosePath(f"along {name}", given.poses, dt, start)
+
+
+def _time_step(name: str, t: Array) -> float:
+    """Return the time step of times (b,) [s], which is to be the same throughout."""
+    steps = np.diff(t)
+    dt = float(np.mean(steps))
+    if np.abs(steps - dt).max() > 1e-3 * dt:
+        raise click.UsageError(f"--path: the times of {name} are not evenly spaced: give --rate")
+    return dt
+
+
+def _start(robot: RobotModel, task: Task | None, T: Array, seed: Array | None) -> Array:
+    """Return joint values (n,) at the first pose; those of --seed as they are."""
+    if seed is not None:
+        return seed
+    from dls_ik.solver.solver import IkSolver
+
+    found = IkSolver(robot, task=task).solve(T)
+    if not found.success:
+        raise click.UsageError(f"--path: the first pose is not reached: {found.status.explanation}")
+    return found.q
+
+
+def _document(found: PathComparison) -> dict[str, Any]:
+    path, robot = found.path, found.robot
+    return {
+        "robot": robot.name,
+        "path": path.about,
+        "targets": len(path.Ts),
+        "dt": path.dt,
+        "start": robot.named(path.start),
+        "first_counted": path.first_counted,
+        "methods": [{"method": name, **peak._asdict()} for name, peak in found.peaks().items()],
+    }
+
+
+def _print(found: PathComparison) -> None:
+    from dls_ik.plot.canvas import short
+
+    units = sorted(set(found.robot.units), reverse=True)
+    unit, speed = " or ".join(units), " or ".join(f"{each}/s" for each in units)
+    headings = (
+        "method", "steps", f"fastest [{speed}]", "error [mm]", "rms [mm]", "condition",
+        f"to limit [{unit}]",
+    )  # fmt: skip
+    rows = [
+        [
+            name,
+            "-" if peak.iterations is None else str(peak.iterations),
+            short(peak.fastest_joint, 3),
+            short(1e3 * peak.largest_error, 3),
+            short(1e3 * peak.rms_error, 3),
+            short(peak.condition, 3),
+            figure(peak.margin, 2) if math.isfinite(peak.margin) else "none",
+        ]
+        for name, peak in found.peaks().items()
+    ]
+    console, path = stdout_console(), found.path
+    about = f"{found.robot.name} {path.about}: {len(path.Ts)} targets, {1.0 / path.dt:g} a second"
+    console.print(about, style="bold", markup=False, soft_wrap=True)
+    print_method_table(console, headings, rows)
+    lap = " of the second lap" if path.first_counted else ""
+    console.print()
+    print_note(
+        console,
+        "steps: to the farthest pose, from the first, - if not within 250; fastest: the fastest "
+        f"joint along the path; error: the largest of the position{lap}; condition: the greatest "
+        "condition number; to limit: the least distance of a joint, below 0 beyond it",
+    )

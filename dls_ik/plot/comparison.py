@@ -1,0 +1,294 @@
+"""Methods along a path: error, joint speed, condition number, distance to the limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from dls_ik.core.types import Array
+from dls_ik.plot.canvas import (
+    GREY,
+    RED,
+    above_zero,
+    heading,
+    log_axis,
+    new_figure,
+    panel_title,
+    plain,
+    scaled,
+    series_look,
+    short,
+)
+from dls_ik.solver.comparison import MethodRun, PathComparison, Peaks
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTH, HEIGHT = 11.0, 11.0  # [inch]
+SHOWN_STEPS = 60  # toward one target
+LINE_HEIGHT = 0.115  # of a label, as a share of a panel's height
+LABEL_GAP = 0.04  # between the end of a line and its label, as a share of a panel's width
+WIDE_RANGE = 30.0  # ratio of values from which an axis is logarithmic
+
+
+class _Panel(NamedTuple):
+    """A quantity of each method, and what it shows in a sentence."""
+
+    label: str
+    values: Callable[[MethodRun], Array]
+    title: str
+    is_log: bool = False
+    is_least: bool = False  # its least value counts, not the greatest
+    floor: float = 1e-4  # of a logarithmic axis, as a share of the greatest value
+
+
+def path_comparison(compared: PathComparison, title: str = "") -> Figure:
+    """Draw methods at one target by iterations, on the left, and along a path over time.
+
+    Rows: error, joint speed, condition number, distance to the limits. Titles say the extremes.
+
+    Args:
+        compared: result of :func:`dls_ik.solver.comparison.compare_on_path`.
+        title: default: the robot and the path.
+
+    Raises:
+        DlsIkError: matplotlib is not installed.
+    """
+    robot, path = compared.robot, compared.path
+    figure = new_figure(WIDTH, HEIGHT)
+    grid = figure.subplots(4, 2, sharex="col")
+    peaks, units = compared.peaks(), sorted(set(robot.units), reverse=True)
+    columns = (
+        (compared.at_target, _at_target(compared, peaks, units), np.arange(len(path.Ts) + 1.0)),
+        (compared.along, _along(compared, peaks, units), path.dt * np.arange(len(path.Ts) + 1.0)),
+    )
+    for j, (runs, panels, x) in enumerate(columns):
+        for axes, panel in zip(grid[:, j], panels, strict=True):
+            _draw(axes, runs, panel, x)
+    grid[0, 0].set_xlim(0, min(SHOWN_STEPS, max(len(run.step) for run in columns[0][0].values())))
+    grid[0, 1].set_xlim(0.0, path.dt * len(path.Ts))
+    _mark_limits(grid[1, 1], grid[3], compared)
+    for j, (runs, panels, x) in enumerate(columns):
+        for axes, panel in zip(grid[:, j], panels, strict=True):
+            _label_extremes(axes, runs, panel) if j else _label_ends(axes, runs, panel, x)
+    rate = short(1.0 / path.dt, 3)
+    captions = "toward one target", f"along a path, {rate} targets a second"
+    for axes, caption in zip(grid[0], captions, strict=True):
+        axes.annotate(
+            caption, (0.0, 1.0), (0, 24), xycoords="axes fraction", textcoords="offset points",
+            fontsize=10, fontstyle="italic", color=GREY, annotation_clip=False,
+        )  # fmt: skip
+    grid[3, 0].set_xlabel("iteration", fontsize=9)
+    grid[3, 1].set_xlabel("time [s]", fontsize=9)
+    for axes in grid[3]:
+        axes.tick_params(labelbottom=True)
+    names = list(compared.along)
+    subject = f"{len(names)} methods take" if len(names) > 1 else f"{names[0]} takes"
+    heading(figure, title or f"{subject} {robot.name} {path.about}")
+    return figure
+
+
+# Panels
+
+
+def _at_target(
+    compared: PathComparison, peaks: Mapping[str, Peaks], units: list[str]
+) -> list[_Panel]:
+    unit = " or ".join(units)
+    counts = {name: peak.iterations for name, peak in peaks.items() if peak.iterations is not None}
+    steps = {name: peak.largest_step for name, peak in peaks.items()}
+    condition = max(float(run.condition.max()) for run in compared.at_target.values())
+    margin = {name: float(run.margin.min()) for name, run in compared.at_target.items()}
+    return [
+        _Panel(
+            "scaled error [m]",
+            lambda run: run.error,
+            _arrival(counts, list(peaks)),
+            True,
+            floor=1e-8,
+        ),
+        _Panel(
+            f"step of a joint [{unit}]", _steps, _range(steps, unit, "steps by"), True, floor=1e-8
+        ),
+        _Panel("condition number [-]", lambda run: run.condition, _singularity(condition), True),
+        _Panel(
+            f"distance to a limit [{unit}]",
+            lambda run: run.margin,
+            _room(margin, unit),
+            is_least=True,
+        ),
+    ]
+
+
+def _along(compared: PathComparison, peaks: Mapping[str, Peaks], units: list[str]) -> list[_Panel]:
+    dt, unit, speed = compared.path.dt, " or ".join(units), " or ".join(f"{u}/s" for u in units)
+    errors = {name: float(run.position_error.max()) for name, run in compared.along.items()}
+    speeds = {name: peak.fastest_joint for name, peak in peaks.items()}
+    condition = max(peak.condition for peak in peaks.values())
+    margin = {name: peak.margin for name, peak in peaks.items()}
+    far, near = max(errors, key=errors.__getitem__), min(errors, key=errors.__getitem__)
+    title = f"{far} is up to {scaled(errors[far], 'm')} off"
+    title += f", {near} {scaled(errors[near], 'm')}" if near != far else ""
+    values = np.array(list(speeds.values()))
+    return [
+        _Panel("position error [mm]", lambda run: 1e3 * run.position_error, title),
+        _Panel(
+            f"fastest joint [{speed}]",
+            lambda run: np.append(run.step / dt, np.nan),
+            _range(speeds, speed, "asks a joint for"),
+            bool(values.max() > WIDE_RANGE * values.min()),
+        ),
+        _Panel("condition number [-]", lambda run: run.condition, _singularity(condition), True),
+        _Panel(
+            f"distance to a limit [{unit}]",
+            lambda run: run.margin,
+            _room(margin, unit),
+            is_least=True,
+        ),
+    ]
+
+
+def _steps(run: MethodRun) -> Array:
+    return np.append(run.step, np.nan)
+
+
+def _arrival(counts: Mapping[str, int], names: list[str]) -> str:
+    """Say which method is first at the target, and which last or not at all."""
+    missing = [name for name in names if name not in counts]
+    if not counts:
+        return "no method reaches the target"
+    first = min(counts, key=counts.__getitem__)
+    last = max(counts, key=counts.__getitem__)
+    said = f"{first} reaches the target after {counts[first]} steps"
+    if missing:
+        return f"{said}, {missing[-1]} not"
+    return f"{said}, {last} after {counts[last]}" if last != first else said
+
+
+def _range(values: Mapping[str, float], unit: str, verb: str) -> str:
+    """Say the largest value, and the least if another method has it."""
+    most, least = max(values, key=values.__getitem__), min(values, key=values.__getitem__)
+    said = f"{most} {verb} up to {short(values[most], 3)} {unit}"
+    return f"{said}, {least} {short(values[least], 2)}" if least != most else said
+
+
+def _singularity(condition: float) -> str:
+    return f"the condition number is up to {short(condition, 2)}"
+
+
+def _room(margins: Mapping[str, float], unit: str) -> str:
+    """Say how near a joint comes to a limit, or how far beyond."""
+    name = min(margins, key=margins.__getitem__)
+    margin = margins[name]
+    if not np.isfinite(margin):
+        return "no joint has a limit"
+    if margin < 0.0:
+        return f"{name} goes {short(-margin, 3)} {unit} beyond a limit"
+    return f"every joint stays {short(margin, 3)} {unit} from its limits"
+
+
+# Lines
+
+
+def _draw(axes: Axes, runs: Mapping[str, MethodRun], panel: _Panel, x: Array) -> None:
+    every = []
+    for i, run in enumerate(runs.values()):
+        values = panel.values(run)
+        shown = above_zero(values) if panel.is_log else values
+        axes.plot(x[: len(shown)], shown, linewidth=1.5, **series_look(i))
+        every.append(shown)
+    panel_title(axes, panel.title)
+    plain(axes, y=panel.label)
+    together = np.concatenate(every)
+    if panel.is_log:
+        log_axis(axes, together[together > panel.floor * np.nanmax(together)])
+    elif not np.isfinite(together).any():
+        axes.set_yticks([])
+    elif np.nanmin(together) >= 0.0:
+        axes.set_ylim(0.0, 1.08 * max(float(np.nanmax(together[np.isfinite(together)])), 1e-9))
+
+
+def _mark_limits(speed: Axes, margins: Array, compared: PathComparison) -> None:
+    """Draw the least velocity limit, and shade what is beyond the position limits."""
+    slowest = float(compared.robot.velocity.min())
+    low, high = speed.get_ylim()
+    if low < slowest < high:
+        speed.axhline(slowest, color=GREY, linewidth=1.0, linestyle="--")
+        speed.annotate(
+            f"limit {short(slowest)}", (0.01, slowest), (0, 2), fontsize=8, color=GREY,
+            xycoords=speed.get_yaxis_transform(), textcoords="offset points",
+        )  # fmt: skip
+    for axes in margins:
+        low = axes.get_ylim()[0]
+        if low < 0.0:
+            axes.axhspan(low, 0.0, color=RED, alpha=0.15, linewidth=0)
+            axes.axhline(0.0, color=RED, linewidth=1.0)
+
+
+def _label_ends(axes: Axes, runs: Mapping[str, MethodRun], panel: _Panel, x: Array) -> None:
+    """Write each name right of the panel, with a thin line to the end of its own."""
+    from matplotlib.lines import Line2D
+
+    right, low = axes.get_xlim()[1], axes.get_ylim()[0]
+    ends = []
+    for name, run in runs.items():
+        values = panel.values(run)
+        seen = np.flatnonzero(np.isfinite(values) & (x[: len(values)] <= right))
+        if len(seen):
+            point = (x[seen[-1]], max(values[seen[-1]], low))
+            ends.append((name, *_in_axes(axes, point)))
+    places = _spread(np.array([height for _, _, height in ends]))
+    for (name, at, height), place in zip(ends, places, strict=True):
+        color = series_look(list(runs).index(name))["color"]
+        axes.add_artist(
+            Line2D(
+                (min(at, 1.0), 1.0 + 0.8 * LABEL_GAP), (np.clip(height, 0.0, 1.0), place),
+                transform=axes.transAxes, clip_on=False, color=color, linewidth=0.5, alpha=0.7,
+            )
+        )  # fmt: skip
+        axes.annotate(
+            name, (1.0 + LABEL_GAP, place), xycoords="axes fraction", va="center", fontsize=8.5,
+            color=color, annotation_clip=False,
+        )  # fmt: skip
+
+
+def _label_extremes(axes: Axes, runs: Mapping[str, MethodRun], panel: _Panel) -> None:
+    """Write each name with its extreme right of the panel, at the height of that."""
+    pick = np.nanmin if panel.is_least else np.nanmax
+    extremes = {name: float(pick(panel.values(run))) for name, run in runs.items()}
+    shown = {name: value for name, value in extremes.items() if np.isfinite(value)}
+    heights = [_in_axes(axes, (axes.get_xlim()[0], value))[1] for value in shown.values()]
+    places = _spread(np.array(heights))
+    for (name, value), place in zip(shown.items(), places, strict=True):
+        axes.annotate(
+            f"{name}  {short(value, 3)}", (1.0 + LABEL_GAP, place), xycoords="axes fraction",
+            va="center", fontsize=8.5, color=series_look(list(runs).index(name))["color"],
+            annotation_clip=False,
+        )  # fmt: skip
+
+
+def _in_axes(axes: Axes, point: tuple[float, float]) -> tuple[float, float]:
+    """Convert a point of the data to shares of the panel."""
+    x, y = axes.transAxes.inverted().transform(axes.transData.transform(point))
+    return float(x), float(y)
+
+
+def _spread(heights: Array) -> Array:
+    """Move heights apart to LINE_HEIGHT at least, each as little as possible, within the panel."""
+    order = np.argsort(heights, kind="stable")
+    rungs = LINE_HEIGHT * np.arange(len(heights))
+    # The rising values nearest to given ones: pool neighbours that would cross.
+    blocks: list[list[float]] = []
+    for value in heights[order] - rungs:
+        blocks.append([float(value)])
+        while len(blocks) > 1 and np.mean(blocks[-2]) > np.mean(blocks[-1]):
+            last = blocks.pop()
+            blocks[-1] += last
+    level = np.array([np.mean(block) for block in blocks for _ in block])
+    most = max(1.0 - LINE_HEIGHT * (len(heights) - 1), 0.0)
+    placed = np.empty(len(heights))
+    placed[order] = np.clip(level, 0.0, most) + rungs
+    return placed

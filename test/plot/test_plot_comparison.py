@@ -1,0 +1,65 @@
+"""Methods along a path: lines, labels beside them, statements that the figures bear out."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+
+from matplotlib.text import Annotation
+from plot.plot_cases import PLANAR, ROBOTS, WAM, assert_good, texts
+
+from dls_ik import Task
+from dls_ik.plot import path_comparison
+from dls_ik.solver.comparison import compare_on_path
+from dls_ik.solver.hard_paths import PosePath, reach_path, singular_path
+
+
+@pytest.fixture(scope="module")
+def wam():
+    """A comparison of three methods, and its picture."""
+    compared = compare_on_path(WAM, ["jp", "sd", "ctp+sd+svf"], singular_path(WAM))
+    return compared, path_comparison(compared)
+
+
+def test_lines_are_the_runs_and_titles_say_their_extremes(wam):
+    compared, figure = wam
+    assert_good(figure)
+    panels = np.reshape(figure.axes, (4, 2))
+    for i, (name, run) in enumerate(compared.along.items()):
+        speed = panels[1, 1].lines[i]
+        np.testing.assert_allclose(speed.get_ydata()[:-1], run.step / compared.path.dt)
+        np.testing.assert_allclose(panels[0, 1].lines[i].get_ydata(), 1e3 * run.position_error)
+        np.testing.assert_allclose(panels[2, 1].lines[i].get_ydata(), run.condition)
+        np.testing.assert_allclose(
+            panels[3, 0].lines[i].get_ydata(), compared.at_target[name].margin
+        )
+    words = texts(figure)
+    for said in (
+        "3 methods take wam7 through a singularity",
+        "jp asks a joint for up to 14.7 rad/s, ctp+sd+svf 2.6",
+        "jp reaches the target after 5 steps, sd after 69",
+        "sd is up to 22 mm off, jp 2.7 mm",
+        "limit 2",
+    ):
+        assert said in words, words
+
+
+def test_every_panel_names_every_method_in_the_colour_of_its_line(wam):
+    compared, figure = wam
+    for axes in figure.axes:
+        named = {each.get_text().split()[0]: each for each in axes.findobj(Annotation)}
+        for line, name in zip(axes.lines, compared.along, strict=False):
+            assert named[name].get_color() == line.get_color()
+
+
+def test_arms_that_leave_their_limits_and_joints_without_limits():
+    task = Task.position_only()
+    figure = path_comparison(compare_on_path(PLANAR, ["jp", "sd"], reach_path(PLANAR, task), task))
+    assert_good(figure)
+    assert "beyond a limit" in texts(figure)
+    robot = ROBOTS["mixed"].narrowed([-1, 0, -1], [1, 0.4, 1])
+    Ts = robot.fk(np.linspace([0.1, 0.1, 0.1], [0.3, 0.3, 0.3], 9))
+    path = PosePath("along a line", Ts, 0.05, np.array([0.1, 0.1, 0.1]))
+    figure = path_comparison(compare_on_path(robot, ["dls"], path, task), "Rail")
+    assert_good(figure)
+    assert "fastest joint [rad/s or m/s]" in texts(figure)

@@ -1,0 +1,100 @@
+"""Methods along paths: the published figures, paths that separate methods, refusals."""
+
+import re
+
+import numpy as np
+import pytest
+from robots import ROOT, TEST_URDF, URDF
+
+from benchmarks.tracking import paths
+from dls_ik import IkSolver, RobotModel, Stepper, Task
+from dls_ik.errors import MethodError, OptionError, RobotModelError
+from dls_ik.solver.comparison import compare_on_path
+from dls_ik.solver.hard_paths import PosePath, default_task, reach_path, singular_path
+
+WAM = RobotModel.wam()
+STREAMED = ("jp", "jd", "svf", "dls", "sd", "sdls+clamp", "odls")
+
+
+def test_the_path_of_the_wam_is_that_of_the_benchmarks_and_its_figures_those_of_the_page():
+    path, known = singular_path(WAM), paths()["wrist"]
+    np.testing.assert_array_equal(path.start, known.start())
+    np.testing.assert_allclose(path.Ts[[0, 700]], [known.pose(0.0), known.pose(7.0)], atol=1e-15)
+    peaks = compare_on_path(WAM, STREAMED, path).peaks()
+    page = (ROOT / "docs" / "choosing_a_method.md").read_text()
+    for name in STREAMED:
+        row = re.findall(rf"^\| `{re.escape(name)}` \| (\S+) \| (\S+) \| (\S+) \|", page, re.M)[-1]
+        peak = peaks[name]
+        found = (peak.fastest_joint, 1e3 * peak.largest_error, 1e3 * peak.rms_error)
+        for figure, printed in zip(found, row, strict=True):
+            assert figure == pytest.approx(float(printed), abs=0.06 if "." in printed else 0.6)
+
+
+ARMS = {
+    "puma560": RobotModel.from_name("puma560"),
+    "ur10e": RobotModel.from_urdf(TEST_URDF / "ur10e.urdf"),
+    "planar_2r": RobotModel.from_name("planar_2r"),
+}
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_paths_of_any_arm_separate_methods(name):
+    robot = ARMS[name]
+    task = default_task(robot)
+    path = singular_path(robot, task)
+    assert (path.about == "past a singularity") == (robot.n >= 6)
+    if robot.n == 2:
+        np.testing.assert_array_equal(singular_path(robot, task).Ts, path.Ts)
+    peaks = compare_on_path(robot, ["jp", "svf", "svf+sd"], path, task).peaks()
+    assert peaks["jp"].fastest_joint > 2.0 * peaks["svf+sd"].fastest_joint
+    assert peaks["jp"].condition > 100.0
+    assert np.linalg.norm(robot.fk(path.start)[:3, 3] - path.Ts[0, :3, 3]) < 1e-5
+    if path.about == "past a singularity":
+        assert robot.within_limits(path.start)
+        assert IkSolver(robot).solve_path(path.Ts[:630:7], path.start).success.all()
+
+
+def test_a_path_out_of_reach_leaves_it_by_half_its_width_and_comes_back():
+    path = reach_path(WAM)
+    lost = [not IkSolver(WAM).solve(path.Ts[i], timeout=5.0).success for i in (0, 314, 628)]
+    assert lost == [False, True, False]
+
+
+@pytest.mark.parametrize("task", [None, Task.position_only(), Task.pointing("z"), Task("xz", "y")])
+def test_condition_numbers_are_those_of_the_stepper(task):
+    Ts = WAM.fk(WAM.random(np.random.default_rng(2), 3))
+    start = np.array([0.2, 0.6, 0.1, 1.5, 0.3, 0.4, 0.1])
+    run = compare_on_path(WAM, ["jd"], PosePath("", Ts, 0.1, start), task).along["jd"]
+    assert len(run.q) == len(run.condition) == len(run.step) + 1 == 4
+    for q, T, condition in zip(run.q[1:], Ts, run.condition[1:], strict=True):
+        J = Stepper(WAM, "jd", q, task=task).jacobian(T)
+        assert condition == pytest.approx(np.linalg.cond(J), rel=1e-9)
+    far = [np.linalg.norm(WAM.fk(q)[:3, 3] - T[:3, 3]) for q, T in zip(run.q[1:], Ts, strict=True)]
+    np.testing.assert_allclose(run.position_error[1:], far)
+    np.testing.assert_allclose(
+        run.margin, np.minimum(run.q - WAM.lower, WAM.upper - run.q).min(axis=1)
+    )
+
+
+def test_a_target_ends_a_run_and_methods_are_named_once():
+    compared = compare_on_path(WAM, ["ED", "ed", "jt"], singular_path(WAM), steps=12)
+    assert list(compared.along) == ["ed", "jt"]
+    errors = compared.at_target["ed"].error
+    assert errors[-1] <= compared.tolerance < errors[-2]
+    assert compared.peaks()["ed"].iterations == len(errors) - 1
+    assert compared.peaks()["jt"].iterations is None
+
+
+def test_what_cannot_be_compared_is_refused():
+    path = singular_path(WAM)
+    for names, error, words in (
+        ([], OptionError, "no method"),
+        (["kdl_lma"], MethodError, "single steps"),
+        (["svg"], MethodError, "did you mean svf"),
+    ):
+        with pytest.raises(error, match=words):
+            compare_on_path(WAM, names, path)
+    with pytest.raises(OptionError, match="two poses"):
+        compare_on_path(WAM, ["jp"], path._replace(Ts=path.Ts[:1]))
+    with pytest.raises(RobotModelError, match="one tip"):
+        singular_path(RobotModel.from_urdf(URDF / "y_shape.urdf", tip=("E0", "E1")))
