@@ -6,6 +6,7 @@ A library may change them in any release. Importing this module imports none of 
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
 from importlib import import_module
 from typing import Any, cast
 
@@ -127,8 +128,18 @@ def numba_cache() -> type:
     Its folder is the first that can be written: beside the sources, of the user, or set by
     NUMBA_CACHE_DIR. Without one, kernels beside the sources are read.
     """
+    from llvmlite.binding import add_symbol
     from numba.core.caching import CompileResultCacheImpl, FunctionCache
-    from numba.core.runtime import rtsys
+    from numba.core.runtime import _nrt_python
+
+    @cache
+    def add_runtime_symbols() -> None:
+        """Name the functions that kernels call to make arrays and to count references.
+
+        Initialising numba's runtime does so too, and compiles what callers take in.
+        """
+        for name, address in _nrt_python.c_helpers.items():
+            add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
 
     user_provided, in_tree, *others = CompileResultCacheImpl._locator_classes
 
@@ -159,7 +170,7 @@ def numba_cache() -> type:
 
             They take as long to import as numba, with SciPy twice as long.
             """
-            rtsys.initialize(target_context)  # counts references
+            add_runtime_symbols()
             return self._load_overload(sig, target_context)
 
     return NumbaCache

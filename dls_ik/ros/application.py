@@ -23,7 +23,7 @@ from dls_ik.ros.services.executor import LatestOnlyExecutor
 from dls_ik.ros.services.server import NAMES, ServiceServer
 from dls_ik.ros.servo.loop import ServoLoop
 from dls_ik.ros.subscriptions import TypeMonitor
-from dls_ik.ros.util import trace
+from dls_ik.ros.util import give_back_memory, trace
 from dls_ik.servo.options import GENTLE_TIP, motion_limits
 from dls_ik.text import listing
 
@@ -62,7 +62,9 @@ def serve_ik(node: Node, stop: Future) -> bool:
     sys.setswitchinterval(SWITCH_INTERVAL)
     try:
         application.start()
+        gc.collect()
         gc.freeze()  # the collector would stop the stream for 50 ms to look at numba's objects
+        give_back_memory()
         spin(node, stop)
     finally:
         application.stop()

@@ -1,5 +1,6 @@
 """Log lines, signals and streams of a node that none of them may stop; other processes."""
 
+import ctypes
 import logging
 import os
 import signal
@@ -102,6 +103,12 @@ def on_signal(act: Callable[[], object]) -> None:
         act()
 
     threading.Thread(target=wait, name="signals", daemon=True).start()
+
+
+def give_back_memory() -> None:
+    """Return the memory of the start that is not used any more to the system, where libc can."""
+    with suppress(OSError, AttributeError):  # only glibc can
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def free_streams() -> None:
