@@ -1,0 +1,341 @@
+"""Files of scenes: YAML of MoveIt's messages, and MoveIt's ``.scene`` text."""
+
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dls_ik.core.types import Array
+from dls_ik.errors import PoseError, SceneError
+from dls_ik.model.files import read_file
+from dls_ik.model.rotations import quaternion_from_rotation, rotation_from_quaternion, transform
+from dls_ik.scene.collada import MAX_TRIANGLES
+from dls_ik.scene.message_fields import CONE, read_primitive
+from dls_ik.scene.messages import read_messages
+from dls_ik.scene.operations import AddObject, RemoveObject, SceneChange
+from dls_ik.scene.shapes import (
+    Body,
+    Box,
+    Capsule,
+    Cylinder,
+    Mesh,
+    MeshLibrary,
+    Plane,
+    Shape,
+    Sphere,
+    checked_pose,
+)
+from dls_ik.text import listing, quoted
+
+MAX_SCENE_BYTES = 64 * 1024 * 1024
+MAX_YAML_BYTES = 16 * 1024 * 1024
+MAX_NESTING = 30  # of YAML
+SUFFIXES = (".scene", ".yaml", ".yml", ".json")
+
+
+def read_scene(
+    source: Any,
+    *,
+    folder: str | os.PathLike[str] | None = None,
+    allow: Iterable[str | os.PathLike[str]] = (),
+) -> SceneChange:
+    """Read a scene, which need not be trusted.
+
+    Args:
+        source: A file, ``.scene`` or YAML, of several documents too; the text of one; a message
+            moveit_msgs/PlanningScene, PlanningSceneWorld, CollisionObject or
+            AttachedCollisionObject, a mapping with the same fields, or a sequence of these.
+        folder: To which files of meshes are relative; default: that of the file.
+        allow: Folders in which meshes may be read, beside it and ROS packages.
+
+    Raises:
+        SceneError: a file that cannot be read, or a part that cannot be used; the message names
+            the object, or the line.
+    """
+    where = None if folder is None else Path(folder)
+    if not isinstance(source, (str, os.PathLike)):
+        return read_messages(source, MeshLibrary(where, tuple(allow)))
+    shown = "the text"
+    if not (isinstance(source, str) and "\n" in source):
+        path, shown = Path(source), quoted(os.fspath(source))
+        if path.suffix.lower() not in SUFFIXES:
+            raise SceneError(f"{shown} is not a scene: files end in {listing(SUFFIXES)}")
+        where = path.parent if where is None else where
+        try:
+            source = read_file(path, MAX_SCENE_BYTES).decode("utf-8")
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or "not text in UTF-8"
+            raise SceneError(f"cannot read {shown}: {reason}") from error
+    try:
+        if _is_scene_text(source):
+            return read_scene_text(source)
+        documents = [each for each in read_yaml(source) if each is not None]
+        if not documents:
+            raise SceneError("it has no document")
+        return read_messages(documents, MeshLibrary(where, tuple(allow)))
+    except SceneError as error:
+        raise SceneError(f"{shown}: {error}") from error
+
+
+# YAML
+
+
+def read_yaml(text: str) -> Iterator[Any]:
+    """Read plain YAML: its documents of mappings, lists, strings, numbers, true, false and null.
+
+    Raises:
+        SceneError: not YAML, anchors, tags, or nested too deep; the message gives the line.
+    """
+    import yaml
+
+    if len(text) > MAX_YAML_BYTES:
+        raise SceneError(f"YAML of more than {MAX_YAML_BYTES} bytes")
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        yield from _documents(yaml.parse(text, Loader=loader))
+    except (yaml.YAMLError, ValueError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f"line {mark.line + 1}: " if mark is not None else ""
+        reason = getattr(error, "problem", None) or str(error)
+        raise SceneError(f"{line}not YAML: {' '.join(str(reason).split())}") from error
+
+
+def _documents(events: Iterable[Any]) -> Iterator[Any]:
+    """Build documents from the events of a parser."""
+    open_ones: list[tuple[Any, list[Any]]] = []  # containers, and keys that wait for a value
+    for event in events:
+        kind = type(event).__name__
+        line = event.start_mark.line + 1
+        if getattr(event, "anchor", None) is not None:
+            raise SceneError(f"line {line}: anchors and references are not read")
+        if getattr(event, "tag", None) not in (None, "!"):
+            raise SceneError(f"line {line}: tags such as {quoted(event.tag)} are not read")
+        if kind in ("MappingStartEvent", "SequenceStartEvent"):
+            if len(open_ones) >= MAX_NESTING:
+                raise SceneError(f"line {line}: nested more than {MAX_NESTING} deep")
+            open_ones.append(({} if kind.startswith("M") else [], []))
+            continue
+        if kind == "ScalarEvent":
+            value = _scalar(event.value) if event.implicit[0] else event.value
+        elif kind in ("MappingEndEvent", "SequenceEndEvent"):
+            value, _ = open_ones.pop()
+        else:
+            continue
+        if not open_ones:
+            yield value
+            continue
+        container, keys = open_ones[-1]
+        if isinstance(container, list):
+            container.append(value)
+        elif keys:
+            container[keys.pop()] = value
+        elif isinstance(value, (dict, list)) or value in container:
+            raise SceneError(f"line {line}: not a key, or one that is there: {quoted(value, 60)}")
+        else:
+            keys.append(value)
+
+
+WORDS: dict[str, Any] = {
+    "": None, "~": None, "null": None, "true": True, "false": False,
+    ".inf": math.inf, "+.inf": math.inf, "-.inf": -math.inf, ".nan": math.nan,
+}  # fmt: skip
+
+
+def _scalar(word: str) -> Any:
+    """Return the value of a word without quotes."""
+    if word.lower() in WORDS:
+        return WORDS[word.lower()]
+    if word[:1] not in "+-.0123456789" or "_" in word:
+        return word
+    is_integer = word.lstrip("+-").isdigit()
+    try:
+        return int(word) if is_integer else float(word)
+    except ValueError:
+        return word
+
+
+# MoveIt's text
+
+
+def _is_scene_text(text: str) -> bool:
+    """Tell text of MoveIt from YAML: its second line begins an object or ends the file."""
+    lines = (line.strip() for line in text.splitlines()[1:])
+    first = next((line for line in lines if line), "")
+    return first == "." or first.startswith("* ")
+
+
+class _Words:
+    """The words of a text, one after the other."""
+
+    def __init__(self, text: str) -> None:
+        self.lines = text.splitlines()
+        self.at = 0  # the line that is read next
+        self.words: list[str] = []  # those left of the line before, the next one last
+
+    def word(self) -> str:
+        while not self.words:
+            if self.at == len(self.lines):
+                raise SceneError("the text ends before the '.' of its end")
+            self.words = self.lines[self.at].split()[::-1]
+            self.at += 1
+        return self.words.pop()
+
+    def rest(self) -> str:
+        """Take the rest of the line, which is a name."""
+        name = " ".join(reversed(self.words))
+        self.words = []
+        if not name or not name.isprintable():
+            raise self.error(f"not the name of an object: {quoted(name)}")
+        return name
+
+    def numbers(self, count: int) -> list[float]:
+        words = [self.word() for _ in range(count)]
+        try:
+            return [float(word) for word in words]
+        except ValueError:
+            raise self.error(f"expected {count} numbers, not {quoted(' '.join(words))}") from None
+
+    def count(self) -> int:
+        word = self.word()
+        if not (word.isascii() and word.isdigit() and len(word) < 8):
+            raise self.error(f"expected a count, not {quoted(word)}")
+        return int(word)
+
+    def pose(self) -> Array:
+        values = self.numbers(7)
+        try:
+            T = transform(rotation_from_quaternion(values[3:]), np.array(values[:3]))
+            return checked_pose(T, "the pose")
+        except (PoseError, SceneError) as error:
+            raise self.error(str(error)) from None
+
+    def error(self, message: str) -> SceneError:
+        return SceneError(f"line {self.at}: {message}")
+
+
+def read_scene_text(text: str) -> SceneChange:
+    """Read a ``.scene`` of MoveIt, of either version; it replaces the objects of the world.
+
+    Colours are left out.
+
+    Raises:
+        SceneError: not such a text, or a shape that cannot be used; the message gives the line.
+    """
+    lines = text.splitlines()
+    first = next((i for i, line in enumerate(lines) if i and line.startswith("*")), None)
+    # The newer version has the pose of the object behind its name, the older one a count.
+    has_poses = first is not None and len(lines) > first + 1 and " " in lines[first + 1].strip()
+    words = _Words(text)
+    words.at = 1  # behind the name of the scene
+    operations: list[Any] = [RemoveObject("")]
+    names: set[str] = set()
+    while (marker := words.word()) == "*":
+        name = words.rest()
+        T = words.pose() if has_poses else np.eye(4)
+        parts = []
+        for _ in range(words.count()):
+            shape = _shape_of_text(words)
+            parts.append((shape, words.pose()))
+            words.numbers(4)  # a colour
+        frames = {words.word(): words.pose() for _ in range(words.count())} if has_poses else {}
+        if not parts:
+            raise words.error(f"object {quoted(name)} has no shapes")
+        operations.append(AddObject(name, tuple(parts), "", T, frames, name in names))
+        names.add(name)
+    if marker != ".":
+        raise words.error(f"expected '* NAME' or '.', not {quoted(marker)}")
+    return SceneChange(tuple(operations))
+
+
+def _shape_of_text(words: _Words) -> Shape:
+    kind = words.word()
+    readers: dict[str, Callable[[], Shape]] = {
+        "sphere": lambda: Sphere(*words.numbers(1)),
+        "box": lambda: Box(np.array(words.numbers(3))),
+        "cylinder": lambda: Cylinder(*words.numbers(2)),
+        "cone": lambda: read_primitive({"type": CONE, "dimensions": words.numbers(2)[::-1]}),
+        "plane": lambda: _plane_of_text(words),
+        "mesh": lambda: _mesh_of_text(words),
+    }
+    if kind not in readers:
+        raise words.error(f"unknown shape {quoted(kind)}; known: {listing(readers)}")
+    try:
+        return readers[kind]()
+    except SceneError as error:
+        raise error if str(error).startswith("line ") else words.error(str(error)) from None
+
+
+def _plane_of_text(words: _Words) -> Plane:
+    a, b, c, d = words.numbers(4)
+    length = math.hypot(a, b, c)
+    return Plane(np.array([a, b, c]), -d / length if length > 0.0 else 0.0)
+
+
+def _mesh_of_text(words: _Words) -> Mesh:
+    vertices, triangles = words.count(), words.count()
+    if max(vertices // 3, triangles) > MAX_TRIANGLES:
+        raise words.error(f"a mesh has at most {MAX_TRIANGLES} triangles, thrice the vertices")
+    points = np.reshape(words.numbers(3 * vertices), (-1, 3))
+    corners = np.reshape([words.count() for _ in range(3 * triangles)], (-1, 3))
+    return Mesh(points, corners)
+
+
+# Writing
+
+
+def scene_text(
+    objects: Mapping[str, tuple[Body, Array]], name: str = "scene", has_poses: bool = True
+) -> str:
+    """Write the objects of the world as a ``.scene`` of MoveIt.
+
+    Args:
+        objects: Bodies and (4, 4) ``T_root_body`` by name.
+        name: Of the scene.
+        has_poses: False for the version before MoveIt 2 and 1.1, without poses of objects.
+    """
+    lines = [" ".join(name.split()) or "scene"]
+    for key, (body, T) in objects.items():
+        lines += [f"* {key}", *(_pose_lines(T) if has_poses else [])]
+        parts = [part for each in body.parts for part in _without_capsules(*each)]
+        lines.append(str(len(parts)))
+        for shape, T_part in parts:
+            lines += [*_shape_lines(shape), *_pose_lines(T_part if has_poses else T @ T_part)]
+            lines.append("0 0 0 0")
+        lines += ["0"] if has_poses else []
+    return "\n".join([*lines, ".", ""])
+
+
+def _without_capsules(shape: Shape, T: Array) -> list[tuple[Shape, Array]]:
+    """Return the shapes that are a capsule, which MoveIt does not have; any other as it is."""
+    if not isinstance(shape, Capsule):
+        return [(shape, T)]
+    ends = (transform(translation=np.array([0.0, 0.0, z * shape.length])) for z in (0.5, -0.5))
+    sphere = Sphere(shape.radius)
+    return [(Cylinder(shape.radius, shape.length), T), *((sphere, T @ end) for end in ends)]
+
+
+def _row(values: Iterable[float]) -> str:
+    return " ".join(repr(float(value)) for value in values)
+
+
+def _pose_lines(T: Array) -> list[str]:
+    return [_row(T[:3, 3]), _row(quaternion_from_rotation(T[:3, :3]))]
+
+
+def _shape_lines(shape: Shape) -> list[str]:
+    if isinstance(shape, Box):
+        return ["box", _row(shape.size)]
+    if isinstance(shape, Sphere):
+        return ["sphere", _row([shape.radius])]
+    if isinstance(shape, Cylinder):
+        return ["cylinder", _row([shape.radius, shape.length])]
+    if isinstance(shape, Plane):
+        return ["plane", _row([*shape.normal, -shape.offset])]
+    if isinstance(shape, Mesh):
+        lines = ["mesh", f"{len(shape.vertices)} {len(shape.triangles)}"]
+        lines += [_row(vertex) for vertex in shape.vertices]
+        return lines + [" ".join(map(str, corners)) for corners in shape.triangles.tolist()]
+    raise SceneError(f"a {type(shape).__name__} is not written")  # capsules are two shapes
