@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import errno
-import io
 import sqlite3
 import sys
 from collections.abc import Callable
@@ -51,7 +49,6 @@ SUFFIXES = {".csv": "csv", ".json": "json", ".bag": "bag", "": "bag"}
 MAX_LINES = 10  # of a kind on stderr
 MAX_STARTS = 8  # solutions of the first pose, tried where a path breaks
 FASTEST = "as fast as the velocity limits allow"
-MIN_DURATION = 1e-3  # [s] between two poses
 STATES, PLAN = "/joint_states", "/joint_trajectory"  # topics of a bag
 STATE, TRAJECTORY = "sensor_msgs/msg/JointState", "trajectory_msgs/msg/JointTrajectory"
 BAG_VERSION: Final = 8  # Humble reads it too
@@ -130,7 +127,7 @@ def path(
     with ProgressBars() as bars:
         count = bars.counter("poses")
         result = solve_along(solver, given.poses, start, parse_task(task), max_joint_step, count)
-    trajectory = Trajectory(robot, given, result, *path_times(robot, result.q, given.times, rate))
+    trajectory = Trajectory(robot, given, result, *_timed(robot, result.q, given.times, rate))
     facts = _summary(trajectory, max_joint_step)
     is_refused = bool(facts["missed"]) and not approximate
     _warn_of(facts, max_joint_step, is_refused)
@@ -189,28 +186,21 @@ def _flaws(result: IkPathResult) -> tuple[int, int]:
     return int(np.count_nonzero(result.status)), int(result.jumps.sum())
 
 
-def path_times(
+def _timed(
     robot: RobotModel, q: Array, given: Array | None, rate: float | None
 ) -> tuple[Array, str]:
-    """Time a joint path q (b, n): at a rate [Hz], as given (b,) [s], or as fast as allowed.
+    """Time a joint path q (b, n) by :func:`path_times`; return where the times come from too."""
+    from dls_ik.solver.trajectory import path_times
 
-    Returns:
-        Times (b,) [s], and where they come from.
-
-    Raises:
-        OptionError: no times are given, and a joint that moves has no velocity limit.
-    """
     if rate is not None:
-        return np.arange(len(q)) / rate, f"at {rate:g} Hz"
+        return path_times(robot, q, rate=rate), f"at {rate:g} Hz"
     if given is not None:
         return given, "column t"
-    changes = np.abs(np.diff(q, axis=0))  # (b - 1, n)
-    unknown = np.isinf(robot.velocity) & (changes > 0.0).any(axis=0)
-    if unknown.any():
-        name = robot.joint_names[int(np.flatnonzero(unknown)[0])]
-        raise OptionError(f"joint {name} has no velocity limit: give --rate, or a column t")
-    durations = np.maximum((changes / robot.velocity).max(axis=1, initial=0.0), MIN_DURATION)
-    return np.concatenate([[0.0], np.cumsum(durations)]), FASTEST
+    try:
+        return path_times(robot, q), FASTEST
+    except OptionError as error:
+        reason = str(error).partition(":")[0]
+        raise OptionError(f"{reason}: give --rate, or a column t") from error
 
 
 # Summary
@@ -349,13 +339,16 @@ def _require_rosbags() -> None:
 
 def _write(target: TrajectoryFiles, trajectory: Trajectory) -> dict[str, str]:
     """Write all files; return a description of each."""
+    from dls_ik.solver.trajectory import csv_text
+
     count = len(trajectory.q)
     about = f"{target.kind}, {count} points"
     if target.kind == "bag":
         output.write_whole(target.path, lambda part: _write_bag(part, trajectory, target.storage))
         about = f"a rosbag2 ({target.storage}): {STATES} {count} messages, {PLAN} 1"
     elif target.kind == "csv":
-        output.write_text(target.path, _csv_text(trajectory))
+        text = csv_text(trajectory.robot, trajectory.t, trajectory.q)
+        output.write_text(target.path, text)
     else:
         output.write_text(target.path, json_text(_document(trajectory), indent=None) + "\n")
     return {target.path: about, **_draw(target, trajectory)}
@@ -372,16 +365,6 @@ def _draw(target: TrajectoryFiles, trajectory: Trajectory) -> dict[str, str]:
     output.write_picture(joints, joint_bands(*motion))
     output.write_picture(tip, tip_path(*motion, trajectory.given.poses[:, :3, 3]))
     return {joints: "a picture of the joints", tip: "a picture of the tip"}
-
-
-def _csv_text(trajectory: Trajectory) -> str:
-    """Return a line for each pose below a header: t [s] and the joints [rad or m], all digits."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["t", *trajectory.robot.joint_names])
-    for t, q in zip(trajectory.t.tolist(), trajectory.q.tolist(), strict=True):
-        writer.writerow([repr(t), *map(repr, q)])
-    return text.getvalue()
 
 
 def _document(trajectory: Trajectory) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def solve_pose(
         search.attempt(*given, search.first_attempts, row, seed is not None)
         solved = row.counts.tolist()[0][FOUND] == ALL
         if solved and (search.keeps_limits or search.keeps(row.best, given[1])[0]):
-            return _result(row, Status.SUCCESS, True, begin)
+            return _result(search.robot, row, Status.SUCCESS, True, begin)
     poses, seeds = given or search.checked(T, seed)
     return finished(pose_slices(search, poses, seeds, seed is not None, timeout, begin, row))
 
@@ -104,7 +104,7 @@ def pose_slices(
         ended = search.conclude(poses, seeds, row, np.array([int(status)]), no_answer)
         status = Status(int(ended[0]))
         success = bool(search.has_answer(ended, row.best, seeds)[0])
-    return _result(row, status, success, begin)
+    return _result(search.robot, row, status, success, begin)
 
 
 def _attempts(
@@ -157,11 +157,13 @@ def finished(slices: Generator[None, None, Result]) -> Result:
         return result
 
 
-def _result(row: Rows, status: Status, success: bool, begin: float) -> IkResult:
+def _result(robot: RobotModel, row: Rows, status: Status, success: bool, begin: float) -> IkResult:
     made, steps, _, _ = row.counts.tolist()[0]
     position, rotation, _ = row.figures.tolist()[0]
     duration = time.perf_counter() - begin
-    return IkResult(success, status, row.best[0], position, rotation, steps, made - 1, duration)
+    return IkResult(
+        success, status, row.best[0], position, rotation, steps, made - 1, duration, robot
+    )
 
 
 def _new_row(search: Search) -> Rows:
@@ -281,7 +283,7 @@ def solve_batch(
 
     def result() -> IkBatchResult:
         success = search.has_answer(status, rows.best, starts)
-        return _batch_result(rows, status, success, begin)
+        return _batch_result(search.robot, rows, status, success, begin)
 
     try:
         _in_chunks(solve, b, workers, progress)
@@ -320,7 +322,9 @@ def solve_path(
             last = rows.best[i]
         if progress is not None:
             progress(i + 1, b)
-    return IkPathResult(**vars(_batch_result(rows, status, success, begin)), jumps=jumps)
+    return IkPathResult(
+        **vars(_batch_result(search.robot, rows, status, success, begin)), jumps=jumps
+    )
 
 
 def _is_jump(search: Search, T: Array, start: Array, row: Rows, largest: float) -> bool:
@@ -414,7 +418,11 @@ def _in_chunks(
 
 
 def _batch_result(
-    rows: Rows, status: NDArray[np.int64], success: NDArray[np.bool_], begin: float
+    robot: RobotModel,
+    rows: Rows,
+    status: NDArray[np.int64],
+    success: NDArray[np.bool_],
+    begin: float,
 ) -> IkBatchResult:
     return IkBatchResult(
         success=success,
@@ -425,6 +433,7 @@ def _batch_result(
         iterations=rows.counts[:, STEPS],
         restarts=np.maximum(attempts_of(rows) - 1, 0),
         duration=time.perf_counter() - begin,
+        robot=robot,
     )
 
 

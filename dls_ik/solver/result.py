@@ -1,13 +1,24 @@
 """Results of solves: non-convergence is data, with the best configuration that was found."""
 
+from __future__ import annotations
+
 import enum
+import os
 from dataclasses import dataclass
-from typing import NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dls_ik.core.types import Array
+from dls_ik.errors import OptionError
+from dls_ik.solver.notebook import batch_html, path_html, result_html
+from dls_ik.solver.trajectory import csv_text, path_times, trajectory_message, warn_of_speed
+from dls_ik.text import listing
+
+if TYPE_CHECKING:
+    from dls_ik.model.robot import RobotModel
 
 
 class Status(enum.IntEnum):
@@ -63,10 +74,15 @@ class IkResult(NamedTuple):
     iterations: int  # steps over all attempts
     restarts: int  # attempts after the first
     duration: float  # [s]
+    robot: RobotModel
 
     def __bool__(self) -> bool:
         """Return `success`."""
         return bool(self.success)
+
+    def _repr_html_(self) -> str:
+        """Return a table of the joints, for notebooks."""
+        return result_html(self, self.status.explanation)
 
     def __repr__(self) -> str:
         """Return the fields in short."""
@@ -94,6 +110,7 @@ class IkBatchResult:
     iterations: NDArray[np.int64]  # (b,)
     restarts: NDArray[np.int64]  # (b,)
     duration: float  # [s] for all of them
+    robot: RobotModel
 
     def __len__(self) -> int:
         """Return the number of poses."""
@@ -114,6 +131,10 @@ class IkBatchResult:
         """Return how many are solved, and the time."""
         return f"{type(self).__name__}({self._about()}, {1e3 * self.duration:.3g} ms)"
 
+    def _repr_html_(self) -> str:
+        """Return a table of the first poses, for notebooks."""
+        return batch_html(self, self._about())
+
     @property
     def statuses(self) -> tuple[Status, ...]:
         """The status of each solve."""
@@ -130,6 +151,7 @@ class IkBatchResult:
             int(self.iterations[i]),
             int(self.restarts[i]),
             self.duration / len(self),
+            self.robot,
         )
 
     def _about(self) -> str:
@@ -143,6 +165,64 @@ class IkPathResult(IkBatchResult):
     jumps: NDArray[
         np.bool_
     ]  # (b,) some joint moves by more than max_joint_step from the pose before
+
+    def to_csv(
+        self,
+        file: str | os.PathLike[str] | None = None,
+        *,
+        times: ArrayLike | None = None,
+        rate: float | None = None,
+    ) -> str:
+        """Return the path as CSV, a line for each pose: t [s], joint values [rad or m].
+
+        Args:
+            file: Where to write it too.
+            times: (b,) [s] of the poses; rate: poses a second; default: as fast as the velocity
+                limits allow. Faster paths are logged.
+
+        Raises:
+            OptionError: a pose is not reached, or times that are not valid.
+            OSError: the file cannot be written.
+        """
+        text = csv_text(self.robot, *self._timed(times, rate))
+        if file is not None:
+            Path(file).write_text(text, encoding="utf-8")
+        return text
+
+    def to_trajectory_msg(
+        self,
+        *,
+        times: ArrayLike | None = None,
+        rate: float | None = None,
+        frame_id: str = "",
+    ) -> Any:
+        """Return the path as ``trajectory_msgs/msg/JointTrajectory``, which starts at once.
+
+        Args:
+            times, rate: as :meth:`to_csv`.
+            frame_id: of the header.
+
+        Raises:
+            OptionError: as :meth:`to_csv`.
+            DlsIkError: ROS's messages are not installed.
+        """
+        return trajectory_message(self.robot, *self._timed(times, rate), frame_id)
+
+    def _timed(self, times: ArrayLike | None, rate: float | None) -> tuple[Array, Array]:
+        """Return times (b,) and joint values (b, n) of a path that reaches all poses."""
+        missed = np.flatnonzero(~self.success)
+        if len(missed):
+            raise OptionError(
+                f"poses {listing(map(str, missed))} of {len(self)} are not reached: a path without "
+                "them would go elsewhere; approximate=True of the solver takes the nearest"
+            )
+        t = path_times(self.robot, self.q, times, rate)
+        warn_of_speed(self.robot, t, self.q)
+        return t, self.q
+
+    def _repr_html_(self) -> str:
+        """Return a table of what each joint does, for notebooks."""
+        return path_html(self, self._about())
 
     def _about(self) -> str:
         return f"{super()._about()}, {np.count_nonzero(self.jumps)} jumps"

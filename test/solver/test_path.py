@@ -209,3 +209,66 @@ def test_bad_poses_and_seeds_are_refused():
     for seed in (np.zeros(6), np.full(7, np.nan), np.zeros((2, 7))):
         with pytest.raises(JointValueError):
             solver.solve_path(np.eye(4)[None], seed)
+
+
+def solved_path():
+    """A short path of the WAM, and its solver."""
+    q = joint_path(WAM, np.random.default_rng(3), 6)
+    return IkSolver(WAM).solve_path(WAM.fk(q), q[0])
+
+
+def test_a_path_as_csv_is_read_back(tmp_path):
+    path = solved_path()
+    text = path.to_csv(tmp_path / "path.csv", rate=20.0)
+    assert (tmp_path / "path.csv").read_text() == text
+    assert text.splitlines()[0].split(",") == ["t", *WAM.joint_names]
+    table = np.loadtxt(tmp_path / "path.csv", delimiter=",", skiprows=1)
+    np.testing.assert_array_equal(table[:, 0], np.arange(6) / 20.0)
+    np.testing.assert_array_equal(table[:, 1:], path.q)
+    t = np.loadtxt(path.to_csv().splitlines(), delimiter=",", skiprows=1)[:, 0]
+    share = np.abs(np.diff(path.q, axis=0)) / np.diff(t)[:, None] / WAM.velocity
+    np.testing.assert_allclose(share.max(axis=1), 1.0)  # as fast as allowed
+
+
+def test_a_path_as_a_message_of_ros():
+    pytest.importorskip("trajectory_msgs.msg", reason="needs ROS's messages")
+    path = solved_path()
+    message = path.to_trajectory_msg(times=[5.0, 5.5, 6.0, 7.25, 8.0, 9.0], frame_id="base")
+    assert (tuple(message.joint_names), message.header.frame_id) == (WAM.joint_names, "base")
+    at = [point.time_from_start for point in message.points]
+    assert [(each.sec, each.nanosec) for each in at[1:4]] == [
+        (0, 5 * 10**8),
+        (1, 0),
+        (2, 25 * 10**7),
+    ]
+    np.testing.assert_array_equal([point.positions for point in message.points], path.q)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"times": [0.0, 1.0]}, "6 numbers"),
+        ({"times": [0.0, 1.0, 2.0, 2.0, 3.0, 4.0]}, "increase"),
+        ({"times": "now"}, "'now'"),
+        ({"rate": 0.0}, "above 0"),
+        ({"rate": 5.0, "times": np.arange(6.0)}, "one of them"),
+    ],
+)
+def test_times_that_are_not_valid(given, said):
+    with pytest.raises(OptionError, match=said):
+        solved_path().to_csv(**given)
+
+
+def test_a_path_that_misses_a_pose_is_not_written_and_a_fast_one_is_told(caplog):
+    path = solved_path()
+    path.to_csv(rate=1000.0)
+    assert "times the velocity limit of wam_j1" in caplog.text
+    T = WAM.fk(path.q)
+    T[2, 0, 3] += 5.0
+    with pytest.raises(OptionError, match="poses 2 of 6 are not reached"):
+        IkSolver(WAM).solve_path(T, path.q[0]).to_csv()
+    wheel = dls_ik.RobotModel.from_dh([{"a": 1.0, "kind": "continuous"}] * 2)
+    free = IkSolver(wheel, task=Task.position_only()).solve_path(wheel.fk([[0.1, 1], [0.2, 1]]))
+    with pytest.raises(OptionError, match="no velocity limit: give times, or a rate"):
+        free.to_csv()
+    assert free.to_csv(rate=1.0)

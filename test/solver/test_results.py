@@ -1,12 +1,14 @@
 """Results at a prompt and as conditions, and in words."""
 
 import inspect
+from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 from arms import published
 
 from dls_ik import IkSolver, RobotModel, Status, Stepper, Task
+from dls_ik.model import shipped_urdf
 from dls_ik.servo import Controller, LocalIk
 
 WAM, YOUBOT = RobotModel.wam(), published("youbot")
@@ -64,6 +66,59 @@ def test_signatures_name_their_types(kind):
     methods = [each for name, each in vars(kind).items() if inspect.isfunction(each)]
     for method in methods:
         assert "numpy._typing" not in str(inspect.signature(method)), method
+
+
+class Cells(HTMLParser):
+    """The cells of the tables of a page, and whether every element is closed."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.rows, self.open, self.tags = [], [], set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+        self.tags.add(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if {"td", "th"} & set(self.open):
+            self.rows[-1][-1] += data
+
+
+def test_notebooks_show_them_as_tables():
+    results = (
+        SOLVER.solve(T),
+        SOLVER.solve_batch([T, FAR, T * np.nan] * 3),
+        SOLVER.solve_path([T] * 3),
+    )
+    pages = [Cells(each._repr_html_()) for each in results]
+    assert [(len(page.rows), len(page.open)) for page in pages] == [(8, 0), (6, 0), (8, 0)]
+    one, many, path = pages
+    assert one.rows[3][:2] == ["wam_j3", f"{results[0].q[2]:.4f} rad"]
+    assert [row[1] for row in many.rows[1:4]] == ["SUCCESS", "UNREACHABLE", "REFUSED"]
+    assert path.rows[7][:4] == [
+        "wam_j7",
+        *[f"{path_q:.4f} rad" for path_q in results[2].q[[0, 2], 6]],
+        "0.0000 rad",
+    ]
+    empty = SOLVER.solve_path(np.empty((0, 4, 4)))
+    assert not Cells(empty._repr_html_()).rows
+    script = RobotModel.from_urdf(
+        shipped_urdf("wam").read_text().replace("wam_j1", "&lt;script&gt;")
+    )
+    assert "<script>" in script.joint_names
+    solver = IkSolver(script)
+    for each in (solver.solve(T), solver.solve_batch([T]), solver.solve_path([T])):
+        page = Cells(each._repr_html_())
+        assert "script" not in page.tags
+        assert "<script>" in str(page.rows)
 
 
 def test_what_is_said_is_of_what_was_asked():

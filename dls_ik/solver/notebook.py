@@ -1,0 +1,149 @@
+"""Results as HTML, which notebooks show in place of their repr.
+
+Colours and lines are legible on light and on dark ground; names are escaped. Results are those of
+:mod:`dls_ik.solver.result`, which imports this module.
+"""
+
+from __future__ import annotations
+
+import html
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+GOOD, BAD = "#2da44e", "#e5534b"
+LINE = "rgba(128,128,128,.45)"
+WIDTH = 120  # of a bar of limits [px]
+ROWS = 5  # of a batch that are shown
+CELL = f"padding:2px 10px;text-align:right;white-space:nowrap;border-bottom:1px solid {LINE}"
+TABLE = "border-collapse:collapse;color:inherit;font-size:inherit"
+PREFIXES = ((1.0, ""), (1e-3, "m"), (1e-6, "&micro;"), (1e-9, "n"))
+
+
+def result_html(result: Any, explanation: str) -> str:
+    """Return the answer for a pose: how it ended, and each joint between its limits."""
+    robot = result.robot
+    facts = (
+        f"{_quantity(result.position_error, 'm')}, {_quantity(result.rotation_error, 'rad')} off",
+        f"{result.iterations} iterations",
+        f"{result.restarts} restarts",
+        _quantity(result.duration, "s"),
+    )
+    rows = [
+        (*_value(unit, value), _bar(low, high, value, value))
+        for unit, value, low, high in zip(
+            robot.units, result.q.tolist(), robot.lower, robot.upper, strict=True
+        )
+    ]
+    heads = ("joint", "value", "", "between its limits")
+    named = [(html.escape(name), *row) for name, row in zip(robot.joint_names, rows, strict=True)]
+    title = _title(bool(result), str(result.status), explanation)
+    return title + _facts(facts) + _table(heads, named)
+
+
+def batch_html(result: Any, about: str) -> str:
+    """Return the answers for many poses: how they ended, and the first of them."""
+    b, robot = len(result), result.robot
+    counts = Counter(map(str, result.statuses))
+    per_pose = _quantity(result.duration / b, "s") if b else "-"
+    facts = [f"{count} {status}" for status, count in counts.most_common()]
+    facts += [f"{_quantity(result.duration, 's')} in all, {per_pose} a pose"]
+    units = (f"[{unit}]" for unit in robot.units)
+    joints = map(" ".join, zip(map(html.escape, robot.joint_names), units, strict=True))
+    heads = ("pose", "status", "position", "rotation", *joints)
+    rows = [
+        (
+            str(i),
+            str(result[i].status),
+            _quantity(result.position_error[i], "m"),
+            _quantity(result.rotation_error[i], "rad"),
+            *(f"{value:.4f}" for value in result.q[i]),
+        )
+        for i in range(min(b, ROWS))
+    ]
+    more = f"<div>and {b - ROWS} more</div>" if b > ROWS else ""
+    title = _title(bool(result.success.all()), type(result).__name__, about)
+    return title + _facts(facts) + _table(heads, rows) + more
+
+
+def path_html(result: Any, about: str) -> str:
+    """Return the answers along a path: what each joint does."""
+    robot, q = result.robot, result.q
+    at = ", ".join(map(str, np.flatnonzero(result.jumps)[:ROWS].tolist()))
+    missed = ", ".join(map(str, np.flatnonzero(~result.success)[:ROWS].tolist()))
+    facts = [f"solved in {_quantity(result.duration, 's')}"]
+    facts += [f"jumps to pose {at}"] if at else []
+    facts += [f"not reached: pose {missed}"] if missed else []
+    title = _title(bool(result.success.all() and not at), "IkPathResult", about)
+    whole = q[np.isfinite(q).all(axis=1)]
+    if not len(whole):
+        return title + _facts(facts)
+    steps = np.abs(np.diff(whole, axis=0)).max(axis=0, initial=0.0)
+    rows = [
+        (
+            html.escape(robot.joint_names[j]),
+            _value(unit, whole[0, j])[0],
+            _value(unit, whole[-1, j])[0],
+            _value(unit, steps[j])[0],
+            _bar(robot.lower[j], robot.upper[j], whole[:, j].min(), whole[:, j].max()),
+        )
+        for j, unit in enumerate(robot.units)
+    ]
+    heads = ("joint", "begin", "end", "largest step", "range between its limits")
+    return title + _facts(facts) + _table(heads, rows)
+
+
+def _title(is_good: bool, name: str, text: str) -> str:
+    colour, name = GOOD if is_good else BAD, html.escape(name)
+    return f'<div><b style="color:{colour}">{name}</b> {html.escape(text)}</div>'
+
+
+def _facts(facts: Iterable[str]) -> str:
+    return f'<div style="opacity:.8">{" &middot; ".join(facts)}</div>'
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    head = "".join(f'<th style="{CELL}">{each}</th>' for each in heads)
+    body = "".join(
+        f"<tr>{''.join(f'<td style={chr(34)}{CELL}{chr(34)}>{each}</td>' for each in row)}</tr>"
+        for row in rows
+    )
+    return (
+        '<div style="overflow-x:auto"><table style="' + TABLE + '">'
+        f"<tr>{head}</tr>{body}</table></div>"
+    )
+
+
+def _bar(lower: float, upper: float, least: float, most: float) -> str:
+    """Return a bar of the limits with a mark from the least to the greatest value."""
+    if not (np.isfinite(lower) and np.isfinite(upper)):
+        return "no limits"
+    span = max(upper - lower, 1e-12)
+    begin, end = (WIDTH * min(max((value - lower) / span, 0.0), 1.0) for value in (least, most))
+    is_inside = lower <= least and most <= upper
+    left = min(begin, WIDTH - 4.0)
+    mark = (
+        f'<div style="position:absolute;left:{left:.0f}px;width:{max(end - begin, 4.0):.0f}px;'
+        f'height:10px;background:{GOOD if is_inside else BAD}"></div>'
+    )
+    return (
+        f'<div title="{lower:.4g} to {upper:.4g}" style="position:relative;width:{WIDTH}px;'
+        f'height:10px;border:1px solid {LINE}">{mark}</div>'
+    )
+
+
+def _value(unit: str, value: float) -> tuple[str, str]:
+    """Return a joint value with its unit, and an angle in degrees."""
+    if unit == "m":
+        return f"{value:.4f} m", ""
+    return f"{value:.4f} rad", f"{np.degrees(value):.1f}&deg;"
+
+
+def _quantity(value: float, unit: str) -> str:
+    """Return a number with a prefix of its unit, in three digits."""
+    if not np.isfinite(value) or value == 0.0:
+        return f"{value:g} {unit}"
+    scale, prefix = next((each for each in PREFIXES if abs(value) >= each[0]), PREFIXES[-1])
+    return f"{value / scale:.3g} {prefix}{unit}"

@@ -1,0 +1,105 @@
+"""Joint paths with times: as CSV, and as the message of ROS."""
+
+from __future__ import annotations
+
+import csv
+import io
+import logging
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dls_ik.core.types import Array
+from dls_ik.errors import DlsIkError, OptionError
+from dls_ik.model.joint import real_array
+from dls_ik.model.robot import RobotModel
+from dls_ik.text import listing, quoted
+
+LOG = logging.getLogger("dls_ik")
+
+MIN_DURATION = 1e-3  # [s] between two poses
+BILLION = 1_000_000_000
+NEAR = 1e-6  # share of a velocity limit that is no excess
+
+
+def path_times(
+    robot: RobotModel, q: Array, times: ArrayLike | None = None, rate: float | None = None
+) -> Array:
+    """Time a joint path q (b, n): as given (b,) [s], at a rate [Hz], or as fast as allowed.
+
+    Returns:
+        Times (b,) [s].
+
+    Raises:
+        OptionError: times that do not increase, are not b, or come with a rate; a rate that is not
+            positive; neither, and a joint that moves has no velocity limit.
+    """
+    if times is not None and rate is not None:
+        raise OptionError("times and rate are two ways to time a path; give one of them")
+    if times is not None:
+        return _checked_times(times, len(q))
+    if rate is not None:
+        if not 0.0 < rate < np.inf:
+            raise OptionError(f"rate is a number above 0 [Hz], not {quoted(rate)}")
+        return np.arange(len(q)) / rate
+    changes = np.abs(np.diff(q, axis=0))  # (b - 1, n)
+    unknown = np.isinf(robot.velocity) & (changes > 0.0).any(axis=0)
+    if unknown.any():
+        name = robot.joint_names[int(np.flatnonzero(unknown)[0])]
+        raise OptionError(f"joint {name} has no velocity limit: give times, or a rate")
+    durations = np.maximum((changes / robot.velocity).max(axis=1, initial=0.0), MIN_DURATION)
+    return np.concatenate([[0.0], np.cumsum(durations)])
+
+
+def _checked_times(given: ArrayLike, b: int) -> Array:
+    try:
+        t = real_array(given)
+    except (TypeError, ValueError, OverflowError):
+        t = np.empty(0)
+    if t.shape != (b,) or not np.isfinite(t).all() or not (np.diff(t) > 0.0).all():
+        raise OptionError(f"times are {b} numbers [s] that increase, not {quoted(given)}")
+    return t
+
+
+def warn_of_speed(robot: RobotModel, t: Array, q: Array) -> None:
+    """Log the joints that a timed path moves faster than their limits."""
+    share = np.abs(np.diff(q, axis=0)) / np.diff(t)[:, None] / robot.velocity
+    fast = np.flatnonzero(share.max(axis=0, initial=0.0) > 1.0 + NEAR)
+    if len(fast):
+        names = listing(robot.joint_names[j] for j in fast)
+        LOG.warning(f"the path is up to {share.max():.3g} times the velocity limit of {names}")
+
+
+def csv_text(robot: RobotModel, t: Array, q: Array) -> str:
+    """Return a line for each pose below a header: t [s] and the joints [rad or m], all digits."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["t", *robot.joint_names])
+    for at, values in zip(t.tolist(), q.tolist(), strict=True):
+        writer.writerow([repr(at), *map(repr, values)])
+    return text.getvalue()
+
+
+def trajectory_message(robot: RobotModel, t: Array, q: Array, frame_id: str = "") -> Any:
+    """Return a ``trajectory_msgs/msg/JointTrajectory`` of positions, that starts at once.
+
+    Raises:
+        DlsIkError: ROS's messages are not installed.
+    """
+    try:
+        messages: Any = import_module("trajectory_msgs.msg")
+        durations: Any = import_module("builtin_interfaces.msg")
+    except ImportError as error:
+        raise DlsIkError(
+            "a trajectory message needs trajectory_msgs: source ROS 2, or pip install 'dls-ik[ros]'"
+        ) from error
+    message = messages.JointTrajectory(joint_names=list(robot.joint_names))
+    message.header.frame_id = frame_id
+    for at, values in zip((t - t[0]).tolist(), q.tolist(), strict=True):
+        seconds, nanoseconds = divmod(round(at * BILLION), BILLION)
+        start = durations.Duration(sec=seconds, nanosec=nanoseconds)
+        point = messages.JointTrajectoryPoint(positions=values, time_from_start=start)
+        message.points.append(point)
+    return message
