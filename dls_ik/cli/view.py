@@ -18,38 +18,58 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 import click
 
 from dls_ik.cli import output
-from dls_ik.cli.options import ROBOT, SECONDS, ChosenRobot, robot_argument, text_option
-from dls_ik.errors import ChainError
+from dls_ik.cli.options import (
+    ROBOT,
+    SECONDS,
+    TASKS,
+    ChosenRobot,
+    parse_task,
+    robot_argument,
+    text_option,
+)
+from dls_ik.errors import ChainError, MethodError
 
 if TYPE_CHECKING:
+    from dls_ik.core.types import Array
     from dls_ik.model.robot import RobotModel
     from dls_ik.ros.robot_source import DescribedRobot
     from dls_ik.ros.viewer_source import NodeSource
-    from dls_ik.viewer.session import Preset, Session
+    from dls_ik.viewer.presets import Preset
+    from dls_ik.viewer.replay import JointPath
+    from dls_ik.viewer.session import Session
     from dls_ik.viewer.shapes import Shapes
 
 DEFAULT = "wam"  # robot
 LOCAL = ("localhost", "127.0.0.1", "::1")
 ANY = ("0.0.0.0", "::")  # noqa: S104  only where --host says so
+MAX_ARMS = 4
 BRIEF = 1.0  # [s] for a node that only confirms base and tip
 
 
 @click.command(epilog=f"{ROBOT} docs/viewer.md describes the page. Ctrl-C ends it.")
 @robot_argument(required=False)
-@text_option("--method", metavar="A[,B]", help="A method, or two to compare.")
+@text_option("--method", metavar="A[,B,C,D]", help="A method, or up to four to compare.")
+@click.option(
+    "--task",
+    type=click.Choice(TASKS),
+    help="Part of the target that counts, as in solve. Default: the pose; the position if the arm "
+    "has too few joints.",
+)
+@click.option("--replay", metavar="FILE", help="Show a joint path: CSV or JSON of dls-ik path.")
 @click.option("--host", default="127.0.0.1", help="Where to listen.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8080)
-@click.option(
-    "--rate", type=click.FloatRange(10.0, 500.0), default=100.0, help="Control rate [Hz]."
-)
+@click.option("--rate", type=click.FloatRange(10.0, 500.0), default=100.0, help="Updates a second.")
 @click.option("--ros", is_flag=True, help="Show a running node, and send targets to it.")
 @text_option("--namespace", help="Namespace of the node.")
 @click.option("--patience", type=SECONDS, default=10.0, help="Time to find a node [s].")
 @click.option("--record", metavar="FILE", help="Where the page's recordings go, as CSV.")
+@click.option("--dark", is_flag=True, help="Begin with dark colours.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 def view(
     chosen: ChosenRobot,
     method: str,
+    task: str | None,
+    replay: str | None,
     host: str,
     port: int,
     rate: float,
@@ -57,6 +77,7 @@ def view(
     namespace: str,
     patience: float,
     record: str | None,
+    dark: bool,
     no_browser: bool,
 ) -> None:
     """Show an arm in the browser: drag its target, compare methods, watch limits and singularities.
@@ -64,9 +85,10 @@ def view(
     The default ROBOT is wam, and with --ros that of the node.
     """
     methods = _methods(method)
-    if ros and methods:
+    if ros and (methods or task or replay):
+        name = "--method" if methods else "--task" if task else "--replay"
         raise click.UsageError(
-            "--method is for an arm of this process; the page changes that of a node"
+            f"{name} is for an arm of this process; the page shows what a node does"
         )
     if ros and not chosen.name and (chosen.base or chosen.tip):
         raise click.UsageError("--base and --tip are those of the node, unless ROBOT is given too")
@@ -74,17 +96,21 @@ def view(
     if ros:
         source = remote(chosen if chosen.name else None, namespace, patience)
     else:
-        source = local(chosen._replace(name=chosen.name or DEFAULT), methods)
+        source = local(chosen._replace(name=chosen.name or DEFAULT), methods, task)
     try:
         with output.record_sigint() as ended, source as arm:
             from dls_ik.viewer.page import serve
             from dls_ik.viewer.server import open_server
 
             shapes = _shapes(arm)
+            path = None if replay is None else _read_path(arm.robot, replay)
             server = open_server(host, port, f"dls-ik: {arm.robot.name}")
             _announce(host, server.get_port(), no_browser)
             save = None if record is None else partial(_save, record)
-            serve(server, arm.robot, shapes, arm.begin, rate, save, ended)
+            serve(
+                server, arm.robot, shapes, arm.begin, rate, save, ended, dark, arm.note,
+                lambda session: session.show_path(path),
+            )  # fmt: skip
     except ImportError as error:
         message = f"{error.name or error} is missing: pip install 'dls-ik[viewer]'"
         raise output.MissingPartError(message) from None
@@ -96,10 +122,24 @@ def view(
 def _methods(given: str) -> list[str]:
     from dls_ik.solver.method import parse_method
 
-    names = [parse_method(name).name for name in given.split(",")] if given else []
-    if len(names) > 2:
-        raise click.UsageError(f"--method takes one method or two, not {len(names)}")
-    return names
+    choices = [parse_method(name) for name in given.split(",")] if given else []
+    for choice in choices:
+        if choice.is_kdl:
+            raise MethodError(f"method {choice.name!r} solves for poses and follows no target")
+    if len(choices) > MAX_ARMS:
+        raise click.UsageError(f"--method takes {MAX_ARMS} methods at most, not {len(choices)}")
+    return [choice.name for choice in choices]
+
+
+def _read_path(robot: RobotModel, file: str) -> JointPath:
+    from dls_ik.model.files import read_file
+    from dls_ik.viewer.replay import MAX_BYTES, read_path
+
+    try:
+        content = read_file(Path(file), MAX_BYTES)
+    except (OSError, ValueError) as error:
+        raise click.UsageError(f"--replay {file}: {error}") from error
+    return read_path(robot, Path(file).name, content)
 
 
 def _shapes(arm: ViewedArm) -> Shapes:
@@ -150,19 +190,28 @@ class ViewedArm(NamedTuple):
 
     robot: RobotModel
     description: Path | str | None  # URDF with its shapes
-    begin: Callable[[], tuple[Session, Sequence[Preset]]]  # makes the session
+    begin: Callable[[Callable[[Array], float]], tuple[Session, Sequence[Preset]]]
     is_foreign: bool = False  # the URDF came over the network
+    note: str = ""  # a line on the page
 
 
 @contextlib.contextmanager
-def local(chosen: ChosenRobot, methods: Sequence[str]) -> Iterator[ViewedArm]:
-    """Yield an arm that a controller of this process moves; two methods move two."""
+def local(chosen: ChosenRobot, methods: Sequence[str], task: str | None) -> Iterator[ViewedArm]:
+    """Yield an arm that a controller of this process moves; several methods move several."""
     from dls_ik.model.load import find_urdf
 
     robot, path = chosen.read(), find_urdf(chosen.name)
-    from dls_ik.viewer.session import local_session
+    from dls_ik.viewer.session import default_task, local_session
 
-    yield ViewedArm(robot, path, lambda: local_session(robot, methods))
+    rows = default_task(robot) if task is None else parse_task(task)
+    note = ""
+    if task is None and rows is not None:
+        note = f"{robot.n} joints: only the position of the target counts; --task pose changes it"
+
+    def begin(clearance: Callable[[Array], float]) -> tuple[Session, Sequence[Preset]]:
+        return local_session(robot, methods, rows, clearance)
+
+    yield ViewedArm(robot, path, begin, note=note)
 
 
 @contextlib.contextmanager
@@ -189,7 +238,7 @@ def remote(chosen: ChosenRobot | None, namespace: str, patience: float) -> Itera
         raise output.MissingPartError(f"{error}: {hint}") from None
     with contextlib.closing(source):
         is_foreign = chosen is None and isinstance(source.urdf, str)
-        yield ViewedArm(source.robot, source.urdf, lambda: (Session(source), ()), is_foreign)
+        yield ViewedArm(source.robot, source.urdf, lambda _: (Session(source), ()), is_foreign)
 
 
 def _source(chosen: ChosenRobot | None, namespace: str, patience: float) -> NodeSource:

@@ -239,6 +239,7 @@ class NodeSource:
     methods = LocalSource.methods
     can_place = False
     is_remote = True
+    bare = None
 
     def __init__(
         self,
@@ -303,6 +304,14 @@ class NodeSource:
     def set_parameter(self, name: str, value: Any) -> None:
         """Change a parameter of the node."""
         self._parameters.write(name.rstrip("_"), value)
+
+    def set_bare(self, bare: bool) -> None:
+        """Refuse: the node keeps its limits.
+
+        Raises:
+            DlsIkError: always.
+        """
+        raise DlsIkError(f"{self.name} follows within its limits: it takes no bare steps")
 
     def place(self, q: Array) -> None:
         """Refuse: the arm of a node only follows targets.

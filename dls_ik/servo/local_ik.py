@@ -21,6 +21,7 @@ from dls_ik.solver.method import AUTO, parse_method
 from dls_ik.solver.options import SolverOptions, solver_options
 from dls_ik.solver.poses import checked_poses
 from dls_ik.solver.problem import build_details
+from dls_ik.solver.task import Tasks
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -53,6 +54,7 @@ class LocalIk:
         robot: the chain to move.
         method: a name from :func:`dls_ik.method_names`; default: ``ctp+sd+svf``, or ``svf+sd``
             where no joint has limits.
+        task: as for :class:`dls_ik.IkSolver`; default: full poses.
         options: as for :class:`dls_ik.IkSolver`; the bound `Delta` of the optimal damping factor
             (``odls``) is that of the slowest joint in a cycle unless it is given.
 
@@ -61,7 +63,12 @@ class LocalIk:
     """
 
     def __init__(
-        self, robot: RobotModel, method: str | None = None, **options: Unpack[SolverKeywords]
+        self,
+        robot: RobotModel,
+        method: str | None = None,
+        *,
+        task: Tasks = None,
+        **options: Unpack[SolverKeywords],
     ) -> None:
         choice = parse_method(method or default_method(robot))
         if choice.is_kdl:
@@ -70,11 +77,11 @@ class LocalIk:
         self.method = choice.name
         self.options = solver_options(choice, options)
         self._method = self.options.method(choice)._replace(following=True)
-        self._details = build_details(robot, choice, self.options, None)
+        self._details = build_details(robot, choice, self.options, task)
         self._slowest = math.inf  # [rad/s or m/s]
         if self.options.policy == "optimal" and "Delta" not in options:
             self._slowest = float(robot.velocity.min())
-        self._descending, self._plain = _descending(robot, self.options)
+        self._descending, self._plain = _descending(robot, self.options, task)
         self._criteria = self.options.goal()
         self._follow: Callable[..., None] | None = None  # for arguments of the types of a robot
         self.restart(robot.clip(np.zeros(robot.n)))
@@ -168,9 +175,11 @@ def default_method(robot: RobotModel) -> str:
     return DEFAULT_METHOD if robot.limited.any() else WITHOUT_LIMITS
 
 
-def _descending(robot: RobotModel, given: SolverOptions) -> tuple[Method, GeneralProblem]:
+def _descending(
+    robot: RobotModel, given: SolverOptions, task: Tasks
+) -> tuple[Method, GeneralProblem]:
     """Return the solver's method: error damping and an active set descend almost everywhere."""
     auto = parse_method(AUTO)
     metric = ("rotation_weight", "length_unit")
     options = solver_options(auto, {name: getattr(given, name) for name in metric})
-    return options.method(auto), build_details(robot, auto, options, None)
+    return options.method(auto), build_details(robot, auto, options, task)

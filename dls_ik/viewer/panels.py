@@ -10,20 +10,20 @@ import numpy as np
 
 from dls_ik.errors import DlsIkError
 from dls_ik.servo.state import ServoState
-from dls_ik.viewer.plots import ARM_COLOURS, css
-from dls_ik.viewer.session import ArmView, Preset, Session
+from dls_ik.viewer.plots import ARM_COLOURS, LETTERS, css
+from dls_ik.viewer.presets import Preset
+from dls_ik.viewer.session import MAX_ARMS, ArmView, Session
 from dls_ik.viewer.source import LocalSource, Source, TunableParameter, slider_step
 
-LETTERS = ("A", "B")
-LOOKS = ("solid", "ghost")
+DIMMED = "var(--mantine-color-dimmed)"  # of viser's theme, light or dark
 STATUS = "<div style='padding:6px 12px 2px;font-size:12.5px;line-height:1.35'>{}</div>"
 ARM_STATUS = (
-    "<div style='display:flex;gap:7px;min-height:54px'>"
+    "<div style='display:flex;gap:7px;min-height:{height}px'>"
     "<span style='flex:none;width:11px;height:11px;border-radius:6px;margin-top:3px;"
-    "background:{colour}'></span><span><b>{letter}: {name}</b> ({look}){errors}<br>"
-    "<span style='color:#6b7280'>{message}</span></span></div>"
+    "background:{colour}'></span><span><b>{letter}: {name}</b>{errors}<br>"
+    "<span style='color:{dimmed}'>{message}</span></span></div>"
 )
-NOTE = "<div style='color:#92400e;margin-bottom:4px'>{}</div>"
+NOTE = "<div style='color:light-dark(#92400e,#fbbf24);margin-bottom:4px'>{}</div>"
 REFUSAL = (
     "<div style='margin:2px 10px 6px;padding:5px 8px;border-radius:4px;font-size:12px;"
     "background:#fee2e2;color:#991b1b'>{}</div>"
@@ -35,9 +35,11 @@ class StatusLine:
 
     Args:
         note: one line above, such as which meshes are missing.
+        unit: of the speed of joints.
     """
 
-    def __init__(self, gui: Any, note: str = "") -> None:
+    def __init__(self, gui: Any, note: str = "", unit: str = "rad/s") -> None:
+        self._unit = unit
         self._note = NOTE.format(escape(note)) if note else ""
         self._html = gui.add_html("")
         self.say("starting ...")
@@ -48,7 +50,9 @@ class StatusLine:
 
     def show(self, views: Sequence[ArmView]) -> None:
         """Show the state of the arms."""
-        self._show("".join(_arm_status(i, view) for i, view in enumerate(views)))
+        height = 54 if len(views) < 3 else 36
+        status = [_arm_status(i, view, self._unit, height) for i, view in enumerate(views)]
+        self._show("".join(status))
 
     def _show(self, content: str) -> None:
         html = STATUS.format(self._note + content)
@@ -56,19 +60,25 @@ class StatusLine:
             self._html.content = html
 
 
-def _arm_status(i: int, view: ArmView) -> str:
+SLOW = 0.05  # [rad/s or m/s] slower peaks are not worth a word
+
+
+def _arm_status(i: int, view: ArmView, unit: str, height: int) -> str:
     distance, angle = view.sample.position_error, np.degrees(view.sample.rotation_error)
-    errors = ""
+    found = []
     if np.isfinite(distance):
-        length = f"{distance:.2f} m" if distance >= 1.0 else f"{1000.0 * distance:.1f} mm"
-        errors = f" &nbsp;{length}, {angle:.2f}&deg; off"
+        found.append(f"{distance:.2f} m" if distance >= 1.0 else f"{1000.0 * distance:.1f} mm")
+    if np.isfinite(angle):
+        found.append(f"{angle:.2f}&deg;")
+    peak = f"; fastest joint up to {view.peak:.1f} {unit}" if view.peak > SLOW else ""
     return ARM_STATUS.format(
+        height=height,
         colour=css(ARM_COLOURS[i]),
+        dimmed=DIMMED,
         letter=LETTERS[i],
-        look=LOOKS[i],
         name=escape(view.name),
-        errors=errors,
-        message=escape(view.sample.message),
+        errors=f" &nbsp;{', '.join(found)} off" if found else "",
+        message=escape(view.sample.message) + peak,
     )
 
 
@@ -92,10 +102,14 @@ class RefusalLine:
 
 
 NO_METHOD = "none"
+BARE_HINT = (
+    "one step of the method every 10 ms, as in the papers: without the controller's limits of "
+    "speed, its shorter steps, and its substitute where a method makes the error larger"
+)
 
 
 class MethodPanel:
-    """Lists of methods for both arms, and widgets for their parameters.
+    """Lists of methods for all arms, a switch for bare steps, and widgets for parameters.
 
     Args:
         changed: called after a change of a method or of the number of arms.
@@ -109,10 +123,15 @@ class MethodPanel:
         with gui.add_folder("Methods"):
             self._refusal = RefusalLine(gui)
             if first.methods:
-                self._add_list("Method A", tuple(first.methods), first.set_method)
+                self._add_list(0, tuple(first.methods))
             if session.can_compare:
-                names = (NO_METHOD, *LocalSource.methods)
-                self._add_list("Method B", names, self._compare)
+                for arm in range(1, MAX_ARMS):
+                    self._add_list(arm, (NO_METHOD, *LocalSource.methods))
+            is_switched = session.bare is not None
+            self._bare = gui.add_checkbox(
+                "Bare steps", bool(session.bare), hint=BARE_HINT, visible=is_switched
+            )
+            self._bare.on_update(self._set_bare)
             self._folder = gui.add_folder("Parameters", expand_by_default=False)
             self._parameters: list[ParameterWidgets] = []
         self.update()
@@ -120,8 +139,11 @@ class MethodPanel:
     def update(self) -> None:
         """Show the methods and parameters of the session."""
         sources = self._session.sources
-        methods = [source.method for source in sources] + [NO_METHOD]
+        methods = [source.method for source in sources]
+        methods += [NO_METHOD] * (MAX_ARMS - len(methods))
         shown = methods if sources[0].methods else methods[1:]
+        if self._session.bare is not None and self._bare.value != self._session.bare:
+            self._bare.value = self._session.bare
         for handle, method in zip(self._lists, shown, strict=False):
             if method not in handle.options:
                 handle.options = (*handle.options, method)
@@ -150,19 +172,24 @@ class MethodPanel:
         same = not self._lists or self._lists[0].value == self._session.sources[0].method
         return same and all(widgets.is_current for widgets in self._parameters)
 
-    def _add_list(self, label: str, names: tuple[str, ...], use: Callable[[str], None]) -> None:
+    def _add_list(self, arm: int, names: tuple[str, ...]) -> None:
         def change(event: Any) -> None:
             if event.client is not None:  # changed by a person
                 with self._refusal.shown(self.update):
-                    use(event.target.value)
+                    name = event.target.value
+                    self._session.set_method(arm, None if name == NO_METHOD else name)
                     self.update()
                     self._changed()
 
-        self._lists.append(self._gui.add_dropdown(label, names))
+        self._lists.append(self._gui.add_dropdown(f"Method {LETTERS[arm]}", names))
         self._lists[-1].on_update(change)
 
-    def _compare(self, method: str) -> None:
-        self._session.compare(None if method == NO_METHOD else method)
+    def _set_bare(self, event: Any) -> None:
+        if event.client is not None:
+            with self._refusal.shown(self.update):
+                self._session.set_bare(event.target.value)
+                self.update()
+                self._changed()
 
 
 class ParameterWidgets:
@@ -254,10 +281,11 @@ class PresetPanel:
 
 
 PAUSE, RESUME = "Pause", "Go on"
+SPEEDS = {"real time": 1.0, "1/2": 0.5, "1/5": 0.2, "1/20": 0.05}
 
 
 class ControlPanel:
-    """Reset, and pause for an arm in another process.
+    """Reset, pause, and slow motion for arms of this process.
 
     Args:
         cleared: called after a reset.
@@ -266,73 +294,29 @@ class ControlPanel:
     def __init__(self, gui: Any, session: Session, cleared: Callable[[], None]) -> None:
         self._session, self._cleared = session, cleared
         self._refusal = RefusalLine(gui)
-        is_remote = session.sources[0].is_remote
-        self._pause = gui.add_button(PAUSE, color="gray", visible=is_remote)
-        self._pause.on_click(self._toggle_pause)
-        gui.add_button("Reset", color="gray").on_click(self._reset)
+        if not session.is_remote:
+            hint = "slow motion: of the target and the arms"
+            self._speed = gui.add_dropdown("Speed", tuple(SPEEDS), hint=hint)
+            self._speed.on_update(self._set_speed)
+        self._buttons = gui.add_button_group("", (PAUSE, "Reset"))
+        self._buttons.on_click(self._click)
+        self._is_paused = False
 
     def update(self, views: Sequence[ArmView]) -> None:
         """Offer to resume while an arm is paused."""
-        is_paused = any(view.sample.state == ServoState.PAUSED.name for view in views)
-        label = RESUME if is_paused else PAUSE
-        if self._pause.label != label:
-            self._pause.label = label
+        states = [view.sample.state == ServoState.PAUSED.name for view in views]
+        self._is_paused = self._session.is_paused or any(states)
+        labels = (RESUME if self._is_paused else PAUSE, "Reset")
+        if tuple(self._buttons.options) != labels:
+            self._buttons.options = labels
 
-    def _toggle_pause(self, _: object) -> None:
+    def _set_speed(self, event: Any) -> None:
+        self._session.speed = SPEEDS[event.target.value]
+
+    def _click(self, event: Any) -> None:
         with self._refusal.shown():
-            self._session.pause(self._pause.label == PAUSE)
-
-    def _reset(self, _: object) -> None:
-        with self._refusal.shown():
-            self._session.reset()
-        self._cleared()
-
-
-START_RECORDING, STOP_RECORDING = "Record", "Stop recording"
-DOWNLOAD_NAME = "dls-ik-view.csv"
-RECORD_LINE = "<div style='padding:0 12px 6px;font-size:12px;color:#6b7280'>{}</div>"
-
-Save = Callable[[bytes], str]  # returns the name of the file
-
-
-class RecordPanel:
-    """Starts a recording, stops it and delivers it.
-
-    Args:
-        save: writes the file; None: offer it as a download.
-    """
-
-    def __init__(self, gui: Any, session: Session, save: Save | None) -> None:
-        self._session, self._save = session, save
-        with gui.add_folder("Recording", expand_by_default=False):
-            self._button = gui.add_button(START_RECORDING, color="gray")
-            self._line = gui.add_html(RECORD_LINE.format("All that the arms do, as CSV."))
-        self._button.on_click(self._start_or_finish)
-
-    def _start_or_finish(self, event: Any) -> None:
-        if self._session.is_recording:
-            self.finish(event.client)
-            return
-        self._session.start_recording()
-        self._button.label = STOP_RECORDING
-        self._say("recording ...")
-
-    def finish(self, client: Any = None) -> None:
-        """Stop a recording, if there is one, and deliver it."""
-        content = self._session.stop_recording()
-        if content is None:
-            return
-        self._button.label = START_RECORDING
-        rows = content.count(b"\n") - 1
-        message = f"{rows} rows"
-        try:
-            if self._save is not None:
-                message = f"{message} in {self._save(content)}"
-            elif client is not None:
-                client.send_file_download(DOWNLOAD_NAME, content, save_immediately=True)
-        except (DlsIkError, OSError) as error:
-            message = str(error)
-        self._say(message)
-
-    def _say(self, message: str) -> None:
-        self._line.content = RECORD_LINE.format(escape(message))
+            if event.target.value == "Reset":
+                self._session.reset()
+                self._cleared()
+            else:
+                self._session.pause(not self._is_paused)

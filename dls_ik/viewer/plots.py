@@ -23,7 +23,7 @@ DEFAULTS = SolverOptions()
 class Measures(NamedTuple):
     """Measures of one configuration."""
 
-    least_singular_value: float  # of the Jacobian, its rotation rows scaled as in the solver
+    least_singular_value: float  # of the task's Jacobian, rotations scaled as in the solver
     condition: float  # greatest by least singular value; infinite at a singularity
     activation: Array  # (n,) h of CTP: 0 free to 1 at a limit
     speed: float  # largest of all joints [rad/s or m/s]
@@ -35,7 +35,10 @@ def measure(robot: RobotModel, sample: Sample, margin: float = DEFAULTS.margin) 
     Args:
         margin: option of CTP, the share of a joint's range that counts as near its limit.
     """
-    s = singular_values(robot, sample.q[None])[0]
+    if sample.J is None:
+        s = singular_values(robot, sample.q[None])[0]
+    else:
+        s = np.linalg.svd(sample.J, compute_uv=False)
     least = float(s[-1])
     condition = float(s[0]) / least if least > 0.0 else np.inf
     rows = zip(sample.q, robot.lower, robot.upper, strict=True)
@@ -69,22 +72,36 @@ class Curve(NamedTuple):
 
     tab: str
     title: str
+    unit: str  # label of the axis
     value: Callable[[Sample, Measures], float]
     scale: float = 1.0  # the top of the axis is not lower
     worst: Callable[..., Any] = np.fmax  # of two values within one point of the curve
 
 
 CURVES = (
-    Curve(MOTION, "position error [mm]", lambda s, m: 1e3 * s.position_error, 5.0),
-    Curve(MOTION, "rotation error [deg]", lambda s, m: float(np.degrees(s.rotation_error))),
-    Curve(MOTION, "fastest joint [rad/s or m/s]", lambda s, m: m.speed),
-    Curve(CONDITIONING, "least singular value", lambda s, m: m.least_singular_value, 0.1, np.fmin),
+    Curve(MOTION, "Fastest joint", "rad/s", lambda s, m: m.speed),
+    Curve(MOTION, "Position error", "mm", lambda s, m: 1e3 * s.position_error, 5.0),
+    Curve(MOTION, "Rotation error", "deg", lambda s, m: float(np.degrees(s.rotation_error))),
     Curve(
         CONDITIONING,
-        "condition number [log10]",
+        "Least singular value of J",
+        "m/rad",
+        lambda s, m: m.least_singular_value,
+        0.1,
+        np.fmin,
+    ),
+    Curve(
+        CONDITIONING,
+        "Condition number of J",
+        "log10",
         lambda s, m: float(np.log10(min(m.condition, MAX_CONDITION))),
     ),
-    Curve(CONDITIONING, "activation h of CTP, largest", lambda s, m: float(m.activation.max())),
+    Curve(
+        CONDITIONING,
+        "Largest activation h of a joint limit",
+        "0 free, 1 at the limit",
+        lambda s, m: float(m.activation.max()),
+    ),
 )
 
 
@@ -117,6 +134,18 @@ class CurveHistory:
         self._rows.clear()
         self._row_ends = -np.inf
 
+    def table(self, names: Sequence[str]) -> bytes:
+        """Return the curves as CSV, a line for each point, columns by the names of the arms."""
+        text = io.StringIO(newline="")
+        writer = csv.writer(text)
+        arms = [f"{letter}: {name}" for letter, name in zip(LETTERS, names, strict=False)]
+        columns = [f"{c.title} [{c.unit}] {arm}" for c in CURVES for arm in arms]
+        writer.writerow([TIME, *columns])
+        for row in list(self._rows):
+            if len(row) == 1 + len(columns):
+                writer.writerow(["" if np.isnan(x) else f"{x:.9g}" for x in row])
+        return text.getvalue().encode()
+
     def data(self, curve: int, arms: int) -> tuple[Array, ...]:
         """Return the times [s] before now and the lines of a curve, (k,) each."""
         if len(self._rows) < 2 or len(self._rows[-1]) != 1 + len(CURVES) * arms:
@@ -128,9 +157,10 @@ class CurveHistory:
 
 # Colours
 
-FIRST: Colour = (37, 99, 235)  # the arm of the first method, in plots and legend
-SECOND: Colour = (234, 88, 12)  # the second one, its ghost too
-ARM_COLOURS = (FIRST, SECOND)
+# Of the arms, in the scene, plots and bars: distinct for colour-blind eyes, on white and on black.
+ARM_COLOURS: tuple[Colour, ...] = ((43, 112, 239), (234, 98, 12), (20, 160, 120), (192, 80, 190))
+LETTERS = "ABCD"
+TIME = "time [s]"
 GREEN: Colour = (22, 163, 74)
 AMBER: Colour = (245, 158, 11)
 RED: Colour = (220, 38, 38)
@@ -155,23 +185,33 @@ def limit_colour(q: float, lower: float, upper: float) -> Colour:
 
 # Live plots: the last seconds, a line for each arm
 
-PLOT_HEIGHT = 128  # [px]
+PLOT_HEIGHT = 178  # [px]
 
 
 class Plots:
-    """Shows the curves of one arm or two, in tabs of viser by the names in ``CURVES``."""
+    """Shows the curves of all arms, in tabs of viser by the names in ``CURVES``.
 
-    def __init__(self, gui: Any, tabs: Mapping[str, Any], arms: int) -> None:
-        self.arms = arms
+    Args:
+        names: of the arms, for the legends.
+        units: (n,) of the joints.
+    """
+
+    def __init__(
+        self, gui: Any, tabs: Mapping[str, Any], names: Sequence[str], units: Sequence[str]
+    ) -> None:
+        self.names = tuple(names)
+        speed = speed_unit(units)
         self._handles = []
         for i, curve in enumerate(CURVES):
+            unit = speed if curve.unit == "rad/s" else curve.unit
             with tabs[curve.tab]:
-                self._handles.append(_plot(gui, curve, CurveHistory().data(i, arms)))
+                data = CurveHistory().data(i, len(names))
+                self._handles.append(_plot(gui, curve, unit, data, self.names))
 
     def show(self, history: CurveHistory) -> None:
         """Draw the curves."""
         for i, handle in enumerate(self._handles):
-            handle.data = history.data(i, self.arms)
+            handle.data = history.data(i, len(self.names))
 
     def remove(self) -> None:
         """Remove the plots from the page."""
@@ -179,84 +219,102 @@ class Plots:
             handle.remove()
 
 
-def _plot(gui: Any, curve: Curve, data: tuple[Array, ...]) -> Any:
+def speed_unit(units: Sequence[str]) -> str:
+    """Return the unit of the fastest joint, by the units (n,) of the joints."""
+    return " or ".join(f"{unit}/s" for unit in dict.fromkeys(units))
+
+
+def _plot(gui: Any, curve: Curve, unit: str, data: tuple[Array, ...], names: Sequence[str]) -> Any:
     lines = [
-        {"label": name, "stroke": css(colour), "width": 1.6}
-        for name, colour in zip("AB", ARM_COLOURS, strict=True)
+        {"label": f"{letter} {name}", "stroke": css(colour), "width": 1.8}
+        for letter, name, colour in zip(LETTERS, names, ARM_COLOURS, strict=False)
     ]
     top = {"pad": 0.1, "soft": curve.scale, "mode": 1}
     bottom = {"pad": 0.0, "soft": 0.0, "mode": 1}
+    grid = {"stroke": GRID, "width": 1}
+    axis = {"stroke": INK, "grid": grid, "ticks": grid, "labelSize": 16, "font": FONT}
     return gui.add_uplot(
         data,
-        ({"label": "s"}, *lines[: len(data) - 1]),
+        ({"label": "time"}, *lines),
         title=curve.title,
         scales={
             "x": {"time": False, "range": [-SECONDS, 0.0]},
             "y": {"range": {"min": bottom, "max": top}},
         },
-        axes=({"size": 26}, {"size": 46}),
-        legend={"show": False},
+        axes=(
+            {**axis, "label": "time [s], 0 is now", "size": 30, "labelFont": FONT},
+            {**axis, "label": unit, "size": 40, "labelFont": FONT},
+        ),
+        legend={"show": True, "live": False},
         height=PLOT_HEIGHT,
-        padding=(8, 12, 0, 0),
+        padding=(4, 10, 0, 0),
     )
 
+
+INK, GRID = "#808895", "rgba(128,136,149,0.25)"  # readable on white and on black
+FONT = "11px sans-serif"
 
 # Joint bars: the position of each joint between its limits, as HTML
 
 BAR_ROW = (
-    "<div style='display:flex;align-items:center;height:17px;font-size:11px'>"
-    "<span style='width:74px;overflow:hidden;text-overflow:ellipsis;white-space:nowrap' "
-    "title='{name}'>{name}</span>"
-    "<span style='position:relative;flex:1;height:9px;border-radius:3px;overflow:hidden;"
+    "<div style='display:flex;flex-wrap:wrap;align-items:center;column-gap:8px;min-height:17px;"
+    "font-size:11px'>"
+    "<span style='flex:{basis};overflow-wrap:anywhere'>{name}</span>"
+    "<span style='position:relative;flex:1 0 90px;height:9px;border-radius:3px;overflow:hidden;"
     "background:{background}'>{marks}</span>"
-    "<span style='width:56px;text-align:right;font-variant-numeric:tabular-nums'>{value}</span>"
+    "<span style='width:50px;text-align:right;font-variant-numeric:tabular-nums'>{value}</span>"
     "</div>"
 )
 MARK = (
     "<span style='position:absolute;left:calc({left:.1f}% - 2px);top:0;width:5px;height:9px;"
-    "background:{colour};{edge}'></span>"
+    "border-radius:1px;background:{colour}'></span>"
 )
-NO_LIMITS = "#e5e7eb"
+NO_LIMITS = "rgba(128,136,149,0.28)"
+MAX_NAME = 18  # characters beside a bar; longer names stand above it
 
 
 def joint_bars(robot: RobotModel, qs: Sequence[Array]) -> str:
-    """Format a row for each joint, the second arm's mark translucent.
+    """Format a row for each joint, with a mark for each arm in its colour.
+
+    The mark of a single arm is green, amber near a limit and red at it.
 
     Args:
         qs: (n,) of each arm.
     """
-    rows = [_bar_row(robot, j, [float(q[j]) for q in qs]) for j in range(robot.n)]
+    longest = max(map(len, robot.joint_names))
+    basis = f"0 0 {6.2 * longest + 4.0:.0f}px" if longest <= MAX_NAME else "1 0 100%"
+    rows = [_bar_row(robot, j, [float(q[j]) for q in qs], basis) for j in range(robot.n)]
     return f"<div style='max-height:340px;overflow-y:auto;padding:2px 10px'>{''.join(rows)}</div>"
 
 
-def _bar_row(robot: RobotModel, j: int, values: list[float]) -> str:
+def _bar_row(robot: RobotModel, j: int, values: list[float], basis: str) -> str:
     name, lower, upper = robot.joint_names[j], float(robot.lower[j]), float(robot.upper[j])
-    marks = [_mark(i, value, lower, upper) for i, value in enumerate(values)]
+    colours = ARM_COLOURS if len(values) > 1 else (limit_colour(values[0], lower, upper),)
+    marks = [_mark(*pair, lower, upper) for pair in zip(values, colours, strict=False)]
     if robot.units[j] == "m":
         text = f"{1000.0 * values[0]:.0f} mm"
     else:
         text = f"{np.degrees(values[0]):.1f}&deg;"
     return BAR_ROW.format(
         name=escape(name),
+        basis=basis,
         background=_bands() if np.isfinite(upper - lower) else NO_LIMITS,
         marks="".join(reversed(marks)),  # the first arm's on top
         value=text,
     )
 
 
-def _mark(arm: int, value: float, lower: float, upper: float) -> str:
+def _mark(value: float, colour: Colour, lower: float, upper: float) -> str:
     if np.isfinite(upper - lower):
         share = (value - lower) / max(upper - lower, 1e-12)
     else:
         share = 0.5 + np.arctan(value) / np.pi  # maps all real numbers to 0 to 1
-    colour = limit_colour(value, lower, upper) if arm == 0 else SECOND
-    edge = "border-radius:1px" if arm == 0 else "opacity:0.6"
-    return MARK.format(left=100.0 * float(np.clip(share, 0, 1)), colour=css(colour), edge=edge)
+    return MARK.format(left=100.0 * float(np.clip(share, 0, 1)), colour=css(colour))
 
 
 def _bands() -> str:
     """Return the background of a bar: grey, with amber and red bands at both ends."""
-    red, amber = (f"rgba{(*colour, 0.28)}" for colour in (RED, AMBER))
+    red, amber = (f"rgba{(*colour, 0.35)}" for colour in (RED, AMBER))
     at, near = 100 * AT_LIMIT, 100 * NEAR_LIMIT
     return (
         f"linear-gradient(90deg,{red} 0 {at:g}%,{amber} {at:g}% {near:g}%,"
@@ -297,13 +355,12 @@ def csv_header(robot: RobotModel) -> list[str]:
     """Return the names of the columns."""
     joints = [*zip(robot.joint_names, robot.units, strict=True)]
     return [
-        "time [s]",
+        TIME,
         "arm",
         "state",
         *(f"q {name} [{unit}]" for name, unit in joints),
         *(f"v {name} [{unit}/s]" for name, unit in joints),
-        *(f"tip {column}" for column in POSE_COLUMNS),
-        *(f"target {column}" for column in POSE_COLUMNS),
+        *(f"{what} {column}" for what in ("tip", "target") for column in _pose_columns(robot)),
         "position error [m]",
         "rotation error [rad]",
         "least singular value",
@@ -312,13 +369,20 @@ def csv_header(robot: RobotModel) -> list[str]:
     ]
 
 
+def _pose_columns(robot: RobotModel) -> list[str]:
+    """Return the columns of a pose, with the names of the tips where there are several."""
+    if len(robot.tips) == 1:
+        return [*POSE_COLUMNS]
+    return [f"{tip} {column}" for tip in robot.tips for column in POSE_COLUMNS]
+
+
 def _csv_row(arm: str, sample: Sample, measures: Measures) -> list[str]:
     """Format the values of an arm; cells without a value, as of a missing target, are empty."""
     numbers = [
         *sample.q,
         *sample.velocity,
-        *_pose_cells(sample.T_tip),
-        *_pose_cells(sample.T_target),
+        *_pose_cells(sample.T_tip, 1),
+        *_pose_cells(sample.T_target, sample.T_tip.size // 16),
         sample.position_error,
         sample.rotation_error,
         measures.least_singular_value,
@@ -329,5 +393,8 @@ def _csv_row(arm: str, sample: Sample, measures: Measures) -> list[str]:
     return [f"{sample.time:.4f}", arm, sample.state, *cells]
 
 
-def _pose_cells(T: Array | None) -> list[float]:
-    return [np.nan] * len(POSE_COLUMNS) if T is None else [*T[:3, 3], *wxyz_from_pose(T)]
+def _pose_cells(Ts: Array | None, k: int) -> list[float]:
+    if Ts is None:
+        return [np.nan] * k * len(POSE_COLUMNS)
+    poses = Ts.reshape(-1, 4, 4)
+    return [float(x) for T in poses for x in (*T[:3, 3], *wxyz_from_pose(T))]

@@ -26,6 +26,7 @@ from dls_ik.errors import DlsIkError
 
 TRIED_PORTS = 50
 PORTS = 65536
+BRAND = (37, 99, 235)
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 ANY = ("0.0.0.0", "::", "")  # noqa: S104  only where --host says so
 HOST_HEADER = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]+)?")
@@ -81,11 +82,20 @@ def open_server(host: str, port: int, title: str) -> PageServer:
     """
     rich.get_console().quiet = True  # viser prints a table of addresses
     server = PageServer(host, port)
-    server.gui.configure_theme(
-        control_width="medium", show_logo=False, show_share_button=False, brand_color=(37, 99, 235)
-    )
+    set_theme(server, is_dark=False)
     server.gui.set_panel_label(title)
     return server
+
+
+def set_theme(server: Any, is_dark: bool) -> None:
+    """Use dark or light colours, and leave out all that belongs to viser's own site."""
+    server.gui.configure_theme(
+        control_width="medium",
+        dark_mode=is_dark,
+        show_logo=False,
+        show_share_button=False,
+        brand_color=BRAND,
+    )
 
 
 def check_port(host: str, port: int) -> None:

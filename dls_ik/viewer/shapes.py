@@ -110,6 +110,37 @@ def pose_from_wxyz(wxyz: Array, position: Array) -> Array:
     return transform(rotation_from_quaternion((x, y, z, w)), np.asarray(position, np.float64))
 
 
+class LinkBoxes:
+    """Boxes around the shapes of each link, to know where a posture is without all vertices."""
+
+    def __init__(self, robot: RobotModel, shapes: Shapes) -> None:
+        self.poses = LinkPoses(robot)
+        self._moving = moving_links(robot)
+        bounds: dict[str, list[Array]] = {}
+        for piece in shapes.pieces:
+            bounds.setdefault(piece.link, []).append(piece.mesh.bounds)
+        self.boxes: dict[str, Array] = {}  # (4, 8) homogeneous corners, in the link's frame [m]
+        for link, found in bounds.items():
+            low, high = np.min(found, axis=0)[0], np.max(found, axis=0)[1]
+            grid = np.meshgrid(*zip(low, high, strict=True))
+            self.boxes[link] = np.stack([*(axis.ravel() for axis in grid), np.ones(8)])
+
+    def corners(self, q: Array, with_links: bool = True) -> Array:
+        """Return the corners (k, 3) of all boxes at q (n,), and the origins of all links."""
+        poses = self.poses(q)
+        parts = [(poses[link] @ box)[:3].T for link, box in self.boxes.items()]
+        if with_links:
+            parts.append(np.array([T[:3, 3] for T in poses.values()]))
+        return np.concatenate([np.zeros((1, 3)), *parts])
+
+    def lowest(self, q: Array) -> float:
+        """Return the least height [m] of the corners of moving links at q (n,)."""
+        poses = self.poses(q)
+        moving = [link for link in self._moving if link in self.boxes]
+        heights = [float((poses[link] @ self.boxes[link])[2].min()) for link in moving]
+        return min([*heights, *(float(poses[link][2, 3]) for link in self._moving)])
+
+
 # Visuals of a URDF
 
 GREY: Colour = (170, 175, 182)

@@ -11,12 +11,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import Field, fields
 from typing import Any, NamedTuple, Protocol
 
-from dls_ik.core.types import Array
+import numpy as np
+
+from dls_ik.core.types import Array, TaskParams
 from dls_ik.model.robot import RobotModel
-from dls_ik.servo import Controller
-from dls_ik.servo.options import HOLD, ControllerOptions
+from dls_ik.servo import Controller, ServoState
+from dls_ik.servo.local_ik import LocalIk, default_method
+from dls_ik.servo.options import HOLD, ControllerOptions, split_options
 from dls_ik.solver.method import AUTO, KDL, method_names, parse_method
 from dls_ik.solver.options import SolverOptions
+from dls_ik.solver.stepper import Stepper
+from dls_ik.solver.task import Tasks, is_full_pose
 
 
 class Sample(NamedTuple):
@@ -25,12 +30,13 @@ class Sample(NamedTuple):
     time: float  # [s] on the clock of :meth:`Source.step`
     q: Array  # (n,) [rad or m]
     velocity: Array  # (n,) [rad/s or m/s]
-    T_tip: Array  # (4, 4) T_base_tip
-    T_target: Array | None  # (4, 4) T_base_target; None: no target
+    T_tip: Array  # (4, 4) T_base_tip, (k, 4, 4) for k tips
+    T_target: Array | None  # T_base_target, of the same shape; None: no target
     position_error: float  # [m]; NaN without a target
     rotation_error: float  # [rad]; NaN without a target
     state: str  # name of a :class:`dls_ik.servo.ServoState`
     message: str  # one sentence about the state
+    J: Array | None = None  # (r, n) scaled Jacobian of the task; None: of the full pose of one tip
 
 
 class TunableParameter(NamedTuple):
@@ -78,8 +84,15 @@ class Source(Protocol):
     def is_remote(self) -> bool:
         """True if the arm is in another process: it can be paused, and others send targets too."""
 
+    @property
+    def bare(self) -> bool | None:
+        """Whether a step is the bare step of the method; None: there is no choice."""
+
+    def set_bare(self, bare: bool) -> None:
+        """Take bare steps of the method, or follow within limits."""
+
     def set_target(self, T: Array) -> None:
-        """Follow the pose ``T_base_tip`` (4, 4) until the next one."""
+        """Follow ``T_base_tip`` (4, 4), (k, 4, 4) for k tips, until the next one."""
 
     def step(self, now: float) -> Sample | None:
         """Advance to a time [s] of a steady clock, or return the latest state; None: not known."""
@@ -105,6 +118,7 @@ class Source(Protocol):
 
 # A controller in this process
 
+STEP = 0.01  # [s] a bare step of a method, as in the tables of docs/choosing_a_method.md
 MAX_CYCLE, MIN_CYCLE = 0.1, 1e-4  # [s] a longer gap between steps is not caught up
 DEFAULTS = {"when_stuck": HOLD}  # a dead end of a method is worth seeing
 
@@ -136,13 +150,146 @@ SLIDER_SPAN = 5.0  # times the default, where the valid range is wider
 NOT_TUNABLE = ("obstacle",)  # an objective that needs points
 
 
-class LocalSource:
-    """Follows the target with :class:`dls_ik.servo.Controller`, as a node does.
+class _Motion(Protocol):
+    """A way to move toward a target."""
+
+    @property
+    def method(self) -> str:
+        """Name of the method."""
+
+    @property
+    def q(self) -> Array:
+        """Joint values (n,) [rad or m]."""
+
+    def seed(self, q: Array) -> None:
+        """Stand at joint values (n,), without memory of steps before."""
+
+    def step(self, T: Array | None, now: float, dt: float) -> Sample:
+        """Advance by `dt` [s]."""
+
+
+class _Controlled:
+    """The controller: full poses of one tip, within all limits."""
+
+    def __init__(self, controller: Controller) -> None:
+        self.controller = controller
+        self.method = controller.method
+
+    @property
+    def q(self) -> Array:
+        return self.controller.command
+
+    def seed(self, q: Array) -> None:
+        self.controller.reset()
+        self.controller.seed(q)
+
+    def step(self, T: Array | None, now: float, dt: float) -> Sample:
+        if T is not None:
+            self.controller.follow_pose(T, now)
+        out = self.controller.cycle(now, dt)
+        errors = (out.position_error, out.rotation_error)
+        T_tip = self.controller.robot.fk(out.q)
+        return Sample(
+            now, out.q, out.velocity, T_tip, out.T_d, *errors, out.state.name, out.message
+        )
+
+
+class _Limited:
+    """The step of the controller without its planner: any task, any number of tips."""
+
+    def __init__(self, local_ik: LocalIk, probe: Stepper) -> None:
+        self._local_ik, self._probe = local_ik, probe
+        self.method = local_ik.method
+
+    @property
+    def q(self) -> Array:
+        return self._local_ik.q
+
+    def seed(self, q: Array) -> None:
+        self._local_ik.reset(q)
+
+    def step(self, T: Array | None, now: float, dt: float) -> Sample:
+        before = self._local_ik.q
+        out = self._local_ik.step(T, dt)
+        errors = out.position_error, out.rotation_error
+        state = ServoState.WAITING if T is None else ServoState.FOLLOWING
+        if self._local_ik.is_reached(*errors):
+            state = ServoState.REACHED
+        return _sample(self._probe, now, out.q, (out.q - before) / dt, T, state)
+
+
+class _Bare:
+    """One step of the method at each call, whatever limits there are."""
+
+    def __init__(self, stepper: Stepper) -> None:
+        self._stepper = stepper
+        self.method = stepper.method
+
+    @property
+    def q(self) -> Array:
+        return self._stepper.q
+
+    def seed(self, q: Array) -> None:
+        self._stepper.reset(q)
+
+    def step(self, T: Array | None, now: float, dt: float) -> Sample:
+        before = self._stepper.q
+        if T is not None:
+            self._stepper.step(T)
+        q = self._stepper.q
+        state = ServoState.WAITING if T is None else ServoState.FOLLOWING
+        message = "" if T is None else BARE
+        return _sample(self._stepper, now, q, (q - before) / dt, T, state, message)
+
+
+BARE = "bare steps, without limits"
+
+
+def _sample(
+    probe: Stepper,
+    now: float,
+    q: Array,
+    velocity: Array,
+    T: Array | None,
+    state: ServoState,
+    message: str = "",
+) -> Sample:
+    """Return the state of an arm at q (n,), with errors and Jacobian of the task of a stepper."""
+    probe.q = q
+    errors = (math.nan, math.nan)
+    if T is not None:
+        errors = task_errors(probe.details.task, probe.error(T))
+    T_tip, J = probe.robot.fk(q), probe.jacobian(T)
+    return Sample(now, q, velocity, T_tip, T, *errors, state.name, message or state.message(""), J)
+
+
+def task_errors(task: TaskParams, e: Array) -> tuple[float, float]:
+    """Return the largest position [m] and rotation error [rad] of a tip; NaN where none counts.
 
     Args:
-        robot: a chain with one tip.
+        e: (r,) scaled error.
+    """
+    rows = e / task.weight
+    tips = [rows * (task.tip == tip) for tip in range(int(task.tip.max()) + 1)]
+    found = []
+    for part in (task.component < 3, task.component >= 3):
+        lengths = [float(np.linalg.norm(each[part])) for each in tips]
+        found.append(max(lengths) if part.any() else math.nan)
+    return found[0], found[1]
+
+
+class LocalSource:
+    """Follows the target with a method of this process.
+
+    Full poses of one tip are followed by :class:`dls_ik.servo.Controller`, as a node does; other
+    tasks and several tips by the controller's step alone. Bare steps are those of
+    :class:`dls_ik.Stepper`, one at each call.
+
+    Args:
+        robot: a chain.
         method: a name from :func:`dls_ik.method_names`; default: the controller's.
         start: (n,) initial joint values [rad or m]; default: 0, or the limit next to it.
+        task: as for :class:`dls_ik.IkSolver`.
         options: of the controller and its method.
 
     Raises:
@@ -158,66 +305,62 @@ class LocalSource:
         robot: RobotModel,
         method: str | None = None,
         start: Array | None = None,
+        task: Tasks = None,
         **options: Any,
     ) -> None:
-        self.robot = robot
+        self.robot, self.task = robot, task
+        self.bare = False
         self._executor = ThreadPoolExecutor(1, "solver")
         self._lock = threading.Lock()
         self._target: Array | None = None
         self._last_step: float | None = None  # [s]
         options = {**DEFAULTS, **options}
-        self._use(Controller(robot, method, self._executor, **options), options)
-        self._start = self._controller.command if start is None else start
+        self._use(self._build(method, options, bare=False), options)
+        self._start = self._motion.q if start is None else start
         self.place(self._start)
 
     @property
-    def name(self) -> str:
+    def method(self) -> str:
         """Current method, as the papers write it."""
-        return self._controller.method
+        return self._motion.method
 
-    method = name
+    name = method
 
     def set_target(self, T: Array) -> None:
-        """Follow a pose (4, 4)."""
+        """Follow a pose (4, 4), (k, 4, 4) for k tips."""
         self._target = T.copy()
 
     def step(self, now: float) -> Sample:
-        """Run one cycle of the controller."""
+        """Run one cycle."""
         with self._lock:
-            dt = MIN_CYCLE if self._last_step is None else now - self._last_step
+            dt = MIN_CYCLE if self._last_step is None else round(now - self._last_step, 9)
             self._last_step = now
-            controller, target = self._controller, self._target
-            if target is not None:
-                controller.follow_pose(target, now)
-            out = controller.cycle(now, min(max(dt, MIN_CYCLE), MAX_CYCLE))
-        errors = (out.position_error, out.rotation_error)
-        T_tip = self.robot.fk(out.q)
-        state = out.state.name
-        return Sample(now, out.q, out.velocity, T_tip, out.T_d, *errors, state, out.message)
+            if self.bare and dt <= MIN_CYCLE:
+                dt = STEP
+            return self._motion.step(self._target, now, min(max(dt, MIN_CYCLE), MAX_CYCLE))
 
     def set_method(self, method: str) -> None:
         """Continue with another method from the current state of motion."""
-        self._replace(method, self._options)
+        self._replace(method, self._options, self.bare)
 
     def set_parameter(self, name: str, value: Any) -> None:
         """Change an option."""
-        self._replace(self.method, {**self._options, name: value})
+        self._replace(self.method, {**self._options, name: value}, self.bare)
+
+    def set_bare(self, bare: bool) -> None:
+        """Take bare steps, or follow within limits, from the current joint values."""
+        if bare != self.bare:
+            self._replace(self.method, self._options, bare)
 
     def place(self, q: Array) -> None:
         """Put the arm to joint values (n,) at once."""
         values = self.robot.validated_one(q)
         with self._lock:
             self._target = None
-            self._controller.reset()
-            self._controller.seed(values)
+            self._motion.seed(values)
 
     def pause(self, paused: bool) -> None:
-        """Stop and ignore targets, or resume."""
-        with self._lock:
-            if paused:
-                self._controller.pause()
-            else:
-                self._controller.resume()
+        """Do nothing: the session stops its clock instead."""
 
     def reset(self) -> None:
         """Return to the start."""
@@ -227,15 +370,49 @@ class LocalSource:
         """End the thread of the solver."""
         self._executor.shutdown(wait=False, cancel_futures=True)
 
-    def _replace(self, method: str, options: Mapping[str, Any]) -> None:
+    def _replace(self, method: str, options: Mapping[str, Any], bare: bool) -> None:
         with self._lock:
-            controller = Controller(self.robot, method, self._executor, **options)
-            controller.take_over(self._controller)
-            self._use(controller, options)
+            old, new = self._motion, self._build(method, options, bare)
+            if isinstance(old, _Controlled) and isinstance(new, _Controlled):
+                new.controller.take_over(old.controller)
+            else:
+                new.seed(old.q)
+            self.bare = bare
+            self._use(new, options)
 
-    def _use(self, controller: Controller, options: Mapping[str, Any]) -> None:
-        self._controller, self._options = controller, dict(options)
-        self.parameters = tunable_parameters(controller.method, options)
+    def _use(self, motion: _Motion, options: Mapping[str, Any]) -> None:
+        self._motion, self._options = motion, dict(options)
+        rows = tunable_parameters(motion.method, options)
+        has_planner = isinstance(motion, _Controlled)
+        self.parameters = tuple(row for row in rows if has_planner or row.name != "when_stuck")
+
+    def _build(self, method: str | None, options: Mapping[str, Any], bare: bool) -> _Motion:
+        robot, task = self.robot, self.task
+        _, own = split_options(options)
+        name = method or default_method(robot)
+        if not bare and is_full_pose(robot, task):
+            return _Controlled(Controller(robot, name, self._executor, **options))
+        stepper = bare_stepper(robot, name, robot.clip(np.zeros(robot.n)), task, own)
+        return _Bare(stepper) if bare else _Limited(LocalIk(robot, name, task=task, **own), stepper)
+
+
+def bare_stepper(
+    robot: RobotModel,
+    method: str,
+    q: Array,
+    task: Tasks = None,
+    options: Mapping[str, Any] | None = None,
+) -> Stepper:
+    """Make a stepper whose steps take STEP [s].
+
+    The bound `Delta` of the optimal damping factor is that of the slowest joint unless it is given,
+    as in the controller.
+    """
+    given = dict(options or {})
+    slowest = float(robot.velocity.min())
+    if "odls" in parse_method(method).name and math.isfinite(slowest):
+        given.setdefault("Delta", slowest * STEP)
+    return Stepper(robot, method, q, task=task, **given)
 
 
 def tunable_parameters(method: str, given: Mapping[str, Any]) -> tuple[TunableParameter, ...]:

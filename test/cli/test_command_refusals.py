@@ -61,6 +61,11 @@ REFUSALS = [
     (f"{POSE} --plot x.bmp", ".png, .svg, .pdf"),
     (f"{POSE} --plot -", "not standard output"),
     (f"{POSE} --plot no/such/folder/x.png", "no directory"),
+    # the page: refused before its address is printed
+    ("view wam --method kdl_lma", "follows no target"),
+    ("view wam --method jp,dls,sd,svf,ctp", "4 methods at most"),
+    ("view wam --method jq", "unknown method 'jq'"),
+    ("view --ros --task position", "--task is for an arm of this process"),
     # a path
     ("path wam poses.csv", "--out"),
     ("path wam poses.csv --out x.txt", ".csv, .json"),

@@ -17,7 +17,7 @@ from viewer.browser import chromium, open_page
 
 from dls_ik.model.analysis import ready_configuration
 from dls_ik.model.files import shipped_urdf
-from dls_ik.viewer.page import node_names
+from dls_ik.viewer.scene import node_names
 from dls_ik.viewer.shapes import load_shapes
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]

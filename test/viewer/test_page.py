@@ -14,14 +14,15 @@ pytest.importorskip("viser")
 from dls_ik.model.files import shipped_urdf
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.rotations import inverse
-from dls_ik.viewer.page import node_names
-from dls_ik.viewer.shapes import LinkPoses, load_shapes
+from dls_ik.viewer.scene import node_names
+from dls_ik.viewer.shapes import LinkPoses, load_shapes, moving_links
 
 pytestmark = pytest.mark.slow
 
 ROBOT = RobotModel.wam()
 SHAPES = load_shapes(shipped_urdf("wam"))
 LINKS = tuple(dict.fromkeys(piece.link for piece in SHAPES.pieces))
+MOVING = tuple(link for link in LINKS if link in moving_links(ROBOT))
 # What the page may not connect to, as viser's page connects: in a worker.
 BLOCKED = """(url) => new Promise((done) => {
     const code = `self.addEventListener("securitypolicyviolation", (event) => {
@@ -33,7 +34,7 @@ BLOCKED = """(url) => new Promise((done) => {
 
 @pytest.fixture(scope="module")
 def url():
-    with pages.view("wam", "--method", "ctp+sd+svf,dls", "--rate", "30") as process:
+    with pages.view("wam", "--method", "ctp+sd+svf,dls") as process:
         yield process.url
     assert process.returncode == 130, process.complained
 
@@ -42,12 +43,12 @@ def tip(page):
     """(3,) where the arm's tip is drawn."""
     poses = LinkPoses(ROBOT)(np.zeros(7))
     offset = (inverse(poses[LINKS[-1]]) @ poses[ROBOT.tip])[:, 3]
-    return (page.pose(node_names("/arm", LINKS)[LINKS[-1]]) @ offset)[:3]
+    return (page.pose(node_names("/arm_a", LINKS)[LINKS[-1]]) @ offset)[:3]
 
 
 def choose(page, place, option):
-    """Take an option of the list of methods at a place."""
-    page.page.locator("input.mantine-Select-input:visible").nth(place).evaluate(CLICK)
+    """Take an option of the list of methods at a place; the list of speeds is before them."""
+    page.page.locator("input.mantine-Select-input:visible").nth(1 + place).evaluate(CLICK)
     page.page.get_by_role("option", name=option, exact=True).evaluate(CLICK)
 
 
@@ -75,13 +76,18 @@ def test_the_arm_follows_the_mouse_and_shows_what_it_does(url, open_page):
         choose(page, 0, "sdls+clamp")
         page.wait_for_text("A: sdls+clamp")
         choose(page, 1, "none")
-        page.wait_until(lambda: not page.is_drawn("/ghost"), "the ghost to go")
+        page.wait_until(lambda: page.is_drawn("/arm"), "one arm in its own colours")
+        assert not page.is_drawn("/arm_b")
 
-        page.press("Out of reach")
+        page.press("Through a singularity")
         page.wait_for_text("Watch:")
-        page.wait_for_text("B: dls")
-        page.wait_until(lambda: page.is_drawn("/ghost"), "the arms to part")
+        page.wait_for_text("D: sdls+clamp")
+        page.wait_until(lambda: page.is_drawn("/path"), "the path")
+        parted = node_names("/arm_d", MOVING)[MOVING[-1]]
+        page.wait_until(lambda: page.is_drawn(parted), "the arms to part")
         page.screenshot("viewer-preset")
+        page.press("Pause")
+        page.press("Go on")
         page.press("Stop")
         page.press("Reset")
         page.wait_for_text("no target yet")

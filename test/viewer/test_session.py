@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 from html.parser import HTMLParser
 
 import numpy as np
@@ -13,17 +14,21 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.viewer.panels import StatusLine
 from dls_ik.viewer.plots import (
     AMBER,
+    ARM_COLOURS,
     CURVES,
     GREEN,
     RED,
     CurveHistory,
+    css,
     csv_header,
     joint_bars,
     limit_colour,
     measure,
     velocity_ellipsoid,
 )
-from dls_ik.viewer.session import ArmView, Session, make_presets, start_configuration
+from dls_ik.viewer.presets import make_presets, start_configuration
+from dls_ik.viewer.replay import joint_path
+from dls_ik.viewer.session import ArmView, Session
 from dls_ik.viewer.source import LocalSource, Sample
 
 DT = 0.01
@@ -34,7 +39,7 @@ ROBOT = RobotModel.wam()
 
 @pytest.fixture(scope="module")
 def presets():
-    return make_presets(ROBOT)
+    return make_presets(ROBOT, start_configuration(ROBOT))
 
 
 @pytest.fixture
@@ -64,51 +69,88 @@ def test_a_second_arm_begins_where_the_first_one_is(session):
     session.drag_target(T)
     (first,) = run(session, 30)
     with pytest.raises(MethodError, match="unknown method"):
-        session.compare("nonsense")
-    session.compare("dls")
+        session.set_method(1, "nonsense")
+    session.set_method(1, "dls")
     both = run(session, 1, 30)
     assert [seen.name for seen in both] == ["ctp+sd+svf", "dls"]
     np.testing.assert_allclose(both[1].sample.q, first.sample.q, atol=2.1 * DT)
     np.testing.assert_allclose(both[1].sample.T_target, T)
-    session.compare(None)
-    assert len(run(session, 1, 31)) == 1
+    session.set_methods(("ctp", "jp", "sd", "svf"))
+    assert [seen.name for seen in run(session, 1, 31)] == ["ctp", "jp", "sd", "svf"]
+    session.set_method(2, None)
+    assert [seen.name for seen in run(session, 1, 32)] == ["ctp", "jp", "svf"]
 
 
-def test_a_preset_puts_both_arms_to_its_start_with_its_methods(session, presets):
+def test_a_preset_puts_all_arms_to_its_start_and_goes_round_until_a_hand_is_on_it(session, presets):
     preset = presets[0]
     session.play(preset)
-    seen = run(session, 5)
-    assert tuple(s.name for s in seen) == preset.methods
-    for arm in seen:
+    assert session.bare
+    for arm, method in zip(run(session, 1), preset.methods, strict=True):
+        assert arm.name == method
         np.testing.assert_allclose(arm.sample.q, preset.start, atol=1e-6)
-    run(session, 300, 5)
+    run(session, 300, 1)
     assert not np.allclose(session.target, preset.Ts[0])
-
-
-def test_a_preset_begins_again_where_it_began_until_a_hand_is_on_the_target(session, presets):
-    preset = presets[-1]
-    session.play(preset)
-    session.step(0.0)
-    for _ in range(2):
-        again = session.step(preset.period + 0.01)
-    for arm in again:
-        np.testing.assert_allclose(arm.sample.q, preset.start, atol=0.05)
+    session.reset()
+    again = run(session, 1, 301)
+    assert session.preset is preset
+    np.testing.assert_allclose(again[0].sample.q, preset.start, atol=1e-6)
     session.drag_target(session.target)
     assert session.preset is None
 
 
-def test_reset_goes_back(session, presets):
+def test_slow_motion_and_pause_change_the_clock_and_nothing_else(session, presets):
+    clock = itertools.count()
+
+    def course(speed, calls):
+        session.speed = speed
+        session.play(presets[0])
+        begin, found = session._ticks, {}
+        for _ in range(calls):
+            sample = session.step(next(clock) * DT)[0].sample
+            found[round(sample.time / DT) - begin] = sample.q
+        return found
+
+    real, slow = course(1.0, 120), course(0.2, 500)
+    assert max(slow) == pytest.approx(0.2 * 500, abs=2)
+    for k in range(100):
+        np.testing.assert_array_equal(real[k], slow[k])
+    session.pause(True)
+    before = session.step(100.0)[0].sample
+    assert session.step(101.0)[0].sample is before
+    session.place(ROBOT.clip(np.zeros(7)))  # is shown although the clock stands
+    np.testing.assert_array_equal(session.step(102.0)[0].sample.q, ROBOT.clip(np.zeros(7)))
+    np.testing.assert_allclose(session.target, ROBOT.fk(ROBOT.clip(np.zeros(7))))
+
+
+def test_reset_goes_back(session):
     (before,) = run(session, 1)
-    session.play(presets[1])
-    run(session, 200, 1)
+    T = session.target.copy()
+    T[2, 3] += 0.1
+    session.drag_target(T)
+    run(session, 100, 1)
     session.reset()
-    for arm in run(session, 2, 201):
-        np.testing.assert_allclose(arm.sample.q, before.sample.q)
-        assert arm.sample.T_target is None
+    (after,) = run(session, 2, 101)
+    np.testing.assert_allclose(after.sample.q, before.sample.q)
+    assert after.sample.T_target is None
+
+
+def test_a_replay_shows_the_path_at_its_times_and_the_arms_come_back(session):
+    q = ROBOT.clip(np.zeros(7))
+    path = joint_path(ROBOT, [1.0, 1.5, 3.0], [q, q + 0.1, q + 0.4], "lift")
+    session.show_path(path)
+    for k in range(100):
+        (shown,) = session.step(k * DT)
+    assert shown.name == "lift"
+    np.testing.assert_allclose(shown.sample.q, q + 0.1 + 0.2 * (session.replay_time - DT - 0.5))
+    assert shown.measures.speed == pytest.approx(0.2)
+    session.seek(0.25)
+    np.testing.assert_allclose(session.step(0.99)[0].sample.q, q + 0.05)
+    session.show_path(None)
+    assert session.step(1.0)[0].name == "ctp+sd+svf"
 
 
 def test_a_recording_has_a_row_for_each_arm_and_step_with_units(session):
-    session.compare("dls")
+    session.set_method(1, "dls")
     run(session, 3)
     session.start_recording()
     seen = run(session, 4, 3)
@@ -164,7 +206,9 @@ def test_bars_show_every_joint_and_colours_how_near_a_limit_it_is():
         assert limit_colour(q, -2.0, 2.0) == colour
         assert limit_colour(q, -np.inf, np.inf) == GREEN
     assert "90.0&deg;" in joint_bars(ROBOT, [np.full(7, np.pi / 2)])
-    assert joint_bars(ROBOT, [np.zeros(7)] * 2).count("wam_j") == 14
+    both = joint_bars(ROBOT, [np.zeros(7)] * 2)
+    assert all(both.count(name) == 1 for name in ROBOT.joint_names)
+    assert all(both.count(f"background:{css(colour)}") == 7 for colour in ARM_COLOURS[:2])
 
 
 class Tags(HTMLParser):
@@ -208,8 +252,10 @@ def test_a_peak_between_two_rows_of_the_history_is_kept(session):
     for k, speed in enumerate(speeds):
         measures = arm.measures._replace(speed=speed, least_singular_value=1.0 - speed / 2)
         history.add(0.01 * k, [(arm.sample, measures)])
-    assert len(history.data(2, 1)[0]) < len(speeds)
-    assert history.data(2, 1)[1].max() == 1.9
+    assert len(history.data(0, 1)[0]) < len(speeds)
+    assert history.data(0, 1)[1].max() == 1.9
+    table = list(csv.DictReader(io.StringIO(history.table(["jp"]).decode())))
+    assert max(float(row["Fastest joint [rad/s] A: jp"]) for row in table) == 1.9
     assert history.data(3, 1)[1].min() == pytest.approx(0.05)
 
 
@@ -218,7 +264,7 @@ def test_history_has_a_line_for_each_arm_and_begins_anew_with_another_number(ses
     times, *lines = session.history.data(0, 1)
     assert len(lines) == 1
     assert times[-1] == 0.0
-    session.compare("dls")
+    session.set_method(1, "dls")
     run(session, 50, 50)
     assert all(len(session.history.data(k, 2)) == 3 for k in range(len(CURVES)))
     assert np.isnan(CurveHistory().data(0, 2)[1:]).all()

@@ -12,7 +12,7 @@ from robots import URDF, joint, random_robots
 pytest.importorskip("yourdfpy")
 
 from dls_ik.model.robot import RobotModel
-from dls_ik.viewer.page import Figure, node_names
+from dls_ik.viewer.scene import Figure, node_names
 from dls_ik.viewer.shapes import (
     GREY,
     MAX_SHAPES,
@@ -272,13 +272,15 @@ def test_sixty_joints_are_drawn_where_they_are():
     scene, shapes = Scene(), skeleton(robot)
     figure = Figure(scene, "/arm", robot, shapes, tint=(1, 2, 3))
     q = robot.random(np.random.default_rng(1))
-    figure.show(q)
+    figure.show(LinkPoses(robot)(q))
+    figure.fade({robot.tip: 0.0})
     links = list(dict.fromkeys(piece.link for piece in shapes.pieces))
     tip = scene.nodes[node_names("/arm", tuple(links))[robot.tip]]
     np.testing.assert_allclose(tip.position, robot.fk(q)[:3, 3], atol=1e-9)
-    assert all(
-        node.look["opacity"] < 1 for name, node in scene.nodes.items() if name.count("/") == 3
-    )
+    assert not tip.visible
+    meshes = [node for name, node in scene.nodes.items() if name.count("/") == 3]
+    assert all(node.opacity < 1 for node in meshes)
+    assert {node.look["color"] for node in meshes} == {(65, 66, 66), (1, 1, 2)}
 
 
 def test_names_of_nodes_do_not_depend_on_names_of_links():

@@ -1,0 +1,160 @@
+"""Panels for files: recorded paths to replay, recordings, pictures of the scene, curves."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from dls_ik.errors import DlsIkError
+from dls_ik.viewer.panels import DIMMED, RefusalLine
+from dls_ik.viewer.replay import read_path
+from dls_ik.viewer.session import Session
+
+REPLAY_LINE = "A joint path of <code>dls-ik path</code> (CSV, JSON), or a recording of this page."
+LINE = f"<div style='padding:0 12px 6px;font-size:12px;color:{DIMMED}'>{{}}</div>"
+SEEK_STEP = 0.01  # [s]
+
+
+class ReplayPanel:
+    """Opens a recorded path, shows it in place of the arms, and seeks in it."""
+
+    def __init__(self, gui: Any, session: Session) -> None:
+        self._session = session
+        self._shown: Any = None
+        can_place = session.sources[0].can_place
+        with gui.add_folder("Replay", expand_by_default=False, visible=can_place):
+            self._refusal = RefusalLine(gui)
+            self._line = gui.add_html(LINE.format(REPLAY_LINE))
+            upload = gui.add_upload_button("Open a file", color="gray", mime_type=".csv,.json")
+            self._time = gui.add_slider(
+                "Time [s]", min=0.0, max=1.0, step=SEEK_STEP, initial_value=0.0, visible=False
+            )
+            self._stop = gui.add_button("Stop the replay", visible=False)
+        upload.on_upload(self._open)
+        self._time.on_update(self._seek)
+        self._stop.on_click(lambda _: session.show_path(None))
+
+    def update(self) -> None:
+        """Show the path that is replayed, and where it is."""
+        path = self._session.replay
+        if path is not self._shown:
+            self._shown = path
+            is_shown = path is not None
+            self._time.visible = self._stop.visible = is_shown
+            if path is not None:
+                self._time.max = max(path.duration, 2 * SEEK_STEP)
+                self._line.content = LINE.format(escape(f"{path.name}: {path.message}"))
+            else:
+                self._line.content = LINE.format(REPLAY_LINE)
+        if path is not None:
+            self._time.value = float(np.clip(self._session.replay_time, 0.0, self._time.max))
+
+    def _open(self, event: Any) -> None:
+        with self._refusal.shown():
+            file = event.target.value
+            self._session.show_path(read_path(self._session.robot, file.name, file.content))
+
+    def _seek(self, event: Any) -> None:
+        if event.client is not None:  # by a person
+            self._session.seek(event.target.value)
+
+
+START_RECORDING, STOP_RECORDING = "Record", "Stop recording"
+DOWNLOAD_NAME = "dls-ik-view.csv"
+
+Save = Callable[[bytes], str]  # returns the name of the file
+
+
+class RecordPanel:
+    """Starts a recording, stops it and delivers it.
+
+    Args:
+        save: writes the file; None: offer it as a download.
+    """
+
+    def __init__(self, gui: Any, session: Session, save: Save | None) -> None:
+        self._session, self._save = session, save
+        with gui.add_folder("Recording", expand_by_default=False):
+            self._button = gui.add_button(START_RECORDING, color="gray")
+            self._line = gui.add_html(LINE.format("All that the arms do, as CSV."))
+        self._button.on_click(self._start_or_finish)
+
+    def _start_or_finish(self, event: Any) -> None:
+        if self._session.is_recording:
+            self.finish(event.client)
+            return
+        self._session.start_recording()
+        self._button.label = STOP_RECORDING
+        self._say("recording ...")
+
+    def finish(self, client: Any = None) -> None:
+        """Stop a recording, if there is one, and deliver it."""
+        content = self._session.stop_recording()
+        if content is None:
+            return
+        self._button.label = START_RECORDING
+        rows = content.count(b"\n") - 1
+        message = f"{rows} rows"
+        try:
+            if self._save is not None:
+                message = f"{message} in {self._save(content)}"
+            elif client is not None:
+                client.send_file_download(DOWNLOAD_NAME, content, save_immediately=True)
+        except (DlsIkError, OSError) as error:
+            message = str(error)
+        self._say(message)
+
+    def _say(self, message: str) -> None:
+        self._line.content = LINE.format(escape(message))
+
+
+PICTURE_NAME, CURVES_NAME = "dls-ik-scene.png", "dls-ik-curves.csv"
+RENDER_TIMEOUT = 20.0  # [s]
+
+
+class ExportPanel:
+    """Delivers what is seen: the scene as PNG, the curves as CSV."""
+
+    def __init__(self, gui: Any, session: Session) -> None:
+        self._session = session
+        with gui.add_folder("Export", expand_by_default=False):
+            picture = gui.add_button("Scene as PNG", color="gray")
+            curves = gui.add_button("Curves as CSV", color="gray")
+            self._line = gui.add_html(LINE.format("The scene as it is seen, the plotted seconds."))
+        picture.on_click(self._send_picture)
+        curves.on_click(self._send_curves)
+
+    def _send_picture(self, event: Any) -> None:
+        camera = event.client.camera
+        size = camera.image_height, camera.image_width
+        try:
+            rendered = event.client.get_render(
+                *size, transport_format="png", timeout=RENDER_TIMEOUT
+            )
+        except TimeoutError:
+            self._line.content = LINE.format("the browser sent no picture in time")
+            return
+        content = png(rendered)
+        event.client.send_file_download(PICTURE_NAME, content, save_immediately=True)
+        self._line.content = LINE.format(f"{PICTURE_NAME}: {size[1]} x {size[0]}")
+
+    def _send_curves(self, event: Any) -> None:
+        names = [source.name for source in self._session.sources]
+        if self._session.replay is not None:
+            names = [self._session.replay.name]
+        content = self._session.history.table(names)
+        event.client.send_file_download(CURVES_NAME, content, save_immediately=True)
+        self._line.content = LINE.format(f"{CURVES_NAME}: {content.count(bytes([10])) - 1} rows")
+
+
+def png(image: Any) -> bytes:
+    """Encode an image (height, width, 3 or 4) of bytes; a transparent background stays so."""
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.fromarray(np.asarray(image, np.uint8)).save(file, "PNG")
+    return file.getvalue()

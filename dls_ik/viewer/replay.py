@@ -1,0 +1,132 @@
+"""Recorded joint paths: files as ``dls-ik path`` writes them, and arrays."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dls_ik.core.types import Array
+from dls_ik.errors import DlsIkError
+from dls_ik.model.robot import RobotModel
+from dls_ik.text import listing, quoted
+
+MAX_BYTES = 64 * 1024 * 1024
+MAX_POINTS = 1_000_000
+FORMS = "a CSV file with the header t,JOINT,..., or JSON with joint_names, t and positions"
+
+
+class PathFileError(DlsIkError):
+    """A recorded path cannot be read, or does not fit the robot."""
+
+
+class JointPath(NamedTuple):
+    """Joint values over time."""
+
+    name: str
+    t: Array  # (b,) [s] from 0, increasing
+    q: Array  # (b, n) [rad or m]
+    velocity: Array  # (b, n) [rad/s or m/s]
+
+    @property
+    def duration(self) -> float:
+        """Time from the first point to the last [s]."""
+        return float(self.t[-1])
+
+    @property
+    def message(self) -> str:
+        """A sentence about the path."""
+        return f"{len(self.t)} points in {self.duration:.4g} s"
+
+    def at(self, seconds: float) -> tuple[Array, Array]:
+        """Return joint values (n,) and velocities (n,) at a time, linear between points."""
+        i = int(np.clip(np.searchsorted(self.t, seconds, "right") - 1, 0, len(self.t) - 2))
+        share = np.clip((seconds - self.t[i]) / (self.t[i + 1] - self.t[i]), 0.0, 1.0)
+        return self.q[i] + share * (self.q[i + 1] - self.q[i]), self.velocity[i]
+
+
+def joint_path(robot: RobotModel, times: ArrayLike, qs: ArrayLike, name: str = "path") -> JointPath:
+    """Make a path of joint values.
+
+    Args:
+        times: (b,) [s], increasing; two or more.
+        qs: (b, n) [rad or m].
+
+    Raises:
+        PathFileError: times that do not increase, or not as many as joint values.
+        JointValueError: not n values, or not finite.
+    """
+    q = robot.validated(np.asarray(qs, dtype=float))
+    try:
+        t = np.asarray(times, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise PathFileError(f"times are numbers [s], not {quoted(times)}") from error
+    if q.ndim != 2 or t.shape != q.shape[:1]:
+        raise PathFileError(
+            f"a path has one time for each row of joint values (b, {robot.n}); given: times of "
+            f"shape {t.shape}, values of shape {q.shape}"
+        )
+    if len(t) < 2 or not np.isfinite(t).all() or (np.diff(t) <= 0.0).any():
+        raise PathFileError("a path has two points or more, at finite times that increase")
+    if len(t) > MAX_POINTS:
+        raise PathFileError(f"a path has {MAX_POINTS} points at most, not {len(t)}")
+    steps = np.diff(q, axis=0) / np.diff(t)[:, None]
+    return JointPath(name, t - t[0], q, np.concatenate([steps, steps[-1:]]))
+
+
+def read_path(robot: RobotModel, name: str, content: bytes) -> JointPath:
+    """Read a file of ``dls-ik path``, CSV or JSON, or a recording of the page.
+
+    Joints of the file that the robot does not have are left out.
+
+    Raises:
+        PathFileError: another format, joints that are missing, too large.
+    """
+    if len(content) > MAX_BYTES:
+        raise PathFileError(f"{quoted(name)} is larger than {MAX_BYTES >> 20} MB")
+    try:
+        text = content.decode("utf-8-sig")
+        columns = _json_columns(text) if text.lstrip().startswith("{") else _csv_columns(text)
+    except (ValueError, TypeError, KeyError, IndexError, csv.Error, RecursionError) as error:
+        raise PathFileError(f"{quoted(name)} is not {FORMS}") from error
+    missing = [joint for joint in robot.joint_names if joint not in columns]
+    if missing:
+        raise PathFileError(
+            f"{quoted(name)} has no joint {listing(missing)}; it has "
+            f"{listing([joint for joint in columns if joint != TIME]) or 'none'}"
+        )
+    q = np.stack([columns[joint] for joint in robot.joint_names], axis=1)
+    return joint_path(robot, columns[TIME], q, name)
+
+
+TIME = "t"
+ARM, PAGE_TIME = "arm", "time [s]"  # columns of a recording of the page
+
+
+def _json_columns(text: str) -> dict[str, Array]:
+    document: dict[str, Any] = json.loads(text)
+    positions = np.array(document["positions"], dtype=float)
+    names = [str(name) for name in document["joint_names"]]
+    columns = dict(zip(names, positions.T, strict=True))
+    return {**columns, TIME: np.array(document["t"], dtype=float)}
+
+
+def _csv_columns(text: str) -> dict[str, Array]:
+    """Return the columns of a file of ``dls-ik path``, or of the first arm of a recording."""
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    rows = list(reader)
+    header = reader.fieldnames or []
+    if PAGE_TIME in header:
+        rows = [row for row in rows if row[ARM] == rows[0][ARM]]
+        names = {name: name[2:].rsplit(" ", 1)[0] for name in header if name.startswith("q ")}
+        names[PAGE_TIME] = TIME
+    else:
+        names = {name: name for name in header}
+    table = {ours: np.array([float(row[name]) for row in rows]) for name, ours in names.items()}
+    if TIME not in table:
+        raise KeyError(TIME)
+    return table

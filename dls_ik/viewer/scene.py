@@ -1,0 +1,414 @@
+"""The scene: floor, light and camera, the arms, the target, trails and the velocity ellipsoid."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dls_ik.core.types import Array
+from dls_ik.model.robot import RobotModel
+from dls_ik.model.rotations import transform
+from dls_ik.viewer.plots import ARM_COLOURS, velocity_ellipsoid
+from dls_ik.viewer.session import ArmView
+from dls_ik.viewer.shapes import (
+    Colour,
+    LinkBoxes,
+    Shapes,
+    moving_links,
+    pose_from_wxyz,
+    wxyz_from_pose,
+)
+
+VIEW = np.array([1.25, -1.15, 0.62])  # direction from what the camera looks at
+FIELD_OF_VIEW = np.deg2rad(40.0)  # vertical
+MARGIN = 1.08  # around what is framed
+LAMPS = (("/lamp", (2.0, -1.0, 4.0), 1.6), ("/second_lamp", (-2.0, -3.0, 2.0), 0.7))
+SIZE_SAMPLES = 80  # postures
+TARGET_COLOUR: Colour = (217, 28, 92)
+PATH_COLOUR: Colour = (128, 136, 149)
+GIZMO_SCALE = 0.22  # of the robot's size
+TRAIL_POINTS = 600
+TRAIL_STEP = 2e-3  # of the robot's size
+ELLIPSOID_SCALE = 0.2  # [s] 1 m/s is drawn 0.2 m long
+VISIBLE_CHANGE = 1e-6  # [m and 1] of the entries of a pose
+FLOOR_COLOURS = {False: ((226, 229, 234), (196, 201, 209)), True: ((44, 48, 54), (70, 76, 84))}
+
+
+class SceneView:
+    """Draws everything in the scene."""
+
+    def __init__(self, server: Any, robot: RobotModel, shapes: Shapes) -> None:
+        self._server, self._scene = server, server.scene
+        self._robot, self._boxes = robot, LinkBoxes(robot, shapes)
+        self.floor, self._size = extent(robot, shapes)
+        self._grid = _furnish(server, self.floor, self._size)
+        self._figures = Figures(self._scene, robot, shapes, self._boxes, self._size)
+        self._trails: list[TipTrail] = []
+        self.targets = [
+            TargetGizmo(self._scene, f"/target{i or ''}", self._size)
+            for i in range(len(robot.tips))
+        ]
+        self._path = PathLine(self._scene)
+        self._ellipsoid = VelocityEllipsoid(self._scene, robot, self._size)
+        self._has_trails = False
+        self._q = robot.clip(np.zeros(robot.n))
+        self._figures.show([self._q])
+        self._framed = np.zeros((0, 3))
+        self.frame(self._q)
+        server.on_client_connect(self._frame_client)
+
+    def clearance(self, q: Array) -> float:
+        """Return the height of the lowest moving link above the floor [m] at q (n,)."""
+        return self._boxes.lowest(q) - self.floor
+
+    def show(self, views: Sequence[ArmView], target: Array | None) -> None:
+        """Draw the arms, and the target, as of robot.fk, if it has moved by itself."""
+        if views:
+            self._q = views[0].sample.q
+            self._figures.show([view.sample.q for view in views])
+            self._show_trails(views)
+            first = views[0].sample.T_tip.reshape(-1, 4, 4)[0]
+            self._ellipsoid.show(self._q, first)
+        if target is not None:
+            for gizmo, T in zip(self.targets, target.reshape(-1, 4, 4), strict=True):
+                gizmo.show(T)
+
+    def frame(self, q: Array, points: Array | None = None, client: Any = None) -> None:
+        """Let the camera show arm, floor and target at q (n,), and more points (k, 3).
+
+        Args:
+            client: whose camera; None: those of all, and of all that come.
+        """
+        parts = [self._boxes.corners(q), *([] if points is None else [points])]
+        parts.append(self._robot.fk(q).reshape(-1, 4, 4)[:, :3, 3])
+        seen = np.concatenate(parts)
+        base = np.append(0.5 * (seen.min(axis=0) + seen.max(axis=0))[:2], self.floor)
+        self._framed = np.concatenate([seen, base[None], [[0.0, 0.0, self.floor]]])
+        position, look_at = _camera(self._framed, 1.0)
+        camera = self._server.initial_camera
+        camera.position, camera.look_at, camera.fov = position, look_at, FIELD_OF_VIEW
+        for each in [client] if client is not None else self._server.get_clients().values():
+            self._frame_client(each)
+
+    def frame_again(self, client: Any = None) -> None:
+        """Let the camera show the arms where they are."""
+        gizmos = np.array([gizmo.pose[:3, 3] for gizmo in self.targets])
+        self.frame(self._q, gizmos, client)
+
+    def show_path(self, points: Array | None) -> None:
+        """Show the path of a preset (m, 3), or hide it."""
+        self._path.show(points)
+
+    def show_ellipsoid(self, is_shown: bool) -> None:
+        """Show or hide the ellipsoid."""
+        self._ellipsoid.handle.visible = is_shown
+
+    def show_trails(self, is_shown: bool) -> None:
+        """Show trails from now on, or hide them."""
+        self._has_trails = is_shown
+        self.clear_trails()
+
+    def clear_trails(self) -> None:
+        """Restart the trails."""
+        for trail in self._trails:
+            trail.clear()
+            trail.handle.visible = self._has_trails
+
+    def darken(self, is_dark: bool) -> None:
+        """Use colours for a dark background, or for a white one."""
+        self._grid.cell_color, self._grid.section_color = FLOOR_COLOURS[is_dark]
+
+    def _show_trails(self, views: Sequence[ArmView]) -> None:
+        while len(self._trails) < len(views):
+            i = len(self._trails)
+            self._trails.append(TipTrail(self._scene, f"/trail{i}", i, self._size))
+            self._trails[-1].handle.visible = self._has_trails
+        while len(self._trails) > len(views):
+            self._trails.pop().handle.remove()
+        if self._has_trails:
+            for view, trail in zip(views, self._trails, strict=True):
+                trail.show(view.sample.T_tip.reshape(-1, 4, 4)[0, :3, 3])
+
+    def _frame_client(self, client: Any) -> None:
+        position, look_at = _camera(self._framed, client.camera.aspect)
+        with client.atomic():
+            client.camera.position = position  # moves look_at too
+            client.camera.look_at = look_at
+
+
+def _camera(points: Array, aspect: float) -> tuple[Array, Array]:
+    """Return the position (3,) of a camera that sees all points (k, 3), and what it looks at."""
+    middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
+    backward = VIEW / np.linalg.norm(VIEW)
+    right = np.cross([0.0, 0.0, 1.0], backward)
+    right /= np.linalg.norm(right)
+    up = np.cross(backward, right)
+    slope = np.tan(0.5 * FIELD_OF_VIEW)
+    away = points - middle
+    needed = [
+        np.abs(away @ side) / (slope * share) + away @ backward
+        for side, share in ((up, 1.0), (right, max(aspect, 0.2)))
+    ]
+    distance = MARGIN * max(float(np.max(needed)), 1e-2)
+    return middle + distance * backward, middle
+
+
+def _furnish(server: Any, floor: float, size: float) -> Any:
+    """Set up light and floor for a robot of a size [m]; return the grid."""
+    scene = server.scene
+    # Shadows and reflections cost most of the frame rate on a machine without a graphics card.
+    scene.configure_environment_map(None)
+    scene.configure_default_lights(False)
+    sky, ground = (255, 255, 255), (150, 152, 160)
+    scene.add_light_hemisphere("/sky", sky_color=sky, ground_color=ground, intensity=1.7)
+    for name, place, intensity in LAMPS:
+        scene.add_light_directional(name, position=place, intensity=intensity)
+    decade = float(10.0 ** np.round(np.log10(size)))
+    cell, section = FLOOR_COLOURS[False]
+    return scene.add_grid(
+        "/floor",
+        width=6.0 * size,
+        height=6.0 * size,
+        cell_size=0.1 * decade,
+        section_size=0.5 * decade,
+        cell_color=cell,
+        section_color=section,
+        fade_distance=9.0 * size,
+        position=(0.0, 0.0, floor),
+    )
+
+
+def extent(robot: RobotModel, shapes: Shapes) -> tuple[float, float]:
+    """Return the height of the floor, below all that does not move, and the arm's size [m]."""
+    rng = np.random.default_rng(0)
+    boxes = LinkBoxes(robot, shapes)
+    drawn = [boxes.corners(q) for q in robot.random(rng, SIZE_SAMPLES)]
+    still = LinkBoxes(robot, shapes.of(set(robot.tree.links) - moving_links(robot)))
+    lows = still.corners(robot.clip(np.zeros(robot.n)), with_links=False)[:, 2]
+    size = max(float(np.ptp(points, axis=0).max()) for points in drawn)
+    return float(min(lows.min(initial=0.0), 0.0)), size or 1.0
+
+
+# Arms
+
+NEAR, APART = 0.006, 0.03  # of the robot's size: where a ghost's link is not shown, and fully
+GHOST_OPACITY = 0.55
+OPACITY_STEP = 0.05
+DARK = 90.0  # brightness of parts that stay darker than others when tinted
+
+
+class Figures:
+    """Draws the arms: one in its own colours, several in those of the plots.
+
+    The first arm is solid and the others are translucent. A link of theirs is shown only where it
+    is apart from those of the arms before, more so the farther: surfaces that nearly coincide
+    would flicker.
+    """
+
+    def __init__(
+        self, scene: Any, robot: RobotModel, shapes: Shapes, boxes: LinkBoxes, size: float
+    ) -> None:
+        self._scene, self._robot, self._boxes, self._size = scene, robot, boxes, size
+        self._shapes, self._moving = shapes, shapes.of(moving_links(robot))
+        self._plain = Figure(scene, "/arm", robot, shapes)
+        self._tinted: list[Figure] = []
+
+    def show(self, qs: Sequence[Array]) -> None:
+        """Draw arms at joint values (n,) each."""
+        is_alone = len(qs) <= 1
+        while not is_alone and len(self._tinted) < len(qs):
+            self._add()
+        self._plain.root.visible = is_alone
+        poses = [self._boxes.poses(q) for q in qs]
+        if is_alone:
+            self._plain.show(poses[0])
+        for i, figure in enumerate(self._tinted):
+            is_shown = not is_alone and i < len(qs)
+            figure.root.visible = is_shown
+            if is_shown:
+                figure.show(poses[i])
+                if i:
+                    figure.fade(self._opacities(poses[i], poses[:i]))
+
+    def _add(self) -> None:
+        i = len(self._tinted)
+        shapes = self._moving if i else self._shapes
+        root = f"/arm_{'abcd'[i]}"
+        self._tinted.append(Figure(self._scene, root, self._robot, shapes, ARM_COLOURS[i]))
+
+    def _opacities(
+        self, own: Mapping[str, Array], others: Sequence[Mapping[str, Array]]
+    ) -> dict[str, float]:
+        """Return the opacity of each link by its distance from the nearest one of other arms."""
+        near, apart = NEAR * self._size, APART * self._size
+        found = {}
+        for link, box in self._boxes.boxes.items():
+            distance = min(float(np.abs((own[link] - other[link]) @ box).max()) for other in others)
+            share = np.clip((distance - near) / (apart - near), 0.0, 1.0)
+            found[link] = GHOST_OPACITY * float(np.round(share / OPACITY_STEP) * OPACITY_STEP)
+        return found
+
+
+class Figure:
+    """Draws the shapes of a robot and moves them with the joints.
+
+    Args:
+        scene: of viser.
+        root: parent of all nodes, such as ``/arm``.
+        tint: colour of all shapes; None: the shapes' own.
+    """
+
+    def __init__(
+        self, scene: Any, root: str, robot: RobotModel, shapes: Shapes, tint: Colour | None = None
+    ) -> None:
+        self.root = scene.add_frame(root, show_axes=False)
+        links = dict.fromkeys(piece.link for piece in shapes.pieces)
+        names = node_names(root, tuple(links))
+        self._frames = {
+            link: scene.add_frame(name, show_axes=False) for link, name in names.items()
+        }
+        self._drawn: dict[str, Array] = {}
+        self._meshes: dict[str, list[Any]] = {link: [] for link in links}
+        self._opacity: dict[str, float] = {}
+        for i, piece in enumerate(shapes.pieces):
+            name = f"{names[piece.link]}/{i}"
+            colour = piece.colour if tint is None else _tinted(tint, piece.colour)
+            if colour is None:
+                mesh = scene.add_mesh_trimesh(name, piece.mesh)
+            else:
+                mesh = _add_mesh(scene, name, piece.mesh, colour)
+            self._meshes[piece.link].append(mesh)
+
+    def show(self, poses: Mapping[str, Array]) -> None:
+        """Move links to ``T_base_link`` (4, 4)."""
+        for link, frame in self._frames.items():
+            T, drawn = poses[link], self._drawn.get(link)
+            if drawn is None or np.abs(T - drawn).max() > VISIBLE_CHANGE:
+                frame.position, frame.wxyz = T[:3, 3], wxyz_from_pose(T)
+                self._drawn[link] = T
+
+    def fade(self, opacities: Mapping[str, float]) -> None:
+        """Give links their opacity, and hide those with none."""
+        for link, meshes in self._meshes.items():
+            opacity = opacities.get(link, GHOST_OPACITY)
+            if self._opacity.get(link) == opacity:
+                continue
+            self._opacity[link] = opacity
+            self._frames[link].visible = opacity > 0.0
+            for mesh in meshes:
+                mesh.opacity = opacity
+
+
+def _tinted(tint: Colour, colour: Colour | None) -> Colour:
+    """Return a colour for a part of a tinted arm: darker for dark parts."""
+    is_dark = colour is not None and sum(colour) / 3.0 < DARK
+    red, green, blue = (round(0.62 * c if is_dark else 0.75 * c + 64.0) for c in tint)
+    return red, green, blue
+
+
+def node_names(root: str, links: tuple[str, ...]) -> dict[str, str]:
+    """Return a node name for each link, by number: names of links may contain slashes."""
+    return {link: f"{root}/link{i}" for i, link in enumerate(links)}
+
+
+def _add_mesh(scene: Any, name: str, mesh: Any, colour: Colour, **look: Any) -> Any:
+    vertices = np.asarray(mesh.vertices, np.float32)
+    faces = np.asarray(mesh.faces, np.uint32)
+    return scene.add_mesh_simple(name, vertices, faces, color=colour, **look)
+
+
+# Targets, paths, trails, ellipsoid
+
+
+class PathLine:
+    """A line along the path of the target."""
+
+    def __init__(self, scene: Any) -> None:
+        empty = np.zeros((1, 2, 3), np.float32)
+        self._handle = scene.add_line_segments(
+            "/path", empty, PATH_COLOUR, thickness=1.5, thickness_units="screen", visible=False
+        )
+
+    def show(self, points: Array | None) -> None:
+        """Draw it through points (m, 3), or hide it."""
+        self._handle.visible = points is not None
+        if points is not None:
+            self._handle.points = np.stack([points[:-1], points[1:]], axis=1).astype(np.float32)
+
+
+class TargetGizmo:
+    """A pose to drag.
+
+    Args:
+        name: of its node.
+        size: of the robot [m].
+    """
+
+    def __init__(self, scene: Any, name: str, size: float) -> None:
+        self._handle = scene.add_transform_controls(
+            name, scale=GIZMO_SCALE * size, line_width=3.0, depth_test=False
+        )
+        scene.add_icosphere(f"{name}/point", radius=0.018 * size, color=TARGET_COLOUR)
+
+    def on_drag(self, dragged: Callable[[Array], None]) -> None:
+        """Call a function with each pose (4, 4) that a person drags it to."""
+        self._handle.on_update(lambda _: dragged(self.pose))
+
+    @property
+    def pose(self) -> Array:
+        """``T_base_target`` (4, 4)."""
+        return pose_from_wxyz(self._handle.wxyz, self._handle.position)
+
+    def show(self, T: Array) -> None:
+        """Move it to a pose (4, 4)."""
+        if np.abs(T - self.pose).max() > VISIBLE_CHANGE:
+            self._handle.position, self._handle.wxyz = T[:3, 3], wxyz_from_pose(T)
+
+
+class TipTrail:
+    """A line through the last positions of a tip."""
+
+    def __init__(self, scene: Any, name: str, arm: int, size: float) -> None:
+        self._points: deque[Array] = deque(maxlen=TRAIL_POINTS)
+        self._step = TRAIL_STEP * size
+        empty = np.zeros((1, 2, 3), np.float32)
+        self.handle = scene.add_line_segments(
+            name, empty, ARM_COLOURS[arm], thickness=3.0, thickness_units="screen"
+        )
+
+    def show(self, point: Array) -> None:
+        """Extend it to a point (3,)."""
+        if self._points and np.linalg.norm(point - self._points[-1]) < self._step:
+            return
+        self._points.append(point.copy())
+        line = np.array(self._points, np.float32)
+        if len(line) > 1:
+            self.handle.points = np.stack([line[:-1], line[1:]], axis=1)
+
+    def clear(self) -> None:
+        """Remove all points."""
+        self._points.clear()
+        self.handle.points = np.zeros((1, 2, 3), np.float32)
+
+
+class VelocityEllipsoid:
+    """The manipulability ellipsoid of the tip's position: its speed in each direction."""
+
+    def __init__(self, scene: Any, robot: RobotModel, size: float) -> None:
+        self._robot, self._min_length = robot, 2e-3 * size
+        self.handle = scene.add_icosphere(
+            "/ellipsoid", radius=1.0, color=(124, 58, 237), opacity=0.3, subdivisions=3
+        )
+        self.handle.visible = False
+
+    def show(self, q: Array, T_tip: Array) -> None:
+        """Draw it at the tip (4, 4) of a configuration (n,)."""
+        if not self.handle.visible:
+            return
+        axes, lengths = velocity_ellipsoid(self._robot, q)
+        self.handle.position, self.handle.wxyz = T_tip[:3, 3], wxyz_from_pose(transform(axes))
+        scale = np.maximum(ELLIPSOID_SCALE * lengths, self._min_length)
+        self.handle.scale = tuple(scale.tolist())
