@@ -26,12 +26,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PACKAGES = ("object_recognition_msgs", "moveit_msgs")  # a package follows those it uses
+PACKAGES = (
+    "object_recognition_msgs",
+    "octomap_msgs",
+    "moveit_msgs",
+)  # a package follows those it uses
 PREFIX = Path(sys.prefix)
 SITE_PACKAGES = Path(sysconfig.get_path("platlib"))
 TYPE_SUPPORTS = ("rosidl_typesupport_fastrtps_c", "rosidl_typesupport_introspection_c")
 APART = "introspection"  # folder of the sources that go by names already taken
-SERIALIZERS = "__type_support_c.cpp"  # end of the names of sources that include most headers
+# Ends of the names of sources that can be compiled together; others define the same names.
+JOINED = ("__type_support_c.cpp", "_s.c", "__functions.c", "__type_support.c", "__type_support.cpp")
 DEPENDENCY_LIBRARIES = (
     "lib*__rosidl_generator_c.so",
     "lib*__rosidl_generator_py.so",
@@ -122,12 +127,16 @@ def run(command: list[str]) -> None:
         raise BuildError(f"{command[0]} failed: {first}")
 
 
-def join_serializers(sources: list[Path], build: Path) -> list[Path]:
-    """Replace the serializers of messages by one source: the compiler reads their headers once."""
-    serializers = [path for path in sources if path.name.endswith(SERIALIZERS)]
-    joined = build / "serializers.cpp"
-    joined.write_text("".join(f'#include "{path}"\n' for path in serializers))
-    return [joined, *(path for path in sources if path not in serializers)]
+def join_sources(sources: list[Path], build: Path) -> list[Path]:
+    """Replace the sources of each kind by one: the compiler reads their headers once."""
+    rest = list(sources)
+    joined = []
+    for kind in JOINED:
+        alike = [path for path in rest if path.name.endswith(kind)]
+        rest = [path for path in rest if path not in alike]
+        joined.append(build / f"joined{kind}")
+        joined[-1].write_text("".join(f'#include "{path}"\n' for path in alike))
+    return [*joined, *rest]
 
 
 def compile_sources(sources: list[Path], build: Path, jobs: int) -> list[Path]:
@@ -200,7 +209,7 @@ def build_package(package: str, build: Path, jobs: int) -> None:
         generate_sources(package, build)
     folders = (build / package, build / APART / package)
     sources = [p for folder in folders for p in folder.rglob("*") if p.suffix in {".c", ".cpp"}]
-    sources = join_serializers(sorted(sources), build)
+    sources = join_sources(sorted(sources), build)
     print(f"{package}: compiling {len(sources)} files, {jobs} at a time", flush=True)
     link(package, compile_sources(sources, build, jobs), build)
     print(f"{package}: built in {time.monotonic() - start:.0f} s", flush=True)

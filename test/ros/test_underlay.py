@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from moveit_msgs import msg as messages
 from moveit_msgs.msg import MoveItErrorCodes
 from rosidl_generator_py import import_type_support
 
+from dls_ik.scene.messages import read_messages
+
 PUBLISHED_HASHES = {
     "GetPositionIK": "RIHS01_054ed6f6f71a09b01b5246c5d80beb4dacc6f444f58df039849c76292933e9e3",
     "GetPositionFK": "RIHS01_2f16ec361a135d84b85a29385abeb9eeb025e39c09038bd6b2826645edc7edad",
+    "GetStateValidity": "RIHS01_e9fcd24ae0fd8c2f16d4afe397efaf03427d1f899fe91ecf6cb7f7f1c6ca8720",
+    "GetPlanningScene": "RIHS01_7ed7e96238b902174d985b0eb739ea08c95377e8e46a6a9014c22497faf79cd2",
+    "ApplyPlanningScene": "RIHS01_8e6134783db0987c0acedbfd2f16f608a8f7a54e83a7bbb372e851af419f4d72",
 }
 
 
@@ -56,3 +63,58 @@ def test_servo_status_is_there_when_built_from_the_underlay() -> None:
         pytest.skip("moveit_msgs comes from a ROS installation")
     assert messages.ServoStatus.JOINT_BOUND == 6
     assert messages.ServoStatus.INVALID == -1
+
+
+def test_a_scene_means_the_same_as_message_and_as_its_yaml() -> None:
+    sides = {"x": 0.0, "y": 0.0, "z": 1.0, "w": 1.0}
+    fields = {
+        "is_diff": True,
+        "robot_state": {"is_diff": True, "joint_state": {"name": ["a"], "position": [0.5]}},
+        "allowed_collision_matrix": {
+            "entry_names": ["a", "b"],
+            "entry_values": [{"enabled": [False, True]}, {"enabled": [True, False]}],
+        },
+        "world": {
+            "collision_objects": [
+                {
+                    "id": "all",
+                    "header": {"frame_id": "base"},
+                    "operation": b"\x02",
+                    "pose": {"position": {"x": 1.0}, "orientation": sides},
+                    "primitives": [{"type": 3, "dimensions": [2.0, 0.5]}],
+                    "primitive_poses": [{"position": {"y": 1.0}}],
+                    "meshes": [{
+                        "vertices": [{"x": 0.0}, {"x": 1.0}, {"y": 1.0}],
+                        "triangles": [{"vertex_indices": [0, 1, 2]}],
+                    }],
+                    "planes": [{"coef": [0.0, 0.0, 1.0, -2.0]}],
+                }
+            ],
+            "octomap": {"octomap": {"data": [1, -1]}},
+        },
+    }  # fmt: skip
+    message = messages.PlanningScene()
+    set_fields(message, fields)
+    given, read = read_messages(fields), read_messages(message)
+    assert read.notes == given.notes == ("an octomap is not supported, its space counts as free",)
+    assert repr(read.operations) == repr(given.operations)
+    empty = read_messages(messages.PlanningScene())  # a full scene without anything
+    assert [type(each).__name__ for each in empty.operations] == [
+        "RemoveObject", "RemoveAttached", "ResetAllowed",
+    ]  # fmt: skip
+
+
+def set_fields(message: Any, fields: dict[str, Any]) -> None:
+    """Set fields of a message from mappings, as ``ros2 topic pub`` does."""
+    for key, value in fields.items():
+        kind = message.get_fields_and_field_types()[key]
+        if isinstance(value, dict):
+            set_fields(getattr(message, key), value)
+        elif kind.startswith("sequence<") and "/" in kind:
+            package, name = kind.removeprefix("sequence<").removesuffix(">").split("/")
+            made = [getattr(import_module(f"{package}.msg"), name)() for _ in value]
+            for each, given in zip(made, value, strict=True):
+                set_fields(each, given)
+            setattr(message, key, made)
+        else:
+            setattr(message, key, value)
