@@ -102,6 +102,7 @@ setup(
             "ros-trajectory-msgs",
             "ros-visualization-msgs",
         ],
+        "collision": ["coal>=3"],
         "jerk": ["ruckig>=0.12"],
         "cluster": ["dask[distributed]>=2023.1"],
         "demo": ["matplotlib>=3.5", "rich>=12"],

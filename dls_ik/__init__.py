@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from dls_ik.errors import BatchInterrupted, DlsIkError
     from dls_ik.model.pose import Pose
     from dls_ik.model.robot import RobotModel
+    from dls_ik.scene.planning_scene import PlanningScene
     from dls_ik.solver.method import method_names, method_table
     from dls_ik.solver.result import IkBatchResult, IkPathResult, IkResult, Status
     from dls_ik.solver.solver import IkSolver
@@ -25,6 +26,7 @@ __all__ = [
     "IkPathResult",
     "IkResult",
     "IkSolver",
+    "PlanningScene",
     "Pose",
     "RobotModel",
     "Status",
@@ -66,6 +68,7 @@ __getattr__, __dir__ = on_first_use(
         "IkResult": "solver.result",
         "IkSolver": "solver.solver",
         "Pose": "model.pose",
+        "PlanningScene": "scene.planning_scene",
         "RobotModel": "model.robot",
         "Status": "solver.result",
         "Stepper": "solver.stepper",

@@ -19,6 +19,9 @@ from dls_ik.core.jit import cache_failures, keep_ahead_in, portable_environment
 from dls_ik.core.reach_bounds import ReachBounds, rows_beyond_reach
 from dls_ik.model.dh import DhRow
 from dls_ik.model.robot import RobotModel
+from dls_ik.scene.shapes import Body, Box, Mesh, Sphere
+from dls_ik.scene.snapshot import PlacedBody, SceneSnapshot, use_scene_kernels
+from dls_ik.scene.spheres import fit_spheres
 from dls_ik.servo.controller import Controller
 from dls_ik.solver import IkSolver, announce_compilation_to
 
@@ -60,7 +63,23 @@ def _follow() -> None:
     controller.cycle(0.02, 0.01)  # brakes
 
 
-USES: tuple[Callable[[], None], ...] = (_solve_fast, _follow, _solve_by_the_general_step)
+def _check_collisions() -> None:
+    robot = _robot()
+    ball, corners = Sphere(0.1), np.vstack([np.zeros(3), np.eye(3)])
+    pyramid = Mesh(corners, np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]))
+    bodies = {link: Body(link, ((ball, np.eye(4)),)) for link in robot.link_names}
+    fit_spheres(pyramid, most=2)
+    fit_spheres(Box(np.ones(3)), most=2)
+    world = {"pyramid": PlacedBody(Body("pyramid", ((pyramid, np.eye(4)),)), np.eye(4))}
+    use_scene_kernels(SceneSnapshot(robot.tree, robot.joint_names, bodies, {}, objects=world))
+
+
+USES: tuple[Callable[[], None], ...] = (
+    _solve_fast,
+    _follow,
+    _check_collisions,
+    _solve_by_the_general_step,
+)
 
 
 def use_kernels(uses: Iterable[Callable[[], None]] = USES) -> None:

@@ -1,0 +1,221 @@
+"""Changes applied to a snapshot, which gives another one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dls_ik.core.types import Array
+from dls_ik.errors import SceneError
+from dls_ik.model.rotations import inverse
+from dls_ik.scene.operations import (
+    AddObject,
+    AttachObject,
+    DetachObject,
+    MoveObject,
+    Operation,
+    RemoveAttached,
+    RemoveObject,
+    ReplaceAllowed,
+    ResetAllowed,
+    SetFrame,
+    SetJoints,
+    SetPadding,
+    SetScale,
+)
+from dls_ik.scene.shapes import Body, Plane
+from dls_ik.scene.snapshot import AttachedBody, PlacedBody, SceneSnapshot
+from dls_ik.scene.srdf import Pair
+from dls_ik.text import quoted, suggest_names
+
+MAX_PADDING = 10.0  # [m]
+SCALES = 0.01, 100.0
+
+
+def apply_changes(
+    snapshot: SceneSnapshot,
+    operations: Iterable[Operation],
+    pairs: Mapping[Pair, Any],
+    at: Mapping[str, float] | None = None,
+) -> SceneSnapshot:
+    """Return the snapshot after some operations.
+
+    Args:
+        pairs: Links that may touch when :class:`ResetAllowed` says so.
+        at: Joint values [rad or m] for poses of links, in place of those of the snapshot.
+
+    Raises:
+        SceneError: an unknown link, object or frame, or a value that is out of range.
+        JointValueError: an unknown joint, or a value that is not finite.
+    """
+    for each in operations:
+        snapshot = _apply(snapshot, each, pairs, at)
+    return snapshot
+
+
+def _apply(
+    now: SceneSnapshot, change: Operation, pairs: Mapping[Pair, Any], at: Mapping[str, float] | None
+) -> SceneSnapshot:
+    match change:
+        case AddObject():
+            return _add(now, change, at)
+        case MoveObject(name, frame, T):
+            before = known_object(now, name)
+            moved = before._replace(T=frame_pose(now, frame, at) @ T)
+            return replace(now, objects={**now.objects, name: moved})
+        case RemoveObject(name):
+            return replace(now, objects=_without(now.objects, name) if name else {})
+        case AttachObject():
+            return _attach(now, change, at)
+        case DetachObject():
+            return _detach(now, change, at)
+        case RemoveAttached():
+            return replace(now, attached={})
+        case ReplaceAllowed(allowed, defaults):
+            return replace(now, allowed=dict(allowed), passes=dict(defaults))
+        case ResetAllowed():
+            return replace(now, allowed=dict.fromkeys(pairs, True), passes={})
+        case SetPadding(values):
+            checked = _by_link(now, "padding", values, 0.0, MAX_PADDING)
+            return replace(now, padding={**now.padding, **checked})
+        case SetScale(values):
+            checked = _by_link(now, "scale", values, *SCALES)
+            return replace(now, scale={**now.scale, **checked})
+        case SetJoints(values):
+            merged = {**now.values, **{name: float(value) for name, value in values.items()}}
+            now.tree.values(merged)
+            return replace(now, values=merged)
+        case SetFrame(name, parent, T):
+            return replace(now, frames={**now.frames, name: frame_pose(now, parent, at) @ T})
+
+
+def _add(now: SceneSnapshot, change: AddObject, at: Mapping[str, float] | None) -> SceneSnapshot:
+    name = change.name
+    if name in now.tree.child_joints:
+        raise SceneError(f"{quoted(name)} is a link of the robot, an object has another name")
+    if name in now.attached:
+        link = now.attached[name].link
+        raise SceneError(f"object {quoted(name)} is attached to {quoted(link)}: detach it first")
+    T, before = frame_pose(now, change.frame, at) @ change.T, now.objects.get(name)
+    if change.appends and before is not None:
+        offset = inverse(before.T) @ T
+        parts = (*before.body.parts, *((shape, offset @ pose) for shape, pose in change.parts))
+        frames = {key: offset @ pose for key, pose in change.subframes.items()}
+        added = PlacedBody(Body(name, parts), before.T, {**before.subframes, **frames})
+    else:
+        added = PlacedBody(Body(name, change.parts), T, dict(change.subframes))
+    return replace(now, objects={**now.objects, name: added})
+
+
+def _attach(
+    now: SceneSnapshot, change: AttachObject, at: Mapping[str, float] | None
+) -> SceneSnapshot:
+    name, link = change.name, change.link
+    known_links(now, [link])
+    if name in now.tree.child_joints:
+        raise SceneError(f"{quoted(name)} is a link of the robot, an object has another name")
+    T_link = frame_pose(now, link, at)
+    held = now.attached.get(name)
+    before = now.objects.get(name)
+    if before is None and held is not None:
+        before = PlacedBody(held.body, frame_pose(now, held.link, at) @ held.T)
+    if change.parts:
+        T = frame_pose(now, change.frame, at) @ change.T
+        if change.appends and before is not None:
+            offset = inverse(before.T) @ T
+            parts = (*before.body.parts, *((shape, offset @ pose) for shape, pose in change.parts))
+            T = before.T
+        else:
+            parts = change.parts
+        body = Body(name, parts)
+    else:
+        body, T = (known_object(now, name) if before is None else before)[:2]
+    if any(isinstance(shape, Plane) for shape, _ in body.parts):
+        raise SceneError(f"{quoted(name)} has a plane, which has no end: it cannot be carried")
+    touch = frozenset(change.touch_links)  # MoveIt takes unknown ones too
+    carried = AttachedBody(body, link, inverse(T_link) @ T, touch)
+    return replace(
+        now,
+        objects=_without(now.objects, name),
+        attached={**now.attached, name: carried},
+    )
+
+
+def _detach(
+    now: SceneSnapshot, change: DetachObject, at: Mapping[str, float] | None
+) -> SceneSnapshot:
+    objects, attached = dict(now.objects), dict(now.attached)
+    for name, held in now.attached.items():
+        if change.name in ("", name) and change.link in ("", held.link):
+            objects[name] = PlacedBody(held.body, frame_pose(now, held.link, at) @ held.T)
+            del attached[name]
+    return replace(now, objects=objects, attached=attached)
+
+
+def frame_pose(now: SceneSnapshot, frame: str, at: Mapping[str, float] | None = None) -> Array:
+    """Return (4, 4) ``T_root_frame`` of a link, an object, its subframe or a frame that was given.
+
+    Raises:
+        SceneError: an unknown frame.
+    """
+    frame = frame.removeprefix("/")
+    if frame in ("", now.tree.root):
+        return np.eye(4)
+    if frame in now.frames:
+        return now.frames[frame]
+    if frame in now.tree.child_joints:
+        return now.tree.pose(frame, {**now.values, **(at or {})})
+    if frame in now.objects:
+        return now.objects[frame].T
+    name, _, inner = frame.rpartition("/")
+    if name in now.objects and inner in now.objects[name].subframes:
+        placed = now.objects[name]
+        return placed.T @ placed.subframes[inner]
+    known = [*now.tree.links, *now.objects, *now.frames]
+    raise SceneError(f"unknown frame {quoted(frame)}; {suggest_names([frame], known)}")
+
+
+def known_object(now: SceneSnapshot, name: str) -> PlacedBody:
+    """Return an object of the world.
+
+    Raises:
+        SceneError: there is none of this name.
+    """
+    if name not in now.objects:
+        where = (
+            f"; it is attached to {quoted(now.attached[name].link)}" if name in now.attached else ""
+        )
+        hint = where or f"; {suggest_names([name], now.objects)}"
+        raise SceneError(f"no object {quoted(name)} in the world{hint}")
+    return now.objects[name]
+
+
+def known_links(now: SceneSnapshot, links: Iterable[str]) -> None:
+    """Check that links exist.
+
+    Raises:
+        SceneError: one does not.
+    """
+    for link in links:
+        if link not in now.tree.child_joints:
+            hint = suggest_names([link], now.tree.links)
+            raise SceneError(f"unknown link {quoted(link)}; {hint}")
+
+
+def _by_link(
+    now: SceneSnapshot, what: str, values: Mapping[str, float], least: float, most: float
+) -> dict[str, float]:
+    known_links(now, values)
+    for link, value in values.items():
+        if not (isinstance(value, (int, float, np.number)) and least <= value <= most):
+            raise SceneError(
+                f"the {what} of {quoted(link)} is from {least:g} to {most:g}, not {quoted(value)}"
+            )
+    return {link: float(value) for link, value in values.items()}
+
+
+def _without(bodies: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {each: body for each, body in bodies.items() if each != name}

@@ -1,0 +1,196 @@
+"""Exact collisions and distances of two shapes, by the library coal.
+
+Meshes without an inside, which are not watertight, are surfaces. Others are solids: the library
+compares their surfaces, and a point of one shape tells if the other one contains it.
+"""
+
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dls_ik.core.collision import mesh_distances
+from dls_ik.core.types import Array
+from dls_ik.errors import SceneError
+from dls_ik.scene.shapes import Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphere
+
+TOLERANCE, ITERATIONS = 1e-9, 1000  # of the library's iterations [m]
+CONVEX = 1e-9  # of its size, by which a mesh may be beyond planes of its triangles
+MOST_CONVEX = 2000  # triangles of a mesh that is looked at
+MOST_CONTACTS = 200  # of a pair of meshes, among which the deepest is looked for
+KEPT = 4096  # geometries that are kept for the next question
+
+
+class Separation(NamedTuple):
+    """The shortest way between two shapes, or out of each other."""
+
+    distance: float  # [m]; negative: how deep they are in each other, at least
+    points: Array  # (2, 3) on the first and on the second shape
+    normal: Array  # (3,) unit vector from the first to the second shape
+
+
+class PlacedShape(NamedTuple):
+    """A shape at T (4, 4)."""
+
+    shape: Shape
+    T: Array
+
+
+def collide(a: PlacedShape, b: PlacedShape, margin: float = 0.0) -> bool:
+    """Test if two shapes touch, or are nearer than a margin [m].
+
+    Raises:
+        SceneError: the library is not installed.
+    """
+    coal = library()
+    request = coal.CollisionRequest()
+    _be_exact(request)
+    request.security_margin = margin
+    one, two = _geometry(a.shape), _geometry(b.shape)
+    touching = coal.collide(one, _pose(a), two, _pose(b), request, coal.CollisionResult())
+    return touching > 0 or _contains(a, b) or _contains(b, a)
+
+
+def separation(a: PlacedShape, b: PlacedShape) -> Separation:
+    """Find the distance of two shapes, their nearest points and the direction.
+
+    Raises:
+        SceneError: the library is not installed.
+    """
+    coal = library()
+    request, result = coal.DistanceRequest(), coal.DistanceResult()
+    _be_exact(request)
+    one, two, T_a, T_b = _geometry(a.shape), _geometry(b.shape), _pose(a), _pose(b)
+    d = coal.distance(one, T_a, two, T_b, request, result)
+    points = np.array([result.getNearestPoint1(), result.getNearestPoint2()])
+    found = Separation(float(d), points, np.array(result.normal))
+    if d > 0.0 and not (_contains(a, b) or _contains(b, a)):
+        return found
+    if d <= 0.0 and not (isinstance(a.shape, Mesh) or isinstance(b.shape, Mesh)):
+        return found
+    return _deepest(a, b, found)
+
+
+def _deepest(a: PlacedShape, b: PlacedShape, found: Separation) -> Separation:
+    """Return the deepest contact of meshes, or the depth of a shape inside the other one."""
+    coal = library()
+    request, result = coal.CollisionRequest(), coal.CollisionResult()
+    _be_exact(request)
+    request.enable_contact, request.num_max_contacts = True, MOST_CONTACTS
+    coal.collide(_geometry(a.shape), _pose(a), _geometry(b.shape), _pose(b), request, result)
+    contacts = [result.getContact(i) for i in range(result.numContacts())]
+    if not contacts:  # one contains the other: out by the way to the nearest surface, and through
+        return found._replace(distance=-abs(found.distance), normal=-found.normal)
+    deepest = max(contacts, key=lambda contact: float(contact.penetration_depth))
+    points = np.array([deepest.getNearestPoint1(), deepest.getNearestPoint2()])
+    depth = abs(float(deepest.penetration_depth))
+    return Separation(min(-depth, found.distance), points, np.array(deepest.normal))
+
+
+@lru_cache(maxsize=1)
+def library() -> Any:
+    """Return the library.
+
+    Raises:
+        SceneError: it is not installed.
+    """
+    try:
+        return import_module("coal")
+    except ImportError as error:
+        raise SceneError(
+            f"exact collision checks need coal: pip install 'dls_ik[collision]' ({error})"
+        ) from error
+
+
+def _be_exact(request: Any) -> None:
+    request.gjk_tolerance = request.epa_tolerance = TOLERANCE
+    request.gjk_max_iterations = request.epa_max_iterations = ITERATIONS
+
+
+def _pose(placed: PlacedShape) -> Any:
+    return library().Transform3s(placed.T[:3, :3], placed.T[:3, 3])
+
+
+@lru_cache(maxsize=KEPT)
+def _geometry(shape: Shape) -> Any:
+    """Return the library's geometry of a shape, which is compared by identity."""
+    coal = library()
+    match shape:
+        case Box(size=size):
+            return coal.Box(*size.tolist())
+        case Sphere(radius=radius):
+            return coal.Sphere(radius)
+        case Cylinder(radius=radius, length=length):
+            return coal.Cylinder(radius, length)
+        case Capsule(radius=radius, length=length):
+            return coal.Capsule(radius, length)
+        case Plane(normal=normal, offset=offset):
+            return coal.Halfspace(np.array(normal), offset)
+        case Mesh():
+            return _convex(shape) if is_convex(shape) else _surface(shape)
+    raise TypeError(f"not a shape: {shape!r}")
+
+
+def _surface(mesh: Mesh) -> Any:
+    model = library().BVHModelOBBRSS()
+    model.beginModel(len(mesh.triangles), len(mesh.vertices))
+    model.addVertices(np.array(mesh.vertices))
+    model.addTriangles(mesh.triangles.astype(np.int64))
+    model.endModel()
+    return model
+
+
+def _convex(mesh: Mesh) -> Any:
+    coal = library()
+    vertices, triangles = coal.StdVec_Vec3s(), coal.StdVec_Triangle()
+    for vertex in mesh.vertices:
+        vertices.append(np.array(vertex))
+    for triangle in mesh.triangles.tolist():
+        triangles.append(coal.Triangle(*triangle))
+    return coal.Convex(vertices, triangles)
+
+
+@lru_cache(maxsize=KEPT)
+def is_convex(mesh: Mesh) -> bool:
+    """Test if a mesh is closed, and no vertex is beyond the plane of a triangle."""
+    if not mesh.is_watertight or len(mesh.triangles) > MOST_CONVEX:
+        return False
+    a, b, c = np.moveaxis(mesh.vertices[mesh.triangles], 1, 0)
+    normals = np.cross(b - a, c - a)
+    normals /= np.linalg.norm(normals, axis=1)[:, None]
+    beyond = mesh.vertices @ normals.T - np.sum(normals * a, axis=1)
+    size = float(np.ptp(mesh.vertices, axis=0).max())
+    return bool(beyond.max() <= CONVEX * size)
+
+
+def _contains(outer: PlacedShape, inner: PlacedShape) -> bool:
+    """Test if a solid mesh has a point of each part of a shape inside, given none touches it."""
+    if not isinstance(outer.shape, Mesh) or isinstance(inner.shape, Plane):
+        return False
+    if not outer.shape.is_watertight or is_convex(outer.shape):  # convex ones are solids already
+        return False
+    points = _one_point_a_part(inner.shape) @ inner.T[:3, :3].T + inner.T[:3, 3]
+    local = np.ascontiguousarray((points - outer.T[:3, 3]) @ outer.T[:3, :3])
+    low, high = outer.shape.vertices.min(0), outer.shape.vertices.max(0)
+    local = local[((local >= low) & (local <= high)).all(1)]
+    distances = np.empty(len(local))
+    corners = outer.shape.vertices[outer.shape.triangles]
+    mesh_distances(corners, local, True, distances)
+    return bool((distances < 0.0).any())
+
+
+@lru_cache(maxsize=KEPT)
+def _one_point_a_part(shape: Shape) -> Array:
+    """Return a point (k, 3) of each connected part of a shape."""
+    if not isinstance(shape, Mesh):
+        return np.zeros((1, 3))
+    label = np.arange(len(shape.vertices))
+    while True:
+        least = label[shape.triangles].min(axis=1)
+        new = label.copy()
+        np.minimum.at(new, shape.triangles.ravel(), np.repeat(least, 3))
+        new = new[new]
+        if np.array_equal(new, label):
+            return np.asarray(shape.vertices[np.unique(label)])
+        label = new

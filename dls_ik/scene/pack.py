@@ -1,0 +1,203 @@
+"""Links, objects and pairs as the arrays that the kernels of collision checks read."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from dls_ik.core.collision import (
+    BOX,
+    CAPSULE,
+    CYLINDER,
+    PLANE,
+    SPHERE,
+    TREE,
+    SceneArrays,
+)
+from dls_ik.core.types import Array
+from dls_ik.model.rotations import inverse, rotation_from_z, transform
+from dls_ik.model.tree import Tree
+from dls_ik.scene.shapes import Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphere
+from dls_ik.scene.spheres import SphereTree, sphere_tree
+
+
+class LinkFrames(NamedTuple):
+    """The f frames that joints move, the root link's first, and where the links are on them."""
+
+    parent: list[int]
+    variable: list[int]
+    prismatic: list[bool]
+    fixed: list[Array]  # (4, 4) from the parent's frame
+    scale: list[float]
+    offset: list[float]
+    links: dict[str, tuple[int, Array]]  # frame, and (4, 4) T_frame_link
+
+
+def link_frames(tree: Tree, joint_names: Sequence[str], values: Mapping[str, float]) -> LinkFrames:
+    """Find the frames of all links of a robot.
+
+    Args:
+        joint_names: (n,) joints whose values are variables; with the joints that mimic them.
+        values: Values of all other joints that have one [rad or m].
+    """
+    number = {name: i for i, name in enumerate(joint_names)}
+    frames = LinkFrames([0], [0], [False], [np.eye(4)], [0.0], [0.0], {tree.root: (0, np.eye(4))})
+    waiting = [tree.root]
+    while waiting:
+        link = waiting.pop()
+        frame, T = frames.links[link]
+        for joint in tree.child_joints[link]:
+            waiting.append(joint.child)
+            mimic = tree.mimic_of.get(joint.name)
+            T_joint = T @ joint.origin
+            if mimic is None or mimic.master not in number or mimic.multiplier == 0.0:
+                T_child = T_joint @ joint.motion(values.get(joint.name, 0.0))
+                frames.links[joint.child] = frame, T_child
+                continue
+            T_from_z = transform(rotation_from_z(joint.axis))
+            frames.links[joint.child] = len(frames.parent), inverse(T_from_z)
+            frames.parent.append(frame)
+            frames.variable.append(number[mimic.master])
+            frames.prismatic.append(joint.kind == "prismatic")
+            frames.fixed.append(T_joint @ T_from_z)
+            frames.scale.append(mimic.multiplier)
+            frames.offset.append(mimic.offset)
+    return frames
+
+
+class MovingShape(NamedTuple):
+    """A shape of a link, or of an object that is attached to one."""
+
+    name: str  # of the link or object
+    shape: Shape  # scaled
+    spheres: SphereTree  # in the shape's frame
+    frame: int
+    T: Array  # (4, 4) from the frame to the shape
+    padding: float  # [m]
+
+
+class StandingShape(NamedTuple):
+    """A shape of an object of the world."""
+
+    name: str
+    shape: Shape
+    T: Array  # (4, 4) from the root link to the shape
+
+
+def pack_shapes(
+    frames: LinkFrames,
+    moving: Sequence[MovingShape],
+    standing: Sequence[StandingShape],
+    pairs: Sequence[tuple[int, int]],
+    outside: Sequence[tuple[int, int]],
+) -> SceneArrays:
+    """Return the arrays of shapes, and of pairs of them by their numbers."""
+    rows = [_object(each.shape) for each in standing]
+    trees = [each.spheres.placed(each.T) for each in moving]
+    roots = np.cumsum([0, *(len(tree.node) for tree in trees)])
+    found: dict[int, int] = {}  # the first node of each mesh of the world
+    tree_of = []
+    count = int(roots[-1])
+    for each, (kind, _, _) in zip(standing, rows, strict=True):
+        if kind == TREE and id(each.shape) not in found:
+            trees.append(sphere_tree(each.shape))
+            found[id(each.shape)] = count
+            count += len(trees[-1].node)
+        tree_of.append(found.get(id(each.shape), 0))
+    starts = np.cumsum([0, *(len(tree.node) for tree in trees)])
+    child = [
+        np.where(tree.child < 0, -1, tree.child + start)
+        for tree, start in zip(trees, starts, strict=False)
+    ]
+    places = [
+        inverse(each.T @ T_shape)[:3] for each, (_, _, T_shape) in zip(standing, rows, strict=True)
+    ]
+    return SceneArrays(
+        parent=np.array(frames.parent, np.int64),
+        variable=np.array(frames.variable, np.int64),
+        prismatic=np.array(frames.prismatic, np.int64),
+        fixed=np.array(frames.fixed)[:, :3],
+        scale=np.array(frames.scale),
+        offset=np.array(frames.offset),
+        frame=np.array([each.frame for each in moving], np.int64),
+        root=roots[:-1].astype(np.int64),
+        padding=np.array([each.padding for each in moving]),
+        kind=np.array([kind for kind, _, _ in rows], np.int64),
+        tree=np.array(tree_of, np.int64),
+        size=np.array([size for _, size, _ in rows]).reshape(-1, 3),
+        place=np.array(places).reshape(-1, 3, 4),
+        child=np.concatenate([np.zeros(0, np.int64), *child]),
+        node=np.concatenate([np.zeros((0, 5)), *(tree.node for tree in trees)]),
+        pairs=np.array(pairs, np.int64).reshape(-1, 2),
+        outside=np.array(outside, np.int64).reshape(-1, 2),
+    )
+
+
+def _object(shape: Shape) -> tuple[int, Array, Array]:
+    """Return the kind of a shape for the kernels, its size (3,) and its frame (4, 4)."""
+    match shape:
+        case Box(size=size):
+            return BOX, 0.5 * size, np.eye(4)
+        case Sphere(radius=radius):
+            return SPHERE, np.array([radius, 0.0, 0.0]), np.eye(4)
+        case Cylinder(radius=radius, length=length):
+            return CYLINDER, np.array([radius, 0.5 * length, 0.0]), np.eye(4)
+        case Capsule(radius=radius, length=length):
+            return CAPSULE, np.array([radius, 0.5 * length, 0.0]), np.eye(4)
+        case Plane(normal=normal, offset=offset):
+            return PLANE, np.zeros(3), transform(rotation_from_z(normal), offset * normal)
+        case Mesh():
+            return TREE, np.zeros(3), np.eye(4)
+    raise TypeError(f"not a shape: {shape!r}")
+
+
+def scaled(shape: Shape, scale: float) -> Shape:
+    """Return a shape scaled about its own origin."""
+    match shape:
+        case _ if scale == 1.0:
+            return shape
+        case Box(size=size):
+            return Box(size * scale)
+        case Sphere(radius=radius):
+            return Sphere(radius * scale)
+        case Cylinder(radius=radius, length=length):
+            return Cylinder(radius * scale, length * scale)
+        case Capsule(radius=radius, length=length):
+            return Capsule(radius * scale, length * scale)
+        case Mesh(vertices=vertices, triangles=triangles):
+            return Mesh(vertices * scale, triangles)
+    return shape
+
+
+def reach_of_pairs(arrays: SceneArrays, extent: Array) -> Array:
+    """Bound how fast joints bring the shapes of each pair together, (p + s, n) [m] by variable.
+
+    Only joints between the two shapes count.
+
+    Args:
+        extent: (n,) largest absolute value of each variable on the way, of prismatic joints.
+    """
+    n = len(extent)
+    reach = np.zeros((len(arrays.frame), len(arrays.parent)))  # (g, f) by frame
+    for shape, frame in enumerate(arrays.frame):
+        node = arrays.node[arrays.root[shape]]
+        length = float(np.linalg.norm(node[:3]) + node[3])  # from the frame to any point
+        at = int(frame)
+        while at > 0:
+            if arrays.prismatic[at]:
+                reach[shape, at] = 1.0
+                slide = abs(arrays.scale[at]) * extent[arrays.variable[at]]
+                length += slide + abs(arrays.offset[at])
+            else:
+                reach[shape, at] = length
+            length += float(np.linalg.norm(arrays.fixed[at, :, 3]))
+            at = int(arrays.parent[at])
+    own = [
+        np.where((reach[a] > 0.0) != (reach[b] > 0.0), np.maximum(reach[a], reach[b]), 0.0)
+        for a, b in arrays.pairs
+    ]
+    outside = [reach[a] for a, _ in arrays.outside]
+    by_frame = np.array([*own, *outside]).reshape(-1, len(arrays.parent)) * np.abs(arrays.scale)
+    speeds = np.zeros((len(by_frame), n))
+    np.add.at(speeds.T, arrays.variable, by_frame.T)
+    return speeds

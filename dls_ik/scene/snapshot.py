@@ -1,0 +1,357 @@
+"""A scene that never changes, and its answers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dls_ik.core.collision import (
+    COLLIDING,
+    FREE,
+    OPEN,
+    SceneArrays,
+    advance_pairs,
+    bound_pairs,
+    check_pairs,
+    check_rows,
+    count_pairs,
+    link_poses,
+    pack_scene,
+)
+from dls_ik.core.types import Array
+from dls_ik.model.rotations import transform
+from dls_ik.model.tree import Tree
+from dls_ik.scene.exact import PlacedShape, Separation, collide, separation
+from dls_ik.scene.pack import (
+    LinkFrames,
+    MovingShape,
+    StandingShape,
+    link_frames,
+    pack_shapes,
+    reach_of_pairs,
+    scaled,
+)
+from dls_ik.scene.shapes import Body, Mesh
+from dls_ik.scene.spheres import sphere_tree
+from dls_ik.scene.srdf import Pair, pair_of
+
+TOUCHING = 1e-5  # [m] distance on a path at which shapes count as touching
+BATCH = 256  # configurations from which threads share them
+
+
+class ClosestPair(NamedTuple):
+    """The two links or objects that are nearest each other, or deepest in each other."""
+
+    distance: float  # [m] less padding; negative in collision: how deep, at least
+    names: Pair
+    points: Array  # (2, 3) on either, in the root link's frame [m]
+    normal: Array  # (3,) unit vector from the first to the second
+
+
+class Contact(NamedTuple):
+    """Two shapes that touch."""
+
+    names: Pair
+    point: Array  # (3,) between the two, in the root link's frame [m]
+    normal: Array  # (3,) unit vector from the first to the second
+    depth: float  # [m] how deep they are in each other, padding included, at least
+
+
+class PathContact(NamedTuple):
+    """The first contact on a path."""
+
+    time: float  # 0 at its start, 1 at its end
+    names: Pair
+
+
+class PlacedBody(NamedTuple):
+    """An object of the world."""
+
+    body: Body
+    T: Array  # (4, 4) T_root_object
+    subframes: Mapping[str, Array] = {}  # (4, 4) T_object_subframe by name; never changed
+
+
+class AttachedBody(NamedTuple):
+    """An object that a link carries."""
+
+    body: Body
+    link: str
+    T: Array  # (4, 4) T_link_object
+    touch_links: frozenset[str] = frozenset()  # that it may touch, beside its link
+
+
+@dataclass(frozen=True, eq=False)
+class SceneSnapshot:
+    """Robot, objects, and which of them may touch; immutable."""
+
+    tree: Tree
+    joint_names: tuple[str, ...]  # (n,) of configurations
+    links: Mapping[str, Body]  # with collision geometry
+    allowed: Mapping[Pair, bool]  # pairs that may touch, or may not whatever `passes` says
+    passes: Mapping[str, bool] = field(default_factory=dict)  # may touch anything, or nothing
+    values: Mapping[str, float] = field(default_factory=dict)  # of joints [rad or m]
+    objects: Mapping[str, PlacedBody] = field(default_factory=dict)
+    attached: Mapping[str, AttachedBody] = field(default_factory=dict)
+    padding: Mapping[str, float] = field(default_factory=dict)  # by link [m]
+    scale: Mapping[str, float] = field(default_factory=dict)  # by link
+    frames: Mapping[str, Array] = field(default_factory=dict)  # (4, 4) T_root_frame by name
+
+    # Pairs
+
+    def may_touch(self, a: str, b: str) -> bool:
+        """Test if two links or objects may touch, as MoveIt's allowed collision matrix has it."""
+        allowed = self.allowed.get(pair_of(a, b))
+        if allowed is None:
+            known = [self.passes[name] for name in (a, b) if name in self.passes]
+            allowed = bool(known) and all(known)
+        for one, other in ((a, b), (b, a)):
+            held = self.attached.get(one)
+            if held is None:
+                continue
+            beside = self.attached.get(other)
+            same_link = beside is not None and beside.link == held.link
+            allowed = allowed or same_link or other == held.link or other in held.touch_links
+        return allowed
+
+    @cached_property
+    def names(self) -> tuple[Pair, ...]:
+        """Names of the (p + s,) pairs of shapes that are checked."""
+        moving, standing = self._shapes
+        own, outside = self._numbers
+        return (
+            *(pair_of(moving[a].name, moving[b].name) for a, b in own),
+            *(pair_of(moving[a].name, standing[b].name) for a, b in outside),
+        )
+
+    @cached_property
+    def _frames(self) -> LinkFrames:
+        return link_frames(self.tree, self.joint_names, self.tree.values(self.values))
+
+    @cached_property
+    def _shapes(self) -> tuple[list[MovingShape], list[StandingShape]]:
+        moving = []
+        carried = [(each.body, each.link, each.T) for each in self.attached.values()]
+        links = [(body, name, np.eye(4)) for name, body in self.links.items()]
+        for body, link, T_link in (*links, *carried):
+            frame, T_frame = self._frames.links[link]
+            scale, padding = self.scale.get(body.name, 1.0), self.padding.get(body.name, 0.0)
+            for shape, T in body.parts:
+                keep = body.name in self.links or isinstance(shape, Mesh)  # boxes come and go
+                spheres = sphere_tree(shape, keep).placed(np.eye(4), scale)
+                T_shape = T_frame @ T_link @ T
+                each = scaled(shape, scale)
+                moving.append(MovingShape(body.name, each, spheres, frame, T_shape, padding))
+        standing = [
+            StandingShape(name, shape, each.T @ T)
+            for name, each in self.objects.items()
+            for shape, T in each.body.parts
+        ]
+        return moving, standing
+
+    @cached_property
+    def _numbers(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+        """Pairs of moving shapes, and of moving and standing ones, by their numbers."""
+        moving, standing = self._shapes
+        touch = cache(self.may_touch)
+        own = [
+            (i, j)
+            for i, a in enumerate(moving)
+            for j, b in enumerate(moving[:i])
+            if a.name != b.name and not touch(a.name, b.name)
+        ]
+        outside = [
+            (i, j)
+            for i, a in enumerate(moving)
+            for j, b in enumerate(standing)
+            if not touch(a.name, b.name)
+        ]
+        return own, outside
+
+    @cached_property
+    def arrays(self) -> SceneArrays:
+        """All that kernels read."""
+        return pack_shapes(self._frames, *self._shapes, *self._numbers)
+
+    @cached_property
+    def packed(self) -> tuple[Array, NDArray[np.int64]]:
+        """The same in two arrays."""
+        return pack_scene(self.arrays)
+
+    # Answers, for values that were checked
+
+    def states(self, q: Array) -> NDArray[np.int64]:
+        """Return (b, 2) FREE, COLLIDING or OPEN of configurations (b, n), and the pair found."""
+        out = np.empty((len(q), 2), np.int64)
+        threads = 1 if len(q) < 2 * BATCH else min(os.cpu_count() or 1, len(q) // BATCH)
+        if threads == 1:
+            check_rows(*self.packed, q, out)
+            return out
+        parts = np.array_split(np.arange(len(q)), 4 * threads)
+        with ThreadPoolExecutor(threads) as pool:
+            for _ in pool.map(
+                lambda i: check_rows(*self.packed, q[i], out[i[0] : i[-1] + 1]), parts
+            ):
+                pass
+        return out
+
+    def in_collision(self, q: Array) -> NDArray[np.bool_]:
+        """Test configurations (b, n)."""
+        states = self.states(q)[:, 0]
+        colliding: NDArray[np.bool_] = states == COLLIDING
+        for i in np.flatnonzero(states == OPEN):
+            colliding[i] = next(self._touching(q[i]), None) is not None
+        return colliding
+
+    def colliding_pair(self, q: Array) -> Pair | None:
+        """Return the names of a pair that collides at q (n,), None if all are free."""
+        out = np.empty((1, 2), np.int64)
+        check_rows(*self.packed, q[None], out)
+        state, pair = out[0].tolist()
+        if state == OPEN:
+            pair = next(self._touching(q), -1)
+        return None if pair < 0 else self.names[pair]
+
+    def touching_pairs(self, q: Array) -> set[Pair]:
+        """Return the names of all pairs that collide at q (n,)."""
+        return {self.names[k] for k in self._touching(q)}
+
+    def _touching(self, q: Array) -> Iterator[int]:
+        """Yield the pairs that collide at q (n,)."""
+        states = np.empty(len(self.names), np.int64)
+        check_pairs(*self.packed, q, states)
+        placed = _Placement(self, q)
+        for k in np.flatnonzero(states != FREE).tolist():
+            if states[k] == COLLIDING or collide(*placed.pair(k), self._margins[k]):
+                yield k
+
+    @cached_property
+    def _margins(self) -> list[float]:
+        """Padding of each pair [m]."""
+        moving, (own, outside) = self._shapes[0], self._numbers
+        return [
+            *(moving[a].padding + moving[b].padding for a, b in own),
+            *(moving[a].padding for a, _ in outside),
+        ]
+
+    def contacts(self, q: Array) -> tuple[Contact, ...]:
+        """Return the contacts of all pairs that collide at q (n,), the deepest first."""
+        placed = _Placement(self, q)
+        found = []
+        for k in self._touching(q):
+            way = placed.separation(k)
+            found.append(
+                Contact(self.names[k], way.points.mean(0), way.normal, max(-way.distance, 0.0))
+            )
+        return tuple(sorted(found, key=lambda contact: -contact.depth))
+
+    def clearance(self, q: Array, within: float = np.inf) -> dict[Pair, float]:
+        """Return the distance [m] of each pair at q (n,), as far as it is less than `within`."""
+        placed, found = _Placement(self, q), dict[Pair, float]()
+        for k, least in self._by_bound(q, within if np.isfinite(within) else -np.inf):
+            name = self.names[k]
+            if least < min(within, found.get(name, np.inf)):
+                d = placed.separation(k).distance
+                if d < within:
+                    found[name] = min(d, found.get(name, np.inf))
+        return dict(sorted(found.items(), key=lambda item: item[1]))
+
+    def distance(self, q: Array) -> ClosestPair | None:
+        """Return the closest pair at q (n,), None if there are no pairs."""
+        placed, best = _Placement(self, q), None
+        for k, least in self._by_bound(q, closest=True):
+            if best is not None and least >= best.distance:
+                break
+            way = placed.separation(k)
+            if best is None or way.distance < best.distance:
+                best = ClosestPair(way.distance, self.names[k], way.points, way.normal)
+        return best
+
+    def _by_bound(
+        self, q: Array, within: float = np.inf, closest: bool = False
+    ) -> list[tuple[int, float]]:
+        """Return the pairs with lower bounds of their distances [m] at q, ascending.
+
+        Args:
+            within: Distance up to which bounds are sharp [m].
+            closest: They are sharp for the closest pair only.
+        """
+        bounds = np.empty((len(self.names), 2))
+        bound_pairs(*self.packed, q, within, closest, bounds)
+        order = np.argsort(bounds[:, 0], kind="stable")
+        return [(int(k), float(bounds[k, 0])) for k in order]
+
+    def path_in_collision(self, q0: Array, q1: Array) -> PathContact | None:
+        """Find the first contact on the straight path between configurations (n,).
+
+        Conservative advancement: a pair is skipped for as long as its distance lasts at the
+        greatest speed with which the joints can bring it together. Shapes nearer than 1e-5 m count
+        as touching.
+        """
+        extent = np.maximum(abs(q0), abs(q1))
+        speed = reach_of_pairs(self.arrays, extent) @ abs(q1 - q0)
+        time, ends = np.zeros(len(self.names)), (q0, q1)
+        while True:
+            k = advance_pairs(*self.packed, ends, speed, TOUCHING, time)
+            if k < 0:
+                return None
+            now = float(time[k])
+            d = _Placement(self, q0 + now * (q1 - q0)).separation(k).distance
+            if d <= TOUCHING:
+                return PathContact(now, self.names[k])
+            time[k] = now + d / speed[k] if speed[k] > 0.0 else 1.0
+
+
+def use_scene_kernels(snapshot: SceneSnapshot) -> None:
+    """Run each kernel of a snapshot's answers once, to have it compiled."""
+    q, count = np.zeros((1, len(snapshot.joint_names))), len(snapshot.names)
+    packed, numbers = snapshot.packed, np.zeros(count, np.int64)
+    snapshot.states(q)
+    check_pairs(*packed, q[0], numbers)
+    count_pairs(*packed, q, np.zeros(count, np.int64), np.zeros((1, 2), np.int64))
+    link_poses(*packed, q[0], np.empty((len(snapshot.arrays.parent), 3, 4)))
+    bound_pairs(*packed, q[0], np.inf, True, np.empty((count, 2)))
+    advance_pairs(*packed, (q[0], q[0] + 1.0), np.ones(count), 1e-5, np.zeros(count))
+
+
+class _Placement:
+    """The shapes of a snapshot at a configuration (n,), for exact answers."""
+
+    def __init__(self, snapshot: SceneSnapshot, q: Array) -> None:
+        self._snapshot = snapshot
+        self._poses = np.empty((len(snapshot.arrays.parent), 3, 4))
+        link_poses(*snapshot.packed, q, self._poses)
+
+    def _moving(self, number: int) -> PlacedShape:
+        each = self._snapshot._shapes[0][number]
+        pose = self._poses[each.frame]
+        return PlacedShape(each.shape, transform(pose[:, :3], pose[:, 3]) @ each.T)
+
+    def _standing(self, number: int) -> PlacedShape:
+        each = self._snapshot._shapes[1][number]
+        return PlacedShape(each.shape, each.T)
+
+    def pair(self, k: int) -> tuple[PlacedShape, PlacedShape]:
+        """Return the two shapes of pair k, in the order of its names."""
+        own, outside = self._snapshot._numbers
+        if k < len(own):
+            numbers = own[k]
+            shapes = self._moving(numbers[0]), self._moving(numbers[1])
+            first = self._snapshot._shapes[0][numbers[0]].name
+        else:
+            numbers = outside[k - len(own)]
+            shapes = self._moving(numbers[0]), self._standing(numbers[1])
+            first = self._snapshot._shapes[0][numbers[0]].name
+        return shapes if first == self._snapshot.names[k][0] else (shapes[1], shapes[0])
+
+    def separation(self, k: int) -> Separation:
+        """Return the separation of pair k, padding taken off."""
+        way = separation(*self.pair(k))
+        return way._replace(distance=way.distance - self._snapshot._margins[k])

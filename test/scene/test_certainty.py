@@ -1,0 +1,110 @@
+"""What is said to be free is, and what is said to collide does, by coal."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle_scene import Oracle
+from scenes import ARMS, WORLDS, bracket, cup, gem, scene_of
+
+from dls_ik import PlanningScene, RobotModel
+from dls_ik.core.collision import COLLIDING, FREE, OPEN, check_pairs
+from dls_ik.model.rotations import rotation_from_rpy, transform
+from dls_ik.scene.shapes import Body, Box, Capsule, Cylinder, Plane, Sphere
+
+
+def states_of(snapshot, q):
+    states = np.empty(len(snapshot.names), np.int64)
+    check_pairs(*snapshot.packed, q, states)
+    return states
+
+
+def check(snapshot, q):
+    """Compare all pairs with the oracle; return how many were compared, and left open."""
+    states, oracle, by_name = states_of(snapshot, q), Oracle(snapshot, q), {}
+    for name, state in zip(snapshot.names, states.tolist(), strict=True):
+        by_name.setdefault(name, set()).add(state)
+    touching = {name: oracle.touch(*name) for name in by_name}
+    for name, found in by_name.items():
+        if found == {FREE}:
+            assert not touching[name], (name, q)
+        if COLLIDING in found:
+            assert touching[name], (name, q)
+    assert snapshot.in_collision(q[None])[0] == any(touching.values()), q
+    assert snapshot.touching_pairs(q) == {name for name, found in touching.items() if found}
+    return len(states), int((states == OPEN).sum())
+
+
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("arm", ARMS)
+def test_random_configurations(arm, world):
+    scene, rng = scene_of(arm, world), np.random.default_rng(0)
+    counts = np.sum([check(scene.snapshot, q) for q in scene.robot.random(15, rng=rng)], axis=0)
+    assert counts[1] < 0.02 * counts[0]  # few are left to the library
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("arm", ARMS)
+def test_ten_million_pairs(arm, world):
+    scene, done, rng = scene_of(arm, world), 0, np.random.default_rng(1)
+    while done < 10_000_000 / (len(ARMS) * len(WORLDS)):
+        done += check(scene.snapshot, scene.robot.random(rng=rng))[0]
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_at_the_edge_of_certainty(world):
+    """Where the state of a pair changes on a path, the last certain answers are right."""
+    snapshot, rng, edges = scene_of("fr3", world).snapshot, np.random.default_rng(2), 0
+    while edges < 12:
+        q0, q1 = scene_of("fr3", world).robot.random(2, rng=rng)
+        ends = states_of(snapshot, q0), states_of(snapshot, q1)
+        for k in np.flatnonzero((ends[0] == FREE) & (ends[1] == COLLIDING))[:3]:
+            check(snapshot, _last(snapshot, k, FREE, q0, q1))
+            check(snapshot, _last(snapshot, k, COLLIDING, q1, q0))
+            edges += 1
+
+
+def _last(snapshot, k, state, q0, q1):
+    """The last configuration on the way from q0 with this state of pair k, to rounding."""
+    low, high = 0.0, 1.0
+    while high - low > 1e-9:
+        middle = 0.5 * (low + high)
+        here = states_of(snapshot, q0 + middle * (q1 - q0))[k] == state
+        low, high = (middle, high) if here else (low, middle)
+    return q0 + low * (q1 - q0)
+
+
+RNG = np.random.default_rng(3)
+MOVING = (
+    Box([0.3, 0.2, 0.02]), Sphere(0.1), Cylinder(0.05, 0.3), Capsule(0.05, 0.2),
+    gem(0.15, RNG), bracket(0.3), cup(0.1, 0.2),
+)  # fmt: skip
+STANDING = (*MOVING, Plane([0.3, -0.4, 1.0], -0.1))
+
+
+ROW = {"a": 0.5, "lower": -3.0, "upper": 3.0}
+PAIR = RobotModel.from_dh([ROW, ROW])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    moving=st.sampled_from(MOVING),
+    other=st.sampled_from(MOVING),
+    fixed=st.sampled_from(STANDING),
+)
+def test_any_two_shapes(seed, moving, other, fixed):
+    """A shape that moves against one of the base and one of the world, in any pose."""
+    rng = np.random.default_rng(seed)
+    base, *_, tip = PAIR.tree.links
+    bodies = {link: Body(link, ((s, _pose(rng)),)) for link, s in ((base, other), (tip, moving))}
+    scene = PlanningScene(PAIR, {}, bodies=bodies)
+    scene.add("thing", fixed, _pose(rng))
+    scene.allow(base, "thing")
+    for q in rng.uniform(-3, 3, (4, 2)):
+        check(scene.snapshot, q)
+
+
+def _pose(rng):
+    return transform(rotation_from_rpy(*rng.uniform(-3, 3, 3)), rng.uniform(-0.4, 0.4, 3))

@@ -1,0 +1,114 @@
+"""Trees of spheres contain their shapes, and their inner spheres are inside."""
+
+import numpy as np
+import pytest
+import scenes
+import trimesh
+
+from dls_ik.scene import spheres
+from dls_ik.scene.shapes import Box, Capsule, Cylinder, Plane, Sphere
+from dls_ik.scene.spheres import fit_spheres, sphere_tree
+
+SHAPES = {
+    "box": Box([0.3, 0.2, 0.02]),
+    "sphere": Sphere(0.1),
+    "cylinder": Cylinder(0.05, 0.3),
+    "capsule": Capsule(0.05, 0.2),
+    "gem": scenes.gem(0.1, np.random.default_rng(0)),
+    "bracket": scenes.bracket(),
+    "cup": scenes.cup(0.05, 0.1),
+}
+
+
+def points_of(shape, rng, count=3000):
+    """Points of a shape: inside and on its surface, at edges and corners too."""
+    node = sphere_tree(shape).node[0]
+    p = node[:3] + 1.3 * node[3] * rng.uniform(-1, 1, (count, 3))
+    rho = np.hypot(p[:, 0], p[:, 1])[:, None]
+    match shape:
+        case Box(size=size):
+            return np.clip(p, -0.5 * size, 0.5 * size)
+        case Cylinder(radius=radius, length=length):
+            z = np.clip(p[:, 2:], -0.5 * length, 0.5 * length)
+            return np.hstack([p[:, :2] * np.minimum(1, radius / rho), z])
+        case Sphere(radius=radius) | Capsule(radius=radius):
+            half = 0.5 * getattr(shape, "length", 0.0)
+            axis = np.clip(p[:, 2:], -half, half) * [0, 0, 1]
+            return (
+                axis
+                + (p - axis) * np.minimum(1, radius / np.linalg.norm(p - axis, axis=1))[:, None]
+            )
+    a, b, c = np.moveaxis(shape.vertices[shape.triangles], 1, 0)
+    s, t = rng.uniform(size=(2, count, 1))
+    s, t = np.where(s + t > 1, 1 - s, s), np.where(s + t > 1, 1 - t, t)
+    k = rng.integers(len(a), size=count)
+    surface = np.vstack([a[k] + s * (b - a)[k] + t * (c - a)[k], shape.vertices])
+    return np.vstack([surface, p[is_inside(shape, p)]]) if shape.is_watertight else surface
+
+
+def is_inside(shape, p):
+    rho = np.hypot(p[:, 0], p[:, 1])
+    match shape:
+        case Box(size=size):
+            return (abs(p) <= 0.5 * size).all(1)
+        case Sphere(radius=radius):
+            return np.linalg.norm(p, axis=1) <= radius
+        case Cylinder(radius=radius, length=length):
+            return (rho <= radius) & (abs(p[:, 2]) <= 0.5 * length)
+        case Capsule(radius=radius, length=length):
+            return np.hypot(rho, np.maximum(abs(p[:, 2]) - 0.5 * length, 0)) <= radius
+    return trimesh.Trimesh(shape.vertices, shape.triangles).contains(p)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_covers_the_shape_at_every_level(name):
+    """A point of the shape is in the sphere of a path of nodes from the root to a leaf."""
+    shape, rng = SHAPES[name], np.random.default_rng(0)
+    tree, points = sphere_tree(shape), points_of(SHAPES[name], rng)
+    node, child = tree
+    squared = sum((points[:, i, None] - node[:, i]) ** 2 for i in range(3))  # (points, nodes)
+    inside = squared <= (node[:, 3] + 1e-12) ** 2
+    for at in range(len(node))[::-1]:  # children come after their parent
+        if child[at] >= 0:
+            inside[:, at] &= inside[:, child[at]] | inside[:, child[at] + 1]
+    assert inside[:, 0].all()
+
+
+@pytest.mark.parametrize("name", [name for name in SHAPES if name != "cup"])
+def test_inner_spheres_are_inside(name):
+    shape, rng = SHAPES[name], np.random.default_rng(0)
+    node = sphere_tree(shape).node
+    node = node[node[:, 4] > 0]
+    ways = rng.normal(size=(40, 3))
+    ways /= np.linalg.norm(ways, axis=1)[:, None]
+    points = (node[:, None, :3] + 0.9999 * node[:, None, 4:] * ways).reshape(-1, 3)
+    assert is_inside(shape, points).all()
+    assert len(node) > 0
+
+
+@pytest.mark.parametrize("name", ["gem", "bracket", "cylinder", "capsule"])
+def test_gap_is_narrow(name):
+    """Few millimetres of a shape of decimetres are left to the exact library."""
+    assert sphere_tree(SHAPES[name]).gap < 0.004
+
+
+def test_a_plane_has_no_spheres():
+    with pytest.raises(TypeError, match="no spheres cover a Plane"):
+        fit_spheres(Plane([0, 0, 1]))
+
+
+def test_damaged_files_are_replaced(tmp_path, monkeypatch):
+    monkeypatch.setattr(spheres, "kept_folder", lambda: str(tmp_path))
+    shape = Box([0.1, 0.1, 0.1])
+    whole = spheres.sphere_tree.__wrapped__(shape)
+    (file,) = tmp_path.iterdir()
+    content = file.read_bytes()
+    for damaged in (content[:100], content[:-1] + b"x", b""):
+        file.write_bytes(damaged)
+        assert np.array_equal(spheres.sphere_tree.__wrapped__(shape).node, whole.node)
+        assert file.read_bytes() == content
+
+
+def test_a_full_disk_costs_time_only(monkeypatch):
+    monkeypatch.setattr(spheres, "kept_folder", lambda: "/nowhere")
+    assert spheres.sphere_tree.__wrapped__(Box([0.1, 0.1, 0.1])).gap < 0.01
