@@ -102,7 +102,6 @@ class Application:
         Raises:
             DlsIkError: a parameter that does not fit the robot.
         """
-        self._loop.start()
         reason = ""
         try:
             robot = robot_from_parameters(self._live.current)
@@ -112,6 +111,7 @@ class Application:
             self._wait_for_robot(reason)
         else:
             self._use(Arm(robot, self._parameters, self._executor))
+        self._loop.start()
         self._services.start()
 
     def stop(self) -> None:
