@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dls_ik.scene.planning_scene import PlanningScene
     from dls_ik.solver.method import method_names, method_table
     from dls_ik.solver.result import IkBatchResult, IkPathResult, IkResult, Status
+    from dls_ik.solver.robot_kinematics import RobotKinematics
     from dls_ik.solver.solver import IkSolver
     from dls_ik.solver.stepper import Stepper
     from dls_ik.solver.task import Task
@@ -28,6 +29,7 @@ __all__ = [
     "IkSolver",
     "PlanningScene",
     "Pose",
+    "RobotKinematics",
     "RobotModel",
     "Status",
     "Stepper",
@@ -69,6 +71,7 @@ __getattr__, __dir__ = on_first_use(
         "IkSolver": "solver.solver",
         "Pose": "model.pose",
         "PlanningScene": "scene.planning_scene",
+        "RobotKinematics": "solver.robot_kinematics",
         "RobotModel": "model.robot",
         "Status": "solver.result",
         "Stepper": "solver.stepper",

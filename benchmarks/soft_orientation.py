@@ -1,0 +1,70 @@
+"""Position before orientation for an arm of five joints: time of a call of RobotKinematics.
+
+Each pose is some millimetres and hundredths of a radian from where the arm is, as the next one of a
+teleoperation, and not quite reachable. Times are processor time of one thread. The error is the
+root of the weighted sum of squares; least is SciPy's, from the same joint values.
+"""
+
+import time
+from pathlib import Path
+
+import numpy as np
+from scipy.optimize import least_squares
+from scipy.spatial.transform import Rotation
+
+from benchmarks.common import Table, columns, finish, guarded, parser
+from dls_ik import RobotKinematics
+
+ARM = Path(__file__).parents[1] / "examples" / "robots" / "desktop_arm.urdf"
+COLUMNS = columns(
+    "orientation_weight :g; a call [us] :.0f; 95 % of calls [us] :.0f; forward [us] :.1f; "
+    "error over the least, median :.6f; 95 % :.6f"
+)
+WEIGHTS = (0.0, 0.01, 1.0)
+PLACE, TURN = 0.005, 0.05  # [m], [rad] from the arm to its next pose
+ENOUGH = 1e-5  # errors below count as this
+
+
+def row_of(kinematics: RobotKinematics, weight: float, samples: int, seed: int) -> list[float]:
+    """Return the values of a row."""
+    rng, robot = np.random.default_rng(seed), kinematics.robot
+    weights = np.sqrt(np.repeat([1.0, weight], 3))
+    times, forward, excess = [], [], []
+    for q in 0.8 * robot.random(samples, rng):
+        T, start = robot.fk(q), np.append(np.degrees(q), 0.0)
+        T[:3, :3] = Rotation.from_rotvec(TURN * rng.normal(size=3)).as_matrix() @ T[:3, :3]
+        T[:3, 3] += PLACE * rng.normal(size=3)
+
+        def residuals(q: np.ndarray, T: np.ndarray = T) -> np.ndarray:
+            F = robot.fk(q)
+            turn = Rotation.from_matrix(T[:3, :3] @ F[:3, :3].T).as_rotvec()
+            return np.concatenate([F[:3, 3] - T[:3, 3], turn]) * weights
+
+        begin = time.thread_time()
+        found = kinematics.inverse_kinematics(start, T, 1.0, weight)
+        times.append(time.thread_time() - begin)
+        begin = time.thread_time()
+        kinematics.forward_kinematics(start)
+        forward.append(time.thread_time() - begin)
+        least = least_squares(residuals, q, bounds=(robot.lower, robot.upper), xtol=1e-12)
+        error = np.linalg.norm(residuals(np.radians(found[:-1])))
+        excess.append(max(error, ENOUGH) / max(np.sqrt(2.0 * least.cost), ENOUGH))
+    figures = [np.median(times), np.quantile(times, 0.95), np.median(forward)]
+    shares = [np.median(excess), np.quantile(excess, 0.95)]
+    return [weight, *(1e6 * figure for figure in figures), *shares]
+
+
+def main() -> None:
+    """Measure and show."""
+    given = parser(__doc__, samples=200, seed=0).parse_args()
+    kinematics = RobotKinematics(ARM)
+    for weight in WEIGHTS:  # loads the kernels, and makes the searches
+        row_of(kinematics, weight, 2, given.seed)
+    table = Table("Position before orientation, five joints", COLUMNS)
+    for weight in WEIGHTS:
+        table.rows.append(row_of(kinematics, weight, given.samples, given.seed))
+    finish(given, [table])
+
+
+if __name__ == "__main__":
+    guarded(main)
