@@ -143,15 +143,13 @@ def _read_path(robot: RobotModel, file: str) -> JointPath:
 
 
 def _shapes(arm: ViewedArm) -> Shapes:
-    """Return the shapes of a robot's links; lines between its joints where there are none."""
-    from dls_ik.viewer.shapes import Shapes, load_shapes, skeleton
+    """Return the shapes of a robot's links; warn of those that are missing."""
+    from dls_ik.viewer.shapes import robot_shapes
 
-    shapes = Shapes(())
-    if arm.description is not None:
-        shapes = load_shapes(arm.description, arm.is_foreign)
+    shapes = robot_shapes(arm.robot, arm.description, arm.is_foreign)
     if shapes.complaint:
         output.warn(shapes.complaint)
-    return shapes if shapes.pieces else skeleton(arm.robot)._replace(missing=shapes.missing)
+    return shapes
 
 
 def _save(record: str, content: bytes) -> str:

@@ -24,13 +24,19 @@ from dls_ik.viewer.panels import (
 from dls_ik.viewer.plots import CONDITIONING, MOTION, Plots, joint_bars, speed_unit
 from dls_ik.viewer.presets import Preset
 from dls_ik.viewer.replay import JointPath
-from dls_ik.viewer.scene import SceneView
+from dls_ik.viewer.scene import PHONE, SHEET, SceneView
 from dls_ik.viewer.server import set_theme
 from dls_ik.viewer.session import ArmView, Session
 from dls_ik.viewer.shapes import Shapes
 
 CONTROLS_WIDTH, PLOTS_WIDTH = 350, 320  # [px]
-PHONE = 600  # [px] a narrower window begins with the scene alone
+# On a phone viser's panel is a sheet of fixed width at the bottom right, which hides the arm.
+SHEET_STYLE = (
+    "<style>@media (max-width: {phone}px) {{"
+    "[style*='max-height: 60%'] {{width: 100% !important; max-height: {share:.0%} !important}}"
+    "[style*='max-height: 60%'] [style*='width: 20em'] {{width: 100% !important}}"
+    "}}</style>"
+)
 SCENE_PERIOD, FIGURES_PERIOD = 1.0 / 30.0, 1.0 / 6.0  # [s]
 
 Clearance = Callable[[Array], float]
@@ -181,7 +187,7 @@ def serve(
         stack.callback(server.stop)
         server.gui.main_panel.dock_right()
         server.gui.main_panel.set_width(CONTROLS_WIDTH)
-        server.on_client_connect(_fit_phone)
+        server.gui.add_html(SHEET_STYLE.format(phone=PHONE, share=SHEET))
         notes = " ".join(filter(None, (shapes.complaint, note)))
         status = StatusLine(server.gui, notes, speed_unit(robot.units))
         scene = SceneView(server, robot, shapes)
@@ -198,12 +204,6 @@ def serve(
             scene.frame(views[0].sample.q, points)
         begun(session)
         _run(page, session, 1.0 / rate, ended)
-
-
-def _fit_phone(client: Any) -> None:
-    """Show the scene alone at first where there is little room."""
-    if client.camera.image_width < PHONE:
-        client.gui.main_panel.minimize()
 
 
 def _run(page: Page, session: Session, period: float, ended: threading.Event) -> None:

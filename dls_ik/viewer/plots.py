@@ -152,7 +152,11 @@ class CurveHistory:
             return (np.array([-SECONDS, 0.0]), *np.full((arms, 2), np.nan))
         table = np.array(self._rows)
         first = 1 + curve * arms
-        return (table[:, 0] - table[-1, 0], *table[:, first : first + arms].T)
+        times, lines = table[:, 0] - table[-1, 0], table[:, first : first + arms].T
+        if times[0] > -SECONDS:  # uPlot draws the axis of time reliably only as long as the data
+            times = np.concatenate([[-SECONDS], times])
+            lines = np.pad(lines, ((0, 0), (1, 0)), "edge")
+        return (times, *lines)
 
 
 # Colours
@@ -238,7 +242,7 @@ def _plot(gui: Any, curve: Curve, unit: str, data: tuple[Array, ...], names: Seq
         ({"label": "time"}, *lines),
         title=curve.title,
         scales={
-            "x": {"time": False, "range": [-SECONDS, 0.0]},
+            "x": {"time": False},
             "y": {"range": {"min": bottom, "max": top}},
         },
         axes=(

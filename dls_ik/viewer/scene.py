@@ -24,12 +24,15 @@ from dls_ik.viewer.shapes import (
 
 VIEW = np.array([1.25, -1.15, 0.62])  # direction from what the camera looks at
 FIELD_OF_VIEW = np.deg2rad(40.0)  # vertical
+PHONE, SHEET = 576, 0.45  # [px] narrower windows have the panels below, in that share of the height
+NEW_FORM = 1.15  # ratio of width to height, against that before, for which a view is made anew
 MARGIN = 1.08  # around what is framed
 LAMPS = (("/lamp", (2.0, -1.0, 4.0), 1.6), ("/second_lamp", (-2.0, -3.0, 2.0), 0.7))
 SIZE_SAMPLES = 80  # postures
 TARGET_COLOUR: Colour = (217, 28, 92)
 PATH_COLOUR: Colour = (128, 136, 149)
-GIZMO_SCALE = 0.22  # of the robot's size
+GIZMO_SCALE = 0.16  # of the robot's size
+ARROWS = 1.35 * GIZMO_SCALE  # to the ends of the handles
 TRAIL_POINTS = 600
 TRAIL_STEP = 2e-3  # of the robot's size
 ELLIPSOID_SCALE = 0.2  # [s] 1 m/s is drawn 0.2 m long
@@ -58,7 +61,8 @@ class SceneView:
         self._figures.show([self._q])
         self._framed = np.zeros((0, 3))
         self.frame(self._q)
-        server.on_client_connect(self._frame_client)
+        self._aspects: dict[int, float] = {}  # of clients when they were framed
+        server.on_client_connect(self._greet)
 
     def clearance(self, q: Array) -> float:
         """Return the height of the lowest moving link above the floor [m] at q (n,)."""
@@ -83,7 +87,9 @@ class SceneView:
             client: whose camera; None: those of all, and of all that come.
         """
         parts = [self._boxes.corners(q), *([] if points is None else [points])]
-        parts.append(self._robot.fk(q).reshape(-1, 4, 4)[:, :3, 3])
+        axes = ARROWS * self._size * np.concatenate([np.zeros((1, 3)), np.eye(3)])
+        tips = self._robot.fk(q).reshape(-1, 4, 4)
+        parts += [axes @ T[:3, :3].T + T[:3, 3] for T in tips]  # the handles of a target there
         seen = np.concatenate(parts)
         base = np.append(0.5 * (seen.min(axis=0) + seen.max(axis=0))[:2], self.floor)
         self._framed = np.concatenate([seen, base[None], [[0.0, 0.0, self.floor]]])
@@ -132,15 +138,33 @@ class SceneView:
             for view, trail in zip(views, self._trails, strict=True):
                 trail.show(view.sample.T_tip.reshape(-1, 4, 4)[0, :3, 3])
 
+    def _greet(self, client: Any) -> None:
+        """Frame the arm for a client, and again when its window gets another form."""
+        self._frame_client(client)
+        client.camera.on_update(lambda _: self._follow_window(client))
+
+    def _follow_window(self, client: Any) -> None:
+        before = self._aspects.get(client.client_id, 1.0)
+        if not 1.0 / NEW_FORM < client.camera.aspect / before < NEW_FORM:
+            self._frame_client(client)
+
     def _frame_client(self, client: Any) -> None:
-        position, look_at = _camera(self._framed, client.camera.aspect)
+        camera = client.camera
+        self._aspects[client.client_id] = camera.aspect
+        shown = 1.0 - SHEET if camera.image_width < PHONE else 1.0
+        position, look_at = _camera(self._framed, camera.aspect, shown)
         with client.atomic():
             client.camera.position = position  # moves look_at too
             client.camera.look_at = look_at
 
 
-def _camera(points: Array, aspect: float) -> tuple[Array, Array]:
-    """Return the position (3,) of a camera that sees all points (k, 3), and what it looks at."""
+def _camera(points: Array, aspect: float, shown: float = 1.0) -> tuple[Array, Array]:
+    """Return the position (3,) of a camera that sees all points (k, 3), and what it looks at.
+
+    Args:
+        aspect: width of the picture as a share of its height.
+        shown: the upper share of the picture that no panel covers.
+    """
     middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
     backward = VIEW / np.linalg.norm(VIEW)
     right = np.cross([0.0, 0.0, 1.0], backward)
@@ -150,9 +174,10 @@ def _camera(points: Array, aspect: float) -> tuple[Array, Array]:
     away = points - middle
     needed = [
         np.abs(away @ side) / (slope * share) + away @ backward
-        for side, share in ((up, 1.0), (right, max(aspect, 0.2)))
+        for side, share in ((up, shown), (right, max(aspect, 0.2)))
     ]
     distance = MARGIN * max(float(np.max(needed)), 1e-2)
+    middle = middle - (1.0 - shown) * slope * distance * up
     return middle + distance * backward, middle
 
 

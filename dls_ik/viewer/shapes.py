@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from os.path import normpath
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,6 +40,8 @@ class Shapes(NamedTuple):
 
     pieces: tuple[Piece, ...]
     missing: tuple[str, ...] = ()  # names of what could not be read
+    substitutes: tuple[str, ...] = ()  # kinds of shapes that are drawn instead
+    bare_links: tuple[str, ...] = ()  # links all of whose shapes are missing
 
     def of(self, links: Container[str]) -> "Shapes":
         """Select the shapes of some links."""
@@ -52,7 +54,9 @@ class Shapes(NamedTuple):
             return ""
         more = f" and {len(self.missing) - 3} more" if len(self.missing) > 3 else ""
         count = f"{len(self.missing)} mesh{'es' * (len(self.missing) > 1)}"
-        return f"{count} missing or not readable: {', '.join(self.missing[:3])}{more}"
+        instead = f"; drawn instead: {' and '.join(self.substitutes)}" if self.substitutes else ""
+        names = ", ".join(self.missing[:3])
+        return f"{count} missing or not readable: {names}{more}{instead}"
 
 
 # Poses of links
@@ -175,8 +179,36 @@ class MeshFolderResolver(FilePathResolver):
         raise FileNotFoundError(name)
 
 
+COLLISION, BONES = "collision shapes", "bones between joints"
+
+
+def robot_shapes(
+    robot: RobotModel, description: Path | str | None, is_foreign: bool = False
+) -> Shapes:
+    """Return shapes for a robot: those of its URDF, and bones for links that have none left.
+
+    Args:
+        description: a URDF, a file or its text; None: there is none, as for DH rows.
+        is_foreign: see :func:`load_shapes`.
+    """
+    bones = skeleton(robot)
+    if description is None:
+        return bones
+    shapes = load_shapes(description, is_foreign)
+    if not shapes.pieces:
+        return bones._replace(missing=shapes.missing)
+    drawn = {piece.link for piece in shapes.pieces}
+    lost = bones.of(set(shapes.bare_links) - drawn).pieces
+    if not lost:
+        return shapes
+    kinds = (*shapes.substitutes, BONES)
+    return shapes._replace(pieces=shapes.pieces + lost, substitutes=kinds)
+
+
 def load_shapes(description: Path | str, is_foreign: bool = False) -> Shapes:
     """Load the visuals of a URDF, a file or its text, whose kinematics have been read before.
+
+    The collision shapes of a link take the place of visuals that cannot be read.
 
     Args:
         is_foreign: the description came over the network, so meshes are opened in installed ROS
@@ -187,22 +219,46 @@ def load_shapes(description: Path | str, is_foreign: bool = False) -> Shapes:
     try:
         robot = _parse(description)
         materials = {m.name: m for m in robot.materials or []}
-        visuals = [(link.name, visual) for link in robot.links for visual in link.visuals]
+        links = [(link.name, link.visuals, link.collisions) for link in robot.links]
     except Exception as error:  # noqa: BLE001  the parser raises anything
         return Shapes((), (f"all visuals ({escape(str(error))})",))
     pieces: list[Piece] = []
     missing: dict[str, None] = {}  # an ordered set
-    if len(visuals) > MAX_SHAPES:
-        missing[f"shapes beyond the first {MAX_SHAPES}"] = None
-    for link, visual in visuals[:MAX_SHAPES]:
+    substitutes: dict[str, None] = {}
+    bare: list[str] = []
+    left = MAX_SHAPES
+    for link, visuals, collisions in links:
+        if len(visuals) > left:
+            missing[f"shapes beyond the first {MAX_SHAPES}"] = None
+        found, lost = _pieces(link, visuals[:left], beside, materials)
+        left -= len(visuals[:left])
+        if lost:
+            missing |= dict.fromkeys(lost)
+            instead, also_lost = _pieces(link, collisions[:left], beside, materials)
+            left -= len(collisions[:left])
+            if instead and not also_lost:
+                found = instead
+                substitutes[COLLISION] = None
+            if not found:
+                bare.append(link)
+        pieces += found
+    return Shapes(tuple(pieces), tuple(missing), tuple(substitutes), tuple(bare))
+
+
+def _pieces(
+    link: str, shapes: Sequence[Any], beside: Path | None, materials: dict[str, Any]
+) -> tuple[list[Piece], list[str]]:
+    """Return the visuals or collision shapes of a link, and the names of what is not readable."""
+    pieces, lost = [], []
+    for shape in shapes:
         try:
             with np.errstate(all="ignore"):
-                mesh = _mesh(visual.geometry, beside)
+                mesh = _mesh(shape.geometry, beside)
             if mesh is not None:
-                pieces.append(_piece(link, mesh, visual, materials))
+                pieces.append(_piece(link, mesh, shape, materials))
         except Exception:  # noqa: BLE001, PERF203  readers of a dozen formats raise anything
-            missing[_visual_name(visual, link)] = None
-    return Shapes(tuple(pieces), tuple(missing))
+            lost.append(_visual_name(shape, link))
+    return pieces, lost
 
 
 def _parse(description: Path | str) -> Any:
@@ -233,7 +289,7 @@ def _smooth(mesh: trimesh.Trimesh) -> trimesh.Trimesh:
 def _piece(link: str, mesh: trimesh.Trimesh, visual: Any, materials: dict[str, Any]) -> Piece:
     if visual.origin is not None:
         mesh.apply_transform(visual.origin)
-    colour = _colour(visual.material, materials)
+    colour = _colour(getattr(visual, "material", None), materials)
     look: Any = mesh.visual
     if colour is None and look.kind in ("texture", "vertex", "face") and look.defined:
         return Piece(link, mesh, None)

@@ -21,6 +21,7 @@ from dls_ik.viewer.shapes import (
     load_shapes,
     moving_links,
     pose_from_wxyz,
+    robot_shapes,
     skeleton,
     wxyz_from_pose,
 )
@@ -109,6 +110,28 @@ def test_missing_and_broken_meshes_are_told_in_a_line_and_the_rest_is_drawn(tmp_
     assert shapes.complaint == (
         "4 meshes missing or not readable: gone.stl, broken.stl, bomb.zip and 1 more"
     )
+
+
+def test_a_link_without_its_mesh_has_its_collision_shapes_else_bones(tmp_path):
+    red = MESH.format("gone.stl", "")
+    box = '<collision><geometry><box size="1 1 1"/></geometry></collision>'
+    broken = '<collision><geometry><mesh filename="gone.stl"/></geometry></collision>'
+    text = robot_text(BOX.format(""), red + box, red + broken, red, "")
+    file = robot_file(tmp_path, text)
+    robot = RobotModel.from_urdf(file)
+    shapes = robot_shapes(robot, file)
+    drawn = {link: [p for p in shapes.pieces if p.link == link] for link in robot.link_names}
+    np.testing.assert_allclose(drawn["l0"][0].mesh.extents, [1, 2, 3])
+    np.testing.assert_allclose(drawn["l1"][0].mesh.extents, [1, 1, 1])
+    for link in ("l2", "l3"):
+        expected = [piece.mesh.extents for piece in skeleton(robot).of({link}).pieces]
+        np.testing.assert_allclose([piece.mesh.extents for piece in drawn[link]], expected)
+    assert drawn["l4"] == []  # it never had a shape
+    assert shapes.complaint == (
+        "1 mesh missing or not readable: gone.stl; "
+        "drawn instead: collision shapes and bones between joints"
+    )
+    assert robot_shapes(robot, None).pieces
 
 
 def test_a_shape_without_a_finite_size_is_told():
