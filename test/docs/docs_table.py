@@ -56,7 +56,7 @@ RULES = (
     Rule(r"export ", Way.LEAVE, "the reader's shell"),
     Rule(r"ros2 bag ", Way.LEAVE, "comes with ROS 2"),
     Rule(r"xacro ", Way.LEAVE, "comes with ROS 2"),
-    Rule(r"ros2 run tf2_ros ", Way.LEAVE, "comes with ROS 2"),
+    Rule(r"ros2 run (tf2_ros|joy|teleop_twist_joy|spacenav) ", Way.LEAVE, "comes with ROS 2"),
     Rule(r"scripts/audit", Way.LEAVE, "asks a service in the network"),
     Rule(r"ros2 security ", Way.LEAVE, "sros2 has no wheels"),
     Rule(r"ik_node .*--enclave ", Way.LEAVE, "needs the keys of sros2"),

@@ -7,6 +7,7 @@ import pytest
 
 HERE = Path(__file__).parent
 MISSING = [name for name in ("rclpy", "moveit_msgs") if find_spec(name) is None]
+QUICK = ("-p", "acceleration:=[10.0]")
 collect_ignore_glob = ["test_*.py"] if MISSING else []
 
 
@@ -28,7 +29,7 @@ def wam_node(private_domain):
     """A node with the WAM, which no test may stop or leave changed."""
     from ros_client import NodeProcess
 
-    with NodeProcess("-p", "robot:=wam", "-p", "group_name:=arm, wam") as node:
+    with NodeProcess("-p", "robot:=wam", "-p", "group_name:=arm, wam", *QUICK) as node:
         node.wait_for_line("ready")
         yield node
 

@@ -24,8 +24,8 @@ from dls_ik import RobotModel, compat
 from dls_ik.errors import DlsIkError
 from dls_ik.model.analysis import ready_configuration
 from dls_ik.ros.application import Application
-from dls_ik.ros.params import Parameters
-from dls_ik.ros.process import LiveParameters, ros_node
+from dls_ik.ros.presets import with_preset
+from dls_ik.ros.process import LiveParameters, given_values, ros_node
 from dls_ik.ros.robot_source import QOS, RefusedError, robot_from_parameters
 
 pytestmark = pytest.mark.ros
@@ -215,7 +215,7 @@ def test_bad_parameter_ends_the_start(private_domain, parameter):
 def start(*arguments):
     """Start and stop the node in this process."""
     with ros_node(["--ros-args", *arguments], "dls_ik") as node:
-        application = Application(node, LiveParameters(node, Parameters()))
+        application = Application(node, LiveParameters(node, with_preset(given_values(node))))
         try:
             application.start()
         finally:
