@@ -130,3 +130,10 @@ def test_every_command_has_a_rule_and_every_rule_a_reason():
 
 def test_stages_are_of_pages_that_are_there():
     assert set(STAGES) <= set(pages())
+
+
+def test_readers_of_the_first_page_see_a_success_soon():
+    """What an integrator, an engineer and a teacher type first."""
+    lines = (ROOT / "README.md").read_text().splitlines()
+    for command in ("ros2 launch dls_ik wam.launch.py", "dls-ik solve", "dls-ik view"):
+        assert any(command in line for line in lines[:40]), command

@@ -24,6 +24,7 @@ from dls_ik import RobotModel, compat
 from dls_ik.errors import DlsIkError
 from dls_ik.model.analysis import ready_configuration
 from dls_ik.ros.application import Application
+from dls_ik.ros.params import Parameters
 from dls_ik.ros.presets import with_preset
 from dls_ik.ros.process import LiveParameters, given_values, ros_node
 from dls_ik.ros.robot_source import QOS, RefusedError, robot_from_parameters
