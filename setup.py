@@ -81,6 +81,8 @@ setup(
         (f"share/{NAME}/config/sros2", glob("config/sros2/*.xml")),
         (f"share/{NAME}/config/moveit", glob("config/moveit/*.*")),
         (f"share/{NAME}/config/presets", glob("config/presets/*.yaml")),
+        (f"share/{NAME}/config/plotjuggler", glob("config/plotjuggler/*.xml")),
+        (f"share/{NAME}/config/foxglove", glob("config/foxglove/*.json")),
         (f"share/{NAME}/urdf", glob("urdf/*.*")),
     ],
     python_requires=">=3.10",

@@ -1,12 +1,13 @@
 """The RViz configuration and the example parameters, read without RViz and ROS."""
 
 import copy
+import json
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import pytest
 import yaml
-from robots import CONFIG, URDF
+from robots import CONFIG, ROOT, URDF
 
 from dls_ik.model.robot import RobotModel
 
@@ -132,3 +133,58 @@ def test_the_example_parameters_of_the_simulated_arm_start_as_those_of_the_node(
     assert sim_arm.SimArmParameters().changed(sim).initial_positions == tuple(
         ik["initial_positions"]
     )
+
+
+# The layouts of PlotJuggler and Foxglove
+
+JUGGLER = ET.parse(CONFIG / "plotjuggler" / "wam.xml").getroot()
+FOXGLOVE = json.loads((CONFIG / "foxglove" / "ik.json").read_text())
+MONITOR = (ROOT / "dls_ik" / "ros" / "servo" / "monitor.py").read_text()
+PANELS = {"3D", "Plot", "StateTransitions", "DiagnosticSummary"}
+POSES = ("target_pose", "dls_ik/tip_pose")
+
+
+def test_layout_of_plotjuggler_has_areas_for_what_the_node_publishes():
+    widget = JUGGLER.find("tabbed_widget")
+    assert dict(widget.attrib) == {"name": "Main Window", "parent": "main_window"}
+    assert int(widget.find("currentTabIndex").get("index")) < len(widget.findall("Tab"))
+    for tab in widget.findall("Tab"):
+        assert len(tab.findall("Container")) == int(tab.get("containers"))
+    for splitter in JUGGLER.iter("DockSplitter"):
+        areas = splitter.findall("DockArea")
+        assert splitter.get("orientation") in "-|"
+        assert len(areas) == int(splitter.get("count")) == len(splitter.get("sizes").split(";"))
+        assert all(len(area.findall("plot")) == 1 for area in areas)
+    named = [curve.get("name") for curve in JUGGLER.iter("curve")]
+    robot = RobotModel.wam()
+    known = {f"/{topic}/pose/position/{axis}" for topic in POSES for axis in "xyz"}
+    known |= {f"/joint_states/{j}/{k}" for j in robot.joint_names for k in ("position", "velocity")}
+    known |= {"/dls_ik/status/code"}
+    diagnostics = f"/diagnostics/{robot.name}//dls_ik: stream/"
+    assert len(named) == len(set(named))
+    for name in set(named) - known:
+        assert name.startswith(diagnostics), name
+        assert f'"{name.removeprefix(diagnostics)}"' in MONITOR, name
+
+
+def leaves(tree):
+    return [tree] if isinstance(tree, str) else leaves(tree["first"]) + leaves(tree["second"])
+
+
+def test_layout_of_foxglove_has_panels_for_what_the_node_publishes():
+    panels = FOXGLOVE["configById"]
+    assert set(FOXGLOVE) == {
+        "configById",
+        "globalVariables",
+        "userNodes",
+        "playbackConfig",
+        "layout",
+    }
+    assert sorted(leaves(FOXGLOVE["layout"])) == sorted(panels)
+    assert {name.partition("!")[0] for name in panels} == PANELS
+    paths = [each["value"] for panel in panels.values() for each in panel.get("paths", ())]
+    known = {f"/{topic}.pose.position.{axis}" for topic in POSES for axis in "xyz"}
+    known |= {f"/joint_states.position[{k}]" for k in range(7)} | {"/dls_ik/status.message"}
+    assert set(paths) == known
+    assert panels["3D!arm"]["layers"]["arm"]["topic"] == "/robot_description"
+    assert panels["3D!arm"]["publish"]["poseTopic"] == "/target_pose"
