@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import errno
-import sqlite3
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import numpy as np
 
-from dls_ik.cli import output
+from dls_ik.cli import bag, output
 from dls_ik.cli.options import (
     ROBOT,
     ChosenRobot,
@@ -31,8 +29,6 @@ from dls_ik.errors import OptionError
 from dls_ik.text import json_text
 
 if TYPE_CHECKING:
-    from rosbags.rosbag2 import Writer
-
     from dls_ik.model.robot import RobotModel
     from dls_ik.solver.result import IkPathResult
     from dls_ik.solver.solver import IkSolver
@@ -44,15 +40,10 @@ EPILOG = (
     "written, 1 a pose is not reached and nothing is written, 2 bad input."
 )
 KINDS = ("csv", "json", "bag")
-STORAGES = ("sqlite3", "mcap")
 SUFFIXES = {".csv": "csv", ".json": "json", ".bag": "bag", "": "bag"}
 MAX_LINES = 10  # of a kind on stderr
 MAX_STARTS = 8  # solutions of the first pose, tried where a path breaks
 FASTEST = "as fast as the velocity limits allow"
-STATES, PLAN = "/joint_states", "/joint_trajectory"  # topics of a bag
-STATE, TRAJECTORY = "sensor_msgs/msg/JointState", "trajectory_msgs/msg/JointTrajectory"
-BAG_VERSION: Final = 8  # Humble reads it too
-BILLION = 1_000_000_000
 
 
 @click.command(epilog=EPILOG, short_help="Turn poses into a joint trajectory.")
@@ -67,7 +58,9 @@ BILLION = 1_000_000_000
 @click.option(
     "--format", "kind", type=click.Choice(KINDS), help="Format of FILE, whatever its suffix."
 )
-@click.option("--storage", type=click.Choice(STORAGES), default="sqlite3", help="Format of a bag.")
+@click.option(
+    "--storage", type=click.Choice(bag.STORAGES), default="sqlite3", help="Format of a bag."
+)
 @click.option(
     "--rate",
     type=click.FloatRange(1e-6, 1e6),
@@ -131,7 +124,7 @@ def path(
     facts = _summary(trajectory, max_joint_step)
     is_refused = bool(facts["missed"]) and not approximate
     _warn_of(facts, max_joint_step, is_refused)
-    files = {} if is_refused else _write(target, trajectory)
+    files = {} if is_refused else _write(target, trajectory, chosen.name)
     if as_json:
         output.print_json({**facts, "written": list(files)})
     elif files and out != output.STDOUT:
@@ -305,7 +298,7 @@ class TrajectoryFiles(NamedTuple):
 
     path: str
     kind: str  # one of KINDS
-    storage: str  # one of STORAGES
+    storage: str  # one of bag.STORAGES
     pictures: tuple[str, ...]  # of the joints and of the tip
 
 
@@ -323,35 +316,40 @@ def _check_target(path: str, kind: str | None, storage: str, plot: str | None) -
         pictures = plot, str(joints.with_name(f"{joints.stem}-tip{joints.suffix}"))
     output.check_outputs(*pictures[1:], None if kind == "bag" else path, plot=plot)
     if kind == "bag":
-        _require_rosbags()
+        bag.require_rosbags()
         output.check_new_folder(path)
     return TrajectoryFiles(path, kind, storage, pictures)
 
 
-def _require_rosbags() -> None:
-    try:
-        import rosbags.rosbag2  # noqa: F401
-    except ImportError as error:
-        raise output.MissingPartError(
-            "a rosbag2 needs rosbags: pip install 'dls-ik[bag]'"
-        ) from error
-
-
-def _write(target: TrajectoryFiles, trajectory: Trajectory) -> dict[str, str]:
-    """Write all files; return a description of each."""
+def _write(target: TrajectoryFiles, trajectory: Trajectory, robot: str) -> dict[str, str]:
+    """Write all files, of a robot of that name; return a description of each."""
     from dls_ik.solver.trajectory import csv_text
 
     count = len(trajectory.q)
     about = f"{target.kind}, {count} points"
     if target.kind == "bag":
-        output.write_whole(target.path, lambda part: _write_bag(part, trajectory, target.storage))
-        about = f"a rosbag2 ({target.storage}): {STATES} {count} messages, {PLAN} 1"
+        topics = _topics(trajectory, robot)
+        output.write_whole(target.path, lambda part: bag.write_bag(part, target.storage, topics))
+        counts = ", ".join(f"{each.name} {len(each.messages)}" for each in topics if each.messages)
+        about = f"a rosbag2 ({target.storage}): messages on {counts}"
     elif target.kind == "csv":
         text = csv_text(trajectory.robot, trajectory.t, trajectory.q)
         output.write_text(target.path, text)
     else:
         output.write_text(target.path, json_text(_document(trajectory), indent=None) + "\n")
     return {target.path: about, **_draw(target, trajectory)}
+
+
+def _topics(trajectory: Trajectory, robot: str) -> list[bag.BagTopic]:
+    """Return a JointState for each pose at its time, one JointTrajectory, and the robot."""
+    from dls_ik.model.load import find_urdf
+
+    names, times = trajectory.robot.joint_names, trajectory.t.tolist()
+    return [
+        bag.states_topic(names, times, trajectory.q),
+        bag.plan_topic(names, times, trajectory.q),
+        bag.description_topic(find_urdf(robot), times[0]),
+    ]
 
 
 def _draw(target: TrajectoryFiles, trajectory: Trajectory) -> dict[str, str]:
@@ -383,55 +381,3 @@ def _document(trajectory: Trajectory) -> dict[str, Any]:
         "position_error": result.position_error,
         "rotation_error": result.rotation_error,
     }
-
-
-def _write_bag(path: Path, trajectory: Trajectory, storage: str) -> None:
-    """Write a rosbag2: a JointState for each pose at its time, and one JointTrajectory."""
-    from rosbags.rosbag2 import StoragePlugin, Writer
-    from rosbags.typesys import Stores, get_typestore
-
-    store = get_typestore(Stores.ROS2_HUMBLE)
-    t, q = trajectory.t, np.ascontiguousarray(trajectory.q)
-    names, empty = list(trajectory.robot.joint_names), np.empty(0)
-    state, plan = store.types[STATE], _plan(store.types, names, t, q)
-    states = [
-        (_nanoseconds(at), state(_header(store.types, at), names, values, empty, empty))
-        for at, values in zip(t, q, strict=True)
-    ]
-    plugin = StoragePlugin[storage.upper()]
-    try:
-        with Writer(path, version=BAG_VERSION, storage_plugin=plugin) as bag:
-            _write_messages(bag, store, PLAN, TRAJECTORY, [(_nanoseconds(t[0]), plan)])
-            _write_messages(bag, store, STATES, STATE, states)
-    except sqlite3.Error as error:
-        raise OSError(errno.EIO, str(error)) from error
-
-
-def _write_messages(
-    bag: Writer, store: Any, topic: str, kind: str, messages: list[tuple[int, Any]]
-) -> None:
-    connection = bag.add_connection(topic, kind, typestore=store)
-    for stamp, message in messages:
-        bag.write(connection, stamp, store.serialize_cdr(message, kind))
-
-
-def _plan(types: Any, names: list[str], t: Array, q: Array) -> Any:
-    """Return a JointTrajectory of positions only; stamp 0 means to start at once."""
-    point, empty = types["trajectory_msgs/msg/JointTrajectoryPoint"], np.empty(0)
-    points = [
-        point(values, empty, empty, empty, _time(types, "Duration", at))
-        for at, values in zip(t - t[0], q, strict=True)
-    ]
-    return types[TRAJECTORY](_header(types, 0.0), names, points)
-
-
-def _header(types: Any, t: float) -> Any:
-    return types["std_msgs/msg/Header"](_time(types, "Time", t), "")
-
-
-def _time(types: Any, kind: str, t: float) -> Any:
-    return types[f"builtin_interfaces/msg/{kind}"](*divmod(_nanoseconds(t), BILLION))
-
-
-def _nanoseconds(t: float) -> int:
-    return round(float(t) * BILLION)

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from dls_ik.cli import output
+from dls_ik.cli import bag, output
 from dls_ik.cli.options import POSITIVE, SECONDS, ChosenRobot, Vector, text_option
 from dls_ik.cli.pose import ChosenPose, PoseFile, pose_options, read_poses, warn_far_poses
 from dls_ik.cli.terminal import print_pairs, stdout_console
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
     from dls_ik.ros.client.target_publisher import StreamOutcome, TargetPublisher
     from dls_ik.ros.robot_source import DescribedRobot
+    from dls_ik.ros.viewer_source import NodeParameters
 
 MAX_TARGETS = 10**7
 MAX_SPEED = 1e3  # [m/s, rad/s]
@@ -38,6 +39,7 @@ LINE_PERIOD = 0.1  # [s]
 GOOD = ("FOLLOWING", "REACHED", "JOINT_MOTION")
 POSE = ("x", "y", "z", "qx", "qy", "qz", "qw")
 POLL = 0.02  # [s]
+BAG = ".bag"
 
 
 @click.command(
@@ -71,12 +73,16 @@ POLL = 0.02  # [s]
 @click.option("--node", default="dls_ik", metavar="NAME", help="Name of the node.")
 @click.option("--patience", type=SECONDS, default=5.0, metavar="S", help="Time to find it [s].")
 @output.json_option
-@click.option("--record", metavar="FILE", help="Write the answers of the node there, as CSV.")
+@click.option(
+    "--record",
+    metavar="FILE",
+    help="Write the answers of the node there, as CSV, or as a rosbag2 if it is FILE.bag.",
+)
 @output.plot_option("it")
 @click.option(
     "--robot",
     metavar="ROBOT",
-    help="To draw, from the node's base to its tip; default: the node's.",
+    help="To draw, or for the bag, from the node's base to its tip; default: the node's.",
 )
 def stream(
     pose: ChosenPose,
@@ -112,7 +118,11 @@ def stream(
         raise click.UsageError("--circle is in the root frame, without --frame")
     if record == output.STDOUT:
         raise click.UsageError("--record takes a file, not standard output")
-    output.check_outputs(record, plot=plot)
+    is_bag = record is not None and record.endswith(BAG)
+    output.check_outputs(None if is_bag else record, plot=plot)
+    if record is not None and is_bag:
+        bag.require_rosbags()
+        output.check_new_folder(record)
     with output.ros_imports():
         from dls_ik.ros.client.connection import NOT_THERE
         from dls_ik.ros.client.target_publisher import TargetPublisher
@@ -120,10 +130,13 @@ def stream(
         with TargetPublisher(namespace, node, patience) as publisher:
             tip = publisher.wait().tip
             drawn = None if plot is None else robot_to_draw(publisher, robot)
+            urdf = described_urdf(publisher, robot) if is_bag else None
             outcome = _run(publisher, plan, tip, frame, rate, wait)
             found = summary(outcome)
             output.print_json(found) if as_json else print_summary(found)
-            if record is not None:
+            if record is not None and is_bag:
+                record_bag(record, outcome, urdf, f"/{namespace}".rstrip("/"), node)
+            elif record is not None:
                 write_record(record, outcome)
             if plot is not None and drawn is not None:
                 _draw_or_keep(plot, drawn, outcome, keep=record is None)
@@ -364,6 +377,31 @@ def write_record(path: str, outcome: StreamOutcome) -> None:
     click.echo(f"record: {path}", err=True)
 
 
+def record_bag(
+    path: str, outcome: StreamOutcome, urdf: Path | str | None, namespace: str, node: str
+) -> None:
+    """Write targets, tip and joints of each cycle as a bag, with the robot; times begin at 0.
+
+    Args:
+        urdf: file or text of the robot; None: it is left out.
+        namespace: of the node, with a slash before it.
+    """
+    rows = [(max(row.time - outcome.begin, 0.0), row) for row in outcome.rows]
+    names = sorted({name for _, row in rows for name in row.q})
+    whole = [(t, row) for t, row in rows if len(row.q) == len(names)]
+    q = np.array([[row.q[name] for name in names] for _, row in whole]).reshape(-1, len(names))
+    targets = [(t, row.frame, row.target) for t, row in rows if row.target is not None]
+    topics = [
+        bag.states_topic(names, [t for t, _ in whole], q),
+        bag.poses_topic("/target_pose", targets),
+        bag.poses_topic(f"/{node}/tip_pose", [(t, row.frame, row.tip) for t, row in rows]),
+        bag.description_topic(urdf, 0.0),
+    ]
+    placed = [topic._replace(name=namespace + topic.name) for topic in topics]
+    output.write_whole(path, lambda part: bag.write_bag(part, "sqlite3", placed))
+    click.echo(f"record: {path}", err=True)
+
+
 def _numbers(T: Array | None) -> list[Any]:
     if T is None:
         return [""] * len(POSE)
@@ -384,13 +422,48 @@ def robot_to_draw(publisher: TargetPublisher, named: str | None) -> RobotPicture
         ServiceMissingError, NoAnswerError: the node does not answer, or sends no joint values.
         RobotModelError: not a usable robot, or a file, which has to be named here.
     """
+    from dls_ik.ros.servo.outputs import arrange
+
+    (robot, _), settings = _described_robot(publisher, named, "picture")
+    joints = arrange(
+        robot.joint_names, settings.current.output_joints, settings.current.output_names
+    )
+    called = {ours: theirs for theirs, ours in joints.robot_names.items()}
+    found = RobotPicture(robot, tuple(called.get(name, name) for name in robot.joint_names))
+    _wait_for_joints(publisher, found)
+    return found
+
+
+def described_urdf(publisher: TargetPublisher, named: str | None) -> Path | str | None:
+    """Return the description of the node's robot, or of one named here; None, with a warning: none.
+
+    Raises:
+        RobotModelError: no usable robot is named here.
+    """
+    if named is not None:
+        from dls_ik.model.load import find_urdf
+
+        return find_urdf(named)
+    from dls_ik.errors import DlsIkError
+
+    try:
+        (_, urdf), _ = _described_robot(publisher, None, "bag")
+    except DlsIkError as error:
+        output.warn(f"no robot_description in the bag: {error}")
+        return None
+    return urdf
+
+
+def _described_robot(
+    publisher: TargetPublisher, named: str | None, use: str
+) -> tuple[DescribedRobot, NodeParameters]:
+    """Return the robot of the node, or one named here, and the parameters of the node."""
     from dls_ik.ros.robot_source import (
         DescribedRobot,
         ForeignFileError,
         served_robot,
         subscribe_descriptions,
     )
-    from dls_ik.ros.servo.outputs import arrange
     from dls_ik.ros.viewer_source import NodeParameters
 
     def own(base: str | None, tip: str | None) -> DescribedRobot:
@@ -400,20 +473,14 @@ def robot_to_draw(publisher: TargetPublisher, named: str | None) -> RobotPicture
     subscribe_descriptions(publisher.node, texts.append)
     settings = NodeParameters(publisher.node, publisher.name)
     try:
-        robot, _ = served_robot(
+        found = served_robot(
             lambda: settings.read(publisher.patience),
             lambda: texts[-1].data if texts else "",
             None if named is None else own,
         )
     except ForeignFileError as error:
-        raise ForeignFileError(f"{error}, by --robot FILE, for the picture") from None
-    joints = arrange(
-        robot.joint_names, settings.current.output_joints, settings.current.output_names
-    )
-    called = {ours: theirs for theirs, ours in joints.robot_names.items()}
-    found = RobotPicture(robot, tuple(called.get(name, name) for name in robot.joint_names))
-    _wait_for_joints(publisher, found)
-    return found
+        raise ForeignFileError(f"{error}, by --robot FILE, for the {use}") from None
+    return found, settings
 
 
 def _wait_for_joints(publisher: TargetPublisher, drawn: RobotPicture) -> None:

@@ -257,6 +257,9 @@ def test_a_bag_has_the_trajectory_of_the_table(circle, tmp_path, storage):
     np.testing.assert_array_equal([p.positions for p in plan.points], rows[:, 1:])
     times = [seconds(point.time_from_start) for point in plan.points]
     np.testing.assert_allclose(times, rows[:, 0], atol=1e-9)
+    ((stamp, description),) = found["/robot_description"]
+    assert stamp == rows[0, 0]
+    assert RobotModel.from_urdf(description.data).joint_names == RobotModel.wam().joint_names
     assert sorted(each.name for each in tmp_path.iterdir()) == ["circle.csv", "moves.bag"]
     assert "it is there already" in refusal("path", "wam", circle, "--out", folder)
     assert len(messages(folder)[STATE]) == len(states), "what is there stays"
@@ -271,7 +274,10 @@ def test_ros_itself_reads_the_messages(circle, tmp_path):
     kinds = {STATE: sensors.JointState, PLAN: plans.JointTrajectory}
     ours, read = messages(tmp_path / "a.bag"), {STATE: [], PLAN: []}
     with rosbag2.Reader(tmp_path / "a.bag") as bag:
-        for connection, _, raw in bag.messages():
+        chosen = [each for each in bag.connections if each.topic in kinds]
+        (robot,) = [each for each in bag.connections if each.topic == "/robot_description"]
+        assert robot.ext.offered_qos_profiles[0].durability.name == "TRANSIENT_LOCAL"
+        for connection, _, raw in bag.messages(chosen):
             kind = kinds[connection.topic]
             read[connection.topic].append(serialization.deserialize_message(raw, kind))
     for (_, message), same in zip(ours[STATE], read[STATE], strict=True):

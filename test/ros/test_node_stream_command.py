@@ -16,6 +16,7 @@ from ros_client import NodeProcess
 from ros_streamer import HOME
 from ros_wam import WAM
 
+from dls_ik import RobotModel
 from dls_ik.cli.main import main
 from dls_ik.cli.options import ChosenRobot
 from dls_ik.cli.view import remote
@@ -68,20 +69,45 @@ def test_a_circle_is_followed_recorded_and_drawn(tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def recorded(folder):
+    """By topic: times [s] in the bag, and messages."""
+    rosbag2 = pytest.importorskip("rosbags.rosbag2", reason="needs rosbags")
+    from rosbags.typesys import Stores, get_typestore
+
+    store, found = get_typestore(Stores.ROS2_HUMBLE), {}
+    with rosbag2.Reader(folder) as bag:
+        for connection, stamp, raw in bag.messages():
+            message = store.deserialize_cdr(raw, connection.msgtype)
+            found.setdefault(connection.topic, []).append((stamp * 1e-9, message))
+    return found
+
+
 def test_a_recorded_path_with_times(tmp_path):
     T = WAM.fk(HOME)
-    path = tmp_path / "poses.csv"
+    path, bag = tmp_path / "poses.csv", tmp_path / "way.bag"
     quaternion = ",".join(map(str, quaternion_from_rotation(T[:3, :3])))
     lines = [
         f"{t},{T[0, 3]},{T[1, 3] + y},{T[2, 3]},{quaternion}"
         for t, y in ((0, 0.0), (0.5, 0.03), (1.0, 0.0))
     ]
     path.write_text("\n".join(["t,x,y,z,qx,qy,qz,qw", *lines]))
-    code, out, err = stream("--file", path, "--rate", 50, "--wait", 60)
+    code, out, err = stream("--file", path, "--rate", 50, "--wait", 60, "--record", bag)
     assert code == 0, err
     assert out.startswith("reached")
     assert "position error" in out
     assert "\x1b" not in out + err
+    found = recorded(bag)
+    assert set(found) == {"/joint_states", "/target_pose", "/dls_ik/tip_pose", "/robot_description"}
+    ((_, description),) = found["/robot_description"]
+    robot = RobotModel.from_urdf(description.data)
+    _, state = found["/joint_states"][-1]
+    q = dict(zip(state.name, state.position, strict=True))
+    tip = robot.fk([q[name] for name in robot.joint_names])[:3, 3]
+    for topic in ("/target_pose", "/dls_ik/tip_pose"):
+        times = [t for t, _ in found[topic]]
+        assert times == sorted(times)
+        place = found[topic][-1][1].pose.position
+        np.testing.assert_allclose([place.x, place.y, place.z], tip, atol=1e-4)
 
 
 def test_a_twist_moves_the_tip_along_an_axis(tmp_path):

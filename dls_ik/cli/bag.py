@@ -1,0 +1,161 @@
+"""Bags of ROS 2 (rosbag2), written without ROS: topics with their types and messages."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from dls_ik.cli import output
+from dls_ik.core.types import Array
+from dls_ik.model.rotations import quaternion_from_rotation
+
+STORAGES = ("sqlite3", "mcap")
+STATES, PLAN, DESCRIPTION = "/joint_states", "/joint_trajectory", "/robot_description"
+STATE, POSE = "sensor_msgs/msg/JointState", "geometry_msgs/msg/PoseStamped"
+TRAJECTORY, TEXT = "trajectory_msgs/msg/JointTrajectory", "std_msgs/msg/String"
+BAG_VERSION: Final = 8  # Humble reads it too
+BILLION = 1_000_000_000
+
+
+class BagTopic(NamedTuple):
+    """A topic of a bag."""
+
+    name: str
+    kind: str  # of its messages
+    messages: Sequence[tuple[float, Any]]  # with times [s]
+    is_latched: bool = False  # sent again to late subscribers, when the bag is played
+
+
+def require_rosbags() -> None:
+    """Raise a MissingPartError that names the remedy if bags cannot be written."""
+    try:
+        import rosbags.rosbag2  # noqa: F401
+    except ImportError as error:
+        raise output.MissingPartError(
+            "a rosbag2 needs rosbags: pip install 'dls-ik[bag]'"
+        ) from error
+
+
+def write_bag(path: Path, storage: str, topics: Sequence[BagTopic]) -> None:
+    """Write a bag, a folder; topics without messages are left out.
+
+    Args:
+        storage: one of STORAGES.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    from rosbags.rosbag2 import StoragePlugin, Writer
+
+    store, plugin = _store(), StoragePlugin[storage.upper()]
+    try:
+        with Writer(path, version=BAG_VERSION, storage_plugin=plugin) as bag:
+            for topic in topics:
+                if topic.messages:
+                    qos = [_latched()] if topic.is_latched else []
+                    connection = bag.add_connection(
+                        topic.name, topic.kind, typestore=store, offered_qos_profiles=qos
+                    )
+                    for stamp, message in topic.messages:
+                        raw = store.serialize_cdr(message, topic.kind)
+                        bag.write(connection, _nanoseconds(stamp), raw)
+    except sqlite3.Error as error:
+        raise OSError(errno.EIO, str(error)) from error
+
+
+def _store() -> Any:
+    from rosbags.typesys import Stores, get_typestore
+
+    return get_typestore(Stores.ROS2_HUMBLE)
+
+
+def _latched() -> Any:
+    from rosbags.interfaces import (
+        Qos,
+        QosDurability,
+        QosHistory,
+        QosLiveliness,
+        QosReliability,
+        QosTime,
+    )
+
+    unlimited = QosTime(9223372036, 854775807)
+    return Qos(
+        QosHistory.KEEP_LAST,
+        1,
+        QosReliability.RELIABLE,
+        QosDurability.TRANSIENT_LOCAL,
+        unlimited,
+        unlimited,
+        QosLiveliness.AUTOMATIC,
+        unlimited,
+        False,
+    )
+
+
+# Topics
+
+
+def description_topic(urdf: Path | str | None, start: float) -> BagTopic:
+    """Return the topic of a robot, from a file or its text; empty for a robot without a URDF.
+
+    Args:
+        start: of the bag [s].
+    """
+    if urdf is None:
+        return BagTopic(DESCRIPTION, TEXT, ())
+    text = urdf.read_text(encoding="utf-8") if isinstance(urdf, Path) else urdf
+    return BagTopic(DESCRIPTION, TEXT, [(start, _store().types[TEXT](text))], is_latched=True)
+
+
+def states_topic(names: Sequence[str], times: Sequence[float], q: Array) -> BagTopic:
+    """Return the topic of joint values (k, n) at times [s]."""
+    types, empty, names = _store().types, np.empty(0), list(names)
+    messages = [
+        (t, types[STATE](_header(types, t), names, values, empty, empty))
+        for t, values in zip(times, np.ascontiguousarray(q), strict=True)
+    ]
+    return BagTopic(STATES, STATE, messages)
+
+
+def plan_topic(names: Sequence[str], times: Sequence[float], q: Array) -> BagTopic:
+    """Return the topic of one JointTrajectory of positions only; stamp 0 means to start at once."""
+    types, empty = _store().types, np.empty(0)
+    point = types["trajectory_msgs/msg/JointTrajectoryPoint"]
+    points = [
+        point(values, empty, empty, empty, _time(types, "Duration", t - times[0]))
+        for t, values in zip(times, np.ascontiguousarray(q), strict=True)
+    ]
+    plan = types[TRAJECTORY](_header(types, 0.0), list(names), points)
+    return BagTopic(PLAN, TRAJECTORY, [(times[0], plan)])
+
+
+def poses_topic(name: str, poses: Sequence[tuple[float, str, Array]]) -> BagTopic:
+    """Return a topic of poses (4, 4), with their times [s] and frames."""
+    types = _store().types
+    point, turn = types["geometry_msgs/msg/Point"], types["geometry_msgs/msg/Quaternion"]
+    pose = types["geometry_msgs/msg/Pose"]
+    messages = []
+    for t, frame, T in poses:
+        place = pose(
+            point(*T[:3, 3].tolist()), turn(*map(float, quaternion_from_rotation(T[:3, :3])))
+        )
+        messages.append((t, types[POSE](_header(types, t, frame), place)))
+    return BagTopic(name, POSE, messages)
+
+
+def _header(types: Any, t: float, frame: str = "") -> Any:
+    return types["std_msgs/msg/Header"](_time(types, "Time", t), frame)
+
+
+def _time(types: Any, kind: str, t: float) -> Any:
+    return types[f"builtin_interfaces/msg/{kind}"](*divmod(_nanoseconds(t), BILLION))
+
+
+def _nanoseconds(t: float) -> int:
+    return round(float(t) * BILLION)
