@@ -135,7 +135,8 @@ class _Document:
             if self.triangles > MAX_TRIANGLES:
                 instance.refuse(f"more than {MAX_TRIANGLES} triangles")
             turned = triangles[:, ::-1] if np.linalg.det(T[:3, :3]) < 0.0 else triangles
-            self.parts.append((vertices @ T[:3, :3].T + T[:3, 3], turned))
+            with np.errstate(all="ignore"):  # a mesh refuses what is not finite
+                self.parts.append((vertices @ T[:3, :3].T + T[:3, 3], turned))
 
 
 def _rotation(values: Array) -> Array:

@@ -5,7 +5,8 @@ lists, and types of shapes names, as MotionBenchMaker writes them.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -84,15 +85,21 @@ def record(given: Given, key: str, kind: str) -> Given:
     return value
 
 
-def sequence(given: Given, key: str) -> Sequence[Any]:
-    """Return a field that is a sequence."""
+def is_list(value: Any) -> bool:
+    """Return True for a list, a tuple, or an array with rows."""
+    return isinstance(value, (list, tuple, array)) or (
+        isinstance(value, np.ndarray) and value.ndim > 0
+    )
+
+
+def sequence(given: Given, key: str) -> list[Any]:
+    """Return a field that is a list."""
     values = field_of(given, key, ())
-    if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__len__"):
+    if not is_list(values):
         raise SceneError(f"{key} is a list, not {quoted(values, 60)}{shortened(values)}")
     if len(values) and isinstance(values[-1], str) and values[-1] == "...":
         raise SceneError(f"{key} is cut off{shortened('...')}")
-    found: Sequence[Any] = values
-    return found
+    return list(values)
 
 
 def shortened(value: Any) -> str:
@@ -130,7 +137,7 @@ def read_flag(value: Any, what: str) -> bool:
 
 def read_vector(value: Given, axes: str, what: str) -> list[float]:
     """Return numbers of a list, or by the names of axes; axes that are left out are 0."""
-    if isinstance(value, (list, tuple, np.ndarray)):
+    if is_list(value):
         if len(value) != len(axes):
             raise SceneError(f"{what} is {' '.join(axes)}, not {quoted(value)}")
         return [read_number(each, what) for each in value]
@@ -202,10 +209,7 @@ def check_fields(given: Given, kind: str) -> None:
 
 def read_triangles(triangles: Iterable[Given]) -> NDArray[np.int64]:
     """Return (m, 3) indices."""
-    rows = [
-        each if isinstance(each, (list, tuple, np.ndarray)) else sequence(each, "vertex_indices")
-        for each in triangles
-    ]
+    rows = [each if is_list(each) else sequence(each, "vertex_indices") for each in triangles]
     try:
         found = np.array(rows).reshape(-1, 3)
         if found.size and found.dtype.kind not in "iu":

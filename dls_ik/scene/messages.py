@@ -22,6 +22,7 @@ from dls_ik.scene.message_fields import (
     check_fields,
     checked_name,
     field_of,
+    is_list,
     read_flag,
     read_frame,
     read_number,
@@ -174,7 +175,7 @@ class _MessageReader:
             checked_name(each, "a name in entry_names") for each in sequence(given, "entry_names")
         ]
         rows = [
-            sequence(row, "enabled") if not isinstance(row, (list, tuple, np.ndarray)) else row
+            row if is_list(row) else sequence(row, "enabled")
             for row in sequence(given, "entry_values")
         ]
         defaults = sequence(given, "default_entry_names")

@@ -255,10 +255,10 @@ class MeshLibrary:
                     raise SceneError(f"more than {MAX_ALL_TRIANGLES} triangles in all meshes")
             vertices, triangles = self._read[path]
             mirrored = np.prod(np.sign(factors)) < 0.0
+            with np.errstate(all="ignore"):  # the mesh refuses what is not finite
+                scaled = vertices * factors
             try:
-                self._scaled[key] = Mesh(
-                    vertices * factors, triangles[:, ::-1] if mirrored else triangles
-                )
+                self._scaled[key] = Mesh(scaled, triangles[:, ::-1] if mirrored else triangles)
             except SceneError as error:
                 raise SceneError(f"mesh {quoted(name)}: {error}") from error
         return self._scaled[key]

@@ -15,7 +15,8 @@ from fuzz.targets import SHARES
 # Inputs of each, by what they cost; targets that need rclpy are in test/ros/test_ros_ik.py.
 INPUTS = {
     "xml": 200, "urdf": 30, "dh": 80, "options": 150, "poses": 30, "values": 200, "tasks": 150,
-    "controller": 40, "commands": 12,
+    "controller": 40, "commands": 12, "meshes": 100,
+    "geometry": 60, "srdf": 100, "scenes": 150,
 }  # fmt: skip
 ROS = {"parameters", "requests", "stream"}
 
