@@ -120,15 +120,15 @@ def view(
 
 
 def _methods(given: str) -> list[str]:
-    from dls_ik.solver.method import parse_method
+    from dls_ik.solver.method import KDL, parse_method
 
-    choices = [parse_method(name) for name in given.split(",")] if given else []
-    for choice in choices:
-        if choice.is_kdl:
-            raise MethodError(f"method {choice.name!r} solves for poses and follows no target")
-    if len(choices) > MAX_ARMS:
-        raise click.UsageError(f"--method takes {MAX_ARMS} methods at most, not {len(choices)}")
-    return [choice.name for choice in choices]
+    names = [parse_method(name).name for name in given.split(",")] if given else []
+    for name in names:
+        if name in KDL:
+            raise MethodError(f"method {name!r} solves for poses and follows no target")
+    if len(names) > MAX_ARMS:
+        raise click.UsageError(f"--method takes {MAX_ARMS} methods at most, not {len(names)}")
+    return names
 
 
 def _read_path(robot: RobotModel, file: str) -> JointPath:

@@ -1,1 +1,24 @@
-"""A web page that shows an arm following a target, on viser."""
+"""A web page that shows an arm following a target, on viser.
+
+``dls_ik.viewer.open(robot)`` opens it from Python; ``robot.show(q)`` and ``robot.play(times, qs)``
+show joint values and paths.
+"""
+
+from typing import TYPE_CHECKING
+
+from dls_ik import on_first_use
+
+if TYPE_CHECKING:
+    from dls_ik.viewer.window import Viewer, open_viewer, play, show
+
+    open = open_viewer  # noqa: A001  as in dls_ik.viewer.open(robot)
+
+__all__ = ["Viewer", "open", "open_viewer", "play", "show"]
+
+_find, __dir__ = on_first_use(
+    __name__, dict.fromkeys(("Viewer", "open_viewer", "play", "show"), "window")
+)
+
+
+def __getattr__(name: str) -> object:
+    return _find("open_viewer" if name == "open" else name)

@@ -233,7 +233,7 @@ def _widget(gui: Any, parameter: TunableParameter, label: str) -> Any:
     hint = parameter.description + (f" [{parameter.unit}]" if parameter.unit else "")
     value, low, high = parameter.value, parameter.low, parameter.high
     if parameter.choices:
-        return gui.add_dropdown(label, parameter.choices, value, hint=hint)
+        return gui.add_dropdown(label, parameter.choices, initial_value=value, hint=hint)
     step = slider_step(high)
     return gui.add_slider(label, min=low, max=high, step=step, initial_value=value, hint=hint)
 

@@ -30,12 +30,14 @@ BRAND = (37, 99, 235)
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 ANY = ("0.0.0.0", "::", "")  # noqa: S104  only where --host says so
 HOST_HEADER = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]+)?")
+OWN = "'self'"  # pages that may frame this one
+NOTEBOOKS = f"{OWN} http://localhost:* http://127.0.0.1:* vscode-webview:"
 REFUSED = b"dls-ik: this page is not for pages and names of other hosts: open the printed address\n"
 # viser's page connects to any server that its own address names (?websocket=), and runs the
 # messages of that server. The policy allows this server only, and no embedding in other pages.
 HEADERS = {
     "Content-Security-Policy": "connect-src 'self' ws://{host} data: blob:; "
-    "frame-ancestors 'self'; form-action 'none'; base-uri 'none'; object-src 'none'",
+    "frame-ancestors {frames}; form-action 'none'; base-uri 'none'; object-src 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
@@ -55,16 +57,17 @@ class PageServer(viser.ViserServer):  # type: ignore[misc]
     Args:
         host: a name or address of this machine.
         port: 0 for any.
+        frames: pages that may show this one inside, as in `frame-ancestors`.
 
     Raises:
         PortError: the port is taken, or the host is not this machine.
         GateError: requests cannot be checked.
     """
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, frames: str = OWN) -> None:
         check_port(host, port)
         try:
-            with guarded(host):
+            with guarded(host, frames):
                 super().__init__(host=host, port=port, label="dls-ik", verbose=False)
         except GateError:
             self.stop()
@@ -74,14 +77,17 @@ class PageServer(viser.ViserServer):  # type: ignore[misc]
         """Do nothing: the page stays on this machine."""
 
 
-def open_server(host: str, port: int, title: str) -> PageServer:
+def open_server(host: str, port: int, title: str, is_framed: bool = False) -> PageServer:
     """Start a server with an empty page.
+
+    Args:
+        is_framed: whether a notebook on this machine may show the page inside.
 
     Raises:
         PortError: as :class:`PageServer`.
     """
     rich.get_console().quiet = True  # viser prints a table of addresses
-    server = PageServer(host, port)
+    server = PageServer(host, port, NOTEBOOKS if is_framed else OWN)
     set_theme(server, is_dark=False)
     server.gui.set_panel_label(title)
     return server
@@ -129,7 +135,7 @@ def _bind_error(host: str, port: int) -> OSError | None:
 
 
 @contextlib.contextmanager
-def guarded(host: str) -> Iterator[None]:
+def guarded(host: str, frames: str = OWN) -> Iterator[None]:
     """Check the requests of the server that viser starts meanwhile.
 
     Raises:
@@ -147,7 +153,7 @@ def guarded(host: str) -> Iterator[None]:
             response: Response | None = process_request(connection, request)
             if response is not None:  # a file, else the start of a connection
                 for name, value in HEADERS.items():
-                    response.headers[name] = value.format(host=asked)
+                    response.headers[name] = value.format(host=asked, frames=frames)
             return response
 
         return process

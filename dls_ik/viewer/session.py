@@ -98,6 +98,15 @@ class Session:
         """Time since the beginning of the replay [s]."""
         return 0.0 if self.replay is None else self._since_begin() % self.replay.duration
 
+    @property
+    def joint_values(self) -> Array:
+        """Joint values (n,) of the first arm, as it was seen last; a copy."""
+        with self._lock:
+            if self._is_due or not self._views:  # a change that is not seen yet
+                for each in self._due(self._last or 0.0):
+                    self._advance(each)
+            return self._views[0].sample.q.copy()
+
     def step(self, now: float) -> Sequence[ArmView]:
         """Advance to a time [s] of a steady clock; return the states of the arms."""
         with self._lock:
@@ -321,6 +330,7 @@ def local_session(
     methods: Sequence[str] = (),
     task: Tasks = None,
     clearance: Callable[[Array], float] | None = None,
+    has_presets: bool = True,
 ) -> tuple[Session, Sequence[Preset]]:
     """Make a session of one arm, or of one for each method, and the presets for the robot.
 
@@ -343,7 +353,7 @@ def local_session(
     for arm, method in enumerate(methods[:MAX_ARMS]):
         session.set_method(arm, method)
     session.drag_target(robot.fk(start))
-    return session, make_presets(robot, start, task)
+    return session, make_presets(robot, start, task) if has_presets else ()
 
 
 def default_task(robot: RobotModel) -> Tasks:

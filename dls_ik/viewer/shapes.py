@@ -182,19 +182,33 @@ class MeshFolderResolver(FilePathResolver):
 COLLISION, BONES = "collision shapes", "bones between joints"
 
 
+def described_shapes(robot: RobotModel) -> Shapes:
+    """Return shapes for a robot by the URDF that it was read from.
+
+    Meshes of a text without a file are opened in installed ROS packages only.
+    """
+    given = robot.tree.description
+    if given is None:
+        return skeleton(robot)
+    return robot_shapes(robot, given.urdf, given.folder is None, given.folder)
+
+
 def robot_shapes(
-    robot: RobotModel, description: Path | str | None, is_foreign: bool = False
+    robot: RobotModel,
+    description: Path | str | bytes | None,
+    is_foreign: bool = False,
+    folder: Path | None = None,
 ) -> Shapes:
     """Return shapes for a robot: those of its URDF, and bones for links that have none left.
 
     Args:
         description: a URDF, a file or its text; None: there is none, as for DH rows.
-        is_foreign: see :func:`load_shapes`.
+        is_foreign, folder: see :func:`load_shapes`.
     """
     bones = skeleton(robot)
     if description is None:
         return bones
-    shapes = load_shapes(description, is_foreign)
+    shapes = load_shapes(description, is_foreign, folder)
     if not shapes.pieces:
         return bones._replace(missing=shapes.missing)
     drawn = {piece.link for piece in shapes.pieces}
@@ -205,7 +219,9 @@ def robot_shapes(
     return shapes._replace(pieces=shapes.pieces + lost, substitutes=kinds)
 
 
-def load_shapes(description: Path | str, is_foreign: bool = False) -> Shapes:
+def load_shapes(
+    description: Path | str | bytes, is_foreign: bool = False, folder: Path | None = None
+) -> Shapes:
     """Load the visuals of a URDF, a file or its text, whose kinematics have been read before.
 
     The collision shapes of a link take the place of visuals that cannot be read.
@@ -213,9 +229,11 @@ def load_shapes(description: Path | str, is_foreign: bool = False) -> Shapes:
     Args:
         is_foreign: the description came over the network, so meshes are opened in installed ROS
             packages only.
+        folder: to which paths in a text are relative; default: the current one.
     """
-    folder = description.resolve().parent if isinstance(description, Path) else Path()
-    beside = None if is_foreign else folder
+    if isinstance(description, Path):
+        folder = description.resolve().parent
+    beside = None if is_foreign else folder or Path()
     try:
         robot = _parse(description)
         materials = {m.name: m for m in robot.materials or []}
@@ -261,12 +279,14 @@ def _pieces(
     return pieces, lost
 
 
-def _parse(description: Path | str) -> Any:
+def _parse(description: Path | str | bytes) -> Any:
     """Parse with yourdfpy; a text is decoded already, so its encoding declaration is dropped."""
     import yourdfpy
 
     if isinstance(description, str):
         source = XML_DECLARATION.sub("", description).encode()
+    elif isinstance(description, bytes):
+        source = description
     else:
         source = read_file(description, MAX_URDF_BYTES)
     reader = yourdfpy.URDF.load(io.BytesIO(source), build_scene_graph=False, load_meshes=False)

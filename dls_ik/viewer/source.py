@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from dls_ik.core.types import Array, TaskParams
+from dls_ik.errors import MethodError
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo import Controller, ServoState
 from dls_ik.servo.local_ik import LocalIk, default_method
@@ -394,6 +395,18 @@ class LocalSource:
             return _Controlled(Controller(robot, name, self._executor, **options))
         stepper = bare_stepper(robot, name, robot.clip(np.zeros(robot.n)), task, own)
         return _Bare(stepper) if bare else _Limited(LocalIk(robot, name, task=task, **own), stepper)
+
+
+def check_follows(method: str) -> str:
+    """Return the name of a method that can follow a target.
+
+    Raises:
+        MethodError: an unknown method, or one of KDL's, which solve for poses only.
+    """
+    choice = parse_method(method)
+    if choice.is_kdl:
+        raise MethodError(f"method {choice.name!r} solves for poses and follows no target")
+    return choice.name
 
 
 def bare_stepper(

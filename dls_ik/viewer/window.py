@@ -1,0 +1,270 @@
+"""The page from Python: in a browser or inline in a notebook, while the program continues."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import sys
+import threading
+import webbrowser
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from dls_ik.core.types import Array
+from dls_ik.errors import DlsIkError
+from dls_ik.model.robot import RobotModel
+from dls_ik.solver.task import Tasks
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from dls_ik.viewer.presets import Preset
+    from dls_ik.viewer.session import Session
+
+RATE = 60.0  # [Hz] of updates
+HEIGHT = 600  # [px] in a notebook
+START, END = 120.0, 10.0  # [s] at most
+MAX_SPEED = 10.0  # of a path
+FRAME = (
+    "<iframe src='{url}' width='100%' height='{height}' style='border:1px solid #8884'></iframe>"
+    "<div><a href='{url}' target='_blank'>{name} in a page of its own</a></div>"
+)
+
+
+class ViewerError(DlsIkError):
+    """The page cannot be shown."""
+
+
+class Viewer:
+    """A page that is open; :func:`open_viewer` makes it.
+
+    In a notebook, as the last expression of a cell, it is shown inline.
+
+    Attributes:
+        url: its address.
+    """
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        make_session: Callable[[Callable[[Array], float]], tuple[Session, Sequence[Preset]]],
+        host: str,
+        port: int,
+        is_dark: bool,
+        note: str,
+    ) -> None:
+        from dls_ik.viewer.page import serve
+        from dls_ik.viewer.server import open_server
+        from dls_ik.viewer.shapes import described_shapes
+
+        self.robot = robot
+        self._session: Session | None = None
+        self._error: BaseException | None = None
+        self._begun, self._ended = threading.Event(), threading.Event()
+        shapes = described_shapes(robot)
+        server = open_server(host, port, f"dls-ik: {robot.name}", is_framed=True)
+        self.url = f"http://localhost:{server.get_port()}"
+
+        def run() -> None:
+            try:
+                serve(
+                    server, robot, shapes, make_session, RATE, None, self._ended, is_dark, note,
+                    self._begin,
+                )  # fmt: skip
+            except BaseException as error:  # noqa: BLE001  raised in the thread that waits for it
+                self._error = error
+            finally:
+                self._ended.set()
+                self._begun.set()
+
+        self._thread = threading.Thread(target=run, name="viewer", daemon=True)
+        self._thread.start()
+        self._begun.wait(START)
+        if self._error is not None:
+            raise self._error
+        atexit.register(self.close)
+
+    def __repr__(self) -> str:
+        """Return the robot and the address."""
+        return f"Viewer({self.robot.name}, {self.url if self.is_open else 'closed'})"
+
+    def _repr_html_(self) -> str:
+        """Return a frame with the page, for a notebook."""
+        if not self.is_open:
+            return escape(repr(self))
+        return FRAME.format(url=self.url, height=HEIGHT, name=escape(self.robot.name))
+
+    def __enter__(self) -> Viewer:
+        """Return the viewer."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the page."""
+        self.close()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the page is served."""
+        return not self._ended.is_set()
+
+    @property
+    def session(self) -> Session:
+        """The arms on the page.
+
+        Raises:
+            ViewerError: the page is closed.
+        """
+        if self._session is None or not self.is_open:
+            raise ViewerError("the page is closed: dls_ik.viewer.open(robot) opens another one")
+        return self._session
+
+    @property
+    def q(self) -> Array:
+        """Joint values (n,) [rad or m] of the first arm, such as after a person moved it."""
+        return self.session.joint_values
+
+    def show(self, q: ArrayLike) -> Viewer:
+        """Put the arms to joint values (n,) [rad or m], by order or by name; end a motion.
+
+        Raises:
+            JointValueError: not n values, or not finite.
+        """
+        self.session.place(self.robot.validated_one(q))
+        return self
+
+    def play(self, times: ArrayLike, qs: ArrayLike, speed: float = 1.0) -> Viewer:
+        """Show a joint path over and over.
+
+        Args:
+            times: (b,) [s], increasing.
+            qs: (b, n) [rad or m].
+            speed: of the clock; below 1 is slow motion.
+
+        Raises:
+            PathFileError, JointValueError: see :func:`dls_ik.viewer.replay.joint_path`.
+        """
+        from dls_ik.viewer.replay import joint_path
+
+        if not 0.0 < speed <= MAX_SPEED:
+            raise ViewerError(f"the speed is above 0 and up to {MAX_SPEED:g}, not {speed!r}")
+        self.session.show_path(joint_path(self.robot, times, qs))
+        self.session.speed = float(speed)
+        return self
+
+    def follow(self, T: ArrayLike) -> Viewer:
+        """Let the arms follow a pose (4, 4), (k, 4, 4) for k tips, as if it was dragged there.
+
+        Raises:
+            PoseError: not such a pose.
+        """
+        from dls_ik.solver.poses import checked_poses
+
+        k = len(self.robot.tips)
+        poses = checked_poses(T, k)
+        self.session.drag_target(poses.copy() if k > 1 else poses[0].copy())
+        return self
+
+    def wait(self) -> None:
+        """Wait until the page is closed, or until Ctrl-C: at the end of a script."""
+        with contextlib.suppress(KeyboardInterrupt):
+            self._ended.wait()
+        self.close()
+
+    def close(self) -> None:
+        """Close the page; closing it again does nothing."""
+        self._ended.set()
+        if threading.current_thread() is not self._thread:
+            self._thread.join(END)
+        atexit.unregister(self.close)
+
+    def _begin(self, session: Session) -> None:
+        self._session = session
+        self._begun.set()
+
+
+_open: dict[RobotModel, Viewer] = {}  # pages of show and play, reused as pyplot reuses a figure
+
+
+def open_viewer(
+    robot: RobotModel,
+    methods: str | Sequence[str] = (),
+    task: Tasks = None,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    browser: bool | None = None,
+    dark: bool = False,
+    presets: bool = True,
+) -> Viewer:
+    """Open the page of ``dls-ik view`` for a robot, and return while it is served.
+
+    Args:
+        methods: up to four names, see :func:`dls_ik.method_names`.
+        task: as for :class:`dls_ik.IkSolver`; default: poses, or positions where there are too few
+            joints.
+        port: 0 for any that is free.
+        browser: open a browser; default: where there is a screen, not in a notebook.
+        presets: compute them, about a second.
+
+    Raises:
+        ViewerError: viser is not installed, or too many methods.
+        PortError: the port is taken, or the host is not this machine.
+        MethodError, OptionError: as :class:`dls_ik.IkSolver`.
+    """
+    names = [methods] if isinstance(methods, str) else [*methods]
+    try:
+        from dls_ik.viewer.session import MAX_ARMS, default_task, local_session
+        from dls_ik.viewer.source import check_follows
+
+        if len(names) > MAX_ARMS:
+            raise ViewerError(f"methods are {MAX_ARMS} at most, not {len(names)}")
+        for name in names:
+            check_follows(name)
+        rows = default_task(robot) if task is None else task
+        note = "" if rows is task else "only the position of the target counts: too few joints"
+        viewer = Viewer(
+            robot,
+            lambda clearance: local_session(robot, names, rows, clearance, presets),
+            host, port, dark, note,
+        )  # fmt: skip
+    except ImportError as error:
+        missing = error.name or error
+        raise ViewerError(f"{missing} is missing: pip install 'dls-ik[viewer]'") from error
+    if browser is None:
+        browser = not _in_notebook()
+    if browser:
+        webbrowser.open(viewer.url)
+    return viewer
+
+
+def show(robot: RobotModel, q: ArrayLike | None = None, **options: Any) -> Viewer:
+    """Show a robot at joint values (n,) on its page, which is opened at the first call.
+
+    Args:
+        q: default: where the arm moves well.
+        options: of :func:`open_viewer`, where a page is opened.
+    """
+    viewer = _page_of(robot, options)
+    return viewer if q is None else viewer.show(q)
+
+
+def play(
+    robot: RobotModel, times: ArrayLike, qs: ArrayLike, speed: float = 1.0, **options: Any
+) -> Viewer:
+    """Show a joint path on the page of a robot, see :meth:`Viewer.play`."""
+    return _page_of(robot, options).play(times, qs, speed)
+
+
+def _page_of(robot: RobotModel, options: dict[str, Any]) -> Viewer:
+    viewer = _open.get(robot)
+    if viewer is None or not viewer.is_open:
+        viewer = _open[robot] = open_viewer(robot, **{"presets": False, **options})
+    return viewer
+
+
+def _in_notebook() -> bool:
+    """Return True in a kernel of Jupyter, which shows the page inline."""
+    interactive = sys.modules.get("IPython")
+    shell = interactive.get_ipython() if interactive is not None else None
+    return shell is not None and hasattr(shell, "kernel")

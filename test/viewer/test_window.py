@@ -1,0 +1,83 @@
+"""The page from Python: it shows what it is given, inline too, and ends with the program."""
+
+import urllib.request
+
+import numpy as np
+import pytest
+
+pytest.importorskip("viser")
+
+import dls_ik.viewer
+from dls_ik import RobotModel
+from dls_ik.errors import JointValueError, MethodError
+from dls_ik.viewer.replay import PathFileError
+from dls_ik.viewer.scene import node_names
+from dls_ik.viewer.shapes import LinkPoses, described_shapes
+from dls_ik.viewer.window import ViewerError
+
+ROBOT = RobotModel.wam()
+Q = np.array([0.3, 0.6, 0.2, 1.6, -1.5, 0.4, 0.2])
+LINKS = tuple(dict.fromkeys(piece.link for piece in described_shapes(ROBOT).pieces))
+
+
+@pytest.fixture(scope="module")
+def viewer():
+    with ROBOT.show(Q, browser=False) as viewer:
+        yield viewer
+    assert not viewer.is_open
+    with pytest.raises(ViewerError, match="is closed"):
+        viewer.show(Q)
+    with pytest.raises(OSError, match="refused"):
+        urllib.request.urlopen(viewer.url)
+
+
+@pytest.mark.slow
+def test_a_browser_sees_the_joint_values_and_the_path_that_a_program_shows(viewer, open_page):
+    def drawn(page, q):
+        link = LINKS[-1]
+        node = node_names("/arm", LINKS)[link]
+        return np.abs(page.pose(node) - LinkPoses(ROBOT)(q)[link]).max() < 1e-3
+
+    with open_page(viewer.url) as page:
+        page.wait_until(lambda: drawn(page, Q), "the arm at the first joint values")
+        assert RobotModel.wam().show({"wam_j2": -0.5, **dict.fromkeys(ROBOT.joint_names, 0.1)})
+        page.wait_until(lambda: drawn(page, np.full(7, 0.1)), "the same page, for an equal robot")
+        ROBOT.play([0.0, 1.0, 100.0], [Q, Q + 0.1, Q + 0.1])
+        page.wait_until(lambda: drawn(page, Q + 0.1), "the end of the path")
+        page.wait_for_text("3 points in 100 s")
+        T = ROBOT.fk(Q)
+        viewer.follow(T)
+        tip = lambda: ROBOT.fk(viewer.q)  # noqa: E731
+        page.wait_until(lambda: np.abs(tip() - T).max() < 1e-4, "the arm at the target")
+
+
+def test_what_is_shown_is_read_back_at_once(viewer):
+    np.testing.assert_array_equal(viewer.show(Q + 0.1).q, Q + 0.1)
+    np.testing.assert_array_equal(viewer.show(dict(zip(ROBOT.joint_names, Q, strict=True))).q, Q)
+    assert f"<iframe src='{viewer.url}'" in viewer._repr_html_()
+
+
+def test_a_notebook_of_this_machine_may_frame_it_and_others_not(viewer):
+    headers = urllib.request.urlopen(viewer.url).headers
+    frames = headers["Content-Security-Policy"].split("frame-ancestors ")[1].split(";")[0]
+    assert frames.split() == [
+        "'self'", "http://localhost:*", "http://127.0.0.1:*", "vscode-webview:",
+    ]  # fmt: skip
+
+
+def test_bad_input_is_one_line_and_leaves_the_page(viewer):
+    with pytest.raises(JointValueError):
+        viewer.show([0.0, 1.0])
+    with pytest.raises(PathFileError, match="times that increase"):
+        viewer.play([0.0, 0.0], [Q, Q])
+    with pytest.raises(PathFileError, match="one time for each row"):
+        viewer.play([0.0, 1.0, 2.0], [Q, Q])
+    with pytest.raises(ViewerError, match="speed"):
+        viewer.play([0.0, 1.0], [Q, Q], speed=0.0)
+    with pytest.raises(MethodError, match="unknown method 'nonsense'"):
+        dls_ik.viewer.open(ROBOT, "nonsense", browser=False)
+    with pytest.raises(MethodError, match="follows no target"):
+        dls_ik.viewer.open(ROBOT, ["dls", "kdl_lma"], browser=False)
+    with pytest.raises(ViewerError, match="4 at most"):
+        dls_ik.viewer.open(ROBOT, ["dls"] * 5, browser=False)
+    assert viewer.is_open
