@@ -1,6 +1,6 @@
-"""Draw the pictures of concepts.md with the library's own kernels: python docs/make_concepts.py.
+"""Draw the pictures of concepts.md and collisions.md with the library's own kernels.
 
-The output is the same, byte by byte, for the same matplotlib.
+Run by: python docs/make_concepts.py. The output is the same, byte by byte, for the same matplotlib.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from concept_pictures import limits, numbers, plane
+from concept_pictures import limits, numbers, plane, spheres
 from PIL import Image
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ PICTURES: dict[str, Callable[[], Figure]] = {
     "activation": limits.activation,
     "nullspace": plane.nullspace,
     "restarts": numbers.restarts,
+    "spheres": spheres.spheres,
 }
 
 

@@ -10,7 +10,8 @@ from robots import ROOT
 pytest.importorskip("matplotlib")
 
 DOCS = ROOT / "docs"
-SHOWN = re.findall(r"\]\(images/(concept_\w+\.png)\)", (DOCS / "concepts.md").read_text())
+PAGES = "".join((DOCS / page).read_text() for page in ("concepts.md", "collisions.md"))
+SHOWN = re.findall(r"\]\(images/(concept_\w+\.png)\)", PAGES)
 LARGEST = 120_000  # bytes
 
 

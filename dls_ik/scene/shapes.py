@@ -141,7 +141,7 @@ class Mesh:
 
     @cached_property
     def is_watertight(self) -> bool:
-        """True if each edge has two triangles, which turn the same way: there is an inside."""
+        """Check that each edge has two triangles that turn the same way, so that it is closed."""
         a, b = self.triangles, np.roll(self.triangles, -1, axis=1)
         count = len(self.vertices)
         edges = np.sort((a.astype(np.int64) * count + b).ravel())

@@ -210,6 +210,11 @@ class SceneSnapshot:
             colliding[i] = next(self._touching(q[i]), None) is not None
         return colliding
 
+    def in_collision_by_library(self, q: Array) -> bool:
+        """Test q (n,) by the exact library alone, which is what spheres are compared with."""
+        placed = _Placement(self, q)
+        return any(collide(*placed.pair(k), margin) for k, margin in enumerate(self._margins))
+
     def colliding_pair(self, q: Array) -> Pair | None:
         """Return the names of a pair that collides at q (n,), None if all are free."""
         out = np.empty((1, 2), np.int64)

@@ -164,3 +164,26 @@ def test_an_environment_of_its_own_gets_the_files_of_the_checkout_and_none_of_it
     with left_environment():
         assert os.environ["PYTHONPATH"] == "/elsewhere"
     assert os.environ["PYTHONPATH"] == f"{ROOT}:/elsewhere"
+
+
+def test_scenes_of_moveit(figures, tmp_path):
+    """One goal is in a box, one is not; spheres and the library agree."""
+    robot = RobotModel.wam()
+    box = {"type": "box", "dimensions": [0.1, 0.1, 0.1]}
+    for i, goal in enumerate(([0.0] * 7, [0.0, 1.5, *[0.0] * 5])):
+        place = {"position": robot.fk(np.zeros(7))[:3, 3].tolist(), "orientation": [0, 0, 0, 1]}
+        thing = {"id": "b", "primitives": [box], "primitive_poses": [place]}
+        world = {"name": "", "world": {"collision_objects": [thing]}}
+        joints = [
+            {"joint_name": name, "position": q}
+            for name, q in zip(robot.joint_names, goal, strict=True)
+        ]
+        request = {
+            "start_state": {"joint_state": {"name": ["wam_j1"], "position": [0.0]}},
+            "goal_constraints": [{"joint_constraints": joints}],
+        }
+        (tmp_path / f"scene{i}.yaml").write_text(json.dumps(world))
+        (tmp_path / f"request{i}.yaml").write_text(json.dumps(request))
+    ((row,),) = figures("scenes", str(tmp_path), "--robot", "wam", "--samples", "20")
+    assert (row["problems"], row["goals free"], row["differ"]) == (2, 1, 0)
+    assert row["batch [us]"] > 0.0
