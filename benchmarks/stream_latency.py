@@ -128,7 +128,7 @@ def measured(
     robot = RobotModel.wam()
     T = robot.fk(START)
     tips = {"echo": lambda q: q[:, :3], "node": lambda q: robot.fk(q)[:, :3, 3]}
-    start = {"robot": "wam", "rate": rate, "initial_positions": START}
+    start = {"robot": "wam", "rate": rate, "initial_positions": START, "acceleration": [1e9]}
     commands = {
         "echo": ros_node("benchmarks.trivial_nodes echo", "echo"),
         "node": ros_node("dls_ik.ros.node", "node", **start),

@@ -58,6 +58,7 @@ from dls_ik.ros.util import ChildProcess, stay_alone
 
 PATIENCE = 240.0  # [s] the first start compiles for about 35 s, longer on a busy machine
 REMINDER = 10.0  # [s]
+ACCELERATION = 10.0  # [rad/s^2]: nobody stands beside this arm
 POLL = 0.2  # [s]
 TAIL = 8  # lines of the log
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
@@ -200,7 +201,8 @@ def running_node(demo: Demonstration) -> Iterator[tuple[TargetPublisher, int]]:
     Raises:
         DlsIkError: whatever failed; with the last lines of the log if the node has ended.
     """
-    parameters = {"robot": "wam", "rate": demo.rate, "initial_positions": list(READY)}
+    parameters: dict[str, Any] = {"robot": "wam", "rate": demo.rate}
+    parameters |= {"initial_positions": list(READY), "acceleration": [ACCELERATION]}
     if demo.method is not None:
         parameters["stream_method"] = demo.method
     path = demo.output / "ik_node.log"
