@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import shutil
 import socket
 import stat
 import struct
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from importlib import import_module, metadata
 from pathlib import Path
@@ -28,6 +30,7 @@ LOCAL = "export ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST"
 RANGES = ("SUBNET", "LOCALHOST", "OFF", "SYSTEM_DEFAULT")
 MAX_DOMAIN, MAX_SAFE_DOMAIN = 232, 101  # ports of higher ones do not exist, or may be taken
 SHARED = Path("/dev/shm")  # noqa: S108  not written to
+LOCKS = ("_el", "_sl")  # endings of files beside a port
 MIN_SHARED = 16e6  # bytes that Fast DDS and CycloneDDS need for a few nodes
 GROUP, MULTICAST_TIMEOUT = "239.255.0.1", 1.0  # of DDS discovery; [s]
 
@@ -251,7 +254,26 @@ def _shared_memory() -> str:
         raise TroubleError(BROKEN, f"{free / 1e6:.0f} MB free in {SHARED}")
     others = sum(not os.access(file, os.R_OK | os.W_OK) for file in SHARED.glob("fast*"))
     hint = f"; {others} files of other users, whose nodes are not reached by it" if others else ""
+    if left := abandoned_ports():
+        hint += (
+            f"; {len(left)} ports of nodes that were killed: if a node ends with SIGSEGV at its "
+            f"start, rm {SHARED}/fastdds_port*, while none runs"
+        )
     return f"{free / 1e6:.0f} MB free{hint}"
+
+
+def abandoned_ports() -> list[str]:
+    """List the ports of Fast DDS in shared memory that no process of this user has open.
+
+    A node that was killed leaves its port; where it was just writing there, the next node on that
+    port ends with a segmentation fault (Fast DDS, issue 6501).
+    """
+    used: set[str] = set()
+    for maps in Path("/proc").glob("[0-9]*/maps"):
+        with suppress(OSError):  # of another user, or gone
+            used.update(re.findall(r"/(fast\w+_port\d+)(?= |$)", maps.read_text(), re.MULTILINE))
+    found = {file.name for file in SHARED.glob("fast*_port*") if not file.name.endswith(LOCKS)}
+    return sorted(name for name in found - used if os.access(SHARED / name, os.W_OK))
 
 
 def _multicast() -> str:

@@ -1,6 +1,7 @@
 """``dls-ik doctor``: what it finds, and that nothing that it finds ends it."""
 
 import json
+import mmap
 import os
 import stat
 import sys
@@ -8,6 +9,7 @@ import sys
 import pytest
 from programs import run_command
 
+from dls_ik.cli import doctor_checks
 from dls_ik.cli.doctor import run_checks
 from dls_ik.cli.doctor_checks import BROKEN, MISSING, OK, Check, checks, others_can_write, run_check
 
@@ -49,6 +51,18 @@ def test_what_hangs_is_given_up(tmp_path, monkeypatch):
     (tmp_path / "hangs.py").write_text("import time; time.sleep(1000)")
     monkeypatch.syspath_prepend(tmp_path)
     assert results("hangs", patience=1.0) == {"hangs": (BROKEN, "no end of it within 1 s")}
+
+
+def test_ports_that_killed_nodes_left_are_told_from_those_in_use(tmp_path, monkeypatch):
+    monkeypatch.setattr(doctor_checks, "SHARED", tmp_path)
+    for name in ("fastdds_port7411", "fastrtps_port7413", "fastdds_port7411_el", "fastdds_1a2b"):
+        (tmp_path / name).write_bytes(bytes(4096))
+    assert doctor_checks.abandoned_ports() == ["fastdds_port7411", "fastrtps_port7413"]
+    with (tmp_path / "fastdds_port7411").open("r+b") as file, mmap.mmap(file.fileno(), 0):
+        assert doctor_checks.abandoned_ports() == ["fastrtps_port7413"]
+        state, words = run_check("shared memory")
+    assert state == OK
+    assert "1 ports of nodes that were killed" in words
 
 
 def test_the_parts_work_here():
