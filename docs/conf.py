@@ -18,12 +18,14 @@ release = version = __version__
 
 extensions = [
     "fields",
+    "mathml",
     "myst_parser",
     "repository_links",
     "signatures",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
+    "tables",
 ]
 exclude_patterns = ["_build", "_extensions"]
 smartquotes_action = "D"  # dashes, as autodoc counts on; quotes stay as typed
@@ -33,6 +35,8 @@ highlight_language = "none"  # blocks without a language are formulas and output
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 4  # links such as solver.md#batches, as forges make them
 myst_dmath_allow_digits = False  # $5 and 6$ is no formula
+myst_fence_as_directive = ["math"]  # as forges take them
+html_math_renderer = "mathml"
 
 # Docstrings
 autodoc_member_order = "bysource"

@@ -60,7 +60,7 @@ def test_every_name_has_one_entry_with_formula_sources_and_options(title: str) -
     assert sorted(name for name, _ in entries(title)) == sorted(NAMED[title])
     known = reference_keys()
     for name, text in entries(title):
-        assert "`" in text.split("\n- Source:")[0], name
+        assert re.search(r"`|\$", text.split("\n- Source:")[0]), name
         for source in line(text, "Source").split("; "):
             assert any(source == key or source.startswith(f"{key}, ") for key in known), source
         said = line(text, "Options")
@@ -75,10 +75,11 @@ def test_entry_says_when_to_use_it(title: str) -> None:
         assert line(text, "Use it")
 
 
-def test_sources_of_methods_are_those_of_their_table() -> None:
+def test_long_names_and_sources_of_methods_are_those_of_their_table() -> None:
     for info in dls_ik.method_table():
         text = dict(entries("Methods by name"))[info.name]
         assert line(text, "Source") == info.source
+        assert text.startswith(f"\n**{info.long_name[0].upper()}{info.long_name[1:]}.**\n")
 
 
 def test_parts_of_names_are_listed() -> None:

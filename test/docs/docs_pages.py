@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 ROOT = Path(__file__).resolve().parents[2]
 SHELL, SESSION = ("bash", "sh", "shell"), "console"
 # Languages whose blocks are not run: output, formulas, files (YAML is read), Sphinx's directives.
-SHOWN = ("", "text", "yaml", "xml", "ini", "json", "csv", "cmake", "mermaid")
+SHOWN = ("", "math", "text", "yaml", "xml", "ini", "json", "csv", "cmake", "mermaid")
 PROGRAMS = re.compile(
     r"(?:\$ )?(?:\.venv/bin/|scripts/|python3? |pip |dls-ik\b|ik_node\b|ik_sim_arm\b|ros2 |colcon |"
     r"rosdep |dask |sudo |ssh |docker |source |cd |git |export |curl |xacro )"

@@ -87,7 +87,7 @@ def test_it_is_built_without_a_warning_with_every_page_link_anchor_picture_and_s
 def test_signatures_and_options_are_those_of_the_source_and_wide_tables_scroll(built):
     text = re.sub(r"<[^>]+>", "", (built[0] / "api" / "solving.html").read_text())
     plain = re.sub(r"\s+", "", text)
-    assert "solve(T:ArrayLike,seed:ArrayLike|None=None,timeout:float|None=None" in plain
+    assert "solve(T:PoseLike,seed:JointValues|None=None,timeout:float|None=None" in plain
     assert "_SupportsArray" not in plain
     assert re.search(r"position_tolerance.{,40}largestpositionerror\[m\];from1e-12", plain)
     style = (built[0] / "_static" / "site.css").read_text()
@@ -96,6 +96,42 @@ def test_signatures_and_options_are_those_of_the_source_and_wide_tables_scroll(b
     assert text.count("<table") == text.count('class="table-wrapper')
     assert "docs/_build/html" in (ROOT / "scripts" / "docs").read_text()
     assert "/docs/_build/" in (ROOT / ".gitignore").read_text()
+
+
+FORMULA = re.compile(r"(?<![\\`$])\$[^$`\n]+\$")
+
+
+def test_formulas_are_set_and_none_is_left_as_text(built):
+    pages = {name: (ROOT / "docs" / f"{name}.md").read_text() for name in ("methods", "concepts")}
+    for name, source in pages.items():
+        text = (built[0] / f"{name}.html").read_text()
+        count = len(FORMULA.findall(source)) + source.count("```math")
+        assert count > 20
+        assert text.count("<math ") >= count
+        shown = re.sub(r"<(math|pre|code)\b.*?</\1>", "", text, flags=re.DOTALL)
+        assert not re.search(r"\$|\\(frac|sum|lambda|Delta)", shown)
+        assert 'class="formula"' in text
+    assert (built[0] / "_static" / "STIXTwoMath-Regular.ttf").stat().st_size > 100_000
+
+
+CUT = """selector => [...document.querySelectorAll(selector)]
+    .filter(each => each.scrollWidth > each.clientWidth + 1)
+    .map(each => each.innerText.slice(0, 60))"""
+PAGES = ("methods", "concepts", "topics_and_services", "architecture", "lab/reproduction")
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_no_table_or_formula_is_cut_off(built, width):
+    """On a phone tables of figures scroll; all others become blocks of lines."""
+    browser = pytest.importorskip("viewer.browser")
+    tables = ".table-wrapper" if width > 1000 else ".table-wrapper:not(:has(.figures))"
+    with browser.chromium() as chromium:
+        page = chromium.new_page(viewport={"width": width, "height": 900})
+        for name in PAGES:
+            page.goto((built[0] / f"{name}.html").as_uri())
+            assert page.evaluate(CUT, tables) == [], name
+            assert page.evaluate(CUT, ".formula") == [], name
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, name
 
 
 @pytest.mark.parametrize("width", [1280, 420])
