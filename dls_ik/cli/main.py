@@ -26,6 +26,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "solve": "Joint values for a pose, by any methods.",
         "path": "A file of poses to a joint trajectory.",
         "reachability": "Map what an arm reaches.",
+        "collisions": "What touches, what is near, how often.",
     },
     "Methods": {
         "methods": "List the methods: names, sources, use.",

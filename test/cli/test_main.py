@@ -27,6 +27,7 @@ WORK = {
     "solve": ["wam", "--xyz", "0.4", "0.2", "0.5", "--rpy", "0", "3", "0"],
     "path": ["wam", "poses.csv", "--out", "-", "--rate", "10"],
     "reachability": ["planar_2r", "--resolution", "0.5", "--task", "position"],
+    "collisions": ["wam", "--samples", "50"],
     "reproduce": ["figure-2", "--samples", "20"],
     "bench": ["planar_2r", "--method", "auto", "--samples", "3"],
 }  # fmt: skip

@@ -1,0 +1,243 @@
+"""``dls-ik collisions``: what a robot can collide with, where it is nearest now, and how often."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+from rich.console import Console
+
+from dls_ik.cli import output
+from dls_ik.cli.options import ROBOT, ChosenRobot, joint_vector, robot_options
+from dls_ik.cli.pose import columns
+from dls_ik.cli.terminal import (
+    print_heading,
+    print_note,
+    print_pairs,
+    print_table,
+    stdout_console,
+)
+from dls_ik.core.types import Array
+from dls_ik.text import escape, listing
+
+if TYPE_CHECKING:
+    from dls_ik.model.robot import RobotModel
+    from dls_ik.scene.planning_scene import PlanningScene
+    from dls_ik.scene.srdf import Pair
+
+MAX_SAMPLES = 100_000
+COUNTED = 200  # colliding configurations of which all pairs are counted
+SHOWN = 5  # pairs that collide most often
+SCENE = "Scene"  # reason of pairs that a scene allows beside those of the robot
+MEANING = {
+    "Adjacent": "a joint is between them",
+    "Default": "in collision with all joints at 0",
+    "Always": "in collision nearly everywhere",
+    "Never": "never found in collision",
+    SCENE: "allowed by the scene",
+}
+
+
+@click.command(epilog=ROBOT, short_help="Say what touches, what is near, and how often.")
+@robot_options
+@click.option("--srdf", metavar="FILE", help="Pairs that may touch, of MoveIt; default: found.")
+@click.option("--scene", "scenes", metavar="FILE", multiple=True, help="Obstacles: .scene, YAML.")
+@click.option(
+    "--q",
+    "given",
+    metavar="VALUES",
+    multiple=True,
+    help="Joint values of now [rad or m], as for fk; default: 0, or the limit next to it.",
+)
+@click.option("--deg", is_flag=True, help="Values of --q of joints that turn are in degrees.")
+@click.option(
+    "--samples",
+    type=click.IntRange(0, MAX_SAMPLES),
+    default=2000,
+    metavar="N",
+    help="Random configurations.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, metavar="N", help="Their seed.")
+@click.option("--write-srdf", "target", metavar="FILE", help="Find the pairs, write an SRDF.")
+@output.json_option
+def collisions(
+    chosen: ChosenRobot,
+    srdf: str | None,
+    scenes: tuple[str, ...],
+    given: tuple[str, ...],
+    deg: bool,
+    samples: int,
+    seed: int,
+    target: str | None,
+    as_json: bool,
+) -> None:
+    """Say which links may touch and why, what is nearest now, and how often something collides."""
+    output.check_outputs(target)
+    if find_spec("coal") is None:
+        raise output.MissingPartError("coal is missing: pip install 'dls_ik[collision]'")
+    from dls_ik.scene.planning_scene import PlanningScene
+
+    robot = _whole_robot(chosen)
+    scene = PlanningScene(robot, srdf)
+    q, others = robot.clip(np.zeros(robot.n)), dict[str, float]()
+    if given:
+        q, others = joint_vector(robot, given, "--q", deg)
+    for file in scenes:
+        for note in scene.load(file):
+            output.warn(f"{file}: {note}")
+    scene.set_joints(others)
+    if target is not None:
+        output.write_text(target, _srdf_text(scene))
+        click.echo(f"SRDF: {target}", err=True)
+    facts = {
+        "robot": robot.name,
+        "joints": {**robot.named(q), **others},
+        **_pairs(scene),
+        "now": _now(scene, q),
+        "random": _random(scene, samples, seed),
+    }
+    output.print_json(facts) if as_json else _print_facts(facts)
+
+
+def _whole_robot(chosen: ChosenRobot) -> RobotModel:
+    """Return the robot with the joints to all its tips, unless one is given."""
+    from dls_ik.model.ends import moving_tips
+    from dls_ik.model.load import find_tree
+    from dls_ik.model.robot import RobotModel
+
+    tree = find_tree(chosen.name)
+    tips = moving_tips(tree, tree.require(chosen.base or tree.root, "base link"))
+    several = tips if chosen.tip is None and len(tips) > 1 else chosen.tip
+    return RobotModel.from_tree(tree, chosen.base, several)
+
+
+# Facts
+
+
+def _srdf_text(scene: PlanningScene) -> str:
+    """Return the SRDF with pairs that are found anew, and a group for each tip if it has none."""
+    from dls_ik.scene.pairs import default_pairs
+    from dls_ik.scene.srdf import JointGroup, Srdf, srdf_text
+
+    robot, srdf = scene.robot, scene.srdf
+    if srdf is None:
+        names = ["arm"] if len(robot.tips) == 1 else [f"to_{tip}" for tip in robot.tips]
+        tips = zip(names, robot.tips, strict=True)
+        groups = {name: JointGroup(chains=((robot.base, tip),)) for name, tip in tips}
+        return srdf_text(Srdf(robot.name, groups, disabled=scene.pairs))
+    return srdf_text(srdf.with_pairs(default_pairs(robot.tree, scene.snapshot.links)))
+
+
+def _pairs(scene: PlanningScene) -> dict[str, Any]:
+    """Return the links with geometry, the pairs that may touch, and how many are checked."""
+    now = scene.snapshot
+    may_touch = [
+        [*pair, scene.pairs.get(pair, SCENE)] for pair, allowed in now.allowed.items() if allowed
+    ]
+    return {
+        "links": [*now.links],
+        "objects": [*now.objects],
+        "attached": {name: each.link for name, each in now.attached.items()},
+        "may_touch": sorted(may_touch),
+        "checked": [[*pair] for pair in sorted({*now.names})],
+    }
+
+
+def _now(scene: PlanningScene, q: Array) -> dict[str, Any]:
+    """Return the contacts at a configuration, and the closest pair."""
+    closest = scene.distance(q)
+    contacts = [each._asdict() for each in scene.contacts(q)]
+    return {
+        "in_collision": bool(contacts),
+        "contacts": contacts,
+        "closest": None if closest is None else closest._asdict(),
+    }
+
+
+def _random(scene: PlanningScene, samples: int, seed: int) -> dict[str, Any] | None:
+    """Return the shares of random configurations that collide, and the pairs that do most often."""
+    if samples == 0:
+        return None
+    q = scene.robot.random(np.random.default_rng(seed), samples)
+    colliding = np.flatnonzero(scene.in_collision(q))
+    counted: Counter[Pair] = Counter()
+    for i in colliding[:COUNTED]:
+        counted.update(scene.snapshot.touching_pairs(q[i]))
+    looked_at = min(len(colliding), COUNTED)
+    return {
+        "samples": samples,
+        "seed": seed,
+        "colliding": len(colliding),
+        "share": len(colliding) / samples,
+        "most_often": [
+            {"pair": [*pair], "share_of_colliding": count / looked_at}
+            for pair, count in counted.most_common(SHOWN)
+        ],
+    }
+
+
+# Print
+
+
+def _print_facts(facts: Mapping[str, Any]) -> None:
+    console = stdout_console()
+    rows = [
+        ("links", f"{len(facts['links'])} with collision geometry: {listing(facts['links'])}"),
+    ]
+    if facts["objects"]:
+        rows.append(("objects", f"{len(facts['objects'])}: {listing(facts['objects'])}"))
+    if facts["attached"]:
+        held = (f"{name} on {link}" for name, link in facts["attached"].items())
+        rows.append(("attached", listing(held)))
+    print_pairs(console, [*rows, ("checked", f"{len(facts['checked'])} pairs")])
+    _print_pairs_that_may_touch(console, facts["may_touch"])
+    _print_now(console, facts["now"], facts["joints"])
+    if facts["random"] is not None:
+        _print_random(console, facts["random"])
+
+
+def _print_pairs_that_may_touch(console: Console, rows: list[list[str]]) -> None:
+    print_heading(console, f"{len(rows)} pairs that may touch")
+    by_reason: dict[str, list[str]] = {}
+    for link, other, reason in rows:
+        by_reason.setdefault(reason or "no reason", []).append(f"{link} - {other}")
+    for reason, pairs in by_reason.items():
+        meaning = f", {MEANING[reason]}" if reason in MEANING else ""
+        print_pairs(console, [(escape(reason), f"{len(pairs)}{meaning}: {listing(pairs)}")])
+
+
+def _print_now(console: Console, now: Mapping[str, Any], joints: Mapping[str, float]) -> None:
+    closest = now["closest"]
+    print_heading(console, "In collision now" if now["in_collision"] else "Now")
+    print_pairs(console, [("q", columns(joints.values()))])
+    if now["contacts"]:
+        rows = [
+            (*each["names"], f"{1e3 * each['depth']:.1f}", columns(each["point"]))
+            for each in now["contacts"]
+        ]
+        print_table(console, ("first", "second", "depth [mm]", "point [m]"), rows, left=(0, 1))
+    elif closest is not None:
+        first, second = closest["names"]
+        print_pairs(
+            console,
+            [
+                ("closest", f"{escape(first)} - {escape(second)}"),
+                ("distance", f"{1e3 * closest['distance']:.1f} mm"),
+                ("between", f"{columns(closest['points'][0])} and {columns(closest['points'][1])}"),
+            ],
+        )
+    else:
+        print_note(console, "no pair is checked")
+
+
+def _print_random(console: Console, random: Mapping[str, Any]) -> None:
+    print_heading(console, "Random configurations")
+    share = f"{random['share']:.1%} of {random['samples']} (seed {random['seed']})"
+    print_pairs(console, [("colliding", share)])
+    rows = [(*each["pair"], f"{each['share_of_colliding']:.0%}") for each in random["most_often"]]
+    if rows:
+        print_table(console, ("first", "second", "of these"), rows, left=(0, 1))
