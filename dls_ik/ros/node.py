@@ -124,6 +124,7 @@ IK_NODE = Program(
     "target_trajectory, of a robot that is named, described, or comes on robot_description.",
     (
         "ros2 run dls_ik ik_node --ros-args -p robot:=wam",
+        "ros2 run dls_ik ik_node --ros-args -p preset:=ur5e",
         "ros2 run dls_ik ik_node --ros-args -p robot:=arm.urdf -p tip:=tool0",
         "ros2 run dls_ik ik_node --ros-args --params-file arm.yaml -r __ns:=/left",
     ),

@@ -5,8 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from geometry_msgs.msg import PoseStamped
 from preset_arms import ARMS, urdf
-from ros_client import NodeProcess
+from ros_client import Client, NodeProcess, SimArmProcess
+from ros_streamer import stamped
+from sensor_msgs.msg import JointState
 
 from dls_ik import RobotModel
 from dls_ik.errors import OptionError
@@ -83,6 +86,38 @@ def test_unknown_presets_are_refused(given, words):
 def test_largest_limit_is_none():
     options = Parameters().changed({"acceleration": [1.0, NO_LIMIT]}).controller_options()
     assert options["acceleration"] == (1.0, np.inf)
+
+
+@pytest.mark.ros
+def test_arm_that_lags_as_the_preset_assumes_is_followed_without_a_fault(tmp_path):
+    file = tmp_path / "arm.urdf"
+    file.write_text(urdf("ur5e"))
+    robot = RobotModel.from_urdf(file, tip="tool0")
+    start = np.array([0.0, -1.2, 1.8, -2.2, -1.57, 0.0])
+    common = ("-r", "__ns:=/lagging", "-p", f"robot:={file}")
+    lag = ("-p", "delay:=0.06", "-p", "time_constant:=0.04")  # [s], 0.1 together
+    topic = "joint_trajectory_controller/joint_trajectory"
+    placed = ("-r", f"{topic}:=scaled_{topic}", "-p", f"initial_positions:={start.tolist()}")
+    with (
+        SimArmProcess(*common, "-p", "tip:=tool0", *lag, *placed) as arm,
+        NodeProcess(*common, "-p", "preset:=ur5e") as node,
+        Client("lagging") as client,
+    ):
+        arm.wait_for_line("ready")
+        node.wait_for_line("ready")
+        states = client.listen(JointState, "joint_states")
+        client.spin_until(lambda: states, what="joint states")
+        T = robot.fk(np.add(start, [1.0, -0.3, 0.3, 0.0, 0.0, 1.0]))
+        client.publisher(PoseStamped, "target_pose", 1).publish(stamped(T))
+        at = lambda: robot.fk(values_of(states[-1], robot))  # noqa: E731
+        client.spin_until(lambda: np.abs(at() - T).max() < 1e-3, what="the arm at its target")
+        assert not node.count("FAULT"), node.output
+
+
+def values_of(state, robot):
+    """Joint values in the order of the robot."""
+    q = dict(zip(state.name, state.position, strict=True))
+    return [q[name] for name in robot.joint_names]
 
 
 @pytest.mark.ros
