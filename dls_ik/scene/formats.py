@@ -287,28 +287,39 @@ def _mesh_of_text(words: _Words) -> Mesh:
 
 
 def scene_text(
-    objects: Mapping[str, tuple[Body, Array]], name: str = "scene", has_poses: bool = True
+    objects: Mapping[str, tuple[Body, Array] | tuple[Body, Array, Mapping[str, Array]]],
+    name: str = "scene",
+    has_poses: bool = True,
 ) -> str:
     """Write the objects of the world as a ``.scene`` of MoveIt.
 
     Args:
-        objects: Bodies and (4, 4) ``T_root_body`` by name.
+        objects: Bodies and (4, 4) ``T_root_body`` by name; and (4, 4) ``T_body_subframe`` by name.
         name: Of the scene.
-        has_poses: False for the version before MoveIt 2 and 1.1, without poses of objects.
+        has_poses: False for the version before MoveIt 2 and 1.1, without poses of objects and
+            subframes.
+
+    Raises:
+        SceneError: a subframe whose name is not one word.
     """
     lines = [" ".join(name.split()) or "scene"]
-    for key, (body, T) in objects.items():
+    for key, (body, T, *rest) in objects.items():
         lines += [f"* {key}", *(_pose_lines(T) if has_poses else [])]
-        parts = [part for each in body.parts for part in _without_capsules(*each)]
+        parts = [part for each in body.parts for part in without_capsules(*each)]
         lines.append(str(len(parts)))
         for shape, T_part in parts:
             lines += [*_shape_lines(shape), *_pose_lines(T_part if has_poses else T @ T_part)]
             lines.append("0 0 0 0")
-        lines += ["0"] if has_poses else []
+        subframes = rest[0] if rest else {}
+        lines += [str(len(subframes))] if has_poses else []
+        for frame, T_frame in subframes.items() if has_poses else ():
+            if len(frame.split()) != 1:
+                raise SceneError(f"object {quoted(key)}: subframe {quoted(frame)} is not one word")
+            lines += [frame, *_pose_lines(T_frame)]
     return "\n".join([*lines, ".", ""])
 
 
-def _without_capsules(shape: Shape, T: Array) -> list[tuple[Shape, Array]]:
+def without_capsules(shape: Shape, T: Array) -> list[tuple[Shape, Array]]:
     """Return the shapes that are a capsule, which MoveIt does not have; any other as it is."""
     if not isinstance(shape, Capsule):
         return [(shape, T)]

@@ -32,6 +32,7 @@ from dls_ik.scene.operations import (
     SetScale,
 )
 from dls_ik.scene.pairs import default_pairs
+from dls_ik.scene.scene_message import scene_fields, yaml_text
 from dls_ik.scene.shapes import (
     Body,
     Box,
@@ -336,16 +337,25 @@ class PlanningScene:
         return change.notes
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the objects of the world to a ``.scene`` file, which MoveIt reads.
+        """Write the scene, as MoveIt reads it too.
+
+        Args:
+            path: ``.yaml``: the whole scene, a message moveit_msgs/PlanningScene; ``.scene``: the
+                objects of the world. A capsule becomes a cylinder and two spheres.
 
         Raises:
             SceneError: another ending, or an object that the format does not have.
             OSError: the file cannot be written.
         """
-        if Path(path).suffix != ".scene":
-            raise SceneError(f"a scene is saved as .scene, not as {quoted(os.fspath(path))}")
-        objects = {name: each[:2] for name, each in self._snapshot.objects.items()}
-        Path(path).write_text(scene_text(objects, self.robot.name), encoding="utf-8")
+        suffix = Path(path).suffix
+        if suffix == ".scene":
+            text = scene_text(self._snapshot.objects, self.robot.name)
+        elif suffix in (".yaml", ".yml"):
+            text = yaml_text(scene_fields(self._snapshot, self.robot.name))
+        else:
+            shown = quoted(os.fspath(path))
+            raise SceneError(f"a scene is saved as .scene, .yaml or .yml, not as {shown}")
+        Path(path).write_text(text, encoding="utf-8")
 
     def _change(self, *operations: Operation) -> None:
         with self._lock:

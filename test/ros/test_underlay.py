@@ -9,12 +9,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 from moveit_msgs import msg as messages
 from moveit_msgs.msg import MoveItErrorCodes
 from rosidl_generator_py import import_type_support
 
+from dls_ik import PlanningScene, RobotModel
+from dls_ik.model.rotations import transform
 from dls_ik.scene.messages import read_messages
+from dls_ik.scene.scene_message import scene_fields
 
 PUBLISHED_HASHES = {
     "GetPositionIK": "RIHS01_054ed6f6f71a09b01b5246c5d80beb4dacc6f444f58df039849c76292933e9e3",
@@ -102,6 +106,18 @@ def test_a_scene_means_the_same_as_message_and_as_its_yaml() -> None:
     assert [type(each).__name__ for each in empty.operations] == [
         "RemoveObject", "RemoveAttached", "ResetAllowed",
     ]  # fmt: skip
+
+
+def test_a_scene_becomes_a_message() -> None:
+    scene = PlanningScene(RobotModel.wam())
+    scene.add_box("box", [0.1, 0.2, 0.3], transform(None, np.array([1.0, 0.0, 0.0])))
+    scene.add_capsule("rod", 0.1, 0.5)
+    scene.attach("rod", "wam_link7", ["wam_link5"])
+    message = messages.PlanningScene()
+    set_fields(message, scene_fields(scene.snapshot))
+    assert repr(read_messages(message)) == repr(read_messages(scene_fields(scene.snapshot)))
+    (box,) = message.world.collision_objects
+    assert (box.id, box.pose.position.x, box.primitives[0].type) == ("box", 1.0, 1)
 
 
 def set_fields(message: Any, fields: dict[str, Any]) -> None:

@@ -1,0 +1,143 @@
+"""A snapshot as the fields of a message moveit_msgs/PlanningScene, and as YAML."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dls_ik.core.types import Array
+from dls_ik.model.rotations import quaternion_from_rotation
+from dls_ik.scene.formats import without_capsules
+from dls_ik.scene.message_fields import BOX, CYLINDER, SPHERE
+from dls_ik.scene.shapes import Body, Box, Cylinder, Mesh, Plane, Shape, Sphere
+from dls_ik.scene.snapshot import SceneSnapshot
+from dls_ik.scene.srdf import pair_of
+
+Fields = dict[str, Any]  # of a message, by name; those left out have their default
+
+
+def scene_fields(scene: SceneSnapshot, name: str = "") -> Fields:
+    """Return the fields of a full PlanningScene; capsules become a cylinder and two spheres.
+
+    Args:
+        name: Of the scene.
+    """
+    values = scene.tree.values(scene.values)
+    return {
+        "name": name,
+        "robot_model_name": scene.tree.name,
+        "robot_state": {
+            "joint_state": {"name": [*values], "position": [*values.values()]},
+            "attached_collision_objects": [
+                {
+                    "link_name": each.link,
+                    "object": object_fields(each.body, each.T, each.link),
+                    "touch_links": sorted(each.touch_links),
+                }
+                for each in scene.attached.values()
+            ],
+        },
+        "fixed_frame_transforms": [
+            {
+                "header": {"frame_id": scene.tree.root},
+                "child_frame_id": frame,
+                "transform": _pose(T, ("translation", "rotation")),
+            }
+            for frame, T in scene.frames.items()
+        ],
+        "allowed_collision_matrix": allowed_fields(scene),
+        "link_padding": [
+            {"link_name": link, "padding": value} for link, value in scene.padding.items()
+        ],
+        "link_scale": [{"link_name": link, "scale": value} for link, value in scene.scale.items()],
+        "world": {
+            "collision_objects": [
+                object_fields(each.body, each.T, scene.tree.root, each.subframes)
+                for each in scene.objects.values()
+            ]
+        },
+        "is_diff": False,
+    }
+
+
+def allowed_fields(scene: SceneSnapshot) -> Fields:
+    """Return the fields of the AllowedCollisionMatrix.
+
+    It has the links with geometry, and all names that pairs or defaults have.
+    """
+    named = {name for pair in scene.allowed for name in pair}
+    names = sorted({*named, *scene.passes, *scene.links})
+    rows = []
+    for name in names:
+        row = []
+        for other in names:
+            allowed = scene.allowed.get(pair_of(name, other))
+            if allowed is None:
+                known = [scene.passes[each] for each in (name, other) if each in scene.passes]
+                allowed = bool(known) and all(known)
+            row.append(bool(allowed) and name != other)
+        rows.append({"enabled": row})
+    return {
+        "entry_names": names,
+        "entry_values": rows,
+        "default_entry_names": [*scene.passes],
+        "default_entry_values": [*scene.passes.values()],
+    }
+
+
+def object_fields(
+    body: Body, T: Array, frame: str, subframes: Mapping[str, Array] | None = None
+) -> Fields:
+    """Return the fields of the CollisionObject that adds a body.
+
+    Args:
+        T: (4, 4) ``T_frame_body``.
+        frame: Of the pose.
+        subframes: (4, 4) ``T_body_subframe`` by name.
+    """
+    fields: Fields = {"header": {"frame_id": frame}, "pose": _pose(T), "id": body.name}
+    for shape, T_part in (part for each in body.parts for part in without_capsules(*each)):
+        key, value = _shape(shape)
+        fields.setdefault(f"{key}s" if key != "mesh" else "meshes", []).append(value)
+        fields.setdefault(f"{key}_poses", []).append(_pose(T_part))
+    if subframes:
+        fields["subframe_names"] = [*subframes]
+        fields["subframe_poses"] = [_pose(each) for each in subframes.values()]
+    return fields
+
+
+def yaml_text(fields: Fields) -> str:
+    """Write fields as YAML, which ``ros2 topic pub`` and this package read."""
+    import yaml
+
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    text: str = yaml.dump(fields, Dumper=dumper, sort_keys=False, default_flow_style=None)
+    return text
+
+
+def _shape(shape: Shape) -> tuple[str, Fields]:
+    """Return the kind of a shape, and the fields of its message."""
+    if isinstance(shape, Box):
+        return "primitive", {"type": BOX, "dimensions": shape.size.tolist()}
+    if isinstance(shape, Sphere):
+        return "primitive", {"type": SPHERE, "dimensions": [shape.radius]}
+    if isinstance(shape, Cylinder):
+        return "primitive", {"type": CYLINDER, "dimensions": [shape.length, shape.radius]}
+    if isinstance(shape, Plane):
+        return "plane", {"coef": [*shape.normal.tolist(), -shape.offset]}
+    if isinstance(shape, Mesh):
+        triangles = [{"vertex_indices": corners} for corners in shape.triangles.tolist()]
+        vertices = [_vector(vertex, "xyz") for vertex in shape.vertices.tolist()]
+        return "mesh", {"triangles": triangles, "vertices": vertices}
+    raise TypeError(f"a {type(shape).__name__} is not written")  # capsules are three shapes
+
+
+def _pose(T: Array, keys: tuple[str, str] = ("position", "orientation")) -> Fields:
+    position, orientation = keys
+    quaternion = quaternion_from_rotation(T[:3, :3])
+    return {
+        position: _vector(T[:3, 3].tolist(), "xyz"),
+        orientation: _vector(quaternion, "xyzw"),
+    }
+
+
+def _vector(values: Iterable[float], axes: str) -> dict[str, float]:
+    return {axis: float(value) for axis, value in zip(axes, values, strict=True)}
