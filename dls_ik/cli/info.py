@@ -22,6 +22,7 @@ from dls_ik.cli.terminal import (
     print_table,
     stdout_console,
 )
+from dls_ik.errors import RobotModelError
 from dls_ik.model.ends import moving_tips
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.tree import Tree
@@ -55,10 +56,20 @@ def info(chosen: ChosenRobot, quick: bool, as_json: bool) -> None:
 
 def _chains(tree: Tree, base: str | None, tip: str | None) -> list[RobotModel]:
     """Return the chain to `tip`, or the chains to all tips unless they are too many."""
-    tips = moving_tips(tree, tree.require(base or tree.root, "base link"))
+    tips = _tips(tree, tree.require(base or tree.root, "base link"))
     if tip is None and 1 < len(tips):
         return [RobotModel.from_tree(tree, base, each) for each in tips if len(tips) <= MAX_TIPS]
     return [RobotModel.from_tree(tree, base, tip)]
+
+
+def _tips(tree: Tree, base: str) -> tuple[str, ...]:
+    """List the tips, that which is taken by default first."""
+    tips = moving_tips(tree, base)
+    try:
+        default = RobotModel.from_tree(tree, base).tip
+    except RobotModelError:
+        return tips
+    return (default, *(tip for tip in tips if tip != default))
 
 
 def _robot_facts(tree: Tree, given: str, base: str) -> dict[str, Any]:
@@ -72,7 +83,7 @@ def _robot_facts(tree: Tree, given: str, base: str) -> dict[str, Any]:
         "fixed_joints": len(tree.joints) - len(moving),
         "root": tree.root,
         "base": base,
-        "tips": moving_tips(tree, base),
+        "tips": _tips(tree, base),
         "joints": [
             {**{key: getattr(joint, key) for key in keys}, "mimic": _mimic(tree, joint.name)}
             for joint in moving

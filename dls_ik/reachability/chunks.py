@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -26,6 +25,7 @@ from dls_ik import __version__
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.reachability.settings import MapJob, ReachabilityError, checked_task, orientations
+from dls_ik.solver.calls import usable_cores
 from dls_ik.solver.result import IkBatchResult, Status
 from dls_ik.solver.solver import IkSolver
 from dls_ik.solver.task import Task
@@ -204,7 +204,7 @@ def local_threads() -> Iterator[tuple[Executor, Callable[[], int]]]:
 
     At most one chunk a thread is submitted, so that an interruption does not wait for more.
     """
-    cores = len(os.sched_getaffinity(0))
+    cores = usable_cores()
     with ThreadPoolExecutor(cores, thread_name_prefix="reachability") as executor:
         yield executor, lambda: cores
 

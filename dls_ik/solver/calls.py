@@ -272,8 +272,7 @@ def solve_batch(
     b = len(poses)
     if len(starts) not in (1, b):
         raise JointValueError(f"{b} poses need {b} seeds or one for all, not {len(starts)}")
-    cores = len(os.sched_getaffinity(0))
-    workers = cores if threads is None else checked_count("threads", threads, 1)
+    workers = usable_cores() if threads is None else checked_count("threads", threads, 1)
     rows, status = search.new_rows(b), np.full(b, int(Status.INTERRUPTED))
 
     def solve(which: slice) -> None:
@@ -391,6 +390,12 @@ def _solve_inexact(
         poses[which] = [*exact.values()]
         search.attempt_some(which, poses, seeds, attempts, rows, seeded)
     return poses
+
+
+def usable_cores() -> int:
+    """Return the number of cores that this process may use; Linux alone tells which those are."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return (os.cpu_count() or 1) if affinity is None else len(affinity(0))
 
 
 def _in_chunks(

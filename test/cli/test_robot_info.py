@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from cli_runner import document, refusal, run
+from robots import ROOT
 
 from dls_ik import RobotModel
 from dls_ik.model.files import share_file
@@ -51,6 +52,8 @@ def test_several_tips_are_described_one_by_one():
     assert [found["tip"] for found in facts["chains"]] == facts["tips"] == ["E0", "E1"]
     one = document("info", share_file("urdf", "y_shape.urdf"), "--tip", "E1", "--quick")
     assert [found["tip"] for found in one["chains"]] == ["E1"]
+    gripped = document("info", ROOT / "examples/robots/desktop_arm.urdf", "--quick")
+    assert gripped["tips"] == ["gripper_frame_link", "moving_jaw_link"]  # the default first
 
 
 def test_joints_that_follow_others(tmp_path):
