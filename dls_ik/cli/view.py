@@ -46,7 +46,10 @@ MAX_ARMS = 4
 BRIEF = 1.0  # [s] for a node that only confirms base and tip
 
 
-@click.command(epilog=f"{ROBOT} docs/viewer.md describes the page. Ctrl-C ends it.")
+@click.command(
+    epilog=f"{ROBOT} --tip takes several links, with commas. docs/viewer.md describes the page. "
+    "Ctrl-C ends it."
+)
 @robot_argument(required=False)
 @text_option("--method", metavar="A[,B,C,D]", help="A method, or up to four to compare.")
 @click.option(
@@ -193,12 +196,23 @@ class ViewedArm(NamedTuple):
     note: str = ""  # a line on the page
 
 
+def _read_robot(chosen: ChosenRobot) -> RobotModel:
+    """Return the robot; --tip may name several links with commas."""
+    from dls_ik.model.load import find_tree
+    from dls_ik.model.robot import RobotModel
+
+    tips = [tip.strip() for tip in (chosen.tip or "").split(",") if tip.strip()]
+    if len(tips) < 2:
+        return chosen.read()
+    return RobotModel.from_tree(find_tree(chosen.name), chosen.base, tips)
+
+
 @contextlib.contextmanager
 def local(chosen: ChosenRobot, methods: Sequence[str], task: str | None) -> Iterator[ViewedArm]:
     """Yield an arm that a controller of this process moves; several methods move several."""
     from dls_ik.model.load import find_urdf
 
-    robot, path = chosen.read(), find_urdf(chosen.name)
+    robot, path = _read_robot(chosen), find_urdf(chosen.name)
     from dls_ik.viewer.session import default_task, local_session
 
     rows = default_task(robot) if task is None else parse_task(task)

@@ -13,7 +13,6 @@ from dls_ik.viewer.panels import RefusalLine
 from dls_ik.viewer.session import Session
 from dls_ik.viewer.source import Sample
 
-NARROW = 1e-9  # [rad or m] a joint with less room has no slider
 DEG, MM = "deg", "mm"
 STEPS = {DEG: 0.1, MM: 0.1}
 
@@ -31,15 +30,16 @@ class JointPanel:
         with gui.add_folder("Move joints", expand_by_default=False, visible=can_place):
             self._refusal = RefusalLine(gui)
             for j, name in enumerate(robot.joint_names):
-                low, high = lower[j] * self._scale[j], upper[j] * self._scale[j]
                 unit = MM if robot.units[j] == "m" else DEG
+                low = np.ceil(lower[j] * self._scale[j] / STEPS[unit]) * STEPS[unit]
+                high = np.floor(upper[j] * self._scale[j] / STEPS[unit]) * STEPS[unit]
                 slider = gui.add_slider(
                     f"{name} [{unit}]",
-                    min=float(low),
-                    max=float(max(high, low + NARROW)),
+                    min=round(float(low), 1),
+                    max=round(float(max(high, low + STEPS[unit])), 1),
                     step=STEPS[unit],
-                    initial_value=float(low),
-                    disabled=bool(high - low < NARROW),
+                    initial_value=round(float(low), 1),
+                    disabled=bool(high <= low),
                 )
                 slider.on_update(partial(self._move, j))
                 self._sliders.append(slider)
@@ -50,8 +50,8 @@ class JointPanel:
         self._q = q
         for slider, value in zip(self._sliders, (q * self._scale).tolist(), strict=True):
             shown = float(np.clip(value, slider.min, slider.max))
-            if abs(slider.value - shown) > 0.5 * slider.step:
-                slider.value = shown
+            if abs(slider.value - shown) > 0.6 * slider.step:
+                slider.value = round(shown, 1)
 
     def _move(self, j: int, event: Any) -> None:
         if event.client is None:  # not by a person

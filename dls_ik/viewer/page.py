@@ -37,6 +37,7 @@ SHEET_STYLE = (
     "[style*='max-height: 60%'] [style*='width: 20em'] {{width: 100% !important}}"
     "}}</style>"
 )
+REFRESHES, REFRESH_EVERY = 32, 4  # updates; an even number of times
 SCENE_PERIOD, FIGURES_PERIOD = 1.0 / 30.0, 1.0 / 6.0  # [s]
 
 Clearance = Callable[[Array], float]
@@ -67,6 +68,8 @@ class Page:
         self._scene, self._status, self._session = scene, status, session
         self._lock = threading.Lock()  # one thread at a time changes the panels
         self._plots: Plots | None = None
+        self._refreshes = 0  # that new plots, or those of a new client, still need
+        server.on_client_connect(self._refresh_plots)
         self._shown: Preset | JointPath | None = None
         self._controls = ControlPanel(gui, session, scene.clear_trails)
         self._presets = PresetPanel(gui, session, presets, self._start_preset)
@@ -108,7 +111,7 @@ class Page:
             return
         with self._lock:
             self._show_path()
-            self._show_plots([view.name for view in views])
+            self._show_plots(views)
             self._status.show(views)
             qs = [view.sample.q for view in views]
             self._bars.content = joint_bars(self._session.robot, qs)
@@ -152,12 +155,25 @@ class Page:
         set_theme(self._server, is_dark)
         self._scene.darken(is_dark)
 
-    def _show_plots(self, names: Sequence[str]) -> None:
-        if self._plots is None or tuple(names) != self._plots.names:
-            if self._plots is not None:
-                self._plots.remove()
-            self._plots = Plots(self._gui, self._tabs, names, self._session.robot.units)
-        self._plots.show(self._session.history)
+    def _show_plots(self, views: Sequence[ArmView]) -> None:
+        names = tuple(view.name for view in views)
+        errors = views[0].sample.position_error, views[0].sample.rotation_error
+        has_rotation = not np.isnan(errors[1]) or bool(np.isnan(errors[0]))
+        plots = self._plots
+        if plots is None or (names, has_rotation) != (plots.names, plots.has_rotation):
+            if plots is not None:
+                plots.remove()
+            units = self._session.robot.units
+            plots = self._plots = Plots(self._gui, self._tabs, names, units, has_rotation)
+            self._refreshes = REFRESHES
+        plots.show(self._session.history)
+        if self._refreshes > 0:
+            self._refreshes -= 1
+            if self._refreshes % REFRESH_EVERY == 0:
+                plots.refresh()
+
+    def _refresh_plots(self, _: Any) -> None:
+        self._refreshes = REFRESHES
 
 
 def serve(

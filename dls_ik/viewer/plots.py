@@ -64,6 +64,7 @@ def velocity_ellipsoid(robot: RobotModel, q: Array) -> tuple[Array, Array]:
 
 SECONDS, MAX_POINTS = 10.0, 250  # of a curve
 MAX_CONDITION = 1e6  # a larger condition number is drawn there
+ROTATION = "Rotation error"
 MOTION, CONDITIONING = "Motion", "Conditioning"  # tabs of the page
 
 
@@ -81,7 +82,7 @@ class Curve(NamedTuple):
 CURVES = (
     Curve(MOTION, "Fastest joint", "rad/s", lambda s, m: m.speed),
     Curve(MOTION, "Position error", "mm", lambda s, m: 1e3 * s.position_error, 5.0),
-    Curve(MOTION, "Rotation error", "deg", lambda s, m: float(np.degrees(s.rotation_error))),
+    Curve(MOTION, ROTATION, "deg", lambda s, m: float(np.degrees(s.rotation_error))),
     Curve(
         CONDITIONING,
         "Least singular value of J",
@@ -152,11 +153,7 @@ class CurveHistory:
             return (np.array([-SECONDS, 0.0]), *np.full((arms, 2), np.nan))
         table = np.array(self._rows)
         first = 1 + curve * arms
-        times, lines = table[:, 0] - table[-1, 0], table[:, first : first + arms].T
-        if times[0] > -SECONDS:  # uPlot draws the axis of time reliably only as long as the data
-            times = np.concatenate([[-SECONDS], times])
-            lines = np.pad(lines, ((0, 0), (1, 0)), "edge")
-        return (times, *lines)
+        return (table[:, 0] - table[-1, 0], *table[:, first : first + arms].T)
 
 
 # Colours
@@ -198,28 +195,43 @@ class Plots:
     Args:
         names: of the arms, for the legends.
         units: (n,) of the joints.
+        has_rotation: whether the task has an error of the rotation.
     """
 
     def __init__(
-        self, gui: Any, tabs: Mapping[str, Any], names: Sequence[str], units: Sequence[str]
+        self,
+        gui: Any,
+        tabs: Mapping[str, Any],
+        names: Sequence[str],
+        units: Sequence[str],
+        has_rotation: bool,
     ) -> None:
-        self.names = tuple(names)
+        self.names, self.has_rotation = tuple(names), has_rotation
         speed = speed_unit(units)
-        self._handles = []
+        self._handles: dict[int, Any] = {}
+        self._is_taller = False
         for i, curve in enumerate(CURVES):
+            if curve.title == ROTATION and not has_rotation:
+                continue
             unit = speed if curve.unit == "rad/s" else curve.unit
             with tabs[curve.tab]:
                 data = CurveHistory().data(i, len(names))
-                self._handles.append(_plot(gui, curve, unit, data, self.names))
+                self._handles[i] = _plot(gui, curve, unit, data, self.names)
 
     def show(self, history: CurveHistory) -> None:
         """Draw the curves."""
-        for i, handle in enumerate(self._handles):
+        for i, handle in self._handles.items():
             handle.data = history.data(i, len(self.names))
+
+    def refresh(self) -> None:
+        """Change the height by a pixel and back: new charts draw the ticks of time only then."""
+        self._is_taller = not self._is_taller
+        for handle in self._handles.values():
+            handle.height = PLOT_HEIGHT + int(self._is_taller)
 
     def remove(self) -> None:
         """Remove the plots from the page."""
-        for handle in self._handles:
+        for handle in self._handles.values():
             handle.remove()
 
 
@@ -242,7 +254,7 @@ def _plot(gui: Any, curve: Curve, unit: str, data: tuple[Array, ...], names: Seq
         ({"label": "time"}, *lines),
         title=curve.title,
         scales={
-            "x": {"time": False},
+            "x": {"time": False, "range": [-SECONDS, 0.0]},
             "y": {"range": {"min": bottom, "max": top}},
         },
         axes=(

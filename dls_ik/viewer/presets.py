@@ -224,8 +224,8 @@ def _singularity_preset(arm: _Arm, path: _LostPath, runs: Sequence[Run]) -> Pres
     deviation = f"{np.degrees(off):.0f} deg" if is_turning else f"{1e3 * off:.0f} mm"
     watch = (
         f"the target {path.words}. {SPARE if arm.has_joint_to_spare else NO_SPARE}. "
-        f"A, the plain pseudoinverse, asks a joint for {runs[0].peak:.1f} {unit} (fastest joint); "
-        f"the damped methods ask for {slow:.1f} {unit} at most, and leave the path by up to "
+        f"A, the plain pseudoinverse, asks a joint for {runs[0].peak:.3g} {unit} (fastest joint); "
+        f"the damped methods ask for {slow:.2g} {unit} at most, and leave the path by up to "
         f"{deviation}."
     )
     period = (len(path.Ts) - 1) * STEP

@@ -86,8 +86,11 @@ class SceneView:
         Args:
             client: whose camera; None: those of all, and of all that come.
         """
-        parts = [self._boxes.corners(q), *([] if points is None else [points])]
+        parts = [self._boxes.corners(q)]
         axes = ARROWS * self._size * np.concatenate([np.zeros((1, 3)), np.eye(3)])
+        if points is not None:
+            rim = 0.4 * ARROWS * self._size  # room for the handles at the ends of a path
+            parts += [points.min(axis=0)[None] - rim, points.max(axis=0)[None] + rim, points]
         tips = self._robot.fk(q).reshape(-1, 4, 4)
         parts += [axes @ T[:3, :3].T + T[:3, 3] for T in tips]  # the handles of a target there
         seen = np.concatenate(parts)

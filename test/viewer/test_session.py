@@ -11,6 +11,7 @@ import pytest
 from dls_ik.core.limits import activation
 from dls_ik.errors import MethodError
 from dls_ik.model.robot import RobotModel
+from dls_ik.solver.task import Task
 from dls_ik.viewer.panels import StatusLine
 from dls_ik.viewer.plots import (
     AMBER,
@@ -28,10 +29,11 @@ from dls_ik.viewer.plots import (
 )
 from dls_ik.viewer.presets import make_presets, start_configuration
 from dls_ik.viewer.replay import joint_path
-from dls_ik.viewer.session import ArmView, Session
+from dls_ik.viewer.session import ArmView, Session, local_session
 from dls_ik.viewer.source import LocalSource, Sample
 
 DT = 0.01
+TIME = itertools.count(1000.0, DT)  # [s] of sessions that several steps of a test share
 
 
 ROBOT = RobotModel.wam()
@@ -209,6 +211,45 @@ def test_bars_show_every_joint_and_colours_how_near_a_limit_it_is():
     both = joint_bars(ROBOT, [np.zeros(7)] * 2)
     assert all(both.count(name) == 1 for name in ROBOT.joint_names)
     assert all(both.count(f"background:{css(colour)}") == 7 for colour in ARM_COLOURS[:2])
+
+
+def test_a_task_leaves_the_rest_free_and_shows_no_error_of_it():
+    robot = RobotModel.from_name("planar_2r")
+    session, presets = local_session(robot, ["dls"], Task.position_only(), has_presets=False)
+    assert presets == ()
+    T = robot.fk(np.array([0.4, 0.9]))
+    T[:3, :3] = np.eye(3)  # which the arm cannot have there
+    for bare in (False, True):
+        session.place(np.array([0.1, 0.5]))
+        session.set_bare(bare)
+        session.drag_target(T)
+        (arm,) = [session.step(next(TIME)) for _ in range(400)][-1]
+        assert arm.sample.position_error < 1e-4
+        assert np.isnan(arm.sample.rotation_error)
+        J = robot.jacobian(arm.sample.q)[:3]
+        s = np.linalg.svd(J, compute_uv=False)
+        assert arm.measures.least_singular_value == pytest.approx(s[1])
+    session.close()
+
+
+def test_two_tips_have_a_target_each():
+    robot = ROBOT.with_tip("wam_link4")
+    session, presets = local_session(robot, ["ctp+sd+svf"], (Task(), Task.position_only()))
+    assert presets == ()
+    Ts = session.target.copy()
+    Ts[0, 2, 3] += 0.03
+    for bare in (False, True):
+        session.set_bare(bare)
+        session.drag_target(Ts[0], tip=0)
+        np.testing.assert_array_equal(session.target[1], Ts[1])
+        (arm,) = [session.step(next(TIME)) for _ in range(300)][-1]
+        assert arm.sample.T_tip.shape == (2, 4, 4)
+        np.testing.assert_allclose(arm.sample.T_tip[0, :3, 3], Ts[0, :3, 3], atol=0.02)
+    session.start_recording()
+    session.step(next(TIME))
+    line = next(csv.DictReader(io.StringIO(session.stop_recording().decode())))
+    assert float(line["tip wam_link4 x [m]"]) == pytest.approx(arm.sample.T_tip[1, 0, 3], abs=1e-3)
+    session.close()
 
 
 class Tags(HTMLParser):

@@ -1,9 +1,13 @@
 """The page from Python: it shows what it is given, inline too, and ends with the program."""
 
+import csv
+import json
 import urllib.request
 
+import matplotlib.image
 import numpy as np
 import pytest
+from viewer.browser import CLICK
 
 pytest.importorskip("viser")
 
@@ -81,3 +85,59 @@ def test_bad_input_is_one_line_and_leaves_the_page(viewer):
     with pytest.raises(ViewerError, match="4 at most"):
         dls_ik.viewer.open(ROBOT, ["dls"] * 5, browser=False)
     assert viewer.is_open
+
+
+PLANAR = RobotModel.from_name("planar_2r")
+JOINTS = {"joint_names": PLANAR.joint_names, "t": [0, 50], "positions": [[0.1, 0.2], [0.3, 0.4]]}
+
+
+@pytest.fixture(scope="module")
+def planar():
+    with dls_ik.viewer.open(PLANAR, "dls", browser=False, presets=False) as viewer:
+        yield viewer
+
+
+def unfold(page, name):
+    page.page.get_by_text(name, exact=True).evaluate(CLICK)
+
+
+def fill(page, place, number):
+    field = page.page.locator("input.mantine-NumberInput-input:visible").nth(place)
+    field.fill(str(number))
+    field.press("Tab")
+
+
+@pytest.mark.slow
+def test_joints_and_target_move_by_numbers_and_files_go_in_and_out(planar, open_page, tmp_path):
+    with open_page(planar.url) as page:
+        page.wait_for_text("at the target")
+        unfold(page, "Move joints")
+        fill(page, 1, 30.0)
+        page.wait_until(lambda: abs(planar.q[1] - np.radians(30.0)) < 1e-9, "joint 2 at 30 deg")
+        np.testing.assert_allclose(planar.session.target, PLANAR.fk(planar.q))
+
+        unfold(page, "Target in numbers")
+        page.page.get_by_label("xyz [mm]").first.wait_for(state="attached")
+        fill(page, 3, 250.0)  # after two joints and x
+        page.wait_until(lambda: planar.session.target[1, 3] == 0.25, "y at 250 mm")
+
+        unfold(page, "Replay")
+        (tmp_path / "joints.json").write_text(json.dumps(JOINTS))
+        with page.page.expect_file_chooser() as chooser:
+            page.press("Open a file")
+        chooser.value.set_files(tmp_path / "joints.json")
+        page.wait_for_text("joints.json: 2 points in 50 s")
+        page.wait_until(lambda: planar.session.replay is not None, "the replay")
+        page.press("Stop the replay")
+        page.wait_until(lambda: planar.session.replay is None, "the arm again")
+
+        unfold(page, "Export")
+        with page.page.expect_download() as download:
+            page.press("Scene as PNG")
+        picture = matplotlib.image.imread(download.value.path())
+        assert picture.shape[0] > 100
+        assert np.ptp(picture[..., :3]) > 0.3, "something is drawn"
+        with page.page.expect_download() as download:
+            page.press("Curves as CSV")
+        with open(download.value.path(), encoding="utf-8", newline="") as file:
+            assert "Position error [mm] A: dls" in next(csv.reader(file))

@@ -1,0 +1,80 @@
+"""Files of joint paths: those of ``dls-ik path``, recordings of the page, and what is neither."""
+
+import json
+
+import numpy as np
+import pytest
+from cli_runner import run
+
+from dls_ik.model.robot import RobotModel
+from dls_ik.viewer.replay import PathFileError, joint_path, read_path
+from dls_ik.viewer.session import local_session
+
+ROBOT = RobotModel.wam()
+POSES = "t,x,y,z,roll,pitch,yaw\n0,0.5,0,0.3,0,3,0\n0.5,0.5,0.05,0.3,0,3,0\n2,0.5,0.1,0.3,0,3,0\n"
+
+
+@pytest.mark.parametrize("ending", ["csv", "json"])
+def test_a_file_of_the_command_is_read_back(ending, tmp_path):
+    (tmp_path / "poses.csv").write_text(POSES)
+    file = tmp_path / f"joints.{ending}"
+    run("path", "wam", tmp_path / "poses.csv", "--out", file)
+    path = read_path(ROBOT, file.name, file.read_bytes())
+    np.testing.assert_array_equal(path.t, [0.0, 0.5, 2.0])
+    xyz = ROBOT.fk(path.q)[:, :3, 3]
+    np.testing.assert_allclose(xyz, [[0.5, 0, 0.3], [0.5, 0.05, 0.3], [0.5, 0.1, 0.3]], atol=1e-5)
+    q, velocity = path.at(1.25)
+    np.testing.assert_allclose(q, (path.q[1] + path.q[2]) / 2)
+    np.testing.assert_allclose(velocity, (path.q[2] - path.q[1]) / 1.5)
+
+
+def test_a_recording_of_the_page_is_read_back():
+    session, _ = local_session(ROBOT, ["dls", "jp"], has_presets=False)
+    session.step(0.0)
+    session.start_recording()
+    T = session.target.copy()
+    T[2, 3] += 0.1
+    session.drag_target(T)
+    seen = [session.step(0.01 * k)[0].sample for k in range(1, 30)]
+    path = read_path(ROBOT, "page.csv", session.stop_recording())
+    np.testing.assert_allclose(path.q, [sample.q for sample in seen], atol=1e-8)
+    np.testing.assert_allclose(path.t, 0.01 * np.arange(29), atol=1e-6)
+    session.close()
+
+
+NAMES = list(ROBOT.joint_names)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is not a CSV"),
+        (b"\xff\xfe\x00", "is not a CSV"),
+        (b"[1, 2]", "is not a CSV"),
+        (b"{" * 100_000, "is not a CSV"),
+        (b"t,wam_j1\n0,0\n1,0\n", "has no joint wam_j2, wam_j3"),
+        (b"x,y\n0,0\n", "is not a CSV"),
+        (("t," + ",".join(NAMES) + "\n0" + ",0" * 7 + "\n").encode(), "two points or more"),
+        (("t," + ",".join(NAMES) + "\n0" + ",a" * 7 + "\n").encode(), "is not a CSV"),
+        (
+            json.dumps({"joint_names": NAMES, "t": [0, 1], "positions": [[0] * 7] * 3}).encode(),
+            "one time for each row",
+        ),
+        (
+            json.dumps({"joint_names": NAMES, "t": [1, 0], "positions": [[0] * 7] * 2}).encode(),
+            "times that increase",
+        ),
+    ],
+)
+def test_what_is_no_path_is_one_line(content, message):
+    with pytest.raises(PathFileError, match=message) as caught:
+        read_path(ROBOT, "file.csv", content)
+    assert "\n" not in str(caught.value)
+
+
+def test_joints_of_a_larger_robot_are_left_out():
+    upper = RobotModel.from_name("wam", base="wam_link1")
+    columns = {"joint_names": NAMES, "t": [0, 1], "positions": [[*range(7)], [*range(7)]]}
+    path = read_path(upper, "all.json", json.dumps(columns).encode())
+    np.testing.assert_array_equal(path.q[0], np.arange(1.0, 7.0))
+    assert joint_path(upper, [5, 6], path.q).t[0] == 0.0
