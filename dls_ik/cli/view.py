@@ -168,14 +168,10 @@ def _announce(host: str, port: int, no_browser: bool) -> None:
         click.echo(f"from another machine: ssh -L {port}:localhost:{port} HOST, then the same URL")
     else:
         output.warn(f"anybody who reaches {host} can see and move this arm")
-    if not no_browser and _has_screen():
+    from dls_ik.viewer.window import has_screen
+
+    if not no_browser and has_screen():
         webbrowser.open(url)
-
-
-def _has_screen() -> bool:
-    """Return True where there are windows; else a browser such as lynx would take the terminal."""
-    screens = map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY"))
-    return sys.platform in ("darwin", "win32") or any(screens)
 
 
 def _end() -> NoReturn:

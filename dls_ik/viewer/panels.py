@@ -294,6 +294,7 @@ class ControlPanel:
     def __init__(self, gui: Any, session: Session, cleared: Callable[[], None]) -> None:
         self._session, self._cleared = session, cleared
         self._refusal = RefusalLine(gui)
+        self._speed: Any = None
         if not session.is_remote:
             hint = "slow motion: of the target and the arms"
             self._speed = gui.add_dropdown("Speed", tuple(SPEEDS), hint=hint)
@@ -304,6 +305,9 @@ class ControlPanel:
 
     def update(self, views: Sequence[ArmView]) -> None:
         """Offer to resume while an arm is paused."""
+        current = [name for name, speed in SPEEDS.items() if speed == self._session.speed]
+        if self._speed is not None and current and self._speed.value != current[0]:
+            self._speed.value = current[0]
         states = [view.sample.state == ServoState.PAUSED.name for view in views]
         self._is_paused = self._session.is_paused or any(states)
         labels = (RESUME if self._is_paused else PAUSE, "Reset")

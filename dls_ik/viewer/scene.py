@@ -225,6 +225,7 @@ def extent(robot: RobotModel, shapes: Shapes) -> tuple[float, float]:
 NEAR, APART = 0.006, 0.03  # of the robot's size: where a ghost's link is not shown, and fully
 GHOST_OPACITY = 0.55
 OPACITY_STEP = 0.05
+LARGER = 0.015  # of each arm than the one before
 DARK = 90.0  # brightness of parts that stay darker than others when tinted
 
 
@@ -232,8 +233,8 @@ class Figures:
     """Draws the arms: one in its own colours, several in those of the plots.
 
     The first arm is solid and the others are translucent. A link of theirs is shown only where it
-    is apart from those of the arms before, more so the farther: surfaces that nearly coincide
-    would flicker.
+    is apart from those of the arms before, more so the farther, and each arm is a little larger
+    than those before: surfaces that coincide would flicker.
     """
 
     def __init__(
@@ -265,7 +266,8 @@ class Figures:
         i = len(self._tinted)
         shapes = self._moving if i else self._shapes
         root = f"/arm_{'abcd'[i]}"
-        self._tinted.append(Figure(self._scene, root, self._robot, shapes, ARM_COLOURS[i]))
+        figure = Figure(self._scene, root, self._robot, shapes, ARM_COLOURS[i], 1.0 + i * LARGER)
+        self._tinted.append(figure)
 
     def _opacities(
         self, own: Mapping[str, Array], others: Sequence[Mapping[str, Array]]
@@ -287,10 +289,17 @@ class Figure:
         scene: of viser.
         root: parent of all nodes, such as ``/arm``.
         tint: colour of all shapes; None: the shapes' own.
+        scale: of each shape about its middle; a larger one is of one colour.
     """
 
     def __init__(
-        self, scene: Any, root: str, robot: RobotModel, shapes: Shapes, tint: Colour | None = None
+        self,
+        scene: Any,
+        root: str,
+        robot: RobotModel,
+        shapes: Shapes,
+        tint: Colour | None = None,
+        scale: float = 1.0,
     ) -> None:
         self.root = scene.add_frame(root, show_axes=False)
         links = dict.fromkeys(piece.link for piece in shapes.pieces)
@@ -303,11 +312,13 @@ class Figure:
         self._opacity: dict[str, float] = {}
         for i, piece in enumerate(shapes.pieces):
             name = f"{names[piece.link]}/{i}"
-            colour = piece.colour if tint is None else _tinted(tint, piece.colour)
+            colour = piece.colour
+            if tint is not None:
+                colour = _tinted(tint, colour if scale == 1.0 else None)
             if colour is None:
                 mesh = scene.add_mesh_trimesh(name, piece.mesh)
             else:
-                mesh = _add_mesh(scene, name, piece.mesh, colour)
+                mesh = _add_mesh(scene, name, _scaled(piece.mesh, scale), colour)
             self._meshes[piece.link].append(mesh)
 
     def show(self, poses: Mapping[str, Array]) -> None:
@@ -333,13 +344,23 @@ class Figure:
 def _tinted(tint: Colour, colour: Colour | None) -> Colour:
     """Return a colour for a part of a tinted arm: darker for dark parts."""
     is_dark = colour is not None and sum(colour) / 3.0 < DARK
-    red, green, blue = (round(0.62 * c if is_dark else 0.75 * c + 64.0) for c in tint)
+    red, green, blue = (round(0.75 * c if is_dark else 0.75 * c + 64.0) for c in tint)
     return red, green, blue
 
 
 def node_names(root: str, links: tuple[str, ...]) -> dict[str, str]:
     """Return a node name for each link, by number: names of links may contain slashes."""
     return {link: f"{root}/link{i}" for i, link in enumerate(links)}
+
+
+def _scaled(mesh: Any, scale: float) -> Any:
+    """Return a mesh scaled about its middle."""
+    if scale == 1.0:
+        return mesh
+    middle = mesh.bounds.mean(axis=0)
+    larger = mesh.copy()
+    larger.apply_transform(transform(scale * np.eye(3), (1.0 - scale) * middle))
+    return larger
 
 
 def _add_mesh(scene: Any, name: str, mesh: Any, colour: Colour, **look: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import os
 import sys
 import threading
 import webbrowser
@@ -232,7 +233,7 @@ def open_viewer(
         missing = error.name or error
         raise ViewerError(f"{missing} is missing: pip install 'dls-ik[viewer]'") from error
     if browser is None:
-        browser = not _in_notebook()
+        browser = has_screen() and not _in_notebook()
     if browser:
         webbrowser.open(viewer.url)
     return viewer
@@ -261,6 +262,12 @@ def _page_of(robot: RobotModel, options: dict[str, Any]) -> Viewer:
     if viewer is None or not viewer.is_open:
         viewer = _open[robot] = open_viewer(robot, **{"presets": False, **options})
     return viewer
+
+
+def has_screen() -> bool:
+    """Return True where there are windows; else a browser such as lynx would take the terminal."""
+    screens = map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY"))
+    return sys.platform in ("darwin", "win32") or any(screens)
 
 
 def _in_notebook() -> bool:

@@ -303,7 +303,7 @@ def test_sixty_joints_are_drawn_where_they_are():
     assert not tip.visible
     meshes = [node for name, node in scene.nodes.items() if name.count("/") == 3]
     assert all(node.opacity < 1 for node in meshes)
-    assert {node.look["color"] for node in meshes} == {(65, 66, 66), (1, 1, 2)}
+    assert {node.look["color"] for node in meshes} == {(65, 66, 66), (1, 2, 2)}
 
 
 def test_names_of_nodes_do_not_depend_on_names_of_links():
