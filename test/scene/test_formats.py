@@ -438,6 +438,20 @@ def test_capsules_are_written_as_the_shapes_they_are(tmp_path):
     assert np.allclose(add.parts[1][1], TURN @ transform(translation=[0, 0, 1]))
 
 
+def test_meshes_are_read_from_files_beside_the_scene(tmp_path):
+    (tmp_path / "meshes").mkdir()
+    corners = b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"
+    (tmp_path / "meshes" / "part.obj").write_bytes(corners)
+    path = tmp_path / "a.yaml"
+    path.write_text("id: a\nmeshes:\n- {resource: meshes/part.obj, dimensions: [2, 3, 1]}\n")
+    (add,) = operations(path)
+    assert add.parts[0][0].vertices.tolist() == [[0, 0, 0], [2, 0, 0], [0, 3, 0]]
+    with pytest.raises(SceneError, match="object 'a': meshes"):
+        read_scene(path.read_text())  # from elsewhere
+    (again,) = read_scene(path.read_text(), folder=tmp_path).operations
+    assert len(again.parts[0][0].triangles) == 1
+
+
 def test_files_that_are_none(tmp_path):
     for name, message in (("a.txt", "files end in .scene"), ("a.yaml", "No such file")):
         with pytest.raises(SceneError, match=message):
