@@ -13,19 +13,13 @@ from dls_ik.core.limiter import advance, brake, stop_phases, stopping_point
 from dls_ik.core.types import Array
 from dls_ik.errors import OptionError
 from dls_ik.model.robot import RobotModel
+from dls_ik.servo.pursuit import Pursuit
 
 LONGEST_STOP = 600.0  # [s]
 FAST = 1e6  # [rad/s, rad/s^2, ...] in place of an infinite limit, which Ruckig refuses
 ROUNDING = 1e-11  # [rad or m]
 HARDEST = 1e4  # times the limits of acceleration: the hardest stop before a limit that is new
 BISECTIONS = 40
-
-# Pursuit of a reference that turns too fast, of AccelerationLimiter
-MEAN_OVER = 0.15  # [s] that the velocity of a reference is averaged over
-LATE = 0.08  # [s] of lag up to which the command keeps up; at twice as much it lags
-FEASIBLE, TOO_FAST = 0.6, 0.8  # share of the acceleration that the averaged reference asks for
-KEPT = 2.5  # [s] for which that is kept: it comes and goes with every turn
-GENTLE = 0.25  # share of the acceleration that closes the gap of a command that lags
 
 
 class StopPath(NamedTuple):
@@ -99,8 +93,7 @@ class AccelerationLimiter:
 
     def __init__(self, robot: RobotModel, acceleration: Array) -> None:
         self._chain, self._acceleration = robot.chain, acceleration
-        self._limits = acceleration.tolist()
-        self._is_limited = bool(np.isfinite(acceleration).any())
+        self._pursuit = Pursuit(acceleration)
         self.reset(np.zeros(robot.n))
 
     def reset(self, q: Array, v: Array | None = None) -> None:
@@ -108,8 +101,7 @@ class AccelerationLimiter:
         self.q = q.copy()
         self.v = np.zeros_like(q) if v is None else v.copy()
         self._rest_of_stop: StopPath | None = None  # while the command continues along one
-        self._means = [(speed, speed) for speed in self.v.tolist()]  # (n, 2) of the reference
-        self._demand = 0.0  # share of the acceleration that the reference asked for of late
+        self._pursuit.reset(self.v)
 
     def take_over(self, other: "Limiter") -> None:
         """Continue the motion of another limiter of the same joints."""
@@ -118,54 +110,10 @@ class AccelerationLimiter:
     def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
         """Move toward a reference (n,) that has the velocity `v_r` (n,), for `dt` [s]."""
         if self._rest_of_stop is None:
-            q_r, v_r = self._pursued(q_r, v_r, dt)
+            q_r, v_r = self._pursuit.follow(self.q, q_r, v_r, dt)
             advance(self._chain, self._acceleration, q_r, v_r, dt, self.q, self.v)
         elif not self._leave_stop(self._rest_of_stop.v, q_r, v_r, dt):
             self._continue_stop(self._rest_of_stop, dt)
-
-    def _pursued(self, q_r: Array, v_r: Array, dt: float) -> tuple[Array, Array]:
-        """Return what to follow instead of a reference (n,) that turns faster than limits allow.
-
-        To keep the reference's velocity and to close the gap as fast as possible would be to swing
-        past every turn of it, far outside its path. So while it turns too fast, the more the
-        command lags, the less of that velocity it takes over, and the more gently it closes the
-        gap: it cuts corners.
-        """
-        share = self._share(q_r, v_r, dt)
-        if share >= 1.0:
-            return q_r, v_r
-        v_r = share * v_r
-        gap = np.abs(q_r - self.q - v_r * dt)
-        step = (GENTLE + (1.0 - GENTLE) * share) * self._acceleration * dt  # [rad/s or m/s]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            speed = 2.0 * step * gap / (np.sqrt(step * (step * dt + 2.0 * gap) / dt) + step) / dt
-            speed = np.fmax(speed, np.minimum(gap / dt, step))
-            closed = np.where(gap > 0.0, speed * dt / gap, 1.0)
-        v_r = v_r + min(1.0, float(closed.min())) * ((q_r - self.q) / dt - v_r)
-        return self.q + v_r * dt, v_r
-
-    def _share(self, q_r: Array, v_r: Array, dt: float) -> float:
-        """Return the share of the reference's velocity that is taken over, 1 if it can be followed.
-
-        Its velocity is averaged twice, as it may come in bursts; the difference is acceleration.
-        """
-        if not self._is_limited:
-            return 1.0
-        new, lag, demand = min(1.0, dt / MEAN_OVER), 0.0, 0.0
-        rates = v_r.tolist()
-        values = zip(q_r.tolist(), rates, self.q.tolist(), self._limits, self._means, strict=True)
-        means = []
-        for q_j, v_j, command, limit, (once, twice) in values:
-            once += new * (v_j - once)
-            twice += new * (once - twice)
-            means.append((once, twice))
-            lag = max(lag, abs(q_j - v_j * dt - command) / (limit * dt * dt + LATE * abs(once)))
-            demand = max(demand, abs(once - twice) / limit)
-        self._means = means
-        self._demand = max(demand / MEAN_OVER, self._demand * math.exp(-dt / KEPT))
-        if lag <= 1.0 or self._demand <= FEASIBLE or not any(rates):
-            return 1.0
-        return max(0.0, 2.0 - lag, (TOO_FAST - self._demand) / (TOO_FAST - FEASIBLE))
 
     def brake(self, dt: float) -> None:
         """Slow down for `dt` [s]."""
@@ -268,6 +216,7 @@ class JerkLimiter:
             np.minimum(x, FAST) for x in (robot.velocity, acceleration, jerk)
         )
         self._planner = ruckig.Ruckig(robot.n)
+        self._pursuit = Pursuit(acceleration, float(np.max(self._acceleration / self._jerk)))
         self.reset(np.zeros(robot.n))
 
     def reset(self, q: Array, v: Array | None = None) -> None:
@@ -284,6 +233,7 @@ class JerkLimiter:
 
     def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
         """Move toward a reference (n,) that has the velocity `v_r` (n,), for `dt` [s]."""
+        q_r, v_r = self._pursuit.follow(self.q, q_r, v_r, dt)
         way = self._way_along(q_r - v_r * dt, v_r) if v_r.any() else self._way_to(q_r)
         if way is not None:
             q, v, a = (np.array(x) for x in way.at_time(dt))

@@ -10,7 +10,7 @@ from robots import joint, urdf
 
 from dls_ik import RobotModel
 from dls_ik.core.limiter import advance
-from dls_ik.servo.limiter import AccelerationLimiter
+from dls_ik.servo.limiter import AccelerationLimiter, JerkLimiter
 
 KINDS = st.lists(
     st.sampled_from(["revolute", "bent", "continuous", "prismatic", "mimic"]), max_size=6
@@ -200,15 +200,20 @@ def test_without_any_limits_it_is_at_the_reference_at_once(kind):
     assert limiter.q[0] == 0.5
 
 
+@pytest.mark.parametrize("jerk", [np.inf, 65.0])
 @pytest.mark.parametrize("demand", [0.5, 0.8, 1.3, 2.0, 4.0])
-def test_reference_that_turns_too_fast_is_not_overshot(demand):
+def test_reference_that_turns_too_fast_is_not_overshot(demand, jerk):
     """Beyond the limit corners are cut; to close the gap as fast as possible would swing farther.
 
     Args:
         demand: acceleration of the reference, as a share of the limit.
     """
     dt, amplitude, A = 0.01, 0.4, 1.3
-    limiter = AccelerationLimiter(RobotModel.wam(), np.full(7, A))
+    robot, limits = RobotModel.wam(), np.full(7, A)
+    limiter = AccelerationLimiter(robot, limits)
+    if np.isfinite(jerk):
+        pytest.importorskip("ruckig")
+        limiter = JerkLimiter(robot, limits, np.full(7, jerk))
     start = np.array([0.0, 0.6, 0.0, 1.6, -1.0, 0.0, 0.0])
     limiter.reset(start)
     t = dt * np.arange(1, 1500)
