@@ -34,7 +34,7 @@ from dls_ik.core.jit import cache_folder
 from dls_ik.core.types import Array, Indices
 from dls_ik.scene.shapes import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 
-VERSION = 2  # of the fit, in the names of files
+VERSION = 3  # of the fit, in the names of files
 GAP = 0.001  # [m] between outer and inner radius of a leaf that is not cut further
 FINEST = 0.005  # of the size of the shape, the same
 MOST_LEAVES = 1024
@@ -43,7 +43,7 @@ NO_PROOF = -np.inf  # inner radius of a sphere whose centre is outside the solid
 DEPTH = 60  # of a tree
 CANDIDATES = 3000  # centres inside a shape
 WORK = 400_000_000  # pairs of points and triangles for one shape, some seconds
-ROUNDS, TRIES = 3, 16  # of the search for a better centre of a leaf
+ROUNDS, TRIES = 4, 16  # of the search for a better centre of a leaf
 SIDES = 64  # of the prism about a cylinder
 ROUNDING = 1e-9  # [m] by which radii are on the safe side, for a shape of a metre
 
@@ -117,7 +117,8 @@ class _Solid:
     """A solid between two descriptions: it is inside the triangles, and has the distances."""
 
     corners: Array  # (m, 3, 3) of triangles around the solid
-    distances: Callable[[Array], Array]  # signed, of points (b, 3) from the solid, or from inside
+    # Signed, of points (b, 3) from the solid; with True of points that are known to be inside.
+    distances: Callable[[Array, bool], Array]
     is_closed: bool  # else a surface
 
     @cached_property
@@ -159,8 +160,8 @@ def _prism(shape: Cylinder) -> Array:
     return np.asarray(points[_fans([tuple(reversed(i)), tuple(a + k for a in i), *sides])])
 
 
-def _primitive(kind: int, size: Array) -> Callable[[Array], Array]:
-    def distances(points: Array) -> Array:
+def _primitive(kind: int, size: Array) -> Callable[[Array, bool], Array]:
+    def distances(points: Array, inside: bool) -> Array:
         out = np.empty(len(points))
         primitive_distances(kind, size, np.ascontiguousarray(points), out)
         return out
@@ -168,11 +169,11 @@ def _primitive(kind: int, size: Array) -> Callable[[Array], Array]:
     return distances
 
 
-def _mesh_distances(corners: Array, solid: bool) -> Callable[[Array], Array]:
-    def distances(points: Array) -> Array:
+def _mesh_distances(corners: Array, solid: bool) -> Callable[[Array, bool], Array]:
+    def distances(points: Array, inside: bool) -> Array:
         out = np.empty(len(points))
-        mesh_distances(corners, np.ascontiguousarray(points), solid, out)
-        return out
+        mesh_distances(corners, np.ascontiguousarray(points), solid and not inside, out)
+        return -out if inside else out
 
     return distances
 
@@ -236,7 +237,7 @@ class _Fit:
         self.low, self.high = points.min(0), points.max(0)
         budget = WORK // len(solid.corners)
         most *= 1 if solid.is_closed else SURFACE
-        self.most = int(min(most, max(budget // 40, 32)))
+        self.most = int(min(most, max(budget // 40, 32))) if solid.is_closed else most
         self.centres, self.depths = self._candidates(min(CANDIDATES, budget // 4))
 
     def tree(self) -> SphereTree:
@@ -281,7 +282,7 @@ class _Fit:
             )
         ]
         grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
-        distances = self.solid.distances(grid)
+        distances = self.solid.distances(grid, False)
         return grid[distances < 0.0], -distances[distances < 0.0]
 
     def _piece(
@@ -302,19 +303,23 @@ class _Fit:
 
     def _depths(self, centres: Array) -> Array:
         """Return the depth (c,) of points (c, 3) in the solid [m], NO_PROOF outside."""
-        distances = self.solid.distances(centres)
+        distances = self.solid.distances(centres, False)
         return np.where(distances < 0.0, -distances, NO_PROOF)
 
     def _refined(self, piece: _Piece) -> Array:
         """Search near the centre of a leaf for one with a narrower gap."""
         best, points = piece.sphere.copy(), piece.points
-        if not self.solid.is_closed:
-            return best
         scale = 0.15 * max(best[3], 1e-6)
         for _ in range(ROUNDS):
-            centres = best[:3] + scale * self.rng.normal(size=(TRIES, 3))
-            tightest_sphere(centres, self._depths(centres), points, best)
-            scale *= 0.4
+            steps = scale * self.rng.normal(size=(TRIES, 3))
+            if best[4] > 0.0:  # points nearer than the depth are inside
+                steps *= min(1.0, 0.5 * best[4] / scale)
+                steps = steps[np.linalg.norm(steps, axis=1) < best[4]]
+                depths = -self.solid.distances(best[:3] + steps, True)
+            else:
+                depths = self._depths(best[:3] + steps)
+            tightest_sphere(best[:3] + steps, depths, points, best)
+            scale *= 0.5
         return best
 
     def _around(self, piece: _Piece) -> Array:
@@ -345,7 +350,7 @@ class _Fit:
                          for i in (0, 1)])  # fmt: skip
         between = np.take(grid, 0, axis).reshape(4, 3)
         if self.solid.is_closed:
-            new_inside = (self.solid.distances(between) < 0.0).reshape(2, 2)
+            new_inside = (self.solid.distances(between, False) < 0.0).reshape(2, 2)
         else:
             new_inside = np.zeros((2, 2), np.bool_)
         parts = []

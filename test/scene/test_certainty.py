@@ -11,6 +11,7 @@ from dls_ik import PlanningScene, RobotModel
 from dls_ik.core.collision import COLLIDING, FREE, OPEN, check_pairs
 from dls_ik.model.rotations import rotation_from_rpy, transform
 from dls_ik.scene.shapes import Body, Box, Capsule, Cylinder, Plane, Sphere
+from dls_ik.scene.srdf import Srdf
 
 
 def states_of(snapshot, q):
@@ -99,7 +100,7 @@ def test_any_two_shapes(seed, moving, other, fixed):
     rng = np.random.default_rng(seed)
     base, *_, tip = PAIR.tree.links
     bodies = {link: Body(link, ((s, _pose(rng)),)) for link, s in ((base, other), (tip, moving))}
-    scene = PlanningScene(PAIR, {}, bodies=bodies)
+    scene = PlanningScene(PAIR, Srdf("none"), bodies=bodies)
     scene.add("thing", fixed, _pose(rng))
     scene.allow(base, "thing")
     for q in rng.uniform(-3, 3, (4, 2)):

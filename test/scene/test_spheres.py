@@ -89,7 +89,7 @@ def test_inner_spheres_are_inside(name):
 @pytest.mark.parametrize("name", ["gem", "bracket", "cylinder", "capsule"])
 def test_gap_is_narrow(name):
     """Few millimetres of a shape of decimetres are left to the exact library."""
-    assert sphere_tree(SHAPES[name]).gap < 0.004
+    assert sphere_tree(SHAPES[name]).gap < 0.005
 
 
 def test_a_plane_has_no_spheres():
