@@ -37,7 +37,8 @@ def clamp_error(params: MethodParams, group: Indices, J: Array, memory: Memory, 
 #
 # e_i = ClampMag(t_i - s_i, D_max) (Buss & Kim 2004, section 3). Adaptive: D_max grows by as much as
 # the last step led away from the target that it had, and is infinite at the first step, as in the
-# published code. A tip's rotation is one more such vector.
+# published code; in the text it grows by as much as the step came nearer. A tip's rotation is one
+# more such vector.
 
 
 @allocating
@@ -61,7 +62,8 @@ def clamp_groups(params: MethodParams, group: Indices, memory: Memory, e: Array)
                     if isnan(memory.remaining[0])
                     else _group_norm(group, memory.remaining, g)
                 )
-                farthest = params.D_max + max(0.0, left - last)
+                added = last - left if params.by_approach else left - last
+                farthest = params.D_max + max(0.0, added)
         if length > farthest:
             e[i] *= farthest / length
 

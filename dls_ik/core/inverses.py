@@ -187,6 +187,8 @@ def invert_free_columns(
             add_unbounded(Ut, gain, Vt, e, left, part)
         else:
             apply_singular(Ut, gain, Vt, left, part)
+    if method.limits == limits.WLN:
+        limits.weigh(part, limit.axis)
     for k in range(count):
         dq[free[k]] += c[free[k]] * part[k]
 
@@ -306,7 +308,9 @@ def continuous_inverse(
 @force_inline
 def needs_whole_inverse(method: Method, params: MethodParams) -> bool:
     """Test if directions are not those of the free columns: held by degrees, or weighted."""
-    weighted = method.limits == limits.JW or (method.limits == limits.GP and params.form == 22)
+    weighted = method.limits in (limits.JW, limits.WLN) or (
+        method.limits == limits.GP and params.form == 22
+    )
     weighted = weighted or params.policy == damping_policies.ACCURACY
     return method.limits == limits.CTP or (weighted and goes_by_direction(method))
 
@@ -353,6 +357,8 @@ def invert_whole(
     for j in range(n):
         for i in range(R.shape[0]):
             X[i, j] *= limit.scale[j]
+    if method.limits == limits.WLN:
+        limits.weigh_columns(X, limit.axis)
     if by_direction:
         _bounded(method, params, grouping, J, e, left, X, dq)
     else:

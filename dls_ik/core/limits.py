@@ -14,15 +14,28 @@ from math import sqrt, tanh
 import numpy as np
 
 from dls_ik.core.jit import allocating, force_inline, kernel
-from dls_ik.core.objectives import limits_slope
-from dls_ik.core.types import Array, Chain, LimitState, Memory, Method, MethodParams, Workspace
+from dls_ik.core.kinematics import forward
+from dls_ik.core.linalg import copy, svd
+from dls_ik.core.objectives import limits_gradient, limits_slope
+from dls_ik.core.task import task_jacobian
+from dls_ik.core.types import (
+    Array,
+    Chain,
+    GeneralProblem,
+    LimitState,
+    Memory,
+    Method,
+    MethodParams,
+    Workspace,
+)
 
-NONE, JC, CTP, ACTIVE, JW, GP, TA, TP = range(8)
+NONE, JC, CTP, ACTIVE, JW, GP, TA, TP, WLN, JC_AS_RUN = range(10)
 IDS = {
     "none": NONE,
     "jw": JW,
     "gp": GP,
     "ta": TA,
+    "wln": WLN,
     "jc": JC,
     "tp": TP,
     "ctp": CTP,
@@ -52,6 +65,49 @@ def jc_activate(method: Method, chain: Chain, q: Array, J: Array, e: Array, h: A
             push += J[i, j] * e[i]
         if push * outward > 0.0:
             h[j] = 1.0
+
+
+# JC as the published code ran it (bug-compatible): joints beyond a limit are set on it and are out
+# of that step, with the error of the configuration before and the Jacobian of the one after.
+# Nothing is cut off after the step, so that answers may lie outside.
+
+
+BEYOND = 1e-12  # [rad or m]; setting a joint on its limit rounds
+
+
+@force_inline
+def is_beyond(chain: Chain, j: int, q: float) -> bool:
+    """Test if joint j is outside its limits."""
+    return q > chain.upper[j] + BEYOND or q < chain.lower[j] - BEYOND
+
+
+@allocating
+def jacobian_within(
+    chain: Chain, general: GeneralProblem, T_d: Array, q: Array, h: Array, work: Workspace
+) -> None:
+    """Hold the joints beyond a limit; write the Jacobian with them on it to ``work.J``.
+
+    Args:
+        T_d: (k, 4, 4), q: (n,), h: (n,) out, 0 or 1.
+    """
+    outside = False
+    for j in range(q.shape[0]):
+        if is_beyond(chain, j, q[j]):
+            h[j], outside = 1.0, True
+    if outside:
+        within = np.empty(q.shape[0])
+        copy(q, within)
+        clip_to_limits(chain.lower, chain.upper, within)
+        forward(chain, within, work.axes, work.T)
+        task_jacobian(chain, general.task, T_d, work.axes, work.T, work.relative, work.J)
+
+
+@kernel
+def add_way_to_limits(chain: Chain, q: Array, dq: Array) -> None:
+    """Add the way of joints beyond a limit to it to the step dq (n,)."""
+    for j in range(q.shape[0]):
+        if is_beyond(chain, j, q[j]):
+            dq[j] += min(max(q[j], chain.lower[j]), chain.upper[j]) - q[j]
 
 
 # The active set -----------------------------------------------------------------------------------
@@ -84,7 +140,7 @@ def active_revise(chain: Chain, q: Array, dq: Array, h: Array, z: Array) -> bool
 # dq = z + J^{(I-H)+} (e - J z) with z = -H mu (q - mid-range) (Colome & Torras 2012, (6); Mansard,
 # Remazeilles & Chaumette 2009, (20)). The paper pushes toward zero, which for a joint whose range
 # excludes zero is a push into the limit; mid-range serves any arm and gives the same figures on the
-# WAM.
+# WAM. Bug-compatible: toward zero.
 #
 # While a target is followed, a joint inside its limits is held only as far as the error pushes it
 # outward, and no joint is pushed back: where the target keeps the joint in its margin the push
@@ -119,11 +175,12 @@ def activation(q: float, lower: float, upper: float, margin: float) -> float:
 
 @kernel
 def ctp_activate(
-    method: Method, chain: Chain, q: Array, J: Array, e: Array, h: Array, z: Array
+    method: Method, to_zero: bool, chain: Chain, q: Array, J: Array, e: Array, h: Array, z: Array
 ) -> None:
     """Write the activation of every joint and the push back in proportion to it.
 
     Args:
+        to_zero: as published: toward zero, not toward mid-range.
         q: (n,), J: (6, n), e: (6,), h: (n,) out, z: (n,) out.
     """
     for j in range(q.shape[0]):
@@ -132,7 +189,7 @@ def ctp_activate(
         if h[j] > 0.0:
             middle = 0.5 * (lower + upper)
             if not method.following:
-                z[j] = -h[j] * method.mu * (q[j] - middle)
+                z[j] = -h[j] * method.mu * (q[j] if to_zero else q[j] - middle)
             elif lower <= q[j] <= upper:
                 h[j] *= _pushed_outward(J, e, j, q[j] - middle)
 
@@ -157,14 +214,17 @@ def _pushed_outward(J: Array, e: Array, j: int, outward: float) -> float:
 # Task priority: near a limit, keeping it has priority over the error, at once.
 #
 # dq = z + [J (I - H^+ H)]^+ (e - J z) with z = -H mu (q - mid-range): a joint whose activation is
-# not zero is removed from the inverse, which is a jump (Colome & Torras 2012, (5)).
+# not zero is removed from the inverse, which is a jump (Colome & Torras 2012, (5)). Bug-compatible:
+# the published code takes the pseudoinverse of H for H, z = -mu q / h of an active joint, which has
+# no bound where h begins.
 
 
 @kernel
-def tp_activate(method: Method, chain: Chain, q: Array, h: Array, z: Array) -> None:
+def tp_activate(method: Method, as_run: bool, chain: Chain, q: Array, h: Array, z: Array) -> None:
     """Write h, 0 or 1, and the push back in proportion to the activation.
 
     Args:
+        as_run: as published: toward zero, in proportion to the inverse of the activation.
         q: (n,), h: (n,) out, z: (n,) out.
     """
     for j in range(q.shape[0]):
@@ -172,7 +232,10 @@ def tp_activate(method: Method, chain: Chain, q: Array, h: Array, z: Array) -> N
         active = activation(q[j], lower, upper, method.margin)
         if active > 0.0:
             h[j] = 1.0
-            z[j] = -active * method.mu * (q[j] - 0.5 * (lower + upper))
+            if as_run:
+                z[j] = -method.mu * q[j] / active
+            else:
+                z[j] = -active * method.mu * (q[j] - 0.5 * (lower + upper))
 
 
 # JW -----------------------------------------------------------------------------------------------
@@ -208,6 +271,8 @@ def jw_activate(chain: Chain, q: Array, memory: Memory, c: Array) -> None:
 # (24)  dq = J* e + (I - J* J) v
 # (23)  dq = J* e + alpha1^2 / lambda^2 (I - J* J) v
 # (22)  dq = (J^T J + alpha1^2 I + alpha2^2 A)^-1 (J^T e + alpha1^2 v)
+#
+# Bug-compatible: v = mu grad H, the sign of Table III, which leads away from mid-range.
 #
 # Each is dq = z + C P(J C) (e - J z): with z = v for (24), z = alpha1^2 / lambda^2 v for (23), and
 # for (22), with D^2 = alpha1^2 I + alpha2^2 A: C = D^-1, z = alpha1^2 D^-2 v and lambda = 1.
@@ -265,12 +330,94 @@ def ta_augmented(
     return J_v, e_v
 
 
+# WLN ----------------------------------------------------------------------------------------------
+# Weighted least norm: motion along the gradient of the limit criterion costs more where that is high.
+#
+# dq = C (J C)^+ e with C^2 = I - (1 - w) g g^T, g the unit gradient of the criterion H of `limits`;
+# w = 1 up to H + 2 + g . J^+ e = 20, and 10^4 / (10^4 + d^4) where that is d above: where the step
+# by the pseudoinverse would raise H far. This is the row TA of Table V in the public code of
+# Colome & Torras 2012, there in a basis of g and its complement, with -(H + 2) for H and a gain k,
+# our alpha. With diagonal weights it is JW (Chan & Dubey 1995).
+
+
+WLN_ONSET = 20.0  # of H + 2, which is 2 in mid-range
+WLN_WIDTH = 10.0  # above it, where w is one half
+NEGLIGIBLE = 1e-12  # share of the largest singular value up to which another one counts as zero
+
+
+@allocating
+def wln_activate(chain: Chain, method: Method, q: Array, J: Array, e: Array, a: Array) -> None:
+    """Write the axis a (n,) of C = I - a a^T, its squared length 1 - sqrt(w).
+
+    Args:
+        q: (n,), J: (r, n), e: (r,).
+    """
+    r, n = J.shape
+    H = limits_gradient(chain, q, a)
+    length = 0.0
+    for j in range(n):
+        length += a[j] * a[j]
+    length = sqrt(length)
+    if not length > 0.0:
+        return
+    # g . J^+ e, how far the pseudoinverse moves along the gradient.
+    Ut, s, Vt = np.empty((r, r)), np.empty(r), np.empty((r, n))
+    svd(J, Ut, s, Vt)
+    along = 0.0
+    for i in range(r):
+        if s[i] > NEGLIGIBLE * s[0]:
+            task, joints = 0.0, 0.0
+            for k in range(r):
+                task += Ut[i, k] * e[k]
+            for j in range(n):
+                joints += Vt[i, j] * a[j] / length
+            along += task * joints / s[i]
+    d = max(0.0, H + 2.0 - WLN_ONSET + method.alpha * along) / WLN_WIDTH
+    kept = 1.0 / sqrt(1.0 + min(d, 1e30) ** 4)  # sqrt(w)
+    for j in range(n):
+        a[j] *= sqrt(1.0 - kept) / length
+
+
+@allocating
+def weigh_columns(B: Array, a: Array) -> None:
+    """Multiply B (r, n) by C = I - a a^T in place."""
+    for i in range(B.shape[0]):
+        weigh(B[i], a)
+
+
+@kernel
+def weigh(x: Array, a: Array) -> None:
+    """Multiply x (n,) by C = I - a a^T in place."""
+    along = 0.0
+    for j in range(x.shape[0]):
+        along += a[j] * x[j]
+    for j in range(x.shape[0]):
+        x[j] -= a[j] * along
+
+
+@allocating
+def unweigh_columns(B: Array, a: Array) -> None:
+    """Multiply B (r, n) by the inverse of C = I - a a^T in place."""
+    kept = 1.0
+    for j in range(a.shape[0]):
+        kept -= a[j] * a[j]
+    for i in range(B.shape[0]):
+        along = 0.0
+        for j in range(a.shape[0]):
+            along += a[j] * B[i, j]
+        for j in range(a.shape[0]):
+            B[i, j] += a[j] * along / kept
+
+
 # All strategies ----------------------------------------------------------------------------------
 
 
 @kernel
-def activate(chain: Chain, method: Method, q: Array, work: Workspace) -> None:
-    """Write h, z and c of the strategy to ``work.limit``, before a step is solved."""
+def activate(
+    chain: Chain, method: Method, general: GeneralProblem, T_d: Array, q: Array, work: Workspace
+) -> None:
+    """Write h, z and C of the strategy to ``work.limit``, before a step is solved."""
+    as_run = general.params.bug_compatible
     h, z, c = work.limit.activation, work.limit.motion, work.limit.scale
     h.fill(0.0)
     z.fill(0.0)
@@ -278,11 +425,15 @@ def activate(chain: Chain, method: Method, q: Array, work: Workspace) -> None:
     if method.limits == JC or method.limits == ACTIVE:
         jc_activate(method, chain, q, work.J, work.e, h)
     elif method.limits == CTP:
-        ctp_activate(method, chain, q, work.J, work.e, h, z)
+        ctp_activate(method, as_run, chain, q, work.J, work.e, h, z)
     elif method.limits == TP:
-        tp_activate(method, chain, q, h, z)
+        tp_activate(method, as_run, chain, q, h, z)
     elif method.limits == JW:
         jw_activate(chain, q, work.memory, c)
+    elif method.limits == WLN:
+        wln_activate(chain, method, q, work.J, work.e, work.limit.axis)
+    elif method.limits == JC_AS_RUN:
+        jacobian_within(chain, general, T_d, q, h, work)
 
 
 @force_inline

@@ -29,7 +29,6 @@ from dls_ik.core.step_bounds import bounded_sum, goes_by_direction, shorten_to_n
 from dls_ik.core.types import Array, Grouping, Memory, Method, MethodParams
 
 NEWTON, RECIPROCAL = 17, 18
-TOLERANCE = 1e-3  # of phi relative to Delta
 T = 1e-4  # least lambda in (28): without it, (27) has a pole at 0
 MOST_ITERATIONS = 50
 MOST_BISECTIONS = 300
@@ -103,7 +102,7 @@ def _find_root(params: MethodParams, c: Array, d: Array, start: float) -> tuple[
         if not low <= a <= high or count > MOST_ITERATIONS:
             a = max(0.001 * high, sqrt(low) * sqrt(high))
         phi, slope = _norm_and_slope(c, d, a)
-        if abs(phi - Delta) <= TOLERANCE * Delta:
+        if abs(phi - Delta) <= params.Delta_tolerance * Delta:
             return a, count
         newton = a - (phi - Delta) / slope
         if phi < Delta:

@@ -51,6 +51,27 @@ def rotation_vector(R: Array, out: Array) -> None:
 
 
 @force_inline
+def norm3(v: Array) -> float:
+    """Return the length of the first three entries."""
+    return sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
+
+
+@force_inline
+def half_skew(R: Array, out: Array) -> float:
+    """Write the axis times the sine of the angle of a rotation matrix; return the angle [rad].
+
+    Half of n x n_d + s x s_d + a x a_d for R = R_d R^T.
+
+    Args:
+        R: (3, 3), out: (3,).
+    """
+    out[0] = 0.5 * (R[2, 1] - R[1, 2])
+    out[1] = 0.5 * (R[0, 2] - R[2, 0])
+    out[2] = 0.5 * (R[1, 0] - R[0, 1])
+    return atan2(norm3(out), 0.5 * (R[0, 0] + R[1, 1] + R[2, 2] - 1.0))
+
+
+@force_inline
 def pose_error(T_d: Array, T: Array, relative: Array, e: Array) -> None:
     """Write the error of `T` from `T_d`, in the base frame.
 
@@ -65,12 +86,6 @@ def pose_error(T_d: Array, T: Array, relative: Array, e: Array) -> None:
         for j in range(3):
             relative[i, j] = T_d[i, 0] * T[j, 0] + T_d[i, 1] * T[j, 1] + T_d[i, 2] * T[j, 2]
     rotation_vector(relative, e[3:])
-
-
-@force_inline
-def norm3(v: Array) -> float:
-    """Return the length of the first three entries."""
-    return sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
 
 
 @kernel

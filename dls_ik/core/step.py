@@ -64,19 +64,22 @@ def _step(
     grouping = Grouping(general.task.group, general.translational)
     # The error is bounded; the limit strategy and the objective say what else is to move.
     clamp_error(params, grouping.group, work.J, memory, work.e)
-    limits.activate(chain, method, q, work)
+    limits.activate(chain, method, general, T_d, q, work)
     J, e, v = work.J, work.e, np.zeros(q.shape[0])
     if limits.has_objective(method):
         H = objectives.gradient(chain, general, T_d, q, work, v)
         if method.limits == limits.TA:
             J, e = limits.ta_augmented(J, e, v, H, method.mu, params.w_c)
+        away = method.limits == limits.GP and params.bug_compatible
         for j in range(v.shape[0]):
-            v[j] *= -method.mu
+            v[j] *= method.mu if away else -method.mu
     if params.policy == policies.OPTIMAL:
         optimal_step(method, params, grouping, J, e, limit.activation, v, memory, work.dq)
     else:
         # The law and its policy give lambda^2.
         B, weight = scaled_columns(J, limit.scale), 1.0
+        if method.limits == limits.WLN:
+            limits.weigh_columns(B, limit.axis)
         lambda2 = policies.law_damping(method, params, B, e, memory)
         if params.policy == policies.ACCURACY:
             weight = policies.accuracy_weight(params, singular_values(B), q.shape[0])
@@ -88,6 +91,8 @@ def _step(
         if is_whole and damping.is_filter(method):
             filter_columns(method, B)
             J = scaled_columns(B, 1.0 / limit.scale)
+            if method.limits == limits.WLN:
+                limits.unweigh_columns(J, limit.axis)
         W = policies.weight_matrix(e.shape[0], general.direction, weight) if is_whole else B
         if weight != 1.0:
             policies.weight_columns(B, general.direction, weight)
@@ -107,6 +112,8 @@ def _step(
     bound_step(method, params, grouping.translational, work.dq)
     for j in range(q.shape[0]):
         work.dq[j] *= method.alpha
+    if method.limits == limits.JC_AS_RUN:
+        limits.add_way_to_limits(chain, q, work.dq)
     memory.steps[0] += 1
 
 

@@ -8,6 +8,7 @@ from math import sqrt
 
 import numpy as np
 
+from dls_ik.core import limits
 from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.types import Array, Flags, Grouping, Indices, Method, MethodParams
 
@@ -60,13 +61,16 @@ def bounded_sum(
             kept = sdls_share(w, slides, gamma, params.soft)
         for j in range(k):
             dq[j] += w[j] if method.step == SDLS and slides[j] else kept * w[j]
+    if method.step == SD and params.bug_compatible:
+        shorten_to_signed(method.gamma_max, dq)
 
 
 @kernel
 def bound_step(method: Method, params: MethodParams, slides: Flags, dq: Array) -> None:
     """Shorten the whole step dq (n,) in place."""
     if method.step == SD:
-        shorten_to_norm(method.gamma_max, dq)
+        if not params.bug_compatible or method.limits == limits.CTP:
+            shorten_to_norm(method.gamma_max, dq)
     elif method.step == SDLS:
         sdls_bound(dq, slides, method.gamma_max, params.soft)
     elif method.step == MAX:
@@ -115,7 +119,11 @@ def shorten_to_norm(longest: float, dq: Array) -> None:
 # Colome & Torras 2012, section VI and (8), after Buss & Kim 2004. M_s bounds how far the tip moves
 # for a unit of error along u_s, summed over the joints; the joint change w_s for that direction is
 # bounded by gamma_s = gamma_max min(1, 1/M_s) in its largest absolute component, the whole by
-# gamma_max in its 2-norm. The published code takes the largest component with its sign.
+# gamma_max in its 2-norm.
+#
+# Bug-compatible: the published code takes the largest component with its sign, max(w) for max|w|,
+# of each direction and of their sum; a negative component may be of any length. CTP adds its push
+# to the sum, and bounds the whole in its 2-norm.
 
 
 @kernel
@@ -136,6 +144,17 @@ def sd_share(J: Array, v: Array, gain: float, w: float, gamma_max: float, signed
         largest = max(largest, w * v[j] if signed else abs(w * v[j]))
     gamma = gamma_max * min(1.0, 1.0 / M) if M > 0.0 else gamma_max
     return gamma / largest if largest > gamma else 1.0
+
+
+@kernel
+def shorten_to_signed(farthest: float, dq: Array) -> None:
+    """Scale `dq` (n,) so that no component with its sign exceeds `farthest`."""
+    largest = -1e300
+    for j in range(dq.shape[0]):
+        largest = max(largest, dq[j])
+    if largest > farthest:
+        for j in range(dq.shape[0]):
+            dq[j] *= farthest / largest
 
 
 # SDLS ---------------------------------------------------------------------------------------------

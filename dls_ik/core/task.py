@@ -8,6 +8,8 @@ SWING (two axes): the shortest rotation that brings the frame's third axis, as t
 the target's; turning about that axis is free.
 TWIST (one axis): the angle of E about that axis, whatever the rotation about the others.
 EULER: the angles of the tip as the target sees it, by Rx Ry Rz, with the sign of E.
+SINE (three axes): the axis of E times the sine of its angle. It falls beyond a quarter turn and is
+zero at half a turn; the rotation error that is compared with a tolerance is the angle itself.
 """
 
 from math import sqrt
@@ -20,6 +22,7 @@ from dls_ik.core.kinematics import forward, jacobian
 from dls_ik.core.se3 import (
     euler,
     euler_gradient,
+    half_skew,
     missing_rotation,
     rotation_vector,
     swing,
@@ -31,7 +34,7 @@ from dls_ik.core.se3 import (
 )
 from dls_ik.core.types import Array, Chain, GeneralProblem, StopCriteria, TaskParams, Workspace
 
-FREE, VECTOR, SWING, TWIST, EULER = range(5)
+FREE, VECTOR, SWING, TWIST, EULER, SINE = range(6)
 
 
 @allocating
@@ -64,6 +67,10 @@ def task_error(
         _add_squares(task, beyond, squares)
     else:
         _add_squares(task, e, squares)
+    for p in range(k):
+        if task.rotation_kind[p] == SINE:
+            missing_rotation(task.in_target[p], T_d[p], T[p], relative)
+            squares[p, 1] = half_skew(relative, errors[p, 3:]) ** 2
     for i in range(r):
         e[i] *= task.weight[i]
     position, rotation = 0.0, 0.0
@@ -86,7 +93,7 @@ def task_jacobian(
 
     Exact for positions, TWIST and EULER, and for all rotations with a tolerance, but as if there
     were none; :func:`release` then makes it that of the error beyond. For other
-    VECTOR and SWING it takes the angular velocity along the
+    VECTOR, SWING and SINE it takes the angular velocity along the
     axes of the frame, as is usual: exact at the target; anywhere, J^T e is down the gradient of
     half the squared error if the weights of a tip's rotation are equal.
 
@@ -136,6 +143,8 @@ def _rotation_error(
         swing(relative, axis, out)
     elif turning == EULER:
         euler(relative, out)
+    elif turning == SINE:
+        half_skew(relative, out)
     else:
         out[axis] = twist(relative, axis)
 
@@ -147,7 +156,8 @@ def _direction(
     """Write the direction (3,), in the base frame, along which a row takes the tip's velocity."""
     turning, in_target = task.rotation_kind[p], task.in_target[p]
     x, y, z = unit(component % 3)
-    if component >= 3 and (task.exact_derivative[p] or turning >= TWIST):
+    is_exact = task.exact_derivative[p] or turning in (TWIST, EULER)
+    if component >= 3 and is_exact:
         missing_rotation(in_target, T_d, T, relative)
         x, y, z = _gradient(turning, task.axis[p], relative, component - 3)
     out[0], out[1], out[2] = x, y, z

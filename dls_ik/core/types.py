@@ -94,7 +94,7 @@ class TaskParams(NamedTuple):
     weight: Array  # (r,) of the row; rotation rows: w included [m/rad]
     group: Indices  # (r + 1,) rows of one group make one vector: a tip's position or rotation; TA's
     in_target: Flags  # (k,) components are along the axes of the target, not the base's
-    rotation_kind: Indices  # (k,) how rotation is compared: FREE to EULER in task.py
+    rotation_kind: Indices  # (k,) how rotation is compared: FREE to SINE in task.py
     axis: Indices  # (k,) 0 to 2: the axis that points (SWING), or is turned about (TWIST)
     exact_derivative: Flags  # (k,) of the rotation rows, also far from the target
     has_tolerance: bool  # whether any row has one
@@ -111,9 +111,10 @@ class MethodParams(NamedTuple):
     objective: int  # id in objectives.py
     search: int  # 17 or 18: iteration for the optimal damping factor, Deo & Walker 1993
     form: int  # 22, 23 or 24: GP with damping, Deo & Walker 1993
-    adaptive: bool  # ClampMag: D_max grows when the target jumps away
+    adaptive: bool  # ClampMag: D_max grows by what the last step did
+    by_approach: bool  # by how far it came nearer, as in the text, not how far it led away
     soft: bool  # SDLS: scaled as by the published code, not clamped as in the text
-    bug_compatible: bool  # with the slips of the published code
+    bug_compatible: bool  # SD, CLAMP, GP, TP, CTP: with the slips of the published code
     lambda0: float  # damping at the singularity (manipulability), and its scale (rate, Mayorga)
     w_t: float  # manipulability below which is damped
     rate_t: float  # ratio of manipulabilities of two steps below which is damped
@@ -128,6 +129,7 @@ class MethodParams(NamedTuple):
     alpha1: float  # GP (22), (23): weight of the distance from the objective's motion
     alpha2: float  # GP (22): weight of the joint motion
     Delta: float  # bound on the 2-norm of the step [rad or m]
+    Delta_tolerance: float  # policy optimal: of the step's norm, relative to Delta
     D_max: float  # ClampMag: longest error of a group [m]
     halving: float  # unreachable part of the error above which it is halved [m]
     largest_change: float  # [rad or m]
@@ -236,6 +238,7 @@ class LimitState(NamedTuple):
     activation: Array  # h (n,) activation of each joint's limit, 0 free to 1 held
     motion: Array  # z (n,)
     scale: Array  # c (n,) diagonal of C, the scale of every column
+    axis: Array  # a (n,) WLN: C = I - a a^T
 
 
 class Workspace(NamedTuple):

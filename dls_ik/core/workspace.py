@@ -62,7 +62,9 @@ def workspace(chain: Chain, general: GeneralProblem | None, memory: Memory) -> W
         e=np.zeros(r),
         J=np.zeros((r, n)),
         dq=np.zeros(n),
-        limit=LimitState(activation=np.zeros(n), motion=np.zeros(n), scale=np.ones(n)),
+        limit=LimitState(
+            activation=np.zeros(n), motion=np.zeros(n), scale=np.ones(n), axis=np.zeros(n)
+        ),
         memory=memory,
     )
 

@@ -15,14 +15,16 @@ from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias, TypedDict
 
-from dls_ik.core import damping, damping_policies, objectives
+from dls_ik.core import damping, damping_policies, limits, objectives
 from dls_ik.core.types import Array, Method, StopCriteria
 from dls_ik.errors import MethodError, OptionError
 from dls_ik.solver.method import AUTO, MethodChoice
+from dls_ik.solver.task import ROTATION_ERRORS
 from dls_ik.text import listing, quoted, suggest_names
 
 LARGEST = 1e9  # number in a vector, as coordinates of poses
 FORMS, SEARCHES = (22, 23, 24), (17, 18)
+ADAPTIVE_BY = ("divergence", "approach")
 STARTS, SOLVE_TYPES = ("random", "table"), ("speed", "distance", "manipulability")
 
 Vector: TypeAlias = Sequence[float] | Array  # numbers
@@ -80,6 +82,9 @@ class SolverOptions:
     )
     rotation_weight: float = number(
         0.5, 1e-6, 1e6, "m/rad", "length that a rotation error of 1 rad counts as"
+    )
+    rotation_error: str = choice_of(
+        "vector", ROTATION_ERRORS, "measure of a rotation: axis times angle, or times its sine"
     )
     length_unit: float = number(
         1.0,
@@ -176,6 +181,9 @@ class SolverOptions:
     Delta: float = number(
         0.5, 1e-9, 1e6, "rad or m", "policy optimal, norm: bound on the 2-norm of the step"
     )
+    Delta_tolerance: float = number(
+        1e-3, 1e-13, 0.1, "", "policy optimal: of the norm of the step, relative to Delta"
+    )
     omega: float = number(0.01, 0.0, 1e6, "", "IED: damping factor whose square is added to E")
     truncation: float = number(
         0.01, 0.0, 1.0, "", "TPINV: singular values below this fraction of the largest count as 0"
@@ -197,6 +205,11 @@ class SolverOptions:
     influence: float = number(0.3, 1e-6, 1e6, "m", "objective obstacle: distance of its influence")
     D_max: float = number(0.4, 1e-9, 1e9, "m", "CLAMP: largest error of a tip that a step aims at")
     adaptive: bool = switch("CLAMP: add to D_max as much as the last step led away from the target")
+    adaptive_by: str = choice_of(
+        "divergence",
+        ADAPTIVE_BY,
+        "CLAMP, adaptive: add how far the step led away (the code), or came nearer (the text)",
+    )
     halving: float = number(
         1e-3, 1e-12, 1e9, "m", "HALVE: unreachable part of the error above which it is halved"
     )
@@ -204,7 +217,9 @@ class SolverOptions:
         math.pi / 4, 1e-9, 1e6, "rad or m", "MAX: largest change of a joint in a step"
     )
     soft: bool = switch("SDLS: scale softly as in the published code, not clamp as in the text")
-    bug_compatible: bool = switch("SD, CLAMP: reproduce the errors of the published code")
+    bug_compatible: bool = switch(
+        "SD, CLAMP, JC, GP, TP, CTP: reproduce the slips of the published code"
+    )
 
     def goal(self) -> StopCriteria:
         """Return the struct of stopping and of the error metric, in the robot's units."""
@@ -219,13 +234,18 @@ class SolverOptions:
             long_attempt_every=self.long_attempt_every,
         )
 
+    def _as_run(self, strategy: int) -> int:
+        """Return the strategy, or its form in the published code where that is another one."""
+        is_jc = strategy == limits.JC and self.bug_compatible
+        return limits.JC_AS_RUN if is_jc else strategy
+
     def method(self, choice: MethodChoice) -> Method:
         """Return the struct of a method and of the parameters that most methods have."""
         parameters = {f: getattr(self, f) for f in Method._fields if hasattr(self, f)}
         return Method(
             **parameters,
             damping=choice.damping,
-            limits=choice.limits,
+            limits=self._as_run(choice.limits),
             step=choice.step,
             following=False,
         )
@@ -238,6 +258,7 @@ class SolverKeywords(TypedDict, total=False):
     rotation_tolerance: float
     error_tolerance: float
     rotation_weight: float
+    rotation_error: Literal["vector", "sine"]
     length_unit: float
     timeout: float
     max_iterations: int
@@ -273,6 +294,7 @@ class SolverKeywords(TypedDict, total=False):
     direction: Vector | None
     search: Literal[17, 18]
     Delta: float
+    Delta_tolerance: float
     omega: float
     truncation: float
     objective: Literal["limits", "centring", "manipulability", "posture", "obstacle"]
@@ -286,6 +308,7 @@ class SolverKeywords(TypedDict, total=False):
     influence: float
     D_max: float
     adaptive: bool
+    adaptive_by: Literal["divergence", "approach"]
     halving: float
     largest_change: float
     soft: bool

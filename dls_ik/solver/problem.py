@@ -36,7 +36,7 @@ from dls_ik.model.kdl import kdl_chain, kdl_frame, pykdl
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.method import MethodChoice
 from dls_ik.solver.options import SolverOptions
-from dls_ik.solver.task import Tasks, build_task, is_full_pose, strict_goal
+from dls_ik.solver.task import VECTOR, Tasks, build_task, is_full_pose, strict_goal
 from dls_ik.text import quoted
 
 MIN_JOINT_WEIGHT = 1e-9  # whose inverse counts too
@@ -75,6 +75,7 @@ def build_problem(
         kdl = KdlAttempts(robot, choice.name, options, task)
         return Problem(method, goal, starts, None, None, kdl, False)
     is_quick = choice.is_quick and options.policy == "constant"
+    is_quick &= options.rotation_error == VECTOR and method.limits != limits.JC_AS_RUN
     if not is_quick or not is_full_pose(robot, task):
         details = build_details(robot, choice, options, task)
         goal = goal._replace(error_tolerance=options.error_tolerance)  # of rows that are in metres
@@ -96,7 +97,8 @@ def build_details(
     Raises:
         MethodError, OptionError: as :func:`build_problem`.
     """
-    rows = build_task(robot, task, options.rotation_weight, options.length_unit)
+    measures = options.rotation_weight, options.length_unit, options.rotation_error
+    rows = build_task(robot, task, *measures)
     r, unit = len(rows.weight), options.length_unit
     check_service(robot, choice, options, r)
     middle = np.where(robot.limited, np.mean(robot.finite_limits(), axis=0), 0.0)
@@ -120,6 +122,7 @@ def _method_params(choice: MethodChoice, options: SolverOptions) -> MethodParams
     others: dict[str, Any] = {
         "policy": damping_policies.IDS[options.policy],
         "reach": choice.reach,
+        "by_approach": options.adaptive_by == "approach",
         "objective": objectives.IDS[options.objective],
         "influence": options.influence * options.length_unit,
     }
@@ -146,7 +149,7 @@ def check_service(robot: RobotModel, choice: MethodChoice, options: SolverOption
         )
     if choice.is_gp and options.form == 22 and options.policy != "constant":
         raise MethodError(f"{about}: form 22 damps by alpha1 and alpha2 and takes no other policy")
-    by_limits = choice.limits in (limits.JC, limits.JW, limits.TP, limits.CTP)
+    by_limits = choice.limits in (limits.JC, limits.JW, limits.TP, limits.CTP, limits.WLN)
     by_limits |= has_objective and options.objective in _BY_RANGE
     if by_limits and not robot.limited.any():
         raise MethodError(

@@ -19,6 +19,8 @@ from dls_ik.text import listing, quoted
 AXES = "xyz"
 FRAMES = ("base", "target")
 ANGLES = ("vector", "euler")
+VECTOR, SINE = "vector", "sine"
+ROTATION_ERRORS = (VECTOR, SINE)
 WEIGHTS = (1e-9, 1e9)  # beyond, squares of errors would be lost
 INSIDE = 0.95  # share of a tolerance to which a row beyond it is brought
 SECOND_EULER = 4  # component
@@ -153,7 +155,11 @@ class TaskRow(NamedTuple):
 
 
 def build_task(
-    robot: RobotModel, task: Tasks, rotation_weight: float, length_unit: float = 1.0
+    robot: RobotModel,
+    task: Tasks,
+    rotation_weight: float,
+    length_unit: float = 1.0,
+    rotation_error: str = VECTOR,
 ) -> TaskParams:
     """Return the rows that kernels read, of a task for all tips or of one for each.
 
@@ -163,9 +169,10 @@ def build_task(
     Args:
         rotation_weight: w [m/rad] of rows of rotation.
         length_unit: the robot's units of length in a metre; rows of position are in metres.
+        rotation_error: vector, or sine: of whole rotations, axis times the sine of the angle.
 
     Raises:
-        OptionError: as :func:`checked_tasks`.
+        OptionError: as :func:`checked_tasks`; a sine of a task that has none.
     """
     tasks = checked_tasks(robot, task)
     units = 1.0 / length_unit, rotation_weight
@@ -174,7 +181,7 @@ def build_task(
     vectors = {(row.tip, row.component // 3): None for row in rows}  # ordered
     numbers = {vector: number for number, vector in enumerate(vectors)}
     groups = [numbers[row.tip, row.component // 3] for row in rows]
-    kinds, axis = zip(*(_compared_rotation(each) for each in tasks), strict=True)
+    kinds, axis = zip(*(_compared_rotation(each, rotation_error) for each in tasks), strict=True)
     tolerance = np.array([row.tolerance for row in rows])
     built = TaskParams(
         tip=np.array([row.tip for row in rows], np.int64),
@@ -223,9 +230,16 @@ def is_bound(component: int, tolerance: float, angles: str) -> bool:
     return tolerance < largest
 
 
-def _compared_rotation(task: Task) -> tuple[int, int]:
+def _compared_rotation(task: Task, rotation_error: str) -> tuple[int, int]:
     """Return how rotation is compared, and the axis that points or is turned about."""
     rotation = task.rotation
+    if rotation and rotation_error == SINE:
+        if rotation != AXES or task.angles != VECTOR or any(task.rotation_tolerance):
+            raise OptionError(
+                "rotation_error 'sine' compares all three axes of a rotation, as a vector without "
+                f"tolerance, not those of {task!r}"
+            )
+        return kernels.SINE, 0
     if rotation and task.angles == "euler":
         return kernels.EULER, 0
     if len(rotation) == 2:
