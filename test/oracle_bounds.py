@@ -21,9 +21,8 @@ def clamped(o, e, groups, last, left):
             bound = np.inf
             if last is not None:
                 before = last[g : g + 3] if o.bug_compatible else last[groups == g]
-                bound = o.D_max + max(
-                    0.0, np.linalg.norm(left[groups == g]) - np.linalg.norm(before)
-                )
+                grown = np.linalg.norm(left[groups == g]) - np.linalg.norm(before)
+                bound = o.D_max + max(0.0, -grown if o.adaptive_by == "approach" else grown)
         if length > bound:
             e[groups == g] *= bound / length
     return e
@@ -38,14 +37,14 @@ def halved(o, e, J):
     return e
 
 
-def selectively_damped(P, J, z, e, o, sized):
+def selectively_damped(P, J, z, e, o, sized, pushes=False):
     """(7) and section VI: each direction bounded by gamma_s, the whole by gamma_max.
 
     Args:
         J: (r, n) whose inverse P (n, r) is. sized: (r, n) whose columns say how far each joint
-            moves the tips.
+            moves the tips. pushes: CTP, whose whole step is bounded in its norm, as published too.
     """
-    dq = z - P @ (J @ z)
+    dq = np.zeros(len(z))
     V, gains, Ut = np.linalg.svd(P, full_matrices=False)
     for v, g, u in zip(V.T, gains, Ut, strict=True):
         M = g * np.abs(v) @ np.linalg.norm(sized, axis=0)
@@ -53,7 +52,10 @@ def selectively_damped(P, J, z, e, o, sized):
         w = g * v * (u @ e)
         largest = w.max() if o.bug_compatible else np.abs(w).max()
         dq += w * gamma / largest if largest > gamma else w
-    return in_norm(dq, o.gamma_max)
+    if o.bug_compatible:
+        dq *= min(1.0, o.gamma_max / dq.max()) if dq.max() > 0.0 else 1.0
+    dq += z - P @ (J @ z)
+    return dq if o.bug_compatible and not pushes else in_norm(dq, o.gamma_max)
 
 
 def sdls(P, J, z, e, o, sized, groups, slides):

@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 LAWS = ("jp", "jt", "tpinv", "jd", "jf", "nf", "ed", "ied", "svf")
-STRATEGIES = ("jw", "gp", "jc", "ta", "tp", "ctp")
+STRATEGIES = ("jw", "gp", "jc", "ta", "tp", "ctp", "wln")
 REACHES = ("clamp", "halve")
 BOUNDS = ("max", "norm", "sd", "sdls")
 
@@ -87,17 +87,18 @@ class Oracle:
         o, (law, strategy, _, _) = self.o, self.parts
         e = self._within_reach(q, e, J, T_d)
         h, z = strategies.held(strategy, o, self.robot, q, J, e, following)
-        c = self._columns(q)
+        C = self._columns(q, J, e)
         groups, by_error = self.rows.groups, o.error_gain * (e @ e)
         task_e = e
         if strategy == "ta":
             J, e, groups = self._augmented(q, J, e, T_d)
-        self.lambda2 = policies.lambda_squared(law, o, J * c, task_e, self.last_J)
+        self.lambda2 = policies.lambda_squared(law, o, J @ C, task_e, self.last_J)
         if following and law not in ("ed", "ied", "svf+ed"):
             self.lambda2 += by_error
-        self.last_J = J * c
+        self.last_J = J @ C
         if strategy == "gp":
             v = -o.mu * objectives.gradient(o, self.rows, q, T_d)
+            v = -v if o.bug_compatible else v
             if law == "jd" and o.policy == "optimal":
                 self.lambda2 = policies.optimal_step(o, J, e, v)[1]
                 z = v / self.lambda2 if self.lambda2 > 0.0 else v
@@ -106,7 +107,7 @@ class Oracle:
             else:
                 scaled = o.form == 23 and self.lambda2 > 0.0
                 z = o.alpha1**2 / self.lambda2 * v if scaled else v
-        return o.alpha * self._bounded(q, J, e, h, z, c, groups)
+        return o.alpha * self._bounded(q, J, e, h, z, C, groups)
 
     def _within_reach(self, q, e, J, T_d):
         given, last, self.last_e = e, self.last_e, e
@@ -116,10 +117,18 @@ class Oracle:
             return bounds.clamped(self.o, given, self.rows.groups, last, left)
         return bounds.halved(self.o, given, J) if self.parts.reach == "halve" else given
 
-    def _columns(self, q):
+    def _columns(self, q, J, e):
+        """C (n, n), by which the columns are multiplied."""
         slope, last = objectives.limits_gradient(self.robot, q), self.last_slope
         self.last_slope = slope
-        return strategies.weighting(slope, last) if self.parts.strategy == "jw" else np.ones(len(q))
+        if self.parts.strategy == "wln":
+            H = objectives.limits_value(self.robot, q)
+            return strategies.least_norm_weighting(H, slope, J, self.o.alpha * e)
+        return (
+            np.diag(strategies.weighting(slope, last))
+            if self.parts.strategy == "jw"
+            else np.eye(len(q))
+        )
 
     def _augmented(self, q, J, e, T_d):
         """TA: the objective's gradient as one more row, for the residual -mu H."""
@@ -136,10 +145,10 @@ class Oracle:
         P = np.linalg.solve(J.T @ J + np.diag(D2), J.T)
         return self._shortened(P, J, e, o.alpha1**2 / D2 * v, groups)
 
-    def _bounded(self, q, J, e, h, z, c, groups):
+    def _bounded(self, q, J, e, h, z, C, groups):
         robot, strategy = self.robot, self.parts.strategy
         while True:
-            P, seen, sized = self._inverse(J, e, h, z, c)
+            P, seen, sized = self._inverse(J, e, h, z, C)
             self.size = np.abs(z).max()
             dq = self._shortened(P, seen, e, z, groups, sized)
             passed = (h == 0.0) & (robot.clip(q + dq) != q + dq)
@@ -148,7 +157,7 @@ class Oracle:
             h[passed] = 1.0
             z[passed] = (robot.clip(q + dq) - q)[passed]
 
-    def _inverse(self, J, e, h, z, c):
+    def _inverse(self, J, e, h, z, C):
         """P (n, r); the Jacobian it stands for; and the one that says how far the tips move.
 
         With SVF these are the filtered one: for CTP both (Colome & Torras 2012, section VI), else
@@ -164,22 +173,23 @@ class Oracle:
             return laws.continuous_inverse(seen, h, of_columns), seen, seen
         W = np.eye(len(e))
         if law == "jd" and o.policy == "accuracy":
-            W = policies.task_weighting(o, J * c, len(self.rows.groups))
+            W = policies.task_weighting(o, J @ C, len(self.rows.groups))
         if law == "jd" and o.policy == "optimal" and strategy != "gp":
-            self.lambda2 = policies.optimal_step(o, (J * c)[:, free], e - J @ z)[1]
-        length = laws.step_length(J * c, h, e - J @ z) if law == "jt" else 0.0
+            self.lambda2 = policies.optimal_step(o, (J @ C)[:, free], e - J @ z)[1]
+        length = laws.step_length(J @ C, h, e - J @ z) if law == "jt" else 0.0
         of_columns = partial(laws.inverse, law, o=o, lambda2=self.lambda2, length=length)
-        P = c[:, None] * laws.continuous_inverse(W @ J * c, h, of_columns) @ W
+        P = C @ laws.continuous_inverse(W @ J @ C, h, of_columns) @ W
         sized = J.copy()
         if law in laws.FILTERS:
-            sized[:, free] = laws.filtered_jacobian((J * c)[:, free], o) / c[free]
+            inverse = np.linalg.inv(C)[np.ix_(free, free)]
+            sized[:, free] = laws.filtered_jacobian((J @ C)[:, free], o) @ inverse
         return P, J, sized
 
     def _shortened(self, P, J, e, z, groups, sized=None):
         o, bound = self.o, self.parts.bound
         sized = J if sized is None else sized
         if bound == "sd":
-            return bounds.selectively_damped(P, J, z, e, o, sized)
+            return bounds.selectively_damped(P, J, z, e, o, sized, self.parts.strategy == "ctp")
         if bound == "sdls":
             slides = _slides(self.robot.chain)
             return bounds.sdls(P, J, z, e, o, sized, groups, slides)

@@ -24,13 +24,10 @@ def value(o, rows, q, T_d=None):
         rows: an ``oracle_task.Rows``: the task, and the robot.
     """
     robot = rows.robot
+    if o.objective == "limits":
+        return limits_value(robot, q)
     j = both(robot)
     lower, upper = robot.lower[j], robot.upper[j]
-    if o.objective == "limits":
-        product = (upper - q[j]) * (q[j] - lower)
-        with np.errstate(divide="ignore"):
-            terms = ((upper - lower) ** 2 / product - 4.0) / (2 * robot.n)
-        return np.sum(np.clip(terms, -CAP, CAP))
     if o.objective == "centring":
         return np.sum(((2 * q[j] - upper - lower) / (upper - lower)) ** 2) / (2 * robot.n)
     if o.objective == "manipulability":
@@ -38,6 +35,16 @@ def value(o, rows, q, T_d=None):
     if o.objective == "posture":
         return 0.5 * np.sum((q - reference(o, robot)) ** 2)
     return 0.5 * sum(max(0.0, 1.0 - d / o.influence) ** 2 for d in distances(o, robot, q))
+
+
+def limits_value(robot, q):
+    """H(q) of `limits`."""
+    j = both(robot)
+    lower, upper = robot.lower[j], robot.upper[j]
+    product = (upper - q[j]) * (q[j] - lower)
+    with np.errstate(divide="ignore"):
+        terms = ((upper - lower) ** 2 / product - 4.0) / (2 * robot.n)
+    return np.sum(np.clip(terms, -CAP, CAP))
 
 
 def gradient(o, rows, q, T_d=None):

@@ -30,7 +30,9 @@ def held(strategy, o, robot, q, J, e, following=False):
         if following and strategy == "ctp":
             return h * pushed_outward(robot, q, J, e), z
         near = np.flatnonzero(h)
-        z[near] = -h[near] * o.mu * (q[near] - 0.5 * (robot.lower[near] + robot.upper[near]))
+        middle = 0.0 if o.bug_compatible else 0.5 * (robot.lower[near] + robot.upper[near])
+        push = 1.0 / h[near] if o.bug_compatible and strategy == "tp" else h[near]
+        z[near] = -push * o.mu * (q[near] - middle)
         h = np.ceil(h) if strategy == "tp" else h
     return h, z
 
@@ -47,3 +49,19 @@ def weighting(slope, last):
     """JW: c = W^(-1/2), heavier joints where the criterion's slope is rising."""
     before = np.zeros(len(slope)) if last is None else np.abs(last)
     return 1.0 / np.sqrt(np.where(np.abs(slope) > before, 1.0 + np.abs(slope), 1.0))
+
+
+def least_norm_weighting(H, slope, J, e):
+    """WLN: C (n, n), the root of a weight along the gradient, in a basis that begins with it.
+
+    As published: T = [g; K], J_v = J T^+, W = diag(w, 1, ...), dq = T^+ W J_v^T (J_v W J_v^T)^-1 e.
+    """
+    n = len(slope)
+    if not np.linalg.norm(slope) > 0.0:
+        return np.eye(n)
+    T = np.linalg.qr(np.column_stack([slope, np.eye(n)]))[0].T * -1.0
+    T[0] *= np.sign(T[0] @ slope)
+    first = (np.linalg.pinv(J @ T.T, rcond=1e-12) @ e)[0]
+    d = max(0.0, (H + 2.0) + first - 20.0)
+    W = np.diag([max(1e4 / (1e4 + d**4), 1e-12), *np.ones(n - 1)])
+    return T.T @ np.sqrt(W) @ T

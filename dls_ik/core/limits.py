@@ -331,7 +331,7 @@ def ta_augmented(
 
 
 # WLN ----------------------------------------------------------------------------------------------
-# Weighted least norm: motion along the gradient of the limit criterion costs more where that is high.
+# Weighted least norm: motion along the gradient of the limit criterion costs more where it is high.
 #
 # dq = C (J C)^+ e with C^2 = I - (1 - w) g g^T, g the unit gradient of the criterion H of `limits`;
 # w = 1 up to H + 2 + g . J^+ e = 20, and 10^4 / (10^4 + d^4) where that is d above: where the step
@@ -342,6 +342,7 @@ def ta_augmented(
 
 WLN_ONSET = 20.0  # of H + 2, which is 2 in mid-range
 WLN_WIDTH = 10.0  # above it, where w is one half
+WLN_LEAST = 1e-6  # of sqrt(w): below, rounding would decide the step of an arm without redundancy
 NEGLIGIBLE = 1e-12  # share of the largest singular value up to which another one counts as zero
 
 
@@ -373,7 +374,7 @@ def wln_activate(chain: Chain, method: Method, q: Array, J: Array, e: Array, a: 
                 joints += Vt[i, j] * a[j] / length
             along += task * joints / s[i]
     d = max(0.0, H + 2.0 - WLN_ONSET + method.alpha * along) / WLN_WIDTH
-    kept = 1.0 / sqrt(1.0 + min(d, 1e30) ** 4)  # sqrt(w)
+    kept = max(1.0 / sqrt(1.0 + min(d, 1e30) ** 4), WLN_LEAST)  # sqrt(w)
     for j in range(n):
         a[j] *= sqrt(1.0 - kept) / length
 

@@ -40,34 +40,53 @@ class Reproduction:
     notes: list[str] = field(default_factory=list)  # differences and their causes
     series: dict[str, Any] = field(default_factory=dict)  # data of the picture
     complete: bool = False
+    only: tuple[str, ...] = ()  # rows to run; none: all
+    reading: str = ""  # to run; none: all
 
 
 # Statistics
 
-SIGMAS = 3.0  # of the difference; fewer than one figure in a hundred exceeds it by chance
+SIGMAS = 3.0  # of the difference: one figure in 370 exceeds it by chance
+FARTHEST = 99.0  # of two shares that differ without any spread
 
 
-def percents_differ(first: float, count: int, second: float, second_count: int) -> bool:
-    """Test if two shares [percent] differ by more than their binomial spread."""
+def percent_score(
+    first: float, count: int, second: float, second_count: int, rounding: float = 0.0
+) -> float:
+    """Return the difference of two shares [percent] over its standard deviation, binomial.
+
+    Args:
+        rounding: largest rounding error of the second share.
+    """
     shares = first / 100.0, second / 100.0
     pooled = (shares[0] * count + shares[1] * second_count) / (count + second_count)
-    sigma = sqrt(pooled * (1.0 - pooled) * (1.0 / count + 1.0 / second_count))
-    return abs(shares[0] - shares[1]) > SIGMAS * sigma
+    variance = pooled * (1.0 - pooled) * (1.0 / count + 1.0 / second_count)
+    return _score(100.0 * (shares[0] - shares[1]), 1e4 * variance, rounding)
 
 
-def means_differ(
+def mean_score(
     first: float, count: int, second: float, second_count: int, deviation: float, rounding: float
-) -> bool:
-    """Test if two means differ by more than their spread.
+) -> float:
+    """Return the difference of two means over its standard deviation.
 
     Args:
         deviation: standard deviation of one sample, the same for both.
-        rounding: largest rounding error of a printed mean.
+        rounding: largest rounding error of the second mean.
     """
-    if min(count, second_count) < 2:
-        return False
-    sigma = deviation * sqrt(1.0 / count + 1.0 / second_count)
-    return abs(first - second) > SIGMAS * sigma + rounding
+    variance = deviation * deviation * (1.0 / count + 1.0 / second_count)
+    return _score(first - second, variance, rounding)
+
+
+def _score(difference: float, variance: float, rounding: float) -> float:
+    """Return the z-score; a rounding error is uniform."""
+    if abs(difference) <= rounding:  # the digits that are printed agree
+        difference = 0.0 if variance == 0.0 else difference
+    sigma = sqrt(variance + rounding * rounding / 3.0)
+    return (
+        difference / sigma
+        if sigma > 0.0
+        else math.copysign(FARTHEST, difference) * (difference != 0)
+    )
 
 
 # Tables
@@ -86,6 +105,7 @@ class Column(NamedTuple):
     is_name: bool = False  # identifies the row in both the measured and the printed rows
     is_text: bool = False  # words instead of a figure
     is_spare: bool = False  # left out where a terminal has no room
+    is_plain: bool = False  # without the printed figure beside it
 
     @property
     def is_left(self) -> bool:
@@ -122,10 +142,11 @@ class ResultTable:
         """Return the cells of every measured row, then of rows that are only printed."""
         rows = report.series.get(self.series, []) if self.series else report.rows
         measured = [row for row in rows if self._has(row)]
-        printed = {self._name(row): row for row in report.printed if self._has(row)}
+        printed = {self._name(row): row for row in report.printed if self._may_have(row)}
         names = {self._name(row) for row in measured}
         is_whole = report.complete and not self.series
         missing = [row for name, row in printed.items() if name not in names and is_whole]
+        missing = [row for row in missing if not report.only]
         pairs = [(row, printed.get(self._name(row), {})) for row in measured]
         pairs += [({c.key: row[c.key] for c in self.columns if c.is_name}, row) for row in missing]
         return [[_cell(c, *pair) for c in self.columns] for pair in pairs]
@@ -146,6 +167,10 @@ class ResultTable:
     def _has(self, row: Row) -> bool:
         return all(row.get(key) == value for key, value in self.where.items())
 
+    def _may_have(self, row: Row) -> bool:
+        """Test a printed row, which need not have the keys that only measured ones have."""
+        return all(row.get(key, value) == value for key, value in self.where.items())
+
     def _name(self, row: Row) -> tuple[Any, ...]:
         return tuple(row.get(column.key) for column in self.columns if column.is_name)
 
@@ -158,7 +183,8 @@ def marked(row: Row, differs: Sequence[str]) -> Row:
 def _cell(column: Column, measured: Row, printed: Row) -> Cell:
     differs = column.key in measured.get("differs", ())
     mark = MARK if differs else ""
-    beside = "" if column.is_name else _text(column, printed.get(column.key))
+    is_alone = column.is_name or column.is_plain
+    beside = "" if is_alone else _text(column, printed.get(column.key))
     return Cell((_text(column, measured.get(column.key)) or EMPTY) + mark, beside, differs)
 
 
@@ -204,6 +230,14 @@ class Experiment:
     samples: int  # default
     samples_are: str  # "pairs of start and goal", "points of the path"
     least_samples: int = 1
+    is_sampled: bool = False  # a mark is a difference beyond the sampling of both
+    row_names: tuple[str, ...] = ()  # that can be run alone
+    readings: tuple[str, ...] = ()
+
+    @property
+    def mark_means(self) -> str:
+        """What a marked figure does."""
+        return "differs by more than chance" if self.is_sampled else "differs from the printed one"
 
     def about(self, report: Reproduction) -> str:
         """Describe the sample of a report in a line."""

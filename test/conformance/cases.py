@@ -77,6 +77,10 @@ VARIANTS = [
     ("ta+ied", {"objective": "centring", "w_c": 0.3}),
     ("sd", {"bug_compatible": True}),
     ("ctp+sd+svf", {"bug_compatible": True, "gamma_max": 0.1}),
+    *((name, {"bug_compatible": True, "margin": 0.2}) for name in ("tp", "ctp", "gp", "ctp+sd")),
+    ("wln+jd", {"alpha": 1.0}),
+    ("wln+svf+sd", {"gamma_max": 0.1}),
+    ("wln+dls+sdls", {"gamma_max": 0.1}),
     ("odls+ta", {"objective": "centring", "Delta": 0.1}),
     ("odls+jc+sd", {"Delta": 0.3, "gamma_max": 0.2}),
     ("odls+sdls", {"Delta": 0.3, "gamma_max": 0.1}),
@@ -115,7 +119,7 @@ def label(case):
 def slack(name, options, oracle, dq):
     """How far a step may be from the oracle's dq: 1e-10 of it, or what rounding allows.
 
-    Weights at a limit (JW, TA) condition the inverse badly, the motion of an objective (GP) mostly
+    Weights at a limit (JW, TA, WLN) condition the inverse badly, the motion of an objective (GP) mostly
     cancels; objectives by differences are good to 1e-8, and a searched damping factor to 1e-3.
     """
     o = options_of(name, **options)
@@ -133,7 +137,7 @@ def suits(name, options, robot, rows=6):
     by_limits = options.get("objective", "limits") in ("limits", "centring")
     if strategy == "ta" and robot.n <= rows:
         return False
-    needs = strategy in ("jw", "jc", "tp", "ctp") or (strategy in ("gp", "ta") and by_limits)
+    needs = strategy in ("jw", "jc", "tp", "ctp", "wln") or (strategy in ("gp", "ta") and by_limits)
     return limited or not needs
 
 

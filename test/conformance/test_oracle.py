@@ -123,8 +123,8 @@ def test_selective_damping():
     dq = diagonal("sd", [3.0, 2.0, 1.0], [0.9, 6.0, -4.0])
     np.testing.assert_allclose(dq, 0.5 * cut / np.linalg.norm(cut))
     dq = diagonal("sd", [3.0, 2.0, 1.0], [0.9, 6.0, -4.0], bug_compatible=True)
-    cut[2] = -4.0  # its largest component, signed, is 0
-    np.testing.assert_allclose(dq, 0.5 * cut / np.linalg.norm(cut))
+    cut[2] = -4.0  # its largest component, signed, is 0; that of the sum is 0.5
+    np.testing.assert_allclose(dq, cut)
 
 
 def test_selective_damping_where_joints_cancel():
@@ -167,18 +167,21 @@ def test_sdls_where_joints_work_against_each_other():
 
 
 def test_clamp():
-    o = SimpleNamespace(D_max=1.0, adaptive=False, bug_compatible=False)
+    o = SimpleNamespace(D_max=1.0, adaptive=False, adaptive_by="divergence", bug_compatible=False)
     e, groups = np.array([3.0, 4.0, 0.6, 0.0]), np.array([0, 0, 1, 1])
     np.testing.assert_allclose(bounds.clamped(o, e, groups, None, e), [0.6, 0.8, 0.6, 0.0])
     o.adaptive = True
     np.testing.assert_allclose(bounds.clamped(o, e, groups, None, e), e)
     last = np.array([0.0, 4.5, 9.0, 0.0])  # moved away by 0.5, and nearer
     np.testing.assert_allclose(bounds.clamped(o, e, groups, last, e), [0.9, 1.2, 0.6, 0.0])
+    o.adaptive_by = "approach"  # nearer by 1.5
+    last = np.array([0.0, 6.5, 9.0, 0.0])
+    np.testing.assert_allclose(bounds.clamped(o, e, groups, last, e), [1.5, 2.0, 0.6, 0.0])
 
 
 def test_clamp_by_the_published_slip():
     """Group 1 of two positions looks at components 1 to 3 of the last error, not 3 to 5."""
-    o = SimpleNamespace(D_max=1.0, adaptive=True, bug_compatible=True)
+    o = SimpleNamespace(D_max=1.0, adaptive=True, adaptive_by="divergence", bug_compatible=True)
     e, groups = np.array([0.0, 0, 0, 5.0, 0, 0]), np.array([0, 0, 0, 1, 1, 1])
     last = np.array([0.0, 2.0, 0, 2.0, 0, 5.0])
     expected = [0, 0, 0, 1.0 + 5.0 - np.sqrt(8.0), 0, 0]

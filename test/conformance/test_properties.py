@@ -39,14 +39,14 @@ def descends(case):
     or the step is shortened as a whole. Not promised: GP with a damped inverse, whose I - J* J is
     not entirely in the null space (Deo & Walker 1993, 4), TA with one, whose added row competes; a
     weighted task (accuracy); ClampMag with a damped inverse, which turns the error; SDLS where a
-    joint slides; JW with SD or SDLS, whose directions are not those of J. TP and CTP are the law
+    joint slides; JW, WLN with SD or SDLS, whose directions are not of J. TP and CTP are the law
     alone away from margins, and may go uphill inside them.
     """
     law, strategy, reach, bound = parts(case)
     exact = law == "jp" and bound in ("none", "max", "norm")
     if strategy in ("gp", "ta"):
         return exact and reach != "clamp"
-    if strategy == "jw" and bound in ("sd", "sdls"):
+    if strategy in ("jw", "wln") and bound in ("sd", "sdls"):
         return False
     return (reach != "clamp" or exact) and case[1].get("policy") != "accuracy"
 
@@ -127,7 +127,7 @@ def test_bounds_are_kept(name, most):
         for _ in range(8):
             q, J, _, _ = generic(robot, rng)
             e = 10.0 ** rng.uniform(-3, 2) * rng.normal(size=6)
-            dq = our_step(name, robot, q, J, e, **{option: most})
+            dq = our_step(name, robot, q, J, e, alpha=1.0, **{option: most})
             every = np.ones(robot.n, bool) if parts_of(name).bound != "sdls" else turning
             in_norm = parts_of(name).bound in ("sd", "norm")
             size = np.linalg.norm(dq) if in_norm else np.abs(dq[every]).max()

@@ -150,6 +150,7 @@ REMEMBERS = [
     ("ta+jd", {"policy": "mayorga-rank", "objective": "centring"}),
     ("dls+clamp", {"adaptive": True, "D_max": 0.1}),
     ("sdls+clamp", {"adaptive": True, "D_max": 0.1, "bug_compatible": True}),
+    ("dls+clamp", {"adaptive": True, "D_max": 0.1, "adaptive_by": "approach"}),
     ("odls", {"Delta": 0.05}),
     ("odls", {"Delta": 0.05, "search": 17}),
 ]

@@ -14,14 +14,14 @@ from dls_ik.solver.method import KDL, long_name, method_info, parse_method
 from dls_ik.solver.options import solver_options
 
 WAM = RobotModel.wam()
-STRATEGIES = ("", "jw", "gp", "jc", "ta", "tp", "ctp")
+STRATEGIES = ("", "jw", "gp", "jc", "ta", "wln", "tp", "ctp")
 REACHES = ("", "clamp", "halve")
 BOUNDS = ("", "max", "norm", "sd", "sdls")
 PARTS = [part for room in (LAWS, STRATEGIES, REACHES, BOUNDS) for part in room if part != "svf+ed"]
 PAPERS = [
     "auto", "jp", "jt", "tpinv", "jd", "jf", "nf", "ed", "ied", "svf", "svf+ed", "sd", "svf+sd",
     "dls", "odls", "dls+clamp", "dls+max", "jt+max", "tpinv+max", "sdls", "sdls+clamp", "jw", "gp",
-    "gp+dls", "gp+odls", "ta", "jc", "tp", "ctp", "ctp+svf", "ctp+sd", "ctp+sd+svf",
+    "gp+dls", "gp+odls", "ta", "wln", "jc", "tp", "ctp", "ctp+svf", "ctp+sd", "ctp+sd+svf",
 ]  # fmt: skip
 
 
@@ -48,6 +48,7 @@ def test_every_combination_has_one_name_in_any_order_and_case_or_is_refused_with
         assert choice.reach == error_clamping.IDS[error or "none"]
         assert choice.step == step_bounds.IDS[bound or "none"]
         brought = {"objective": "centring", "mu": 0.0} if strategy == "ta" else {}
+        brought |= {"alpha": 0.2} if strategy == "wln" else {}
         brought |= {"dls": {"lambda_": 0.1}, "odls": {"policy": "optimal"}}.get(law, {})
         assert dict(choice.defaults) == brought
         mixed = random.sample(words, len(words))
