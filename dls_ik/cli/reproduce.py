@@ -51,6 +51,8 @@ Run = list[tuple[Experiment, Reproduction]]
 @click.argument("what", type=click.Choice([*EXPERIMENTS, ALL]), metavar="WHAT")
 @click.option("--samples", type=int, help="Number of samples; each experiment has its default.")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0)
+@click.option("--rows", metavar="NAMES", help="Run these rows only, such as jp,sd (table-v).")
+@click.option("--reading", help="Run one reading only: as published, as meant (table-v).")
 @click.option("--json", "json_path", metavar="FILE", help="Write the figures there; - for stdout.")
 @output.plot_option("them")
 @click.option(
@@ -63,6 +65,8 @@ def reproduce(
     what: str,
     samples: int | None,
     seed: int,
+    rows: str | None,
+    reading: str | None,
     json_path: str | None,
     plot: str | None,
     report_path: str | None,
@@ -79,7 +83,13 @@ def reproduce(
         _check_suffix(Path(report_path))
     output.check_outputs(json_path, report_path, plot=plot)
     experiments = [experiment(name) for name in (EXPERIMENTS if what == ALL else [what])]
-    run: Run = [(each, begin(each, _enough(each, what, samples), seed)) for each in experiments]
+    if what == ALL and (rows is not None or reading is not None):
+        raise click.UsageError(f"--rows and --reading are of one experiment, not of {ALL}")
+    only = [] if rows is None else [name.strip() for name in rows.split(",")]
+    run: Run = [
+        (each, begin(each, _enough(each, what, samples), seed, only, reading or ""))
+        for each in experiments
+    ]
     is_complete = _complete(run, quiet=json_path == output.STDOUT)
     finished = [(each, report) for each, report in run if report.rows or report.complete]
     if json_path is not None:
@@ -134,14 +144,18 @@ def _print_report(console: Console, experiment: Experiment, report: Reproduction
     console.print(Text(f"{experiment.source}; {experiment.about(report)}", style="dim"))
     for table in experiment.tables:
         console.print()
-        _print_table(console, table, table.lines(report))
+        lines = table.lines(report)
+        if lines or not table.series:
+            _print_table(console, table, lines, experiment.mark_means)
     for note in report.notes:
         bullet = RichTable.grid(padding=(0, 1))
         bullet.add_row("*" if note.isascii() else "\u2022", Text(note))
         console.print(bullet)
 
 
-def _print_table(console: Console, table: ResultTable, lines: list[list[Cell]]) -> None:
+def _print_table(
+    console: Console, table: ResultTable, lines: list[list[Cell]], mark_means: str
+) -> None:
     if _least_width(console, _rich_table(table, lines, break_headings=True)) > console.width:
         kept = [i for i, column in enumerate(table.columns) if not column.is_spare]
         table = replace(table, columns=tuple(table.columns[i] for i in kept))
@@ -153,8 +167,12 @@ def _print_table(console: Console, table: ResultTable, lines: list[list[Cell]]) 
     width = max(console.width, Measurement.get(console, console.options, shown).minimum)
     console.print(shown, width=width, crop=False)
     if any(cell.printed for line in lines for cell in line):
-        legend = f"below each figure, dim: the printed one; {MARK} differs by more than chance"
+        legend = f"below each figure, dim: the printed one{_mark_legend(lines, mark_means)}"
         console.print(Text(legend, style="dim"))
+
+
+def _mark_legend(lines: list[list[Cell]], mark_means: str) -> str:
+    return f"; {MARK} {mark_means}" if any(cell.differs for line in lines for cell in line) else ""
 
 
 def _least_width(console: Console, table: RichTable) -> int:
@@ -196,7 +214,7 @@ def _cell(cell: Cell, below: bool) -> Text:
 
 SUFFIXES = (".md", ".html", ".htm")
 TITLE = "The published experiments, run again by dls_ik"
-LEGEND = f"{PRINTED}: the figure of the paper, left of it ours; {MARK} differs by more than chance."
+LEGEND = f"{PRINTED}: the figure of the paper, left of it ours; {MARK} {{}}."
 
 
 class Section(NamedTuple):
@@ -220,7 +238,7 @@ def sections_of(run: Run) -> list[Section]:
             f"{each.source}; {each.about(report)}.",
             tuple((table.title, table.wide(report)) for table in each.tables),
             report.notes,
-            LEGEND if report.printed else "",
+            LEGEND.format(each.mark_means) if report.printed else "",
             _png(each, report),
         )
         for each, report in run

@@ -6,7 +6,7 @@ The table is run twice: as published, and as meant (:mod:`.colome_torras_reading
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import comb, nan
+from math import comb, nan, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -201,8 +201,28 @@ def scores(found: Outcomes, printed: Row, printed_pairs: int) -> dict[str, float
     ):
         if row[key] is not None and printed[key] is not None and min(len(values), count) > 1:
             spread = float(values.std())
+            if key == "iterations" and row["iterations_solved"] is not None:
+                spread = _spread_of_iterations(found, printed, printed_pairs)
             z[key] = mean_score(row[key], len(values), printed[key], count, spread, rounding)
     return z
+
+
+def _spread_of_iterations(found: Outcomes, printed: Row, printed_pairs: int) -> float:
+    """Return the standard deviation of iterations, with the share solved of both samples.
+
+    A few unsolved pairs make most of it: a small sample may have none.
+    """
+    n, share = len(found.solved), printed["solved_percent"] / 100.0
+    p = (float(found.solved.sum()) + printed_pairs * share) / (n + printed_pairs)
+    solved, unsolved = found.iterations[found.solved], found.iterations[~found.solved]
+    if len(unsolved):
+        last = float(unsolved.mean())
+    elif share < 1.0:
+        last = (printed["iterations"] - share * printed["iterations_solved"]) / (1.0 - share)
+    else:
+        last = float(solved.mean())
+    between = p * (1.0 - p) * (last - float(solved.mean())) ** 2
+    return sqrt(p * float(solved.var()) + between)
 
 
 def _mean(values: Array) -> float | None:

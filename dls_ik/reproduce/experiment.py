@@ -16,6 +16,7 @@ from math import sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from dls_ik.errors import DlsIkError
+from dls_ik.text import listing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -78,15 +79,11 @@ def mean_score(
 
 
 def _score(difference: float, variance: float, rounding: float) -> float:
-    """Return the z-score; a rounding error is uniform."""
-    if abs(difference) <= rounding:  # the digits that are printed agree
-        difference = 0.0 if variance == 0.0 else difference
+    """Return the z-score; the rounding error of a printed figure is uniform."""
     sigma = sqrt(variance + rounding * rounding / 3.0)
-    return (
-        difference / sigma
-        if sigma > 0.0
-        else math.copysign(FARTHEST, difference) * (difference != 0)
-    )
+    if sigma > 0.0:
+        return difference / sigma
+    return math.copysign(FARTHEST, difference) if difference else 0.0
 
 
 # Tables
@@ -252,11 +249,22 @@ def reproduce(experiment: Experiment, samples: int | None = None, seed: int = 0)
     return report
 
 
-def begin(experiment: Experiment, samples: int | None = None, seed: int = 0) -> Reproduction:
+def begin(
+    experiment: Experiment,
+    samples: int | None = None,
+    seed: int = 0,
+    only: Sequence[str] = (),
+    reading: str = "",
+) -> Reproduction:
     """Return an empty report, to be completed: it keeps the finished rows after Ctrl-C.
 
+    Args:
+        only: names of the rows to run; none: all.
+        reading: to run alone, such as ``as published``.
+
     Raises:
-        ReproductionError: fewer samples than the experiment needs.
+        ReproductionError: fewer samples than the experiment needs; rows or a reading that it does
+            not have.
     """
     count = experiment.samples if samples is None else samples
     if count < experiment.least_samples:
@@ -264,7 +272,20 @@ def begin(experiment: Experiment, samples: int | None = None, seed: int = 0) -> 
             f"{experiment.what} needs {experiment.least_samples} or more samples "
             f"({experiment.samples_are}), not {count}"
         )
-    return Reproduction(experiment.what, count, seed)
+    _check_known(experiment, "row", only, experiment.row_names)
+    _check_known(experiment, "reading", [reading] if reading else [], experiment.readings)
+    return Reproduction(experiment.what, count, seed, only=tuple(only), reading=reading)
+
+
+def _check_known(each: Experiment, kind: str, given: Sequence[str], known: Sequence[str]) -> None:
+    unknown = [name for name in given if name not in known]
+    if unknown and not known:
+        raise ReproductionError(f"{each.what} has no {kind}s to choose from")
+    if unknown:
+        raise ReproductionError(
+            f"{each.what} has no {kind} {listing(map(repr, unknown))}; its {kind}s are "
+            f"{', '.join(known)}"
+        )
 
 
 def complete(experiment: Experiment, report: Reproduction, progress: Progress) -> None:

@@ -119,8 +119,9 @@ def label(case):
 def slack(name, options, oracle, dq):
     """How far a step may be from the oracle's dq: 1e-10 of it, or what rounding allows.
 
-    Weights at a limit (JW, TA, WLN) condition the inverse badly, the motion of an objective (GP) mostly
-    cancels; objectives by differences are good to 1e-8, and a searched damping factor to 1e-3.
+    Weights at a limit (JW, TA, WLN) condition the inverse badly, the motion of an objective (GP)
+    mostly cancels; objectives by differences are good to 1e-8, and a searched damping factor to
+    1e-3.
     """
     o = options_of(name, **options)
     close = min(max(1e-10, 1e-16 * np.linalg.cond(oracle.last_J) ** 2), 1e-6)

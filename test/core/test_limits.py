@@ -73,7 +73,7 @@ PLACES = {"lower": CHAIN.lower + DEEP, "upper": CHAIN.upper - DEEP}
 def held(q, J, e):
     """Share (n,) of what holds every joint that comes of the error."""
     h, z = np.full(N, np.nan), np.zeros(N)
-    ctp_activate(method(following=True, margin=MARGIN, mu=1.0), CHAIN, q, J, e, h, z)
+    ctp_activate(method(following=True, margin=MARGIN, mu=1.0), False, CHAIN, q, J, e, h, z)
     whole = [activation(*joint, MARGIN) for joint in zip(q, CHAIN.lower, CHAIN.upper, strict=True)]
     assert not z.any(), "no joint is pushed back"
     return h / whole

@@ -31,6 +31,7 @@ NODE_READY = r"ready after|waiting for|no robot yet"
 RULES = (
     # What takes minutes, or another machine
     Rule(r"(\.venv/bin/)?python -m benchmarks\.", Way.PARSE, "measures for minutes"),
+    Rule(r"dls-ik reproduce table-v .*", Way.PARSE, "minutes; fewer samples in test/reproduce"),
     Rule(r"dls-ik reproduce (all|table-v)$", Way.PARSE, "minutes; fewer samples in test/reproduce"),
     Rule(r"dls-ik reproduce all", Way.PARSE, "minutes; fewer samples in test/reproduce"),
     Rule(r"dls-ik doctor --json", Way.PARSE, "as without --json; see test_doctor.py"),

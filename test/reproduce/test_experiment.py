@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from matplotlib.figure import Figure
 from dls_ik.cli.reproduce import html, markdown, sections_of
 from dls_ik.reproduce.experiment import (
     EXPERIMENTS,
+    SIGMAS,
     Column,
     Experiment,
     Reproduction,
@@ -17,8 +19,8 @@ from dls_ik.reproduce.experiment import (
     ResultTable,
     begin,
     experiment,
-    means_differ,
-    percents_differ,
+    mean_score,
+    percent_score,
     reproduce,
 )
 from dls_ik.text import json_text
@@ -91,13 +93,32 @@ def test_experiments_by_name_too_few_samples_and_unknown_names_are_refused():
         experiment("table-vi")
 
 
-def test_chance():
-    assert not percents_differ(100.0, 1000, 100.0, 1000)
-    assert not percents_differ(50.0, 1000, 53.0, 1000)
-    assert percents_differ(50.0, 1000, 60.0, 1000)
-    rng = np.random.default_rng(0)
-    pairs = 100.0 * rng.binomial(500, 0.3, (400, 2)) / 500
-    assert sum(percents_differ(a, 500, b, 500) for a, b in pairs) <= 8
-    assert not means_differ(10.0, 100, 10.5, 100, 2.0, 0.0)
-    assert means_differ(10.0, 100, 11.5, 100, 2.0, 0.0)
-    assert not means_differ(10.0, 1, 99.0, 100, 2.0, 0.0)
+def test_scores_are_in_standard_deviations_of_both_samplings():
+    rng = np.random.default_rng(1)
+    found = rng.binomial(1000, 0.3, size=(400, 2)) / 10.0
+    z = np.array([percent_score(a, 1000, b, 1000) for a, b in found])
+    assert np.std(z) == pytest.approx(1.0, abs=0.1)
+    means = rng.normal(5.0, 2.0, size=(400, 2, 50)).mean(axis=2)
+    z = np.array([mean_score(a, 50, b, 50, 2.0, 0.0) for a, b in means])
+    assert np.std(z) == pytest.approx(1.0, abs=0.1)
+    assert percent_score(100.0, 1000, 100.0, 1000) == 0.0
+    assert mean_score(10.0, 9, 10.4, 9, 0.0, 0.5) == pytest.approx(-0.4 / (0.5 / math.sqrt(3.0)))
+    assert mean_score(10.0, 9, 9.0, 9, 0.0, 0.0) > SIGMAS
+
+
+def test_a_mark_means_chance_only_where_samples_are_drawn():
+    for name in EXPERIMENTS:
+        assert experiment(name).is_sampled == (name in ("table-v", "figure-4"))
+    assert "chance" not in markdown(sections_of([(fake(), report())]), {"x": "x.png"})
+    sampled = replace(fake(), is_sampled=True)
+    assert "more than chance" in markdown(sections_of([(sampled, report())]), {"x": "x.png"})
+
+
+def test_rows_and_readings_that_are_not_there_are_refused():
+    each = experiment("table-v")
+    with pytest.raises(ReproductionError, match=r"no row 'jj'.* jp, jt"):
+        begin(each, 1, 0, ["jp", "jj"])
+    with pytest.raises(ReproductionError, match="as published, as meant"):
+        begin(each, 1, 0, reading="as printed")
+    with pytest.raises(ReproductionError, match="no rows to choose"):
+        begin(fake(), 1, 0, ["jp"])
