@@ -147,7 +147,7 @@ class Slip(NamedTuple):
 
 _MENDED = {"bug_compatible": False}
 SLIPS = (
-    Slip("SD bounds max(w)", "max|w|, and the 2-norm", _MENDED,
+    Slip("SD bounds max(w)", "max(abs(w)), and the 2-norm", _MENDED,
          ("sd", "svf+sd", "ctp+sd", "ctp+sd+svf")),
     Slip("GP moves away from mid-range", "toward it", _MENDED, ("gp",)),
     Slip("JC leaves answers outside", "stops at the limits", _MENDED, ("jc",)),

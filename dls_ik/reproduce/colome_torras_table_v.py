@@ -200,7 +200,7 @@ def scores(found: Outcomes, printed: Row, printed_pairs: int) -> dict[str, float
         ("residual", found.residual[~found.solved], printed_pairs - printed_solved, 0.0005),
     ):
         if row[key] is not None and printed[key] is not None and min(len(values), count) > 1:
-            spread = float(values.std())
+            spread = float(values.std(ddof=1))
             if key == "iterations" and row["iterations_solved"] is not None:
                 spread = _spread_of_iterations(found, printed, printed_pairs)
             z[key] = mean_score(row[key], len(values), printed[key], count, spread, rounding)

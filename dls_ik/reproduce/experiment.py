@@ -68,14 +68,19 @@ def percent_score(
 def mean_score(
     first: float, count: int, second: float, second_count: int, deviation: float, rounding: float
 ) -> float:
-    """Return the difference of two means over its standard deviation.
+    """Return the z-score of the difference of two means.
+
+    Student's t of the first sample as a normal score, by Wallace's approximation: the spread of a
+    few values is itself uncertain.
 
     Args:
-        deviation: standard deviation of one sample, the same for both.
+        deviation: standard deviation of one value, of the first sample; the same for both.
         rounding: largest rounding error of the second mean.
     """
     variance = deviation * deviation * (1.0 / count + 1.0 / second_count)
-    return _score(first - second, variance, rounding)
+    t, n = _score(first - second, variance, rounding), max(1, count - 1)
+    z = (8.0 * n + 1.0) / (8.0 * n + 3.0) * sqrt(n * math.log1p(t * t / n))
+    return math.copysign(z, t)
 
 
 def _score(difference: float, variance: float, rounding: float) -> float:
