@@ -1,7 +1,7 @@
 """Joints of a tree, and joint values and intervals checked against them."""
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, TypeAlias
 
@@ -163,12 +163,7 @@ def ordered_values(q: Any, joint_names: tuple[str, ...], known: Collection[str] 
         if not (hasattr(q, "name") and hasattr(q, "position")):
             return q
         q = dict(zip(q.name, q.position, strict=False))
-    unknown = [name for name in q if name not in joint_names and name not in known]
-    if unknown:
-        hint = did_you_mean(unknown[0], joint_names, "; {}")
-        raise JointValueError(
-            f"unknown joint {quoted(unknown[0])}{hint or f'; joints: {listing(joint_names)}'}"
-        )
+    _refuse_unknown(q, joint_names, known)
     missing = [name for name in joint_names if name not in q]
     if missing:
         raise JointValueError(f"joint values by name lack {listing(map(repr, missing))}")
@@ -176,6 +171,27 @@ def ordered_values(q: Any, joint_names: tuple[str, ...], known: Collection[str] 
         return np.stack(np.broadcast_arrays(*(q[name] for name in joint_names)), axis=-1)
     except ValueError as error:
         raise JointValueError(f"joint values by name are numbers, or arrays: {error}") from error
+
+
+def some_by_name(given: Mapping[str, Any], joint_names: tuple[str, ...], default: Any) -> list[Any]:
+    """Return values by name in the order of the joints, a default for those that are not named.
+
+    Raises:
+        JointValueError: an unknown joint.
+    """
+    _refuse_unknown(given, joint_names)
+    return [given.get(name, default) for name in joint_names]
+
+
+def _refuse_unknown(
+    given: Iterable[str], joint_names: tuple[str, ...], known: Collection[str] = ()
+) -> None:
+    """Raise a JointValueError for the first name that no joint has."""
+    for name in given:
+        if name not in joint_names and name not in known:
+            hint = did_you_mean(name, joint_names, "; {}")
+            names = hint or f"; joints: {listing(joint_names)}"
+            raise JointValueError(f"unknown joint {quoted(name)}{names}")
 
 
 def checked_values(q: Any, joint_names: tuple[str, ...], known: Collection[str] = ()) -> Array:
@@ -259,13 +275,10 @@ def _interval_ends(joint_names: tuple[str, ...], given: Any, unlimited: float) -
     """Return (n,) ends of one number, n, or some by name."""
     n = len(joint_names)
     if isinstance(given, Mapping):
-        unknown = [name for name in given if name not in joint_names]
-        if unknown:
-            hint = did_you_mean(unknown[0], joint_names, "; {}")
-            raise LimitsError(
-                f"unknown joint {quoted(unknown[0])}{hint or f'; joints: {listing(joint_names)}'}"
-            )
-        given = [given.get(name, unlimited) for name in joint_names]
+        try:
+            given = some_by_name(given, joint_names, unlimited)
+        except JointValueError as error:
+            raise LimitsError(str(error)) from None
     try:
         ends = np.array(np.broadcast_to(np.array(given, np.float64), (n,)))
     except (TypeError, ValueError, OverflowError):

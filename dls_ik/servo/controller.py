@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike
 from dls_ik.core.se3 import difference
 from dls_ik.core.types import Array
 from dls_ik.errors import HeldError, StaleTargetError
+from dls_ik.model.joint import JointValues
+from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo.limiter import StopPath
 from dls_ik.servo.local_ik import ServoStep
@@ -80,7 +82,7 @@ class Controller:
         **options: Unpack[ControllerKeywords],
     ) -> None:
         self.robot = robot
-        self.options, method_options = split_options(options)
+        self.options, method_options = split_options(options, robot.joint_names)
         self._tracker = build_tracker(robot, method, self.options, method_options, executor)
         self._supervision = Supervision(robot, self.options)
         self.method = self._tracker.local_ik.method
@@ -122,7 +124,7 @@ class Controller:
         """Why no target is taken until there is a reset; empty where targets are taken."""
         return self._stream.message if self._stream.is_latched else ""
 
-    def seed(self, q: ArrayLike) -> None:
+    def seed(self, q: JointValues) -> None:
         """Let the command be joint values (n,) [rad or m], inside the limits or not, at rest.
 
         Raises:
@@ -166,7 +168,7 @@ class Controller:
         if isinstance(self._stream.target, TrajectoryTarget):
             self._stream.target.interrupt()
 
-    def follow_pose(self, T_d: ArrayLike, now: float, age: float = 0.0) -> None:
+    def follow_pose(self, T_d: PoseLike, now: float, age: float = 0.0) -> None:
         """Follow ``T_base_tip`` (4, 4), `age` [s] old, which may be the next of a stream.
 
         Raises:
@@ -203,7 +205,7 @@ class Controller:
         target.take(twist, R is None, sampled, now)
         self._follow(target, now)
 
-    def follow_trajectory(self, Ts: ArrayLike, period: float, now: float, age: float = 0.0) -> None:
+    def follow_trajectory(self, Ts: PoseLike, period: float, now: float, age: float = 0.0) -> None:
         """Go to the first of the poses (m, 4, 4), then through them, one every `period` [s].
 
         Args:

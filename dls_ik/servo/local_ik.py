@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dls_ik import compat
 from dls_ik.core import damping, step_bounds
@@ -15,13 +14,15 @@ from dls_ik.core.follow import follow
 from dls_ik.core.types import Array, FollowState, GeneralProblem, Method
 from dls_ik.core.workspace import new_memory
 from dls_ik.errors import MethodError
+from dls_ik.model.joint import JointValues
+from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo.targets import checked_duration
 from dls_ik.solver.method import AUTO, parse_method
 from dls_ik.solver.options import SolverOptions, solver_options
 from dls_ik.solver.poses import checked_poses
 from dls_ik.solver.problem import build_details
-from dls_ik.solver.task import Tasks
+from dls_ik.solver.task import Tasks, checked_tasks, rotation_free
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -75,7 +76,8 @@ class LocalIk:
             raise MethodError(f"method {choice.name!r} solves for poses and follows no target")
         self.robot = robot
         self.method = choice.name
-        self.options = solver_options(choice, options)
+        self.options = solver_options(choice, options, robot.joint_names)
+        self._position_only = rotation_free(checked_tasks(robot, task))
         self._method = self.options.method(choice)._replace(following=True)
         self._details = build_details(robot, choice, self.options, task)
         self._slowest = math.inf  # [rad/s or m/s]
@@ -113,7 +115,7 @@ class LocalIk:
             and rotation_error <= self._criteria.rotation_tolerance
         )
 
-    def reset(self, q: ArrayLike) -> None:
+    def reset(self, q: JointValues) -> None:
         """Start from these joint values (n,) [rad or m], inside the limits or not.
 
         Raises:
@@ -121,7 +123,7 @@ class LocalIk:
         """
         self.restart(self.robot.validated_one(q))
 
-    def step(self, T_d: ArrayLike | None, dt: float) -> ServoStep:
+    def step(self, T_d: PoseLike | None, dt: float) -> ServoStep:
         """Advance by one cycle.
 
         Args:
@@ -135,7 +137,7 @@ class LocalIk:
         elapsed = checked_duration(dt)
         if T_d is None:
             return self.stay()
-        return self.advance(checked_poses(T_d, len(self.robot.tips)), elapsed)
+        return self.advance(checked_poses(T_d, len(self.robot.tips), self._position_only), elapsed)
 
     def restart(self, q: Array) -> None:
         """Start from joint values (n,), which are not checked."""

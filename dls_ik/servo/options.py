@@ -101,7 +101,9 @@ class ControllerKeywords(SolverKeywords, total=False):
     max_deviation: float
 
 
-def split_options(given: Mapping[str, Any]) -> tuple[ControllerOptions, dict[str, Any]]:
+def split_options(
+    given: Mapping[str, Any], joint_names: tuple[str, ...] = ()
+) -> tuple[ControllerOptions, dict[str, Any]]:
     """Return the checked options of the controller, and the options left for its method.
 
     Raises:
@@ -113,7 +115,7 @@ def split_options(given: Mapping[str, Any]) -> tuple[ControllerOptions, dict[str
     if unknown:
         known = suggest_names(unknown, (*own, *sorted(method_options)))
         raise OptionError(f"unknown option {listing(unknown)}; {known}")
-    checked = {name: checked_value(own[name], given[name]) for name in given if name in own}
+    checked = {n: checked_value(own[n], given[n], joint_names) for n in given if n in own}
     left = {name: value for name, value in given.items() if name not in own}
     return ControllerOptions(**checked), left
 

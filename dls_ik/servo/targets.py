@@ -17,6 +17,7 @@ from dls_ik.core.se3 import FARTHEST, difference, moved
 from dls_ik.core.types import Array
 from dls_ik.errors import OptionError, PoseError
 from dls_ik.model.joint import real_array
+from dls_ik.model.pose import PoseLike
 from dls_ik.model.rotations import transform
 from dls_ik.solver.poses import batch_poses, checked_pose
 from dls_ik.text import quoted
@@ -83,7 +84,7 @@ def _checked_rotation(R: ArrayLike) -> Array:
     return checked_pose(transform(rotation))[:3, :3]
 
 
-def checked_trajectory(Ts: ArrayLike) -> Array:
+def checked_trajectory(Ts: PoseLike) -> Array:
     """Return poses (m, 4, 4), at least one, or raise a PoseError that names the invalid one."""
     try:
         poses = batch_poses(Ts, 1)[:, 0]

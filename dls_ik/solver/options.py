@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeAlias, TypedDict
 from dls_ik.core import damping, damping_policies, limits, objectives
 from dls_ik.core.types import Array, Method, StopCriteria
 from dls_ik.errors import MethodError, OptionError
+from dls_ik.model.joint import ordered_values, some_by_name
 from dls_ik.solver.method import AUTO, MethodChoice
 from dls_ik.solver.task import ROTATION_ERRORS
 from dls_ik.text import listing, quoted, suggest_names
@@ -27,7 +28,7 @@ FORMS, SEARCHES = (22, 23, 24), (17, 18)
 ADAPTIVE_BY = ("divergence", "approach")
 STARTS, SOLVE_TYPES = ("random", "table"), ("speed", "distance", "manipulability")
 
-Vector: TypeAlias = Sequence[float] | Array  # numbers
+Vector: TypeAlias = Sequence[float] | Array | Mapping[str, float]  # numbers, of joints by name
 SolveType: TypeAlias = Literal["speed", "distance", "manipulability"]
 Policy: TypeAlias = Literal[
     "constant",
@@ -327,10 +328,16 @@ _AUTO = SolverOptions(
 _PUBLISHED = SolverOptions(max_restarts=0)  # one attempt, as in the papers
 
 
-def solver_options(choice: MethodChoice, given: Mapping[str, Any]) -> SolverOptions:
+def solver_options(
+    choice: MethodChoice, given: Mapping[str, Any], joint_names: tuple[str, ...] = ()
+) -> SolverOptions:
     """Complete and check the options given for a method.
 
+    Args:
+        joint_names: of the robot, where options with a value for each joint may be given by name.
+
     Raises:
+        JointValueError: an unknown joint, or a reference that lacks one.
         OptionError: for an unknown option, or a value out of its range.
         MethodError: for parameters that break a condition of the method.
     """
@@ -338,7 +345,7 @@ def solver_options(choice: MethodChoice, given: Mapping[str, Any]) -> SolverOpti
     unknown = sorted(set(given) - set(known))
     if unknown:
         raise OptionError(f"unknown option {listing(unknown)}; {suggest_names(unknown, known)}")
-    checked = {name: checked_value(known[name], value) for name, value in given.items()}
+    checked = {n: checked_value(known[n], v, joint_names) for n, v in given.items()}
     base = _AUTO if choice.name == AUTO else replace(_PUBLISHED, **dict(choice.defaults))
     options = replace(base, **checked)
     _check_conditions(choice, options)
@@ -375,12 +382,17 @@ def _check_conditions(choice: MethodChoice, options: SolverOptions) -> None:
         )
 
 
-def checked_value(option: Any, value: Any) -> Any:
+def checked_value(option: Any, value: Any, joint_names: tuple[str, ...] = ()) -> Any:
     """Return a value as the type of an option, a field declared as above.
+
+    Args:
+        joint_names: of the robot, by which options with a value for each joint may be given.
 
     Raises:
         OptionError: another type, or a value out of range; the message says which are valid.
     """
+    if isinstance(value, Mapping) and joint_names:
+        value = _ordered(option, value, joint_names)
     if "choices" in option.metadata:
         return _checked_choice(option, value)
     if "per_joint" in option.metadata:
@@ -388,6 +400,15 @@ def checked_value(option: Any, value: Any) -> Any:
     if "vector" in option.metadata:
         return _checked_vector(option, value)
     return _checked_number(option, value)
+
+
+def _ordered(option: Any, value: Mapping[str, Any], joint_names: tuple[str, ...]) -> Any:
+    """Return values by name in the order of the joints; others than of joints as they are."""
+    if "per_joint" in option.metadata:
+        return some_by_name(value, joint_names, option.default)
+    if option.name == "joint_weights":
+        return some_by_name(value, joint_names, 1.0)
+    return ordered_values(value, joint_names).tolist() if option.name == "reference" else value
 
 
 def _refusal(option: Any, valid: str, value: Any) -> OptionError:

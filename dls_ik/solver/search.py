@@ -6,12 +6,13 @@ solution that is wanted. :mod:`.calls` adds the clock, and threads.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dls_ik.core import limits
 from dls_ik.core.fast.packed import pack
@@ -21,7 +22,7 @@ from dls_ik.core.search_rows import search_packed, search_rows
 from dls_ik.core.types import Array, Rows, SearchParams, SelectionRule
 from dls_ik.errors import MethodError, OptionError
 from dls_ik.model.chain import build_arm
-from dls_ik.model.joint import JointValues
+from dls_ik.model.joint import JointValues, some_by_name
 from dls_ik.model.pose import PoseLike
 from dls_ik.model.reach import build_reach
 from dls_ik.model.robot import RobotModel
@@ -65,7 +66,7 @@ class Search:
     def wanting(
         self,
         solve_type: str | None = None,
-        max_joint_change: ArrayLike | None = None,
+        max_joint_change: JointValues | None = None,
         approximate: bool | None = None,
     ) -> Search:
         """Return the search for another solution; None leaves a choice to the options.
@@ -75,6 +76,9 @@ class Search:
             MethodError: PyKDL is asked for another solution than the first one.
         """
         kind = KINDS[self._choice("solve_type", solve_type)]
+        if isinstance(max_joint_change, Mapping):
+            names = self.robot.joint_names
+            max_joint_change = some_by_name(max_joint_change, names, np.inf)
         change = np.array(self._choice("max_joint_change", max_joint_change), np.float64)
         n, names = self.robot.n, self.robot.joint_names
         if change.ndim == 1 and len(change) != n:

@@ -7,8 +7,6 @@ from collections.abc import Generator
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
-from numpy.typing import ArrayLike
-
 from dls_ik.core.types import Array
 from dls_ik.errors import OptionError
 from dls_ik.model.joint import JointValues
@@ -73,7 +71,7 @@ class IkSolver:
         self._choice = parse_method(method)
         self.robot = robot
         self.method = self._choice.name
-        self.options = solver_options(self._choice, options)
+        self.options = solver_options(self._choice, options, robot.joint_names)
         self.search = build_search(robot, self._choice, self.options, task)
         self._task = checked_tasks(robot, task)
         self._searches: dict[tuple[Task, ...], Search] = {}
@@ -86,7 +84,7 @@ class IkSolver:
         task: Tasks = None,
         *,
         solve_type: SolveType | None = None,
-        max_joint_change: ArrayLike | None = None,
+        max_joint_change: JointValues | None = None,
         approximate: bool | None = None,
     ) -> IkResult:
         """Find joint values that bring the tip to a pose.
@@ -118,7 +116,7 @@ class IkSolver:
         timeout: float | None = None,
         task: Tasks = None,
         solve_type: SolveType | None = None,
-        max_joint_change: ArrayLike | None = None,
+        max_joint_change: JointValues | None = None,
         approximate: bool | None = None,
     ) -> Generator[None, None, IkResult]:
         """Find joint values as :meth:`solve`, and yield about every 10 ms, until they are returned.
@@ -139,7 +137,7 @@ class IkSolver:
         threads: int | None = None,
         progress: Progress | None = None,
         solve_type: SolveType | None = None,
-        max_joint_change: ArrayLike | None = None,
+        max_joint_change: JointValues | None = None,
         approximate: bool | None = None,
         seed: JointValues | None = None,
     ) -> IkBatchResult:
@@ -257,7 +255,7 @@ class IkSolver:
         seed: JointValues | None,
         task: Tasks,
         solve_type: SolveType | None = None,
-        max_joint_change: ArrayLike | None = None,
+        max_joint_change: JointValues | None = None,
         approximate: bool | None = None,
     ) -> Search:
         """Return the search for the arguments of a call.

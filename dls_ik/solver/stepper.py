@@ -74,7 +74,7 @@ class Stepper:
             raise MethodError(f"method {choice.name!r} has no single steps")
         self.robot = robot
         self.method = choice.name
-        self.options = solver_options(choice, options)
+        self.options = solver_options(choice, options, robot.joint_names)
         self.details = build_details(robot, choice, self.options, task)
         self._method = self.options.method(choice)
         self._position_only = rotation_free(checked_tasks(robot, task))

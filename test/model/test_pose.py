@@ -7,8 +7,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from dls_ik import IkSolver, Pose, RobotModel, Stepper, Task
-from dls_ik.errors import OptionError, PoseError
+from dls_ik.errors import JointValueError, OptionError, PoseError
 from dls_ik.model.pose import validated_pose
+from dls_ik.servo import Controller, LocalIk
 from dls_ik.solver.poses import batch_poses, checked_poses
 
 WAM = RobotModel.wam()
@@ -205,3 +206,45 @@ def test_one_seed_in_a_batch_by_either_name():
     np.testing.assert_array_equal(solver.solve(Ts[0], by_name).q, expected[0])
     with pytest.raises(OptionError, match="both"):
         solver.solve_batch(Ts, start, seed=start)
+
+
+def test_options_with_a_value_for_each_joint_by_name():
+    T, q = WAM.fk(WAM.random(rng=3)), np.full(7, 0.2)
+    heavy = IkSolver(WAM, joint_weights={"wam_j1": 100.0}, solve_type="distance")
+    assert heavy.options.joint_weights == (100.0, *[1.0] * 6)
+    bounded = IkSolver(WAM, max_restarts=20).solve(T, q, max_joint_change={"wam_j4": 1e-3})
+    expected = IkSolver(WAM, max_restarts=20).solve(
+        T, q, max_joint_change=[np.inf] * 3 + [1e-3] + [np.inf] * 3
+    )
+    np.testing.assert_array_equal(bounded.q, expected.q)
+    posture = WAM.named(q)
+    assert Stepper(WAM, "gp+dls", objective="posture", reference=posture).options.reference == (
+        *q.tolist(),
+    )
+    limits = Controller(WAM, acceleration={"wam_j2": 3.0}).options.acceleration
+    assert limits[1] == 3.0
+    assert np.isinf([*limits[:1], *limits[2:]]).all()
+    with pytest.raises(OptionError, match="obstacle"):
+        IkSolver(WAM, "gp+dls", objective="obstacle", obstacle={"x": 1.0})
+    with pytest.raises(JointValueError, match=r"'wam_j8'; did you mean wam_j1"):
+        IkSolver(WAM, joint_weights={"wam_j8": 1.0})
+    with pytest.raises(JointValueError, match="lack 'wam_j2'"):
+        IkSolver(WAM, "gp+dls", reference={"wam_j1": 0.0})
+
+
+def test_a_stream_of_poses_in_any_form():
+    q, T = np.full(7, 0.3), WAM.fk(np.full(7, 0.32))
+    steps = [LocalIk(WAM, "dls", task=FREE) for _ in range(3)]
+    moved = []
+    for local, target in zip(steps, (T, Pose.from_matrix(T), T[:3, 3]), strict=True):
+        local.reset(WAM.named(q))
+        moved.append(local.step(target, 0.01).q)
+    np.testing.assert_allclose(moved, [moved[0]] * 3, atol=1e-9)
+    controllers = [Controller(WAM), Controller(WAM)]
+    pair = T[:3, 3], Pose.from_matrix(T).quaternion
+    for controller, target in zip(controllers, (T, pair), strict=True):
+        controller.seed(WAM.named(q))
+        controller.follow_pose(target, 0.0)
+    ends = [controller.cycle(0.01, 0.01).q for controller in controllers]
+    assert (ends[0] != q).any()
+    np.testing.assert_allclose(*ends, atol=1e-9)
