@@ -11,7 +11,7 @@ from dls_ik import on_first_use
 
 if TYPE_CHECKING:
     from dls_ik.plot.arm import stroboscope
-    from dls_ik.plot.canvas import check_picture, save_picture
+    from dls_ik.plot.canvas import check_picture, new_figure, save_picture
     from dls_ik.plot.comparison import path_comparison
     from dls_ik.plot.joints import joint_bands, joint_velocities
     from dls_ik.plot.methods import compare_methods
@@ -23,6 +23,7 @@ __all__ = [
     "error_and_conditioning",
     "joint_bands",
     "joint_velocities",
+    "new_figure",
     "path_comparison",
     "save_picture",
     "stroboscope",
@@ -38,6 +39,7 @@ __getattr__, __dir__ = on_first_use(
         "error_and_conditioning": "tip",
         "joint_bands": "joints",
         "joint_velocities": "joints",
+        "new_figure": "canvas",
         "path_comparison": "comparison",
         "save_picture": "canvas",
         "stroboscope": "arm",

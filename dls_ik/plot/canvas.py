@@ -55,16 +55,16 @@ def scaled(value: float, unit: str, digits: int = 2) -> str:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Make an empty figure [inch] without a display or global state.
+    """Make an empty figure [inch] without a display or global state; notebooks show it.
 
     Raises:
         DlsIkError: matplotlib is not installed.
     """
     try:
-        from matplotlib.figure import Figure
+        from dls_ik.plot.picture import Picture
     except ImportError as error:
         raise DlsIkError("pictures need matplotlib: pip install 'dls-ik[demo]'") from error
-    return Figure(figsize=(width, height), dpi=150, layout="constrained", facecolor="white")
+    return Picture(figsize=(width, height), dpi=150, layout="constrained", facecolor="white")
 
 
 def check_picture(path: Path) -> None:

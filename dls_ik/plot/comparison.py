@@ -61,14 +61,15 @@ def path_comparison(compared: PathComparison, title: str = "") -> Figure:
     figure = new_figure(WIDTH, HEIGHT)
     grid = figure.subplots(4, 2, sharex="col")
     peaks, units = compared.peaks(), sorted(set(robot.units), reverse=True)
+    steps = max(len(run.step) for run in compared.at_target.values())
     columns = (
-        (compared.at_target, _at_target(compared, peaks, units), np.arange(len(path.Ts) + 1.0)),
+        (compared.at_target, _at_target(compared, peaks, units), np.arange(steps + 1.0)),
         (compared.along, _along(compared, peaks, units), path.dt * np.arange(len(path.Ts) + 1.0)),
     )
     for j, (runs, panels, x) in enumerate(columns):
         for axes, panel in zip(grid[:, j], panels, strict=True):
             _draw(axes, runs, panel, x)
-    grid[0, 0].set_xlim(0, min(SHOWN_STEPS, max(len(run.step) for run in columns[0][0].values())))
+    grid[0, 0].set_xlim(0, min(SHOWN_STEPS, steps))
     grid[0, 1].set_xlim(0.0, path.dt * len(path.Ts))
     _mark_limits(grid[1, 1], grid[3], compared)
     for j, (runs, panels, x) in enumerate(columns):

@@ -1,5 +1,7 @@
 """Saved pictures, and docs/pictures.md: its lines make its pictures, with every function."""
 
+import io
+import pickle
 import re
 from itertools import cycle
 
@@ -8,13 +10,16 @@ import pytest
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 pytest.importorskip("PIL", reason="Pillow is not installed")
 
+from PIL import Image
 from plot.plot_cases import PLANAR, SIGNATURES, swing
 from programs import run_python
 from robots import ROOT
 
 from dls_ik import Stepper, plot
 from dls_ik.errors import DlsIkError
-from dls_ik.plot import check_picture, save_picture, stroboscope
+from dls_ik.plot import check_picture, new_figure, save_picture, stroboscope
+from dls_ik.solver.comparison import compare_on_path
+from dls_ik.solver.hard_paths import PosePath
 
 TIMES, Q = swing(PLANAR)
 T = PLANAR.fk(Q)
@@ -24,6 +29,9 @@ FIGURES = {
     "error_and_conditioning": lambda: plot.error_and_conditioning(PLANAR, TIMES, Q, T[0]),
     "joint_bands": lambda: plot.joint_bands(PLANAR, TIMES, Q),
     "joint_velocities": lambda: plot.joint_velocities(PLANAR, TIMES, Q),
+    "path_comparison": lambda: plot.path_comparison(
+        compare_on_path(PLANAR, ["jd"], PosePath("along a line", T, 0.1, Q[0]))
+    ),
     "stroboscope": lambda: plot.stroboscope(PLANAR, TIMES, Q),
     "tip_path": lambda: plot.tip_path(PLANAR, TIMES, Q, T[:, :3, 3]),
     "tip_planes": lambda: plot.tip_planes(PLANAR, TIMES, Q, T[:, :3, 3]),
@@ -31,12 +39,12 @@ FIGURES = {
 
 
 PAGE = (ROOT / "docs" / "pictures.md").read_text()
-SHOWN = re.findall(r"^!\[.+\]\(images/(.+)\)$", PAGE, flags=re.MULTILINE)
+SHOWN = re.findall(r"^!\[.+\]\(images/(plot_.+)\)$", PAGE, flags=re.MULTILINE)
 MOST = 150_000  # bytes
 
 
 def test_every_picture_is_saved_here_and_on_the_page():
-    drawing = set(plot.__all__) - {"check_picture", "save_picture"}
+    drawing = set(plot.__all__) - {"check_picture", "new_figure", "save_picture"}
     assert set(FIGURES) == drawing
     assert drawing <= set(re.findall(r"^figure = (\w+)\(", PAGE, flags=re.MULTILINE))
     for name in SHOWN:
@@ -74,3 +82,15 @@ def test_snippets_make_the_pictures(tmp_path):
     for path in tmp_path.iterdir():
         assert path.read_bytes().startswith(b"\x89PNG")
         assert path.stat().st_size < MOST
+
+
+def test_a_figure_shows_itself_in_a_notebook_as_a_picture_that_can_be_kept():
+    """By its own method, as no backend of a notebook is asked."""
+    figure = new_figure(4.0, 3.0)
+    figure.subplots().plot([1, 2])
+    shown = figure._repr_png_()
+    assert shown == figure._repr_png_()
+    with Image.open(io.BytesIO(shown)) as image:
+        assert image.size == (360, 270)
+    kept = pickle.loads(pickle.dumps(figure))
+    assert kept._repr_png_() == shown
