@@ -187,7 +187,7 @@ class ViewedArm(NamedTuple):
 
     robot: RobotModel
     description: Path | str | None  # URDF with its shapes
-    begin: Callable[[Callable[[Array], float]], tuple[Session, Sequence[Preset]]]
+    begin: Callable[[Callable[[Array], Array]], tuple[Session, Sequence[Preset]]]
     is_foreign: bool = False  # the URDF came over the network
     note: str = ""  # a line on the page
 
@@ -216,7 +216,7 @@ def local(chosen: ChosenRobot, methods: Sequence[str], task: str | None) -> Iter
     if task is None and rows is not None:
         note = f"{robot.n} joints: only the position of the target counts; --task pose changes it"
 
-    def begin(clearance: Callable[[Array], float]) -> tuple[Session, Sequence[Preset]]:
+    def begin(clearance: Callable[[Array], Array]) -> tuple[Session, Sequence[Preset]]:
         return local_session(robot, methods, rows, clearance)
 
     yield ViewedArm(robot, path, begin, note=note)

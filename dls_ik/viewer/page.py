@@ -40,7 +40,7 @@ SHEET_STYLE = (
 REFRESHES, REFRESH_EVERY = 32, 4  # updates; an even number of times
 SCENE_PERIOD, FIGURES_PERIOD = 1.0 / 30.0, 1.0 / 6.0  # [s]
 
-Clearance = Callable[[Array], float]
+Clearance = Callable[[Array], Array]
 MakeSession = Callable[[Clearance], tuple[Session, Sequence[Preset]]]
 
 
@@ -193,7 +193,7 @@ def serve(
     Args:
         server: of :func:`dls_ik.viewer.server.open_server`; it is stopped at the end.
         make_session: may take long; the page shows the robot meanwhile. Takes a function that
-            returns the height of the lowest link above the floor.
+            returns the heights of the moving links above the floor.
         rate: steps of the session [Hz].
         save: see :class:`dls_ik.viewer.files.RecordPanel`.
         note: a line above the state of the arms.

@@ -115,17 +115,18 @@ def _there_and_back(Ts: Array, duration: float) -> tuple[Array, float]:
 
 # Start: away from singularities and limits, the tip in front, all links above the floor
 
-START_SAMPLES, START_SEED = 400, 7
+START_SAMPLES, TRIED_STARTS, START_SEED = 400, 500, 7
+ON_FLOOR = 1e-3  # [m]
 
 
 def start_configuration(
-    robot: RobotModel, clearance: Callable[[Array], float] | None = None
+    robot: RobotModel, clearance: Callable[[Array], Array] | None = None
 ) -> Array:
     """Return joint values (n,) [rad or m] where the arm moves well; the same ones each time.
 
     Args:
-        clearance: height of the lowest moving link above the floor [m] at joint values (n,). The
-            best configuration above the floor is taken; without any, the highest one.
+        clearance: least height of each moving link (k,) above the floor [m] at joint values (n,).
+            The best configuration is taken with all links above it that can be; else the highest.
     """
     lower, upper = robot.finite_limits()
     middle = np.where(robot.limited, 0.5 * (lower + upper), 0.0)
@@ -142,12 +143,11 @@ def start_configuration(
     order = np.argsort(-merit)
     if clearance is None:
         return np.asarray(q[order[0]])
-    heights: list[float] = []
-    for i in order:
-        heights.append(clearance(q[i]))
-        if heights[-1] >= 0.0:
-            return np.asarray(q[i])
-    return np.asarray(q[order[int(np.argmax(heights))]])
+    tried = order[:TRIED_STARTS]
+    heights = np.array([clearance(q[i]) for i in tried])
+    attainable = np.minimum(heights.max(axis=0), 0.0)  # a base in the floor stays there
+    lowest = np.minimum((heights - attainable).min(axis=1), -ON_FLOOR)  # those above are equal
+    return np.asarray(q[tried[np.argmax(lowest)]])
 
 
 # Through a singularity

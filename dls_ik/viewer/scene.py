@@ -64,9 +64,9 @@ class SceneView:
         self._aspects: dict[int, float] = {}  # of clients when they were framed
         server.on_client_connect(self._greet)
 
-    def clearance(self, q: Array) -> float:
-        """Return the height of the lowest moving link above the floor [m] at q (n,)."""
-        return self._boxes.lowest(q) - self.floor
+    def clearance(self, q: Array) -> Array:
+        """Return the least height of each moving link (k,) above the floor [m] at q (n,)."""
+        return self._boxes.heights(q) - self.floor
 
     def show(self, views: Sequence[ArmView], target: Array | None) -> None:
         """Draw the arms, and the target, as of robot.fk, if it has moved by itself."""

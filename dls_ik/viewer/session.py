@@ -329,7 +329,7 @@ def local_session(
     robot: RobotModel,
     methods: Sequence[str] = (),
     task: Tasks = None,
-    clearance: Callable[[Array], float] | None = None,
+    clearance: Callable[[Array], Array] | None = None,
     has_presets: bool = True,
 ) -> tuple[Session, Sequence[Preset]]:
     """Make a session of one arm, or of one for each method, and the presets for the robot.

@@ -119,7 +119,7 @@ class LinkBoxes:
 
     def __init__(self, robot: RobotModel, shapes: Shapes) -> None:
         self.poses = LinkPoses(robot)
-        self._moving = moving_links(robot)
+        self._moving = sorted(moving_links(robot))
         bounds: dict[str, list[Array]] = {}
         for piece in shapes.pieces:
             bounds.setdefault(piece.link, []).append(piece.mesh.bounds)
@@ -137,12 +137,12 @@ class LinkBoxes:
             parts.append(np.array([T[:3, 3] for T in poses.values()]))
         return np.concatenate([np.zeros((1, 3)), *parts])
 
-    def lowest(self, q: Array) -> float:
-        """Return the least height [m] of the corners of moving links at q (n,)."""
+    def heights(self, q: Array) -> Array:
+        """Return the least height [m] of each moving link (k,), in one order, at q (n,)."""
         poses = self.poses(q)
-        moving = [link for link in self._moving if link in self.boxes]
-        heights = [float((poses[link] @ self.boxes[link])[2].min()) for link in moving]
-        return min([*heights, *(float(poses[link][2, 3]) for link in self._moving)])
+        origin = np.array([[0.0], [0.0], [0.0], [1.0]])
+        lows = [(poses[link] @ self.boxes.get(link, origin))[2].min() for link in self._moving]
+        return np.array(lows)
 
 
 # Visuals of a URDF

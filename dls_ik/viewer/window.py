@@ -49,7 +49,7 @@ class Viewer:
     def __init__(
         self,
         robot: RobotModel,
-        make_session: Callable[[Callable[[Array], float]], tuple[Session, Sequence[Preset]]],
+        make_session: Callable[[Callable[[Array], Array]], tuple[Session, Sequence[Preset]]],
         host: str,
         port: int,
         is_dark: bool,

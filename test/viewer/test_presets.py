@@ -5,11 +5,14 @@ import itertools
 
 import numpy as np
 import pytest
+from robots import TEST_URDF
 
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.method import parse_method
-from dls_ik.viewer.presets import make_presets
+from dls_ik.viewer.presets import make_presets, start_configuration
+from dls_ik.viewer.scene import extent
 from dls_ik.viewer.session import default_task, local_session
+from dls_ik.viewer.shapes import LinkBoxes, described_shapes
 from dls_ik.viewer.source import STEP
 
 CLOCK = itertools.count()  # [STEP] only goes forward
@@ -105,3 +108,15 @@ def test_a_robot_without_limits_has_no_preset_for_one():
     robot = RobotModel.from_dh(rows)
     titles = [preset.title for preset in make_presets(robot, np.full(6, 0.4))]
     assert titles == [SINGULARITY, REACH]
+
+
+@pytest.mark.parametrize("name", ["wam", "ur10e", "sawyer", "fetch"])
+def test_an_arm_starts_above_the_floor(name):
+    robot = RobotModel.wam() if name == "wam" else RobotModel.from_urdf(TEST_URDF / f"{name}.urdf")
+    shapes = described_shapes(robot)
+    boxes, (floor, _) = LinkBoxes(robot, shapes), extent(robot, shapes)
+    q = start_configuration(robot, lambda q: boxes.heights(q) - floor)
+    rng = np.random.default_rng(1)
+    best = np.max([boxes.heights(other) for other in robot.random(rng, 200)], axis=0)
+    assert (boxes.heights(q) >= np.minimum(best, floor) - 2e-3).all()
+    assert np.min([boxes.heights(other) for other in robot.random(rng, 200)]) < floor - 0.1
