@@ -4,15 +4,10 @@ In the terminal the printed figures stand dim below the measured ones. Reports a
 of the same document: one HTML file, or a Markdown file with its pictures in a folder beside it.
 """
 
-import base64
-import io
 import sys
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from html import escape
 from pathlib import Path
-from typing import NamedTuple
 
 import click
 from rich.console import Console
@@ -26,18 +21,16 @@ from dls_ik.reproduce.experiment import (
     ALL,
     EXPERIMENTS,
     MARK,
-    PRINTED,
     Cell,
     Column,
     Experiment,
     Reproduction,
-    ReproductionError,
     ResultTable,
-    WideTable,
     begin,
     complete,
     experiment,
 )
+from dls_ik.reproduce.report import Document, check_suffix, document_of, latex, report_files
 from dls_ik.text import json_text
 
 DEFAULT_REPORT = "dls-ik-reproduction.html"
@@ -61,6 +54,7 @@ Run = list[tuple[Experiment, Reproduction]]
     metavar="FILE",
     help=f"Write tables and pictures there: .md or .html. Default of {ALL}: {DEFAULT_REPORT}.",
 )
+@click.option("--latex", "latex_path", metavar="FILE", help="Write the tables there, for LaTeX.")
 def reproduce(
     what: str,
     samples: int | None,
@@ -70,6 +64,7 @@ def reproduce(
     json_path: str | None,
     plot: str | None,
     report_path: str | None,
+    latex_path: str | None,
 ) -> None:
     """Run a published experiment again, and print it beside the published figures."""
     if what == ALL:
@@ -77,11 +72,11 @@ def reproduce(
         if plot is not None:
             words = f"the pictures of {ALL} are in --report"
             raise click.UsageError(f"--plot draws one experiment; {words}")
-    if report_path == output.STDOUT:
+    if output.STDOUT in (report_path, latex_path):
         raise click.UsageError("only --json can write to standard output")
     if report_path is not None:
-        _check_suffix(Path(report_path))
-    output.check_outputs(json_path, report_path, plot=plot)
+        check_suffix(Path(report_path))
+    output.check_outputs(json_path, report_path, latex_path, plot=plot)
     experiments = [experiment(name) for name in (EXPERIMENTS if what == ALL else [what])]
     if what == ALL and (rows is not None or reading is not None):
         raise click.UsageError(f"--rows and --reading are of one experiment, not of {ALL}")
@@ -98,8 +93,12 @@ def reproduce(
     if plot is not None and finished:
         each, report = finished[0]
         output.write_picture(plot, each.plot(report))
-    if report_path is not None and finished:
-        _write_report(report_path, finished)
+    if finished and (report_path is not None or latex_path is not None):
+        document = document_of(finished, ["dls-ik", *sys.argv[1:]])
+        if latex_path is not None:
+            output.write_text(latex_path, latex(document))
+        if report_path is not None:
+            _write_report(report_path, document)
     if not is_complete:
         sys.exit(output.INTERRUPTED)
 
@@ -128,8 +127,8 @@ def _complete(run: Run, quiet: bool) -> bool:
     return True
 
 
-def _write_report(path: str, run: Run) -> None:
-    for file, content in _report_files(Path(path), sections_of(run)).items():
+def _write_report(path: str, document: Document) -> None:
+    for file, content in report_files(Path(path), document).items():
         file.parent.mkdir(exist_ok=True)
         output.write_whole(str(file), partial(Path.write_bytes, data=content))
     click.echo(f"report: {path}", err=True)
@@ -208,154 +207,3 @@ def _cell(cell: Cell, below: bool) -> Text:
         mark = " " * cell.measured.count(MARK)  # aligns the digits
         text.append(f"\n{cell.printed}{mark if cell.printed else ''}", style="dim not bold")
     return text
-
-
-# Reports
-
-SUFFIXES = (".md", ".html", ".htm")
-TITLE = "The published experiments, run again by dls_ik"
-LEGEND = f"{PRINTED}: the figure of the paper, left of it ours; {MARK} {{}}."
-
-
-class Section(NamedTuple):
-    """One chapter of a report."""
-
-    name: str  # anchor, and file name of the picture
-    title: str
-    source: str
-    tables: tuple[tuple[str, WideTable], ...]  # with their titles
-    notes: Sequence[str]
-    legend: str  # of the tables; may be empty
-    picture: bytes  # PNG
-
-
-def sections_of(run: Run) -> list[Section]:
-    """Return a section for each experiment."""
-    return [
-        Section(
-            each.what,
-            each.title,
-            f"{each.source}; {each.about(report)}.",
-            tuple((table.title, table.wide(report)) for table in each.tables),
-            report.notes,
-            LEGEND.format(each.mark_means) if report.printed else "",
-            _png(each, report),
-        )
-        for each, report in run
-    ]
-
-
-def _png(each: Experiment, report: Reproduction) -> bytes:
-    buffer = io.BytesIO()
-    each.plot(report).savefig(buffer, format="png")
-    return buffer.getvalue()
-
-
-def _check_suffix(path: Path) -> None:
-    if path.suffix.lower() not in SUFFIXES:
-        raise ReproductionError(f"a report is one of {', '.join(SUFFIXES)}, not {path.name}")
-
-
-def _report_files(path: Path, sections: Sequence[Section]) -> dict[Path, bytes]:
-    """Return the files of a report; the one at `path` comes last, after those it refers to."""
-    if path.suffix.lower() != ".md":
-        links = {each.name: _embedded(each.picture) for each in sections}
-        return {path: html(sections, links).encode()}
-    folder = path.with_name(f"{path.stem}_files")
-    links = {each.name: f"{folder.name}/{each.name}.png".replace(" ", "%20") for each in sections}
-    files = {folder / f"{each.name}.png": each.picture for each in sections}
-    return {**files, path: markdown(sections, links).encode()}
-
-
-def _embedded(picture: bytes) -> str:
-    return "data:image/png;base64," + base64.b64encode(picture).decode()
-
-
-# Markdown
-
-
-def markdown(sections: Sequence[Section], pictures: Mapping[str, str]) -> str:
-    """Return the whole Markdown file; `pictures` has a link for each section's name."""
-    parts = [_markdown_section(each, pictures[each.name]) for each in sections]
-    return "\n\n".join([f"# {TITLE}", *parts]) + "\n"
-
-
-def _markdown_section(each: Section, picture: str) -> str:
-    parts = [f"## {each.name}: {each.title}", each.source]
-    for title, table in each.tables:
-        parts += [f"**{title}**" if title else "", _markdown_table(table)]
-    parts += [each.legend, "\n".join(f"- {note}" for note in each.notes)]
-    parts.append(f"![{each.title}]({picture})")
-    return "\n\n".join(part for part in parts if part)
-
-
-def _markdown_table(table: WideTable) -> str:
-    rule = [":--" if left else "--:" for left in table.is_left]
-    return "\n".join(_markdown_row(cells) for cells in (table.headings, rule, *table.lines))
-
-
-def _markdown_row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-
-# HTML
-
-STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 75rem; margin: 2rem auto;
-       padding: 0 1rem; }
-table { font-size: 14px; border-collapse: collapse; margin: 1rem 0;
-        font-variant-numeric: tabular-nums; }
-div.table { overflow-x: auto; }
-th, td { padding: .2rem .4rem; text-align: right; border-bottom: 1px solid #ddd; }
-th { border-bottom: 2px solid #888; font-weight: 600; }
-.name { text-align: left; white-space: nowrap; }
-.printed { color: #777; } .differs { background: #fdebc8; }
-img { max-width: 100%; } p.source { color: #555; }
-"""
-
-
-def html(sections: Sequence[Section], pictures: Mapping[str, str]) -> str:
-    """Return the whole HTML file; `pictures` has a link for each section's name."""
-    contents = "".join(
-        f'<li><a href="#{each.name}">{escape(each.name)}</a>: {escape(each.title)}</li>'
-        for each in sections
-    )
-    body = "".join(_html_section(each, pictures[each.name]) for each in sections)
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width">'
-        f"<title>{escape(TITLE)}</title><style>{STYLE}</style></head><body>\n"
-        f"<h1>{escape(TITLE)}</h1>\n<ul>{contents}</ul>\n{body}</body></html>\n"
-    )
-
-
-def _html_section(each: Section, picture: str) -> str:
-    notes = "".join(f"<li>{escape(note)}</li>" for note in each.notes)
-    legend = f"<p>{escape(each.legend)}</p>" if each.legend else ""
-    tables = "".join(_html_table(*pair) for pair in each.tables)
-    return (
-        f'<h2 id="{each.name}">{escape(each.name)}: {escape(each.title)}</h2>\n'
-        f'<p class="source">{escape(each.source)}</p>\n'
-        f"{tables}{legend}<ul>{notes}</ul>\n"
-        f'<p><img src="{picture}" alt="{escape(each.title)}"></p>\n'
-    )
-
-
-def _html_table(title: str, table: WideTable) -> str:
-    heading = f"<h3>{escape(title)}</h3>" if title else ""
-    kinds = [
-        "name" if left else "printed" if text == PRINTED else ""
-        for text, left in zip(table.headings, table.is_left, strict=True)
-    ]
-    head = _html_row("th", table.headings, kinds)
-    body = "".join(_html_row("td", line, kinds) + "\n" for line in table.lines)
-    return f'{heading}<div class="table"><table>{head}\n{body}</table></div>\n'
-
-
-def _html_row(tag: str, cells: Sequence[str], kinds: Sequence[str]) -> str:
-    found = ""
-    for text, kind in zip(cells, kinds, strict=True):
-        is_figure = tag == "td" and kind != "name"  # the name DLS* ends in the mark too
-        classes = f"{kind}{' differs' if is_figure and text.endswith(MARK) else ''}".strip()
-        found += f'<{tag} class="{classes}">{escape(text)}</{tag}>'
-    return f"<tr>{found}</tr>"

@@ -108,6 +108,7 @@ class Column(NamedTuple):
     is_text: bool = False  # words instead of a figure
     is_spare: bool = False  # left out where a terminal has no room
     is_plain: bool = False  # without the printed figure beside it
+    is_compared: bool = True  # with the printed figure
 
     @property
     def is_left(self) -> bool:
@@ -138,6 +139,7 @@ class ResultTable:
     columns: tuple[Column, ...]
     title: str = ""
     where: Mapping[str, Any] = field(default_factory=dict)  # key: value that its rows have
+    is_verdict: bool = True  # its figures count in the verdict of a report
     series: str = ""  # takes its rows from report.series[this] instead of report.rows
 
     def lines(self, report: Reproduction) -> list[list[Cell]]:

@@ -183,7 +183,7 @@ class SolverOptions:
         0.5, 1e-9, 1e6, "rad or m", "policy optimal, norm: bound on the 2-norm of the step"
     )
     Delta_tolerance: float = number(
-        1e-3, 1e-13, 0.1, "", "policy optimal: of the norm of the step, relative to Delta"
+        1e-3, 1e-13, 0.9, "", "policy optimal: of the norm of the step, relative to Delta"
     )
     omega: float = number(0.01, 0.0, 1e6, "", "IED: damping factor whose square is added to E")
     truncation: float = number(

@@ -16,12 +16,12 @@ def test_tables_are_shown_and_files_written(tmp_path):
     assert found["samples"] == 40
     assert found["complete"]
     assert paths["png"].read_bytes().startswith(b"\x89PNG")
-    assert "data:image/png;base64," in paths["html"].read_text()
+    assert "data:image/svg+xml;base64," in paths["html"].read_text()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out.html", "out.json", "out.png"]
     report = tmp_path / "a b.md"
     result = run("reproduce", "figure-2", "--samples", 20, "--json", "-", "--report", report)
-    assert "(a%20b_files/figure-2.png)" in report.read_text()
-    assert (tmp_path / "a b_files" / "figure-2.png").is_file()
+    assert "(a%20b_files/figure-2.svg)" in report.read_text()
+    assert (tmp_path / "a b_files" / "figure-2.svg").is_file()
     found = json.loads(result.stdout)
     assert set(found) >= {"what", "samples", "seed", "settings", "rows", "printed", "notes"}
     assert found["what"] == "figure-2"

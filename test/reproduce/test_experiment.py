@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from dls_ik.cli.reproduce import html, markdown, sections_of
 from dls_ik.reproduce.experiment import (
     EXPERIMENTS,
     SIGMAS,
@@ -23,6 +22,7 @@ from dls_ik.reproduce.experiment import (
     percent_score,
     reproduce,
 )
+from dls_ik.reproduce.report import document_of, html, latex, markdown, verdicts
 from dls_ik.text import json_text
 
 
@@ -69,16 +69,32 @@ def test_a_table_takes_its_rows_from_where_it_is_told():
     assert [line[0].measured for line in chosen.lines(made)] == ["b"]
 
 
+def test_a_report_begins_with_its_verdict_and_where_it_was_made():
+    uncounted = ResultTable(TABLE.columns, is_verdict=False)
+    each = replace(fake(), tables=(TABLE, uncounted), source="Buss & Kim 2004, figure 9")
+    document = document_of([(each, report()), (fake(), report())], ["dls-ik", "reproduce", "x"])
+    assert verdicts(document) == [("Buss & Kim 2004", 0, 1), ("A & B", 0, 1), ("all", 0, 2)]
+    text = markdown(document, {"x": "x.svg"})
+    places = [
+        text.index(word) for word in ("| all | 0 | 2 |", "dls-ik reproduce x", "doi:", "1.2*")
+    ]
+    assert places == sorted(places)
+    tables = latex(document)
+    assert tables.count(r"\begin{tabular}{lrr}") == 4  # the verdict, and three of experiments
+    assert r"A \& B" in tables
+    assert r"a & 1.2* & 1.0 \\" in tables
+
+
 @pytest.mark.parametrize("writer", [markdown, html])
 def test_documents_hold_everything_and_escape_it(writer):
-    text = writer(sections_of([(fake(), report())]), {"x": "x.png"})
+    text = writer(document_of([(fake(), report())]), {"x": "x.png"})
     assert "x.png" in text
     assert "1.2*" in text
     assert ("A &amp; B" in text) == (writer is html)
     assert ("a &lt; b" in text) == (writer is html)
     # a name that ends like the mark of what differs
     made = Reproduction("x", 3, 0, rows=[{"method": "DLS*", "value": 1.0}], complete=True)
-    assert 'class="name differs"' not in html(sections_of([(fake(), made)]), {"x": "x.png"})
+    assert 'class="name differs"' not in html(document_of([(fake(), made)]), {"x": "x.png"})
 
 
 def test_experiments_by_name_too_few_samples_and_unknown_names_are_refused():
@@ -112,9 +128,9 @@ def test_scores_are_in_standard_deviations_of_both_samplings():
 def test_a_mark_means_chance_only_where_samples_are_drawn():
     for name in EXPERIMENTS:
         assert experiment(name).is_sampled == (name in ("table-v", "figure-4"))
-    assert "chance" not in markdown(sections_of([(fake(), report())]), {"x": "x.png"})
+    assert "chance" not in markdown(document_of([(fake(), report())]), {"x": "x.png"})
     sampled = replace(fake(), is_sampled=True)
-    assert "more than chance" in markdown(sections_of([(sampled, report())]), {"x": "x.png"})
+    assert "more than chance" in markdown(document_of([(sampled, report())]), {"x": "x.png"})
 
 
 def test_rows_and_readings_that_are_not_there_are_refused():

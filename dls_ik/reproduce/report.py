@@ -1,0 +1,350 @@
+"""A report of the published experiments: verdict, provenance, tables and pictures by paper.
+
+As HTML in one file, as Markdown with its pictures beside it, or as tables for LaTeX.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from html import escape
+from importlib.metadata import version
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+import dls_ik
+from dls_ik.reproduce.experiment import (
+    EMPTY,
+    MARK,
+    PRINTED,
+    Experiment,
+    Reproduction,
+    ReproductionError,
+    WideTable,
+)
+from dls_ik.text import json_text
+
+SUFFIXES = (".md", ".html", ".htm")
+TITLE = "The published experiments, run again by dls_ik"
+LEGEND = f"{PRINTED}: the figure of the paper, left of it ours; {MARK} {{}}."
+Run = Sequence[tuple[Experiment, Reproduction]]
+
+# Papers by the key that an experiment's source begins with.
+PAPERS = {
+    "Colome & Torras 2012": "A. Colome, C. Torras: Redundant inverse kinematics: experimental "
+    "comparative review and two enhancements. IEEE/RSJ Int. Conf. Intelligent Robots and Systems "
+    "(IROS), 2012.",
+    "Buss & Kim 2004": "S. R. Buss, J.-S. Kim: Selectively damped least squares for inverse "
+    "kinematics. Journal of Graphics Tools 10(3), 37-49, 2005. doi:10.1080/2151237X.2005.10129202",
+    "Tabaczynski 2005": "M. Tabaczynski: Jacobian solutions to the inverse kinematics problem. "
+    "Final project, Math 128, Tufts University, 2005.",
+    "Deo & Walker 1993": "A. S. Deo, I. D. Walker: Overview of damped least-squares methods for "
+    "inverse kinematics of robot manipulators. J. Intelligent and Robotic Systems 14. "
+    "doi:10.1007/BF01254007",
+    "Matos 2016": "J. Matos: Inverse kinematics solver using damped least squares method. Tutorial "
+    "for the 5-joint DASL arm, 2016.",
+}
+
+
+class Section(NamedTuple):
+    """One experiment of a report."""
+
+    name: str  # anchor, and file name of the picture
+    paper: str  # key of PAPERS, or its own
+    title: str
+    source: str
+    settings: str
+    tables: tuple[tuple[str, WideTable], ...]  # with their titles
+    notes: Sequence[str]
+    legend: str  # of the tables; may be empty
+    picture: bytes  # SVG
+    agree: int  # printed figures that ours agree with
+    compared: int  # printed figures beside which ours stand
+
+
+class Document(NamedTuple):
+    """A whole report."""
+
+    sections: list[Section]  # of a paper one after the other
+    provenance: list[tuple[str, str]]
+
+
+def document_of(run: Run, command: Sequence[str] = ()) -> Document:
+    """Return the report of experiments, grouped by paper; `command` is how they were run."""
+    sections = [_section(each, report) for each, report in run]
+    order = list(dict.fromkeys(each.paper for each in sections))
+    sections.sort(key=lambda each: order.index(each.paper))
+    return Document(sections, provenance(command))
+
+
+def _section(each: Experiment, report: Reproduction) -> Section:
+    agree, compared = compared_figures(each, report)
+    tables = [table for table in each.tables if table.lines(report) or not table.series]
+    return Section(
+        each.what,
+        each.source.partition(",")[0],
+        each.title,
+        f"{each.source}; {each.about(report)}.",
+        json_text(report.settings),
+        tuple((table.title, table.wide(report)) for table in tables),
+        report.notes,
+        LEGEND.format(each.mark_means) if report.printed else "",
+        _svg(each, report),
+        agree,
+        compared,
+    )
+
+
+def compared_figures(each: Experiment, report: Reproduction) -> tuple[int, int]:
+    """Return how many printed figures ours agree with, and beside how many ours stand.
+
+    Tables that repeat others by another reading, and times, do not count.
+    """
+    agree = compared = 0
+    for table in each.tables:
+        for line in table.lines(report) if table.is_verdict else []:
+            for column, cell in zip(table.columns, line, strict=True):
+                if cell.printed and column.is_compared and cell.measured != EMPTY:
+                    compared += 1
+                    agree += not cell.differs
+    return agree, compared
+
+
+def provenance(command: Sequence[str]) -> list[tuple[str, str]]:
+    """Return by what, where and when a report was made."""
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba"))
+    found = [
+        ("package", f"dls_ik {dls_ik.__version__}{_commit()}"),
+        ("command", " ".join(command)),
+        ("machine", f"{_processor()}, {platform.system()} {platform.machine()}"),
+        ("with", f"Python {platform.python_version()}, {libraries}"),
+        ("date", f"{datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC"),
+    ]
+    return [(name, value) for name, value in found if value]
+
+
+def _commit() -> str:
+    """Return the commit of the sources, if they are a checkout."""
+    folder = Path(__file__).parent
+    words = ["git", "-C", str(folder), "log", "-1", "--format=%h", "--", "."]
+    try:
+        found = subprocess.run(  # noqa: S603  git, with words of this function
+            words, capture_output=True, text=True, timeout=5.0, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return f", commit {found.stdout.strip()}" if found.stdout.strip() else ""
+
+
+def _processor() -> str:
+    """Return the name of the processor, where the system says it."""
+    if sys.platform == "linux":
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        for line in lines:
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or "unknown processor"
+
+
+def _svg(each: Experiment, report: Reproduction) -> bytes:
+    buffer = io.BytesIO()
+    each.plot(report).savefig(buffer, format="svg", metadata={"Date": None})
+    return buffer.getvalue()
+
+
+def verdicts(document: Document) -> list[tuple[str, int, int]]:
+    """Return for each paper how many printed figures ours agree with, of how many; then of all."""
+    found = [
+        (paper, sum(each.agree for each in some), sum(each.compared for each in some))
+        for paper, some in ((paper, list(group)) for paper, group in _by_paper(document))
+    ]
+    if len(found) > 1:
+        found.append(("all", sum(row[1] for row in found), sum(row[2] for row in found)))
+    return found
+
+
+def _by_paper(document: Document) -> list[tuple[str, list[Section]]]:
+    groups = groupby(document.sections, key=lambda each: each.paper)
+    return [(paper, list(some)) for paper, some in groups]
+
+
+VERDICT = "Printed figures that ours agree with, times left out"
+
+
+def check_suffix(path: Path) -> None:
+    """Refuse the name of a report that is neither HTML nor Markdown.
+
+    Raises:
+        ReproductionError: another suffix.
+    """
+    if path.suffix.lower() not in SUFFIXES:
+        raise ReproductionError(f"a report is one of {', '.join(SUFFIXES)}, not {path.name}")
+
+
+def report_files(path: Path, document: Document) -> dict[Path, bytes]:
+    """Return the files of a report; the one at `path` comes last, after those it refers to."""
+    sections = document.sections
+    if path.suffix.lower() != ".md":
+        links = {each.name: _embedded(each.picture) for each in sections}
+        return {path: html(document, links).encode()}
+    folder = path.with_name(f"{path.stem}_files")
+    links = {each.name: f"{folder.name}/{each.name}.svg".replace(" ", "%20") for each in sections}
+    files = {folder / f"{each.name}.svg": each.picture for each in sections}
+    return {**files, path: markdown(document, links).encode()}
+
+
+def _embedded(picture: bytes) -> str:
+    return "data:image/svg+xml;base64," + base64.b64encode(picture).decode()
+
+
+# Markdown
+
+
+def markdown(document: Document, pictures: Mapping[str, str]) -> str:
+    """Return the whole Markdown file; `pictures` has a link for each section's name."""
+    rows = [[paper, str(agree), str(of)] for paper, agree, of in verdicts(document)]
+    table = WideTable(["paper", "agree", "of"], [True, False, False], rows)
+    parts = [f"# {TITLE}", f"**{VERDICT}**", _markdown_table(table)]
+    parts.append("\n".join(f"- {name}: {value}" for name, value in document.provenance))
+    for paper, sections in _by_paper(document):
+        parts += [f"## {paper}", PAPERS.get(paper, "")]
+        parts += [_markdown_section(each, pictures[each.name]) for each in sections]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _markdown_section(each: Section, picture: str) -> str:
+    parts = [f"### {each.name}: {each.title}", each.source]
+    for title, table in each.tables:
+        parts += [f"**{title}**" if title else "", _markdown_table(table)]
+    parts += [each.legend, "\n".join(f"- {note}" for note in each.notes)]
+    parts += [f"Settings: `{each.settings}`", f"![{each.title}]({picture})"]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _markdown_table(table: WideTable) -> str:
+    rule = [":--" if left else "--:" for left in table.is_left]
+    return "\n".join(_markdown_row(cells) for cells in (table.headings, rule, *table.lines))
+
+
+def _markdown_row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+# HTML
+
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 75rem; margin: 2rem auto;
+       padding: 0 1rem; }
+table { font-size: 14px; border-collapse: collapse; margin: 1rem 0;
+        font-variant-numeric: tabular-nums; }
+div.table { overflow-x: auto; }
+th, td { padding: .2rem .4rem; text-align: right; border-bottom: 1px solid #ddd; }
+th { border-bottom: 2px solid #888; font-weight: 600; }
+.name { text-align: left; white-space: nowrap; }
+.printed { color: #777; } .differs { background: #fdebc8; }
+img { max-width: 100%; } p.source { color: #555; }
+"""
+
+
+def html(document: Document, pictures: Mapping[str, str]) -> str:
+    """Return the whole HTML file; `pictures` has a link for each section's name."""
+    rows = [[paper, str(agree), str(of)] for paper, agree, of in verdicts(document)]
+    verdict = _html_table(VERDICT, WideTable(["paper", "agree", "of"], [True, False, False], rows))
+    about = "".join(
+        f"<li>{escape(name)}: {escape(value)}</li>" for name, value in document.provenance
+    )
+    contents, body = "", ""
+    for paper, sections in _by_paper(document):
+        body += f"<h2>{escape(paper)}</h2>\n<p>{escape(PAPERS.get(paper, ''))}</p>\n"
+        for each in sections:
+            body += _html_section(each, pictures[each.name])
+            contents += (
+                f'<li><a href="#{each.name}">{escape(each.name)}</a>: {escape(each.title)}</li>'
+            )
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>{escape(TITLE)}</title><style>{STYLE}</style></head><body>\n"
+        f"<h1>{escape(TITLE)}</h1>\n{verdict}<ul>{about}</ul>\n<ul>{contents}</ul>\n"
+        f"{body}</body></html>\n"
+    )
+
+
+def _html_section(each: Section, picture: str) -> str:
+    notes = "".join(f"<li>{escape(note)}</li>" for note in each.notes)
+    legend = f"<p>{escape(each.legend)}</p>" if each.legend else ""
+    tables = "".join(_html_table(*pair) for pair in each.tables)
+    return (
+        f'<h3 id="{each.name}">{escape(each.name)}: {escape(each.title)}</h3>\n'
+        f'<p class="source">{escape(each.source)}</p>\n'
+        f"{tables}{legend}<ul>{notes}</ul>\n"
+        f"<details><summary>Settings</summary><pre>{escape(each.settings)}</pre></details>\n"
+        f'<p><img src="{picture}" alt="{escape(each.title)}"></p>\n'
+    )
+
+
+def _html_table(title: str, table: WideTable) -> str:
+    heading = f"<h4>{escape(title)}</h4>" if title else ""
+    kinds = [
+        "name" if left else "printed" if text == PRINTED else ""
+        for text, left in zip(table.headings, table.is_left, strict=True)
+    ]
+    head = _html_row("th", table.headings, kinds)
+    body = "".join(_html_row("td", line, kinds) + "\n" for line in table.lines)
+    return f'{heading}<div class="table"><table>{head}\n{body}</table></div>\n'
+
+
+def _html_row(tag: str, cells: Sequence[str], kinds: Sequence[str]) -> str:
+    found = ""
+    for text, kind in zip(cells, kinds, strict=True):
+        is_figure = tag == "td" and kind != "name"  # the name DLS* ends in the mark too
+        classes = f"{kind}{' differs' if is_figure and text.endswith(MARK) else ''}".strip()
+        found += f'<{tag} class="{classes}">{escape(text)}</{tag}>'
+    return f"<tr>{found}</tr>"
+
+
+# LaTeX
+
+_SPECIAL = {c: f"\\{c}" for c in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+}  # fmt: skip
+
+
+def latex(document: Document) -> str:
+    """Return all tables for LaTeX, with the package booktabs; verdict and provenance first."""
+    about = [f"% {name}: {value}" for name, value in document.provenance]
+    rows = [[paper, str(agree), str(of)] for paper, agree, of in verdicts(document)]
+    parts = ["\n".join(["% needs \\usepackage{booktabs}", *about])]
+    parts.append(
+        _latex_table(WideTable(["paper", "agree", "of"], [True, False, False], rows), VERDICT)
+    )
+    for each in document.sections:
+        for title, table in each.tables:
+            caption = f"{each.source} {title}".strip()
+            parts.append(_latex_table(table, caption))
+    return "\n\n".join(parts) + "\n"
+
+
+def _latex_table(table: WideTable, caption: str) -> str:
+    columns = "".join("l" if left else "r" for left in table.is_left)
+    lines = [_latex_row(table.headings), r"\midrule", *map(_latex_row, table.lines)]
+    body = "\n".join([r"\toprule", *lines, r"\bottomrule"])
+    return (
+        f"\\begin{{table}}\n\\caption{{{_latex_text(caption)}}}\n\\centering\n"
+        f"\\begin{{tabular}}{{{columns}}}\n{body}\n\\end{{tabular}}\n\\end{{table}}"
+    )
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    return " & ".join(map(_latex_text, cells)) + r" \\"
+
+
+def _latex_text(text: str) -> str:
+    return "".join(_SPECIAL.get(c, c) for c in text)
