@@ -17,6 +17,7 @@ GOOD, BAD = "#2da44e", "#e5534b"
 LINE = "rgba(128,128,128,.45)"
 WIDTH = 120  # of a bar of limits [px]
 ROWS = 5  # of a batch that are shown
+NOTHING = 1e-12  # is shown as 0
 CELL = f"padding:2px 10px;text-align:right;white-space:nowrap;border-bottom:1px solid {LINE}"
 TABLE = "border-collapse:collapse;color:inherit;font-size:inherit"
 PREFIXES = ((1.0, ""), (1e-3, "m"), (1e-6, "&micro;"), (1e-9, "n"))
@@ -143,7 +144,7 @@ def _value(unit: str, value: float) -> tuple[str, str]:
 
 def _quantity(value: float, unit: str) -> str:
     """Return a number with a prefix of its unit, in three digits."""
-    if not np.isfinite(value) or value == 0.0:
-        return f"{value:g} {unit}"
+    if not np.isfinite(value) or abs(value) < NOTHING:
+        return f"{value:.0f} {unit}"
     scale, prefix = next((each for each in PREFIXES if abs(value) >= each[0]), PREFIXES[-1])
     return f"{value / scale:.3g} {prefix}{unit}"
