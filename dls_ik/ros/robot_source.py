@@ -51,19 +51,23 @@ def robot_from_parameters(parameters: RobotParameters) -> RobotModel | None:
         if parameters.robot:
             return RobotModel.from_tree(find_tree(parameters.robot), *ends)
     except RobotModelError as error:
-        raise _refused(error) from error
+        raise _refused(error, parameters) from error
     return None
 
 
-def _refused(error: RobotModelError) -> RefusedError:
+def _refused(error: RobotModelError, parameters: RobotParameters) -> RefusedError:
     """Add the parameter that mends it to an error."""
+    preset = getattr(parameters, "preset", "")
     if isinstance(error, AmbiguousTipError):
         first, *others = error.tips
         also = f", or tip:={others[0]}, or any other link" if others else ""
         tips = listing(error.tips)
         return RefusedError(f"several links could be the tip: {tips}: add -p tip:={first}{also}")
     if isinstance(error, ChainError):
-        return RefusedError(f"{error}: the chain is what -p base:=LINK and -p tip:=LINK say")
+        origin = f", or else the preset {preset}" if preset else ""
+        return RefusedError(
+            f"{error}: the chain is what -p base:=LINK and -p tip:=LINK say{origin}"
+        )
     return RefusedError(str(error))
 
 
@@ -106,7 +110,7 @@ class DescriptionTopic:
         run: Callable[[Callable[[], None]], None] = lambda job: job(),
     ) -> None:
         self.reason = reason
-        self._ends = parameters.ends()
+        self._parameters, self._ends = parameters, parameters.ends()
         self._take, self._has_robot, self._run = take, has_robot, run
         self._logger = node.get_logger()
         self._topic = node.resolve_topic_name(TOPIC)
@@ -142,7 +146,7 @@ class DescriptionTopic:
         try:
             robot = robot_from_text(text, *self._ends)
         except RobotModelError as error:
-            self._refuse(_refused(error))
+            self._refuse(_refused(error, self._parameters))
             return
         try:
             self._take(robot)

@@ -15,6 +15,7 @@ from dls_ik import RobotModel
 from dls_ik.errors import OptionError
 from dls_ik.ros.params import NO_LIMIT, Parameters
 from dls_ik.ros.presets import preset_file, preset_names, preset_values, with_preset
+from dls_ik.ros.robot_source import RefusedError, robot_from_parameters
 from dls_ik.servo import gentle_acceleration
 from dls_ik.servo.options import motion_limits, split_options
 
@@ -81,6 +82,12 @@ def test_values_that_are_given_come_before_the_preset():
 def test_unknown_presets_are_refused(given, words):
     with pytest.raises(OptionError, match=words):
         with_preset({"preset": given})
+
+
+def test_preset_of_another_arm_is_named():
+    parameters = with_preset({"preset": "ur5e"}).changed({"robot": "wam"})
+    with pytest.raises(RefusedError, match=r"'tool0'.*wam_tip.*or else the preset ur5e"):
+        robot_from_parameters(parameters)
 
 
 def test_largest_limit_is_none():
