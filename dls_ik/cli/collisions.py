@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +11,14 @@ import numpy as np
 from rich.console import Console
 
 from dls_ik.cli import output
-from dls_ik.cli.options import ROBOT, ChosenRobot, joint_vector, robot_options
+from dls_ik.cli.options import (
+    ROBOT,
+    ChosenRobot,
+    ChosenScene,
+    joint_vector,
+    robot_options,
+    scene_options,
+)
 from dls_ik.cli.pose import columns
 from dls_ik.cli.terminal import (
     print_heading,
@@ -44,8 +50,7 @@ MEANING = {
 
 @click.command(epilog=ROBOT, short_help="Say what touches, what is near, and how often.")
 @robot_options
-@click.option("--srdf", metavar="FILE", help="Pairs that may touch, of MoveIt; default: found.")
-@click.option("--scene", "scenes", metavar="FILE", multiple=True, help="Obstacles: .scene, YAML.")
+@scene_options
 @click.option(
     "--q",
     "given",
@@ -66,8 +71,7 @@ MEANING = {
 @output.json_option
 def collisions(
     chosen: ChosenRobot,
-    srdf: str | None,
-    scenes: tuple[str, ...],
+    around: ChosenScene,
     given: tuple[str, ...],
     deg: bool,
     samples: int,
@@ -77,18 +81,11 @@ def collisions(
 ) -> None:
     """Say which links may touch and why, what is nearest now, and how often something collides."""
     output.check_outputs(target)
-    if find_spec("coal") is None:
-        raise output.MissingPartError("coal is missing: pip install 'dls_ik[collision]'")
-    from dls_ik.scene.planning_scene import PlanningScene
-
     robot = _whole_robot(chosen)
-    scene = PlanningScene(robot, srdf)
+    scene = around.read_always(robot)
     q, others = robot.clip(np.zeros(robot.n)), dict[str, float]()
     if given:
         q, others = joint_vector(robot, given, "--q", deg)
-    for file in scenes:
-        for note in scene.load(file):
-            output.warn(f"{file}: {note}")
     scene.set_joints(others)
     if target is not None:
         output.write_text(target, _srdf_text(scene))
@@ -96,9 +93,9 @@ def collisions(
     facts = {
         "robot": robot.name,
         "joints": {**robot.named(q), **others},
-        **_pairs(scene),
+        **pair_facts(scene),
         "now": _now(scene, q),
-        "random": _random(scene, samples, seed),
+        "random": random_facts(scene, samples, seed),
     }
     output.print_json(facts) if as_json else _print_facts(facts)
 
@@ -132,7 +129,7 @@ def _srdf_text(scene: PlanningScene) -> str:
     return srdf_text(srdf.with_pairs(default_pairs(robot.tree, scene.snapshot.links)))
 
 
-def _pairs(scene: PlanningScene) -> dict[str, Any]:
+def pair_facts(scene: PlanningScene) -> dict[str, Any]:
     """Return the links with geometry, the pairs that may touch, and how many are checked."""
     now = scene.snapshot
     may_touch = [
@@ -158,7 +155,7 @@ def _now(scene: PlanningScene, q: Array) -> dict[str, Any]:
     }
 
 
-def _random(scene: PlanningScene, samples: int, seed: int) -> dict[str, Any] | None:
+def random_facts(scene: PlanningScene, samples: int, seed: int) -> dict[str, Any] | None:
     """Return the shares of random configurations that collide, and the pairs that do most often."""
     if samples == 0:
         return None
@@ -234,10 +231,14 @@ def _print_now(console: Console, now: Mapping[str, Any], joints: Mapping[str, fl
         print_note(console, "no pair is checked")
 
 
+def share_of_random(random: Mapping[str, Any]) -> str:
+    """Return the share of random configurations that collide in words."""
+    return f"{random['share']:.1%} of {random['samples']} (seed {random['seed']})"
+
+
 def _print_random(console: Console, random: Mapping[str, Any]) -> None:
     print_heading(console, "Random configurations")
-    share = f"{random['share']:.1%} of {random['samples']} (seed {random['seed']})"
-    print_pairs(console, [("colliding", share)])
+    print_pairs(console, [("colliding", share_of_random(random))])
     rows = [(*each["pair"], f"{each['share_of_colliding']:.0%}") for each in random["most_often"]]
     if rows:
         print_table(console, ("first", "second", "of these"), rows, left=(0, 1))

@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.text import Text
 
 from dls_ik.cli import output
-from dls_ik.cli.options import ROBOT, ChosenRobot, robot_options
+from dls_ik.cli.collisions import pair_facts, random_facts, share_of_random
+from dls_ik.cli.options import ROBOT, ChosenRobot, ChosenScene, robot_options, scene_options
 from dls_ik.cli.terminal import (
     figure,
     limit,
@@ -33,21 +34,23 @@ if TYPE_CHECKING:
 
 MAX_TIPS = 4  # described without --tip
 MAX_FAMILIES = 10
+SAMPLES = 2000  # random configurations that are checked for collisions
 LIMITS = ("lower", "upper", "velocity")
 
 
 @click.command(epilog=ROBOT, short_help="Say what a robot is and how far it reaches.")
 @robot_options
+@scene_options
 @click.option("--quick", is_flag=True, help="Leave out what takes computing: reach, singularities.")
 @output.json_option
-def info(chosen: ChosenRobot, quick: bool, as_json: bool) -> None:
+def info(chosen: ChosenRobot, around: ChosenScene, quick: bool, as_json: bool) -> None:
     """Say what a robot is: joints and limits, tips, reach, singular configurations."""
     from dls_ik.model.load import find_tree
 
     tree = find_tree(chosen.name)
     chains = _chains(tree, chosen.base, chosen.tip)
     facts = _robot_facts(tree, chosen.name, chosen.base or tree.root)
-    facts["chains"] = [_chain_facts(chain, quick) for chain in chains]
+    facts["chains"] = [_chain_facts(chain, around, quick) for chain in chains]
     output.print_json(facts) if as_json else _print_info(facts)
 
 
@@ -99,10 +102,14 @@ def _mimic(tree: Tree, name: str) -> dict[str, Any] | None:
     return {"joint": drive.master, "multiplier": drive.multiplier, "offset": drive.offset}
 
 
-def _chain_facts(robot: RobotModel, quick: bool) -> dict[str, Any]:
-    """Return joints of the chain to one tip, and unless `quick` its reach and rank."""
+def _chain_facts(robot: RobotModel, around: ChosenScene, quick: bool) -> dict[str, Any]:
+    """Return joints and collisions of the chain to one tip; unless `quick` its reach and rank."""
     facts: dict[str, Any] = {"base": robot.base, "tip": robot.tip, "joints": robot.joint_names}
     facts["velocity_known"] = bool(np.isfinite(robot.velocity).all())
+    scene = around.read(robot)
+    if scene is not None:
+        found = random_facts(scene, SAMPLES, seed=0)
+        facts["collisions"] = {**pair_facts(scene), "random": found}
     if quick:
         return facts
     from dls_ik.model.analysis import joint_axes
@@ -205,12 +212,27 @@ def _print_chain(console: Console, chain: dict[str, Any], many: bool) -> None:
     if many:
         print_heading(console, f"{chain['base']} to {chain['tip']}")
         print_pairs(console, [("joints", listing(names))])
+    if "collisions" in chain:
+        print_heading(console, f"Collisions{where}")
+        print_pairs(console, _collisions(chain["collisions"]))
     if "rank" not in chain:
         return
     print_heading(console, f"Structure{where}")
     print_pairs(console, _structure(chain))
     print_heading(console, f"Singular configurations{where}")
     _print_singularities(console, chain)
+
+
+def _collisions(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return what is checked, and how often random configurations collide."""
+    things = f"{len(facts['links'])} links with geometry, {len(facts['objects'])} objects"
+    most = facts["random"]["most_often"]
+    often = [("most often", " - ".join(most[0]["pair"]))] if most else []
+    return [
+        ("checked", f"{len(facts['checked'])} pairs of {things}"),
+        ("colliding", f"{share_of_random(facts['random'])} random configurations"),
+        *often,
+    ]
 
 
 def _structure(chain: dict[str, Any]) -> list[tuple[str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import wraps
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -18,6 +19,7 @@ from dls_ik.text import did_you_mean, listing, quoted
 
 if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
+    from dls_ik.scene.planning_scene import PlanningScene
     from dls_ik.solver.task import Task
 
 Command = Callable[..., Any]
@@ -96,6 +98,61 @@ def robot_argument(**argument: Any) -> Callable[[Command], Command]:
 
 
 robot_options = robot_argument()
+
+
+# Scene
+
+FOUND = "auto"  # in place of an SRDF: the pairs are found
+
+
+class ChosenScene(NamedTuple):
+    """Collisions to avoid, as the command line says."""
+
+    srdf: str | None = None  # or a file, or FOUND
+    files: tuple[str, ...] = ()
+
+    def read(self, robot: RobotModel) -> PlanningScene | None:
+        """Return the scene of a robot; None where no option asks for one.
+
+        Raises:
+            MissingPartError: coal is not installed.
+            SceneError: a file that is not understood, or a robot without collision geometry.
+        """
+        return self.read_always(robot) if self.srdf or self.files else None
+
+    def read_always(self, robot: RobotModel) -> PlanningScene:
+        """Return the scene of a robot, with its own shapes alone where no option is given."""
+        if find_spec("coal") is None:
+            raise output.MissingPartError("coal is missing: pip install 'dls_ik[collision]'")
+        from dls_ik.scene.planning_scene import PlanningScene
+
+        scene = PlanningScene(robot, None if self.srdf == FOUND else self.srdf)
+        for file in self.files:
+            for note in scene.load(file):
+                output.warn(f"{file}: {note}")
+        return scene
+
+
+def scene_options(command: Command) -> Command:
+    """Give a command --srdf and --scene, as `around`."""
+
+    @click.option(
+        "--srdf",
+        metavar="FILE",
+        help="Avoid collisions; pairs that may touch by an SRDF, or auto: they are found.",
+    )
+    @click.option(
+        "--scene",
+        "files",
+        metavar="FILE",
+        multiple=True,
+        help="Avoid obstacles: MoveIt's .scene or YAML; more than once.",
+    )
+    @wraps(command)
+    def run(srdf: str | None, files: tuple[str, ...], **rest: Any) -> Any:
+        return command(around=ChosenScene(srdf, files), **rest)
+
+    return run
 
 
 # Solver

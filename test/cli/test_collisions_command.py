@@ -74,5 +74,5 @@ def test_bad_input(words, message):
 
 
 def test_without_the_library(monkeypatch):
-    monkeypatch.setattr("dls_ik.cli.collisions.find_spec", lambda name: None)
+    monkeypatch.setattr("dls_ik.cli.options.find_spec", lambda name: None)
     assert "pip install 'dls_ik[collision]'" in refusal("collisions", "wam", code=MISSING)

@@ -73,3 +73,13 @@ def test_a_joint_that_follows_is_not_given(tmp_path):
     along = 0.5 * 0.5 + 0.25  # of the turned z axis
     expected = [0.0, -along * np.sin(0.5), along * np.cos(0.5)]
     np.testing.assert_allclose(pose["xyz"], expected, atol=1e-12)
+
+
+def test_collisions_of_a_robot():
+    pytest.importorskip("coal")
+    facts = document("info", "wam", "--quick", "--srdf", "auto")["chains"][0]["collisions"]
+    asked = document("collisions", "wam")
+    assert facts == {key: asked[key] for key in facts}
+    shown = run("info", "wam", "--quick", "--srdf", "auto").stdout
+    assert f"{len(facts['checked'])} pairs of {len(facts['links'])} links" in shown
+    assert "collisions" not in document("info", "wam", "--quick")["chains"][0]
