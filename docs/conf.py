@@ -64,13 +64,17 @@ OTHERS = (
 INNER = (
     "Chain",
     "ControllerKeywords",
+    "JointPath",
+    "Preset",
     "Results",
+    "Session",
     "SolveType",
     "SolverKeywords",
     "StopPath",
     "Tree",
 )
 nitpick_ignore = [("py:class", name) for name in OTHERS + INNER]
+nitpick_ignore.append(("py:func", "open_viewer"))  # documented as dls_ik.viewer.open
 nitpick_ignore_regex = [
     (
         "py:.*",
