@@ -6,7 +6,9 @@ root of the weighted sum of squares; least is SciPy's, from the same joint value
 """
 
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.optimize import least_squares
@@ -25,33 +27,49 @@ PLACE, TURN = 0.005, 0.05  # [m], [rad] from the arm to its next pose
 ENOUGH = 1e-5  # errors below count as this
 
 
-def row_of(kinematics: RobotKinematics, weight: float, samples: int, seed: int) -> list[float]:
-    """Return the values of a row."""
+def cases(kinematics: RobotKinematics, samples: int, seed: int) -> list[tuple[Any, Any]]:
+    """Return joint values [deg] with a gripper's, and the next pose of each."""
     rng, robot = np.random.default_rng(seed), kinematics.robot
-    weights = np.sqrt(np.repeat([1.0, weight], 3))
-    times, forward, excess = [], [], []
+    found = []
     for q in 0.8 * robot.random(samples, rng):
-        T, start = robot.fk(q), np.append(np.degrees(q), 0.0)
+        T = robot.fk(q)
         T[:3, :3] = Rotation.from_rotvec(TURN * rng.normal(size=3)).as_matrix() @ T[:3, :3]
         T[:3, 3] += PLACE * rng.normal(size=3)
+        found.append((np.append(np.degrees(q), 0.0), T))
+    return found
 
-        def residuals(q: np.ndarray, T: np.ndarray = T) -> np.ndarray:
-            F = robot.fk(q)
-            turn = Rotation.from_matrix(T[:3, :3] @ F[:3, :3].T).as_rotvec()
-            return np.concatenate([F[:3, 3] - T[:3, 3], turn]) * weights
 
+def timed(call: Callable[..., Any], given: Sequence[tuple[Any, ...]]) -> tuple[list[Any], Any]:
+    """Return the results of calls in a row, and the processor time of each [us]."""
+    results, times = [], np.empty(len(given))
+    for i, arguments in enumerate(given):
         begin = time.thread_time()
-        found = kinematics.inverse_kinematics(start, T, 1.0, weight)
-        times.append(time.thread_time() - begin)
-        begin = time.thread_time()
-        kinematics.forward_kinematics(start)
-        forward.append(time.thread_time() - begin)
-        least = least_squares(residuals, q, bounds=(robot.lower, robot.upper), xtol=1e-12)
-        error = np.linalg.norm(residuals(np.radians(found[:-1])))
+        results.append(call(*arguments))
+        times[i] = 1e6 * (time.thread_time() - begin)
+    return results, times
+
+
+def row_of(kinematics: RobotKinematics, weight: float, samples: int, seed: int) -> list[float]:
+    """Return the values of a row."""
+    robot, weights = kinematics.robot, np.sqrt(np.repeat([1.0, weight], 3))
+    given = cases(kinematics, samples, seed)
+    calls = [(start, T, 1.0, weight) for start, T in given]
+    found, times = timed(kinematics.inverse_kinematics, calls)
+    _, forward = timed(kinematics.forward_kinematics, [(start,) for start, _ in given])
+
+    def residuals(q: np.ndarray, T: np.ndarray) -> np.ndarray:
+        F = robot.fk(q)
+        turn = Rotation.from_matrix(T[:3, :3] @ F[:3, :3].T).as_rotvec()
+        return np.concatenate([F[:3, 3] - T[:3, 3], turn]) * weights
+
+    excess = []
+    for values, (start, T) in zip(found, given, strict=True):
+        bounds, q = (robot.lower, robot.upper), np.radians(start[:-1])
+        least = least_squares(residuals, q, args=(T,), bounds=bounds, xtol=1e-12)
+        error = np.linalg.norm(residuals(np.radians(values[:-1]), T))
         excess.append(max(error, ENOUGH) / max(np.sqrt(2.0 * least.cost), ENOUGH))
     figures = [np.median(times), np.quantile(times, 0.95), np.median(forward)]
-    shares = [np.median(excess), np.quantile(excess, 0.95)]
-    return [weight, *(1e6 * figure for figure in figures), *shares]
+    return [weight, *figures, np.median(excess), np.quantile(excess, 0.95)]
 
 
 def main() -> None:
