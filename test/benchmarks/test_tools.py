@@ -106,6 +106,14 @@ def test_a_step_has_a_time_beside_that_of_jd(figures):
     assert {row["part"] for row in rows} == {"step", "cycle"}
 
 
+def test_soft_orientation_has_the_least_error(figures):
+    (rows,) = figures("soft_orientation", "--samples", "20")
+    assert [row["orientation_weight"] for row in rows] == [0.0, 0.01, 1.0]
+    for row in rows:
+        assert 0.99 < row["error over the least, median"] < 1.001
+        assert row["a call [us]"] >= row["forward [us]"] > 0.0
+
+
 def test_motion_at_the_limits_takes_its_time():
     robot = moving("wam7")
     way = np.array([0.1, -4.0, 0.0, 0.0, 0.0, 0.0, 0.0])

@@ -48,7 +48,7 @@ RULES = (
     Rule(r"cd ", Way.LEAVE, "the reader's folders"),
     Rule(r"git clone ", Way.LEAVE, "the reader's network"),
     Rule(r"(sudo )?apt(-get)? ", Way.LEAVE, "the reader's machine"),
-    Rule(r"(\.venv/bin/)?(python -m )?pip install ", Way.LEAVE, "the reader's environment"),
+    Rule(r"(\.venv/bin/)?(python -m )?pip (install|wheel) ", Way.LEAVE, "the reader's environment"),
     Rule(r"python3 -m venv ", Way.LEAVE, "the reader's environment"),
     Rule(r"rosdep ", Way.LEAVE, "comes with ROS 2"),
     Rule(r"colcon ", Way.LEAVE, "run by .ci/run"),
