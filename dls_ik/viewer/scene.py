@@ -225,6 +225,7 @@ def extent(robot: RobotModel, shapes: Shapes) -> tuple[float, float]:
 NEAR, APART = 0.006, 0.03  # of the robot's size: where a ghost's link is not shown, and fully
 GHOST_OPACITY = 0.55
 OPACITY_STEP = 0.05
+MAX_GHOST_FACES = 4000  # of a shape: browsers draw translucent ones slowly
 LARGER = 0.015  # of each arm than the one before
 DARK = 90.0  # brightness of parts that stay darker than others when tinted
 
@@ -354,11 +355,11 @@ def node_names(root: str, links: tuple[str, ...]) -> dict[str, str]:
 
 
 def _scaled(mesh: Any, scale: float) -> Any:
-    """Return a mesh scaled about its middle."""
+    """Return a mesh scaled about its middle; a heavy one becomes its convex hull."""
     if scale == 1.0:
         return mesh
     middle = mesh.bounds.mean(axis=0)
-    larger = mesh.copy()
+    larger = mesh.copy() if len(mesh.faces) <= MAX_GHOST_FACES else mesh.convex_hull
     larger.apply_transform(transform(scale * np.eye(3), (1.0 - scale) * middle))
     return larger
 
@@ -398,7 +399,7 @@ class TargetGizmo:
 
     def __init__(self, scene: Any, name: str, size: float) -> None:
         self._handle = scene.add_transform_controls(
-            name, scale=GIZMO_SCALE * size, line_width=3.0, depth_test=False
+            name, scale=GIZMO_SCALE * size, line_width=3.0, depth_test=False, visible=False
         )
         scene.add_icosphere(f"{name}/point", radius=0.018 * size, color=TARGET_COLOUR)
 
@@ -412,7 +413,9 @@ class TargetGizmo:
         return pose_from_wxyz(self._handle.wxyz, self._handle.position)
 
     def show(self, T: Array) -> None:
-        """Move it to a pose (4, 4)."""
+        """Move it to a pose (4, 4); before the first one it is hidden."""
+        if not self._handle.visible:
+            self._handle.visible = True
         if np.abs(T - self.pose).max() > VISIBLE_CHANGE:
             self._handle.position, self._handle.wxyz = T[:3, 3], wxyz_from_pose(T)
 
