@@ -18,7 +18,14 @@ import click
 import numpy as np
 
 from dls_ik.cli import output
-from dls_ik.cli.options import ROBOT, TIMEOUT, ChosenRobot, robot_argument, settings_option
+from dls_ik.cli.options import (
+    ROBOT,
+    TIMEOUT,
+    ChosenRobot,
+    plugin_option,
+    robot_argument,
+    settings_option,
+)
 from dls_ik.cli.terminal import ProgressBars, print_method_table, print_note, stdout_console
 from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError
@@ -48,6 +55,7 @@ TOLERANCE = 1e-9  # [rad or m] beyond a limit
     "--seed", type=click.IntRange(0, 2**63 - 1), default=0, metavar="N", help="Seed of the poses."
 )
 @click.option("--timeout", type=TIMEOUT, metavar="S", help="Time for a pose [s].")
+@plugin_option
 @settings_option
 @click.option(
     "--reference",

@@ -14,6 +14,7 @@ from dls_ik.cli.options import (
     TASKS,
     ChosenRobot,
     parse_task,
+    plugin_option,
     robot_options,
     seed_option,
     settings_option,
@@ -66,6 +67,7 @@ EPILOG = (
     "directions]",
 )
 @unit_options
+@plugin_option
 @settings_option
 @output.plot_option("error, joint speed, condition number and distance to the limits")
 @output.json_option

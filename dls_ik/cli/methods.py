@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from dls_ik.cli import output
+from dls_ik.cli.options import plugin_option
 from dls_ik.cli.terminal import print_note, print_pairs, stdout_console
 
 EPILOG = (
@@ -14,13 +15,16 @@ EPILOG = (
 
 
 @click.command(epilog=EPILOG)
+@plugin_option
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @output.json_option
 def methods(names: tuple[str, ...], as_json: bool) -> None:
     """List methods: short and long name, source, use. Without NAME all that have a name."""
     from dls_ik.solver.method import method_info, method_table
+    from dls_ik.solver.plugins import plugin_names
 
-    found = tuple(map(method_info, names)) or method_table()
+    own = tuple(map(method_info, plugin_names()))
+    found = tuple(map(method_info, names)) or (*method_table(), *own)
     if as_json:
         output.print_json([each._asdict() for each in found])
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import wraps
 from importlib.util import find_spec
@@ -298,6 +298,25 @@ def _parse_in_order(robot: RobotModel, given: tuple[str, ...]) -> dict[str, floa
             f"{robot.n} joint values are expected ({names}), not {len(numbers)}"
         )
     return dict(zip(robot.joint_names, numbers, strict=True))
+
+
+def _load_plugins(context: click.Context, option: click.Parameter, paths: Sequence[str]) -> None:
+    del context, option
+    from dls_ik.solver.plugins import load_plugin
+
+    for path in paths:
+        load_plugin(path)
+
+
+plugin_option = click.option(
+    "--plugin",
+    metavar="FILE.py",
+    multiple=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_load_plugins,
+    help="Add the method step(J, e, state) of a Python file, by the name of the file.",
+)
 
 
 def warn_large_angles(subject: str, angles: Iterable[float]) -> None:

@@ -16,6 +16,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from dls_ik.cli import output
+from dls_ik.cli.options import plugin_option
 from dls_ik.cli.terminal import ProgressBars, empty_table, stdout_console, table_width
 from dls_ik.reproduce.experiment import (
     ALL,
@@ -41,6 +42,7 @@ Run = list[tuple[Experiment, Reproduction]]
     epilog=f"WHAT is one of {', '.join(EXPERIMENTS)}, or {ALL} for a report of them.",
     short_help="Run a published experiment again.",
 )
+@plugin_option
 @click.argument("what", type=click.Choice([*EXPERIMENTS, ALL]), metavar="WHAT")
 @click.option("--samples", type=int, help="Number of samples; each experiment has its default.")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0)

@@ -16,6 +16,7 @@ from dls_ik.cli.options import (
     TIMEOUT,
     ChosenRobot,
     parse_task,
+    plugin_option,
     robot_options,
     seed_option,
     settings_option,
@@ -72,6 +73,7 @@ MAX_STEPS = 5000  # that are drawn
     "--all", "count", type=click.IntRange(1, 10_000), metavar="N", help="List up to N solutions."
 )
 @click.option("--approximate", is_flag=True, help="Accept the nearest that is found.")
+@plugin_option
 @settings_option
 @output.plot_option("the comparison")
 @output.json_option

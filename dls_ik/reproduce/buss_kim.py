@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dls_ik.core.types import Array
+from dls_ik.errors import MethodError
 from dls_ik.model import RobotModel, share_file
 from dls_ik.plot.canvas import BLUE, GREEN, GREY, ORANGE, PALE, RED, heading, new_figure, plain
 from dls_ik.reproduce.experiment import (
@@ -36,6 +37,7 @@ from dls_ik.reproduce.experiment import (
     Row,
     marked,
 )
+from dls_ik.solver.plugins import plugin_names
 from dls_ik.solver.stepper import Stepper
 from dls_ik.solver.task import Task
 
@@ -79,7 +81,7 @@ def distances(error: Array) -> Array:
 
 def start(robot: RobotModel, method: str, published: bool) -> Stepper:
     """Return the stepper of a method of ``methods``, in the zero position."""
-    name, options = methods(published)[method]
+    name, options = methods(published).get(method, (method, {}))  # or a plug-in
     return Stepper(robot, name, np.zeros(robot.n), task=Task.position_only(), **options)
 
 
@@ -153,8 +155,12 @@ def run_figure_3(report: Reproduction, progress: Progress) -> None:
     Ts = targets(T)
     for code, published in CODES.items():
         found: dict[str, Array] = {}
-        for name in progress.track(list(methods(published)), code):
-            found[name] = _follow(start(robot, name, published), Ts)[WARM_UP:]
+        for name in progress.track([*methods(published), *plugin_names()], code):
+            try:
+                found[name] = _follow(start(robot, name, published), Ts)[WARM_UP:]
+            except MethodError as error:
+                report.notes.append(f"{name}: not run, {error}")
+                continue
             report.rows.append(_sum_row(code, name, found[name]))
         for pair in PAIRS:
             report.rows.append(_share_row(code, pair, found))

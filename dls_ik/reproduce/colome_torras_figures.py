@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dls_ik.core.types import Array
+from dls_ik.errors import MethodError
 from dls_ik.plot.canvas import (
     BLUE,
     GREEN,
@@ -34,6 +35,7 @@ from dls_ik.reproduce.experiment import (
     marked,
 )
 from dls_ik.reproduce.tabaczynski import planar_robot
+from dls_ik.solver.plugins import plugin_names
 from dls_ik.solver.stepper import Stepper
 from dls_ik.solver.task import Task
 
@@ -51,6 +53,8 @@ LINES: dict[str, dict[str, Any]] = {
     "svf": {"color": BLUE, "linewidth": 2.4},
     "svf+ed": {"color": SKY, "linewidth": 2.0, "linestyle": "--"},
 }
+
+OWN: dict[str, Any] = {"color": "black", "linewidth": 1.2, "linestyle": "-."}  # of a plug-in
 
 LAMBDA, LAMBDA_MAX, SIGMA0 = 1e-3, 5e-3, 5e-3
 SVF = {"nu": 10.0, "sigma0": SIGMA0}
@@ -96,9 +100,13 @@ def run_figure_1(report: Reproduction, progress: Progress) -> None:
     report.printed += [{"method": m, "limit": claim} for m, claim in CLAIMS.items()]
     report.notes += FIGURE_1_NOTES
     report.series["condition"] = {}
-    for method in progress.track(list(LAWS), "laws"):
-        stepper = Stepper(robot, method, BENT, task=Task("xy", ""), **LAWS[method])
-        sigma, condition = _conditions(stepper, goal, ways)
+    for method in progress.track([*LAWS, *plugin_names()], "laws"):
+        stepper = Stepper(robot, method, BENT, task=Task("xy", ""), **LAWS.get(method, {}))
+        try:
+            sigma, condition = _conditions(stepper, goal, ways)
+        except MethodError as error:
+            report.notes.append(f"{method}: not run, {error}")
+            continue
         report.rows.append(_condition_row(method, sigma, condition))
         report.series["sigma"] = sigma
         report.series["condition"][method] = condition
@@ -127,7 +135,7 @@ def _condition_row(method: str, sigma: Array, condition: Array) -> Row:
     }
     if method == "svf":
         row["bound"] = _svf_bound(SVF["nu"], SVF["sigma0"])
-    return marked(row, ["limit"] if row["limit"] != CLAIMS[method] else [])
+    return marked(row, ["limit"] if row["limit"] != CLAIMS.get(method, row["limit"]) else [])
 
 
 def _svf_bound(nu: float, sigma0: float) -> float:
@@ -151,7 +159,7 @@ def _curves(report: Reproduction, key: str, title: str) -> tuple[Figure, Axes]:
     figure = new_figure(9.0, 5.6)
     axes = figure.subplots()
     for method, values in report.series.get(key, {}).items():
-        axes.loglog(report.series["sigma"], values, label=method.upper(), **LINES[method])
+        axes.loglog(report.series["sigma"], values, label=method.upper(), **LINES.get(method, OWN))
     if report.rows:
         axes.legend(fontsize=9, frameon=False, ncols=2)
     heading(figure, title)
@@ -211,8 +219,12 @@ def run_figure_2(report: Reproduction, progress: Progress) -> None:
     by_formula = {row["method"]: row for row in BY_FORMULA}
     report.notes += FIGURE_2_NOTES
     report.series["sigma"], report.series["gain"] = sigma, {}
-    for method in progress.track(list(FIGURE_2_LAWS), "laws"):
-        gain = gains(method, FIGURE_2_LAWS[method], sigma)
+    for method in progress.track([*FIGURE_2_LAWS, *plugin_names()], "laws"):
+        try:
+            gain = gains(method, FIGURE_2_LAWS.get(method, {}), sigma)
+        except MethodError as error:
+            report.notes.append(f"{method}: not run, {error}")
+            continue
         peak = int(np.argmax(gain))
         at = float(sigma[peak]) if 0 < peak < len(sigma) - 1 else None
         row = {"method": method, "peak": float(gain[peak]), "at": at, "least": float(gain[0])}

@@ -62,7 +62,7 @@ class Reading(NamedTuple):
 
     def options_of(self, row: str) -> tuple[str, dict[str, Any]]:
         """Return the method of a row, and its options."""
-        options = {**self.options, **self.rows[row]}
+        options = {**self.options, **self.rows.get(row, {})}  # none of a plug-in
         return options.pop("method", row), options
 
 

@@ -17,6 +17,7 @@ from dls_ik.errors import DlsIkError
 from dls_ik.model.robot import RobotModel
 from dls_ik.plot.canvas import BLUE, GREY, ORANGE, PALE, heading, new_figure, plain
 from dls_ik.reproduce.colome_torras_readings import (
+    AS_MEANT,
     AS_PUBLISHED,
     COMPARED,
     GENERAL_NOTES,
@@ -45,6 +46,7 @@ from dls_ik.reproduce.experiment import (
     percent_score,
 )
 from dls_ik.solver.method import long_name
+from dls_ik.solver.plugins import plugin_names
 from dls_ik.solver.result import Status
 from dls_ik.solver.solver import IkSolver
 
@@ -70,7 +72,7 @@ def run(report: Reproduction, progress: Progress) -> None:
     readings = [each for each in READINGS.values() if report.reading in ("", each.name)]
     for reading in readings:
         report.settings[reading.name] = {**reading.options, "rows": reading.rows}
-        names = _chosen(report, reading.rows)
+        names = _chosen(report, (*reading.rows, *(plugin_names() if reading is AS_MEANT else ())))
         for name in progress.track(names, f"Table V, {reading.name}"):
             row = _row(reading, robot, name, goals, starts, printed.get(name))
             report.rows.append(row)
@@ -103,10 +105,9 @@ def _row(
     method, options = reading.options_of(name)
     row: Row = {"reading": reading.name, "method": name}
     try:
-        solver = IkSolver(robot, method, **options)
+        found = _one_by_one(reading, IkSolver(robot, method, **options), goals, starts)
     except DlsIkError as error:
         return {**row, "missing": str(error)}
-    found = _one_by_one(reading, solver, goals, starts)
     row |= {"long_name": long_name(method), **figures(found)}
     if printed is None:
         return row
@@ -188,6 +189,9 @@ def figures(found: Outcomes) -> Row:
     return row
 
 
+FEW = 30  # failures, whose residuals have a spread of their mean at least: most are near, some far
+
+
 def scores(found: Outcomes, printed: Row, printed_pairs: int) -> dict[str, float]:
     """Return the z-score of each column that is printed and measured, for the sampling of both."""
     row, n = figures(found), len(found.solved)
@@ -203,6 +207,8 @@ def scores(found: Outcomes, printed: Row, printed_pairs: int) -> dict[str, float
             spread = float(values.std(ddof=1))
             if key == "iterations" and row["iterations_solved"] is not None:
                 spread = _spread_of_iterations(found, printed, printed_pairs)
+            if key == "residual" and min(len(values), count) < FEW:
+                spread = max(spread, row[key], printed[key])
             z[key] = mean_score(row[key], len(values), printed[key], count, spread, rounding)
     return z
 
@@ -320,11 +326,11 @@ def notes(rows: Sequence[Row]) -> list[str]:
     others = ", ".join(row["method"] for row in differing if row not in known)
     if others:
         found.append(f"{others}: beyond chance also as published; one figure in 370 is, by chance.")
-    missing = [row for row in rows if "missing" in row]
-    if missing:
-        names = ", ".join(row["method"] for row in missing)
-        found.append(f"{names}: not run, {missing[0]['missing']}")
-    elif any(row["method"] in KDL for row in rows):
+    missing = dict.fromkeys(row["missing"] for row in rows if "missing" in row)
+    for reason in missing:
+        names = ", ".join(row["method"] for row in rows if row.get("missing") == reason)
+        found.append(f"{names}: not run, {reason}")
+    if not missing and any(row["method"] in KDL for row in rows):
         found.append(KDL_NOTE)
     return found
 
@@ -344,7 +350,7 @@ MARKERS: dict[str, dict[str, Any]] = {
 
 def plot(report: Reproduction) -> Figure:
     """Draw a panel for each column: the printed figure, and ours by both readings."""
-    names = [name for name in METHODS if any(row["method"] == name for row in report.rows)]
+    names = sorted({row["method"] for row in report.rows}, key=_place)
     figure = new_figure(11.0, 1.6 + 0.27 * max(4, len(names)))
     grid = figure.subplots(1, len(PANELS), sharey=True)
     for axes, (key, label) in zip(grid, PANELS, strict=True):
@@ -355,6 +361,10 @@ def plot(report: Reproduction) -> Figure:
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
     heading(figure, f"Table V of Colome & Torras 2012, {report.samples} pairs")
     return figure
+
+
+def _place(name: str) -> int:
+    return METHODS.index(name) if name in METHODS else len(METHODS)
 
 
 def _panel(axes: Axes, report: Reproduction, names: list[str], key: str, label: str) -> None:

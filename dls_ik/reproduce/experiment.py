@@ -16,6 +16,7 @@ from math import sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from dls_ik.errors import DlsIkError
+from dls_ik.solver.plugins import plugin_names
 from dls_ik.text import listing
 
 if TYPE_CHECKING:
@@ -279,7 +280,8 @@ def begin(
             f"{experiment.what} needs {experiment.least_samples} or more samples "
             f"({experiment.samples_are}), not {count}"
         )
-    _check_known(experiment, "row", only, experiment.row_names)
+    rows = (*experiment.row_names, *plugin_names()) if experiment.row_names else ()
+    _check_known(experiment, "row", only, rows)
     _check_known(experiment, "reading", [reading] if reading else [], experiment.readings)
     return Reproduction(experiment.what, count, seed, only=tuple(only), reading=reading)
 

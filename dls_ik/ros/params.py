@@ -306,7 +306,9 @@ class Parameters(GroupsParameters):
         of_groups = [group.method for group in self.group_details if group.method]
         for method in (self.method, self.stream_method, *of_groups):
             solver_options(parse_method(method), self.solver_options())
-        if parse_method(self.stream_method).is_kdl:  # reported before there is a robot, too
+        if parse_method(
+            self.stream_method
+        ).follows_no_target:  # reported before there is a robot, too
             raise MethodError(f"stream_method {self.stream_method!r} follows no target")
 
     def _check_outputs(self) -> None:

@@ -72,7 +72,7 @@ class LocalIk:
         **options: Unpack[SolverKeywords],
     ) -> None:
         choice = parse_method(method or default_method(robot))
-        if choice.is_kdl:
+        if choice.follows_no_target:
             raise MethodError(f"method {choice.name!r} solves for poses and follows no target")
         self.robot = robot
         self.method = choice.name

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from dls_ik.core import damping, error_clamping, limits, step_bounds
 from dls_ik.errors import MethodError
+from dls_ik.solver.plugins import Plugin, find_plugin, plugin_names, reserve
 from dls_ik.text import did_you_mean, quoted, suggest_names
 
 AUTO = "auto"
@@ -132,6 +133,9 @@ _LISTED: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 
 
+reserve((*_LISTED, *_PARTS))
+
+
 class MethodInfo(NamedTuple):
     """Names of a method, where it was published, and its use in a line."""
 
@@ -157,6 +161,16 @@ class MethodChoice(NamedTuple):
         return self.name in KDL
 
     @property
+    def follows_no_target(self) -> bool:
+        """True for methods that are no kernels, which a controller needs: KDL's, and plug-ins."""
+        return self.is_kdl or self.plugin is not None
+
+    @property
+    def plugin(self) -> Plugin | None:
+        """The method of the user's own that it is, if it is one."""
+        return find_plugin(self.name) if _is_plugin(self.name) else None
+
+    @property
     def is_gp(self) -> bool:
         """True if the limit strategy is gradient projection."""
         return self.limits == limits.GP
@@ -164,7 +178,7 @@ class MethodChoice(NamedTuple):
     @property
     def is_quick(self) -> bool:
         """True if the fast path of the kernels has its steps."""
-        return (
+        return not _is_plugin(self.name) and (
             self.damping in (damping.JP, damping.JD, damping.ED)
             and self.limits in (limits.NONE, limits.JC, limits.ACTIVE)
             and self.reach == error_clamping.NONE
@@ -218,7 +232,10 @@ def method_info(name: str) -> MethodInfo:
     Raises:
         MethodError: as :func:`parse_method`.
     """
-    known = parse_method(name).name
+    choice = parse_method(name)
+    known = choice.name
+    if choice.plugin is not None:
+        return MethodInfo(known, "plug-in", choice.plugin.origin, "a method of your own")
     parts = [known] if known in _LONG_NAMES else known.split("+")
     published = dict.fromkeys(_LISTED[part][0] for part in parts if part in _LISTED)
     words = _LISTED.get(known, ("; ".join(published), "a combination of its parts"))
@@ -240,7 +257,7 @@ def parse_method(name: str) -> MethodChoice:
     words = [part.strip() for part in str(name).lower().split("+")]
     if words == [AUTO]:
         return MethodChoice(AUTO, damping.ED, limits.ACTIVE)
-    if len(words) == 1 and words[0] in KDL:
+    if len(words) == 1 and (words[0] in KDL or _is_plugin(words[0])):
         return MethodChoice(words[0])
     if len(set(words)) != len(words) or not set(words) <= set(_PARTS):
         raise _unknown(name, words)
@@ -258,6 +275,12 @@ def parse_method(name: str) -> MethodChoice:
     choice = MethodChoice(_published_name(parts), law, strategy, error, bound, brought)
     _check_combination(choice)
     return choice
+
+
+def _is_plugin(word: str) -> bool:
+    """Test if a word is the name of a plug-in; others are not looked up among entry points."""
+    is_other = word == AUTO or "+" in word or word in _PARTS or word in _LISTED
+    return not is_other and find_plugin(word) is not None
 
 
 def _part_id(found: list[str]) -> int:
@@ -279,7 +302,7 @@ def _check_combination(choice: MethodChoice) -> None:
 
 def _unknown(name: object, words: list[str]) -> MethodError:
     """Return the error for a name with unknown parts, or with one part twice."""
-    known = (*method_names(), *_PARTS) if len(words) == 1 else tuple(_PARTS)
+    known = (*method_names(), *plugin_names(), *_PARTS) if len(words) == 1 else tuple(_PARTS)
     strange = [word for word in words if word not in _PARTS]
     alone = next((word for word in words if word in (AUTO, *KDL)), None)
     if alone is not None:

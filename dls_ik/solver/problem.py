@@ -17,8 +17,9 @@ from dls_ik.core import damping_policies, limits, objectives
 from dls_ik.core.fast.packed import Packed, pack
 from dls_ik.core.fast.table import LEAF, fill
 from dls_ik.core.se3 import is_pose
-from dls_ik.core.search import ALL, ATTEMPTS, FOUND, STATE, uniform
+from dls_ik.core.search import ALL, ATTEMPTS, FOUND, STATE, STEPS, uniform
 from dls_ik.core.search_rows import POSE_TOLERANCE
+from dls_ik.core.step import error_and_jacobian
 from dls_ik.core.types import (
     Array,
     ChainTable,
@@ -29,13 +30,16 @@ from dls_ik.core.types import (
     SerialChain,
     Starts,
     StopCriteria,
+    TaskParams,
 )
+from dls_ik.core.workspace import new_memory
 from dls_ik.errors import MethodError, OptionError
 from dls_ik.model.chain import build_arm
 from dls_ik.model.kdl import kdl_chain, kdl_frame, pykdl
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.method import MethodChoice
 from dls_ik.solver.options import SolverOptions
+from dls_ik.solver.plugins import MEMORY, StepState, checked_step
 from dls_ik.solver.task import VECTOR, Tasks, build_task, is_full_pose, strict_goal
 from dls_ik.text import quoted
 
@@ -55,7 +59,7 @@ class Problem(NamedTuple):
     starts: Starts
     packed: Packed | None  # for the full pose of one tip, by a method of the fast path
     details: GeneralProblem | None  # for anything else
-    kdl: "KdlAttempts | None"  # for methods of PyKDL
+    kdl: "KdlAttempts | PluginAttempts | None"  # for methods that are no kernels
     has_table: bool  # whether the first start may come from a table
 
 
@@ -74,6 +78,9 @@ def build_problem(
     if choice.is_kdl:
         kdl = KdlAttempts(robot, choice.name, options, task)
         return Problem(method, goal, starts, None, None, kdl, False)
+    if choice.plugin is not None:
+        own = PluginAttempts(robot, choice, options, task)
+        return Problem(method, goal, starts, None, None, own, False)
     is_quick = choice.is_quick and options.policy == "constant"
     is_quick &= options.rotation_error == VECTOR and method.limits != limits.JC_AS_RUN
     if not is_quick or not is_full_pose(robot, task):
@@ -323,7 +330,7 @@ class KdlAttempts:
     def _search_row(self, frame: Any, seed: Array, attempts: int, row: Rows) -> None:
         out, goal = self._kdl.JntArray(self._robot.n), self._goal
         for _ in range(attempts):
-            start = seed if row.counts[ATTEMPTS] == 0 else self._random_start(row)
+            start = seed if row.counts[ATTEMPTS] == 0 else random_start(self._limits, row)
             self._solver.CartToJnt(self._joints(start), frame, out)
             row.counts[ATTEMPTS] += 1
             q = np.array([out[j] for j in range(self._robot.n)])
@@ -339,11 +346,6 @@ class KdlAttempts:
             if is_reached:
                 row.counts[FOUND] = ALL
                 return
-
-    def _random_start(self, row: Rows) -> Array:
-        lower, upper = self._limits
-        state = row.counts[STATE:].view(np.uint64)
-        return lower + (upper - lower) * [uniform(state) for _ in range(self._robot.n)]
 
     def _errors(self, frame: Any, q: Array) -> tuple[float, float]:
         """Position [m] and rotation error [rad] at q, by KDL's own kinematics."""
@@ -376,3 +378,84 @@ class KdlAttempts:
         self._keep = (velocity, bounds)
         clipped = kdl.ChainIkSolverPos_NR_JL
         return clipped(self._chain, *bounds, self._fk, velocity, most, tolerance)
+
+
+# Plug-ins
+
+
+class PluginAttempts:
+    """Attempts of a method of the user's own, with seeds and restarts as our kernels have them.
+
+    Raises:
+        MethodError, OptionError: as :func:`build_problem`.
+    """
+
+    def __init__(
+        self, robot: RobotModel, choice: MethodChoice, options: SolverOptions, task: Tasks
+    ) -> None:
+        if choice.plugin is None:
+            raise MethodError(f"{choice.name!r} is not a plug-in")
+        self._robot, self._plugin, self._goal = robot, choice.plugin, options.goal()
+        self._details = build_details(robot, choice, options, task)
+        self._memory = new_memory(robot.chain, options.method(choice), self._details)
+        self._limits = robot.finite_limits()
+
+    def search(self, Ts: Array, seeds: Array, attempts: int, rows: Rows) -> None:
+        """Make up to `attempts` more attempts for every row of poses (b, k, 4, 4).
+
+        Rows whose pose or seed is not valid are passed over.
+
+        Raises:
+            MethodError: the plug-in fails, see :func:`dls_ik.solver.plugins.checked_step`.
+        """
+        for i in range(len(Ts)):
+            seed = seeds[min(i, len(seeds) - 1)]
+            if all(is_pose(T, POSE_TOLERANCE) for T in Ts[i]) and np.isfinite(seed).all():
+                row = Rows._make(array[i] for array in rows)
+                self._search_row(Ts[i], seed, attempts, row)
+
+    def _search_row(self, T_d: Array, seed: Array, attempts: int, row: Rows) -> None:
+        for _ in range(attempts):
+            is_first = row.counts[ATTEMPTS] == 0
+            q = seed if is_first else random_start(self._limits, row)
+            row.counts[ATTEMPTS] += 1
+            q, errors, steps, is_reached = self._attempt(T_d, q)
+            row.counts[STEPS] += steps
+            if is_first or is_reached or errors.sum() < row.figures[:2].sum():
+                row.best[:], row.figures[:2] = q, errors
+            if is_reached:
+                row.counts[FOUND] = ALL
+                return
+
+    def _attempt(self, T_d: Array, start: Array) -> tuple[Array, Array, int, bool]:
+        """Return the last configuration, its errors (2,), the steps made, and if it is reached."""
+        goal, task, r = self._goal, self._details.task, len(self._details.task.weight)
+        e, J, q = np.empty(r), np.empty((r, self._robot.n)), np.array(start)
+        memory = np.zeros(MEMORY)
+        for steps in range(goal.max_iterations + 1):
+            error_and_jacobian(self._robot.chain, self._details, self._memory, T_d, q, e, J)
+            errors = largest_errors(task, e)
+            if (
+                errors[0] <= goal.position_tolerance
+                and errors[1] <= goal.rotation_tolerance
+                and np.linalg.norm(e) <= goal.error_tolerance
+            ):
+                return q, errors, steps, True
+            if steps < goal.max_iterations:
+                state = StepState(q.copy(), self._robot.lower, self._robot.upper, steps, memory)
+                q = q + checked_step(self._plugin, J.copy(), e.copy(), state)
+        return q, errors, goal.max_iterations, False
+
+
+def largest_errors(task: TaskParams, e: Array) -> Array:
+    """Return the longest position error of a tip [m] and the largest rotation error [rad], (2,)."""
+    found = np.zeros((2, int(task.tip.max()) + 1))
+    np.add.at(found, (task.component // 3, task.tip), (e / task.weight) ** 2)
+    return np.asarray(np.sqrt(found.max(axis=1)))
+
+
+def random_start(limits: tuple[Array, Array], row: Rows) -> Array:
+    """Return random joint values (n,) within limits; the state in `row` is stepped."""
+    lower, upper = limits
+    state = row.counts[STATE:].view(np.uint64)
+    return np.asarray(lower + (upper - lower) * [uniform(state) for _ in lower])

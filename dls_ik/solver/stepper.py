@@ -21,6 +21,7 @@ from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.method import parse_method
 from dls_ik.solver.options import checked_count, solver_options
+from dls_ik.solver.plugins import MEMORY, Plugin, StepState, checked_step
 from dls_ik.solver.poses import batch_poses, checked_poses
 from dls_ik.solver.problem import build_details
 from dls_ik.solver.task import Tasks, checked_tasks, rotation_free
@@ -77,6 +78,7 @@ class Stepper:
         self.options = solver_options(choice, options, robot.joint_names)
         self.details = build_details(robot, choice, self.options, task)
         self._method = self.options.method(choice)
+        self._plugin = choice.plugin
         self._position_only = rotation_free(checked_tasks(robot, task))
         self.reset(0.5 * np.sum(robot.finite_limits(), axis=0) if q is None else q)
 
@@ -97,6 +99,7 @@ class Stepper:
         """
         self.q = self.robot.validated_one(q).copy()
         self._memory = new_memory(self.robot.chain, self._method, self.details)
+        self._own_memory, self._own_steps = np.zeros(MEMORY), 0
 
     def step(self, T: PoseLike) -> Array:
         """Move one step toward a pose, (4, 4) or (k, 4, 4) [m]; return the step dq (n,)."""
@@ -120,10 +123,28 @@ class Stepper:
         qs[0] = self.q
         errors, chosen = np.empty((steps + 1, self.rows)), np.empty((steps, 2))
         targets = self._targets(Ts)
+        if self._plugin is not None:
+            return self._run_plugin(self._plugin, targets, steps)
         structs = self.robot.chain, self._method, self.details, self._memory
         run_steps(*structs, targets, qs, errors, chosen)
         self.q = qs[-1].copy()
         return Trace(qs, errors, chosen[:, 0], chosen[:, 1])
+
+    def _run_plugin(self, plugin: Plugin, targets: Array, steps: int) -> Trace:
+        qs, errors = [self.q.copy()], []
+        for i in range(steps + 1):
+            e, J = self._look_at(targets[min(i, len(targets) - 1)])
+            errors.append(e)
+            if i < steps:
+                self.q = self.q + self._own_step(plugin, J, e)
+                qs.append(self.q.copy())
+        return Trace(np.array(qs), np.array(errors), np.zeros(steps), np.zeros(steps))
+
+    def _own_step(self, plugin: Plugin, J: Array, e: Array) -> Array:
+        limits = self.robot.lower, self.robot.upper
+        state = StepState(self.q.copy(), *limits, self._own_steps, self._own_memory)
+        self._own_steps += 1
+        return checked_step(plugin, J.copy(), e.copy(), state)
 
     def rate(self, x_dot: ArrayLike, dt: float, T: PoseLike | None = None) -> Array:
         """Move for dt [s] at the method's joint velocity for a velocity of the task.
@@ -162,6 +183,8 @@ class Stepper:
         """
         error = _finite_array(e, (self.rows,), "e")
         J_given = _finite_array(J, (self.rows, self.robot.n), "J")
+        if self._plugin is not None:
+            return self._own_step(self._plugin, J_given, error)
         dq = np.empty(self.robot.n)
         structs = self.robot.chain, self._method, self.details, self._memory
         step_for(*structs, self._target(T), self.q, error, J_given, dq)
@@ -178,6 +201,8 @@ class Stepper:
             PoseError: a pose that is not valid.
         """
         error, J = self._look(T)
+        if self._plugin is not None:
+            return self._own_inverse(self._plugin, J, error)
         method, params = self._method, self.details.params
         strength, W = self._strength(error, J), np.eye(self.rows)
         if params.policy == damping_policies.ACCURACY:
@@ -189,6 +214,20 @@ class Stepper:
         gain = np.empty(self.rows)
         damping.gains(method, params, s, min(J.shape), strength, gain)
         return Inverse(Vt.T @ (gain[:, None] * Ut) @ W, s, gain)
+
+    def _own_inverse(self, plugin: Plugin, J: Array, error: Array) -> Inverse:
+        """Return the matrix of the steps along the left singular vectors, as long as the error."""
+        U, s, Vt = np.linalg.svd(J, full_matrices=False)
+        length = max(float(np.linalg.norm(error)), 1e-12)
+        count, memory = self._own_steps, self._own_memory.copy()
+        found = []
+        for u in U.T:
+            self._own_steps, self._own_memory = count, memory.copy()
+            found.append(self._own_step(plugin, J, length * u) / length)
+        self._own_steps, self._own_memory = count, memory
+        steps = np.array(found).T  # (n, r)
+        gain = np.abs(np.einsum("ij,ji->i", Vt, steps))
+        return Inverse(steps @ U.T, s, gain)
 
     def _strength(self, error: Array, J: Array) -> float:
         """Return the damping strength for an error (r,) and J (r, n); the memory stays as it is."""
@@ -213,9 +252,12 @@ class Stepper:
         return int(self._memory.steps[1])
 
     def _look(self, T: PoseLike | None) -> tuple[Array, Array]:
+        return self._look_at(self._target(T))
+
+    def _look_at(self, target: Array) -> tuple[Array, Array]:
         e, J = np.empty(self.rows), np.empty((self.rows, self.robot.n))
         structs = self.robot.chain, self.details, self._memory
-        error_and_jacobian(*structs, self._target(T), self.q, e, J)
+        error_and_jacobian(*structs, target, self.q, e, J)
         return e, J
 
     def _target(self, T: PoseLike | None) -> Array:

@@ -404,7 +404,7 @@ def check_follows(method: str) -> str:
         MethodError: an unknown method, or one of KDL's, which solve for poses only.
     """
     choice = parse_method(method)
-    if choice.is_kdl:
+    if choice.follows_no_target:
         raise MethodError(f"method {choice.name!r} solves for poses and follows no target")
     return choice.name
 

@@ -1,6 +1,7 @@
 """The folder in which a page is followed: a checkout in which nothing that is written stays."""
 
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -18,7 +19,7 @@ LEFT_OUT = ("dls_ik", "build", "install", "log", "demo_output")  # the package w
 
 
 def make(folder: Path, page: str) -> Path:
-    """A folder that looks like a checkout with its ``.venv``; arm.yaml is the first on the page."""
+    """A folder that looks like a checkout with its ``.venv``, and the files a page shows."""
     for path in ROOT.iterdir():
         if path.name in WRITTEN:
             shutil.copytree(path, folder / path.name, ignore=shutil.ignore_patterns("_build"))
@@ -29,6 +30,9 @@ def make(folder: Path, page: str) -> Path:
     for block in blocks(page):
         if "ros__parameters" in block.text and not (folder / "arm.yaml").exists():
             (folder / "arm.yaml").write_text(block.text)
+        named = re.match(r"# (\w+\.py)\n", block.text)  # a file that the page names
+        if named:
+            (folder / named[1]).write_text(block.text)
     _make_programs(folder / ".venv" / "bin")
     return folder
 

@@ -1,0 +1,169 @@
+"""Methods of the user's own: a damped inverse beside the library's, and steps that fail."""
+
+import threading
+
+import numba
+import numpy as np
+import pytest
+
+from dls_ik import IkSolver, RobotModel, Stepper, Task
+from dls_ik.errors import MethodError
+from dls_ik.reproduce.colome_torras_readings import MEANT
+from dls_ik.reproduce.experiment import begin, complete, experiment
+from dls_ik.servo.local_ik import LocalIk
+from dls_ik.solver import plugins
+from dls_ik.solver.method import method_info
+from dls_ik.solver.plugins import load_plugin, plugin_names, register_method
+
+WAM = RobotModel.wam()
+
+
+@pytest.fixture(autouse=True)
+def _only_ours(monkeypatch):
+    monkeypatch.setattr(plugins, "_PLUGINS", {})
+    monkeypatch.setattr(plugins, "SLOWEST_STEP", 0.4)
+
+
+def damped(J, e, state):
+    return J.T @ np.linalg.solve(J @ J.T + 0.5 * (e @ e) * np.eye(len(e)), e)
+
+
+@numba.njit
+def transposed(J, e, state):
+    state.memory[0] += 1.0
+    return 0.1 * (J.T @ e) + 0.0 * state.q * state.memory[0]
+
+
+def pairs(count):
+    rng = np.random.default_rng(4)
+    return WAM.fk(WAM.random(rng, count)), WAM.random(rng, count)
+
+
+@pytest.mark.parametrize("task", [None, Task.position_only(), Task.pointing()])
+def test_a_damped_inverse_of_ones_own_is_ed(task):
+    register_method("mine", damped)
+    T, q = pairs(12)
+    ours, own = (IkSolver(WAM, name, task=task).solve_batch(T, q) for name in ("ed", "mine"))
+    np.testing.assert_array_equal(own.iterations, ours.iterations)
+    np.testing.assert_array_equal(own.status, ours.status)
+    np.testing.assert_allclose(own.q, ours.q, atol=1e-7)
+    one, other = (Stepper(WAM, name, q[0], task=task).run(T[0], 5) for name in ("ed", "mine"))
+    np.testing.assert_allclose(other.q, one.q, atol=1e-9)
+    np.testing.assert_allclose(other.error, one.error, atol=1e-9)
+
+
+def test_restarts_are_those_of_the_solver():
+    register_method("mine", damped)
+    T, q = pairs(6)
+    found = IkSolver(WAM, "mine", max_restarts=40, max_iterations=8).solve_batch(T, q)
+    assert found.iterations.max() > 8
+
+
+def test_a_kernel_of_numba_takes_the_same_arguments():
+    register_method("kernel", transposed)
+    T, q = pairs(1)
+    trace = Stepper(WAM, "kernel", q[0]).run(T[0], 30)
+    assert np.linalg.norm(trace.error[-1]) < np.linalg.norm(trace.error[0])
+
+
+def never_ends(J, e, state):
+    while True:
+        pass
+
+
+def raises(J, e, state):
+    return np.zeros(7)[9]
+
+
+FAULTS = {
+    "nan": (lambda J, e, state: np.full(7, np.nan), "not finite in step 0"),
+    "short": (lambda J, e, state: np.zeros(6), r"array of shape \(6,\) in step 0; a step is 7"),
+    "words": (lambda J, e, state: "seven", "returns 'seven'"),
+    "raises": (raises, "raises IndexError: index 9"),
+    "never": (never_ends, "takes more than 0.4 s"),
+    "later": (lambda J, e, state: J.T @ e if state.iteration < 2 else None, "in step 2"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_step_that_fails_is_named_with_its_reason(name):
+    step, reason = FAULTS[name]
+    register_method(name, step, "mine.py")
+    T, q = pairs(1)
+    with pytest.raises(MethodError, match=rf"'{name}' \(mine.py\).*{reason}"):
+        IkSolver(WAM, name).solve(T[0], q[0])
+
+
+def test_a_step_that_never_ends_in_another_thread_is_stopped_too():
+    register_method("never", never_ends)
+    T, q = pairs(1)
+    found = []
+
+    def run():
+        try:
+            IkSolver(WAM, "never").solve(T[0], q[0])
+        except MethodError as error:
+            found.append(str(error))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join(20.0)
+    assert "takes more than" in found[0]
+
+
+def test_rows_of_table_v_go_on_without_one_that_fails():
+    register_method("nan", FAULTS["nan"][0])
+    register_method("mine", damped)
+    report = begin(experiment("table-v"), 8, 0, ["ed", "nan", "mine"], MEANT)
+    complete(experiment("table-v"), report, Silent())
+    rows = {row["method"]: row for row in report.rows}
+    assert rows["mine"]["iterations"] == rows["ed"]["iterations"]
+    assert "not finite" in rows["nan"]["missing"]
+    assert any(note.startswith("nan: not run") for note in report.notes)
+    experiment("table-v").plot(report)
+
+
+class Silent:
+    def track(self, items, title):
+        yield from items
+
+
+def test_a_plugin_has_a_line_in_figures_1_and_2():
+    register_method("mine", damped)
+    register_method("nan", FAULTS["nan"][0])
+    for what in ("figure-1", "figure-2"):
+        report = begin(experiment(what), 30)
+        complete(experiment(what), report, Silent())
+        rows = {row["method"]: row for row in report.rows}
+        key = "last" if what == "figure-1" else "peak"
+        assert rows["mine"][key] == pytest.approx(rows["ed"][key], rel=1e-3)
+        assert any(note.startswith("nan: not run") for note in report.notes)
+        experiment(what).plot(report)
+
+
+def test_files(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text("def step(J, e, state):\n    return J.T @ e\n")
+    assert load_plugin(file) == ("mine",)
+    assert "mine" in plugin_names()
+    assert method_info("mine").source == "mine.py"
+    for text, reason in [
+        ("x = 1\n", "neither a function step"),
+        ("1 / 0\n", "ZeroDivisionError"),
+        ("METHODS = {'jp': print}\n", "'jp' is a published method"),
+        ("METHODS = {'My One': print}\n", "lower-case letters"),
+        ("METHODS = {'one': 3}\n", "step is a function"),
+    ]:
+        file.write_text(text)
+        with pytest.raises(MethodError, match=reason):
+            load_plugin(file)
+    with pytest.raises(MethodError, match="there is no plug-in"):
+        load_plugin(tmp_path / "none.py")
+    with pytest.raises(MethodError, match="did you mean mine"):
+        IkSolver(WAM, "mime")
+
+
+def test_a_controller_refuses_it():
+    register_method("mine", damped)
+    with pytest.raises(MethodError, match="follows no target"):
+        LocalIk(WAM, "mine")
