@@ -37,7 +37,7 @@ SHEET_STYLE = (
     "[style*='max-height: 60%'] [style*='width: 20em'] {{width: 100% !important}}"
     "}}</style>"
 )
-REFRESHES, REFRESH_EVERY = 32, 4  # updates; an even number of times
+REFRESHES, REFRESH_EVERY = 60, 5  # updates; an even number of times
 SCENE_PERIOD, FIGURES_PERIOD = 1.0 / 30.0, 1.0 / 6.0  # [s]
 
 Clearance = Callable[[Array], Array]
@@ -52,6 +52,7 @@ class Page:
         scene: with the robot.
         save: see :class:`dls_ik.viewer.files.RecordPanel`.
         is_dark: colours at the start.
+        is_compact: fold the plots at the start.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Page:
         presets: Sequence[Preset],
         save: Save | None,
         is_dark: bool = False,
+        is_compact: bool = False,
     ) -> None:
         self._server, self._gui, gui = server, server.gui, server.gui
         self._scene, self._status, self._session = scene, status, session
@@ -95,6 +97,8 @@ class Page:
         self._tabs = {name: panel.add_tab(name) for name in (MOTION, CONDITIONING)}
         panel.dock_left()
         panel.set_width(PLOTS_WIDTH)
+        if is_compact:
+            panel.minimize()
         if session.target is not None:
             scene.show((), session.target)
         for i, gizmo in enumerate(scene.targets):
@@ -187,6 +191,7 @@ def serve(
     is_dark: bool = False,
     note: str = "",
     begun: Callable[[Session], object] = lambda _: None,
+    is_compact: bool = False,
 ) -> None:
     """Show the robot, make a session, and step it until the event is set.
 
@@ -198,6 +203,7 @@ def serve(
         save: see :class:`dls_ik.viewer.files.RecordPanel`.
         note: a line above the state of the arms.
         begun: called with the session when the page is complete.
+        is_dark, is_compact: as for :class:`Page`.
     """
     with contextlib.ExitStack() as stack:
         stack.callback(server.stop)
@@ -212,7 +218,7 @@ def serve(
         status.say("compiling kernels ...")
         session, presets = make_session(scene.clearance)
         stack.callback(session.close)
-        page = Page(server, scene, status, session, presets, save, is_dark)
+        page = Page(server, scene, status, session, presets, save, is_dark, is_compact)
         stack.callback(page.finish)
         views = session.step(0.0)
         if views:

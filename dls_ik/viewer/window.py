@@ -54,6 +54,7 @@ class Viewer:
         port: int,
         is_dark: bool,
         note: str,
+        is_compact: bool,
     ) -> None:
         from dls_ik.viewer.page import serve
         from dls_ik.viewer.server import open_server
@@ -71,7 +72,7 @@ class Viewer:
             try:
                 serve(
                     server, robot, shapes, make_session, RATE, None, self._ended, is_dark, note,
-                    self._begin,
+                    self._begin, is_compact,
                 )  # fmt: skip
             except BaseException as error:  # noqa: BLE001  raised in the thread that waits for it
                 self._error = error
@@ -206,7 +207,7 @@ def open_viewer(
             joints.
         port: 0 for any that is free.
         browser: open a browser; default: where there is a screen, not in a notebook.
-        presets: compute them, about a second.
+        presets: compute them, about a second; without them the plots are folded at first.
 
     Raises:
         ViewerError: viser is not installed, or too many methods.
@@ -227,7 +228,7 @@ def open_viewer(
         viewer = Viewer(
             robot,
             lambda clearance: local_session(robot, names, rows, clearance, presets),
-            host, port, dark, note,
+            host, port, dark, note, not presets,
         )  # fmt: skip
     except ImportError as error:
         missing = error.name or error
