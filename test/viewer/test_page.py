@@ -89,6 +89,7 @@ def test_the_arm_follows_the_mouse_and_shows_what_it_does(url, open_page):
         page.press("Pause")
         page.press("Go on")
         page.press("Stop")
+        page.wait_until(lambda: not page.is_drawn("/path"), "the preset to end")
         page.press("Reset")
         page.wait_for_text("no target yet")
 
