@@ -16,6 +16,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinx.writers.html5 import HTML5Translator
 
+ASSIGN = "\N{COLON EQUALS}"
 BARS = ("&#x02016;", "&#x0007C;")  # double, single; taken in pairs
 BAR = re.compile(f"<mo[^>]*>({'|'.join(BARS)})</mo>")
 FONT = "STIXTwoMath-Regular.ttf"  # named in site.css
@@ -29,11 +30,12 @@ def mathml(source: str, display: str) -> str:
         ExtensionError: a command that the converter does not know.
     """
     try:
-        text = convert(source.strip(), display=display)
+        text = convert(source.strip().replace(":=", ASSIGN), display=display)
     except Exception as error:
         raise ExtensionError(f"formula {source!r}: {error!r}") from error
     if UNKNOWN.search(text):
         raise ExtensionError(f"formula {source!r} has an unknown command")
+    text = text.replace(f"<mi>{ASSIGN}</mi>", f"<mo>{ASSIGN}</mo>")
     forms = {bar: cycle(("prefix", "postfix")) for bar in BARS}
     return BAR.sub(lambda found: _fence(found[1], next(forms[found[1]])), text)
 
