@@ -126,6 +126,10 @@ SEARCH_NOTE = (
     "start: the same searches from nothing. The paper prints whole numbers, without its tolerance: "
     f"2 and 3 are what searches from nothing to {FINE:g} of the bound take, rounded."
 )
+ERRATA_NOTE = (
+    "Errata of the paper: in appendix A the norm of the deviation lacks gamma_i; s / (s^2 + "
+    "lambda) is largest at s = sqrt(lambda); (27) lacks a square."
+)
 RATE_NOTE = (
     f"The commanded velocity includes the feedback of section 2.1, {FEEDBACK:g}/s of the "
     "error; the paper prints neither gain nor time step."
@@ -275,7 +279,40 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
 def run_figures_4_5(report: Reproduction, progress: Progress) -> None:
     """Follow the rectangle with every method."""
     report.printed.append(printed(FINEST, 2.0))
+    report.notes.append(ERRATA_NOTE)
     run_rectangle(report, METHODS, progress)
+    report.series["estimates"] = [
+        estimate_row(f"{name}, damped by {damping:g}", report.series[name]["q"], damping)
+        for name in ("pseudoinverse", FINEST)
+        for damping in ESTIMATE_DAMPING
+    ]
+
+
+ESTIMATE_DAMPING = (1e-4, 1e-2)
+
+
+def estimate_row(method: str, q: Array, damping: float) -> Row:
+    """Compare the running estimate of the least singular value with it, along q (s, 3).
+
+    Maciejewski & Klein 1988: u turns with the singular vector, u := (J J^T + damping I)^-1 u made a
+    unit vector, s^2 = |J^T u|^2; one linear solve a step, no decomposition.
+    """
+    robot = planar_robot(PLANAR_LINKS)
+    u, found, true = np.array([1.0, 0.0]), [], []
+    for values in np.asarray(q):
+        J = robot.jacobian(values)[:2]
+        u = np.linalg.solve(J @ J.T + damping * np.eye(2), u)
+        u /= np.linalg.norm(u)
+        found.append(np.linalg.norm(J.T @ u))
+        true.append(np.linalg.svd(J, compute_uv=False)[-1])
+    error = np.abs(np.array(found) - true) / np.array(true)
+    return {
+        "method": method,
+        "least": float(np.min(true)),
+        "estimate": float(np.min(found)),
+        "median_percent": 100.0 * float(np.median(error)),
+        "worst_percent": 100.0 * float(error[1:].max()),
+    }
 
 
 def plot_figures_4_5(report: Reproduction) -> Figure:
@@ -290,7 +327,20 @@ FIGURES_4_5 = Experiment(
     what="figures-4-5",
     source="Deo & Walker 1993, Figures 4 and 5",
     title="Planar 3R arm around a rectangle, by pseudoinverse and by optimal damping",
-    tables=(TABLE,),
+    tables=(
+        TABLE,
+        ResultTable(
+            (
+                Column("method", "along the path of", is_name=True),
+                Column("least", "least singular value", ".4f"),
+                Column("estimate", "estimated", ".4f"),
+                Column("median_percent", "median error [%]", ".2g"),
+                Column("worst_percent", "largest [%]", ".2g"),
+            ),
+            "Running estimate of the least singular value (Maciejewski & Klein), one solve a step",
+            series="estimates",
+        ),
+    ),
     run=run_figures_4_5,
     plot=plot_figures_4_5,
     samples=640,

@@ -63,3 +63,9 @@ def test_pictures(what, conditions, gains):
     full = conditions if what == "figure-1" else gains
     assert shows_something(experiment(what).plot(full))
     experiment(what).plot(begin(experiment(what)))
+
+
+def test_a_relative_error_grows_by_the_condition_number_at_most(conditions):
+    rows = {row["method"]: row for row in conditions.rows}
+    assert all(0.0 < row["bound_share"] <= 1.0 + 1e-9 for row in rows.values())
+    assert rows["jd"]["bound_share"] > 0.9

@@ -80,3 +80,9 @@ def test_the_distance_criterion_brings_the_elbow_up_and_away(reports):
     assert rows["distance (18)"]["clearance"] > 0.3
     assert rows["distance (18)"]["clearance"] > rows["reference (18)"]["clearance"]
     assert all(row["peak"] <= KEPT for row in rows.values())
+
+
+def test_the_running_estimate_follows_the_least_singular_value(reports):
+    for row in reports["figures-4-5"].series["estimates"]:
+        assert row["worst_percent"] < 5.0
+        assert row["estimate"] == pytest.approx(row["least"], rel=0.01)

@@ -66,3 +66,19 @@ def test_what_has_not_come_in_few_iterations_does_not_differ():
     assert BY_NAME["2 links, too far"].least_distance == pytest.approx(2.5 * 2**0.5 - 3.0)
     assert BY_NAME["2 links, too close"].least_distance == pytest.approx(1.0 - 0.5**0.5)
     assert BY_NAME["5 links"].least_distance == 0.0
+
+
+def test_too_far_within_a_thousandth_takes_the_printed_100(report):
+    assert row(report, "2 links, too far", "transpose")["line_fine"] == 100
+
+
+def test_studies(report):
+    studies = {(r["scenario"], r["method"]): r for r in report.series["studies"]}
+    assert len(studies) == len(tabaczynski.SCENARIOS) * len(tabaczynski.STUDIES)
+    dual, alone = studies["2 links", tabaczynski.DUAL], row(report, "2 links", "DLS")
+    assert dual["fine"] < 0.4 * alone["fine"]
+    assert dual["beyond"] == pytest.approx(alone["beyond"], abs=0.05)
+    slow = studies["2 links", "truncated pinv, cap 0.1"]
+    assert slow["coarse"] > 10 * row(report, "2 links", "truncated pinv")["coarse"]
+    wild = studies["2 links, too close", "truncated pinv, cap pi"]
+    assert wild["beyond"] > 4 * row(report, "2 links, too close", "truncated pinv")["beyond"]
