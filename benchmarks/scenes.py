@@ -1,4 +1,4 @@
-"""Collision checks in scenes and requests of MoveIt, as MotionBenchMaker writes them.
+"""Collision checks and solutions in scenes and requests of MoveIt, as MotionBenchMaker writes them.
 
 A folder has files scene*.yaml (moveit_msgs/PlanningScene) and request*.yaml (MotionPlanRequest) of
 the same number; folders below it are rows of the table. Goals are joint values; joints beside the
@@ -8,12 +8,14 @@ times of one thread; the last is of coal alone, without spheres, called from Pyt
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.common import Table, columns, finish, guarded, parser, robot_from
+from benchmarks import free_solutions
+from benchmarks.common import Table, columns, finish, guarded, parser, positive, robot_from
 from dls_ik import PlanningScene, RobotModel
 from dls_ik.core.collision import OPEN
 from dls_ik.core.types import Array
@@ -56,14 +58,21 @@ def problems(folder: Path, robot: RobotModel) -> Iterator[Problem]:
             yield Problem(scene, beside, np.array([goal[name] for name in robot.joint_names]))
 
 
+def enter(scene: PlanningScene, problem: Problem) -> Array:
+    """Load the scene of a problem; return its goal (n,)."""
+    scene.clear()
+    scene.load(problem.scene)
+    scene.set_joints(problem.values)
+    return problem.goal
+
+
 def row(
     name: str, scene: PlanningScene, given: list[Problem], samples: int, seed: int
 ) -> list[Any]:
     """Return the figures of a folder."""
     rng, times, free, differ = np.random.default_rng(seed), [], 0, 0
     for problem in given:
-        scene.load(problem.scene)
-        scene.set_joints(problem.values)
+        enter(scene, problem)
         snapshot, n = scene.snapshot, scene.robot.n
         q = problem.goal + rng.normal(0.0, AROUND, (samples, n))
         q[0] = problem.goal
@@ -95,16 +104,24 @@ def main() -> None:
     options.add_argument("--robot", type=robot_from, required=True, help="name or file")
     options.add_argument("--srdf", type=Path, help="file; default: pairs found by samples")
     options.add_argument("--problems", type=int, default=10, help="of each folder, the first ones")
+    options.add_argument("--repeats", type=positive, default=3, help="seeds for each goal")
+    options.add_argument("--only", choices=("checks", "solutions"), help="one part")
     given = options.parse_args()
     scene = PlanningScene(given.robot, given.srdf)
-    rows = []
+    rows, several = [], list[Problem]()
     for folder in sorted({path.parent for path in given.folder.rglob("request*.y*ml")}):
         found = list(problems(folder, given.robot))[: given.problems]
-        if found:
+        several += found
+        if found and given.only != "solutions":
             rows.append(row(folder.name, scene, found, given.samples, given.seed))
-    if not rows:
+    if not several:
         raise SceneError(f"no requests with goals of {given.robot.name} below {given.folder}")
-    finish(given, [Table(f"collision checks of {given.robot.name}", COLUMNS, rows)])
+    tables = [Table(f"collision checks of {given.robot.name}", COLUMNS, rows)] if rows else []
+    if given.only != "checks":
+        goals = [partial(enter, scene, each) for each in several]
+        tables.append(free_solutions.solved(scene, goals, given.repeats, given.seed))
+        tables.append(free_solutions.batched(scene, goals, given.seed))
+    finish(given, tables)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import numpy as np
 
 from dls_ik.core.jit import cache_failures, keep_ahead_in, portable_environment
 from dls_ik.core.reach_bounds import ReachBounds, rows_beyond_reach
+from dls_ik.core.selection import count_pair
 from dls_ik.model.dh import DhRow
 from dls_ik.model.robot import RobotModel
 from dls_ik.scene.shapes import Body, Box, Mesh, Sphere
@@ -71,7 +72,12 @@ def _check_collisions() -> None:
     fit_spheres(pyramid, most=2)
     fit_spheres(Box(np.ones(3)), most=2)
     world = {"pyramid": PlacedBody(Body("pyramid", ((pyramid, np.eye(4)),)), np.eye(4))}
-    use_scene_kernels(SceneSnapshot(robot.tree, robot.joint_names, bodies, {}, objects=world))
+    snapshot = SceneSnapshot(robot.tree, robot.joint_names, bodies, {}, objects=world)
+    use_scene_kernels(snapshot)
+    for method in ("auto", "ctp"):
+        search, T = IkSolver(robot, method).search.within(snapshot), robot.fk(np.full(robot.n, 0.5))
+        search.attempt(T[None, None], search.middle, 1, search.new_rows(1))
+    count_pair(np.zeros(search.columns, np.int64), 0)
 
 
 USES: tuple[Callable[[], None], ...] = (

@@ -10,7 +10,7 @@ children make up its own.
 Primitives of the world are exact: the signed distance of a point from each is in closed form.
 """
 
-from math import cos, sin, sqrt
+from math import cos, exp, sin, sqrt
 from typing import NamedTuple, get_type_hints
 
 import numpy as np
@@ -23,6 +23,7 @@ FREE, COLLIDING, OPEN = range(3)
 SPHERE, BOX, CYLINDER, CAPSULE, PLANE, TREE = range(6)  # kinds of objects
 OUTER, INNER = 3, 4  # columns of a node after its centre
 STACK = 512  # pending nodes; trees of this depth together are not built
+NEARNESS, FAR = 0.02, 8.0  # [m] d0 of nearness; times it pairs are looked at
 MOST_VISITS = 20_000  # of pairs of nodes; beyond, a pair is left open
 
 
@@ -350,6 +351,17 @@ def collides(scene: SceneArrays, q: Array, work: CollisionScratch) -> int:
     return state
 
 
+@kernel
+def collides_again(scene: SceneArrays, q: Array, work: CollisionScratch) -> int:
+    """As :func:`collides`, with the pair of `work.found` first, which may still be in the way."""
+    k = work.found[0]
+    if k >= 0:
+        place_links(scene, q, work)
+        if check_pair(scene, k, work) == COLLIDING:
+            return COLLIDING
+    return collides(scene, q, work)
+
+
 @allocating
 def check_rows(numbers: Array, integers: Indices, q: Array, out: Indices) -> None:
     """:func:`collides` for each row; called from Python.
@@ -521,6 +533,20 @@ def pair_bounds(
     if is_tree:
         return tree_bounds(scene, one, two, padding, work.T, limit, work)
     return primitive_bounds(scene, a, outside, work.T, limit, work)
+
+
+@kernel
+def nearness(scene: SceneArrays, work: CollisionScratch) -> float:
+    """Sum exp(-d / d0) over all pairs at the configuration last placed, d bounded from below.
+
+    Unlike the least distance it does not hide what moves behind pairs that always are near.
+    """
+    total = 0.0
+    for k in range(scene.pairs.shape[0] + scene.outside.shape[0]):
+        d, _ = pair_bounds(scene, k, FAR * NEARNESS, work)
+        if d < FAR * NEARNESS:
+            total += exp(-max(d, 0.0) / NEARNESS)
+    return total
 
 
 @allocating

@@ -9,14 +9,27 @@ from math import pi
 import numpy as np
 from numpy.typing import NDArray
 
-from dls_ik.core import limits
-from dls_ik.core.fast.kinematics import arm_jacobian_there, observe_arm
-from dls_ik.core.fast.step import fast_step, slide
+from dls_ik.core.attempt import REACHED, attempt, error_at
+from dls_ik.core.fast.step import slide
 from dls_ik.core.fast.table import look_up, next_start
+from dls_ik.core.free_solutions import FreeSearch, keep_free
 from dls_ik.core.jit import force_inline
-from dls_ik.core.linalg import copy, dexterity, norm
-from dls_ik.core.step import general_step
-from dls_ik.core.task import is_reached, jacobian_there, observe, scaled_error
+from dls_ik.core.linalg import copy, norm
+from dls_ik.core.selection import (
+    ALL,
+    ATTEMPTS,
+    FOUND,
+    NEAREST,
+    NOTHING,
+    STATE,
+    STEPS,
+    distance,
+    end_if_enough,
+    keep,
+    measure,
+    take_answers,
+)
+from dls_ik.core.task import is_reached, scaled_error
 from dls_ik.core.types import (
     AnyChain,
     AnyWorkspace,
@@ -24,25 +37,18 @@ from dls_ik.core.types import (
     ChainTable,
     GeneralProblem,
     Indices,
-    Method,
     Rows,
     SearchParams,
     SearchScratch,
     Starts,
     StopCriteria,
 )
-from dls_ik.core.workspace import forget
 
-ATTEMPTS, STEPS, FOUND, STATE = range(4)  # columns of Rows.counts: begun, made, see below, random
-NOTHING, SOMETHING, ALL = range(3)  # found: no solution; one, and the search goes on; it is over
-FIRST, NEAREST, DEXTROUS = range(3)  # kinds of SelectionRule
 LATE = 32  # attempts after which a pose counts as difficult
 UNKNOWN, EXHAUSTED = -1, -2  # in place of the leaf of a table
 TURNS, REDUNDANCY, SAME = range(3)  # by what a solution comes nearer; observed once more
 MOST_TURNS = 1e6  # beyond, a turn would cost digits that tolerances need
 FARTHEST_VALUE = 1e18  # [rad or m] of a joint at the start
-REACHED, SLOW, OUT_OF_ITERATIONS = range(3)
-LONG_STEPS, LONG_RATIO = 8, 0.95  # times max_iterations; in place of the stall ratio
 
 
 @force_inline
@@ -57,24 +63,29 @@ def search(
     row: Rows,
     scratch: SearchScratch,
     work: AnyWorkspace,
+    free: FreeSearch | None,
 ) -> None:
     """Make up to `attempts` more attempts.
 
     Called again with the same row it goes on where it stopped, so that the moments at which a
-    caller looks at the clock do not change the result.
+    caller looks at the clock do not change the result. It stops too where solutions are noted in
+    `free.opened`, and takes their answers at the next call.
 
     Args:
         table, general: one of them is None, see this module.
+        free: None without a scene; of this pose.
         T_d: (k, 4, 4) desired poses, seed: (n,).
         row: in and out: of one pose, counts (4,), best (n,), figures (3,).
     """
-    method, stop, kind = params.method, params.stop, params.rule.kind
+    method, stop = params.method, params.stop
     counts, best, figures = row.counts, row.best, row.figures
     q, now, state = scratch.q, scratch.error, scratch.random_state
     leaf = UNKNOWN
     state[0] = np.uint64(counts[STATE])
+    if free is not None:
+        take_answers(params.rule, row, free.opened)
     for _ in range(attempts):
-        if counts[FOUND] == ALL:
+        if counts[FOUND] >= ALL:
             break
         # One attempt from the next start.
         is_long = is_long_attempt(stop, counts[ATTEMPTS])
@@ -86,138 +97,23 @@ def search(
         # A solution is kept if it is the best one; what is none, if nothing is nearer.
         if status == REACHED:
             counts[STEPS] += approach(chain, params, table, general, T_d, seed, scratch, work)
-            value = measure(chain, params, table, general, T_d, seed, q, work)
-            if counts[FOUND] == NOTHING or value < figures[2]:
-                copy(q, best)
-                figures[0], figures[1], figures[2] = now[0], now[1], value
-            counts[FOUND] = SOMETHING
-            if kind == FIRST or (kind == NEAREST and value == 0.0):
-                counts[FOUND] = ALL
-        elif counts[FOUND] == NOTHING and (
+            if free is None:
+                value = measure(chain, params, table, general, T_d, seed, q, work)
+                keep(params.rule, q, now, value, row)
+            if free is not None:
+                counts[STEPS] += keep_free(
+                    chain, params, table, general, T_d, seed, row, scratch, work, free
+                )
+        if counts[FOUND] == NOTHING and (
             is_first or scaled_error(stop, now) < scaled_error(stop, figures)
         ):
             copy(q, best)
             figures[0], figures[1] = now[0], now[1]
-        if counts[FOUND] == SOMETHING and counts[ATTEMPTS] >= params.rule.num_candidates:
-            counts[FOUND] = ALL
+        if free is not None:  # noqa: SIM102  Numba leaves out branches of None alone
+            if free.opened.answers[0] > 0:
+                break
+        end_if_enough(params.rule, counts)
     counts[STATE] = np.int64(state[0])
-
-
-# One attempt --------------------------------------------------------------------------------------
-
-
-@force_inline
-def error_at(
-    chain: AnyChain,
-    stop: StopCriteria,
-    table: ChainTable | None,
-    general: GeneralProblem | None,
-    T_d: Array,
-    q: Array,
-    work: AnyWorkspace,
-) -> tuple[float, float]:
-    """Write the scaled error at `q`; return the largest position [m] and rotation error [rad].
-
-    Args:
-        T_d: (k, 4, 4) desired poses; the fast path has its target in `work`.
-    """
-    position, rotation = 0.0, 0.0
-    if general is not None:
-        position, rotation = observe(chain, general, T_d, q, work)
-    if table is not None:
-        position, rotation = observe_arm(chain, stop.rotation_weight, q, work)
-    return position, rotation
-
-
-@force_inline
-def write_jacobian(
-    chain: AnyChain,
-    stop: StopCriteria,
-    table: ChainTable | None,
-    general: GeneralProblem | None,
-    T_d: Array,
-    work: AnyWorkspace,
-) -> None:
-    """Write the Jacobian of the scaled error at the configuration last observed."""
-    if general is not None:
-        jacobian_there(chain, general, T_d, work)
-    if table is not None:
-        arm_jacobian_there(chain, stop.rotation_weight, work)
-
-
-@force_inline
-def make_step(
-    chain: AnyChain,
-    method: Method,
-    stop: StopCriteria,
-    table: ChainTable | None,
-    general: GeneralProblem | None,
-    T_d: Array,
-    error: float,
-    q: Array,
-    work: AnyWorkspace,
-) -> None:
-    """Move `q` by a step of the method for the error observed there.
-
-    Args:
-        error: norm of the scaled error [m].
-    """
-    write_jacobian(chain, stop, table, general, T_d, work)
-    if general is not None:
-        general_step(chain, method, general, T_d, q, work)
-    if table is not None:
-        fast_step(chain, method, error, q, work)
-    for j in range(q.shape[0]):
-        q[j] += work.dq[j]
-    if limits.clips(method):
-        limits.clip_to_limits(chain.lower, chain.upper, q)
-
-
-@force_inline
-def attempt(
-    chain: AnyChain,
-    method: Method,
-    stop: StopCriteria,
-    table: ChainTable | None,
-    general: GeneralProblem | None,
-    T_d: Array,
-    is_long: bool,
-    q: Array,
-    work: AnyWorkspace,
-    out: Array,
-) -> tuple[int, int]:
-    """Step `q` toward the pose until it is reached or the attempt is given up.
-
-    Args:
-        T_d: (k, 4, 4) desired poses, q: (n,) in and out [rad or m].
-        is_long: go on while the error falls, as needed where the arm is stretched out.
-        out: (2,) position [m] and rotation error [rad] at the last q.
-
-    Returns:
-        REACHED, SLOW or OUT_OF_ITERATIONS, and the number of steps made.
-    """
-    if limits.clips(method):
-        limits.clip_to_limits(chain.lower, chain.upper, q)
-    if general is not None:
-        forget(work.memory)
-    most, ratio = stop.max_iterations, stop.stall_ratio
-    if is_long:
-        most, ratio = LONG_STEPS * most, LONG_RATIO
-    last, slow = 1e300, 0
-    iteration = 0
-    while True:
-        out[0], out[1] = error_at(chain, stop, table, general, T_d, q, work)
-        error = norm(work.e)
-        if is_reached(stop, out[0], out[1], error):
-            return REACHED, iteration
-        if iteration >= most:
-            return OUT_OF_ITERATIONS, iteration
-        slow = slow + 1 if error > ratio * last else 0
-        if stop.stall_count > 0 and slow >= stop.stall_count:
-            return SLOW, iteration
-        last = error
-        make_step(chain, method, stop, table, general, T_d, error, q, work)
-        iteration += 1
 
 
 # Starts ------------------------------------------------------------------------------------------
@@ -340,36 +236,7 @@ def uniform(state: NDArray[np.uint64]) -> float:
     return np.float64(z >> np.uint64(11)) * 1.1102230246251565e-16
 
 
-# Selection of a solution -------------------------------------------------------------------------
-
-
-@force_inline
-def measure(
-    chain: AnyChain,
-    params: SearchParams,
-    table: ChainTable | None,
-    general: GeneralProblem | None,
-    T_d: Array,
-    seed: Array,
-    q: Array,
-    work: AnyWorkspace,
-) -> float:
-    """Measure the solution last observed by the rule: the less the better."""
-    if params.rule.kind == NEAREST:
-        return distance(params.starts.joint_weights, q, seed)
-    if params.rule.kind == DEXTROUS:
-        write_jacobian(chain, params.stop, table, general, T_d, work)
-        return -dexterity(work.J)
-    return 0.0
-
-
-@force_inline
-def distance(weights: Array, q: Array, seed: Array) -> float:
-    """Squared distance of two configurations (n,) in the joint metric."""
-    total = 0.0
-    for j in range(q.shape[0]):
-        total += weights[j] * (q[j] - seed[j]) ** 2
-    return total
+# The way of a solution to the seed ----------------------------------------------------------------
 
 
 @force_inline

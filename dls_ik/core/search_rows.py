@@ -5,12 +5,15 @@ Arguments that differ between calls are plain tuples: numba takes 2 us to recogn
 
 import numpy as np
 
+from dls_ik.core.collision import unpack_scene
 from dls_ik.core.fast.kinematics import aim
 from dls_ik.core.fast.packed import unpack
 from dls_ik.core.fast.table import LEAF
+from dls_ik.core.free_solutions import FreeSearch, slide_scratch
 from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.se3 import is_pose
 from dls_ik.core.search import search
+from dls_ik.core.selection import ATTEMPTS, OpenSolutions
 from dls_ik.core.types import (
     WIDEST,
     AnyChain,
@@ -49,6 +52,46 @@ def search_packed(
         rule: fields of :class:`SelectionRule`; others as of :func:`search_rows`.
     """
     chain, table, method, stop, starts = unpack(numbers, integers)
+    near, params = near_seed(chain, SearchParams(method, stop, starts, SelectionRule(*rule)))
+    search_fast(
+        chain, near, starts, params, table, PoseTargets(*targets), attempts, Rows(*rows),
+        search_scratch(near), fast_workspace(near, LEAF), None,
+    )  # fmt: skip
+
+
+@allocating
+def search_packed_free(
+    numbers: Array,
+    integers: Indices,
+    scene: tuple[Array, Indices, Indices],
+    targets: tuple[Array, Array, Array],
+    rule: tuple[int, int, bool],
+    until: Indices,
+    rows: tuple[Indices, Array, Array],
+    opened: tuple[Array, Indices],
+) -> None:
+    """:func:`search_packed` for solutions free of collisions.
+
+    Args:
+        scene: of :func:`dls_ik.core.collision.pack_scene`, and `decided` of :class:`FreeSearch`.
+        until: (b,) attempts of each pose in all, those before included.
+        opened: fields of :class:`OpenSolutions`, in and out.
+    """
+    chain, table, method, stop, starts = unpack(numbers, integers)
+    near, params = near_seed(chain, SearchParams(method, stop, starts, SelectionRule(*rule)))
+    arrays = unpack_scene(scene[0], scene[1])
+    slides = slide_scratch(arrays, starts.lower.shape[0], 6)
+    search_fast(
+        chain, near, starts, params, table, PoseTargets(*targets), 0, Rows(*rows),
+        search_scratch(near), fast_workspace(near, LEAF),
+        FreeSearch(arrays, slides, OpenSolutions(*opened), until, scene[2]),
+    )  # fmt: skip
+
+
+@allocating
+def near_seed(chain: SerialChain, params: SearchParams) -> tuple[SerialChain, SearchParams]:
+    """Return both with arrays of their own for the limits, and bounds of starts, near a seed."""
+    starts = params.starts
     limits, bounds = np.empty((2, starts.lower.shape[0])), np.empty((2, starts.lower.shape[0]))
     near = SerialChain(
         turn=chain.turn,
@@ -61,11 +104,7 @@ def search_packed(
         tip=chain.tip,
     )
     around = Starts(bounds[0], bounds[1], starts.periodic, starts.joint_weights)
-    params = SearchParams(method, stop, around, SelectionRule(*rule))
-    search_fast(
-        chain, near, starts, params, table, PoseTargets(*targets), attempts, Rows(*rows),
-        search_scratch(near), fast_workspace(near, LEAF),
-    )  # fmt: skip
+    return near, SearchParams(params.method, params.stop, around, params.rule)
 
 
 @kernel
@@ -80,12 +119,14 @@ def search_fast(
     rows: Rows,
     scratch: SearchScratch,
     work: FastWorkspace,
+    free: FreeSearch | None,
 ) -> None:
     """:func:`search_packed` with the structs and all scratch.
 
     Args:
         near: `chain` with arrays of its own for the limits near a seed.
         params: with arrays of its own for the bounds of starts near a seed.
+        free: None without a scene; `attempts` counts without one only.
     """
     for i in range(targets.T.shape[0]):
         T, seed = targets.T[i], targets.seed[min(i, targets.seed.shape[0] - 1)]
@@ -93,7 +134,13 @@ def search_fast(
             limits_near_seed(chain, starts, seed, targets.max_change, near, params.starts)
             aim(chain.base, chain.tip, T[0], work.target)
             row = Rows(rows.counts[i], rows.best[i], rows.figures[i])
-            search(near, params, table, None, T, seed, attempts, row, scratch, work)
+            if free is None:
+                search(near, params, table, None, T, seed, attempts, row, scratch, work, None)
+            if free is not None:
+                opened = OpenSolutions(free.opened.candidates[i], free.opened.answers[i])
+                mine = FreeSearch(free.scene, free.slides, opened, free.until, free.decided)
+                left = free.until[i] - row.counts[ATTEMPTS]
+                search(near, params, table, None, T, seed, left, row, scratch, work, mine)
 
 
 @allocating
@@ -114,7 +161,46 @@ def search_rows(
         attempts: to make at most for each pose, now.
         rows: fields of :class:`Rows`, in and out.
     """
-    starts, wanted, state = params.starts, PoseTargets(*targets), Rows(*rows)
+    search_general(chain, params, general, PoseTargets(*targets), attempts, Rows(*rows), None)
+
+
+@allocating
+def search_rows_free(
+    chain: Chain,
+    params: SearchParams,
+    general: GeneralProblem,
+    scene: tuple[Array, Indices, Indices],
+    targets: tuple[Array, Array, Array],
+    until: Indices,
+    rows: tuple[Indices, Array, Array],
+    opened: tuple[Array, Indices],
+) -> None:
+    """:func:`search_rows` for solutions free of collisions; see :func:`search_packed_free`."""
+    arrays = unpack_scene(scene[0], scene[1])
+    slides = slide_scratch(arrays, chain.lower.shape[0], general.task.component.shape[0])
+    search_general(
+        chain,
+        params,
+        general,
+        PoseTargets(*targets),
+        0,
+        Rows(*rows),
+        FreeSearch(arrays, slides, OpenSolutions(*opened), until, scene[2]),
+    )
+
+
+@allocating
+def search_general(
+    chain: Chain,
+    params: SearchParams,
+    general: GeneralProblem,
+    targets: PoseTargets,
+    attempts: int,
+    rows: Rows,
+    free: FreeSearch | None,
+) -> None:
+    """:func:`search_rows` with the structs; see :func:`search_fast`."""
+    starts = params.starts
     limits, bounds = np.empty((2, starts.lower.shape[0])), np.empty((2, starts.lower.shape[0]))
     near = Chain(
         fixed=chain.fixed,
@@ -131,12 +217,18 @@ def search_rows(
     here = SearchParams(params.method, params.stop, around, params.rule)
     scratch = search_scratch(near)
     work = workspace(chain, general, new_memory(chain, params.method, general))
-    for i in range(wanted.T.shape[0]):
-        T, seed = wanted.T[i], wanted.seed[min(i, wanted.seed.shape[0] - 1)]
+    for i in range(targets.T.shape[0]):
+        T, seed = targets.T[i], targets.seed[min(i, targets.seed.shape[0] - 1)]
         if are_poses(T) and is_finite(seed):
-            limits_near_seed(chain, starts, seed, wanted.max_change, near, around)
-            row = Rows(state.counts[i], state.best[i], state.figures[i])
-            search(near, here, None, general, T, seed, attempts, row, scratch, work)
+            limits_near_seed(chain, starts, seed, targets.max_change, near, around)
+            row = Rows(rows.counts[i], rows.best[i], rows.figures[i])
+            if free is None:
+                search(near, here, None, general, T, seed, attempts, row, scratch, work, None)
+            if free is not None:
+                opened = OpenSolutions(free.opened.candidates[i], free.opened.answers[i])
+                mine = FreeSearch(free.scene, free.slides, opened, free.until, free.decided)
+                left = free.until[i] - row.counts[ATTEMPTS]
+                search(near, here, None, general, T, seed, left, row, scratch, work, mine)
 
 
 @force_inline

@@ -131,6 +131,20 @@ class SceneSnapshot:
             *(pair_of(moving[a].name, standing[b].name) for a, b in outside),
         )
 
+    def moved_by_tip(self, base: str, tip: str) -> NDArray[np.int64]:
+        """Return (p + s,) 1 for pairs of which the pose of `tip` alone places both shapes.
+
+        Args:
+            base: Link that the pose is relative to.
+        """
+        links, moving, (own, outside) = self._frames.links, self._shapes[0], self._numbers
+        fixed = np.zeros(len(self.names), np.int64)
+        if base in links and tip in links and links[base][0] == 0:
+            frames = [{moving[a].frame, moving[b].frame} for a, b in own]
+            frames += [{moving[a].frame, 0} for a, _ in outside]
+            fixed[:] = [each == {0, links[tip][0]} for each in frames]
+        return fixed
+
     @cached_property
     def _frames(self) -> LinkFrames:
         return link_frames(self.tree, self.joint_names, self.tree.values(self.values))
@@ -223,6 +237,10 @@ class SceneSnapshot:
         if state == OPEN:
             pair = next(self._touching(q), -1)
         return None if pair < 0 else self.names[pair]
+
+    def first_touching(self, q: Array) -> int | None:
+        """Return the number of a pair that collides at q (n,), None if all are free."""
+        return next(self._touching(q), None)
 
     def touching_pairs(self, q: Array) -> set[Pair]:
         """Return the names of all pairs that collide at q (n,)."""

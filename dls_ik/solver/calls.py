@@ -19,12 +19,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dls_ik.core.fast.table import LEAF
-from dls_ik.core.search import ALL, ATTEMPTS, FIRST, FOUND, NEAREST, NOTHING, STATE, STEPS, unwind
+from dls_ik.core.search import unwind
+from dls_ik.core.selection import (
+    ALL,
+    ATTEMPTS,
+    BLOCKED,
+    FIRST,
+    FOUND,
+    NEAREST,
+    NOTHING,
+    STATE,
+    STEPS,
+)
 from dls_ik.core.types import WIDEST, Array, Rows
 from dls_ik.errors import BatchInterrupted, JointValueError, OptionError, PoseError
 from dls_ik.model.joint import JointValues, ordered_values, real_array
 from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel
+from dls_ik.scene.snapshot import PathContact, SceneSnapshot
 from dls_ik.solver.method import AUTO
 from dls_ik.solver.options import checked_count
 from dls_ik.solver.poses import batch_poses, checked_poses, is_plain
@@ -64,7 +76,7 @@ def solve_pose(
         search.attempt(*given, search.first_attempts, row, seed is not None)
         solved = row.counts.tolist()[0][FOUND] == ALL
         if solved and (search.keeps_limits or search.keeps(row.best, given[1])[0]):
-            return _result(search.robot, row, Status.SUCCESS, True, begin)
+            return _result(search, row, Status.SUCCESS, True, begin)
     poses, seeds = given or search.checked(T, seed)
     return finished(pose_slices(search, poses, seeds, seed is not None, timeout, begin, row))
 
@@ -104,7 +116,7 @@ def pose_slices(
         ended = search.conclude(poses, seeds, row, np.array([int(status)]), no_answer)
         status = Status(int(ended[0]))
         success = bool(search.has_answer(ended, row.best, seeds)[0])
-    return _result(search.robot, row, status, success, begin)
+    return _result(search, row, status, success, begin)
 
 
 def _attempts(
@@ -128,13 +140,17 @@ def _attempts(
     limit, prove_after = search.max_attempts, search.options.prove_after
     attempts = search.first_attempts
     while True:
-        made, _, solutions, _ = row.counts.tolist()[0]
+        made, _, solutions, *_ = row.counts.tolist()[0]
         if solutions == ALL:
             return Status.SUCCESS
+        if solutions == BLOCKED:
+            return Status.IN_COLLISION
         now = time.perf_counter()
         is_over = made >= limit or now >= deadline
         if solutions == NOTHING and (is_over or made == prove_after):
-            if no_answer or search.proves_unreachable(poses)[0]:
+            if no_answer or (
+                not search.was_blocked(row)[0] and search.proves_unreachable(poses)[0]
+            ):
                 return Status.UNREACHABLE
             deadline += time.perf_counter() - now  # bounds are computed once for all poses
         if is_over:
@@ -157,18 +173,22 @@ def finished(slices: Generator[None, None, Result]) -> Result:
         return result
 
 
-def _result(robot: RobotModel, row: Rows, status: Status, success: bool, begin: float) -> IkResult:
-    made, steps, _, _ = row.counts.tolist()[0]
+def _result(search: Search, row: Rows, status: Status, success: bool, begin: float) -> IkResult:
+    made, steps, *_ = row.counts.tolist()[0]
     position, rotation, _ = row.figures.tolist()[0]
     duration = time.perf_counter() - begin
+    pair = None
+    if status is Status.IN_COLLISION:
+        (pair,) = search.pairs_in_the_way(row, np.array([status]))
+    q, robot, scene = row.best[0], search.robot, search.snapshot
     return IkResult(
-        success, status, row.best[0], position, rotation, steps, made - 1, duration, robot
+        success, status, q, position, rotation, steps, made - 1, duration, robot, scene, pair
     )
 
 
 def _new_row(search: Search) -> Rows:
     """Return the state of a search before its first attempt, which writes all but the counts."""
-    counts = np.zeros((1, 4), np.int64)
+    counts = np.zeros((1, search.columns), np.int64)
     counts[0, STATE] = search.options.random_seed
     return Rows(counts, np.empty((1, search.robot.n)), np.empty((1, 3)))
 
@@ -282,7 +302,7 @@ def solve_batch(
 
     def result() -> IkBatchResult:
         success = search.has_answer(status, rows.best, starts)
-        return _batch_result(search.robot, rows, status, success, begin)
+        return _batch_result(search, rows, status, success, begin)
 
     try:
         _in_chunks(solve, b, workers, progress)
@@ -322,7 +342,21 @@ def solve_path(
         if progress is not None:
             progress(i + 1, b)
     return IkPathResult(
-        **vars(_batch_result(search.robot, rows, status, success, begin)), jumps=jumps
+        **vars(_batch_result(search, rows, status, success, begin)),
+        jumps=jumps,
+        contacts=_contacts(search.snapshot, rows.best, success),
+    )
+
+
+def _contacts(
+    snapshot: SceneSnapshot | None, q: Array, success: NDArray[np.bool_]
+) -> tuple[PathContact | None, ...]:
+    """Return for each answer (b, n) the first contact on the way from the one before."""
+    if snapshot is None:
+        return ()
+    is_way = np.concatenate([[False], success[1:] & success[:-1]])
+    return tuple(
+        snapshot.path_in_collision(q[i - 1], q[i]) if is_way[i] else None for i in range(len(q))
     )
 
 
@@ -361,7 +395,7 @@ def solve_rows(
         return np.full(len(poses), int(Status.SUCCESS))  # as a rule; the rest holds Python's lock
     poses = _solve_inexact(search, poses, seeds, seeded, first, rows)
     ended = np.where(attempts_of(rows) > 0, Status.MAX_RESTARTS, Status.REFUSED)
-    is_left = (attempts_of(rows) > 0) & (rows.counts[:, FOUND] != ALL)
+    is_left = (attempts_of(rows) > 0) & (rows.counts[:, FOUND] < ALL)
     left = np.flatnonzero(is_left)
     beyond = search.proves_unreachable(poses[left]) | no_answer[left]
     ended[left[beyond]] = Status.UNREACHABLE
@@ -423,7 +457,7 @@ def _in_chunks(
 
 
 def _batch_result(
-    robot: RobotModel,
+    search: Search,
     rows: Rows,
     status: NDArray[np.int64],
     success: NDArray[np.bool_],
@@ -438,7 +472,9 @@ def _batch_result(
         iterations=rows.counts[:, STEPS],
         restarts=np.maximum(attempts_of(rows) - 1, 0),
         duration=time.perf_counter() - begin,
-        robot=robot,
+        robot=search.robot,
+        scene=search.snapshot,
+        pairs_in_the_way=search.pairs_in_the_way(rows, status),
     )
 
 

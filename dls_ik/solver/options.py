@@ -26,10 +26,11 @@ from dls_ik.text import listing, quoted, suggest_names
 LARGEST = 1e9  # number in a vector, as coordinates of poses
 FORMS, SEARCHES = (22, 23, 24), (17, 18)
 ADAPTIVE_BY = ("divergence", "approach")
-STARTS, SOLVE_TYPES = ("random", "table"), ("speed", "distance", "manipulability")
+STARTS = "random", "table"
+SOLVE_TYPES = "speed", "distance", "manipulability", "clearance"
 
 Vector: TypeAlias = Sequence[float] | Array | Mapping[str, float]  # numbers, of joints by name
-SolveType: TypeAlias = Literal["speed", "distance", "manipulability"]
+SolveType: TypeAlias = Literal["speed", "distance", "manipulability", "clearance"]
 Policy: TypeAlias = Literal[
     "constant",
     "error",
@@ -120,7 +121,9 @@ class SolverOptions:
         "random", STARTS, "starts of attempts without a seed: random, or near the pose"
     )
     solve_type: str = choice_of(
-        "speed", SOLVE_TYPES, "returned solution: first, nearest to the seed, most dexterous"
+        "speed",
+        SOLVE_TYPES,
+        "returned solution: first, nearest to the seed, most dexterous, farthest from collisions",
     )
     num_candidates: int = number(
         150, 1, 1_000_000, "", "attempts whose solutions are compared, unless solve_type is speed"

@@ -17,8 +17,9 @@ from dls_ik.core import damping_policies, limits, objectives
 from dls_ik.core.fast.packed import Packed, pack
 from dls_ik.core.fast.table import LEAF, fill
 from dls_ik.core.se3 import is_pose
-from dls_ik.core.search import ALL, ATTEMPTS, FOUND, STATE, STEPS, uniform
+from dls_ik.core.search import uniform
 from dls_ik.core.search_rows import POSE_TOLERANCE
+from dls_ik.core.selection import ALL, ATTEMPTS, FOUND, STATE, STEPS
 from dls_ik.core.step import error_and_jacobian
 from dls_ik.core.types import (
     Array,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
+import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +20,8 @@ from dls_ik.text import listing
 
 if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
+    from dls_ik.scene.snapshot import PathContact, SceneSnapshot
+    from dls_ik.scene.srdf import Pair
 
 
 class Status(enum.IntEnum):
@@ -32,6 +35,7 @@ class Status(enum.IntEnum):
     UNREACHABLE = 5
     INTERRUPTED = 6
     FAR_FROM_SEED = 7
+    IN_COLLISION = 8
 
     @property
     def explanation(self) -> str:
@@ -60,6 +64,7 @@ _EXPLANATIONS = {
     Status.FAR_FROM_SEED: (
         "no answer inside the joint limits is within max_joint_change of the seed"
     ),
+    Status.IN_COLLISION: "the pose is reached, but only in collision",
 }
 
 
@@ -75,10 +80,20 @@ class IkResult(NamedTuple):
     restarts: int  # attempts after the first
     duration: float  # [s]
     robot: RobotModel
+    scene: SceneSnapshot | None = None  # as it stood; `success` is free of collisions in it
+    pair_in_the_way: Pair | None = None  # the two that collided most often in its solutions
 
     def __bool__(self) -> bool:
         """Return `success`."""
         return bool(self.success)
+
+    @property
+    def clearance(self) -> float:
+        """Least distance of all pairs that are checked, at q [m]; computed anew, exactly.
+
+        Negative in collision, NaN without a scene.
+        """
+        return _clearance(self.scene, self.q)
 
     def _repr_html_(self) -> str:
         """Return a table of the joints, for notebooks."""
@@ -111,6 +126,13 @@ class IkBatchResult:
     restarts: NDArray[np.int64]  # (b,)
     duration: float  # [s] for all of them
     robot: RobotModel
+    scene: SceneSnapshot | None = None  # as it stood
+    pairs_in_the_way: tuple[Pair | None, ...] = ()  # (b,) with a scene, as of an IkResult
+
+    @property
+    def clearance(self) -> Array:
+        """(b,) least distance of all pairs that are checked [m], as :attr:`IkResult.clearance`."""
+        return np.array([_clearance(self.scene, q) for q in self.q])
 
     def __len__(self) -> int:
         """Return the number of poses."""
@@ -152,6 +174,8 @@ class IkBatchResult:
             int(self.restarts[i]),
             self.duration / len(self),
             self.robot,
+            self.scene,
+            self.pairs_in_the_way[i] if self.pairs_in_the_way else None,
         )
 
     def _about(self) -> str:
@@ -162,9 +186,10 @@ class IkBatchResult:
 class IkPathResult(IkBatchResult):
     """The answers along a path of b poses."""
 
-    jumps: NDArray[
-        np.bool_
-    ]  # (b,) some joint moves by more than max_joint_step from the pose before
+    # (b,) some joint moves by more than max_joint_step from the pose before
+    jumps: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+    # (b,) with a scene: the first contact on the straight joint path from the pose before
+    contacts: tuple[PathContact | None, ...] = ()
 
     def to_csv(
         self,
@@ -225,4 +250,13 @@ class IkPathResult(IkBatchResult):
         return path_html(self, self._about())
 
     def _about(self) -> str:
-        return f"{super()._about()}, {np.count_nonzero(self.jumps)} jumps"
+        touching = sum(each is not None for each in self.contacts)
+        collisions = f", {touching} in collision" if touching else ""
+        return f"{super()._about()}, {np.count_nonzero(self.jumps)} jumps{collisions}"
+
+
+def _clearance(scene: SceneSnapshot | None, q: Array) -> float:
+    if scene is None or not np.isfinite(q).all():
+        return math.nan
+    closest = scene.distance(q)
+    return math.inf if closest is None else closest.distance

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dls_ik.core.search import ALL, FOUND
+from dls_ik.core.selection import ALL, FOUND
 from dls_ik.core.types import Array, Rows
 from dls_ik.errors import JointValueError, OptionError
 from dls_ik.model.joint import real_array

@@ -17,8 +17,28 @@ from numpy.typing import NDArray
 from dls_ik.core import limits
 from dls_ik.core.fast.packed import pack
 from dls_ik.core.reach_bounds import ReachBounds, rows_beyond_reach
-from dls_ik.core.search import ATTEMPTS, DEXTROUS, FIRST, FOUND, NEAREST, NOTHING, STATE, STEPS
-from dls_ik.core.search_rows import search_packed, search_rows
+from dls_ik.core.search_rows import (
+    search_packed,
+    search_packed_free,
+    search_rows,
+    search_rows_free,
+)
+from dls_ik.core.selection import (
+    ATTEMPTS,
+    BLOCKED,
+    CANDIDATES,
+    CLEAREST,
+    DEXTROUS,
+    FIRST,
+    FOUND,
+    NEAREST,
+    NOTHING,
+    PAIRS,
+    SLOTS,
+    STATE,
+    STEPS,
+    count_pair,
+)
 from dls_ik.core.types import Array, Rows, SearchParams, SelectionRule
 from dls_ik.errors import MethodError, OptionError
 from dls_ik.model.chain import build_arm
@@ -26,6 +46,8 @@ from dls_ik.model.joint import JointValues, some_by_name
 from dls_ik.model.pose import PoseLike
 from dls_ik.model.reach import build_reach
 from dls_ik.model.robot import RobotModel
+from dls_ik.scene.snapshot import SceneSnapshot
+from dls_ik.scene.srdf import Pair
 from dls_ik.solver.method import AUTO, MethodChoice
 from dls_ik.solver.options import SolverOptions, checked_value
 from dls_ik.solver.poses import checked_poses
@@ -34,7 +56,12 @@ from dls_ik.solver.result import MISSED, Status
 from dls_ik.solver.task import Tasks, checked_tasks, rotation_free
 from dls_ik.text import listing
 
-KINDS = {"speed": FIRST, "distance": NEAREST, "manipulability": DEXTROUS}
+KINDS = {
+    "speed": FIRST,
+    "distance": NEAREST,
+    "manipulability": DEXTROUS,
+    "clearance": CLEAREST,
+}
 _FIELDS = SolverOptions.__dataclass_fields__
 
 FIRST_ATTEMPTS = 8  # of "auto" before the first look at the clock, about 20 us
@@ -44,6 +71,7 @@ UNLIMITED = 2**62
 # As numbers: members of an enum are slow to look up.
 SUCCESS, UNREACHABLE, REFUSED = map(int, (Status.SUCCESS, Status.UNREACHABLE, Status.REFUSED))
 OUTSIDE_LIMITS, FAR_FROM_SEED = int(Status.OUTSIDE_LIMITS), int(Status.FAR_FROM_SEED)
+IN_COLLISION = int(Status.IN_COLLISION)
 
 # The last attempts for a pose that is missed, which end only where the error stays as it is.
 LAST_TRIES = 8  # where the nearest configuration is an answer; else one
@@ -58,10 +86,11 @@ class Search:
     method: str
     options: SolverOptions
     problem: Problem
-    kind: int  # of solution: FIRST, NEAREST or DEXTROUS
+    kind: int  # of solution: FIRST, NEAREST, DEXTROUS or CLEAREST
     max_change: Array  # (n,) from the seed to an answer, at most [rad or m]
     approximate: bool  # the nearest configuration is an answer where a pose is missed
     position_only: tuple[bool, ...]  # (k,) tips of which the rotation does not count
+    snapshot: SceneSnapshot | None = None  # of the scene in which answers are free
 
     def wanting(
         self,
@@ -123,6 +152,11 @@ class Search:
         return min(first, self.max_attempts, self.options.prove_after)
 
     @cached_property
+    def columns(self) -> int:
+        """Columns of `Rows.counts`: with a scene also of the pairs in the way."""
+        return PAIRS if self.snapshot is None else PAIRS + 2 * SLOTS
+
+    @cached_property
     def middle(self) -> Array:
         """(1, n) mid-range, which stands in for a seed."""
         return 0.5 * (self.problem.starts.lower + self.problem.starts.upper)[None]
@@ -142,7 +176,8 @@ class Search:
 
     def new_rows(self, b: int) -> Rows:
         """Return the state of b searches before their first attempt."""
-        rows = Rows(np.zeros((b, 4), np.int64), np.empty((b, self.robot.n)), np.empty((b, 3)))
+        counts = np.zeros((b, self.columns), np.int64)
+        rows = Rows(counts, np.empty((b, self.robot.n)), np.empty((b, 3)))
         rows.counts[:, STATE] = self.options.random_seed
         rows.best.fill(np.nan)
         rows.figures.fill(np.nan)
@@ -161,7 +196,9 @@ class Search:
         """
         problem = self.problem
         targets, state = (Ts, seeds, self.max_change), (rows.counts, rows.best, rows.figures)
-        if problem.kdl is not None:
+        if self.snapshot is not None:
+            self._attempt_free(self.snapshot, Ts, seeds, attempts, rows, seeded)
+        elif problem.kdl is not None:
             problem.kdl.search(Ts, seeds, attempts, rows)
         elif problem.packed is not None:
             rule = self.kind, self.options.num_candidates, seeded or not problem.has_table
@@ -170,6 +207,83 @@ class Search:
             selection = SelectionRule(self.kind, self.options.num_candidates, True)
             params = SearchParams(problem.method, problem.goal, problem.starts, selection)
             search_rows(self.robot.chain, params, problem.details, targets, attempts, state)
+
+    def _attempt_free(
+        self,
+        snapshot: SceneSnapshot,
+        Ts: Array,
+        seeds: Array,
+        attempts: int,
+        rows: Rows,
+        seeded: bool,
+    ) -> None:
+        """Make more attempts, and decide the solutions that bounds leave open by exact checks."""
+        b, n = rows.best.shape
+        until = rows.counts[:, ATTEMPTS] + attempts
+        opened = np.empty((b, CANDIDATES, n + 3)), np.zeros((b, 1 + CANDIDATES), np.int64)
+        which = np.arange(b)
+        while len(which):
+            part = rows if len(which) == b else some_rows(rows, which)
+            mine = opened if len(which) == b else (opened[0][which], opened[1][which])
+            near = seeds if len(which) == b else seeds_of(seeds, which)
+            poses = Ts if len(which) == b else Ts[which]
+            self._search_free(
+                snapshot, (poses, near, self.max_change), until[which], part, mine, seeded
+            )
+            for i in np.flatnonzero(mine[1][:, 0]):
+                self._decide(snapshot, mine[0][i], mine[1][i], part.counts[i])
+            if part is not rows:
+                put_back(rows, which, part)
+                opened[0][which], opened[1][which] = mine
+            which = which[mine[1][:, 0] > 0]
+
+    @cached_property
+    def decided(self) -> NDArray[np.int64]:
+        """(p,) 1 for pairs of the scene that collide in all solutions of a pose, or in none."""
+        if self.snapshot is None or self.problem.packed is None:
+            return np.zeros(0 if self.snapshot is None else len(self.snapshot.names), np.int64)
+        return self.snapshot.moved_by_tip(self.robot.base, self.robot.tips[0])
+
+    def _search_free(
+        self,
+        snapshot: SceneSnapshot,
+        targets: tuple[Array, Array, Array],
+        until: NDArray[np.int64],
+        rows: Rows,
+        opened: tuple[Array, NDArray[np.int64]],
+        seeded: bool,
+    ) -> None:
+        """Make attempts up to `until` (b,) in all, or until solutions are open."""
+        problem, state = self.problem, (rows.counts, rows.best, rows.figures)
+        count, scene = self.options.num_candidates, (*snapshot.packed, self.decided)
+        if problem.packed is not None:
+            rule = self.kind, count, seeded or not problem.has_table
+            search_packed_free(*problem.packed, scene, targets, rule, until, state, opened)
+        elif problem.details is not None:
+            selection = SelectionRule(self.kind, count, True)
+            params = SearchParams(problem.method, problem.goal, problem.starts, selection)
+            chain, details = self.robot.chain, problem.details
+            search_rows_free(chain, params, details, scene, targets, until, state, opened)
+
+    def _decide(
+        self,
+        snapshot: SceneSnapshot,
+        candidates: Array,
+        answers: NDArray[np.int64],
+        counts: NDArray[np.int64],
+    ) -> None:
+        """Check the open solutions of a row exactly, up to the first free one if that will do."""
+        for i in range(int(answers[0])):
+            pair = snapshot.first_touching(candidates[i, : self.robot.n])
+            if pair is None:
+                answers[1 + i] = 1
+                if self.kind == FIRST:
+                    break
+                continue
+            count_pair(counts, pair)
+            if self.decided[pair] and counts[FOUND] == NOTHING:
+                counts[FOUND], answers[0] = BLOCKED, 0
+                break
 
     def attempt_some(
         self,
@@ -243,11 +357,32 @@ class Search:
                 put_back(rows, which, part)
                 solved = found(rows)
         ended = np.where(solved, SUCCESS, ended)
+        ended[~solved & begun & self.was_blocked(rows)] = IN_COLLISION
         if not self.keeps_limits:
             ended[solved & ~self.is_near(rows.best, seeds)] = FAR_FROM_SEED
             ended[solved & ~self.is_inside(rows.best)] = OUTSIDE_LIMITS
         ended[begun & no_answer] = FAR_FROM_SEED
         return ended
+
+    def was_blocked(self, rows: Rows) -> NDArray[np.bool_]:
+        """Return (b,) rows with solutions that are in collision."""
+        if self.snapshot is None:
+            return np.zeros(len(rows.counts), np.bool_)
+        blocked: NDArray[np.bool_] = rows.counts[:, PAIRS] > 0
+        return blocked
+
+    def pairs_in_the_way(self, rows: Rows, status: NDArray[np.int64]) -> tuple[Pair | None, ...]:
+        """Return (b,) the pair that collided most often; () without a scene.
+
+        Args:
+            status: (b,) None stands for rows that are not IN_COLLISION.
+        """
+        if self.snapshot is None:
+            return ()
+        numbers, counts = rows.counts[:, PAIRS::2], rows.counts[:, PAIRS + 1 :: 2]
+        most = np.take_along_axis(numbers, counts.argmax(axis=1)[:, None], axis=1)[:, 0]
+        most[status != IN_COLLISION] = 0
+        return tuple(self.snapshot.names[k - 1] if k else None for k in most.tolist())
 
     def has_answer(self, status: NDArray[np.int64], q: Array, seeds: Array) -> NDArray[np.bool_]:
         """Return (b,) the rows that are a success: with `approximate` also missed poses.
@@ -256,7 +391,10 @@ class Search:
         """
         success: NDArray[np.bool_] = status == SUCCESS
         if self.approximate:
-            success = success | (np.isin(status, MISSED) & self.keeps(q, seeds))
+            nearest = np.isin(status, MISSED) & self.keeps(q, seeds)
+            if self.snapshot is not None and nearest.any():
+                nearest[nearest] = ~self.snapshot.in_collision(q[nearest])
+            success = success | nearest
         return success
 
     def _come_nearer(self, poses: Array, seeds: Array, rows: Rows) -> None:
@@ -265,16 +403,38 @@ class Search:
         Steps are counted, attempts are no restarts. They start at the best so far, or at the seeds
         where answers have to be near those.
         """
+        if self.snapshot is not None and self.approximate:
+            self._come_nearer_free(self.snapshot, poses, seeds, rows)
+            return
         tried = self.new_rows(len(poses))
         starts = seeds if self.is_narrowed else np.ascontiguousarray(rows.best)
         tries = LAST_TRIES if self.approximate else 1
         self._with_long_attempts.attempt(poses, starts, tries, tried)
+        _take(rows, tried, found(tried) | (self._errors(tried) < self._errors(rows)))
+
+    def _come_nearer_free(
+        self, snapshot: SceneSnapshot, poses: Array, seeds: Array, rows: Rows
+    ) -> None:
+        """Make last attempts one by one, and take the nearest end that is free of collisions.
+
+        From the best so far, or the seeds, and then from random configurations.
+        """
+        starts = seeds if self.is_narrowed else np.ascontiguousarray(rows.best)
+        least = np.where(snapshot.in_collision(rows.best), np.inf, self._errors(rows))
+        for k in range(LAST_TRIES):
+            tried = self.new_rows(len(poses))
+            tried.counts[:, ATTEMPTS], tried.counts[:, STATE] = k, self.options.random_seed + k
+            self._with_long_attempts.attempt(poses, starts, 1, tried)
+            error = np.where(snapshot.in_collision(tried.best), np.inf, self._errors(tried))
+            nearer = ~found(rows) & (found(tried) | (error < least))
+            _take(rows, tried, nearer)
+            least = np.where(nearer, error, least)
+
+    def _errors(self, rows: Rows) -> Array:
+        """(b,) norm of the errors, rotation weighted [m]."""
         weights = np.array([1.0, self.problem.goal.rotation_weight])
-        error, before = (np.linalg.norm(r.figures[:, :2] * weights, axis=1) for r in (tried, rows))
-        nearer = found(tried) | (error < before)
-        rows.best[nearer], rows.figures[nearer] = tried.best[nearer], tried.figures[nearer]
-        rows.counts[nearer, FOUND] = tried.counts[nearer, FOUND]
-        rows.counts[:, STEPS] += tried.counts[:, STEPS]
+        lengths: Array = np.linalg.norm(rows.figures[:, :2] * weights, axis=1)
+        return lengths
 
     @cached_property
     def _with_long_attempts(self) -> Search:
@@ -289,6 +449,17 @@ class Search:
             packed = pack(arm, table, problem.method, goal, problem.starts)
         problem = problem._replace(goal=goal, packed=packed, has_table=False)
         return replace(self, problem=problem)
+
+    def within(self, snapshot: SceneSnapshot) -> Search:
+        """Return the search for answers that are free of collisions, which is kept."""
+        known = self._placed[0]  # once: another thread may replace it
+        if known is None or known.snapshot is not snapshot:
+            known = self._placed[0] = replace(self, snapshot=snapshot)
+        return known
+
+    @cached_property
+    def _placed(self) -> list[Search | None]:
+        return [None]
 
     def prepare_bounds(self) -> None:
         """Compute bounds of reach now, where they serve; else the first proof waits for them."""
@@ -351,6 +522,13 @@ def put_back(rows: Rows, which: NDArray[np.intp], part: Rows) -> None:
         array[which] = some
 
 
+def _take(rows: Rows, tried: Rows, nearer: NDArray[np.bool_]) -> None:
+    """Take what was tried where it is nearer; steps are counted in any case."""
+    rows.best[nearer], rows.figures[nearer] = tried.best[nearer], tried.figures[nearer]
+    rows.counts[nearer, FOUND] = tried.counts[nearer, FOUND]
+    rows.counts[:, STEPS] += tried.counts[:, STEPS]
+
+
 def seeds_of(seeds: Array, which: NDArray[np.intp]) -> Array:
     """Return the seeds of some rows; one for all, (1, n), stays."""
     return seeds if len(seeds) == 1 else seeds[which]
@@ -364,5 +542,5 @@ def attempts_of(rows: Rows) -> NDArray[np.int64]:
 
 def found(rows: Rows) -> NDArray[np.bool_]:
     """Return (b,) which rows have a solution."""
-    some: NDArray[np.bool_] = rows.counts[:, FOUND] != NOTHING
+    some: NDArray[np.bool_] = rows.counts[:, FOUND] % BLOCKED != NOTHING
     return some

@@ -8,10 +8,12 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from dls_ik.core.types import Array
-from dls_ik.errors import OptionError
+from dls_ik.errors import MethodError, OptionError, SceneError
 from dls_ik.model.joint import JointValues
 from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel
+from dls_ik.scene.planning_scene import PlanningScene
+from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.solver.calls import (
     Progress,
     pose_slices,
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
     from dls_ik.solver.options import SolverKeywords, SolveType
 
+CLEARANCE = "clearance"
+NO_SCENE = "solve_type 'clearance' needs a scene: IkSolver(robot, scene=PlanningScene(robot))"
 MAX_TASKS = 64  # tasks whose structs are kept; requests may each bring another
 
 
@@ -47,10 +51,12 @@ class IkSolver:
             published methods make one attempt from the seed unless `max_restarts` says otherwise.
         task: which of the pose errors count, a :class:`dls_ik.Task` or one for each tip; default:
             the full pose of every tip.
+        scene: in which answers are free of collisions, as it stands at each call; of this robot,
+            also of another chain of it.
         options: fields of :class:`dls_ik.solver.options.SolverOptions`.
 
     Attributes:
-        robot, method: as given, the method as the papers write it.
+        robot, scene, method: as given, the method as the papers write it.
         options: all options with their values.
         search: the search of a call that leaves task and solution to the solver.
 
@@ -58,6 +64,7 @@ class IkSolver:
         MethodError: for an unknown method, parameters outside its conditions, or a robot or task
             that it cannot serve.
         OptionError: for an unknown option, or a value out of range.
+        SceneError: for a scene of another robot.
     """
 
     def __init__(
@@ -66,15 +73,21 @@ class IkSolver:
         method: str = AUTO,
         *,
         task: Tasks = None,
+        scene: PlanningScene | None = None,
         **options: Unpack[SolverKeywords],
     ) -> None:
         self._choice = parse_method(method)
-        self.robot = robot
+        self.robot, self.scene = robot, scene
         self.method = self._choice.name
         self.options = solver_options(self._choice, options, robot.joint_names)
         self.search = build_search(robot, self._choice, self.options, task)
         self._task = checked_tasks(robot, task)
         self._searches: dict[tuple[Task, ...], Search] = {}
+        self._snapshots: list[tuple[SceneSnapshot, SceneSnapshot] | None] = [None]
+        if scene is not None:
+            self._check_scene(scene)
+        elif self.options.solve_type == CLEARANCE:
+            raise OptionError(NO_SCENE)
 
     def solve(
         self,
@@ -234,6 +247,9 @@ class IkSolver:
         """
         explanation = Status(result.status).explanation
         few = "" if result.success else too_few_joints(self.robot, task or self._task)
+        if result.status == Status.IN_COLLISION and result.pair_in_the_way is not None:
+            one, other = map(repr, result.pair_in_the_way)
+            explanation += f"; most often {one} and {other} collide"
         less = "task=Task.position_only() or task=Task.pointing('z') asks for less"
         return f"{explanation}; {few}: {less}" if few else explanation
 
@@ -248,6 +264,8 @@ class IkSolver:
         given = [f"{name}={v!r}" for name, v in values if v != getattr(usual, name)]
         if self._task != checked_tasks(self.robot, None):
             given.insert(0, f"task={self._task[0] if len(self._task) == 1 else self._task!r}")
+        if self.scene is not None:
+            given.insert(0, f"scene={self.scene!r}")
         return f"IkSolver({', '.join([self.robot.name, self.method, *given])})"
 
     def _search_for(
@@ -264,11 +282,40 @@ class IkSolver:
             OptionError: the distance from a seed is bounded, and none is given.
         """
         search = self.search if task is None else self._search_for_task(task)
+        if self.scene is not None:
+            search = search.within(self._snapshot_of(self.scene))
+        elif solve_type == CLEARANCE:
+            raise OptionError(NO_SCENE)
         if solve_type is not None or max_joint_change is not None or approximate is not None:
             search = search.wanting(solve_type, max_joint_change, approximate)
         if seed is None and search.is_narrowed:
             raise OptionError("max_joint_change is the distance from a seed, and none is given")
         return search
+
+    def _check_scene(self, scene: PlanningScene) -> None:
+        """Check that a scene is of the robot.
+
+        Raises:
+            SceneError: it is not.
+            MethodError: methods that are no kernels know no scene.
+        """
+        if self.search.problem.kdl is not None:
+            raise MethodError(f"method {self.method!r} knows no scene: use 'auto'")
+        if scene.robot.tree.digest != self.robot.tree.digest:
+            raise SceneError(
+                f"the scene is of {scene.robot.name!r}, the solver of {self.robot.name!r}: a scene "
+                "holds the shapes of its own robot"
+            )
+
+    def _snapshot_of(self, scene: PlanningScene) -> SceneSnapshot:
+        """Return the scene as it stands, for the joints of the robot."""
+        now = scene.snapshot
+        if now.joint_names == self.robot.joint_names:
+            return now
+        known = self._snapshots[0]  # once: another thread may replace it
+        if known is None or known[0] is not now:
+            known = self._snapshots[0] = now, replace(now, joint_names=self.robot.joint_names)
+        return known[1]
 
     def _search_for_task(self, task: Tasks) -> Search:
         """Return the search for a task, which is kept for the next call."""

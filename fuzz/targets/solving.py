@@ -111,7 +111,7 @@ DRAWS: Mapping[str, Callable[[Source, RobotModel], Any]] = {
     },
     "timeout": one_of(0.0, 0.001, None, True),
     "task": lambda source, robot: source.pick((nothing, nothing, task, tasks))(source, robot),
-    "solve_type": one_of("speed", "distance", "manipulability", None),
+    "solve_type": one_of("speed", "distance", "manipulability", "clearance", None),
     "approximate": one_of(True, False, None, 1),
     "count": lambda source, _: source.pick((1, 2, 3, 0, -1, "2", None, 1.5, True)),  # bounds work
     "threads": lambda source, _: source.pick((1, 1, 1, 2, 0, None, "1")),

@@ -7,7 +7,8 @@ from kernels import WAM
 from oracle_ik import pose_error
 
 from dls_ik import IkSolver, Task
-from dls_ik.core.search import STATE, uniform, unwind
+from dls_ik.core.search import uniform, unwind
+from dls_ik.core.selection import STATE
 from dls_ik.solver.search import found
 
 

@@ -1,0 +1,275 @@
+"""Answers among obstacles: free by the exact library, found where there are some, and explained."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle_scene import Oracle
+from scenes import ARMS, WORLDS, arm, bodies_of, scene_of
+
+from dls_ik import IkSolver, PlanningScene, RobotModel, Status, Task
+from dls_ik.core.collision import OPEN
+from dls_ik.errors import MethodError, OptionError, SceneError
+from dls_ik.model import share_file
+from dls_ik.model.rotations import transform
+from dls_ik.scene.shapes import Box, Cylinder, Sphere
+
+KINDS = ("speed", "distance", "manipulability", "clearance")
+
+
+def is_free(snapshot, q):
+    """By the library, pair by pair."""
+    oracle = Oracle(snapshot, q)
+    return not any(oracle.touch(*names) for names in set(snapshot.names))
+
+
+def free_configurations(scene, count, seed=0):
+    q = scene.robot.random(40 * count, rng=np.random.default_rng(seed))
+    return q[~scene.in_collision(q)][:count]
+
+
+def own_scene(name):
+    robot, bodies = arm(name)
+    return PlanningScene(robot, bodies=bodies)
+
+
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("name", ARMS)
+def test_all_poses_that_have_free_solutions(name, world):
+    scene = scene_of(name, world)
+    q = free_configurations(scene, 10)
+    solver = IkSolver(scene.robot, scene=scene, num_candidates=20)
+    for kind in KINDS:
+        found = solver.solve_batch(scene.robot.fk(q), solve_type=kind, threads=1)
+        assert found.success.all(), (kind, found.status)
+        assert all(is_free(scene.snapshot, each) for each in found.q)
+        assert abs(scene.robot.fk(found.q) - scene.robot.fk(q)).max() < 1e-5
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("name", [*ARMS, "ur10e", "iiwa14", "gen3"])
+def test_a_thousand_poses(name, world):
+    scene = scene_of(name, world)
+    q = free_configurations(scene, 1000, seed=1)
+    found = IkSolver(scene.robot, scene=scene).solve_batch(scene.robot.fk(q))
+    assert found.success.all()
+    assert all(is_free(scene.snapshot, each) for each in found.q)
+
+
+SHAPES = st.sampled_from(
+    [Box([0.3, 0.2, 0.1]), Box([0.02, 0.8, 0.8]), Sphere(0.12), Cylinder(0.1, 0.4)]
+)  # fmt: skip
+PLACES = st.tuples(*3 * [st.floats(-0.9, 0.9)])
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    st.sampled_from(ARMS), st.lists(st.tuples(SHAPES, PLACES), max_size=5), st.integers(0, 10**6),
+    st.sampled_from(KINDS),
+)  # fmt: skip
+def test_answers_are_free_in_any_world(name, objects, seed, kind):
+    scene, rng = own_scene(name), np.random.default_rng(seed)
+    for i, (shape, place) in enumerate(objects):
+        scene.add(f"object {i}", shape, transform(None, np.array(place)))
+    solver = IkSolver(scene.robot, scene=scene, max_restarts=40, num_candidates=10)
+    found = solver.solve_batch(
+        scene.robot.fk(scene.robot.random(4, rng=rng)), solve_type=kind, threads=1
+    )
+    for one in found:
+        assert one.success == is_free(scene.snapshot, one.q)  # all poses are within reach
+        assert one.status is (Status.SUCCESS if one else Status.IN_COLLISION)
+        assert one.success == (one.pair_in_the_way is None)
+        assert one.success == (one.clearance > 0.0)
+
+
+def test_a_scene_without_obstacles_changes_nothing():
+    scene = own_scene("fr3")
+    for link in scene.snapshot.links:
+        scene.allow(link)
+    robot, q = scene.robot, scene.robot.random(50, rng=np.random.default_rng(3))
+    for kind in KINDS[:3]:
+        among, alone = (
+            IkSolver(robot, scene=each).solve_batch(robot.fk(q), q[::-1], solve_type=kind)
+            for each in (scene, None)
+        )
+        np.testing.assert_allclose(among.q, alone.q, atol=1e-6)
+        assert np.array_equal(among.restarts, alone.restarts)
+    assert np.isnan(alone.clearance).all()
+    assert np.isnan(IkSolver(robot).solve(robot.fk(q[0])).clearance)
+
+
+def test_solutions_that_bounds_leave_open_are_decided_exactly():
+    scene = scene_of("ur5e", "box")  # without redundancy the seed is the solution, or is not
+    robot, solver = scene.robot, IkSolver(scene.robot, scene=scene)
+    q = robot.random(6000, rng=np.random.default_rng(4))
+    q = q[scene.snapshot.states(q)[:, 0] == OPEN][:40]
+    free = np.array([is_free(scene.snapshot, each) for each in q])
+    assert 3 < free.sum() < len(q) - 3
+    for each, is_one in zip(q, free, strict=True):
+        found = solver.solve(robot.fk(each), each)
+        assert (found.success and found.restarts == 0) == is_one
+        assert not is_one or abs(found.q - each).max() < 1e-4
+    many = solver.solve_batch(robot.fk(q), q)
+    assert all(
+        np.array_equal(solver.solve(robot.fk(x), x).q, y) for x, y in zip(q, many.q, strict=True)
+    )
+
+
+@pytest.mark.parametrize("task", [None, Task(position_tolerance=1e-3)])
+def test_a_redundant_arm_slides_out_of_a_collision(task):
+    scene = own_scene("wam")
+    robot, slid = scene.robot, 0
+    solver = IkSolver(robot, scene=scene, task=task)
+    for q in free_configurations(scene, 20, seed=5):
+        elbow = robot.tree.pose("wam_link4", robot.named(q))
+        scene.add_sphere("lamp", 0.04, elbow)
+        found = solver.solve(robot.fk(q), q)
+        assert not found or is_free(scene.snapshot, found.q)
+        slid += found.success and found.restarts == 0
+    assert slid >= 10
+
+
+def test_blocked_poses_name_the_pair():
+    scene = own_scene("wam")
+    robot = scene.robot
+    q = np.array([0.0, 0.7, 0.0, 1.6, 0.0, 0.5, 0.0])
+    scene.add_box("crate", [0.5, 0.5, 0.5], transform(None, robot.fk(q)[:3, 3]))
+    solver = IkSolver(robot, scene=scene, max_restarts=50)
+    found = solver.solve(robot.fk(q), timeout=5.0)
+    assert found.status is Status.IN_COLLISION
+    assert not found
+    assert found.position_error < 1e-5  # the pose itself is reached
+    assert found.restarts == 0  # the last link is in the crate wherever the others are
+    assert "crate" in found.pair_in_the_way
+    assert "'crate'" in solver.explain(found)
+    assert found.clearance < 0.0
+    far = transform(None, [0.0, 0.0, 9.0])
+    batch = solver.solve_batch(np.stack([robot.fk(q), far, robot.fk(np.zeros(7))]))
+    assert batch.statuses == (Status.IN_COLLISION, Status.UNREACHABLE, Status.SUCCESS)
+    assert batch[0].pair_in_the_way == found.pair_in_the_way
+    assert solver.solve_all(robot.fk(q)).shape == (0, 7)
+    assert "scene=PlanningScene(" in repr(solver)
+    scene.remove("crate")
+    assert solver.solve(robot.fk(q))
+
+
+def test_each_call_sees_one_world():
+    """A box jumps between two places while threads solve."""
+    scene = own_scene("fr3")
+    robot, solver = scene.robot, IkSolver(scene.robot, scene=scene)
+    T = robot.fk(free_configurations(scene, 60, seed=6))
+    places = [transform(None, np.array(p)) for p in ([0.4, 0.3, 0.4], [0.4, -0.3, 0.4])]
+    scene.add_box("box", [0.3, 0.3, 0.3], places[0])
+    with ThreadPoolExecutor(2) as pool:
+        waiting = [pool.submit(solver.solve_batch, T, threads=2) for _ in range(6)]
+        k = 0
+        while not all(each.done() for each in waiting):
+            scene.move("box", places[k % 2])
+            k += 1
+        results = [each.result() for each in waiting]
+    assert len({float(each.scene.objects["box"].T[1, 3]) for each in results}) == 2
+    for each in results:
+        assert not each.scene.in_collision(each.q[each.success]).any()
+        alone = IkSolver(robot, scene=scene).search.within(each.scene)
+        rows = alone.new_rows(len(T))
+        alone.attempt(T[:, None], alone.middle, 1000, rows, False)
+        assert np.array_equal(rows.best, each.q)
+
+
+def test_the_clearest_answer():
+    scene = scene_of("fr3", "shelf")
+    robot, solver = scene.robot, IkSolver(scene.robot, scene=scene)
+    T = robot.fk(free_configurations(scene, 10, seed=7))
+
+    def nearness(q):
+        return sum(np.exp(-max(d, 0.0) / 0.02) for d in scene.clearance(q, 0.16).values())
+
+    clearest = solver.solve_batch(T, solve_type="clearance")
+    for pose, q in zip(T, clearest.q, strict=True):
+        others = [nearness(other) for other in solver.solve_all(pose, 24)]
+        assert nearness(q) < min(others) + 0.15
+        assert nearness(q) < 0.7 * np.mean(others) + 0.15
+    assert clearest.clearance[0] == scene.distance(clearest.q[0]).distance
+
+
+def test_paths_name_what_is_in_the_way():
+    scene = own_scene("wam")
+    robot = scene.robot
+    q = np.linspace([-0.6, 0.7, 0, 1.6, 0, 0.5, 0], [0.6, 0.7, 0, 1.6, 0, 0.5, 0], 5)
+    tip = robot.fk(0.5 * (q[1] + q[2]))[:3, 3]
+    scene.add_box("sheet", [0.5, 0.001, 0.5], transform(None, tip + np.array([0.15, 0, 0])))
+    path = IkSolver(robot, scene=scene).solve_path(robot.fk(q), q[0])
+    assert path.success.all()
+    hit = [i for i, each in enumerate(path.contacts) if each is not None]
+    assert hit
+    for i in hit:
+        assert "sheet" in path.contacts[i].names
+        at = path.contacts[i].time
+        touching = path.q[i - 1] + min(at + 1e-4, 1.0) * (path.q[i] - path.q[i - 1])
+        assert scene.in_collision(touching)
+    scene.remove("sheet")
+    again = IkSolver(robot, scene=scene).solve_path(robot.fk(q), q[0])
+    assert again.contacts == (None,) * 5
+    assert "in collision" in repr(path)
+    assert "in collision" not in repr(again)
+
+
+def test_tasks_and_several_tips():
+    scene = scene_of("fr3", "table")
+    robot = scene.robot
+    q = free_configurations(scene, 8, seed=8)
+    for arm_robot, task in (
+        (robot, Task.position_only()),
+        (robot, Task.pointing("z")),
+        (robot.with_tip(robot.link_names[4]), [Task(), Task.box(0.1, 0.1, 0.1)]),
+    ):
+        solver = IkSolver(arm_robot, scene=scene, task=task, num_candidates=10)
+        for kind in KINDS:
+            found = solver.solve_batch(arm_robot.fk(q), solve_type=kind)
+            assert found.success.all()
+            assert not scene.in_collision(found.q).any()
+
+
+def test_two_arms_keep_clear_of_each_other():
+    tips = [f"{side}_wam_link7" for side in ("left", "right")]
+    robot = RobotModel.from_urdf(share_file("urdf", "two_wams.urdf"), tip=tips)
+    scene = PlanningScene(robot)
+    scene.add_box("crate", [0.3, 0.3, 0.3], transform(None, np.array([0.5, 0.0, 0.4])))
+    q = free_configurations(scene, 10, seed=9)
+    found = IkSolver(robot, scene=scene).solve_batch(robot.fk(q))
+    assert found.success.all()
+    assert all(is_free(scene.snapshot, each) for each in found.q)
+    seeds = robot.random(10, rng=np.random.default_rng(9))
+    among = IkSolver(robot, scene=scene).solve_batch(robot.fk(q), seeds)
+    alone = IkSolver(robot).solve_batch(robot.fk(q), seeds)
+    assert among.success.all()
+    assert scene.in_collision(alone.q).any()
+
+
+def test_one_scene_serves_all_chains_of_a_robot():
+    robot, bodies = arm("wam")
+    scene = PlanningScene(robot, bodies=bodies)
+    wrist = RobotModel.from_tree(robot.tree, tip="wam_link5")
+    assert wrist.n < robot.n
+    solver = IkSolver(wrist, scene=scene, task=Task.position_only())
+    q = np.array([0.0, 0.7, 0.0, 1.6, 0.0])
+    scene.add_sphere("ball", 0.05, wrist.fk(q) @ transform(None, [0.0, 0.0, 0.3]))
+    found = solver.solve(wrist.fk(q), q)
+    assert found
+    assert not scene.in_collision([*found.q, 0.0, 0.0])
+
+
+def test_what_does_not_fit_is_refused():
+    scene, other = own_scene("wam"), RobotModel.from_name("puma560")
+    with pytest.raises(SceneError, match="the scene is of 'wam7', the solver of 'puma560'"):
+        IkSolver(other, scene=scene)
+    with pytest.raises(MethodError, match="'kdl_lma' knows no scene"):
+        IkSolver(scene.robot, "kdl_lma", scene=scene)
+    with pytest.raises(OptionError, match="needs a scene"):
+        IkSolver(scene.robot, solve_type="clearance")
+    with pytest.raises(OptionError, match="needs a scene"):
+        IkSolver(scene.robot).solve(np.eye(4), solve_type="clearance")
+    assert bodies_of(other.tree)  # a robot without geometry of its own
