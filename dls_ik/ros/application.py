@@ -19,11 +19,13 @@ from dls_ik.ros.params import Parameters
 from dls_ik.ros.presets import is_of_preset, with_preset
 from dls_ik.ros.process import LiveParameters, given_values, spin, warm_up
 from dls_ik.ros.robot_source import DescriptionTopic, robot_from_parameters
+from dls_ik.ros.scene_monitor import PlanningSceneMonitor, load_collision_library
 from dls_ik.ros.services.executor import LatestOnlyExecutor
 from dls_ik.ros.services.server import NAMES, ServiceServer
 from dls_ik.ros.servo.loop import ServoLoop
 from dls_ik.ros.subscriptions import TypeMonitor
 from dls_ik.ros.util import give_back_memory, trace
+from dls_ik.scene.srdf import Srdf
 from dls_ik.servo.options import GENTLE_TIP, motion_limits
 from dls_ik.text import listing
 
@@ -58,6 +60,7 @@ def serve_ik(node: Node, stop: Future) -> bool:
     live = LiveParameters(node, with_preset(given_values(node)))
     if not warm_up(node.get_logger().info, lambda: not stop.done()):
         return False
+    load_collision_library()  # later it would stop the stream for some tenths of a second
     application = Application(node, live)
     sys.setswitchinterval(SWITCH_INTERVAL)
     try:
@@ -90,7 +93,8 @@ class Application:
         frames = Frames(tf2_lookup(node))
         self._loop = ServoLoop(node, live.current, frames)
         current = self._loop.cycle.current
-        self._services = ServiceServer(node, self.arm, current, frames, live.current)
+        self._scenes = PlanningSceneMonitor(node, live.current, current, frames, self._adopt)
+        self._services = ServiceServer(node, self.arm, current, frames, live.current, self._scenes)
         TypeMonitor(node)
         live.on_change(self._change)
 
@@ -117,6 +121,7 @@ class Application:
     def stop(self) -> None:
         """Stop the services and the stream."""
         self._builder.close()
+        self._scenes.close()
         self._services.close()
         self._loop.stop()
         self._executor.shutdown(wait=False, cancel_futures=True)
@@ -152,6 +157,12 @@ class Application:
                 arm = arm.changed(self._parameters)
             self._use(arm)
 
+    def _adopt(self, robot: RobotModel, srdf: Srdf) -> None:
+        """Use the groups of an SRDF; runs in the thread of the scene."""
+        with self._swap:
+            if self._arm is not None and self._arm.robot is robot:
+                self._use(self._arm.with_srdf(srdf))
+
     def _fault(self, error: Exception) -> None:
         if self._description is not None:
             self._description.reason = f"internal error: {error!r}"
@@ -167,6 +178,7 @@ class Application:
         is_new = self._arm is None or self._arm.robot is not arm.robot
         self._loop.use(arm)
         self._arm = arm
+        self._scenes.use(arm)
         if is_new:
             self._announce(arm)
 

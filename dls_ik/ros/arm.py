@@ -8,16 +8,26 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.errors import ChainError, Code, MethodError, OptionError, RequestError, RobotModelError
+from dls_ik.errors import (
+    ChainError,
+    Code,
+    DlsIkError,
+    MethodError,
+    OptionError,
+    RequestError,
+    RobotModelError,
+)
 from dls_ik.model.analysis import ready_configuration
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.tree import Tree
 from dls_ik.ros.params import GroupParameters, Parameters
+from dls_ik.scene.srdf import Srdf
 from dls_ik.servo import DEFAULT_METHOD, Controller, gentle_acceleration
 from dls_ik.solver import IkSolver
 from dls_ik.text import listing, quoted
 
 DEFAULT = ""  # the name of the chain that follows targets, for requests that name no group
+MAX_SEMANTIC = 64  # groups of an SRDF
 CACHE_SIZE = 64  # groups and links whose solver is kept
 
 
@@ -50,6 +60,7 @@ class Arm:
         executor: runs the solver that the controller asks.
         controller: to use again, if it was made from the same parameters.
         groups: to take solvers' robots from, if they are of the same robot.
+        srdf: whose groups may be asked for too.
 
     Raises:
         MethodError, OptionError: a method or a group that does not fit this robot.
@@ -63,14 +74,18 @@ class Arm:
         executor: Executor | None = None,
         controller: Controller | None = None,
         groups: Mapping[str, Group] | None = None,
+        srdf: Srdf | None = None,
     ) -> None:
-        self.robot = robot
+        self.robot, self.srdf = robot, srdf
         self.parameters = parameters
         self.tree: Tree = robot.tree
         self.start = robot.validated(parameters.initial_positions or ready_configuration(robot))
         options = parameters.solver_options()
         self.groups = build_groups(robot, parameters, groups or {})
         self.solver = self.groups[DEFAULT].solver
+        self._unusable: dict[str, str] = {}  # groups of the SRDF, and why
+        if srdf is not None:
+            self._add_semantic_groups(srdf, groups or {})
         named = parameters.stream_method if parameters.stream_method != DEFAULT_METHOD else None
         self._executor = executor
         self.controller = controller or Controller(
@@ -86,7 +101,11 @@ class Arm:
         """
         same = parameters.stream_settings() == self.parameters.stream_settings()
         controller = self.controller if same else None
-        return Arm(self.robot, parameters, self._executor, controller, self.groups)
+        return Arm(self.robot, parameters, self._executor, controller, self.groups, self.srdf)
+
+    def with_srdf(self, srdf: Srdf) -> "Arm":
+        """Return the same with the groups of an SRDF, which take some tenths of a second each."""
+        return Arm(self.robot, self.parameters, self._executor, self.controller, self.groups, srdf)
 
     def group(self, name: str) -> Group:
         """Return the group of a name, the default group for an empty name.
@@ -98,11 +117,33 @@ class Arm:
         if group is not None:
             return group
         others = self.parameters.group_name
-        if name in others or not (others or self.parameters.groups):
+        semantic = {} if self.srdf is None else self.srdf.groups
+        if name in others or not (others or self.parameters.groups or semantic):
             return self.groups[DEFAULT]
-        known = listing([*self.parameters.groups, *others])
-        message = f"unknown group {quoted(name)}; known: {known}"
-        raise RequestError(Code.INVALID_GROUP_NAME, message)
+        message = f"unknown group {quoted(name)}"
+        if name in self._unusable:
+            message = f"group {quoted(name)} of the SRDF has no poses: {self._unusable[name]}"
+        known = listing(dict.fromkeys([*filter(None, self.groups), *others]))
+        raise RequestError(Code.INVALID_GROUP_NAME, f"{message}; known: {known}")
+
+    def _add_semantic_groups(self, srdf: Srdf, others: Mapping[str, Group]) -> None:
+        """Add the groups of an SRDF under names that parameters do not give."""
+        models = [group.solver.robot for group in (*self.groups.values(), *others.values())]
+        given = {*self.groups, *self.parameters.group_name}
+        for name in [each for each in srdf.groups if each not in given][:MAX_SEMANTIC]:
+            group = self._semantic_group(name, srdf, models)
+            if group is not None:
+                self.groups[name] = group
+                models.append(group.solver.robot)
+
+    def _semantic_group(self, name: str, srdf: Srdf, models: list[RobotModel]) -> Group | None:
+        try:
+            base, tips = srdf.ends(self.tree, name)
+            details = GroupParameters(name, tip=tips, base=base)
+            return _build_group(details, self.parameters, models)
+        except DlsIkError as error:
+            self._unusable[name] = str(error)
+            return None
 
 
 def controller_options(robot: RobotModel, parameters: Parameters) -> dict[str, Any]:

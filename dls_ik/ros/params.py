@@ -13,7 +13,7 @@ from dls_ik.solver.method import parse_method
 from dls_ik.solver.options import SolverOptions, solver_options
 from dls_ik.text import listing
 
-IGNORE, REFUSE = "ignore", "refuse"
+REQUEST, ALWAYS, IGNORE, REFUSE = "request", "always", "ignore", "refuse"
 AUTO, REQUIRED, NONE = "auto", "required", "none"
 JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY = "joint_state", "joint_trajectory", "position_array"
 NO_LIMIT = 1e9  # [rad/s^2 or m/s^2]
@@ -178,9 +178,30 @@ class Parameters(GroupsParameters):
     solve_type: str = option(SolverOptions, "solve_type")
     random_seed: int = option(SolverOptions, "random_seed")
     avoid_collisions: str = parameter(
-        IGNORE,
-        "treatment of requests to avoid collisions, which the node cannot detect",
-        choices=(IGNORE, REFUSE),
+        REQUEST,
+        "answers free of collisions, with the arm itself too: request: if the request asks for it; "
+        "always; ignore: never; refuse: as request, and such requests are refused where the node "
+        "has no scene",
+        choices=(REQUEST, ALWAYS, IGNORE, REFUSE),
+    )
+
+    # The scene
+    robot_description_semantic: str = parameter(
+        "",
+        "SRDF of the robot as text: its groups, and links that may touch; without it the topic of "
+        "that name counts",
+        read_only=True,
+    )
+    mesh_folders: tuple[str, ...] = parameter(
+        (),
+        "folders in which meshes of the robot may be read, beside ROS packages and its own folder",
+        read_only=True,
+    )
+    monitored_planning_scene: str = parameter(
+        "",
+        "topic on which move_group publishes its scene, such as /monitored_planning_scene; the "
+        "whole scene is asked for by get_planning_scene beside it; empty: none",
+        read_only=True,
     )
 
     # How many requests are solved

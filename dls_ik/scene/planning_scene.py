@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
@@ -335,6 +336,52 @@ class PlanningScene:
         change = read_scene(source, folder=folder, allow=(*self._allow, *allow))
         self._change(*change.operations)
         return change.notes
+
+    def apply(
+        self, operations: Iterable[Operation], at: Mapping[str, float] | None = None
+    ) -> SceneSnapshot:
+        """Apply changes, whole or not at all; all that questions need is prepared before.
+
+        Args:
+            at: Joint values [rad or m] of links that changes name as frames, or that take and leave
+                objects, in place of those of the scene.
+
+        Returns:
+            The scene after them.
+
+        Raises:
+            SceneError, JointValueError: as :meth:`load`; the scene stays as it was.
+        """
+        with self._lock:
+            after = apply_changes(self._snapshot, operations, self.pairs, at)
+            _ = after.packed
+            self._snapshot = after
+        return after
+
+    def with_snapshot(self, snapshot: SceneSnapshot) -> PlanningScene:
+        """Return a scene of the same robot that stands as a snapshot of it; changed apart."""
+        other = copy(self)
+        other._lock, other._snapshot = Lock(), snapshot
+        return other
+
+    def take_over(self, other: PlanningScene) -> None:
+        """Take the objects, the state and the changed pairs of a scene of the same robot."""
+        before = other.snapshot
+        is_default = before.allowed == dict.fromkeys(other.pairs, True) and not before.passes
+        with self._lock:
+            now = self._snapshot
+            allowed = (now.allowed, now.passes) if is_default else (before.allowed, before.passes)
+            self._snapshot = replace(
+                now,
+                allowed=allowed[0],
+                passes=allowed[1],
+                values=before.values,
+                objects=before.objects,
+                attached=before.attached,
+                padding=before.padding,
+                scale=before.scale,
+                frames={**before.frames, **now.frames},
+            )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the scene, as MoveIt reads it too.

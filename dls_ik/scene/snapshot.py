@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import NamedTuple
 
@@ -103,6 +103,17 @@ class SceneSnapshot:
     padding: Mapping[str, float] = field(default_factory=dict)  # by link [m]
     scale: Mapping[str, float] = field(default_factory=dict)  # by link
     frames: Mapping[str, Array] = field(default_factory=dict)  # (4, 4) T_root_frame by name
+
+    def with_state(
+        self, joint_names: tuple[str, ...], values: Mapping[str, float]
+    ) -> SceneSnapshot:
+        """Return the same for configurations of other joints, with others where values say.
+
+        Args:
+            joint_names: (n,) of configurations.
+            values: [rad or m] by joint; of joints that are left out those of the scene count.
+        """
+        return replace(self, joint_names=joint_names, values={**self.values, **values})
 
     # Pairs
 

@@ -140,6 +140,9 @@ def longer(stamped, factor):
 
 NO_TURN = {f"orientation_{axis}": 0.0 for axis in "xyzw"}
 BESIDE = moved(REACHED, position_x=math.nan)
+# Where the last link is in the foot.
+FOLDED = (-0.2, 2.0, 0.2, 2.8, 1.1, -0.8, -1.0)
+INSIDE = place(LEFT, **{f"left_wam_j{i + 1}": q for i, q in enumerate(FOLDED)})
 FAR = moved(REACHED, position_x=30.0)
 WRONG = {**CURRENT, "left_wam_j2": math.inf}
 PARTIAL = {"left_wam_j4": 1.2}
@@ -187,10 +190,14 @@ CASES = {
     "more names than positions": Case(unequal(), "14 names and 1 positions, so it is not used"),
     **{name: Case(*case) for name, case in CONSTRAINED.items()},
     "collisions to avoid": Case(request(REACHED, avoid_collisions=True)),
-    "collisions to avoid, with `refuse`": Case(
-        request(REACHED, avoid_collisions=True),
-        "cannot see collisions",
-        (("avoid_collisions", "refuse"),),
+    "a pose that is reached only in collision": Case(
+        request(INSIDE, avoid_collisions=True), "only in collision, most often of"
+    ),
+    "collisions that are not asked about, with `always`": Case(
+        request(INSIDE), "only in collision", (("avoid_collisions", "always"),)
+    ),
+    "collisions to avoid, with `ignore`": Case(
+        request(INSIDE, avoid_collisions=True), "solved to", (("avoid_collisions", "ignore"),)
     ),
     "a pose out of reach": Case(request(FAR), "no configuration .* nearest"),
     "a pose not found in time": Case(timed(0.1), "within the timeout"),

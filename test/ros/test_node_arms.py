@@ -54,7 +54,7 @@ def test_code_and_words(arms_client, name):
         response = send(arms_client, whole)
     finally:
         if case.parameters:
-            assert arms_client.set_parameters(avoid_collisions="ignore").successful
+            assert arms_client.set_parameters(avoid_collisions="request").successful
     check(response, documented()[name], case.words)
 
 

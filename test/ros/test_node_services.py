@@ -48,13 +48,6 @@ def test_seed_decides_which_solution(client):
         np.testing.assert_allclose(found, Q, atol=0.05)
 
 
-def test_collisions_are_ignored_with_one_warning(client, wam_node):
-    for _ in range(2):
-        assert ik(client, avoid_collisions=True).error_code.val == 1
-    wam_node.wait_for_line("WARN", "avoid collisions")
-    assert wam_node.count("WARN", "avoid collisions") == 1
-
-
 def test_parameters_are_refused_and_nothing_changes(client):
     for values, words in (
         ({"method": "nope"}, "ctp+sd+svf"),

@@ -59,7 +59,7 @@ def test_values_are_taken(name, given, kept):
         ("random_seed", 1.5, "whole number"),
         ("random_seed", -1, "random_seed is from"),
         ("output_type", "pose", "joint_state, joint_trajectory, position_array"),
-        ("avoid_collisions", "maybe", "ignore, refuse"),
+        ("avoid_collisions", "maybe", "request, always, ignore, refuse"),
         ("group_name", 3, "list of strings"),
         ("group_name", ["x"] * 1001, "at most 1000 names"),
         ("group_name", "x" * 257, "names of 256 characters"),

@@ -28,7 +28,7 @@ from dls_ik.ros.services.constraints import (
     position_bound,
     read_interval,
 )
-from dls_ik.ros.services.request import IkProblem, RobotContext
+from dls_ik.ros.services.request import IkProblem, RobotContext, is_moved
 from dls_ik.solver import IkResult, IkSolver
 from dls_ik.solver.method import AUTO
 from dls_ik.solver.task import Task
@@ -37,6 +37,7 @@ from dls_ik.text import listing
 MAX_VARIANTS = 64
 FREE = Task(position_tolerance=math.inf, rotation_tolerance=math.inf)
 ANYWHERE = Region(np.eye(4), FREE)
+FreeSlices = Callable[..., Generator[None, None, IkResult]]  # as FreeSearch.slices
 FEW_RESTARTS = 50  # in which nearly all that can be solved is
 MIN_TIMEOUT = 1e-6  # [s]
 RELAXED = "the orientation is not the one of the pose, but within its constraint"
@@ -78,9 +79,12 @@ class Variant(NamedTuple):
 
 
 def solve_constrained(
-    problem: IkProblem, given: Any, context: RobotContext, timeout: float
+    problem: IkProblem, given: Any, context: RobotContext, timeout: float, search: FreeSlices
 ) -> Generator[None, None, tuple[IkResult, str]]:
     """Solve within ``moveit_msgs/Constraints``, in slices; return the result and a note on it.
+
+    Args:
+        search: Solves again until a solution will do.
 
     Raises:
         RequestError: constraints that are not valid, or that cannot be met.
@@ -98,7 +102,7 @@ def solve_constrained(
     robot = narrow_limits(robot, intervals, values, problem.seed)
     options = context.arm.parameters.solver_options()
     make = partial(IkSolver, robot, problem.solver.method, **options)
-    result, variant = yield from _solve_variants(make, variants, problem.seed, timeout)
+    result, variant = yield from _solve_variants(make, variants, problem.seed, timeout, search)
     if result.success:
         return result, RELAXED if variant.is_relaxed else ""
     return result, _unmet(robot, result.q, points, values)
@@ -142,7 +146,7 @@ def _bound_points(
     for bound in bounds:
         if any(tree.fixed_offset(goal.link, bound.link) is not None for goal in goals):
             continue
-        if _is_moved(tree, bound.link, robot.joint_names):
+        if is_moved(tree, bound.link, robot.joint_names):
             points.append(BoundPoint(None, bound))
         elif not bound.holds(context.link_pose(bound.link, base)):
             raise RequestError(
@@ -155,12 +159,6 @@ def _bound_points(
         for goal, bound in points
         if bound.regions
     ]
-
-
-def _is_moved(tree: Tree, link: str, joint_names: Sequence[str]) -> bool:
-    """Return whether some of the joints move a link."""
-    mimics = (tree.mimic_of.get(joint.name) for joint in tree.path(tree.root, link))
-    return any(m is not None and m.multiplier and m.master in joint_names for m in mimics)
 
 
 def _nearest_first(bound: LinkBound, T_base_link: Array) -> LinkBound:
@@ -262,7 +260,11 @@ Slices = Generator[None, None, tuple[IkResult, Variant]]
 
 
 def _solve_variants(
-    make: Callable[..., IkSolver], variants: Sequence[Variant], seed: Array, timeout: float
+    make: Callable[..., IkSolver],
+    variants: Sequence[Variant],
+    seed: Array,
+    timeout: float,
+    search: FreeSlices,
 ) -> Slices:
     """Solve the first variant that has a solution; else return the last one tried.
 
@@ -277,9 +279,9 @@ def _solve_variants(
         found = None
         if has_turns:
             hasty = make(max_restarts=FEW_RESTARTS)
-            found = yield from _solve_in_turn(hasty, variants, seed, deadline, split=False)
+            found = yield from _solve_in_turn(hasty, variants, seed, deadline, search, split=False)
         if found is None or not (found[0].success or time.perf_counter() >= deadline):
-            found = yield from _solve_in_turn(solver, variants, seed, deadline, split=True)
+            found = yield from _solve_in_turn(solver, variants, seed, deadline, search, split=True)
     except (MethodError, OptionError) as error:
         raise RequestError(Code.NO_IK_SOLUTION, f"constraints: {error}") from error
     result, variant = found
@@ -287,14 +289,26 @@ def _solve_variants(
 
 
 def _solve_in_turn(
-    solver: IkSolver, variants: Sequence[Variant], seed: Array, deadline: float, split: bool
+    solver: IkSolver,
+    variants: Sequence[Variant],
+    seed: Array,
+    deadline: float,
+    search: FreeSlices,
+    split: bool,
 ) -> Slices:
     """Solve the first variant that has a solution; each gets its share of the time if `split`."""
     for i, variant in enumerate(variants):
         left = deadline - time.perf_counter()
         share = left / (len(variants) - i) if split else left
         timeout = max(share, MIN_TIMEOUT)
-        result = yield from solver.slices(variant.targets, seed, timeout, variant.tasks)
+        solve = partial(_solve_variant, solver, variant)
+        result = yield from search(solve, solver.robot, seed, timeout)
         if result.success or left <= 0.0:
             break
     return result, variant
+
+
+def _solve_variant(
+    solver: IkSolver, variant: Variant, seed: Array, timeout: float
+) -> Generator[None, None, IkResult]:
+    return solver.slices(variant.targets, seed, timeout, variant.tasks)

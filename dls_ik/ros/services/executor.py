@@ -161,3 +161,55 @@ class LatestOnlyExecutor:
         except Exception as error:  # noqa: BLE001  the next job may succeed
             if not self._closed:  # else what the job works with may be gone
                 self._failed(error)
+
+
+class SerialExecutor:
+    """Runs jobs one after the other in a thread, in order; bounds how many wait, and their size.
+
+    Args:
+        name: Of the thread.
+        failed: Called with the exception that a job raises.
+        bound: Jobs that may wait.
+        max_bytes: That they may hold together.
+    """
+
+    def __init__(
+        self, name: str, failed: Callable[[Exception], None], bound: int, max_bytes: int
+    ) -> None:
+        self._failed, self._bound, self._max_bytes = failed, bound, max_bytes
+        self._lock = threading.Lock()
+        self._count = self._bytes = 0
+        self._closed = False
+        self._executor = ThreadPoolExecutor(1, name)
+
+    def submit(self, job: Callable[[], None], size: int = 0) -> bool:
+        """Run a job after all others; return False if too many wait.
+
+        Args:
+            size: Bytes that it holds.
+        """
+        with self._lock:
+            is_full = self._count >= self._bound or self._bytes + size > self._max_bytes
+            if self._closed or is_full:
+                return False
+            self._count += 1
+            self._bytes += size
+            self._executor.submit(self._run, job, size)
+        return True
+
+    def close(self) -> None:
+        """Begin no more jobs, and pass over a failure of the current one."""
+        with self._lock:
+            self._closed = True
+        self._executor.shutdown(wait=False, cancel_futures=True)
+
+    def _run(self, job: Callable[[], None], size: int) -> None:
+        try:
+            job()
+        except Exception as error:  # noqa: BLE001  the next job may succeed
+            if not self._closed:  # else what the job works with may be gone
+                self._failed(error)
+        finally:
+            with self._lock:
+                self._count -= 1
+                self._bytes -= size

@@ -1,7 +1,7 @@
 """Requests, read and checked once when they arrive; their messages are never written to."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,15 +9,18 @@ from rclpy.serialization import serialize_message
 
 from dls_ik.core.se3 import FARTHEST
 from dls_ik.core.types import Array
-from dls_ik.errors import Code, RequestError
+from dls_ik.errors import Code, RequestError, SceneError
 from dls_ik.model.tree import Tree
 from dls_ik.ros.arm import Arm, Group, TipAttachment
 from dls_ik.ros.frames import Frames, base_from_root, strip_slash
+from dls_ik.ros.params import ALWAYS, IGNORE, REQUEST
+from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.solver import IkSolver
 
 HOP = 0.005  # [s] that a change of threads may take; it makes no request late
 MIN_TIMEOUT = 1e-9  # [s]
 MAX_BYTES = 256 * 1024  # that a request keeps while it waits; hundreds may wait
+MAX_ATTACHED_BYTES = 1024 * 1024  # of attached objects
 POSE_BYTES = 72  # of a PoseStamped, without the name of its frame
 MAX_LINK_CONSTRAINTS = 16  # each is one more tip
 MAX_JOINT_CONSTRAINTS = 256
@@ -28,6 +31,8 @@ class GivenState(NamedTuple):
 
     positions: dict[str, float]  # by joint [rad or m]
     notes: tuple[str, ...]  # sentences for the response
+    attached: tuple[Any, ...] = ()  # of moveit_msgs/AttachedCollisionObject
+    keeps_attached: bool = True  # those of the scene, beside these
 
     def overlay(self, tree: Tree, current: Mapping[str, float]) -> dict[str, float]:
         """Return the current joint positions by name, overlaid with those given.
@@ -51,7 +56,8 @@ class IkRequest(NamedTuple):
     state: GivenState
     constraints: Any  # moveit_msgs/Constraints
     is_constrained: bool
-    avoid_collisions: bool
+    scene: PlanningScene | None  # in which the answer is to be free of collisions
+    unchecked: str  # why there is none, although the request asks for it; else empty
     timeout: float  # [s]
     timeout_note: str  # says that the timeout was cut; else empty
     arrival: float  # [s] on the clock of perf_counter
@@ -72,12 +78,24 @@ class IkRequest(NamedTuple):
         return max(self.timeout - self.age, MIN_TIMEOUT)
 
 
-def read_ik_request(message: Any, arm: Arm) -> IkRequest:
+def no_scene(tree: Tree) -> PlanningScene:
+    """Refuse every scene."""
+    raise SceneError("there is no scene")
+
+
+def read_ik_request(
+    message: Any, arm: Arm, find_scene: Callable[[Tree], PlanningScene] = no_scene
+) -> IkRequest:
     """Read a ``moveit_msgs/PositionIKRequest`` that arrives now.
+
+    Args:
+        find_scene: Returns the scene of a robot, or raises a SceneError that says why there is
+            none; called only if the answer is to be free of collisions.
 
     Raises:
         RequestError: an unknown group, a timeout below zero, not as many links as poses, a state
-            that is not finite, constraints that are not solved for, or too many bytes.
+            that is not finite, constraints that are not solved for, or too many bytes; no scene,
+            where the parameter avoid_collisions refuses that.
     """
     arrival = time.perf_counter()
     group = arm.group(message.group_name)
@@ -88,19 +106,39 @@ def read_ik_request(message: Any, arm: Arm) -> IkRequest:
     is_constrained = _count_constraints(constraints) > 0
     links, poses = _links_and_poses(message)
     _check_size((message.group_name, *links), poses, constraints, is_constrained)
+    scene, unchecked = _scene(message, arm, find_scene)
     return IkRequest(
         arm=arm,
         group=group,
         links=links,
         poses=poses,
-        state=read_state(arm.tree, message.robot_state),
+        state=read_state(arm.tree, message.robot_state, keeps_attached=scene is not None),
         constraints=constraints,
         is_constrained=is_constrained,
-        avoid_collisions=message.avoid_collisions,
+        scene=scene,
+        unchecked=unchecked,
         timeout=timeout,
         timeout_note=note if asked > timeout else "",
         arrival=arrival,
     )
+
+
+def _scene(
+    message: Any, arm: Arm, find_scene: Callable[[Tree], PlanningScene]
+) -> tuple[PlanningScene | None, str]:
+    """Return the scene of a request, and why there is none if it should have one."""
+    mode = arm.parameters.avoid_collisions
+    if mode == IGNORE or not (message.avoid_collisions or mode == ALWAYS):
+        return None, ""
+    try:
+        return find_scene(arm.tree), ""
+    except SceneError as error:
+        if mode == REQUEST:
+            return None, f"collisions are not checked: {error}"
+        raise RequestError(
+            Code.NO_IK_SOLUTION,
+            f"collisions cannot be checked: {error}; the parameter avoid_collisions is {mode!r}",
+        ) from error
 
 
 def timeout_seconds(duration: Any, default: float) -> float:
@@ -162,14 +200,19 @@ def _check_size(
         raise RequestError(Code.FAILURE, message)
 
 
-def read_state(tree: Tree, robot_state: Any) -> GivenState:
+def read_state(tree: Tree, robot_state: Any, keeps_attached: bool = False) -> GivenState:
     """Read the ``moveit_msgs/RobotState`` of a request.
 
-    `is_diff` makes no difference, as for move_group. Joints that the robot does not have, or that
-    no value moves, are ignored.
+    `is_diff` makes no difference to joints, as for move_group. Joints that the robot does not have,
+    or that no value moves, are ignored.
+
+    Args:
+        keeps_attached: Attached objects are of use; they replace those of the scene, unless
+            `is_diff`.
 
     Raises:
-        RequestError: a value that is not finite, or beyond all numbers that are of use.
+        RequestError: a value that is not finite, or beyond all numbers that are of use; attached
+            objects of too many bytes.
     """
     notes, positions = [], {}
     given = robot_state.joint_state
@@ -188,14 +231,31 @@ def read_state(tree: Tree, robot_state: Any) -> GivenState:
             )
     if robot_state.multi_dof_joint_state.joint_names:
         notes.append("joints with several degrees of freedom are not used")
-    if robot_state.attached_collision_objects:
+    attached = tuple(robot_state.attached_collision_objects)
+    if not attached:
+        return GivenState(positions, tuple(notes))
+    if not keeps_attached:
         notes.append("attached objects are not used")
-    return GivenState(positions, tuple(notes))
+        return GivenState(positions, tuple(notes))
+    size = sum(len(serialize_message(each)) for each in attached)
+    if size > MAX_ATTACHED_BYTES:
+        raise RequestError(
+            Code.INVALID_ROBOT_STATE,
+            f"attached objects have {size} bytes; at most {MAX_ATTACHED_BYTES} are taken: attach "
+            "them by the topic attached_collision_object",
+        )
+    return GivenState(positions, tuple(notes), attached, robot_state.is_diff)
 
 
 def driven_joints(tree: Tree) -> list[str]:
     """Return the names of all joints that one value moves, in the order of the description."""
     return [joint.name for joint in tree.joints if joint.name in tree.mimic_of]
+
+
+def is_moved(tree: Tree, link: str, joint_names: Sequence[str]) -> bool:
+    """Return whether some of the joints move a link."""
+    mimics = (tree.mimic_of.get(joint.name) for joint in tree.path(tree.root, link))
+    return any(m is not None and m.multiplier and m.master in joint_names for m in mimics)
 
 
 class RobotContext(NamedTuple):
@@ -204,6 +264,7 @@ class RobotContext(NamedTuple):
     arm: Arm
     frames: Frames
     values: Mapping[str, float]  # joint positions by name [rad or m]
+    scene: PlanningScene | None = None  # in this state; answers are free of collisions in it
 
     def link_pose(self, link: str, base: str) -> Array:
         """Return (4, 4) T_base_link."""

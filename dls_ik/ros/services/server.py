@@ -12,16 +12,24 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from geometry_msgs.msg import PoseStamped
-from moveit_msgs.srv import GetPositionFK, GetPositionIK
+from moveit_msgs.srv import (
+    ApplyPlanningScene,
+    GetPlanningScene,
+    GetPositionFK,
+    GetPositionIK,
+    GetStateValidity,
+)
 from rclpy.node import Node
 
+from dls_ik.core.types import Array
 from dls_ik.errors import Code, DlsIkError, RequestError, code_of
 from dls_ik.model.rotations import inverse
 from dls_ik.model.tree import Tree
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames, pose_from_matrix, quaternion_note, strip_slash
-from dls_ik.ros.params import IGNORE, REFUSE, Parameters
+from dls_ik.ros.params import Parameters
 from dls_ik.ros.receiver import MessageReceiver, Reply
+from dls_ik.ros.scene_monitor import PlanningSceneMonitor
 from dls_ik.ros.services.constrained import solve_constrained
 from dls_ik.ros.services.executor import BoundedExecutor
 from dls_ik.ros.services.request import (
@@ -33,6 +41,12 @@ from dls_ik.ros.services.request import (
     read_ik_request,
     read_state,
 )
+from dls_ik.ros.services.scene import (
+    FreeSearch,
+    answer_scene,
+    answer_validity,
+    scene_in_state,
+)
 from dls_ik.ros.util import Throttle, trace
 from dls_ik.solver import IkResult, Status
 from dls_ik.solver.calls import finished, pose_slices
@@ -40,11 +54,14 @@ from dls_ik.solver.task import too_few_joints
 from dls_ik.text import escape, listing, quoted
 
 NAMES = ("compute_ik", "compute_fk")
+VALIDITY, SCENE, APPLY = "check_state_validity", "get_planning_scene", "apply_planning_scene"
 FIRST_TRY = 0.001  # [s] in the thread that receives
+SCENE_DEPTH = 100  # the same, of services about the scene
 DEPTH = 1000  # requests and responses that the middleware keeps at least
 MAX_KINDS = 1000  # of requests that are remembered
 FIRST_SOLUTION = "speed"
 MAX_LINKS = 1000  # of a request for compute_fk, for robots that have fewer
+LATE = "too many requests wait"
 POSITION_ONLY = "an orientation constraint with three tolerances of pi asks for the position only"
 
 
@@ -61,6 +78,7 @@ class ServiceServer:
     Args:
         arm: returns the robot at the time of a request, or raises a RequestError.
         current: returns its joint positions by name [rad or m].
+        scenes: keeps its planning scene.
     """
 
     def __init__(
@@ -70,17 +88,23 @@ class ServiceServer:
         current: Callable[[Arm], Mapping[str, float]],
         frames: Frames,
         parameters: Parameters,
+        scenes: PlanningSceneMonitor,
     ) -> None:
-        self._node = node
+        self._node, self._scenes = node, scenes
         self._arm, self._current, self._frames = arm, current, frames
         self._log = Throttle(node)
         self._executor = BoundedExecutor(parameters.service_threads, parameters.service_queue)
         self._fast_path = FastPathCache()
+        self._longest = parameters.max_timeout
         self._closed = False
         depth = max(DEPTH, parameters.service_queue)
         self._receiver = MessageReceiver(node, self._log)
         self._receiver.create_service(GetPositionIK, NAMES[0], self._ik, depth)
         self._receiver.create_service(GetPositionFK, NAMES[1], self._fk, depth)
+        others = GetStateValidity, GetPlanningScene, ApplyPlanningScene
+        receive = self._validity, self._scene, self._apply_scene
+        for kind, name, take in zip(others, (VALIDITY, SCENE, APPLY), receive, strict=True):
+            self._receiver.create_service(kind, name, take, SCENE_DEPTH)
         self._thread = threading.Thread(target=self._receiver.serve, name="services", daemon=True)
 
     def start(self) -> None:
@@ -111,11 +135,15 @@ class ServiceServer:
 
     def _ik(self, message: Any, reply: Reply) -> None:
         try:
-            request = read_ik_request(message.ik_request, self._arm())
+            request = read_ik_request(message.ik_request, self._arm(), self._scenes.scene)
         except Exception as error:  # noqa: BLE001  a client waits for an answer
             self._send(reply, self._failed(GetPositionIK.Response(), error))
             return
-        self._warn_of_collisions(request)
+        if request.unchecked:
+            self._log.once(
+                request.unchecked,
+                f"a request asks to avoid collisions, and is answered without: {request.unchecked}",
+            )
         response = None
         if not self._executor.waiting and self._fast_path.is_known(request):
             response = self._try_at_once(request)
@@ -199,13 +227,64 @@ class ServiceServer:
             if not self._closed:
                 self._log.failed("reply", "an answer was not sent", error)
 
-    def _warn_of_collisions(self, request: IkRequest) -> None:
-        if request.avoid_collisions and request.arm.parameters.avoid_collisions == IGNORE:
-            self._log.once(
-                "collisions",
-                "a request asks to avoid collisions, which this node cannot see: answered without; "
-                "to refuse such requests set the parameter avoid_collisions to 'refuse'",
-            )
+    # About the scene
+
+    def _validity(self, request: Any, reply: Reply) -> None:
+        deadline = time.perf_counter() + self._longest
+
+        def invalid(reason: str) -> None:
+            self._log.warn(VALIDITY, f"{VALIDITY} answers that a state is not valid: {reason}")
+            self._send(reply, GetStateValidity.Response(valid=False))
+
+        def work() -> Iterator[None]:
+            try:
+                arm = self._arm()
+                given = arm, self._scenes.scene(arm.tree), self._current(arm), self._frames
+                response = answer_validity(request, *given)
+            except DlsIkError as error:
+                invalid(str(error))
+            except Exception as error:  # noqa: BLE001  a client waits for an answer
+                self._node.get_logger().error(trace(error))
+                invalid(f"internal error: {error!r}")
+            else:
+                self._send(reply, response)
+            yield from ()
+
+        if not self._executor.submit(work(), deadline, partial(invalid, LATE)):
+            invalid(LATE)
+
+    def _scene(self, request: Any, reply: Reply) -> None:
+        def answer() -> Any:
+            arm = self._arm()
+            return answer_scene(request, arm, self._scenes.scene(arm.tree), self._current(arm))
+
+        self._in_order(answer, reply, GetPlanningScene.Response(), SCENE)
+
+    def _apply_scene(self, request: Any, reply: Reply) -> None:
+        name = self._node.resolve_service_name(APPLY)
+
+        def answer() -> Any:
+            return ApplyPlanningScene.Response(success=self._scenes.change(request.scene, name))
+
+        self._in_order(answer, reply, ApplyPlanningScene.Response(success=False), APPLY)
+
+    def _in_order(self, answer: Callable[[], Any], reply: Reply, empty: Any, name: str) -> None:
+        """Answer after all changes of the scene that came before."""
+
+        def work() -> None:
+            try:
+                response = answer()
+            except Exception as error:  # noqa: BLE001  a client waits for an answer
+                response = empty
+                if isinstance(error, DlsIkError):
+                    self._log.warn(name, f"{name} has no scene to answer with: {error}")
+                else:
+                    self._node.get_logger().error(trace(error))
+            self._send(reply, response)
+
+        if not self._scenes.submit(work):
+            self._log.warn(name, f"{name} is refused: {LATE}")
+            self._send(reply, empty)
 
 
 class FastPathCache:
@@ -224,7 +303,7 @@ class FastPathCache:
         """Return whether a request is of a kind that takes no preparation."""
         if request.arm.parameters.solve_type != FIRST_SOLUTION:
             return False
-        if request.is_constrained:  # each such request makes a solver
+        if request.is_constrained or request.state.attached:  # each such request makes a solver
             return False
         with self._lock:
             return request.arm is self._arm and _kind(request) in self._kinds
@@ -239,7 +318,8 @@ class FastPathCache:
 
 def _kind(request: IkRequest) -> tuple[object, ...]:
     """Return what requests have in common that are answered with the same solver."""
-    return request.group.solver, request.links, request.is_constrained
+    scene = None if request.scene is None else request.scene.snapshot
+    return request.group.solver, request.links, request.is_constrained, scene
 
 
 # Answers: functions of request, robot and state
@@ -257,31 +337,39 @@ def ik_slices(
         RequestError: a request that is not valid, or has no solution.
         FrameError, PoseError: a frame or a pose that is not valid.
     """
-    arm = request.arm
-    if request.avoid_collisions and arm.parameters.avoid_collisions == REFUSE:
-        raise RequestError(
-            Code.NO_IK_SOLUTION,
-            "this node cannot see collisions, and its parameter avoid_collisions is 'refuse'",
-        )
-    context = RobotContext(arm, frames, request.state.overlay(arm.tree, current))
+    arm, state = request.arm, request.state
+    context = RobotContext(arm, frames, state.overlay(arm.tree, current))
     problem = build_problem(request, context)
+    if request.scene is not None:
+        robot, attached = problem.solver.robot, (state.attached, state.keeps_attached)
+        scene = scene_in_state(request.scene, robot, context, attached)
+        context = context._replace(scene=scene)
+    free = FreeSearch(None if context.scene is None else context.scene.snapshot)
     if request.is_constrained:
-        solving = solve_constrained(problem, request.constraints, context, timeout)
+        solving = solve_constrained(problem, request.constraints, context, timeout, free.slices)
     else:
-        solving = _solve(problem, timeout)
+        solving = _solve(problem, free, timeout)
     result, note = yield from solving
+    note = _join(note, request.unchecked)
     note = _join(note, *request.state.notes, _normalization_note(request))
     if not result.success:
-        raise RequestError(Code.NO_IK_SOLUTION, _join(_failure(result), note))
+        raise RequestError(Code.NO_IK_SOLUTION, _join(_failure(result, free.obstacle), note))
     found = problem.solver.robot.named(result.q)
     response = _ik_response(arm.tree, {**context.values, **found})
     return Solution(response, _join(_success(result), note))
 
 
-def _solve(problem: IkProblem, timeout: float) -> Generator[None, None, tuple[IkResult, str]]:
+def _solve(
+    problem: IkProblem, free: FreeSearch, timeout: float
+) -> Generator[None, None, tuple[IkResult, str]]:
     """Solve without constraints; the second result is a note on a failure."""
-    solver, given = problem.solver, (problem.targets[None], problem.seed[None])
-    result = yield from pose_slices(solver.search, *given, True, timeout, time.perf_counter())
+    solver, search = problem.solver, problem.solver.search
+
+    def solve(seed: Array, left: float) -> Generator[None, None, IkResult]:
+        begin = time.perf_counter()
+        return pose_slices(search, problem.targets[None], seed[None], True, left, begin)
+
+    result = yield from free.slices(solve, solver.robot, problem.seed, timeout)
     few = "" if result.success else too_few_joints(solver.robot, None)
     return result, f"{few}: {POSITION_ONLY}" if few else ""
 
@@ -310,9 +398,12 @@ def _success(result: IkResult) -> str:
     return f"solved to {_errors(result)} in {1e3 * result.duration:.3g} ms"
 
 
-def _failure(result: IkResult) -> str:
+def _failure(result: IkResult, obstacle: str) -> str:
     where = "" if result.status is Status.OUTSIDE_LIMITS else f"; nearest: {_errors(result)}"
-    return f"{result.status.explanation}, tried for {1e3 * result.duration:.3g} ms{where}"
+    why = result.status.explanation
+    if obstacle:
+        why, where = f"the pose is reached only in collision, most often of {obstacle}", ""
+    return f"{why}, tried for {1e3 * result.duration:.3g} ms{where}"
 
 
 def _join(*parts: str) -> str:

@@ -1,0 +1,384 @@
+"""The planning scene of the node: from the robot and its SRDF, changed by what others publish.
+
+One thread builds the scene and applies all changes in order. Requests take the snapshot as it
+stands, and never wait.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+from zlib import crc32
+
+from moveit_msgs.msg import AttachedCollisionObject, CollisionObject, PlanningScene
+from moveit_msgs.srv import GetPlanningScene
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message
+from std_msgs.msg import String
+
+from dls_ik.errors import DlsIkError, SceneError
+from dls_ik.model.robot import RobotModel
+from dls_ik.model.tree import Tree
+from dls_ik.model.xml import MAX_BYTES as MAX_TEXT
+from dls_ik.ros.arm import Arm
+from dls_ik.ros.frames import Frames
+from dls_ik.ros.params import Parameters
+from dls_ik.ros.robot_source import QOS as LATCHED
+from dls_ik.ros.services.executor import SerialExecutor
+from dls_ik.ros.subscriptions import call_every
+from dls_ik.ros.util import Throttle, trace
+from dls_ik.scene import planning_scene
+from dls_ik.scene.changes import frame_pose
+from dls_ik.scene.exact import library
+from dls_ik.scene.messages import read_messages
+from dls_ik.scene.operations import AddObject, AttachObject, MoveObject, Operation, SetFrame
+from dls_ik.scene.snapshot import SceneSnapshot
+from dls_ik.scene.srdf import Srdf, load_srdf
+from dls_ik.text import escape, listing, quoted
+
+LIBRARY = "coal"
+SEMANTIC = "robot_description_semantic"
+TOPICS: Mapping[str, Any] = {
+    "planning_scene": PlanningScene,
+    "collision_object": CollisionObject,
+    "attached_collision_object": AttachedCollisionObject,
+}
+WHOLE = "get_planning_scene"  # service of move_group, beside its topic
+QOS = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
+MAX_BYTES = 4 * 1024 * 1024  # of a message; reading 1 MB of triangles stops all threads for 0.1 s
+REASONS = 16  # of refusals that are logged within a period
+MAX_NOTES = 100  # that are logged
+MAX_WAITING, MAX_WAITING_BYTES = 1000, 16 * 1024 * 1024  # changes
+SRDF_WAIT = 1.0  # [s] for an SRDF that somebody publishes, before pairs are searched without it
+ASK_PERIOD = 1.0  # [s] between looks for move_group
+PREPARING = "the planning scene is being prepared"
+NO_ROBOT = "there is no robot yet"
+
+
+class KeptScene(NamedTuple):
+    """A scene, or why there is none, of one description."""
+
+    tree: Tree | None = None
+    scene: planning_scene.PlanningScene | None = None
+    reason: str = NO_ROBOT
+
+
+class PlanningSceneMonitor:
+    """Keeps the planning scene of the robot in use, replaced with the robot.
+
+    Args:
+        current: Returns joint positions of an arm by name [rad or m].
+        adopt: Takes the SRDF of a robot, in the thread of the scene.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        parameters: Parameters,
+        current: Callable[[Arm], Mapping[str, float]],
+        frames: Frames,
+        adopt: Callable[[RobotModel, Srdf], None],
+    ) -> None:
+        self._node, self._current, self._frames, self._adopt = node, current, frames, adopt
+        self._folders = parameters.mesh_folders
+        self._log, self._said = Throttle(node), set[str]()
+        self._executor = SerialExecutor("scene", self._fault, MAX_WAITING, MAX_WAITING_BYTES)
+        self._kept = KeptScene()
+        self._arm: Arm | None = None
+        self._semantic = parameters.robot_description_semantic  # XML
+        self._heard = threading.Event()  # an SRDF
+        if not self._semantic:
+            self._topic = node.resolve_topic_name(SEMANTIC)
+            node.create_subscription(String, SEMANTIC, self._take_srdf, LATCHED, raw=True)
+        for topic, kind in TOPICS.items():
+            self._subscribe(kind, topic)
+        self._move_group: MoveGroupScene | None = None
+        if parameters.monitored_planning_scene:
+            self._subscribe(PlanningScene, parameters.monitored_planning_scene)
+            self._move_group = MoveGroupScene(
+                node, parameters.monitored_planning_scene, self._log, self._change_later
+            )
+
+    def use(self, arm: Arm) -> None:
+        """Take the robot that is in use from now on; its scene is built in a thread."""
+        before, self._arm = self._kept, arm
+        if before.tree is arm.tree:
+            return
+        count = 0
+        if before.scene is not None:
+            now = before.scene.snapshot
+            count = len(now.objects) + len(now.attached)
+        if count:
+            self._node.get_logger().warning(
+                f"another robot, another scene: {count} objects of the one before are gone, "
+                "publish them anew"
+            )
+        self._kept = KeptScene(arm.tree, None, PREPARING)
+        self._executor.submit(partial(self._build, arm.robot))
+        if self._move_group is not None:
+            self._move_group.ask_anew()
+
+    def close(self) -> None:
+        """Build and change no more."""
+        self._executor.close()
+
+    def scene(self, tree: Tree) -> planning_scene.PlanningScene:
+        """Return the scene of the robot in use.
+
+        Raises:
+            SceneError: there is none; with the reason.
+        """
+        kept = self._kept
+        if kept.scene is None or kept.tree is not tree:
+            raise SceneError(kept.reason if kept.tree is tree else PREPARING)
+        return kept.scene
+
+    def submit(self, job: Callable[[], None]) -> bool:
+        """Run a job in the thread of the scene, after all changes so far; False: too many wait."""
+        return self._executor.submit(job)
+
+    def change(self, message: Any, source: str) -> bool:
+        """Apply a message, in the thread of the scene; log why it is refused.
+
+        Args:
+            message: moveit_msgs/PlanningScene, CollisionObject or AttachedCollisionObject.
+            source: The topic or service that it came by.
+
+        Returns:
+            True if the scene was changed.
+        """
+        arm = self._arm
+        try:
+            if arm is None:
+                raise SceneError(NO_ROBOT)
+            scene, current, tree = self.scene(arm.tree), self._current(arm), arm.tree
+            values = {name: value for name, value in current.items() if name in tree.mimic_of}
+            change = read_messages(message)
+            operations = located(change.operations, scene.snapshot, values, self._frames)
+            scene.apply(operations, at=values)
+        except DlsIkError as error:
+            self._log.warn(
+                f"refused on {source} {crc32(str(error).encode()) % REASONS}",
+                f"a change of the scene on {source} is refused, the scene stays: {error}",
+            )
+            return False
+        model = getattr(message, "robot_model_name", "")
+        if model and model != tree.name:
+            self._say_once(f"it is for robot {quoted(model)}, and used for {tree.name!r}", source)
+        for note in change.notes:
+            self._say_once(note, source)
+        return True
+
+    def _change_later(self, message: Any, source: str) -> None:
+        self._executor.submit(lambda: _ignore(self.change(message, source)))
+
+    def _say_once(self, note: str, source: str) -> None:
+        if note not in self._said and len(self._said) < MAX_NOTES:
+            self._said.add(note)
+            self._node.get_logger().warning(escape(f"scene on {source}: {note}"))
+
+    # Topics
+
+    def _subscribe(self, kind: Any, topic: str) -> None:
+        name = self._node.resolve_topic_name(topic)
+
+        def receive(data: bytes) -> None:
+            if len(data) > MAX_BYTES:
+                self._log.warn(
+                    f"bytes on {name}",
+                    f"a message on {name} has {len(data)} bytes, more than {MAX_BYTES}: the scene "
+                    "stays as it is",
+                )
+            elif not self._executor.submit(
+                lambda: _ignore(self.change(deserialize_message(data, kind), name)), len(data)
+            ):
+                self._log.warn(
+                    f"queue of {name}",
+                    f"changes of the scene come faster than they are applied: one on {name} lost",
+                )
+
+        self._node.create_subscription(kind, topic, receive, QOS, raw=True)
+
+    def _take_srdf(self, data: bytes) -> None:
+        """Take a serialized SRDF; one that is too long is not read."""
+        if len(data) > MAX_TEXT + 16:
+            self._log.warn("srdf", f"the SRDF on {self._topic} is larger than {MAX_TEXT} bytes")
+            return
+        text = deserialize_message(data, String).data
+        if text == self._semantic:
+            return
+        self._semantic = text
+        self._heard.set()
+        arm = self._arm
+        if arm is not None:
+            self._executor.submit(partial(self._build, arm.robot))
+
+    # The thread of the scene
+
+    def _build(self, robot: RobotModel) -> None:
+        """Build the scene of a robot, with the objects of the one before of that robot."""
+        tree, before = robot.tree, self._kept
+        if before.tree is not tree:
+            return  # replaced meanwhile
+        self._await_srdf()
+        text = self._semantic
+        srdf = self._read_srdf(text, tree)
+        if srdf is not None:
+            self._adopt(robot, srdf)
+        if before.scene is not None and before.scene.srdf is None and srdf is None:
+            return
+        try:
+            scene = self._new_scene(robot, srdf)
+            if before.scene is not None:
+                scene.take_over(before.scene)
+            _ = scene.snapshot.packed
+        except DlsIkError as error:
+            self._node.get_logger().warning(escape(f"collisions are not checked: {error}"))
+            self._keep(KeptScene(tree, None, str(error)))
+            return
+        if self._keep(KeptScene(tree, scene, "")):
+            self._announce(scene)
+
+    def _await_srdf(self) -> None:
+        """Wait for an SRDF that somebody is about to send, as pairs are found by it at once."""
+        if not self._semantic and self._node.count_publishers(self._topic):
+            self._heard.wait(SRDF_WAIT)
+
+    def _read_srdf(self, text: str, tree: Tree) -> Srdf | None:
+        if not text:
+            return None
+        try:
+            if not text.lstrip("\ufeff \t\r\n").startswith("<"):  # else it would name a file
+                raise SceneError(f"an SRDF is XML, not {quoted(text)}")
+            return load_srdf(text, tree)
+        except DlsIkError as error:
+            self._node.get_logger().error(
+                f"SRDF refused, links that may touch are found without it: {escape(str(error))}"
+            )
+            return None
+
+    def _new_scene(self, robot: RobotModel, srdf: Srdf | None) -> planning_scene.PlanningScene:
+        if find_spec(LIBRARY) is None:
+            raise SceneError(
+                f"the library {LIBRARY} is not installed: pip install 'dls_ik[collision]'"
+            )
+        return planning_scene.PlanningScene(robot, srdf, allow=self._folders)
+
+    def _keep(self, kept: KeptScene) -> bool:
+        """Use a scene, unless the robot was replaced meanwhile."""
+        if self._kept.tree is not kept.tree:
+            return False
+        self._kept = kept
+        return True
+
+    def _announce(self, scene: planning_scene.PlanningScene) -> None:
+        now = scene.snapshot
+        origin = "found by samples" if scene.srdf is None else "of the SRDF"
+        logger = self._node.get_logger()
+        if not now.links:
+            logger.warning(
+                "the robot description has no collision geometry: the arm collides with nothing"
+            )
+            return
+        logger.info(
+            f"scene ready: collisions of {len(now.links)} links, {len(set(now.names))} pairs; "
+            f"{len(scene.pairs)} others may touch, {origin}; changes on "
+            f"{listing(map(self._node.resolve_topic_name, TOPICS))}"
+        )
+
+    def _fault(self, error: Exception) -> None:
+        kept = self._kept
+        if kept.scene is None:
+            self._kept = kept._replace(reason=f"internal error: {error!r}")
+        self._node.get_logger().error(trace(error))
+
+
+class MoveGroupScene:
+    """Asks move_group for its whole scene, as its topic has later changes only.
+
+    Args:
+        topic: On which move_group publishes its scene; the service is beside it.
+        change: Applies a message later, with where it came from.
+    """
+
+    def __init__(
+        self, node: Node, topic: str, log: Throttle, change: Callable[[Any, str], None]
+    ) -> None:
+        beside = topic.rpartition("/")
+        self._name = node.resolve_service_name("".join(beside[:2]) + WHOLE)
+        self._log, self._change = log, change
+        self._wanted, self._node = True, node
+        own = node.resolve_service_name(WHOLE)
+        if self._name == own:
+            log.once(
+                "own scene",
+                f"the scene of move_group is asked for on {own}, which is this node's own service: "
+                f"remap it, -r {WHOLE}:=dls_ik/{WHOLE}; until then only changes are heard",
+            )
+            return
+        self._client = node.create_client(GetPlanningScene, self._name)
+        call_every(node, ASK_PERIOD, self._ask)
+
+    def ask_anew(self) -> None:
+        """Ask when there is somebody to ask."""
+        self._wanted = True
+
+    def _ask(self) -> None:
+        if self._wanted and self._client.service_is_ready():
+            self._wanted = False
+            request = GetPlanningScene.Request()
+            request.components.components = 1023  # all
+            self._client.call_async(request).add_done_callback(self._take)
+
+    def _take(self, future: Any) -> None:
+        try:
+            scene = future.result().scene
+        except Exception as error:  # noqa: BLE001  it is asked again
+            self._wanted = True
+            self._log.failed("whole scene", f"no scene from {self._name}", error)
+            return
+        self._change(scene, self._name)
+
+
+def located(
+    operations: Iterable[Operation],
+    scene: SceneSnapshot,
+    values: Mapping[str, float],
+    frames: Frames,
+) -> tuple[Operation, ...]:
+    """Give poses in frames that the scene does not know in the root frame, by TF.
+
+    Args:
+        values: Joint positions by name [rad or m].
+
+    Raises:
+        FrameError: a frame that nobody knows.
+    """
+    added: set[str] = set()  # frames that the changes themselves bring
+    found: list[Operation] = []
+    for given in operations:
+        each = given
+        if isinstance(each, (AddObject, MoveObject, AttachObject)):
+            frame = each.frame
+            if frame and frame not in added and frame.split("/")[0] not in added:
+                try:
+                    frame_pose(scene, frame, values)
+                except SceneError:
+                    T = frames.T_root_frame(frame, scene.tree, values)
+                    each = each._replace(frame="", T=T @ each.T)
+        if isinstance(each, (AddObject, SetFrame)):
+            added.add(each.name)
+        found.append(each)
+    return tuple(found)
+
+
+def load_collision_library() -> None:
+    """Load the library that checks collisions exactly, if it is installed."""
+    if find_spec(LIBRARY) is not None:
+        library()
+
+
+def _ignore(_: object) -> None:
+    """Drop a result."""

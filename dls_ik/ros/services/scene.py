@@ -1,0 +1,343 @@
+"""Scenes in the state of a request, and answers about the scene as MoveIt types them."""
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import Point, Pose, TransformStamped, Vector3
+from moveit_msgs.msg import (
+    AllowedCollisionEntry,
+    AttachedCollisionObject,
+    CollisionObject,
+    ConstraintEvalResult,
+    ContactInformation,
+    LinkPadding,
+    LinkScale,
+    PlanningSceneComponents,
+)
+from moveit_msgs.srv import GetPlanningScene, GetStateValidity
+from shape_msgs.msg import Mesh, MeshTriangle, Plane, SolidPrimitive
+
+from dls_ik.core.types import Array
+from dls_ik.errors import Code, RequestError, SceneError
+from dls_ik.model.joint import TURN
+from dls_ik.model.robot import RobotModel
+from dls_ik.ros.arm import Arm
+from dls_ik.ros.frames import Frames
+from dls_ik.ros.scene_monitor import located
+from dls_ik.ros.services.constraints import (
+    MARGIN,
+    LinkBound,
+    orientation_bound,
+    position_bound,
+    read_interval,
+    rotation_angles,
+)
+from dls_ik.ros.services.request import RobotContext, is_moved, read_state
+from dls_ik.scene.changes import apply_changes
+from dls_ik.scene.messages import read_messages
+from dls_ik.scene.operations import Operation, RemoveAttached
+from dls_ik.scene.planning_scene import PlanningScene
+from dls_ik.scene.scene_message import scene_fields
+from dls_ik.scene.snapshot import Contact, SceneSnapshot
+from dls_ik.scene.srdf import Pair
+from dls_ik.solver import IkResult
+from dls_ik.text import quoted
+
+Slices = Generator[None, None, IkResult]
+MIN_TIMEOUT = 1e-6  # [s]
+STATES = 16  # snapshots in states of requests that are kept
+MAX_CONTACTS = 1000  # of an answer
+ELEMENTS: Mapping[str, Any] = {  # of lists in messages
+    "attached_collision_objects": AttachedCollisionObject,
+    "collision_objects": CollisionObject,
+    "primitives": SolidPrimitive,
+    "primitive_poses": Pose,
+    "meshes": Mesh,
+    "mesh_poses": Pose,
+    "planes": Plane,
+    "plane_poses": Pose,
+    "subframe_poses": Pose,
+    "triangles": MeshTriangle,
+    "vertices": Point,
+    "fixed_frame_transforms": TransformStamped,
+    "entry_values": AllowedCollisionEntry,
+    "link_padding": LinkPadding,
+    "link_scale": LinkScale,
+}
+PARTS = PlanningSceneComponents
+ALL_PARTS = 1023
+
+
+# The scene in the state of a request
+
+
+def scene_in_state(
+    scene: PlanningScene, robot: RobotModel, context: RobotContext, attached: "Attached"
+) -> PlanningScene:
+    """Return the scene as it stands now, with joints beside a chain and carried objects of a state.
+
+    Scenes of states without carried objects are kept for the next request.
+
+    Args:
+        robot: Of the chain that is solved for.
+
+    Raises:
+        RequestError: carried objects that do not fit.
+        FrameError: one in an unknown frame.
+    """
+    now, names = scene.snapshot, robot.joint_names
+    tree, values = now.tree, context.values
+    masters = {mimic.master for mimic in tree.mimic_of.values()}
+    others = {
+        name: value for name, value in values.items() if name in masters and name not in names
+    }
+    placed = _placed(now, names, tuple(sorted(others.items())))
+    messages, keeps = attached
+    if messages:
+        try:
+            change = read_messages(list(messages))
+            keep: list[Operation] = [] if keeps else [RemoveAttached()]
+            operations = located((*keep, *change.operations), placed, values, context.frames)
+            known = {name: value for name, value in values.items() if name in tree.mimic_of}
+            placed = apply_changes(placed, operations, scene.pairs, known)
+        except SceneError as error:
+            raise RequestError(Code.INVALID_ROBOT_STATE, f"attached objects: {error}") from error
+    return scene.with_snapshot(placed)
+
+
+Attached = tuple[Sequence[Any], bool]  # AttachedCollisionObjects; those of the scene stay
+
+
+@lru_cache(STATES)
+def _placed(
+    scene: SceneSnapshot, joint_names: tuple[str, ...], others: tuple[tuple[str, float], ...]
+) -> SceneSnapshot:
+    return scene.with_state(joint_names, dict(others))
+
+
+class FreeSearch:
+    """Solves until a solution is free of collisions, from other seeds after each that is not.
+
+    Args:
+        scene: None: any solution will do.
+    """
+
+    def __init__(self, scene: SceneSnapshot | None) -> None:
+        self._scene = scene
+        self._pairs: Counter[Pair] = Counter()  # that collided
+        self._rng = np.random.default_rng(0)
+
+    def slices(
+        self,
+        solve: Callable[[Array, float], Slices],
+        robot: RobotModel,
+        seed: Array,
+        timeout: float,
+    ) -> Slices:
+        """Solve, in slices.
+
+        Args:
+            solve: Solves from a seed (n,) within a time [s].
+        """
+        begin = time.perf_counter()
+        while True:
+            left = timeout - (time.perf_counter() - begin)
+            result = yield from solve(seed, max(left, MIN_TIMEOUT))
+            if self._scene is None or not result.success:
+                break
+            pair = self._scene.colliding_pair(result.q)
+            if pair is None:
+                break
+            self._pairs[pair] += 1
+            result = result._replace(success=False)
+            if left <= MIN_TIMEOUT:
+                break
+            seed = robot.random(self._rng, 1)[0]
+            yield
+        return result._replace(duration=time.perf_counter() - begin)
+
+    @property
+    def obstacle(self) -> str:
+        """Names of the pair that collided most often; empty: none did."""
+        return " and ".join(map(quoted, self._pairs.most_common(1)[0][0])) if self._pairs else ""
+
+
+# check_state_validity
+
+
+def answer_validity(
+    request: Any,
+    arm: Arm,
+    scene: PlanningScene,
+    current: Mapping[str, float],
+    frames: Frames,
+) -> Any:
+    """Check a state for collisions and constraints.
+
+    Args:
+        request: ``moveit_msgs/srv/GetStateValidity`` request. With a group only pairs count of
+            which the group moves a link.
+        current: Joint positions by name [rad or m], which the state of the request overlays.
+
+    Raises:
+        RequestError: an unknown group, a state or constraints that are not valid.
+        FrameError: an unknown frame.
+    """
+    tree, robot = arm.tree, arm.group(request.group_name).solver.robot
+    state = read_state(tree, request.robot_state, keeps_attached=True)
+    context = RobotContext(arm, frames, state.overlay(tree, current))
+    attached = state.attached, state.keeps_attached
+    snapshot = scene_in_state(scene, robot, context, attached).snapshot
+    complete = tree.values(context.values)
+    found = snapshot.contacts(np.array([complete[name] for name in robot.joint_names]))
+    if request.group_name:
+        moved = moved_names(snapshot, robot)
+        found = tuple(each for each in found if moved.intersection(each.names))
+    results = constraint_results(request.constraints, context)
+    response = GetStateValidity.Response()
+    response.valid = not found and all(each.result for each in results)
+    response.contacts = [contact_message(snapshot, each) for each in found[:MAX_CONTACTS]]
+    response.constraint_result = results
+    return response
+
+
+def moved_names(scene: SceneSnapshot, robot: RobotModel) -> set[str]:
+    """Return the links that joints of a chain move, and the objects that these carry."""
+    tree = scene.tree
+    links = {link for link in tree.links if is_moved(tree, link, robot.joint_names)}
+    return links | {name for name, each in scene.attached.items() if each.link in links}
+
+
+def contact_message(scene: SceneSnapshot, contact: Contact) -> Any:
+    """Return a contact as ``moveit_msgs/ContactInformation``."""
+    kinds = []
+    for name in contact.names:
+        if name in scene.tree.child_joints:
+            kinds.append(ContactInformation.ROBOT_LINK)
+        elif name in scene.attached:
+            kinds.append(ContactInformation.ROBOT_ATTACHED)
+        else:
+            kinds.append(ContactInformation.WORLD_OBJECT)
+    message = ContactInformation(
+        position=Point(**dict(zip("xyz", contact.point.tolist(), strict=True))),
+        normal=Vector3(**dict(zip("xyz", contact.normal.tolist(), strict=True))),
+        depth=float(contact.depth),
+        contact_body_1=contact.names[0],
+        body_type_1=kinds[0],
+        contact_body_2=contact.names[1],
+        body_type_2=kinds[1],
+    )
+    message.header.frame_id = scene.tree.root
+    return message
+
+
+def constraint_results(given: Any, context: RobotContext) -> list[Any]:
+    """Return a ``moveit_msgs/ConstraintEvalResult`` for each constraint, in the order of MoveIt.
+
+    Those are joints, positions, orientations. The distance is weighted: of a joint to its position
+    [rad or m], of a point to the centre of the nearest region [m], the sum of the angles [rad].
+
+    Raises:
+        RequestError: constraints that are not valid, or on visibility.
+        FrameError: an unknown frame.
+    """
+    if given.visibility_constraints:
+        raise RequestError(Code.INVALID_GOAL_CONSTRAINTS, "visibility constraints are not checked")
+    root = context.arm.tree.root
+    readers = (
+        (position_bound, given.position_constraints),
+        (orientation_bound, given.orientation_constraints),
+    )
+    on_links = [(read(each, context, root), each) for read, several in readers for each in several]
+    return [
+        *(_joint_result(each, context) for each in given.joint_constraints),
+        *(_link_result(bound, each.weight, context) for bound, each in on_links),
+    ]
+
+
+def _joint_result(given: Any, context: RobotContext) -> Any:
+    tree = context.arm.tree
+    interval = read_interval(given, tree)
+    way = tree.values(context.values)[interval.joint] - given.position
+    if tree.joint[interval.joint].kind == "continuous":
+        way = math.remainder(way, TURN)
+    holds = -given.tolerance_below - MARGIN <= way <= given.tolerance_above + MARGIN
+    return ConstraintEvalResult(result=holds, distance=abs(given.weight * way))
+
+
+def _link_result(bound: LinkBound, weight: float, context: RobotContext) -> Any:
+    T_link = context.link_pose(bound.link, context.arm.tree.root)
+    T = T_link @ bound.T_link_point
+    distances = [_distance(T, region.T_base_region, bound, region) for region in bound.regions]
+    nearest = min(distances, default=0.0)
+    return ConstraintEvalResult(result=bool(bound.holds(T_link)), distance=abs(weight * nearest))
+
+
+def _distance(T: Array, T_region: Array, bound: LinkBound, region: Any) -> float:
+    if not bound.is_orientation:
+        return float(np.linalg.norm(T[:3, 3] - T_region[:3, 3]))
+    R = T_region[:3, :3].T @ T[:3, :3]
+    return float(np.abs(rotation_angles(R, region.task.angles)).sum())
+
+
+# get_planning_scene
+
+
+def answer_scene(request: Any, arm: Arm, scene: PlanningScene, current: Mapping[str, float]) -> Any:
+    """Return the parts of the scene that are asked for, as ``moveit_msgs/PlanningScene``.
+
+    Octomaps, colours and kinds of objects are not known, and left empty.
+
+    Args:
+        request: ``moveit_msgs/srv/GetPlanningScene`` request; no components: all.
+        current: Joint positions by name [rad or m].
+    """
+    now = scene.snapshot
+    known = {name: value for name, value in current.items() if name in now.tree.mimic_of}
+    fields = scene_fields(now.with_state(now.joint_names, known), scene.robot.name)
+    asked = request.components.components or ALL_PARTS
+    _select_parts(fields, asked)
+    response = GetPlanningScene.Response()
+    fill_message(response.scene, fields)
+    state = response.scene.robot_state
+    if asked & (PARTS.ROBOT_STATE | PARTS.ROBOT_STATE_ATTACHED_OBJECTS):
+        state.joint_state.header.frame_id = now.tree.root
+    return response
+
+
+def _select_parts(fields: dict[str, Any], asked: int) -> None:
+    """Remove the fields of a scene that are not asked for."""
+    whose: Mapping[int, tuple[str, ...]] = {
+        PARTS.SCENE_SETTINGS: ("name", "robot_model_name"),
+        PARTS.ROBOT_STATE | PARTS.ROBOT_STATE_ATTACHED_OBJECTS: ("robot_state",),
+        PARTS.TRANSFORMS: ("fixed_frame_transforms",),
+        PARTS.ALLOWED_COLLISION_MATRIX: ("allowed_collision_matrix",),
+        PARTS.LINK_PADDING_AND_SCALING: ("link_padding", "link_scale"),
+        PARTS.WORLD_OBJECT_NAMES | PARTS.WORLD_OBJECT_GEOMETRY: ("world",),
+    }
+    for bits, names in whose.items():
+        if not asked & bits:
+            for name in names:
+                del fields[name]
+    if "robot_state" in fields and not asked & PARTS.ROBOT_STATE_ATTACHED_OBJECTS:
+        del fields["robot_state"]["attached_collision_objects"]
+    if "world" in fields and not asked & PARTS.WORLD_OBJECT_GEOMETRY:
+        objects = fields["world"]["collision_objects"]
+        fields["world"]["collision_objects"] = [{"id": each["id"]} for each in objects]
+
+
+def fill_message(message: Any, fields: Mapping[str, Any]) -> Any:
+    """Write fields by name into a message and into those in it; return it."""
+    for name, value in fields.items():
+        if isinstance(value, Mapping):
+            fill_message(getattr(message, name), value)
+        elif name in ELEMENTS:
+            setattr(message, name, [fill_message(ELEMENTS[name](), each) for each in value])
+        else:
+            setattr(message, name, value)
+    return message

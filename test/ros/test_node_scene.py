@@ -1,0 +1,368 @@
+"""The node knows the scene: services and topics of MoveIt's scene, and answers free of collisions.
+
+Answers are checked by coal on the shapes themselves, in a scene that the test keeps for itself.
+"""
+
+import os
+
+import numpy as np
+import pytest
+from moveit_msgs.msg import (
+    CollisionObject,
+    Constraints,
+    ContactInformation,
+    JointConstraint,
+    PlanningScene,
+    PlanningSceneComponents,
+)
+from moveit_msgs.srv import GetPlanningScene, GetPositionIK
+from ros_client import READY, Client, NodeProcess
+from ros_scene import (
+    PAIRS,
+    SRDF,
+    apply,
+    box,
+    carried,
+    objects_of,
+    removed,
+    scene_of,
+    validity,
+    world,
+)
+from ros_wam import WAM, Q, stamped
+from shape_msgs.msg import Mesh, MeshTriangle
+from std_msgs.msg import String
+
+import dls_ik
+from dls_ik.model.rotations import transform
+from dls_ik.ros.frames import Frames
+from dls_ik.ros.robot_source import QOS as LATCHED
+from dls_ik.ros.scene_monitor import located
+from dls_ik.scene.messages import read_messages
+
+pytestmark = [pytest.mark.ros]
+ARM_ONLY = dls_ik.PlanningScene(WAM)
+ELBOW = WAM.link_pose("wam_link4", Q)[:3, 3]
+TABLE = transform(translation=np.array([0.3, -0.2, -0.6]))  # T_base_table
+DIFFS = "mg/monitored_planning_scene"
+
+
+class MoveGroup:
+    """The part of move_group that publishes a scene."""
+
+    def __init__(self, client):
+        self.whole = world(box("of_move_group", (0.0, 0.0, 2.0)), is_diff=False)
+        self.whole.robot_model_name = "wam7"
+        self.asked = []
+        client.node.create_service(GetPlanningScene, "mg/get_planning_scene", self._answer)
+
+    def _answer(self, request, response):
+        self.asked.append(request.components.components)
+        response.scene = self.whole
+        return response
+
+
+@pytest.fixture(scope="module")
+def scened(private_domain):
+    """A client of a node with a WAM, its SRDF on the topic, and a move_group; and its process."""
+    arguments = ["-p", "robot:=wam", "-p", f"monitored_planning_scene:={DIFFS}"]
+    with Client("/scened") as client:
+        srdf = client.node.create_publisher(String, "robot_description_semantic", LATCHED)
+        srdf.publish(String(data=SRDF))
+        client.move_group = MoveGroup(client)
+        with NodeProcess("-r", "__ns:=/scened", *arguments) as node:
+            client.process = node
+            line = node.wait_for_line("scene ready")
+            assert f"{len(PAIRS)} others may touch, of the SRDF" in line
+            client.spin_until(lambda: client.move_group.asked, READY, "a question to move_group")
+            client.spin_until(lambda: objects_of(client) == {"of_move_group"}, what="its scene")
+            yield client
+
+
+@pytest.fixture
+def client(scened):
+    """The same, with a world that is empty before."""
+    assert apply(scened, world(is_diff=False))
+    return scened
+
+
+def request(q, seed=Q, avoid=True, group="", seconds=1):
+    whole = GetPositionIK.Request()
+    asked = whole.ik_request
+    asked.group_name, asked.avoid_collisions = group, avoid
+    asked.pose_stamped = stamped(WAM.fk(q))
+    asked.robot_state.is_diff = True
+    asked.robot_state.joint_state.name = list(WAM.joint_names)
+    asked.robot_state.joint_state.position = list(map(float, seed))
+    asked.timeout.sec = seconds
+    return whole
+
+
+def ask(client, *given, **fields):
+    return client.call(GetPositionIK, "compute_ik", request(*given, **fields))
+
+
+def answer_of(response):
+    assert response.error_code.val == 1, response.error_code.message
+    return np.array(response.solution.joint_state.position)
+
+
+def collides(q, *objects):
+    """Whether coal alone finds a collision, in a world of boxes by name."""
+    scene = ARM_ONLY.with_snapshot(ARM_ONLY.snapshot)
+    scene.load(world(*objects))
+    return scene.snapshot.in_collision_by_library(q)
+
+
+def test_no_answer_is_in_collision_while_the_scene_changes(client):
+    rng = np.random.default_rng(3)
+    goals = [q for q in WAM.random(rng, 30) if not collides(q)]
+    before, answered, moved = box("thing", (5.0, 0.0, 0.0)), 0, 0
+    waiting = client.node.create_client(GetPositionIK, "compute_ik")
+    waiting.wait_for_service()
+    publisher = client.publisher(CollisionObject, "collision_object", 10)
+    for k, q in enumerate(goals):
+        # In the way of the seed's elbow, which most goals allow elsewhere
+        center = WAM.link_pose(f"wam_link{4 + k % 2}", q)[:3, 3]
+        after = box("thing", center, size=(0.04, 0.04, 0.04))
+        sent = [waiting.call_async(request(q, q)) for _ in range(2)]
+        publisher.publish(after)
+        sent += [waiting.call_async(request(q, q)) for _ in range(2)]
+        client.spin_until(lambda sent=sent: all(each.done() for each in sent), what="answers")
+        for response in (each.result() for each in sent):
+            if response.error_code.val == 1:
+                found = np.array(response.solution.joint_state.position)
+                assert not (collides(found, before) and collides(found, after))
+        assert apply(client, world(after))  # from now on there is no other
+        response = ask(client, q, q)
+        if response.error_code.val == 1:
+            found = answer_of(response)
+            assert not collides(found, after)
+            np.testing.assert_allclose(WAM.fk(found), WAM.fk(q), atol=3e-6)
+            moved += collides(q, after)
+            answered += 1
+        before = after
+    assert answered > 0.7 * len(goals)
+    assert moved > 0.4 * len(goals), "the seed was in collision, another answer was found"
+
+
+def test_the_pair_is_named_where_only_collisions_reach_the_pose(client):
+    tip = WAM.fk(Q)[:3, 3]
+    assert apply(client, world(box("crate", tip, size=(0.3, 0.3, 0.3))))
+    response = ask(client, Q, seconds=1)
+    assert response.error_code.val == -31
+    assert "collision" in response.error_code.message
+    assert "'crate'" in response.error_code.message
+    assert ask(client, Q, avoid=False).error_code.val == 1
+
+
+def test_the_parameter_decides(client):
+    tip = WAM.fk(Q)[:3, 3]
+    assert apply(client, world(box("crate", tip, size=(0.3, 0.3, 0.3))))
+    expected = {"always": (-31, -31), "ignore": (1, 1), "refuse": (-31, 1), "request": (-31, 1)}
+    for value, codes in expected.items():
+        assert client.set_parameters(avoid_collisions=value, timeout=0.2).successful
+        found = [ask(client, Q, avoid=each, seconds=0).error_code.val for each in (True, False)]
+        assert tuple(found) == codes, value
+
+
+def test_validity_names_bodies_and_points_of_contacts(client):
+    assert validity(client, Q).valid
+    assert apply(client, world(box("pole", ELBOW, size=(0.05, 0.05, 0.05))))
+    response = validity(client, Q)
+    assert not response.valid
+    contact = response.contacts[0]
+    kinds = {
+        contact.contact_body_1: contact.body_type_1,
+        contact.contact_body_2: contact.body_type_2,
+    }
+    assert kinds.pop("pole") == ContactInformation.WORLD_OBJECT
+    assert kinds in ({"wam_link3": 0}, {"wam_link4": 0})
+    assert contact.header.frame_id == "wam_base"
+    assert contact.depth > 0.01
+    point = [contact.position.x, contact.position.y, contact.position.z]
+    np.testing.assert_allclose(point, ELBOW, atol=0.1)
+
+
+def test_validity_of_a_group_and_of_constraints(client):
+    assert apply(client, world(box("cup", ELBOW, size=(0.02, 0.02, 0.02))))
+    assert not validity(client, Q, group="arm").valid
+    assert validity(client, Q, group="wrist").valid, "it moves no link that touches the cup"
+    assert not validity(client, Q, group="hand").valid, "an unknown group"
+    assert apply(client, world(removed("cup")))
+    near = JointConstraint(joint_name="wam_j4", position=Q[3] - 0.2, weight=2.0)
+    near.tolerance_above = 0.1
+    response = validity(client, Q, constraints=Constraints(joint_constraints=[near]))
+    assert (response.valid, len(response.contacts)) == (False, 0)
+    assert not response.constraint_result[0].result
+    assert response.constraint_result[0].distance == pytest.approx(0.4)
+
+
+def test_carried_objects_of_the_scene_and_of_requests_count(client):
+    rod = box("rod", (0.0, 0.0, 0.2), size=(0.02, 0.02, 0.3), frame="wam_tip")
+    held = carried("wam_link7", rod, "wam_tip", "wam_link6")
+    T = WAM.fk(Q)
+    wall = box("wall", (T @ [0.0, 0.0, 0.3, 1.0])[:3], size=(0.05, 0.05, 0.05))
+    assert apply(client, world(wall))
+    assert validity(client, Q).valid
+    whole = request(Q)
+    whole.ik_request.robot_state.attached_collision_objects = [held]
+    whole.ik_request.timeout.sec = 1
+    response = client.call(GetPositionIK, "compute_ik", whole)
+    assert response.error_code.val == -31, "every answer has the rod in the wall"
+    assert "'rod' and 'wall'" in response.error_code.message
+    assert ask(client, Q).error_code.val == 1, "only that request had it"
+    scene = world()
+    scene.robot_state.attached_collision_objects = [held]
+    assert apply(client, scene)
+    contact = validity(client, Q).contacts[0]
+    assert contact.contact_body_1 == "rod"
+    assert contact.body_type_1 == ContactInformation.ROBOT_ATTACHED
+    known = scene_of(client).robot_state.attached_collision_objects
+    assert [(each.link_name, each.object.id) for each in known] == [("wam_link7", "rod")]
+
+
+def test_topics_change_the_scene_in_frames_of_links(client):
+    objects = client.publisher(CollisionObject, "collision_object", 10)
+    objects.publish(box("plate", (0.0, 0.1, 0.0), frame="wam_link4"))
+    client.spin_until(lambda: objects_of(client) == {"plate"}, what="the plate")
+    scene = scene_of(client)
+    plate = scene.world.collision_objects[0]
+    assert plate.header.frame_id == "wam_base"
+    found = [plate.pose.position.x, plate.pose.position.y, plate.pose.position.z]
+    T = WAM.link_pose("wam_link4", np.array(scene.robot_state.joint_state.position))
+    np.testing.assert_allclose(found, (T @ [0.0, 0.1, 0.0, 1.0])[:3], atol=1e-9)
+    scenes = client.publisher(PlanningScene, "planning_scene", 10)
+    scenes.publish(world(box("cup", (0.0, 0.0, 0.1), frame="wam_tip")))
+    client.spin_until(lambda: "cup" in objects_of(client), what="the cup")
+    objects.publish(removed("plate"))
+    diffs = client.publisher(PlanningScene, DIFFS, 10)
+    diffs.publish(world(box("of_a_diff", (0.0, 0.0, 2.0))))
+    client.spin_until(lambda: objects_of(client) == {"cup", "of_a_diff"}, what="both")
+
+
+def test_frames_that_only_tf_knows_are_looked_up():
+    def lookup(target, source, stamp):
+        if (target, source) != ("wam_base", "table"):
+            raise LookupError(source)
+        return TABLE
+
+    scene = ARM_ONLY.with_snapshot(ARM_ONLY.snapshot)
+    change = read_messages(world(box("a", (0.1, 0.0, 0.0), frame="table")))
+    scene.apply(located(change.operations, scene.snapshot, {}, Frames(lookup)))
+    np.testing.assert_allclose(scene.objects["a"][:3, 3], TABLE[:3, 3] + [0.1, 0.0, 0.0])
+
+
+def bad_mesh(count):
+    mesh = Mesh(triangles=[MeshTriangle()] * count)
+    return CollisionObject(id="mesh", meshes=[mesh])
+
+
+def octomap():
+    scene = world()
+    scene.world.octomap.octomap.data = [1, 2, 3]
+    return scene
+
+
+REFUSED = {
+    "unknown link 'hand'": lambda: with_carried("hand"),
+    "position of its pose is a finite number, not nan": lambda: world(box("x", (np.nan, 0.0, 0.0))),
+    "600000 vertices or triangles, at most 500000": lambda: world(bad_mesh(600_000)),
+    "unknown frame 'moon'": lambda: world(box("x", (0.0, 0.0, 0.0), frame="moon")),
+    "'wam_link3' is a link of the robot": lambda: world(box("wam_link3", (0.0, 0.0, 0.0))),
+    "joint_state has 1 names and 0 positions": lambda: with_joints(["wam_j1"]),
+}
+
+
+def with_carried(link):
+    scene = world(box("good", (0.0, 0.0, 3.0)))
+    scene.robot_state.attached_collision_objects = [carried(link, box("x", (0.0, 0.0, 0.0)))]
+    return scene
+
+
+def with_joints(names):
+    scene = world(box("good", (0.0, 0.0, 3.0)))
+    scene.robot_state.joint_state.name = names
+    return scene
+
+
+def test_a_scene_that_does_not_fit_is_refused_and_the_one_before_stays(client):
+    assert apply(client, world(box("kept", (0.0, 0.0, 3.0))))
+    for words, make in REFUSED.items():
+        assert not apply(client, make()), words
+        client.process.wait_for_line("refused, the scene stays", words, timeout=5)
+        assert objects_of(client) == {"kept"}, words
+
+
+def test_unsupported_parts_are_said_once_by_name(client):
+    for _ in range(2):
+        assert apply(client, octomap())
+    client.process.wait_for_line("octomap is not supported")
+    assert client.process.count("octomap is not supported") == 1
+
+
+def test_a_message_of_megabytes_is_not_read(client):
+    publisher = client.publisher(CollisionObject, "collision_object", 10)
+    large = box("large", (0.0, 0.0, 3.0))
+    large.subframe_names = ["x" * 5_000_000]
+    publisher.publish(large)
+    client.process.wait_for_line("collision_object has 5000", "more than 4194304")
+    assert objects_of(client) == set()
+
+
+def test_parts_of_the_scene_are_told_apart(client):
+    assert apply(client, world(box("kept", (0.0, 0.0, 3.0))))
+    parts = PlanningSceneComponents
+    names = scene_of(client, parts.WORLD_OBJECT_NAMES)
+    assert [each.id for each in names.world.collision_objects] == ["kept"]
+    assert not names.world.collision_objects[0].primitives
+    assert not names.robot_state.joint_state.name
+    matrix = scene_of(client, parts.ALLOWED_COLLISION_MATRIX).allowed_collision_matrix
+    i, j = (matrix.entry_names.index(each) for each in ("wam_link3", "wam_link4"))
+    assert matrix.entry_values[i].enabled[j]
+    whole = scene_of(client)
+    assert list(whole.robot_state.joint_state.name) == list(WAM.joint_names)
+    assert apply(client, world(is_diff=False))
+    assert apply(client, whole), "what is told is taken back"
+    assert scene_of(client).world == whole.world
+
+
+def test_groups_of_the_srdf_are_served(client):
+    assert answer_of(ask(client, Q, group="arm")).shape == (7,)
+    whole = request(Q, group="forearm")
+    whole.ik_request.pose_stamped = stamped(WAM.link_pose("wam_link5", Q))
+    response = client.call(GetPositionIK, "compute_ik", whole)
+    np.testing.assert_allclose(
+        WAM.link_pose("wam_link5", answer_of(response)),
+        WAM.link_pose("wam_link5", Q),
+        atol=3e-6,
+    )
+    response = ask(client, Q, group="hand")
+    assert response.error_code.val == -15
+    assert "'hand'; known: arm, forearm, wrist" in response.error_code.message
+    response = ask(client, Q, group="nothing")
+    assert response.error_code.val == -15
+    assert "no joints that move" in response.error_code.message
+
+
+WITHOUT = "import sys\nsys.modules['coal'] = None\n"
+
+
+def test_without_the_library_it_works_as_before_and_says_so(tmp_path, private_domain):
+    (tmp_path / "sitecustomize.py").write_text(WITHOUT)
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    with (
+        Client("/uncollided") as client,
+        NodeProcess("-r", "__ns:=/uncollided", "-p", "robot:=wam", PYTHONPATH=path) as node,
+    ):
+        node.wait_for_line("WARN", "dls_ik[collision]")
+        for _ in range(2):
+            response = ask(client, Q)
+            assert response.error_code.val == 1
+            assert "collisions are not checked: the library coal" in response.error_code.message
+        assert node.count("WARN", "asks to avoid collisions") == 1
+        assert not validity(client, Q).valid, "nothing is said to be valid that is not known"
+        assert not apply(client, world(box("x", (0.0, 0.0, 0.0))))
+        assert client.set_parameters(avoid_collisions="refuse").successful
+        assert ask(client, Q).error_code.val == -31
+        assert ask(client, Q, avoid=False).error_code.val == 1
