@@ -5,6 +5,7 @@ stands, and never wait.
 """
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from importlib.util import find_spec
@@ -51,7 +52,8 @@ MAX_BYTES = 4 * 1024 * 1024  # of a message; reading 1 MB of triangles stops all
 REASONS = 16  # of refusals that are logged within a period
 MAX_NOTES = 100  # that are logged
 MAX_WAITING, MAX_WAITING_BYTES = 1000, 16 * 1024 * 1024  # changes
-SRDF_WAIT = 1.0  # [s] for an SRDF that somebody publishes, before pairs are searched without it
+DISCOVERY = 0.5  # [s] from the start of the node, in which publishers are found
+SRDF_WAIT = 2.0  # [s] the same, for an SRDF of one; then pairs are searched without it
 ASK_PERIOD = 1.0  # [s] between looks for move_group
 PREPARING = "the planning scene is being prepared"
 NO_ROBOT = "there is no robot yet"
@@ -89,6 +91,7 @@ class PlanningSceneMonitor:
         self._arm: Arm | None = None
         self._semantic = parameters.robot_description_semantic  # XML
         self._heard = threading.Event()  # an SRDF
+        self._begin = time.monotonic()
         if not self._semantic:
             self._topic = node.resolve_topic_name(SEMANTIC)
             node.create_subscription(String, SEMANTIC, self._take_srdf, LATCHED, raw=True)
@@ -243,8 +246,11 @@ class PlanningSceneMonitor:
 
     def _await_srdf(self) -> None:
         """Wait for an SRDF that somebody is about to send, as pairs are found by it at once."""
-        if not self._semantic and self._node.count_publishers(self._topic):
-            self._heard.wait(SRDF_WAIT)
+        while not self._semantic:
+            has_publisher = self._node.count_publishers(self._topic) > 0
+            waited = time.monotonic() - self._begin
+            if waited > (SRDF_WAIT if has_publisher else DISCOVERY) or self._heard.wait(0.05):
+                return
 
     def _read_srdf(self, text: str, tree: Tree) -> Srdf | None:
         if not text:

@@ -72,8 +72,7 @@ def scened(private_domain):
         client.move_group = MoveGroup(client)
         with NodeProcess("-r", "__ns:=/scened", *arguments) as node:
             client.process = node
-            line = node.wait_for_line("scene ready")
-            assert f"{len(PAIRS)} others may touch, of the SRDF" in line
+            node.wait_for_line("scene ready", f"{len(PAIRS)} others may touch, of the SRDF")
             client.spin_until(lambda: client.move_group.asked, READY, "a question to move_group")
             client.spin_until(lambda: objects_of(client) == {"of_move_group"}, what="its scene")
             yield client

@@ -163,7 +163,8 @@ def test_joints_beside_the_chain():
     found = set()
     for seed in range(40):
         q = robot.random(rng=seed)
-        scene.set_joints({others[0]: 0.9 * (seed % 3 - 1)})
+        reach = dict(zip(others, (0.8 * (seed % 3), 1.2, 0.0, 0.5), strict=False))
+        scene.set_joints(reach)  # towards the left arm, and away
         oracle = Oracle(scene.snapshot, q)
         expected = {pair for pair in set(scene.snapshot.names) if oracle.touch(*pair)}
         assert scene.snapshot.touching_pairs(q) == expected
