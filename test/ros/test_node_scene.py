@@ -37,7 +37,7 @@ import dls_ik
 from dls_ik.model.rotations import transform
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.robot_source import QOS as LATCHED
-from dls_ik.ros.scene_monitor import located
+from dls_ik.ros.services.scene_monitor import located
 from dls_ik.scene.messages import read_messages
 
 pytestmark = [pytest.mark.ros]

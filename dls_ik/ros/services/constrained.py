@@ -37,7 +37,7 @@ from dls_ik.text import listing
 MAX_VARIANTS = 64
 FREE = Task(position_tolerance=math.inf, rotation_tolerance=math.inf)
 ANYWHERE = Region(np.eye(4), FREE)
-FreeSlices = Callable[..., Generator[None, None, IkResult]]  # as FreeSearch.slices
+FreeSlices = Callable[..., Generator[None, None, IkResult]]  # as RetrySearch.slices
 FEW_RESTARTS = 50  # in which nearly all that can be solved is
 MIN_TIMEOUT = 1e-6  # [s]
 RELAXED = "the orientation is not the one of the pose, but within its constraint"

@@ -28,7 +28,6 @@ from dls_ik.model.joint import TURN
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
-from dls_ik.ros.scene_monitor import located
 from dls_ik.ros.services.constraints import (
     MARGIN,
     LinkBound,
@@ -38,6 +37,7 @@ from dls_ik.ros.services.constraints import (
     rotation_angles,
 )
 from dls_ik.ros.services.request import RobotContext, is_moved, read_state
+from dls_ik.ros.services.scene_monitor import located
 from dls_ik.scene.changes import apply_changes
 from dls_ik.scene.messages import read_messages
 from dls_ik.scene.operations import Operation, RemoveAttached
@@ -120,7 +120,7 @@ def _placed(
     return scene.with_state(joint_names, dict(others))
 
 
-class FreeSearch:
+class RetrySearch:
     """Solves until a solution is free of collisions, from other seeds after each that is not.
 
     Args:

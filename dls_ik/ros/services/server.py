@@ -29,7 +29,6 @@ from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames, pose_from_matrix, quaternion_note, strip_slash
 from dls_ik.ros.params import Parameters
 from dls_ik.ros.receiver import MessageReceiver, Reply
-from dls_ik.ros.scene_monitor import PlanningSceneMonitor
 from dls_ik.ros.services.constrained import solve_constrained
 from dls_ik.ros.services.executor import BoundedExecutor
 from dls_ik.ros.services.request import (
@@ -42,11 +41,12 @@ from dls_ik.ros.services.request import (
     read_state,
 )
 from dls_ik.ros.services.scene import (
-    FreeSearch,
+    RetrySearch,
     answer_scene,
     answer_validity,
     scene_in_state,
 )
+from dls_ik.ros.services.scene_monitor import PlanningSceneMonitor
 from dls_ik.ros.util import Throttle, trace
 from dls_ik.solver import IkResult, Status
 from dls_ik.solver.calls import finished, pose_slices
@@ -344,7 +344,7 @@ def ik_slices(
         robot, attached = problem.solver.robot, (state.attached, state.keeps_attached)
         scene = scene_in_state(request.scene, robot, context, attached)
         context = context._replace(scene=scene)
-    free = FreeSearch(None if context.scene is None else context.scene.snapshot)
+    free = RetrySearch(None if context.scene is None else context.scene.snapshot)
     if request.is_constrained:
         solving = solve_constrained(problem, request.constraints, context, timeout, free.slices)
     else:
@@ -360,7 +360,7 @@ def ik_slices(
 
 
 def _solve(
-    problem: IkProblem, free: FreeSearch, timeout: float
+    problem: IkProblem, free: RetrySearch, timeout: float
 ) -> Generator[None, None, tuple[IkResult, str]]:
     """Solve without constraints; the second result is a note on a failure."""
     solver, search = problem.solver, problem.solver.search
