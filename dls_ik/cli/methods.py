@@ -17,14 +17,20 @@ EPILOG = (
 @click.command(epilog=EPILOG)
 @plugin_option
 @click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--bibtex", "as_bibtex", is_flag=True, help="Print the papers, for BibTeX.")
 @output.json_option
-def methods(names: tuple[str, ...], as_json: bool) -> None:
+def methods(names: tuple[str, ...], as_bibtex: bool, as_json: bool) -> None:
     """List methods: short and long name, source, use. Without NAME all that have a name."""
     from dls_ik.solver.method import method_info, method_table
     from dls_ik.solver.plugins import plugin_names
 
     own = tuple(map(method_info, plugin_names()))
     found = tuple(map(method_info, names)) or (*method_table(), *own)
+    if as_bibtex:
+        from dls_ik.solver.references import bibtex
+
+        click.echo(bibtex(each.name for each in found))
+        return
     if as_json:
         output.print_json([each._asdict() for each in found])
         return

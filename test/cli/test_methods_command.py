@@ -1,8 +1,12 @@
 """``dls-ik methods``: every name, and those that are asked for."""
 
+import re
+from pathlib import Path
+
 from cli_runner import document, refusal, run
 
-from dls_ik import method_names
+from dls_ik import method_names, method_table
+from dls_ik.solver.references import keys_of
 
 
 def test_every_method_is_listed_and_shown_in_any_width():
@@ -18,3 +22,18 @@ def test_methods_that_are_named():
     assert found["name"] == "jc+svf"
     assert found["long_name"] == "joint clamping + singular value filtering"
     assert "did you mean ctp?" in refusal("methods", "ctv")
+
+
+def test_papers_of_methods_for_bibtex():
+    text = run("methods", "--bibtex", "svf+ed", "jc+sdls").stdout
+    keys = re.findall(r"^@\w+\{(\w+),$", text, re.MULTILINE)
+    assert keys == ["colometorras2012", "busskim2004", "raunhardtboulic2007"]
+    assert text.count("{") == text.count("}")
+    assert "doi = {10.1080/2151237X.2005.10129202}" in text
+    for each in method_table():
+        assert keys_of(each.name) or each.name not in method_names()
+    pages = (Path(__file__).parents[2] / "docs" / "references.md").read_text()
+    for title in re.findall(
+        r"  title = \{\{(.*)\}\},$", run("methods", "--bibtex").stdout, re.MULTILINE
+    ):
+        assert title.lower() in pages.lower()

@@ -1,0 +1,114 @@
+"""Papers of the methods, as BibTeX. The keys are those of docs/references.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from dls_ik.solver.method import method_info
+
+# Kind, authors, title, where (journal or proceedings), year, further fields.
+_PAPERS: dict[str, tuple[str, str, str, str, int, dict[str, str]]] = {
+    "Buss & Kim 2004": (
+        "article", "Buss, Samuel R. and Kim, Jin-Su",
+        "Selectively damped least squares for inverse kinematics",
+        "Journal of Graphics Tools", 2005,
+        {"volume": "10", "number": "3", "pages": "37--49",
+         "doi": "10.1080/2151237X.2005.10129202"}),
+    "Chan & Dubey 1995": (
+        "article", "Chan, Tan Fung and Dubey, Rajiv V.",
+        "A weighted least-norm solution based scheme for avoiding joint limits for redundant joint "
+        "manipulators", "IEEE Transactions on Robotics and Automation", 1995, {"volume": "11"}),
+    "Chan & Lawrence 1988": (
+        "inproceedings", "Chan, S. K. and Lawrence, P. D.",
+        "General inverse kinematics with the error damped pseudoinverse",
+        "IEEE International Conference on Robotics and Automation (ICRA)", 1988, {}),
+    "Colome & Torras 2012": (
+        "inproceedings", "Colom{\\'e}, Adri{\\`a} and Torras, Carme",
+        "Redundant inverse kinematics: experimental comparative review and two enhancements",
+        "IEEE/RSJ International Conference on Intelligent Robots and Systems (IROS)", 2012, {}),
+    "Deo & Walker 1993": (
+        "article", "Deo, Arati S. and Walker, Ian D.",
+        "Overview of damped least-squares methods for inverse kinematics of robot manipulators",
+        "Journal of Intelligent and Robotic Systems", 1993,
+        {"volume": "14", "doi": "10.1007/BF01254007"}),
+    "Egeland et al. 1991": (
+        "inproceedings", "Egeland, O. and Sagli, J. R. and Spangelo, I. and Chiaverini, S.",
+        "A damped least-squares solution to redundancy resolution",
+        "IEEE International Conference on Robotics and Automation (ICRA)", 1991, {}),
+    "Liegeois 1977": (
+        "article", "Li{\\'e}geois, Alain",
+        "Automatic supervisory control of the configuration and behavior of multibody mechanisms",
+        "IEEE Transactions on Systems, Man, and Cybernetics", 1977, {"volume": "7"}),
+    "Maciejewski & Klein 1988": (
+        "article", "Maciejewski, Anthony A. and Klein, Charles A.",
+        "Numerical filtering for the operation of robotic manipulators through kinematically "
+        "singular configurations", "Journal of Robotic Systems", 1988, {"volume": "5"}),
+    "Mansard, Remazeilles & Chaumette 2009": (
+        "article", "Mansard, Nicolas and Remazeilles, Anthony and Chaumette, Fran{\\c{c}}ois",
+        "Continuity of varying-feature-set control laws",
+        "IEEE Transactions on Automatic Control", 2009, {"volume": "54"}),
+    "Nakamura & Hanafusa 1986": (
+        "article", "Nakamura, Yoshihiko and Hanafusa, Hideo",
+        "Inverse kinematic solutions with singularity robustness for robot manipulator control",
+        "ASME Journal of Dynamic Systems, Measurement, and Control", 1986, {"volume": "108"}),
+    "Orocos KDL": (
+        "misc", "{Orocos}", "Kinematics and Dynamics Library", "", 0,
+        {"howpublished": "\\url{https://www.orocos.org/kdl}"}),
+    "Raunhardt & Boulic 2007": (
+        "inproceedings", "Raunhardt, Daniel and Boulic, Ronan", "Progressive clamping",
+        "IEEE International Conference on Robotics and Automation (ICRA)", 2007, {}),
+    "Sugihara 2009": (
+        "inproceedings", "Sugihara, Tomomichi",
+        "Solvability-unconcerned inverse kinematics based on Levenberg-Marquardt method with "
+        "robust damping", "IEEE-RAS International Conference on Humanoid Robots", 2009, {}),
+    "Tabaczynski 2005": (
+        "techreport", "Tabaczynski, Mike", "Jacobian solutions to the inverse kinematics problem",
+        "Tufts University", 2005, {"note": "Final project, Math 128"}),
+    "Wampler 1986": (
+        "article", "Wampler, Charles W.",
+        "Manipulator inverse kinematic solutions based on vector formulations and damped "
+        "least-squares methods", "IEEE Transactions on Systems, Man, and Cybernetics", 1986,
+        {"volume": "16"}),
+    "Whitney 1969": (
+        "article", "Whitney, Daniel E.",
+        "Resolved motion rate control of manipulators and human prostheses",
+        "IEEE Transactions on Man-Machine Systems", 1969, {"volume": "10"}),
+    "Wolovich & Elliott 1984": (
+        "inproceedings", "Wolovich, W. A. and Elliott, H.",
+        "A computational technique for inverse kinematics",
+        "23rd IEEE Conference on Decision and Control", 1984, {}),
+}  # fmt: skip
+_PLACE = {"article": "journal", "inproceedings": "booktitle", "techreport": "institution"}
+
+
+def keys_of(name: str) -> list[str]:
+    """Return the keys of the papers that a method, or a combination of parts, comes from.
+
+    Raises:
+        MethodError: an unknown method.
+    """
+    source = method_info(name).source
+    return [key for key in _PAPERS if any(part.startswith(key) for part in source.split("; "))]
+
+
+def bibtex(names: Iterable[str]) -> str:
+    """Return the BibTeX entries of the papers of some methods, each once.
+
+    Raises:
+        MethodError: an unknown method.
+    """
+    keys = dict.fromkeys(key for name in names for key in keys_of(name))
+    return "\n\n".join(_entry(key) for key in keys)
+
+
+def _entry(key: str) -> str:
+    kind, authors, title, place, year, more = _PAPERS[key]
+    fields = {"author": authors, "title": f"{{{title}}}"}
+    if place:
+        fields[_PLACE[kind]] = place
+    if year:
+        fields["year"] = str(year)
+    rows = ",\n".join(f"  {name} = {{{value}}}" for name, value in {**fields, **more}.items())
+    label = re.sub(r"\W+", "", key.replace("&", "").lower())
+    return f"@{kind}{{{label},\n{rows}\n}}"
