@@ -223,7 +223,7 @@ def _markdown_section(each: Section, picture: str) -> str:
     for title, table in each.tables:
         parts += [f"**{title}**" if title else "", _markdown_table(table)]
     parts += [each.legend, "\n".join(f"- {note}" for note in each.notes)]
-    parts += [f"Settings: `{each.settings}`", f"![{each.title}]({picture})"]
+    parts += [f"Settings: `{' '.join(each.settings.split())}`", f"![{each.title}]({picture})"]
     return "\n\n".join(part for part in parts if part)
 
 
