@@ -25,6 +25,8 @@ TEXTS = {  # empty if not given
     "urdf": "The robot: a URDF file, or a xacro file whose name ends in .xacro. Empty: the robot "
     "that params_file names, or else the robot_description topic of a robot that is already up; "
     "robot_state_publisher is not started then.",
+    "srdf": "The SRDF of the robot, a file: links that may touch, and groups. Empty: what is "
+    "published on robot_description_semantic, or none.",
     "xacro_args": "Arguments for a xacro file, such as 'name:=arm use_hand:=false'.",
     "namespace": "The namespace of all nodes; one for each arm.",
     "params_file": "A YAML file of parameters of the ik node, such as config/ik_params.yaml. The "
@@ -94,7 +96,7 @@ def nodes(context: LaunchContext) -> list[Node]:
     common = {"namespace": given["namespace"], "output": "screen"}
     lasting = common | {"respawn": is_true(given["respawn"]), "respawn_delay": 2.0}
     wanted = {
-        ik_node(given, clock, robot, lasting): True,
+        ik_node(given, clock, robot | semantic(given["srdf"]), lasting): True,
         sim_arm(given, clock, robot, lasting): is_true(given["sim"]),
         state_publisher(clock | robot, lasting): bool(urdf),
         rviz(given, urdf, clock, common): is_true(given["rviz"]),
@@ -173,6 +175,14 @@ def description(urdf: str, xacro_args: str) -> str:
     if done.returncode != 0:
         raise RuntimeError(f"{shlex.join(command)} failed, its message is above")
     return done.stdout
+
+
+def semantic(srdf: str) -> Values:
+    """The SRDF as a parameter of the ik node, if one is given."""
+    if not srdf:
+        return {}
+    path = existing_file("srdf", srdf)
+    return {"robot_description_semantic": text(path.read_text(encoding="utf-8"))}
 
 
 def params_files(argument: str, given: Given) -> list[str]:

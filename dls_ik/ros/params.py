@@ -11,6 +11,7 @@ from dls_ik.servo import DEFAULT_METHOD, ControllerOptions
 from dls_ik.solver.method import AUTO as AUTO_METHOD
 from dls_ik.solver.method import parse_method
 from dls_ik.solver.options import SolverOptions, solver_options
+from dls_ik.solver.solver import CLEARANCE
 from dls_ik.text import listing
 
 REQUEST, ALWAYS, IGNORE, REFUSE = "request", "always", "ignore", "refuse"
@@ -350,10 +351,13 @@ class Parameters(GroupsParameters):
     def solver_options(self) -> dict[str, Any]:
         """Return the options of a solver and of the method of a controller.
 
-        Parameters at their default are left out, because some methods have their own defaults.
+        Parameters at their default are left out, because some methods have their own defaults; so
+        is the solution farthest from collisions, which only a solver with a scene finds.
         """
         defaults = {f.name: f.default for f in fields(SolverOptions)}
         given = {f.name: getattr(self, f.name) for f in fields(self) if f.name in defaults}
+        if given["solve_type"] == CLEARANCE:
+            given["solve_type"] = defaults["solve_type"]
         return {name: value for name, value in given.items() if value != defaults[name]}
 
     def controller_options(self) -> dict[str, Any]:

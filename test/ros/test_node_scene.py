@@ -150,7 +150,7 @@ def test_the_pair_is_named_where_only_collisions_reach_the_pose(client):
     assert apply(client, world(box("crate", tip, size=(0.3, 0.3, 0.3))))
     response = ask(client, Q, seconds=1)
     assert response.error_code.val == -31
-    assert "collision" in response.error_code.message
+    assert "only in collision" in response.error_code.message
     assert "'crate'" in response.error_code.message
     assert ask(client, Q, avoid=False).error_code.val == 1
 
@@ -163,6 +163,27 @@ def test_the_parameter_decides(client):
         assert client.set_parameters(avoid_collisions=value, timeout=0.2).successful
         found = [ask(client, Q, avoid=each, seconds=0).error_code.val for each in (True, False)]
         assert tuple(found) == codes, value
+
+
+def test_constraints_and_clearance_go_with_the_scene(client):
+    pole = box("pole", ELBOW, size=(0.04, 0.04, 0.04))
+    assert apply(client, world(pole))
+    aside = JointConstraint(joint_name="wam_j3", position=Q[2], weight=1.0)
+    aside.tolerance_above = aside.tolerance_below = 1.5
+    whole = request(Q)
+    whole.ik_request.constraints.joint_constraints = [aside]
+    found = answer_of(client.call(GetPositionIK, "compute_ik", whole))
+    assert not collides(found, pole)
+    assert abs(found[2] - Q[2]) <= 1.5
+    first = answer_of(ask(client, Q, found))
+    assert client.set_parameters(solve_type="clearance").successful
+    try:
+        farthest = answer_of(ask(client, Q, found))
+    finally:
+        assert client.set_parameters(solve_type="speed").successful
+    scene = ARM_ONLY.with_snapshot(ARM_ONLY.snapshot)
+    scene.load(world(pole))
+    assert scene.distance(farthest).distance > scene.distance(first).distance + 0.01
 
 
 def test_validity_names_bodies_and_points_of_contacts(client):

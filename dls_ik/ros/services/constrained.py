@@ -31,13 +31,13 @@ from dls_ik.ros.services.constraints import (
 from dls_ik.ros.services.request import IkProblem, RobotContext, is_moved
 from dls_ik.solver import IkResult, IkSolver
 from dls_ik.solver.method import AUTO
+from dls_ik.solver.solver import CLEARANCE
 from dls_ik.solver.task import Task
 from dls_ik.text import listing
 
 MAX_VARIANTS = 64
 FREE = Task(position_tolerance=math.inf, rotation_tolerance=math.inf)
 ANYWHERE = Region(np.eye(4), FREE)
-FreeSlices = Callable[..., Generator[None, None, IkResult]]  # as RetrySearch.slices
 FEW_RESTARTS = 50  # in which nearly all that can be solved is
 MIN_TIMEOUT = 1e-6  # [s]
 RELAXED = "the orientation is not the one of the pose, but within its constraint"
@@ -79,12 +79,9 @@ class Variant(NamedTuple):
 
 
 def solve_constrained(
-    problem: IkProblem, given: Any, context: RobotContext, timeout: float, search: FreeSlices
+    problem: IkProblem, given: Any, context: RobotContext, timeout: float
 ) -> Generator[None, None, tuple[IkResult, str]]:
     """Solve within ``moveit_msgs/Constraints``, in slices; return the result and a note on it.
-
-    Args:
-        search: Solves again until a solution will do.
 
     Raises:
         RequestError: constraints that are not valid, or that cannot be met.
@@ -100,9 +97,12 @@ def solve_constrained(
     variants = _variants(problem, goals, points)
     robot = _with_tips(robot, goals, points, values)
     robot = narrow_limits(robot, intervals, values, problem.seed)
-    options = context.arm.parameters.solver_options()
-    make = partial(IkSolver, robot, problem.solver.method, **options)
-    result, variant = yield from _solve_variants(make, variants, problem.seed, timeout, search)
+    parameters, scene = context.arm.parameters, context.scene
+    options = parameters.solver_options()
+    if scene is not None and parameters.solve_type == CLEARANCE:
+        options["solve_type"] = CLEARANCE
+    make = partial(IkSolver, robot, problem.solver.method, scene=scene, **options)
+    result, variant = yield from _solve_variants(make, variants, problem.seed, timeout)
     if result.success:
         return result, RELAXED if variant.is_relaxed else ""
     return result, _unmet(robot, result.q, points, values)
@@ -264,7 +264,6 @@ def _solve_variants(
     variants: Sequence[Variant],
     seed: Array,
     timeout: float,
-    search: FreeSlices,
 ) -> Slices:
     """Solve the first variant that has a solution; else return the last one tried.
 
@@ -279,9 +278,9 @@ def _solve_variants(
         found = None
         if has_turns:
             hasty = make(max_restarts=FEW_RESTARTS)
-            found = yield from _solve_in_turn(hasty, variants, seed, deadline, search, split=False)
+            found = yield from _solve_in_turn(hasty, variants, seed, deadline, split=False)
         if found is None or not (found[0].success or time.perf_counter() >= deadline):
-            found = yield from _solve_in_turn(solver, variants, seed, deadline, search, split=True)
+            found = yield from _solve_in_turn(solver, variants, seed, deadline, split=True)
     except (MethodError, OptionError) as error:
         raise RequestError(Code.NO_IK_SOLUTION, f"constraints: {error}") from error
     result, variant = found
@@ -293,7 +292,6 @@ def _solve_in_turn(
     variants: Sequence[Variant],
     seed: Array,
     deadline: float,
-    search: FreeSlices,
     split: bool,
 ) -> Slices:
     """Solve the first variant that has a solution; each gets its share of the time if `split`."""
@@ -301,14 +299,7 @@ def _solve_in_turn(
         left = deadline - time.perf_counter()
         share = left / (len(variants) - i) if split else left
         timeout = max(share, MIN_TIMEOUT)
-        solve = partial(_solve_variant, solver, variant)
-        result = yield from search(solve, solver.robot, seed, timeout)
+        result = yield from solver.slices(variant.targets, seed, timeout, variant.tasks)
         if result.success or left <= 0.0:
             break
     return result, variant
-
-
-def _solve_variant(
-    solver: IkSolver, variant: Variant, seed: Array, timeout: float
-) -> Generator[None, None, IkResult]:
-    return solver.slices(variant.targets, seed, timeout, variant.tasks)

@@ -1,9 +1,7 @@
 """Scenes in the state of a request, and answers about the scene as MoveIt types them."""
 
 import math
-import time
-from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -44,12 +42,7 @@ from dls_ik.scene.operations import Operation, RemoveAttached
 from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.scene.scene_message import scene_fields
 from dls_ik.scene.snapshot import Contact, SceneSnapshot
-from dls_ik.scene.srdf import Pair
-from dls_ik.solver import IkResult
-from dls_ik.text import quoted
 
-Slices = Generator[None, None, IkResult]
-MIN_TIMEOUT = 1e-6  # [s]
 STATES = 16  # snapshots in states of requests that are kept
 MAX_CONTACTS = 1000  # of an answer
 ELEMENTS: Mapping[str, Any] = {  # of lists in messages
@@ -118,53 +111,6 @@ def _placed(
     scene: SceneSnapshot, joint_names: tuple[str, ...], others: tuple[tuple[str, float], ...]
 ) -> SceneSnapshot:
     return scene.with_state(joint_names, dict(others))
-
-
-class RetrySearch:
-    """Solves until a solution is free of collisions, from other seeds after each that is not.
-
-    Args:
-        scene: None: any solution will do.
-    """
-
-    def __init__(self, scene: SceneSnapshot | None) -> None:
-        self._scene = scene
-        self._pairs: Counter[Pair] = Counter()  # that collided
-        self._rng = np.random.default_rng(0)
-
-    def slices(
-        self,
-        solve: Callable[[Array, float], Slices],
-        robot: RobotModel,
-        seed: Array,
-        timeout: float,
-    ) -> Slices:
-        """Solve, in slices.
-
-        Args:
-            solve: Solves from a seed (n,) within a time [s].
-        """
-        begin = time.perf_counter()
-        while True:
-            left = timeout - (time.perf_counter() - begin)
-            result = yield from solve(seed, max(left, MIN_TIMEOUT))
-            if self._scene is None or not result.success:
-                break
-            pair = self._scene.colliding_pair(result.q)
-            if pair is None:
-                break
-            self._pairs[pair] += 1
-            result = result._replace(success=False)
-            if left <= MIN_TIMEOUT:
-                break
-            seed = robot.random(self._rng, 1)[0]
-            yield
-        return result._replace(duration=time.perf_counter() - begin)
-
-    @property
-    def obstacle(self) -> str:
-        """Names of the pair that collided most often; empty: none did."""
-        return " and ".join(map(quoted, self._pairs.most_common(1)[0][0])) if self._pairs else ""
 
 
 # check_state_validity

@@ -21,7 +21,6 @@ from moveit_msgs.srv import (
 )
 from rclpy.node import Node
 
-from dls_ik.core.types import Array
 from dls_ik.errors import Code, DlsIkError, RequestError, code_of
 from dls_ik.model.rotations import inverse
 from dls_ik.model.tree import Tree
@@ -41,7 +40,6 @@ from dls_ik.ros.services.request import (
     read_state,
 )
 from dls_ik.ros.services.scene import (
-    RetrySearch,
     answer_scene,
     answer_validity,
     scene_in_state,
@@ -50,6 +48,7 @@ from dls_ik.ros.services.scene_monitor import PlanningSceneMonitor
 from dls_ik.ros.util import Throttle, trace
 from dls_ik.solver import IkResult, Status
 from dls_ik.solver.calls import finished, pose_slices
+from dls_ik.solver.solver import CLEARANCE
 from dls_ik.solver.task import too_few_joints
 from dls_ik.text import escape, listing, quoted
 
@@ -344,32 +343,34 @@ def ik_slices(
         robot, attached = problem.solver.robot, (state.attached, state.keeps_attached)
         scene = scene_in_state(request.scene, robot, context, attached)
         context = context._replace(scene=scene)
-    free = RetrySearch(None if context.scene is None else context.scene.snapshot)
     if request.is_constrained:
-        solving = solve_constrained(problem, request.constraints, context, timeout, free.slices)
+        solving = solve_constrained(problem, request.constraints, context, timeout)
     else:
-        solving = _solve(problem, free, timeout)
+        solving = _solve(problem, context, timeout)
     result, note = yield from solving
     note = _join(note, request.unchecked)
     note = _join(note, *request.state.notes, _normalization_note(request))
     if not result.success:
-        raise RequestError(Code.NO_IK_SOLUTION, _join(_failure(result, free.obstacle), note))
+        raise RequestError(Code.NO_IK_SOLUTION, _join(_failure(result), note))
     found = problem.solver.robot.named(result.q)
     response = _ik_response(arm.tree, {**context.values, **found})
     return Solution(response, _join(_success(result), note))
 
 
 def _solve(
-    problem: IkProblem, free: RetrySearch, timeout: float
+    problem: IkProblem, context: RobotContext, timeout: float
 ) -> Generator[None, None, tuple[IkResult, str]]:
     """Solve without constraints; the second result is a note on a failure."""
-    solver, search = problem.solver, problem.solver.search
-
-    def solve(seed: Array, left: float) -> Generator[None, None, IkResult]:
-        begin = time.perf_counter()
-        return pose_slices(search, problem.targets[None], seed[None], True, left, begin)
-
-    result = yield from free.slices(solve, solver.robot, problem.seed, timeout)
+    solver, given = problem.solver, (problem.targets[None], problem.seed[None])
+    search = solver.search
+    if context.scene is not None:
+        if search.problem.kdl is not None:
+            message = f"method {solver.method!r} knows no scene: use 'auto', or no avoid_collisions"
+            raise RequestError(Code.NO_IK_SOLUTION, message)
+        search = search.within(context.scene.snapshot)
+        if context.arm.parameters.solve_type == CLEARANCE:
+            search = search.wanting(CLEARANCE, None, None)
+    result = yield from pose_slices(search, *given, True, timeout, time.perf_counter())
     few = "" if result.success else too_few_joints(solver.robot, None)
     return result, f"{few}: {POSITION_ONLY}" if few else ""
 
@@ -398,12 +399,13 @@ def _success(result: IkResult) -> str:
     return f"solved to {_errors(result)} in {1e3 * result.duration:.3g} ms"
 
 
-def _failure(result: IkResult, obstacle: str) -> str:
+def _failure(result: IkResult) -> str:
+    why, tried = result.status.explanation, f"tried for {1e3 * result.duration:.3g} ms"
+    if result.pair_in_the_way is not None:
+        pair = " and ".join(map(quoted, result.pair_in_the_way))
+        return f"{why}, most often of {pair}, {tried}"
     where = "" if result.status is Status.OUTSIDE_LIMITS else f"; nearest: {_errors(result)}"
-    why = result.status.explanation
-    if obstacle:
-        why, where = f"the pose is reached only in collision, most often of {obstacle}", ""
-    return f"{why}, tried for {1e3 * result.duration:.3g} ms{where}"
+    return f"{why}, {tried}{where}"
 
 
 def _join(*parts: str) -> str:
