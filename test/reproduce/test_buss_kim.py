@@ -47,6 +47,24 @@ def test_mended_code_is_better(figure_3):
         assert mended < row(figure_3, method=name, code="as published")["sum"]
 
 
+def test_least_error_is_below_the_papers_constants_and_smooth_motion_above(figure_3):
+    rows = {r["damping"]: r for r in figure_3.series["damping"]}
+    best = {key: min(rows, key=lambda d: rows[d][key]) for key in ("dls", "clamped")}
+    assert best["dls"] < 1.1
+    assert best["clamped"] < 0.7
+    assert rows[1.1]["dls_rough"] < 0.1 * rows[best["dls"]]["dls_rough"]
+    assert rows[1.1]["dls"] == pytest.approx(row(figure_3, method="DLS", code="mended")["sum"])
+
+
+def test_the_texts_own_rule_of_d_max_is_another_one(figure_3):
+    for name in ("SDLS", "DLS'"):
+        text, mended = (
+            row(figure_3, method=name, code=c)["sum"] for c in ("as in the text", "mended")
+        )
+        assert text != mended
+        assert text == pytest.approx(mended, rel=0.03)
+
+
 def test_few_samples_are_the_first_ones_and_make_a_picture():
     report = reproduce(buss_kim.FIGURE_3, samples=20)
     assert len(report.series["mended"]["T"]) == 20
