@@ -7,7 +7,6 @@ Private members of numba that this takes are in :mod:`dls_ik.compat`.
 """
 
 import contextlib
-import fcntl
 import functools
 import hashlib
 import os
@@ -23,6 +22,13 @@ from typing import Any, TypeVar, cast
 
 from dls_ik import compat
 from dls_ik.core import NumbaStartError
+
+try:
+    import fcntl as _fcntl
+
+    fcntl: Any = _fcntl
+except ImportError:  # Windows
+    fcntl = None
 
 F = TypeVar("F", bound=Callable[..., Any])
 Report = Callable[[str], object]
@@ -215,6 +221,8 @@ class KernelFiles:
 
 
 def _try_lock(file: int, byte: int) -> bool:
+    if fcntl is None:  # Windows: each process compiles for itself
+        return True
     try:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
     except (BlockingIOError, PermissionError):
@@ -242,7 +250,7 @@ class Turns:
         with contextlib.suppress(OSError):
             if folder not in self._files:
                 path = os.path.join(folder, ".compiling")
-                self._files[folder] = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+                self._files[folder] = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
             file, last = self._files[folder], time.monotonic() + self.WAIT
             while not _try_lock(file, byte):
                 if time.monotonic() > last:
@@ -252,7 +260,7 @@ class Turns:
 
     def release(self) -> None:
         """Give up the turn that is held, if any."""
-        if self._held is not None:
+        if self._held is not None and fcntl is not None:
             with contextlib.suppress(OSError):
                 fcntl.lockf(self._held[0], fcntl.LOCK_UN, 1, self._held[1])
             self._held = None

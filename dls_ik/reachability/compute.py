@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import io
 import json
 import logging
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from dls_ik import __version__
+from dls_ik.core.jit import fcntl
 from dls_ik.model.files import read_file
 from dls_ik.model.load import find_tree
 from dls_ik.model.robot import RobotModel
@@ -289,7 +289,8 @@ def open_parts(store: Path, settings: MapSettings) -> Iterator[FolderParts]:
         try:
             folder.mkdir(exist_ok=True)
             lock = stack.enter_context((folder / LOCK).open("a"))
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if fcntl is not None:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _check_manifest(folder, settings)
         except BlockingIOError as error:
             raise ReachabilityError(f"another process is computing {store}") from error

@@ -10,6 +10,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 import pytest
 
 from dls_ik.core import jit
+from dls_ik.model.files import shipped_urdf
 
 pytestmark = [
     pytest.mark.compiled,
@@ -74,6 +75,25 @@ DAMAGE = {
     "a bit": lambda content: content[:-99] + bytes([content[-99] ^ 1]) + content[-98:],
     "numba's own": lambda content: pickle.dumps(("0.59.0", {})),
 }
+
+
+def test_a_system_without_locks_solves_and_maps(tmp_path):
+    """As Windows, which has no fcntl, O_NONBLOCK and O_CLOEXEC."""
+    without = """
+import os, sys
+sys.modules["fcntl"] = None
+del os.O_NONBLOCK, os.O_CLOEXEC
+from dls_ik import IkSolver, RobotModel
+from dls_ik.reachability import reachability_map
+robot = RobotModel.from_urdf(sys.argv[1])
+q = (robot.lower + robot.upper) / 2
+print(IkSolver(robot).solve(robot.fk(q)).status)
+reachability_map(robot, 0.5, orientations=1, out=sys.argv[2])
+"""
+    arguments = [str(shipped_urdf("planar_2r")), str(tmp_path / "map.npz")]
+    command = [sys.executable, "-c", without, *arguments]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.stdout == "SUCCESS\n", ended.stderr
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
