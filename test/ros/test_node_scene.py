@@ -16,6 +16,7 @@ from moveit_msgs.msg import (
     PlanningSceneComponents,
 )
 from moveit_msgs.srv import GetPlanningScene, GetPositionIK
+from robots import URDF
 from ros_client import READY, Client, NodeProcess
 from ros_scene import (
     PAIRS,
@@ -34,6 +35,7 @@ from shape_msgs.msg import Mesh, MeshTriangle
 from std_msgs.msg import String
 
 import dls_ik
+from dls_ik.model.files import shipped_urdf
 from dls_ik.model.rotations import transform
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.robot_source import QOS as LATCHED
@@ -326,7 +328,7 @@ def test_a_message_of_megabytes_is_not_read(client):
     large = box("large", (0.0, 0.0, 3.0))
     large.subframe_names = ["x" * 5_000_000]
     publisher.publish(large)
-    client.process.wait_for_line("collision_object has 5000", "more than 4194304")
+    client.process.wait_for_line("collision_object has 5000", "more than 1048576")
     assert objects_of(client) == set()
 
 
@@ -363,6 +365,40 @@ def test_groups_of_the_srdf_are_served(client):
     response = ask(client, Q, group="nothing")
     assert response.error_code.val == -15
     assert "no joints that move" in response.error_code.message
+
+
+def test_the_scene_is_replaced_with_the_robot(private_domain):
+    """Descriptions with a mesh that cannot be read, of a WAM, of a planar arm, in turn."""
+    wam = shipped_urdf("wam").read_text()
+    sphere = '<sphere radius="0.1"/>'
+    unreadable = wam.replace(sphere, '<mesh filename="package://nowhere/x.stl"/>')
+    planar = (URDF / "planar_2r.urdf").read_text()
+    arguments = [
+        "monitored_planning_scene:=monitored_planning_scene",
+        "robot_description_semantic:=arm.srdf",
+        "feedback_mode:=none",
+    ]
+    options = [word for each in arguments for word in ("-p", each)]
+    with (
+        Client("/replaced") as client,
+        NodeProcess("-r", "__ns:=/replaced", *options) as node,
+    ):
+        robots = client.node.create_publisher(String, "robot_description", LATCHED)
+        node.wait_for_line("which is this node's own service")
+        robots.publish(String(data=unreadable))
+        node.wait_for_line("SRDF refused", "'arm.srdf'")
+        node.wait_for_line("collisions are not checked", "wam_link2", "nowhere")
+        assert "nowhere" in ask(client, Q).error_code.message
+        assert not apply(client, world(box("x", (0.0, 0.0, 3.0))))
+        robots.publish(String(data=wam))
+        node.wait_for_line("scene ready: collisions of 8 links", "found by samples")
+        assert apply(client, world(box("pole", ELBOW)))
+        assert not validity(client, Q).valid
+        robots.publish(String(data=planar))
+        node.wait_for_line("another robot, another scene: 1 objects")
+        client.spin_until(lambda: objects_of(client) == set(), what="the scene of the planar arm")
+        assert validity(client, (0.1, 0.2), names=("joint1", "joint2")).valid
+        assert "Traceback" not in node.output
 
 
 WITHOUT = "import sys\nsys.modules['coal'] = None\n"

@@ -48,7 +48,7 @@ TOPICS: Mapping[str, Any] = {
 }
 WHOLE = "get_planning_scene"  # service of move_group, beside its topic
 QOS = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
-MAX_BYTES = 4 * 1024 * 1024  # of a message; reading 1 MB of triangles stops all threads for 0.1 s
+MAX_BYTES = 1024 * 1024  # of a message; reading 1 MB of triangles stops all threads for 0.1 s
 REASONS = 16  # of refusals that are logged within a period
 MAX_NOTES = 100  # that are logged
 MAX_WAITING, MAX_WAITING_BYTES = 1000, 16 * 1024 * 1024  # changes
