@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dls_ik.cli import output
-from dls_ik.cli.options import ROBOT, ChosenRobot, robot_options
+from dls_ik.cli.options import ROBOT, ChosenRobot, ChosenScene, robot_options, scene_options
 from dls_ik.cli.terminal import ProgressBars
 from dls_ik.reachability.settings import ORIENTATIONS, RESOLUTION, RESTARTS, TASKS, TOLERANCE
 from dls_ik.text import json_text
@@ -54,6 +54,7 @@ LONG = 60.0  # [s] left, from where an estimate is printed
     "--restarts", type=int, default=RESTARTS, help="Attempts before a pose counts as not reached."
 )
 @click.option("--seed", type=int, default=0, help="Seed of the restarts.")
+@scene_options
 @click.option(
     "--out",
     "out_path",
@@ -66,13 +67,14 @@ LONG = 60.0  # [s] left, from where an estimate is printed
 @output.plot_option("it")
 @click.option(
     "--show",
-    type=click.Choice(["index", "manipulability"]),
+    type=click.Choice(["index", "manipulability", "collisions"]),
     default="index",
     help="Quantity in the picture.",
 )
 @click.option("--json", "json_path", metavar="FILE", help="Write the summary there; - for stdout.")
 def reachability(
     chosen: ChosenRobot,
+    around: ChosenScene,
     restarts: int,
     seed: int,
     out_path: str | None,
@@ -86,12 +88,16 @@ def reachability(
     output.check_outputs(json_path, plot=plot)
     from dls_ik.reachability.settings import new_job
 
-    job = new_job(chosen.read(), max_restarts=restarts, random_seed=seed, **settings)
+    robot = chosen.read()
+    scene = around.read(robot)
+    if show == "collisions" and scene is None:
+        raise click.UsageError("--show collisions is of a map with --srdf or --scene")
+    job = new_job(robot, max_restarts=restarts, random_seed=seed, scene=scene, **settings)
     out = out_path or re.sub(r"[^\w.-]+", "_", job.settings.robot) + "-reachability.npz"
     found = _compute(job, out, scheduler)
     summary = {**found.summary(), "map": out}
     if json_path != output.STDOUT:
-        _print_summary(summary)
+        _print_summary(summary, scene is not None)
     if json_path is not None:
         output.write_text(json_path, json_text(summary) + "\n")
     if plot is not None:
@@ -115,12 +121,16 @@ def _compute(job: MapJob, out: str, scheduler: str | None) -> ReachabilityMap:
         output.exit_interrupted(f"interrupted; {words if progress.done else NOTHING}")
 
 
-def _print_summary(summary: dict[str, Any]) -> None:
+def _print_summary(summary: dict[str, Any], has_scene: bool) -> None:
     voxels = f"{summary['voxels_reached']} of {summary['voxels']} voxels"
     click.echo(f"reached       {summary['volume']:.4g} m3 in {voxels}")
     click.echo(f"poses         {summary['poses_reached']} of {summary['poses']}")
     click.echo(f"mean index    {100.0 * summary['mean_index']:.1f} % where anything is reached")
     click.echo(f"largest index {100.0 * summary['largest_index']:.1f} %")
+    if has_scene:
+        lost, every = summary["poses_only_in_collision"], summary["voxels_only_in_collision"]
+        share = lost / max(lost + summary["poses_reached"], 1)
+        click.echo(f"collisions    take away {share:.1%}: {lost} poses, {every} voxels wholly")
     click.echo(f"map           {summary['map']}")
 
 

@@ -43,6 +43,7 @@ class Voxels(NamedTuple):
 
     reached: NDArray[np.int32]  # orientations with a solution
     undecided: NDArray[np.int32]  # no solution after all restarts, and not proved unreachable
+    in_collision: NDArray[np.int32]  # solutions were found, all of them in collision
     manipulability_mean: Single  # over the solutions
     manipulability_best: Single
     isotropy_best: Single
@@ -83,11 +84,15 @@ def _per_voxel(job: MapJob, solver: IkSolver, result: IkBatchResult, voxels: int
     values = dexterity(solver.robot, task, weight, result.q[result.success])
     best = [_reduced(np.fmax, each, result.success, shape) for each in values]
     reached = result.success.reshape(shape).sum(axis=1, dtype=np.int32)
-    undecided = result.status.reshape(shape) == Status.MAX_RESTARTS
+    ended = result.status.reshape(shape)
+    missed = [
+        (ended == status).sum(axis=1, dtype=np.int32)
+        for status in (Status.MAX_RESTARTS, Status.IN_COLLISION)
+    ]
     total = _reduced(np.add, values.manipulability, result.success, shape)
     measures = (total / np.maximum(reached, 1), *best)
     singles = [measure.astype(np.float32) for measure in measures]
-    return Voxels(reached, undecided.sum(axis=1, dtype=np.int32), *singles)
+    return Voxels(reached, *missed, *singles)
 
 
 def _reduced(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from dls_ik.reachability.settings import (
     reach_ball,
 )
 
+if TYPE_CHECKING:
+    from dls_ik.scene.planning_scene import PlanningScene
+
 Progress = Callable[[int, int], None]  # finished chunks, all chunks
 
 
@@ -50,6 +53,7 @@ def reachability_map(
     tolerance: float = TOLERANCE,
     max_restarts: int = RESTARTS,
     random_seed: int = 0,
+    scene: PlanningScene | None = None,
     out: str | os.PathLike[str] | None = None,
     scheduler: str | None = None,
     progress: Progress | None = None,
@@ -66,6 +70,8 @@ def reachability_map(
         tolerance: position and rotation error allowed [m, rad].
         max_restarts: restarts after which a pose counts as not reached.
         random_seed: seed of the restarts.
+        scene: of the robot, as it stands now: only poses that are reached without a collision
+            count.
         out: file ``.npz`` or store ``.zarr``. Finished chunks are kept beside it in a folder
             ``.parts`` until the map is complete: the same call resumes an interrupted map.
         scheduler: address of a Dask scheduler; default: the threads of this machine.
@@ -78,7 +84,9 @@ def reachability_map(
         DlsIkError: invalid arguments, another map in `out`, or no such scheduler.
     """
     arm = find_robot(robot, base, tip)
-    job = new_job(arm, resolution, orientations, region, task, tolerance, max_restarts, random_seed)
+    job = new_job(
+        arm, resolution, orientations, region, task, tolerance, max_restarts, random_seed, scene
+    )
     return compute(job, out, scheduler, progress)
 
 

@@ -23,7 +23,7 @@ from dls_ik.reachability.settings import (
     MapSettings,
     ReachabilityError,
 )
-from dls_ik.text import quoted
+from dls_ik.text import listing, quoted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,6 +67,13 @@ class ReachabilityMap:
         """Volume of the voxels in which some orientation is reached [m^3]."""
         return float(np.count_nonzero(self.voxels.reached)) * self.settings.resolution**3
 
+    @property
+    def lost(self) -> Array:
+        """The share (nx, ny, nz) of the poses reached that collisions take away."""
+        lost = self.voxels.in_collision
+        share: Array = lost / np.maximum(self.voxels.reached + lost, 1)
+        return share
+
     def extent(self, i: int) -> tuple[float, float]:
         """Return the ends [m] along axis i of the reached voxels and the base, with a margin."""
         layers = np.flatnonzero(self.voxels.reached.any(axis=tuple({0, 1, 2} - {i})))
@@ -82,6 +89,7 @@ class ReachabilityMap:
     def summary(self) -> dict[str, Any]:
         """Return the figures of the map as a whole, for JSON."""
         some = self.voxels.reached > 0
+        lost = self.voxels.in_collision > 0
         best = self.voxels.manipulability_best[some]
         return {
             "robot": self.settings.robot,
@@ -96,6 +104,8 @@ class ReachabilityMap:
             "poses": self.settings.poses,
             "poses_reached": int(self.voxels.reached.sum(dtype=np.int64)),
             "poses_undecided": int(self.voxels.undecided.sum(dtype=np.int64)),
+            "poses_only_in_collision": int(self.voxels.in_collision.sum(dtype=np.int64)),
+            "voxels_only_in_collision": int((lost & ~some).sum()),
             "volume": self.volume,
             "mean_index": float(self.index[some].mean()) if some.any() else 0.0,
             "largest_index": float(self.index.max()),
@@ -180,11 +190,18 @@ def _write(part: Path, voxels: Voxels, about: dict[str, Any]) -> None:
 def _read(store: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     if _is_zarr(store):
         group = _zarr().open_group(str(store), mode="r")
-        return {name: np.asarray(group[name]) for name in Voxels._fields}, dict(group.attrs[ABOUT])
+        arrays = {name: np.asarray(group[name]) for name in Voxels._fields if name in group}
+        return _with_collisions(arrays), dict(group.attrs[ABOUT])
     if not store.is_file():
         raise OSError("no regular file")
     with np.load(store, allow_pickle=False) as file:
-        return {name: file[name] for name in Voxels._fields}, json.loads(str(file[ABOUT]))
+        arrays = {name: file[name] for name in Voxels._fields if name in file}
+        return _with_collisions(arrays), json.loads(str(file[ABOUT]))
+
+
+def _with_collisions(arrays: dict[str, Any]) -> dict[str, Any]:
+    """Add zeros to maps that were made before collisions were counted."""
+    return {"in_collision": np.zeros_like(arrays["reached"]), **arrays}
 
 
 def _remove(part: Path) -> None:
@@ -212,6 +229,8 @@ Slices = tuple[tuple[int, int, str], ...]
 SLICES: Slices = ((0, 1, "from above"), (0, 2, "from the side"), (1, 2, "from the front"))
 EDGE: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 1.2, "linestyle": ""}
 COLOURS = "viridis"
+SHOWN = ("index", "manipulability", "collisions")
+LOST = "only reached in collision [% of what is reached]"
 MOST = 24  # voxels along an axis; finer maps are shown by the mean of several
 COUNTED = {"pose": " orientations", "pointing": " directions of the tool"}
 
@@ -229,8 +248,9 @@ def map_picture(found: ReachabilityMap, show: str = "index") -> Figure:
 
     Args:
         found: the map.
-        show: ``index``, the share of the orientations that is reached, or ``manipulability``, the
-            mean over the solutions.
+        show: ``index``, the share of the orientations that is reached; ``manipulability``, the
+            mean over the solutions; or ``collisions``, the share of what is reached that they take
+            away.
 
     Raises:
         ReachabilityError: another value of show.
@@ -264,7 +284,12 @@ def _shown(found: ReachabilityMap, show: str) -> MapColours:
         values = found.voxels.manipulability_mean.astype(float)
         top = float(np.max(values, where=np.isfinite(values), initial=1e-12))
         return MapColours(values, top, "manipulability, mean over the solutions")
-    raise ReachabilityError(f"a picture shows index or manipulability, not {show!r}")
+    if show == "collisions":
+        if not found.settings.scene:
+            raise ReachabilityError("the map was computed without a scene: no collisions to show")
+        some = found.voxels.reached + found.voxels.in_collision > 0
+        return MapColours(np.where(some, 100.0 * found.lost, np.nan), 100.0, LOST)
+    raise ReachabilityError(f"a picture shows {listing(SHOWN)}, not {show!r}")
 
 
 def _slice(axes: Axes, found: ReachabilityMap, shown: MapColours, i: int, j: int, view: str) -> Any:

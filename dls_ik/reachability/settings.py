@@ -19,6 +19,7 @@ from dls_ik.model.tree import Tree
 from dls_ik.text import listing, quoted
 
 if TYPE_CHECKING:
+    from dls_ik.scene.planning_scene import PlanningScene
     from dls_ik.solver.solver import IkSolver
     from dls_ik.solver.task import Task
 
@@ -65,6 +66,7 @@ class MapSettings:
     max_restarts: int  # after which a pose counts as not reached
     random_seed: int
     format: int = FORMAT
+    scene: str = ""  # SHA-256 of the scene in which poses are reached without a collision
 
     @property
     def grid(self) -> Grid:
@@ -112,6 +114,7 @@ class MapJob:
 
     settings: MapSettings
     tree: Tree = field(compare=False, repr=False)
+    scene: PlanningScene | None = field(default=None, compare=False, repr=False)
 
     def solver(self) -> IkSolver:
         """Return the solver of every pose of the map.
@@ -125,6 +128,7 @@ class MapJob:
         return IkSolver(
             RobotModel.from_tree(self.tree, settings.base, settings.tip),
             task=checked_task(settings.task),
+            scene=self.scene,
             position_tolerance=settings.tolerance,
             rotation_tolerance=settings.tolerance,
             max_restarts=settings.max_restarts,
@@ -142,6 +146,7 @@ def new_job(
     tolerance: float,
     max_restarts: int,
     random_seed: int,
+    scene: PlanningScene | None = None,
 ) -> MapJob:
     """Check the arguments of :func:`dls_ik.reachability.reachability_map`.
 
@@ -152,11 +157,13 @@ def new_job(
         raise ReachabilityError(f"a map is of one tip, not of {len(robot.tips)}")
     from dls_ik.solver.solver import IkSolver  # numba takes long to import
 
+    scene = None if scene is None else scene.copy()  # as it stands now
     edge = checked_resolution(resolution)
     grid = grid_around(reach_ball(robot), edge) if region is None else grid_in(region, edge)
     options = IkSolver(
         robot,
         task=checked_task(task),
+        scene=scene,
         position_tolerance=tolerance,
         rotation_tolerance=tolerance,
         max_restarts=max_restarts,
@@ -173,8 +180,9 @@ def new_job(
         tolerance=options.position_tolerance,
         max_restarts=int(max_restarts),
         random_seed=options.random_seed,
+        scene="" if scene is None else scene.snapshot.digest,
     )
-    return MapJob(settings, robot.tree)
+    return MapJob(settings, robot.tree, scene)
 
 
 def kinematics_digest(robot: RobotModel) -> str:

@@ -129,6 +129,19 @@ class PlanningScene:
             f"{len(now.objects)} objects{held})"
         )
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the scene as it stands, for another process or a copy."""
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """Take a scene from another process."""
+        vars(self).update(state)
+        self._lock = Lock()
+
+    def copy(self) -> PlanningScene:
+        """Return the scene as it stands; changes of either leave the other as it is."""
+        return copy(self)
+
     # Changes
 
     def set_joints(self, values: Mapping[str, float]) -> None:

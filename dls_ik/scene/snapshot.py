@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,6 +115,18 @@ class SceneSnapshot:
             values: [rad or m] by joint; of joints that are left out those of the scene count.
         """
         return replace(self, joint_names=joint_names, values={**self.values, **values})
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the content, for another process: what follows from it is computed there."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of all that answers follow from."""
+        known = hashlib.sha256(repr((self.joint_names, self.names)).encode())
+        for array in self.packed:
+            known.update(array.tobytes())
+        return known.hexdigest()
 
     # Pairs
 
