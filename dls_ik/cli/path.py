@@ -14,9 +14,11 @@ from dls_ik.cli import bag, output
 from dls_ik.cli.options import (
     ROBOT,
     ChosenRobot,
+    ChosenScene,
     method_option,
     parse_task,
     robot_options,
+    scene_options,
     seed_option,
     settings_option,
     start_values,
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 EPILOG = (
     "POSES is a CSV file with the header x,y,z,qx,qy,qz,qw or x,y,z,roll,pitch,yaw, and t for "
     f"times [s]; or a JSON list of 4x4 matrices; or - for standard input. {ROBOT} Exit codes: 0 "
-    "written, 1 a pose is not reached and nothing is written, 2 bad input."
+    "written, 1 a pose is not reached, or only in collision, and nothing is written, 2 bad input."
 )
 KINDS = ("csv", "json", "bag")
 SUFFIXES = {".csv": "csv", ".json": "json", ".bag": "bag", "": "bag"}
@@ -70,6 +72,7 @@ FASTEST = "as fast as the velocity limits allow"
 @seed_option
 @method_option
 @task_option
+@scene_options
 @click.option(
     "--max-joint-step",
     type=click.FloatRange(1e-9),
@@ -96,6 +99,7 @@ def path(
     seed: tuple[str, ...],
     method: str,
     task: str,
+    around: ChosenScene,
     max_joint_step: float,
     deg: bool,
     mm: bool,
@@ -115,14 +119,15 @@ def path(
     warn_far_poses("a pose", given.poses, robot)
     from dls_ik.solver.solver import IkSolver
 
-    solver = IkSolver(robot, method, **settings, approximate=approximate)
+    scene = around.read(robot)
+    solver = IkSolver(robot, method, scene=scene, **settings, approximate=approximate)
     start = start_values(robot, seed, deg)
     with ProgressBars() as bars:
         count = bars.counter("poses")
         result = solve_along(solver, given.poses, start, parse_task(task), max_joint_step, count)
     trajectory = Trajectory(robot, given, result, *_timed(robot, result.q, given.times, rate))
     facts = _summary(trajectory, max_joint_step)
-    is_refused = bool(facts["missed"]) and not approximate
+    is_refused = bool(facts["missed"] or facts["collisions"]) and not approximate
     _warn_of(facts, max_joint_step, is_refused)
     files = {} if is_refused else _write(target, trajectory, chosen.name)
     if as_json:
@@ -164,19 +169,20 @@ def solve_along(
     or to jumps, its other solutions are tried.
     """
     best = solver.solve_path(poses, seed, task, max_joint_step=max_step, progress=progress)
-    if seed is not None or _flaws(best) == (0, 0):
+    if seed is not None or not any(_flaws(best)):
         return best
     for start in solver.solve_all(poses[0], MAX_STARTS, task=task):
         other = solver.solve_path(poses, start, task, max_joint_step=max_step, progress=progress)
         best = min(best, other, key=_flaws)
-        if _flaws(best) == (0, 0):
+        if not any(_flaws(best)):
             break
     return best
 
 
-def _flaws(result: IkPathResult) -> tuple[int, int]:
-    """Return how many poses are not reached, approximations included, and how many jumps."""
-    return int(np.count_nonzero(result.status)), int(result.jumps.sum())
+def _flaws(result: IkPathResult) -> tuple[int, int, int]:
+    """Return the numbers of poses not reached, approximations included, collisions, and jumps."""
+    touching = sum(each is not None for each in result.contacts)
+    return int(np.count_nonzero(result.status)), touching, int(result.jumps.sum())
 
 
 def _timed(
@@ -225,8 +231,14 @@ def _summary(trajectory: Trajectory, max_step: float) -> dict[str, Any]:
                 "status": str(result[i].status),
                 "position_error": result.position_error[i],
                 "rotation_error": result.rotation_error[i],
+                "pair_in_the_way": result[i].pair_in_the_way,
             }
             for i in missed
+        ],
+        "collisions": [
+            {"place": places[i], "share_of_way": each.time, "pair": each.names}
+            for i, each in enumerate(result.contacts)
+            if each is not None
         ],
         "position_error": result.position_error.max(),
         "rotation_error": result.rotation_error.max(),
@@ -265,10 +277,11 @@ def _entry(facts: dict[str, Any]) -> str:
 
 def _warn_of(facts: dict[str, Any], max_joint_step: float, is_refused: bool) -> None:
     """Warn of poses not reached, or of motions that a robot may not follow."""
+    _warn_some(f"{each['place']}: {each['status']}, {_reason(each)}" for each in facts["missed"])
     _warn_some(
-        f"{each['place']}: {each['status']}, the nearest found is {each['position_error']:.3g} "
-        f"m and {each['rotation_error']:.3g} rad off"
-        for each in facts["missed"]
+        f"{each['place']}: {' - '.join(each['pair'])} touch on the straight joint path there, "
+        f"{each['share_of_way']:.0%} along"
+        for each in facts["collisions"]
     )
     if is_refused:
         output.warn("nothing is written; --approximate goes as near as possible")
@@ -279,6 +292,13 @@ def _warn_of(facts: dict[str, Any], max_joint_step: float, is_refused: bool) -> 
         for each in facts["jumps"]
     )
     _warn_some(f"{place}: faster than a velocity limit" for place in facts["too_fast"])
+
+
+def _reason(missed: dict[str, Any]) -> str:
+    if missed["pair_in_the_way"]:
+        return f"most often in the way: {' - '.join(missed['pair_in_the_way'])}"
+    position, rotation = missed["position_error"], missed["rotation_error"]
+    return f"the nearest found is {position:.3g} m and {rotation:.3g} rad off"
 
 
 def _warn_some(lines: Any) -> None:

@@ -15,9 +15,11 @@ from dls_ik.cli.options import (
     ROBOT,
     TIMEOUT,
     ChosenRobot,
+    ChosenScene,
     parse_task,
     plugin_option,
     robot_options,
+    scene_options,
     seed_option,
     settings_option,
     start_values,
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from dls_ik.model.robot import RobotModel
+    from dls_ik.scene.planning_scene import PlanningScene
     from dls_ik.solver.result import IkResult
     from dls_ik.solver.solver import IkSolver
     from dls_ik.solver.stepper import Trace
@@ -48,6 +51,8 @@ EPILOG = f"{ROBOT} Exit codes: 0 every method reached the pose, 1 one or more di
 COMPARISON = (
     "method", "status", "error [m]", "error [rad]", "iterations", "restarts", "time [ms]", "change",
 )  # fmt: skip
+CLEARANCE = "clearance [mm]"
+SOLVE_TYPES = ("speed", "distance", "manipulability", "clearance")
 MAX_STEPS = 5000  # that are drawn
 
 
@@ -65,10 +70,12 @@ MAX_STEPS = 5000  # that are drawn
 @click.option("--timeout", type=TIMEOUT, metavar="S", help="For each [s]. Default: 0.05.")
 @click.option(
     "--solve-type",
-    type=click.Choice(["speed", "distance", "manipulability"]),
-    help="Choice: the first (default), the nearest to the seed, the most dextrous.",
+    type=click.Choice(SOLVE_TYPES),
+    help="Choice: the first (default), the nearest to the seed, the most dextrous, the farthest "
+    "from collisions.",
 )
 @task_option
+@scene_options
 @click.option(
     "--all", "count", type=click.IntRange(1, 10_000), metavar="N", help="List up to N solutions."
 )
@@ -83,6 +90,7 @@ def solve(
     seed: tuple[str, ...],
     methods: str,
     task: str,
+    around: ChosenScene,
     settings: dict[str, Any],
     count: int | None,
     plot: str | None,
@@ -99,7 +107,8 @@ def solve(
     robot = chosen.read()
     warn_far_poses("the pose", pose.T, robot)
     start = start_values(robot, seed, pose.deg)
-    question = Question(robot, pose.T, start, parse_task(task), settings, asked)
+    scene = around.read(robot)
+    question = Question(robot, pose.T, start, parse_task(task), settings, asked, scene)
     if count is None:
         messages = _compare(question, names, plot, as_json)
     else:
@@ -118,12 +127,13 @@ class Question(NamedTuple):
     task: Task | None
     settings: dict[str, Any]  # options of the solver
     asked: dict[str, Any]  # timeout, solve_type, approximate
+    scene: PlanningScene | None = None
 
     def solver(self, method: str) -> IkSolver:
         """Return a solver by a method."""
         from dls_ik.solver.solver import IkSolver
 
-        return IkSolver(self.robot, method, **self.settings)
+        return IkSolver(self.robot, method, scene=self.scene, **self.settings)
 
     def facts(self) -> dict[str, Any]:
         """Return the question as a document."""
@@ -197,6 +207,17 @@ def _answer(question: Question, method: str, result: IkResult) -> dict[str, Any]
         "restarts": result.restarts,
         "duration": result.duration,
         "largest_change": None if seed is None else float(np.abs(q - seed).max()),
+        **({} if question.scene is None else _nearness(question.scene, result)),
+    }
+
+
+def _nearness(scene: PlanningScene, result: IkResult) -> dict[str, Any]:
+    """Return the closest pair of an answer, and the pair in the way of others."""
+    closest = scene.distance(result.q) if np.isfinite(result.q).all() else None
+    return {
+        "clearance": np.nan if closest is None else closest.distance,
+        "closest": None if closest is None else [*closest.names],
+        "pair_in_the_way": result.pair_in_the_way,
     }
 
 
@@ -219,6 +240,8 @@ def _nearest(answer: dict[str, Any]) -> str:
     beyond = [f"{name} by {-margin:.3g}" for name, margin in margins if margin < 0.0]
     if answer["status"] == "OUTSIDE_LIMITS" and beyond:
         return f"beyond them: {', '.join(beyond)}"
+    if answer.get("pair_in_the_way"):
+        return f"most often in the way: {' - '.join(answer['pair_in_the_way'])}"
     position, rotation = answer["position_error"], answer["rotation_error"]
     return f"nearest found: {position:.3g} m and {rotation:.3g} rad off"
 
@@ -230,9 +253,12 @@ def _print_answer(console: Console, question: Question, answer: dict[str, Any]) 
     console.print()
     position, rotation = short(answer["position_error"]), short(answer["rotation_error"])
     work = f"{answer['iterations']} iterations, {answer['restarts']} restarts"
+    closest = answer.get("closest")
+    near = f"{figure(1e3 * answer['clearance'], 1)} mm: {' - '.join(closest)}" if closest else ""
     pairs = [
         (answer["method"], f"{answer['status']}: {answer['explanation']}"),
         ("error", f"{position} m, {rotation} rad"),
+        *([("clearance", near)] if near else []),
         ("work", f"{work}, {short(1e3 * answer['duration'], 3)} ms"),
     ]
     print_pairs(console, pairs)
@@ -256,7 +282,7 @@ def _print_joints(console: Console, question: Question, answer: dict[str, Any]) 
 def _print_comparison(console: Console, answers: list[dict[str, Any]]) -> None:
     from dls_ik.plot.canvas import short
 
-    has_seed = answers[0]["largest_change"] is not None
+    has_seed, has_scene = answers[0]["largest_change"] is not None, "clearance" in answers[0]
     rows = [
         [
             answer["method"],
@@ -267,10 +293,13 @@ def _print_comparison(console: Console, answers: list[dict[str, Any]]) -> None:
             str(answer["restarts"]),
             short(1e3 * answer["duration"], 3),
             *([figure(answer["largest_change"])] if has_seed else []),
+            *([figure(1e3 * answer["clearance"], 1)] if has_scene else []),
         ]
         for answer in answers
     ]
-    print_method_table(console, COMPARISON[: len(rows[0])], rows, left=(0, 1))
+    headings = COMPARISON if has_seed else COMPARISON[:-1]
+    headings = (*headings, CLEARANCE) if has_scene else headings
+    print_method_table(console, headings, rows, left=(0, 1))
     if has_seed:
         print_note(console, "change: largest of a joint from the seed [rad or m]")
 
