@@ -23,8 +23,10 @@ from dls_ik.cli.options import (
     SECONDS,
     TASKS,
     ChosenRobot,
+    ChosenScene,
     parse_task,
     robot_argument,
+    scene_options,
     text_option,
 )
 from dls_ik.errors import ChainError, MethodError
@@ -58,6 +60,7 @@ BRIEF = 1.0  # [s] for a node that only confirms base and tip
     help="Part of the target that counts, as in solve. Default: the pose; the position if the arm "
     "has too few joints.",
 )
+@scene_options
 @click.option("--replay", metavar="FILE", help="Show a joint path: CSV or JSON of dls-ik path.")
 @click.option("--host", default="127.0.0.1", help="Where to listen.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8080)
@@ -72,6 +75,7 @@ def view(
     chosen: ChosenRobot,
     method: str,
     task: str | None,
+    around: ChosenScene,
     replay: str | None,
     host: str,
     port: int,
@@ -88,8 +92,9 @@ def view(
     The default ROBOT is wam, and with --ros that of the node.
     """
     methods = _methods(method)
-    if ros and (methods or task or replay):
-        name = "--method" if methods else "--task" if task else "--replay"
+    if ros and (methods or task or replay or any(around)):
+        given = {"--method": methods, "--task": task, "--replay": replay, "--srdf": around.srdf}
+        name = next((name for name, value in given.items() if value), "--scene")
         raise click.UsageError(
             f"{name} is for an arm of this process; the page shows what a node does"
         )
@@ -99,7 +104,7 @@ def view(
     if ros:
         source = remote(chosen if chosen.name else None, namespace, patience)
     else:
-        source = local(chosen._replace(name=chosen.name or DEFAULT), methods, task)
+        source = local(chosen._replace(name=chosen.name or DEFAULT), methods, task, around)
     try:
         with output.record_sigint() as ended, source as arm:
             from dls_ik.viewer.page import serve
@@ -204,20 +209,23 @@ def _read_robot(chosen: ChosenRobot) -> RobotModel:
 
 
 @contextlib.contextmanager
-def local(chosen: ChosenRobot, methods: Sequence[str], task: str | None) -> Iterator[ViewedArm]:
+def local(
+    chosen: ChosenRobot, methods: Sequence[str], task: str | None, around: ChosenScene
+) -> Iterator[ViewedArm]:
     """Yield an arm that a controller of this process moves; several methods move several."""
     from dls_ik.model.load import find_urdf
 
     robot, path = _read_robot(chosen), find_urdf(chosen.name)
     from dls_ik.viewer.session import default_task, local_session
 
+    scene = around.read(robot)
     rows = default_task(robot) if task is None else parse_task(task)
     note = ""
     if task is None and rows is not None:
         note = f"{robot.n} joints: only the position of the target counts; --task pose changes it"
 
     def begin(clearance: Callable[[Array], Array]) -> tuple[Session, Sequence[Preset]]:
-        return local_session(robot, methods, rows, clearance)
+        return local_session(robot, methods, rows, clearance, scene=scene)
 
     yield ViewedArm(robot, path, begin, note=note)
 

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,10 @@ from dls_ik.viewer.scene import PHONE, SHEET, SceneView
 from dls_ik.viewer.server import set_theme
 from dls_ik.viewer.session import ArmView, Session
 from dls_ik.viewer.shapes import Shapes
+
+if TYPE_CHECKING:
+    from dls_ik.scene.snapshot import ClosestPair
+    from dls_ik.viewer.obstacles import ObstaclePanel, ObstacleView
 
 CONTROLS_WIDTH, PLOTS_WIDTH = 350, 320  # [px]
 # On a phone viser's panel is a sheet of fixed width at the bottom right, which hides the arm.
@@ -73,6 +77,7 @@ class Page:
         self._refreshes = 0  # that new plots, or those of a new client, still need
         server.on_client_connect(self._refresh_plots)
         self._shown: Preset | JointPath | None = None
+        self._closest: ClosestPair | None = None
         self._controls = ControlPanel(gui, session, scene.clear_trails)
         self._presets = PresetPanel(gui, session, presets, self._start_preset)
         self._methods = MethodPanel(gui, session, session.history.clear)
@@ -80,6 +85,7 @@ class Page:
             self._bars = gui.add_html("")
         self._joints = JointPanel(gui, session)
         self._target = TargetPanel(gui, session)
+        self._obstacles = _obstacles(server, session, scene.size)
         self._replay = ReplayPanel(gui, session)
         with gui.add_folder("Show"):
             hint = "how fast the tip of A can go in each direction"
@@ -108,6 +114,8 @@ class Page:
         """Draw the arms."""
         with self._server.atomic():
             self._scene.show(views, self._session.displayed_target())
+            if self._obstacles is not None and views:
+                self._closest = self._obstacles[0].show(views[0].sample.q)
 
     def show_figures(self, views: Sequence[ArmView]) -> None:
         """Update status, bars, plots and panels."""
@@ -125,6 +133,16 @@ class Page:
             self._joints.update(qs[0])
             self._target.update(views[0].sample)
             self._replay.update()
+            if self._obstacles is not None:
+                self._obstacles[1].update(self._closest)
+
+    def with_obstacles(self, points: Array | None) -> Array | None:
+        """Add the corners of all obstacles to points (k, 3) in the base frame [m]."""
+        if self._obstacles is None:
+            return points
+        corners = self._obstacles[0].corners()
+        every = corners if points is None else np.concatenate([points, corners])
+        return every if len(every) else None
 
     def finish(self) -> None:
         """Finish a recording."""
@@ -180,6 +198,18 @@ class Page:
         self._refreshes = REFRESHES
 
 
+def _obstacles(
+    server: Any, session: Session, size: float
+) -> tuple[ObstacleView, ObstaclePanel] | None:
+    """Return what shows the scene of a session, if it has one."""
+    if session.scene is None:
+        return None
+    from dls_ik.viewer.obstacles import ObstaclePanel, ObstacleView
+
+    view = ObstacleView(server.scene, session.scene, session.robot, size)
+    return view, ObstaclePanel(server.gui, session, view, size)
+
+
 def serve(
     server: Any,
     robot: RobotModel,
@@ -223,7 +253,7 @@ def serve(
         views = session.step(0.0)
         if views:
             points = None if session.target is None else session.target.reshape(-1, 4, 4)[:, :3, 3]
-            scene.frame(views[0].sample.q, points)
+            scene.frame(views[0].sample.q, page.with_obstacles(points))
         begun(session)
         _run(page, session, 1.0 / rate, ended)
 

@@ -64,6 +64,11 @@ class SceneView:
         self._aspects: dict[int, float] = {}  # of clients when they were framed
         server.on_client_connect(self._greet)
 
+    @property
+    def size(self) -> float:
+        """The size of the robot [m]."""
+        return self._size
+
     def clearance(self, q: Array) -> Array:
         """Return the least height of each moving link (k,) above the floor [m] at q (n,)."""
         return self._boxes.heights(q) - self.floor

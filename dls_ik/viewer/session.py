@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from dls_ik.viewer.plots import CsvRecorder, CurveHistory, Measures, measure
 from dls_ik.viewer.presets import Preset, make_presets, start_configuration
 from dls_ik.viewer.replay import JointPath
 from dls_ik.viewer.source import STEP, LocalSource, Sample, Source
+
+if TYPE_CHECKING:
+    from dls_ik.scene.planning_scene import PlanningScene
 
 DRAG_HOLD = 1.0  # [s] that a dragged target stays, also if others send targets
 MAX_ARMS = 4
@@ -55,6 +58,7 @@ class Session:
         self.replay: JointPath | None = None  # shown in place of the arms
         self.speed = 1.0  # of the clock
         self.is_paused = False  # of arms of this process
+        self.scene: PlanningScene | None = None  # in which they avoid collisions
         self._make_source = make_source
         self._lock = threading.RLock()
         self._sources = [source]
@@ -331,25 +335,34 @@ def local_session(
     task: Tasks = None,
     clearance: Callable[[Array], Array] | None = None,
     has_presets: bool = True,
+    scene: PlanningScene | None = None,
 ) -> tuple[Session, Sequence[Preset]]:
     """Make a session of one arm, or of one for each method, and the presets for the robot.
 
     Args:
         task: as for :class:`dls_ik.IkSolver`.
         clearance: see :func:`dls_ik.viewer.presets.start_configuration`.
+        scene: of the robot, in which the arms avoid collisions; the page shows and changes it.
 
     Raises:
         MethodError: an unknown method, or one that follows no target.
+        SceneError: a scene of another robot.
     """
     start = start_configuration(robot, clearance)
 
     def make_source(method: str | None, q: Array | None) -> LocalSource:
-        source = LocalSource(robot, method, start, task)
+        if scene is None:
+            source = LocalSource(robot, method, start, task)
+        else:
+            from dls_ik.viewer.avoidance import AvoidingSource
+
+            source = AvoidingSource(robot, scene, method, start, task)
         if q is not None:
             source.place(q)
         return source
 
     session = Session(make_source(next(iter(methods), None), None), make_source)
+    session.scene = scene
     for arm, method in enumerate(methods[:MAX_ARMS]):
         session.set_method(arm, method)
     session.drag_target(robot.fk(start))

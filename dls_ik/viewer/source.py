@@ -216,7 +216,7 @@ class _Limited:
         state = ServoState.WAITING if T is None else ServoState.FOLLOWING
         if self._local_ik.is_reached(*errors):
             state = ServoState.REACHED
-        return _sample(self._probe, now, out.q, (out.q - before) / dt, T, state)
+        return sample_at(self._probe, now, out.q, (out.q - before) / dt, T, state)
 
 
 class _Bare:
@@ -240,13 +240,13 @@ class _Bare:
         q = self._stepper.q
         state = ServoState.WAITING if T is None else ServoState.FOLLOWING
         message = "" if T is None else BARE
-        return _sample(self._stepper, now, q, (q - before) / dt, T, state, message)
+        return sample_at(self._stepper, now, q, (q - before) / dt, T, state, message)
 
 
 BARE = "bare steps, without limits"
 
 
-def _sample(
+def sample_at(
     probe: Stepper,
     now: float,
     q: Array,
@@ -338,7 +338,11 @@ class LocalSource:
             self._last_step = now
             if self.bare and dt <= MIN_CYCLE:
                 dt = STEP
-            return self._motion.step(self._target, now, min(max(dt, MIN_CYCLE), MAX_CYCLE))
+            return self._move(now, min(max(dt, MIN_CYCLE), MAX_CYCLE))
+
+    def _move(self, now: float, dt: float) -> Sample:
+        """Advance by `dt` [s]."""
+        return self._motion.step(self._target, now, dt)
 
     def set_method(self, method: str) -> None:
         """Continue with another method from the current state of motion."""

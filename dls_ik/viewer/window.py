@@ -20,6 +20,7 @@ from dls_ik.solver.task import Tasks
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from dls_ik.scene.planning_scene import PlanningScene
     from dls_ik.viewer.presets import Preset
     from dls_ik.viewer.session import Session
 
@@ -198,6 +199,7 @@ def open_viewer(
     browser: bool | None = None,
     dark: bool = False,
     presets: bool = True,
+    scene: PlanningScene | None = None,
 ) -> Viewer:
     """Open the page of ``dls-ik view`` for a robot, and return while it is served.
 
@@ -208,6 +210,7 @@ def open_viewer(
         port: 0 for any that is free.
         browser: open a browser; default: where there is a screen, not in a notebook.
         presets: compute them, about a second; without them the plots are folded at first.
+        scene: of the robot: the arms avoid its collisions, and its objects are shown and dragged.
 
     Raises:
         ViewerError: viser is not installed, or too many methods.
@@ -227,7 +230,7 @@ def open_viewer(
         note = "" if rows is task else "only the position of the target counts: too few joints"
         viewer = Viewer(
             robot,
-            lambda clearance: local_session(robot, names, rows, clearance, presets),
+            lambda clearance: local_session(robot, names, rows, clearance, presets, scene),
             host, port, dark, note, not presets,
         )  # fmt: skip
     except ImportError as error:

@@ -1,0 +1,273 @@
+"""Obstacles of the page: drawn, dragged, added and removed; and the nearest pair."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from threading import RLock
+from typing import Any, NamedTuple
+
+import numpy as np
+import trimesh
+
+from dls_ik.core.types import Array
+from dls_ik.model.robot import RobotModel
+from dls_ik.model.rotations import inverse, transform
+from dls_ik.scene.planning_scene import PlanningScene
+from dls_ik.scene.shapes import Body, Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphere
+from dls_ik.scene.snapshot import ClosestPair, SceneSnapshot
+from dls_ik.viewer.panels import DIMMED, RefusalLine
+from dls_ik.viewer.session import Session
+from dls_ik.viewer.shapes import Colour, LinkPoses, pose_from_wxyz, wxyz_from_pose
+
+OBSTACLE: Colour = (214, 158, 84)
+TOUCHING: Colour = (220, 38, 38)
+NEAREST: Colour = (13, 148, 136)
+SOLID, SHEET = 0.8, 0.25  # opacity of things, and of planes
+WIDE, THICK = 4.0, 2e-3  # of a plane, as a share of the robot's size and [m]
+NEW_BOX = 0.15  # of the robot's size
+HANDLE = 0.3  # of the robot's size
+NONE = "none"
+LINE = "<div style='padding:0 12px 6px;font-size:12.5px;line-height:1.35'>{}</div>"
+NO_PAIR = "Nothing can touch."
+HINT = "Click an obstacle, then drag it by its handles."
+
+
+class ObstacleView:
+    """Draws the objects of a scene with a handle for the one that is chosen, and the nearest pair.
+
+    Args:
+        nodes: The scene of viser.
+        world: Whose objects are drawn and moved.
+        size: Of the robot [m].
+    """
+
+    def __init__(self, nodes: Any, world: PlanningScene, robot: RobotModel, size: float) -> None:
+        self._nodes, self._world, self._size = nodes, world, size
+        self._link_poses = LinkPoses(robot)
+        still = self._link_poses(robot.clip(np.zeros(robot.n)))
+        self._T_base_root = still[robot.tree.root]
+        self._drawn: dict[str, _Drawn] = {}
+        self._count = 0  # of objects that were drawn
+        self._seen: SceneSnapshot | None = None
+        self._lock = RLock()
+        self.chosen: str | None = None
+        self._handle: Any = nodes.add_transform_controls(
+            "/obstacle_handle", HANDLE * size, line_width=3.0, depth_test=False, visible=False
+        )
+        self._handle.on_update(lambda _: self._drag())
+        nothing = np.zeros((1, 2, 3), np.float32)
+        self._line = nodes.add_line_segments(
+            "/nearest", nothing, NEAREST, thickness=4.0, thickness_units="screen", visible=False
+        )
+        ends = ("/nearest_a", "/nearest_b")
+        self._ends = [nodes.add_icosphere(n, 0.008 * size, color=NEAREST) for n in ends]
+
+    def show(self, q: Array) -> ClosestPair | None:
+        """Draw all as it stands at joint values (n,); return the nearest pair."""
+        with self._lock:
+            now = self._world.snapshot
+            if now is not self._seen:
+                self._draw(now)
+            for name, held in now.attached.items():
+                self._drawn[name].place(self._link_poses(q)[held.link] @ held.T)
+            closest = now.distance(q)
+            self._show_pair(closest)
+            return closest
+
+    def choose(self, name: str | None) -> None:
+        """Show the handle of an object of the world; None: of none."""
+        with self._lock:
+            objects = self._world.objects
+            self.chosen = name if name in objects else None
+            self._handle.visible = self.chosen is not None
+            if self.chosen is not None:
+                T = self._T_base_root @ objects[self.chosen]
+                self._handle.position, self._handle.wxyz = T[:3, 3], wxyz_from_pose(T)
+
+    def add_box(self, sides: Sequence[float], place: Array) -> str:
+        """Add a box of edge lengths (3,) [m] at a place (3,) in the base frame, and choose it."""
+        with self._lock:
+            taken = self._world.objects
+            name = next(n for i in range(1, 10_000) if (n := f"box{i}") not in taken)
+            T = inverse(self._T_base_root) @ transform(translation=place)
+            self._world.add_box(name, sides, T)
+            self.choose(name)
+            return name
+
+    def remove(self) -> None:
+        """Remove the object that is chosen."""
+        with self._lock:
+            if self.chosen is not None:
+                self._world.remove(self.chosen)
+            self.choose(None)
+
+    def corners(self) -> Array:
+        """Return the corners (k, 3) of boxes around all objects that end, in the base frame [m]."""
+        found = [np.zeros((0, 3))]
+        for each in self._world.snapshot.objects.values():
+            for shape, T in each.body.parts:
+                if not isinstance(shape, Plane):
+                    low, high = shape_mesh(shape, self._size).bounds
+                    points = np.array(np.meshgrid(*zip(low, high, strict=True))).reshape(3, 8)
+                    whole = self._T_base_root @ each.T @ T
+                    found.append(points.T @ whole[:3, :3].T + whole[:3, 3])
+        return np.concatenate(found)
+
+    def _drag(self) -> None:
+        with self._lock:
+            if self.chosen is not None and self.chosen in self._world.objects:
+                T_base = pose_from_wxyz(self._handle.wxyz, self._handle.position)
+                self._world.move(self.chosen, inverse(self._T_base_root) @ T_base)
+
+    def _draw(self, now: SceneSnapshot) -> None:
+        """Draw the objects of a snapshot, those that have changed anew."""
+        self._seen = now
+        bodies: dict[str, Body] = {name: each.body for name, each in now.objects.items()}
+        bodies |= {name: each.body for name, each in now.attached.items()}
+        for name in [*self._drawn]:
+            if bodies.get(name) is not self._drawn[name].body:
+                self._drawn.pop(name).root.remove()
+        for name, body in bodies.items():
+            if name not in self._drawn:
+                self._drawn[name] = self._add(name, body)
+        for name, each in now.objects.items():
+            self._drawn[name].place(self._T_base_root @ each.T)
+        if self.chosen is not None and self.chosen not in now.objects:
+            self.choose(None)
+
+    def _add(self, name: str, body: Body) -> _Drawn:
+        self._count += 1
+        path = f"/obstacle{self._count}"  # names of objects may contain slashes
+        root = self._nodes.add_frame(path, show_axes=False)
+        meshes = []
+        for i, (shape, T) in enumerate(body.parts):
+            mesh = shape_mesh(shape, self._size)
+            flat = isinstance(shape, Plane)
+            handle = self._nodes.add_mesh_simple(
+                f"{path}/{i}",
+                np.asarray(mesh.vertices, np.float32),
+                np.asarray(mesh.faces, np.uint32),
+                color=OBSTACLE,
+                opacity=SHEET if flat else SOLID,
+                flat_shading=True,
+                side="double",
+                position=T[:3, 3],
+                wxyz=wxyz_from_pose(T),
+            )
+            if not flat:
+                handle.on_click(lambda _: self.choose(name))
+            meshes.append(handle)
+        return _Drawn(body, root, tuple(meshes))
+
+    def _show_pair(self, closest: ClosestPair | None) -> None:
+        touching = closest is not None and closest.distance <= 0.0
+        for name, each in self._drawn.items():
+            is_in_the_way = closest is not None and touching and name in closest.names
+            each.paint(TOUCHING if is_in_the_way else OBSTACLE)
+        for handle in (self._line, *self._ends):
+            handle.visible = closest is not None
+        if closest is None:
+            return
+        T = self._T_base_root
+        points = closest.points @ T[:3, :3].T + T[:3, 3]
+        self._line.points = points[None].astype(np.float32)
+        for end, point in zip(self._ends, points, strict=True):
+            end.position = point
+            end.color = TOUCHING if touching else NEAREST
+
+
+class _Drawn(NamedTuple):
+    """An object on the page."""
+
+    body: Body
+    root: Any
+    meshes: tuple[Any, ...]
+
+    def place(self, T: Array) -> None:
+        """Move it to ``T_base_object`` (4, 4)."""
+        self.root.position, self.root.wxyz = T[:3, 3], wxyz_from_pose(T)
+
+    def paint(self, colour: Colour) -> None:
+        """Give it a colour."""
+        for mesh in self.meshes:
+            if tuple(mesh.color) != colour:
+                mesh.color = colour
+
+
+def shape_mesh(shape: Shape, size: float) -> trimesh.Trimesh:
+    """Return a shape to draw, a plane as a sheet, for a robot of a size [m]."""
+    mesh: trimesh.Trimesh
+    match shape:
+        case Box():
+            mesh = trimesh.creation.box(shape.size)
+        case Sphere():
+            mesh = trimesh.creation.icosphere(3, shape.radius)
+        case Cylinder():
+            mesh = trimesh.creation.cylinder(shape.radius, shape.length)
+        case Capsule():
+            mesh = trimesh.creation.capsule(shape.length, shape.radius)
+            mesh.apply_translation(-mesh.bounds.mean(axis=0))
+        case Plane():
+            mesh = trimesh.creation.box((WIDE * size, WIDE * size, THICK))
+            aside = np.eye(3)[np.abs(shape.normal).argmin()]
+            x = np.cross(shape.normal, aside)
+            x /= np.linalg.norm(x)
+            R = np.stack([x, np.cross(shape.normal, x), shape.normal], axis=1)
+            mesh.apply_transform(transform(R, (shape.offset - 0.5 * THICK) * shape.normal))
+        case Mesh():
+            mesh = trimesh.Trimesh(shape.vertices, shape.triangles, process=False)
+    return mesh
+
+
+class ObstaclePanel:
+    """The nearest pair in words, a list of obstacles, and buttons to add and remove one."""
+
+    def __init__(self, gui: Any, session: Session, view: ObstacleView, size: float) -> None:
+        self._session, self._view = session, view
+        self._size = size
+        with gui.add_folder("Obstacles"):
+            self._line = gui.add_html("")
+            self._refusal = RefusalLine(gui)
+            self._list = gui.add_dropdown("Obstacle", (NONE,), hint=HINT)
+            self._list.on_update(self._choose)
+            side = round(NEW_BOX * size, 2)
+            self._sides = gui.add_vector3(
+                "Box [m]", (side, side, side), min=(0.01,) * 3, step=0.01, hint="edge lengths"
+            )
+            gui.add_button("Add a box", color="gray").on_click(lambda _: self._add())
+            gui.add_button("Remove", color="gray").on_click(lambda _: view.remove())
+
+    def update(self, closest: ClosestPair | None) -> None:
+        """Show the nearest pair, and the obstacles there are."""
+        words = LINE.format(_in_words(closest))
+        if self._line.content != words:
+            self._line.content = words
+        scene = self._session.scene
+        names = (NONE, *(scene.objects if scene is not None else ()))
+        if tuple(self._list.options) != names:
+            self._list.options = names
+        if self._list.value != (chosen := self._view.chosen or NONE):
+            self._list.value = chosen
+
+    def _choose(self, event: Any) -> None:
+        if event.client is not None:  # by a person
+            name = event.target.value
+            self._view.choose(None if name == NONE else name)
+
+    def _add(self) -> None:
+        """Add a box beside the tip, from where it can be dragged into the arm."""
+        with self._refusal.shown():
+            T_tip = self._session.robot.fk(self._session.joint_values).reshape(-1, 4, 4)[0]
+            beside = T_tip[:3, 3] - np.array([0.0, 0.3 * self._size, 0.0])
+            self._view.add_box(self._sides.value, beside)
+
+
+def _in_words(closest: ClosestPair | None) -> str:
+    if closest is None:
+        return NO_PAIR
+    pair = " &ndash; ".join(f"<b>{escape(name)}</b>" for name in closest.names)
+    if closest.distance <= 0.0:
+        return f"<span style='color:#dc2626'>In collision:</span> {pair}"
+    dim = f"<span style='color:{DIMMED}'>nearest:</span>"
+    return f"{dim} {pair}, {1e3 * closest.distance:.0f} mm"
