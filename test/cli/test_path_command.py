@@ -302,3 +302,23 @@ def test_without_the_library_it_is_said_what_to_install(circle, tmp_path, monkey
     monkeypatch.setitem(sys.modules, "rosbags.rosbag2", None)
     said = refusal("path", "wam", circle, "--out", tmp_path / "a.bag", code=MISSING)
     assert "pip install 'dls-ik[bag]'" in said
+
+
+def test_a_path_among_obstacles(tmp_path):
+    pytest.importorskip("coal")
+    scene, poses, out = (tmp_path / name for name in ("a.scene", "poses.csv", "out.csv"))
+    board = "a\n* board\n1\nbox\n0.3 0.8 0.02\n0.65 0 {}\n0 0 0 1\n0 0 0 0\n.\n"
+    rows = "x,y,z,roll,pitch,yaw\n0.6,0,0.3,0,1.57,0\n0.6,0,0.4,0,1.57,0\n"
+    poses.write_text(rows)
+    scene.write_text(board.format(0.9))
+    facts = document("path", "wam", poses, "--out", out, "--scene", scene)
+    assert (facts["missed"], facts["collisions"], facts["written"]) == ([], [], [str(out)])
+    out.unlink()
+    scene.write_text(board.format(0.4))  # in the way of the second pose
+    result = run("path", "wam", poses, "--out", out, "--scene", scene, code=NO_SOLUTION)
+    assert "line 3: IN_COLLISION, most often in the way: board - " in result.stderr
+    poses.write_text(rows.replace("0.4,", "0.5,"))  # of the way there
+    facts = document("path", "wam", poses, "--out", out, "--scene", scene, code=NO_SOLUTION)
+    assert facts["missed"] == []
+    assert facts["collisions"][0]["pair"][0] == "board"
+    assert not out.exists()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from cli_runner import BAD_INPUT, NO_SOLUTION, document, refusal, run
 
-from dls_ik import IkSolver, RobotModel
+from dls_ik import IkSolver, PlanningScene, RobotModel
 from dls_ik.cli.solve import Question, draw_comparison, solve_by_each
 
 POSE = ("--xyz", 0.4, 0.2, 0.5, "--quat", 0, 1, 0, 0)
@@ -144,4 +144,26 @@ def test_several_tips_are_to_be_chosen_from():
     from dls_ik.model.files import share_file
 
     said = refusal("solve", share_file("urdf", "y_shape.urdf"), *POSE, code=BAD_INPUT)
-    assert "name one: E0, E1" in said
+    assert "E0, E1; add one: --tip E0" in said
+
+
+SHELF = "shelf\n* board\n1\nbox\n0.3 0.8 0.02\n0.65 0 0.5\n0 0 0 1\n0 0 0 0\n.\n"
+
+
+def test_answers_among_obstacles(tmp_path):
+    pytest.importorskip("coal")
+    file = tmp_path / "shelf.scene"
+    file.write_text(SHELF)
+    pose = ["--rpy", "0", "1.57", "0", "--scene", file, "--xyz", "0.62", "0.1"]
+    (answer,) = document("solve", "wam", *pose, "0.3")["answers"]
+    q = list(answer["joints"].values())
+    board = PlanningScene(RobotModel.wam())
+    board.load(file)
+    closest = board.distance(q)
+    assert answer["clearance"] == pytest.approx(closest.distance)
+    assert closest.distance > 0.0
+    assert answer["closest"] == [*closest.names]
+    assert f"{1e3 * closest.distance:.1f} mm: " in run("solve", "wam", *pose, "0.3").stdout
+    failed = run("solve", "wam", *pose, "0.5", code=NO_SOLUTION)
+    assert "IN_COLLISION" in failed.stderr
+    assert "most often in the way: board - " in failed.stderr

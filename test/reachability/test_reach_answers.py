@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from reach_maps import WAM, assert_same, gantry, planar_arm, wam_map
 
+from dls_ik import PlanningScene
 from dls_ik.model import RobotModel
 from dls_ik.model.kdl import kdl_chain
-from dls_ik.reachability import ReachabilityError, reachability_map
+from dls_ik.model.rotations import transform
+from dls_ik.reachability import ReachabilityError, map_picture, reachability_map
 from dls_ik.reachability.chunks import Voxels, chunk_poses, dexterity, limit_margin, solve_chunk
-from dls_ik.reachability.settings import kinematics_digest, new_job
+from dls_ik.reachability.settings import MapJob, kinematics_digest, new_job
 from dls_ik.solver.task import Task
 
 FIRST, SECOND = 1.0, 0.45
@@ -98,7 +100,7 @@ def test_the_whole_is_its_chunks(wam):
     again = wam_map()
     assert_same(wam, again)
     some = wam.voxels.reached > 0
-    for name in Voxels._fields[2:]:
+    for name in Voxels._fields[3:]:
         np.testing.assert_array_equal(np.isfinite(getattr(wam.voxels, name)), some, err_msg=name)
     assert 0.0 < wam.index.max() <= 1.0
     assert (wam.voxels.reached + wam.voxels.undecided <= wam.settings.orientations).all()
@@ -151,3 +153,29 @@ def test_several_tips_are_refused():
     two = RobotModel.from_urdf(URDF / "y_shape.urdf", tip=("E0", "E1"))
     with pytest.raises(ReachabilityError, match="one tip, not of 2"):
         reachability_map(two, 0.5)
+
+
+def test_only_what_is_reached_without_a_collision_counts(tmp_path):
+    pytest.importorskip("coal")
+    robot = RobotModel.wam()
+    scene = PlanningScene(robot)
+    scene.add_box("board", [0.4, 1.0, 0.02], transform(translation=[0.5, 0.0, 0.4]))
+    region = [0.3, 0.7, -0.2, 0.2, 0.2, 0.6]
+    options = {"resolution": 0.2, "orientations": 24, "region": region, "max_restarts": 20}
+    alone = reachability_map(robot, **options)
+    found = reachability_map(robot, **options, scene=scene, out=tmp_path / "map.npz")
+    before = alone.voxels.reached
+    assert (found.voxels.reached <= before).all()
+    assert (found.voxels.reached + found.voxels.in_collision <= before + 1).all()
+    lost = found.summary()["poses_only_in_collision"]
+    assert lost == found.voxels.in_collision.sum() > 0.1 * before.sum()
+    assert alone.summary()["poses_only_in_collision"] == 0
+    assert found.lost.max() > 0.2
+    same = MapJob(found.settings, robot.tree, pickle.loads(pickle.dumps(scene)))
+    np.testing.assert_array_equal(solve_chunk(same, 0).reached, found.voxels.reached.ravel())
+    scene.move("board", transform(translation=[0.5, 0.0, 0.5]))
+    with pytest.raises(ReachabilityError, match="other settings"):
+        reachability_map(robot, **options, scene=scene, out=tmp_path / "map.npz")
+    with pytest.raises(ReachabilityError, match="without a scene"):
+        map_picture(alone, "collisions")
+    map_picture(found, "collisions")

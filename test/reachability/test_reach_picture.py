@@ -67,7 +67,7 @@ def test_a_map_in_which_nothing_is_reached():
     assert far.summary()["mean_index"] == 0.0
     for show in ("index", "manipulability"):
         assert drawn(map_picture(far, show)).size
-    with pytest.raises(ReachabilityError, match="index or manipulability"):
+    with pytest.raises(ReachabilityError, match="index, manipulability"):
         map_picture(far, "beauty")
 
 
