@@ -306,6 +306,7 @@ FIGURE_3 = Experiment(
     plot=plot_figure_3,
     samples=2000,
     samples_are="counted steps",
+    needs_all=True,
 )
 
 

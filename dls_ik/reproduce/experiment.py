@@ -235,6 +235,7 @@ class Experiment:
     samples: int  # default
     samples_are: str  # "pairs of start and goal", "points of the path"
     least_samples: int = 1
+    needs_all: bool = False  # fewer samples are another experiment: no figure is comparable
     is_sampled: bool = False  # a mark is a difference beyond the sampling of both
     row_names: tuple[str, ...] = ()  # that can be run alone
     readings: tuple[str, ...] = ()

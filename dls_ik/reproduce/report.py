@@ -104,10 +104,12 @@ def _section(each: Experiment, report: Reproduction) -> Section:
 def compared_figures(each: Experiment, report: Reproduction) -> tuple[int, int]:
     """Return how many printed figures ours agree with, and beside how many ours stand.
 
-    Tables that repeat others by another reading, and times, do not count.
+    Tables that repeat others by another reading, and times, do not count; neither does a part of
+    an experiment that needs all its samples.
     """
     agree = compared = 0
-    for table in each.tables:
+    is_other = each.needs_all and report.samples != each.samples
+    for table in () if is_other else each.tables:
         for line in table.lines(report) if table.is_verdict else []:
             for column, cell in zip(table.columns, line, strict=True):
                 if cell.printed and column.is_compared and cell.measured != EMPTY:
