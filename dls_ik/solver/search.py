@@ -37,6 +37,7 @@ from dls_ik.core.selection import (
     SLOTS,
     STATE,
     STEPS,
+    OpenSolutions,
     count_pair,
 )
 from dls_ik.core.types import Array, Rows, SearchParams, SelectionRule
@@ -220,22 +221,18 @@ class Search:
         """Make more attempts, and decide the solutions that bounds leave open by exact checks."""
         b, n = rows.best.shape
         until = rows.counts[:, ATTEMPTS] + attempts
-        opened = np.empty((b, CANDIDATES, n + 3)), np.zeros((b, 1 + CANDIDATES), np.int64)
-        which = np.arange(b)
-        while len(which):
-            part = rows if len(which) == b else some_rows(rows, which)
-            mine = opened if len(which) == b else (opened[0][which], opened[1][which])
-            near = seeds if len(which) == b else seeds_of(seeds, which)
-            poses = Ts if len(which) == b else Ts[which]
-            self._search_free(
-                snapshot, (poses, near, self.max_change), until[which], part, mine, seeded
-            )
-            for i in np.flatnonzero(mine[1][:, 0]):
-                self._decide(snapshot, mine[0][i], mine[1][i], part.counts[i])
-            if part is not rows:
-                put_back(rows, which, part)
-                opened[0][which], opened[1][which] = mine
-            which = which[mine[1][:, 0] > 0]
+        candidates, answers = np.empty((b, CANDIDATES, n + 3)), np.zeros((b, 1 + CANDIDATES), int)
+        opened = OpenSolutions(candidates, answers)
+        self._search_free(snapshot, Ts, seeds, until, rows, opened, seeded)
+        while answers[:, 0].any():
+            which = np.flatnonzero(answers[:, 0])
+            for i in which:
+                self._decide(snapshot, candidates[i], answers[i], rows.counts[i])
+            part, again = some_rows(rows, which), OpenSolutions(candidates[which], answers[which])
+            near = seeds_of(seeds, which)
+            self._search_free(snapshot, Ts[which], near, until[which], part, again, seeded)
+            put_back(rows, which, part)
+            candidates[which], answers[which] = again
 
     @cached_property
     def decided(self) -> NDArray[np.int64]:
@@ -247,23 +244,25 @@ class Search:
     def _search_free(
         self,
         snapshot: SceneSnapshot,
-        targets: tuple[Array, Array, Array],
+        Ts: Array,
+        seeds: Array,
         until: NDArray[np.int64],
         rows: Rows,
-        opened: tuple[Array, NDArray[np.int64]],
+        opened: OpenSolutions,
         seeded: bool,
     ) -> None:
         """Make attempts up to `until` (b,) in all, or until solutions are open."""
-        problem, state = self.problem, (rows.counts, rows.best, rows.figures)
+        problem, targets = self.problem, (Ts, seeds, self.max_change)
+        state, noted = (rows.counts, rows.best, rows.figures), (opened.candidates, opened.answers)
         count, scene = self.options.num_candidates, (*snapshot.packed, self.decided)
         if problem.packed is not None:
             rule = self.kind, count, seeded or not problem.has_table
-            search_packed_free(*problem.packed, scene, targets, rule, until, state, opened)
+            search_packed_free(*problem.packed, scene, targets, rule, until, state, noted)
         elif problem.details is not None:
             selection = SelectionRule(self.kind, count, True)
             params = SearchParams(problem.method, problem.goal, problem.starts, selection)
             chain, details = self.robot.chain, problem.details
-            search_rows_free(chain, params, details, scene, targets, until, state, opened)
+            search_rows_free(chain, params, details, scene, targets, until, state, noted)
 
     def _decide(
         self,
