@@ -90,6 +90,7 @@ def solved(scene: PlanningScene, given: Sequence[Enter], repeats: int, seed: int
     missed, wrong = dict.fromkeys(solvers, 0), dict.fromkeys(solvers, 0)
     for enter in given:
         goal = enter()
+        scene.contacts(goal)  # loads the kernels of open pairs, and the shapes of the library
         if scene.in_collision(goal):
             continue
         T, count = robot.fk(goal), count + 1
