@@ -37,6 +37,11 @@ if TYPE_CHECKING:
 )
 @text_option("--group", help="Group of joints. Default: the server's.")
 @click.option("--timeout", type=TIMEOUT, default=0.0, show_default=False, help="Time to solve [s].")
+@click.option(
+    "--avoid-collisions",
+    is_flag=True,
+    help="Find joint values that are free of collisions in the server's scene.",
+)
 @click.option("--service", default=None, help="Default: compute_ik, or compute_fk with --fk.")
 @click.option("--patience", type=SECONDS, default=5.0, help="Time to find the service [s].")
 @output.json_option

@@ -159,9 +159,12 @@ class Application:
 
     def _adopt(self, robot: RobotModel, srdf: Srdf) -> None:
         """Use the groups of an SRDF; runs in the thread of the scene."""
-        with self._swap:
-            if self._arm is not None and self._arm.robot is robot:
-                self._use(self._arm.with_srdf(srdf))
+        while (before := self._arm) is not None and before.robot is robot:
+            arm = before.with_srdf(srdf)
+            with self._swap:
+                if self._arm is before:  # else a parameter changed in the meantime
+                    self._use(arm)
+                    return
 
     def _fault(self, error: Exception) -> None:
         if self._description is not None:

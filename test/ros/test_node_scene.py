@@ -37,6 +37,7 @@ from std_msgs.msg import String
 import dls_ik
 from dls_ik.model.files import shipped_urdf
 from dls_ik.model.rotations import transform
+from dls_ik.ros.client.ik_client import ik_request
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.robot_source import QOS as LATCHED
 from dls_ik.ros.services.scene_monitor import located
@@ -150,7 +151,8 @@ def test_no_answer_is_in_collision_while_the_scene_changes(client):
 def test_the_pair_is_named_where_only_collisions_reach_the_pose(client):
     tip = WAM.fk(Q)[:3, 3]
     assert apply(client, world(box("crate", tip, size=(0.3, 0.3, 0.3))))
-    response = ask(client, Q, seconds=1)
+    asked = ik_request(WAM.fk(Q), timeout=1.0, avoid_collisions=True)
+    response = client.call(GetPositionIK, "compute_ik", asked)
     assert response.error_code.val == -31
     assert "only in collision" in response.error_code.message
     assert "'crate'" in response.error_code.message

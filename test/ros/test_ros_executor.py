@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from dls_ik.ros.services.executor import TURN, BoundedExecutor, LatestOnlyExecutor
+from dls_ik.ros.services.executor import TURN, BoundedExecutor, LatestOnlyExecutor, SerialExecutor
 
 LONG = 30.0  # [s] for what takes no time
 
@@ -158,3 +158,24 @@ def test_what_fails_after_the_end_is_not_told(gate):
     gate.set()
     latest._executor.shutdown(wait=True)
     assert failed == []
+
+
+def test_jobs_in_order_are_bounded_in_number_and_size(gate):
+    failures, done = [], []
+    serial = SerialExecutor("serial", failures.append, bound=4, max_bytes=100)
+    assert serial.submit(lambda: gate.wait(LONG))
+    assert serial.submit(lambda: done.append(1 // 0), 60)
+    assert not serial.submit(lambda: done.append("too large"), 41)
+    assert serial.submit(lambda: done.append("a"), 40)
+    assert serial.submit(lambda: done.append("b"))
+    assert not serial.submit(lambda: done.append("one too many"))
+    gate.set()
+    deadline = time.monotonic() + LONG
+    while not serial.submit(lambda: done.append("c"), 100):
+        assert time.monotonic() < deadline
+    while "c" not in done:
+        assert time.monotonic() < deadline
+    serial.close()
+    assert done == ["a", "b", "c"]
+    assert [type(each) for each in failures] == [ZeroDivisionError]
+    assert not serial.submit(lambda: None)

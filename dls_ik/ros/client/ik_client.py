@@ -87,6 +87,7 @@ def ik_request(
     frame: str = "",
     group: str = "",
     timeout: float = 0.0,
+    avoid_collisions: bool = False,
     joint_names: Sequence[str] = (),
 ) -> GetPositionIK.Request:
     """Build a request for a link at a pose; without a link the tip, without a timeout the default.
@@ -99,7 +100,7 @@ def ik_request(
     request = GetPositionIK.Request()
     ik = request.ik_request
     ik.group_name, ik.ik_link_name = group, link
-    ik.pose_stamped = stamped_pose(pose, frame)
+    ik.pose_stamped, ik.avoid_collisions = stamped_pose(pose, frame), avoid_collisions
     ik.robot_state.joint_state = _joint_state(seed, joint_names)
     whole = int(timeout)
     ik.timeout = Duration(sec=whole, nanosec=int(1e9 * (timeout - whole)))
@@ -273,6 +274,7 @@ class IkClient:
         frame: str = "",
         group: str | None = None,
         timeout: float = 0.0,
+        avoid_collisions: bool = False,
     ) -> IkAnswer:
         """Find joint values that bring a link to a pose, and wait for them.
 
@@ -285,12 +287,16 @@ class IkClient:
             link: default: the tip.
             frame: frame of an array; default: the root of the robot.
             timeout: for the solver [s]; 0: the server's default.
+            avoid_collisions: with the arm itself, and with what the server knows around it.
 
         Raises:
             ServiceMissingError, NoAnswerError, NotSpunError: there is no answer.
             PoseError, JointValueError, OptionError: for arguments that are not valid.
         """
-        request = self.ik_request(pose, seed, link=link, frame=frame, group=group, timeout=timeout)
+        options = {"link": link, "frame": frame, "timeout": timeout}
+        request = self.ik_request(
+            pose, seed, group=group, avoid_collisions=avoid_collisions, **options
+        )
         return self._wait_for_answer(self._ik, request, ik_answer, timeout)
 
     def solve_async(
