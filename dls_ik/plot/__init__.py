@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from dls_ik.plot.comparison import path_comparison
     from dls_ik.plot.joints import joint_bands, joint_velocities
     from dls_ik.plot.methods import compare_methods
+    from dls_ik.plot.scene import arm_among_obstacles
     from dls_ik.plot.tip import error_and_conditioning, tip_path, tip_planes
 
 __all__ = [
+    "arm_among_obstacles",
     "check_picture",
     "compare_methods",
     "error_and_conditioning",
@@ -34,6 +36,7 @@ __all__ = [
 __getattr__, __dir__ = on_first_use(
     __name__,
     {
+        "arm_among_obstacles": "scene",
         "check_picture": "canvas",
         "compare_methods": "methods",
         "error_and_conditioning": "tip",

@@ -23,10 +23,10 @@ from dls_ik.viewer.shapes import Colour, LinkPoses, pose_from_wxyz, wxyz_from_po
 OBSTACLE: Colour = (214, 158, 84)
 TOUCHING: Colour = (220, 38, 38)
 NEAREST: Colour = (13, 148, 136)
-SOLID, SHEET = 0.8, 0.25  # opacity of things, and of planes
+SOLID, SHEET = 0.55, 0.2  # opacity of things, and of planes
 WIDE, THICK = 4.0, 2e-3  # of a plane, as a share of the robot's size and [m]
 NEW_BOX = 0.15  # of the robot's size
-HANDLE = 0.3  # of the robot's size
+HANDLE = 0.22  # of the robot's size
 NONE = "none"
 LINE = "<div style='padding:0 12px 6px;font-size:12.5px;line-height:1.35'>{}</div>"
 NO_PAIR = "Nothing can touch."

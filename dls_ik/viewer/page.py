@@ -79,13 +79,13 @@ class Page:
         self._shown: Preset | JointPath | None = None
         self._closest: ClosestPair | None = None
         self._controls = ControlPanel(gui, session, scene.clear_trails)
+        self._obstacles = _obstacles(server, session, scene.size)
         self._presets = PresetPanel(gui, session, presets, self._start_preset)
         self._methods = MethodPanel(gui, session, session.history.clear)
         with gui.add_folder("Joints"):
             self._bars = gui.add_html("")
         self._joints = JointPanel(gui, session)
         self._target = TargetPanel(gui, session)
-        self._obstacles = _obstacles(server, session, scene.size)
         self._replay = ReplayPanel(gui, session)
         with gui.add_folder("Show"):
             hint = "how fast the tip of A can go in each direction"

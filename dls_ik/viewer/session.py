@@ -329,6 +329,18 @@ def _view(source: Source, now: float) -> ArmView | None:
     return ArmView(source.name, sample, measure(source.robot, sample, *margins))
 
 
+def _free(
+    scene: PlanningScene, clearance: Callable[[Array], Array] | None
+) -> Callable[[Array], Array]:
+    """Return a clearance that is negative, by 1 m, in collisions too."""
+
+    def least(q: Array) -> Array:
+        heights = np.zeros(0) if clearance is None else clearance(q)
+        return np.append(heights, -float(scene.in_collision(q)))
+
+    return least
+
+
 def local_session(
     robot: RobotModel,
     methods: Sequence[str] = (),
@@ -348,7 +360,7 @@ def local_session(
         MethodError: an unknown method, or one that follows no target.
         SceneError: a scene of another robot.
     """
-    start = start_configuration(robot, clearance)
+    start = start_configuration(robot, clearance if scene is None else _free(scene, clearance))
 
     def make_source(method: str | None, q: Array | None) -> LocalSource:
         if scene is None:

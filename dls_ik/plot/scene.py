@@ -1,0 +1,111 @@
+"""The arm at several configurations among the obstacles of a scene."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dls_ik.core.types import Array
+from dls_ik.model.rotations import inverse
+from dls_ik.plot.arm import arm_points, draw_arms, fading, space_axes
+from dls_ik.plot.canvas import GREY, ORANGE, RED, heading, new_figure
+from dls_ik.scene.planning_scene import PlanningScene
+from dls_ik.scene.shapes import Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphere
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+AROUND, ALONG = 24, 8  # faces of a round shape about its axis, and along half a circle
+CORNERS = np.array(
+    [[0, 1, 3, 2], [4, 5, 7, 6], [0, 1, 5, 4], [2, 3, 7, 6], [0, 2, 6, 4], [1, 3, 7, 5]]
+)
+
+
+def arm_among_obstacles(
+    scene: PlanningScene, q: ArrayLike, title: str = "The arm among obstacles"
+) -> Figure:
+    """Draw the arm, the first configuration pale and the last dark, and the nearest pair of each.
+
+    Planes are left out: they do not end.
+
+    Args:
+        q: (n,) or (k, n) [rad or m].
+
+    Raises:
+        JointValueError: values that do not fit the robot.
+        SceneError: coal is not installed.
+        DlsIkError: matplotlib is not installed.
+    """
+    robot = scene.robot
+    values = np.atleast_2d(robot.validated(q))
+    T_base_root = inverse(robot.tree.pose(robot.base, robot.named(values[0])))
+    figure = new_figure(7.4, 6.6)
+    axes: Any = figure.add_subplot(projection="3d", computed_zorder=False)
+    for each in scene.snapshot.objects.values():
+        for shape, T in each.body.parts:
+            _draw_faces(axes, faces(shape), T_base_root @ each.T @ T)
+    colours = fading(np.linspace(0.25, 1.0, len(values)))
+    for arm in arm_points(robot, values):
+        draw_arms(axes, arm, colours, 3.0)
+        axes.plot(*arm[0, 0][:, None], "s", color=GREY, markersize=7)
+        for points, colour in zip(arm, colours, strict=True):
+            axes.plot(*points[-1][:, None], "o", color=colour, markersize=4)
+    for row in values:
+        closest = scene.distance(row)
+        if closest is not None:
+            ends = closest.points @ T_base_root[:3, :3].T + T_base_root[:3, 3]
+            axes.plot(*ends.T, color=RED, linewidth=1.8, marker=".", markersize=3, zorder=20)
+    space_axes(axes)
+    heading(figure, f"{title}: {robot.name}; red: the nearest pair")
+    return figure
+
+
+def _draw_faces(axes: Any, flat: list[Array], T: Array) -> None:
+    from mpl_toolkits.mplot3d.art3d import Poly3DCollection  # type: ignore[import-untyped]
+
+    placed = [each @ T[:3, :3].T + T[:3, 3] for each in flat]
+    if placed:
+        axes.add_collection3d(
+            Poly3DCollection(
+                placed, facecolors=ORANGE, edgecolors=GREY, linewidths=0.3, alpha=0.13, zorder=1
+            )
+        )
+        axes.auto_scale_xyz(*np.concatenate(placed).T)
+
+
+def faces(shape: Shape) -> list[Array]:
+    """Return the faces (m, 3) of a shape in its frame [m], round ones approximated."""
+    match shape:
+        case Box():
+            signs = np.array(np.meshgrid(*[(-0.5, 0.5)] * 3, indexing="ij")).reshape(3, 8).T
+            return [*(signs * shape.size)[CORNERS]]
+        case Mesh():
+            return [*shape.vertices[shape.triangles]]
+        case Plane():
+            return []
+        case _:
+            return [*_turned(np.array([*_profile(shape)]))]
+
+
+def _profile(shape: Sphere | Cylinder | Capsule) -> Iterator[tuple[float, float]]:
+    """Yield radius and height [m] along a round shape, from its bottom to its top."""
+    if isinstance(shape, Cylinder):
+        half = 0.5 * shape.length
+        yield from ((0.0, -half), (shape.radius, -half), (shape.radius, half), (0.0, half))
+        return
+    half = 0.0 if isinstance(shape, Sphere) else 0.5 * shape.length
+    for angle in np.linspace(-0.5 * np.pi, 0.5 * np.pi, 2 * ALONG).tolist():
+        yield shape.radius * np.cos(angle), shape.radius * np.sin(angle) + np.copysign(half, angle)
+
+
+def _turned(profile: Array) -> Array:
+    """Return the faces (m, 4, 3) of a profile (k, 2) of radius and height, turned about z."""
+    angle = np.linspace(0.0, 2.0 * np.pi, AROUND + 1)
+    radius, height = profile[:, :1], np.broadcast_to(profile[:, 1:], (len(profile), AROUND + 1))
+    points = np.stack([radius * np.cos(angle), radius * np.sin(angle), height], axis=-1)
+    corners = points[:-1, :-1], points[1:, :-1], points[1:, 1:], points[:-1, 1:]
+    found: Array = np.stack(corners, axis=2).reshape(-1, 4, 3)
+    return found
