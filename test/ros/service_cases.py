@@ -86,7 +86,7 @@ CONSTRAINED = {
     ),
     "a region with a length not above 0": (elbow([primitive(2, 0.0)]), "above 0.*radius"),
     "a cone, or a mesh": (elbow([primitive(4, 1, 1)]), r"CONE \(4\) cannot.*BOX"),
-    "a visibility constraint": (constrained(visibility()), "visibility.*obstacles"),
+    "a visibility constraint": (constrained(visibility()), "visibility.*give joint"),
     "more constraints than 16 on links": (
         constrained(*[orientation(LEFT, UPRIGHT, (1, 1, 1))] * 17),
         "at most 16 .* not 17",

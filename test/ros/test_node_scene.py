@@ -7,6 +7,7 @@ import os
 
 import numpy as np
 import pytest
+from geometry_msgs.msg import TransformStamped
 from moveit_msgs.msg import (
     CollisionObject,
     Constraints,
@@ -272,9 +273,15 @@ def test_frames_that_only_tf_knows_are_looked_up():
         return TABLE
 
     scene = ARM_ONLY.with_snapshot(ARM_ONLY.snapshot)
-    change = read_messages(world(box("a", (0.1, 0.0, 0.0), frame="table")))
+    known = TransformStamped(child_frame_id="corner")
+    known.header.frame_id = "table"
+    known.transform.translation.z = 0.2
+    given = world(box("a", (0.1, 0.0, 0.0), frame="table"), box("b", (0, 0, 0), frame="corner"))
+    given.fixed_frame_transforms = [known]
+    change = read_messages(given)
     scene.apply(located(change.operations, scene.snapshot, {}, Frames(lookup)))
     np.testing.assert_allclose(scene.objects["a"][:3, 3], TABLE[:3, 3] + [0.1, 0.0, 0.0])
+    np.testing.assert_allclose(scene.objects["b"][:3, 3], TABLE[:3, 3] + [0.0, 0.0, 0.2])
 
 
 def bad_mesh(count):

@@ -173,8 +173,7 @@ def _count_constraints(given: Any) -> int:
     if given.visibility_constraints:
         raise RequestError(
             Code.INVALID_GOAL_CONSTRAINTS,
-            "visibility constraints are not solved for: whether something is seen depends on "
-            "obstacles, which this node does not know; give joint, position or orientation "
+            "visibility constraints are not solved for; give joint, position or orientation "
             "constraints",
         )
     links = len(given.position_constraints) + len(given.orientation_constraints)

@@ -19,6 +19,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 from std_msgs.msg import String
 
+from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError, SceneError
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.tree import Tree
@@ -366,18 +367,30 @@ def located(
     found: list[Operation] = []
     for given in operations:
         each = given
-        if isinstance(each, (AddObject, MoveObject, AttachObject)):
-            frame = each.frame
-            if frame and frame not in added and frame.split("/")[0] not in added:
-                try:
-                    frame_pose(scene, frame, values)
-                except SceneError:
-                    T = frames.T_root_frame(frame, scene.tree, values)
-                    each = each._replace(frame="", T=T @ each.T)
+        if isinstance(each, (AddObject, MoveObject, AttachObject, SetFrame)):
+            frame = each.parent if isinstance(each, SetFrame) else each.frame
+            T = None
+            if frame not in added and frame.split("/")[0] not in added:
+                T = _found_by_tf(frame, scene, values, frames)
+            if T is not None and isinstance(each, SetFrame):
+                each = each._replace(parent="", T=T @ each.T)
+            elif T is not None and not isinstance(each, SetFrame):
+                each = each._replace(frame="", T=T @ each.T)
         if isinstance(each, (AddObject, SetFrame)):
             added.add(each.name)
         found.append(each)
     return tuple(found)
+
+
+def _found_by_tf(
+    frame: str, scene: SceneSnapshot, values: Mapping[str, float], frames: Frames
+) -> Array | None:
+    """Return (4, 4) ``T_root_frame`` of a frame; None: the scene knows it."""
+    try:
+        frame_pose(scene, frame, values)
+    except SceneError:
+        return frames.T_root_frame(frame, scene.tree, values)
+    return None
 
 
 def load_collision_library() -> None:
