@@ -156,6 +156,24 @@ def test_blocked_poses_name_the_pair():
     assert solver.solve(robot.fk(q))
 
 
+def test_nearest_configurations_are_free():
+    scene = scene_of("wam", "shelf")
+    robot = scene.robot
+    T = robot.fk(free_configurations(scene, 15, seed=10))
+    T[:, :3, 3] *= 2.0
+    among, alone = (
+        IkSolver(robot, scene=each, approximate=True, max_restarts=120).solve_batch(T)
+        for each in (scene, None)
+    )
+    assert scene.in_collision(alone.q).any()
+    assert not scene.in_collision(among.q[among.success]).any()
+    assert among.success.sum() >= 12
+    longer = among.position_error - alone.position_error
+    assert np.median(longer[among.success]) < 0.1
+    one = IkSolver(robot, scene=scene).solve(T[0], approximate=True)
+    assert one.success == (not scene.in_collision(one.q))
+
+
 def test_each_call_sees_one_world():
     """A box jumps between two places while threads solve."""
     scene = own_scene("fr3")
