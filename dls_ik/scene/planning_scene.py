@@ -351,13 +351,18 @@ class PlanningScene:
         return change.notes
 
     def apply(
-        self, operations: Iterable[Operation], at: Mapping[str, float] | None = None
+        self,
+        operations: Iterable[Operation],
+        at: Mapping[str, float] | None = None,
+        *,
+        prepare: bool = True,
     ) -> SceneSnapshot:
-        """Apply changes, whole or not at all; all that questions need is prepared before.
+        """Apply changes, whole or not at all.
 
         Args:
             at: Joint values [rad or m] of links that changes name as frames, or that take and leave
                 objects, in place of those of the scene.
+            prepare: Prepare before what the first question needs.
 
         Returns:
             The scene after them.
@@ -367,7 +372,8 @@ class PlanningScene:
         """
         with self._lock:
             after = apply_changes(self._snapshot, operations, self.pairs, at)
-            _ = after.packed
+            if prepare:
+                _ = after.packed
             self._snapshot = after
         return after
 

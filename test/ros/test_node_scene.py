@@ -341,6 +341,15 @@ def test_a_message_of_megabytes_is_not_read(client):
     assert objects_of(client) == set()
 
 
+def test_hundreds_of_changes_at_once_are_all_applied(client):
+    publisher = client.publisher(CollisionObject, "collision_object", 1000)
+    for k in range(400):
+        publisher.publish(box(f"box {k % 200}", (1.0 + k, 0.0, 3.0)))
+    client.spin_until(lambda: len(objects_of(client)) == 200, what="all of them")
+    last = scene_of(client).world.collision_objects
+    assert {each.pose.position.x for each in last} == {1.0 + k for k in range(200, 400)}
+
+
 def test_parts_of_the_scene_are_told_apart(client):
     assert apply(client, world(box("kept", (0.0, 0.0, 3.0))))
     parts = PlanningSceneComponents

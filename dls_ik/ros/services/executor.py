@@ -182,6 +182,11 @@ class SerialExecutor:
         self._closed = False
         self._executor = ThreadPoolExecutor(1, name)
 
+    @property
+    def has_more(self) -> bool:
+        """True if jobs wait behind the one that runs."""
+        return self._count > 1
+
     def submit(self, job: Callable[[], None], size: int = 0) -> bool:
         """Run a job after all others; return False if too many wait.
 

@@ -48,11 +48,11 @@ TOPICS: Mapping[str, Any] = {
     "attached_collision_object": AttachedCollisionObject,
 }
 WHOLE = "get_planning_scene"  # service of move_group, beside its topic
-QOS = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
+QOS = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
 MAX_BYTES = 1024 * 1024  # of a message; reading 1 MB of triangles stops all threads for 0.1 s
 REASONS = 16  # of refusals that are logged within a period
 MAX_NOTES = 100  # that are logged
-MAX_WAITING, MAX_WAITING_BYTES = 1000, 16 * 1024 * 1024  # changes
+MAX_WAITING, MAX_WAITING_BYTES = 10_000, 16 * 1024 * 1024  # changes
 DISCOVERY = 0.5  # [s] from the start of the node, in which publishers are found
 SRDF_WAIT = 2.0  # [s] the same, for an SRDF of one; then pairs are searched without it
 ASK_PERIOD = 1.0  # [s] between looks for move_group
@@ -161,7 +161,7 @@ class PlanningSceneMonitor:
             values = {name: value for name, value in current.items() if name in tree.mimic_of}
             change = read_messages(message)
             operations = located(change.operations, scene.snapshot, values, self._frames)
-            scene.apply(operations, at=values)
+            scene.apply(operations, at=values, prepare=not self._executor.has_more)
         except DlsIkError as error:
             self._log.warn(
                 f"refused on {source} {crc32(str(error).encode()) % REASONS}",
