@@ -76,7 +76,7 @@ def scened(private_domain):
         client.move_group = MoveGroup(client)
         with NodeProcess("-r", "__ns:=/scened", *arguments) as node:
             client.process = node
-            node.wait_for_line("scene ready", f"{len(PAIRS)} others may touch, of the SRDF")
+            node.wait_for_line("scene known", f"{len(PAIRS)} others may touch, of the SRDF")
             client.spin_until(lambda: client.move_group.asked, READY, "a question to move_group")
             client.spin_until(lambda: objects_of(client) == {"of_move_group"}, what="its scene")
             yield client
@@ -409,7 +409,7 @@ def test_the_scene_is_replaced_with_the_robot(private_domain):
         assert "nowhere" in ask(client, Q).error_code.message
         assert not apply(client, world(box("x", (0.0, 0.0, 3.0))))
         robots.publish(String(data=wam))
-        node.wait_for_line("scene ready: collisions of 8 links", "found by samples")
+        node.wait_for_line("scene known: collisions of 8 links", "found by samples")
         assert apply(client, world(box("pole", ELBOW)))
         assert not validity(client, Q).valid
         robots.publish(String(data=planar))

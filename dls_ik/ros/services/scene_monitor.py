@@ -290,7 +290,7 @@ class PlanningSceneMonitor:
             )
             return
         logger.info(
-            f"scene ready: collisions of {len(now.links)} links, {len(set(now.names))} pairs; "
+            f"scene known: collisions of {len(now.links)} links, {len(set(now.names))} pairs; "
             f"{len(scene.pairs)} others may touch, {origin}; changes on "
             f"{listing(map(self._node.resolve_topic_name, TOPICS))}"
         )
