@@ -76,7 +76,8 @@ class ReachabilityMap:
 
     def extent(self, i: int) -> tuple[float, float]:
         """Return the ends [m] along axis i of the reached voxels and the base, with a margin."""
-        layers = np.flatnonzero(self.voxels.reached.any(axis=tuple({0, 1, 2} - {i})))
+        some = self.voxels.reached + self.voxels.in_collision
+        layers = np.flatnonzero(some.any(axis=tuple({0, 1, 2} - {i})))
         places = [0.0, self.shoulder[i], *self.grid.axis(i)[layers]]
         margin = 1.5 * self.settings.resolution
         return min(places) - margin, max(places) + margin
