@@ -1,7 +1,8 @@
 """All kernels compiled, or loaded from disk, before anybody waits for them.
 
-``python -m dls_ik.warm_up`` compiles what is missing, in two processes; with a folder as argument
-it compiles all kernels into it ahead of time, as setup.py does for a wheel.
+``python -m dls_ik.warm_up`` compiles what is missing, in two processes; with ``--node`` only what a
+node needs that knows no collisions; with a folder as argument it compiles all kernels into it ahead
+of time, as setup.py does for a wheel.
 """
 
 import gc
@@ -17,16 +18,12 @@ import numpy as np
 
 from dls_ik.core.jit import cache_failures, keep_ahead_in, portable_environment
 from dls_ik.core.reach_bounds import ReachBounds, rows_beyond_reach
-from dls_ik.core.selection import count_pair
 from dls_ik.model.dh import DhRow
 from dls_ik.model.robot import RobotModel
-from dls_ik.scene.shapes import Body, Box, Mesh, Sphere
-from dls_ik.scene.snapshot import PlacedBody, SceneSnapshot, use_scene_kernels
-from dls_ik.scene.spheres import fit_spheres
 from dls_ik.servo.controller import Controller
 from dls_ik.solver import IkSolver, announce_compilation_to
 
-BACKWARDS = "--backwards"
+BACKWARDS, NODE = "--backwards", "--node"
 
 
 @cache
@@ -65,6 +62,11 @@ def _follow() -> None:
 
 
 def _check_collisions() -> None:
+    from dls_ik.core.selection import count_pair
+    from dls_ik.scene.shapes import Body, Box, Mesh, Sphere
+    from dls_ik.scene.snapshot import PlacedBody, SceneSnapshot, use_scene_kernels
+    from dls_ik.scene.spheres import fit_spheres
+
     robot = _robot()
     ball, corners = Sphere(0.1), np.vstack([np.zeros(3), np.eye(3)])
     pyramid = Mesh(corners, np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]))
@@ -80,27 +82,25 @@ def _check_collisions() -> None:
     count_pair(np.zeros(search.columns, np.int64), 0)
 
 
-USES: tuple[Callable[[], None], ...] = (
-    _solve_fast,
-    _follow,
-    _check_collisions,
-    _solve_by_the_general_step,
-)
+Uses = tuple[Callable[[], None], ...]
+NODE_USES: Uses = (_solve_fast, _follow, _solve_by_the_general_step)
+USES: Uses = (*NODE_USES, _check_collisions)
 
 
-def use_kernels(uses: Iterable[Callable[[], None]] = USES) -> None:
+def use_kernels(uses: Iterable[Callable[[], None]] = NODE_USES) -> None:
     """Solve and follow once, by every kernel that a node or a first call needs."""
     for use in uses:
         use()
 
 
-def compile_kernels(ahead: str = "") -> None:
+def compile_kernels(ahead: str = "", of_node: bool = False) -> None:
     """Compile what is missing in two processes; the other one begins at the other end.
 
     A kernel that one of them compiles is waited for and loaded by the other.
 
     Args:
         ahead: folder to compile all kernels into, for any processor of this kind.
+        of_node: leave out those of collisions.
 
     Raises:
         RuntimeError: it is not known what processors of this kind have in common.
@@ -114,8 +114,9 @@ def compile_kernels(ahead: str = "") -> None:
                 raise RuntimeError("no common processor is known for this machine")
             environment |= {**portable, "NUMBA_CACHE_DIR": nothing_kept}
         command = [sys.executable, "-c", f"from {__spec__.name} import _run; _run()"]
+        given = [ahead, *([NODE] if of_node else [])]
         both = [
-            subprocess.Popen([*command, ahead, *order], env=environment)  # noqa: S603  our own
+            subprocess.Popen([*command, *given, *order], env=environment)  # noqa: S603  our own
             for order in ([], [BACKWARDS])
         ]
         codes = [process.wait() for process in both]  # none is left behind by the other's failure
@@ -126,16 +127,18 @@ def compile_kernels(ahead: str = "") -> None:
 def _run() -> None:
     gc.disable()  # a tenth of the time
     announce_compilation_to(lambda message: None)  # nobody waits for a first answer
-    ahead, *order = sys.argv[1:]
+    ahead, *options = sys.argv[1:]
     if ahead:
         keep_ahead_in(ahead)
-    use_kernels(reversed(USES) if order else USES)
+    uses = NODE_USES if NODE in options else USES
+    use_kernels(reversed(uses) if BACKWARDS in options else uses)
     if ahead and "save" in cache_failures:
         sys.exit(f"warm_up: no kernels in {ahead}: {cache_failures['save']}")
 
 
 if __name__ == "__main__":
     try:
-        compile_kernels(*sys.argv[1:2])
+        given = sys.argv[1:]
+        compile_kernels("".join(each for each in given if each != NODE), NODE in given)
     except (RuntimeError, subprocess.CalledProcessError) as error:
         sys.exit(f"warm_up: {error}")

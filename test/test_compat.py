@@ -270,7 +270,7 @@ def test_kernels_are_loaded_without_what_compiles_them(compiled, tmp_path):
 
 def test_no_kernel_of_the_package_loads_what_compiles(compiled):
     """A function of NumPy in a kernel can have numba import its implementations, and SciPy."""
-    use = "from dls_ik.warm_up import use_kernels; use_kernels(); import sys; print(*sys.modules)"
+    use = "from dls_ik.warm_up import *; use_kernels(USES); import sys; print(*sys.modules)"
     command = [sys.executable, "-c", use]
     for _ in range(2):  # kernels may have to be compiled first
         loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()

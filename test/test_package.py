@@ -120,7 +120,7 @@ def test_what_is_installed_has_types_and_kernels_that_nobody_compiles(tmp_path: 
     cache = tmp_path / "cache"
     environment = {"PYTHONPATH": str(tmp_path / "lib"), "NUMBA_CACHE_DIR": str(cache)}
     used = subprocess.run(
-        [sys.executable, "-c", "from dls_ik.warm_up import use_kernels; use_kernels()"],
+        [sys.executable, "-c", "from dls_ik.warm_up import USES, use_kernels; use_kernels(USES)"],
         cwd=tmp_path,
         env={**os.environ, **environment},
         capture_output=True,
