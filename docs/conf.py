@@ -62,6 +62,8 @@ OTHERS = (
     "optional",
 )
 INNER = (
+    "Operation",
+    "SceneSnapshot",
     "Chain",
     "ControllerKeywords",
     "JointPath",

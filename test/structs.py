@@ -40,6 +40,7 @@ def general(r=6, n=7, **given):
     }
     chosen = {name: given.pop(name) for name in MethodParams._fields if name in given}
     plain = {name: PLAIN[kind] for name, kind in get_type_hints(MethodParams).items()}
+    plain["Delta_tolerance"] = 1e-3
     return GeneralProblem(params=MethodParams(**{**plain, **chosen}), **{**arrays, **given})
 
 

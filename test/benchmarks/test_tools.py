@@ -192,6 +192,7 @@ def test_scenes_of_moveit(figures, tmp_path):
         }
         (tmp_path / f"scene{i}.yaml").write_text(json.dumps(world))
         (tmp_path / f"request{i}.yaml").write_text(json.dumps(request))
-    ((row,),) = figures("scenes", str(tmp_path), "--robot", "wam", "--samples", "20")
+    checks, *_ = figures("scenes", str(tmp_path), "--robot", "wam", "--samples", "20")
+    (row,) = checks
     assert (row["problems"], row["goals free"], row["differ"]) == (2, 1, 0)
     assert row["batch [us]"] > 0.0

@@ -12,6 +12,7 @@ from dls_ik import IkSolver, RobotModel, method_names
 from dls_ik.errors import DlsIkError, MethodError, OptionError
 from dls_ik.servo.options import ControllerKeywords, ControllerOptions
 from dls_ik.solver.options import SolverKeywords, SolverOptions, Vector
+from dls_ik.solver.solver import CLEARANCE
 
 WAM = RobotModel.wam()
 FIELDS = {f.name: f for f in fields(SolverOptions)}
@@ -38,7 +39,11 @@ def test_every_option_is_of_one_kind():
 def test_choices(name):
     method = {"policy": "dls", "form": "gp+dls"}.get(name, "ed")
     for value in CHOICES[name]:
-        assert getattr(made(method, **{name: value}), name) == value
+        if value == CLEARANCE:
+            with pytest.raises(OptionError, match="needs a scene"):
+                made(method, **{name: value})
+        else:
+            assert getattr(made(method, **{name: value}), name) == value
     for value in ["nothing", 99, None, [], 1.5]:
         with pytest.raises(OptionError) as caught:
             made(method, **{name: value})
