@@ -5,17 +5,19 @@ import pickle
 import re
 from itertools import cycle
 
+import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 pytest.importorskip("PIL", reason="Pillow is not installed")
+pytest.importorskip("coal", reason="coal is not installed")
 
 from PIL import Image
 from plot.plot_cases import PLANAR, SIGNATURES, swing
 from programs import run_python
 from robots import ROOT
 
-from dls_ik import Stepper, plot
+from dls_ik import PlanningScene, RobotModel, Stepper, plot
 from dls_ik.errors import DlsIkError
 from dls_ik.plot import check_picture, new_figure, save_picture, stroboscope
 from dls_ik.solver.comparison import compare_on_path
@@ -24,7 +26,9 @@ from dls_ik.solver.hard_paths import PosePath
 TIMES, Q = swing(PLANAR)
 T = PLANAR.fk(Q)
 RUN = Stepper(PLANAR, "jd", Q[0]).run(T[-1], 5)
+SCENE = PlanningScene(RobotModel.wam(), srdf="<robot name='wam7'/>")
 FIGURES = {
+    "arm_among_obstacles": lambda: plot.arm_among_obstacles(SCENE, np.zeros(7)),
     "compare_methods": lambda: plot.compare_methods({"jd": RUN}),
     "error_and_conditioning": lambda: plot.error_and_conditioning(PLANAR, TIMES, Q, T[0]),
     "joint_bands": lambda: plot.joint_bands(PLANAR, TIMES, Q),
