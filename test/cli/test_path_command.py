@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+from bags import recorded
 from cli_runner import MISSING, NO_SOLUTION, document, refusal, run
 
 from dls_ik import RobotModel
@@ -219,22 +220,9 @@ def test_what_never_ends_is_not_read_a_pipe_that_somebody_writes_to_is(
     assert "larger than" in refusal("path", "wam", circle, "--out", tmp_path / "o.csv")
 
 
-# Bags, read back by the reader of rosbags
+# Bags
 
 STATE, PLAN = "/joint_states", "/joint_trajectory"
-
-
-def messages(folder):
-    """By topic: times [s] in the bag, and messages."""
-    rosbag2 = pytest.importorskip("rosbags.rosbag2", reason="needs rosbags")
-    from rosbags.typesys import Stores, get_typestore
-
-    store, found = get_typestore(Stores.ROS2_HUMBLE), {}
-    with rosbag2.Reader(folder) as bag:
-        for connection, stamp, raw in bag.messages():
-            message = store.deserialize_cdr(raw, connection.msgtype)
-            found.setdefault(connection.topic, []).append((stamp * 1e-9, message))
-    return found
 
 
 def seconds(stamp):
@@ -247,7 +235,7 @@ def test_a_bag_has_the_trajectory_of_the_table(circle, tmp_path, storage):
     header, rows = table(run("path", "wam", circle, "--out", "-").stdout)
     folder = tmp_path / "moves.bag"
     run("path", "wam", circle, "--out", folder, "--storage", storage)
-    found = messages(folder)
+    found = recorded(folder)
     states = found[STATE]
     np.testing.assert_allclose([stamp for stamp, _ in states], rows[:, 0], atol=1e-9)
     np.testing.assert_allclose([seconds(m.header.stamp) for _, m in states], rows[:, 0], atol=1e-9)
@@ -262,7 +250,7 @@ def test_a_bag_has_the_trajectory_of_the_table(circle, tmp_path, storage):
     assert RobotModel.from_urdf(description.data).joint_names == RobotModel.wam().joint_names
     assert sorted(each.name for each in tmp_path.iterdir()) == ["circle.csv", "moves.bag"]
     assert "it is there already" in refusal("path", "wam", circle, "--out", folder)
-    assert len(messages(folder)[STATE]) == len(states), "what is there stays"
+    assert len(recorded(folder)[STATE]) == len(states), "what is there stays"
 
 
 def test_ros_itself_reads_the_messages(circle, tmp_path):
@@ -272,7 +260,7 @@ def test_ros_itself_reads_the_messages(circle, tmp_path):
     plans = pytest.importorskip("trajectory_msgs.msg", reason="needs trajectory_msgs")
     run("path", "wam", circle, "--out", tmp_path / "a.bag")
     kinds = {STATE: sensors.JointState, PLAN: plans.JointTrajectory}
-    ours, read = messages(tmp_path / "a.bag"), {STATE: [], PLAN: []}
+    ours, read = recorded(tmp_path / "a.bag"), {STATE: [], PLAN: []}
     with rosbag2.Reader(tmp_path / "a.bag") as bag:
         chosen = [each for each in bag.connections if each.topic in kinds]
         (robot,) = [each for each in bag.connections if each.topic == "/robot_description"]
@@ -293,7 +281,7 @@ def test_a_trajectory_begins_at_its_own_start(circle, tmp_path):
     late = [f"{1e9 + i},{line}" for i, line in enumerate(lines[1:])]
     circle.write_text("\n".join([f"t,{lines[0]}", *late]))
     run("path", "wam", circle, "--out", tmp_path / "late")
-    found = messages(tmp_path / "late")
+    found = recorded(tmp_path / "late")
     assert seconds(found[STATE][1][1].header.stamp) == 1e9 + 1
     assert [seconds(p.time_from_start) for p in found[PLAN][0][1].points][:2] == [0.0, 1.0]
 

@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+from bags import recorded
 from click.testing import CliRunner
 from matplotlib.figure import Figure
 from robots import TEST_URDF, joint
@@ -67,19 +68,6 @@ def test_a_circle_is_followed_recorded_and_drawn(tmp_path):
     q = np.array([float(rows[-1][name]) for name in WAM.joint_names])
     np.testing.assert_allclose(WAM.fk(q)[:3, 3], tips[-1], atol=1e-5)
     assert picture.read_bytes().startswith(b"\x89PNG")
-
-
-def recorded(folder):
-    """By topic: times [s] in the bag, and messages."""
-    rosbag2 = pytest.importorskip("rosbags.rosbag2", reason="needs rosbags")
-    from rosbags.typesys import Stores, get_typestore
-
-    store, found = get_typestore(Stores.ROS2_HUMBLE), {}
-    with rosbag2.Reader(folder) as bag:
-        for connection, stamp, raw in bag.messages():
-            message = store.deserialize_cdr(raw, connection.msgtype)
-            found.setdefault(connection.topic, []).append((stamp * 1e-9, message))
-    return found
 
 
 def test_a_recorded_path_with_times(tmp_path):

@@ -1,0 +1,16 @@
+"""Bags read back by the reader of rosbags, which is not ours."""
+
+import pytest
+
+
+def recorded(folder):
+    """By topic: times [s] in the bag, and messages."""
+    rosbag2 = pytest.importorskip("rosbags.rosbag2", reason="needs rosbags")
+    from rosbags.typesys import Stores, get_typestore
+
+    store, found = get_typestore(Stores.ROS2_HUMBLE), {}
+    with rosbag2.Reader(folder) as bag:
+        for connection, stamp, raw in bag.messages():
+            message = store.deserialize_cdr(raw, connection.msgtype)
+            found.setdefault(connection.topic, []).append((stamp * 1e-9, message))
+    return found
