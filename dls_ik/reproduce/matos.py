@@ -1,7 +1,8 @@
 """Peg-in-hole arm of Matos 2016: position with the tool vertical, and ticks for its servos.
 
-Three ways to keep the tool vertical: as his code, which sets th4 = th2 - th3 after every step of
-all joints; with that coupling in the model; and as a task, position and the tool's direction.
+His code as it is written, the same without its slips, and three ways of this package to keep the
+tool vertical: th4 = th2 - th3 set after every step of all joints, as he does; that coupling in the
+model; and a task, position and the tool's direction.
 
 The table of Denavit-Hartenberg rows did not survive: these are a guess of ours [cm], with the arm's
 one sure row, d = L1 and alpha = pi/2 of joint 1, and an elbow that bends against the shoulder, for
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from math import pi
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -22,7 +23,18 @@ from dls_ik.model import RobotModel
 from dls_ik.model.dh import DhRow, tree_from_dh
 from dls_ik.model.joint import Joint, Mimic
 from dls_ik.model.tree import Tree
-from dls_ik.plot.canvas import BLUE, GREY, ORANGE, PALE, RED, heading, new_figure, plain
+from dls_ik.plot.canvas import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PALE,
+    PURPLE,
+    RED,
+    heading,
+    new_figure,
+    plain,
+)
 from dls_ik.reproduce.experiment import Column, Experiment, Progress, Reproduction, ResultTable, Row
 from dls_ik.solver.solver import IkSolver
 from dls_ik.solver.stepper import Stepper
@@ -85,6 +97,7 @@ def angles(goal_positions: Array) -> Array:
 
 JOINTS = tuple(f"joint{i}" for i in range(1, 6))
 WAYS = ("set after each step", "coupled in the model", "pointing task")
+AS_WRITTEN = "his code as written"
 LAMBDA = 1.0  # [cm/rad]
 TOLERANCE = 1e-3  # [cm]
 MOST_STEPS = 1000
@@ -105,7 +118,10 @@ NOTES = [
     "th2 - th3.",
     "His code converts each step from degrees, though it is in radians already: steps are 57 times "
     "shorter, in the same direction. It also constrains the rotation of the tool in each step to "
-    "zero, where the text leaves the orientation out. Neither is done here.",
+    "zero, by three rows with an error of zero; the text leaves the orientation out. It stops "
+    "after a step from where each axis was within 1 cm. The text sends the joint angles of its "
+    "'100 iterations' one after the other, for a gradual movement: a move has that many because of "
+    "the conversion, and two to five without it. The rows of rotation change little.",
     "The paper prints one figure, the ticks for 50 degrees. Ticks are rounded here, not cut off.",
     "Set after each step, the wrist undoes part of the step: it takes more of them than with "
     "the coupling in the model, which is in the Jacobian. Both need no row for the direction of "
@@ -114,7 +130,7 @@ NOTES = [
 
 
 def run(report: Reproduction, progress: Progress) -> None:
-    """Follow the path in each way, from waypoint to waypoint."""
+    """Follow the path in each way, from waypoint to waypoint; then run his code, move by move."""
     report.settings.update(SETTINGS)
     report.notes += NOTES
     report.printed.append({"table": "example", "angle": 50, "ticks": 568})
@@ -123,6 +139,7 @@ def run(report: Reproduction, progress: Progress) -> None:
     coupled = _solving(coupled_arm(), Task.position_only())
     pointing = _solving(arm(), Task.pointing("z"))
     ways = dict(zip(WAYS, (_overwrite, coupled, pointing), strict=True))
+    ways[AS_WRITTEN] = _as_written
     points = waypoints(report.samples)
     report.series |= {"path": points, "home": _joint_positions(HOME)}
     for way, solve in ways.items():
@@ -133,6 +150,15 @@ def run(report: Reproduction, progress: Progress) -> None:
             q, iterations = solve(T, q)
             report.rows.append({**_row(way, q, T, iterations), "waypoint": i})
             report.series.setdefault(way, []).append(_joint_positions(q))
+        report.series.setdefault("ways", []).append(_summary(way, report.rows))
+    run_his_code(report)
+
+
+def _summary(way: str, rows: list[Row]) -> Row:
+    """Return the sum or the largest of each figure of a way."""
+    of_way = [row for row in rows if row.get("way") == way]
+    largest = {key: max(row[key] for row in of_way) for key in ("before", "after", "tilt")}
+    return {"way": way, "iterations": sum(row["iterations"] for row in of_way), **largest}
 
 
 def waypoints(count: int) -> Array:
@@ -199,17 +225,94 @@ def _joint_positions(q: Array) -> Array:
     return np.array([robot.link_pose(link, q)[:3, 3] for link in links])
 
 
+# His code
+
+
+class Form(NamedTuple):
+    """His loop, with or without what the text does not have."""
+
+    converts: bool = True  # each step from degrees
+    rotation_rows: bool = True  # with an error of zero
+
+
+FORMS = {
+    AS_WRITTEN: Form(),
+    "without the conversion from degrees": Form(converts=False),
+    "without the rows of rotation": Form(rotation_rows=False),
+    "as the text": Form(converts=False, rotation_rows=False),
+}
+THRESHOLD = 1.0  # [cm] of each axis
+SHOWN = (0, 1, 2, 5, 10, 20, 50, 100)  # iterations, and the last
+
+
+def his_loop(point: Array, seed: Array, form: Form = Form()) -> Array:  # noqa: B008  immutable
+    """Return the joint values (k + 1, 5) [rad] of all k iterations of his code from a seed (5,)."""
+    robot, task = arm(), Task() if form.rotation_rows else Task.position_only()
+    stepper = Stepper(robot, "dls", seed, task=task, lambda_=LAMBDA, rotation_weight=1.0)
+    found = [stepper.q]
+    is_near = False
+    while not is_near and len(found) <= MOST_STEPS:
+        T = robot.fk(stepper.q)  # the rotation that it has: no error
+        T[:3, 3] = point
+        e = stepper.error(T)
+        is_near = bool((np.abs(e[:3]) < THRESHOLD).all())  # looked at after the step
+        dq = stepper.step_for(e, stepper.jacobian(T), T)
+        q = stepper.q + (np.radians(dq) if form.converts else dq)
+        q[3] = q[1] - q[2]
+        stepper.q = q
+        found.append(q)
+    return np.array(found)
+
+
+def _as_written(T: Array, seed: Array) -> tuple[Array, int]:
+    found = his_loop(T[:3, 3], seed)
+    return found[-1], len(found) - 1
+
+
+def run_his_code(report: Reproduction) -> None:
+    """Move from corner to corner by each form of his code; keep the ticks of every iteration."""
+    robot, rows = arm(), report.series.setdefault("his code", [])
+    moves = report.series.setdefault("gradual motion", [])
+    for name, form in FORMS.items():
+        row: Row = {"form": name}
+        q = HOME
+        longest = farthest = 0.0
+        for i, corner in enumerate(CORNERS, start=1):
+            found = his_loop(corner, q, form)
+            sent, q = ticks(found), found[-1]
+            off = corner - robot.fk(found)[:, :3, 3]
+            row[f"move {i}"] = len(found) - 1
+            longest = max(longest, float(np.abs(np.diff(sent, axis=0)).max()))
+            farthest = max(farthest, float(np.abs(off[-1]).max()))
+            if name == AS_WRITTEN:
+                moves.append({"move": i, "ticks": sent, "off": off})
+        rows.append({**row, "longest": longest, "off": farthest})
+    first = moves[0]
+    steps = [i for i in SHOWN if i < len(first["ticks"]) - 1] + [len(first["ticks"]) - 1]
+    report.series["first move"] = [
+        {
+            "iteration": i,
+            **dict(zip(JOINTS, first["ticks"][i].tolist(), strict=True)),
+            **dict(zip(("x", "y", "z"), first["off"][i].tolist(), strict=True)),
+        }
+        for i in steps
+    ]
+
+
 # Picture
 
 
+COLOURS = (BLUE, ORANGE, RED, GREEN, PURPLE)  # of the joints
+
+
 def plot(report: Reproduction) -> Figure:
-    """Draw the arm from the side, the ticks, and the error of rounding them."""
-    figure = new_figure(12.0, 4.4)
-    side, sent, off = figure.subplots(1, 3, width_ratios=(1.0, 1.1, 1.1))
+    """Draw the arm from the side, the ticks, the error of rounding them, and his gradual motion."""
+    figure = new_figure(12.0, 8.0)
+    (side, sent), (off, gradual) = figure.subplots(2, 2)
     way = next((way for way in reversed(WAYS) if way in report.series), None)
     _draw_side(side, np.asarray(report.series.get(way or "", [])), np.array(report.series["path"]))
     rows = [row for row in report.rows if row.get("way") == way]
-    for joint, color in zip(JOINTS, (BLUE, ORANGE, RED, GREY, PALE), strict=True):
+    for joint, color in zip(JOINTS, COLOURS, strict=True):
         steps = [row["waypoint"] for row in rows]
         sent.step(steps, [row[joint] for row in rows], where="mid", color=color, label=joint)
     sent.set_title(f"goal positions [ticks], {way}", fontsize=9, loc="left")
@@ -224,8 +327,26 @@ def plot(report: Reproduction) -> Figure:
         axes.set_xlabel("waypoint", fontsize=8)
         axes.legend(fontsize=7, frameon=False)
         plain(axes)
+    _draw_gradual(gradual, report.series.get("gradual motion", []))
     heading(figure, "DASL arm, tool vertical, in ticks")
     return figure
+
+
+def _draw_gradual(axes: Axes, moves: list[Row]) -> None:
+    """Draw the ticks of every iteration of his code, move after move."""
+    begin = 0
+    for move in moves:
+        sent = np.asarray(move["ticks"])
+        at = begin + np.arange(len(sent))
+        for values, joint, color in zip(sent.T, JOINTS, COLOURS, strict=True):
+            axes.plot(at, values, color=color, label=joint if begin == 0 else "")
+        begin = int(at[-1])
+        axes.axvline(begin, color=PALE, linewidth=0.8, zorder=0)
+    axes.set_title(f"{AS_WRITTEN}: ticks of every iteration", fontsize=9, loc="left")
+    axes.set_xlabel("iteration, three moves", fontsize=8)
+    if moves:
+        axes.legend(fontsize=7, frameon=False, ncols=5)
+    plain(axes)
 
 
 def _draw_side(axes: Axes, chains: Array, path: Array) -> None:
@@ -242,7 +363,12 @@ def _draw_side(axes: Axes, chains: Array, path: Array) -> None:
     plain(axes)
 
 
-_NAMES = (Column("way", "tool vertical", is_name=True), Column("waypoint", "point", is_name=True))
+_TICKS = tuple(Column(joint, f"{joint} [ticks]") for joint in JOINTS)
+_OFF = (
+    Column("before", "error [mm]", ".3f"),
+    Column("after", "in ticks [mm]", ".2f"),
+    Column("tilt", "tilt in ticks [deg]", ".2f"),
+)
 DASL = Experiment(
     what="dasl",
     source="Matos 2016",
@@ -255,15 +381,41 @@ DASL = Experiment(
         ),
         ResultTable(
             (
-                *_NAMES,
-                *(Column(joint, f"{joint} [ticks]") for joint in JOINTS),
-                Column("iterations", "iterations"),
-                Column("before", "error [mm]", ".3f"),
-                Column("after", "in ticks [mm]", ".2f"),
-                Column("tilt", "tilt in ticks [deg]", ".2f"),
+                Column("form", "his code", is_name=True),
+                *(Column(f"move {i}", f"move {i}: iterations") for i in (1, 2, 3)),
+                Column("longest", "longest step [ticks]", ".0f"),
+                Column("off", "farthest axis [cm]", ".2f"),
             ),
-            "Along the path",
-            {"table": "path"},
+            "His code, from corner to corner of the path",
+            series="his code",
+        ),
+        ResultTable(
+            (
+                Column("iteration", "iteration", is_name=True),
+                *_TICKS,
+                *(Column(axis, f"{axis} to go [cm]", ".2f") for axis in "xyz"),
+            ),
+            "His code as written: ticks of the first move, as they are sent one after the other",
+            series="first move",
+        ),
+        ResultTable(
+            (
+                Column("way", "tool vertical", is_name=True),
+                Column("iterations", "iterations, sum"),
+                *_OFF,
+            ),
+            "Along the path: largest of all waypoints",
+            series="ways",
+        ),
+        ResultTable(
+            (
+                Column("waypoint", "point", is_name=True),
+                *_TICKS,
+                Column("iterations", "iterations"),
+                *_OFF,
+            ),
+            f"Along the path, {WAYS[-1]}",
+            {"table": "path", "way": WAYS[-1]},
         ),
     ),
     run=run,

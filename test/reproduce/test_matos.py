@@ -1,5 +1,7 @@
 """The DASL arm of Matos: tool vertical, ticks of its servos."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -58,9 +60,52 @@ def test_the_ways_agree_with_each_other_and_the_example_of_the_text(report):
     assert report.rows[0]["ticks"] == report.printed[0]["ticks"]
     points = matos.waypoints(7)
     np.testing.assert_allclose(points[[0, -1]], matos.CORNERS[[0, -1]])
-    assert len(matos.plot(report).axes) == 3
+    assert len(matos.plot(report).axes) == 4
 
 
 def test_coupling_in_the_model_takes_fewer_steps(report):
     written, coupled, _ = ([r["iterations"] for r in path(report, way)] for way in matos.WAYS)
     assert sum(coupled) < sum(written)
+
+
+def as_his_code(q, point, to_radians):
+    """Return q after one iteration: 6 rows by cross products, no error of rotation."""
+    A, axes, places = np.eye(4), [], []
+    for angle, row in zip(q, matos.ROWS, strict=True):
+        axes.append(A[:3, 2])
+        places.append(A[:3, 3])
+        c, s, ca, sa = np.cos(angle), np.sin(angle), np.cos(row.alpha), np.sin(row.alpha)
+        A = A @ [
+            [c, -s * ca, s * sa, row.a * c],
+            [s, c * ca, -c * sa, row.a * s],
+            [0.0, sa, ca, row.d],
+            [0.0, 0.0, 0.0, 1.0],
+        ]
+    J = np.vstack([np.cross(axes, A[:3, 3] - places).T, np.array(axes).T])
+    e = np.concatenate([point - A[:3, 3], np.zeros(3)])
+    t = J.T @ np.linalg.inv(J @ J.T + np.eye(6)) @ e * to_radians
+    th1, th2, th3, _, th5 = q + t
+    return np.array([th1, th2, th3, th2 - th3, th5])
+
+
+@pytest.mark.parametrize("form", [matos.Form(), matos.Form(converts=False)])
+def test_his_loop_makes_the_steps_of_his_code(form):
+    found = matos.his_loop(matos.CORNERS[0], matos.HOME, form)
+    to_radians = np.pi / 180.0 if form.converts else 1.0
+    for q, following in pairwise(found):
+        expected = as_his_code(q, matos.CORNERS[0], to_radians)
+        np.testing.assert_allclose(following, expected, atol=1e-12)
+    off = np.abs(matos.arm().fk(found[-2:])[:, :3, 3] - matos.CORNERS[0])
+    assert (off < matos.THRESHOLD).all()  # before the last step, which his code makes too
+
+
+def test_a_move_takes_the_hundred_iterations_of_the_text_by_the_conversion_alone(report):
+    rows = {row["form"]: row for row in report.series["his code"]}
+    moves = [f"move {i}" for i in (1, 2, 3)]
+    assert all(100 <= rows[matos.AS_WRITTEN][move] <= 200 for move in moves)
+    assert all(rows["as the text"][move] <= 5 for move in moves)
+    assert rows[matos.AS_WRITTEN]["longest"] <= 10 < rows["as the text"]["longest"]
+    sent = [np.asarray(move["ticks"]) for move in report.series["gradual motion"]]
+    for before, after in pairwise(sent):
+        np.testing.assert_array_equal(before[-1], after[0])
+    assert [len(each) - 1 for each in sent] == [rows[matos.AS_WRITTEN][move] for move in moves]
