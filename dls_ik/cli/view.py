@@ -92,9 +92,14 @@ def view(
     The default ROBOT is wam, and with --ros that of the node.
     """
     methods = _methods(method)
-    if ros and (methods or task or replay or any(around)):
-        given = {"--method": methods, "--task": task, "--replay": replay, "--srdf": around.srdf}
-        name = next((name for name, value in given.items() if value), "--scene")
+    if ros and (methods or task or replay or around.srdf):
+        given = {"--method": methods, "--task": task, "--replay": replay}
+        name = next((name for name, value in given.items() if value), "")
+        if not name:
+            raise click.UsageError(
+                "--srdf is for an arm of this process; ik_node takes an SRDF by its parameter or "
+                "topic robot_description_semantic"
+            )
         raise click.UsageError(
             f"{name} is for an arm of this process; the page shows what a node does"
         )
@@ -102,7 +107,7 @@ def view(
         raise click.UsageError("--base and --tip are those of the node, unless ROBOT is given too")
     output.check_outputs(record)
     if ros:
-        source = remote(chosen if chosen.name else None, namespace, patience)
+        source = remote(chosen if chosen.name else None, namespace, patience, around.files)
     else:
         source = local(chosen._replace(name=chosen.name or DEFAULT), methods, task, around)
     try:
@@ -231,14 +236,18 @@ def local(
 
 
 @contextlib.contextmanager
-def remote(chosen: ChosenRobot | None, namespace: str, patience: float) -> Iterator[ViewedArm]:
+def remote(
+    chosen: ChosenRobot | None, namespace: str, patience: float, scenes: Sequence[str] = ()
+) -> Iterator[ViewedArm]:
     """Yield the arm of a node, which is waited for with patience [s].
 
-    Base and tip that are not given are the node's, and so is a robot that is not chosen.
+    Base and tip that are not given are the node's, and so is a robot that is not chosen. The
+    objects of files of scenes are added to the scene of the node.
 
     Raises:
         MissingPartError: ROS is not installed, or no node names its robot.
         RobotModelError: its robot is not usable here.
+        SceneError: a file that is not a scene.
     """
     from dls_ik.viewer.session import Session
 
@@ -254,7 +263,11 @@ def remote(chosen: ChosenRobot | None, namespace: str, patience: float) -> Itera
         raise output.MissingPartError(f"{error}: {hint}") from None
     with contextlib.closing(source):
         is_foreign = chosen is None and isinstance(source.urdf, str)
-        yield ViewedArm(source.robot, source.urdf, lambda _: (Session(source), ()), is_foreign)
+        for file in scenes:
+            for note in source.scene.load(file):
+                output.warn(f"{file}: {note}")
+        session = Session(source, shared=source.scene)
+        yield ViewedArm(source.robot, source.urdf, lambda _: (session, ()), is_foreign)
 
 
 def _source(chosen: ChosenRobot | None, namespace: str, patience: float) -> NodeSource:

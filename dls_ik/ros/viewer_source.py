@@ -32,6 +32,7 @@ from dls_ik.ros.services.executor import LatestOnlyExecutor
 from dls_ik.ros.servo.outputs import arrange
 from dls_ik.ros.subscriptions import merge_bounded, subscribe_bounded
 from dls_ik.ros.util import Throttle
+from dls_ik.ros.viewer_scene import NodeScene
 from dls_ik.servo import ServoState
 from dls_ik.viewer.source import LocalSource, Sample, TunableParameter, tunable_parameters
 
@@ -267,6 +268,7 @@ class NodeSource:
             raise
         self.robot, self.urdf = found
         self._drag = DragPublisher(node, self.robot.base)
+        self.scene = NodeScene(node, self.robot)
         self._rest = self.robot.clip(np.zeros(self.robot.n))
 
     @property
@@ -290,6 +292,7 @@ class NodeSource:
         """Return the latest state."""
         parameters = self._parameters
         self._drag.repeat_last(parameters.current.target_timeout, not parameters.use_sim_time)
+        self.scene.step(time.monotonic())
         joints = self._latest.find_joints(self._driver_names())
         q, velocity = joints or (self._rest, np.zeros(self.robot.n))
         state, message = self._state(joints is not None)
@@ -334,6 +337,8 @@ class NodeSource:
     def close(self) -> None:
         """Leave the ROS graph."""
         self._executor.close()
+        if hasattr(self, "scene"):  # else no robot was found
+            self.scene.close()
         self._host.close()
 
     def _fail(self, error: Exception) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from threading import RLock
 from typing import Any, NamedTuple
@@ -40,10 +40,18 @@ class ObstacleView:
         nodes: The scene of viser.
         world: Whose objects are drawn and moved.
         size: Of the robot [m].
+        tell: Called with the name of an object that was moved, added or removed here.
     """
 
-    def __init__(self, nodes: Any, world: PlanningScene, robot: RobotModel, size: float) -> None:
-        self._nodes, self._world, self._size = nodes, world, size
+    def __init__(
+        self,
+        nodes: Any,
+        world: PlanningScene,
+        robot: RobotModel,
+        size: float,
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._nodes, self._world, self._size, self._tell = nodes, world, size, tell
         self._link_poses = LinkPoses(robot)
         still = self._link_poses(robot.clip(np.zeros(robot.n)))
         self._T_base_root = still[robot.tree.root]
@@ -52,6 +60,7 @@ class ObstacleView:
         self._seen: SceneSnapshot | None = None
         self._lock = RLock()
         self.chosen: str | None = None
+        self._T_handle = np.eye(4)  # T_root_object that the handle shows
         self._handle: Any = nodes.add_transform_controls(
             "/obstacle_handle", HANDLE * size, line_width=3.0, depth_test=False, visible=False
         )
@@ -82,8 +91,7 @@ class ObstacleView:
             self.chosen = name if name in objects else None
             self._handle.visible = self.chosen is not None
             if self.chosen is not None:
-                T = self._T_base_root @ objects[self.chosen]
-                self._handle.position, self._handle.wxyz = T[:3, 3], wxyz_from_pose(T)
+                self._place_handle(objects[self.chosen])
 
     def add_box(self, sides: Sequence[float], place: Array) -> str:
         """Add a box of edge lengths (3,) [m] at a place (3,) in the base frame, and choose it."""
@@ -92,6 +100,7 @@ class ObstacleView:
             name = next(n for i in range(1, 10_000) if (n := f"box{i}") not in taken)
             T = inverse(self._T_base_root) @ transform(translation=place)
             self._world.add_box(name, sides, T)
+            self._tell(name)
             self.choose(name)
             return name
 
@@ -100,6 +109,7 @@ class ObstacleView:
         with self._lock:
             if self.chosen is not None:
                 self._world.remove(self.chosen)
+                self._tell(self.chosen)
             self.choose(None)
 
     def corners(self) -> Array:
@@ -114,11 +124,18 @@ class ObstacleView:
                     found.append(points.T @ whole[:3, :3].T + whole[:3, 3])
         return np.concatenate(found)
 
+    def _place_handle(self, T_root_object: Array) -> None:
+        self._T_handle = T_root_object
+        T = self._T_base_root @ T_root_object
+        self._handle.position, self._handle.wxyz = T[:3, 3], wxyz_from_pose(T)
+
     def _drag(self) -> None:
         with self._lock:
             if self.chosen is not None and self.chosen in self._world.objects:
                 T_base = pose_from_wxyz(self._handle.wxyz, self._handle.position)
-                self._world.move(self.chosen, inverse(self._T_base_root) @ T_base)
+                self._T_handle = inverse(self._T_base_root) @ T_base
+                self._world.move(self.chosen, self._T_handle)
+                self._tell(self.chosen)
 
     def _draw(self, now: SceneSnapshot) -> None:
         """Draw the objects of a snapshot, those that have changed anew."""
@@ -135,6 +152,10 @@ class ObstacleView:
             self._drawn[name].place(self._T_base_root @ each.T)
         if self.chosen is not None and self.chosen not in now.objects:
             self.choose(None)
+        elif self.chosen is not None:
+            T = now.objects[self.chosen].T
+            if not np.allclose(T, self._T_handle):  # others moved it
+                self._place_handle(T)
 
     def _add(self, name: str, body: Body) -> _Drawn:
         self._count += 1
@@ -240,7 +261,7 @@ class ObstaclePanel:
 
     def update(self, closest: ClosestPair | None) -> None:
         """Show the nearest pair, and the obstacles there are."""
-        words = LINE.format(_in_words(closest))
+        words = LINE.format(self._words(closest))
         if self._line.content != words:
             self._line.content = words
         scene = self._session.scene
@@ -249,6 +270,14 @@ class ObstaclePanel:
             self._list.options = names
         if self._list.value != (chosen := self._view.chosen or NONE):
             self._list.value = chosen
+
+    def _words(self, closest: ClosestPair | None) -> str:
+        shared = self._session.shared
+        note = "" if shared is None else shared.note
+        if not note:
+            return _in_words(closest)
+        line = f"<span style='color:{DIMMED}'>{escape(note)}</span>"
+        return line if closest is None else f"{_in_words(closest)}<br>{line}"
 
     def _choose(self, event: Any) -> None:
         if event.client is not None:  # by a person

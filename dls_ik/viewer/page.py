@@ -206,7 +206,8 @@ def _obstacles(
         return None
     from dls_ik.viewer.obstacles import ObstaclePanel, ObstacleView
 
-    view = ObstacleView(server.scene, session.scene, session.robot, size)
+    tell = (lambda _: None) if session.shared is None else session.shared.publish
+    view = ObstacleView(server.scene, session.scene, session.robot, size, tell)
     return view, ObstaclePanel(server.gui, session, view, size)
 
 

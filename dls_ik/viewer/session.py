@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -33,6 +33,16 @@ ROUNDING = 1e-6  # of a step
 MakeSource = Callable[[str, Array | None], Source]  # from a method and a start (n,)
 
 
+class SharedScene(Protocol):
+    """A scene of another process, as it is known here."""
+
+    scene: PlanningScene
+    note: str  # why it is not known, or not whole; empty if it is
+
+    def publish(self, name: str) -> None:
+        """Tell the other process of an object that was moved, added or removed here."""
+
+
 class ArmView(NamedTuple):
     """State of one arm to show."""
 
@@ -48,9 +58,15 @@ class Session:
     Args:
         source: the first arm.
         make_source: makes the others; None: there cannot be others.
+        shared: the scene of an arm in another process.
     """
 
-    def __init__(self, source: Source, make_source: MakeSource | None = None) -> None:
+    def __init__(
+        self,
+        source: Source,
+        make_source: MakeSource | None = None,
+        shared: SharedScene | None = None,
+    ) -> None:
         self.robot = source.robot
         self.history = CurveHistory()
         self.target: Array | None = None  # as of robot.fk: the last one set here
@@ -58,7 +74,8 @@ class Session:
         self.replay: JointPath | None = None  # shown in place of the arms
         self.speed = 1.0  # of the clock
         self.is_paused = False  # of arms of this process
-        self.scene: PlanningScene | None = None  # in which they avoid collisions
+        self.shared = shared
+        self.scene = None if shared is None else shared.scene  # in which they avoid collisions
         self._make_source = make_source
         self._lock = threading.RLock()
         self._sources = [source]

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from geometry_msgs.msg import PoseStamped
 from ros_client import READY, SOON, Client, NodeProcess
+from ros_scene import apply, box, objects_of, removed, scene_of, world
 from ros_streamer import HOME, Streamer, stamped
 from ros_wam import WAM
 
-from dls_ik.errors import DlsIkError, OptionError
+from dls_ik.errors import DlsIkError, OptionError, SceneError
 from dls_ik.model.files import shipped_urdf
 from dls_ik.model.robot import RobotModel
+from dls_ik.model.rotations import transform
 from dls_ik.ros.client.connection import ServiceMissingError
 from dls_ik.ros.robot_source import DescribedRobot
 from dls_ik.ros.viewer_source import NodeSource, state_from_status
@@ -108,6 +110,50 @@ def test_method_and_parameters_are_changed_in_the_node(source):
     assert source.method == "sdls+clamp"
     source.set_parameter("gamma_max", 0.5)
     source.set_method("ctp+sd+svf")
+
+
+def test_the_scene_of_the_node_is_shown_and_changed(source, tmp_path):
+    """What others add comes; what is added, moved and removed here the node has then."""
+    mirror = source.scene.scene
+
+    def until(condition, what):
+        step_until(source, lambda _: condition(), what)
+
+    def place(client, name):
+        objects = scene_of(client).world.collision_objects
+        return next((each.pose.position.x for each in objects if each.id == name), None)
+
+    with Client(NAMESPACE) as client:
+        assert apply(client, world(box("shelf", (0.6, 0.0, 0.5))))
+        until(lambda: "shelf" in mirror.objects, "the box of the node")
+        shown = mirror.snapshot.objects["shelf"].body
+        assert mirror.distance(HOME).names  # the arm's own shapes count
+        assert mirror.snapshot.may_touch("wam_base", "wam_link1")  # as the node says
+
+        for x in (0.7, 0.8, 0.9):  # a drag
+            mirror.move("shelf", transform(translation=np.array([x, 0.0, 0.5])))
+            source.scene.publish("shelf")
+        until(lambda: place(client, "shelf") == 0.9, "the box where it was dragged")
+        mirror.add_box("new", [0.1, 0.2, 0.3], transform(translation=np.array([0.0, 1.0, 0.0])))
+        source.scene.publish("new")
+        until(lambda: "new" in objects_of(client), "the box that was added")
+        mirror.remove("new")
+        source.scene.publish("new")
+        until(lambda: "new" not in objects_of(client), "the end of that box")
+        file = tmp_path / "box.scene"
+        file.write_text("(s)\n* crate\n1\nbox\n0.1 0.1 0.1\n0 1 0\n0 0 0 1\n0 0 0 0\n.\n")
+        assert source.scene.load(str(file)) == ()
+        until(lambda: "crate" in objects_of(client), "the object of a file")
+
+        assert apply(client, world(box("shelf", (0.5, 0.0, 0.5)), removed("crate")))
+        until(lambda: [*mirror.objects] == ["shelf"], "what the node has")
+        until(lambda: mirror.objects["shelf"][0, 3] == 0.5, "the box where others moved it")
+        assert mirror.snapshot.objects["shelf"].body is shown  # not drawn anew
+        assert apply(client, world(removed("shelf")))
+    file.write_text("world: {collision_objects: [{id: a, header: {frame_id: wam_tip}, "
+                    "primitives: [{type: sphere, dimensions: [0.1]}]}]}")  # fmt: skip
+    with pytest.raises(SceneError, match="object 'a' is in frame 'wam_tip'"):
+        source.scene.load(str(file))
 
 
 def test_pause_and_reset(source):
