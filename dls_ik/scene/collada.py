@@ -53,6 +53,27 @@ def read_collada(content: bytes) -> Part:
     return np.concatenate([vertices for vertices, _ in parts]), np.concatenate(triangles)
 
 
+def read_unit(content: bytes) -> float:
+    """Read the unit [m] of a COLLADA file, 1 where it has none.
+
+    Raises:
+        SceneError: not COLLADA, or a unit that is not positive.
+    """
+    schema = {"asset": SCHEMA["asset"]}
+    return _unit(read_elements(content, schema, "mesh", "COLLADA", SceneError, MAX_COLLADA_BYTES))
+
+
+def _unit(root: XmlElement) -> float:
+    asset = root.first("asset")
+    unit = None if asset is None else asset.first("unit")
+    if unit is None or "meter" not in unit.attributes:
+        return 1.0
+    (meter,) = unit.numbers("meter", 1)
+    if not 0.0 < meter < np.inf:
+        unit.refuse(f"a unit of {meter:g} m")
+    return meter
+
+
 class _Document:
     """The libraries of a document, and what is drawn of them."""
 
@@ -77,13 +98,7 @@ class _Document:
     def draw(self) -> list[Part]:
         """Return the triangles of the scene, in [m]."""
         scene = self._scene()
-        asset = self.root.first("asset")
-        unit = None if asset is None else asset.first("unit")
-        meter = 1.0
-        if unit is not None and "meter" in unit.attributes:
-            (meter,) = unit.numbers("meter", 1)
-            if not 0.0 < meter < np.inf:
-                unit.refuse(f"a unit of {meter:g} m")
+        meter = _unit(self.root)
         for node in scene.all("node"):
             self._draw(node, np.diag([meter, meter, meter, 1.0]), 0)
         return self.parts

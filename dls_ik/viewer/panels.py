@@ -239,6 +239,9 @@ def _widget(gui: Any, parameter: TunableParameter, label: str) -> Any:
 
 
 WATCH = "<div style='padding:0 12px 6px;font-size:12.5px;line-height:1.35'>{}</div>"
+BLOCKED = (
+    " <b>In the way:</b> {} and {}. The path was computed without obstacles; no arm steps into one."
+)
 NO_PRESET = "The target moves by itself; this line says what to look at."
 
 
@@ -270,7 +273,12 @@ class PresetPanel:
             return
         self._shown = preset
         self._stop.visible = preset is not None
-        text = NO_PRESET if preset is None else f"<b>Watch:</b> {escape(preset.watch)}"
+        text = NO_PRESET
+        if preset is not None:
+            text = f"<b>Watch:</b> {escape(preset.watch)}"
+            pair = self._session.in_the_way(preset)
+            if pair is not None:
+                text += BLOCKED.format(*map(escape, pair))
         self._watch.content = WATCH.format(text)
 
     def _play(self, preset: Preset) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -22,9 +22,14 @@ from dls_ik.solver.solver import IkSolver
 from dls_ik.solver.task import Task, Tasks, checked_tasks
 from dls_ik.viewer.source import STEP, bare_stepper, task_errors
 
+if TYPE_CHECKING:
+    from dls_ik.scene.snapshot import SceneSnapshot
+    from dls_ik.scene.srdf import Pair
+
 REST = 1.0  # [s] at each end
 RESTARTS, PATIENCE = 10, 10.0  # of solvers; [s], which does not decide
 POSE_ROWS = 6
+FOLLOWER = "dls"
 
 
 class Preset(NamedTuple):
@@ -56,6 +61,20 @@ def make_presets(robot: RobotModel, start: Array, task: Tasks = None) -> tuple[P
         return ()
     arm = _Arm(robot, checked_tasks(robot, task)[0], start)
     return tuple(filter(None, (through_singularity(arm), out_of_reach(arm), into_limit(arm))))
+
+
+def pair_in_the_way(
+    robot: RobotModel, preset: Preset, world: SceneSnapshot, task: Tasks = None
+) -> Pair | None:
+    """Return the first pair that collides where an arm follows a preset; None: none does.
+
+    Presets are computed without obstacles, as the robot alone moves.
+    """
+    stepper = bare_stepper(robot, FOLLOWER, preset.start, task)
+    Ts = np.array([preset.pose(time) for time in np.arange(STEP, preset.period, STEP)])
+    q = np.concatenate([preset.start[None], stepper.run(Ts, len(Ts)).q])
+    colliding = np.flatnonzero(world.in_collision(q))
+    return world.colliding_pair(q[colliding[0]]) if len(colliding) else None
 
 
 class _Arm(NamedTuple):

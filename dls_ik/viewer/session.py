@@ -18,12 +18,13 @@ from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.task import Task, Tasks, too_few_joints
 from dls_ik.viewer.plots import CsvRecorder, CurveHistory, Measures, measure
-from dls_ik.viewer.presets import Preset, make_presets, start_configuration
+from dls_ik.viewer.presets import Preset, make_presets, pair_in_the_way, start_configuration
 from dls_ik.viewer.replay import JointPath
 from dls_ik.viewer.source import STEP, LocalSource, Sample, Source
 
 if TYPE_CHECKING:
     from dls_ik.scene.planning_scene import PlanningScene
+    from dls_ik.scene.srdf import Pair
 
 DRAG_HOLD = 1.0  # [s] that a dragged target stays, also if others send targets
 MAX_ARMS = 4
@@ -76,6 +77,7 @@ class Session:
         self.is_paused = False  # of arms of this process
         self.shared = shared
         self.scene = None if shared is None else shared.scene  # in which they avoid collisions
+        self.task: Tasks = None  # that arms of this process follow
         self._make_source = make_source
         self._lock = threading.RLock()
         self._sources = [source]
@@ -253,6 +255,12 @@ class Session:
             self.replay, self.preset = None, preset
             self._restart()
 
+    def in_the_way(self, preset: Preset) -> Pair | None:
+        """Return the pair that stops the arms on the path of a preset; None: it is free."""
+        if self.scene is None:
+            return None
+        return pair_in_the_way(self.robot, preset, self.scene.snapshot, self.task)
+
     def stop_preset(self) -> None:
         """Leave the target where it is."""
         self.preset = None
@@ -391,7 +399,7 @@ def local_session(
         return source
 
     session = Session(make_source(next(iter(methods), None), None), make_source)
-    session.scene = scene
+    session.scene, session.task = scene, task
     for arm, method in enumerate(methods[:MAX_ARMS]):
         session.set_method(arm, method)
     session.drag_target(robot.fk(start))

@@ -22,6 +22,7 @@ from dls_ik.model.rotations import (
     transform,
 )
 from dls_ik.model.xml import MAX_BYTES as MAX_URDF_BYTES
+from dls_ik.scene.collada import read_unit
 from dls_ik.text import escape
 
 Colour = tuple[int, int, int]  # 0 to 255 each
@@ -352,12 +353,17 @@ def _mesh_of_file(name: str, beside: Path | None) -> trimesh.Trimesh:
     file = find_file(name, beside)
     if file is None or file.suffix.lower() not in MESH_SUFFIXES:
         raise OSError(f"no mesh: {name}")
-    content = io.BytesIO(read_file(file, MAX_MESH_BYTES))
+    content = read_file(file, MAX_MESH_BYTES)
     mesh = trimesh.load(
-        content, file_type=file.suffix[1:].lower(), resolver=MeshFolderResolver(file), force="mesh"
+        io.BytesIO(content),
+        file_type=file.suffix[1:].lower(),
+        resolver=MeshFolderResolver(file),
+        force="mesh",
     )
     if not isinstance(mesh, trimesh.Trimesh) or not len(mesh.faces):
         raise ValueError(f"an empty mesh: {name}")
+    if file.suffix.lower() == ".dae":  # trimesh reads its numbers as metres
+        mesh.apply_transform(np.diag([*[read_unit(content)] * 3, 1.0]))
     return mesh
 
 

@@ -63,6 +63,23 @@ def test_the_arm_goes_around_and_says_what_is_in_the_way(session, scene):
     assert "in the way: wall and wam_" in run(session, scene, "STALLED").message
 
 
+def test_a_preset_says_what_stops_its_arms(scene):
+    scene.remove("wall")
+    session, presets = local_session(ROBOT, scene=scene)
+    preset = presets[0]
+    try:
+        assert session.in_the_way(preset) is None
+        middle = preset.pose(preset.period / 4)
+        scene.add_box("post", [0.05, 0.05, 0.05], middle)
+        pair = session.in_the_way(preset)
+        assert "post" in pair
+        session.play(preset)
+        messages = {session.step(k * DT)[0].sample.message for k in range(500)}
+        assert any("in the way: " in each and "post" in each for each in messages)
+    finally:
+        session.close()
+
+
 def test_an_obstacle_that_comes_into_the_arm_is_left(session, scene):
     session.drag_target(at(0.5, -0.25, 0.4))
     q = run(session, scene, "REACHED").q

@@ -12,6 +12,7 @@ from robots import URDF, joint, random_robots
 pytest.importorskip("yourdfpy")
 
 from dls_ik.model.robot import RobotModel
+from dls_ik.scene.meshes import read_mesh_file
 from dls_ik.viewer.scene import Figure, node_names
 from dls_ik.viewer.shapes import (
     GREY,
@@ -239,6 +240,19 @@ def test_a_mesh_file_draws_in_no_other_file(tmp_path):
         "&e;</float_array></source></mesh></geometry></library_geometries></COLLADA>"
     )
     assert load_shapes(robot_file(tmp_path, mesh("a.dae"))).missing == ("a.dae",)
+
+
+def test_collada_is_drawn_as_large_as_it_collides(tmp_path):
+    pytest.importorskip("collada")
+    exported = trimesh.exchange.dae.export_collada(trimesh.creation.box((10.0, 20.0, 30.0)))
+    in_centimetres = exported.replace(b"<asset>", b'<asset><unit meter="0.01"/>', 1)
+    assert in_centimetres != exported
+    (tmp_path / "a.dae").write_bytes(in_centimetres)
+    (piece,) = load_shapes(robot_file(tmp_path, mesh("a.dae", 'scale="1 1 2"'))).pieces
+    vertices, _ = read_mesh_file(tmp_path / "a.dae")
+    drawn = np.ptp(piece.mesh.vertices, axis=0)
+    np.testing.assert_allclose(drawn, np.ptp(vertices, axis=0) * [1.0, 1.0, 2.0])
+    np.testing.assert_allclose(drawn, [0.1, 0.2, 0.6])
 
 
 @pytest.mark.parametrize("is_foreign", [True, False])
