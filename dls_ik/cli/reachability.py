@@ -103,7 +103,7 @@ def reachability(
     if plot is not None:
         from dls_ik.reachability.map import map_picture
 
-        output.save_plot(plot, map_picture(found, show))
+        output.save_plot(plot, map_picture(found, show, scene))
 
 
 def _compute(job: MapJob, out: str, scheduler: str | None) -> ReachabilityMap:

@@ -18,6 +18,7 @@ from dls_ik.scene.shapes import Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphe
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+HALF_SHEET = 10.0  # [m] of a plane
 AROUND, ALONG = 24, 8  # faces of a round shape about its axis, and along half a circle
 CORNERS = np.array(
     [[0, 1, 3, 2], [4, 5, 7, 6], [0, 1, 5, 4], [2, 3, 7, 6], [0, 2, 6, 4], [1, 3, 7, 5]]
@@ -88,6 +89,53 @@ def faces(shape: Shape) -> list[Array]:
             return []
         case _:
             return [*_turned(np.array([*_profile(shape)]))]
+
+
+def sections(scene: PlanningScene, axis: int, at: float) -> Array:
+    """Return the outlines (m, 2, 3) [m] of the objects on a plane across an axis of the base frame.
+
+    Each row is a straight piece of an outline. Planes of the scene are cut as squares of 20 m.
+
+    Args:
+        axis: 0 to 2, of the normal of the plane.
+        at: coordinate of the plane along it [m].
+    """
+    robot = scene.robot
+    T_base_root = inverse(robot.tree.pose(robot.base, scene.snapshot.values))
+    found = [np.zeros((0, 2, 3))]
+    for each in scene.snapshot.objects.values():
+        for shape, T_part in each.body.parts:
+            T = T_base_root @ each.T @ T_part
+            flat = [_sheet(shape)] if isinstance(shape, Plane) else faces(shape)
+            by_corners: dict[int, list[Array]] = {}
+            for face in flat:
+                by_corners.setdefault(len(face), []).append(face)
+            found += [
+                _cut(np.array(several) @ T[:3, :3].T + T[:3, 3], axis, at)
+                for several in by_corners.values()
+            ]
+    return np.concatenate(found)
+
+
+def _cut(polygons: Array, axis: int, at: float) -> Array:
+    """Cut convex polygons (k, c, 3) by a plane: straight pieces (m, 2, 3)."""
+    ahead = np.roll(polygons, -1, axis=1)
+    height, height_ahead = polygons[..., axis] - at, ahead[..., axis] - at
+    crosses = (height >= 0.0) != (height_ahead >= 0.0)  # (k, c), two of a polygon or none
+    cut = crosses.sum(axis=1) == 2
+    share = height / np.where(crosses, height - height_ahead, 1.0)
+    points = polygons + share[..., None] * (ahead - polygons)
+    pieces: Array = points[cut][crosses[cut]].reshape(-1, 2, 3)
+    return pieces
+
+
+def _sheet(plane: Plane) -> Array:
+    """Return a square (4, 3) of a plane, centred next to the origin."""
+    x = np.cross(plane.normal, np.eye(3)[np.abs(plane.normal).argmin()])
+    x /= np.linalg.norm(x)
+    y = np.cross(plane.normal, x)
+    corners: Array = HALF_SHEET * np.array([x + y, x - y, -x - y, y - x])
+    return corners + plane.offset * plane.normal
 
 
 def _profile(shape: Sphere | Cylinder | Capsule) -> Iterator[tuple[float, float]]:

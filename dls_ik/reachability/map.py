@@ -16,6 +16,7 @@ import numpy as np
 from dls_ik.core.types import Array
 from dls_ik.plot.arm import AXES, space_axes
 from dls_ik.plot.canvas import GREY, RED, heading, new_figure
+from dls_ik.plot.scene import sections
 from dls_ik.reachability.chunks import Voxels
 from dls_ik.reachability.settings import (
     FORMAT,
@@ -28,6 +29,8 @@ from dls_ik.text import listing, quoted
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from dls_ik.scene.planning_scene import PlanningScene
 
 SUFFIXES = (".npz", ".zarr")
 ABOUT = "about"  # the entry with settings and versions
@@ -233,6 +236,7 @@ COLOURS = "viridis"
 SHOWN = ("index", "manipulability", "collisions")
 LOST = "only reached in collision [% of what is reached]"
 MOST = 24  # voxels along an axis; finer maps are shown by the mean of several
+OUTLINES = "; black: obstacles in the slice"
 COUNTED = {"pose": " orientations", "pointing": " directions of the tool"}
 
 
@@ -244,7 +248,9 @@ class MapColours(NamedTuple):
     label: str
 
 
-def map_picture(found: ReachabilityMap, show: str = "index") -> Figure:
+def map_picture(
+    found: ReachabilityMap, show: str = "index", scene: PlanningScene | None = None
+) -> Figure:
     """Draw slices through the shoulder and a view in space; of a flat map its only layer.
 
     Args:
@@ -252,12 +258,15 @@ def map_picture(found: ReachabilityMap, show: str = "index") -> Figure:
         show: ``index``, the share of the orientations that is reached; ``manipulability``, the
             mean over the solutions; or ``collisions``, the share of what is reached that they take
             away.
+        scene: the one of the map, whose objects are outlined in the slices.
 
     Raises:
-        ReachabilityError: another value of show.
+        ReachabilityError: another value of show, or another scene.
         DlsIkError: matplotlib is not installed.
     """
     shown = _shown(found, show)
+    if scene is not None and scene.snapshot.digest != found.settings.scene:
+        raise ReachabilityError("the map was computed with another scene")
     thick = [n > 1 for n in found.settings.shape]
     if all(thick):
         figure = new_figure(11.0, 10.6)
@@ -271,9 +280,11 @@ def map_picture(found: ReachabilityMap, show: str = "index") -> Figure:
     slices = [s for s in SLICES if thick[s[0]] and thick[s[1]]] or SLICES
     for axes, (i, j, view) in zip(panels, slices, strict=False):
         mesh = _slice(axes, found, shown, i, j, view)
+        if scene is not None:
+            _outline(axes, found, scene, i, j)
     _name_base(panels[0], found)
     _colour_bar(figure, mesh, shown.label)
-    heading(figure, _title(found))
+    heading(figure, _title(found, scene is not None and bool(scene.objects)))
     return figure
 
 
@@ -313,6 +324,17 @@ def _slice(axes: Axes, found: ReachabilityMap, shown: MapColours, i: int, j: int
     return mesh
 
 
+def _outline(axes: Axes, found: ReachabilityMap, scene: PlanningScene, i: int, j: int) -> None:
+    """Draw where the layer of the shoulder cuts the objects of a scene."""
+    from matplotlib.collections import LineCollection
+
+    (across,) = {0, 1, 2} - {i, j}
+    at = float(found.grid.axis(across)[found.at(found.shoulder)[across]])
+    pieces = list(sections(scene, across, at)[:, :, (i, j)])
+    for colour, width in (("white", 3.6), ("black", 1.6)):
+        axes.add_collection(LineCollection(pieces, colors=colour, linewidths=width), autolim=False)
+
+
 def _mark_base(axes: Axes, found: ReachabilityMap, i: int, j: int) -> None:
     """Draw the base as a triangle, and the shoulder as a dot if it is elsewhere."""
     end = (found.shoulder[i], found.shoulder[j])
@@ -347,11 +369,16 @@ def _colour_bar(figure: Figure, mesh: Any, label: str) -> None:
     bar.ax.tick_params(labelsize=8, colors=GREY)
 
 
-def _title(found: ReachabilityMap) -> str:
+def _title(found: ReachabilityMap, has_outlines: bool) -> str:
     settings = found.settings
     counted = COUNTED.get(settings.task)
     asked = f", {settings.orientations}{counted}" if counted else ""
-    return f"Reach of {settings.robot}: voxels of {100.0 * settings.resolution:g} cm{asked}"
+    title = f"Reach of {settings.robot}: voxels of {100.0 * settings.resolution:g} cm{asked}"
+    if not settings.scene:
+        return title
+    lost = int(found.voxels.in_collision.sum(dtype=np.int64))
+    share = lost / max(lost + int(found.voxels.reached.sum(dtype=np.int64)), 1)
+    return f"{title}\ncollisions take away {share:.1%} of it{OUTLINES if has_outlines else ''}"
 
 
 def _draw_solid(axes: Any, found: ReachabilityMap, values: Array) -> None:

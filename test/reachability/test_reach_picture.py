@@ -10,6 +10,9 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 from plot.plot_cases import assert_good
 from reach_maps import planar_arm
 
+from dls_ik import PlanningScene, RobotModel
+from dls_ik.model.rotations import transform
+from dls_ik.plot.scene import sections
 from dls_ik.reachability import ReachabilityError, map_picture, reachability_map
 from dls_ik.reachability.map import _blocks
 
@@ -50,6 +53,29 @@ def test_colours_are_the_index(wam):
     shown = np.ma.filled(figure.axes[0].collections[0].get_array(), np.nan)
     expected = 100.0 * wam.index[:, :, layer].T
     np.testing.assert_allclose(np.nan_to_num(shown).reshape(expected.shape), expected)
+
+
+def test_obstacles_are_outlined_in_the_base_frame():
+    robot = RobotModel.from_name("wam", base="wam_link1")
+    T_root_base = robot.tree.pose("wam_link1")
+    scene = PlanningScene(robot)
+    scene.add_box("box", [0.2, 0.4, 0.6], T_root_base @ transform(translation=[0.5, 0.0, 0.0]))
+    scene.add_sphere("ball", 0.5, T_root_base @ transform(translation=[-1.0, 0.0, -0.2]))
+    pieces = sections(scene, 2, 0.1)
+    np.testing.assert_allclose(pieces[..., 2], 0.1)
+    box = pieces[:, :, 0].min(axis=1) > 0.0
+    bounds = pieces[box].min(axis=(0, 1)), pieces[box].max(axis=(0, 1))
+    np.testing.assert_allclose(bounds, [[0.4, -0.2, 0.1], [0.6, 0.2, 0.1]])
+    lengths = np.linalg.norm(np.diff(pieces[:, :, :2], axis=1), axis=2)
+    np.testing.assert_allclose(lengths[box].sum(), 1.2)
+    np.testing.assert_allclose(lengths[~box].sum(), 0.8 * np.pi, rtol=0.03)  # of radius 0.4
+    with pytest.raises(ReachabilityError, match="another scene"):
+        map_picture(reachability_map(robot, 0.8, 2, scene=scene), scene=PlanningScene(robot))
+    scene.clear()
+    scene.add_plane(
+        "floor", T_root_base[:3, 1], 0.3 + float(T_root_base[:3, 1] @ T_root_base[:3, 3])
+    )
+    np.testing.assert_allclose(sections(scene, 2, 0.1)[0][:, 1], 0.3, atol=1e-12)
 
 
 def test_a_flat_map_is_one_slice():
