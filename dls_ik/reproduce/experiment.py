@@ -314,6 +314,7 @@ EXPERIMENTS = {
     "figure-3": ("buss_kim", "FIGURE_3"),
     "figure-4": ("buss_kim", "FIGURE_4"),
     "table-4-4": ("tabaczynski", "TABLE_4_4"),
+    "figures-1-3": ("deo_walker_damping", "FIGURES_1_3"),
     "figures-4-5": ("deo_walker", "FIGURES_4_5"),
     "figure-6": ("deo_walker", "FIGURE_6"),
     "figure-7": ("deo_walker", "FIGURE_7"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from reproduce.pictures import shows_something
 
-from dls_ik.reproduce.deo_walker import DELTA, PLANAR_LINKS, PLANAR_START, rectangle
+from dls_ik.reproduce.deo_walker import DELTA, FINEST, PLANAR_LINKS, PLANAR_START, rectangle
 from dls_ik.reproduce.experiment import begin, experiment, reproduce
 from dls_ik.reproduce.tabaczynski import planar_joints, planar_robot
 
@@ -43,6 +43,21 @@ def test_searches_take_few_iterations_and_18_fewer_than_17(reports, what):
         assert quick["searches_anew"] <= slow["searches_anew"]
     assert shows_something(experiment(what).plot(reports[what]))
     experiment(what).plot(begin(experiment(what)))
+
+
+def test_18_from_nothing_takes_the_iterations_that_are_printed(reports):
+    for what, printed in (("figures-4-5", 2), ("figure-6", 3)):
+        assert round(rows_of(reports[what])[FINEST]["searches_printed"]) == printed
+    for what in ("figures-4-5", "figure-6"):
+        assert not any("differs" in row for row in reports[what].rows)
+
+
+def test_the_filter_by_a_running_estimate_moves_as_that_by_a_decomposition(reports):
+    for what in ("figures-4-5", "figure-6"):
+        exact, running = (
+            reports[what].series[f"filter{x}"]["q"] for x in ("", ", running estimate")
+        )
+        np.testing.assert_allclose(running, exact, atol=1e-3)
 
 
 def test_damping_only_where_the_pseudoinverse_is_too_fast(reports):

@@ -1,0 +1,408 @@
+"""Figures 1 to 3 of Deo & Walker 1993, and the errata of its equations.
+
+Figure 1: a stretched arm, for which one direction of motion needs damping and the other does not.
+Figure 2: the norm of the damped joint velocity over the damping factor, and the searches for the
+factor. Figure 3: the same with a subtask, shifted off its pole. The paper prints curves and claims,
+no figures.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dls_ik.core.optimal_damping import T as SHIFT  # of (28)
+from dls_ik.core.types import Array
+from dls_ik.plot.canvas import BLUE, GREY, ORANGE, PALE, RED, heading, new_figure, plain
+from dls_ik.reproduce.experiment import (
+    Column,
+    Experiment,
+    Progress,
+    Reproduction,
+    ResultTable,
+    Row,
+    marked,
+)
+from dls_ik.reproduce.tabaczynski import draw_planar_arms, planar_joints, planar_robot
+from dls_ik.solver.plugins import MEMORY, Step, StepState
+from dls_ik.solver.published_steps import running_filter
+from dls_ik.solver.stepper import Stepper
+from dls_ik.solver.task import Task
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DELTA = 5.0  # bound on the norm of the joint velocity [1/s]
+FINE = 1e-10  # of the bound, where searches take as many iterations as printed
+PLANAR_LINKS = (1.0, 0.5, 0.5)
+PLANAR_TASK = Task("xy", "")
+PLANAR_START = np.radians([5.0, -175.0, 175.0])
+ERRATA_NOTE = (
+    "Errata of the paper: in appendix A the norm of the deviation lacks gamma_i; s / (s^2 + "
+    "lambda) is largest at s = sqrt(lambda); (26) has + grad h for - grad h; (27) lacks a square."
+)
+
+# Figure 1
+
+BEND = np.radians([0.0, 1.0, 1.0])
+DIRECTIONS = {"X": np.array([1.0, 0.0]), "Y": np.array([0.0, 1.0])}  # X is nearly singular
+
+
+def stretched() -> Array:
+    """Return joint values (3,) of the bent arm turned so that X is its singular direction."""
+    u = np.linalg.svd(planar_robot(PLANAR_LINKS).jacobian(BEND)[:2])[0][:, -1]
+    return np.asarray(BEND - [np.arctan2(u[1], u[0]) % np.pi, 0.0, 0.0])
+
+
+LAWS: dict[str, tuple[str, dict[str, Any]] | Step] = {
+    "pseudoinverse": ("jp", {}),
+    "constant": ("jd", {"lambda_": 0.1}),
+    "manipulability": ("jd", {"policy": "manipulability", "lambda0": 0.05, "w_t": 0.2}),
+    "velocity (6)": ("jd", {"policy": "velocity", "velocity_bound": DELTA}),
+    "tracking (7)": ("jd", {"policy": "tracking", "tracking_bound": 0.5}),
+    "condition (8)": ("jd", {"policy": "condition", "condition_bound": 100.0}),
+    "filter": ("nf", {"velocity_bound": DELTA}),
+    "filter, running estimate": running_filter(DELTA),
+    "optimal (18)": ("odls", {"Delta": DELTA}),
+}
+ALWAYS = ("constant", "manipulability", "velocity (6)", "tracking (7)", "condition (8)")
+YES, NO = "yes", "no"
+DAMPED = 1e-7  # share of the velocity that is lost; less is rounding
+
+
+def joint_velocity(law: str, q: Array, x_dot: Array) -> Array:
+    """Return the joint velocity (3,) [1/s] of a law for a velocity of the tip (2,)."""
+    chosen = LAWS[law]
+    robot = planar_robot(PLANAR_LINKS)
+    if callable(chosen):
+        state = StepState(q, robot.lower, robot.upper, 0, np.zeros(MEMORY))
+        return np.asarray(chosen(robot.jacobian(q)[:2], x_dot, state))
+    name, options = chosen
+    return Stepper(robot, name, q, task=PLANAR_TASK, **options).rate(x_dot, 0.0)
+
+
+def directions_row(law: str) -> Row:
+    """Return the joint velocity and the share of the velocity that is lost, along X and Y."""
+    q = stretched()
+    J = planar_robot(PLANAR_LINKS).jacobian(q)[:2]
+    row: Row = {"law": law}
+    for name, x_dot in DIRECTIONS.items():
+        q_dot = joint_velocity(law, q, x_dot)
+        lost = float(np.linalg.norm(x_dot - J @ q_dot))
+        row |= {
+            f"norm_{name}": float(np.linalg.norm(q_dot)),
+            f"lost_{name}": 100.0 * lost,
+            f"damped_{name}": YES if lost > DAMPED else NO,
+        }
+    claims = claimed(law)
+    return marked(row, [key for key, claim in claims.items() if claim != row[key]])
+
+
+def claimed(law: str) -> Row:
+    """Return where the text says that a law damps."""
+    return {
+        "damped_X": NO if law == "pseudoinverse" else YES,
+        "damped_Y": YES if law in ALWAYS else NO,
+    }
+
+
+# Figures 2 and 3: the norm of the joint velocity over the damping factor
+
+
+class Norm(NamedTuple):
+    """sum_i c_i^2 / (d_i + a)^2, whose root is (15) with d = s^2, or (29) with d = s^2 + T."""
+
+    c: Array  # (k,) s_i gamma_i, with a subtask + beta_i
+    d: Array  # (k,)
+
+    def __call__(self, a: Array) -> Array:
+        """Return the norm for factors (..., )."""
+        parts = self.c / (self.d + np.asarray(a)[..., None])
+        return np.asarray(np.linalg.norm(parts, axis=-1))
+
+    def slope(self, a: float) -> float:
+        """Return the derivative, (16)."""
+        parts = self.c / (self.d + a)
+        return float(-np.sum(parts**2 / (self.d + a)) / np.linalg.norm(parts))
+
+
+def plain_norm(J: Array, x_dot: Array) -> Norm:
+    """Return phi of (15)."""
+    U, s, _ = np.linalg.svd(J, full_matrices=False)
+    return Norm(s * (U.T @ x_dot), s * s)
+
+
+def total_norm(J: Array, x_dot: Array, v: Array, shift: float) -> Norm:
+    """Return phi of (29) for a motion v (n,) in the null space; shift 0: of (27), corrected."""
+    U, s, Vt = np.linalg.svd(J)
+    c = Vt @ v
+    c[: len(s)] += s * (U.T @ x_dot)
+    d = np.full(len(v), shift)
+    d[: len(s)] += s * s
+    return Norm(c, d)
+
+
+MOST = 60  # iterations
+SEARCHES = {"17": 17, "18": 18}
+
+
+def iterates(norm: Norm, search: int, start: float = 0.0, tolerance: float = FINE) -> list[float]:
+    """Return the factors that an iteration, (17) or (18) as printed, goes through from a start."""
+    found = [start]
+    for _ in range(MOST):
+        phi = float(norm(np.array(found[-1])))
+        if abs(phi - DELTA) <= tolerance * DELTA:
+            break
+        newton = (phi - DELTA) / norm.slope(found[-1])
+        found.append(found[-1] - (newton if search == 17 else phi / DELTA * newton))
+    return found
+
+
+STEEP = tuple(10.0**-k for k in range(1, 7))  # least singular values
+
+
+def steep_row(least: float) -> Row:
+    """Count the iterations where the least singular value is small, and phi steep at 0."""
+    norm = plain_norm(np.diag([1.0, least]), np.array([0.6, 0.8]))
+    counts = {f"iterations_{name}": len(iterates(norm, n)) - 1 for name, n in SEARCHES.items()}
+    return {"least": least, "factor": iterates(norm, 18)[-1], **counts}
+
+
+SUBTASK = np.radians([-30.0, 0.0, 0.0]) - PLANAR_START  # v: toward the reference of Figure 7
+VELOCITY = DIRECTIONS["X"]  # along the first side of the rectangle
+
+
+# Errata: the equations as printed, corrected, and by another way
+
+
+def errata_rows() -> list[Row]:
+    """Evaluate equations as printed and corrected, beside the value that does not depend on them.
+
+    At the start of the rectangle, for lambda = 0.01, and v = -grad h toward the reference.
+    """
+    J = planar_robot(PLANAR_LINKS).jacobian(PLANAR_START)[:2]
+    lambda_, v, x_dot = 0.01, SUBTASK, VELOCITY
+    U, s, _ = np.linalg.svd(J, full_matrices=False)
+    gamma = U.T @ x_dot
+    inverse = J.T @ np.linalg.inv(J @ J.T + lambda_ * np.eye(2))
+    total = inverse @ x_dot + (np.eye(3) - inverse @ J) @ v / lambda_
+    other = inverse @ x_dot - (np.eye(3) - inverse @ J) @ v / lambda_  # (26), with +grad h = -v
+    by_27 = float(total_norm(J, x_dot, v, 0.0)(np.array(lambda_)))
+    stacked = np.vstack([J, np.sqrt(lambda_) * np.eye(3)])  # (21) as one least-squares problem
+    aim = np.concatenate([x_dot, v / np.sqrt(lambda_)])
+    least = np.linalg.lstsq(stacked, aim)[0]
+    lost = float(np.linalg.norm(x_dot - J @ inverse @ x_dot))
+    share = lambda_ / (s * s + lambda_)
+    grid = np.geomspace(1e-6, 1e2, 80001)
+    peak = float(grid[np.argmax(grid / (grid * grid + lambda_))])
+    norm, printed_norm = float(np.linalg.norm(total)), by_27**2
+    return [
+        _erratum("(26): + grad h for - grad h", float(np.linalg.norm(other)), norm,
+                 float(np.linalg.norm(least))),
+        _erratum("(27): norm for its square", printed_norm, by_27, norm),
+        _erratum("appendix: deviation without gamma_i", float(np.linalg.norm(share)),
+                 float(np.linalg.norm(share * gamma)), lost),
+        _erratum("appendix: s / (s^2 + lambda) largest at s = lambda", lambda_,
+                 lambda_**0.5, peak),
+    ]  # fmt: skip
+
+
+def _erratum(where: str, printed: float, corrected: float, checked: float) -> Row:
+    return {
+        "where": where,
+        "as_printed": printed,
+        "corrected": corrected,
+        "checked": checked,
+    }
+
+
+NOTES = [
+    "Figure 1: the planar arm of Figures 4 and 5 with its outer joints at 1 degree, turned so that "
+    "X is its singular direction; the tip moves with 1/s along X or Y. Damped: some of the "
+    "velocity is lost. The text remarks that laws of the Jacobian alone damp along Y too, where "
+    "nothing needs it; numerical filtering and the optimal factor do not.",
+    "Constants: lambda 0.1; w_t 0.2, lambda_0 0.05; R 0.5; condition number 100; bounds of 5.",
+    "Figure 2: at the start of the rectangle. Both iterations as printed, from 0 and without "
+    "bounds, until the norm is within 1e-10 of Delta. (18) takes the printed 2 (planar arm), and "
+    "(17) three times as many; within bounds, which close in on the root from both sides, (17) "
+    "takes fewer (figures-4-5).",
+    "Steep: J = diag(1, s), velocity (0.6, 0.8). The text says that (18) is better where a "
+    "singular value is close to zero: (17) takes more iterations the smaller it is.",
+    "Figure 3: the same place with v toward the reference configuration (-30, 0, 0) deg; "
+    f"(27) has a pole at 0, (29) is finite there by the shift T = {SHIFT:g}.",
+    ERRATA_NOTE,
+    "Checked: by the least-squares problem (21), by the norm of the vector itself, by the "
+    "deviation itself, by the largest of 80001 values.",
+]
+
+
+def run(report: Reproduction, progress: Progress) -> None:
+    """Evaluate all laws on the stretched arm, then both searches."""
+    report.settings.update(
+        {
+            "links": PLANAR_LINKS,
+            "stretched [deg]": np.degrees(stretched()),
+            "start [deg]": np.degrees(PLANAR_START),
+            "Delta": DELTA,
+            "T": SHIFT,
+        }
+    )
+    report.notes += NOTES
+    report.printed += [{"law": law, **claimed(law)} for law in LAWS]
+    for law in progress.track(list(LAWS), "laws"):
+        report.rows.append(directions_row(law))
+    J = planar_robot(PLANAR_LINKS).jacobian(PLANAR_START)[:2]
+    norms = {
+        "Figure 2": plain_norm(J, VELOCITY),
+        "Figure 3": total_norm(J, VELOCITY, SUBTASK, SHIFT),
+    }
+    report.series["searches"] = [
+        row for name, norm in norms.items() for row in search_rows(name, norm)
+    ]
+    report.series["steep"] = [steep_row(least) for least in STEEP]
+    report.series["errata"] = errata_rows()
+    factors = np.geomspace(1e-6, 10.0, report.samples)
+    at_zero = np.linspace(0.0, 0.03, report.samples)
+    unshifted = total_norm(J, VELOCITY, SUBTASK, 0.0)
+    report.series["curves"] = {
+        "factor": at_zero,
+        "Figure 2": norms["Figure 2"](at_zero),
+        "logarithmic factor": factors,
+        "with its pole (27)": unshifted(factors),
+        "shifted (29)": norms["Figure 3"](factors),
+    }
+
+
+def search_rows(name: str, norm: Norm) -> list[Row]:
+    """Return factor and norm at every iteration of both searches."""
+    ways = {key: iterates(norm, search) for key, search in SEARCHES.items()}
+    rows = []
+    for k in range(max(map(len, ways.values()))):
+        row: Row = {"figure": name, "iteration": k}
+        for key, way in ways.items():
+            if k < len(way):
+                row |= {f"factor_{key}": way[k], f"norm_{key}": float(norm(np.array(way[k])))}
+        rows.append(row)
+    return rows
+
+
+# Picture
+
+
+def plot(report: Reproduction) -> Figure:
+    """Draw the stretched arm, and the norms over the damping factor with their searches."""
+    figure = new_figure(12.0, 4.2)
+    arm, damped, shifted = figure.subplots(1, 3)
+    points = planar_joints(PLANAR_LINKS, stretched())
+    draw_planar_arms(arm, points[None], [BLUE])
+    arm.plot(*points.T, "o-", color=BLUE, linewidth=3.0, markersize=5)
+    tip = points[-1]
+    for name, color in (("X", RED), ("Y", ORANGE)):
+        arm.annotate(
+            "", tip + 0.5 * DIRECTIONS[name], tip,
+            arrowprops={"arrowstyle": "->", "color": color, "lw": 2.0},
+        )  # fmt: skip
+        arm.annotate(name, tip + 0.55 * DIRECTIONS[name], color=color, ha="center", va="center")
+    arm.set_xlim(-0.2, 2.8)
+    arm.set_title("1: X needs damping, Y does not", fontsize=10, loc="left")
+    curves = report.series.get("curves", {})
+    if curves:
+        _draw_norm(damped, curves["factor"], curves["Figure 2"], BLUE, "")
+        _draw_search(damped, report, "Figure 2")
+        x = curves["logarithmic factor"]
+        _draw_norm(shifted, x, curves["with its pole (27)"], PALE, "(27), over lambda")
+        _draw_norm(shifted, x, curves["shifted (29)"], BLUE, "(29), over alpha = lambda - T")
+        shifted.set_xscale("log")
+        shifted.set_yscale("log")
+        for axes in (damped, shifted):
+            axes.legend(fontsize=8, frameon=False)
+    damped.set_title("2: search for the damping factor", fontsize=10, loc="left")
+    shifted.set_title("3: shift off the pole at 0", fontsize=10, loc="left")
+    plain(damped, "damping factor", "norm of the joint velocity [1/s]")
+    plain(shifted, "damping factor, alpha")
+    heading(figure, "Figures 1 to 3 of Deo & Walker 1993")
+    return figure
+
+
+def _draw_norm(axes: Axes, x: Array, y: Array, color: str, label: str) -> None:
+    axes.plot(x, y, color=color, label=label)
+    if axes.get_lines()[0].get_color() == color:
+        axes.axhline(DELTA, color=RED, linewidth=1.0, linestyle="--", label=f"Delta = {DELTA:g}")
+
+
+def _draw_search(axes: Axes, report: Reproduction, name: str) -> None:
+    """Mark the iterates; tangents of phi lead to those of (17)."""
+    rows = [row for row in report.series["searches"] if row["figure"] == name]
+    for key, color, marker in (("17", ORANGE, "o"), ("18", GREY, "s")):
+        way = [row for row in rows if f"factor_{key}" in row]
+        x = [row[f"factor_{key}"] for row in way]
+        y = [row[f"norm_{key}"] for row in way]
+        label = f"({key}), {len(x) - 1} iterations"
+        axes.plot(x, y, marker, color=color, markersize=5, label=label)
+
+
+_LAW = Column("law", "damping factor", is_name=True)
+FIGURES_1_3 = Experiment(
+    what="figures-1-3",
+    source="Deo & Walker 1993, Figures 1 to 3",
+    title="A stretched planar arm: directions that need damping, searches for the factor, errata",
+    tables=(
+        ResultTable(
+            (
+                _LAW,
+                *(
+                    column
+                    for name in DIRECTIONS
+                    for column in (
+                        Column(f"norm_{name}", f"{name}: norm [1/s]", ".2f"),
+                        Column(f"lost_{name}", "lost [%]", ".2f"),
+                        Column(f"damped_{name}", "damped", is_text=True),
+                    )
+                ),
+            ),
+            "Figure 1: velocities of 1 along X, nearly singular, and along Y",
+        ),
+        ResultTable(
+            (
+                Column("figure", "figure", is_name=True),
+                Column("iteration", "iteration", is_name=True),
+                *(
+                    column
+                    for key in SEARCHES
+                    for column in (
+                        Column(f"factor_{key}", f"({key}): factor", ".6f"),
+                        Column(f"norm_{key}", "norm", ".6f"),
+                    )
+                ),
+            ),
+            "Figures 2 and 3: iterations as printed, from 0",
+            series="searches",
+        ),
+        ResultTable(
+            (
+                Column("least", "singular value", ".0e", is_name=True),
+                Column("factor", "factor", ".3g"),
+                *(Column(f"iterations_{key}", f"({key}): iterations") for key in SEARCHES),
+            ),
+            "Steep at the origin: iterations for a small singular value",
+            series="steep",
+        ),
+        ResultTable(
+            (
+                Column("where", "erratum", is_name=True),
+                Column("as_printed", "as printed", ".4f"),
+                Column("corrected", "corrected", ".4f"),
+                Column("checked", "checked", ".4f"),
+            ),
+            "Errata of the equations",
+            series="errata",
+        ),
+    ),
+    run=run,
+    plot=plot,
+    samples=400,
+    samples_are="points of a curve",
+    least_samples=16,
+)

@@ -1,0 +1,82 @@
+"""Figures 1 to 3 of Deo & Walker: claims of the text, norms and searches, errata."""
+
+import numpy as np
+import pytest
+from reproduce.pictures import shows_something
+
+from dls_ik.reproduce import deo_walker_damping as damping
+from dls_ik.reproduce.experiment import begin, experiment, reproduce
+from dls_ik.reproduce.tabaczynski import planar_robot
+from dls_ik.solver.stepper import Stepper
+
+WHAT = "figures-1-3"
+
+
+@pytest.fixture(scope="module")
+def report():
+    return reproduce(experiment(WHAT), 40)
+
+
+@pytest.fixture(scope="module")
+def case():
+    rng = np.random.default_rng(4)
+    return rng.normal(size=(2, 3)), rng.normal(size=2), rng.normal(size=3)
+
+
+def test_norms_are_those_of_the_vectors(case):
+    J, x_dot, v = case
+    plain, total = damping.plain_norm(J, x_dot), damping.total_norm(J, x_dot, v, 0.0)
+    for a in (1e-3, 0.1, 2.0):
+        inverse = J.T @ np.linalg.inv(J @ J.T + a * np.eye(2))
+        assert plain(np.array(a)) == pytest.approx(np.linalg.norm(inverse @ x_dot), rel=1e-9)
+        both = inverse @ x_dot + (np.eye(3) - inverse @ J) @ v / a
+        assert total(np.array(a)) == pytest.approx(np.linalg.norm(both), rel=1e-9)
+        shifted = damping.total_norm(J, x_dot, v, 0.05)(np.array(a - 0.05))
+        assert shifted == pytest.approx(float(total(np.array(a))), rel=1e-9)
+        step = 1e-6 * a
+        rise = plain(np.array([a - step, a + step]))
+        assert plain.slope(a) == pytest.approx((rise[1] - rise[0]) / (2 * step), rel=1e-5)
+
+
+@pytest.mark.parametrize("search", [17, 18])
+def test_both_iterations_find_the_factor_of_the_kernel(search):
+    robot, q = planar_robot(damping.PLANAR_LINKS), damping.PLANAR_START
+    norm = damping.plain_norm(robot.jacobian(q)[:2], damping.VELOCITY)
+    found = damping.iterates(norm, search)
+    options = {"Delta": damping.DELTA, "Delta_tolerance": 1e-12, "search": search}
+    stepper = Stepper(robot, "odls", q, task=damping.PLANAR_TASK, **options)
+    stepper.rate(damping.VELOCITY, 0.0)
+    assert found[-1] == pytest.approx(stepper.lambda2, rel=1e-8)
+
+
+def test_the_text_says_where_each_law_damps(report):
+    assert len(report.rows) == len(damping.LAWS) == len(report.printed)
+    assert not any("differs" in row for row in report.rows)
+    rows = {row["law"]: row for row in report.rows}
+    for law in ("velocity (6)", "filter", "filter, running estimate", "optimal (18)"):
+        assert rows[law]["norm_X"] == pytest.approx(damping.DELTA, rel=1e-3)
+    assert rows["tracking (7)"]["lost_X"] == pytest.approx(50.0, abs=0.1)
+
+
+def test_18_does_not_mind_a_steep_origin_and_17_does(report):
+    by_17 = [row["iterations_17"] for row in report.series["steep"]]
+    assert np.all(np.diff(by_17) > 0)
+    assert all(row["iterations_18"] <= 3 for row in report.series["steep"])
+    figure_2 = [row for row in report.series["searches"] if row["figure"] == "Figure 2"]
+    assert sum("factor_18" in row for row in figure_2) == 3  # the start, and the 2 of the paper
+
+
+def test_equations_are_right_as_corrected_and_wrong_as_printed(report):
+    rows = report.series["errata"]
+    assert len(rows) == 4
+    for row in rows:
+        assert row["corrected"] == pytest.approx(row["checked"], rel=1e-3)
+        assert abs(row["as_printed"] / row["checked"] - 1.0) > 1e-3
+
+
+def test_norms_fall_with_the_factor_and_the_picture_shows_them(report):
+    curves = report.series["curves"]
+    for name in ("Figure 2", "with its pole (27)", "shifted (29)"):
+        assert np.all(np.diff(curves[name]) < 0.0)
+    assert shows_something(experiment(WHAT).plot(report))
+    experiment(WHAT).plot(begin(experiment(WHAT)))
