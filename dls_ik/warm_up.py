@@ -61,6 +61,17 @@ def _follow() -> None:
     controller.cycle(0.02, 0.01)  # brakes
 
 
+def _guard() -> None:
+    """Use the kernels of a stream that keeps distances."""
+    from dls_ik.servo.workspace import HalfSpace
+
+    robot = _robot()
+    workspace = [HalfSpace((0.0, 0.0, 1.0), -0.5)]
+    controller = Controller(robot, executor=ThreadPoolExecutor(1), workspace=workspace)
+    controller.follow_pose(robot.fk(np.full(robot.n, 0.5)), 0.0)
+    controller.cycle(0.0, 0.01)
+
+
 def _check_collisions() -> None:
     from dls_ik.core.selection import count_pair
     from dls_ik.scene.shapes import Body, Box, Mesh, Sphere
@@ -84,7 +95,7 @@ def _check_collisions() -> None:
 
 Uses = tuple[Callable[[], None], ...]
 NODE_USES: Uses = (_solve_fast, _follow, _solve_by_the_general_step)
-USES: Uses = (*NODE_USES, _check_collisions)
+USES: Uses = (*NODE_USES, _guard, _check_collisions)
 
 
 def use_kernels(uses: Iterable[Callable[[], None]] = NODE_USES) -> None:

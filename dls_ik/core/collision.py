@@ -20,7 +20,7 @@ from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.types import Array, Indices
 
 FREE, COLLIDING, OPEN = range(3)
-SPHERE, BOX, CYLINDER, CAPSULE, PLANE, TREE = range(6)  # kinds of objects
+SPHERE, BOX, CYLINDER, CAPSULE, PLANE, TREE, CAVITY = range(7)  # of objects; all outside a ball
 OUTER, INNER = 3, 4  # columns of a node after its centre
 STACK = 512  # pending nodes; trees of this depth together are not built
 NEARNESS, FAR = 0.02, 8.0  # [m] d0 of nearness; times it pairs are looked at
@@ -131,7 +131,16 @@ def collision_scratch(scene: SceneArrays) -> CollisionScratch:
 @kernel
 def place_links(scene: SceneArrays, q: Array, work: CollisionScratch) -> None:
     """Write the poses of all frames at q (n,), and the centres of all moving shapes."""
-    pose = work.pose
+    place_frames(scene, q, work.pose)
+    for k in range(scene.frame.shape[0]):
+        T, node = work.pose[scene.frame[k]], scene.node[scene.root[k]]
+        for i in range(3):
+            work.centre[k, i] = T[i, 0] * node[0] + T[i, 1] * node[1] + T[i, 2] * node[2] + T[i, 3]
+
+
+@kernel
+def place_frames(scene: SceneArrays, q: Array, pose: Array) -> None:
+    """Write the poses (f, 3, 4) of all frames at q (n,)."""
     for i in range(3):
         for j in range(4):
             pose[0, i, j] = 1.0 if i == j else 0.0
@@ -148,10 +157,6 @@ def place_links(scene: SceneArrays, q: Array, work: CollisionScratch) -> None:
                 x, y = T[i, 0], T[i, 1]
                 T[i, 0] = c * x + s * y
                 T[i, 1] = c * y - s * x
-    for k in range(scene.frame.shape[0]):
-        T, node = pose[scene.frame[k]], scene.node[scene.root[k]]
-        for i in range(3):
-            work.centre[k, i] = T[i, 0] * node[0] + T[i, 1] * node[1] + T[i, 2] * node[2] + T[i, 3]
 
 
 @force_inline
@@ -196,6 +201,8 @@ def signed_distance(kind: int, size: Array, x: float, y: float, z: float) -> flo
         inside = min(max(a, c), 0.0)
         a, c = max(a, 0.0), max(c, 0.0)
         return sqrt(a * a + c * c) + inside
+    if kind == CAVITY:
+        return size[0] - sqrt(x * x + y * y + z * z)
     return sqrt(x * x + y * y + z * z) - size[0]
 
 

@@ -192,12 +192,26 @@ def reach_of_pairs(arrays: SceneArrays, extent: Array) -> Array:
                 reach[shape, at] = length
             length += float(np.linalg.norm(arrays.fixed[at, :, 3]))
             at = int(arrays.parent[at])
-    own = [
-        np.where((reach[a] > 0.0) != (reach[b] > 0.0), np.maximum(reach[a], reach[b]), 0.0)
-        for a, b in arrays.pairs
-    ]
-    outside = [reach[a] for a, _ in arrays.outside]
-    by_frame = np.array([*own, *outside]).reshape(-1, len(arrays.parent)) * np.abs(arrays.scale)
-    speeds = np.zeros((len(by_frame), n))
-    np.add.at(speeds.T, arrays.variable, by_frame.T)
-    return speeds
+    return _by_variable(arrays, reach, n)
+
+
+def turns_of_pairs(arrays: SceneArrays, n: int) -> Array:
+    """Return how far variables turn the shapes of each pair relative to each other, (p + s, n)."""
+    turns = np.zeros((len(arrays.frame), len(arrays.parent)))
+    for shape, frame in enumerate(arrays.frame):
+        at = int(frame)
+        while at > 0:
+            turns[shape, at] = 0.0 if arrays.prismatic[at] else 1.0
+            at = int(arrays.parent[at])
+    return _by_variable(arrays, turns, n)
+
+
+def _by_variable(arrays: SceneArrays, by_shape: Array, n: int) -> Array:
+    """Return (p + s, n) by pair and variable from (g, f) by shape and frame, which none shares."""
+    a, b = arrays.pairs.T
+    one, two = by_shape[a], by_shape[b]
+    own = np.where((one > 0.0) != (two > 0.0), np.maximum(one, two), 0.0)
+    by_frame = np.concatenate([own, by_shape[arrays.outside[:, 0]]]) * np.abs(arrays.scale)
+    by_variable = np.zeros((len(by_frame), n))
+    np.add.at(by_variable.T, arrays.variable, by_frame.T)
+    return by_variable

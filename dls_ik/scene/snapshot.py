@@ -38,12 +38,14 @@ from dls_ik.scene.pack import (
     pack_shapes,
     reach_of_pairs,
     scaled,
+    turns_of_pairs,
 )
 from dls_ik.scene.shapes import Body, Mesh
 from dls_ik.scene.spheres import sphere_tree
 from dls_ik.scene.srdf import Pair, pair_of
 
 TOUCHING = 1e-5  # [m] distance on a path at which shapes count as touching
+FARTHEST = 100.0  # [m] from 0 that a prismatic joint without limits counts as going
 BATCH = 256  # configurations from which threads share them
 
 
@@ -222,6 +224,25 @@ class SceneSnapshot:
     def packed(self) -> tuple[Array, NDArray[np.int64]]:
         """The same in two arrays."""
         return pack_scene(self.arrays)
+
+    @cached_property
+    def leverage(self) -> tuple[Array, Array]:
+        """How far joints move [m/rad or m/m] and turn the shapes of pairs apart, (p + s, n) each.
+
+        Of prismatic joints up to their limits, or to 100 m.
+        """
+        limits = [self.tree.joint[name] for name in self.joint_names]
+        extent = np.array([max(abs(each.lower), abs(each.upper)) for each in limits])
+        extent = np.where(np.isfinite(extent), extent, FARTHEST)
+        return reach_of_pairs(self.arrays, extent), turns_of_pairs(self.arrays, len(extent))
+
+    @cached_property
+    def second_first(self) -> NDArray[np.bool_]:
+        """(p + s,) whether the arrays have the shape first that the names have second."""
+        moving, standing = self._shapes
+        own, outside = self._numbers
+        first = [moving[a].name for a, _ in own] + [standing[b].name for _, b in outside]
+        return np.array([a != b for a, (b, _) in zip(first, self.names, strict=True)], bool)
 
     # Answers, for values that were checked
 

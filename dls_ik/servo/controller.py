@@ -6,6 +6,7 @@ Time is an argument everywhere, in seconds on a clock that only goes forward.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ from dls_ik.errors import HeldError, StaleTargetError
 from dls_ik.model.joint import JointValues
 from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel
+from dls_ik.scene.planning_scene import PlanningScene
+from dls_ik.servo.guard import NearPair
 from dls_ik.servo.limiter import StopPath
 from dls_ik.servo.local_ik import ServoStep
 from dls_ik.servo.options import split_options
@@ -42,6 +45,7 @@ from dls_ik.servo.targets import (
     checked_twist,
 )
 from dls_ik.servo.tracker import Tracked, build_tracker
+from dls_ik.servo.workspace import Bound
 from dls_ik.solver.poses import checked_pose
 
 if TYPE_CHECKING:
@@ -51,6 +55,16 @@ if TYPE_CHECKING:
 
 STANDSTILL = 1e-3  # [rad/s or m/s]
 LONGEST_WAIT = 60.0  # [s] for the beginning of a trajectory
+# States of a cycle in which a pair that is near is the reason of more.
+HINDERED = frozenset(
+    {
+        ServoState.FOLLOWING,
+        ServoState.NEAR_SINGULARITY,
+        ServoState.LEAVING_SINGULARITY,
+        ServoState.JOINT_BOUND,
+        ServoState.STALLED,
+    }
+)
 NO_MEASUREMENT = "waiting for joint states, to know where the arm is"
 
 
@@ -67,11 +81,16 @@ class Controller:
         executor: in which the solver is asked for solutions that local motion does not find; None:
             in the cycle, which takes some 20 ms then, and once for a target. Tables for the first
             answer, some tenths of a second, are then made here, not in a cycle.
+        scene: of this robot, as it stands at each cycle: no command, and no stop behind one, brings
+            a pair of links or objects nearer than `min_distance`. None: nothing is kept apart.
+        workspace: bounds that the tip, or links that they name, may not leave.
         options: fields of :class:`dls_ik.servo.ControllerOptions`, and those of the method, as for
             :class:`dls_ik.IkSolver`.
 
     Raises:
-        MethodError, OptionError: as :class:`dls_ik.IkSolver`; more than one tip.
+        MethodError, OptionError: as :class:`dls_ik.IkSolver`; more than one tip; distances that
+            the links of the robot never have.
+        SceneError: a scene of another robot, or a workspace of unknown links.
     """
 
     def __init__(
@@ -79,11 +98,15 @@ class Controller:
         robot: RobotModel,
         method: str | None = None,
         executor: Executor | None = None,
+        scene: PlanningScene | None = None,
+        workspace: Sequence[Bound] = (),
         **options: Unpack[ControllerKeywords],
     ) -> None:
         self.robot = robot
         self.options, method_options = split_options(options, robot.joint_names)
-        self._tracker = build_tracker(robot, method, self.options, method_options, executor)
+        self._tracker = build_tracker(
+            robot, method, self.options, method_options, executor, scene, workspace
+        )
         self._supervision = Supervision(robot, self.options)
         self.method = self._tracker.local_ik.method
         chosen = self._tracker.local_ik.options
@@ -266,6 +289,11 @@ class Controller:
             JointValueError: for a measurement of the wrong length, or that is not finite.
         """
         now, elapsed = checked_time("now", now), checked_duration(dt)
+        guard = self._tracker.guard
+        if guard is not None:
+            guard.look()
+            if guard.collision is not None:
+                self._change(Event.FAILURE, f"a contact cannot be avoided: {guard.collision}")
         if measured is not None:
             measured = self.robot.validated_one(measured)
             waits = self._stream.target is None and not self.started
@@ -355,8 +383,10 @@ class Controller:
     def _held_output(self, state: ServoState, message: str) -> ServoOutput:
         """Return the output of a cycle without a target."""
         q, nan = self.command, math.nan
-        free = np.zeros_like(q)
-        return ServoOutput(q, self.velocity, state, message, None, nan, nan, nan, nan, free, nan)
+        free, near = np.zeros_like(q), self._nearest
+        return ServoOutput(
+            q, self.velocity, state, message, None, nan, nan, nan, nan, free, nan, near
+        )
 
     def _tracking_output(
         self, T_d: Array, tracked: Tracked, condition: ServoState, age: float
@@ -366,12 +396,16 @@ class Controller:
         Args:
             condition: the obstacle to local motion, or FOLLOWING.
         """
-        q, step = self.command, tracked.step
+        q, step, guard = self.command, tracked.step, self._tracker.guard
         position, rotation = self._errors(step, q, T_d)
         state = condition if tracked.state is ServoState.FOLLOWING else tracked.state
         if self._tracker.local_ik.is_reached(position, rotation):
             state = ServoState.REACHED
         reason = tracked.reason if state is tracked.state else ""
+        if state in HINDERED and guard is not None and guard.hindrance is not None:
+            state, reason = ServoState.NEAR_COLLISION, str(guard.hindrance)
+            if not max(map(abs, self._tracker.limiter.v.tolist())) > STANDSTILL:
+                state = ServoState.BLOCKED
         if state is ServoState.NEAR_SINGULARITY:
             reason = self._tracker.local_ik.singularity_note
         least, greatest = step.least_singular_value, step.greatest_singular_value
@@ -387,7 +421,12 @@ class Controller:
             math.inf if least == 0.0 else greatest / least,
             step.limit_activation,
             age,
+            self._nearest,
         )
+
+    @property
+    def _nearest(self) -> NearPair | None:
+        return None if self._tracker.guard is None else self._tracker.guard.nearest
 
     def _errors(self, step: ServoStep, q: Array, T_d: Array) -> tuple[float, float]:
         """Return errors of the command (n,), which may be behind the reference of the step."""

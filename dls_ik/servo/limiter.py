@@ -80,6 +80,16 @@ class StopPath(NamedTuple):
         return StopPath(*(x[..., order] for x in self))
 
 
+class Motion(NamedTuple):
+    """State of a limiter between two cycles; never changed."""
+
+    q: Array  # (n,) command [rad or m]
+    v: Array  # (n,) its mean velocity in the last cycle [rad/s or m/s]
+    rate: Array  # (n,) velocity now
+    a: Array  # (n,) acceleration now [rad/s^2 or m/s^2]
+    stop: StopPath | None  # that is followed, or is planned already
+
+
 class AccelerationLimiter:
     """Limits of position, velocity and acceleration; the last may be infinite.
 
@@ -107,20 +117,41 @@ class AccelerationLimiter:
         """Continue the motion of another limiter of the same joints."""
         self.reset(other.q, other.v)
 
+    def motion(self) -> Motion:
+        """Return the state, to be given to :meth:`restore` or :meth:`blend`."""
+        stop = self._rest_of_stop
+        v = self.v.copy()
+        rate = v if stop is None else np.zeros_like(v) if stop.is_over else stop.v
+        return Motion(self.q.copy(), v, rate, np.zeros_like(v), stop)
+
+    def restore(self, motion: Motion) -> None:
+        """Go back to a state."""
+        self.q, self.v, self._rest_of_stop = motion.q.copy(), motion.v.copy(), motion.stop
+
+    def blend(self, last: Motion, a: Motion, b: Motion, share: float, dt: float) -> bool:
+        """Set the state between two that may follow `last` after `dt` [s]: `share` of b.
+
+        Both are within all limits, and so is what is between. Returns True.
+        """
+        self.q = a.q + share * (b.q - a.q)
+        self.v = (self.q - last.q) / dt
+        self._rest_of_stop = self._even_stop(self.q, a.rate + share * (b.rate - a.rate), dt)
+        return True
+
     def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
         """Move toward a reference (n,) that has the velocity `v_r` (n,), for `dt` [s]."""
         if self._rest_of_stop is None:
             q_r, v_r = self._pursuit.follow(self.q, q_r, v_r, dt)
             advance(self._chain, self._acceleration, q_r, v_r, dt, self.q, self.v)
         elif not self._leave_stop(self._rest_of_stop.v, q_r, v_r, dt):
-            self._continue_stop(self._rest_of_stop, dt)
+            self.continue_stop(self._rest_of_stop, dt)
 
     def brake(self, dt: float) -> None:
         """Slow down for `dt` [s]."""
         if self._rest_of_stop is None:
             brake(self._chain, self._acceleration, dt, self.q, self.v)
         else:
-            self._continue_stop(self._rest_of_stop, dt)
+            self.continue_stop(self._rest_of_stop, dt)
 
     def stopping_point(self) -> Array:
         """Return the joint values (n,) at rest after braking from now on."""
@@ -139,29 +170,34 @@ class AccelerationLimiter:
         """
         if self._rest_of_stop is not None:
             return self._rest_of_stop
-        speed = np.abs(self.v)
+        return self._even_stop(self.q, self.v, period)
+
+    def _even_stop(self, q: Array, v: Array, period: float) -> StopPath:
+        """Return the stop of :meth:`stop_path` from a place and a velocity (n,)."""
+        speed = np.abs(v)
         together = min(float(np.max(speed / self._acceleration)), LONGEST_STOP)
         together = period * max(1, math.ceil(together / period * (1.0 - 1e-12)))
-        left = np.where(self.v > 0.0, self._chain.upper - self.q, self.q - self._chain.lower)
+        left = np.where(v > 0.0, self._chain.upper - q, q - self._chain.lower)
         with np.errstate(divide="ignore", invalid="ignore"):
             alone = np.where(speed > 0.0, 2.0 * np.maximum(left, 0.0) / speed, 0.0)
             times = np.minimum(together, alone)
-            acceleration = np.where(times > 0.0, -self.v / times, 0.0)
+            acceleration = np.where(times > 0.0, -v / times, 0.0)
         return StopPath(
-            self.q.copy(),
-            self.v.copy(),
+            q.copy(),
+            v.copy(),
             durations=times[None],
             accelerations=acceleration[None],
             jerks=np.zeros((1, len(times))),
-            lower=np.minimum(self._chain.lower, self.q),
-            upper=np.maximum(self._chain.upper, self.q),
+            lower=np.minimum(self._chain.lower, q),
+            upper=np.maximum(self._chain.upper, q),
         )
 
     def resume_at(self, elapsed: float, period: float) -> None:
         """Continue on the stop path, on which the arm has moved for `elapsed` [s] by itself."""
-        self._continue_stop(self.stop_path(period), elapsed)
+        self.continue_stop(self.stop_path(period), elapsed)
 
-    def _continue_stop(self, stop: StopPath, dt: float) -> None:
+    def continue_stop(self, stop: StopPath, dt: float) -> None:
+        """Move for `dt` [s] along a stop that begins at the command."""
         stop = stop.after(dt)
         self.v = (stop.q - self.q) / dt
         self.q = stop.q.copy()
@@ -230,6 +266,34 @@ class JerkLimiter:
             self._begin(other.q, other.v, other._rate, other._a)
         else:
             self.reset(other.q, other.v)
+
+    def motion(self) -> Motion:
+        """Return the state, to be given to :meth:`restore` or :meth:`blend`."""
+        return Motion(self.q, self.v, self._rate, self._a, self._stop)
+
+    def restore(self, motion: Motion) -> None:
+        """Go back to a state."""
+        self.q, self.v, self._rate, self._a = motion.q, motion.v, motion.rate, motion.a
+        self._stop = motion.stop or self._plan_stop(motion.q, motion.rate, motion.a)
+
+    def blend(self, last: Motion, a: Motion, b: Motion, share: float, dt: float) -> bool:
+        """Set the state between two that may follow `last` after `dt` [s]: `share` of b.
+
+        Both are within all limits, and so is what is between. Returns False if its stop is not.
+        """
+        self.restore(last)
+        q, v, accel = (x + share * (y - x) for x, y in ((a.q, b.q), (a.rate, b.rate), (a.a, b.a)))
+        stop, overshoot = stop_within(q, v, accel, self._limits(1.0))
+        if (overshoot > ROUNDING).any():
+            return False
+        self._stop = stop
+        self._set(q, v, accel, dt)
+        return True
+
+    def continue_stop(self, stop: StopPath, dt: float) -> None:
+        """Move for `dt` [s] along a stop that begins at the command."""
+        self._stop = stop
+        self.brake(dt)
 
     def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
         """Move toward a reference (n,) that has the velocity `v_r` (n,), for `dt` [s]."""

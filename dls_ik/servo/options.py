@@ -84,6 +84,20 @@ class ControllerOptions:
         "rad or m",
         "largest deviation of measurements from commands before a fault",
     )
+    min_distance: float = number(
+        0.01,
+        0.0,
+        10.0,
+        "m",
+        "distance that links keep from each other and from the objects of a scene",
+    )
+    influence_distance: float = number(
+        0.1,
+        1e-6,
+        100.0,
+        "m",
+        "distance of links and objects from which motion is slowed, or turned",
+    )
 
 
 class ControllerKeywords(SolverKeywords, total=False):
@@ -99,6 +113,8 @@ class ControllerKeywords(SolverKeywords, total=False):
     supervised: bool
     measurement_timeout: float
     max_deviation: float
+    min_distance: float
+    influence_distance: float
 
 
 def split_options(

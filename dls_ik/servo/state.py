@@ -5,6 +5,7 @@ import math
 from typing import NamedTuple
 
 from dls_ik.core.types import Array
+from dls_ik.servo.guard import NearPair
 from dls_ik.servo.local_ik import ServoStep
 from dls_ik.servo.targets import Target
 
@@ -27,6 +28,8 @@ class ServoState(enum.Enum):
     STALLED = (2, "stalled")
     UNREACHABLE = (2, "as near to the target as the arm comes, which is out of its reach")
     LEAVING_SINGULARITY = (3, "leaving a singularity")
+    NEAR_COLLISION = (4, "slowed or turned by what is near")
+    BLOCKED = (5, "what is near leaves no way on; the arm holds")
     JOINT_BOUND = (6, "a joint is held at its limit; the others make up for it as they can")
     STALE = (-1, "the targets have ceased to come; the arm stops and holds")
     REFUSED = (-1, "the target is not valid; the arm stops and holds")
@@ -34,7 +37,10 @@ class ServoState(enum.Enum):
 
     @property
     def code(self) -> int:
-        """The number in ServoStatus (-1 invalid, 0 fine, 1 to 3 singularity, 6 joint bound)."""
+        """The number in ServoStatus.
+
+        -1 invalid, 0 fine, 1 to 3 singularity, 4 and 5 collision, 6 joint bound.
+        """
         return self.value[0]
 
     @property
@@ -111,6 +117,7 @@ class ServoOutput(NamedTuple):
     condition: float  # greatest by least singular value; NaN without local motion
     limit_activation: Array  # (n,) 0 free to 1 held at its limit
     target_age: float  # [s] since the target was sampled; NaN without a target
+    nearest: NearPair | None = None  # within influence_distance; None: none, or without a scene
 
 
 class ConditionMonitor:

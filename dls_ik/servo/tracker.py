@@ -1,9 +1,9 @@
 """Bringing the tip to a pose: by local motion, and through joint space where that gets stuck."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, Future
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -11,11 +11,14 @@ from dls_ik.core.se3 import difference
 from dls_ik.core.types import Array
 from dls_ik.errors import MethodError
 from dls_ik.model.robot import RobotModel
+from dls_ik.scene.planning_scene import PlanningScene
+from dls_ik.servo.guard import Guard
 from dls_ik.servo.limiter import AccelerationLimiter, JerkLimiter, Limiter
 from dls_ik.servo.local_ik import LocalIk, ServoStep
 from dls_ik.servo.options import JOINT_MOTION, ControllerOptions, motion_limits
 from dls_ik.servo.state import ServoState
 from dls_ik.servo.targets import Target, is_same
+from dls_ik.servo.workspace import Bound
 from dls_ik.solver import IkResult, IkSolver
 
 ARRIVED = 1e-9  # [rad or m] from the goal of a joint motion
@@ -182,9 +185,14 @@ class Tracker:
     """
 
     def __init__(
-        self, local_ik: LocalIk, limiter: Limiter, joint_motion: bool, executor: Executor | None
+        self,
+        local_ik: LocalIk,
+        limiter: Limiter | Guard,
+        joint_motion: bool,
+        executor: Executor | None,
     ) -> None:
         self.local_ik, self.limiter = local_ik, limiter
+        self.guard = limiter if isinstance(limiter, Guard) else None
         self._joint_motion = joint_motion
         names = ("position_tolerance", "rotation_tolerance", "rotation_weight", "length_unit")
         options = {name: getattr(local_ik.options, name) for name in names}
@@ -206,7 +214,9 @@ class Tracker:
 
     def take_over(self, other: "Tracker") -> None:
         """Continue the motion of another tracker of the same joints."""
-        self.limiter.take_over(other.limiter)
+        guard = other.guard
+        moved = other.limiter if guard is None else guard.limiter
+        self.limiter.take_over(cast(Limiter, moved))
         self._restart()
 
     def brake(self, dt: float) -> None:
@@ -250,6 +260,8 @@ class Tracker:
         before = self.local_ik.q
         step = self.local_ik.advance(T_d[None], dt)
         self.limiter.advance(step.q, (step.q - before) / dt, dt)
+        if self.guard is not None and self.guard.hindrance is not None:
+            self.local_ik.continue_from(self.limiter.stopping_point())
         is_stalled = self._stall.update(now, self._size(step), step.q, T_d)
         if not is_stalled or self.local_ik.is_reached(step.position_error, step.rotation_error):
             return step.q, Tracked(ServoState.FOLLOWING, step)
@@ -320,11 +332,14 @@ def build_tracker(
     options: ControllerOptions,
     method_options: Mapping[str, Any],
     executor: Executor | None,
+    scene: PlanningScene | None = None,
+    workspace: Sequence[Bound] = (),
 ) -> Tracker:
     """Build the tracker of a controller, at rest near zero.
 
     Raises:
-        MethodError, OptionError: a method or options that do not suit the robot.
+        MethodError, OptionError, SceneError: a method, options, or a scene that do not suit the
+            robot.
     """
     if len(robot.tips) != 1:
         raise MethodError(
@@ -332,11 +347,15 @@ def build_tracker(
         )
     acceleration, jerk = motion_limits(options, robot)
     local_ik = LocalIk(robot, method, **method_options)
-    limiter: Limiter = (
+    bare: Limiter = (
         AccelerationLimiter(robot, acceleration)
         if np.isinf(jerk).all()
         else JerkLimiter(robot, acceleration, jerk)
     )
+    limiter: Limiter | Guard = bare
+    if scene is not None or workspace:
+        distances = options.min_distance, options.influence_distance
+        limiter = Guard(bare, robot, scene, workspace, distances)
     tracker = Tracker(local_ik, limiter, options.when_stuck == JOINT_MOTION, executor)
     tracker.seed(robot.clip(np.zeros(robot.n)))
     return tracker

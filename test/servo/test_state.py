@@ -18,11 +18,13 @@ def test_numbers_are_those_that_servo_status_has_for_it_and_sentences_tell_state
         "STALLED": 2,  # HALT_FOR_SINGULARITY
         "UNREACHABLE": 2,
         "LEAVING_SINGULARITY": 3,  # DECELERATE_FOR_LEAVING_SINGULARITY
+        "NEAR_COLLISION": 4,  # DECELERATE_FOR_COLLISION
+        "BLOCKED": 5,  # HALT_FOR_COLLISION
         "JOINT_BOUND": 6,  # JOINT_BOUND
     }
     invalid = {state.name for state in ServoState if state.code == -1}
     assert invalid == {"NO_ROBOT", "STALE", "REFUSED", "FAULT"}
-    assert {state.code for state in ServoState} == {-1, 0, 1, 2, 3, 6}
+    assert {state.code for state in ServoState} == {-1, 0, 1, 2, 3, 4, 5, 6}
     assert all(state.explanation for state in ServoState)
     assert len({state.explanation for state in ServoState}) == len(ServoState)
 

@@ -1,0 +1,557 @@
+"""Certificates that no pair of shapes comes too near on a path, and the pairs that are near.
+
+The centre c of a node of a tree moves, relative to what the other shape hangs on, along a curve
+that is within a known distance of its chord. The distance f from a convex shape is convex, so that
+f(c) >= f(c_i) + g_i . (c - c_i) with its gradient g_i at either end of the chord: the least of
+that over the chord, less the distance of curve and chord and the radii, is a lower bound over the
+whole of an interval. It is exact to first order: motion along a surface costs nothing. Intervals
+are halved where only the curvature leaves the answer open.
+"""
+
+from math import sqrt
+
+import numpy as np
+
+from dls_ik.core.collision import (
+    BOX,
+    CAPSULE,
+    CAVITY,
+    CYLINDER,
+    OUTER,
+    PLANE,
+    STACK,
+    TREE,
+    SceneArrays,
+    collision_scratch,
+    compose,
+    pair_bounds,
+    place_frames,
+    place_links,
+    push_children,
+    relate,
+    swap_pending,
+    unpack_scene,
+)
+from dls_ik.core.jit import allocating, force_inline, kernel
+from dls_ik.core.types import Array, Indices
+
+APART, UNDECIDED, NEARER = range(3)  # a pair in an interval
+ROUNDING = 2e-7  # [m] by which distances may be less than a threshold
+DEPTH = 14  # halvings of an interval
+MOST_NODES = 40_000  # pairs of nodes looked at for one path; beyond, it is not certified
+AHEAD = 0.05  # [m] by which bounds of distances are sharper than one path needs
+
+
+# Signed distances and their gradients -------------------------------------------------------------
+
+
+@force_inline
+def distance_and_normal(
+    kind: int, size: Array, x: float, y: float, z: float
+) -> tuple[float, float, float, float]:
+    """Return the signed distance [m] of a point from a primitive in its frame, and its gradient."""
+    if kind == PLANE:
+        return z, 0.0, 0.0, 1.0
+    u, v, w, radius = x, y, z, size[0]
+    if kind == BOX:
+        a, b, c = abs(x) - size[0], abs(y) - size[1], abs(z) - size[2]
+        most = max(a, max(b, c))
+        if most <= 0.0:
+            if most == a:
+                return a, 1.0 if x > 0.0 else -1.0, 0.0, 0.0
+            if most == b:
+                return b, 0.0, 1.0 if y > 0.0 else -1.0, 0.0
+            return c, 0.0, 0.0, 1.0 if z > 0.0 else -1.0
+        u = 0.0 if a < 0.0 else (a if x > 0.0 else -a)
+        v = 0.0 if b < 0.0 else (b if y > 0.0 else -b)
+        w = 0.0 if c < 0.0 else (c if z > 0.0 else -c)
+        radius = 0.0
+    elif kind == CYLINDER:
+        rho = sqrt(x * x + y * y)
+        a, c = rho - size[0], abs(z) - size[1]
+        up = 1.0 if z > 0.0 else -1.0
+        if c <= 0.0 or a <= 0.0:
+            if a > c and rho > 0.0:
+                return a, x / rho, y / rho, 0.0
+            return c, 0.0, 0.0, up
+        u, v, w, radius = a * x / rho, a * y / rho, c * up, 0.0
+    elif kind == CAPSULE:
+        c = max(abs(z) - size[1], 0.0)
+        w = c if z > 0.0 else -c
+    length = sqrt(u * u + v * v + w * w)
+    if length < 1e-15:
+        return length - radius, 1.0, 0.0, 0.0
+    if kind == CAVITY:
+        return radius - length, -u / length, -v / length, -w / length
+    return length - radius, u / length, v / length, w / length
+
+
+@force_inline
+def apply(T: Array, c: Array) -> tuple[float, float, float]:
+    """Return a point c (3,) placed by T (3, 4)."""
+    return (
+        T[0, 0] * c[0] + T[0, 1] * c[1] + T[0, 2] * c[2] + T[0, 3],
+        T[1, 0] * c[0] + T[1, 1] * c[1] + T[1, 2] * c[2] + T[1, 3],
+        T[2, 0] * c[0] + T[2, 1] * c[1] + T[2, 2] * c[2] + T[2, 3],
+    )
+
+
+@force_inline
+def from_node(a: Array, x: float, y: float, z: float) -> tuple[float, float, float, float]:
+    """Return the distance [m] of a point from the centre of a node, and its gradient."""
+    u, v, w = x - a[0], y - a[1], z - a[2]
+    length = sqrt(u * u + v * v + w * w)
+    if length < 1e-15:
+        return 0.0, 1.0, 0.0, 0.0
+    return length, u / length, v / length, w / length
+
+
+# One pair -----------------------------------------------------------------------------------------
+
+
+@force_inline
+def parts_of_pair(scene: SceneArrays, k: int) -> tuple[int, int, int, float]:
+    """Return the object of pair k or -1, the first tree or -1, the tree that moves, the padding."""
+    own = scene.pairs.shape[0]
+    if k < own:
+        a, b = scene.pairs[k, 0], scene.pairs[k, 1]
+        return -1, scene.root[a], scene.root[b], scene.padding[a] + scene.padding[b]
+    a, item = scene.outside[k - own, 0], scene.outside[k - own, 1]
+    one = scene.tree[item] if scene.kind[item] == TREE else -1
+    return item, one, scene.root[a], scene.padding[a]
+
+
+@force_inline
+def place_pair(scene: SceneArrays, k: int, pose: Array, T: Array) -> None:
+    """Write T (3, 4) from the frame of the tree that moves to that of the other shape."""
+    own = scene.pairs.shape[0]
+    if k < own:
+        a, b = scene.pairs[k, 0], scene.pairs[k, 1]
+        relate(pose[scene.frame[a]], pose[scene.frame[b]], T)
+    else:
+        a, item = scene.outside[k - own, 0], scene.outside[k - own, 1]
+        compose(scene.place[item], pose[scene.frame[a]], T)
+
+
+@kernel
+def interval_state(
+    scene: SceneArrays, k: int, T0: Array, T1: Array, bend: float, least: float, stack: Indices,
+    visits: Indices,
+) -> int:  # fmt: skip
+    """Find if pair k stays apart in an interval: APART, UNDECIDED, or NEARER at one of its ends.
+
+    Args:
+        T0, T1: (3, 4) from :func:`place_pair` at its ends.
+        bend: how far the path of a point may be from its chord [m].
+        least: distance [m] that is kept.
+        visits: (1,) in and out, pairs of nodes looked at.
+    """
+    node, child = scene.node, scene.child
+    item, one, two, padding = parts_of_pair(scene, k)
+    is_tree = one >= 0
+    kind = -1 if is_tree else scene.kind[item]
+    stack[0, 0], stack[0, 1] = one, two
+    pending = 1
+    while pending > 0:
+        pending -= 1
+        one, two = stack[pending, 0], stack[pending, 1]
+        visits[0] += 1
+        x0, y0, z0 = apply(T0, node[two])
+        x1, y1, z1 = apply(T1, node[two])
+        kept = node[two, OUTER] + padding + least
+        if is_tree:
+            d0, u0, v0, w0 = from_node(node[one], x0, y0, z0)
+            d1, u1, v1, w1 = from_node(node[one], x1, y1, z1)
+            kept += node[one, OUTER]
+        else:
+            size = scene.size[item]
+            d0, u0, v0, w0 = distance_and_normal(kind, size, x0, y0, z0)
+            d1, u1, v1, w1 = distance_and_normal(kind, size, x1, y1, z1)
+        x, y, z = x1 - x0, y1 - y0, z1 - z0
+        if kind == CAVITY:  # concave: least at an end of the chord
+            lower = min(d0, d1)
+        else:
+            lower = max(
+                min(d0, d0 + u0 * x + v0 * y + w0 * z), min(d1, d1 - u1 * x - v1 * y - w1 * z)
+            )
+        if lower - bend >= kept:
+            continue
+        is_leaf = child[two] < 0 and (not is_tree or child[one] < 0)
+        if is_leaf:
+            return NEARER if min(d0, d1) < kept else UNDECIDED
+        if visits[0] > MOST_NODES or pending + 2 > STACK:
+            return UNDECIDED
+        if is_tree:
+            pending = push_children(node, child, stack, one, two, pending)
+        else:
+            stack[pending, 1], stack[pending + 1, 1] = child[two], child[two] + 1
+            pending += 2
+    return APART
+
+
+# A path -------------------------------------------------------------------------------------------
+
+
+@kernel
+def stop_at(
+    q: Array, v: Array, phases: Array, lower: Array, upper: Array, t: float, out: Array
+) -> None:
+    """Write the joint values (n,) on a stop path after t [s]; see `StopPath`.
+
+    Args:
+        phases: (3, m, n) durations, accelerations and jerks.
+    """
+    for j in range(q.shape[0]):
+        left, x, rate = t, q[j], v[j]
+        for i in range(phases.shape[1]):
+            s = min(max(left, 0.0), phases[0, i, j])
+            a, jerk = phases[1, i, j], phases[2, i, j]
+            x += s * (rate + s * (0.5 * a + s * jerk / 6.0))
+            rate += s * (a + 0.5 * s * jerk)
+            left -= phases[0, i, j]
+        out[j] = min(max(x, lower[j]), upper[j])
+
+
+@kernel
+def _measure_stop(v: Array, phases: Array, way: Array, acceleration: Array) -> tuple[float, bool]:
+    """Write bounds of the way and of the acceleration (n,) of a stop.
+
+    Returns:
+        Its duration [s], and whether its path is straight: all joints slow down alike.
+    """
+    m, longest, shortest = phases.shape[1], 0.0, np.inf
+    for j in range(v.shape[0]):
+        rate, total = v[j], 0.0
+        way[j], acceleration[j] = 0.0, 0.0
+        for i in range(m):
+            s, a, jerk = phases[0, i, j], phases[1, i, j], phases[2, i, j]
+            if s > 0.0:
+                way[j] += s * (abs(rate) + s * (0.5 * abs(a) + s * abs(jerk) / 6.0))
+                acceleration[j] = max(acceleration[j], max(abs(a), abs(a + s * jerk)))
+                rate += s * (a + 0.5 * s * jerk)
+                total += s
+        longest = max(longest, total)
+        if way[j] > 0.0:
+            shortest = min(shortest, total)
+    return longest, m == 1 and longest - shortest <= 1e-9 * longest
+
+
+@kernel
+def _refresh(scene: SceneArrays, reach: Array, q: Array, known: Array, q_known: Array) -> None:
+    """Bring lower bounds of distances (p + s,) from the configuration `q_known` (n,) to q."""
+    for k in range(known.shape[0]):
+        moved = 0.0
+        for j in range(q.shape[0]):
+            moved += reach[k, j] * abs(q[j] - q_known[j])
+        known[k] -= moved
+    for j in range(q.shape[0]):
+        q_known[j] = q[j]
+
+
+@allocating
+def certify(
+    scene: tuple[Array, Indices],
+    reach: tuple[Array, Array],
+    least: Array,
+    known: tuple[Array, Array],
+    ends: tuple[Array, Array],
+    stop: tuple[Array, Array, Array, Array],
+) -> int:
+    """Find a pair that may come nearer than allowed on a straight step and the stop behind it.
+
+    Args:
+        scene: of `pack_scene`.
+        reach: (p + s, n) how far a joint moves one shape of a pair relative to the other [m/rad or
+            m/m], and how far it turns it [rad/rad].
+        least: (p + s,) distance that each pair keeps [m].
+        known: (p + s,) lower bounds of the distances [m] at the configuration (n,), in and out.
+        ends: (n,) joint values at both ends of the step.
+        stop: velocity (n,) at the beginning, (3, m, n) phases, (n,) bounds, of the stop path.
+
+    Returns:
+        The pair, -1 if all keep their distances.
+    """
+    arrays = unpack_scene(scene[0], scene[1])
+    q0, q1 = ends
+    n, pairs = q0.shape[0], least.shape[0]
+    _refresh(arrays, reach[0], q0, known[0], known[1])
+    # The pairs that the whole path might bring too near.
+    way, acceleration = np.empty(n), np.empty(n)
+    duration, is_straight = _measure_stop(stop[0], stop[1], way, acceleration)
+    for j in range(n):
+        way[j] += abs(q1[j] - q0[j])
+    count = 0
+    some = np.empty(pairs, np.int64)
+    for k in range(pairs):
+        farthest = 0.0
+        for j in range(n):
+            farthest += reach[0][k, j] * way[j]
+        if known[0][k] - farthest < least[k] - ROUNDING and farthest > 0.0:
+            some[count] = k
+            count += 1
+    if count == 0:
+        return -1
+    work = collision_scratch(arrays)
+    place_links(arrays, q0, work)
+    left = 0
+    for i in range(count):
+        k = some[i]
+        farthest = 0.0
+        for j in range(n):
+            farthest += reach[0][k, j] * way[j]
+        lower, _ = pair_bounds(arrays, k, least[k] + farthest + AHEAD, work)
+        known[0][k] = lower
+        if lower - farthest < least[k] - ROUNDING:
+            some[left] = k
+            left += 1
+    if left == 0:
+        return -1
+    return _certify_pairs(arrays, reach, least, ends, stop, some[:left], duration, is_straight,
+                          acceleration, work.pose, work.stack)  # fmt: skip
+
+
+@allocating
+def _certify_pairs(
+    scene: SceneArrays,
+    reach: tuple[Array, Array],
+    least: Array,
+    ends: tuple[Array, Array],
+    stop: tuple[Array, Array, Array, Array],
+    some: Indices,
+    duration: float,
+    is_straight: bool,
+    acceleration: Array,
+    pose: Array,
+    stack: Indices,
+) -> int:
+    """:func:`certify` for some pairs, interval by interval.
+
+    Args:
+        pose: (f, 3, 4) of the frames at the beginning.
+    """
+    n, f, q1 = ends[0].shape[0], pose.shape[0], ends[1]
+    v, phases, lower, upper = stop
+    # Ends of intervals that are to come, the nearest on top: time, depth, values, poses, pairs.
+    time, depth = np.empty(DEPTH + 3), np.empty(DEPTH + 3, np.int64)
+    values, poses = np.empty((DEPTH + 3, n)), np.empty((DEPTH + 3, f, 3, 4))
+    listed, counts = np.empty((DEPTH + 3, some.shape[0]), np.int64), np.empty(DEPTH + 3, np.int64)
+    now, before, T0, T1 = -1.0, ends[0].copy(), np.empty((3, 4)), np.empty((3, 4))
+    visits, dq, bent = np.zeros(1, np.int64), np.empty(n), np.zeros(n)
+    top = -1
+    if duration > 0.0:
+        top += 1
+        time[top] = duration
+        stop_at(q1, v, phases, lower, upper, duration, values[top])
+    top += 1
+    time[top] = 0.0
+    for j in range(n):
+        values[top, j] = q1[j]
+    for i in range(top + 1):
+        depth[i], counts[i] = 0, some.shape[0]
+        place_frames(scene, values[i], poses[i])
+        for p in range(some.shape[0]):
+            listed[i, p] = some[p]
+    while top >= 0:
+        span = time[top] - now
+        is_curved = now >= 0.0 and not is_straight
+        for j in range(n):
+            dq[j] = abs(values[top, j] - before[j])
+            bent[j] = acceleration[j] * span * span / 8.0 if is_curved else 0.0
+        failed = 0
+        for p in range(counts[top]):
+            k = listed[top, p]
+            moved, turned, aside = 0.0, 0.0, 0.0
+            for j in range(n):
+                moved += reach[0][k, j] * dq[j]
+                turned += reach[1][k, j] * dq[j]
+                aside += reach[0][k, j] * bent[j]
+            place_pair(scene, k, pose, T0)
+            place_pair(scene, k, poses[top], T1)
+            bend = 0.125 * moved * turned + aside
+            state = interval_state(scene, k, T0, T1, bend, least[k] - ROUNDING, stack, visits)
+            if state == NEARER:
+                return k
+            if state == UNDECIDED:
+                if depth[top] >= DEPTH - 1 or visits[0] > MOST_NODES:
+                    return k
+                listed[top, failed] = k
+                failed += 1
+        if failed == 0:
+            now = time[top]
+            for j in range(n):
+                before[j] = values[top, j]
+            for i in range(f):
+                for r in range(3):
+                    for c in range(4):
+                        pose[i, r, c] = poses[top, i, r, c]
+            top -= 1
+            continue
+        # Halve the interval for the pairs that are undecided.
+        depth[top] += 1
+        counts[top] = failed
+        middle = now + 0.5 * span
+        if now < 0.0:
+            for j in range(n):
+                values[top + 1, j] = 0.5 * (before[j] + values[top, j])
+        else:
+            stop_at(q1, v, phases, lower, upper, middle, values[top + 1])
+        top += 1
+        time[top], depth[top], counts[top] = middle, depth[top - 1], failed
+        for p in range(failed):
+            listed[top, p] = listed[top - 1, p]
+        place_frames(scene, values[top], poses[top])
+    return -1
+
+
+# Near pairs ---------------------------------------------------------------------------------------
+
+
+@force_inline
+def leaf_distance(
+    scene: SceneArrays, item: int, kind: int, one: int, two: int, padding: float, T: Array
+) -> float:
+    """Return the distance [m] of the outer spheres of two nodes, or of one and an object."""
+    b = scene.node[two]
+    x, y, z = apply(T, b)
+    if one >= 0:
+        a = scene.node[one]
+        x, y, z = x - a[0], y - a[1], z - a[2]
+        return sqrt(x * x + y * y + z * z) - a[OUTER] - b[OUTER] - padding
+    d, _, _, _ = distance_and_normal(kind, scene.size[item], x, y, z)
+    return d - b[OUTER] - padding
+
+
+@kernel
+def nearest_leaves(
+    scene: SceneArrays, k: int, T: Array, limit: float, stack: Indices, bound: Array,
+    found: Indices,
+) -> float:  # fmt: skip
+    """Return the least distance [m] of the leaves of pair k, `limit` if none is nearer.
+
+    Args:
+        T: (3, 4) from :func:`place_pair`.
+        bound: (STACK,) scratch.
+        found: (2,) out: the leaves.
+    """
+    node, child = scene.node, scene.child
+    item, one, two, padding = parts_of_pair(scene, k)
+    is_tree = one >= 0
+    kind = -1 if is_tree else scene.kind[item]
+    best, pending, visits = limit, 1, 0
+    stack[0, 0], stack[0, 1] = one, two
+    bound[0] = leaf_distance(scene, item, kind, one, two, padding, T)
+    while pending > 0:
+        pending -= 1
+        one, two = stack[pending, 0], stack[pending, 1]
+        if bound[pending] >= best:
+            continue
+        visits += 1
+        is_leaf = child[two] < 0 and (not is_tree or child[one] < 0)
+        if is_leaf or visits > MOST_NODES or pending + 2 > STACK:
+            best, found[0], found[1] = bound[pending], one, two
+            continue
+        first = pending
+        if is_tree:
+            pending = push_children(node, child, stack, one, two, pending)
+        else:
+            for i in range(2):
+                stack[pending, 0], stack[pending, 1] = one, child[two] + i
+                pending += 1
+        for i in range(first, pending):
+            bound[i] = leaf_distance(scene, item, kind, stack[i, 0], stack[i, 1], padding, T)
+        if bound[first] < bound[first + 1]:
+            swap_pending(stack, bound, first)
+    return best
+
+
+@kernel
+def leaf_points(
+    scene: SceneArrays, k: int, leaves: Indices, pose: Array, T: Array, out: Array
+) -> float:
+    """Return the distance [m] of two leaves of pair k; write their nearest points and the normal.
+
+    Args:
+        leaves: (2,) of :func:`nearest_leaves`.
+        pose: (f, 3, 4) of the frames, T: (3, 4) scratch.
+        out: (3, 3): point on the first shape of the pair's names order of arrays, on the one that
+            moves, and the unit vector from the first to it, in the root link's frame.
+    """
+    node, own = scene.node, scene.pairs.shape[0]
+    item, one, _, padding = parts_of_pair(scene, k)
+    place_pair(scene, k, pose, T)
+    b = node[leaves[1]]
+    x, y, z = apply(T, b)
+    if one >= 0:
+        d, u, v, w = from_node(node[leaves[0]], x, y, z)
+        d -= node[leaves[0], OUTER]
+    else:
+        d, u, v, w = distance_and_normal(scene.kind[item], scene.size[item], x, y, z)
+    d -= b[OUTER] + padding
+    frame = scene.frame[scene.pairs[k, 1] if k < own else scene.outside[k - own, 0]]
+    if k < own:
+        A = pose[scene.frame[scene.pairs[k, 0]]]
+        for i in range(3):
+            out[2, i] = A[i, 0] * u + A[i, 1] * v + A[i, 2] * w
+    else:
+        P = scene.place[item]
+        for i in range(3):
+            out[2, i] = P[0, i] * u + P[1, i] * v + P[2, i] * w
+    B = pose[frame]
+    for i in range(3):
+        c = B[i, 0] * b[0] + B[i, 1] * b[1] + B[i, 2] * b[2] + B[i, 3]
+        out[1, i] = c - b[OUTER] * out[2, i]
+        out[0, i] = out[1, i] - (d + padding) * out[2, i]
+    return d
+
+
+@allocating
+def watch(
+    scene: tuple[Array, Indices],
+    reach: Array,
+    limits: tuple[Array, Array],
+    known: tuple[Array, Array],
+    q: Array,
+    influence: float,
+    out: Array,
+) -> tuple[int, float]:
+    """Find the nearest pair at q (n,), and let pairs that were too near keep what they gained.
+
+    Args:
+        reach: (p + s, n) as in :func:`certify`.
+        limits: (p + s,) distance that each pair keeps, in and out, and is to keep [m].
+        known: as in :func:`certify`.
+        influence: distance within which pairs are looked at, more than any is to keep [m].
+        out: (3, 3) points and normal of :func:`leaf_points`.
+
+    Returns:
+        The pair, -1 for none, and its distance [m].
+    """
+    arrays = unpack_scene(scene[0], scene[1])
+    _refresh(arrays, reach, q, known[0], known[1])
+    nearest, best, is_placed = -1, influence, False
+    pose, T = np.empty((arrays.parent.shape[0], 3, 4)), np.empty((3, 4))
+    stack, bound = np.empty((STACK, 2), np.int64), np.empty(STACK)
+    found, leaves = np.empty(2, np.int64), np.empty(2, np.int64)
+    for k in range(limits[0].shape[0]):
+        if known[0][k] >= influence:
+            limits[0][k] = limits[1][k]
+            continue
+        is_free = True
+        for j in range(q.shape[0]):
+            is_free = is_free and reach[k, j] == 0.0
+        if is_free:  # it never changes
+            known[0][k] = np.inf
+            continue
+        if not is_placed:
+            place_frames(arrays, q, pose)
+            is_placed = True
+        place_pair(arrays, k, pose, T)
+        d = nearest_leaves(arrays, k, T, influence + AHEAD, stack, bound, found)
+        known[0][k] = d
+        limits[0][k] = min(limits[1][k], max(limits[0][k], d - 0.5 * ROUNDING))
+        if d < best:
+            nearest, best = k, d
+            leaves[0], leaves[1] = found[0], found[1]
+    if nearest >= 0:
+        leaf_points(arrays, nearest, leaves, pose, T, out)
+    return nearest, best

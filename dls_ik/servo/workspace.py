@@ -1,0 +1,218 @@
+"""Bounds that the tip and named links may not leave, and the pairs that a stream keeps apart."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dls_ik.core.collision import CAVITY, PLANE, SceneArrays, pack_scene
+from dls_ik.core.types import Array, Flags, Indices
+from dls_ik.errors import SceneError
+from dls_ik.model.robot import RobotModel
+from dls_ik.model.rotations import inverse, rigid_transform, rotation_from_z, transform
+from dls_ik.scene.pack import link_frames, reach_of_pairs, turns_of_pairs
+from dls_ik.scene.shapes import Box, Plane, Sphere
+from dls_ik.scene.snapshot import FARTHEST, SceneSnapshot
+from dls_ik.scene.srdf import Pair
+from dls_ik.text import quoted, suggest_names
+
+
+class _Walls(NamedTuple):
+    """What is outside a bound, as objects of the kernels."""
+
+    kind: int
+    size: Array  # (3,)
+    places: list[Array]  # (4, 4) T_root_object
+
+
+@dataclass(frozen=True, eq=False)
+class BoxBound:
+    """A box that points may not leave, centred at T.
+
+    Raises:
+        SceneError: not three positive sizes, or a pose that is not rigid.
+    """
+
+    size: ArrayLike  # (3,) edge lengths [m]
+    T: ArrayLike = field(default_factory=lambda: np.eye(4))  # (4, 4) T_root_box
+    links: tuple[str, ...] = ()  # whose origins stay inside; none: the tip
+    name: str = "workspace box"
+
+    def __post_init__(self) -> None:
+        """Check."""
+        _set(self, size=Box(np.asarray(self.size)).size, T=_pose(self.name, self.T))
+
+    def walls(self) -> _Walls:
+        """Return the half-spaces outside."""
+        T, places = np.asarray(self.T), []
+        for axis, length in enumerate(np.asarray(self.size).tolist()):
+            for side in (-1.0, 1.0):
+                inward = side * T[:3, axis]
+                places.append(transform(rotation_from_z(inward), T[:3, 3] - 0.5 * length * inward))
+        return _Walls(PLANE, np.zeros(3), places)
+
+
+@dataclass(frozen=True, eq=False)
+class SphereBound:
+    """A ball that points may not leave, centred at T.
+
+    Raises:
+        SceneError: the radius is not positive, or a pose that is not rigid.
+    """
+
+    radius: float  # [m]
+    T: ArrayLike = field(default_factory=lambda: np.eye(4))  # (4, 4) T_root_ball
+    links: tuple[str, ...] = ()  # whose origins stay inside; none: the tip
+    name: str = "workspace sphere"
+
+    def __post_init__(self) -> None:
+        """Check."""
+        _set(self, radius=Sphere(self.radius).radius, T=_pose(self.name, self.T))
+
+    def walls(self) -> _Walls:
+        """Return all that is outside."""
+        return _Walls(CAVITY, np.array([self.radius, 0.0, 0.0]), [np.asarray(self.T)])
+
+
+@dataclass(frozen=True, eq=False)
+class HalfSpace:
+    """The half-space ``normal . x >= offset`` in the root link's frame, which points may not leave.
+
+    Raises:
+        SceneError: a normal without a direction, or numbers that are not finite.
+    """
+
+    normal: ArrayLike  # (3,) inward, made a unit
+    offset: float = 0.0  # [m] along the unit normal
+    links: tuple[str, ...] = ()  # whose origins stay inside; none: the tip
+    name: str = "workspace plane"
+
+    def __post_init__(self) -> None:
+        """Check and normalise."""
+        plane = Plane(np.asarray(self.normal), self.offset)
+        _set(self, normal=plane.normal, offset=plane.offset)
+
+    def walls(self) -> _Walls:
+        """Return the half-space outside."""
+        normal = np.asarray(self.normal)
+        return _Walls(
+            PLANE, np.zeros(3), [transform(rotation_from_z(normal), self.offset * normal)]
+        )
+
+
+Bound = BoxBound | SphereBound | HalfSpace
+
+
+class GuardedPairs(NamedTuple):
+    """The pairs of a scene and a workspace that a stream keeps apart."""
+
+    packed: tuple[Array, Indices]  # for the kernels of :mod:`dls_ik.core.proximity`
+    leverage: tuple[Array, Array]  # (p + s, n) each, of :class:`SceneSnapshot`
+    distance: Array  # (p + s,) to keep [m]
+    names: tuple[Pair, ...]  # (p + s,)
+    second_first: Flags  # (p + s,) whether the kernels have the shape of the second name first
+
+
+def guarded_pairs(
+    robot: RobotModel,
+    snapshot: SceneSnapshot | None,
+    bounds: Sequence[Bound],
+    min_distance: float,
+) -> GuardedPairs:
+    """Collect the pairs of a scene, if there is one, and those of points and their bounds."""
+    if snapshot is None:
+        snapshot = SceneSnapshot(robot.tree, robot.joint_names, {}, {})
+    names, count = snapshot.names, len(snapshot.names)
+    arrays, packed, leverage = snapshot.arrays, snapshot.packed, snapshot.leverage
+    if bounds:
+        frames = link_frames(robot.tree, robot.joint_names, robot.tree.values(snapshot.values))
+        arrays, names = _with_bounds(arrays, names, robot, bounds, frames.links)
+        packed = pack_scene(arrays)
+        extent = np.maximum(abs(robot.lower), abs(robot.upper))
+        extent = np.where(np.isfinite(extent), extent, FARTHEST)
+        leverage = reach_of_pairs(arrays, extent), turns_of_pairs(arrays, robot.n)
+    return GuardedPairs(
+        packed,
+        leverage,
+        np.where(np.arange(len(names)) < count, min_distance, 0.0),
+        names,
+        np.concatenate([snapshot.second_first, np.zeros(len(names) - count, bool)]),
+    )
+
+
+def checked_bounds(robot: RobotModel, bounds: Sequence[object]) -> tuple[Bound, ...]:
+    """Return the bounds of a workspace.
+
+    Raises:
+        SceneError: something else, or an unknown link.
+    """
+    checked = list[Bound]()
+    for bound in bounds:
+        if not isinstance(bound, Bound):
+            kinds = "BoxBound, SphereBound, HalfSpace"
+            raise SceneError(f"a workspace is a sequence of {kinds}, not of {quoted(bound)}")
+        for link in bound.links:
+            if link not in robot.tree.links:
+                hint = suggest_names([link], robot.tree.links)
+                raise SceneError(f"{bound.name}: no link {quoted(link)}; {hint}")
+        checked.append(bound)
+    return tuple(checked)
+
+
+def _with_bounds(
+    arrays: SceneArrays,
+    names: tuple[Pair, ...],
+    robot: RobotModel,
+    bounds: Sequence[Bound],
+    links: dict[str, tuple[int, Array]],
+) -> tuple[SceneArrays, tuple[Pair, ...]]:
+    """Add points of links as shapes, what is outside of bounds as objects, and their pairs."""
+    frame, centres = list[int](), list[Array]()
+    kinds, sizes, places = list[int](), list[Array](), list[Array]()
+    pairs, named = list[tuple[int, int]](), list[Pair]()
+    shapes, objects, nodes = len(arrays.frame), len(arrays.kind), len(arrays.child)
+    for bound in bounds:
+        walls = bound.walls()
+        points = [(link, *links[link], np.eye(4)) for link in bound.links]
+        if not bound.links:
+            points = [(robot.tips[0], *links[robot.tips[0]], robot.offsets[0])]
+        first = objects + len(kinds)
+        for link, on, T_frame_link, T_link_point in points:
+            for i in range(len(walls.places)):
+                pairs.append((shapes + len(frame), first + i))
+                named.append((bound.name, link))
+            frame.append(on)
+            centres.append((T_frame_link @ T_link_point)[:3, 3])
+        for T in walls.places:
+            kinds.append(walls.kind)
+            sizes.append(walls.size)
+            places.append(inverse(T)[:3])
+    count = len(frame)
+    points5 = np.column_stack([np.array(centres), np.zeros((count, 2))])
+    added = arrays._replace(
+        frame=np.concatenate([arrays.frame, frame]),
+        root=np.concatenate([arrays.root, nodes + np.arange(count)]),
+        padding=np.concatenate([arrays.padding, np.zeros(count)]),
+        kind=np.concatenate([arrays.kind, kinds]),
+        tree=np.concatenate([arrays.tree, np.zeros(len(kinds), np.int64)]),
+        size=np.concatenate([arrays.size, np.array(sizes)]),
+        place=np.concatenate([arrays.place, np.array(places)]),
+        child=np.concatenate([arrays.child, np.full(count, -1)]),
+        node=np.concatenate([arrays.node, points5]),
+        outside=np.concatenate([arrays.outside, np.array(pairs)]),
+    )
+    return added, (*names, *named)
+
+
+def _pose(name: str, T: ArrayLike) -> Array:
+    try:
+        return rigid_transform(T, f"the pose of {name!r}")
+    except ValueError as error:
+        raise SceneError(str(error)) from error
+
+
+def _set(bound: Bound, **values: object) -> None:
+    for name, value in values.items():
+        object.__setattr__(bound, name, value)
