@@ -25,8 +25,8 @@ TEXTS = {  # empty if not given
     "urdf": "The robot: a URDF file, or a xacro file whose name ends in .xacro. Empty: the robot "
     "that params_file names, or else the robot_description topic of a robot that is already up; "
     "robot_state_publisher is not started then.",
-    "srdf": "The SRDF of the robot, a file: links that may touch, and groups. Empty: what is "
-    "published on robot_description_semantic, or none.",
+    "srdf": "The SRDF of the robot, a file or a xacro file: links that may touch, and groups. "
+    "Empty: what is published on robot_description_semantic, or none.",
     "xacro_args": "Arguments for a xacro file, such as 'name:=arm use_hand:=false'.",
     "namespace": "The namespace of all nodes; one for each arm.",
     "params_file": "A YAML file of parameters of the ik node, such as config/ik_params.yaml. The "
@@ -90,13 +90,13 @@ def nodes(context: LaunchContext) -> list[Node]:
     given = {
         name: LaunchConfiguration(name).perform(context) for name in (*TEXTS, *SWITCHES, MARKER)
     }
-    urdf = description(given["urdf"], given["xacro_args"])
+    urdf = description("urdf", given)
     robot = {"robot_description": text(urdf)} if urdf else {}
     clock = {"use_sim_time": is_true(given["use_sim_time"])}
     common = {"namespace": given["namespace"], "output": "screen"}
     lasting = common | {"respawn": is_true(given["respawn"]), "respawn_delay": 2.0}
     wanted = {
-        ik_node(given, clock, robot | semantic(given["srdf"]), lasting): True,
+        ik_node(given, clock, robot | semantic(given), lasting): True,
         sim_arm(given, clock, robot, lasting): is_true(given["sim"]),
         state_publisher(clock | robot, lasting): bool(urdf),
         rviz(given, urdf, clock, common): is_true(given["rviz"]),
@@ -158,31 +158,30 @@ def driving_outputs(given: Given) -> Given:
     return {"output_type": kind, "output_topic": topic}
 
 
-def description(urdf: str, xacro_args: str) -> str:
-    """The text of a URDF file, or what xacro makes of a xacro file."""
-    if not urdf:
+def description(argument: str, given: Given) -> str:
+    """The text of a URDF or SRDF file, or what xacro makes of a xacro file."""
+    if not given[argument]:
         return ""
-    path = existing_file("urdf", urdf)
+    path = existing_file(argument, given[argument])
     if path.suffix != ".xacro":
         return path.read_text(encoding="utf-8")
     if shutil.which("xacro") is None:
         raise RuntimeError(
-            f"urdf:={urdf} needs the command xacro, which is not installed: "
+            f"{argument}:={path} needs the command xacro, which is not installed: "
             "sudo apt-get install ros-$ROS_DISTRO-xacro"
         )
-    command = ["xacro", str(path), *shlex.split(xacro_args)]
+    more = shlex.split(given["xacro_args"]) if argument == "urdf" else []
+    command = ["xacro", str(path), *more]
     done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", check=False)
     if done.returncode != 0:
         raise RuntimeError(f"{shlex.join(command)} failed, its message is above")
     return done.stdout
 
 
-def semantic(srdf: str) -> Values:
+def semantic(given: Given) -> Values:
     """The SRDF as a parameter of the ik node, if one is given."""
-    if not srdf:
-        return {}
-    path = existing_file("srdf", srdf)
-    return {"robot_description_semantic": text(path.read_text(encoding="utf-8"))}
+    srdf = description("srdf", given)
+    return {"robot_description_semantic": text(srdf)} if srdf else {}
 
 
 def params_files(argument: str, given: Given) -> list[str]:

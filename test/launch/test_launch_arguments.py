@@ -110,6 +110,17 @@ def test_arguments_become_parameters_of_their_types(prefix):
     assert isinstance(call.parameters["rate"], float)
 
 
+def test_an_srdf_is_a_parameter_of_the_node_alone(prefix, tmp_path):
+    file = tmp_path / "arm.srdf"
+    file.write_text('<robot name="1"/>')
+    calls = prefix.calls("wam.launch.py", f"srdf:={file}", "sim:=true")
+    takers = {
+        name for name, each in calls.items() if "robot_description_semantic" in each.parameters
+    }
+    assert takers == {"ik_node"}
+    assert calls["ik_node"].parameters["robot_description_semantic"] == file.read_text()
+
+
 def test_arguments_come_before_the_parameters_file(prefix, tmp_path):
     file = tmp_path / "some.yaml"
     file.write_text("/**: {ros__parameters: {rate: 50.0, tip: hand, timeout: 0.01}}")
@@ -163,6 +174,7 @@ def test_rviz_opens_for_a_robot_that_is_none(prefix):
     [
         ("urdf:=none.urdf", "urdf:=none.urdf is not a file"),
         ("params_file:=none.yaml", "params_file:=none.yaml is not a file"),
+        ("srdf:=none.srdf", "srdf:=none.srdf is not a file"),
         ("rate:=fast", "rate:=fast is not a number"),
         ("rviz:=perhaps", "perhaps"),
         ("interactive_marker:=perhaps", "perhaps"),
