@@ -1,7 +1,4 @@
-"""The calls of a solver: one pose by the clock, all its solutions, batches, and paths.
-
-A batch is solved on all cores; along a path each pose starts from the answer before.
-"""
+"""The calls of a solver: one pose by the clock, all its solutions, and batches on all cores."""
 
 from __future__ import annotations
 
@@ -12,7 +9,6 @@ import time
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from numbers import Real
 from typing import Any, TypeVar
 
 import numpy as np
@@ -32,17 +28,14 @@ from dls_ik.core.selection import (
     STEPS,
 )
 from dls_ik.core.types import WIDEST, Array, Rows
-from dls_ik.errors import BatchInterrupted, JointValueError, OptionError, PoseError
+from dls_ik.errors import BatchInterrupted, JointValueError, PoseError
 from dls_ik.model.joint import JointValues, ordered_values, real_array
 from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel
-from dls_ik.scene.snapshot import PathContact, SceneSnapshot
-from dls_ik.solver.method import AUTO
 from dls_ik.solver.options import checked_count
 from dls_ik.solver.poses import batch_poses, checked_poses, is_plain
-from dls_ik.solver.result import IkBatchResult, IkPathResult, IkResult, Status
+from dls_ik.solver.result import IkBatchResult, IkResult, Status
 from dls_ik.solver.search import Search, attempts_of, found, put_back, some_rows
-from dls_ik.text import quoted
 
 Result = TypeVar("Result")
 Progress = Callable[[int, int], None]
@@ -275,7 +268,7 @@ def _distinct(weights: Array, kept: Array, more: Array) -> Array:
     return kept
 
 
-# Batches and paths
+# Batches
 
 
 def solve_batch(
@@ -302,7 +295,7 @@ def solve_batch(
 
     def result() -> IkBatchResult:
         success = search.has_answer(status, rows.best, starts)
-        return _batch_result(search, rows, status, success, begin)
+        return batch_result(search, rows, status, success, begin)
 
     try:
         _in_chunks(solve, b, workers, progress)
@@ -311,68 +304,6 @@ def solve_batch(
         put_back(rows, begun, search.new_rows(1))
         raise BatchInterrupted(result()) from error
     return result()
-
-
-def solve_path(
-    search: Search,
-    Ts: PoseLike,
-    seed: JointValues | None,
-    max_joint_step: float,
-    progress: Progress | None = None,
-) -> IkPathResult:
-    """Solve for a path of poses as :meth:`dls_ik.IkSolver.solve_path`."""
-    begin = time.perf_counter()
-    if not _is_positive(max_joint_step):
-        given = quoted(max_joint_step)
-        raise OptionError(f"max_joint_step is a number above 0 [rad or m], not {given}")
-    poses = batch_poses(Ts, len(search.robot.tips), search.position_only)
-    last = None if seed is None else search.checked_seed(seed)
-    b = len(poses)
-    rows, status = search.new_rows(b), np.full(b, int(Status.REFUSED))
-    jumps, success = np.zeros(b, np.bool_), np.zeros(b, np.bool_)
-    for i in range(b):
-        one = slice(i, i + 1)
-        row, start = some_rows(rows, one), search.middle if last is None else last[None]
-        status[one] = solve_rows(search, poses[one], start, last is not None, row)
-        if last is not None and status[i] == Status.SUCCESS:
-            jumps[i] = _is_jump(search, poses[i], start, row, max_joint_step)
-        success[one] = search.has_answer(status[one], row.best, start)
-        if status[i] == Status.SUCCESS:
-            last = rows.best[i]
-        if progress is not None:
-            progress(i + 1, b)
-    return IkPathResult(
-        **vars(_batch_result(search, rows, status, success, begin)),
-        jumps=jumps,
-        contacts=_contacts(search.snapshot, rows.best, success),
-    )
-
-
-def _contacts(
-    snapshot: SceneSnapshot | None, q: Array, success: NDArray[np.bool_]
-) -> tuple[PathContact | None, ...]:
-    """Return for each answer (b, n) the first contact on the way from the one before."""
-    if snapshot is None:
-        return ()
-    is_way = np.concatenate([[False], success[1:] & success[:-1]])
-    return tuple(
-        snapshot.path_in_collision(q[i - 1], q[i]) if is_way[i] else None for i in range(len(q))
-    )
-
-
-def _is_jump(search: Search, T: Array, start: Array, row: Rows, largest: float) -> bool:
-    """Return whether the nearest answer is too far from the one before; write that to the row."""
-    if _largest_change(row, start) > largest and search.method == AUTO:
-        poses, nearest = checked_poses(T, len(search.robot.tips))[None], search.new_rows(1)
-        candidates = search.options.num_candidates
-        replace(search, kind=NEAREST).attempt(poses, start, candidates, nearest)
-        if found(nearest)[0]:
-            put_back(row, np.array([0]), nearest)
-    return _largest_change(row, start) > largest
-
-
-def _largest_change(row: Rows, start: Array) -> float:
-    return float(np.abs(row.best - start).max())
 
 
 def solve_rows(
@@ -456,13 +387,14 @@ def _in_chunks(
             raise
 
 
-def _batch_result(
+def batch_result(
     search: Search,
     rows: Rows,
     status: NDArray[np.int64],
     success: NDArray[np.bool_],
     begin: float,
 ) -> IkBatchResult:
+    """Return the results of rows, from the clock at the call on, by perf_counter [s]."""
     return IkBatchResult(
         success=success,
         status=status,
@@ -488,9 +420,3 @@ def _checked_seeds(seeds: JointValues, robot: RobotModel) -> Array:
     if starts.ndim not in (1, 2) or starts.shape[-1] != n:
         raise JointValueError(f"seeds have the shape (b, {n}) or ({n},), not {starts.shape}")
     return starts.reshape(-1, n)
-
-
-def _is_positive(given: Any) -> bool:
-    """Return whether a value is a number above 0, of hundreds of digits or infinite too."""
-    is_number = isinstance(given, Real) and not isinstance(given, bool)
-    return is_number and bool(given > 0)

@@ -68,6 +68,14 @@ _EXPLANATIONS = {
 }
 
 
+class Obstruction(NamedTuple):
+    """A pose of a path, or the way to it, that no solutions tried are free at."""
+
+    pose: int  # its number
+    names: Pair  # the two that collide
+    time: float | None  # of the contact, 0 at the pose before to 1; None: at the pose itself
+
+
 class IkResult(NamedTuple):
     """The answer for one pose; true as a condition if it is a success."""
 
@@ -190,6 +198,17 @@ class IkPathResult(IkBatchResult):
     jumps: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
     # (b,) with a scene: the first contact on the straight joint path from the pose before
     contacts: tuple[PathContact | None, ...] = ()
+
+    @property
+    def obstructions(self) -> tuple[Obstruction, ...]:
+        """Poses that are reached only in collision, and ways to poses that collide."""
+        found = [Obstruction(i, pair, None) for i, pair in enumerate(self.pairs_in_the_way) if pair]
+        found += [
+            Obstruction(i, each.names, each.time)
+            for i, each in enumerate(self.contacts)
+            if each is not None
+        ]
+        return tuple(sorted(found, key=lambda each: each.pose))
 
     def to_csv(
         self,

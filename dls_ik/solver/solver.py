@@ -19,11 +19,11 @@ from dls_ik.solver.calls import (
     pose_slices,
     solve_all,
     solve_batch,
-    solve_path,
     solve_pose,
 )
 from dls_ik.solver.method import AUTO, parse_method
 from dls_ik.solver.options import checked_timeout, solver_options
+from dls_ik.solver.paths import solve_path
 from dls_ik.solver.problem import build_problem
 from dls_ik.solver.result import IkBatchResult, IkPathResult, IkResult, Status
 from dls_ik.solver.search import Search, build_search
@@ -195,6 +195,9 @@ class IkSolver:
         progress: Progress | None = None,
     ) -> IkPathResult:
         """Find joint values along a path of poses, each pose from the answer before.
+
+        With a scene also the motions between answers are free of collisions, where other solutions
+        of the poses allow it.
 
         Args:
             Ts: as for :meth:`solve_batch`.

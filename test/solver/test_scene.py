@@ -11,6 +11,7 @@ from scenes import ARMS, WORLDS, arm, bodies_of, scene_of
 
 from dls_ik import IkSolver, PlanningScene, RobotModel, Status, Task
 from dls_ik.core.collision import OPEN
+from dls_ik.core.se3 import difference, moved
 from dls_ik.errors import MethodError, OptionError, SceneError
 from dls_ik.model import share_file
 from dls_ik.model.rotations import transform
@@ -228,11 +229,57 @@ def test_paths_name_what_is_in_the_way():
         at = path.contacts[i].time
         touching = path.q[i - 1] + min(at + 1e-4, 1.0) * (path.q[i] - path.q[i - 1])
         assert scene.in_collision(touching)
+    assert [(each.pose, each.names) for each in path.obstructions] == [
+        (i, path.contacts[i].names) for i in hit
+    ]
     scene.remove("sheet")
     again = IkSolver(robot, scene=scene).solve_path(robot.fk(q), q[0])
     assert again.contacts == (None,) * 5
     assert "in collision" in repr(path)
     assert "in collision" not in repr(again)
+
+
+def line(T0, T1, count):
+    """Poses on a straight line, the rotation about one axis."""
+    way = difference(T1, T0)
+    return np.stack([moved(T0, t * way) for t in np.linspace(0.0, 1.0, count)])
+
+
+def breaks(scene, q):
+    """Steps of a path that are in collision, or jumps."""
+    return [
+        i
+        for i in range(1, len(q))
+        if abs(q[i] - q[i - 1]).max() > 0.5 or scene.path_in_collision(q[i - 1], q[i])
+    ]
+
+
+def test_paths_take_other_solutions_where_the_nearest_ones_end_in_a_collision():
+    broken = 0
+    for world, ends, is_seeded in (
+        ("table", [(7, 25), (24, 36)], False),
+        ("table", [(4, 23), (5, 24)], True),  # the arm stands at the first pose
+        ("shelf", [(11, 37), (12, 37), (22, 2)], False),
+    ):
+        scene = scene_of("wam", world)
+        robot, solver = scene.robot, IkSolver(scene.robot, scene=scene, max_restarts=60)
+        q = free_configurations(scene, 60, seed=5)
+        for start, end in ends:
+            poses, seed = line(*robot.fk(q[[start, end]]), 30), q[start] if is_seeded else None
+            path = solver.solve_path(poses, seed)
+            assert path.success.all()
+            assert not breaks(scene, path.q)
+            assert not path.jumps.any()
+            assert not path.obstructions
+            assert np.allclose(robot.fk(path.q), poses, atol=1e-5)
+            assert not is_seeded or abs(path.q[0] - seed).max() < 1e-3
+            way = np.linspace(path.q[:-1], path.q[1:], 9).reshape(-1, 7)
+            assert not scene.in_collision(way).any()
+            one_by_one = [solver.solve(poses[0], seed).q]
+            for T in poses[1:]:
+                one_by_one.append(solver.solve(T, one_by_one[-1]).q)
+            broken += bool(breaks(scene, np.array(one_by_one)))
+    assert broken >= 4
 
 
 def test_tasks_and_several_tips():
