@@ -318,6 +318,7 @@ EXPERIMENTS = {
     "figures-4-5": ("deo_walker", "FIGURES_4_5"),
     "figure-6": ("deo_walker", "FIGURE_6"),
     "figure-7": ("deo_walker", "FIGURE_7"),
+    "weights": ("deo_walker_weights", "WEIGHTED"),
     "dasl": ("matos", "DASL"),
 }
 

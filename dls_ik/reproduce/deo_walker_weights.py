@@ -1,0 +1,337 @@
+"""Weighted damped least squares of Deo & Walker 1993: full weights (2), and task augmentation (19).
+
+Full weights: priority of a direction, bounds on the links instead of the joints, independence of
+units. Task augmentation: a second task whose singularities are artificial, with its weight w and
+the damping by the distance from singularities (Egeland et al. 1991). The paper prints no figures of
+either; the tables test what its text claims.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dls_ik.core.types import Array
+from dls_ik.model.robot import RobotModel
+from dls_ik.plot.arm import fading
+from dls_ik.plot.canvas import BLUE, GREY, ORANGE, heading, new_figure, plain
+from dls_ik.reproduce.deo_walker import (
+    FEEDBACK,
+    PLANAR_DURATION,
+    PUMA_SPEED,
+    PUMA_START,
+    Method,
+    PathPoint,
+    PathResult,
+    follow,
+    rectangle,
+)
+from dls_ik.reproduce.deo_walker_damping import PLANAR_LINKS, PLANAR_START, PLANAR_TASK
+from dls_ik.reproduce.experiment import (
+    Column,
+    Experiment,
+    Progress,
+    Reproduction,
+    ResultTable,
+    Row,
+    marked,
+)
+from dls_ik.reproduce.tabaczynski import draw_planar_arms, planar_joints, planar_robot
+from dls_ik.solver.plugins import MEMORY, StepState
+from dls_ik.solver.published_steps import weighted_damped
+from dls_ik.solver.task import Task
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Full weights, (2): the rectangle of Figures 4 and 5
+
+LAMBDA = 0.01
+DIAGONAL = np.array([1.0, 1.0]) / np.sqrt(2.0)
+ACROSS = np.array([1.0, -1.0]) / np.sqrt(2.0)
+ABSOLUTE = np.tril(np.ones((3, 3)))  # joint velocities to absolute ones of the links
+PRIORITY = np.eye(2) + 99.0 * np.outer(DIAGONAL, DIAGONAL)
+WEIGHTS = {
+    "I": (np.eye(2), LAMBDA * np.eye(3)),
+    "W1: diagonal first": (PRIORITY, LAMBDA * np.eye(3)),
+    "W2: velocities of links": (np.eye(2), LAMBDA * ABSOLUTE.T @ ABSOLUTE),
+}
+
+
+def rectangle_row(name: str, steps: int) -> Row:
+    """Follow the rectangle with full weights."""
+    path = rectangle(steps)
+    step = weighted_damped(*WEIGHTS[name])
+    dt = PLANAR_DURATION / steps
+    motion = follow(planar_robot(PLANAR_LINKS), PLANAR_TASK, step, PLANAR_START, path, dt)
+    off = tip_deviation(motion.q, path)
+    q_dot = np.diff(motion.q, axis=0) / dt
+    return {
+        "weights": name,
+        "peak": float(motion.norm.max()),
+        "peak_links": float(np.linalg.norm(q_dot @ ABSOLUTE.T, axis=1).max()),
+        "off_diagonal": float(np.abs(off @ DIAGONAL).max()),
+        "off_across": float(np.abs(off @ ACROSS).max()),
+    }
+
+
+def tip_deviation(q: Array, path: list[PathPoint]) -> Array:
+    """Return how far the tip is off its path (s, 2) at q (s, 3)."""
+    desired = np.array([point.T[:2, 3] for point in path])
+    return desired - planar_joints(PLANAR_LINKS, q)[:, -1]
+
+
+# Units: a metre or a thousand millimetres
+
+MASS, TOOL_INERTIA = 2.0, 0.01  # [kg], [kg m^2] of the tool
+JOINT_INERTIA = np.diag([1.0, 1.0, 0.5, 0.1, 0.1, 0.1])  # [kg m^2]
+MILLIMETRES = 1e3  # in a metre
+
+
+def units_row(name: str) -> Row:
+    """Return the joint velocity of the PUMA for lengths in metres and in millimetres."""
+    robot = RobotModel.from_name("puma560")
+    J, x_dot = robot.jacobian(PUMA_START), np.array([0.0, -PUMA_SPEED, 0.0, 0.0, 0.0, 0.0])
+    found = []
+    for units in (1.0, MILLIMETRES):
+        U = np.diag([units] * 3 + [1.0] * 3)
+        W1, W2 = np.eye(6), LAMBDA * np.eye(6)
+        if name == ENERGY:  # of velocities in any unit of length
+            W1 = np.diag([MASS / units**2] * 3 + [TOOL_INERTIA] * 3)
+            W2 = LAMBDA * JOINT_INERTIA
+        state = StepState(PUMA_START, robot.lower, robot.upper, 0, np.zeros(MEMORY))
+        found.append(np.asarray(weighted_damped(W1, W2)(U @ J, U @ x_dot, state)))
+    metres, millimetres = found
+    return {
+        "weights": name,
+        "metres": float(np.linalg.norm(metres)),
+        "millimetres": float(np.linalg.norm(millimetres)),
+        "change_percent": float(
+            100.0 * np.linalg.norm(metres - millimetres) / np.linalg.norm(metres)
+        ),
+    }
+
+
+PLAIN, ENERGY = "I", "energy"
+
+
+# Task augmentation, (19): the tip in the plane, and the direction of the last link
+
+ANGLE = np.pi / 2.0  # [rad] that the last link is to keep
+NEAR, FAR = np.array([1.1, 0.5]), np.array([1.75, 0.5])  # the second is too far for that angle
+DURATION = 4.0  # [s] there and back
+AUGMENTED = Task("xy", "z")
+W_MIN, EPSILON = 0.03, 0.3  # of the row; least singular value where it begins
+
+
+def _by_distance(w_min: float, lambda_max: float) -> tuple[str, dict[str, Any]]:
+    """Return the policy that takes w and lambda from the least singular value."""
+    options = {"w_min": w_min, "lambda_max": lambda_max, "epsilon": EPSILON}
+    return "jd", {"policy": "accuracy", "direction": (0.0, 0.0, 1.0), **options}
+
+
+BY_DISTANCE = "w and lambda by distance"
+CONSTANT = "constant w and lambda"
+WAYS: dict[str, tuple[Task, Method]] = {
+    "pseudoinverse": (AUGMENTED, ("jp", {})),
+    "constant lambda": (AUGMENTED, ("jd", {"lambda_": 0.1})),
+    "lambda by distance": (AUGMENTED, _by_distance(1.0, 0.1)),
+    CONSTANT: (Task("xy", "z", weights=(1.0, 1.0, W_MIN)), ("jd", {"lambda_": 0.1 * W_MIN})),
+    BY_DISTANCE: (AUGMENTED, _by_distance(W_MIN, 0.1 * W_MIN)),
+}
+
+
+def there_and_back(steps: int) -> list[PathPoint]:
+    """Return the path to where the angle cannot be kept, and back, with velocities."""
+    t = np.arange(steps) * (2.0 * np.pi / steps)
+    share, speed = 0.5 - 0.5 * np.cos(t), np.sin(t) * np.pi / DURATION
+    path = []
+    for s, v in zip(share, speed, strict=True):
+        T = np.eye(4)
+        T[:2, :2] = [[np.cos(ANGLE), -np.sin(ANGLE)], [np.sin(ANGLE), np.cos(ANGLE)]]
+        T[:2, 3] = NEAR + s * (FAR - NEAR)
+        path.append(PathPoint(T, np.array([*(v * (FAR - NEAR)), 0.0])))
+    return path
+
+
+def first_configuration() -> Array:
+    """Return joint values (3,) with the tip at the near end, and the last link at its angle."""
+    a, b, c = PLANAR_LINKS
+    wrist = NEAR - c * np.array([np.cos(ANGLE), np.sin(ANGLE)])
+    bend = np.arccos((wrist @ wrist - a * a - b * b) / (2.0 * a * b))
+    first = np.arctan2(wrist[1], wrist[0]) - np.arctan2(b * np.sin(bend), a + b * np.cos(bend))
+    return np.array([first, bend, ANGLE - first - bend])
+
+
+def augmented_row(name: str, motion: PathResult, path: list[PathPoint]) -> Row:
+    """Return what the tip and the angle lose, in all and at the end."""
+    off = np.linalg.norm(tip_deviation(motion.q, path), axis=1)
+    turned = np.degrees(np.abs(motion.q.sum(axis=1) - ANGLE))
+    return {
+        "way": name,
+        "peak": float(motion.norm.max()),
+        "off": float(off.max()),
+        "turned": float(turned.max()),
+        "turned_last": float(turned[-1]),
+        **_verdict(float(off.max()), float(turned[-1])),
+    }
+
+
+YES, NO = "yes", "no"
+KEPT, RESTORED = 1e-2, 0.1  # [m], [deg]
+CLAIMS: dict[str, tuple[str | None, str | None]] = {  # of the text: tip kept, angle back
+    CONSTANT: (YES, None),
+    BY_DISTANCE: (YES, YES),
+}
+
+
+def _verdict(off: float, turned_last: float) -> Row:
+    return {
+        "keeps": YES if off < KEPT else NO,
+        "restores": YES if turned_last < RESTORED else NO,
+    }
+
+
+NOTES = [
+    "Full weights: (J^T W1 J + W2)^-1 J^T W1 x_dot, along the rectangle of Figures 4 and 5. W1 "
+    "weighs the diagonal (1, 1) a hundred times: the tip leaves its path across it instead. W2 "
+    "weighs the absolute velocities of the links, not those of the joints.",
+    "Units: the velocity of Figure 6. Weights of energy are mass and inertia of a tool for W1, and "
+    "inertia of joints for W2: lengths in millimetres change nothing, as section 2.1 says. With I "
+    "they do.",
+    "Augmentation: the tip moves out to where the last link cannot keep its angle of 90 deg, and "
+    "back: the Jacobian of both tasks is singular there, that of the tip is not. Tip kept: within "
+    f"{1e3 * KEPT:g} mm throughout; angle back: within {RESTORED:g} deg at the end.",
+    f"By distance: where the least singular value s < {EPSILON:g}, lambda = (1 - (s / epsilon)^2) "
+    "lambda_max and (w - 1)^2 = (1 - (s / epsilon)^2) (w_min - 1)^2 (Chiaverini, Egeland & "
+    "Kanestrom 1991), else 0 and 1. The text claims that w << 1 with lambda < w keeps the main "
+    "task, and that varying both avoids unnecessary weighting and damping.",
+    f"The commanded velocity includes the feedback of section 2.1, {FEEDBACK:g}/s of the error.",
+]
+
+
+def run(report: Reproduction, progress: Progress) -> None:
+    """Follow the rectangle, change units, then augment the task in every way."""
+    given = {"lambda": LAMBDA, "W1": PRIORITY, "W2": LAMBDA * ABSOLUTE.T @ ABSOLUTE}
+    path = there_and_back(report.samples)
+    report.settings.update(
+        {
+            "links": PLANAR_LINKS,
+            "full weights": given,
+            "tool": f"{MASS:g} kg, {TOOL_INERTIA:g} kg m^2",
+            "augmented": f"({NEAR[0]:g}, {NEAR[1]:g}) to ({FAR[0]:g}, {FAR[1]:g}) and back, "
+            f"{DURATION:g} s",
+            "w_min": W_MIN,
+            "epsilon": EPSILON,
+            "K_p": FEEDBACK,
+        }
+    )
+    report.notes += NOTES
+    report.printed += [
+        {"way": way, "keeps": keeps, "restores": restores}
+        for way, (keeps, restores) in CLAIMS.items()
+    ]
+    report.series["path"] = np.array([point.T[:2, 3] for point in path])
+    dt, start = DURATION / report.samples, first_configuration()
+    for name in progress.track(list(WAYS), "augmentation"):
+        task, method = WAYS[name]
+        motion = follow(planar_robot(PLANAR_LINKS), task, method, start, path, dt)
+        row = augmented_row(name, motion, path)
+        claims = dict(zip(("keeps", "restores"), CLAIMS.get(name, (None, None)), strict=True))
+        far = [key for key, claim in claims.items() if claim not in (None, row[key])]
+        report.rows.append(marked(row, far))
+        report.series[name] = {
+            "t": dt * np.arange(report.samples),
+            "q": motion.q,
+            "off": np.linalg.norm(tip_deviation(motion.q, path), axis=1),
+            "turned": np.degrees(motion.q.sum(axis=1) - ANGLE),
+        }
+    report.series["units"] = [units_row(name) for name in (PLAIN, ENERGY)]
+    for name in progress.track(list(WEIGHTS), "rectangle"):
+        found = report.series.setdefault("full weights", [])
+        found.append(rectangle_row(name, report.samples))
+
+
+# Picture
+
+SHOWN = {
+    "constant lambda": (ORANGE, "-"),
+    CONSTANT: (GREY, "--"),
+    BY_DISTANCE: (BLUE, "-"),
+}
+POSES = 12  # of the arm, out and back
+
+
+def plot(report: Reproduction) -> Figure:
+    """Draw the arm with w and lambda by distance, and what each way loses of both tasks."""
+    figure = new_figure(12.0, 4.4)
+    arm, off, turned = figure.subplots(1, 3)
+    if BY_DISTANCE in report.series:
+        q = np.asarray(report.series[BY_DISTANCE]["q"])
+        chosen = np.linspace(0, len(q) // 2, POSES).astype(int)
+        colours = fading(np.linspace(0.0, 1.0, POSES))
+        draw_planar_arms(arm, planar_joints(PLANAR_LINKS, q[chosen]), colours)
+    if "path" in report.series:
+        arm.plot(*np.asarray(report.series["path"]).T, color=ORANGE, linewidth=3.0, alpha=0.7)
+    for name, (color, dash) in SHOWN.items():
+        if name in report.series:
+            data = report.series[name]
+            line: dict[str, Any] = {"color": color, "linestyle": dash, "label": name}
+            off.plot(data["t"], 1e3 * np.asarray(data["off"]), **line)
+            turned.plot(data["t"], data["turned"], **line)
+    arm.set_title(f"{BY_DISTANCE}, way out", fontsize=10, loc="left")
+    plain(off, "time [s]", "tip off its path [mm]")
+    plain(turned, "time [s]", "last link off its angle [deg]")
+    handles, labels = off.get_legend_handles_labels()
+    if handles:
+        figure.legend(handles, labels, loc="outside lower right", ncols=3, frameon=False)
+    heading(figure, "Task augmentation (19), Deo & Walker 1993")
+    return figure
+
+
+WEIGHTED = Experiment(
+    what="weights",
+    source="Deo & Walker 1993, (2) and (19)",
+    title="Weighted damped least squares: full weights, and a second task by task augmentation",
+    tables=(
+        ResultTable(
+            (
+                Column("way", "augmented task", is_name=True),
+                Column("peak", "largest norm [1/s]", ".2f"),
+                Column("off", "tip off [m]", ".4f"),
+                Column("keeps", "tip kept", is_text=True),
+                Column("turned", "angle off [deg]", ".1f"),
+                Column("turned_last", "at the end", ".3f"),
+                Column("restores", "angle back", is_text=True),
+            ),
+            "Task augmentation (19): tip first, angle of the last link second",
+        ),
+        ResultTable(
+            (
+                Column("weights", "weights", is_name=True),
+                Column("peak", "largest norm [1/s]", ".2f"),
+                Column("peak_links", "of links [1/s]", ".2f"),
+                Column("off_diagonal", "off along (1, 1) [m]", ".4f"),
+                Column("off_across", "off across [m]", ".4f"),
+            ),
+            "Full weights (2) along the rectangle",
+            series="full weights",
+        ),
+        ResultTable(
+            (
+                Column("weights", "weights", is_name=True),
+                Column("metres", "norm, lengths in m [1/s]", ".4f"),
+                Column("millimetres", "in mm", ".4f"),
+                Column("change_percent", "change [%]", ".2g"),
+            ),
+            "Weights with units of energy: joint velocity of the PUMA",
+            series="units",
+        ),
+    ),
+    run=run,
+    plot=plot,
+    samples=640,
+    samples_are="steps along a path",
+    least_samples=64,
+)
