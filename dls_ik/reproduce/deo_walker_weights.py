@@ -137,8 +137,8 @@ WAYS: dict[str, tuple[Task, Method]] = {
     "pseudoinverse": (AUGMENTED, ("jp", {})),
     "constant lambda": (AUGMENTED, ("jd", {"lambda_": 0.1})),
     "lambda by distance": (AUGMENTED, _by_distance(1.0, 0.1)),
-    CONSTANT: (Task("xy", "z", weights=(1.0, 1.0, W_MIN)), ("jd", {"lambda_": 0.1 * W_MIN})),
-    BY_DISTANCE: (AUGMENTED, _by_distance(W_MIN, 0.1 * W_MIN)),
+    CONSTANT: (Task("xy", "z", weights=(1.0, 1.0, W_MIN)), ("jd", {"lambda_": 0.3 * W_MIN})),
+    BY_DISTANCE: (AUGMENTED, _by_distance(W_MIN, 0.3 * W_MIN)),
 }
 
 
@@ -333,5 +333,5 @@ WEIGHTED = Experiment(
     plot=plot,
     samples=640,
     samples_are="steps along a path",
-    least_samples=64,
+    least_samples=256,
 )

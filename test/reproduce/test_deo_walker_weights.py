@@ -13,7 +13,7 @@ from dls_ik.solver.stepper import Stepper
 
 @pytest.fixture(scope="module")
 def report():
-    return reproduce(experiment("weights"), 200)
+    return reproduce(experiment("weights"), 500)
 
 
 @pytest.fixture(scope="module")
