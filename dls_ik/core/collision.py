@@ -25,6 +25,8 @@ OUTER, INNER = 3, 4  # columns of a node after its centre
 STACK = 512  # pending nodes; trees of this depth together are not built
 NEARNESS, FAR = 0.02, 8.0  # [m] d0 of nearness; times it pairs are looked at
 MOST_VISITS = 20_000  # of pairs of nodes; beyond, a pair is left open
+COARSE, MOST_COARSE = 0.1, 64  # [m] that pairs may come nearer in half an interval; intervals
+MOST_SPANS, MOST_LISTED = 4096, 1 << 15  # intervals of a path, and pairs that are listed for them
 
 
 class SceneArrays(NamedTuple):
@@ -621,6 +623,101 @@ def advance_pairs(
         if lower <= tolerance:
             return behind
         time[behind] = now + lower / speed[behind] if speed[behind] > 0.0 else 1.0
+
+
+@allocating
+def block_of_path(
+    numbers: Array,
+    integers: Indices,
+    ends: tuple[Array, Array],
+    speed: Array,
+    margin: Array,
+    time: Array,
+) -> int:
+    """Look for a pair that is not certainly free on a straight joint path; called from Python.
+
+    Intervals of the path are halved, all of a length before shorter ones, until each pair keeps its
+    margin at the middle of an interval by more than it may come nearer in half of that. A pair is
+    looked at in the halves of an interval only where the whole leaves it open.
+
+    Args:
+        ends: (n,) joint values at time 0 and 1; the second one is looked at first.
+        speed: (p + s,) bounds of the relative speed of the shapes of each pair [m].
+        margin: (p + s,) least distance of each pair [m].
+        time: (1,) out, of the block.
+
+    Returns:
+        The pair; -1 if all pairs keep their margins all the way.
+    """
+    scene = unpack_scene(numbers, integers)
+    work = collision_scratch(scene)
+    q, count = np.empty(ends[0].shape[0]), speed.shape[0]
+    spans, listed = np.empty((MOST_SPANS, 2)), np.empty(MOST_LISTED, np.int64)  # middle and half
+    first, last = np.zeros(MOST_SPANS, np.int64), np.zeros(MOST_SPANS, np.int64)
+    # The end, and then intervals that are short enough for bounds of distances to be worth it.
+    fastest = 0.0
+    for k in range(count):
+        fastest = max(fastest, speed[k])
+    parts = min(max(int(fastest / (2.0 * COARSE)), 1), MOST_COARSE)
+    spans[0, 0], spans[0, 1] = 1.0, 0.0
+    stride = 1
+    while stride < parts:
+        stride *= 2
+    pending, at = 1, stride
+    while at > 0:  # multiples of a stride that halves, so that the middle comes early
+        for i in range(0, parts, at):
+            if i % (2 * at) != 0 or at == stride:
+                spans[pending, 0], spans[pending, 1] = (i + 0.5) / parts, 0.5 / parts
+                pending += 1
+        at //= 2
+    coarse, used, span = pending, 0, 0
+    while span < pending:
+        now, half = spans[span, 0], spans[span, 1]
+        for j in range(q.shape[0]):
+            q[j] = ends[0][j] + now * (ends[1][j] - ends[0][j])
+        place_links(scene, q, work)
+        is_coarse, begin = span < coarse, used
+        for i in range(0 if is_coarse else first[span], count if is_coarse else last[span]):
+            k = i if is_coarse else listed[i]
+            need = margin[k] + speed[k] * half
+            if far_apart(scene, k, need, work):
+                continue
+            lower, _ = pair_bounds(scene, k, need, work)
+            if lower > need:
+                continue
+            if lower <= margin[k] or used == MOST_LISTED or pending + 2 > MOST_SPANS:
+                time[0] = now
+                return k
+            listed[used] = k
+            used += 1
+        if used > begin:
+            for i in range(2):
+                spans[pending, 0], spans[pending, 1] = now + (i - 0.5) * half, 0.5 * half
+                first[pending], last[pending] = begin, used
+                pending += 1
+        span += 1
+    return -1
+
+
+@force_inline
+def far_apart(scene: SceneArrays, k: int, distance: float, work: CollisionScratch) -> bool:
+    """Return whether the spheres around the shapes of pair k are apart by more than a distance."""
+    own = scene.pairs.shape[0]
+    if k < own:
+        a, b = scene.pairs[k, 0], scene.pairs[k, 1]
+        x = work.centre[a, 0] - work.centre[b, 0]
+        y = work.centre[a, 1] - work.centre[b, 1]
+        z = work.centre[a, 2] - work.centre[b, 2]
+        reach = scene.node[scene.root[a], OUTER] + scene.node[scene.root[b], OUTER]
+        reach += scene.padding[a] + scene.padding[b] + distance
+        return x * x + y * y + z * z > reach * reach
+    a, item = scene.outside[k - own, 0], scene.outside[k - own, 1]
+    kind, place = scene.kind[item], scene.place[item]
+    reach = scene.node[scene.root[a], OUTER] + scene.padding[a] + distance
+    if kind == TREE:
+        node = scene.node[scene.tree[item]]
+        return node_distance(place, node, work.centre[a]) > reach + node[OUTER]
+    return centre_distance(place, scene.size[item], kind, work.centre[a]) > reach
 
 
 @kernel

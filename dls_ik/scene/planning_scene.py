@@ -48,6 +48,7 @@ from dls_ik.scene.shapes import (
 )
 from dls_ik.scene.snapshot import ClosestPair, Contact, PathContact, SceneSnapshot
 from dls_ik.scene.srdf import Pair, Srdf, load_srdf, pair_of
+from dls_ik.scene.ways import NODES, Way, find_way, way_limits
 from dls_ik.text import quoted, suggest_names
 
 
@@ -505,6 +506,41 @@ class PlanningScene:
         return self._snapshot.path_in_collision(
             self.robot.validated_one(q0), self.robot.validated_one(q1)
         )
+
+    def plan(
+        self,
+        q0: JointValues,
+        q1: JointValues,
+        *,
+        min_distance: float = 0.0,
+        max_nodes: int = NODES,
+        seed: int = 0,
+    ) -> Way:
+        """Find a way from q0 (n,) to q1 that is free of collisions.
+
+        The straight joint path, or one with corners by RRT-Connect (Kuffner & LaValle 2000),
+        shortened. All of it is certain to be free, not only samples. The same input leads to the
+        same way.
+
+        Args:
+            q1: (n,), or (g, n): to any of these, the first one before others.
+            min_distance: Distance [m] that pairs keep; a pair that is nearer at an end leaves from
+                there.
+            max_nodes: Configurations after which the search gives up.
+            seed: Of random configurations.
+
+        Returns:
+            The way: ``q`` (m, n) from q0 on, joined by straight joint paths. Without success ``q``
+            is empty, and ``names`` has a pair in the way.
+
+        Raises:
+            JointValueError: as :meth:`distance`.
+            OptionError: a distance or number below 0, or one that is not finite.
+            SceneError: as :meth:`distance`.
+        """
+        start, goals = self.robot.validated_one(q0), np.atleast_2d(self.robot.validated(q1))
+        limits = way_limits(self.robot, start, goals, min_distance, max_nodes, seed)
+        return find_way(self._snapshot, start, goals, limits)
 
 
 def _pose(name: str, given: PoseLike) -> Array:

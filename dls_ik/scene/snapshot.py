@@ -19,6 +19,7 @@ from dls_ik.core.collision import (
     OPEN,
     SceneArrays,
     advance_pairs,
+    block_of_path,
     bound_pairs,
     check_pairs,
     check_rows,
@@ -356,6 +357,53 @@ class SceneSnapshot:
         order = np.argsort(bounds[:, 0], kind="stable")
         return [(int(k), float(bounds[k, 0])) for k in order]
 
+    def block_of_path(self, q0: Array, q1: Array, margins: Array) -> PathContact | None:
+        """Find where the straight path between configurations (n,) is not certainly free.
+
+        By spheres alone, in any order along the path.
+
+        Args:
+            margins: (p + s,) least distance of each pair [m].
+        """
+        time = np.empty(1)
+        speed = self._pair_speeds(q0, q1)
+        k = block_of_path(*self.packed, (q0, q1), speed, margins, time)
+        return None if k < 0 else PathContact(float(time[0]), self.names[k])
+
+    def least_distances(self, q: Array, within: float = np.inf) -> Array:
+        """Return lower bounds (p + s,) of the distances of pairs at q (n,), by spheres [m].
+
+        Args:
+            within: Distance up to which they are sharp [m].
+        """
+        bounds = np.empty((len(self.names), 2))
+        bound_pairs(*self.packed, q, within, False, bounds)
+        return bounds[:, 0]
+
+    def _pair_speeds(self, q0: Array, q1: Array) -> Array:
+        """Bound the relative speeds (p + s,) of pairs on a straight path from time 0 to 1 [m]."""
+        extent = np.maximum(abs(q0), abs(q1))[self._slides]
+        power = tuple(np.ceil(np.log2(np.maximum(extent, TOUCHING))).astype(int).tolist())
+        if power not in self._reaches:
+            most = np.zeros(len(q0))
+            most[self._slides] = np.exp2(power)  # rounded up, as few are kept
+            self._reaches[power] = reach_of_pairs(self.arrays, most)
+        speed: Array = self._reaches[power] @ abs(q1 - q0)
+        return speed
+
+    @cached_property
+    def _reaches(self) -> dict[tuple[int, ...], Array]:
+        """Results of :func:`reach_of_pairs`, by the exponents of the extents."""
+        return {}
+
+    @cached_property
+    def _slides(self) -> NDArray[np.bool_]:
+        """Return (n,) whether a variable drives prismatic joints."""
+        frames, slides = self._frames, np.zeros(len(self.joint_names), np.bool_)
+        for variable, prismatic in zip(frames.variable[1:], frames.prismatic[1:], strict=True):
+            slides[variable] |= prismatic
+        return slides
+
     def path_in_collision(self, q0: Array, q1: Array) -> PathContact | None:
         """Find the first contact on the straight path between configurations (n,).
 
@@ -363,8 +411,9 @@ class SceneSnapshot:
         greatest speed with which the joints can bring it together. Shapes nearer than 1e-5 m count
         as touching.
         """
-        extent = np.maximum(abs(q0), abs(q1))
-        speed = reach_of_pairs(self.arrays, extent) @ abs(q1 - q0)
+        if self.block_of_path(q0, q1, np.full(len(self.names), TOUCHING)) is None:
+            return None
+        speed = self._pair_speeds(q0, q1)
         time, ends = np.zeros(len(self.names)), (q0, q1)
         while True:
             k = advance_pairs(*self.packed, ends, speed, TOUCHING, time)
@@ -386,7 +435,9 @@ def use_scene_kernels(snapshot: SceneSnapshot) -> None:
     count_pairs(*packed, q, np.zeros(count, np.int64), np.zeros((1, 2), np.int64))
     link_poses(*packed, q[0], np.empty((len(snapshot.arrays.parent), 3, 4)))
     bound_pairs(*packed, q[0], np.inf, True, np.empty((count, 2)))
-    advance_pairs(*packed, (q[0], q[0] + 1.0), np.ones(count), 1e-5, np.zeros(count))
+    ends, rates = (q[0], q[0] + 1.0), np.ones(count)
+    advance_pairs(*packed, ends, rates, 1e-5, np.zeros(count))
+    block_of_path(*packed, ends, rates, np.zeros(count), np.zeros(1))
 
 
 class _Placement:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import Future
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import Pair
 from dls_ik.servo import ServoState
+from dls_ik.servo.joint_motion import MotionPlan, plan_motion
 from dls_ik.servo.local_ik import default_method
 from dls_ik.solver.solver import IkSolver
 from dls_ik.solver.task import Tasks
@@ -22,11 +23,8 @@ from dls_ik.viewer.source import LocalSource, Sample, bare_stepper, sample_at
 SPEED = 0.5  # of the velocity limits on a way around; [rad/s or m/s] of joints without one
 AGAIN, SAME = 0.2, 2.0  # [s] until a way is searched again: anew, and where nothing has changed
 CHECKS = 4  # of each step of the arm
-GOALS = 6  # configurations at the target that are tried
-TIMEOUT = 0.1  # [s] to find them
-REACH, SPACING = 0.6, 0.05  # [rad or m] of a branch, and between two checks of it
-BRANCHES = 400  # of a search
-SPREADS = np.geomspace(0.02, 2.0, 20)  # [rad or m] of configurations tried to leave a collision
+TIMEOUT = 0.1  # [s] to find configurations at the target
+NODES = 1000  # of a search
 
 
 class AvoidingSource(LocalSource):
@@ -48,14 +46,17 @@ class AvoidingSource(LocalSource):
         task: Tasks = None,
         **options: Any,
     ) -> None:
-        self._scene, self._solver = scene, IkSolver(robot, task=task, scene=scene)
+        self._scene = scene
+        self._solver = IkSolver(
+            robot, task=task, scene=scene, timeout=TIMEOUT, solve_type="distance"
+        )
         self._probe = bare_stepper(
             robot, default_method(robot), robot.clip(np.zeros(robot.n)), task
         )
         bounded = np.where(np.isfinite(robot.velocity), robot.velocity, 1.0)
         self._speed = SPEED * bounded  # (n,) [rad/s or m/s]
         self._way: list[Array] = []  # (n,) each
-        self._search: Future[Detour] | None = None
+        self._search: Future[MotionPlan] | None = None
         self._asked: tuple[SceneSnapshot, Array] | None = None  # world and target of the search
         self._again = -math.inf  # [s]
         self._pair: Pair | None = None  # in the way
@@ -68,7 +69,7 @@ class AvoidingSource(LocalSource):
 
     def _move(self, now: float, dt: float) -> Sample:
         before, world = self._motion.q.copy(), self._scene.snapshot
-        self._take_detour()
+        self._take_plan()
         if self._way:
             return self._go_around(now, dt, before, world)
         sample = super()._move(now, dt)
@@ -88,12 +89,14 @@ class AvoidingSource(LocalSource):
         if now >= self._again + (SAME if is_same else AGAIN):
             self._again, self._asked = now, (world, target)
             seed = int(1e3 * max(now, 0.0))
-            self._search = self._executor.submit(find_detour, self._solver, world, q, target, seed)
+            self._search = self._executor.submit(
+                plan_motion, self._solver, world, q, target, max_nodes=NODES, seed=seed
+            )
 
-    def _take_detour(self) -> None:
+    def _take_plan(self) -> None:
         if self._search is not None and self._search.done():
-            detour, self._search = self._search.result(), None
-            self._way = [*detour.way]
+            plan, self._search = self._search.result(), None
+            self._way = [*plan.way[1:]]
 
     def _go_around(self, now: float, dt: float, before: Array, world: SceneSnapshot) -> Sample:
         """Step along the way, which ends where an obstacle has come into it."""
@@ -123,135 +126,3 @@ def contact(world: SceneSnapshot, before: Array, q: Array) -> Pair | None:
     for each in steps[world.in_collision(steps)]:
         return world.colliding_pair(each)
     return None
-
-
-# Ways around
-
-
-class Detour(NamedTuple):
-    """A way around."""
-
-    way: tuple[Array, ...]  # (n,) each, after where the arm stands; empty: none was found
-    is_whole: bool  # it leads to the target
-
-
-def find_detour(
-    solver: IkSolver, world: SceneSnapshot, q: Array, target: Array, seed: int
-) -> Detour:
-    """Find a way from q (n,) to the target; where q collides, out of the collision at least.
-
-    Args:
-        solver: With the scene.
-        target: (4, 4), (k, 4, 4) for k tips.
-        seed: Of random configurations.
-    """
-    robot, rng = solver.robot, np.random.default_rng(seed)
-    out: tuple[Array, ...] = ()
-    if world.colliding_pair(q) is not None:
-        free = _nearest_free(robot, world, q, rng)
-        if free is None:
-            return Detour((), False)
-        out, q = (free,), free
-    nearest = solver.solve(target, q, solve_type="distance", timeout=TIMEOUT)
-    if not nearest.success:
-        return Detour(out, False)
-    others = sorted(solver.solve_all(target, GOALS), key=lambda goal: float(abs(goal - q).max()))
-    goals = [nearest.q, *others]
-    for goal in goals:
-        if world.path_in_collision(q, goal) is None:
-            return Detour((*out, goal), True)
-    bounds = robot.finite_limits()
-    for goal in goals:
-        way = way_around(world, (q, goal), bounds, rng)
-        if way:
-            return Detour((*out, *way), True)
-    return Detour(out, False)
-
-
-def _nearest_free(
-    robot: RobotModel, world: SceneSnapshot, q: Array, rng: np.random.Generator
-) -> Array | None:
-    """Return a free configuration near q (n,), None if none was found."""
-    for spread in SPREADS:
-        some = robot.clip(q + spread * rng.normal(size=(64, robot.n)))
-        free = some[~world.in_collision(some)]
-        if len(free):
-            nearest: Array = free[np.abs(free - q).max(axis=1).argmin()]
-            return nearest
-    return None
-
-
-def way_around(
-    world: SceneSnapshot,
-    ends: tuple[Array, Array],
-    bounds: tuple[Array, Array],
-    rng: np.random.Generator,
-) -> list[Array]:
-    """Search configurations (n,) on a free way by two trees (Kuffner & LaValle 2000).
-
-    Args:
-        ends: Start and goal, both free.
-        bounds: Lower and upper ends of random configurations.
-
-    Returns:
-        Those after the start, joined by straight joint paths that are free; empty if none is found.
-    """
-    trees = [_Tree(each) for each in ends]
-    for k in range(BRANCHES):
-        one, other = trees[k % 2], trees[1 - k % 2]
-        tip = one.grow(world, rng.uniform(*bounds))
-        if tip is not None and other.reach(world, one.points[tip]):
-            halves = one.branch(tip), other.branch(len(other.points) - 1)
-            first, second = halves if k % 2 == 0 else halves[::-1]
-            return _shortened(world, [*first[::-1], *second[1:]])
-    return []
-
-
-class _Tree:
-    """Configurations that are joined by free paths to where it began."""
-
-    def __init__(self, q: Array) -> None:
-        self.points, self._parents = [q], [-1]
-
-    def grow(self, world: SceneSnapshot, goal: Array) -> int | None:
-        """Add a point nearer to the goal; return its number, None where it is not free."""
-        i = int(np.abs(np.array(self.points) - goal).max(axis=1).argmin())
-        ahead = goal - self.points[i]
-        length = float(np.abs(ahead).max())
-        q = self.points[i] + min(1.0, REACH / max(length, 1e-9)) * ahead
-        count = 1 + int(min(length, REACH) / SPACING)
-        if world.in_collision(np.linspace(self.points[i], q, count + 1)[1:]).any():
-            return None
-        self.points.append(q)
-        self._parents.append(i)
-        return len(self.points) - 1
-
-    def reach(self, world: SceneSnapshot, goal: Array) -> bool:
-        """Grow to the goal; return whether it was reached."""
-        while (tip := self.grow(world, goal)) is not None:
-            if np.abs(self.points[tip] - goal).max() < 1e-9:
-                return True
-        return False
-
-    def branch(self, tip: int) -> list[Array]:
-        """Return the points from a tip to the root."""
-        found = []
-        while tip >= 0:
-            found.append(self.points[tip])
-            tip = self._parents[tip]
-        return found
-
-
-def _shortened(world: SceneSnapshot, way: list[Array]) -> list[Array]:
-    """Leave out what straight free paths pass by; empty where a part is not free after all."""
-    found, i = list[Array](), 0
-    while i < len(way) - 1:
-        free = (
-            j for j in range(len(way) - 1, i, -1) if world.path_in_collision(way[i], way[j]) is None
-        )
-        j = next(free, 0)
-        if j == 0:
-            return []
-        found.append(way[j])
-        i = j
-    return found
