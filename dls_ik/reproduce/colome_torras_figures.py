@@ -33,6 +33,7 @@ from dls_ik.reproduce.experiment import (
     ResultTable,
     Row,
     marked,
+    not_run,
 )
 from dls_ik.reproduce.tabaczynski import planar_robot
 from dls_ik.solver.plugins import plugin_names
@@ -109,7 +110,7 @@ def run_figure_1(report: Reproduction, progress: Progress) -> None:
         try:
             sigma, condition, share = _conditions(stepper, goal, ways)
         except MethodError as error:
-            report.notes.append(f"{method}: not run, {error}")
+            not_run(report, {"method": method}, method, error)
             continue
         row = _condition_row(method, sigma, condition)
         report.rows.append({**row, "bound_share": float(share.max())})
@@ -238,7 +239,7 @@ def run_figure_2(report: Reproduction, progress: Progress) -> None:
         try:
             gain = gains(method, FIGURE_2_LAWS.get(method, {}), sigma)
         except MethodError as error:
-            report.notes.append(f"{method}: not run, {error}")
+            not_run(report, {"method": method}, method, error)
             continue
         peak = int(np.argmax(gain))
         at = float(sigma[peak]) if 0 < peak < len(sigma) - 1 else None

@@ -185,6 +185,14 @@ def marked(row: Row, differs: Sequence[str]) -> Row:
     return {**row, "differs": list(differs)} if differs else row
 
 
+def not_run(report: Reproduction, row: Row, name: str, error: Exception) -> None:
+    """Add the row of a method that failed, a plug-in: names only, with the reason in the notes."""
+    report.rows.append({**row, "missing": str(error)})
+    note = f"{name}: not run, {error}"
+    if note not in report.notes:
+        report.notes.append(note)
+
+
 def _cell(column: Column, measured: Row, printed: Row) -> Cell:
     differs = column.key in measured.get("differs", ())
     mark = MARK if differs else ""
@@ -311,8 +319,10 @@ EXPERIMENTS = {
     "table-v": ("colome_torras_table_v", "TABLE_V"),
     "figure-1": ("colome_torras_figures", "FIGURE_1"),
     "figure-2": ("colome_torras_figures", "FIGURE_2"),
-    "figure-3": ("buss_kim", "FIGURE_3"),
-    "figure-4": ("buss_kim", "FIGURE_4"),
+    "shapes": ("buss_kim_shapes", "SHAPES"),
+    "figure-3": ("buss_kim_tracking", "FIGURE_3"),
+    "section-5": ("buss_kim_tracking", "SECTION_5"),
+    "figure-4": ("buss_kim_figure_4", "FIGURE_4"),
     "table-4-4": ("tabaczynski", "TABLE_4_4"),
     "figures-1-3": ("deo_walker_damping", "FIGURES_1_3"),
     "figures-4-5": ("deo_walker", "FIGURES_4_5"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dls_ik.core import damping, damping_policies, linalg
+from dls_ik.core import damping, damping_policies, limits, linalg
 from dls_ik.core.damping_policies import accuracy_weight, law_damping, weight_columns
 from dls_ik.core.linalg import singular_values
 from dls_ik.core.optimal_damping import search_plain
@@ -101,10 +101,22 @@ class Stepper:
         self._memory = new_memory(self.robot.chain, self._method, self.details)
         self._own_memory, self._own_steps = np.zeros(MEMORY), 0
 
-    def step(self, T: PoseLike) -> Array:
-        """Move one step toward a pose, (4, 4) or (k, 4, 4) [m]; return the step dq (n,)."""
+    def step(self, T: PoseLike, J: ArrayLike | None = None) -> Array:
+        """Move one step toward a pose; return the step dq (n,).
+
+        Args:
+            T: (4, 4), or (k, 4, 4) for k tips [m].
+            J: (r, n) scaled Jacobian in place of that at q.
+        """
         before = self.q
-        self.run(T, 1)
+        if J is None:
+            self.run(T, 1)
+            return self.q - before
+        dq = self.step_for(self.error(T), J, T)
+        self.q = before + dq
+        if self._method.limits in (limits.JC, limits.ACTIVE):
+            self.q = self.robot.clip(self.q)
+        self._memory.remaining[:] = self.error(T)
         return self.q - before
 
     def run(self, Ts: PoseLike, steps: int) -> Trace:

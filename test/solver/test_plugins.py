@@ -141,6 +141,24 @@ def test_a_plugin_has_a_line_in_figures_1_and_2():
         experiment(what).plot(report)
 
 
+@pytest.mark.parametrize(("what", "key"), [("section-5", "distance"), ("figure-4", "excess")])
+def test_a_plugin_follows_moving_targets_and_comes_to_fixed_ones(what, key):
+    register_method("mine", lambda J, e, state: 0.3 * np.linalg.pinv(J, 0.1) @ e)
+    register_method("short", lambda J, e, state: np.zeros(3))
+    report = begin(experiment(what), 3)
+    complete(experiment(what), report, Silent())
+    rows = [row for row in report.rows if row.get("method") in ("mine", "short")]
+    assert all(np.isfinite(row[key]) for row in rows if row["method"] == "mine")
+    failed = [row for row in rows if row["method"] == "short"]
+    assert failed
+    assert len(failed) < len(rows)
+    assert all(
+        "a step is 25 numbers" in r["missing"] or "7 numbers" in r["missing"] for r in failed
+    )
+    assert any(note.startswith("short: not run") for note in report.notes)
+    experiment(what).plot(report)
+
+
 def test_files(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text("def step(J, e, state):\n    return J.T @ e\n")

@@ -1,0 +1,249 @@
+"""Figures 1 and 2 of Buss & Kim 2004: shapes, targets and methods of all their experiments.
+
+Figure 1 is a planar arm near a singularity: a table gives the steps to the three targets of which
+the text speaks. Figure 2 is the Y and the double-Y with their targets. Lengths have no unit. The
+geometry is in urdf/y_shape.urdf and urdf/double_y.urdf; the paths of the targets and the bounds on
+steps are those of the published code.
+"""
+
+from __future__ import annotations
+
+from math import pi
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dls_ik.core.types import Array
+from dls_ik.model import RobotModel, share_file
+from dls_ik.plot.arm import arm_points
+from dls_ik.plot.canvas import BLUE, GREY, ORANGE, PALE, RED, heading, new_figure, plain
+from dls_ik.reproduce.experiment import Column, Experiment, Progress, Reproduction, ResultTable
+from dls_ik.reproduce.tabaczynski import planar_joints, planar_robot
+from dls_ik.solver.stepper import Stepper
+from dls_ik.solver.task import Task
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DEGREE = pi / 180.0
+
+# Shapes and targets
+
+
+class Shape(NamedTuple):
+    """A multibody with several effectors, and the paths of their targets."""
+
+    name: str
+    file: str  # in urdf/
+    tips: tuple[str, ...]
+    paths: Array  # (tips, 3, 3): x, y, z of each target c + a sin(n T), as (c, a, n)
+    damping: float  # of DLS
+    clamped_damping: float  # of DLS'
+
+    def robot(self) -> RobotModel:
+        """Return the robot; its joints have no limits."""
+        return RobotModel.from_urdf(share_file("urdf", self.file), tip=self.tips)
+
+    def targets(self, T: Array) -> Array:
+        """Return the target poses (t, k, 4, 4), one for each tip, at the instants T (t,)."""
+        poses = np.tile(np.eye(4), (len(T), len(self.tips), 1, 1))
+        center, reach, rate = np.moveaxis(self.paths, 2, 0)
+        poses[:, :, :3, 3] = center + reach * np.sin(rate * T[:, None, None])
+        return poses
+
+
+Y = Shape(
+    "Y", "y_shape.urdf", ("E0", "E1"),
+    np.array(
+        [
+            [(2.0, 1.5, 6.0), (1.2, 0.2, 7.0), (0.3, 0.2, 8.0)],
+            [(-0.7, 0.4, 4.0), (0.8, 0.3, 4.0), (-0.2, 0.2, 3.0)],
+        ]
+    ),
+    0.6, 0.6,
+)  # fmt: skip
+DOUBLE_Y = Shape(
+    "double-Y", "double_y.urdf", ("E0", "E1", "E2", "E3"),
+    np.array(
+        [
+            [(2.0, 3.0, 3.0), (0.5, 0.4, 7.0), (0.3, 1.4, 5.0)],
+            [(0.5, 0.8, 4.0), (0.4, 0.6, 4.0), (-0.2, 2.0, 3.0)],
+            [(-0.5, 1.6, 6.0), (0.6, 0.4, 7.0), (0.3, 1.0, 8.0)],
+            [(-1.6, 1.6, 4.0), (0.3, 0.6, 4.0), (-0.2, 0.6, 3.0)],
+        ]
+    ),
+    1.1, 0.7,
+)  # fmt: skip
+
+
+def tip_distances(error: Array) -> Array:
+    """Return the distances of the tips from their targets (s, k), from the errors (s, 3 k)."""
+    return np.asarray(np.linalg.norm(error.reshape(len(error), -1, 3), axis=2))
+
+
+# Methods
+
+PUBLISHED, MENDED, TEXT = "as published", "mended", "as in the text"
+# D_max adapts by how far the last step led away, as in the code: with its slip in the rows of the
+# last error, and without; or by how far the step came nearer, as in the text.
+CODES: dict[str, dict[str, Any]] = {
+    PUBLISHED: {"bug_compatible": True},
+    MENDED: {},
+    TEXT: {"adaptive_by": "approach"},
+}
+
+
+def methods(code: str, shape: Shape = DOUBLE_Y) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Return method and options by the names of section 5, with the constants of the paper.
+
+    Args:
+        code: name of CODES.
+    """
+    clamp: dict[str, Any] = {"D_max": 0.4, "adaptive": True, **CODES[code]}
+    sdls = {"gamma_max": 45 * DEGREE, **clamp}
+    turn = {"largest_change": 45 * DEGREE}
+    return {
+        "SDLS": ("sdls+clamp", {**sdls, "soft": True}),
+        "SDLS hard": ("sdls+clamp", sdls),
+        "DLS": ("dls+max", {"lambda_": shape.damping, **turn}),
+        "DLS 0.6": ("dls+max", {"lambda_": 0.6, **turn}),
+        "DLS'": ("dls+clamp+max", {"lambda_": shape.clamped_damping, **turn, **clamp}),
+        "DLS*": ("dls+clamp+max", {"lambda_": shape.damping, **turn, **clamp}),
+        "J^T": ("jt+max", {"largest_change": 30 * DEGREE}),
+        "pinv": ("tpinv+max", {"largest_change": 5 * DEGREE, "truncation": 0.01}),
+    }
+
+
+def start(robot: RobotModel, method: str, code: str, shape: Shape = DOUBLE_Y) -> Stepper:
+    """Return the stepper of a method of ``methods``, or of a plug-in, in the zero position."""
+    name, options = methods(code, shape).get(method, (method, {}))
+    return Stepper(robot, name, np.zeros(robot.n), task=Task.position_only(), **options)
+
+
+# Figures 1 and 2
+
+LINKS, BENT = (1.0, 1.0), (-0.05, 0.1)  # nearly collinear; the paper prints no numbers
+TARGETS = {  # from the end: along the arm, across it, along it and very close
+    "t1": (0.1, 0.0),
+    "t1'": (-0.01, 0.3),
+    "close": (0.0005, 0.0),
+}
+ONE_STEP: dict[str, tuple[str, dict[str, Any]]] = {
+    "pinv": ("jp", {}),
+    "DLS 0.6": ("dls", {"lambda_": 0.6}),
+    "SDLS": ("sdls", {"gamma_max": pi / 4}),
+}
+INSTANT = 1.0  # T of the targets that are drawn
+NOTES = [
+    "Figure 1: links of length 1 at -0.05 and 0.1 rad; the paper prints no numbers. The steps are "
+    "as its text says: to t1 the pseudoinverse turns a far counterclockwise and b far clockwise, "
+    "to t1' both counterclockwise. SDLS damps the step to t1 as much as DLS does, the one to t1' "
+    "little, and the one to a target close by not at all, where DLS hardly moves.",
+    "Figure 2: the shapes in the zero position, and as SDLS has turned them toward the targets of "
+    f"T = {INSTANT:g}; seen along z. Lines are the paths of the targets.",
+    "The double-Y has 25 joints in the published code, where the paper speaks of 16 links.",
+]
+
+
+def run(report: Reproduction, progress: Progress) -> None:
+    """Make one step to each target of figure 1, and turn the shapes of figure 2."""
+    report.settings.update({"figure 1": {"links": LINKS, "q": BENT, "targets": TARGETS}})
+    report.notes += NOTES
+    robot, begin = planar_robot(LINKS), np.array(BENT)
+    report.series["arm"] = planar_joints(LINKS, begin)
+    for target, method in progress.track([(t, m) for t in TARGETS for m in ONE_STEP], "figure 1"):
+        T = robot.fk(begin)
+        T[:2, 3] += TARGETS[target]
+        name, options = ONE_STEP[method]
+        dq = Stepper(robot, name, begin, task=Task("xy", ""), **options).step(T)
+        where = planar_joints(LINKS, begin + dq)
+        row = {"target": target, "method": method, "a": float(dq[0]), "b": float(dq[1])}
+        left = float(np.linalg.norm(T[:2, 3] - where[-1]))
+        report.rows.append({**row, "left": left, "of": float(np.hypot(*TARGETS[target]))})
+    for shape in progress.track((Y, DOUBLE_Y), "figure 2"):
+        report.series[shape.name] = _shown(shape, report.samples)
+
+
+def _shown(shape: Shape, steps: int) -> dict[str, Any]:
+    """Return sticks (m, 3) of all branches at zero and after the steps, targets, their paths."""
+    robot, targets = shape.robot(), shape.targets(np.array([INSTANT]))
+    q = start(robot, "SDLS", MENDED, shape).run(targets[0], steps).q[[0, -1]]
+    branches = arm_points(robot, q)
+    paths = shape.targets(np.linspace(0.0, 2.0 * pi, 721))[:, :, :3, 3]
+    return {
+        "zero": [branch[0] for branch in branches],
+        "turned": [branch[1] for branch in branches],
+        "targets": targets[0, :, :3, 3],
+        "paths": paths,
+    }
+
+
+def plot(report: Reproduction) -> Figure:
+    """Draw the arm of figure 1 with its targets and steps, and both shapes with theirs."""
+    figure = new_figure(11.0, 8.0)
+    top, bottom = figure.subplots(2, 2, height_ratios=(1.0, 1.7))
+    for axes, target in zip(top, ("t1", "t1'"), strict=True):
+        _draw_steps(axes, report, target)
+    for axes, shape in zip(bottom, (Y, DOUBLE_Y), strict=True):
+        _draw_shape(axes, shape.name, report.series.get(shape.name))
+    heading(figure, "Figures 1 and 2: an arm near a singularity, and the shapes")
+    return figure
+
+
+def _draw_steps(axes: Axes, report: Reproduction, target: str) -> None:
+    """Draw the arm, and where the step of each method to a target leads it."""
+    rows = [row for row in report.rows if row["target"] == target]
+    for row, color in zip(rows, (RED, ORANGE, BLUE), strict=False):
+        moved = planar_joints(LINKS, np.array([BENT[0] + row["a"], BENT[1] + row["b"]]))
+        axes.plot(*moved.T, color=color, marker="o", markersize=3, label=row["method"])
+    arm = np.asarray(report.series.get("arm", np.empty((0, 2))))
+    axes.plot(*arm.T, color=GREY, lw=3.5, marker="o", label="before")
+    if len(arm):
+        axes.plot(*(arm[-1] + TARGETS[target]), "o", color=RED, markersize=9)
+        for name, place in zip(("a", "b", "e"), arm, strict=True):
+            axes.annotate(name, place, (0, -15), textcoords="offset points", ha="center")
+    axes.set_title(f"a step to {target}", fontsize=10, loc="left")
+    axes.set_aspect("equal", adjustable="datalim")
+    plain(axes)
+    axes.legend(frameon=False, fontsize=8, loc="upper left")
+
+
+def _draw_shape(axes: Axes, name: str, shown: dict[str, Any] | None) -> None:
+    axes.set_title(
+        f"{name}: zero position pale, turned to the targets blue", fontsize=10, loc="left"
+    )
+    axes.set_aspect("equal", adjustable="datalim")
+    plain(axes, "x", "y")
+    if shown is None:
+        return
+    for path in np.moveaxis(np.asarray(shown["paths"]), 1, 0):
+        axes.plot(*path[:, :2].T, color=ORANGE, lw=0.7, alpha=0.6)
+    for key, color in (("zero", PALE), ("turned", BLUE)):
+        for branch in shown[key]:
+            axes.plot(*np.asarray(branch)[1:, :2].T, color=color, lw=2.5, marker="o", markersize=4)
+    axes.plot(*np.asarray(shown["targets"])[:, :2].T, "o", color=RED, markersize=9)
+
+
+SHAPES = Experiment(
+    what="shapes",
+    source="Buss & Kim 2004, figures 1 and 2",
+    title="An arm near a singularity; the Y and the double-Y with their targets",
+    tables=(
+        ResultTable(
+            (
+                Column("target", "target", is_name=True),
+                Column("method", "method", is_name=True),
+                Column("a", "step of a [rad]", "+.4f"),
+                Column("b", "step of b [rad]", "+.4f"),
+                Column("left", "distance left", ".4f"),
+                Column("of", "of", ".4f"),
+            ),
+            "Figure 1: one step",
+        ),
+    ),
+    run=run,
+    plot=plot,
+    samples=200,
+    samples_are="steps toward the targets of figure 2",
+)
