@@ -222,10 +222,18 @@ def _nearness(scene: PlanningScene, result: IkResult) -> dict[str, Any]:
 
 
 def _failures(question: Question, answers: list[dict[str, Any]]) -> list[str]:
+    from dls_ik.solver.solver import IkSolver
     from dls_ik.solver.task import too_few_joints
 
     few = too_few_joints(question.robot, question.task)
-    hint = f"; {few}: --task position or --task pointing asks for less" if few else ""
+    hint = ""
+    if few and not all(answer["success"] for answer in answers):
+        solver = IkSolver(question.robot, scene=question.scene)
+        reached = solver.reached_tasks(question.T)
+        names = " or ".join(
+            f"--task {name.partition('_')[0].partition('(')[0]}" for name in reached
+        )
+        hint = f"; {few}: {names or 'neither position nor pointing'} reaches this one"
     return [
         f"{answer['method'] + ': ' if len(answers) > 1 else ''}{answer['status']}: "
         f"{answer['explanation']}; {_nearest(answer)}{hint}"

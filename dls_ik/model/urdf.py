@@ -23,6 +23,7 @@ from dls_ik.text import listing
 
 LOG = logging.getLogger("dls_ik")
 
+NAMELESS = "robot"
 MAX_PARTS = 5000  # links and joints
 # Attributes and defaults by element of a joint; the library requires an effort.
 KEPT: dict[str, dict[str, str | None]] = {
@@ -55,7 +56,11 @@ def load_urdf(source: str | os.PathLike[str], folder: Path | None = None) -> Tre
     robot = sanitized_urdf(description.urdf)
     links = tuple(str(link.get("name")) for link in robot.iter("link"))
     joints = tuple(map(_joint, robot.iter("joint")))
-    tree = Tree(str(robot.get("name")), links, joints, description)
+    name = robot.get("name")
+    if not name:
+        name = _name_of_file(source)
+        LOG.warning(f"the robot has no name in its URDF: it is called {name!r}")
+    tree = Tree(name, links, joints, description)
     if tree.unusable:
         reasons = "; ".join(dict.fromkeys(list(tree.unusable.values())[:3]))
         LOG.warning(
@@ -63,6 +68,13 @@ def load_urdf(source: str | os.PathLike[str], folder: Path | None = None) -> Tre
             f"not lead over them can: {reasons}"
         )
     return tree
+
+
+def _name_of_file(source: str | os.PathLike[str]) -> str:
+    """Return a name for a robot that has none: that of the file, ``robot`` of a text."""
+    text = os.fsdecode(source)
+    name = "" if text.lstrip("\ufeff \t\r\n").startswith("<") else Path(text).name.partition(".")[0]
+    return name if name.isprintable() and name else NAMELESS
 
 
 def read_description(source: str | os.PathLike[str], folder: Path | None = None) -> Description:
@@ -153,7 +165,8 @@ class _Sanitizer(BoundedXml):
 
     def started(self, tag: str, attributes: dict[str, str]) -> None:
         if self.depth == 1:
-            self.robot.set("name", self.required(tag, attributes, "name"))
+            if attributes.get("name"):
+                self.robot.set("name", self.required(tag, attributes, "name"))
         elif self.depth == 2 and tag in ("link", "joint"):
             self.start_part(tag, attributes)
         elif self.depth == 3 and self.joint is not None and tag in KEPT:

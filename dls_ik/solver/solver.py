@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 CLEARANCE = "clearance"
 NO_SCENE = "solve_type 'clearance' needs a scene: IkSolver(robot, scene=PlanningScene(robot))"
+LESSER_TASKS = {"position_only()": Task.position_only(), "pointing('z')": Task.pointing("z")}
 MAX_TASKS = 64  # tasks whose structs are kept; requests may each bring another
 
 
@@ -241,20 +242,43 @@ class IkSolver:
         search = self._search_for(seed, task)
         return solve_all(search, T, count, seed)
 
-    def explain(self, result: IkResult, task: Tasks = None) -> str:
-        """Return a sentence on how a solve ended, with what to ask for instead where that may help.
+    def explain(self, result: IkResult, task: Tasks = None, T: PoseLike | None = None) -> str:
+        """Return a sentence on how a solve ended, with what to ask for instead where that helps.
 
         Args:
             result: of this solver, also a row of a batch.
             task: that the call had; default: the solver's.
+            T: the pose of the call, for an arm with too few joints: tasks that ask for less are
+                tried, and those named that reach it.
+
+        Raises:
+            PoseError: T is not a pose.
         """
         explanation = Status(result.status).explanation
         few = "" if result.success else too_few_joints(self.robot, task or self._task)
         if result.status == Status.IN_COLLISION and result.pair_in_the_way is not None:
             one, other = map(repr, result.pair_in_the_way)
             explanation += f"; most often {one} and {other} collide"
-        less = "task=Task.position_only() or task=Task.pointing('z') asks for less"
-        return f"{explanation}; {few}: {less}" if few else explanation
+        if not few:
+            return explanation
+        if T is None:
+            return f"{explanation}; {few}: explain(result, T=T) tries tasks that ask for less"
+        reached = " or ".join(f"task=Task.{name}" for name in self.reached_tasks(T))
+        return (
+            f"{explanation}; {few}: {reached or 'neither position nor pointing'} reaches this one"
+        )
+
+    def reached_tasks(self, T: PoseLike) -> list[str]:
+        """Return which of :data:`LESSER_TASKS`, that ask for less than a pose, reach one.
+
+        Args:
+            T: as for :meth:`solve`.
+
+        Raises:
+            PoseError: T is not a pose.
+        """
+        solver = self if self.search.problem.kdl is None else IkSolver(self.robot, scene=self.scene)
+        return [name for name, task in LESSER_TASKS.items() if solver.solve(T, task=task).success]
 
     def prepare(self) -> None:
         """Compute bounds of reach now, in tenths of a second; else the first pose beyond waits."""

@@ -156,6 +156,7 @@ SECTIONS = 40  # of a round shape
 MESH_SUFFIXES = (".stl", ".dae", ".obj", ".ply", ".glb", ".gltf", ".off")  # no archives
 MAX_SHAPES = 2000
 MAX_MESH_BYTES = 256 * 1024 * 1024
+NAMELESS = re.compile(rb"<robot(?=[\s>])(?![^>]*\sname\s*=)")
 XML_DECLARATION = re.compile(r"^[\ufeff\s]*<\?xml[^>]*\?>")
 
 
@@ -290,6 +291,7 @@ def _parse(description: Path | str | bytes) -> Any:
         source = description
     else:
         source = read_file(description, MAX_URDF_BYTES)
+    source = NAMELESS.sub(rb'<robot name="robot"', source, count=1)  # the library needs one
     reader = yourdfpy.URDF.load(io.BytesIO(source), build_scene_graph=False, load_meshes=False)
     return reader.robot
 

@@ -67,7 +67,6 @@ def limit(**values):
         pytest.param("<robot name='r'>\n<link name='a'>\n</robot>", ["line 3"], id="not XML"),
         pytest.param("\n\n<robot", ["line 3"], id="cut off"),
         pytest.param("<robot name='r'/>", ["no links"], id="no links"),
-        pytest.param("<robot><link name='a'/></robot>", ["line 1", "name"], id="nameless robot"),
         pytest.param("<sdf/>", ["line 1", "<sdf>", "<robot>"], id="other root element"),
         pytest.param("<robot name='r'>\n<link/></robot>", ["line 2", "link"], id="nameless link"),
         pytest.param(urdf("a b c", joint("j")), ["2 root links", "a, c"], id="two roots"),
@@ -149,6 +148,15 @@ def test_joints_are_normalised():
     (only,) = load_urdf(one(kind="continuous")).joints
     assert (only.lower, only.upper, only.velocity) == (-math.inf, math.inf, 1.5)
     assert load_urdf(one(kind="fixed", axis="0 0 0")).joints[0].kind == "fixed"
+
+
+def test_a_robot_without_a_name_is_called_after_its_file(tmp_path, caplog):
+    nameless = (URDF / "wam7.urdf").read_text().replace('<robot name="wam7">', "<robot>")
+    file = tmp_path / "arm.left.urdf"
+    file.write_text(nameless)
+    assert RobotModel.from_urdf(file).name == "arm"
+    assert caplog.text.count("has no name in its URDF: it is called 'arm'") == 1
+    assert RobotModel.from_urdf(nameless).name == "robot"
 
 
 def test_joints_without_limits_off_the_chain_stand_still(caplog):

@@ -138,9 +138,17 @@ def test_what_is_said_is_of_what_was_asked():
 def test_an_arm_with_few_joints_is_asked_for_less():
     solver, tilted = IkSolver(YOUBOT), YOUBOT.fk(np.full(5, 0.3))
     tilted[:3, :3] = tilted[:3, [1, 2, 0]]
-    words = solver.explain(solver.solve(tilted))
-    for hint in ("5 joints", "6 numbers", "Task.position_only()", "Task.pointing('z')"):
-        assert hint in words
+    failed = solver.solve(tilted)
+    assert "5 joints" in solver.explain(failed)
+    words = solver.explain(failed, T=tilted)
+    for task in (Task.position_only(), Task.pointing("z")):
+        name = "position_only()" if not task.rotation else "pointing('z')"
+        assert (f"task=Task.{name}" in words) == solver.solve(tilted, task=task).success
+    assert "6 numbers" in words
+    assert "task=Task.position_only()" in words
+    far = tilted.copy()
+    far[0, 3] = 5.0
+    assert "neither position nor pointing" in solver.explain(solver.solve(far), T=far)
     pointing = Task.pointing("z")
     assert "5 joints" not in solver.explain(solver.solve(tilted, task=pointing), pointing)
     assert "joints" not in solver.explain(solver.solve(YOUBOT.fk(np.full(5, 0.3))))

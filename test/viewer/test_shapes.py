@@ -242,6 +242,12 @@ def test_a_mesh_file_draws_in_no_other_file(tmp_path):
     assert load_shapes(robot_file(tmp_path, mesh("a.dae"))).missing == ("a.dae",)
 
 
+def test_a_robot_without_a_name_is_drawn(tmp_path):
+    for text in ("<robot>", "<robot version='1.0'>"):
+        file = robot_file(tmp_path, robot_text(BOX.format("")).replace('<robot name="r">', text))
+        assert len(load_shapes(file).pieces) == 1
+
+
 def test_collada_is_drawn_as_large_as_it_collides(tmp_path):
     pytest.importorskip("collada")
     exported = trimesh.exchange.dae.export_collada(trimesh.creation.box((10.0, 20.0, 30.0)))
