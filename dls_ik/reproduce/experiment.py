@@ -329,6 +329,7 @@ EXPERIMENTS = {
     "figure-6": ("deo_walker", "FIGURE_6"),
     "figure-7": ("deo_walker", "FIGURE_7"),
     "weights": ("deo_walker_weights", "WEIGHTED"),
+    "accelerations": ("deo_walker_accelerations", "ACCELERATIONS"),
     "dasl": ("matos", "DASL"),
 }
 

@@ -1,0 +1,388 @@
+"""Beyond resolved rates, Deo & Walker 1993: resolved acceleration, and second-order steps.
+
+The overview names both, by other papers, and prints no figures. Resolved acceleration: the planar
+arm stretches to its boundary and back, by joint velocities or by joint accelerations. Second-order
+steps: the linear model of the arm fails at the boundary of its workspace, where its conclusions ask
+for second-order information.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dls_ik.core.types import Array
+from dls_ik.plot.canvas import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, heading, new_figure, plain
+from dls_ik.reproduce.deo_walker_damping import PLANAR_LINKS, PLANAR_TASK
+from dls_ik.reproduce.experiment import (
+    Column,
+    Experiment,
+    Progress,
+    Reproduction,
+    ResultTable,
+    Row,
+)
+from dls_ik.reproduce.tabaczynski import planar_robot
+from dls_ik.solver.stepper import Stepper
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Second derivatives of an open chain, from its geometric Jacobian: rows of position, of rotation.
+
+
+def acceleration_bias(J: Array, q_dot: Array) -> Array:
+    """Return dJ/dt q_dot (6,): the acceleration of the tip without joint accelerations.
+
+    Args:
+        J: (6, n) in the base frame, of independent joints in their order, q_dot: (n,).
+    """
+    moved = J * q_dot
+    before = np.cumsum(moved[3:], axis=1) - moved[3:]  # turning of the joints before each
+    position = np.cross(2.0 * before + moved[3:], moved[:3], axis=0)
+    rotation = np.cross(before, moved[3:], axis=0)
+    return np.concatenate([position.sum(axis=1), rotation.sum(axis=1)])
+
+
+def position_hessian(J: Array) -> Array:
+    """Return the second derivatives (3, n, n) of the position of the tip, from J (6, n)."""
+    n = J.shape[1]
+    low, high = np.minimum.outer(np.arange(n), np.arange(n)), np.maximum.outer(*[np.arange(n)] * 2)
+    return np.asarray(np.cross(J[3:, low], J[:3, high], axis=0))
+
+
+# Resolved acceleration: x_dd = x_dd_d + K_v (x_d_d - x_d) + K_p (x_d - x), q_dd from it
+
+LAMBDA = 0.01
+K_P, K_V = 100.0, 20.0  # [1/s^2], [1/s]: as fast as the feedback of the rates, critically damped
+K_RATE = 10.0  # [1/s]
+K_NULL = 5.0  # [1/s] of the joint velocity, in v = -k q_dot
+NEAR = 1.4  # [m] from the base, along x
+GOALS = {"1 cm inside": 1.99, "5 cm outside": 2.05}  # [m]; the arm is 2 long
+DURATION = 4.0  # [s] there and back
+RUNAWAY = 1e3  # [1/s] of joints, from which on a motion counts as diverged
+FIRST = np.radians([-50.0, 60.0, 40.0])
+
+
+class JointControl(NamedTuple):
+    """How joints are moved."""
+
+    accelerates: bool
+    lambda_: float
+    k_null: float = 0.0  # damps joint velocities in the null space, and in damped directions
+
+
+WAYS = {
+    "rates, pseudoinverse": JointControl(accelerates=False, lambda_=0.0),
+    "rates, damped": JointControl(accelerates=False, lambda_=LAMBDA),
+    "accelerations, pseudoinverse": JointControl(accelerates=True, lambda_=0.0),
+    "accelerations, damped": JointControl(accelerates=True, lambda_=LAMBDA),
+    "accelerations, damped, v": JointControl(accelerates=True, lambda_=LAMBDA, k_null=K_NULL),
+}
+
+
+def reference(t: float, far: float) -> tuple[Array, Array, Array]:
+    """Return position, velocity and acceleration (2,) of the tip at a time."""
+    turn = 2.0 * np.pi / DURATION
+    way = np.array([0.5 * (far - NEAR), 0.0])
+    position = np.array([NEAR, 0.0]) + way * (1.0 - np.cos(turn * t))
+    return position, way * turn * np.sin(turn * t), way * turn**2 * np.cos(turn * t)
+
+
+def start() -> Array:
+    """Return joint values (3,) with the tip at the near end of its way."""
+    T = np.eye(4)
+    T[0, 3] = NEAR
+    stepper = Stepper(planar_robot(PLANAR_LINKS), "jp", FIRST, task=PLANAR_TASK)
+    return np.asarray(stepper.run(T, 50).q[-1])
+
+
+TINY = 1e-100  # a singular value of 0 has the gain 0
+
+
+class AccelerationResult(NamedTuple):
+    """A motion in s steps; shorter if it diverged."""
+
+    t: Array  # (s,) [s]
+    velocity: Array  # (s,) norm of the joint velocity [1/s]
+    acceleration: Array  # (s,) of the joint acceleration [1/s^2]
+    off: Array  # (s,) of the tip [m]
+    diverged: bool
+
+
+def inverse(J: Array, lambda_: float) -> Array:
+    """Return J* (n, r); J+ for a factor of 0."""
+    U, s, Vt = np.linalg.svd(J, full_matrices=False)
+    gains = s / np.maximum(s * s + lambda_, TINY)
+    return np.asarray(Vt.T @ (gains[:, None] * U.T))
+
+
+def move(way: JointControl, far: float, steps: int) -> AccelerationResult:
+    """Move to a distance and back."""
+    robot, dt = planar_robot(PLANAR_LINKS), DURATION / steps
+    q, q_dot, found = start(), np.zeros(3), []
+    for t in dt * np.arange(steps):
+        x, x_dot, x_dd = reference(t, far)
+        J = robot.jacobian(q)
+        off, P = x - robot.fk(q)[:2, 3], inverse(J[:2], way.lambda_)
+        if way.accelerates:
+            asked = x_dd + K_V * (x_dot - J[:2] @ q_dot) + K_P * off
+            rest = (np.eye(3) - P @ J[:2]) @ (way.k_null * q_dot)
+            q_dd = P @ (asked - acceleration_bias(J, q_dot)[:2]) - rest
+            q, q_dot = q + dt * q_dot + 0.5 * dt * dt * q_dd, q_dot + dt * q_dd
+        else:
+            q_dd, q_dot = q_dot, P @ (x_dot + K_RATE * off)
+            q, q_dd = q + dt * q_dot, (q_dot - q_dd) / dt
+        norms = (np.linalg.norm(each) for each in (q_dot, q_dd, off))
+        found.append((t, *norms))
+        if found[-1][1] > RUNAWAY:
+            break
+    t, *columns = np.array(found).T
+    velocity, acceleration, away = columns
+    return AccelerationResult(
+        t, velocity, acceleration, away, diverged=bool(velocity[-1] > RUNAWAY)
+    )
+
+
+def motion_row(goal: str, name: str, motion: AccelerationResult) -> Row:
+    """Return the largest figures of a motion, and what is left of it at the end."""
+    row: Row = {"goal": goal, "way": name, "ends": "diverges" if motion.diverged else "at rest"}
+    if motion.diverged:
+        return row
+    if motion.velocity[-1] > MOVING:
+        row["ends"] = "moving"
+    return row | {
+        "velocity": float(motion.velocity.max()),
+        "acceleration": float(motion.acceleration[1:].max()),
+        "off": float(motion.off.max()),
+        "last": float(motion.velocity[-1]),
+    }
+
+
+MOVING = 0.02  # [1/s] of joints where the tip is at rest
+
+
+# Second-order steps
+
+TARGETS = {"in reach": 1.5, "at the boundary": 2.0, "out of reach": 2.2}  # [m] from the base
+DIRECTION = 0.5  # [rad]
+STARTS = 20  # random ones
+MOST = 300  # iterations
+NEAREST = 1e-9  # [m] from the least distance
+LONGEST = 0.5  # [rad] norm of a step
+FLAT = 1e-9  # share of the largest curvature that another counts at least
+NEWTON, HALLEY = "second order, of |e|^2", "second order, J + H dq / 2"
+STEPS: dict[str, tuple[str, dict[str, Any]]] = {
+    "pseudoinverse": ("jp", {}),
+    "damped, 0.1": ("dls", {"lambda_": 0.1}),
+    "damped, 0.6": ("dls", {"lambda_": 0.6}),
+    "error damping": ("ed", {}),
+    "SDLS": ("sdls", {}),
+}
+
+
+def newton_step(J: Array, e: Array) -> Array:
+    """Return Newton's step (n,) on |e|^2 / 2: its curvature is J^T J - sum_i e_i H_i.
+
+    The term with the error vanishes at a target in reach, not out of reach, where the linear model
+    leaves it out. Curvatures count by their size, so that the step goes downhill.
+
+    Args:
+        J: (6, n), e: (3,) of the position.
+    """
+    curvature = J[:3].T @ J[:3] - np.einsum("i,ijk->jk", e, position_hessian(J))
+    size, V = np.linalg.eigh(curvature)
+    size = np.maximum(np.abs(size), FLAT * np.abs(size).max())
+    dq = V @ ((V.T @ (J[:3].T @ e)) / size)
+    return np.asarray(dq * min(1.0, LONGEST / max(float(np.linalg.norm(dq)), 1e-300)))
+
+
+def halley_step(J: Array, e: Array) -> Array:
+    """Return the step (n,) of J + H dq / 2 with dq of J alone, both damped by the error.
+
+    A step of the linear model is put into the quadratic one, e = J dq + dq^T H dq / 2.
+    """
+    damping = 0.5 * float(e @ e)
+    rows = slice(0, 2)  # the arm is planar
+    dq = inverse(J[rows], damping) @ e[rows]
+    bent = J[rows] + 0.5 * np.einsum("ijk,k->ij", position_hessian(J)[rows], dq)
+    return inverse(bent, damping) @ e[rows]
+
+
+def approach(name: str, target: Array, starts: Array) -> Array:
+    """Return the distance (MOST + 1, k) of every iteration toward a target (3,), from k starts."""
+    robot = planar_robot(PLANAR_LINKS)
+    T = np.eye(4)
+    T[:3, 3] = target
+    if name in STEPS:
+        method, options = STEPS[name]
+        steppers = [Stepper(robot, method, q, task=PLANAR_TASK, **options) for q in starts]
+        return np.array([np.linalg.norm(each.run(T, MOST).error, axis=1) for each in steppers]).T
+    step = newton_step if name == NEWTON else halley_step
+    qs, found = starts, []
+    for _ in range(MOST + 1):
+        e = target - robot.fk(qs)[:, :3, 3]
+        found.append(np.linalg.norm(e, axis=1))
+        J = robot.jacobian(qs)
+        qs = qs + np.array([step(*pair) for pair in zip(J, e, strict=True)])
+    return np.array(found)
+
+
+def steps_row(where: str, name: str, seed: int) -> tuple[Row, Array]:
+    """Return how many iterations the steps take, and the way from one start."""
+    away = TARGETS[where]
+    target = away * np.array([np.cos(DIRECTION), np.sin(DIRECTION), 0.0])
+    starts = np.random.default_rng(seed).uniform(-np.pi, np.pi, (STARTS, 3))
+    beyond = approach(name, target, starts) - max(0.0, away - sum(PLANAR_LINKS))
+    far = beyond > NEAREST
+    counts = np.where(far.any(axis=0), len(far) - np.argmax(far[::-1], axis=0), 0)
+    reached = counts < len(far)
+    row: Row = {
+        "target": where,
+        "step": name,
+        "reached": 100.0 * float(reached.mean()),
+        "iterations": float(np.median(counts)) if reached.all() else None,
+        "most": int(counts.max()) if reached.all() else None,
+        "farthest": None if reached.all() else 1e3 * float(beyond[-1].max()),
+    }
+    return row, beyond[:, 0]
+
+
+NOTES = [
+    f"Resolved acceleration: the tip of the planar arm goes from {NEAR:g} m out along x and back. "
+    "Joint accelerations J* (x_dd - dJ/dt q_dot) follow x_dd = x_dd_d + K_v (x_d_d - x_d) + K_p "
+    "(x_d - x); with v = -k q_dot as in (23), velocities are damped in the null space and where J "
+    "is damped. Damped: lambda = 0.01.",
+    "Outside, undamped accelerations diverge. Without v, joints of the redundant arm keep moving "
+    "when the tip is at rest, since nothing takes up their self-motion: damped accelerations do "
+    "not damp velocities.",
+    f"Second-order steps: from {STARTS} random starts, at most {MOST} iterations; reached: within "
+    f"{NEAREST:g} m of the least distance for good. Iterations: where all starts reach it.",
+    "Of |e|^2: Newton's step on the squared error, of at most 0.5 rad, with the curvature J^T J - "
+    "sum e_i H_i. J + H dq / 2: the linear step put into the quadratic model. Out of reach only "
+    "the first converges quickly, since the error, and with it the term that the linear model "
+    "leaves out, does not vanish: light damping sways, heavy damping creeps. At the boundary, a "
+    "double root, steps without constant damping all converge by a constant factor.",
+]
+
+
+def run(report: Reproduction, progress: Progress) -> None:
+    """Move to both goals in every way; then step toward every target."""
+    report.settings.update(
+        {
+            "links": PLANAR_LINKS,
+            "there and back [s]": DURATION,
+            "K_p, K_v": (K_P, K_V),
+            "K of rates": K_RATE,
+            "k of v": K_NULL,
+            "lambda": LAMBDA,
+            "targets [m]": TARGETS,
+            "starts": STARTS,
+        }
+    )
+    report.notes += NOTES
+    pairs = [(goal, name) for goal in GOALS for name in WAYS]
+    for goal, name in progress.track(pairs, "accelerations"):
+        motion = move(WAYS[name], GOALS[goal], report.samples)
+        report.rows.append(motion_row(goal, name, motion))
+        report.series[f"{goal}, {name}"] = motion._asdict()
+    steps, ways = report.series.setdefault("steps", []), report.series.setdefault("approach", {})
+    for where, name in progress.track(
+        [(where, name) for where in TARGETS for name in (*STEPS, HALLEY, NEWTON)], "steps"
+    ):
+        row, distance = steps_row(where, name, report.seed)
+        steps.append(row)
+        ways[f"{where}, {name}"] = distance
+
+
+# Picture
+
+COLOURS = {
+    "rates, pseudoinverse": GREY,
+    "rates, damped": BLUE,
+    "accelerations, pseudoinverse": RED,
+    "accelerations, damped": ORANGE,
+    "accelerations, damped, v": GREEN,
+}
+LINES = {
+    "pseudoinverse": GREY,
+    "damped, 0.1": ORANGE,
+    "damped, 0.6": RED,
+    "SDLS": PURPLE,
+    HALLEY: GREEN,
+    NEWTON: BLUE,
+}
+SHOWN = 100  # iterations
+
+
+def plot(report: Reproduction) -> Figure:
+    """Draw the joint velocities to both goals, and the way to a target out of reach."""
+    figure = new_figure(13.0, 4.6)
+    *moves, steps = figure.subplots(1, 3)
+    for axes, goal in zip(moves, GOALS, strict=True):
+        for name, color in COLOURS.items():
+            motion = report.series.get(f"{goal}, {name}")
+            if motion and not motion["diverged"]:
+                axes.plot(motion["t"], motion["velocity"], color=color, label=name)
+        axes.set_title(f"tip to {goal} of the boundary", fontsize=10, loc="left")
+        _legend(axes, "time [s]", "norm of the joint velocity [1/s]")
+    moves[1].set_yscale("log")
+    moves[1].set_ylim(1e-2, RUNAWAY)
+    for name, color in LINES.items():
+        way = report.series.get("approach", {}).get(f"out of reach, {name}")
+        if way is not None:
+            values = np.maximum(np.asarray(way)[:SHOWN], 1e-16)
+            steps.semilogy(values, color=color, label=name)
+    steps.set_ylim(1e-15, 1e2)
+    steps.set_title("target out of reach", fontsize=10, loc="left")
+    _legend(steps, "iteration", "beyond the least distance [m]")
+    if steps.lines:
+        steps.legend(fontsize=7, frameon=False, loc="lower right")
+    heading(figure, "Resolved acceleration and second-order steps")
+    return figure
+
+
+def _legend(axes: Axes, x: str, y: str) -> None:
+    if axes.lines:
+        axes.legend(fontsize=7, frameon=False)
+    plain(axes, x, y)
+
+
+ACCELERATIONS = Experiment(
+    what="accelerations",
+    source="Deo & Walker 1993, sections 2.1 and 6",
+    title="Resolved acceleration beside resolved rates, and second-order steps at the boundary",
+    tables=(
+        ResultTable(
+            (
+                Column("goal", "tip goes to", is_name=True),
+                Column("way", "joints by", is_name=True),
+                Column("velocity", "velocity [1/s]", ".2f"),
+                Column("acceleration", "acceleration [1/s^2]", ".3g"),
+                Column("off", "tip off [m]", ".4f"),
+                Column("last", "velocity at the end [1/s]", ".3f"),
+                Column("ends", "ends", is_text=True),
+            ),
+            "Resolved rates and resolved acceleration to the boundary and back, largest norms",
+        ),
+        ResultTable(
+            (
+                Column("target", "target", is_name=True),
+                Column("step", "steps", is_name=True),
+                Column("reached", "reached [%]", ".0f"),
+                Column("iterations", "iterations, median", ".1f"),
+                Column("most", "most"),
+                Column("farthest", "farthest at last [mm]", ".2g"),
+            ),
+            "Steps of first and of second order",
+            series="steps",
+        ),
+    ),
+    run=run,
+    plot=plot,
+    samples=1000,
+    samples_are="steps there and back",
+    least_samples=200,
+)
