@@ -13,6 +13,7 @@ import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.errors import MethodError
+from dls_ik.model.robot import RobotModel
 from dls_ik.plot.canvas import (
     BLUE,
     GREEN,
@@ -94,6 +95,8 @@ FIGURE_1_NOTES = [
     "condition number, as an experiment: the largest growth of a relative error along the way, "
     "over directions of d e, as a share of the bound. 1 is where the bound is met.",
     "SVF+ED is damped by the error far from the goal; near it only SVF remains.",
+    "At random: the same bound on the WAM at random configurations and goals, for a random change "
+    "of the error; growth is |d dq| / |dq| over |d e| / |e|. JT's kappa is that of J.",
 ]
 
 
@@ -116,6 +119,7 @@ def run_figure_1(report: Reproduction, progress: Progress) -> None:
         report.rows.append({**row, "bound_share": float(share.max())})
         report.series["sigma"] = sigma
         report.series["condition"][method] = condition
+    report.series["random"] = random_rows(report.seed)
 
 
 def _conditions(stepper: Stepper, goal: Array, ways: Array) -> tuple[Array, Array, Array]:
@@ -135,6 +139,37 @@ def _conditions(stepper: Stepper, goal: Array, ways: Array) -> tuple[Array, Arra
         share = grown / np.linalg.norm(inverse.P @ e) / condition
         found.append((inverse.s[-1], condition, share))
     return tuple(np.array(found).T)
+
+
+RANDOM = 200  # configurations and goals of the WAM
+
+
+def random_rows(seed: int) -> list[Row]:
+    """Return how a change of the error grows in dq, and kappa, at random configurations."""
+    robot, rng = RobotModel.wam(), np.random.default_rng(seed)
+    starts, goals = robot.random(RANDOM, rng=rng), robot.fk(robot.random(RANDOM, rng=rng))
+    changes = rng.normal(size=(RANDOM, 6))
+    rows = []
+    for method, options in LAWS.items():
+        stepper, found = Stepper(robot, method, starts[0], **options), []
+        for q, goal, change in zip(starts, goals, changes, strict=True):
+            stepper.reset(q)
+            inverse, e = stepper.inverse(goal), stepper.error(goal)
+            grown = np.linalg.norm(inverse.P @ change) / np.linalg.norm(inverse.P @ e)
+            relative = np.linalg.norm(change) / np.linalg.norm(e)
+            found.append((inverse.gain.max() / inverse.gain.min(), grown / relative))
+        kappa, growth = np.array(found).T
+        rows.append(
+            {
+                "method": method,
+                "kappa": float(np.median(kappa)),
+                "largest_kappa": float(kappa.max()),
+                "growth": float(np.median(growth)),
+                "largest_growth": float(growth.max()),
+                "share": float((growth / kappa).max()),
+            }
+        )
+    return rows
 
 
 def _condition_row(method: str, sigma: Array, condition: Array) -> Row:
@@ -196,6 +231,18 @@ FIGURE_1 = Experiment(
                 Column("bound", "A(s1) / s0", ".4g"),
                 Column("bound_share", "share of kappa", ".3f"),
             )
+        ),
+        ResultTable(
+            (
+                Column("method", "method", is_name=True),
+                Column("kappa", "kappa, median", ".3g"),
+                Column("largest_kappa", "largest", ".3g"),
+                Column("growth", "growth, median", ".3g"),
+                Column("largest_growth", "largest", ".3g"),
+                Column("share", "largest share of kappa", ".3f"),
+            ),
+            "At random on the WAM: growth of a relative error, at most kappa",
+            series="random",
         ),
     ),
     run=run_figure_1,

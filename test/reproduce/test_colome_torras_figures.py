@@ -69,3 +69,11 @@ def test_a_relative_error_grows_by_the_condition_number_at_most(conditions):
     rows = {row["method"]: row for row in conditions.rows}
     assert all(0.0 < row["bound_share"] <= 1.0 + 1e-9 for row in rows.values())
     assert rows["jd"]["bound_share"] > 0.9
+
+
+def test_the_bound_holds_at_random_and_svf_keeps_it_low(conditions):
+    rows = {row["method"]: row for row in conditions.series["random"]}
+    assert all(0.0 < row["share"] <= 1.0 + 1e-9 for row in rows.values())
+    assert rows["jp"]["largest_kappa"] == pytest.approx(rows["jt"]["largest_kappa"], rel=1e-6)
+    assert rows["svf"]["largest_kappa"] < rows["jp"]["largest_kappa"]
+    assert rows["ed"]["kappa"] < rows["jp"]["kappa"]  # far goals damp
