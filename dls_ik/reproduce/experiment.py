@@ -324,6 +324,7 @@ EXPERIMENTS = {
     "section-5": ("buss_kim_tracking", "SECTION_5"),
     "figure-4": ("buss_kim_figure_4", "FIGURE_4"),
     "table-4-4": ("tabaczynski", "TABLE_4_4"),
+    "section-4": ("tabaczynski_studies", "STUDIES"),
     "figures-1-3": ("deo_walker_damping", "FIGURES_1_3"),
     "figures-4-5": ("deo_walker", "FIGURES_4_5"),
     "figure-6": ("deo_walker", "FIGURE_6"),

@@ -109,18 +109,6 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "DLS": ("dls+clamp+max", {"lambda_": sqrt(1.1), "D_max": 0.7, **STEP_CAP}),
 }
 
-# Variants that the text discusses: caps of a step, no truncation, halving, two methods in a row.
-_TRUNCATED = {"truncation": 5e-5}
-DUAL, SWITCH = "DLS to 0.1, then pinv", 0.1
-STUDIES: dict[str, tuple[str, dict[str, Any]]] = {
-    "pinv": ("jp+max", STEP_CAP),
-    "truncated pinv, cap 0.1": ("tpinv+max", {**_TRUNCATED, "largest_change": 0.1}),
-    "truncated pinv, cap pi": ("tpinv+max", {**_TRUNCATED, "largest_change": pi}),
-    "truncated pinv, cap of the norm": ("tpinv+norm", {**_TRUNCATED, "Delta": pi / 4}),
-    "truncated pinv, halved": ("tpinv+halve+max", {**_TRUNCATED, **STEP_CAP}),
-    DUAL: METHODS["DLS"],
-}
-
 SETTINGS = {
     "2 links": "lengths 1, 2; start pi/4, pi/8",
     "5 links": "lengths 2, 1, 1.5, 2.5, 0.7; start pi/4, 2 pi/3, 1.5, pi/3, -3",
@@ -142,11 +130,6 @@ NOTES = [
     "Oscillation, which the paper describes in words: joints that turn back, in percent of the "
     "steps, of the first 100 or until 0.01; and how far all joints turn beyond their net change.",
     "Never: not in the iterations that were made; it differs only where the paper needs no more.",
-    "Studies: with a cap of pi the pseudoinverse sweeps whole turns if the goal is out of reach, "
-    "with 0.1 it takes up to 25 times the iterations; the cap of the norm is much like that of the "
-    "largest change. DLS followed by the pseudoinverse has the smooth way of the one and the last "
-    "digits of the other. Truncation and halving, which he leaves out of his code, change nothing "
-    "here: the error is out of the range of J only at an exact singularity.",
     "His code adds lambda where the text has lambda squared: lambda^2 = 1.1 here.",
 ]
 
@@ -158,8 +141,8 @@ def run(report: Reproduction, progress: Progress) -> None:
     report.printed += [row for scenario in SCENARIOS for row in _printed(scenario)]
     pairs = [(scenario, method) for scenario in SCENARIOS for method in METHODS]
     for scenario, method in progress.track(pairs, "chains"):
-        q, distance = follow(scenario, method, report.samples)
-        row = _row(scenario, method, q, distance)
+        q, distance = follow(scenario, METHODS[method], report.samples)
+        row = row_of(scenario, method, q, distance)
         printed = next(p for p in report.printed if _name(p) == _name(row))
         keys = ("line", "coarse", "fine")
         far = [key for key in keys if _differs(row.get(key), printed.get(key), len(distance))]
@@ -168,31 +151,16 @@ def run(report: Reproduction, progress: Progress) -> None:
             "points": planar_joints(scenario.links, q[: _shown(distance)]),
             "goal": scenario.goal,
         }
-    studied = [(scenario, method) for scenario in SCENARIOS for method in STUDIES]
-    studies = report.series.setdefault("studies", [])
-    for scenario, method in progress.track(studied, "studies"):
-        studies.append(_study(scenario, method, report.samples))
 
 
-def _study(scenario: Scenario, method: str, iterations: int) -> Row:
-    """Return a row of the studies: a variant of a method, which the table does not print."""
-    q, distance = follow(scenario, method, iterations)
-    if method == DUAL:
-        first = _first(distance <= SWITCH)
-        if isinstance(first, int):
-            rest = follow(scenario, "pinv", iterations - first + 1, q[first - 1])
-            q = np.concatenate([q[: first - 1], rest[0]])
-            distance = np.concatenate([distance[: first - 1], rest[1]])
-    row = _row(scenario, method, q, distance)
-    reached = {"coarse": _first(distance <= COARSE), "fine": _first(distance <= FINE)}
-    return {**row, **reached, "nearest": float(distance[-100:].min())}
+Method = tuple[str, dict[str, Any]]  # name and options
 
 
 def follow(
-    scenario: Scenario, method: str, iterations: int, start: Array | None = None
+    scenario: Scenario, method: Method, iterations: int, start: Sequence[float] | None = None
 ) -> tuple[Array, Array]:
     """Return joint values (i, n) and distance to the goal (i,) of every iteration."""
-    robot, (name, options) = planar_robot(scenario.links), {**METHODS, **STUDIES}[method]
+    robot, (name, options) = planar_robot(scenario.links), method
     T = np.eye(4)
     T[:2, 3] = scenario.goal
     begin = scenario.start if start is None else start
@@ -201,10 +169,11 @@ def follow(
     return trace.q, np.asarray(np.linalg.norm(trace.error, axis=1))
 
 
-def _row(scenario: Scenario, method: str, q: Array, distance: Array) -> Row:
+def row_of(scenario: Scenario, method: str, q: Array, distance: Array) -> Row:
+    """Return the iterations to the goal, or to its line, and how the joints moved."""
     row: Row = {"table": _table(scenario), "scenario": scenario.name, "method": method}
     if scenario.is_reachable:
-        row |= {"coarse": _first(distance <= COARSE), "fine": _first(distance <= FINE)}
+        row |= {"coarse": first_of(distance <= COARSE), "fine": first_of(distance <= FINE)}
     else:
         row["line"] = _for_good(distance <= scenario.least_distance + COARSE)
         row["line_fine"] = _for_good(distance <= scenario.least_distance + FINER)
@@ -217,7 +186,7 @@ def _row(scenario: Scenario, method: str, q: Array, distance: Array) -> Row:
 
 def _shown(distance: Array) -> int:
     """Return how many iterations count for the trajectory: until the goal, at most 100."""
-    first = _first(distance <= COARSE)
+    first = first_of(distance <= COARSE)
     return min(100, len(distance), first if isinstance(first, int) else 100)
 
 
@@ -228,7 +197,8 @@ def _differs(ours: int | str | None, printed: int | str | None, iterations: int)
     return ours != printed
 
 
-def _first(good: NDArray[np.bool_]) -> int | str:
+def first_of(good: NDArray[np.bool_]) -> int | str:
+    """Return the first iteration (from 1) that is good."""
     return int(np.argmax(good)) + 1 if good.any() else NEVER
 
 
@@ -306,8 +276,8 @@ def _frame(axes: Axes, goal: Sequence[float]) -> None:
     axes.tick_params(labelsize=6)
 
 
-_NAMES = (Column("scenario", "target", is_name=True), Column("method", "method", is_name=True))
-_MOTION = (Column("oscillation", "turns back [%]", ".0f"), Column("beyond", "beyond [rad]", ".2f"))
+NAMES = (Column("scenario", "target", is_name=True), Column("method", "method", is_name=True))
+MOTION = (Column("oscillation", "turns back [%]", ".0f"), Column("beyond", "beyond [rad]", ".2f"))
 TABLE_4_4 = Experiment(
     what="table-4-4",
     source="Tabaczynski 2005, table 4.4",
@@ -315,29 +285,18 @@ TABLE_4_4 = Experiment(
     tables=(
         ResultTable(
             (
-                *_NAMES,
+                *NAMES,
                 Column("line", "iterations to the target line"),
                 Column("line_fine", "within 0.001"),
-                *_MOTION,
+                *MOTION,
             ),
             "Out of reach",
             {"table": "out of reach"},
         ),
         ResultTable(
-            (*_NAMES, Column("coarse", "to 0.01"), Column("fine", "to 1e-7"), *_MOTION),
+            (*NAMES, Column("coarse", "to 0.01"), Column("fine", "to 1e-7"), *MOTION),
             "In reach",
             {"table": "in reach"},
-        ),
-        ResultTable(
-            (
-                *_NAMES,
-                Column("coarse", "to 0.01"),
-                Column("fine", "to 1e-7"),
-                Column("nearest", "nearest at last", ".2g"),
-                *_MOTION,
-            ),
-            "Studies of what the text discusses without figures",
-            series="studies",
         ),
     ),
     run=run,
