@@ -105,6 +105,7 @@ setup(
             "ros-visualization-msgs",
         ],
         "collision": ["coal>=3"],
+        "physics": ["mujoco>=3.5"],
         "jerk": ["ruckig>=0.12"],
         "cluster": ["dask[distributed]>=2023.1"],
         "demo": ["matplotlib>=3.5", "rich>=12"],

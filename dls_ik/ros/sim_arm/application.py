@@ -18,6 +18,7 @@ from trajectory_msgs.msg import JointTrajectory
 from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError
 from dls_ik.model.joint import checked_configuration
+from dls_ik.model.robot import RobotModel
 from dls_ik.ros.frames import nanoseconds
 from dls_ik.ros.process import LiveParameters, spin
 from dls_ik.ros.robot_source import DescriptionTopic, robot_from_parameters
@@ -26,10 +27,12 @@ from dls_ik.ros.servo.outputs import (
     JointTrajectoryOutput,
     OutputSpec,
     PositionArrayOutput,
+    writable,
 )
 from dls_ik.ros.servo.state_monitor import TOPIC as JOINT_STATES
 from dls_ik.ros.sim_arm.arm import (
     Path,
+    Reading,
     SimArmParameters,
     SimulatedJoints,
     Simulation,
@@ -37,6 +40,7 @@ from dls_ik.ros.sim_arm.arm import (
     named_joints,
     standstill,
 )
+from dls_ik.ros.sim_arm.world import PhysicalWorld
 from dls_ik.ros.subscriptions import TypeMonitor, subscribe_bounded
 from dls_ik.ros.util import Throttle
 from dls_ik.text import listing
@@ -147,6 +151,21 @@ def _bounded(values: Array) -> Array:
     return values
 
 
+class MeasuredJoints:
+    """The joint states of an arm, filled again each cycle; efforts of one with masses."""
+
+    def __init__(self, names: tuple[str, ...], has_effort: bool) -> None:
+        self._output = JointStateOutput(OutputSpec(names, 0.0, 1))
+        message = self._output.fill(np.zeros(len(names)), np.zeros(len(names)), 0)
+        self._effort = writable(message, "effort", len(names)) if has_effort else None
+
+    def fill(self, reading: Reading, stamp: int) -> Any:
+        """Return the message of a state at a time [ns]; the same object each time."""
+        if self._effort is not None:
+            self._effort[:] = reading.effort
+        return self._output.fill(reading.positions, reading.velocities, stamp)
+
+
 # The node
 
 
@@ -169,7 +188,10 @@ class SimArmApplication:
         self._node, self._live = node, live
         self._log = Throttle(node)
         self._simulation: Simulation | None = None
-        self._published: tuple[Simulation, JointStateOutput] | None = None
+        self._published: tuple[Simulation, MeasuredJoints] | None = None
+        self._world: PhysicalWorld | None = None
+        if live.current.physics:
+            self._world = PhysicalWorld(node, live.current, self._log)
         self._publisher = node.create_publisher(JointState, JOINT_STATES, QOS)
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="loop", daemon=True)
@@ -193,12 +215,12 @@ class SimArmApplication:
         if parameters.joint_names:
             self._use(named_joints(parameters.joint_names))
         elif robot := robot_from_parameters(parameters):
-            self._use(joints_of(robot))
+            self._use_robot(robot)
         else:
             DescriptionTopic(
                 self._node,
                 parameters,
-                lambda robot: self._use(joints_of(robot)),
+                self._use_robot,
                 lambda: self._simulation is not None,
             ).remind()
         self._thread.start()
@@ -208,11 +230,20 @@ class SimArmApplication:
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()
+        if self._world is not None:
+            self._world.close()
 
-    def _use(self, joints: SimulatedJoints) -> None:
+    def _use_robot(self, robot: RobotModel) -> None:
+        self._use(joints_of(robot), robot)
+
+    def _use(self, joints: SimulatedJoints, robot: RobotModel | None = None) -> None:
         parameters = self._live.current
-        self._simulation = Simulation(joints, parameters, time.monotonic())
-        output = JointStateOutput(OutputSpec(joints.names, 1.0 / parameters.rate, 1))
+        if self._world is not None and robot is not None:
+            self._simulation = self._world.simulate(robot, joints)
+        else:
+            self._simulation = Simulation(joints, parameters, time.monotonic())
+        shown = self._simulation.joints
+        output = MeasuredJoints((*shown.names, *shown.others), self._world is not None)
         self._published = (self._simulation, output)
         self._node.get_logger().info(
             f"ready: joints {listing(joints.names)} at {parameters.rate:g} Hz "
@@ -280,4 +311,6 @@ class SimArmApplication:
         reading = simulation.cycle(time.monotonic())
         if reading is not None:
             stamp = self._node.get_clock().now().nanoseconds
-            self._publisher.publish(output.fill(*reading, stamp))
+            self._publisher.publish(output.fill(reading, stamp))
+        if self._world is not None:
+            self._world.report_contacts()

@@ -3,9 +3,10 @@
 import math
 import threading
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -62,6 +63,18 @@ def standstill(positions: Array, t: float) -> Path:
     return Path(np.array([t]), positions[None], np.full((1, len(positions)), np.nan))
 
 
+class Drive(NamedTuple):
+    """The drives of an arm with masses."""
+
+    bandwidth: float = 8.0  # [Hz] of the position control
+    damping: float = 1.0  # ratio of it
+    full_effort_error: float = 0.01  # [rad or m] least error at which a drive gives all
+    velocity_feedforward: float = 1.0  # share
+    gravity_compensation: float = 1.0  # share
+    effort_scale: float = 1.0  # factor of the effort limits
+    rotor_acceleration: float = 500.0  # [rad/s^2 or m/s^2] of a drive alone at full effort
+
+
 class Dynamics(NamedTuple):
     """Response of the joints to commands."""
 
@@ -69,6 +82,38 @@ class Dynamics(NamedTuple):
     delay: float = 0.0  # [s] from a command to the drives
     time_constant: float = 0.0  # [s] of the first-order lag between drives and joints
     noise: float = 0.0  # [rad or m] standard deviation of measured positions
+    drive: Drive = Drive()  # of an arm with masses
+
+
+class CommandQueue:
+    """Paths with the time of their command; each replaces the rest of the one before.
+
+    Args:
+        start: (n,) [rad or m] where the arm stands without a command.
+    """
+
+    def __init__(self, start: Array) -> None:
+        self._commands = deque([(-np.inf, standstill(start, 0.0))])
+
+    def add(self, path: Path, now: float) -> None:
+        """Follow a path from a time [s] on."""
+        state = self._commands[-1][1].at(now)
+        self._commands.append((now, path.from_here(now, *state)))
+
+    def path(self, t: float) -> Path:
+        """Return the path that is valid at a time [s], or the oldest that is known."""
+        oldest = self._commands[0][1]
+        return next((path for since, path in reversed(self._commands) if since <= t), oldest)
+
+    def breaks(self, begin: float, end: float) -> list[float]:
+        """Return the times [s] between two others at which the command is not smooth."""
+        knots = {t for since, path in self._commands for t in (since, *path.times.tolist())}
+        return sorted(t for t in knots if begin < t < end)
+
+    def forget(self, end: float) -> None:
+        """Drop what was replaced until a time [s]."""
+        while len(self._commands) > 1 and self._commands[1][0] <= end:
+            self._commands.popleft()
 
 
 class SimulatedArm:
@@ -99,13 +144,11 @@ class SimulatedArm:
         """Move to a start (n,) at once and drop all commands."""
         self._q = start.copy()
         self.velocity = np.zeros(len(start))  # (n,) [rad/s or m/s] mean since the last time
-        # Each path with the time of its command; it replaces the rest of the one before.
-        self._commands = deque([(-np.inf, standstill(start, 0.0))])
+        self._commands = CommandQueue(start)
 
     def command(self, path: Path, now: float) -> None:
         """Follow a path from a time [s] on; it replaces the rest of the one before."""
-        state = self._commands[-1][1].at(now)
-        self._commands.append((now, path.from_here(now, *state)))
+        self._commands.add(path, now)
 
     def advance(self, now: float) -> None:
         """Advance to a time [s]."""
@@ -117,8 +160,12 @@ class SimulatedArm:
         if not self.frozen:
             self._follow(end - elapsed, end)
         self.velocity = (self._q - before) / elapsed
-        while len(self._commands) > 1 and self._commands[1][0] <= end:
-            self._commands.popleft()
+        self._commands.forget(end)
+
+    @property
+    def effort(self) -> Array:
+        """Efforts, which an arm without masses does not have (0,)."""
+        return np.zeros(0)
 
     def measured(self) -> Array:
         """Return measured positions (n,) [rad or m], with new noise at each call."""
@@ -126,18 +173,11 @@ class SimulatedArm:
 
     def _follow(self, begin: float, end: float) -> None:
         """Follow the commands from one time to another [s]."""
-        knots = {t for since, path in self._commands for t in (since, *path.times.tolist())}
-        breaks = sorted(t for t in knots if begin < t < end)  # where the command is not smooth
-        for first, last in pairwise([begin, *breaks, end]):
+        for first, last in pairwise([begin, *self._commands.breaks(begin, end), end]):
             times = np.linspace(first, last, 2 + int((last - first) / MAX_STEP)).tolist()
             for t0, t1 in pairwise(times):
-                path = self._path(t0)
+                path = self._commands.path(t0)
                 self._step(path.at(t0)[0], path.at(t1)[0], t1 - t0)
-
-    def _path(self, t: float) -> Path:
-        """Return the path that is valid at a time [s], or the oldest that is known."""
-        oldest = self._commands[0][1]
-        return next((path for since, path in reversed(self._commands) if since <= t), oldest)
 
     def _step(self, r0: Array, r1: Array, h: float) -> None:
         """Follow a reference that goes straight from r0 (n,) to r1 (n,) in a time h > 0 [s].
@@ -189,6 +229,56 @@ class SimArmParameters(RobotParameters):
     dropout_duration: float = parameter(0.1, "length of each gap", "s", (0.0, MAX_TIME))
     random_seed: int = parameter(0, "seed of noise and gaps", span=(0, 2**31 - 1), read_only=True)
 
+    # With masses
+    physics: bool = parameter(
+        False,
+        "simulate masses, efforts and contacts, by MuJoCo (extra `physics`); also by --physics",
+        read_only=True,
+    )
+    scene: str = parameter(
+        "",
+        "physics: file of the objects around the arm, .yaml or .scene; empty: none",
+        read_only=True,
+    )
+    mesh_folders: tuple[str, ...] = parameter(
+        (),
+        "physics: folders in which meshes may be read, beside ROS packages and the robot's folder",
+        read_only=True,
+    )
+    bandwidth: float = parameter(
+        Drive().bandwidth, "physics: of the position control of the drives", "Hz", (0.1, 100.0)
+    )
+    damping: float = parameter(
+        Drive().damping, "physics: damping ratio of the position control", span=(0.01, 10.0)
+    )
+    full_effort_error: float = parameter(
+        Drive().full_effort_error,
+        "physics: least position error at which a drive gives its full effort, which bounds the "
+        "stiffness of weak drives",
+        "rad or m",
+        (1e-5, 10.0),
+    )
+    velocity_feedforward: float = parameter(
+        Drive().velocity_feedforward,
+        "physics: share of the commanded velocity that the drives know",
+        span=(0.0, 1.0),
+    )
+    gravity_compensation: float = parameter(
+        Drive().gravity_compensation,
+        "physics: share of the weight that the drives carry ahead of the control",
+        span=(0.0, 2.0),
+    )
+    effort_scale: float = parameter(
+        Drive().effort_scale, "physics: factor of the effort limits", span=(0.001, 1000.0)
+    )
+    rotor_acceleration: float = parameter(
+        Drive().rotor_acceleration,
+        "physics: acceleration that its full effort gives a drive alone, for the inertia of its "
+        "rotor",
+        "rad/s^2 or m/s^2",
+        (1.0, 1e6),
+    )
+
     def check(self) -> None:
         """Refuse two sources of joints, and a joint given twice.
 
@@ -201,6 +291,15 @@ class SimArmParameters(RobotParameters):
             raise OptionError(f"'joint_names' and {robot!r} are both given; give one of them")
         if len(set(self.joint_names)) < len(self.joint_names):
             raise OptionError(f"joint_names has a name twice: {', '.join(self.joint_names)}")
+        if self.physics and self.joint_names:
+            raise OptionError("physics needs the links of a robot: give 'robot', not 'joint_names'")
+        if self.scene and not self.physics:
+            raise OptionError("'scene' is for physics: add --physics, or -p physics:=true")
+
+    @property
+    def drive(self) -> Drive:
+        """The drives of an arm with masses."""
+        return Drive(*(getattr(self, name) for name in Drive._fields))
 
     @property
     def dropouts(self) -> tuple[float, float]:
@@ -214,6 +313,7 @@ class SimulatedJoints(NamedTuple):
     names: tuple[str, ...]
     rest: Array  # (n,) [rad or m] default of the initial positions
     velocity: Array  # (n,) [rad/s or m/s] limits; infinite: none
+    others: tuple[str, ...] = ()  # joints that stand, or follow these; their states come too
 
     def start(self, parameters: SimArmParameters) -> Array:
         """Return the initial positions (n,) [rad or m]; JointValueError for another number."""
@@ -225,7 +325,7 @@ class SimulatedJoints(NamedTuple):
         """Return how the joints respond to commands."""
         p = parameters
         velocity = self.velocity if p.limit_velocity else np.full(len(self.names), np.inf)
-        return Dynamics(velocity, p.delay, p.time_constant, p.noise)
+        return Dynamics(velocity, p.delay, p.time_constant, p.noise, p.drive)
 
 
 def joints_of(robot: RobotModel) -> SimulatedJoints:
@@ -265,20 +365,40 @@ class Dropouts:
         return float(self._random.exponential(1.0 / self._rate))
 
 
+class Reading(NamedTuple):
+    """The state of the joints, those of the arm first."""
+
+    positions: Array  # (m,) measured [rad or m]
+    velocities: Array  # (m,) true [rad/s or m/s]
+    effort: Array  # (m,) [N m or N], (0,) without masses
+
+
+ArmFactory = Callable[[Array, Dynamics, int, float], Any]  # as SimulatedArm
+
+
 class Simulation:
     """An arm with dropouts and faults; any thread may use it.
+
+    Args:
+        make: makes the arm.
 
     Raises:
         JointValueError: initial positions that do not fit the joints.
     """
 
-    def __init__(self, joints: SimulatedJoints, parameters: SimArmParameters, now: float) -> None:
+    def __init__(
+        self,
+        joints: SimulatedJoints,
+        parameters: SimArmParameters,
+        now: float,
+        make: ArmFactory = SimulatedArm,
+    ) -> None:
         self.joints = joints
         self._lock = threading.Lock()
         self._silent = False
         self._parameters = parameters
         start, seed = joints.start(parameters), parameters.random_seed
-        self._arm = SimulatedArm(start, joints.dynamics(parameters), seed, now)
+        self._arm = make(start, joints.dynamics(parameters), seed, now)
         self._dropouts = Dropouts(*parameters.dropouts, seed, now)
 
     def change(self, parameters: SimArmParameters, now: float) -> None:
@@ -311,10 +431,10 @@ class Simulation:
             self._silent = self._arm.frozen = False
             self._arm.reset(self.joints.start(self._parameters))
 
-    def cycle(self, now: float) -> tuple[Array, Array] | None:
-        """Advance to a time [s]; return measured positions and velocities (n,), None in a gap."""
+    def cycle(self, now: float) -> Reading | None:
+        """Advance to a time [s]; return the state, None in a gap."""
         with self._lock:
             self._arm.advance(now)
             if self._dropouts.is_out(now) or self._silent:
                 return None
-            return self._arm.measured(), self._arm.velocity
+            return Reading(self._arm.measured(), self._arm.velocity, self._arm.effort)

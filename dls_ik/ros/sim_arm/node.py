@@ -4,9 +4,10 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dls_ik.ros.node import Program
+from dls_ik.ros.node import Program, own_arguments
 
 NAME = "sim_arm"
+PHYSICS = "--physics"
 
 
 def _load_parameters() -> type[Any]:
@@ -25,10 +26,12 @@ def _load_run() -> Callable[[Sequence[str] | None], int]:
 IK_SIM_ARM = Program(
     "ik_sim_arm",
     "dls_ik.ros.sim_arm.node",
-    "Simulates an arm: it takes commands and publishes joint_states.",
+    "Simulates an arm: it takes commands and publishes joint_states; with --physics also its\n"
+    "masses, efforts and contacts, by MuJoCo.",
     (
         "ros2 run dls_ik ik_sim_arm --ros-args -p robot:=wam -p delay:=0.05",
         "ros2 run dls_ik ik_sim_arm --ros-args -p joint_names:=[j1,j2]",
+        "ros2 run dls_ik ik_sim_arm --physics --ros-args -p robot:=wam -p scene:=cell.yaml",
     ),
     _load_parameters,
     _load_run,
@@ -37,6 +40,10 @@ IK_SIM_ARM = Program(
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run ``ik_sim_arm``; see :meth:`dls_ik.ros.node.Program.start`."""
+    given = sys.argv[1:] if args is None else list(args)
+    if PHYSICS in own_arguments(given):
+        others = [each for each in given if each != PHYSICS]
+        args = ["--ros-args", "-p", "physics:=true", "--", *others]
     return IK_SIM_ARM.start(args)
 
 

@@ -1,0 +1,381 @@
+"""A simulated arm with masses in MuJoCo: drives with limited efforts, gravity, contacts.
+
+It has no ROS; time is an argument, as for the arm without masses.
+"""
+
+import time
+from collections import deque
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dls_ik.core.types import Array
+from dls_ik.ros.sim_arm.arm import (
+    CommandQueue,
+    Dynamics,
+    Path,
+    SimArmParameters,
+    SimulatedJoints,
+    Simulation,
+)
+from dls_ik.ros.sim_arm.physics_model import (
+    STEP,
+    PhysicalModel,
+    RobotPhysics,
+    mujoco,
+    touching_pairs,
+    wxyz,
+)
+from dls_ik.scene.snapshot import SceneSnapshot
+from dls_ik.scene.srdf import Pair
+
+MAX_ADVANCE = 0.05  # [s] of simulated time in one piece, so that states still come
+MAX_LAG = 2.0  # [s] that is caught up, as after a stop of the process; what is more is lost
+APART = 0.05  # [s] after which a pair that touches again is a new contact
+MAX_EVENTS = 100  # contacts that wait to be logged
+
+
+class ContactEvent(NamedTuple):
+    """A pair that begins to touch."""
+
+    names: Pair
+    is_object: bool  # one of them is an object of the world
+    time: float  # [s] of the simulation
+
+
+class ContactCounter:
+    """Counts contacts: a pair that touches, until it is apart for a while.
+
+    Attributes:
+        with_objects: contacts of links, or what they carry, with objects of the world.
+        between_links: contacts of links with each other.
+        duration: [s] in which anything touched.
+        deepest: [m] greatest depth.
+        strongest: [N] greatest normal force.
+        now: depths [m] of the pairs that touch.
+        events: contacts that began, oldest first, until they are taken.
+    """
+
+    def __init__(self) -> None:
+        self.with_objects = self.between_links = 0
+        self.duration = self.deepest = self.strongest = 0.0
+        self.now: dict[Pair, float] = {}
+        self.events: deque[ContactEvent] = deque(maxlen=MAX_EVENTS)
+        self._last: dict[Pair, float] = {}  # time of the last touch
+
+    def count(self, built: PhysicalModel, data: Any) -> None:
+        """Count the contacts after a step."""
+        self.now = {}
+        if not data.ncon:
+            return
+        force, t = np.zeros(6), float(data.time)
+        for names, is_object, depth, index in touching_pairs(built, data):
+            mujoco().mj_contactForce(built.model, data, index, force)
+            self.strongest = max(self.strongest, abs(float(force[0])))
+            self.now[names] = max(self.now.get(names, 0.0), depth)
+            if t - self._last.get(names, -np.inf) > APART:
+                self.with_objects += is_object
+                self.between_links += not is_object
+                self.events.append(ContactEvent(names, is_object, t))
+            self._last[names] = t
+        if self.now:
+            self.duration += STEP
+            self.deepest = max(self.deepest, *self.now.values())
+
+
+class PhysicalFigures(NamedTuple):
+    """What an arm did since the last report."""
+
+    simulated: float  # [s]
+    real_time_factor: float  # simulated time by processor time; NaN: nothing was simulated
+    lost: float  # [s] in all that were not simulated
+    tracking_error: float  # [rad or m] greatest difference of command and joint
+    effort_share: float  # greatest share of an effort limit
+    weakest: str  # the joint with that share
+
+
+class PhysicalArm:
+    """An arm whose drives follow commands with limited efforts; time only runs forward.
+
+    Each drive has a position control with velocity feedforward, ``kp (r - q) + kv (f r' - q')``,
+    and compensates the weight; the sum is bounded by its effort. With inertia J of the links about
+    the joint and of the rotor, ``kp = (2 pi bandwidth)^2 J``, at most effort / `full_effort_error`,
+    and ``kv = 2 damping sqrt(kp J)``. The reference r keeps the velocity limits.
+
+    Args:
+        robot: The robot, with all its joints.
+        names: (n,) joints that commands are for; other drives hold where they start.
+        start: (n,) [rad or m] initial position and command.
+        seed: of the noise.
+        now: [s] initial time.
+    """
+
+    def __init__(
+        self,
+        robot: RobotPhysics,
+        names: tuple[str, ...],
+        start: Array,
+        dynamics: Dynamics,
+        seed: int,
+        now: float,
+    ) -> None:
+        self.frozen = False  # the drives hold where they are
+        self.contacts = ContactCounter()
+        self._robot, self._library = robot, mujoco()
+        self._order = np.array([robot.drives.index(name) for name in names])
+        rest = robot.tree.values()
+        self._rest = np.array([rest[name] for name in robot.drives])
+        self._random = np.random.default_rng(seed)
+        self._time, self._lost = now, 0.0
+        self._dynamics = dynamics
+        self._built = robot.build()
+        self._data = self._library.MjData(self._built.model)
+        self._tune()
+        self.reset(start)
+        self._begin_report()
+
+    # State
+
+    @property
+    def dynamics(self) -> Dynamics:
+        """Response to commands; another one takes effect at once."""
+        return self._dynamics
+
+    @dynamics.setter
+    def dynamics(self, dynamics: Dynamics) -> None:
+        self._dynamics = dynamics
+        self._tune()
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the joints (m,): those that commands are for, other drives, followers."""
+        return tuple(self._robot.joints[i] for i in self._reported)
+
+    @property
+    def q(self) -> Array:
+        """True joint positions (m,) [rad or m]."""
+        return np.array(self._data.qpos[self._built.positions][self._reported])
+
+    @property
+    def velocity(self) -> Array:
+        """True joint velocities (m,) [rad/s or m/s]."""
+        return np.array(self._data.qvel[self._built.velocities][self._reported])
+
+    @property
+    def effort(self) -> Array:
+        """Efforts of the drives (m,) [N m or N]; 0 of joints that follow another."""
+        return np.array(self._data.qfrc_actuator[self._built.velocities][self._reported])
+
+    def measured(self) -> Array:
+        """Return measured positions (m,) [rad or m], with new noise at each call."""
+        return self.q + self._dynamics.noise * self._random.standard_normal(len(self._reported))
+
+    @property
+    def _reported(self) -> Array:
+        """(m,) index in the joints of the robot."""
+        others = set(range(len(self._robot.joints))) - set(self._order.tolist())
+        return np.array([*self._order, *sorted(others)])
+
+    # Commands and time
+
+    def reset(self, start: Array) -> None:
+        """Move to a start (n,) at once and drop all commands."""
+        data, model = self._data, self._built.model
+        kept = data.mocap_pos.copy(), data.mocap_quat.copy(), data.time
+        self._library.mj_resetData(model, data)
+        data.mocap_pos[:], data.mocap_quat[:], data.time = kept
+        full = self._rest.copy()
+        full[self._order] = start
+        data.qpos[:] = self._robot.values(full, self._built)
+        self._reference = full
+        self._commands = CommandQueue(start)
+        self._library.mj_forward(model, data)
+
+    def command(self, path: Path, now: float) -> None:
+        """Follow a path from a time [s] on; it replaces the rest of the one before."""
+        self._commands.add(path, now)
+
+    def advance(self, now: float) -> None:
+        """Advance to a time [s], or as far as one piece goes, by whole steps."""
+        if now - self._time > MAX_LAG:
+            self._lost += now - MAX_LAG - self._time
+            self._time = now - MAX_LAG
+        begin = time.thread_time()
+        steps = int((min(now, self._time + MAX_ADVANCE) - self._time) / STEP + 1e-6)
+        for _ in range(steps):
+            self._step()
+        self._commands.forget(self._time - self._dynamics.delay)
+        self._busy += time.thread_time() - begin
+
+    def _step(self) -> None:
+        self._time += STEP
+        data = self._data
+        goal, velocity = self._goal(self._time - self._dynamics.delay)
+        step = np.zeros(len(self._reference))
+        bound = self._dynamics.velocity * STEP
+        step[self._order] = np.clip(goal - self._reference[self._order], -bound, bound)
+        self._reference += step
+        known = np.zeros(len(step))
+        known[self._order] = np.clip(velocity, -self._dynamics.velocity, self._dynamics.velocity)
+        known *= self._dynamics.drive.velocity_feedforward
+        data.ctrl[:] = self._kp * self._reference + self._kv * known
+        self._library.mj_step(self._built.model, data)
+        self.contacts.count(self._built, data)
+        self._report(data)
+
+    def _goal(self, t: float) -> tuple[Array, Array]:
+        """Return where the joints should be (n,) at a time [s], and how fast."""
+        if self.frozen:
+            return self._reference[self._order], np.zeros(len(self._order))
+        return self._commands.path(t).at(t)
+
+    # The model
+
+    def use(self, built: PhysicalModel) -> None:
+        """Go on in a model of the same robot with other objects."""
+        before = self._data
+        data = self._library.MjData(built.model)
+        for name in ("qpos", "qvel", "ctrl", "qacc_warmstart"):
+            getattr(data, name)[:] = getattr(before, name)
+        data.time = before.time
+        self._built, self._data = built, data
+        self._tune()
+        self._library.mj_forward(built.model, data)
+
+    def move_objects(self, poses: Mapping[str, Array]) -> None:
+        """Move objects of the world to (4, 4) ``T_root_object``."""
+        for name, T in poses.items():
+            index = self._built.mocap[name]
+            self._data.mocap_pos[index] = T[:3, 3]
+            self._data.mocap_quat[index] = wxyz(T)
+
+    def _tune(self) -> None:
+        """Set the gains and limits of the drives."""
+        drive, loads, model = self._dynamics.drive, self._robot.loads, self._built.model
+        k = len(self._robot.drives)
+        effort = drive.effort_scale * loads.effort
+        rotor = loads.effort / drive.rotor_acceleration
+        inertia = loads.inertia + rotor
+        wanted = (2.0 * np.pi * drive.bandwidth) ** 2 * inertia
+        self._kp = np.minimum(wanted, effort / drive.full_effort_error)
+        self._kv = 2.0 * drive.damping * np.sqrt(self._kp * inertia)
+        self._effort = effort
+        joints = model.actuator_trnid[:, 0]
+        model.actuator_gainprm[:, 0] = 1.0
+        model.actuator_biasprm[:, 1], model.actuator_biasprm[:, 2] = -self._kp, -self._kv
+        limits = np.column_stack([-effort, effort])
+        model.actuator_forcerange[:], model.jnt_actfrcrange[joints] = limits, limits
+        model.dof_armature[self._built.velocities[:k]] = rotor
+        model.body_gravcomp[1:] = drive.gravity_compensation
+
+    @property
+    def bandwidths(self) -> Array:
+        """Bandwidths of the drives that commands are for (n,) [Hz]."""
+        loads, drive = self._robot.loads, self._dynamics.drive
+        inertia = loads.inertia + loads.effort / drive.rotor_acceleration
+        return np.array((np.sqrt(self._kp / inertia) / (2.0 * np.pi))[self._order])
+
+    # Report
+
+    def _begin_report(self) -> None:
+        self._busy = self._error = self._share = 0.0
+        self._weakest, self._since = "", float(self._data.time)
+
+    def _report(self, data: Any) -> None:
+        k = len(self._robot.drives)
+        error = np.abs(data.qpos[self._built.positions[:k]] - self._reference)
+        self._error = max(self._error, float(error[self._order].max()))
+        share = np.abs(data.qfrc_actuator[self._built.velocities[:k]]) / self._effort
+        worst = int(np.argmax(share))
+        if share[worst] > self._share:
+            self._share, self._weakest = float(share[worst]), self._robot.drives[worst]
+
+    def figures(self) -> PhysicalFigures:
+        """Return what happened since the last call."""
+        simulated = float(self._data.time) - self._since
+        factor = simulated / self._busy if self._busy > 0.0 else np.nan
+        found = PhysicalFigures(
+            simulated, factor, self._lost, self._error, self._share, self._weakest
+        )
+        self._begin_report()
+        return found
+
+
+class PhysicalSimulation(Simulation):
+    """A physical arm among objects; any thread may use it.
+
+    Raises:
+        JointValueError: initial positions that do not fit the joints.
+        PhysicsError: MuJoCo refuses the robot.
+    """
+
+    _arm: PhysicalArm
+
+    def __init__(
+        self,
+        robot: RobotPhysics,
+        joints: SimulatedJoints,
+        parameters: SimArmParameters,
+        now: float,
+    ) -> None:
+        self.robot = robot
+        self._scene: SceneSnapshot | None = None
+
+        def make(start: Array, dynamics: Dynamics, seed: int, at: float) -> PhysicalArm:
+            return PhysicalArm(robot, joints.names, start, dynamics, seed, at)
+
+        super().__init__(joints, parameters, now, make)
+        self.joints = joints._replace(others=self._arm.joint_names[len(joints.names) :])
+
+    def use_scene(self, scene: SceneSnapshot) -> None:
+        """Put the arm among the objects of a scene; one thread at a time.
+
+        Raises:
+            PhysicsError: an object that MuJoCo refuses; the ones before stay.
+        """
+        before = self._scene
+        if before is not None and _differs_in_poses(before, scene):
+            moved = {
+                name: each.T
+                for name, each in scene.objects.items()
+                if each.T is not before.objects[name].T
+            }
+            with self._lock:
+                self._arm.move_objects(moved)
+        else:
+            built = self.robot.build(scene)
+            with self._lock:
+                self._arm.use(built)
+        self._scene = scene
+
+    def figures(self) -> PhysicalFigures:
+        """Return what the arm did since the last call."""
+        with self._lock:
+            return self._arm.figures()
+
+    @property
+    def contacts(self) -> ContactCounter:
+        """The contacts so far."""
+        return self._arm.contacts
+
+    def values(self) -> dict[str, float]:
+        """Return all joint positions by name [rad or m]."""
+        with self._lock:
+            return dict(zip(self._arm.joint_names, self._arm.q.tolist(), strict=True))
+
+    @property
+    def bandwidths(self) -> Array:
+        """Bandwidths of the drives (n,) [Hz]."""
+        return self._arm.bandwidths
+
+
+def _differs_in_poses(before: SceneSnapshot, after: SceneSnapshot) -> bool:
+    """Test if two scenes have the same objects, and nothing but their poses differs."""
+    return (
+        before.attached is after.attached
+        and before.allowed is after.allowed
+        and before.passes is after.passes
+        and before.objects.keys() == after.objects.keys()
+        and all(each.body is after.objects[name].body for name, each in before.objects.items())
+    )

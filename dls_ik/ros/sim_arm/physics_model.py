@@ -1,0 +1,590 @@
+"""A robot and the objects around it as a model of MuJoCo, from the URDF and a planning scene."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dls_ik.core.types import WIDEST, Array
+from dls_ik.errors import RobotModelError
+from dls_ik.model.rotations import quaternion_from_rotation, rotation_from_rpy
+from dls_ik.model.tree import Description, Tree
+from dls_ik.model.xml import Schema, XmlElement, read_elements
+from dls_ik.scene.shapes import Body, Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphere
+from dls_ik.scene.snapshot import SceneSnapshot
+from dls_ik.scene.srdf import Pair, pair_of
+from dls_ik.text import listing, quoted
+
+LIBRARY = "mujoco"
+STEP = 1e-3  # [s] of the simulation
+DENSITY = 1000.0  # [kg/m^3] of links without a mass
+ROD = 0.03  # [m] radius of the rods that stand for links without shapes
+LEAST_RADIUS = 0.05  # [m] of the sphere that stands for an inertia that is none
+SAMPLES = 200  # configurations for inertias, loads, and links that always touch
+OFTEN = 0.95  # share of them from which links count as always touching
+THIN = 1e-4  # [m] of the flattest mesh; flatter ones become boxes
+SPARE = 20.0  # [rad/s^2 or m/s^2] of a drive without an effort limit, beside twice its load
+LEAST_EFFORT = 1.0  # [N m or N] of such a drive
+MOST_NAMES = 4  # in a note
+CONVEX = 1e-3  # by which the volume of a hull may exceed that of its mesh
+LINK, OBJECT = (1, 3), (2, 1)  # contype and conaffinity: objects do not touch each other
+PHYSICAL: Schema = {
+    "link": {"inertial": {"origin": {}, "mass": {}, "inertia": {}}},
+    "joint": {"limit": {}, "dynamics": {}},
+}
+
+
+class PhysicsError(RobotModelError):
+    """A robot that MuJoCo cannot simulate, or no MuJoCo."""
+
+
+@lru_cache(None)
+def mujoco() -> Any:
+    """Return the library.
+
+    Raises:
+        PhysicsError: it is not installed, or does not load.
+    """
+    if find_spec(LIBRARY) is None:
+        raise PhysicsError("physics needs MuJoCo: pip install 'dls_ik[physics]'")
+    try:
+        return import_module(LIBRARY)
+    except (ImportError, OSError) as error:
+        raise PhysicsError(f"MuJoCo does not load: {error}") from error
+
+
+# The URDF
+
+
+class LinkMass(NamedTuple):
+    """The inertial element of a link."""
+
+    mass: float  # [kg]
+    centre: Array  # (3,) centre of mass in the link [m]
+    inertia: Array  # (3, 3) about the centre, along the axes of the link [kg m^2]
+
+
+class JointData(NamedTuple):
+    """The dynamics of a joint."""
+
+    effort: float = 0.0  # [N m or N] limit; 0: not given
+    damping: float = 0.0  # [N m s or N s/m]
+    friction: float = 0.0  # [N m or N]
+
+
+def read_dynamics(description: Description) -> tuple[dict[str, LinkMass], dict[str, JointData]]:
+    """Read masses by link, and efforts, damping and friction by joint.
+
+    Raises:
+        RobotModelError: numbers that are not finite, or negative; the message gives the line.
+    """
+    root = read_elements(description.urdf, PHYSICAL, "URDF", "robot", RobotModelError)
+    masses = {}
+    for link in root.all("link"):
+        inertial = link.first("inertial")
+        if inertial is not None and (mass := _mass(inertial)) is not None:
+            masses[link.name()] = mass
+    return masses, {joint.name(): _joint_data(joint) for joint in root.all("joint")}
+
+
+def _mass(inertial: XmlElement) -> LinkMass | None:
+    given, matrix = inertial.first("mass"), inertial.first("inertia")
+    mass = 0.0 if given is None else _positive(given, "value")
+    if mass == 0.0:
+        return None
+    centre, R = np.zeros(3), np.eye(3)
+    origin = inertial.first("origin")
+    if origin is not None:
+        centre = np.array(origin.numbers("xyz", 3, "0 0 0"))
+        R = rotation_from_rpy(*origin.numbers("rpy", 3, "0 0 0"))
+    inertia = np.zeros((3, 3))
+    if matrix is not None:
+        xx, xy, xz, yy, yz, zz = (
+            matrix.numbers(key, 1, "0")[0] for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+        )
+        inertia = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
+    if not (np.isfinite(inertia).all() and np.isfinite(centre).all()):
+        inertial.refuse("the numbers of <inertial> must be finite")
+    return LinkMass(mass, centre, inertia)
+
+
+def _joint_data(joint: XmlElement) -> JointData:
+    limit, dynamics = joint.first("limit"), joint.first("dynamics")
+    effort = 0.0 if limit is None else _positive(limit, "effort", "0")
+    if dynamics is None:
+        return JointData(effort)
+    friction = _positive(dynamics, "friction", "0")
+    return JointData(effort, _positive(dynamics, "damping", "0"), friction)
+
+
+def _positive(element: XmlElement, key: str, default: str | None = None) -> float:
+    """Return a number from 0 on; one that is infinite counts as not given."""
+    (value,) = element.numbers(key, 1, default)
+    if not value >= 0.0:
+        element.refuse(f"{key} of <{element.tag}> is from 0, not {value}")
+    return value if value < WIDEST else 0.0
+
+
+# The model
+
+
+class PhysicalModel(NamedTuple):
+    """A compiled model, and where the robot is in it."""
+
+    model: Any  # mujoco.MjModel
+    positions: Array  # (m,) index in qpos of each joint of the robot
+    velocities: Array  # (m,) index in qvel
+    names: tuple[str, ...]  # by body: link or object
+    is_object: Array  # by body: of the world
+    mocap: Mapping[str, int]  # index of each object of the world that stands
+
+
+class JointLoads(NamedTuple):
+    """Loads of the k drives over the whole range of the joints."""
+
+    inertia: Array  # (k,) [kg m^2 or kg] greatest inertia about each joint
+    gravity: Array  # (k,) [N m or N] greatest effort that holds the weight
+    effort: Array  # (k,) [N m or N] limits, of the description or chosen
+
+
+class RobotPhysics:
+    """Masses, drives and shapes of a robot, of which models with objects are made.
+
+    Attributes:
+        drives: (k,) names of the joints that have a drive.
+        joints: (m,) names of these, and of joints that follow them.
+        loads: loads of the drives.
+        notes: a line for each thing that the description does not say, and a value was chosen.
+
+    Raises:
+        PhysicsError: no description, no mass that moves, or MuJoCo refuses it.
+        RobotModelError: as :func:`read_dynamics`.
+    """
+
+    def __init__(self, tree: Tree, bodies: Mapping[str, Body]) -> None:
+        if tree.description is None:
+            raise PhysicsError(f"{tree.name} was not read from a URDF: physics needs its links")
+        self.tree, self.bodies, self.notes = tree, bodies, list[str]()
+        self._library = mujoco()
+        self._masses, self._data = read_dynamics(tree.description)
+        self._groups = dict(_rigid_groups(tree))
+        self._hulls: dict[int, tuple[Mesh, Array, bool]] = {}
+        usable = [joint.name for joint in tree.joints if joint.name in tree.mimic_of]
+        self.drives = tuple(name for name in usable if tree.mimic_of[name].master == name)
+        self.joints = (*self.drives, *(name for name in usable if name not in self.drives))
+        if not self.drives:
+            raise PhysicsError(f"{tree.name} has no joint that moves")
+        self._estimated = frozenset(self._without_mass())
+        self._may_touch = frozenset(self._adjacent())
+        self.loads = self._study()
+
+    def build(self, scene: SceneSnapshot | None = None) -> PhysicalModel:
+        """Make a model with the objects of a scene, those in the world and those that links carry.
+
+        Raises:
+            PhysicsError: MuJoCo refuses it.
+        """
+        mj = self._library
+        spec = mj.MjSpec()
+        spec.compiler.degree, spec.compiler.balanceinertia = False, True
+        spec.option.timestep = STEP
+        spec.option.integrator = mj.mjtIntegrator.mjINT_IMPLICITFAST
+        parts = {self.tree.root: spec.worldbody.add_body(name=_link(self.tree.root))}
+        self._fill(spec, self.tree.root, parts[self.tree.root])
+        for joint in self._downwards():
+            body = parts[joint.parent].add_body(name=_link(joint.child), **_pose(joint.origin))
+            parts[joint.child] = body
+            self._fill(spec, joint.child, body)
+            if joint.name in self.tree.mimic_of:
+                self._add_joint(body, joint)
+        self._add_drives(spec)
+        names = {_link(link): link for link in self.tree.links}
+        standing = list[str]()
+        if scene is not None:
+            for name, placed in scene.objects.items():
+                body = spec.worldbody.add_body(name=_object(name), mocap=True, **_pose(placed.T))
+                self._add_shapes(spec, body, placed.body, OBJECT, 0.0)
+                standing.append(name)
+            for name, held in scene.attached.items():
+                body = parts[held.link].add_body(name=_object(name), **_pose(held.T))
+                self._add_shapes(spec, body, held.body, LINK, 0.0)
+            names |= {_object(name): name for name in (*scene.objects, *scene.attached)}
+        for a, b in self._excluded(scene):
+            spec.add_exclude(bodyname1=_name_of(a, self.bodies), bodyname2=_name_of(b, self.bodies))
+        return self._indexed(_compiled(spec), names, standing)
+
+    def values(self, q: Array, model: PhysicalModel) -> Array:
+        """Return qpos of drives at q (k,), and of the joints that follow them."""
+        found = np.zeros(model.model.nq)
+        by_name = dict(zip(self.drives, q.tolist(), strict=True))
+        mimics = [self.tree.mimic_of[name] for name in self.joints]
+        found[model.positions] = [m.multiplier * by_name[m.master] + m.offset for m in mimics]
+        return found
+
+    # Parts
+
+    def _downwards(self) -> Iterator[Any]:
+        waiting = [self.tree.root]
+        while waiting:
+            below = self.tree.child_joints[waiting.pop()]
+            yield from below
+            waiting.extend(joint.child for joint in below)
+
+    def _fill(self, spec: Any, link: str, body: Any) -> None:
+        """Give a body the mass and the shapes of a link."""
+        body.gravcomp = 1.0
+        mass = self._masses.get(link)
+        if link in self._estimated:
+            if link not in self.bodies:
+                self._add_rods(body, link)
+        else:
+            body.explicitinertial = True
+            body.mass = 0.0 if mass is None else mass.mass
+            if mass is not None:
+                inertia = _definite(mass)
+                body.ipos = mass.centre
+                body.fullinertia = inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+        if link in self.bodies:
+            self._add_shapes(spec, body, self.bodies[link], LINK, DENSITY)
+
+    def _add_rods(self, body: Any, link: str) -> None:
+        """Add rods from the joint of a link to those below it."""
+        kinds = self._library.mjtGeom
+        ends = [joint.origin[:3, 3] for joint in self.tree.child_joints[link]]
+        common = {"density": DENSITY, "contype": 0, "conaffinity": 0}
+        for end in (each for each in ends if np.linalg.norm(each) > ROD):
+            fromto = [0.0, 0.0, 0.0, *end]
+            body.add_geom(type=kinds.mjGEOM_CAPSULE, size=[ROD, 0, 0], fromto=fromto, **common)
+        body.add_geom(type=kinds.mjGEOM_SPHERE, size=[ROD, 0, 0], **common)
+
+    def _add_shapes(
+        self, spec: Any, body: Any, given: Body, masks: tuple[int, int], density: float
+    ) -> None:
+        common = {"density": density, "contype": masks[0], "conaffinity": masks[1]}
+        for shape, T in given.parts:
+            for attributes in self._geoms(spec, shape, T):
+                body.add_geom(**attributes, **common)
+
+    def _geoms(self, spec: Any, shape: Shape, T: Array) -> Iterator[dict[str, Any]]:
+        """Yield the geometry of a shape at T (4, 4) in its body."""
+        kinds = self._library.mjtGeom
+        match shape:
+            case Box(size):
+                yield {"type": kinds.mjGEOM_BOX, "size": 0.5 * size, **_pose(T)}
+            case Sphere(radius):
+                yield {"type": kinds.mjGEOM_SPHERE, "size": [radius, 0, 0], **_pose(T)}
+            case Cylinder(radius, length):
+                sizes = [radius, 0.5 * length, 0]
+                yield {"type": kinds.mjGEOM_CYLINDER, "size": sizes, **_pose(T)}
+            case Capsule(radius, length):
+                sizes = [radius, 0.5 * length, 0]
+                yield {"type": kinds.mjGEOM_CAPSULE, "size": sizes, **_pose(T)}
+            case Plane(normal, offset):
+                above = np.eye(4)
+                above[:3, :3], above[:3, 3] = _basis(normal), offset * normal
+                yield {"type": kinds.mjGEOM_PLANE, "size": [0, 0, 1], **_pose(T @ above)}
+            case Mesh():
+                yield self._mesh_geom(spec, shape, T)
+
+    def _mesh_geom(self, spec: Any, mesh: Mesh, T: Array) -> dict[str, Any]:
+        if id(mesh) not in self._hulls:
+            hull, is_convex = _hull(mesh)
+            self._hulls[id(mesh)] = mesh, hull, is_convex  # the mesh is kept, and so its id
+        hull = self._hulls[id(mesh)][1]
+        if not len(hull):
+            centre, R, half = _flat_box(mesh.vertices)
+            pose = np.eye(4)
+            pose[:3, :3], pose[:3, 3] = R, centre
+            return {"type": self._library.mjtGeom.mjGEOM_BOX, "size": half, **_pose(T @ pose)}
+        name = f"mesh {id(mesh)}"
+        if not any(each.name == name for each in spec.meshes):
+            made = spec.add_mesh(name=name)
+            made.uservert = hull.ravel().tolist()
+            made.inertia = self._library.mjtMeshInertia.mjMESH_INERTIA_CONVEX
+        return {"type": self._library.mjtGeom.mjGEOM_MESH, "meshname": name, **_pose(T)}
+
+    def hulls_note(self) -> str:
+        """Return a line about the meshes that count as their hull; empty if none do."""
+        count = sum(not is_convex for _, _, is_convex in self._hulls.values())
+        return f"{count} meshes that are not convex touch as their convex hull" if count else ""
+
+    def _add_joint(self, body: Any, joint: Any) -> None:
+        types, data = self._library.mjtJoint, self._data.get(joint.name, JointData())
+        is_limited = joint.lower > -WIDEST and joint.upper < WIDEST
+        slack = 1e-9 if joint.upper > joint.lower else 1e-6  # it needs a range
+        body.add_joint(
+            name=joint.name,
+            type=types.mjJNT_SLIDE if joint.kind == "prismatic" else types.mjJNT_HINGE,
+            axis=joint.axis,
+            limited=is_limited,
+            range=[joint.lower - slack, joint.upper + slack] if is_limited else [0.0, 0.0],
+            frictionloss=data.friction,
+            actgravcomp=True,
+        )
+
+    def _add_drives(self, spec: Any) -> None:
+        """Add position control of each drive, whose gains are set later, and followers."""
+        mj = self._library
+        for name in self.drives:
+            drive = spec.add_actuator(name=name, target=name)
+            drive.trntype = mj.mjtTrn.mjTRN_JOINT
+            drive.gaintype, drive.biastype = mj.mjtGain.mjGAIN_FIXED, mj.mjtBias.mjBIAS_AFFINE
+            drive.forcelimited, drive.forcerange = True, [-1.0, 1.0]
+            joint = spec.joint(name)
+            joint.actfrclimited, joint.actfrcrange = True, [-1.0, 1.0]
+        for name in self.joints[len(self.drives) :]:
+            mimic = self.tree.mimic_of[name]
+            follow = spec.add_equality(name1=name, name2=mimic.master)
+            follow.type, follow.objtype = mj.mjtEq.mjEQ_JOINT, mj.mjtObj.mjOBJ_JOINT
+            follow.data[:5] = [mimic.offset, mimic.multiplier, 0.0, 0.0, 0.0]
+            follow.solref = [0.005, 1.0]
+
+    def _indexed(
+        self, model: Any, names: Mapping[str, str], standing: Sequence[str]
+    ) -> PhysicalModel:
+        joints = [model.joint(name).id for name in self.joints]
+        for joint, name in zip(joints, self.joints, strict=True):  # versions differ in the spec
+            model.dof_damping[model.jnt_dofadr[joint]] = self._data.get(name, JointData()).damping
+        bodies = [model.body(i).name for i in range(model.nbody)]
+        mocap = {name: int(model.body(_object(name)).mocapid[0]) for name in standing}
+        return PhysicalModel(
+            model,
+            model.jnt_qposadr[joints],
+            model.jnt_dofadr[joints],
+            tuple(names.get(body, body) for body in bodies),
+            np.array([names.get(body) in mocap for body in bodies]),
+            mocap,
+        )
+
+    # Study of the robot alone
+
+    def _without_mass(self) -> Iterator[str]:
+        """Yield links that get a mass by their shapes; one mass for links that move together."""
+        chosen = list[str]()
+        for joint, group in self._groups.items():
+            if joint and not any(link in self._masses for link in group):
+                shaped = [link for link in group if link in self.bodies]
+                chosen += shaped or [self.tree.joint[joint].child]
+        if chosen:
+            self.notes.append(
+                f"no mass in the description of {_few(chosen)}: estimated from shapes, or rods "
+                f"from joint to joint, at {DENSITY:g} kg/m^3"
+            )
+        wrong = [
+            link
+            for link, mass in self._masses.items()
+            if not np.allclose(mass.inertia, _definite(mass))
+        ]
+        if wrong:
+            self.notes.append(
+                f"the inertia of {_few(wrong)} is not positive: taken as of a sphere of "
+                f"{LEAST_RADIUS:g} m"
+            )
+        yield from chosen
+
+    def _adjacent(self) -> Iterator[Pair]:
+        """Yield links with a joint between them, or between the links that move with them."""
+        of_link = {link: group for group in self._groups.values() for link in group}
+        for joint in self.tree.joints:
+            for a in of_link[joint.parent]:
+                for b in of_link[joint.child]:
+                    if a != b and a in self.bodies and b in self.bodies:
+                        yield pair_of(a, b)
+
+    def _study(self) -> JointLoads:
+        """Find the loads of the drives, and links that always touch, in random configurations."""
+        mj, built = self._library, self.build()
+        data = mj.MjData(built.model)
+        touching: dict[Pair, int] = {}
+        always = set[Pair]()
+        rows = self._samples()
+        inertia, gravity = np.zeros((2, len(self.joints)))
+        for k, q in enumerate(rows):
+            data.qpos[:] = self.values(q, built)
+            mj.mj_forward(built.model, data)
+            M = mass_matrix(built.model, data)
+            inertia = np.maximum(inertia, np.diag(M)[built.velocities])
+            gravity = np.maximum(gravity, np.abs(data.qfrc_bias[built.velocities]))
+            pairs = {names for names, *_ in touching_pairs(built, data)}
+            if k == 0:
+                always |= pairs
+            for pair in pairs:
+                touching[pair] = touching.get(pair, 0) + 1
+        always |= {pair for pair, count in touching.items() if count >= OFTEN * len(rows)}
+        self._may_touch |= always
+        return self._loads(inertia, gravity)
+
+    def _loads(self, inertia: Array, gravity: Array) -> JointLoads:
+        """Add to each drive the joints that follow it, and choose efforts that are not given."""
+        k = len(self.drives)
+        total, weight = inertia[:k].copy(), gravity[:k].copy()
+        for i, name in enumerate(self.joints[k:], start=k):
+            mimic = self.tree.mimic_of[name]
+            master = self.drives.index(mimic.master)
+            total[master] += mimic.multiplier**2 * inertia[i]
+            weight[master] += abs(mimic.multiplier) * gravity[i]
+        given = np.array([self._data.get(name, JointData()).effort for name in self.drives])
+        missing = [name for name, effort in zip(self.drives, given, strict=True) if effort == 0.0]
+        if missing:
+            self.notes.append(
+                f"no effort limit in the description of {_few(missing)}: twice the weight, and "
+                f"{SPARE:g} rad/s^2"
+            )
+        chosen = np.maximum(2.0 * weight + SPARE * total, LEAST_EFFORT)
+        effort = np.where(given > 0.0, given, chosen)
+        weak = [
+            f"{name} ({load:.3g} of {limit:.3g})"
+            for name, load, limit in zip(self.drives, weight, effort, strict=True)
+            if load > limit
+        ]
+        if weak:
+            self.notes.append(
+                f"drives that cannot hold the weight everywhere, by effort: {_few(weak)}"
+            )
+        return JointLoads(total, weight, effort)
+
+    def _samples(self) -> Array:
+        """Draw configurations (b, k) within limits; in the first one joints are at 0."""
+        joints = [self.tree.joint[name] for name in self.drives]
+        lower = np.array([each.lower if each.lower > -WIDEST else -np.pi for each in joints])
+        upper = np.array([each.upper if each.upper < WIDEST else np.pi for each in joints])
+        q = np.random.default_rng(0).uniform(lower, upper, (SAMPLES, len(joints)))
+        values = self.tree.values()
+        q[0] = [values[name] for name in self.drives]
+        return q
+
+    def _excluded(self, scene: SceneSnapshot | None) -> Iterable[Pair]:
+        """Return the pairs of links and objects that may touch."""
+        found = set(self._may_touch) if hasattr(self, "_may_touch") else set()
+        if scene is not None:
+            carried, standing = [*self.bodies, *scene.attached], list(scene.objects)
+            for i, a in enumerate(carried):
+                others = (*carried[i + 1 :], *standing)
+                found |= {pair_of(a, b) for b in others if scene.may_touch(a, b)}
+        return sorted(found)
+
+
+def touching_pairs(built: PhysicalModel, data: Any) -> Iterator[tuple[Pair, bool, float, int]]:
+    """Yield the contacts: names, if one is an object of the world, depth [m], and index."""
+    contacts, body_of = data.contact, built.model.geom_bodyid
+    bodies = body_of[contacts.geom]  # (c, 2)
+    for i, (depth, (a, b)) in enumerate(zip(contacts.dist, bodies, strict=True)):
+        if depth < 0.0:
+            is_object = bool(built.is_object[a] or built.is_object[b])
+            yield pair_of(built.names[a], built.names[b]), is_object, -float(depth), i
+
+
+def mass_matrix(model: Any, data: Any) -> Array:
+    """Return the mass matrix (v, v) of all joints at the last forward dynamics."""
+    M = np.zeros((model.nv, model.nv))
+    for column, unit in zip(M, np.eye(model.nv), strict=True):  # symmetric
+        mujoco().mj_mulM(model, data, column, unit)
+    return M
+
+
+def _compiled(spec: Any) -> Any:
+    try:
+        return spec.compile()
+    except (ValueError, RuntimeError) as error:
+        reason = " ".join(str(error).split())
+        raise PhysicsError(f"MuJoCo refuses the robot: {quoted(reason, 200)}") from error
+
+
+def _rigid_groups(tree: Tree) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield links that move together, by the joint that moves them; empty: those that stand."""
+    starts = [("", tree.root), *((j.name, j.child) for j in tree.joints if j.name in tree.mimic_of)]
+    for joint, first in starts:
+        group = list[str]()
+        waiting = [first]
+        while waiting:
+            link = waiting.pop()
+            group.append(link)
+            waiting += [j.child for j in tree.child_joints[link] if j.name not in tree.mimic_of]
+        yield joint, tuple(group)
+
+
+def _definite(mass: LinkMass) -> Array:
+    """Return the inertia (3, 3) of a link, that of a sphere if it is not positive."""
+    if np.linalg.eigvalsh(mass.inertia)[0] > 1e-12:
+        return mass.inertia
+    return 0.4 * mass.mass * LEAST_RADIUS**2 * np.eye(3)
+
+
+def _hull(mesh: Mesh) -> tuple[Array, bool]:
+    """Return the vertices (h, 3) of the convex hull, none if it is flat, and if it is the mesh."""
+    if _flat_box(mesh.vertices)[2].min() <= THIN:
+        return np.zeros((0, 3)), True
+    mj = mujoco()
+    spec = mj.MjSpec()
+    made = spec.add_mesh(name="hull")
+    made.uservert = mesh.vertices.ravel().tolist()
+    made.inertia = mj.mjtMeshInertia.mjMESH_INERTIA_CONVEX
+    spec.worldbody.add_geom(type=mj.mjtGeom.mjGEOM_MESH, meshname="hull")
+    model = _compiled(spec)
+    R = np.zeros(9)
+    mj.mju_quat2Mat(R, model.mesh_quat[0])
+    vertices = model.mesh_vert @ R.reshape(3, 3).T + model.mesh_pos[0]
+    corners = vertices[model.mesh_face]
+    hull = vertices[np.unique(model.mesh_face)]
+    own = _volume(mesh.vertices[mesh.triangles])
+    return hull, mesh.is_watertight and own >= (1.0 - CONVEX) * _volume(corners)
+
+
+def _volume(corners: Array) -> float:
+    """Return the volume inside triangles (m, 3, 3)."""
+    a, b, c = corners.swapaxes(0, 1)
+    return abs(float(np.einsum("ij,ij->", a - a[0], np.cross(b - a[0], c - a[0])))) / 6.0
+
+
+def _flat_box(vertices: Array) -> tuple[Array, Array, Array]:
+    """Return a box around vertices (m, 3), along their main axes: centre, axes, half sizes."""
+    middle = vertices.mean(axis=0)
+    _, _, axes = np.linalg.svd(vertices - middle, full_matrices=False)
+    R = np.zeros((3, 3))
+    R[: len(axes)] = axes
+    if len(axes) < 3:
+        R = np.linalg.qr(np.vstack([axes, np.eye(3)]).T)[0].T
+    R[2] *= np.sign(np.linalg.det(R)) or 1.0
+    along = (vertices - middle) @ R.T
+    low, high = along.min(axis=0), along.max(axis=0)
+    return middle + 0.5 * (low + high) @ R, R.T, np.maximum(0.5 * (high - low), THIN)
+
+
+def _basis(z: Array) -> Array:
+    """Return a rotation (3, 3) whose third column is a unit vector."""
+    x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)
+    x /= np.linalg.norm(x)
+    return np.column_stack([x, np.cross(z, x), z])
+
+
+def _pose(T: Array) -> dict[str, Any]:
+    """Return position and quaternion as MuJoCo has them."""
+    return {"pos": T[:3, 3], "quat": wxyz(T)}
+
+
+def wxyz(T: Array) -> list[float]:
+    """Return the quaternion (w, x, y, z) of a pose (4, 4)."""
+    x, y, z, w = quaternion_from_rotation(T[:3, :3])
+    return [w, x, y, z]
+
+
+def _few(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMES
+    return listing(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _link(name: str) -> str:
+    return f"link {name}"  # MuJoCo has a body "world" of its own
+
+
+def _object(name: str) -> str:
+    return f"object {name}"
+
+
+def _name_of(name: str, links: Mapping[str, Body]) -> str:
+    return _link(name) if name in links else _object(name)

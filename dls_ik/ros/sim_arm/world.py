@@ -1,0 +1,213 @@
+"""The physical arm of the node: objects from a file and topics, contacts in the diagnostics."""
+
+import time
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.node import Node
+from rclpy.serialization import deserialize_message
+
+from dls_ik.errors import DlsIkError, SceneError
+from dls_ik.model.robot import RobotModel
+from dls_ik.ros.frames import Frames, tf2_lookup
+from dls_ik.ros.services.executor import SerialExecutor
+from dls_ik.ros.services.scene_monitor import (
+    MAX_BYTES,
+    MAX_WAITING,
+    MAX_WAITING_BYTES,
+    QOS,
+    TOPICS,
+    located,
+)
+from dls_ik.ros.servo.monitor import DIAGNOSTICS_PERIOD, DIAGNOSTICS_TOPIC
+from dls_ik.ros.sim_arm.arm import SimArmParameters, SimulatedJoints
+from dls_ik.ros.sim_arm.physical_arm import PhysicalFigures, PhysicalSimulation
+from dls_ik.ros.sim_arm.physics_model import RobotPhysics, mujoco
+from dls_ik.ros.subscriptions import call_every
+from dls_ik.ros.util import Throttle, trace
+from dls_ik.scene.changes import apply_changes
+from dls_ik.scene.formats import read_scene
+from dls_ik.scene.messages import read_messages
+from dls_ik.scene.operations import Operation, ReplaceAllowed, ResetAllowed, SetPadding, SetScale
+from dls_ik.scene.shapes import Body, link_bodies
+from dls_ik.scene.snapshot import SceneSnapshot
+from dls_ik.text import escape, listing
+
+SATURATED = 0.999  # share of an effort limit
+# Which links may touch is a matter of planning: a physical arm touches them.
+PLANNING = (ReplaceAllowed, ResetAllowed, SetPadding, SetScale)
+
+
+class PhysicalWorld:
+    """Makes physical arms, keeps the objects around them, and reports contacts.
+
+    Raises:
+        PhysicsError: MuJoCo is not installed.
+    """
+
+    def __init__(self, node: Node, parameters: SimArmParameters, log: Throttle) -> None:
+        mujoco()
+        self._node, self._parameters, self._log = node, parameters, log
+        self._frames = Frames(tf2_lookup(node))
+        self._simulation: PhysicalSimulation | None = None
+        self._scene: SceneSnapshot | None = None
+        self._said = set[str]()
+        self._executor = SerialExecutor("scene", self._fault, MAX_WAITING, MAX_WAITING_BYTES)
+        for topic, kind in TOPICS.items():
+            self._subscribe(kind, topic)
+        self._publisher = node.create_publisher(DiagnosticArray, DIAGNOSTICS_TOPIC, 10)
+        call_every(node, DIAGNOSTICS_PERIOD, self._publish)
+
+    def simulate(self, robot: RobotModel, joints: SimulatedJoints) -> PhysicalSimulation:
+        """Make the arm of a robot, among the objects of the file.
+
+        Raises:
+            DlsIkError: a robot without masses that move, or a scene that cannot be read.
+        """
+        logger, tree = self._node.get_logger(), robot.tree
+        bodies: dict[str, Body] = {}
+        if tree.description is not None:
+            try:
+                bodies = link_bodies(tree.description, self._parameters.mesh_folders)
+            except SceneError as error:
+                logger.warning(escape(f"the arm touches nothing: {error}"))
+        physics = RobotPhysics(tree, bodies)
+        for note in physics.notes:
+            logger.warning(escape(note))
+        scene = SceneSnapshot(tree, robot.joint_names, bodies, {})
+        simulation = PhysicalSimulation(physics, joints, self._parameters, time.monotonic())
+        if file := self._parameters.scene:
+            change = read_scene(file, allow=self._parameters.mesh_folders)
+            scene = self._changed(scene, change.operations, simulation)
+            simulation.use_scene(scene)
+            logger.info(f"objects of {escape(file)}: {escape(listing(scene.objects) or 'none')}")
+        if note := physics.hulls_note():
+            logger.warning(note)
+        slowest, fastest = simulation.bandwidths.min(), simulation.bandwidths.max()
+        logger.info(
+            f"physics by MuJoCo {mujoco().__version__}: position control of {slowest:.2g} to "
+            f"{fastest:.2g} Hz; objects on {listing(map(self._node.resolve_topic_name, TOPICS))}"
+        )
+        self._simulation, self._scene = simulation, scene
+        return simulation
+
+    def close(self) -> None:
+        """Take no more objects, and log how many contacts there were."""
+        self._executor.close()
+        if self._simulation is None:
+            return
+        found = self._simulation.contacts
+        self._node.get_logger().info(
+            f"contacts: {found.with_objects} with objects, {found.between_links} between links, in "
+            f"{found.duration:.3f} s"
+        )
+
+    # Objects
+
+    def _subscribe(self, kind: Any, topic: str) -> None:
+        name = self._node.resolve_topic_name(topic)
+
+        def receive(data: bytes) -> None:
+            if len(data) > MAX_BYTES:
+                reason = f"it has {len(data)} bytes, more than {MAX_BYTES}"
+                self._log.warn(f"bytes on {name}", f"a message on {name} is not used: {reason}")
+            elif not self._executor.submit(
+                lambda: self._change(deserialize_message(data, kind), name), len(data)
+            ):
+                self._log.warn(f"queue of {name}", f"too many changes of objects on {name}")
+
+        self._node.create_subscription(kind, topic, receive, QOS, raw=True)
+
+    def _change(self, message: Any, source: str) -> None:
+        """Apply a message; the objects of several that wait are put into the model at once."""
+        simulation, scene = self._simulation, self._scene
+        try:
+            if simulation is None or scene is None:
+                raise SceneError("there is no robot yet")
+            change = read_messages(message)
+            self._scene = self._changed(scene, change.operations, simulation)
+        except DlsIkError as error:
+            self._log.warn(f"refused on {source}", f"objects on {source} are refused: {error}")
+        else:
+            for note in set(change.notes) - self._said:
+                self._said.add(note)
+                self._node.get_logger().warning(escape(f"objects on {source}: {note}"))
+        if simulation is not None and self._scene is not None and not self._executor.has_more:
+            self._put(simulation, self._scene, source)
+
+    def _put(self, simulation: PhysicalSimulation, scene: SceneSnapshot, source: str) -> None:
+        try:
+            simulation.use_scene(scene)
+        except DlsIkError as error:
+            self._log.warn(f"not put {source}", f"objects on {source} are not there: {error}")
+        if note := simulation.robot.hulls_note():
+            self._log.once("hulls", note)
+
+    def _changed(
+        self,
+        scene: SceneSnapshot,
+        operations: tuple[Operation, ...],
+        simulation: PhysicalSimulation,
+    ) -> SceneSnapshot:
+        """Return the objects after some changes."""
+        values = simulation.values()
+        physical = (each for each in operations if not isinstance(each, PLANNING))
+        found = located(physical, scene, values, self._frames)
+        return apply_changes(scene, found, {}, values)
+
+    def _fault(self, error: Exception) -> None:
+        self._node.get_logger().error(trace(error))
+
+    # Contacts
+
+    def report_contacts(self) -> None:
+        """Log the contacts that began since the last call."""
+        simulation = self._simulation
+        if simulation is None:
+            return
+        events = simulation.contacts.events
+        while events:
+            names, is_object, t = events.popleft()
+            kind = "contact" if is_object else "contact between links"
+            message = f"{kind}: {names[0]} and {names[1]}, at {t:.3f} s of the simulation"
+            self._log.warn(f"contact {names}", message)
+
+    def _publish(self) -> None:
+        """Publish ``diagnostic_msgs/DiagnosticArray`` of what happened since the last one."""
+        simulation = self._simulation
+        if simulation is None:
+            return
+        figures, contacts = simulation.figures(), simulation.contacts
+        touching = [f"{a} and {b}" for a, b in contacts.now]
+        values = {
+            "contacts with objects": contacts.with_objects,
+            "contacts between links": contacts.between_links,
+            "touching now": listing(touching) if touching else "nothing",
+            "time in contact [s]": f"{contacts.duration:.3f}",
+            "greatest depth [m]": f"{contacts.deepest:.2g}",
+            "greatest force [N]": f"{contacts.strongest:.3g}",
+            "greatest tracking error [rad or m]": f"{figures.tracking_error:.3g}",
+            "greatest share of an effort limit": f"{figures.effort_share:.2f}",
+            "joint of that share": figures.weakest,
+            "simulated time by processor time": f"{figures.real_time_factor:.3g}",
+            "time not simulated [s]": f"{figures.lost:.3f}",
+        }
+        level, sentence = _level(figures, touching)
+        status = DiagnosticStatus(level=level, name=f"{self._node.get_name()}: physics")
+        status.message = sentence
+        status.hardware_id = self._node.get_fully_qualified_name()
+        status.values = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
+        message = DiagnosticArray(status=[status])
+        message.header.stamp = self._node.get_clock().now().to_msg()
+        self._publisher.publish(message)
+
+
+def _level(figures: PhysicalFigures, touching: list[str]) -> tuple[Any, str]:
+    """Return the level of the diagnostics, and why."""
+    if touching:
+        return DiagnosticStatus.WARN, f"{touching[0]} touch"
+    if figures.effort_share >= SATURATED:
+        return DiagnosticStatus.WARN, f"{figures.weakest} is at its effort limit"
+    if figures.simulated < 0.5 * DIAGNOSTICS_PERIOD:
+        return DiagnosticStatus.WARN, "this machine is too slow for the simulation"
+    return DiagnosticStatus.OK, "no contact"

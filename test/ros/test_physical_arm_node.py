@@ -1,0 +1,271 @@
+"""The node drives an arm with masses that simulates itself in MuJoCo, each in its own process."""
+
+import signal
+import subprocess
+import sys
+
+import mujoco
+import numpy as np
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray
+from moveit_msgs.msg import CollisionObject
+from rcl_interfaces.srv import SetParametersAtomically
+from rclpy.parameter import Parameter
+from rclpy.qos import qos_profile_sensor_data
+from ros_client import SOON, Client, NodeProcess, SimArmProcess
+from ros_faulted import CONTROLLER, sweep
+from ros_streamer import HOME, points, positions
+from ros_wam import WAM
+from ros_watched import ACCELERATION, arguments, pose
+from sensor_msgs.msg import JointState
+from shape_msgs.msg import SolidPrimitive
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
+
+from dls_ik.model.rotations import transform
+from dls_ik.ros.frames import pose_from_matrix
+from dls_ik.ros.sim_arm.arm import Drive, Path
+from dls_ik.ros.sim_arm.physics_model import RobotPhysics, mass_matrix
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
+
+SPACE = "physical"
+TRAJECTORIES = "joint_trajectory_controller/joint_trajectory"
+WALL = transform(translation=WAM.fk(HOME)[:3, 3] + np.array([0.0, 0.11, 0.0]))
+
+
+def error_bound():
+    """How far [rad] the drives may be behind: to accelerate, they need an error.
+
+    The limits of acceleration hold for all joints at once, and each moves the others. A sudden
+    acceleration takes a damped drive no farther than a lasting one; a factor of 2 is for what the
+    joints do to each other beside, and for commands that come late.
+    """
+    robot = RobotPhysics(WAM.tree, {})
+    built = robot.build()
+    data, rows = mujoco.MjData(built.model), []
+    for q in HOME + np.random.default_rng(0).uniform(-0.4, 0.4, (100, WAM.n)):
+        data.qpos[:] = robot.values(q, built)
+        mujoco.mj_forward(built.model, data)
+        rows.append(np.abs(mass_matrix(built.model, data)).sum(axis=1))
+    rotor = robot.loads.effort / Drive().rotor_acceleration
+    stiffness = (2.0 * np.pi * Drive().bandwidth) ** 2 * (robot.loads.inertia + rotor)
+    return 2.0 * float((ACCELERATION * (np.max(rows, axis=0) + rotor) / stiffness).max())
+
+
+class PhysicalRig:
+    """An arm with masses, a node, and a client that streams."""
+
+    def __init__(self, **parameters):
+        initial = f"initial_positions:={HOME.tolist()}"
+        self.arm = SimArmProcess(
+            *("-r", f"__ns:=/{SPACE}", "-p", "robot:=wam", "-p", "physics:=true", "-p", initial)
+        )
+        self.parameters = {**CONTROLLER, "initial_positions": HOME.tolist(), **parameters}
+        self.node = NodeProcess(*arguments(SPACE, **self.parameters))
+        self.client = Client(SPACE)
+        quick = qos_profile_sensor_data
+        self.states, self.reports = [], []
+        make = self.client.node.create_subscription
+        make(JointState, "joint_states", self.states.append, quick)
+        make(DiagnosticArray, "/diagnostics", self._hear, 10)
+        self.trajectories = self.client.listen(JointTrajectory, TRAJECTORIES, 1000)
+        self.t = 0.0
+
+    def __enter__(self):
+        self.arm.wait_for_line("ready", "wam_j7")
+        self.node.wait_for_line("ready")
+        self.client.spin_until(lambda: self.states and self.reports, what="arm and node")
+        self.targets = self.client.publisher(type(pose(np.eye(4))), "target_pose", 1)
+        return self
+
+    def __exit__(self, *_):
+        for each in (self.client, self.node, self.arm):
+            each.__exit__()
+
+    def _hear(self, message):
+        for status in message.status:
+            if status.hardware_id == f"/{SPACE}/sim_arm":
+                self.reports.append(status)
+
+    def report(self):
+        """The values of a diagnostic that is all of the time from now on."""
+        del self.reports[:]
+        self.client.spin_until(lambda: len(self.reports) > 1, what="diagnostics")
+        return {each.key: each.value for each in self.reports[-1].values}
+
+    def report_of_stream(self):
+        """The same, while targets come."""
+        del self.reports[:]
+        self.stream_until(lambda: len(self.reports) > 2, "diagnostics of the stream")
+        return {each.key: each.value for each in self.reports[-1].values}
+
+    def stream_until(self, condition, what, pose_at=sweep):
+        """Send targets until something holds."""
+
+        def send():
+            self.targets.publish(pose(pose_at(self.t)))
+            self.t += 0.04
+            self.client.spin_for(0.04)
+            return condition()
+
+        self.client.spin_until(send, what=what)
+
+    def follows(self):
+        """Stream until the tip went along most of the sweep, to both sides."""
+        del self.states[:]
+
+        def is_swept():
+            tips = WAM.fk(np.array([positions(s) for s in self.states[::5]] or [HOME]))[:, 1, 3]
+            return tips.max() > 0.08 and tips.min() < -0.08
+
+        self.stream_until(is_swept, "the arm going to and fro")
+
+    def rests(self):
+        """Wait until the arm stands; return where."""
+
+        def is_still():
+            recent = np.array([positions(s) for s in self.states[-50:]])
+            return len(recent) == 50 and np.ptp(recent, axis=0).max() < 1e-6
+
+        del self.states[:]
+        self.client.spin_until(is_still, what="the arm at rest")
+        return positions(self.states[-1])
+
+    def set_arm(self, **values):
+        parameters = [Parameter(name, value=v).to_parameter_msg() for name, v in values.items()]
+        request = SetParametersAtomically.Request(parameters=parameters)
+        name = "sim_arm/set_parameters_atomically"
+        assert self.client.call(SetParametersAtomically, name, request).result.successful
+
+    def wall(self, operation=CollisionObject.ADD):
+        """Put a wall beside the tip, for the arm and the node, or take it away."""
+        message = CollisionObject(id="wall", operation=operation)
+        if operation == CollisionObject.ADD:
+            shape = SolidPrimitive(type=SolidPrimitive.BOX, dimensions=[0.6, 0.02, 0.6])
+            message.primitives, message.pose = [shape], pose_from_matrix(WALL)
+        publisher = self.client.publisher(CollisionObject, "collision_object")
+        self.client.spin_until(lambda: publisher.get_subscription_count() == 2, what="both nodes")
+        publisher.publish(message)
+
+
+@pytest.fixture(scope="module")
+def physical_rig(private_domain):
+    with PhysicalRig() as rig:
+        yield rig
+
+
+@pytest.fixture
+def rig(physical_rig):
+    """The same at rest, with the tip at home."""
+    rig = physical_rig
+    rig.set_arm(bandwidth=Drive().bandwidth, effort_scale=1.0)
+    rig.rests()
+    assert rig.client.call(Trigger, "dls_ik/reset", Trigger.Request()).success
+    home = WAM.fk(HOME)
+    rig.stream_until(
+        lambda: np.abs(WAM.fk(positions(rig.states[-1])) - home).max() < 1e-3,
+        "the tip at home",
+        lambda _: home,
+    )
+    rig.rests()
+    return rig
+
+
+def test_the_arm_follows_as_closely_as_its_drives_are_quick(rig):
+    effort = np.array(rig.states[-1].effort)
+    assert 10.0 < abs(effort[1]) < 60.0, "the weight of the arm"
+    rig.follows()
+    speeds = np.abs([state.velocity for state in rig.states])
+    assert (speeds <= 1.1 * WAM.velocity).all()
+    bound = error_bound()
+    assert bound < 0.03
+    values = rig.report_of_stream()
+    assert 0.0 < float(values["greatest tracking error [rad or m]"]) < bound
+    assert values["contacts with objects"] == values["contacts between links"] == "0"
+    rig.set_arm(bandwidth=0.5)
+    values = rig.report_of_stream()
+    assert float(values["greatest tracking error [rad or m]"]) > bound, "the bound can be passed"
+
+
+def test_a_drive_that_is_too_weak_shows(rig):
+    before = rig.rests()
+    rig.set_arm(effort_scale=0.2)
+
+    def is_told():
+        return any("effort limit" in each.message and each.level == b"\1" for each in rig.reports)
+
+    rig.client.spin_until(is_told, what="a warning")
+    assert np.abs(positions(rig.states[-1]) - before).max() > 0.05
+
+
+def test_an_arm_whose_process_stops_goes_on_where_the_node_knows_it_to_be(rig):
+    rig.follows()
+    rig.arm.process.send_signal(signal.SIGSTOP)
+    rig.client.spin_for(1.5)
+    del rig.states[:]
+    rig.arm.process.send_signal(signal.SIGCONT)
+    rig.follows()
+    q, v = (np.array([getattr(s, f) for s in rig.states]) for f in ("position", "velocity"))
+    assert (np.abs(v) <= 1.1 * WAM.velocity).all()
+    assert np.abs(np.diff(q, axis=0)).max() < 0.5, "what it moved meanwhile, and no more"
+
+
+def test_it_stops_at_a_wall_that_appears_and_contacts_are_counted(rig):
+    rig.wall()
+    rig.client.spin_for(0.5)
+    before = int(rig.report()["contacts with objects"])
+    rig.stream_until(
+        lambda: (
+            rig.reports
+            and int({v.key: v.value for v in rig.reports[-1].values}["contacts with objects"])
+            > before
+        ),
+        "contacts",
+    )
+    rig.arm.wait_for_line("WARN", "contact", "wall")
+    tips = WAM.fk(np.array([positions(s) for s in rig.states]))[:, 1, 3]
+    assert tips.max() < 0.1, "it stopped there"
+    rig.wall(CollisionObject.REMOVE)
+    rig.follows()
+
+
+def test_after_a_kill_of_the_node_the_arm_goes_along_the_last_stop(rig):
+    """The last of these tests: the node is gone then."""
+    rig.follows()
+    rig.stream_until(
+        lambda: np.abs(rig.trajectories[-1].points[0].velocities).max() > 0.3, "a fast command"
+    )
+    rig.node.process.send_signal(signal.SIGKILL)
+    rig.node.wait_for_end()
+    rig.client.spin_for(0.2)
+    before = positions(rig.states[-1])
+    times, q, v = points(rig.trajectories[-1])
+    assert np.abs(v[0]).max() > 0.1
+    end = rig.rests()
+    np.testing.assert_allclose(end, q[-1], atol=1e-4)
+    path = Path(times, q, v)
+    way = np.array([path.at(t)[0] for t in np.linspace(times[0], times[-1], 2000)])
+    bound = error_bound()
+    for state in [before, *map(positions, rig.states)]:
+        assert np.abs(way - state).max(axis=1).min() < bound
+    assert rig.arm.end() == 0
+    assert rig.arm.count("contacts: ", "with objects", "0 between links") == 1
+
+
+def test_objects_come_from_a_file_and_one_that_cannot_be_read_is_refused(private_domain, tmp_path):
+    """A post in the shoulder of the arm; then no file, with the option of the command line."""
+    scene = tmp_path / "cell.scene"
+    scene.write_text("cell\n* post\n1\nbox\n0.1 0.1 2\n0.4 0.0 0.5\n0 0 0 1\n0 0 0 0\n.\n")
+    where = ("-r", "__ns:=/file", "-p", "robot:=wam", "-p", "physics:=true", "-p")
+    start = ("-p", f"initial_positions:={HOME.tolist()}")
+    with SimArmProcess(*where, f"scene:={scene}", *start) as arm:
+        arm.wait_for_line("objects of", "post")
+        arm.wait_for_line("contact", "post")
+        assert arm.end() == 0
+    command = [sys.executable, "-m", SimArmProcess.module, "--physics", "--ros-args", "-p"]
+    command += ["robot:=wam", "-p", f"scene:={tmp_path}/none.scene"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SOON, check=False)
+    assert done.returncode == 1
+    assert "cannot start: cannot read" in done.stderr
+    assert "Traceback" not in done.stderr
