@@ -31,8 +31,8 @@ from dls_ik.ros.servo.outputs import (
 )
 from dls_ik.ros.servo.state_monitor import TOPIC as JOINT_STATES
 from dls_ik.ros.sim_arm.arm import (
+    ArmReading,
     Path,
-    Reading,
     SimArmParameters,
     SimulatedJoints,
     Simulation,
@@ -159,7 +159,7 @@ class MeasuredJoints:
         message = self._output.fill(np.zeros(len(names)), np.zeros(len(names)), 0)
         self._effort = writable(message, "effort", len(names)) if has_effort else None
 
-    def fill(self, reading: Reading, stamp: int) -> Any:
+    def fill(self, reading: ArmReading, stamp: int) -> Any:
         """Return the message of a state at a time [ns]; the same object each time."""
         if self._effort is not None:
             self._effort[:] = reading.effort

@@ -365,7 +365,7 @@ class Dropouts:
         return float(self._random.exponential(1.0 / self._rate))
 
 
-class Reading(NamedTuple):
+class ArmReading(NamedTuple):
     """The state of the joints, those of the arm first."""
 
     positions: Array  # (m,) measured [rad or m]
@@ -431,10 +431,10 @@ class Simulation:
             self._silent = self._arm.frozen = False
             self._arm.reset(self.joints.start(self._parameters))
 
-    def cycle(self, now: float) -> Reading | None:
+    def cycle(self, now: float) -> ArmReading | None:
         """Advance to a time [s]; return the state, None in a gap."""
         with self._lock:
             self._arm.advance(now)
             if self._dropouts.is_out(now) or self._silent:
                 return None
-            return Reading(self._arm.measured(), self._arm.velocity, self._arm.effort)
+            return ArmReading(self._arm.measured(), self._arm.velocity, self._arm.effort)
