@@ -10,7 +10,7 @@ from dls_ik.cli.terminal import print_note, print_pairs, stdout_console
 
 EPILOG = (
     "A method is named as in the papers, its parts joined by '+' in any order: ctp+sd+svf. "
-    "docs/methods.md has formulas and options, docs/references.md the sources in full."
+    "docs/methods.md has formulas, docs/references.md the sources in full."
 )
 
 
@@ -18,12 +18,18 @@ EPILOG = (
 @plugin_option
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--bibtex", "as_bibtex", is_flag=True, help="Print the papers, for BibTeX.")
+@click.option("--options", "as_options", is_flag=True, help="List the options of solvers.")
 @output.json_option
-def methods(names: tuple[str, ...], as_bibtex: bool, as_json: bool) -> None:
+def methods(names: tuple[str, ...], as_bibtex: bool, as_options: bool, as_json: bool) -> None:
     """List methods: short and long name, source, use. Without NAME all that have a name."""
     from dls_ik.solver.method import method_info, method_table
     from dls_ik.solver.plugins import plugin_names
 
+    if as_options:
+        if as_json or as_bibtex or names:
+            raise click.UsageError("--options takes nothing else: options are common to methods")
+        _print_options()
+        return
     own = tuple(map(method_info, plugin_names()))
     found = tuple(map(method_info, names)) or (*method_table(), *own)
     if as_bibtex:
@@ -42,3 +48,30 @@ def methods(names: tuple[str, ...], as_bibtex: bool, as_json: bool) -> None:
     if not names:
         console.print()
         print_note(console, "Other combinations of the same parts work too, such as jc+svf.")
+
+
+def _print_options() -> None:
+    """Print the options of solvers: meaning, unit, default, valid values."""
+    from dataclasses import fields
+
+    from dls_ik.solver.options import SolverOptions
+
+    rows = []
+    for option in fields(SolverOptions):
+        about = option.metadata
+        if "choices" in about:
+            valid = ", ".join(map(_shown, about["choices"]))
+        elif "range" in about:
+            valid = " to ".join(map(_shown, about["range"]))
+        else:
+            valid = "0 to inf" if "per_joint" in about else "numbers"
+        unit = f" [{about['unit']}]" if about["unit"] else ""
+        default = _shown(option.default)
+        rows.append((option.name, f"{about['text']}{unit}; default {default}, values {valid}"))
+    print_pairs(stdout_console(), rows)
+
+
+def _shown(value: object) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "true", False: "false"}[value]
+    return f"{value:.4g}" if isinstance(value, (int, float)) else str(value)

@@ -1,11 +1,13 @@
 """``dls-ik methods``: every name, and those that are asked for."""
 
 import re
+from dataclasses import fields
 from pathlib import Path
 
 from cli_runner import document, refusal, run
 
 from dls_ik import method_names, method_table
+from dls_ik.solver.options import SolverOptions
 from dls_ik.solver.references import keys_of
 
 
@@ -22,6 +24,15 @@ def test_methods_that_are_named():
     assert found["name"] == "jc+svf"
     assert found["long_name"] == "joint clamping + singular value filtering"
     assert "did you mean ctp?" in refusal("methods", "ctv")
+
+
+def test_options_with_their_defaults_and_values():
+    lines = run("methods", "--options", columns=200).stdout.splitlines()
+    rows = {line.split()[0]: line for line in lines if line}
+    assert {each.name for each in fields(SolverOptions)} <= rows.keys()
+    assert rows["timeout"].endswith("longest time for one pose [s]; default 0.05, values 0 to 3600")
+    assert rows["rotation_error"].endswith("; default vector, values vector, sine")
+    assert "--options takes nothing else" in refusal("methods", "--options", "svf")
 
 
 def test_papers_of_methods_for_bibtex():

@@ -117,7 +117,7 @@ def test_formulas_are_set_and_none_is_left_as_text(built):
 CUT = """selector => [...document.querySelectorAll(selector)]
     .filter(each => each.scrollWidth > each.clientWidth + 1)
     .map(each => each.innerText.slice(0, 60))"""
-PAGES = ("methods", "concepts", "topics_and_services", "architecture", "lab/reproduction")
+PAGES = ("methods", "concepts", "topics_and_services", "lab/libraries", "lab/reproduction")
 
 
 @pytest.mark.parametrize("width", [1400, 390])
