@@ -62,7 +62,7 @@ def follow(
     state = FollowState(*followed)
     observed = state.observed
     work = workspace(chain, general, state.memory)
-    outside = _return_into_limits(chain, dt, state.q)
+    outside = return_into_limits(chain, dt, state.q)
     copy(outside, state.limit_activation)
     if _step(chain, method, general, stop, T_d, dt, outside, state, work):
         return
@@ -89,24 +89,24 @@ def _step(
     # The error there, and the step of the method.
     observed[0], observed[1] = observe(chain, general, T_d, q, work)
     jacobian_there(chain, general, T_d, work)
-    _observe_singular_values(work, observed)
+    observe_singular_values(work, observed)
     e, J, free = work.e.copy(), work.J.copy(), np.empty(q.shape[0])  # the step overwrites e and J
     general_step(chain, method, general, T_d, q, work)
     for j in range(q.shape[0]):
         state.limit_activation[j] = max(state.limit_activation[j], activation[j])
         work.dq[j] *= 1.0 - outside[j]
-        free[j] = _freedom(chain, method, j, q[j], work.dq[j], activation[j]) * (1.0 - outside[j])
+        free[j] = freedom(chain, method, j, q[j], work.dq[j], activation[j]) * (1.0 - outside[j])
     if observed[0] <= stop.position_tolerance and observed[1] <= stop.rotation_tolerance:
         return True
     # How much of it is taken.
-    _keep_from_overshooting(chain, general, T_d, dt, q, e, J, free, work, observed)
-    _keep_velocity(chain, dt, work.dq)
-    _keep_from_swinging(work.dq, state.motion)
-    return _descend(chain, stop, general, T_d, dt, q, work, observed)
+    keep_from_overshooting(chain, general, T_d, dt, q, e, J, J, free, work, observed)
+    keep_velocity(chain, dt, work.dq)
+    keep_from_swinging(work.dq, state.motion)
+    return descend(chain, stop, general, T_d, dt, q, work, observed)
 
 
 @allocating
-def _return_into_limits(chain: Chain, dt: float, q: Array) -> Array:
+def return_into_limits(chain: Chain, dt: float, q: Array) -> Array:
     """Move joints beyond a limit toward it at their velocity limit; return 1 for each of them."""
     outside = np.zeros(q.shape[0])
     for j in range(q.shape[0]):
@@ -119,7 +119,8 @@ def _return_into_limits(chain: Chain, dt: float, q: Array) -> Array:
 
 
 @allocating
-def _observe_singular_values(work: Workspace, observed: Array) -> None:
+def observe_singular_values(work: Workspace, observed: Array) -> None:
+    """Write the least and the greatest singular value of ``work.J`` to `observed` (4,)."""
     r, n = work.J.shape
     s = np.empty(r)
     svd(work.J, np.empty((r, r)), s, np.empty((r, n)))
@@ -127,7 +128,7 @@ def _observe_singular_values(work: Workspace, observed: Array) -> None:
 
 
 @force_inline
-def _freedom(chain: Chain, method: Method, j: int, q: float, dq: float, h: float) -> float:
+def freedom(chain: Chain, method: Method, j: int, q: float, dq: float, h: float) -> float:
     """Return how far a joint takes part in the motion, 0 to 1: not where its limit stops the step.
 
     Joints of the active set are on their way to a limit, and count until they are there.
@@ -138,7 +139,7 @@ def _freedom(chain: Chain, method: Method, j: int, q: float, dq: float, h: float
 
 
 @allocating
-def _keep_from_overshooting(
+def keep_from_overshooting(
     chain: Chain,
     general: GeneralProblem,
     T_d: Array,
@@ -146,6 +147,7 @@ def _keep_from_overshooting(
     q: Array,
     e: Array,
     J: Array,
+    J_free: Array,
     free: Array,
     work: Workspace,
     observed: Array,
@@ -162,29 +164,31 @@ def _keep_from_overshooting(
 
     Args:
         e: (r,) scaled error and J: (r, n) its Jacobian at q.
+        J_free: (r, n) of the motion that the step may make.
         free: (n,) how far each joint takes part, 0 to 1.
     """
     r, n = J.shape
     m = min(r, n)
     # The error that the step leaves: is it worth the curvature?
-    left, size, scale = np.empty(r), 0.0, _velocity_scale(chain, dt, work.dq)
+    left, size, scale = np.empty(r), 0.0, velocity_scale(chain, dt, work.dq)
     for i in range(r):
         left[i] = e[i]
         for j in range(n):
             if free[j] > 0.0:
-                left[i] -= J[i, j] * work.dq[j] * scale
+                left[i] -= J_free[i, j] * work.dq[j] * scale
         size += left[i] * left[i]
     if sqrt(size) * observed[3] <= NEGLIGIBLE * observed[2] * observed[2]:
         return
     # The directions of the joints that are free, and the curvature along them.
-    F = J.copy()
+    F, G = J_free.copy(), J.copy()
     for i in range(r):
         for j in range(n):
             F[i, j] *= free[j]
+            G[i, j] *= free[j]
     Ut, s, Vt = np.empty((r, r)), np.empty(r), np.empty((r, n))
     svd(F, Ut, s, Vt)
     A, along, stiff = np.empty((m, m)), np.empty(m), np.empty(m)
-    _curvature(chain, general, T_d, q, F, free, left, Vt, work, A)
+    _curvature(chain, general, T_d, q, G, free, left, Vt, work, A)
     # (m + S+) x = m a, and the step along those directions becomes x.
     for k in range(m):
         along[k], gradient = 0.0, 0.0
@@ -254,7 +258,7 @@ def _curvature(
 
 
 @force_inline
-def _velocity_scale(chain: Chain, dt: float, dq: Array) -> float:
+def velocity_scale(chain: Chain, dt: float, dq: Array) -> float:
     """Return the share of a step that the velocity limits allow."""
     scale = 1.0
     for j in range(dq.shape[0]):
@@ -264,15 +268,15 @@ def _velocity_scale(chain: Chain, dt: float, dq: Array) -> float:
 
 
 @kernel
-def _keep_velocity(chain: Chain, dt: float, dq: Array) -> None:
+def keep_velocity(chain: Chain, dt: float, dq: Array) -> None:
     """Scale the whole step to the velocity limits."""
-    scale = _velocity_scale(chain, dt, dq)
+    scale = velocity_scale(chain, dt, dq)
     for j in range(dq.shape[0]):
         dq[j] *= scale
 
 
 @kernel
-def _keep_from_swinging(dq: Array, motion: Array) -> None:
+def keep_from_swinging(dq: Array, motion: Array) -> None:
     """Shorten the steps of joints that reverse their last ones; lengthen those of others.
 
     Joint by joint, as one may swing more each time while the others approach the target.
@@ -287,7 +291,7 @@ def _keep_from_swinging(dq: Array, motion: Array) -> None:
 
 
 @allocating
-def _descend(
+def descend(
     chain: Chain,
     stop: StopCriteria,
     general: GeneralProblem,

@@ -64,6 +64,40 @@ def stopping_point(chain: Chain, acceleration: Array, q: Array, v: Array, q_s: A
 
 
 @kernel
+def even_stop(
+    chain: Chain,
+    acceleration: Array,
+    q: Array,
+    v: Array,
+    times: tuple[float, float],
+    duration: Array,
+    slope: Array,
+) -> None:
+    """Write the stop on which all joints slow down evenly and together, in whole cycles.
+
+    A joint that is nearer to its position limit takes the distance that is left.
+
+    Args:
+        times: of a cycle, and of the longest stop [s].
+        duration: (1, n) out [s]; slope: (1, n) out, the acceleration [rad/s^2 or m/s^2].
+    """
+    period, together = times[0], 0.0
+    for j in range(q.shape[0]):
+        together = max(together, abs(v[j]) / acceleration[j])
+    cycles = math.ceil(min(together, times[1]) / period * (1.0 - 1e-12))
+    together = period * max(1, cycles)
+    for j in range(q.shape[0]):
+        duration[0, j], slope[0, j] = 0.0, 0.0
+        speed = abs(v[j])
+        if speed > 0.0:
+            left = chain.upper[j] - q[j] if v[j] > 0.0 else q[j] - chain.lower[j]
+            T = min(together, 2.0 * max(left, 0.0) / speed)
+            duration[0, j] = T
+            if T > 0.0:
+                slope[0, j] = -v[j] / T
+
+
+@kernel
 def stop_phases(
     v: Array, a: Array, A: Array, J: Array, room: Array, phases: Array, overshoot: Array
 ) -> None:

@@ -9,6 +9,7 @@ are halved where only the curvature leaves the answer open.
 """
 
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,11 +23,8 @@ from dls_ik.core.collision import (
     STACK,
     TREE,
     SceneArrays,
-    collision_scratch,
     compose,
-    pair_bounds,
     place_frames,
-    place_links,
     push_children,
     relate,
     swap_pending,
@@ -192,39 +190,46 @@ def interval_state(
 # A path -------------------------------------------------------------------------------------------
 
 
-@kernel
-def stop_at(
-    q: Array, v: Array, phases: Array, lower: Array, upper: Array, t: float, out: Array
-) -> None:
-    """Write the joint values (n,) on a stop path after t [s]; see `StopPath`.
+class StopPhases(NamedTuple):
+    """The fields of `dls_ik.servo.limiter.StopPath`."""
 
-    Args:
-        phases: (3, m, n) durations, accelerations and jerks.
-    """
+    q: Array
+    v: Array
+    durations: Array
+    accelerations: Array
+    jerks: Array
+    lower: Array
+    upper: Array
+
+
+@kernel
+def stop_at(stop: StopPhases, t: float, out: Array) -> None:
+    """Write the joint values (n,) on a stop path after t [s]."""
+    q, v, lower, upper = stop.q, stop.v, stop.lower, stop.upper
     for j in range(q.shape[0]):
         left, x, rate = t, q[j], v[j]
-        for i in range(phases.shape[1]):
-            s = min(max(left, 0.0), phases[0, i, j])
-            a, jerk = phases[1, i, j], phases[2, i, j]
+        for i in range(stop.durations.shape[0]):
+            s = min(max(left, 0.0), stop.durations[i, j])
+            a, jerk = stop.accelerations[i, j], stop.jerks[i, j]
             x += s * (rate + s * (0.5 * a + s * jerk / 6.0))
             rate += s * (a + 0.5 * s * jerk)
-            left -= phases[0, i, j]
+            left -= stop.durations[i, j]
         out[j] = min(max(x, lower[j]), upper[j])
 
 
 @kernel
-def _measure_stop(v: Array, phases: Array, way: Array, acceleration: Array) -> tuple[float, bool]:
+def _measure_stop(stop: StopPhases, way: Array, acceleration: Array) -> tuple[float, bool]:
     """Write bounds of the way and of the acceleration (n,) of a stop.
 
     Returns:
         Its duration [s], and whether its path is straight: all joints slow down alike.
     """
-    m, longest, shortest = phases.shape[1], 0.0, np.inf
-    for j in range(v.shape[0]):
-        rate, total = v[j], 0.0
+    m, longest, shortest = stop.durations.shape[0], 0.0, np.inf
+    for j in range(way.shape[0]):
+        rate, total = stop.v[j], 0.0
         way[j], acceleration[j] = 0.0, 0.0
         for i in range(m):
-            s, a, jerk = phases[0, i, j], phases[1, i, j], phases[2, i, j]
+            s, a, jerk = stop.durations[i, j], stop.accelerations[i, j], stop.jerks[i, j]
             if s > 0.0:
                 way[j] += s * (abs(rate) + s * (0.5 * abs(a) + s * abs(jerk) / 6.0))
                 acceleration[j] = max(acceleration[j], max(abs(a), abs(a + s * jerk)))
@@ -237,7 +242,7 @@ def _measure_stop(v: Array, phases: Array, way: Array, acceleration: Array) -> t
 
 
 @kernel
-def _refresh(scene: SceneArrays, reach: Array, q: Array, known: Array, q_known: Array) -> None:
+def refresh_bounds(reach: Array, q: Array, known: Array, q_known: Array) -> None:
     """Bring lower bounds of distances (p + s,) from the configuration `q_known` (n,) to q."""
     for k in range(known.shape[0]):
         moved = 0.0
@@ -254,8 +259,8 @@ def certify(
     reach: tuple[Array, Array],
     least: Array,
     known: tuple[Array, Array],
-    ends: tuple[Array, Array],
-    stop: tuple[Array, Array, Array, Array],
+    q0: Array,
+    stop_path: tuple[Array, Array, Array, Array, Array, Array, Array],
 ) -> int:
     """Find a pair that may come nearer than allowed on a straight step and the stop behind it.
 
@@ -265,19 +270,20 @@ def certify(
             m/m], and how far it turns it [rad/rad].
         least: (p + s,) distance that each pair keeps [m].
         known: (p + s,) lower bounds of the distances [m] at the configuration (n,), in and out.
-        ends: (n,) joint values at both ends of the step.
-        stop: velocity (n,) at the beginning, (3, m, n) phases, (n,) bounds, of the stop path.
+        q0: (n,) joint values at the beginning of the step.
+        stop_path: fields of the :class:`StopPhases` that begins at its end.
 
     Returns:
         The pair, -1 if all keep their distances.
     """
     arrays = unpack_scene(scene[0], scene[1])
-    q0, q1 = ends
+    stop = StopPhases(*stop_path)
+    q1 = stop.q
     n, pairs = q0.shape[0], least.shape[0]
-    _refresh(arrays, reach[0], q0, known[0], known[1])
+    refresh_bounds(reach[0], q0, known[0], known[1])
     # The pairs that the whole path might bring too near.
     way, acceleration = np.empty(n), np.empty(n)
-    duration, is_straight = _measure_stop(stop[0], stop[1], way, acceleration)
+    duration, is_straight = _measure_stop(stop, way, acceleration)
     for j in range(n):
         way[j] += abs(q1[j] - q0[j])
     count = 0
@@ -291,23 +297,10 @@ def certify(
             count += 1
     if count == 0:
         return -1
-    work = collision_scratch(arrays)
-    place_links(arrays, q0, work)
-    left = 0
-    for i in range(count):
-        k = some[i]
-        farthest = 0.0
-        for j in range(n):
-            farthest += reach[0][k, j] * way[j]
-        lower, _ = pair_bounds(arrays, k, least[k] + farthest + AHEAD, work)
-        known[0][k] = lower
-        if lower - farthest < least[k] - ROUNDING:
-            some[left] = k
-            left += 1
-    if left == 0:
-        return -1
-    return _certify_pairs(arrays, reach, least, ends, stop, some[:left], duration, is_straight,
-                          acceleration, work.pose, work.stack)  # fmt: skip
+    pose = np.empty((arrays.parent.shape[0], 3, 4))
+    place_frames(arrays, q0, pose)
+    return _certify_pairs(arrays, reach, least, q0, stop, some[:count], duration, is_straight,
+                          acceleration, pose, np.empty((STACK, 2), np.int64))  # fmt: skip
 
 
 @allocating
@@ -315,8 +308,8 @@ def _certify_pairs(
     scene: SceneArrays,
     reach: tuple[Array, Array],
     least: Array,
-    ends: tuple[Array, Array],
-    stop: tuple[Array, Array, Array, Array],
+    q0: Array,
+    stop: StopPhases,
     some: Indices,
     duration: float,
     is_straight: bool,
@@ -329,19 +322,18 @@ def _certify_pairs(
     Args:
         pose: (f, 3, 4) of the frames at the beginning.
     """
-    n, f, q1 = ends[0].shape[0], pose.shape[0], ends[1]
-    v, phases, lower, upper = stop
+    n, f, q1 = q0.shape[0], pose.shape[0], stop.q
     # Ends of intervals that are to come, the nearest on top: time, depth, values, poses, pairs.
     time, depth = np.empty(DEPTH + 3), np.empty(DEPTH + 3, np.int64)
     values, poses = np.empty((DEPTH + 3, n)), np.empty((DEPTH + 3, f, 3, 4))
     listed, counts = np.empty((DEPTH + 3, some.shape[0]), np.int64), np.empty(DEPTH + 3, np.int64)
-    now, before, T0, T1 = -1.0, ends[0].copy(), np.empty((3, 4)), np.empty((3, 4))
+    now, before, T0, T1 = -1.0, q0.copy(), np.empty((3, 4)), np.empty((3, 4))
     visits, dq, bent = np.zeros(1, np.int64), np.empty(n), np.zeros(n)
     top = -1
     if duration > 0.0:
         top += 1
         time[top] = duration
-        stop_at(q1, v, phases, lower, upper, duration, values[top])
+        stop_at(stop, duration, values[top])
     top += 1
     time[top] = 0.0
     for j in range(n):
@@ -394,7 +386,7 @@ def _certify_pairs(
             for j in range(n):
                 values[top + 1, j] = 0.5 * (before[j] + values[top, j])
         else:
-            stop_at(q1, v, phases, lower, upper, middle, values[top + 1])
+            stop_at(stop, middle, values[top + 1])
         top += 1
         time[top], depth[top], counts[top] = middle, depth[top - 1], failed
         for p in range(failed):
@@ -430,7 +422,7 @@ def nearest_leaves(
 
     Args:
         T: (3, 4) from :func:`place_pair`.
-        bound: (STACK,) scratch.
+        bound: (STACK,) out: the first is a bound of the distance where no leaves are nearer.
         found: (2,) out: the leaves.
     """
     node, child = scene.node, scene.child
@@ -440,6 +432,8 @@ def nearest_leaves(
     best, pending, visits = limit, 1, 0
     stack[0, 0], stack[0, 1] = one, two
     bound[0] = leaf_distance(scene, item, kind, one, two, padding, T)
+    if bound[0] >= limit:
+        return limit
     while pending > 0:
         pending -= 1
         one, two = stack[pending, 0], stack[pending, 1]
@@ -461,6 +455,7 @@ def nearest_leaves(
             bound[i] = leaf_distance(scene, item, kind, stack[i, 0], stack[i, 1], padding, T)
         if bound[first] < bound[first + 1]:
             swap_pending(stack, bound, first)
+    bound[0] = best
     return best
 
 
@@ -527,7 +522,7 @@ def watch(
         The pair, -1 for none, and its distance [m].
     """
     arrays = unpack_scene(scene[0], scene[1])
-    _refresh(arrays, reach, q, known[0], known[1])
+    refresh_bounds(reach, q, known[0], known[1])
     nearest, best, is_placed = -1, influence, False
     pose, T = np.empty((arrays.parent.shape[0], 3, 4)), np.empty((3, 4))
     stack, bound = np.empty((STACK, 2), np.int64), np.empty(STACK)
@@ -547,7 +542,7 @@ def watch(
             is_placed = True
         place_pair(arrays, k, pose, T)
         d = nearest_leaves(arrays, k, T, influence + AHEAD, stack, bound, found)
-        known[0][k] = d
+        known[0][k] = max(d, bound[0]) if d >= influence + AHEAD else d
         limits[0][k] = min(limits[1][k], max(limits[0][k], d - 0.5 * ROUNDING))
         if d < best:
             nearest, best = k, d

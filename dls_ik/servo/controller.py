@@ -396,14 +396,15 @@ class Controller:
         Args:
             condition: the obstacle to local motion, or FOLLOWING.
         """
-        q, step, guard = self.command, tracked.step, self._tracker.guard
+        q, step = self.command, tracked.step
         position, rotation = self._errors(step, q, T_d)
         state = condition if tracked.state is ServoState.FOLLOWING else tracked.state
         if self._tracker.local_ik.is_reached(position, rotation):
             state = ServoState.REACHED
         reason = tracked.reason if state is tracked.state else ""
-        if state in HINDERED and guard is not None and guard.hindrance is not None:
-            state, reason = ServoState.NEAR_COLLISION, str(guard.hindrance)
+        hindrance = self._tracker.hindrance
+        if state in HINDERED and hindrance is not None:
+            state, reason = ServoState.NEAR_COLLISION, str(hindrance)
             if not max(map(abs, self._tracker.limiter.v.tolist())) > STANDSTILL:
                 state = ServoState.BLOCKED
         if state is ServoState.NEAR_SINGULARITY:

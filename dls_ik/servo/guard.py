@@ -5,11 +5,12 @@ Else the command goes along the stop that was certified before, or between the t
 is certified: position, velocity, acceleration and jerk are within limits in both, and so between.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from dls_ik import compat
 from dls_ik.core.proximity import certify, watch
 from dls_ik.core.types import Array
 from dls_ik.errors import OptionError, SceneError
@@ -18,6 +19,7 @@ from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import Pair
 from dls_ik.servo.limiter import Limiter, Motion, StopPath
+from dls_ik.servo.local_ik import NearRows
 from dls_ik.servo.workspace import Bound, GuardedPairs, checked_bounds, guarded_pairs
 
 BISECTIONS = 3  # between the stop and the step that was not certified
@@ -64,6 +66,8 @@ class SceneState:
         self.least = np.full(count, -np.inf)  # (p + s,) that each pair keeps [m]
         self._known = np.full(count, -np.inf), np.zeros(n)
         self._points = np.zeros((3, 3))
+        self._certify: Callable[..., Any] | None = None  # for arguments of these types
+        self._watch: Callable[..., Any] | None = None
 
     def begin(self, q: Array, influence: float) -> None:
         """Let pairs that are too near at q (n,) keep what they have."""
@@ -74,25 +78,20 @@ class SceneState:
     def failing(self, q: Array, stop: StopPath) -> int:
         """Return a pair that does not keep its distance from q to a stop and along it, or -1."""
         pairs = self.pairs
-        phases = np.array([stop.durations, stop.accelerations, stop.jerks])
-        return int(
-            certify(
-                pairs.packed,
-                pairs.leverage,
-                self.least,
-                self._known,
-                (q, stop.q),
-                (stop.v, phases, stop.lower, stop.upper),
-            )
-        )
+        args = (pairs.packed, pairs.leverage, self.least, self._known, q, stop[:])
+        if self._certify is None:
+            self._certify = compat.numba_entry(certify, args)
+        return int(self._certify(*args))
 
     def look(self, q: Array, influence: float) -> NearPair | None:
         """Return the nearest pair at q (n,), if it is within a distance [m]."""
         pairs = self.pairs
         limits = self.least, pairs.distance
-        k, d = watch(
-            pairs.packed, pairs.leverage[0], limits, self._known, q, influence, self._points
-        )
+        packed, reach = pairs.packed, pairs.leverage[0]
+        args = (packed, reach, limits, self._known, q, influence, self._points)
+        if self._watch is None:
+            self._watch = compat.numba_entry(watch, args)
+        k, d = self._watch(*args)
         if k < 0:
             return None
         return self._near_pair(k, float(d), self._points.copy())
@@ -121,12 +120,14 @@ class Guard:
         scene: as it stands at each cycle; None: without.
         bounds: of the workspace.
         distances: `min_distance` and `influence_distance` [m].
+        stop_limits: (n,) of acceleration and of jerk.
         certificates: further properties.
 
     Attributes:
         limiter: as given.
         nearest: the nearest pair at the command.
-        hindrance: the pair for which the last cycle was not as the reference asks; None: it was.
+        near: what the reference keeps apart.
+        refused: the pair for which the command did not follow its reference in the last cycle.
         collision: a fault: the pair that comes too near although the arm stops.
 
     Raises:
@@ -141,12 +142,18 @@ class Guard:
         scene: PlanningScene | None,
         bounds: Sequence[Bound],
         distances: tuple[float, float],
+        stop_limits: tuple[Array, Array],
         certificates: Sequence[Certificate] = (),
     ) -> None:
         self.limiter, self._robot, self._scene = limiter, robot, scene
         self._bounds = checked_bounds(robot, bounds)
         self._min_distance, self._influence = distances
         self._certificates = tuple(certificates)
+        acceleration, jerk = stop_limits
+        self._stopping = (
+            acceleration,
+            float(np.max(np.where(jerk < np.inf, acceleration, 0.0) / jerk)),
+        )
         if scene is not None and scene.robot.tree.digest != robot.tree.digest:
             raise SceneError(
                 f"the scene is of {scene.robot.name!r}, the controller of {robot.name!r}: a scene "
@@ -158,10 +165,10 @@ class Guard:
                 f"{self._min_distance:g} m"
             )
         self._snapshot = None if scene is None else scene.snapshot
-        self.state = self._new_state()
+        self.state, self.near = self._new_state()
         self._refuse_constant_pairs()
         self.nearest: NearPair | None = None
-        self.hindrance: NearPair | None = None
+        self.refused: NearPair | None = None
         self.collision: NearPair | None = None
         self._stop, self._is_forced = limiter.stop_path(REST), False
         self._begin(REST)
@@ -191,7 +198,7 @@ class Guard:
         if self._scene is None or self._scene.snapshot is self._snapshot:
             return
         self._snapshot = self._scene.snapshot
-        self.state = self._new_state()
+        self.state, self.near = self._new_state()
         self._check_stop()
 
     def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
@@ -201,7 +208,7 @@ class Guard:
             return
         limiter, last, stop = self.limiter, self.limiter.motion(), self._stop
         limiter.advance(q_r, v_r, dt)
-        self.hindrance = None
+        self.refused = None
         if not self._take(last, dt):
             step = limiter.motion()
             limiter.restore(last)
@@ -237,17 +244,21 @@ class Guard:
         """Continue on the stop path, on which the arm has moved for `elapsed` [s] by itself."""
         self.brake(elapsed)
 
-    def _new_state(self) -> SceneState:
+    def _new_state(self) -> tuple[SceneState, NearRows]:
         snapshot, robot = self._snapshot, self._robot
         if snapshot is not None and snapshot.joint_names != robot.joint_names:
             snapshot = snapshot.with_state(robot.joint_names, {})
         pairs = guarded_pairs(robot, snapshot, self._bounds, self._min_distance)
-        return SceneState(pairs, robot.n)
+        state = SceneState(pairs, robot.n)
+        limits = state.least, pairs.distance
+        return state, NearRows.of(
+            pairs.packed, pairs.leverage[0], limits, self._stopping, self._influence
+        )
 
     def _begin(self, period: float) -> None:
         """Begin with the limiter's state, whatever it is."""
         self._stop = self.limiter.stop_path(period)
-        self.hindrance = None
+        self.refused = None
         self._check_stop()
         self._watch()
 
@@ -256,7 +267,7 @@ class Guard:
         stop = self.limiter.stop_path(dt)
         k = self.state.failing(last.q, stop)
         if k >= 0:
-            self.hindrance = self._pair(k)
+            self.refused = self._pair(k)
             return False
         if not all(keeps(last, stop, dt) for keeps in self._certificates):
             return False
@@ -273,7 +284,7 @@ class Guard:
         self._is_forced = k >= 0
         self.collision = None
         if k >= 0:
-            self.hindrance = self._pair(k)
+            self.refused = self._pair(k)
             path = self._stop.at(np.linspace(0.0, self._stop.duration, SAMPLES))[0]
             found = [self.state.look(q, self._influence) for q in path]
             worst = min((f for f in found if f is not None), key=lambda f: f.distance)

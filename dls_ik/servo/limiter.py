@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dls_ik.core.limiter import advance, brake, stop_phases, stopping_point
+from dls_ik.core.limiter import advance, brake, even_stop, stop_phases, stopping_point
 from dls_ik.core.types import Array
 from dls_ik.errors import OptionError
 from dls_ik.model.robot import RobotModel
@@ -174,20 +174,14 @@ class AccelerationLimiter:
 
     def _even_stop(self, q: Array, v: Array, period: float) -> StopPath:
         """Return the stop of :meth:`stop_path` from a place and a velocity (n,)."""
-        speed = np.abs(v)
-        together = min(float(np.max(speed / self._acceleration)), LONGEST_STOP)
-        together = period * max(1, math.ceil(together / period * (1.0 - 1e-12)))
-        left = np.where(v > 0.0, self._chain.upper - q, q - self._chain.lower)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            alone = np.where(speed > 0.0, 2.0 * np.maximum(left, 0.0) / speed, 0.0)
-            times = np.minimum(together, alone)
-            acceleration = np.where(times > 0.0, -v / times, 0.0)
+        times, slopes = np.empty((2, 1, len(q)))
+        even_stop(self._chain, self._acceleration, q, v, (period, LONGEST_STOP), times, slopes)
         return StopPath(
             q.copy(),
             v.copy(),
-            durations=times[None],
-            accelerations=acceleration[None],
-            jerks=np.zeros((1, len(times))),
+            durations=times,
+            accelerations=slopes,
+            jerks=np.zeros_like(times),
             lower=np.minimum(self._chain.lower, q),
             upper=np.maximum(self._chain.upper, q),
         )

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dls_ik import compat
 from dls_ik.core import damping, step_bounds
+from dls_ik.core.avoidance import ROWS, follow_apart
 from dls_ik.core.follow import follow
-from dls_ik.core.types import Array, FollowState, GeneralProblem, Method
+from dls_ik.core.types import Array, FollowState, GeneralProblem, Indices, Method
 from dls_ik.core.workspace import new_memory
 from dls_ik.errors import MethodError
 from dls_ik.model.joint import JointValues
@@ -42,6 +43,33 @@ class ServoStep(NamedTuple):
     least_singular_value: float  # of the scaled Jacobian before the step; NaN without a target
     greatest_singular_value: float
     limit_activation: Array  # (n,) 0 free to 1 held by its limit
+
+
+class NearRows(NamedTuple):
+    """What local motion keeps apart, for :func:`dls_ik.core.avoidance.follow_apart`."""
+
+    scene: tuple[Array, Indices]  # packed
+    reach: Array  # (p + s, n)
+    limits: tuple[Array, Array]  # (p + s,) distances that pairs keep now, and are to keep [m]
+    known: tuple[Array, Array]  # (p + s,) bounds of the distances [m] at joint values (n,)
+    stop: tuple[Array, float]  # (n,) its accelerations [rad/s^2 or m/s^2]; begins so late [s]
+    influence: float  # [m]
+    leaves: Indices  # (ROWS, 4)
+    pace: Array  # (1,) time of the stop in the last cycle [s]
+
+    @classmethod
+    def of(
+        cls,
+        scene: tuple[Array, Indices],
+        reach: Array,
+        limits: tuple[Array, Array],
+        stop: tuple[Array, float],
+        influence: float,
+    ) -> NearRows:
+        """Return the rows of a scene of which nothing is known yet."""
+        known = np.full(len(reach), -np.inf), np.zeros(len(stop[0]))
+        leaves = np.full((ROWS, 4), -1)
+        return cls(scene, reach, limits, known, stop, influence, leaves, np.full(1, -1.0))
 
 
 class LocalIk:
@@ -85,7 +113,10 @@ class LocalIk:
             self._slowest = float(robot.velocity.min())
         self._descending, self._plain = _descending(robot, self.options, task)
         self._criteria = self.options.goal()
-        self._follow: Callable[..., None] | None = None  # for arguments of the types of a robot
+        self._follow: Callable[..., Any] | None = None  # for arguments of the types of a robot
+        self._follow_apart: Callable[..., Any] | None = None
+        self.near: NearRows | None = None  # what is kept apart
+        self.hindrance = -1  # the pair that changed the last step most
         self.restart(robot.clip(np.zeros(robot.n)))
 
     def __repr__(self) -> str:
@@ -164,9 +195,15 @@ class LocalIk:
         method, descending = (self._method, details), (self._descending, self._plain)
         T_d = np.ascontiguousarray(T_d, dtype=float)  # nearly always as it is
         args = (self.robot.chain, *method, *descending, self._criteria, T_d, dt, self._state[:])
-        if self._follow is None:
-            self._follow = compat.numba_entry(follow, args)
-        self._follow(*args)
+        if self.near is not None:
+            both = (*args, *self.near)
+            if self._follow_apart is None:
+                self._follow_apart = compat.numba_entry(follow_apart, both)
+            self.hindrance = int(self._follow_apart(*both))
+        else:
+            if self._follow is None:
+                self._follow = compat.numba_entry(follow, args)
+            self._follow(*args)
         position, rotation, least, greatest = self._state.observed.tolist()
         activation = self._state.limit_activation.copy()
         return ServoStep(self.q, position, rotation, least, greatest, activation)

@@ -12,7 +12,7 @@ from dls_ik.core.types import Array
 from dls_ik.errors import MethodError
 from dls_ik.model.robot import RobotModel
 from dls_ik.scene.planning_scene import PlanningScene
-from dls_ik.servo.guard import Guard
+from dls_ik.servo.guard import Guard, NearPair
 from dls_ik.servo.limiter import AccelerationLimiter, JerkLimiter, Limiter
 from dls_ik.servo.local_ik import LocalIk, ServoStep
 from dls_ik.servo.options import JOINT_MOTION, ControllerOptions, motion_limits
@@ -207,6 +207,14 @@ class Tracker:
         self._rests_at: Array | None = None  # (4, 4) the target it stalled at for good
         self._is_at_rest = False  # it has begun anew where the command stands
 
+    @property
+    def hindrance(self) -> NearPair | None:
+        """The pair that slowed or turned the motion in the last cycle."""
+        guard, k = self.guard, self.local_ik.hindrance
+        if guard is None or guard.refused is not None:
+            return None if guard is None else guard.refused
+        return None if k < 0 else guard.state.near_pair(k)
+
     def seed(self, q: Array) -> None:
         """Continue from joint values (n,), at rest."""
         self.limiter.reset(q)
@@ -257,10 +265,12 @@ class Tracker:
             return self._rest(T_d, stands, dt)
         if target.is_velocity:
             self.local_ik.continue_from(self.limiter.q)
+        if self.guard is not None:
+            self.local_ik.near = self.guard.near
         before = self.local_ik.q
         step = self.local_ik.advance(T_d[None], dt)
         self.limiter.advance(step.q, (step.q - before) / dt, dt)
-        if self.guard is not None and self.guard.hindrance is not None:
+        if self.guard is not None and self.guard.refused is not None:
             self.local_ik.continue_from(self.limiter.stopping_point())
         is_stalled = self._stall.update(now, self._size(step), step.q, T_d)
         if not is_stalled or self.local_ik.is_reached(step.position_error, step.rotation_error):
@@ -355,7 +365,7 @@ def build_tracker(
     limiter: Limiter | Guard = bare
     if scene is not None or workspace:
         distances = options.min_distance, options.influence_distance
-        limiter = Guard(bare, robot, scene, workspace, distances)
+        limiter = Guard(bare, robot, scene, workspace, distances, (acceleration, jerk))
     tracker = Tracker(local_ik, limiter, options.when_stuck == JOINT_MOTION, executor)
     tracker.seed(robot.clip(np.zeros(robot.n)))
     return tracker

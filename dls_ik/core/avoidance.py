@@ -1,0 +1,587 @@
+"""One cycle of following a target past pairs that are near.
+
+The approach of a pair along its normal is bounded so that the joints can stop in time (velocity
+dampers, Faverjon & Tournassoud 1987): N dq >= b, a row for each pair of leaves that is near. The
+rows that the step would break are constraints of higher priority in the one formula of all methods,
+dq = z + C P (e - J z) with z = N^+ b and C = I - N^+ N of the active rows: the redundancy goes
+around before the tip gives way, and the other directions stay exact. They are found as an active
+set: the row that is broken most is taken in, one that the error pulls away from is let go.
+"""
+
+from math import isinf, sqrt
+
+import numpy as np
+
+from dls_ik.core.collision import STACK, SceneArrays, place_frames, unpack_scene
+from dls_ik.core.follow import (
+    descend,
+    freedom,
+    keep_from_overshooting,
+    keep_from_swinging,
+    keep_velocity,
+    observe_singular_values,
+    return_into_limits,
+    velocity_scale,
+)
+from dls_ik.core.jit import allocating, force_inline, kernel
+from dls_ik.core.linalg import copy, factor, solve_factored
+from dls_ik.core.proximity import leaf_points, nearest_leaves, place_pair, refresh_bounds
+from dls_ik.core.step import general_step
+from dls_ik.core.task import jacobian_there, observe
+from dls_ik.core.types import (
+    Array,
+    Chain,
+    FollowState,
+    GeneralProblem,
+    Indices,
+    Memory,
+    Method,
+    StopCriteria,
+    Workspace,
+)
+from dls_ik.core.workspace import new_memory, workspace
+
+ROWS = 32  # pairs of leaves that are kept at a distance at once
+MARGIN = 3e-4  # [m] by which the reference keeps farther away than a command has to
+SLOWEST_STOP = 0.05  # [s] that a stop counts as where accelerations are not limited
+STOPPING, CYCLES = 1.1, 2.0  # shares of the time of a stop, and cycles, that an approach leaves
+BACK = 0.2  # share of a distance that is too short by which a cycle makes up for it
+LOOSE = 5e-3  # [m] a cycle: rows with more room are forgotten
+REGULAR = 1e-9  # of a Gram matrix of unit rows, which may be the same
+SWEEPS, CONVERGED = 60, 1e-10  # of the last projection [rad or m]
+BROKEN = 1e-9  # [m] by which a step may break a row
+
+
+@allocating
+def follow_apart(
+    chain: Chain,
+    method: Method,
+    general: GeneralProblem,
+    descending: Method,
+    plain: GeneralProblem,
+    stop: StopCriteria,
+    T_d: Array,
+    dt: float,
+    followed: tuple[Array, Array, Memory, Array, Array],
+    scene: tuple[Array, Indices],
+    reach: Array,
+    limits: tuple[Array, Array],
+    known: tuple[Array, Array],
+    stopping: tuple[Array, float],
+    influence: float,
+    leaves: Indices,
+    pace: Array,
+) -> int:
+    """As :func:`dls_ik.core.follow.follow`, with pairs of a scene kept apart.
+
+    Args:
+        scene, reach, known: as in :func:`dls_ik.core.proximity.certify`, of the reference.
+        limits: (p + s,) distance that each pair keeps, and is to keep [m].
+        stopping: (n,) accelerations of a stop [rad/s^2 or m/s^2], infinite without a limit, and how
+            long they take to begin [s].
+        influence: distance within which pairs count [m].
+        leaves: (ROWS, 4) pair, two leaves and whether they were kept apart, of the rows of the last
+            cycle, the first -1 from the end on; in and out.
+        pace: (1,) time of the stop in the last cycle [s], -1 if nothing was kept apart; in, out.
+
+    Returns:
+        The pair that changes the motion most, -1 for none.
+    """
+    state = FollowState(*followed)
+    observed = state.observed
+    arrays = unpack_scene(scene[0], scene[1])
+    n = state.q.shape[0]
+    work = workspace(chain, general, state.memory)
+    outside = return_into_limits(chain, dt, state.q)
+    copy(outside, state.limit_activation)
+    N, room, pair = np.empty((ROWS, n)), np.empty(ROWS), np.empty(ROWS, np.int64)
+    count = near_rows(arrays, reach, limits, known, state.q, influence, leaves, N, room, pair)
+    hindering = np.full(1, -1)
+    rows = (N[:count], room[:count], pair[:count])
+    if _step(chain, method, general, stop, T_d, dt, outside, state, work, rows, stopping,
+             leaves, pace, hindering):  # fmt: skip
+        return hindering[0]
+    least, greatest = observed[2], observed[3]
+    work = workspace(chain, plain, new_memory(chain, descending, plain))
+    _step(chain, descending, plain, stop, T_d, dt, outside, state, work, rows, stopping,
+          leaves, pace, hindering)  # fmt: skip
+    observed[2], observed[3] = least, greatest
+    return hindering[0]
+
+
+@allocating
+def near_rows(
+    scene: SceneArrays,
+    reach: Array,
+    limits: tuple[Array, Array],
+    known: tuple[Array, Array],
+    q: Array,
+    influence: float,
+    leaves: Indices,
+    N: Array,
+    room: Array,
+    pair: Indices,
+) -> int:
+    """Write a row of N (m, n) for pairs of leaves that are near at q (n,); return how many.
+
+    A row is the derivative of the distance by the joints, a unit vector. The nearest leaves of each
+    pair have one, and leaves that had one before and mattered.
+
+    Args:
+        leaves: (ROWS, 4) in: those before, out: of the rows.
+        room: (m,) out: how far the pair may come nearer, along the row [rad or m].
+        pair: (m,) out.
+    """
+    refresh_bounds(reach, q, known[0], known[1])
+    before = leaves.copy()
+    pose, T = np.empty((scene.parent.shape[0], 3, 4)), np.empty((3, 4))
+    stack, bound = np.empty((STACK, 2), np.int64), np.empty(STACK)
+    found, points = np.empty(2, np.int64), np.empty((3, 3))
+    count, is_placed = 0, False
+    for k in range(known[0].shape[0]):
+        if known[0][k] >= influence or count >= ROWS:
+            continue
+        if not is_placed:
+            place_frames(scene, q, pose)
+            is_placed = True
+        place_pair(scene, k, pose, T)
+        d = nearest_leaves(scene, k, T, influence + 0.05, stack, bound, found)
+        known[0][k] = d
+        if d >= influence:
+            continue
+        if write_row(scene, k, found, pose, T, limits, points, N[count], room[count:]):
+            pair[count] = k
+            leaves[count, 0], leaves[count, 1], leaves[count, 2] = k, found[0], found[1]
+            leaves[count, 3] = 0
+            count += 1
+    nearest = count
+    for i in range(ROWS):
+        k = before[i, 0]
+        if k < 0 or count >= ROWS:
+            break
+        is_new = known[0][k] < influence
+        for c in range(nearest):
+            same = leaves[c, 0] == k and leaves[c, 1] == before[i, 1]
+            if same and leaves[c, 2] == before[i, 2]:
+                leaves[c, 3], is_new = before[i, 3], False
+        if is_new:
+            found[0], found[1] = before[i, 1], before[i, 2]
+            if write_row(scene, k, found, pose, T, limits, points, N[count], room[count:]):
+                pair[count] = k
+                for c in range(4):
+                    leaves[count, c] = before[i, c]
+                count += 1
+    if count < ROWS:
+        leaves[count, 0] = -1
+    return count
+
+
+@kernel
+def write_row(
+    scene: SceneArrays, k: int, leaves: Indices, pose: Array, T: Array,
+    limits: tuple[Array, Array], points: Array, row: Array, room: Array,
+) -> bool:  # fmt: skip
+    """Write the row (n,) and room (1,) of leaves (2,) of pair k; return whether joints move it."""
+    d = leaf_points(scene, k, leaves, pose, T, points)
+    row.fill(0.0)
+    own = scene.pairs.shape[0]
+    if k < own:
+        _add_joints(scene, scene.frame[scene.pairs[k, 1]], pose, points[1], points[2], 1.0, row)
+        _add_joints(scene, scene.frame[scene.pairs[k, 0]], pose, points[0], points[2], -1.0, row)
+    else:
+        frame = scene.frame[scene.outside[k - own, 0]]
+        _add_joints(scene, frame, pose, points[1], points[2], 1.0, row)
+    length = 0.0
+    for j in range(row.shape[0]):
+        length += row[j] * row[j]
+    length = sqrt(length)
+    if length < 1e-6:
+        return False
+    for j in range(row.shape[0]):
+        row[j] /= length
+    margin = MARGIN if limits[0][k] >= limits[1][k] else 0.0
+    room[0] = (d - limits[0][k] - margin) / length
+    return True
+
+
+@kernel
+def _add_joints(
+    scene: SceneArrays, frame: int, pose: Array, p: Array, u: Array, sign: float, row: Array
+) -> None:
+    """Add to a row (n,) the velocity along u (3,) of a point p (3,) on a frame, by each joint."""
+    at = frame
+    while at > 0:
+        A = pose[at]
+        x, y, z = A[0, 2], A[1, 2], A[2, 2]
+        if scene.prismatic[at] != 0:
+            along = x * u[0] + y * u[1] + z * u[2]
+        else:
+            a, b, c = p[0] - A[0, 3], p[1] - A[1, 3], p[2] - A[2, 3]
+            along = (y * c - z * b) * u[0] + (z * a - x * c) * u[1] + (x * b - y * a) * u[2]
+        row[scene.variable[at]] += sign * scene.scale[at] * along
+        at = scene.parent[at]
+
+
+# The step -----------------------------------------------------------------------------------------
+
+
+@allocating
+def _step(
+    chain: Chain,
+    method: Method,
+    general: GeneralProblem,
+    stop: StopCriteria,
+    T_d: Array,
+    dt: float,
+    outside: Array,
+    state: FollowState,
+    work: Workspace,
+    rows: tuple[Array, Array, Indices],
+    stopping: tuple[Array, float],
+    leaves: Indices,
+    pace: Array,
+    hindering: Indices,
+) -> bool:
+    """Move ``state.q`` by one step of a method; return False where no step lowers the error."""
+    q, observed, activation = state.q, state.observed, work.limit.activation
+    N, room, pair = rows
+    n, m = q.shape[0], N.shape[0]
+    observed[0], observed[1] = observe(chain, general, T_d, q, work)
+    jacobian_there(chain, general, T_d, work)
+    observe_singular_values(work, observed)
+    e, J, free = work.e.copy(), work.J.copy(), np.empty(n)
+    e_left, J_free = e.copy(), J.copy()
+    general_step(chain, method, general, T_d, q, work)
+    for j in range(n):
+        state.limit_activation[j] = max(state.limit_activation[j], activation[j])
+        work.dq[j] *= 1.0 - outside[j]
+        free[j] = freedom(chain, method, j, q[j], work.dq[j], activation[j]) * (1.0 - outside[j])
+    if observed[0] <= stop.position_tolerance and observed[1] <= stop.rotation_tolerance:
+        return True
+    b, active = np.empty(m), np.full(n + 1, -1)
+    fast, slow, y = np.empty(n), np.empty(n), np.empty(n)
+    scale = velocity_scale(chain, dt, work.dq)
+    for j in range(n):
+        fast[j] = scale * work.dq[j]
+    # The time of a stop follows from the speed, and the speed from that time. At first the step is
+    # solved for the longest one and without any approach, and then for the time between; later the
+    # time follows from that of the cycle before.
+    T = longest = stopping_time(stopping, dt, fast)
+    passes, count = 3, 0
+    if pace[0] >= 0.0:
+        passes, T = 1, min(longest, pace[0] + dt)
+        for i in range(m):
+            if leaves[i, 3] == 1 and count < n:
+                active[count] = i
+                count += 1
+    for i in range(passes):
+        approach_bounds(stopping, dt, np.inf if i == 1 else T, room, b)
+        if not _solve_apart(chain, method, general, T_d, q, e, J, e_left, J_free, N, b, scale,
+                            work, outside, active):  # fmt: skip
+            break
+        trial = slow if i == 1 else fast
+        scale = velocity_scale(chain, dt, work.dq)
+        for j in range(n):
+            trial[j] = scale * work.dq[j]
+        _project(chain, dt, q, N, b, trial)
+        if i == 1:
+            T = _time_between(stopping, dt, slow, fast, longest)
+        else:
+            pace[0] = 0.5 * (T + stopping_time(stopping, dt, trial))
+    if active[0] < 0:
+        pace[0] = -1.0
+    for i in range(m):
+        leaves[i, 3] = 0
+    for i in range(n):
+        if active[i] < 0:
+            break
+        leaves[active[i], 3] = 1
+    hindering[0] = -1 if active[0] < 0 else pair[active[0]]
+    _take_along(N, active, work.dq, y)
+    keep_from_overshooting(chain, general, T_d, dt, q, e_left, J, J_free, free, work, observed)
+    for j in range(n):
+        work.dq[j] += y[j]
+    keep_velocity(chain, dt, work.dq)
+    keep_from_swinging(work.dq, state.motion)
+    if m > 0:
+        _project(chain, dt, q, N, b, work.dq)
+        _forget_loose(N, b, work.dq, leaves)
+    return descend(chain, stop, general, T_d, dt, q, work, observed)
+
+
+@kernel
+def stopping_time(stopping: tuple[Array, float], dt: float, dq: Array) -> float:
+    """Return how long joints take to stop [s] that move by dq (n,) in a cycle."""
+    T, acceleration = 0.0, stopping[0]
+    for j in range(dq.shape[0]):
+        speed = abs(dq[j]) / dt
+        T = max(T, SLOWEST_STOP if isinf(acceleration[j]) else speed / acceleration[j])
+    return T
+
+
+@force_inline
+def approach_share(stopping: tuple[Array, float], dt: float, T: float) -> float:
+    """Return the share of the room that a step may take, given the duration of the stop [s]."""
+    return dt / (CYCLES * dt + 0.5 * STOPPING * (T + stopping[1]))
+
+
+@kernel
+def _time_between(
+    stopping: tuple[Array, float], dt: float, slow: Array, fast: Array, longest: float
+) -> float:
+    """Return the duration of the stop [s] of the step that leaves just that much room.
+
+    Args:
+        slow, fast: (n,) steps without any approach, and for a stop that is the longest.
+    """
+    low, high, most = 0.0, longest, approach_share(stopping, dt, longest)
+    acceleration = stopping[0]
+    for _ in range(12):
+        T, needed = 0.5 * (low + high), 0.0
+        share = approach_share(stopping, dt, T) / most
+        for j in range(slow.shape[0]):
+            speed = abs(slow[j] + share * (fast[j] - slow[j])) / dt
+            least = SLOWEST_STOP if isinf(acceleration[j]) else speed / acceleration[j]
+            needed = max(needed, least)
+        if needed > T:
+            low = T
+        else:
+            high = T
+    return high
+
+
+@kernel
+def approach_bounds(
+    stopping: tuple[Array, float], dt: float, T: float, room: Array, b: Array
+) -> None:
+    """Write how far a step may go along each row (m,): so far that a stop ends in the room left.
+
+    Args:
+        T: duration of the stop [s].
+        room: (m,) distance left, along the row [rad or m].
+    """
+    share = approach_share(stopping, dt, T)
+    for i in range(room.shape[0]):
+        b[i] = -room[i] * (share if room[i] > 0.0 else BACK)
+
+
+@allocating
+def _solve_apart(
+    chain: Chain,
+    method: Method,
+    general: GeneralProblem,
+    T_d: Array,
+    q: Array,
+    e: Array,
+    J: Array,
+    e_left: Array,
+    J_free: Array,
+    N: Array,
+    b: Array,
+    scale: float,
+    work: Workspace,
+    outside: Array,
+    active: Indices,
+) -> bool:
+    """Solve the step again with the rows that it breaks as constraints; return if there were any.
+
+    Args:
+        e: (r,), J: (r, n) scaled error and Jacobian; e_left, J_free: out: e - J z and J C.
+        b: (m,) least motion along the rows N (m, n), of the share `scale` of a step.
+        active: (n + 1,) rows that are constraints, the first -1 from the end on; in and out.
+    """
+    m, n, r = N.shape[0], N.shape[1], e.shape[0]
+    taken = np.zeros(m, np.int64)  # how often a row came in
+    G, A, y, force = np.empty((n, n)), np.empty((n, n)), np.empty(n), np.empty(n)
+    z, x = np.empty(n), np.empty(n)
+    count, is_solved = 0, True
+    while active[count] >= 0:
+        taken[active[count]] = 1
+        count, is_solved = count + 1, False
+    for _ in range(4 * n + 4):
+        # The row that is broken most.
+        worst, most = -1, BROKEN
+        for i in range(m if is_solved and count < n else 0):
+            along = 0.0
+            for j in range(n):
+                along += N[i, j] * work.dq[j]
+            broken = b[i] - scale * along
+            if broken > most and taken[i] < 2 and not _holds(active, count, i):
+                worst, most = i, broken
+        # Else the one that the error pulls away from most.
+        if worst < 0 and is_solved:
+            leaves = -1
+            if count > 0:
+                for i in range(n):
+                    force[i] = 0.0
+                for i in range(r):
+                    left = e[i]
+                    for j in range(n):
+                        left -= J[i, j] * work.dq[j]
+                    for j in range(n):
+                        force[j] += J[i, j] * left
+                size = 0.0
+                for c in range(count):
+                    y[c] = 0.0
+                    for j in range(n):
+                        y[c] -= N[active[c], j] * force[j]
+                        size = max(size, abs(force[j]))
+                copy_block(G, A, count)
+                factor(A, count, 0.0)
+                solve_factored(A, count, y)
+                least = -1e-9 * size
+                for c in range(count):
+                    if y[c] < least:
+                        leaves, least = c, y[c]
+            if leaves < 0:
+                break
+            for c in range(leaves, count - 1):
+                active[c] = active[c + 1]
+            count -= 1
+        elif is_solved:
+            active[count] = worst
+            taken[worst] += 1
+            count += 1
+        is_solved = True
+        # z = N^+ b, J C and e - J z.
+        for c in range(count):
+            for d in range(count):
+                G[c, d] = REGULAR if c == d else 0.0
+                for j in range(n):
+                    G[c, d] += N[active[c], j] * N[active[d], j]
+            y[c] = b[active[c]] / scale
+        copy_block(G, A, count)
+        factor(A, count, 0.0)
+        solve_factored(A, count, y)
+        for j in range(n):
+            z[j] = 0.0
+            for c in range(count):
+                z[j] += N[active[c], j] * y[c]
+        for i in range(r):
+            e_left[i] = e[i]
+            for j in range(n):
+                e_left[i] -= J[i, j] * z[j]
+            for j in range(n):
+                J_free[i, j] = J[i, j]
+            _take_off(N, active, count, A, y, J_free[i])
+            for j in range(n):
+                work.J[i, j] = J_free[i, j]
+            work.e[i] = e_left[i]
+        general_step(chain, method, general, T_d, q, work)
+        for j in range(n):
+            x[j] = work.dq[j] * (1.0 - outside[j])
+        _take_off(N, active, count, A, y, x)
+        for j in range(n):
+            work.dq[j] = z[j] + x[j]
+    active[count] = -1
+    return count > 0
+
+
+@kernel
+def copy_block(A: Array, B: Array, k: int) -> None:
+    """Copy the leading k x k block."""
+    for i in range(k):
+        for j in range(k):
+            B[i, j] = A[i, j]
+
+
+@kernel
+def _holds(active: Indices, count: int, i: int) -> bool:
+    for c in range(count):
+        if active[c] == i:
+            return True
+    return False
+
+
+@kernel
+def _take_off(N: Array, active: Indices, count: int, A: Array, y: Array, x: Array) -> None:
+    """Multiply x (n,) by I - N^+ N of the active rows, whose Gram matrix A is factored."""
+    n = x.shape[0]
+    for c in range(count):
+        y[c] = 0.0
+        for j in range(n):
+            y[c] += N[active[c], j] * x[j]
+    solve_factored(A, count, y)
+    for c in range(count):
+        for j in range(n):
+            x[j] -= N[active[c], j] * y[c]
+
+
+@allocating
+def _take_along(N: Array, active: Indices, dq: Array, y: Array) -> None:
+    """Move the part of dq (n,) along the active rows of N (m, n) to y (n,)."""
+    n, count = dq.shape[0], 0
+    while active[count] >= 0:
+        count += 1
+    A, weight = np.empty((count, count)), np.empty(count)
+    for c in range(count):
+        for d in range(count):
+            A[c, d] = REGULAR if c == d else 0.0
+            for j in range(n):
+                A[c, d] += N[active[c], j] * N[active[d], j]
+    factor(A, count, 0.0)
+    copy(dq, y)
+    _take_off(N, active, count, A, weight, dq)
+    for j in range(n):
+        y[j] -= dq[j]
+
+
+@allocating
+def _project(chain: Chain, dt: float, q: Array, N: Array, b: Array, dq: Array) -> None:
+    """Move dq (n,) to the nearest step that keeps all rows and the limits of the joints.
+
+    Hildreth's method: each row in turn, with its multiplier.
+    """
+    m, n = N.shape
+    low, high = np.empty(n), np.empty(n)
+    for j in range(n):
+        farthest = chain.velocity[j] * dt
+        low[j] = max(-farthest, min(chain.lower[j] - q[j], 0.0))
+        high[j] = min(farthest, max(chain.upper[j] - q[j], 0.0))
+    worst = 0.0
+    for i in range(m):
+        along = 0.0
+        for j in range(n):
+            along += N[i, j] * dq[j]
+        worst = max(worst, b[i] - along)
+    if worst <= CONVERGED:
+        return
+    multiplier, at_low, at_high = np.zeros(m), np.zeros(n), np.zeros(n)
+    for _ in range(SWEEPS):
+        change = 0.0
+        for i in range(m):
+            along = 0.0
+            for j in range(n):
+                along += N[i, j] * dq[j]
+            step = max(b[i] - along, -multiplier[i])
+            multiplier[i] += step
+            change = max(change, abs(step))
+            for j in range(n):
+                dq[j] += step * N[i, j]
+        for j in range(n):
+            step = max(low[j] - dq[j], -at_low[j])
+            at_low[j] += step
+            dq[j] += step
+            change = max(change, abs(step))
+            step = max(dq[j] - high[j], -at_high[j])
+            at_high[j] += step
+            dq[j] -= step
+            change = max(change, abs(step))
+        if change <= CONVERGED:
+            break
+
+
+@kernel
+def _forget_loose(N: Array, b: Array, dq: Array, leaves: Indices) -> None:
+    """Leave out leaves whose rows do not matter to a step."""
+    kept = 0
+    for i in range(N.shape[0]):
+        along = 0.0
+        for j in range(N.shape[1]):
+            along += N[i, j] * dq[j]
+        if along - b[i] < LOOSE:
+            for c in range(4):
+                leaves[kept, c] = leaves[i, c]
+            kept += 1
+    if kept < leaves.shape[0]:
+        leaves[kept, 0] = -1
