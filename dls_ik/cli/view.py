@@ -25,6 +25,7 @@ from dls_ik.cli.options import (
     ChosenRobot,
     ChosenScene,
     parse_task,
+    plugin_option,
     robot_argument,
     scene_options,
     text_option,
@@ -52,6 +53,7 @@ BRIEF = 1.0  # [s] for a node that only confirms base and tip
     epilog=f"{ROBOT} --tip takes several links, with commas. docs/viewer.md describes the page. "
     "Ctrl-C ends it."
 )
+@plugin_option
 @robot_argument(required=False)
 @text_option("--method", metavar="A[,B,C,D]", help="A method, or up to four to compare.")
 @click.option(

@@ -328,10 +328,14 @@ class Parameters(GroupsParameters):
         of_groups = [group.method for group in self.group_details if group.method]
         for method in (self.method, self.stream_method, *of_groups):
             solver_options(parse_method(method), self.solver_options())
-        if parse_method(
-            self.stream_method
-        ).follows_no_target:  # reported before there is a robot, too
+        choice = parse_method(self.stream_method)
+        if choice.follows_no_target:  # reported before there is a robot, too
             raise MethodError(f"stream_method {self.stream_method!r} follows no target")
+        if not choice.is_kernel:
+            raise MethodError(
+                f"stream_method {self.stream_method!r} is a plug-in, which is interpreted; the "
+                "cycle of a node takes the methods of dls-ik methods without source plug-in"
+            )
 
     def _check_outputs(self) -> None:
         types, topics = self.output_type, self.output_topic

@@ -34,7 +34,7 @@ from dls_ik.ros.subscriptions import merge_bounded, subscribe_bounded
 from dls_ik.ros.util import Throttle
 from dls_ik.ros.viewer_scene import NodeScene
 from dls_ik.servo import ServoState
-from dls_ik.viewer.source import LocalSource, Sample, TunableParameter, tunable_parameters
+from dls_ik.viewer.source import FOLLOWERS, Sample, TunableParameter, tunable_parameters
 
 try:
     from moveit_msgs.msg import ServoStatus
@@ -237,7 +237,7 @@ class NodeSource:
         RobotModelError: the node's robot is not usable here.
     """
 
-    methods = LocalSource.methods
+    methods = FOLLOWERS
     can_place = False
     is_remote = True
     bare = None

@@ -18,6 +18,7 @@ from dls_ik.errors import MethodError
 from dls_ik.model.joint import JointValues
 from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel
+from dls_ik.servo.own_step import OwnStep
 from dls_ik.servo.targets import checked_duration
 from dls_ik.solver.method import AUTO, parse_method
 from dls_ik.solver.options import SolverOptions, solver_options
@@ -81,8 +82,8 @@ class LocalIk:
 
     Args:
         robot: the chain to move.
-        method: a name from :func:`dls_ik.method_names`; default: ``ctp+sd+svf``, or ``svf+sd``
-            where no joint has limits.
+        method: a name from :func:`dls_ik.method_names`, or a plug-in; default: ``ctp+sd+svf``, or
+            ``svf+sd`` where no joint has limits.
         task: as for :class:`dls_ik.IkSolver`; default: full poses.
         options: as for :class:`dls_ik.IkSolver`; the bound `Delta` of the optimal damping factor
             (``odls``) is that of the slowest joint in a cycle unless it is given.
@@ -106,13 +107,18 @@ class LocalIk:
         self.method = choice.name
         self.options = solver_options(choice, options, robot.joint_names)
         self._position_only = rotation_free(checked_tasks(robot, task))
-        self._method = self.options.method(choice)._replace(following=True)
+        method_kernel = self.options.method(choice)
+        self._method = method_kernel._replace(following=True)
         self._details = build_details(robot, choice, self.options, task)
         self._slowest = math.inf  # [rad/s or m/s]
         if self.options.policy == "optimal" and "Delta" not in options:
             self._slowest = float(robot.velocity.min())
         self._descending, self._plain = _descending(robot, self.options, task)
         self._criteria = self.options.goal()
+        self._own: OwnStep | None = None
+        if choice.plugin is not None:  # where its steps lead away, kernels take their place
+            self._own = OwnStep(robot, choice.plugin, method_kernel, self._details)
+            self._method, self._details = self._descending._replace(following=True), self._plain
         self._follow: Callable[..., Any] | None = None  # for arguments of the types of a robot
         self._follow_apart: Callable[..., Any] | None = None
         self.near: NearRows | None = None  # what is kept apart
@@ -131,6 +137,8 @@ class LocalIk:
     @property
     def singularity_note(self) -> str:
         """Describe how the method treats the direction of motion that is lost in a singularity."""
+        if self._own is not None:
+            return f"{self.method} decides about motion along the lost direction"
         if self._method.damping in _DAMPED:
             return "motion along the lost direction is damped"
         if self._method.damping == damping.TPINV:
@@ -164,6 +172,7 @@ class LocalIk:
         Raises:
             PoseError: for a pose that is not valid; nothing moves.
             OptionError: for a dt that is not positive and finite.
+            MethodError: for a plug-in that fails; nothing moves.
         """
         elapsed = checked_duration(dt)
         if T_d is None:
@@ -173,6 +182,8 @@ class LocalIk:
     def restart(self, q: Array) -> None:
         """Start from joint values (n,), which are not checked."""
         n = self.robot.n
+        if self._own is not None:
+            self._own.restart()
         memory = new_memory(self.robot.chain, self._method, self._details)
         motion = np.repeat([0.0, 1.0], n)  # no step before, and full steps
         self._state = FollowState(q.copy(), motion, memory, np.zeros(4), np.zeros(n))
@@ -188,12 +199,19 @@ class LocalIk:
 
     def advance(self, T_d: Array, dt: float) -> ServoStep:
         """Advance by `dt` [s] toward poses (k, 4, 4), neither of which is checked."""
+        T_d = np.ascontiguousarray(T_d, dtype=float)  # nearly always as it is
+        is_inside = self._own is not None and bool(self.robot.within_limits(self._state.q))
+        if self._own is not None and is_inside and self.near is None:  # kernels alone keep apart
+            found = self._own.advance(self.q, T_d, dt)
+            if found is not None:
+                self._state.q[:], (position, rotation, least, greatest) = found
+                free = np.zeros(self.robot.n)
+                return ServoStep(self.q, position, rotation, least, greatest, free)
         details = self._details
         if math.isfinite(self._slowest):
             params = details.params._replace(Delta=self._slowest * dt)
             details = details._replace(params=params)
         method, descending = (self._method, details), (self._descending, self._plain)
-        T_d = np.ascontiguousarray(T_d, dtype=float)  # nearly always as it is
         args = (self.robot.chain, *method, *descending, self._criteria, T_d, dt, self._state[:])
         if self.near is not None:
             both = (*args, *self.near)

@@ -162,8 +162,13 @@ class MethodChoice(NamedTuple):
 
     @property
     def follows_no_target(self) -> bool:
-        """True for methods that are no kernels, which a controller needs: KDL's, and plug-ins."""
-        return self.is_kdl or self.plugin is not None
+        """True for methods without single steps: KDL's."""
+        return self.is_kdl
+
+    @property
+    def is_kernel(self) -> bool:
+        """True for methods that are kernels, which the cycle of a node needs."""
+        return not self.is_kdl and self.plugin is None
 
     @property
     def plugin(self) -> Plugin | None:

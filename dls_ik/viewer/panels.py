@@ -10,10 +10,11 @@ import numpy as np
 
 from dls_ik.errors import DlsIkError
 from dls_ik.servo.state import ServoState
+from dls_ik.solver.plugins import plugin_names
 from dls_ik.viewer.plots import ARM_COLOURS, LETTERS, css
 from dls_ik.viewer.presets import Preset
 from dls_ik.viewer.session import MAX_ARMS, ArmView, Session
-from dls_ik.viewer.source import LocalSource, Source, TunableParameter, slider_step
+from dls_ik.viewer.source import Source, TunableParameter, follower_names, slider_step
 
 DIMMED = "var(--mantine-color-dimmed)"  # of viser's theme, light or dark
 STATUS = "<div style='padding:6px 12px 2px;font-size:12.5px;line-height:1.35'>{}</div>"
@@ -126,7 +127,7 @@ class MethodPanel:
                 self._add_list(0, tuple(first.methods))
             if session.can_compare:
                 for arm in range(1, MAX_ARMS):
-                    self._add_list(arm, (NO_METHOD, *LocalSource.methods))
+                    self._add_list(arm, (NO_METHOD, *follower_names()))
             is_switched = session.bare is not None
             self._bare = gui.add_checkbox(
                 "Bare steps", bool(session.bare), hint=BARE_HINT, visible=is_switched
@@ -138,15 +139,14 @@ class MethodPanel:
 
     def update(self) -> None:
         """Show the methods and parameters of the session."""
-        sources = self._session.sources
-        methods = [source.method for source in sources]
-        methods += [NO_METHOD] * (MAX_ARMS - len(methods))
-        shown = methods if sources[0].methods else methods[1:]
+        sources, shown = self._session.sources, self._shown_methods()
         if self._session.bare is not None and self._bare.value != self._session.bare:
             self._bare.value = self._session.bare
+        own = plugin_names() if not sources[0].is_remote else ()
         for handle, method in zip(self._lists, shown, strict=False):
-            if method not in handle.options:
-                handle.options = (*handle.options, method)
+            fresh = [name for name in (*own, method) if name not in handle.options]
+            if fresh:
+                handle.options = (*handle.options, *dict.fromkeys(fresh))
             if handle.value != method:
                 handle.value = method
         for widgets in self._parameters:
@@ -159,17 +159,26 @@ class MethodPanel:
             ]
         self._folder.visible = bool(self._parameters)
 
+    def _shown_methods(self) -> list[str]:
+        """Return the value of each list."""
+        sources = self._session.sources
+        methods = [source.method for source in sources]
+        methods += [NO_METHOD] * (MAX_ARMS - len(methods))
+        return methods if sources[0].methods else methods[1:]
+
     def follow(self) -> None:
-        """Show what others changed, once it is seen twice: a change here comes back late."""
-        if not self._session.sources[0].is_remote:
-            return
+        """Show what others, or a plug-in that failed, changed; once it is seen twice.
+
+        A change here comes back late.
+        """
         was_current, self._was_current = self._was_current, self._is_current
         if not was_current and not self._was_current:
             self.update()
 
     @property
     def _is_current(self) -> bool:
-        same = not self._lists or self._lists[0].value == self._session.sources[0].method
+        pairs = zip(self._lists, self._shown_methods(), strict=False)
+        same = all(handle.value == method for handle, method in pairs)
         return same and all(widgets.is_current for widgets in self._parameters)
 
     def _add_list(self, arm: int, names: tuple[str, ...]) -> None:

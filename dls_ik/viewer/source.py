@@ -21,6 +21,7 @@ from dls_ik.servo.local_ik import LocalIk, default_method
 from dls_ik.servo.options import HOLD, ControllerOptions, split_options
 from dls_ik.solver.method import AUTO, KDL, method_names, parse_method
 from dls_ik.solver.options import SolverOptions
+from dls_ik.solver.plugins import plugin_names
 from dls_ik.solver.stepper import Stepper
 from dls_ik.solver.task import Tasks, is_full_pose
 
@@ -279,6 +280,14 @@ def task_errors(task: TaskParams, e: Array) -> tuple[float, float]:
     return found[0], found[1]
 
 
+FOLLOWERS = tuple(name for name in method_names() if name not in KDL)  # of this package
+
+
+def follower_names() -> tuple[str, ...]:
+    """Return the methods that follow a target, with the plug-ins there are now."""
+    return (*FOLLOWERS, *plugin_names())
+
+
 class LocalSource:
     """Follows the target with a method of this process.
 
@@ -297,7 +306,6 @@ class LocalSource:
         MethodError, OptionError, JointValueError: as the controller.
     """
 
-    methods = tuple(name for name in method_names() if name not in KDL)
     can_place = True
     is_remote = False
 
@@ -315,10 +323,16 @@ class LocalSource:
         self._lock = threading.Lock()
         self._target: Array | None = None
         self._last_step: float | None = None  # [s]
+        self._failure = ""  # of the method before, a plug-in
         options = {**DEFAULTS, **options}
         self._use(self._build(method, options, bare=False), options)
         self._start = self._motion.q if start is None else start
         self.place(self._start)
+
+    @property
+    def methods(self) -> Sequence[str]:
+        """Methods that follow a target, plug-ins among them, which may come at any time."""
+        return follower_names()
 
     @property
     def method(self) -> str:
@@ -338,7 +352,14 @@ class LocalSource:
             self._last_step = now
             if self.bare and dt <= MIN_CYCLE:
                 dt = STEP
-            return self._move(now, min(max(dt, MIN_CYCLE), MAX_CYCLE))
+            dt = min(max(dt, MIN_CYCLE), MAX_CYCLE)
+            try:
+                sample = self._move(now, dt)
+            except MethodError as error:  # a plug-in: the default method goes on from there
+                self._failure = f"{error}; {default_method(self.robot)} goes on"
+                self._use_method(default_method(self.robot), self._options, self.bare)
+                sample = self._move(now, dt)
+            return sample._replace(message=self._failure) if self._failure else sample
 
     def _move(self, now: float, dt: float) -> Sample:
         """Advance by `dt` [s]."""
@@ -377,13 +398,17 @@ class LocalSource:
 
     def _replace(self, method: str, options: Mapping[str, Any], bare: bool) -> None:
         with self._lock:
-            old, new = self._motion, self._build(method, options, bare)
-            if isinstance(old, _Controlled) and isinstance(new, _Controlled):
-                new.controller.take_over(old.controller)
-            else:
-                new.seed(old.q)
-            self.bare = bare
-            self._use(new, options)
+            self._use_method(method, options, bare)
+            self._failure = ""
+
+    def _use_method(self, method: str, options: Mapping[str, Any], bare: bool) -> None:
+        old, new = self._motion, self._build(method, options, bare)
+        if isinstance(old, _Controlled) and isinstance(new, _Controlled):
+            new.controller.take_over(old.controller)
+        else:
+            new.seed(old.q)
+        self.bare = bare
+        self._use(new, options)
 
     def _use(self, motion: _Motion, options: Mapping[str, Any]) -> None:
         self._motion, self._options = motion, dict(options)

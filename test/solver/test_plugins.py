@@ -10,6 +10,7 @@ from dls_ik import IkSolver, RobotModel, Stepper, Task
 from dls_ik.errors import MethodError
 from dls_ik.reproduce.colome_torras_readings import MEANT
 from dls_ik.reproduce.experiment import begin, complete, experiment
+from dls_ik.servo import Controller
 from dls_ik.servo.local_ik import LocalIk
 from dls_ik.solver import plugins
 from dls_ik.solver.method import method_info
@@ -181,7 +182,34 @@ def test_files(tmp_path):
         IkSolver(WAM, "mime")
 
 
-def test_a_controller_refuses_it():
-    register_method("mine", damped)
-    with pytest.raises(MethodError, match="follows no target"):
-        LocalIk(WAM, "mine")
+@pytest.mark.parametrize("make", [lambda: LocalIk(WAM, "mine"), lambda: Controller(WAM, "mine")])
+def test_a_controller_follows_by_it_within_the_limits(make):
+    register_method("mine", lambda J, e, state: 5.0 * damped(J, e, state))
+    follower, q = make(), np.array([0.1, 0.5, 0.2, 1.4, 0.0, -0.6, 0.3])
+    goal = np.array([0.4, 0.9, 0.1, 1.9, 0.3, -0.2, 0.1])
+    T, dt = WAM.fk(goal), 0.01
+    follower.seed(q) if isinstance(follower, Controller) else follower.reset(q)
+    for k in range(300):
+        if isinstance(follower, Controller):
+            follower.follow_pose(T, k * dt)
+            after = follower.cycle(k * dt, dt).q
+        else:
+            after = follower.step(T, dt).q
+        assert np.all(np.abs(after - q) <= WAM.velocity * dt * (1.0 + 1e-9))
+        assert WAM.within_limits(after)
+        q = after
+    np.testing.assert_allclose(WAM.fk(q), T, atol=2e-3)
+
+
+def test_a_step_that_leads_away_is_replaced_and_one_that_fails_moves_nothing():
+    register_method("away", lambda J, e, state: -J.T @ e)
+    follower, goal = LocalIk(WAM, "away"), WAM.fk(np.full(7, 0.4))
+    follower.reset(np.full(7, 0.2))
+    errors = [follower.step(goal, 0.01).position_error for _ in range(200)]
+    assert errors[-1] < 1e-3
+    register_method("nan", FAULTS["nan"][0])
+    follower = LocalIk(WAM, "nan")
+    follower.reset(np.full(7, 0.2))
+    with pytest.raises(MethodError, match="not finite"):
+        follower.step(goal, 0.01)
+    np.testing.assert_array_equal(follower.q, np.full(7, 0.2))

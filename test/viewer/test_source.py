@@ -8,9 +8,11 @@ import pytest
 from dls_ik.errors import MethodError, OptionError
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo.options import ControllerOptions
+from dls_ik.solver import plugins
 from dls_ik.solver.method import parse_method
 from dls_ik.solver.options import SolverOptions
 from dls_ik.viewer.source import (
+    FOLLOWERS,
     TUNABLE,
     TUNABLE_ALWAYS,
     LocalSource,
@@ -63,7 +65,7 @@ def test_it_reaches_a_target_and_stays_though_the_target_is_not_repeated(source)
 
 
 def test_every_method_that_is_offered_is_taken_with_sliders_inside_their_ranges(source):
-    for method in LocalSource.methods:
+    for method in FOLLOWERS:
         source.set_method(method)
         assert source.method == parse_method(method).name
         np.testing.assert_array_equal(source.step(0.0).q, START)
@@ -106,3 +108,29 @@ def test_a_slider_has_a_scale_of_its_value():
     assert slider_range(0.05, 1e-6, 0.5) == pytest.approx((1e-3, 0.3))
     assert slider_range(1.0, 1e-6, 1.0) == pytest.approx((1e-3, 1.0))
     assert slider_range(0.0, 0.0, 1e3) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("bare", [False, True])
+def test_a_plugin_that_fails_is_named_and_the_arm_goes_on(source, monkeypatch, bare):
+    monkeypatch.setattr(plugins, "_PLUGINS", {})
+    assert "late" not in source.methods
+
+    def late(J, e, state):
+        if state.iteration > 20:
+            raise ValueError("out of luck")
+        return 0.2 * J.T @ e
+
+    plugins.register_method("late", late, "late.py")
+    assert "late" in source.methods
+    source.set_method("late")
+    source.set_bare(bare)
+    goal = moved(source.robot.fk(START), [0.05, 0.0, -0.05])
+    source.set_target(goal)
+    assert run(source, 0.1).message != ""
+    assert source.method == "late"
+    sample = run(source, 4.0, 0.1)
+    assert source.method == "ctp+sd+svf"
+    assert "'late' (late.py) raises ValueError: out of luck" in sample.message
+    assert sample.position_error < 1e-3
+    source.set_method("jd")
+    assert "late" not in source.step(9.0).message
