@@ -46,6 +46,7 @@ TEXTS = {  # empty if not given
 }
 SWITCHES = {
     "sim": "Whether to start a simulated arm, which takes the commands and publishes joint_states.",
+    "physics": "Whether the simulated arm has masses, limited efforts and contacts, by MuJoCo.",
     "use_sim_time": "Whether the nodes take the time from the clock topic.",
     "rviz": "Whether to start RViz. Its fixed frame is base, or else the root link of urdf.",
     "respawn": "Whether a node that ended is started again, 2 s later; RViz is not. The ik node "
@@ -130,7 +131,9 @@ def sim_arm(given: Given, clock: Values, robot: Values, common: Values) -> Node:
         parameters=[
             clock,
             *params_files("sim_params_file", given),
-            robot | chosen_parameters(given, ENDS),
+            robot
+            | chosen_parameters(given, ENDS)
+            | ({"physics": True} if is_true(given["physics"]) else {}),
         ],
         **common,
     )

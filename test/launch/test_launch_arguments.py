@@ -121,6 +121,12 @@ def test_an_srdf_is_a_parameter_of_the_node_alone(prefix, tmp_path):
     assert calls["ik_node"].parameters["robot_description_semantic"] == file.read_text()
 
 
+def test_physics_is_a_parameter_of_the_simulated_arm_alone(prefix):
+    for given, expected in (("true", {"ik_sim_arm"}), ("false", set())):
+        calls = prefix.calls("wam.launch.py", "sim:=true", f"physics:={given}")
+        assert {name for name, each in calls.items() if each.parameters.get("physics")} == expected
+
+
 def test_arguments_come_before_the_parameters_file(prefix, tmp_path):
     file = tmp_path / "some.yaml"
     file.write_text("/**: {ros__parameters: {rate: 50.0, tip: hand, timeout: 0.01}}")

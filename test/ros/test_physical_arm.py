@@ -214,7 +214,7 @@ def test_planes_and_meshes_are_where_they_are_said_to_be(half, touches):
 
 def test_a_gripper_without_masses_efforts_or_limits_moves_all_the_same():
     robot = RobotModel.from_urdf(GRIPPER, tip="palm")
-    run = Run(robot, [0.2, 0.0])
+    run = Run(robot, [0.2, 0.0], all_joints=True)
     notes = " ".join(run.physics.notes)
     assert "no mass in the description of post" in notes
     assert "inertia of palm is not positive" in notes
@@ -224,7 +224,7 @@ def test_a_gripper_without_masses_efforts_or_limits_moves_all_the_same():
     q = run.go(12.0)[-1]
     np.testing.assert_allclose(q, [0.7, 9.0, 0.0, 0.01], atol=1e-3)
     fingers = RobotModel.from_urdf(GRIPPER, base="palm", tip="left")
-    run = Run(fingers, [0.0])
+    run = Run(fingers, [0.0], all_joints=True)
     run.hold([0.04])
     rows = run.go(2.0)
     assert run.sim.joints.names == ("open",)

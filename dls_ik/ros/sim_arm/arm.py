@@ -245,6 +245,11 @@ class SimArmParameters(RobotParameters):
         "physics: folders in which meshes may be read, beside ROS packages and the robot's folder",
         read_only=True,
     )
+    all_joints: bool = parameter(
+        False,
+        "physics: publish the joints beside the chain too, which hold their place",
+        read_only=True,
+    )
     bandwidth: float = parameter(
         Drive().bandwidth, "physics: of the position control of the drives", "Hz", (0.1, 100.0)
     )

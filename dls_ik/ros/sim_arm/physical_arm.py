@@ -106,6 +106,7 @@ class PhysicalArm:
     Args:
         robot: The robot, with all its joints.
         names: (n,) joints that commands are for; other drives hold where they start.
+        others: further joints whose state is told.
         start: (n,) [rad or m] initial position and command.
         seed: of the noise.
         now: [s] initial time.
@@ -115,6 +116,7 @@ class PhysicalArm:
         self,
         robot: RobotPhysics,
         names: tuple[str, ...],
+        others: tuple[str, ...],
         start: Array,
         dynamics: Dynamics,
         seed: int,
@@ -124,6 +126,8 @@ class PhysicalArm:
         self.contacts = ContactCounter()
         self._robot, self._library = robot, mujoco()
         self._order = np.array([robot.drives.index(name) for name in names])
+        self.joint_names = (*names, *others)  # (m,) whose state is told
+        self._reported = np.array([robot.joints.index(name) for name in self.joint_names])
         rest = robot.tree.values()
         self._rest = np.array([rest[name] for name in robot.drives])
         self._random = np.random.default_rng(seed)
@@ -148,14 +152,14 @@ class PhysicalArm:
         self._tune()
 
     @property
-    def joint_names(self) -> tuple[str, ...]:
-        """Names of the joints (m,): those that commands are for, other drives, followers."""
-        return tuple(self._robot.joints[i] for i in self._reported)
-
-    @property
     def q(self) -> Array:
         """True joint positions (m,) [rad or m]."""
         return np.array(self._data.qpos[self._built.positions][self._reported])
+
+    def values(self) -> dict[str, float]:
+        """Return the positions of all joints by name [rad or m]."""
+        found = self._data.qpos[self._built.positions].tolist()
+        return dict(zip(self._robot.joints, found, strict=True))
 
     @property
     def velocity(self) -> Array:
@@ -170,12 +174,6 @@ class PhysicalArm:
     def measured(self) -> Array:
         """Return measured positions (m,) [rad or m], with new noise at each call."""
         return self.q + self._dynamics.noise * self._random.standard_normal(len(self._reported))
-
-    @property
-    def _reported(self) -> Array:
-        """(m,) index in the joints of the robot."""
-        others = set(range(len(self._robot.joints))) - set(self._order.tolist())
-        return np.array([*self._order, *sorted(others)])
 
     # Commands and time
 
@@ -321,12 +319,13 @@ class PhysicalSimulation(Simulation):
     ) -> None:
         self.robot = robot
         self._scene: SceneSnapshot | None = None
+        others = tuple(name for name in robot.joints if name not in joints.names)
+        others = others if parameters.all_joints else ()
 
         def make(start: Array, dynamics: Dynamics, seed: int, at: float) -> PhysicalArm:
-            return PhysicalArm(robot, joints.names, start, dynamics, seed, at)
+            return PhysicalArm(robot, joints.names, others, start, dynamics, seed, at)
 
-        super().__init__(joints, parameters, now, make)
-        self.joints = joints._replace(others=self._arm.joint_names[len(joints.names) :])
+        super().__init__(joints._replace(others=others), parameters, now, make)
 
     def use_scene(self, scene: SceneSnapshot) -> None:
         """Put the arm among the objects of a scene; one thread at a time.
@@ -362,7 +361,7 @@ class PhysicalSimulation(Simulation):
     def values(self) -> dict[str, float]:
         """Return all joint positions by name [rad or m]."""
         with self._lock:
-            return dict(zip(self._arm.joint_names, self._arm.q.tolist(), strict=True))
+            return self._arm.values()
 
     @property
     def bandwidths(self) -> Array:
