@@ -1,9 +1,9 @@
 """Beyond resolved rates, Deo & Walker 1993: resolved acceleration, and second-order steps.
 
-The overview names both, by other papers, and prints no figures. Resolved acceleration: the planar
-arm stretches to its boundary and back, by joint velocities or by joint accelerations. Second-order
-steps: the linear model of the arm fails at the boundary of its workspace, where its conclusions ask
-for second-order information.
+The overview names both, and prints no figures. Resolved acceleration (Wampler & Leifer 1988): the
+planar arm stretches to its boundary and back, by joint velocities or by joint accelerations.
+Second-order steps: the linear model of the arm fails at the boundary of its workspace, where its
+conclusions ask for second-order information.
 """
 
 from __future__ import annotations
