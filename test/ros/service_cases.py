@@ -1,4 +1,4 @@
-"""The cases of docs/services.md: for each a request to the node with two WAMs, and its answer."""
+"""Cases of docs/lab/error_codes.md: for each a request to the node with two WAMs, its answer."""
 
 import math
 from copy import deepcopy

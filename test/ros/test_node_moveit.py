@@ -1,6 +1,6 @@
 """What MoveIt's srv_kinematics_plugin and pymoveit2 send, and what they make of the answer.
 
-docs/services.md says where this was read. The requests are put together as described there.
+docs/lab/error_codes.md says where this was read. The requests are put together as described there.
 """
 
 import re
