@@ -303,6 +303,8 @@ class _Fit:
 
     def _depths(self, centres: Array) -> Array:
         """Return the depth (c,) of points (c, 3) in the solid [m], NO_PROOF outside."""
+        if not self.solid.is_closed:
+            return np.full(len(centres), NO_PROOF)
         distances = self.solid.distances(centres, False)
         return np.where(distances < 0.0, -distances, NO_PROOF)
 
@@ -333,7 +335,7 @@ class _Fit:
             if distances[farthest] < best[3]:
                 best = np.array([*centre, distances[farthest]])
             centre = centre + (points[farthest] - centre) / (i + 1)
-        return np.append(best, self._depths(best[None, :3]) if self.solid.is_closed else NO_PROOF)
+        return np.append(best, self._depths(best[None, :3]))
 
     def _cut(self, piece: _Piece) -> list[_Piece]:
         """Cut a piece across its longest side; parts without a point of the solid are dropped."""
