@@ -12,6 +12,7 @@ pytest.importorskip("matplotlib", reason="needs matplotlib")
 
 from rich.console import Console
 
+from dls_ik import IkSolver, PlanningScene
 from dls_ik.errors import Code
 from dls_ik.model import RobotModel
 from dls_ik.model.rotations import rotation_from_rpy, transform
@@ -32,11 +33,22 @@ from dls_ik.ros.demo.measure import (
     joint_uses,
     target_path,
 )
+from dls_ik.ros.demo.obstacle import (
+    MIN_DISTANCE,
+    SIZE,
+    Encounter,
+    arm_shapes,
+    box_distances,
+    box_pose,
+    evaluate_encounter,
+    obstacle_plan,
+)
 from dls_ik.ros.demo.report import (
     Load,
     answers_table,
     criteria,
     criteria_lines,
+    encounter_table,
     has_passed,
     joints_table,
     save_report,
@@ -137,6 +149,58 @@ def test_wrong_options_leave_with_2(words, capsys):
     assert words[0] in capsys.readouterr().err
 
 
+# The box
+
+
+def encounter(distance):
+    """The arm at a distance from the box while this is there, and on the figure afterwards."""
+    times = np.arange(0.0, 5.0, 0.1)
+    error = np.where(times < 3.0, 0.05, 0.0)
+    at, away = np.zeros((len(times), 3)), np.full(len(times), distance)
+    return Encounter(times, at, at, away, "wam_link7", (1.0, 3.0), 0.5, error)
+
+
+PAST_BOX = encounter(MIN_DISTANCE)
+
+
+def test_distances_to_the_box_are_those_of_another_library():
+    pytest.importorskip("coal", reason="needs coal")
+    T_box = box_pose(ROBOT)
+    scene = PlanningScene(ROBOT)
+    scene.add_box("box", SIZE, T_box)
+    seeds = np.array(HOME) + np.random.default_rng(1).uniform(-0.6, 0.6, (40, 7))
+    seeds[:, 0] += 0.4
+    found = np.min([box_distances(part, seeds, ROBOT, T_box) for part in arm_shapes(ROBOT)], 0)
+    exact = [
+        max(0.0, min(d for pair, d in scene.clearance(q).items() if "box" in pair)) for q in seeds
+    ]
+    np.testing.assert_allclose(found, exact, atol=2e-5)
+    assert (found > 0.0).sum() > 10
+    assert (found == 0.0).sum() > 3
+
+
+def test_a_motion_through_the_box_is_found_out():
+    plan = obstacle_plan(ROBOT, 0.3, RATE)
+    assert plan.goes - plan.appears == 5.0
+    poses = plan.path.poses[plan.path.counted :]
+    times = np.arange(len(poses)) / RATE
+    solver, q = IkSolver(ROBOT), [np.array(HOME)]
+    for T in poses:
+        q.append(solver.solve(T, q[-1], solve_type="distance").q)
+    recording = StreamRecording(times, poses, times, times, np.array(q[1:]))
+    found = evaluate_encounter(recording, plan, ROBOT, FK)
+    assert found.least == 0.0
+    assert found.inside > 0.3
+    assert found.error_again < 1e-6
+    assert not has_passed([*criteria_of(found)])
+    assert has_passed([*criteria_of(PAST_BOX)])
+
+
+def criteria_of(encounter):
+    motion, tracking = evaluate(straight_recording(0.01), FK)
+    return criteria(good_answers(), tracking, joint_uses(ROBOT, motion), encounter, RATE)
+
+
 # The figures
 
 
@@ -201,7 +265,7 @@ def good_answers():
 
 def found(answers, recording):
     motion, tracking = evaluate(recording, FK)
-    return criteria(answers, tracking, joint_uses(ROBOT, motion), RATE)
+    return criteria(answers, tracking, joint_uses(ROBOT, motion), PAST_BOX, RATE)
 
 
 def test_all_checks_hold_when_all_is_well():
@@ -270,11 +334,12 @@ def test_tables_fit_60_columns_of_any_terminal(encoding):
     console = Console(file=file, width=60)
     motion, tracking = evaluate(straight_recording(0.01), FK)
     uses = joint_uses(ROBOT, motion)
-    checks = criteria(good_answers(), tracking, uses, RATE)
+    checks = criteria(good_answers(), tracking, uses, PAST_BOX, RATE)
     console.print(answers_table(console, good_answers(), "PyKDL"))
     console.print(tracking_table(tracking))
     console.print(timing_table(tracking))
     console.print(joints_table(console, uses))
+    console.print(encounter_table(PAST_BOX))
     console.print(criteria_lines(console, checks))
     file.flush()
     text = file.buffer.getvalue().decode(encoding)
@@ -287,10 +352,11 @@ def test_tables_fit_60_columns_of_any_terminal(encoding):
 def test_report_is_json_that_every_program_reads(tmp_path):
     motion, tracking = evaluate(straight_recording(0.01), FK)
     uses = joint_uses(ROBOT, motion)
-    checks = criteria(good_answers(), tracking, uses, RATE)
+    checks = criteria(good_answers(), tracking, uses, PAST_BOX, RATE)
     load = Load(2, 1.0, 0.5)
-    save_report(tmp_path / "new" / "report.json", good_answers(), tracking, uses, checks, load)
-    report = json.loads((tmp_path / "new" / "report.json").read_text(), parse_constant=pytest.fail)
+    file = tmp_path / "new" / "report.json"
+    save_report(file, good_answers(), tracking, uses, PAST_BOX, checks, load)
+    report = json.loads(file.read_text(), parse_constant=pytest.fail)
     assert report["passed"] is True
     assert report["load"]["is_busy"] is True
     assert report["answers"][11]["position_error"] is None

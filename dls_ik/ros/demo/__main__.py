@@ -5,6 +5,7 @@ the kinematics of another library. ``scripts/demo`` sets up what it needs and ru
 """
 
 import importlib
+import json
 import math
 import re
 import signal
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import TextIOWrapper
+from math import pi
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -23,10 +25,12 @@ from rich.console import Console
 from rich.markup import escape
 
 from dls_ik.errors import DlsIkError
+from dls_ik.model.files import share_file
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros.client import IkClient, TargetPublisher
-from dls_ik.ros.client.connection import NOT_THERE
+from dls_ik.ros.client.connection import NOT_THERE, NoAnswerError
 from dls_ik.ros.demo.measure import (
+    LAP,
     READY,
     SPEED_WINDOW,
     PoseCheck,
@@ -40,6 +44,14 @@ from dls_ik.ros.demo.measure import (
     stream,
     target_path,
 )
+from dls_ik.ros.demo.obstacle import (
+    MIN_DISTANCE,
+    STAYS,
+    AppearingBox,
+    box_pose,
+    evaluate_encounter,
+    obstacle_plan,
+)
 from dls_ik.ros.demo.report import (
     Criterion,
     Load,
@@ -47,6 +59,7 @@ from dls_ik.ros.demo.report import (
     answers_table,
     criteria,
     criteria_lines,
+    encounter_table,
     has_passed,
     joints_table,
     save_pictures,
@@ -67,7 +80,7 @@ LOGGED = re.compile(r"\[(?:INFO|WARN|ERROR|FATAL)\] \[[\d.]+\] \[[\w.]+\]: (.*)"
 
 @dataclass
 class Demonstration:
-    """The two parts and their report; DlsIkError if one could not be done, with the reason."""
+    """The parts and their report; DlsIkError if one could not be done, with the reason."""
 
     output: Path
     seconds: float  # of streaming
@@ -80,6 +93,7 @@ class Demonstration:
         self.console = Console(quiet=self.quiet, highlight=False)
         self.robot = RobotModel.wam()
         self.check = independent_check(self.robot)
+        self.plan = obstacle_plan(self.robot, 2.0 * pi * self.seconds / LAP, self.rate)
 
     def run(self) -> int:
         """Run the demonstration; return the exit code."""
@@ -90,8 +104,9 @@ class Demonstration:
             answers = self._ask(publisher)
             meter = LoadMeter(pid)
             recording = self._stream(publisher)
+            past_box = self._stream_past_a_box(publisher)
             load = meter.result()
-        found = self._report(answers, recording, load)
+        found = self._report(answers, recording, past_box, load)
         self.console.print()
         _conclude(found, load, time.monotonic() - begin)
         return 0 if has_passed(found) else 1
@@ -121,10 +136,29 @@ class Demonstration:
         console.print()
         return recording
 
+    def _stream_past_a_box(self, publisher: TargetPublisher) -> StreamRecording:
+        self._headline("3  The same figure, and a box that appears in its way")
+        recorder = StateRecorder(publisher.node, self.robot.joint_names)
+        recorder.start()
+        box = AppearingBox(publisher, self.robot.base, box_pose(self.robot))
+        box.wait()
+        plan = self.plan
+        self.console.print(f"for {STAYS:g} s; the node keeps {1e3 * MIN_DISTANCE:g} mm from it ")
+        tick = lambda: self.console.print(".", end="")  # noqa: E731
+        events = box.events(plan, self.rate)
+        frame, rate = self.robot.base, self.rate
+        recording = stream(publisher, recorder, plan.path, frame, rate, tick, events)
+        self.console.print()
+        return recording
+
     def _report(
-        self, answers: list[PoseCheck], recording: StreamRecording, load: Load
+        self,
+        answers: list[PoseCheck],
+        recording: StreamRecording,
+        past_box: StreamRecording,
+        load: Load,
     ) -> list[Criterion]:
-        """Print and save the figures of the recording."""
+        """Print and save the figures of the recordings."""
         console = self.console
         motion, tracking = evaluate(recording, self.check)
         uses = joint_uses(self.robot, motion)
@@ -133,12 +167,14 @@ class Demonstration:
         console.print(joints_table(console, uses))
         speed = f"speed: greatest over {SPEED_WINDOW} states, of the limit"
         console.print(f"[dim]room: least distance to a limit; {speed}[/]")
-        self._headline("3  Pictures")
-        for picture in save_pictures(self.robot, motion, tracking, self.output):
+        encounter = evaluate_encounter(past_box, self.plan, self.robot, self.check)
+        console.print(encounter_table(encounter))
+        self._headline("4  Pictures")
+        for picture in save_pictures(self.robot, motion, tracking, encounter, self.output):
             console.print(str(picture), soft_wrap=True)
-        found = criteria(answers, tracking, uses, self.rate)
+        found = criteria(answers, tracking, uses, encounter, self.rate)
         if self.json is not None:
-            save_report(self.json, answers, tracking, uses, found, load)
+            save_report(self.json, answers, tracking, uses, encounter, found, load)
             console.print(str(self.json), soft_wrap=True)
         return found
 
@@ -163,12 +199,11 @@ def _conclude(found: list[Criterion], load: Load, seconds: float) -> None:
 # The node's process
 
 
-def node_command(parameters: dict[str, Any]) -> list[str]:
-    """Return the command that runs the node of this Python with parameters."""
+def node_command(settings: Path) -> list[str]:
+    """Return the command that runs the node of this Python with a file of parameters."""
     script = Path(sys.executable).with_name("ik_node")
     program = [str(script)] if script.is_file() else [sys.executable, "-m", "dls_ik.ros.node"]
-    settings = [f"{name}:={value}" for name, value in parameters.items()]
-    return [*program, "--ros-args", *(word for setting in settings for word in ("-p", setting))]
+    return [*program, "--ros-args", "--params-file", str(settings)]
 
 
 class NodeLog:
@@ -203,8 +238,12 @@ def running_node(demo: Demonstration) -> Iterator[tuple[TargetPublisher, int]]:
     """
     parameters: dict[str, Any] = {"robot": "wam", "rate": demo.rate}
     parameters |= {"initial_positions": list(READY), "acceleration": [ACCELERATION]}
+    parameters |= {"stream_avoid_collisions": "required", "min_distance": MIN_DISTANCE}
+    parameters["robot_description_semantic"] = share_file("urdf", "wam7.srdf").read_text()
     if demo.method is not None:
         parameters["stream_method"] = demo.method
+    settings = demo.output / "ik_node.yaml"
+    settings.write_text(json.dumps({"/**": {"ros__parameters": parameters}}))
     path = demo.output / "ik_node.log"
 
     def echo(line: str) -> None:
@@ -213,7 +252,7 @@ def running_node(demo: Demonstration) -> Iterator[tuple[TargetPublisher, int]]:
 
     with (
         path.open("w") as file,
-        ChildProcess(node_command(parameters), log := NodeLog(file, echo)) as node,
+        ChildProcess(node_command(settings), log := NodeLog(file, echo)) as node,
         TargetPublisher(patience=POLL) as publisher,
     ):
         try:
@@ -232,11 +271,13 @@ def running_node(demo: Demonstration) -> Iterator[tuple[TargetPublisher, int]]:
 
 
 def wait_until_ready(node: ChildProcess, publisher: TargetPublisher, console: Console) -> None:
-    """Wait until the node takes targets and reports the tip; DlsIkError if it ends or is late."""
+    """Wait until the node takes targets and knows its scene; DlsIkError if it ends or is late."""
     begin, reminder = time.monotonic(), REMINDER
     while True:
         try:
             publisher.wait()
+            if "targets wait" in publisher.monitor.message:
+                raise NoAnswerError(publisher.monitor.message)
             break
         except NOT_THERE as error:
             waited = time.monotonic() - begin
@@ -289,7 +330,7 @@ def main(**given: Any) -> None:
 
     Starts a real ik_node as a process of its own, asks compute_ik for a dozen poses, some of them
     out of reach, and checks every answer; streams a figure of eight on target_pose and follows the
-    joint_states that come back; saves pictures of the motion.
+    joint_states that come back, without and with a box in the way; saves pictures of the motion.
     """
     for output in (sys.stdout, sys.stderr):
         if isinstance(output, TextIOWrapper):

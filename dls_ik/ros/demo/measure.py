@@ -4,7 +4,7 @@ Answers and motion are judged by kinematics that the solver does not use.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import pi
 from typing import Any, NamedTuple
@@ -195,11 +195,15 @@ def approach(robot: RobotModel, start: Array, rate: float) -> Array:
     return robot.fk(start + smooth[:, None] * way)
 
 
-def figure_of_eight(centre: Array, times: Array) -> Array:
-    """Return poses (k, 4, 4) of constant orientation, at full speed from time 0 on [s]."""
+def figure_of_eight(centre: Array, times: Array, begin: float = 0.0) -> Array:
+    """Return poses (k, 4, 4) of constant orientation, at full speed from time 0 on [s].
+
+    Args:
+        begin: phase where it starts from rest [rad].
+    """
     running = np.maximum(times, 0.0)
     run_in = np.minimum(times, 0.0) + RUN_IN
-    phase = 2.0 * pi / LAP * (running + 0.5 * run_in**2 / RUN_IN)
+    phase = begin + 2.0 * pi / LAP * (running + 0.5 * run_in**2 / RUN_IN)
     poses = np.repeat(centre[None], len(times), axis=0)
     poses[:, 0, 3] += WIDTH * np.sin(2.0 * phase)
     poses[:, 1, 3] += LENGTH * np.sin(phase)
@@ -251,15 +255,21 @@ def stream(
     frame: str,
     rate: float,
     every_second: Callable[[], None],
+    events: Mapping[int, Callable[[], None]] | None = None,
 ) -> StreamRecording:
     """Send every target at its time, and record the joint states from where counting begins.
 
     DlsIkError if none come meanwhile.
+
+    Args:
+        events: what to do before a target is sent, by its index.
     """
     begin = time.monotonic()
     sent = []
     for k, T in enumerate(path.poses):
         time.sleep(max(begin + k / rate - time.monotonic(), 0.0))
+        if events and k in events:
+            events[k]()
         sent.append(time.monotonic())
         publisher.send_pose(T, frame)
         if k % round(rate) == 0:

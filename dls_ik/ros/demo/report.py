@@ -19,6 +19,7 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.model.rotations import rpy_from_rotation
 from dls_ik.plot import joint_bands, tip_path
 from dls_ik.ros.demo.measure import TOLERANCE, JointUse, PoseCheck, RecordedMotion, Tracking
+from dls_ik.ros.demo.obstacle import ALLOWED, MIN_DISTANCE, Encounter, draw_encounter
 from dls_ik.text import json_text
 
 BUSY = 0.25  # share of the processors taken by others, above which figures by the clock are theirs
@@ -44,10 +45,18 @@ class Criterion:
 
 
 def criteria(
-    answers: Sequence[PoseCheck], tracking: Tracking, uses: Sequence[JointUse], rate: float
+    answers: Sequence[PoseCheck],
+    tracking: Tracking,
+    uses: Sequence[JointUse],
+    encounter: Encounter,
+    rate: float,
 ) -> list[Criterion]:
     """Return all checks, those by the clock last."""
-    found = [*_answer_criteria(answers), *_motion_criteria(tracking, uses)]
+    found = [
+        *_answer_criteria(answers),
+        *_motion_criteria(tracking, uses),
+        _encounter_criterion(encounter),
+    ]
     text = f"joint states came at {tracking.state_rate:.1f} Hz (at least {MIN_RATE * rate:g})"
     found.append(Criterion(tracking.state_rate >= MIN_RATE * rate, text, by_the_clock=True))
     for name, spread, bound, unit in (
@@ -58,7 +67,20 @@ def criteria(
         text = f"tip within {1e3 * spread.p99:.3g} {unit} of {name} 99 % of the time"
         text = f"{text} (at most {1e3 * bound:g})"
         found.append(Criterion(spread.p99 <= bound, text, by_the_clock=True))
+    error = encounter.error_again
+    text = f"tip within {1e3 * error:.3g} mm of the figure again once the box was gone"
+    text = f"{text} (at most {1e3 * PATH_TOLERANCE:g})"
+    found.append(Criterion(error <= PATH_TOLERANCE, text, by_the_clock=True))
     return found
+
+
+def _encounter_criterion(encounter: Encounter) -> Criterion:
+    least, inside = encounter.least, encounter.inside
+    text = (
+        f"the arm kept {1e3 * least:.2f} mm from the box (at least {1e3 * MIN_DISTANCE:g}), in "
+        f"which the target was for {inside:.1f} s"
+    )
+    return Criterion(least >= MIN_DISTANCE - ALLOWED and inside > 0.0, text)
 
 
 def has_passed(found: Sequence[Criterion]) -> bool:
@@ -224,6 +246,17 @@ def timing_table(tracking: Tracking) -> Table:
     return table
 
 
+def encounter_table(encounter: Encounter) -> Table:
+    """Return how near the arm came to the box, and how far that kept the tip from the figure."""
+    table = _table("the arm and the box", "")
+    table.add_row("least distance", f"{1e3 * encounter.least:.2f} mm")
+    table.add_row("of", encounter.link)
+    table.add_row("target in the box for", f"{encounter.inside:.2f} s")
+    table.add_row("tip off the figure meanwhile", f"{1e3 * encounter.error_meanwhile:.0f} mm")
+    table.add_row("and afterwards", f"{1e3 * encounter.error_again:.2f} mm")
+    return table
+
+
 def joints_table(console: Console, uses: Sequence[JointUse]) -> Table:
     """Return the distance of each joint to its limits."""
     table = _table()
@@ -305,7 +338,11 @@ def _bar(use: JointUse, is_ascii: bool) -> str:
 
 
 def save_pictures(
-    robot: RobotModel, motion: RecordedMotion, tracking: Tracking, folder: Path
+    robot: RobotModel,
+    motion: RecordedMotion,
+    tracking: Tracking,
+    encounter: Encounter,
+    folder: Path,
 ) -> list[Path]:
     """Draw and save the pictures; return their files."""
     following = (
@@ -316,6 +353,7 @@ def save_pictures(
     figures = {
         "tip_path.png": tip_path(robot, motion.times, motion.q, motion.goal, following),
         "joint_positions.png": joint_bands(robot, motion.times, motion.q, inside),
+        "obstacle.png": draw_encounter(encounter),
     }
     for name, figure in figures.items():
         figure.savefig(folder / name, dpi=150)
@@ -327,6 +365,7 @@ def save_report(
     answers: Sequence[PoseCheck],
     tracking: Tracking,
     uses: Sequence[JointUse],
+    encounter: Encounter,
     found: Sequence[Criterion],
     load: Load,
 ) -> None:
@@ -347,6 +386,14 @@ def save_report(
             for answer in answers
         ],
         "tracking": tracking,
+        "obstacle": {
+            "least_distance": encounter.least,
+            "link": encounter.link,
+            "min_distance": MIN_DISTANCE,
+            "target_inside": encounter.inside,
+            "error_meanwhile": encounter.error_meanwhile,
+            "error_again": encounter.error_again,
+        },
         "joints": [{**asdict(use), "room": use.room} for use in uses],
     }
     file.parent.mkdir(parents=True, exist_ok=True)
