@@ -11,6 +11,7 @@ from dataclasses import Field
 from pathlib import Path
 from typing import Any
 
+from dls_ik.ros.bounds import bound_fields
 from dls_ik.ros.declare import NUMBERS, TEXTS, declared
 from dls_ik.ros.params import DECLARED, RobotParameters, fields_of
 from dls_ik.ros.sim_arm.arm import SimArmParameters
@@ -20,6 +21,7 @@ HEAD = "| parameter | default | values | changes | meaning |\n| --- | --- | --- 
 TABLES: Mapping[str, Mapping[str, Field[Any]]] = {
     "ik_node": DECLARED,
     "a group": fields_of(["NAME"]),
+    "a bound": bound_fields(["NAME"]),
     "ik_sim_arm": {
         name: field
         for name, field in declared(SimArmParameters).items()

@@ -10,12 +10,21 @@ from concurrent.futures import ThreadPoolExecutor
 from rclpy.node import Node
 from rclpy.task import Future
 
-from dls_ik.errors import Code, RequestError, RobotModelError
+from dls_ik.core.types import Array
+from dls_ik.errors import (
+    Code,
+    DlsIkError,
+    FrameError,
+    RequestError,
+    RobotModelError,
+    SceneError,
+)
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros import STARTED
-from dls_ik.ros.arm import Arm
+from dls_ik.ros.arm import PREPARING, Arm, Surroundings
+from dls_ik.ros.bounds import build_workspace
 from dls_ik.ros.frames import Frames, tf2_lookup
-from dls_ik.ros.params import Parameters
+from dls_ik.ros.params import NONE, REQUIRED, Parameters
 from dls_ik.ros.presets import is_of_preset, with_preset
 from dls_ik.ros.process import LiveParameters, given_values, spin, warm_up
 from dls_ik.ros.robot_source import DescriptionTopic, robot_from_parameters
@@ -25,11 +34,13 @@ from dls_ik.ros.services.server import NAMES, ServiceServer
 from dls_ik.ros.servo.loop import ServoLoop
 from dls_ik.ros.subscriptions import TypeMonitor
 from dls_ik.ros.util import give_back_memory, trace
+from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.scene.srdf import Srdf
 from dls_ik.servo.options import GENTLE_TIP, motion_limits
-from dls_ik.text import listing
+from dls_ik.text import escape, listing
 
 NO_ROBOT = "there is no robot yet"
+FRAME_WAIT = 5.0  # [s] for frames of bounds of the workspace
 SWITCH_INTERVAL = 3e-4  # [s] between threads; Python's 5 ms are more than a cycle takes
 
 
@@ -93,7 +104,11 @@ class Application:
         frames = Frames(tf2_lookup(node))
         self._loop = ServoLoop(node, live.current, frames)
         current = self._loop.cycle.current
-        self._scenes = PlanningSceneMonitor(node, live.current, current, frames, self._adopt)
+        self._frames = frames
+        self._scenes = PlanningSceneMonitor(
+            node, live.current, current, frames, self._adopt, self._equip
+        )
+        self._loop.cycle.watch(self._scenes.look_at_joints)
         self._services = ServiceServer(node, self.arm, current, frames, live.current, self._scenes)
         TypeMonitor(node)
         live.on_change(self._change)
@@ -114,7 +129,7 @@ class Application:
         if robot is None:
             self._wait_for_robot(reason)
         else:
-            self._use(Arm(robot, self._parameters, self._executor))
+            self._use(self._new_arm(robot))
         self._loop.start()
         self._services.start()
 
@@ -151,11 +166,69 @@ class Application:
 
     def _take(self, robot: RobotModel) -> None:
         """Use a robot from the topic; runs in the builder's thread."""
-        arm = Arm(robot, self._parameters, self._executor)
+        arm = self._new_arm(robot)
         with self._swap:
             if arm.parameters is not self._parameters:  # changed in the meantime
                 arm = arm.changed(self._parameters)
             self._use(arm)
+
+    def _new_arm(self, robot: RobotModel) -> Arm:
+        parameters = self._parameters
+        hindrance = PREPARING if parameters.needs_surroundings else ""
+        around = Surroundings(hindrance=hindrance)
+        return Arm(robot, parameters, self._executor, surroundings=around)
+
+    def _equip(self, robot: RobotModel, scene: PlanningScene | None, reason: str) -> None:
+        """Let the stream keep away from a scene; runs in the thread of the scene.
+
+        Args:
+            reason: why there is none.
+        """
+        while (before := self._arm) is not None and before.robot is robot:
+            if not before.parameters.needs_surroundings:
+                return
+            try:
+                arm = before.within(self._surroundings(before, scene, reason))
+            except Exception as error:  # noqa: BLE001  the stream must not move without
+                if not isinstance(error, DlsIkError):
+                    self._node.get_logger().error(trace(error))
+                words = str(error) if isinstance(error, DlsIkError) else repr(error)
+                self._node.get_logger().error(f"the stream takes no targets: {escape(words)}")
+                arm = before.within(Surroundings(hindrance=words))
+            with self._swap:
+                if self._arm is before:  # else a parameter changed in the meantime
+                    self._use(arm)
+                    self._say_kept_distance(arm)
+                    return
+
+    def _surroundings(self, arm: Arm, scene: PlanningScene | None, reason: str) -> Surroundings:
+        parameters = arm.parameters
+        mode = parameters.stream_avoid_collisions
+        if mode == NONE:
+            scene, reason = None, "stream_avoid_collisions is none"
+        elif mode == REQUIRED and scene is None:
+            raise SceneError(
+                f"stream_avoid_collisions is required, and there is no scene: {reason}"
+            )
+        workspace = build_workspace(
+            parameters.bound_details, arm.tree, lambda frame: self._wait_for_frame(frame, arm)
+        )
+        return Surroundings(scene, workspace, reason=reason)
+
+    def _wait_for_frame(self, frame: str, arm: Arm) -> Array:
+        """Return (4, 4) ``T_root_frame`` of a frame that TF may come to know soon.
+
+        Raises:
+            FrameError: it does not.
+        """
+        end = time.monotonic() + FRAME_WAIT
+        while True:
+            try:
+                return self._frames.T_root_frame(frame, arm.tree, {})
+            except FrameError:
+                if time.monotonic() > end:
+                    raise
+            time.sleep(0.1)
 
     def _adopt(self, robot: RobotModel, srdf: Srdf) -> None:
         """Use the groups of an SRDF; runs in the thread of the scene."""
@@ -184,6 +257,15 @@ class Application:
         self._scenes.use(arm)
         if is_new:
             self._announce(arm)
+
+    def _say_kept_distance(self, arm: Arm) -> None:
+        around, options = arm.surroundings, arm.controller.options
+        if around.scene is None and not around.workspace:
+            return
+        kept = f"keeps {options.min_distance:g} m from collisions" if around.scene else ""
+        names = [bound.name for bound in around.workspace]
+        inside = f"stays inside of {listing(names)}" if names else ""
+        self._node.get_logger().info(f"the stream {' and '.join(filter(None, (kept, inside)))}")
 
     def _announce(self, arm: Arm) -> None:
         robot, node = arm.robot, self._node

@@ -21,8 +21,10 @@ from dls_ik.model.analysis import ready_configuration
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.tree import Tree
 from dls_ik.ros.params import GroupParameters, Parameters
+from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.scene.srdf import Srdf
 from dls_ik.servo import DEFAULT_METHOD, Controller, gentle_acceleration
+from dls_ik.servo.workspace import Bound
 from dls_ik.solver import IkSolver
 from dls_ik.text import listing, quoted
 
@@ -53,6 +55,18 @@ class IkChain(NamedTuple):
     attachments: tuple[TipAttachment | None, ...]  # (k,)
 
 
+PREPARING = "the planning scene is being prepared"
+
+
+class Surroundings(NamedTuple):
+    """All that the stream of an arm keeps away from."""
+
+    scene: PlanningScene | None = None
+    workspace: tuple[Bound, ...] = ()
+    hindrance: str = ""  # why the stream may not move; empty: it may
+    reason: str = ""  # why there is no scene
+
+
 class Arm:
     """A robot with the parameters that it is used with; never changed, only replaced.
 
@@ -61,9 +75,11 @@ class Arm:
         controller: to use again, if it was made from the same parameters.
         groups: to take solvers' robots from, if they are of the same robot.
         srdf: whose groups may be asked for too.
+        surroundings: that the controller keeps away from, as far as they are known.
 
     Raises:
-        MethodError, OptionError: a method or a group that does not fit this robot.
+        MethodError, OptionError: a method or a group that does not fit this robot, or distances
+            that its links never have.
         JointValueError: initial positions that do not fit it.
     """
 
@@ -75,22 +91,21 @@ class Arm:
         controller: Controller | None = None,
         groups: Mapping[str, Group] | None = None,
         srdf: Srdf | None = None,
+        surroundings: Surroundings | None = None,
     ) -> None:
         self.robot, self.srdf = robot, srdf
+        self.surroundings = surroundings or Surroundings()
+        self.beside = joints_beside(robot)
         self.parameters = parameters
         self.tree: Tree = robot.tree
         self.start = robot.validated(parameters.initial_positions or ready_configuration(robot))
-        options = parameters.solver_options()
         self.groups = build_groups(robot, parameters, groups or {})
         self.solver = self.groups[DEFAULT].solver
         self._unusable: dict[str, str] = {}  # groups of the SRDF, and why
         if srdf is not None:
             self._add_semantic_groups(srdf, groups or {})
-        named = parameters.stream_method if parameters.stream_method != DEFAULT_METHOD else None
         self._executor = executor
-        self.controller = controller or Controller(
-            robot, named, executor, **options, **controller_options(robot, parameters)
-        )
+        self.controller = controller or self._new_controller()
         self.ik_chain = SolverCache(self.tree, parameters).find
 
     def changed(self, parameters: Parameters) -> "Arm":
@@ -101,11 +116,46 @@ class Arm:
         """
         same = parameters.stream_settings() == self.parameters.stream_settings()
         controller = self.controller if same else None
-        return Arm(self.robot, parameters, self._executor, controller, self.groups, self.srdf)
+        return self._replaced(parameters, controller, self.srdf, self.surroundings)
 
     def with_srdf(self, srdf: Srdf) -> "Arm":
         """Return the same with the groups of an SRDF, which take some tenths of a second each."""
-        return Arm(self.robot, self.parameters, self._executor, self.controller, self.groups, srdf)
+        return self._replaced(self.parameters, self.controller, srdf, self.surroundings)
+
+    def within(self, surroundings: Surroundings) -> "Arm":
+        """Return the same with other surroundings; all kernels of its stream are loaded.
+
+        Raises:
+            OptionError: distances that its links never have.
+        """
+        arm = self._replaced(self.parameters, None, self.srdf, surroundings)
+        if surroundings.scene is not None or surroundings.workspace:
+            _rehearse(arm._new_controller(), arm.start)
+        return arm
+
+    def _replaced(
+        self,
+        parameters: Parameters,
+        controller: Controller | None,
+        srdf: Srdf | None,
+        surroundings: Surroundings,
+    ) -> "Arm":
+        return Arm(
+            self.robot, parameters, self._executor, controller, self.groups, srdf, surroundings
+        )
+
+    def _new_controller(self) -> Controller:
+        parameters, around = self.parameters, self.surroundings
+        named = parameters.stream_method if parameters.stream_method != DEFAULT_METHOD else None
+        return Controller(
+            self.robot,
+            named,
+            self._executor,
+            scene=around.scene,
+            workspace=around.workspace,
+            **parameters.solver_options(),
+            **controller_options(self.robot, parameters),
+        )
 
     def group(self, name: str) -> Group:
         """Return the group of a name, the default group for an empty name.
@@ -144,6 +194,25 @@ class Arm:
         except DlsIkError as error:
             self._unusable[name] = str(error)
             return None
+
+
+def _rehearse(controller: Controller, q: Array) -> None:
+    """Use each kernel of a stream once, to have it compiled or loaded."""
+    controller.seed(q)
+    controller.follow_pose(controller.robot.fk(q), 0.0)
+    for k in range(2):
+        controller.cycle(0.01 * k, 0.01)
+    controller.follow_twist(np.full(6, 1e-3), 0.02)
+    controller.cycle(0.02, 0.01)
+    controller.pause()
+    controller.cycle(0.03, 0.01)
+    controller.stop_path(0.01)
+
+
+def joints_beside(robot: RobotModel) -> tuple[str, ...]:
+    """Return the joints of a robot that are not of its chain, such as fingers and other arms."""
+    masters = dict.fromkeys(mimic.master for mimic in robot.tree.mimic_of.values())
+    return tuple(name for name in masters if name not in robot.joint_names)
 
 
 def controller_options(robot: RobotModel, parameters: Parameters) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from dataclasses import Field, dataclass, fields, replace
 from typing import Any, TypeVar
 
 from dls_ik.errors import MethodError, OptionError
+from dls_ik.ros.bounds import BoundParameters, bound_fields, changed_bounds
 from dls_ik.ros.declare import ParameterSet, checked, declared, option, parameter
 from dls_ik.servo import DEFAULT_METHOD, ControllerOptions
 from dls_ik.solver.method import AUTO as AUTO_METHOD
@@ -17,7 +18,7 @@ from dls_ik.text import listing
 REQUEST, ALWAYS, IGNORE, REFUSE = "request", "always", "ignore", "refuse"
 AUTO, REQUIRED, NONE = "auto", "required", "none"
 JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY = "joint_state", "joint_trajectory", "position_array"
-NO_LIMIT = 1e9  # [rad/s^2 or m/s^2]
+NO_LIMIT = 1e9  # [rad/s^2 or m/s^2, m/s or rad/s]
 
 # Not `groups`, which is the list of their names: YAML, and `ros2 param dump`, cannot have both.
 PREFIX = "group"
@@ -223,6 +224,24 @@ class Parameters(GroupsParameters):
         read_only=True,
     )
 
+    # The surroundings of the stream
+    stream_avoid_collisions: str = parameter(
+        AUTO,
+        "the stream keeps min_distance from the scene, and between links: auto: where the robot "
+        "has a scene, for which targets wait; required: nothing moves without one; none: never",
+        choices=(AUTO, REQUIRED, NONE),
+        read_only=True,
+    )
+    min_distance: float = option(ControllerOptions, "min_distance", read_only=True)
+    influence_distance: float = option(ControllerOptions, "influence_distance", read_only=True)
+    bounds: tuple[str, ...] = parameter(
+        (),
+        "names of bounds of the workspace, each with bound.NAME.box, .sphere or .half_space, and "
+        "its pose and links",
+        read_only=True,
+    )
+    bound_details: tuple[BoundParameters, ...] = ()  # one for each of them
+
     # How targets are followed; those that keep an arm from harm do not change while it moves
     stream_method: str = parameter(DEFAULT_METHOD, "method that follows targets")
     rate: float = parameter(
@@ -317,6 +336,19 @@ class Parameters(GroupsParameters):
     margin: float = option(SolverOptions, "margin")
     mu: float = option(SolverOptions, "mu")
 
+    def changed(self, given: Mapping[str, Any]) -> "Parameters":
+        """Return them with some values changed, ``bound.NAME.box`` and the like among them."""
+        names = _bound_names(given.get("bounds", self.bounds))
+        details = changed_bounds(self.bound_details, names, given)
+        of_bounds = bound_fields(names)
+        rest = {name: value for name, value in given.items() if name not in of_bounds}
+        return super(Parameters, replace(self, bound_details=details)).changed(rest)
+
+    def further(self, given: Mapping[str, Any]) -> "dict[str, Field[Any]]":
+        """Return the parameters of each of the groups and bounds."""
+        names = _bound_names(given.get("bounds", self.bounds))
+        return super().further(given) | bound_fields(names)
+
     def check(self) -> None:
         """Raise an OptionError for robots, groups or outputs that contradict each other.
 
@@ -325,6 +357,11 @@ class Parameters(GroupsParameters):
         """
         super().check()
         self._check_outputs()
+        for bound in self.bound_details:
+            bound.check()
+        twice = sorted({name for name in self.bounds if self.bounds.count(name) > 1})
+        if twice:
+            raise OptionError(f"bounds has {listing(twice)} more than once")
         of_groups = [group.method for group in self.group_details if group.method]
         for method in (self.method, self.stream_method, *of_groups):
             solver_options(parse_method(method), self.solver_options())
@@ -374,6 +411,11 @@ class Parameters(GroupsParameters):
             )
         return {name: _for_joints(value) for name, value in given.items() if value != ()}
 
+    @property
+    def needs_surroundings(self) -> bool:
+        """Return whether the stream keeps away from anything, once that is known."""
+        return self.stream_avoid_collisions != NONE or bool(self.bounds)
+
     def stream_settings(self) -> tuple[Any, ...]:
         """Return everything that a controller is made from, to compare with."""
         return (self.stream_method, self.controller_options(), self.solver_options())
@@ -382,6 +424,10 @@ class Parameters(GroupsParameters):
 def _for_joints(value: Any) -> Any:
     """Return a list of one number as that number, which holds for all joints."""
     return value[0] if isinstance(value, tuple) and len(value) == 1 else value
+
+
+def _bound_names(given: Any) -> Any:
+    return checked("bounds", declared(Parameters)["bounds"], given)
 
 
 DECLARED = declared(Parameters)  # without those of each group

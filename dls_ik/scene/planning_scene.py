@@ -384,6 +384,11 @@ class PlanningScene:
         other._lock, other._snapshot = Lock(), snapshot
         return other
 
+    def replace_snapshot(self, snapshot: SceneSnapshot) -> None:
+        """Stand as a snapshot of the same robot from now on."""
+        with self._lock:
+            self._snapshot = snapshot
+
     def take_over(self, other: PlanningScene) -> None:
         """Take the objects, the state and the changed pairs of a scene of the same robot."""
         before = other.snapshot

@@ -12,7 +12,9 @@ from robots import ROOT, URDF
 from ros_arms import flat
 
 from dls_ik import RobotModel
-from dls_ik.errors import MethodError, OptionError
+from dls_ik.errors import FrameError, MethodError, OptionError
+from dls_ik.model.rotations import transform
+from dls_ik.ros.bounds import build_workspace
 from dls_ik.ros.params import DECLARED, Parameters
 from dls_ik.ros.process import descriptor
 from dls_ik.solver import IkSolver
@@ -96,6 +98,59 @@ def test_conditions_of_a_method_hold_for_the_whole_set():
 def test_one_robot_only():
     with pytest.raises(OptionError, match="give one"):
         Parameters().changed({"robot": "wam", "robot_description": "<robot/>"})
+
+
+CELL = {"bounds": "cell, floor", "bound.cell.box": [1.0, 2.0, 3.0], "bound.cell.frame": "elbow"}
+FLOOR = {"bound.floor.half_space": [0, 0, 2, 0.2], "bound.floor.position": [0, 0, 0.3]}
+FIXED = {"bound.cell.frame": "/base", "bound.cell.position": [1.0, 0.0, 0.0]}
+
+
+def workspace(given, lookup=None):
+    tree = RobotModel.from_urdf(URDF / "planar_2r.urdf").tree
+    return build_workspace(Parameters().changed(given).bound_details, tree, lookup)
+
+
+def test_bounds_of_the_workspace_are_read():
+    cell, floor = workspace({**CELL, **FLOOR, **FIXED, "bound.floor.links": "tip"})
+    assert (cell.name, floor.name, cell.links, floor.links) == ("cell", "floor", (), ("tip",))
+    np.testing.assert_allclose(cell.size, [1.0, 2.0, 3.0])
+    np.testing.assert_allclose(cell.T[:3, 3], [1.0, 0.0, 0.0])
+    np.testing.assert_allclose(floor.normal, [0.0, 0.0, 1.0])
+    assert floor.offset == pytest.approx(0.4)
+    turned = {"bound.floor.orientation": [0, np.pi / 2, 0], "bound.floor.frame": "table"}
+    T_table = transform(translation=np.array([5.0, 0.0, 0.0]))
+    _, floor = workspace({**CELL, **FLOOR, **FIXED, **turned}, lambda frame: T_table)
+    np.testing.assert_allclose(floor.normal, [1.0, 0.0, 0.0], atol=1e-12)
+    assert floor.offset == pytest.approx(5.1)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"bounds": "cell"}, "bound 'cell' has no shape: give one of bound.cell.box, "),
+        ({"bounds": "cell", "bound.cell.box": [1.0, 1.0]}, "box takes 3 numbers, not 2"),
+        ({"bounds": "cell", "bound.cell.box": [1.0, 1.0, 0.0]}, "lengths above 0"),
+        ({**FLOOR, "bounds": "floor", "bound.floor.sphere": 1.0}, "has sphere, half_space: give"),
+        ({"bounds": "a", "bound.a.half_space": [0, 0, 0, 1]}, "normal of length 0"),
+        ({"bounds": "a", "bound.a.sphere": -1.0}, "sphere is from 0 to 1000"),
+        ({"bounds": "a, a", "bound.a.sphere": 1.0}, "bounds has a more than once"),
+        ({"bound.a.sphere": 1.0}, "unknown parameter 'bound.a.sphere'"),
+    ],
+)
+def test_bounds_that_are_not_clear_are_refused(given, words):
+    with pytest.raises(OptionError, match=words):
+        Parameters().changed(given)
+
+
+def test_a_bound_in_a_frame_that_moves_or_is_unknown_is_refused():
+    def unknown(frame):
+        raise FrameError(f"unknown frame {frame!r}")
+
+    tip = {"bounds": "a", "bound.a.sphere": 1.0, "bound.a.frame": "tip"}
+    with pytest.raises(OptionError, match=r"'tip', which moves against the root.*: base"):
+        workspace(tip)
+    with pytest.raises(OptionError, match=r"bound\.a\.frame: unknown frame 'table'"):
+        workspace({**tip, "bound.a.frame": "table"}, unknown)
 
 
 def test_every_parameter_is_described():

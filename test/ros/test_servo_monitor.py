@@ -10,6 +10,7 @@ from robots import URDF, joint, urdf
 from visualization_msgs.msg import Marker
 
 from dls_ik import RobotModel
+from dls_ik.model.rotations import rotation_from_rpy, transform
 from dls_ik.ros.frames import matrix_from_pose
 from dls_ik.ros.servo.markers import MarkerMessage, colour_of
 from dls_ik.ros.servo.monitor import (
@@ -21,7 +22,9 @@ from dls_ik.ros.servo.monitor import (
     diagnostic_level,
     motion_values,
 )
+from dls_ik.servo.guard import NearPair
 from dls_ik.servo.state import ServoOutput, ServoState
+from dls_ik.servo.workspace import BoxBound, HalfSpace, SphereBound
 
 OK, WARN, ERROR, STALE = (
     DiagnosticStatus.OK,
@@ -166,7 +169,9 @@ def test_markers():
     trail = np.arange(9.0).reshape(3, 3)
     message = MarkerMessage("world", 1.0)
     message.fill(ServoState.FAULT, T_tip, None, trail[:1])
-    target, tip, line = sent(message.fill(ServoState.FOLLOWING, T_tip, T_target, trail)).markers
+    filled = sent(message.fill(ServoState.FOLLOWING, T_tip, T_target, trail))
+    target, tip, line, *nearest = filled.markers
+    assert all(m.action == Marker.DELETE for m in nearest)
     assert {m.header.frame_id for m in (target, tip, line)} == {"world"}
     assert len({(m.ns, m.id) for m in (target, tip, line)}) == 3
     assert all(m.action == Marker.ADD and m.lifetime.sec == 1 for m in (target, tip, line))
@@ -181,8 +186,34 @@ def test_markers():
 def test_markers_of_what_is_not_there_are_deleted():
     message = MarkerMessage("world", 1.0)
     filled = message.fill(ServoState.WAITING, np.eye(4), None, np.zeros((1, 3)))
-    target, tip, line = sent(filled).markers
+    target, tip, line, *_ = sent(filled).markers
     assert (target.action, tip.action, line.action) == (Marker.DELETE, Marker.ADD, Marker.DELETE)
+
+
+def test_markers_of_the_nearest_pair_and_of_bounds():
+    T = transform(rotation_from_rpy(0.1, 0.2, 0.3), np.array([0.4, 0.5, 0.6]))
+    bounds = [
+        BoxBound(np.array([1.0, 2.0, 3.0]), T, name="cell"),
+        SphereBound(0.7, T, name="ball"),
+        HalfSpace(np.array([0.0, 1.0, 0.0]), 0.2, name="side"),
+    ]
+    points = np.array([[0.1, 0.2, 0.3], [0.1, 0.2, 0.35]])
+    pair = NearPair(("crate", "hand"), 0.05, points, np.array([0.0, 0.0, 1.0]))
+    message = MarkerMessage("world", 1.0, bounds)
+    filled = message.fill(ServoState.BLOCKED, np.eye(4), None, np.zeros((0, 3)), pair)
+    found = {m.ns: m for m in sent(filled).markers}
+    line, text = found["nearest"], found["nearest distance"]
+    assert [[p.x, p.y, p.z] for p in line.points] == points.tolist()
+    assert text.text == "crate - hand: 50 mm"
+    assert line.color == sent(colour_of(ServoState.FAULT)), "red: it is blocked"
+    cell, ball, side = (found[f"bound {name}"] for name in ("cell", "ball", "side"))
+    assert (cell.scale.x, cell.scale.y, cell.scale.z) == (1.0, 2.0, 3.0)
+    assert matrix_from_pose(cell.pose) == pytest.approx(T)
+    assert (ball.type, ball.scale.x) == (Marker.SPHERE, 1.4)
+    assert matrix_from_pose(side.pose)[:3, 2] == pytest.approx([0.0, 1.0, 0.0])
+    assert side.pose.position.y == pytest.approx(0.2)
+    gone = message.fill(ServoState.FOLLOWING, np.eye(4), None, np.zeros((0, 3)))
+    assert {m.ns for m in gone.markers if m.action == m.DELETE} >= {"nearest", "nearest distance"}
 
 
 def test_colours_tell_states_apart():

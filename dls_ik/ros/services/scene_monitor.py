@@ -1,9 +1,10 @@
 """The planning scene of the node: from the robot and its SRDF, changed by what others publish.
 
 One thread builds the scene and applies all changes in order. Requests take the snapshot as it
-stands, and never wait.
+stands, and never wait. The stream takes the last one whose kernels' arrays are prepared.
 """
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -24,7 +25,7 @@ from dls_ik.errors import DlsIkError, SceneError
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.tree import Tree
 from dls_ik.model.xml import MAX_BYTES as MAX_TEXT
-from dls_ik.ros.arm import Arm
+from dls_ik.ros.arm import PREPARING, Arm
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.params import Parameters
 from dls_ik.ros.robot_source import QOS as LATCHED
@@ -35,12 +36,20 @@ from dls_ik.scene import planning_scene
 from dls_ik.scene.changes import frame_pose
 from dls_ik.scene.exact import library
 from dls_ik.scene.messages import read_messages
-from dls_ik.scene.operations import AddObject, AttachObject, MoveObject, Operation, SetFrame
+from dls_ik.scene.operations import (
+    AddObject,
+    AttachObject,
+    MoveObject,
+    Operation,
+    SetFrame,
+    SetJoints,
+)
 from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import Srdf, load_srdf
 from dls_ik.text import escape, listing, quoted
 
 LIBRARY = "coal"
+MISSING = f"the library {LIBRARY} is not installed: pip install 'dls_ik[collision]'"
 SEMANTIC = "robot_description_semantic"
 TOPICS: Mapping[str, Any] = {
     "planning_scene": PlanningScene,
@@ -56,7 +65,9 @@ MAX_WAITING, MAX_WAITING_BYTES = 10_000, 16 * 1024 * 1024  # changes
 DISCOVERY = 0.5  # [s] from the start of the node, in which publishers are found
 SRDF_WAIT = 2.0  # [s] the same, for an SRDF of one; then pairs are searched without it
 ASK_PERIOD = 1.0  # [s] between looks for move_group
-PREPARING = "the planning scene is being prepared"
+SHOWN = 0.1  # [s] in which the stream sees a change, however many wait behind it
+LOOK_PERIOD = 0.05  # [s] between looks at joints beside the chain
+MOVED = 1e-3  # [rad or m] by which such a joint has moved
 NO_ROBOT = "there is no robot yet"
 
 
@@ -65,7 +76,8 @@ class KeptScene(NamedTuple):
 
     tree: Tree | None = None
     scene: planning_scene.PlanningScene | None = None
-    reason: str = NO_ROBOT
+    reason: str = NO_ROBOT  # with a scene: why its checks are not exact
+    prepared: planning_scene.PlanningScene | None = None  # as it stands for the stream
 
 
 class PlanningSceneMonitor:
@@ -74,6 +86,7 @@ class PlanningSceneMonitor:
     Args:
         current: Returns joint positions of an arm by name [rad or m].
         adopt: Takes the SRDF of a robot, in the thread of the scene.
+        equip: Takes the scene of a robot for its stream, in that thread; or why there is none.
     """
 
     def __init__(
@@ -83,8 +96,10 @@ class PlanningSceneMonitor:
         current: Callable[[Arm], Mapping[str, float]],
         frames: Frames,
         adopt: Callable[[RobotModel, Srdf], None],
+        equip: Callable[[RobotModel, planning_scene.PlanningScene | None, str], None],
     ) -> None:
-        self._node, self._current, self._frames, self._adopt = node, current, frames, adopt
+        self._node, self._current, self._frames = node, current, frames
+        self._adopt, self._equip = adopt, equip
         self._folders = parameters.mesh_folders
         self._log, self._said = Throttle(node), set[str]()
         self._executor = SerialExecutor("scene", self._fault, MAX_WAITING, MAX_WAITING_BYTES)
@@ -92,6 +107,8 @@ class PlanningSceneMonitor:
         self._arm: Arm | None = None
         self._semantic = parameters.robot_description_semantic  # XML
         self._heard = threading.Event()  # an SRDF
+        self._shown = -math.inf  # [s] when the stream saw the last change
+        self._looked = -math.inf  # [s] when joints beside the chain were looked at
         self._begin = time.monotonic()
         if not self._semantic:
             self._topic = node.resolve_topic_name(SEMANTIC)
@@ -128,16 +145,57 @@ class PlanningSceneMonitor:
         """Build and change no more."""
         self._executor.close()
 
-    def scene(self, tree: Tree) -> planning_scene.PlanningScene:
+    def scene(self, tree: Tree, exact: bool = True) -> planning_scene.PlanningScene:
         """Return the scene of the robot in use.
+
+        Args:
+            exact: The library of exact checks is needed too.
 
         Raises:
             SceneError: there is none; with the reason.
         """
         kept = self._kept
-        if kept.scene is None or kept.tree is not tree:
+        if kept.scene is None or kept.tree is not tree or (exact and kept.reason):
             raise SceneError(kept.reason if kept.tree is tree else PREPARING)
         return kept.scene
+
+    def look_at_joints(
+        self, arm: Arm, now: float, measured: Callable[[], Mapping[str, float]]
+    ) -> None:
+        """Place links that joints beside the chain move, where these have moved.
+
+        Args:
+            now: [s] steady.
+            measured: Returns measured positions by name [rad or m].
+        """
+        kept = self._kept
+        if not arm.beside or now - self._looked < LOOK_PERIOD:
+            return
+        self._looked = now
+        if kept.scene is None or kept.tree is not arm.tree:
+            return
+        values = measured()
+        before = kept.scene.snapshot.values
+        beside = {name: values[name] for name in arm.beside if name in values}
+        if any(abs(value - before.get(name, math.inf)) > MOVED for name, value in beside.items()):
+            self._executor.submit(partial(self._place, kept, beside))
+
+    def _place(self, kept: KeptScene, values: Mapping[str, float]) -> None:
+        if kept.scene is not None:
+            kept.scene.apply([SetJoints(values)], prepare=False)
+            self._show(kept)
+
+    def _show(self, kept: KeptScene) -> None:
+        """Let the stream see the scene as it stands, unless more changes are about to come."""
+        now = time.monotonic()
+        if kept.scene is None or kept.prepared is None:
+            return
+        if self._executor.has_more and now - self._shown < SHOWN:
+            return
+        snapshot = kept.scene.snapshot
+        _ = snapshot.packed, snapshot.leverage, snapshot.second_first
+        kept.prepared.replace_snapshot(snapshot)
+        self._shown = now
 
     def submit(self, job: Callable[[], None]) -> bool:
         """Run a job in the thread of the scene, after all changes so far; False: too many wait."""
@@ -157,11 +215,12 @@ class PlanningSceneMonitor:
         try:
             if arm is None:
                 raise SceneError(NO_ROBOT)
-            scene, current, tree = self.scene(arm.tree), self._current(arm), arm.tree
+            scene, current, tree = self.scene(arm.tree, False), self._current(arm), arm.tree
             values = {name: value for name, value in current.items() if name in tree.mimic_of}
             change = read_messages(message)
             operations = located(change.operations, scene.snapshot, values, self._frames)
             scene.apply(operations, at=values, prepare=not self._executor.has_more)
+            self._show(self._kept)
         except DlsIkError as error:
             self._log.warn(
                 f"refused on {source} {crc32(str(error).encode()) % REASONS}",
@@ -240,10 +299,15 @@ class PlanningSceneMonitor:
             _ = scene.snapshot.packed
         except DlsIkError as error:
             self._node.get_logger().warning(escape(f"collisions are not checked: {error}"))
-            self._keep(KeptScene(tree, None, str(error)))
+            if self._keep(KeptScene(tree, None, str(error))):
+                self._equip(robot, None, str(error))
             return
-        if self._keep(KeptScene(tree, scene, "")):
+        kept = KeptScene(tree, scene, "" if find_spec(LIBRARY) else MISSING, scene.copy())
+        if self._keep(kept):
             self._announce(scene)
+            if kept.reason:
+                self._node.get_logger().warning(f"services check no collisions: {kept.reason}")
+            self._equip(robot, kept.prepared, "")
 
     def _await_srdf(self) -> None:
         """Wait for an SRDF that somebody is about to send, as pairs are found by it at once."""
@@ -267,10 +331,8 @@ class PlanningSceneMonitor:
             return None
 
     def _new_scene(self, robot: RobotModel, srdf: Srdf | None) -> planning_scene.PlanningScene:
-        if find_spec(LIBRARY) is None:
-            raise SceneError(
-                f"the library {LIBRARY} is not installed: pip install 'dls_ik[collision]'"
-            )
+        if srdf is None and find_spec(LIBRARY) is None:  # pairs are found by exact checks
+            raise SceneError(MISSING)
         return planning_scene.PlanningScene(robot, srdf, allow=self._folders)
 
     def _keep(self, kept: KeptScene) -> bool:
@@ -297,9 +359,11 @@ class PlanningSceneMonitor:
 
     def _fault(self, error: Exception) -> None:
         kept = self._kept
+        self._node.get_logger().error(trace(error))
         if kept.scene is None:
             self._kept = kept._replace(reason=f"internal error: {error!r}")
-        self._node.get_logger().error(trace(error))
+            if self._arm is not None:
+                self._equip(self._arm.robot, None, self._kept.reason)
 
 
 class MoveGroupScene:

@@ -255,7 +255,8 @@ class ServiceServer:
     def _scene(self, request: Any, reply: Reply) -> None:
         def answer() -> Any:
             arm = self._arm()
-            return answer_scene(request, arm, self._scenes.scene(arm.tree), self._current(arm))
+            scene = self._scenes.scene(arm.tree, exact=False)
+            return answer_scene(request, arm, scene, self._current(arm))
 
         self._in_order(answer, reply, GetPlanningScene.Response(), SCENE)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError, HeldError, StaleTargetError
-from dls_ik.ros.arm import Arm
+from dls_ik.ros.arm import PREPARING, Arm
 from dls_ik.ros.frames import Frames, strip_slash
 from dls_ik.ros.params import AUTO
 from dls_ik.ros.servo.monitor import CycleReport
@@ -29,6 +29,8 @@ LONGEST = 2.0  # periods that a cycle advances by
 STILL = 4.0  # periods from which the loop stood still, where target_timeout is shorter
 
 Action = Callable[[Controller], None]
+Measured = Callable[[], Mapping[str, float]]
+Look = Callable[[Arm, float, Measured], None]  # with the time [s] steady
 
 
 class Commanded(NamedTuple):
@@ -66,6 +68,7 @@ class ServoCycle:
         self._commanded: Commanded | None = None
         self._pending: Arrival | None = None  # a target that waits for joint states
         self._note = (-math.inf, "")  # time and text of a remark on a target
+        self._look: Look = lambda arm, now, measured: None
 
     @property
     def has_arm(self) -> bool:
@@ -92,6 +95,10 @@ class ServoCycle:
     def use(self, arm: Arm) -> None:
         """Use this arm from the next cycle on."""
         self._next = arm
+
+    def watch(self, look: Look) -> None:
+        """Show each cycle's arm, and where all joints are measured, to a function."""
+        self._look = look
 
     def submit(self, action: Action) -> None:
         """Apply an action to the controller at the beginning of the next cycle, from any thread."""
@@ -142,6 +149,11 @@ class ServoCycle:
             arm.controller.reset()
             self._log.warn("lost", f"no joint states on {self._states.topic} any more: {LOST}")
         may_start = self._states.may_start(arm, now, is_measured)
+        self._look(arm, now, self._states.values)
+        hindrance = arm.surroundings.hindrance
+        if hindrance and arm.controller.started and not arm.controller.hold_reason:
+            arm.controller.reset()
+        may_start = may_start and not hindrance
         if self._pending is not None and (arm.controller.hold_reason or may_start):
             self._apply(arm, self._pending, now, stamp)
             self._pending = None
@@ -185,7 +197,10 @@ class ServoCycle:
         if old is None:
             arm.controller.seed(arm.start)
         elif arm.controller is not old.controller:
-            if arm.robot.joint_names == old.robot.joint_names:
+            is_same = arm.robot.joint_names == old.robot.joint_names
+            if is_same and arm.surroundings.hindrance == PREPARING and arm.robot is not old.robot:
+                return False  # the one before knows its scene
+            if is_same:
                 arm.controller.take_over(old.controller)
             elif old.controller.moves:  # nobody else would bring these joints to rest
                 if not old.controller.hold_reason:
@@ -257,6 +272,8 @@ class ServoCycle:
             awaits_states = has_awaited or output.state is ServoState.WAITING
             if output.state is ServoState.WAITING:
                 message = f"waiting for joint states on {self._states.topic}"
+        if arm.surroundings.hindrance and output.state is ServoState.WAITING:
+            message = f"{output.state.explanation}; targets wait: {arm.surroundings.hindrance}"
         since, note = self._note
         if now - since < NOTE_DURATION:
             message = f"{message}; {note}"

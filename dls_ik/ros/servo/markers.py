@@ -5,7 +5,7 @@ The latter is interactive: it has handles, a menu and feedback.
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any
 
@@ -22,17 +22,20 @@ from visualization_msgs.msg import (
 )
 
 from dls_ik.core.types import Array
-from dls_ik.model.rotations import quaternion_from_rotation
+from dls_ik.model.rotations import quaternion_from_rotation, rotation_from_z, transform
+from dls_ik.ros.arm import Surroundings
 from dls_ik.ros.frames import fill_pose, pose_from_matrix
 from dls_ik.ros.params import Parameters
 from dls_ik.ros.servo.monitor import CycleReport, Tip, Trail
 from dls_ik.ros.subscriptions import CHECK_PERIOD, call_every, steady_timer
 from dls_ik.servo import Controller, ServoOutput, ServoState
+from dls_ik.servo.guard import NearPair
+from dls_ik.servo.workspace import Bound, BoxBound, HalfSpace
 
 GREEN, YELLOW, ORANGE = (0.2, 0.8, 0.3), (0.95, 0.85, 0.2), (1.0, 0.55, 0.1)
 RED, BLUE, GREY = (0.9, 0.15, 0.15), (0.25, 0.5, 1.0), (0.6, 0.6, 0.6)
 
-_OF_CODE = {0: GREEN, 6: YELLOW, -1: RED}  # all others have to do with singularities
+_OF_CODE = {0: GREEN, 6: YELLOW, 5: RED, -1: RED}  # of singularities and near collisions: orange
 _OF_STATE = {
     ServoState.WAITING: GREY,
     ServoState.PAUSED: GREY,
@@ -40,6 +43,8 @@ _OF_STATE = {
     ServoState.JOINT_MOTION: BLUE,
 }
 AXES, BALL, LINE = 0.15, 0.04, 0.008  # sizes, as shares of the arm's length
+TEXT, END = 0.05, 0.02  # the same, of the nearest pair
+GLASS_WALL, WALL = 0.15, 1e-3  # opacity of bounds of the workspace, and thickness of half-spaces
 SECONDS_SHOWN = 1  # of markers that are not sent again
 TOPIC = "~/markers"
 PERIOD = 0.1  # [s]
@@ -52,21 +57,36 @@ def colour_of(state: ServoState, opacity: float = 1.0) -> ColorRGBA:
 
 
 class MarkerMessage:
-    """Message that is filled again: axes of the target, a ball at the tip, its trail.
+    """Message that is filled again: target, tip, its trail, the nearest pair, the workspace.
 
     Args:
         frame: that all poses are in.
         length: about how far the arm reaches [m].
+        workspace: bounds, which stand still.
     """
 
-    def __init__(self, frame: str, length: float) -> None:
+    def __init__(self, frame: str, length: float, workspace: Iterable[Bound] = ()) -> None:
         self._target = _marker(frame, "target", Marker.LINE_LIST, LINE * length)
         self._tip = _marker(frame, "tip", Marker.SPHERE, BALL * length)
         self._trail = _marker(frame, "trail", Marker.LINE_STRIP, LINE * length)
         self._target.points, self._target.colors = _axes(AXES * length)
-        self._message = MarkerArray(markers=[self._target, self._tip, self._trail])
+        self._between = _marker(frame, "nearest", Marker.LINE_LIST, LINE * length)
+        self._ends = _marker(frame, "nearest points", Marker.SPHERE_LIST, END * length)
+        self._text = _marker(frame, "nearest distance", Marker.TEXT_VIEW_FACING, TEXT * length)
+        self._nearest = (self._between, self._ends, self._text)
+        walls = [_wall(frame, bound, length) for bound in workspace]
+        self._message = MarkerArray(
+            markers=[self._target, self._tip, self._trail, *self._nearest, *walls]
+        )
 
-    def fill(self, state: ServoState, T_tip: Array, T_target: Array | None, trail: Array) -> Any:
+    def fill(
+        self,
+        state: ServoState,
+        T_tip: Array,
+        T_target: Array | None,
+        trail: Array,
+        nearest: NearPair | None = None,
+    ) -> Any:
         """Return the message of a state, poses (4, 4) and past positions of the tip (m, 3) [m]."""
         _show(self._target, T_target is not None)
         if T_target is not None:
@@ -74,8 +94,45 @@ class MarkerMessage:
         fill_pose(self._tip.pose, T_tip)
         self._tip.color, self._trail.color = colour_of(state), colour_of(state, 0.6)
         _show(self._trail, len(trail) > 1)  # RViz warns of a line without two points
-        self._trail.points = [Point(x=x, y=y, z=z) for x, y, z in trail.tolist()]
+        self._trail.points = _points(trail)
+        for marker in self._nearest:
+            _show(marker, nearest is not None)
+        if nearest is not None:
+            self._show_nearest(nearest, colour_of(state))
         return self._message
+
+    def _show_nearest(self, nearest: NearPair, colour: ColorRGBA) -> None:
+        ends = _points(nearest.points)
+        for marker in self._nearest:
+            marker.color = colour
+        self._between.points = self._ends.points = ends
+        middle = self._text.pose.position
+        middle.x, middle.y, middle.z = nearest.points.mean(0).tolist()
+        a, b = nearest.names
+        self._text.text = f"{a} - {b}: {1e3 * nearest.distance:.0f} mm"
+
+
+def _points(positions: Array) -> list[Point]:
+    """Return positions (m, 3) [m] as points."""
+    return [Point(x=x, y=y, z=z) for x, y, z in positions.tolist()]
+
+
+def _wall(frame: str, bound: Bound, length: float) -> Any:
+    """Return the marker of a bound: of a half-space a plate where it ends."""
+    T = np.eye(4) if isinstance(bound, HalfSpace) else np.asarray(bound.T)
+    kind, size = Marker.CUBE, np.full(3, 2.0 * length)
+    if isinstance(bound, HalfSpace):
+        normal = np.asarray(bound.normal)
+        T, size[2] = transform(rotation_from_z(normal), bound.offset * normal), WALL
+    elif isinstance(bound, BoxBound):
+        size = np.asarray(bound.size)
+    else:
+        kind, size = Marker.SPHERE, np.full(3, 2.0 * bound.radius)
+    wall = _marker(frame, f"bound {bound.name}", kind, 0.0)
+    wall.scale.x, wall.scale.y, wall.scale.z = size.tolist()
+    fill_pose(wall.pose, T)
+    wall.color = ColorRGBA(r=BLUE[0], g=BLUE[1], b=BLUE[2], a=GLASS_WALL)
+    return wall
 
 
 def _marker(frame: str, namespace: str, kind: int, size: float) -> Any:
@@ -114,6 +171,7 @@ class Markers:
         self._publisher = node.create_publisher(MarkerArray, TOPIC, 1)
         self._message: MarkerMessage | None = None
         self._trail: Trail | None = None  # that the message is for
+        self._around: Surroundings | None = None
         self._timer = steady_timer(node, PERIOD, self._publish)
         self._timer.cancel()
         call_every(node, CHECK_PERIOD, self._check)
@@ -128,15 +186,17 @@ class Markers:
             self._timer.cancel()
             return
         report = self._report()
-        trail, output = report.trail, report.output
-        if trail is None or output is None:
+        trail, output, arm = report.trail, report.output, report.arm
+        if trail is None or output is None or arm is None:
             return
-        tip = trail.tip
-        if self._message is None or self._trail is not trail:
-            self._message, self._trail = MarkerMessage(tip.frame, tip.length()), trail
+        tip, around = trail.tip, arm.surroundings
+        if self._message is None or self._trail is not trail or self._around is not around:
+            self._message = MarkerMessage(tip.frame, tip.length(), around.workspace)
+            self._trail, self._around = trail, around
         T_target = None if output.T_d is None else tip.in_root(output.T_d)
         points = trail.points(time.monotonic())
-        message = self._message.fill(report.state, tip.poses(output.q), T_target, points)
+        T_tip = tip.poses(output.q)
+        message = self._message.fill(report.state, T_tip, T_target, points, output.nearest)
         self._publisher.publish(message)
 
 

@@ -7,7 +7,7 @@ state                                           level
 ==============================================  =====
 NO_ROBOT, WAITING, STALE, a loop at a halt      STALE
 REFUSED, FAULT                                  ERROR
-codes 1 to 6: singularity, joint bound          WARN
+codes 1 to 6: singularity, collision, joint     WARN
 code 0, with every tenth cycle late or more     WARN
 code 0: following, reached, paused              OK
 ==============================================  =====
@@ -227,6 +227,24 @@ def motion_values(robot: RobotModel, output: ServoOutput) -> dict[str, str]:
     }
 
 
+def surroundings_values(arm: Arm, output: ServoOutput | None) -> dict[str, str]:
+    """Return what the stream keeps away from, and the nearest pair within influence_distance."""
+    around, options = arm.surroundings, arm.controller.options
+    if around.scene is not None:
+        now = around.scene.snapshot
+        count = len(now.objects) + len(now.attached)
+        kept = f"{options.min_distance:g} m from {len(now.links)} links and {count} objects"
+    else:
+        kept = f"not avoided: {around.hindrance or around.reason}".removesuffix(": ")
+    nearest = None if output is None else output.nearest
+    return {
+        "collisions": kept,
+        "bounds of the workspace": ", ".join(bound.name for bound in around.workspace) or "none",
+        "nearest pair": "none" if nearest is None else " and ".join(nearest.names),
+        "nearest distance [m]": "nan" if nearest is None else f"{nearest.distance:.4f}",
+    }
+
+
 def lag_values(robot: RobotModel, lag: float) -> dict[str, str]:
     """Return the lag of the arm [s], and the `max_deviation` that it needs."""
     if math.isnan(lag):
@@ -332,6 +350,8 @@ class Monitor:
         robot = None if report.arm is None else report.arm.robot
         if robot is not None and report.output is not None:
             values |= motion_values(robot, report.output) | lag_values(robot, self._lag())
+        if report.arm is not None:
+            values |= surroundings_values(report.arm, report.output)
         status = DiagnosticStatus(
             level=level,
             name=self._name,

@@ -1,0 +1,150 @@
+"""Bounds of the workspace as parameters: ``bounds`` names them, ``bound.NAME.box`` and the like.
+
+A bound is a box, a sphere or a half-space in a frame that does not move against the root link. The
+links that it names, by default the tip, do not leave it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import Field, dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from dls_ik.core.types import Array
+from dls_ik.errors import FrameError, OptionError
+from dls_ik.model.rotations import rotation_from_rpy, transform
+from dls_ik.model.tree import Tree
+from dls_ik.ros.declare import checked, parameter
+from dls_ik.servo.workspace import Bound, BoxBound, HalfSpace, SphereBound
+from dls_ik.text import listing, quoted
+
+PREFIX = "bound"
+SHAPES = ("box", "sphere", "half_space")
+
+
+@dataclass(frozen=True)
+class BoundParameters:
+    """The parameters of one bound."""
+
+    name: str
+    box: tuple[float, ...] = parameter(
+        (), "a box about the origin of its pose: edge lengths along x, y, z", "m", read_only=True
+    )
+    sphere: float = parameter(
+        0.0,
+        "a sphere about the origin of its pose: radius; 0: none",
+        "m",
+        (0.0, 1e3),
+        read_only=True,
+    )
+    half_space: tuple[float, ...] = parameter(
+        (),
+        "the points with normal . x >= offset in the frame of its pose: normal x, y, z, to where "
+        "links may be, and offset [m]; 0, 0, 1, 0.1: 0.1 m above the frame or more",
+        read_only=True,
+    )
+    frame: str = parameter(
+        "",
+        "frame of the pose: a link that does not move against the root, or one of TF; empty: the "
+        "root",
+        read_only=True,
+    )
+    position: tuple[float, ...] = parameter(
+        (), "x, y, z of the pose; empty: 0", "m", read_only=True
+    )
+    orientation: tuple[float, ...] = parameter(
+        (), "roll, pitch, yaw of the pose; empty: 0", "rad", read_only=True
+    )
+    links: tuple[str, ...] = parameter(
+        (), "links whose origins do not leave it; empty: the tip", read_only=True
+    )
+
+    def check(self) -> None:
+        """Raise an OptionError for no shape or several, or lists of the wrong length."""
+        given = [name for name in SHAPES if getattr(self, name)]
+        if len(given) != 1:
+            raise OptionError(
+                f"bound {self.name!r} has {listing(given) if given else 'no shape'}: give one of "
+                f"{listing(f'{PREFIX}.{self.name}.{name}' for name in SHAPES)}"
+            )
+        for name, count in (("box", 3), ("half_space", 4), ("position", 3), ("orientation", 3)):
+            value = getattr(self, name)
+            if value and len(value) != count:
+                raise OptionError(
+                    f"{PREFIX}.{self.name}.{name} takes {count} numbers, not {len(value)}"
+                )
+        if self.box and min(self.box) <= 0.0:
+            raise OptionError(f"{PREFIX}.{self.name}.box has lengths above 0, not {self.box}")
+        if self.half_space and not any(self.half_space[:3]):
+            raise OptionError(f"{PREFIX}.{self.name}.half_space has a normal of length 0")
+
+
+def bound_fields(names: Iterable[str]) -> "dict[str, Field[Any]]":
+    """Return the fields of bounds by full parameter names, such as ``bound.cell.box``."""
+    own = [field for field in fields(BoundParameters) if field.metadata]
+    return {f"{PREFIX}.{name}.{field.name}": field for name in names for field in own}
+
+
+def changed_bounds(
+    before: Sequence[BoundParameters], names: Sequence[str], given: Mapping[str, Any]
+) -> tuple[BoundParameters, ...]:
+    """Return the bounds of these names, with values by full names changed.
+
+    Raises:
+        OptionError: a value of the wrong type, or out of range.
+    """
+    known = {each.name: each for each in before}
+    found = []
+    for name in names:
+        values = {
+            field.name: checked(full, field, given[full])
+            for full, field in bound_fields([name]).items()
+            if full in given
+        }
+        found.append(replace(known.get(name, BoundParameters(name)), **values))
+    return tuple(found)
+
+
+def build_workspace(
+    details: Iterable[BoundParameters], tree: Tree, lookup: Callable[[str], Array]
+) -> tuple[Bound, ...]:
+    """Return the bounds in the frame of the root link.
+
+    Args:
+        lookup: Returns (4, 4) ``T_root_frame`` of a frame that is no link, or raises a FrameError.
+
+    Raises:
+        OptionError: an unknown frame, or a link that moves against the root.
+    """
+    return tuple(_build(each, _pose(each, tree, lookup)) for each in details)
+
+
+def _build(given: BoundParameters, T: Array) -> Bound:
+    name, links = given.name, given.links
+    if given.box:
+        return BoxBound(np.array(given.box), T, links=links, name=name)
+    if given.sphere:
+        return SphereBound(given.sphere, T, links=links, name=name)
+    length = float(np.linalg.norm(given.half_space[:3]))
+    normal = T[:3, :3] @ np.array(given.half_space[:3]) / length
+    offset = given.half_space[3] / length + float(normal @ T[:3, 3])
+    return HalfSpace(normal, offset, links=links, name=name)
+
+
+def _pose(given: BoundParameters, tree: Tree, lookup: Callable[[str], Array]) -> Array:
+    frame = given.frame.removeprefix("/") or tree.root
+    if frame not in tree.child_joints:
+        try:
+            T_root_frame = lookup(frame)
+        except FrameError as error:
+            raise OptionError(f"{PREFIX}.{given.name}.frame: {error}") from error
+    elif (fixed := tree.fixed_offset(tree.root, frame)) is None:
+        still = [each for each in tree.links if tree.fixed_offset(tree.root, each) is not None]
+        raise OptionError(
+            f"{PREFIX}.{given.name}.frame is {quoted(frame)}, which moves against the root; links "
+            f"that do not: {listing(still)}"
+        )
+    else:
+        T_root_frame = fixed
+    R = rotation_from_rpy(*(given.orientation or (0.0, 0.0, 0.0)))
+    return T_root_frame @ transform(R, np.array(given.position or (0.0, 0.0, 0.0)))

@@ -1,0 +1,212 @@
+"""The stream of a real node keeps its distance from a scene, whatever becomes of that."""
+
+import numpy as np
+import pytest
+from commands import Limits, assert_told
+from geometry_msgs.msg import Point, Pose
+from moveit_msgs.msg import CollisionObject
+from ros_client import Client, NodeProcess
+from ros_guarded import ARGUMENTS, HALT, KEPT, NEAR, START, Guarded, shifted
+from ros_scene import apply, box, removed, world
+from ros_streamer import motion, stamped
+from ros_wam import WAM
+from shape_msgs.msg import Mesh, MeshTriangle
+
+pytestmark = [pytest.mark.ros]
+TIP = WAM.fk(START)[:3, 3]
+
+
+def off_tip(x, y, z):
+    """A point beside the tip at the start [m]."""
+    return TIP + np.array([x, y, z])
+
+
+WALL = box("wall", off_tip(0.0, 0.25, 0.0), size=(1.0, 0.1, 1.0))
+
+
+@pytest.fixture(scope="module")
+def arm(private_domain):
+    with Guarded("/guarded") as arm:
+        yield arm
+
+
+def test_a_target_behind_a_wall_brings_the_arm_to_it_and_no_nearer(arm):
+    arm.fresh(WALL)
+    arm.streamer.targets.publish(stamped(shifted(y=0.5)))
+    arm.wait_for_code(HALT)
+    arm.client.spin_until(lambda: arm.figures().get("state") == "blocked", what="diagnostics")
+    assert KEPT - 1e-6 < arm.least(WALL) < KEPT + 0.01
+    assert NEAR in arm.codes()
+    assert arm.said("wall", "mm")
+    assert float(arm.figures()["nearest distance [m]"]) == pytest.approx(KEPT, abs=0.01)
+    assert "1 objects" in arm.figures()["collisions"]
+    arm.client.spin_until(lambda: "nearest" in shown(arm), what="markers")
+    line = shown(arm)["nearest"]
+    assert line.points[0] != line.points[1]
+    assert "wall" in shown(arm)["nearest distance"].text
+    times, q, v = motion(arm.streamer.states)
+    assert_told(times, q, v, Limits.of(WAM, 6.0), jitter=0.02)
+    arm.streamer.go(WAM.fk(START))  # away from it
+    assert arm.least(WALL) > KEPT - 1e-6
+
+
+def shown(arm):
+    markers = arm.markers[-1].markers if arm.markers else []
+    return {m.ns: m for m in markers if m.action == m.ADD}
+
+
+def test_along_a_table_the_arm_slides(arm):
+    low = min(WAM.link_pose(f"wam_link{k}", START)[2, 3] for k in (6, 7))
+    table = box("table", [TIP[0], 0.0, min(low, TIP[2]) - 0.2], size=(0.6, 2.0, 0.1))
+    arm.fresh(table)
+    errors = arm.streamer.stream(lambda t: shifted(y=0.1 * np.sin(t), z=-0.3), 4.0)
+    assert len(errors)
+    assert arm.least(table) > KEPT - 1e-6
+
+
+def test_objects_that_appear_in_the_way_are_kept_away_from(arm):
+    """Wherever the arm is when a box is there: no command after that comes nearer than it was."""
+    arm.fresh()
+    post = box("post", off_tip(0.0, 0.2, 0.0), size=(0.1, 0.1, 0.1))
+    eight = lambda t: shifted(x=0.1 * np.sin(4.0 * t), y=0.25 * np.sin(2.0 * t))  # noqa: E731
+    arm.streamer.stream(lambda t: eight(t), 1.5)
+    arm.streamer.states.clear()
+    publisher = arm.client.publisher(CollisionObject, "collision_object", 10)
+    publisher.publish(post)
+    arm.streamer.stream(lambda t: eight(t + 1.5), 0.3)  # it has heard of it
+    begin = len(arm.streamer.states)
+    arm.streamer.stream(lambda t: eight(t + 1.8), 4.0)
+    after = arm.streamer.states[begin:]
+    at_first = arm.least(post, states=arm.streamer.states[begin : begin + 1])
+    assert arm.least(post, states=after) > min(KEPT, at_first) - 1e-6
+    assert NEAR in arm.codes()
+    publisher.publish(removed("post"))
+    arm.client.spin_for(0.5)
+    errors = arm.streamer.stream(lambda t: eight(min(t, 1.0)), 2.5)
+    assert errors[-1] < 1e-3
+
+
+def test_a_scene_in_contact_at_once_lets_the_arm_out_but_no_farther_in(arm):
+    stuck = box("stuck", WAM.link_pose("wam_link4", START)[:3, 3], size=(0.05, 0.05, 0.05))
+    arm.fresh(stuck)
+    arm.streamer.targets.publish(stamped(shifted(y=0.2)))
+    arm.client.spin_until(lambda: arm.said("stuck"), what="the name of what is in the arm")
+    arm.client.spin_for(1.0)
+    depths = arm.least(stuck)
+    assert depths > arm.least(stuck, states=arm.streamer.states[:1]) - 1e-6
+
+
+def test_a_flood_of_scenes_does_not_stop_the_stream(arm):
+    """Objects that jump at every message, as fast as a thousand a second."""
+    arm.fresh()
+    publisher = arm.client.publisher(CollisionObject, "collision_object", 1000)
+    places = np.random.default_rng(0).uniform(-0.3, 0.3, (2000, 3)) + off_tip(0.5, 0.0, 0.3)
+    sent = iter(places)
+
+    def pose_at(t):
+        for place in (next(sent), next(sent), next(sent), next(sent), next(sent)):
+            publisher.publish(box("jumping", place, size=(0.05, 0.05, 0.05)))
+        return shifted(y=0.1 * np.sin(2.0 * t))
+
+    arm.streamer.stream(pose_at, 3.0)
+    times, q, v = motion(arm.streamer.states)
+    assert_told(times, q, v, Limits.of(WAM, 6.0), jitter=0.02)
+    last = box("jumping", off_tip(0.0, 0.25, 0.0), size=(1.0, 0.1, 1.0))
+    publisher.publish(last)
+    arm.client.spin_for(1.0)
+    arm.streamer.states.clear()
+    arm.streamer.stream(lambda t: shifted(y=0.1 * t), 4.0)
+    assert arm.least(last) > KEPT - 1e-6, "the last one counts"
+    assert "Traceback" not in arm.process.output
+
+
+@pytest.mark.slow
+def test_a_mesh_of_many_triangles_is_fitted_beside_the_stream(arm):
+    arm.fresh()
+    mesh = grid_mesh(320, off_tip(0.0, 0.25, 0.0))
+    assert len(mesh.triangles) > 200_000
+    whole = CollisionObject(id="scan", meshes=[mesh], mesh_poses=[Pose()])
+    whole.pose.orientation.w = 1.0
+    before = len(arm.streamer.states)
+    assert apply(arm.client, world(whole)), arm.process.output
+    assert len(arm.streamer.states) > before
+    arm.streamer.states.clear()
+    arm.streamer.stream(lambda t: shifted(y=0.1 * t), 4.0)
+    assert arm.least(WALL_OF_MESH) > KEPT - 0.01
+    assert max(WAM.fk(motion(arm.streamer.states)[1])[:, 1, 3]) < TIP[1] + 0.25
+
+
+WALL_OF_MESH = box("plate", off_tip(0.0, 0.25, 0.0), size=(1.0, 1e-4, 1.0))
+
+
+def grid_mesh(count, center):
+    """A plate across y of 2 count^2 triangles, 1 m wide."""
+    x, z = np.meshgrid(*[np.linspace(-0.5, 0.5, count + 1)] * 2)
+    points = np.column_stack([x.ravel(), np.zeros(x.size), z.ravel()]) + center
+    corner = (np.arange(count)[:, None] * (count + 1) + np.arange(count)).ravel()
+    a = np.column_stack([corner, corner + 1, corner + count + 1])
+    b = np.column_stack([corner + 1, corner + count + 2, corner + count + 1])
+    mesh = Mesh(vertices=[Point(x=p[0], y=p[1], z=p[2]) for p in points.tolist()])
+    mesh.triangles = [MeshTriangle(vertex_indices=t) for t in np.vstack([a, b]).astype(np.uint32)]
+    return mesh
+
+
+# The workspace
+
+
+BOUNDS = {
+    "bounds": "cell, above",
+    "bound.cell.box": [0.4, 0.4, 0.4],
+    "bound.cell.position": off_tip(0.0, 0.0, 0.05).tolist(),
+    "bound.above.half_space": [0.0, 0.0, 2.0, float(2.0 * TIP[2] - 0.2)],
+    "bound.above.links": "wam_tip, wam_link7",
+}
+
+
+def test_the_tip_stays_in_its_workspace_and_comes_back_into_it(private_domain):
+    with Guarded("/bounded", **BOUNDS) as arm:
+        assert "stays inside of cell, above" in arm.process.wait_for_line("the stream keeps")
+        arm.streamer.stream(lambda t: shifted(y=0.2 * t), 2.0)
+        assert arm.said("cell")
+        arm.streamer.go(WAM.fk(START))
+        arm.streamer.stream(lambda t: shifted(z=-0.1 * t), 2.0)
+        _, q, _ = motion(arm.streamer.states)
+        tips = WAM.fk(q)[:, :3, 3] - TIP
+        assert tips[:, 1].max() < 0.2 + 1e-6
+        assert tips[:, 1].max() > 0.19
+        assert tips[:, 2].min() > -0.1 - 1e-6
+        assert tips[:, 2].min() < -0.09
+        assert arm.said("above")
+        arm.client.spin_until(lambda: "bound cell" in shown(arm), what="markers of bounds")
+        assert shown(arm)["bound above"].pose.position.z == pytest.approx(TIP[2] - 0.1)
+        assert not {"bound cell", "bound above"} - set(shown(arm))
+        assert arm.figures()["bounds of the workspace"] == "cell, above"
+
+
+def test_a_workspace_that_the_tip_is_outside_of_lets_it_in_only(private_domain):
+    outside = {
+        "bounds": "far",
+        "bound.far.sphere": 0.1,
+        "bound.far.position": off_tip(0.0, 0.3, 0.0).tolist(),
+    }
+    with Guarded("/outside", **outside) as arm:
+        arm.streamer.stream(lambda t: shifted(y=-0.1 * t), 1.5)
+        center = off_tip(0.0, 0.3, 0.0)
+        away = np.linalg.norm(WAM.fk(motion(arm.streamer.states)[1])[:, :3, 3] - center, axis=1)
+        assert away.max() < 0.3 + 1e-6
+        assert arm.said("far")
+        arm.streamer.go(shifted(y=0.3))
+        arm.streamer.stream(lambda t: shifted(y=0.3 + 0.1 * t), 2.0)
+        assert (WAM.fk(arm.q)[:3, 3] - center)[1] < 0.1 + 1e-6
+
+
+# The start, and the other joints
+
+
+def test_a_distance_that_links_never_have_is_refused_and_named(private_domain):
+    with Client("/far") as client:
+        given = {**ARGUMENTS, "min_distance": 0.5, "influence_distance": 0.6}
+        words = [word for name, value in given.items() for word in ("-p", f"{name}:={value}")]
+        with NodeProcess("-r", "__ns:=/far", *words) as node:
+            node.wait_for_line("ERROR", "the stream takes no targets", "min_distance", "wam_")
+            assert client
