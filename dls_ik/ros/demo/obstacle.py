@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 NAME, TOPIC = "box", "collision_object"
 SIZE = (0.2, 0.12, 0.2)  # [m] along x, y, z of the base
 FAR = 1.2 * pi  # [rad] phase of the figure, in its other lobe, where the box appears and goes
-STAYS, AFTER = LAP, 3.5  # [s]
+STAYS, AFTER = LAP, 4.5  # [s]
 MIN_DISTANCE = 0.02  # [m] that the node keeps
 ALLOWED = 1e-4  # [m] that the arm may be nearer than that: of the projections
 AGAIN = 1.0  # [s] after the box is gone in which the arm catches up
@@ -224,7 +224,7 @@ def box_distances(part: Part, q: Array, robot: RobotModel, T_box: Array) -> Arra
 def draw_encounter(encounter: Encounter) -> Figure:
     """Draw the way of the tip past the box, and the distances over time."""
     figure = new_figure(11.0, 5.0)
-    grid = figure.add_gridspec(2, 2, width_ratios=(1.0, 1.3), wspace=0.15, hspace=0.5)
+    grid = figure.add_gridspec(2, 2, width_ratios=(1.0, 1.3), wspace=0.1, hspace=0.06)
     _draw_plan(figure.add_subplot(grid[:, 0]), encounter)
     times, (begin, end) = encounter.times, encounter.present
     above = figure.add_subplot(grid[0, 1])
@@ -234,8 +234,8 @@ def draw_encounter(encounter: Encounter) -> Figure:
     above.plot(times[there], 1e3 * encounter.distance[there], color=BLUE, linewidth=1.6)
     above.axhline(1e3 * MIN_DISTANCE, color=ORANGE, linewidth=1.2, linestyle="--")
     above.set_ylim(0.0, None)
-    note = f"{1e3 * MIN_DISTANCE:g} mm are asked for, kept: {1e3 * encounter.least:.1f} mm"
-    panel_title(above, "from the arm to the box, while it is there (grey)", note)
+    note = f"{1e3 * encounter.least:.1f} mm at least, {1e3 * MIN_DISTANCE:g} asked for"
+    panel_title(above, "from the arm to the box (grey: it is there)", note)
     plain(above, "", "distance [mm]")
     below = figure.add_subplot(grid[1, 1], sharex=above)
     below.axvspan(begin, end, color=GREY, alpha=0.15, linewidth=0)

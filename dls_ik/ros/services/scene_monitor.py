@@ -46,6 +46,7 @@ from dls_ik.scene.operations import (
 )
 from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import Srdf, load_srdf
+from dls_ik.servo.guard import prepare
 from dls_ik.text import escape, listing, quoted
 
 LIBRARY = "coal"
@@ -193,7 +194,7 @@ class PlanningSceneMonitor:
         if self._executor.has_more and now - self._shown < SHOWN:
             return
         snapshot = kept.scene.snapshot
-        _ = snapshot.packed, snapshot.leverage, snapshot.second_first
+        prepare(snapshot)
         kept.prepared.replace_snapshot(snapshot)
         self._shown = now
 
