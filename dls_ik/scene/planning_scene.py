@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dls_ik.core.types import Array
-from dls_ik.errors import SceneError
+from dls_ik.errors import OptionError, SceneError
 from dls_ik.model.joint import JointValues
 from dls_ik.model.pose import PoseLike, pose_matrix
 from dls_ik.model.robot import RobotModel
@@ -48,7 +48,7 @@ from dls_ik.scene.shapes import (
 )
 from dls_ik.scene.snapshot import ClosestPair, Contact, PathContact, SceneSnapshot
 from dls_ik.scene.srdf import Pair, Srdf, load_srdf, pair_of
-from dls_ik.scene.ways import NODES, Way, find_way, way_limits
+from dls_ik.scene.ways import NODES, Way, find_way, path_pairs, way_limits
 from dls_ik.text import quoted, suggest_names
 
 
@@ -544,8 +544,11 @@ class PlanningScene:
             SceneError: as :meth:`distance`.
         """
         start, goals = self.robot.validated_one(q0), np.atleast_2d(self.robot.validated(q1))
-        limits = way_limits(self.robot, start, goals, min_distance, max_nodes, seed)
-        return find_way(self._snapshot, start, goals, limits)
+        if not 0.0 <= min_distance < np.inf:
+            raise OptionError(f"min_distance is at least 0 [m], not {quoted(min_distance)}")
+        limits = way_limits(self.robot, start, goals, max_nodes, seed)
+        pairs = path_pairs(self._snapshot, min_distance)
+        return find_way(self._snapshot, start, goals, limits, pairs)
 
 
 def _pose(name: str, given: PoseLike) -> Array:

@@ -232,10 +232,16 @@ class SceneSnapshot:
 
         Of prismatic joints up to their limits, or to 100 m.
         """
+        return reach_of_pairs(self.arrays, self._extent), turns_of_pairs(
+            self.arrays, len(self._extent)
+        )
+
+    @cached_property
+    def _extent(self) -> Array:
+        """Return (n,) the largest absolute values within the limits, or 100."""
         limits = [self.tree.joint[name] for name in self.joint_names]
         extent = np.array([max(abs(each.lower), abs(each.upper)) for each in limits])
-        extent = np.where(np.isfinite(extent), extent, FARTHEST)
-        return reach_of_pairs(self.arrays, extent), turns_of_pairs(self.arrays, len(extent))
+        return np.where(np.isfinite(extent), extent, FARTHEST)
 
     @cached_property
     def second_first(self) -> NDArray[np.bool_]:
@@ -357,52 +363,13 @@ class SceneSnapshot:
         order = np.argsort(bounds[:, 0], kind="stable")
         return [(int(k), float(bounds[k, 0])) for k in order]
 
-    def block_of_path(self, q0: Array, q1: Array, margins: Array) -> PathContact | None:
-        """Find where the straight path between configurations (n,) is not certainly free.
-
-        By spheres alone, in any order along the path.
-
-        Args:
-            margins: (p + s,) least distance of each pair [m].
-        """
-        time = np.empty(1)
-        speed = self._pair_speeds(q0, q1)
-        k = block_of_path(*self.packed, (q0, q1), speed, margins, time)
-        return None if k < 0 else PathContact(float(time[0]), self.names[k])
-
-    def least_distances(self, q: Array, within: float = np.inf) -> Array:
-        """Return lower bounds (p + s,) of the distances of pairs at q (n,), by spheres [m].
-
-        Args:
-            within: Distance up to which they are sharp [m].
-        """
-        bounds = np.empty((len(self.names), 2))
-        bound_pairs(*self.packed, q, within, False, bounds)
-        return bounds[:, 0]
-
     def _pair_speeds(self, q0: Array, q1: Array) -> Array:
         """Bound the relative speeds (p + s,) of pairs on a straight path from time 0 to 1 [m]."""
-        extent = np.maximum(abs(q0), abs(q1))[self._slides]
-        power = tuple(np.ceil(np.log2(np.maximum(extent, TOUCHING))).astype(int).tolist())
-        if power not in self._reaches:
-            most = np.zeros(len(q0))
-            most[self._slides] = np.exp2(power)  # rounded up, as few are kept
-            self._reaches[power] = reach_of_pairs(self.arrays, most)
-        speed: Array = self._reaches[power] @ abs(q1 - q0)
+        extent = np.maximum(abs(q0), abs(q1))
+        inside = (extent <= self._extent).all() or not self.arrays.prismatic.any()
+        reach = self.leverage[0] if inside else reach_of_pairs(self.arrays, extent)
+        speed: Array = reach @ abs(q1 - q0)
         return speed
-
-    @cached_property
-    def _reaches(self) -> dict[tuple[int, ...], Array]:
-        """Results of :func:`reach_of_pairs`, by the exponents of the extents."""
-        return {}
-
-    @cached_property
-    def _slides(self) -> NDArray[np.bool_]:
-        """Return (n,) whether a variable drives prismatic joints."""
-        frames, slides = self._frames, np.zeros(len(self.joint_names), np.bool_)
-        for variable, prismatic in zip(frames.variable[1:], frames.prismatic[1:], strict=True):
-            slides[variable] |= prismatic
-        return slides
 
     def path_in_collision(self, q0: Array, q1: Array) -> PathContact | None:
         """Find the first contact on the straight path between configurations (n,).
@@ -411,10 +378,10 @@ class SceneSnapshot:
         greatest speed with which the joints can bring it together. Shapes nearer than 1e-5 m count
         as touching.
         """
-        if self.block_of_path(q0, q1, np.full(len(self.names), TOUCHING)) is None:
+        speed, count, ends = self._pair_speeds(q0, q1), len(self.names), (q0, q1)
+        if block_of_path(*self.packed, ends, speed, np.full(count, TOUCHING), np.empty(1)) < 0:
             return None
-        speed = self._pair_speeds(q0, q1)
-        time, ends = np.zeros(len(self.names)), (q0, q1)
+        time = np.zeros(count)
         while True:
             k = advance_pairs(*self.packed, ends, speed, TOUCHING, time)
             if k < 0:

@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dls_ik.core.types import Array
+from dls_ik.core.collision import block_of_path, bound_pairs
+from dls_ik.core.types import Array, Indices
 from dls_ik.errors import OptionError
 from dls_ik.model.robot import RobotModel
-from dls_ik.scene.snapshot import PathContact, SceneSnapshot
+from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import Pair
 from dls_ik.text import quoted
 
@@ -39,12 +40,44 @@ class Way(NamedTuple):
         return self.goal >= 0
 
 
+class PathPairs(NamedTuple):
+    """Pairs of shapes that paths keep apart."""
+
+    packed: tuple[Array, Indices]  # for the kernels of :mod:`dls_ik.core.collision`
+    reach: Array  # (p + s, n) how far joints bring the shapes of each pair together [m by unit]
+    names: tuple[Pair, ...]  # (p + s,)
+    margins: Array  # (p + s,) distance that each pair keeps [m], above 0
+
+    def block(self, q0: Array, q1: Array) -> Pair | None:
+        """Return a pair that is not certainly farther apart on a straight path than its margin."""
+        speed = self.reach @ np.abs(q1 - q0)
+        k = block_of_path(*self.packed, (q0, q1), speed, self.margins, np.empty(1))
+        return None if k < 0 else self.names[k]
+
+    def distances(self, q: Array) -> Array:
+        """Return lower bounds (p + s,) of the distances at q (n,), sharp up to the margins [m]."""
+        bounds = np.empty((len(self.names), 2))
+        bound_pairs(*self.packed, q, self.margins.max(initial=0.0), False, bounds)
+        return bounds[:, 0]
+
+    def near(self, q: Array) -> Pair | None:
+        """Return a pair at q (n,) that is nearer than its margin."""
+        below = self.distances(q) - self.margins
+        k = int(below.argmin()) if len(below) else -1
+        return self.names[k] if k >= 0 and below[k] <= 0.0 else None
+
+
+def path_pairs(world: SceneSnapshot, min_distance: float = 0.0) -> PathPairs:
+    """Return the pairs of a scene, all of which keep a distance [m]."""
+    margins = np.full(len(world.names), max(min_distance, LEAST))
+    return PathPairs(world.packed, world.leverage[0], world.names, margins)
+
+
 class WayLimits(NamedTuple):
     """Where a way may lead, and how long it is looked for."""
 
     lower: Array  # (n,) of random configurations [rad or m]
     upper: Array  # (n,)
-    min_distance: float = 0.0  # [m] that each pair keeps, as far as it does at both ends
     max_nodes: int = NODES
     seed: int = 0  # of random configurations
 
@@ -53,7 +86,6 @@ def way_limits(
     robot: RobotModel,
     start: Array,
     goals: Array,
-    min_distance: float = 0.0,
     max_nodes: int = NODES,
     seed: int = 0,
 ) -> WayLimits:
@@ -62,20 +94,25 @@ def way_limits(
     Joints without limits stay within half a turn beyond start and goals.
 
     Raises:
-        OptionError: a distance or number below 0, or one that is not finite.
+        OptionError: a number below 0, or one that is not finite.
     """
-    for name, value in (("min_distance", min_distance), ("max_nodes", max_nodes)):
-        if not 0.0 <= value < np.inf:
-            raise OptionError(f"{name} is a number of at least 0, not {quoted(value)}")
+    if not 0 <= max_nodes < np.inf:
+        raise OptionError(f"max_nodes is a number of at least 0, not {quoted(max_nodes)}")
     both = np.concatenate([start[None], goals])
     lower, upper = robot.finite_limits()
     turns = np.isinf(robot.lower) & np.isinf(robot.upper)
     lower = np.where(turns, both.min(axis=0) - np.pi, lower)
     upper = np.where(turns, both.max(axis=0) + np.pi, upper)
-    return WayLimits(lower, upper, min_distance, max_nodes, seed)
+    return WayLimits(lower, upper, max_nodes, seed)
 
 
-def find_way(world: SceneSnapshot, start: Array, goals: Array, limits: WayLimits) -> Way:
+def find_way(
+    world: SceneSnapshot,
+    start: Array,
+    goals: Array,
+    limits: WayLimits,
+    pairs: PathPairs | None = None,
+) -> Way:
     """Find a way from a configuration (n,) to one of several (g, n), the nearest ones first.
 
     The straight path is taken where it is free. Else two trees of free configurations grow towards
@@ -83,23 +120,30 @@ def find_way(world: SceneSnapshot, start: Array, goals: Array, limits: WayLimits
     one from all goals. Each branch is certain to be free, as the whole path, not samples of it.
     The way is shortened. The same input leads to the same way.
 
-    A pair that is nearer than `min_distance` at the start or at the goal has to leave first.
+    A pair that is nearer than its margin at the start or at the goal has to leave first.
+
+    Args:
+        pairs: That paths keep apart; default: all of the scene.
     """
-    return _WaySearch(world, start, limits).run(goals)
+    return _WaySearch(world, start, limits, pairs).run(goals)
 
 
-def way_out(world: SceneSnapshot, start: Array, limits: WayLimits) -> Way:
+def way_out(
+    world: SceneSnapshot, start: Array, limits: WayLimits, pairs: PathPairs | None = None
+) -> Way:
     """Find a way from a configuration (n,) that is too near to something to one that is not."""
-    return _WaySearch(world, start, limits).out()
+    return _WaySearch(world, start, limits, pairs).out()
 
 
 class _WaySearch:
     """A search for one way."""
 
-    def __init__(self, world: SceneSnapshot, start: Array, limits: WayLimits) -> None:
+    def __init__(
+        self, world: SceneSnapshot, start: Array, limits: WayLimits, pairs: PathPairs | None
+    ) -> None:
         self._world, self._start, self._limits = world, start, limits
+        self._pairs = path_pairs(world) if pairs is None else pairs
         self._rng = np.random.default_rng(limits.seed)
-        self._margins = np.full(len(world.names), max(limits.min_distance, LEAST))
         self._until = time.perf_counter() + LONGEST
         self._tried = 0
 
@@ -107,17 +151,17 @@ class _WaySearch:
         """Return the way."""
         first = self._escape(self._start, may_collide=True)
         if first is None:
-            return self._none(self._near_pair(self._start))
+            return self._none(self._pairs.near(self._start))
         numbers, lasts, blocked = [], [], None
         for number, goal in enumerate(goals):
             last = self._escape(goal)
             if last is None:
-                blocked = blocked or self._near_pair(goal)
+                blocked = blocked or self._pairs.near(goal)
                 continue
-            contact = self._block(first[-1], last[-1])
-            if contact is None:
+            pair = self._block(first[-1], last[-1])
+            if pair is None:
                 return self._found([*first, *last[::-1]], number)
-            blocked = blocked or contact.names
+            blocked = blocked or pair
             numbers.append(number)
             lasts.append(last)
         if not lasts:
@@ -132,7 +176,7 @@ class _WaySearch:
         """Return the way to the next configuration that keeps the distance."""
         first = self._escape(self._start, may_collide=True)
         if first is None:
-            return self._none(self._near_pair(self._start))
+            return self._none(self._pairs.near(self._start))
         return Way(np.array(first), 0, None, self._tried)
 
     def _none(self, names: Pair | None) -> Way:
@@ -141,11 +185,10 @@ class _WaySearch:
     def _found(self, points: Sequence[Array], number: int) -> Way:
         return Way(np.array(self._shortened(points)), number, None, self._tried)
 
-    def _block(self, q0: Array, q1: Array, margins: Array | None = None) -> PathContact | None:
-        """Return where a straight path comes too near to something."""
+    def _block(self, q0: Array, q1: Array) -> Pair | None:
+        """Return a pair that comes too near on a straight path."""
         self._tried += 1
-        margins = self._margins if margins is None else margins
-        return self._world.block_of_path(q0, q1, margins)
+        return self._pairs.block(q0, q1)
 
     # Ends that are too near
 
@@ -154,31 +197,26 @@ class _WaySearch:
 
         What is too near on the way there does not come nearer.
         """
-        distances = self._world.least_distances(q, self._margins.max(initial=0.0))
-        if (distances > self._margins).all():
+        distances, margins = self._pairs.distances(q), self._pairs.margins
+        if (distances > margins).all():
             return [q]
         if not may_collide and self._world.colliding_pair(q) is not None:
             return None
-        margins = np.minimum(self._margins, distances - ROUNDING)
+        first = self._pairs._replace(margins=np.minimum(margins, distances - ROUNDING))
         lower, upper = np.minimum(self._limits.lower, q), np.maximum(self._limits.upper, q)
         for spread in SPREADS:
             some = q + spread * self._rng.normal(size=(SAMPLES, len(q)))
             for each in np.clip(some, lower, upper):
-                if self._block(each, each) is None and self._leaves(q, each, margins):
+                if self._block(each, each) is None and self._leaves(q, each, first):
                     return [q, each]
         return None
 
-    def _leaves(self, q: Array, to: Array, margins: Array) -> bool:
+    def _leaves(self, q: Array, to: Array, first: PathPairs) -> bool:
         """Return whether the path to another configuration touches nothing new."""
-        if (margins > LEAST).all():
-            return self._block(q, to, margins) is None
+        if (first.margins > -ROUNDING).all():
+            return first.block(q, to) is None
         contact = self._world.path_in_collision(q, to)  # spheres leave open if they touch
         return contact is None or self._world.colliding_pair(q) == contact.names
-
-    def _near_pair(self, q: Array) -> Pair | None:
-        """Return the pair that is nearest at q (n,)."""
-        distances = self._world.least_distances(q, self._limits.min_distance)
-        return self._world.names[int(distances.argmin())] if len(distances) else None
 
     # Two trees
 

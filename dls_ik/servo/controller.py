@@ -225,6 +225,7 @@ class Controller:
         target, options = self._stream.target, self.options
         if not isinstance(target, TwistTarget):
             target = TwistTarget(options.target_timeout, options.twist_lookahead, *self._metric)
+            target.most = self._tracker.most_of_twist
         target.take(twist, R is None, sampled, now)
         self._follow(target, now)
 
@@ -354,6 +355,7 @@ class Controller:
             target.timeout, target.feed_forward = options.target_timeout, options.feed_forward
         if isinstance(target, TwistTarget):
             target.timeout, target.lookahead = options.target_timeout, options.twist_lookahead
+            target.most = self._tracker.most_of_twist
 
     def _is_engaged(self) -> bool:
         """Return whether measurements are supervised; not while the arm stops after a reset."""

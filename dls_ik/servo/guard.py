@@ -47,6 +47,9 @@ class Certificate(Protocol):
     def __call__(self, last: Motion, stop: StopPath, dt: float) -> bool:
         """Test the step of `dt` [s] from the last motion to the beginning of a stop, and that."""
 
+    def share(self, q_a: Array, q_b: Array, dt: float) -> float:
+        """Return the share of a step of `dt` [s] (n,) that is likely to keep it."""
+
 
 def prepare(snapshot: SceneSnapshot) -> None:
     """Compute all that a guard needs of a snapshot, before a cycle does."""
@@ -77,6 +80,8 @@ class SceneState:
 
     def failing(self, q: Array, stop: StopPath) -> int:
         """Return a pair that does not keep its distance from q to a stop and along it, or -1."""
+        if not len(self.least):
+            return -1
         pairs = self.pairs
         args = (pairs.packed, pairs.leverage, self.least, self._known, q, stop[:])
         if self._certify is None:
@@ -85,6 +90,8 @@ class SceneState:
 
     def look(self, q: Array, influence: float) -> NearPair | None:
         """Return the nearest pair at q (n,), if it is within a distance [m]."""
+        if not len(self.least):
+            return None
         pairs = self.pairs
         limits = self.least, pairs.distance
         packed, reach = pairs.packed, pairs.leverage[0]
@@ -125,6 +132,7 @@ class Guard:
 
     Attributes:
         limiter: as given.
+        world: the scene as it stood at the last cycle, for the joints of the robot.
         nearest: the nearest pair at the command.
         near: what the reference keeps apart.
         refused: the pair for which the command did not follow its reference in the last cycle.
@@ -208,6 +216,11 @@ class Guard:
             return
         limiter, last, stop = self.limiter, self.limiter.motion(), self._stop
         limiter.advance(q_r, v_r, dt)
+        share = min([1.0, *(each.share(last.q, limiter.q, dt) for each in self._certificates)])
+        if share < 1.0:
+            way = share * (limiter.q - last.q)
+            limiter.restore(last)
+            limiter.advance(last.q + way, way / dt, dt)
         self.refused = None
         if not self._take(last, dt):
             step = limiter.motion()
@@ -248,6 +261,7 @@ class Guard:
         snapshot, robot = self._snapshot, self._robot
         if snapshot is not None and snapshot.joint_names != robot.joint_names:
             snapshot = snapshot.with_state(robot.joint_names, {})
+        self.world = snapshot or SceneSnapshot(robot.tree, robot.joint_names, {}, {})
         pairs = guarded_pairs(robot, snapshot, self._bounds, self._min_distance)
         state = SceneState(pairs, robot.n)
         limits = state.least, pairs.distance

@@ -95,15 +95,20 @@ class AccelerationLimiter:
 
     Args:
         acceleration: (n,) [rad/s^2 or m/s^2].
+        scale: share of velocities and accelerations, 0 to 1, that is used except to stop. A command
+            that is faster, as after a change, slows down as hard as the limits allow.
 
     Attributes:
         q: (n,) command [rad or m]; read it, do not change it.
         v: (n,) its mean velocity in the last cycle [rad/s or m/s].
     """
 
-    def __init__(self, robot: RobotModel, acceleration: Array) -> None:
+    def __init__(self, robot: RobotModel, acceleration: Array, scale: float = 1.0) -> None:
         self._chain, self._acceleration = robot.chain, acceleration
-        self._pursuit = Pursuit(acceleration)
+        share = scale if scale > 0.0 else 1.0  # at 0 it brakes
+        self._scale, self._used = scale, share * acceleration
+        self._slow = robot.chain._replace(velocity=share * robot.velocity)
+        self._pursuit = Pursuit(self._used)
         self.reset(np.zeros(robot.n))
 
     def reset(self, q: Array, v: Array | None = None) -> None:
@@ -140,9 +145,11 @@ class AccelerationLimiter:
 
     def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
         """Move toward a reference (n,) that has the velocity `v_r` (n,), for `dt` [s]."""
-        if self._rest_of_stop is None:
+        if self._is_too_fast():
+            self.brake(dt)
+        elif self._rest_of_stop is None:
             q_r, v_r = self._pursuit.follow(self.q, q_r, v_r, dt)
-            advance(self._chain, self._acceleration, q_r, v_r, dt, self.q, self.v)
+            advance(self._slow, self._used, q_r, v_r, dt, self.q, self.v)
         elif not self._leave_stop(self._rest_of_stop.v, q_r, v_r, dt):
             self.continue_stop(self._rest_of_stop, dt)
 
@@ -152,6 +159,18 @@ class AccelerationLimiter:
             brake(self._chain, self._acceleration, dt, self.q, self.v)
         else:
             self.continue_stop(self._rest_of_stop, dt)
+
+    def _is_too_fast(self) -> bool:
+        """Return whether the command is faster than the scaled limits allow, as after a change."""
+        if self._scale == 1.0:
+            return False
+        stop = self._rest_of_stop
+        v = self.v if stop is None else stop.v
+        left = np.where(v > 0.0, self._chain.upper - self.q, self.q - self._chain.lower)
+        with np.errstate(invalid="ignore"):
+            too_late = v * v > 2.0 * self._used * np.maximum(left, 0.0) + ROUNDING
+        too_fast = np.abs(v) > self._slow.velocity * (1.0 + 1e-9)
+        return self._scale == 0.0 or bool((too_fast | too_late).any())
 
     def stopping_point(self) -> Array:
         """Return the joint values (n,) at rest after braking from now on."""
@@ -206,11 +225,11 @@ class AccelerationLimiter:
             False, with nothing changed, where that is too fast: near a position limit only the stop
             itself may be gentle enough.
         """
-        q, v, change = self.q.copy(), rate.copy(), 0.5 * self._acceleration * dt
-        advance(self._chain, self._acceleration, q_r, v_r, dt, q, v)
+        q, v, change = self.q.copy(), rate.copy(), 0.5 * self._used * dt
+        advance(self._slow, self._used, q_r, v_r, dt, q, v)
         v_r = 0.5 * (rate + v)
         q, v, q_r = self.q.copy(), rate.copy(), self.q + v_r * dt
-        advance(self._chain, self._acceleration, q_r, v_r, dt, q, v)
+        advance(self._slow, self._used, q_r, v_r, dt, q, v)
         if (np.abs(v - rate) > change * (1.0 + 1e-9)).any():
             return False
         self.q, self.v, self._rest_of_stop = q, v, None
@@ -230,12 +249,15 @@ class JerkLimiter:
 
     Args:
         acceleration, jerk: (n,), the first finite.
+        scale: as of :class:`AccelerationLimiter`; jerk is not scaled.
 
     Raises:
         OptionError: ruckig is not installed.
     """
 
-    def __init__(self, robot: RobotModel, acceleration: Array, jerk: Array) -> None:
+    def __init__(
+        self, robot: RobotModel, acceleration: Array, jerk: Array, scale: float = 1.0
+    ) -> None:
         try:
             import ruckig
         except ImportError as error:
@@ -245,6 +267,7 @@ class JerkLimiter:
         self._velocity, self._acceleration, self._jerk = (
             np.minimum(x, FAST) for x in (robot.velocity, acceleration, jerk)
         )
+        self._scale = scale
         self._planner = ruckig.Ruckig(robot.n)
         self._pursuit = Pursuit(acceleration, float(np.max(self._acceleration / self._jerk)))
         self.reset(np.zeros(robot.n))
@@ -291,6 +314,10 @@ class JerkLimiter:
 
     def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
         """Move toward a reference (n,) that has the velocity `v_r` (n,), for `dt` [s]."""
+        too_fast = np.abs(self._rate) > self._scale * self._velocity * (1.0 + 1e-9)
+        if self._scale == 0.0 or too_fast.any():
+            self.brake(dt)
+            return
         q_r, v_r = self._pursuit.follow(self.q, q_r, v_r, dt)
         way = self._way_along(q_r - v_r * dt, v_r) if v_r.any() else self._way_to(q_r)
         if way is not None:
@@ -371,10 +398,11 @@ class JerkLimiter:
 
         A way to the place of the reference would lead to where it is now, not to where it will be.
         """
-        A, J = self._acceleration, self._jerk
+        A, J = self._scale * self._acceleration, self._jerk
         ahead = q_r - self.q
         closing = np.minimum(np.abs(ahead) * J / (2.0 * A), np.sqrt(A * np.abs(ahead)))
-        wanted = np.clip(v_r + np.sign(ahead) * closing, -self._velocity, self._velocity)
+        fastest = self._scale * self._velocity
+        wanted = np.clip(v_r + np.sign(ahead) * closing, -fastest, fastest)
         given = self._input()
         given.control_interface = self._ruckig.ControlInterface.Velocity
         given.synchronization = self._ruckig.Synchronization.No
@@ -384,8 +412,8 @@ class JerkLimiter:
     def _input(self) -> Any:
         """Return the state as it is; beyond a limit that is new, Ruckig slows down to it."""
         given = self._ruckig.InputParameter(len(self.q))
-        given.max_velocity = self._velocity.tolist()
-        given.max_acceleration = self._acceleration.tolist()
+        given.max_velocity = (self._scale * self._velocity).tolist()
+        given.max_acceleration = (self._scale * self._acceleration).tolist()
         given.max_jerk = self._jerk.tolist()
         given.current_position = self.q.tolist()
         given.current_velocity = self._rate.tolist()

@@ -85,6 +85,7 @@ class LocalIk:
         method: a name from :func:`dls_ik.method_names`, or a plug-in; default: ``ctp+sd+svf``, or
             ``svf+sd`` where no joint has limits.
         task: as for :class:`dls_ik.IkSolver`; default: full poses.
+        scale: share of the velocity limits that is used, above 0.
         options: as for :class:`dls_ik.IkSolver`; the bound `Delta` of the optimal damping factor
             (``odls``) is that of the slowest joint in a cycle unless it is given.
 
@@ -98,12 +99,14 @@ class LocalIk:
         method: str | None = None,
         *,
         task: Tasks = None,
+        scale: float = 1.0,
         **options: Unpack[SolverKeywords],
     ) -> None:
         choice = parse_method(method or default_method(robot))
         if choice.follows_no_target:
             raise MethodError(f"method {choice.name!r} solves for poses and follows no target")
         self.robot = robot
+        self._chain = robot.chain._replace(velocity=scale * robot.velocity)
         self.method = choice.name
         self.options = solver_options(choice, options, robot.joint_names)
         self._position_only = rotation_free(checked_tasks(robot, task))
@@ -112,7 +115,7 @@ class LocalIk:
         self._details = build_details(robot, choice, self.options, task)
         self._slowest = math.inf  # [rad/s or m/s]
         if self.options.policy == "optimal" and "Delta" not in options:
-            self._slowest = float(robot.velocity.min())
+            self._slowest = scale * float(robot.velocity.min())
         self._descending, self._plain = _descending(robot, self.options, task)
         self._criteria = self.options.goal()
         self._own: OwnStep | None = None
@@ -212,7 +215,7 @@ class LocalIk:
             params = details.params._replace(Delta=self._slowest * dt)
             details = details._replace(params=params)
         method, descending = (self._method, details), (self._descending, self._plain)
-        args = (self.robot.chain, *method, *descending, self._criteria, T_d, dt, self._state[:])
+        args = (self._chain, *method, *descending, self._criteria, T_d, dt, self._state[:])
         if self.near is not None:
             both = (*args, *self.near)
             if self._follow_apart is None:

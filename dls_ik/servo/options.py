@@ -98,6 +98,20 @@ class ControllerOptions:
         "m",
         "distance of links and objects from which motion is slowed, or turned",
     )
+    max_linear_speed: float = number(
+        math.inf, 1e-6, math.inf, "m/s", "largest speed of the tip, whatever it is asked for"
+    )
+    max_angular_speed: float = number(
+        math.inf, 1e-6, math.inf, "rad/s", "largest angular speed of the tip"
+    )
+    scale: float = number(
+        1.0,
+        0.0,
+        1.0,
+        "",
+        "share of all speeds and accelerations that motion may have; a stop may be as hard as the "
+        "limits allow",
+    )
 
 
 class ControllerKeywords(SolverKeywords, total=False):
@@ -115,6 +129,9 @@ class ControllerKeywords(SolverKeywords, total=False):
     max_deviation: float
     min_distance: float
     influence_distance: float
+    max_linear_speed: float
+    max_angular_speed: float
+    scale: float
 
 
 def split_options(

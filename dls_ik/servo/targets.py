@@ -199,6 +199,9 @@ class TwistTarget:
         lookahead: [m].
         rotation_weight: [m/rad] length that 1 rad of lookahead counts as.
         length_unit: units of the twist's lengths in a metre.
+
+    Attributes:
+        most: returns the share of a twist (6,) that the tip may have; None: all of it.
     """
 
     is_velocity = True
@@ -210,6 +213,7 @@ class TwistTarget:
         self.timeout, self.lookahead = timeout, lookahead
         self._weights = np.array([1.0 / length_unit] * 3 + [rotation_weight] * 3)  # to metres
         self._units = np.array([length_unit] * 3 + [1.0] * 3)
+        self.most: Callable[[Array], float] | None = None
         self._V: Array = np.zeros(6)
         self._in_tool = False
         self._x_d: Array | None = None
@@ -228,7 +232,7 @@ class TwistTarget:
         """Return the pose at the end of the cycle (4, 4)."""
         x_a = tip()
         V = rotated(x_a[:3, :3], self._V) if self._in_tool else self._V
-        way = V * dt
+        way = V * (dt if self.most is None else self.most(V) * dt)
         longest = float(np.abs(way / self._units).max())
         if longest > LONGEST:
             way = way * (LONGEST / longest)

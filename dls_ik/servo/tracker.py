@@ -1,9 +1,11 @@
 """Bringing the tip to a pose: by local motion, and through joint space where that gets stuck."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
-from typing import Any, NamedTuple, cast
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -12,23 +14,44 @@ from dls_ik.core.types import Array
 from dls_ik.errors import MethodError
 from dls_ik.model.robot import RobotModel
 from dls_ik.scene.planning_scene import PlanningScene
+from dls_ik.scene.snapshot import SceneSnapshot
+from dls_ik.scene.srdf import Pair
+from dls_ik.scene.ways import PathPairs
 from dls_ik.servo.guard import Guard, NearPair
+from dls_ik.servo.joint_motion import (
+    ARRIVED,
+    Answer,
+    Course,
+    MotionLimits,
+    PlannedMotion,
+    plan_motion,
+)
 from dls_ik.servo.limiter import AccelerationLimiter, JerkLimiter, Limiter
 from dls_ik.servo.local_ik import LocalIk, ServoStep
 from dls_ik.servo.options import JOINT_MOTION, ControllerOptions, motion_limits
 from dls_ik.servo.state import ServoState
 from dls_ik.servo.targets import Target, is_same
+from dls_ik.servo.tip_speed import TipSpeed, tip_speed
 from dls_ik.servo.workspace import Bound
 from dls_ik.solver import IkResult, IkSolver
 
-ARRIVED = 1e-9  # [rad or m] from the goal of a joint motion
 BETTER = 0.99  # share of the error that the nearest configuration must leave to be gone to
+NO_WAY = "no free way to the target was found"
+NO_SPEED = "scale is 0"
 NO_NEARER = "local motion leads no nearer to the target"
 TICK = 1e-6  # [s] by which times that are the same may differ
+
+R = TypeVar("R")
 
 # Planner
 RESTARTS = 2000  # some 20 ms; not a time, so that equal targets always cause equal motion
 JOINTS = 10  # with more joints there are fewer restarts, as each takes longer
+
+TRIES, RETRY = 6, 0.5  # searches for a way in a scene that stands, and the time between them [s]
+NODES = (1000, 4000)  # of the first search, and of later ones
+EXTRA = 1e-3  # [m] that a way keeps beside the distances of the guard
+HINT_NEAR = 1e-6  # [rad or m] from the beginning of a way
+PLANNING = "local motion leads no nearer to the target; a way through joint space is looked for"
 
 # Stall
 WINDOW = 0.25  # [s]
@@ -123,20 +146,23 @@ class RefusalMonitor:
 
 
 class Planner:
-    """Asks the solver for the solution nearest to the arm.
+    """Asks the solver for the solution nearest to the arm, and in a scene for a way there.
 
     Args:
         executor: in which the solver runs, so that the loop need not wait; None: in the loop, which
             makes the same motion every time, and takes some tens of milliseconds.
-        options: tolerances, as for :class:`dls_ik.IkSolver`.
+        limits: of motions along a way.
+        options: tolerances, as for :class:`dls_ik.IkSolver`, and `scene`.
     """
 
-    def __init__(self, robot: RobotModel, executor: Executor | None, **options: Any) -> None:
+    def __init__(
+        self, robot: RobotModel, executor: Executor | None, limits: MotionLimits, **options: Any
+    ) -> None:
         restarts = RESTARTS * JOINTS // max(robot.n, JOINTS)
         self._solver = IkSolver(
             robot, timeout=3600.0, max_restarts=restarts, solve_type="distance", **options
         )
-        self._executor = executor
+        self._executor, self.limits = executor, limits
 
     def prepare(self) -> None:
         """Compute in advance the tables of the first answer, if it is to come in the loop."""
@@ -146,11 +172,61 @@ class Planner:
     def ask(self, T: Array, q: Array) -> "Future[IkResult]":
         """Begin to solve for a target (4, 4), from joint values (n,); both are copied."""
         target, seed = T.copy(), q.copy()
+        return self._submit(lambda: self._solver.solve(target, seed))
+
+    def ask_way(
+        self, T: Array, q: Array, guard: Guard, attempt: int, known: Array | None = None
+    ) -> "Future[Answer]":
+        """Begin to look for a way to a target (4, 4), from joint values (n,) at rest.
+
+        Args:
+            attempt: Number of the search, 0 for the first.
+            known: (k, n) rest of a way that is taken if it is still free.
+        """
+        target, start, world, pairs = T.copy(), q.copy(), guard.world, kept_pairs(guard)
+
+        def plan() -> Answer:
+            if known is not None and len(known):
+                way = np.vstack([start, known])
+                if is_free(way, pairs):
+                    return Answer(None, Course(way, self.limits, pairs))
+            found = plan_motion(
+                self._solver,
+                world,
+                start,
+                target,
+                pairs=pairs,
+                max_nodes=NODES[min(attempt, 1)],
+                seed=attempt,
+            )
+            is_way = len(found.way) > 1
+            return Answer(found, Course(found.way, self.limits, pairs) if is_way else None)
+
+        return self._submit(plan)
+
+    def ask_if_free(self, way: Array, guard: Guard) -> "Future[bool]":
+        """Begin to test if a way (k, n) is free in the scene as it stands."""
+        pairs = kept_pairs(guard, 0.0)
+        return self._submit(lambda: is_free(way, pairs))
+
+    def _submit(self, work: Callable[[], R]) -> "Future[R]":
         if self._executor is not None:
-            return self._executor.submit(self._solver.solve, target, seed)
-        done: Future[IkResult] = Future()
-        done.set_result(self._solver.solve(target, seed))
+            return self._executor.submit(work)
+        done: Future[R] = Future()
+        done.set_result(work())
         return done
+
+
+def kept_pairs(guard: Guard, extra: float = EXTRA) -> PathPairs:
+    """Return the pairs that a guard keeps apart, and a little more [m]."""
+    pairs = guard.state.pairs
+    margins = np.maximum(pairs.distance, 0.0) + max(extra, 1e-6)
+    return PathPairs(pairs.packed, pairs.leverage[0], pairs.names, margins)
+
+
+def is_free(way: Array, pairs: PathPairs) -> bool:
+    """Test if the straight paths between configurations (m, n) are certainly free."""
+    return all(pairs.block(a, b) is None for a, b in pairwise(way))
 
 
 class PlanRequest(NamedTuple):
@@ -160,6 +236,24 @@ class PlanRequest(NamedTuple):
     answer: "Future[IkResult] | None"  # None: it was used
     is_out_of_reach: bool = False
     goal: Array | None = None  # (n,) of the joint motion to the solution; None: none, or it is over
+
+
+@dataclass
+class SceneMotion:
+    """A joint motion in a scene: looked for, made, or not found."""
+
+    T: Array  # (4, 4) target
+    world: SceneSnapshot  # in which it is looked for, or was tested last
+    attempt: int  # number of the search
+    answer: "Future[Answer] | None" = None  # that is waited for
+    motion: PlannedMotion | None = None  # that is made
+    test: "Future[bool] | None" = None  # whether its rest is still free
+    result: IkResult | None = None
+    names: Pair | None = None  # in the way, where no way was found
+    since: float = 0.0  # [s] when none was
+
+
+Ways = tuple[Planner, Guard]
 
 
 class Tracked(NamedTuple):
@@ -179,31 +273,35 @@ class Tracker:
     configuration that the solver found, if it is nearer. It rests there, as local motion would
     creep on for minutes.
 
+    In a scene, or a workspace, the command rests while a way is looked for, which is free as a
+    whole, and goes along it. The rest of the way is tested anew where the scene changes. Where
+    there is no way it holds.
+
     Args:
-        joint_motion: whether to move through joint space.
-        executor: see :class:`Planner`.
+        planner: None: the command does not move through joint space.
+        tip: limits of the speed of the tip.
+        scale: share of the limits that is used; 0: the command stops and holds.
     """
 
     def __init__(
         self,
         local_ik: LocalIk,
         limiter: Limiter | Guard,
-        joint_motion: bool,
-        executor: Executor | None,
+        planner: Planner | None,
+        tip: TipSpeed | None = None,
+        scale: float = 1.0,
     ) -> None:
         self.local_ik, self.limiter = local_ik, limiter
         self.guard = limiter if isinstance(limiter, Guard) else None
-        self._joint_motion = joint_motion
-        names = ("position_tolerance", "rotation_tolerance", "rotation_weight", "length_unit")
-        options = {name: getattr(local_ik.options, name) for name in names}
+        self._planner, self._tip, self._scale = planner, tip, scale
         self._unit = local_ik.options.length_unit
         self._weight = local_ik.options.rotation_weight * self._unit
-        self._planner = Planner(local_ik.robot, executor, **options)
-        if joint_motion:
-            self._planner.prepare()
+        if planner is not None:
+            planner.prepare()
         self._stall = StallMonitor(local_ik.robot.velocity, self._weight)
         self._refusal = RefusalMonitor()
         self._request: PlanRequest | None = None
+        self._motion: SceneMotion | None = None
         self._rests_at: Array | None = None  # (4, 4) the target it stalled at for good
         self._is_at_rest = False  # it has begun anew where the command stands
 
@@ -226,6 +324,13 @@ class Tracker:
         moved = other.limiter if guard is None else guard.limiter
         self.limiter.take_over(cast(Limiter, moved))
         self._restart()
+        before = other._motion
+        if before is not None and before.motion is not None and self._ways is not None:
+            self._look_for_way(self._ways, before.T, before.attempt, before.motion.rest[1:])
+
+    def most_of_twist(self, V: Array) -> float:
+        """Return the share of a twist (6,) that the tip may have."""
+        return 1.0 if self._tip is None else self._tip.twist_share(V)
 
     def brake(self, dt: float) -> None:
         """Slow down for `dt` [s], and forget the target."""
@@ -241,6 +346,10 @@ class Tracker:
         continues from the command: the reference does not run ahead, to be caught up with later.
         """
         self._is_at_rest = False
+        if self._scale == 0.0:
+            self.limiter.brake(dt)
+            self._restart()
+            return Tracked(ServoState.STALLED, self.local_ik.stay(), NO_SPEED)
         reference, tracked = self._track(T_d, target, now, dt)
         if not self._refusal.update(now, reference, self.limiter.q):
             return tracked
@@ -257,6 +366,11 @@ class Tracker:
             if self._has_asked(T_d):
                 return request.goal, self._approach(request, request.goal, dt)
             self._restart()
+        motion = self._motion
+        if motion is not None:
+            if self._ways is not None and is_same(T_d, motion.T, self._unit):
+                return self._move(self._ways, motion, now, dt)
+            self._restart()
         if self._rests_at is not None and not is_same(T_d, self._rests_at, self._unit):
             self._rests_at = None
             self._stall.reset()
@@ -265,10 +379,10 @@ class Tracker:
             return self._rest(T_d, stands, dt)
         if target.is_velocity:
             self.local_ik.continue_from(self.limiter.q)
-        if self.guard is not None:
+        if self.guard is not None and self.guard.state.pairs.names:
             self.local_ik.near = self.guard.near
         before = self.local_ik.q
-        step = self.local_ik.advance(T_d[None], dt)
+        step = self._slowed(before, self.local_ik.advance(T_d[None], dt), T_d, dt)
         self.limiter.advance(step.q, (step.q - before) / dt, dt)
         if self.guard is not None and self.guard.refused is not None:
             self.local_ik.continue_from(self.limiter.stopping_point())
@@ -278,6 +392,17 @@ class Tracker:
         if stands and self._stall.has_lasted(now):
             self._rests_at = T_d.copy()
         return step.q, self._stalled(T_d, stands, step)
+
+    def _slowed(self, before: Array, step: ServoStep, T_d: Array, dt: float) -> ServoStep:
+        """Return the step from joint values (n,), shortened to the speeds of the tip."""
+        share = 1.0 if self._tip is None else self._tip.share(before, step.q, dt)
+        if share == 1.0:
+            return step
+        q = before + share * (step.q - before)
+        self.local_ik.continue_from(q)
+        left = difference(self.local_ik.robot.fk(q), T_d)
+        position, rotation = float(np.linalg.norm(left[:3])), float(np.linalg.norm(left[3:]))
+        return step._replace(q=q, position_error=position, rotation_error=rotation)
 
     def _rest(self, T_d: Array, stands: bool, dt: float) -> tuple[Array, Tracked]:
         """Stay at a target that was stalled at for long; take a step only for its figures."""
@@ -292,7 +417,80 @@ class Tracker:
         self.local_ik.restart(self.limiter.stopping_point())
         self._stall.reset()
         self._refusal.reset()
-        self._request = self._rests_at = None
+        self._request = self._rests_at = self._motion = None
+
+    @property
+    def _ways(self) -> Ways | None:
+        """The planner and the guard, where ways are to be free of something."""
+        planner, guard = self._planner, self.guard
+        if planner is None or guard is None or not guard.state.pairs.names:
+            return None
+        return planner, guard
+
+    def _look_for_way(self, by: Ways, T: Array, attempt: int, known: Array | None = None) -> None:
+        """Begin to look for a way from where the command stops."""
+        planner, guard = by
+        answer = planner.ask_way(T, self.limiter.stopping_point(), guard, attempt, known)
+        self._motion = SceneMotion(T.copy(), guard.world, attempt, answer)
+
+    def _move(self, by: Ways, at: SceneMotion, now: float, dt: float) -> tuple[Array, Tracked]:
+        """Make a joint motion in a scene, or wait for one."""
+        if at.motion is not None:
+            return self._move_along(by, at, at.motion, dt)
+        self.limiter.brake(dt)
+        q, stay = self.limiter.q, self.local_ik.stay()
+        self.local_ik.restart(self.limiter.stopping_point())
+        if at.answer is not None:
+            if at.answer.done() and not self.limiter.v.any():
+                self._use(by, at, at.answer.result(), now)
+            return q, Tracked(ServoState.STALLED, stay, PLANNING)
+        changed = by[1].world is not at.world
+        if now - at.since >= RETRY - TICK and (changed or at.attempt + 1 < TRIES):
+            self._look_for_way(by, at.T, 0 if changed else at.attempt + 1)
+        names = at.names
+        reason = f"{names[0]!r} and {names[1]!r} are in the way" if names else NO_WAY
+        return q, Tracked(ServoState.BLOCKED, stay, reason)
+
+    def _use(self, by: Ways, at: SceneMotion, answer: Answer, now: float) -> None:
+        """Begin the motion that was found, or hold."""
+        at.answer, course, plan = None, answer.course, answer.plan
+        if plan is not None:
+            at.result, at.names, at.since = plan.result, plan.names, now
+        if course is not None and np.abs(course.way[0] - self.limiter.q).max() > HINT_NEAR:
+            self._look_for_way(by, at.T, at.attempt, course.way[1:])
+            return
+        if plan is not None and not plan.result.success and plan.result.pair_in_the_way is None:
+            left = difference(self.local_ik.robot.fk(self.limiter.q), at.T)
+            now_left = math.hypot(*left[:3], *(self._weight * left[3:]))
+            if course is None or self._size(plan.result) >= BETTER * now_left:
+                self._motion, self._rests_at = None, at.T
+                self._request = PlanRequest(at.T, None, True)
+                return
+        if course is not None:
+            at.motion = PlannedMotion(course, by[0].limits.velocity)
+
+    def _move_along(
+        self, by: Ways, at: SceneMotion, motion: PlannedMotion, dt: float
+    ) -> tuple[Array, Tracked]:
+        """Move along a way for as long as it is free."""
+        planner, guard = by
+        has_arrived = motion.advance(self.limiter, dt)
+        moving = Tracked(ServoState.JOINT_MOTION, self.local_ik.stay())
+        self.local_ik.restart(self.limiter.stopping_point())
+        if has_arrived:
+            self.local_ik.restart(motion.goal)
+            self._stall.reset()
+            is_far = at.result is not None and not at.result.success
+            self._motion, self._request = None, PlanRequest(at.T, None, is_far)
+            return motion.goal, moving
+        if at.test is None and guard.world is not at.world:
+            at.world, at.test = guard.world, planner.ask_if_free(motion.rest, guard)
+        is_blocked = False
+        if at.test is not None and at.test.done():
+            is_blocked, at.test = not at.test.result(), None
+        if is_blocked or motion.has_failed:
+            self._look_for_way(by, at.T, at.attempt + 1)
+        return motion.reference, moving
 
     def _approach(self, request: PlanRequest, goal: Array, dt: float) -> Tracked:
         """Move through joint space to the goal (n,) of a request."""
@@ -308,11 +506,17 @@ class Tracker:
     def _stalled(self, T_d: Array, stands: bool, step: ServoStep) -> Tracked:
         """Ask for a solution of a target that local motion does not reach, and use the answer."""
         stalled = Tracked(ServoState.STALLED, step, NO_NEARER)
-        if not (stands and self._joint_motion):
+        planner = self._planner
+        if not stands or planner is None:
             return stalled
         request = self._request
+        is_settled = self._has_asked(T_d) and request is not None and request.is_out_of_reach
+        if self._ways is not None and not is_settled:
+            self._rests_at = None
+            self._look_for_way(self._ways, T_d, 0)
+            return stalled
         if request is None or not self._has_asked(T_d):
-            request = PlanRequest(T_d.copy(), self._planner.ask(T_d, self.limiter.q))
+            request = PlanRequest(T_d.copy(), planner.ask(T_d, self.limiter.q))
         if request.answer is not None and request.answer.done():
             result = request.answer.result()
             is_better = result.success or self._size(result) < BETTER * self._size(step)
@@ -356,16 +560,27 @@ def build_tracker(
             f"a controller moves one tip, the robot has {len(robot.tips)}: {', '.join(robot.tips)}"
         )
     acceleration, jerk = motion_limits(options, robot)
-    local_ik = LocalIk(robot, method, **method_options)
+    share = options.scale if options.scale > 0.0 else 1.0
+    local_ik = LocalIk(robot, method, scale=share, **method_options)
     bare: Limiter = (
-        AccelerationLimiter(robot, acceleration)
+        AccelerationLimiter(robot, acceleration, options.scale)
         if np.isinf(jerk).all()
-        else JerkLimiter(robot, acceleration, jerk)
+        else JerkLimiter(robot, acceleration, jerk, options.scale)
     )
+    speeds = options.max_linear_speed, options.max_angular_speed
+    tip = tip_speed(robot, *speeds, options.scale, local_ik.options.length_unit)
     limiter: Limiter | Guard = bare
-    if scene is not None or workspace:
+    if scene is not None or workspace or tip is not None:
         distances = options.min_distance, options.influence_distance
-        limiter = Guard(bare, robot, scene, workspace, distances, (acceleration, jerk))
-    tracker = Tracker(local_ik, limiter, options.when_stuck == JOINT_MOTION, executor)
+        tests = () if tip is None else (tip,)
+        given = distances, (acceleration, jerk), tests
+        limiter = Guard(bare, robot, scene, workspace, *given)
+    planner = None
+    if options.when_stuck == JOINT_MOTION:
+        names = ("position_tolerance", "rotation_tolerance", "rotation_weight", "length_unit")
+        metric = {name: getattr(local_ik.options, name) for name in names}
+        limits = MotionLimits(share * robot.velocity, share * acceleration, jerk, tip)
+        planner = Planner(robot, executor, limits, scene=scene, **metric)
+    tracker = Tracker(local_ik, limiter, planner, tip, options.scale)
     tracker.seed(robot.clip(np.zeros(robot.n)))
     return tracker

@@ -8,6 +8,7 @@ from dls_ik import PlanningScene, RobotModel
 from dls_ik.errors import OptionError
 from dls_ik.model.rotations import transform
 from dls_ik.scene.shapes import Body, Box, Sphere
+from dls_ik.scene.ways import path_pairs
 
 
 def ends_of(scene, seed, clearance):
@@ -85,7 +86,7 @@ def test_an_end_that_is_too_near_leaves_without_coming_nearer():
     distances = [scene.distance(q).distance for q in first]
     assert min(distances) >= distances[0] - 1e-5
     for a, b in zip(way.q[1:], way.q[2:], strict=False):
-        assert scene.snapshot.block_of_path(a, b, np.full(1, 0.0999)) is None
+        assert path_pairs(scene.snapshot, 0.0999).block(a, b) is None
     assert scene.plan([2.0, 2.5], goal, min_distance=0.1).success, "out of the wall by any way"
     assert "wall 0" in scene.plan(goal, [2.0, 2.5], min_distance=0.1).names
 
