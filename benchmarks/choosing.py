@@ -1,6 +1,6 @@
 """Comparison of methods: poses far, near, singular and at limits, and a stream.
 
-The WAM; cases and columns are those of docs/choosing_a_method.md. Solved is within 1e-6 m and 1e-6
+The WAM; cases and columns are those of docs/lab/choosing.md. Solved is within 1e-6 m and 1e-6
 rad, and inside the limits. Times are processor time of one thread in a batch, as a multiple of
 auto's on the same poses. The bound of `odls` in the stream is 2 rad/s for the norm. Which solution:
 the far poses by auto, medians of the distance from the seed and of sqrt(det(J J^T)).

@@ -120,7 +120,7 @@ class Source(Protocol):
 
 # A controller in this process
 
-STEP = 0.01  # [s] a bare step of a method, as in the tables of docs/choosing_a_method.md
+STEP = 0.01  # [s] a bare step of a method, as in the tables of docs/lab/choosing.md
 MAX_CYCLE, MIN_CYCLE = 0.1, 1e-4  # [s] a longer gap between steps is not caught up
 DEFAULTS = {"when_stuck": HOLD}  # a dead end of a method is worth seeing
 

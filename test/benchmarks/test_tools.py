@@ -70,7 +70,7 @@ def test_every_method_has_its_figures(figures):
 
 
 def test_page_has_a_row_for_every_method():
-    page = (ROOT / "docs" / "choosing_a_method.md").read_text()
+    page = (ROOT / "docs" / "lab" / "choosing.md").read_text()
     rows = re.findall(r"^\| `([\w+]+)` \| [\d.]+ \(", page, re.MULTILINE)
     assert rows == list(METHODS)
 

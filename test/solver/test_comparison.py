@@ -21,7 +21,7 @@ def test_the_path_of_the_wam_is_that_of_the_benchmarks_and_its_figures_those_of_
     np.testing.assert_array_equal(path.start, known.start())
     np.testing.assert_allclose(path.Ts[[0, 700]], [known.pose(0.0), known.pose(7.0)], atol=1e-15)
     peaks = compare_on_path(WAM, STREAMED, path).peaks()
-    page = (ROOT / "docs" / "choosing_a_method.md").read_text()
+    page = (ROOT / "docs" / "lab" / "choosing.md").read_text()
     for name in STREAMED:
         row = re.findall(rf"^\| `{re.escape(name)}` \| (\S+) \| (\S+) \| (\S+) \|", page, re.M)[-1]
         peak = peaks[name]

@@ -67,7 +67,7 @@ def test_the_singularity_separates_the_methods(case):
     assert plain > 5.0
     assert plain > 2.5 * max(found.values())
     assert f" {plain:.3g} rad/s" in preset.watch
-    if session.robot.name == "wam7":  # the table of docs/choosing_a_method.md
+    if session.robot.name == "wam7":  # the table of docs/lab/choosing.md
         assert plain == pytest.approx(14.7, abs=0.1)
         assert found["svf+sd"] == pytest.approx(2.6, abs=0.1)
         assert "A joint to spare does not help" in preset.watch
