@@ -4,6 +4,7 @@ import mujoco
 import numpy as np
 import pytest
 from robots import ROOT
+from scenes import bracket
 
 from dls_ik import RobotModel
 from dls_ik.errors import DlsIkError, JointValueError, OptionError
@@ -11,7 +12,8 @@ from dls_ik.model.files import shipped_urdf
 from dls_ik.model.rotations import transform
 from dls_ik.ros.sim_arm.arm import SimArmParameters, joints_of, standstill
 from dls_ik.ros.sim_arm.physical_arm import MAX_LAG, PhysicalSimulation
-from dls_ik.ros.sim_arm.physics_model import PhysicsError, RobotPhysics, mass_matrix
+from dls_ik.ros.sim_arm.physics_model import RobotPhysics, mass_matrix
+from dls_ik.ros.sim_arm.physics_shapes import PhysicsError
 from dls_ik.scene.changes import apply_changes
 from dls_ik.scene.operations import AddObject, AttachObject, MoveObject, RemoveObject
 from dls_ik.scene.shapes import Box, Mesh, Plane, link_bodies
@@ -210,6 +212,21 @@ def test_planes_and_meshes_are_where_they_are_said_to_be(half, touches):
     run.change(AddObject("plate", ((Mesh(corners, triangles), np.eye(4)),), "", placed, {}, False))
     run.go(0.02)
     assert any("plate" in event.names for event in run.sim.contacts.events) == touches
+
+
+def test_a_mesh_that_is_not_convex_touches_by_its_surface():
+    """The tip in the notch of an L, whose convex hull contains it; the L then moves into it."""
+    R = np.array([[-1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
+    notch = R @ np.array([0.6, 0.6, 0.25])
+    run, part = Run(), ((bracket(1.0), np.eye(4)),)
+    T = transform(R, WAM.fk(HOME)[:3, 3] - notch)
+    run.change(AddObject("bracket", part, "", T, {}, False))
+    run.go(0.1)
+    assert run.counts == (0, 0)
+    run.change(MoveObject("bracket", "", at(-0.2, 0.0, 0.0) @ T))
+    run.go(0.1)
+    assert run.counts[0] > 0
+    assert not run.physics.solids.note
 
 
 def test_a_gripper_without_masses_efforts_or_limits_moves_all_the_same():

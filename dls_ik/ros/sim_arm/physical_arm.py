@@ -23,10 +23,9 @@ from dls_ik.ros.sim_arm.physics_model import (
     STEP,
     PhysicalModel,
     RobotPhysics,
-    mujoco,
     touching_pairs,
-    wxyz,
 )
+from dls_ik.ros.sim_arm.physics_shapes import mujoco, wxyz
 from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import Pair
 

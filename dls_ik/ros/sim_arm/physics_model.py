@@ -3,59 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dls_ik.core.types import WIDEST, Array
 from dls_ik.errors import RobotModelError
-from dls_ik.model.rotations import quaternion_from_rotation, rotation_from_rpy
+from dls_ik.model.rotations import rotation_from_rpy
 from dls_ik.model.tree import Description, Tree
 from dls_ik.model.xml import Schema, XmlElement, read_elements
-from dls_ik.scene.shapes import Body, Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphere
+from dls_ik.ros.sim_arm.physics_shapes import (
+    PhysicsError,
+    SolidLibrary,
+    compiled,
+    mujoco,
+    mujoco_pose,
+)
+from dls_ik.scene.shapes import Body
 from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import Pair, pair_of
-from dls_ik.text import listing, quoted
+from dls_ik.text import listing
 
-LIBRARY = "mujoco"
 STEP = 1e-3  # [s] of the simulation
 DENSITY = 1000.0  # [kg/m^3] of links without a mass
 ROD = 0.03  # [m] radius of the rods that stand for links without shapes
 LEAST_RADIUS = 0.05  # [m] of the sphere that stands for an inertia that is none
 SAMPLES = 200  # configurations for inertias, loads, and links that always touch
 OFTEN = 0.95  # share of them from which links count as always touching
-THIN = 1e-4  # [m] of the flattest mesh; flatter ones become boxes
 SPARE = 20.0  # [rad/s^2 or m/s^2] of a drive without an effort limit, beside twice its load
 LEAST_EFFORT = 1.0  # [N m or N] of such a drive
 MOST_NAMES = 4  # in a note
-CONVEX = 1e-3  # by which the volume of a hull may exceed that of its mesh
 LINK, OBJECT = (1, 3), (2, 1)  # contype and conaffinity: objects do not touch each other
 PHYSICAL: Schema = {
     "link": {"inertial": {"origin": {}, "mass": {}, "inertia": {}}},
     "joint": {"limit": {}, "dynamics": {}},
 }
-
-
-class PhysicsError(RobotModelError):
-    """A robot that MuJoCo cannot simulate, or no MuJoCo."""
-
-
-@lru_cache(None)
-def mujoco() -> Any:
-    """Return the library.
-
-    Raises:
-        PhysicsError: it is not installed, or does not load.
-    """
-    if find_spec(LIBRARY) is None:
-        raise PhysicsError("physics needs MuJoCo: pip install 'dls_ik[physics]'")
-    try:
-        return import_module(LIBRARY)
-    except (ImportError, OSError) as error:
-        raise PhysicsError(f"MuJoCo does not load: {error}") from error
 
 
 # The URDF
@@ -160,6 +142,7 @@ class RobotPhysics:
         joints: (m,) names of these, and of joints that follow them.
         loads: loads of the drives.
         notes: a line for each thing that the description does not say, and a value was chosen.
+        solids: meshes as MuJoCo has them.
 
     Raises:
         PhysicsError: no description, no mass that moves, or MuJoCo refuses it.
@@ -173,7 +156,7 @@ class RobotPhysics:
         self._library = mujoco()
         self._masses, self._data = read_dynamics(tree.description)
         self._groups = dict(_rigid_groups(tree))
-        self._hulls: dict[int, tuple[Mesh, Array, bool]] = {}
+        self.solids = SolidLibrary()
         usable = [joint.name for joint in tree.joints if joint.name in tree.mimic_of]
         self.drives = tuple(name for name in usable if tree.mimic_of[name].master == name)
         self.joints = (*self.drives, *(name for name in usable if name not in self.drives))
@@ -197,7 +180,9 @@ class RobotPhysics:
         parts = {self.tree.root: spec.worldbody.add_body(name=_link(self.tree.root))}
         self._fill(spec, self.tree.root, parts[self.tree.root])
         for joint in self._downwards():
-            body = parts[joint.parent].add_body(name=_link(joint.child), **_pose(joint.origin))
+            body = parts[joint.parent].add_body(
+                name=_link(joint.child), **mujoco_pose(joint.origin)
+            )
             parts[joint.child] = body
             self._fill(spec, joint.child, body)
             if joint.name in self.tree.mimic_of:
@@ -207,16 +192,18 @@ class RobotPhysics:
         standing = list[str]()
         if scene is not None:
             for name, placed in scene.objects.items():
-                body = spec.worldbody.add_body(name=_object(name), mocap=True, **_pose(placed.T))
+                body = spec.worldbody.add_body(
+                    name=_object(name), mocap=True, **mujoco_pose(placed.T)
+                )
                 self._add_shapes(spec, body, placed.body, OBJECT, 0.0)
                 standing.append(name)
             for name, held in scene.attached.items():
-                body = parts[held.link].add_body(name=_object(name), **_pose(held.T))
+                body = parts[held.link].add_body(name=_object(name), **mujoco_pose(held.T))
                 self._add_shapes(spec, body, held.body, LINK, 0.0)
             names |= {_object(name): name for name in (*scene.objects, *scene.attached)}
         for a, b in self._excluded(scene):
             spec.add_exclude(bodyname1=_name_of(a, self.bodies), bodyname2=_name_of(b, self.bodies))
-        return self._indexed(_compiled(spec), names, standing)
+        return self._indexed(compiled(spec), names, standing)
 
     def values(self, q: Array, model: PhysicalModel) -> Array:
         """Return qpos of drives at q (k,), and of the joints that follow them."""
@@ -265,53 +252,11 @@ class RobotPhysics:
     def _add_shapes(
         self, spec: Any, body: Any, given: Body, masks: tuple[int, int], density: float
     ) -> None:
+        """Add the shapes of a link, or of an object, whose meshes need not be convex."""
         common = {"density": density, "contype": masks[0], "conaffinity": masks[1]}
         for shape, T in given.parts:
-            for attributes in self._geoms(spec, shape, T):
+            for attributes in self.solids.geoms(spec, shape, T, by_facets=density == 0.0):
                 body.add_geom(**attributes, **common)
-
-    def _geoms(self, spec: Any, shape: Shape, T: Array) -> Iterator[dict[str, Any]]:
-        """Yield the geometry of a shape at T (4, 4) in its body."""
-        kinds = self._library.mjtGeom
-        match shape:
-            case Box(size):
-                yield {"type": kinds.mjGEOM_BOX, "size": 0.5 * size, **_pose(T)}
-            case Sphere(radius):
-                yield {"type": kinds.mjGEOM_SPHERE, "size": [radius, 0, 0], **_pose(T)}
-            case Cylinder(radius, length):
-                sizes = [radius, 0.5 * length, 0]
-                yield {"type": kinds.mjGEOM_CYLINDER, "size": sizes, **_pose(T)}
-            case Capsule(radius, length):
-                sizes = [radius, 0.5 * length, 0]
-                yield {"type": kinds.mjGEOM_CAPSULE, "size": sizes, **_pose(T)}
-            case Plane(normal, offset):
-                above = np.eye(4)
-                above[:3, :3], above[:3, 3] = _basis(normal), offset * normal
-                yield {"type": kinds.mjGEOM_PLANE, "size": [0, 0, 1], **_pose(T @ above)}
-            case Mesh():
-                yield self._mesh_geom(spec, shape, T)
-
-    def _mesh_geom(self, spec: Any, mesh: Mesh, T: Array) -> dict[str, Any]:
-        if id(mesh) not in self._hulls:
-            hull, is_convex = _hull(mesh)
-            self._hulls[id(mesh)] = mesh, hull, is_convex  # the mesh is kept, and so its id
-        hull = self._hulls[id(mesh)][1]
-        if not len(hull):
-            centre, R, half = _flat_box(mesh.vertices)
-            pose = np.eye(4)
-            pose[:3, :3], pose[:3, 3] = R, centre
-            return {"type": self._library.mjtGeom.mjGEOM_BOX, "size": half, **_pose(T @ pose)}
-        name = f"mesh {id(mesh)}"
-        if not any(each.name == name for each in spec.meshes):
-            made = spec.add_mesh(name=name)
-            made.uservert = hull.ravel().tolist()
-            made.inertia = self._library.mjtMeshInertia.mjMESH_INERTIA_CONVEX
-        return {"type": self._library.mjtGeom.mjGEOM_MESH, "meshname": name, **_pose(T)}
-
-    def hulls_note(self) -> str:
-        """Return a line about the meshes that count as their hull; empty if none do."""
-        count = sum(not is_convex for _, _, is_convex in self._hulls.values())
-        return f"{count} meshes that are not convex touch as their convex hull" if count else ""
 
     def _add_joint(self, body: Any, joint: Any) -> None:
         types, data = self._library.mjtJoint, self._data.get(joint.name, JointData())
@@ -487,14 +432,6 @@ def mass_matrix(model: Any, data: Any) -> Array:
     return M
 
 
-def _compiled(spec: Any) -> Any:
-    try:
-        return spec.compile()
-    except (ValueError, RuntimeError) as error:
-        reason = " ".join(str(error).split())
-        raise PhysicsError(f"MuJoCo refuses the robot: {quoted(reason, 200)}") from error
-
-
 def _rigid_groups(tree: Tree) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield links that move together, by the joint that moves them; empty: those that stand."""
     starts = [("", tree.root), *((j.name, j.child) for j in tree.joints if j.name in tree.mimic_of)]
@@ -513,64 +450,6 @@ def _definite(mass: LinkMass) -> Array:
     if np.linalg.eigvalsh(mass.inertia)[0] > 1e-12:
         return mass.inertia
     return 0.4 * mass.mass * LEAST_RADIUS**2 * np.eye(3)
-
-
-def _hull(mesh: Mesh) -> tuple[Array, bool]:
-    """Return the vertices (h, 3) of the convex hull, none if it is flat, and if it is the mesh."""
-    if _flat_box(mesh.vertices)[2].min() <= THIN:
-        return np.zeros((0, 3)), True
-    mj = mujoco()
-    spec = mj.MjSpec()
-    made = spec.add_mesh(name="hull")
-    made.uservert = mesh.vertices.ravel().tolist()
-    made.inertia = mj.mjtMeshInertia.mjMESH_INERTIA_CONVEX
-    spec.worldbody.add_geom(type=mj.mjtGeom.mjGEOM_MESH, meshname="hull")
-    model = _compiled(spec)
-    R = np.zeros(9)
-    mj.mju_quat2Mat(R, model.mesh_quat[0])
-    vertices = model.mesh_vert @ R.reshape(3, 3).T + model.mesh_pos[0]
-    corners = vertices[model.mesh_face]
-    hull = vertices[np.unique(model.mesh_face)]
-    own = _volume(mesh.vertices[mesh.triangles])
-    return hull, mesh.is_watertight and own >= (1.0 - CONVEX) * _volume(corners)
-
-
-def _volume(corners: Array) -> float:
-    """Return the volume inside triangles (m, 3, 3)."""
-    a, b, c = corners.swapaxes(0, 1)
-    return abs(float(np.einsum("ij,ij->", a - a[0], np.cross(b - a[0], c - a[0])))) / 6.0
-
-
-def _flat_box(vertices: Array) -> tuple[Array, Array, Array]:
-    """Return a box around vertices (m, 3), along their main axes: centre, axes, half sizes."""
-    middle = vertices.mean(axis=0)
-    _, _, axes = np.linalg.svd(vertices - middle, full_matrices=False)
-    R = np.zeros((3, 3))
-    R[: len(axes)] = axes
-    if len(axes) < 3:
-        R = np.linalg.qr(np.vstack([axes, np.eye(3)]).T)[0].T
-    R[2] *= np.sign(np.linalg.det(R)) or 1.0
-    along = (vertices - middle) @ R.T
-    low, high = along.min(axis=0), along.max(axis=0)
-    return middle + 0.5 * (low + high) @ R, R.T, np.maximum(0.5 * (high - low), THIN)
-
-
-def _basis(z: Array) -> Array:
-    """Return a rotation (3, 3) whose third column is a unit vector."""
-    x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)
-    x /= np.linalg.norm(x)
-    return np.column_stack([x, np.cross(z, x), z])
-
-
-def _pose(T: Array) -> dict[str, Any]:
-    """Return position and quaternion as MuJoCo has them."""
-    return {"pos": T[:3, 3], "quat": wxyz(T)}
-
-
-def wxyz(T: Array) -> list[float]:
-    """Return the quaternion (w, x, y, z) of a pose (4, 4)."""
-    x, y, z, w = quaternion_from_rotation(T[:3, :3])
-    return [w, x, y, z]
 
 
 def _few(names: Sequence[str]) -> str:

@@ -22,7 +22,8 @@ from dls_ik.ros.services.scene_monitor import (
 from dls_ik.ros.servo.monitor import DIAGNOSTICS_PERIOD, DIAGNOSTICS_TOPIC
 from dls_ik.ros.sim_arm.arm import SimArmParameters, SimulatedJoints
 from dls_ik.ros.sim_arm.physical_arm import PhysicalFigures, PhysicalSimulation
-from dls_ik.ros.sim_arm.physics_model import RobotPhysics, mujoco
+from dls_ik.ros.sim_arm.physics_model import RobotPhysics
+from dls_ik.ros.sim_arm.physics_shapes import mujoco
 from dls_ik.ros.subscriptions import call_every
 from dls_ik.ros.util import Throttle, trace
 from dls_ik.scene.changes import apply_changes
@@ -81,7 +82,7 @@ class PhysicalWorld:
             scene = self._changed(scene, change.operations, simulation)
             simulation.use_scene(scene)
             logger.info(f"objects of {escape(file)}: {escape(listing(scene.objects) or 'none')}")
-        if note := physics.hulls_note():
+        if note := physics.solids.note:
             logger.warning(note)
         slowest, fastest = simulation.bandwidths.min(), simulation.bandwidths.max()
         logger.info(
@@ -140,7 +141,7 @@ class PhysicalWorld:
             simulation.use_scene(scene)
         except DlsIkError as error:
             self._log.warn(f"not put {source}", f"objects on {source} are not there: {error}")
-        if note := simulation.robot.hulls_note():
+        if note := simulation.robot.solids.note:
             self._log.once("hulls", note)
 
     def _changed(

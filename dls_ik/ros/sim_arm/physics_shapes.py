@@ -1,0 +1,224 @@
+"""Shapes as MuJoCo has them; its meshes are convex."""
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dls_ik.core.types import Array
+from dls_ik.errors import RobotModelError
+from dls_ik.model.rotations import quaternion_from_rotation, transform
+from dls_ik.scene.shapes import Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphere
+from dls_ik.text import quoted
+
+LIBRARY = "mujoco"
+THIN = 1e-4  # [m] of the flattest mesh; flatter ones become boxes
+CONVEX = 1e-3  # by which the volume of a hull may exceed that of its mesh
+MOST_FACETS = 1000  # triangles of a mesh that is not convex, beyond which its hull counts
+DEEPEST = 0.02  # [m] behind a facet, at most half of the way through the solid
+MOST_VERTICES = 1000  # of a hull, to which it is thinned out
+MAX_KEPT = 256  # meshes that are kept for the next model
+
+
+class PhysicsError(RobotModelError):
+    """A robot that MuJoCo cannot simulate, or no MuJoCo."""
+
+
+@lru_cache(None)
+def mujoco() -> Any:
+    """Return the library.
+
+    Raises:
+        PhysicsError: it is not installed, or does not load.
+    """
+    if find_spec(LIBRARY) is None:
+        raise PhysicsError("physics needs MuJoCo: pip install 'dls_ik[physics]'")
+    try:
+        return import_module(LIBRARY)
+    except (ImportError, OSError) as error:
+        raise PhysicsError(f"MuJoCo does not load: {error}") from error
+
+
+def compiled(spec: Any) -> Any:
+    """Return the model of a specification.
+
+    Raises:
+        PhysicsError: MuJoCo refuses it.
+    """
+    try:
+        return spec.compile()
+    except (ValueError, RuntimeError) as error:
+        reason = " ".join(str(error).split())
+        raise PhysicsError(f"MuJoCo refuses the model: {quoted(reason, 200)}") from error
+
+
+def wxyz(T: Array) -> list[float]:
+    """Return the quaternion (w, x, y, z) of a pose (4, 4)."""
+    x, y, z, w = quaternion_from_rotation(T[:3, :3])
+    return [w, x, y, z]
+
+
+def mujoco_pose(T: Array) -> dict[str, Any]:
+    """Return position and quaternion of a pose (4, 4) as MuJoCo has them."""
+    return {"pos": T[:3, 3], "quat": wxyz(T)}
+
+
+class Solid(NamedTuple):
+    """A mesh, and the convex parts that stand for it."""
+
+    mesh: Mesh
+    hull: Array  # (h, 3) vertices [m]; (0, 3): it is flat
+    facets: Array  # (f, 4, 3) vertices of a tetrahedron behind each triangle; (0, 4, 3): its hull
+    is_hull: bool  # the hull is more than the mesh
+
+
+class SolidLibrary:
+    """Makes solids of meshes, each once while it is in use."""
+
+    def __init__(self) -> None:
+        self._solids: OrderedDict[int, Solid] = OrderedDict()
+        self.note = ""  # about meshes that count as their convex hull
+
+    def geoms(self, spec: Any, shape: Shape, T: Array, by_facets: bool) -> Iterator[dict[str, Any]]:
+        """Yield the geometry of a shape at T (4, 4) in its body, for ``add_geom``.
+
+        Args:
+            by_facets: make a mesh that is not convex of its triangles.
+        """
+        kinds = mujoco().mjtGeom
+        match shape:
+            case Box(size):
+                yield {"type": kinds.mjGEOM_BOX, "size": 0.5 * size, **mujoco_pose(T)}
+            case Sphere(radius):
+                yield {"type": kinds.mjGEOM_SPHERE, "size": [radius, 0, 0], **mujoco_pose(T)}
+            case Cylinder(radius, length):
+                sizes = [radius, 0.5 * length, 0]
+                yield {"type": kinds.mjGEOM_CYLINDER, "size": sizes, **mujoco_pose(T)}
+            case Capsule(radius, length):
+                sizes = [radius, 0.5 * length, 0]
+                yield {"type": kinds.mjGEOM_CAPSULE, "size": sizes, **mujoco_pose(T)}
+            case Plane(normal, offset):
+                above = T @ transform(_basis(normal), offset * normal)
+                yield {"type": kinds.mjGEOM_PLANE, "size": [0, 0, 1], **mujoco_pose(above)}
+            case Mesh():
+                yield from self._mesh_geoms(spec, shape, T, by_facets)
+
+    def _mesh_geoms(
+        self, spec: Any, mesh: Mesh, T: Array, by_facets: bool
+    ) -> Iterator[dict[str, Any]]:
+        solid = self._solid(mesh)
+        if not len(solid.hull):
+            centre, R, half = _flat_box(mesh.vertices)
+            pose = mujoco_pose(T @ transform(R, centre))
+            yield {"type": mujoco().mjtGeom.mjGEOM_BOX, "size": half, **pose}
+            return
+        parts = solid.facets if by_facets and len(solid.facets) else solid.hull[None]
+        if solid.is_hull and len(parts) == 1:
+            self.note = "meshes that are not convex touch as their convex hull"
+        for k, vertices in enumerate(parts):
+            name = f"mesh {id(mesh)} {k} of {len(parts)}"
+            if spec.mesh(name) is None:
+                made = spec.add_mesh(name=name)
+                made.uservert = vertices.ravel().tolist()
+                made.inertia = mujoco().mjtMeshInertia.mjMESH_INERTIA_CONVEX
+            yield {"type": mujoco().mjtGeom.mjGEOM_MESH, "meshname": name, **mujoco_pose(T)}
+
+    def _solid(self, mesh: Mesh) -> Solid:
+        key = id(mesh)  # the mesh is kept, and so its id
+        if key not in self._solids:
+            self._solids[key] = _solid(mesh)
+            if len(self._solids) > MAX_KEPT:
+                self._solids.popitem(last=False)
+        self._solids.move_to_end(key)
+        return self._solids[key]
+
+
+def _solid(mesh: Mesh) -> Solid:
+    no_hull, no_facets = np.zeros((0, 3)), np.zeros((0, 4, 3))
+    if _flat_box(mesh.vertices)[2].min() <= THIN:
+        return Solid(mesh, no_hull, no_facets, False)
+    model = compiled(_spec_of(mesh.vertices[None]))
+    R = np.zeros(9)
+    mujoco().mju_quat2Mat(R, model.mesh_quat[0])
+    vertices = model.mesh_vert @ R.reshape(3, 3).T + model.mesh_pos[0]
+    hull = vertices[np.unique(model.mesh_face)]
+    corners = mesh.vertices[mesh.triangles]
+    bulge = _volume(vertices[model.mesh_face]) * (1.0 - CONVEX) - _volume(corners)
+    if mesh.is_watertight and bulge <= 0.0:
+        return Solid(mesh, hull, no_facets, False)
+    if len(corners) <= MOST_FACETS:
+        facets = _facets(corners, mesh.is_watertight)
+        try:
+            compiled(_spec_of(facets))
+        except PhysicsError:  # triangles that are too small
+            return Solid(mesh, hull, no_facets, True)
+        return Solid(mesh, hull, facets, True)
+    return Solid(mesh, hull, no_facets, True)
+
+
+def _spec_of(parts: Array) -> Any:
+    """Return the specification of a body of convex parts (f, k, 3)."""
+    mj = mujoco()
+    spec = mj.MjSpec()
+    for k, vertices in enumerate(parts):
+        made = spec.add_mesh(name=f"part {k}")
+        made.uservert = vertices.ravel().tolist()
+        made.maxhullvert = MOST_VERTICES
+        made.inertia = mj.mjtMeshInertia.mjMESH_INERTIA_CONVEX
+        spec.worldbody.add_geom(type=mj.mjtGeom.mjGEOM_MESH, meshname=f"part {k}")
+    return spec
+
+
+def _facets(corners: Array, is_solid: bool) -> Array:
+    """Return a tetrahedron (m, 4, 3) behind each triangle (m, 3, 3), its apex within the solid."""
+    middle = corners.mean(axis=1)
+    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    normal /= np.linalg.norm(normal, axis=1)[:, None]
+    depth = np.full(len(corners), THIN)
+    if is_solid:
+        way = [_way_through(corners, each, -n) for each, n in zip(middle, normal, strict=True)]
+        depth = np.clip(0.5 * np.array(way), THIN, DEEPEST)
+    apex = middle - depth[:, None] * normal
+    return np.concatenate([corners, apex[:, None]], axis=1)
+
+
+def _way_through(corners: Array, point: Array, direction: Array) -> float:
+    """Return the distance [m] from a point to the next triangle (m, 3, 3) along a direction."""
+    a, u, v = corners[:, 0], corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+    across = np.cross(direction, v)
+    scale = np.einsum("ij,ij->i", u, across)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        offset = point - a
+        s = np.einsum("ij,ij->i", offset, across) / scale
+        beside = np.cross(offset, u)
+        t = beside @ direction / scale
+        distance = np.einsum("ij,ij->i", v, beside) / scale
+        met = (s >= 0.0) & (t >= 0.0) & (s + t <= 1.0) & (distance > THIN)
+    return float(distance[met].min(initial=2.0 * DEEPEST))
+
+
+def _volume(corners: Array) -> float:
+    """Return the volume inside triangles (m, 3, 3) [m^3]."""
+    a, b, c = corners.swapaxes(0, 1) - corners[0, 0]
+    return abs(float(np.einsum("ij,ij->", a, np.cross(b, c)))) / 6.0
+
+
+def _flat_box(vertices: Array) -> tuple[Array, Array, Array]:
+    """Return a box around vertices (m, 3), along their main axes: centre, axes, half sizes."""
+    middle = vertices.mean(axis=0)
+    R = np.linalg.eigh((vertices - middle).T @ (vertices - middle))[1]
+    R[:, 2] *= np.sign(np.linalg.det(R))
+    along = (vertices - middle) @ R
+    low, high = along.min(axis=0), along.max(axis=0)
+    return middle + R @ (0.5 * (low + high)), R, np.maximum(0.5 * (high - low), THIN)
+
+
+def _basis(z: Array) -> Array:
+    """Return a rotation (3, 3) whose third column is a unit vector."""
+    x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)
+    x /= np.linalg.norm(x)
+    return np.column_stack([x, np.cross(z, x), z])
