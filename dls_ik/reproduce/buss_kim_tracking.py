@@ -112,6 +112,7 @@ def run_figure_3(report: Reproduction, progress: Progress) -> None:
             report.rows.append(_sum_row(code, name, found[name]))
         for pair in PAIRS:
             report.rows.append(_share_row(code, pair, found))
+        report.series["sums"] = _sums(report)
         thin = slice(None, None, max(1, report.samples // 1000))
         shown = {name: found[name].sum(axis=1)[thin] for name in SHOWN}
         report.series[code] = {"T": T[WARM_UP:][thin], "distance": shown}
@@ -157,6 +158,15 @@ def _sum_row(code: str, name: str, distance: Array) -> Row:
     return row
 
 
+def _sums(report: Reproduction) -> list[Row]:
+    """Return a row for each method, with the sums of all codes."""
+    found: dict[str, Row] = {}
+    for row in report.rows:
+        if row["table"] == "sums":
+            found.setdefault(row["method"], {"method": row["method"]})[row["code"]] = row.get("sum")
+    return list(found.values())
+
+
 def _share_row(code: str, pair: tuple[str, str], found: dict[str, Array]) -> Row:
     one, other = (found[name] for name in pair)
     nearer = (one < other).sum(axis=1)
@@ -177,7 +187,8 @@ def plot_figure_3(report: Reproduction) -> Figure:
     grid = figure.subplots(2, 2, width_ratios=(1.0, 1.3))
     for axes, pair in zip(grid[:, 0], PAIRS, strict=False):
         _bars(axes, report, " over ".join(pair))
-    for axes, (code, series) in zip(grid[:, 1], report.series.items(), strict=False):
+    drawn = [(code, report.series[code]) for code in CODES if code in report.series]
+    for axes, (code, series) in zip(grid[:, 1], drawn, strict=False):
         for name, color in zip(SHOWN, (BLUE, ORANGE, GREY), strict=True):
             axes.plot(series["T"], series["distance"][name], color=color, lw=0.9, label=name)
         axes.set_title(f"summed distance of the effectors, code {code}", fontsize=9, loc="left")
@@ -208,7 +219,7 @@ _SHARE_COLUMNS = (
 )
 _SUM_COLUMNS = (
     Column("method", "method", is_name=True),
-    Column("sum", "summed error", ".0f"),
+    *(Column(code, code, ".0f") for code in CODES),
 )
 FIGURE_3 = Experiment(
     what="figure-3",
@@ -216,13 +227,14 @@ FIGURE_3 = Experiment(
     title="Double-Y: effectors that SDLS keeps nearer to moving targets",
     tables=(
         *(
-            ResultTable(columns, f"{title}, D_max {code}", {"table": table, "code": code})
-            for code in CODES
-            for table, title, columns in (
-                ("shares", "Share of the steps", _SHARE_COLUMNS),
-                ("sums", "Errors", _SUM_COLUMNS),
+            ResultTable(
+                _SHARE_COLUMNS,
+                f"Share of the steps, D_max {code}",
+                {"table": "shares", "code": code},
             )
+            for code in CODES
         ),
+        ResultTable(_SUM_COLUMNS, "Summed errors by the rule of D_max", series="sums"),
         ResultTable(
             (
                 Column("damping", "lambda", ".1f", is_name=True),

@@ -243,12 +243,12 @@ def _markdown_row(cells: Sequence[str]) -> str:
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 75rem; margin: 2rem auto;
        padding: 0 1rem; }
-table { font-size: 14px; border-collapse: collapse; margin: 1rem 0;
+table { font-size: 13px; border-collapse: collapse; margin: 1rem 0;
         font-variant-numeric: tabular-nums; }
 div.table { overflow-x: auto; }
-th, td { padding: .2rem .4rem; text-align: right; border-bottom: 1px solid #ddd; }
+th, td { padding: .15rem .35rem; text-align: right; border-bottom: 1px solid #ddd; }
 th { border-bottom: 2px solid #888; font-weight: 600; }
-.name { text-align: left; white-space: nowrap; }
+.name { text-align: left; } td:first-child { white-space: nowrap; }
 .printed { color: #777; } .differs { background: #fdebc8; }
 img { max-width: 100%; } p.source { color: #555; }
 """
@@ -313,6 +313,7 @@ def _html_row(tag: str, cells: Sequence[str], kinds: Sequence[str]) -> str:
 
 # LaTeX
 
+WIDEST, LETTERS = 8, 70  # columns and letters of a row that fit a page
 _SPECIAL = {c: f"\\{c}" for c in "&%$#_{}"} | {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
@@ -323,7 +324,7 @@ def latex(document: Document) -> str:
     """Return all tables for LaTeX, with the package booktabs; verdict and provenance first."""
     about = [f"% {name}: {value}" for name, value in document.provenance]
     rows = [[paper, str(agree), str(of)] for paper, agree, of in verdicts(document)]
-    parts = ["\n".join(["% needs \\usepackage{booktabs}", *about])]
+    parts = ["\n".join(["% needs \\usepackage{booktabs, graphicx}", *about])]
     parts.append(
         _latex_table(WideTable(["paper", "agree", "of"], [True, False, False], rows), VERDICT)
     )
@@ -338,10 +339,15 @@ def _latex_table(table: WideTable, caption: str) -> str:
     columns = "".join("l" if left else "r" for left in table.is_left)
     lines = [_latex_row(table.headings), r"\midrule", *map(_latex_row, table.lines)]
     body = "\n".join([r"\toprule", *lines, r"\bottomrule"])
-    return (
-        f"\\begin{{table}}\n\\caption{{{_latex_text(caption)}}}\n\\centering\n"
-        f"\\begin{{tabular}}{{{columns}}}\n{body}\n\\end{{tabular}}\n\\end{{table}}"
-    )
+    tabular = f"\\begin{{tabular}}{{{columns}}}\n{body}\n\\end{{tabular}}"
+    if len(columns) > WIDEST or max(map(_width, (table.headings, *table.lines))) > LETTERS:
+        tabular = f"\\resizebox{{\\linewidth}}{{!}}{{%\n{tabular}}}"
+    head = f"\\begin{{table}}\n\\caption{{{_latex_text(caption)}}}\n\\centering"
+    return f"{head}\n{tabular}\n\\end{{table}}"
+
+
+def _width(cells: Sequence[str]) -> int:
+    return sum(map(len, cells))
 
 
 def _latex_row(cells: Sequence[str]) -> str:

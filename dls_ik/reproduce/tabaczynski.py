@@ -235,7 +235,7 @@ def plot(report: Reproduction) -> Figure:
     A row of panels for each scenario, two panels for each method.
     """
     scenarios, methods = [scenario.name for scenario in SCENARIOS], list(METHODS)
-    figure = new_figure(3.0 * 2 * len(methods), 3.1 * len(scenarios))
+    figure = new_figure(2.6 * 2 * len(methods), 2.9 * len(scenarios))
     grid = figure.subplots(len(scenarios), 2 * len(methods), squeeze=False)
     for axes in grid.ravel():
         axes.set_axis_off()
@@ -249,8 +249,8 @@ def plot(report: Reproduction) -> Figure:
                 for axes in (row[2 * i], row[2 * i + 1]):
                     _frame(axes, shown["goal"])
                 count = f"{len(points)} iterations"
-                row[2 * i].set_title(f"{scenario}\n{method}, {count}", fontsize=9, loc="left")
-                row[2 * i + 1].set_title("paths of the joints", fontsize=8, loc="left", color=GREY)
+                row[2 * i].set_title(f"{scenario}\n{method}, {count}", fontsize=12, loc="left")
+                row[2 * i + 1].set_title("paths of the joints", fontsize=11, loc="left", color=GREY)
     heading(figure, "Table 4.4: first configuration red, last green")
     return figure
 
@@ -273,7 +273,7 @@ def _frame(axes: Axes, goal: Sequence[float]) -> None:
     axes.plot(0.0, 0.0, marker="o", markersize=3, color=GREY)
     axes.set_aspect("equal", adjustable="datalim")
     plain(axes)
-    axes.tick_params(labelsize=6)
+    axes.tick_params(labelsize=10)
 
 
 NAMES = (Column("scenario", "target", is_name=True), Column("method", "method", is_name=True))
