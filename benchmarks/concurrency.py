@@ -70,7 +70,7 @@ GOOD: tuple[Mapping[str, Sequence[Any]], ...] = (
         "solve_type": ["speed", "speed", "distance"],
         "random_seed": [0, 1, 7],
         "margin": [0.05, 0.1],
-        "avoid_collisions": ["request", "ignore", "refuse"],
+        "avoid_collisions": ["request", "always", "ignore", "refuse"],
         "group_name": ["", "", "arm"],
     },
     {

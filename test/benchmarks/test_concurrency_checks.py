@@ -73,6 +73,17 @@ def test_names_of_no_robot_or_of_one_that_was_left(seen):
     assert seen.hear(WAM, 0.1) == []
 
 
+def test_a_robot_that_comes_back_after_another_begins_anew(seen):
+    assert seen.hear(WAM, 0.3) == []
+    seen.history.send(WAM)
+    assert seen.hear(WAM, 0.0) == [CALM]
+    assert seen.hear(WAM, 0.3) == [CALM]
+    for robot in (PUMA, WAM):
+        seen.history.send(robot)
+        seen.history.read(f"[INFO] ready after 0.1 s: r{len(seen.history.sent) - 1}, 7 joints")
+    assert seen.hear(WAM, 0.0) == []
+
+
 def test_beyond_a_limit(seen):
     lower = WAM.model.lower
     assert seen.hear(WAM, lower) == []
