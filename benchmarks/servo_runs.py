@@ -21,7 +21,7 @@ VELOCITY = 2.0  # [rad/s or m/s] of every joint
 
 
 @cache
-def moving(name: str, velocity: float = VELOCITY) -> RobotModel:
+def moving(name: str, velocity: float = VELOCITY, tip: str | None = None) -> RobotModel:
     """Return a robot of this repository, all joints with the same velocity limit.
 
     Raises:
@@ -33,7 +33,7 @@ def moving(name: str, velocity: float = VELOCITY) -> RobotModel:
             tree = ET.parse(path).getroot()
             for limit in tree.iter("limit"):
                 limit.set("velocity", str(velocity))
-            return RobotModel.from_urdf(ET.tostring(tree, encoding="unicode"))
+            return RobotModel.from_urdf(ET.tostring(tree, encoding="unicode"), tip=tip)
     raise DlsIkError(f"no robot {name!r}; looked for {', '.join(map(str, paths))}")
 
 

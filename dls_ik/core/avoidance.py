@@ -8,12 +8,14 @@ around before the tip gives way, and the other directions stay exact. They are f
 set: the row that is broken most is taken in, one that the error pulls away from is let go.
 """
 
-from math import isinf, sqrt
+from math import sqrt
 
 import numpy as np
 
 from dls_ik.core.collision import STACK, SceneArrays, place_frames, unpack_scene
 from dls_ik.core.follow import (
+    HALVINGS,
+    LEAST_RATE,
     descend,
     freedom,
     keep_from_overshooting,
@@ -27,7 +29,7 @@ from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.linalg import copy, factor, solve_factored
 from dls_ik.core.proximity import leaf_points, nearest_leaves, place_pair, refresh_bounds
 from dls_ik.core.step import general_step
-from dls_ik.core.task import jacobian_there, observe
+from dls_ik.core.task import jacobian_there, observe, scaled_error
 from dls_ik.core.types import (
     Array,
     Chain,
@@ -43,9 +45,8 @@ from dls_ik.core.workspace import new_memory, workspace
 
 ROWS = 32  # pairs of leaves that are kept at a distance at once
 MARGIN = 3e-4  # [m] by which the reference keeps farther away than a command has to
-SLOWEST_STOP = 0.05  # [s] that a stop counts as where accelerations are not limited
+SETTLING = 0.1  # [s] least time of a stop: contact with small steps between leaves stays calm
 STOPPING, CYCLES = 1.1, 2.0  # shares of the time of a stop, and cycles, that an approach leaves
-BACK = 0.2  # share of a distance that is too short by which a cycle makes up for it
 LOOSE = 5e-3  # [m] a cycle: rows with more room are forgotten
 REGULAR = 1e-9  # of a Gram matrix of unit rows, which may be the same
 SWEEPS, CONVERGED = 60, 1e-10  # of the last projection [rad or m]
@@ -306,16 +307,82 @@ def _step(
     if m > 0:
         _project(chain, dt, q, N, b, work.dq)
         _forget_loose(N, b, work.dq, leaves)
-    return descend(chain, stop, general, T_d, dt, q, work, observed)
+    if active[0] < 0:
+        return descend(chain, stop, general, T_d, dt, q, work, observed)
+    return _descend_beside(chain, stop, general, T_d, dt, q, work, observed, N, active, e, J)
+
+
+@allocating
+def _descend_beside(
+    chain: Chain,
+    stop: StopCriteria,
+    general: GeneralProblem,
+    T_d: Array,
+    dt: float,
+    q: Array,
+    work: Workspace,
+    observed: Array,
+    N: Array,
+    active: Indices,
+    e: Array,
+    J: Array,
+) -> bool:
+    """As :func:`dls_ik.core.follow.descend`, for the error that active rows do not hold up.
+
+    The squared error may grow by the multipliers of the rows times the distances gained, which is
+    to first order what these cost: else a large error toward the obstacle would hide a small one
+    along it.
+
+    Args:
+        e: (r,), J: (r, n) scaled error and Jacobian at q.
+    """
+    n, count = q.shape[0], 0
+    while active[count] >= 0:
+        count += 1
+    A, weight, force = np.empty((count, count)), np.empty(count), np.zeros(n)
+    for i in range(e.shape[0]):
+        left = e[i]
+        for j in range(n):
+            left -= J[i, j] * work.dq[j]
+        for j in range(n):
+            force[j] += J[i, j] * left
+    for c in range(count):
+        weight[c] = 0.0
+        for j in range(n):
+            weight[c] -= N[active[c], j] * force[j]
+        for d in range(count):
+            A[c, d] = REGULAR if c == d else 0.0
+            for j in range(n):
+                A[c, d] += N[active[c], j] * N[active[d], j]
+    factor(A, count, 0.0)
+    solve_factored(A, count, weight)
+    gain = 0.0
+    for c in range(count):
+        away = 0.0
+        for j in range(n):
+            away += N[active[c], j] * work.dq[j]
+        gain += 2.0 * max(weight[c], 0.0) * max(away, 0.0)
+    trial, error = np.empty(n), np.empty(2)
+    enough, share = (1.0 - LEAST_RATE * dt) * scaled_error(stop, observed), 1.0
+    for _ in range(HALVINGS):
+        for j in range(n):
+            lower, upper = min(chain.lower[j], q[j]), max(chain.upper[j], q[j])
+            trial[j] = min(max(q[j] + share * work.dq[j], lower), upper)
+        error[0], error[1] = observe(chain, general, T_d, trial, work)
+        if scaled_error(stop, error) < enough + share * gain:
+            copy(trial, q)
+            observed[0], observed[1] = error[0], error[1]
+            return True
+        share *= 0.5
+    return False
 
 
 @kernel
 def stopping_time(stopping: tuple[Array, float], dt: float, dq: Array) -> float:
     """Return how long joints take to stop [s] that move by dq (n,) in a cycle."""
-    T, acceleration = 0.0, stopping[0]
+    T, acceleration = SETTLING, stopping[0]
     for j in range(dq.shape[0]):
-        speed = abs(dq[j]) / dt
-        T = max(T, SLOWEST_STOP if isinf(acceleration[j]) else speed / acceleration[j])
+        T = max(T, abs(dq[j]) / dt / acceleration[j])
     return T
 
 
@@ -337,12 +404,10 @@ def _time_between(
     low, high, most = 0.0, longest, approach_share(stopping, dt, longest)
     acceleration = stopping[0]
     for _ in range(12):
-        T, needed = 0.5 * (low + high), 0.0
+        T, needed = 0.5 * (low + high), SETTLING
         share = approach_share(stopping, dt, T) / most
         for j in range(slow.shape[0]):
-            speed = abs(slow[j] + share * (fast[j] - slow[j])) / dt
-            least = SLOWEST_STOP if isinf(acceleration[j]) else speed / acceleration[j]
-            needed = max(needed, least)
+            needed = max(needed, abs(slow[j] + share * (fast[j] - slow[j])) / dt / acceleration[j])
         if needed > T:
             low = T
         else:
@@ -362,7 +427,7 @@ def approach_bounds(
     """
     share = approach_share(stopping, dt, T)
     for i in range(room.shape[0]):
-        b[i] = -room[i] * (share if room[i] > 0.0 else BACK)
+        b[i] = -room[i] * share
 
 
 @allocating
