@@ -17,6 +17,7 @@ from dls_ik.core.selection import ATTEMPTS, OpenSolutions
 from dls_ik.core.types import (
     WIDEST,
     AnyChain,
+    AnyWorkspace,
     Array,
     Chain,
     ChainTable,
@@ -133,14 +134,7 @@ def search_fast(
         if are_poses(T) and is_finite(seed):
             limits_near_seed(chain, starts, seed, targets.max_change, near, params.starts)
             aim(chain.base, chain.tip, T[0], work.target)
-            row = Rows(rows.counts[i], rows.best[i], rows.figures[i])
-            if free is None:
-                search(near, params, table, None, T, seed, attempts, row, scratch, work, None)
-            if free is not None:
-                opened = OpenSolutions(free.opened.candidates[i], free.opened.answers[i])
-                mine = FreeSearch(free.scene, free.slides, opened, free.until, free.decided)
-                left = free.until[i] - row.counts[ATTEMPTS]
-                search(near, params, table, None, T, seed, left, row, scratch, work, mine)
+            search_row(near, params, table, None, T, seed, attempts, i, rows, scratch, work, free)
 
 
 @allocating
@@ -221,14 +215,33 @@ def search_general(
         T, seed = targets.T[i], targets.seed[min(i, targets.seed.shape[0] - 1)]
         if are_poses(T) and is_finite(seed):
             limits_near_seed(chain, starts, seed, targets.max_change, near, around)
-            row = Rows(rows.counts[i], rows.best[i], rows.figures[i])
-            if free is None:
-                search(near, here, None, general, T, seed, attempts, row, scratch, work, None)
-            if free is not None:
-                opened = OpenSolutions(free.opened.candidates[i], free.opened.answers[i])
-                mine = FreeSearch(free.scene, free.slides, opened, free.until, free.decided)
-                left = free.until[i] - row.counts[ATTEMPTS]
-                search(near, here, None, general, T, seed, left, row, scratch, work, mine)
+            search_row(near, here, None, general, T, seed, attempts, i, rows, scratch, work, free)
+
+
+@force_inline
+def search_row(
+    near: AnyChain,
+    params: SearchParams,
+    table: ChainTable | None,
+    general: GeneralProblem | None,
+    T: Array,
+    seed: Array,
+    attempts: int,
+    i: int,
+    rows: Rows,
+    scratch: SearchScratch,
+    work: AnyWorkspace,
+    free: FreeSearch | None,
+) -> None:
+    """:func:`search` for row i; see :func:`search_fast`."""
+    row = Rows(rows.counts[i], rows.best[i], rows.figures[i])
+    if free is None:
+        search(near, params, table, general, T, seed, attempts, row, scratch, work, None)
+    if free is not None:
+        opened = OpenSolutions(free.opened.candidates[i], free.opened.answers[i])
+        mine = FreeSearch(free.scene, free.slides, opened, free.until, free.decided)
+        left = free.until[i] - row.counts[ATTEMPTS]
+        search(near, params, table, general, T, seed, left, row, scratch, work, mine)
 
 
 @force_inline

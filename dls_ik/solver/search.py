@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dls_ik.core import limits
+from dls_ik.core.collision import FREE
 from dls_ik.core.fast.packed import pack
 from dls_ik.core.reach_bounds import ReachBounds, rows_beyond_reach
 from dls_ik.core.search_rows import (
@@ -50,6 +51,7 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import Pair
 from dls_ik.solver.method import AUTO, MethodChoice
+from dls_ik.solver.nearest_free import nearest_free
 from dls_ik.solver.options import SolverOptions, checked_value
 from dls_ik.solver.poses import checked_poses
 from dls_ik.solver.problem import Problem, build_problem, no_table
@@ -73,8 +75,10 @@ UNLIMITED = 2**62
 SUCCESS, UNREACHABLE, REFUSED = map(int, (Status.SUCCESS, Status.UNREACHABLE, Status.REFUSED))
 OUTSIDE_LIMITS, FAR_FROM_SEED = int(Status.OUTSIDE_LIMITS), int(Status.FAR_FROM_SEED)
 IN_COLLISION = int(Status.IN_COLLISION)
+NOT_REACHED = (*MISSED, IN_COLLISION)  # freely
 
 # The last attempts for a pose that is missed, which end only where the error stays as it is.
+OTHERS = 7  # ends of attempts from which a free configuration is looked for too
 LAST_TRIES = 8  # where the nearest configuration is an answer; else one
 LAST_STEPS, LAST_STALL_RATIO, LAST_STALL_COUNT = 100, 0.999, 3
 
@@ -390,7 +394,7 @@ class Search:
         """
         success: NDArray[np.bool_] = status == SUCCESS
         if self.approximate:
-            nearest = np.isin(status, MISSED) & self.keeps(q, seeds)
+            nearest = np.isin(status, NOT_REACHED) & self.keeps(q, seeds)
             if self.snapshot is not None and nearest.any():
                 nearest[nearest] = ~self.snapshot.in_collision(q[nearest])
             success = success | nearest
@@ -409,7 +413,7 @@ class Search:
         starts = seeds if self.is_narrowed else np.ascontiguousarray(rows.best)
         tries = LAST_TRIES if self.approximate else 1
         self._with_long_attempts.attempt(poses, starts, tries, tried)
-        _take(rows, tried, found(tried) | (self._errors(tried) < self._errors(rows)))
+        _take(rows, tried, found(tried) | (self.errors(tried) < self.errors(rows)))
 
     def _come_nearer_free(
         self, snapshot: SceneSnapshot, poses: Array, seeds: Array, rows: Rows
@@ -419,17 +423,50 @@ class Search:
         From the best so far, or the seeds, and then from random configurations.
         """
         starts = seeds if self.is_narrowed else np.ascontiguousarray(rows.best)
-        least = np.where(snapshot.in_collision(rows.best), np.inf, self._errors(rows))
+        least = np.where(snapshot.in_collision(rows.best), np.inf, self.errors(rows))
         for k in range(LAST_TRIES):
             tried = self.new_rows(len(poses))
             tried.counts[:, ATTEMPTS], tried.counts[:, STATE] = k, self.options.random_seed + k
             self._with_long_attempts.attempt(poses, starts, 1, tried)
-            error = np.where(snapshot.in_collision(tried.best), np.inf, self._errors(tried))
+            error = np.where(snapshot.in_collision(tried.best), np.inf, self.errors(tried))
             nearer = ~found(rows) & (found(tried) | (error < least))
             _take(rows, tried, nearer)
             least = np.where(nearer, error, least)
+        for i in np.flatnonzero(self.was_blocked(rows) & ~found(rows)).tolist():
+            self._come_out(snapshot, poses[[i]], seeds_of(seeds, np.array([i])), rows, i)
 
-    def _errors(self, rows: Rows) -> Array:
+    def _come_out(self, snapshot: SceneSnapshot, T: Array, seed: Array, rows: Rows, i: int) -> None:
+        """Write the nearest free configuration to row i, of a pose that is reached in collision.
+
+        Args:
+            T: (1, k, 4, 4), seed: (1, n) that it is to be near.
+        """
+        n, options = self.robot.n, self.options
+        alone = replace(self, snapshot=None, kind=FIRST, max_change=np.full(n, np.inf))
+        there = alone.with_criteria(0, 1.0, 0)  # attempts without a step
+        rng = np.random.default_rng(options.random_seed)
+        lower = np.maximum(self.robot.lower, seed[0] - self.max_change)
+        upper = np.minimum(self.robot.upper, seed[0] + self.max_change)
+
+        def attempted(search: Search, q: Array) -> Rows:
+            found_there = search.new_rows(len(q))
+            search.attempt(np.repeat(T, len(q), axis=0), q, 1, found_there)
+            return found_there
+
+        def observe(q: Array) -> tuple[Array, Rows]:
+            seen = attempted(there, np.clip(q, lower, upper))
+            free = snapshot.states(seen.best)[:, 0] == FREE
+            return np.where(free, self.errors(seen), np.inf), seen
+
+        others = attempted(alone, rng.uniform(*self.robot.finite_limits(), (OTHERS, n))).best
+        solutions, scale = np.vstack([rows.best[[i]], others]), self.problem.starts.joint_weights
+        nearest = nearest_free(
+            observe, lambda q: attempted(alone, q[None]).best[0], solutions, scale**-0.5, rng
+        )
+        if nearest is not None:
+            rows.best[i], rows.figures[i] = nearest
+
+    def errors(self, rows: Rows) -> Array:
         """(b,) norm of the errors, rotation weighted [m]."""
         weights = np.array([1.0, self.problem.goal.rotation_weight])
         lengths: Array = np.linalg.norm(rows.figures[:, :2] * weights, axis=1)
@@ -438,9 +475,13 @@ class Search:
     @cached_property
     def _with_long_attempts(self) -> Search:
         """The same search with attempts that go on while they come nearer at all."""
+        return self.with_criteria(LAST_STEPS, LAST_STALL_RATIO, LAST_STALL_COUNT)
+
+    def with_criteria(self, max_iterations: int, stall_ratio: float, stall_count: int) -> Search:
+        """Return the search with other criteria of the end of attempts, without a table."""
         problem = self.problem
         goal = problem.goal._replace(
-            max_iterations=LAST_STEPS, stall_ratio=LAST_STALL_RATIO, stall_count=LAST_STALL_COUNT
+            max_iterations=max_iterations, stall_ratio=stall_ratio, stall_count=stall_count
         )
         packed = problem.packed
         if packed is not None:

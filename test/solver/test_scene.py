@@ -338,3 +338,33 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(OptionError, match="needs a scene"):
         IkSolver(scene.robot).solve(np.eye(4), solve_type="clearance")
     assert bodies_of(other.tree)  # a robot without geometry of its own
+
+
+def test_poses_reached_in_collision_alone_have_a_nearest_free_configuration():
+    scene = own_scene("wam")
+    robot = scene.robot
+    q = np.array([0.0, 0.7, 0.0, 1.6, 0.0, 0.5, 0.0])
+    T = robot.fk(q)
+    scene.add_box("crate", [0.4, 0.4, 0.4], transform(None, T[:3, 3]))
+    solver = IkSolver(robot, scene=scene, max_restarts=50, approximate=True)
+    found = solver.solve(T, timeout=5.0)
+    assert found.status is Status.IN_COLLISION
+    assert found.success
+    assert "crate" in found.pair_in_the_way
+    assert is_free(scene.snapshot, found.q)
+    there = robot.fk(found.q)
+    assert abs(np.linalg.norm(there[:3, 3] - T[:3, 3]) - found.position_error) < 1e-9
+    assert found.clearance > 0.0
+    rotation = solver.options.rotation_weight * found.rotation_error
+    least = np.hypot(found.position_error, rotation)
+    poses = robot.fk(free_configurations(scene, 4000, seed=12))
+    far = np.linalg.norm(poses[:, :3, 3] - T[:3, 3], axis=1)
+    cosine = 0.5 * (np.einsum("bij,ij->b", poses[:, :3, :3], T[:3, :3]) - 1.0)
+    turned = solver.options.rotation_weight * np.arccos(np.clip(cosine, -1.0, 1.0))
+    assert least < 0.7 * np.hypot(far, turned).min()  # than thousands of others
+    assert not solver.solve(T, timeout=5.0, approximate=False).success
+    near = solver.solve(T, q, timeout=5.0, max_joint_change=0.8)
+    assert not near or abs(near.q - q).max() <= 0.8
+    batch = solver.solve_batch(np.stack([T, T]), threads=1)
+    assert np.array_equal(batch.q[0], batch.q[1])
+    assert batch.statuses == 2 * (Status.IN_COLLISION,)
