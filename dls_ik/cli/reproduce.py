@@ -4,7 +4,10 @@ In the terminal the printed figures stand dim below the measured ones. Reports a
 of the same document: one HTML file, or a Markdown file with its pictures in a folder beside it.
 """
 
+import shutil
 import sys
+import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -31,7 +34,14 @@ from dls_ik.reproduce.experiment import (
     complete,
     experiment,
 )
-from dls_ik.reproduce.report import Document, check_suffix, document_of, latex, report_files
+from dls_ik.reproduce.report import (
+    Document,
+    check_pictures,
+    check_suffix,
+    document_of,
+    latex,
+    report_files,
+)
 from dls_ik.text import json_text
 
 DEFAULT_REPORT = "dls-ik-reproduction.html"
@@ -79,6 +89,8 @@ def reproduce(
     if report_path is not None:
         check_suffix(Path(report_path))
     output.check_outputs(json_path, report_path, latex_path, plot=plot)
+    if report_path is not None:
+        check_pictures(Path(report_path))
     experiments = [experiment(name) for name in (EXPERIMENTS if what == ALL else [what])]
     if what == ALL and (rows is not None or reading is not None):
         raise click.UsageError(f"--rows and --reading are of one experiment, not of {ALL}")
@@ -89,26 +101,56 @@ def reproduce(
     ]
     is_complete = _complete(run, quiet=json_path == output.STDOUT)
     finished = [(each, report) for each, report in run if report.rows or report.complete]
+    kept = _Kept()
     if json_path is not None:
         whole = {"what": what, "reports": [report for _, report in finished]}
-        output.write_text(json_path, json_text(whole if what == ALL else run[0][1]) + "\n")
+        text = json_text(whole if what == ALL else run[0][1]) + "\n"
+        kept.write(json_path, lambda path: output.write_text(path, text))
     if plot is not None and finished:
-        each, report = finished[0]
-        output.write_picture(plot, each.plot(report))
+        figure = finished[0][0].plot(finished[0][1])
+        kept.write(plot, lambda path: output.write_picture(path, figure))
     if finished and (report_path is not None or latex_path is not None):
-        document = document_of(finished, ["dls-ik", *sys.argv[1:]])
+        left_out = [each.what for each, report in run if not (report.rows or report.complete)]
+        document = document_of(finished, ["dls-ik", *sys.argv[1:]], left_out)
         if latex_path is not None:
-            output.write_text(latex_path, latex(document))
+            kept.write(latex_path, lambda path: output.write_text(path, latex(document)))
         if report_path is not None:
-            _write_report(report_path, document)
+            kept.write(report_path, lambda path: _write_report(path, document))
+    if kept.failed:
+        sys.exit(output.BAD_INPUT)
     if not is_complete:
         sys.exit(output.INTERRUPTED)
+
+
+class _Kept:
+    """Writes results; what cannot be written where it should be goes to a folder for such files."""
+
+    def __init__(self) -> None:
+        self.failed = False
+
+    def write(self, path: str, write: Callable[[str], object]) -> None:
+        """Write to a path, or else to a new folder, and say so."""
+        try:
+            write(path)
+        except (click.UsageError, OSError) as error:
+            told = f"cannot write {path}: {getattr(error, 'strerror', None)}"
+            reason = error.message if isinstance(error, click.UsageError) else told
+            folder = Path(tempfile.mkdtemp(prefix="dls-ik-"))
+            try:
+                write(str(folder / Path(path).name))
+            except (click.UsageError, OSError):  # no space anywhere
+                shutil.rmtree(folder, ignore_errors=True)
+                raise error from None
+            output.warn(f"{reason}; it is in {folder}")
+            self.failed = True
 
 
 def _enough(each: Experiment, what: str, samples: int | None) -> int | None:
     """Return the samples asked for; in a run of all, as many as an experiment needs."""
     if what != ALL or samples is None or samples < 1:
         return samples
+    if each.needs_all:
+        return None
     return max(samples, each.least_samples)
 
 

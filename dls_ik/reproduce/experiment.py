@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from dls_ik.errors import DlsIkError
 from dls_ik.solver.plugins import plugin_names
-from dls_ik.text import listing
+from dls_ik.text import did_you_mean, listing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -302,7 +302,7 @@ def _check_known(each: Experiment, kind: str, given: Sequence[str], known: Seque
     if unknown:
         raise ReproductionError(
             f"{each.what} has no {kind} {listing(map(repr, unknown))}; its {kind}s are "
-            f"{', '.join(known)}"
+            f"{', '.join(known)}{did_you_mean(unknown[0], known, '; {}')}"
         )
 
 

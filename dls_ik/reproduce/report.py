@@ -75,12 +75,27 @@ class Document(NamedTuple):
     provenance: list[tuple[str, str]]
 
 
-def document_of(run: Run, command: Sequence[str] = ()) -> Document:
-    """Return the report of experiments, grouped by paper; `command` is how they were run."""
+def document_of(run: Run, command: Sequence[str] = (), left_out: Sequence[str] = ()) -> Document:
+    """Return the report of experiments, grouped by paper.
+
+    Args:
+        command: how they were run.
+        left_out: names of experiments that an interruption left out.
+    """
     sections = [_section(each, report) for each, report in run]
     order = list(dict.fromkeys(each.paper for each in sections))
     sections.sort(key=lambda each: order.index(each.paper))
-    return Document(sections, provenance(command))
+    about = provenance(command)
+    parts = [each.what for each, report in run if not report.complete]
+    if parts or left_out:
+        about.append(("interrupted", _interruption(parts, left_out)))
+    return Document(sections, about)
+
+
+def _interruption(parts: Sequence[str], left_out: Sequence[str]) -> str:
+    said = f"in part: {', '.join(parts)}" if parts else ""
+    missing = f"not run: {', '.join(left_out)}" if left_out else ""
+    return "; ".join(filter(None, (said, missing)))
 
 
 def _section(each: Experiment, report: Reproduction) -> Section:
@@ -189,13 +204,29 @@ def check_suffix(path: Path) -> None:
         raise ReproductionError(f"a report is one of {', '.join(SUFFIXES)}, not {path.name}")
 
 
+def check_pictures(path: Path) -> None:
+    """Refuse a Markdown report whose pictures could not be written beside it.
+
+    Raises:
+        ReproductionError: their folder is a file.
+    """
+    folder = picture_folder(path)
+    if path.suffix.lower() == ".md" and folder.exists() and not folder.is_dir():
+        raise ReproductionError(f"cannot write {path}: {folder.name}, of its pictures, is a file")
+
+
+def picture_folder(path: Path) -> Path:
+    """Return the folder of the pictures of a Markdown report."""
+    return path.with_name(f"{path.stem}_files")
+
+
 def report_files(path: Path, document: Document) -> dict[Path, bytes]:
     """Return the files of a report; the one at `path` comes last, after those it refers to."""
     sections = document.sections
     if path.suffix.lower() != ".md":
         links = {each.name: _embedded(each.picture) for each in sections}
         return {path: html(document, links).encode()}
-    folder = path.with_name(f"{path.stem}_files")
+    folder = picture_folder(path)
     links = {each.name: f"{folder.name}/{each.name}.svg".replace(" ", "%20") for each in sections}
     files = {folder / f"{each.name}.svg": each.picture for each in sections}
     return {**files, path: markdown(document, links).encode()}

@@ -4,6 +4,8 @@ import json
 
 from cli_runner import BAD_INPUT, run
 
+from dls_ik.reproduce.experiment import NoProgress, complete
+
 
 def test_tables_are_shown_and_files_written(tmp_path):
     paths = {kind: tmp_path / f"out.{kind}" for kind in ("json", "png", "html", "md")}
@@ -40,3 +42,39 @@ def test_what_was_there_stays_when_writing_fails(tmp_path, monkeypatch):
     assert "No space left" in run(*words, code=BAD_INPUT).stderr
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_result_that_cannot_be_written_is_kept_elsewhere_and_named(tmp_path, monkeypatch):
+    (tmp_path / "spare").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "spare"))
+    report, latex = tmp_path / "there" / "out.md", tmp_path / "out.tex"
+    report.parent.mkdir()
+
+    def removed(*_, **__):  # while it runs, somebody takes the folder away
+        report.parent.rmdir()
+        return False
+
+    monkeypatch.setattr("dls_ik.cli.reproduce._complete", removed)
+    words = ("reproduce", "figure-2", "--samples", 20, "--report", report, "--latex", latex)
+    run(*words, code=130)  # nothing was finished: nothing to keep
+    report.parent.mkdir()
+    monkeypatch.setattr("dls_ik.cli.reproduce._complete", lambda run, quiet: finish(run, removed))
+    found = run(*words, code=BAD_INPUT)
+    assert f"cannot write {report}" in found.stderr
+    (kept,) = (tmp_path / "spare").glob("*/out.md")
+    assert str(kept.parent) in found.stderr
+    assert (kept.parent / "out_files" / "figure-2.svg").is_file()
+    assert latex.is_file()
+
+
+def finish(run, then):
+    for each, report in run:
+        complete(each, report, NoProgress())
+    then()
+    return True
+
+
+def test_a_folder_of_pictures_that_is_a_file_is_refused_before_the_run(tmp_path):
+    (tmp_path / "out_files").touch()
+    found = run("reproduce", "all", "--report", tmp_path / "out.md", code=BAD_INPUT)
+    assert "out_files, of its pictures, is a file" in found.stderr
