@@ -27,6 +27,7 @@ STANDING = 0.25  # [s] without change, after which a target stands still
 LONGEST_EXTRAPOLATION = 1.5  # intervals between poses
 K_P = 10.0  # [1/s] of a twist
 BLOCKED = 0.1  # share of the twist: a slower tip is blocked
+BESIDE = 0.02  # share of the lookahead where something near slows or turns the tip
 LONGEST = 1.0  # [m and rad] that a pose is moved by in one cycle; half a turn would lead back
 AT_START = 1e-3  # [m and rad] near enough to the first pose of a trajectory
 
@@ -218,6 +219,7 @@ class TwistTarget:
         self._in_tool = False
         self._x_d: Array | None = None
         self._x_a: Array | None = None  # of the last cycle
+        self.is_hindered = False  # something near slows or turns the tip
         self._arrived = self.sampled = -math.inf
 
     def take(self, V: Array, in_tool: bool, sampled: float, now: float) -> None:
@@ -262,7 +264,8 @@ class TwistTarget:
             return np.zeros(6)
         ahead = difference(x_a, self._x_d)
         length = float(np.linalg.norm(self._weights * ahead))
-        return ahead * (self.lookahead / length) if length > self.lookahead else ahead
+        most = self.lookahead * (BESIDE if self.is_hindered else 1.0)
+        return ahead * (most / length) if length > most else ahead
 
 
 class TrajectoryTarget:

@@ -30,7 +30,7 @@ from dls_ik.servo.limiter import AccelerationLimiter, JerkLimiter, Limiter
 from dls_ik.servo.local_ik import LocalIk, ServoStep
 from dls_ik.servo.options import JOINT_MOTION, ControllerOptions, motion_limits
 from dls_ik.servo.state import ServoState
-from dls_ik.servo.targets import Target, is_same
+from dls_ik.servo.targets import Target, TwistTarget, is_same
 from dls_ik.servo.tip_speed import TipSpeed, tip_speed
 from dls_ik.servo.workspace import Bound
 from dls_ik.solver import IkResult, IkSolver
@@ -377,6 +377,8 @@ class Tracker:
         stands = target.stands(now)
         if self._rests_at is not None:
             return self._rest(T_d, stands, dt)
+        if isinstance(target, TwistTarget):
+            target.is_hindered = self.hindrance is not None
         if target.is_velocity:
             self.local_ik.continue_from(self.limiter.q)
         if self.guard is not None and self.guard.state.pairs.names:

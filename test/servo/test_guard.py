@@ -1,0 +1,245 @@
+"""A stream among obstacles: what it keeps away from, at which speed, and what it says."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("coal", reason="distances are compared with those of coal")
+
+from benchmarks.avoidance import ARMS, MIN_DISTANCE, arm, clearance, run, slide, wall
+from dls_ik import PlanningScene, RobotModel
+from dls_ik.errors import OptionError, SceneError
+from dls_ik.model.rotations import transform
+from dls_ik.servo import Controller, ServoState
+from dls_ik.servo.guard import Guard, SceneState
+from dls_ik.servo.limiter import stop_within
+from dls_ik.servo.workspace import BoxBound, HalfSpace, SphereBound, guarded_pairs
+
+DT = 0.005
+ROUNDING = 1e-6  # [m]
+SEEDS = st.integers(0, 2**32 - 1)
+q0 = np.array([0.0, 0.6, 0.0, 1.6, 0.0, 0.4, 0.0])
+
+
+@cache
+def wam():
+    return arm("wam7")
+
+
+def with_box(*size, at):
+    robot, alone = wam()
+    scene = alone.copy()
+    scene.add_box("box", size, transform(None, np.array(at, float)))
+    return robot, scene
+
+
+def controller(robot, scene=None, q=q0, **options):
+    made = Controller(
+        robot, scene=scene, **{"when_stuck": "hold", "acceleration": 5.0, "jerk": np.inf} | options
+    )
+    made.seed(q)
+    return made
+
+
+def cycles(made, count, begin=0, dt=DT):
+    for i in range(begin, begin + count):
+        yield made.cycle((i + 1) * dt, dt)
+
+
+@pytest.mark.parametrize("name", ARMS)
+@settings(max_examples=3, deadline=None)
+@given(seed=SEEDS)
+def test_random_streams_keep_their_distance_and_all_limits(name, seed):
+    found = run((name, seed, 300))
+    assert found.least >= MIN_DISTANCE - ROUNDING
+    assert found.excess <= 1e-6
+
+
+@pytest.mark.campaign
+def test_ten_million_cycles():
+    for i in range(10_000_000 // (1500 * len(ARMS))):
+        for name in ARMS:
+            found = run((name, i, 1500))
+            assert found.least >= MIN_DISTANCE - ROUNDING, found
+            assert found.excess <= 1e-6, found
+
+
+@pytest.mark.parametrize(("rate", "jerk"), [(100.0, np.inf), (500.0, np.inf), (500.0, 100.0)])
+def test_speed_toward_a_wall_ends_beside_it(rate, jerk):
+    _, _, fastest, least, kept = wall(rate, jerk)
+    assert fastest > 0.45
+    assert -1e3 * ROUNDING <= least <= kept <= 1.0  # [mm]
+
+
+def test_a_target_behind_the_top_of_a_table_is_followed_along_it_without_trembling():
+    _, _, error, turns, turns_without, least = slide(0.1, True)
+    assert error < 0.2  # [mm]
+    assert turns <= turns_without
+    assert 1e3 * MIN_DISTANCE <= least <= 1e3 * MIN_DISTANCE + 2.0
+
+
+@settings(max_examples=25, deadline=None)
+@given(SEEDS)
+def test_a_certified_step_and_its_stop_keep_every_distance_on_the_way(seed):
+    rng = np.random.default_rng(seed)
+    robot, scene = with_box(*rng.uniform(0.05, 0.6, 3), at=rng.uniform(-0.8, 0.8, 3))
+    pairs = guarded_pairs(robot, scene.snapshot, (), MIN_DISTANCE)
+    state, q = SceneState(pairs, robot.n), robot.random(rng)
+    state.begin(q, 0.1)
+    v, a = rng.normal(0.0, 0.7, robot.n), rng.normal(0.0, 1.0, robot.n)
+    limits = robot.lower, robot.upper, np.full(robot.n, 5.0), np.full(robot.n, 50.0)
+    stop, _ = stop_within(q + 0.01 * v, v, a, limits)
+    k = state.failing(q, stop)
+    path = [*np.linspace(q, stop.q, 4), *stop.at(np.linspace(0.0, stop.duration, 40))[0]]
+    found = [state.distances(each, 0.1) for each in path]
+    kept = np.array(found).min(axis=0) >= np.minimum(MIN_DISTANCE, found[0]) - 3e-7
+    kept |= ~pairs.leverage[0].any(axis=1)
+    assert kept.all() or k >= 0  # what is certified keeps them
+    if (np.array(found).min(axis=0) > MIN_DISTANCE + 1e-4)[pairs.leverage[0].any(axis=1)].all():
+        assert k < 0  # what keeps them clearly is certified
+
+
+def test_a_start_that_is_too_near_is_left_and_not_brought_nearer():
+    robot, scene = with_box(0.1, 1.0, 1.0, at=(0.7412, 0.0, 0.26))
+    start = clearance(scene, q0)
+    assert 0.0 < start < MIN_DISTANCE
+    inward, outward = robot.fk(q0), robot.fk(q0)
+    inward[0, 3] += 0.1
+    outward[0, 3] -= 0.1
+    made = controller(robot, scene)
+    made.follow_pose(inward, 0.0)
+    for out in cycles(made, 100):
+        assert clearance(scene, out.q) >= start - ROUNDING
+    assert out.state in (ServoState.BLOCKED, ServoState.NEAR_COLLISION)
+    assert "'box' and 'wam_link7'" in out.message
+    made.follow_pose(outward, 100 * DT)
+    *_, out = cycles(made, 300, 100)
+    assert out.state is ServoState.REACHED
+    assert clearance(scene, out.q) > 0.05
+
+
+def test_an_object_that_appears_in_the_way_stops_the_arm_before_it():
+    robot, scene = with_box(0.1, 0.1, 0.1, at=(0.0, 0.0, -0.9))
+    made = controller(robot, scene, np.array([0.0, 0.0, 0.0, 2.3, 0.0, 0.4, 0.0]), acceleration=8.0)
+    T = robot.fk(made.command)
+    T[0, 3] += 0.3
+    made.follow_pose(T, 0.0)
+    *_, out = cycles(made, 40)
+    assert robot.fk(out.q)[0, 3] < 0.6
+    scene.add_box("wall", [0.1, 2.0, 2.0], transform(translation=np.array([0.7, 0.0, 0.3])))
+    for out in cycles(made, 300, 40):
+        assert clearance(scene, out.q) >= MIN_DISTANCE - ROUNDING
+    assert out.state is ServoState.BLOCKED
+    scene.remove("wall")
+    *_, out = cycles(made, 400, 340)
+    assert out.state is ServoState.REACHED
+
+
+def test_a_contact_that_a_stop_cannot_avoid_is_a_fault_that_names_it():
+    robot, scene = with_box(0.1, 0.1, 0.1, at=(0.0, 0.0, -0.9))
+    made = controller(robot, scene, np.array([0.0, 0.0, 0.0, 2.3, 0.0, 0.4, 0.0]))
+    made.follow_twist([0.6, 0.0, 0.0, 0.0, 0.0, 0.0], 0.0, R=np.eye(3))
+    *_, out = cycles(made, 45)
+    speed = np.abs(out.velocity).max()
+    x = robot.fk(out.q)[0, 3]
+    scene.add_box("wall", [0.1, 2.0, 2.0], transform(translation=np.array([x + 0.055, 0.0, 0.3])))
+    before = out.velocity
+    for out in cycles(made, 200, 45):
+        assert (np.abs(out.velocity - before) <= 5.0 * DT * (1.0 + 1e-6)).all()
+        before = out.velocity
+    assert speed > 0.5
+    assert out.state is ServoState.FAULT
+    assert "a contact cannot be avoided: 'wall' and 'wam_link" in out.message
+
+
+def test_a_controller_that_takes_over_in_motion_keeps_the_distance():
+    robot, scene = with_box(0.1, 2.0, 2.0, at=(0.85, 0.0, 0.3))
+    q = np.array([0.0, 0.0, 0.0, 2.3, 0.0, 0.4, 0.0])
+    old, new = controller(robot, None, q), controller(robot, scene, q)
+    T = robot.fk(q)
+    T[0, 3] += 0.6
+    old.follow_pose(T, 0.0)
+    *_, out = cycles(old, 60)
+    new.take_over(old)
+    before = out.velocity
+    for out in cycles(new, 300, 60):
+        assert clearance(scene, out.q) >= MIN_DISTANCE - ROUNDING
+        assert (np.abs(out.velocity - before) <= 5.0 * DT * (1.0 + 1e-6)).all()
+        before = out.velocity
+    assert out.nearest.names == ("box", "wam_link7")
+    assert abs(out.nearest.distance - MIN_DISTANCE) < 1e-3
+    back = controller(robot, None, q)
+    back.take_over(new)
+    assert back.command.tolist() == new.command.tolist()
+
+
+@pytest.mark.parametrize("jerk", [np.inf, 100.0])
+@pytest.mark.parametrize(
+    "bound",
+    [
+        BoxBound((1.5, 0.4, 1.8), name="cell"),
+        SphereBound(0.75, name="cell"),
+        HalfSpace((-1.0, 0.0, 0.0), -0.7, name="cell"),
+        HalfSpace((0.0, 0.0, 1.0), 0.4, links=("wam_link4",), name="cell"),
+    ],
+)
+def test_a_workspace_is_not_left(bound, jerk):
+    robot, links = wam()[0], getattr(bound, "links", ())
+    made = controller(robot, None, workspace=[bound], jerk=jerk)
+    T = robot.fk(q0)
+    T[:3, 3] += [0.15, 0.4, 0.1] if not links else [0.1, 0.0, -0.5]
+    made.follow_pose(T, 0.0)
+    least = np.inf
+    for out in cycles(made, 300):
+        point = (robot.link_pose(links[0], out.q) if links else robot.fk(out.q))[:3, 3]
+        if isinstance(bound, BoxBound):
+            inside = np.min(np.array([0.75, 0.2, 0.9]) - abs(point))
+        elif isinstance(bound, SphereBound):
+            inside = 0.75 - np.linalg.norm(point)
+        else:
+            inside = bound.normal @ point - bound.offset
+        least = min(least, inside)
+    assert -ROUNDING <= least < 2e-3
+    assert out.nearest.names == ("cell", links[0] if links else "wam_tip")
+
+
+def test_a_tip_outside_the_workspace_goes_no_farther_out_and_may_come_in():
+    robot = wam()[0]
+    x = robot.fk(q0)[0, 3]
+    made = controller(robot, workspace=[HalfSpace((-1.0, 0.0, 0.0), -(x - 0.1))])
+    T = robot.fk(q0)
+    T[0, 3] += 0.1
+    made.follow_pose(T, 0.0)
+    for out in cycles(made, 100):
+        assert robot.fk(out.q)[0, 3] <= x + ROUNDING
+    T[0, 3] = x - 0.2
+    made.follow_pose(T, 100 * DT)
+    *_, out = cycles(made, 300, 100)
+    assert out.state is ServoState.REACHED
+
+
+def test_distances_that_do_not_fit_are_refused_by_name():
+    robot, scene = wam()
+    with pytest.raises(OptionError, match=r"min_distance = 0.3 m: '\w+' and '\w+' are never"):
+        controller(robot, scene, min_distance=0.3, influence_distance=0.5)
+    with pytest.raises(OptionError, match=r"influence_distance = 0\.01 m is to be above"):
+        controller(robot, scene, influence_distance=0.01)
+    with pytest.raises(SceneError, match="the scene is of"):
+        controller(RobotModel.from_name("puma560"), scene, np.zeros(6))
+    with pytest.raises(SceneError, match="no link 'wam_ling4'; did you mean wam_link4"):
+        controller(robot, workspace=[BoxBound((1.0, 1.0, 1.0), links=("wam_ling4",))])
+    with pytest.raises(SceneError, match="a workspace is a sequence of BoxBound"):
+        controller(robot, workspace=["box"])
+
+
+def test_without_a_scene_nothing_is_guarded():
+    robot = wam()[0]
+    made = controller(robot)
+    made.follow_pose(robot.fk(q0 + 0.1), 0.0)
+    *_, out = cycles(made, 10)
+    assert out.nearest is None
+    assert made._tracker.guard is None
+    assert isinstance(controller(robot, PlanningScene(robot))._tracker.guard, Guard)
