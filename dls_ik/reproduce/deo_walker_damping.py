@@ -97,6 +97,7 @@ def directions_row(law: str) -> Row:
             f"damped_{name}": YES if lost > DAMPED else NO,
         }
     claims = claimed(law)
+    row |= {f"{key}_says": claim for key, claim in claims.items()}
     return marked(row, [key for key, claim in claims.items() if claim != row[key]])
 
 
@@ -249,7 +250,6 @@ def run(report: Reproduction, progress: Progress) -> None:
         }
     )
     report.notes += NOTES
-    report.printed += [{"law": law, **claimed(law)} for law in LAWS]
     for law in progress.track(list(LAWS), "laws"):
         report.rows.append(directions_row(law))
     J = planar_robot(PLANAR_LINKS).jacobian(PLANAR_START)[:2]
@@ -358,6 +358,7 @@ FIGURES_1_3 = Experiment(
                         Column(f"norm_{name}", f"{name}: norm [1/s]", ".2f"),
                         Column(f"lost_{name}", "lost [%]", ".2f"),
                         Column(f"damped_{name}", "damped", is_text=True),
+                        Column(f"damped_{name}_says", "text says", is_text=True),
                     )
                 ),
             ),

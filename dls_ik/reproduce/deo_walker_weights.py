@@ -228,10 +228,6 @@ def run(report: Reproduction, progress: Progress) -> None:
         }
     )
     report.notes += NOTES
-    report.printed += [
-        {"way": way, "keeps": keeps, "restores": restores}
-        for way, (keeps, restores) in CLAIMS.items()
-    ]
     report.series["path"] = np.array([point.T[:2, 3] for point in path])
     dt, start = DURATION / report.samples, first_configuration()
     for name in progress.track(list(WAYS), "augmentation"):
@@ -240,6 +236,7 @@ def run(report: Reproduction, progress: Progress) -> None:
         row = augmented_row(name, motion, path)
         claims = dict(zip(("keeps", "restores"), CLAIMS.get(name, (None, None)), strict=True))
         far = [key for key, claim in claims.items() if claim not in (None, row[key])]
+        row |= {f"{key}_says": claim for key, claim in claims.items()}
         report.rows.append(marked(row, far))
         report.series[name] = {
             "t": dt * np.arange(report.samples),
@@ -301,9 +298,11 @@ WEIGHTED = Experiment(
                 Column("peak", "largest norm [1/s]", ".2f"),
                 Column("off", "tip off [m]", ".4f"),
                 Column("keeps", "tip kept", is_text=True),
+                Column("keeps_says", "text says", is_text=True),
                 Column("turned", "angle off [deg]", ".1f"),
                 Column("turned_last", "at the end", ".3f"),
                 Column("restores", "angle back", is_text=True),
+                Column("restores_says", "text says", is_text=True),
             ),
             "Task augmentation (19): tip first, angle of the last link second",
         ),
