@@ -6,6 +6,7 @@ import pytest
 from robots import ROOT
 from scenes import bracket
 
+from benchmarks import physical_arm as benchmark
 from dls_ik import RobotModel
 from dls_ik.errors import DlsIkError, JointValueError, OptionError
 from dls_ik.model.files import shipped_urdf
@@ -142,6 +143,17 @@ def test_drives_hold_the_weight_as_far_as_they_know_it_and_are_able_to():
     figures = run.sim.figures()
     assert figures.effort_share == pytest.approx(1.0)
     assert figures.weakest == "wam_j2"
+
+
+def test_a_figure_is_followed_as_far_behind_as_the_bandwidth_says():
+    """Without velocity feedforward a critically damped drive lags by 2 / w more."""
+    lags = {}
+    for feed_forward in (1.0, 0.0):
+        figures = benchmark.run(8.0, feed_forward, 0.5, 1)
+        row = dict(zip((c.name for c in benchmark.COLUMNS), figures, strict=True))
+        lags[feed_forward] = 1e-3 * row["lag [ms]"]
+    assert lags[0.0] - lags[1.0] == pytest.approx(2.0 / (2.0 * np.pi * 8.0), rel=0.05)
+    assert lags[1.0] < 0.006
 
 
 def test_hard_stops_are_at_the_position_limits():

@@ -34,12 +34,13 @@ TRAJECTORIES = "joint_trajectory_controller/joint_trajectory"
 WALL = transform(translation=WAM.fk(HOME)[:3, 3] + np.array([0.0, 0.11, 0.0]))
 
 
-def error_bound():
-    """How far [rad] the drives may be behind: to accelerate, they need an error.
+def error_bound(states):
+    """How far [rad] the drives may be behind in some states: to accelerate, they need an error.
 
     The limits of acceleration hold for all joints at once, and each moves the others. A sudden
-    acceleration takes a damped drive no farther than a lasting one; a factor of 2 is for what the
-    joints do to each other beside, and for commands that come late.
+    acceleration takes a damped drive no farther than a lasting one. A command that comes late finds
+    a reference that began to stop, and so changes its velocity v at once, which takes the drive to
+    v / (e w). A factor of 2 is for what the joints do to each other beside.
     """
     robot = RobotPhysics(WAM.tree, {})
     built = robot.build()
@@ -49,8 +50,11 @@ def error_bound():
         mujoco.mj_forward(built.model, data)
         rows.append(np.abs(mass_matrix(built.model, data)).sum(axis=1))
     rotor = robot.loads.effort / Drive().rotor_acceleration
-    stiffness = (2.0 * np.pi * Drive().bandwidth) ** 2 * (robot.loads.inertia + rotor)
-    return 2.0 * float((ACCELERATION * (np.max(rows, axis=0) + rotor) / stiffness).max())
+    w = 2.0 * np.pi * Drive().bandwidth
+    stiffness = w**2 * (robot.loads.inertia + rotor)
+    by_acceleration = (ACCELERATION * (np.max(rows, axis=0) + rotor) / stiffness).max()
+    by_velocity = np.abs([state.velocity for state in states]).max() / (np.e * w)
+    return 2.0 * float(by_acceleration + by_velocity)
 
 
 class PhysicalRig:
@@ -121,6 +125,23 @@ class PhysicalRig:
 
         self.stream_until(is_swept, "the arm going to and fro")
 
+    def contacts(self):
+        """How many there were with objects."""
+        self.report()
+        return _contacts(self.reports[-1])
+
+    def tips(self):
+        """Where the tip was along y [m]."""
+        return WAM.fk(np.array([positions(s) for s in self.states]))[:, 1, 3]
+
+    def start_again(self, **parameters):
+        """Start another node, at rest."""
+        self.node.__exit__()
+        self.rests()
+        self.node = NodeProcess(*arguments(SPACE, **{**self.parameters, **parameters}))
+        self.node.wait_for_line("ready")
+        self.targets = self.client.publisher(type(pose(np.eye(4))), "target_pose", 1)
+
     def rests(self):
         """Wait until the arm stands; return where."""
 
@@ -147,6 +168,10 @@ class PhysicalRig:
         publisher = self.client.publisher(CollisionObject, "collision_object")
         self.client.spin_until(lambda: publisher.get_subscription_count() == 2, what="both nodes")
         publisher.publish(message)
+
+
+def _contacts(report):
+    return int({value.key: value.value for value in report.values}["contacts with objects"])
 
 
 @pytest.fixture(scope="module")
@@ -176,11 +201,10 @@ def test_the_arm_follows_as_closely_as_its_drives_are_quick(rig):
     effort = np.array(rig.states[-1].effort)
     assert 10.0 < abs(effort[1]) < 60.0, "the weight of the arm"
     rig.follows()
-    speeds = np.abs([state.velocity for state in rig.states])
-    assert (speeds <= 1.1 * WAM.velocity).all()
-    bound = error_bound()
-    assert bound < 0.03
     values = rig.report_of_stream()
+    assert (np.abs([state.velocity for state in rig.states]) <= 1.1 * WAM.velocity).all()
+    bound = error_bound(rig.states)
+    assert bound < 0.05
     assert 0.0 < float(values["greatest tracking error [rad or m]"]) < bound
     assert values["contacts with objects"] == values["contacts between links"] == "0"
     rig.set_arm(bandwidth=0.5)
@@ -196,7 +220,9 @@ def test_a_drive_that_is_too_weak_shows(rig):
         return any("effort limit" in each.message and each.level == b"\1" for each in rig.reports)
 
     rig.client.spin_until(is_told, what="a warning")
-    assert np.abs(positions(rig.states[-1]) - before).max() > 0.05
+    rig.client.spin_until(
+        lambda: np.abs(positions(rig.states[-1]) - before).max() > 0.05, what="an arm that sags"
+    )
 
 
 def test_an_arm_whose_process_stops_goes_on_where_the_node_knows_it_to_be(rig):
@@ -211,27 +237,22 @@ def test_an_arm_whose_process_stops_goes_on_where_the_node_knows_it_to_be(rig):
     assert np.abs(np.diff(q, axis=0)).max() < 0.5, "what it moved meanwhile, and no more"
 
 
-def test_it_stops_at_a_wall_that_appears_and_contacts_are_counted(rig):
+def test_the_stream_keeps_away_from_a_wall_that_appears_and_goes_on(rig):
+    """Nothing touches, though the arm goes as near as it may; the last test has the other case."""
     rig.wall()
     rig.client.spin_for(0.5)
-    before = int(rig.report()["contacts with objects"])
-    rig.stream_until(
-        lambda: (
-            rig.reports
-            and int({v.key: v.value for v in rig.reports[-1].values}["contacts with objects"])
-            > before
-        ),
-        "contacts",
-    )
-    rig.arm.wait_for_line("WARN", "contact", "wall")
-    tips = WAM.fk(np.array([positions(s) for s in rig.states]))[:, 1, 3]
-    assert tips.max() < 0.1, "it stopped there"
+    del rig.states[:]
+    begin = rig.t
+    rig.stream_until(lambda: rig.t > begin + 4.0 * np.pi / 2.5, "two periods of the sweep")
+    tips = rig.tips()
+    assert -0.14 < tips.min() < -0.08, "it follows on the other side"
+    assert 0.0 < tips.max() < 0.08, "and waits at the wall"
+    assert rig.contacts() == 0
     rig.wall(CollisionObject.REMOVE)
     rig.follows()
 
 
 def test_after_a_kill_of_the_node_the_arm_goes_along_the_last_stop(rig):
-    """The last of these tests: the node is gone then."""
     rig.follows()
     rig.stream_until(
         lambda: np.abs(rig.trajectories[-1].points[0].velocities).max() > 0.3, "a fast command"
@@ -246,11 +267,25 @@ def test_after_a_kill_of_the_node_the_arm_goes_along_the_last_stop(rig):
     np.testing.assert_allclose(end, q[-1], atol=1e-4)
     path = Path(times, q, v)
     way = np.array([path.at(t)[0] for t in np.linspace(times[0], times[-1], 2000)])
-    bound = error_bound()
+    bound = error_bound(rig.states)
     for state in [before, *map(positions, rig.states)]:
         assert np.abs(way - state).max(axis=1).min() < bound
+    rig.start_again()
+    rig.follows()
+
+
+def test_without_avoidance_the_arm_runs_into_the_wall_and_contacts_are_counted(rig):
+    rig.start_again(stream_avoid_collisions="none")
+    rig.wall()
+    rig.client.spin_for(0.5)
+    del rig.states[:]
+    rig.stream_until(lambda: any(_contacts(each) for each in rig.reports), "contacts")
+    rig.arm.wait_for_line("WARN", "contact", "wall")
+    assert rig.tips().max() < 0.1, "it stopped there"
+    count = rig.contacts()
     assert rig.arm.end() == 0
-    assert rig.arm.count("contacts: ", "with objects", "0 between links") == 1
+    line = rig.arm.wait_for_line("contacts: ", " with objects", "0 between links")
+    assert int(line.partition("contacts: ")[2].split()[0]) >= count > 0
 
 
 def test_objects_come_from_a_file_and_one_that_cannot_be_read_is_refused(private_domain, tmp_path):
