@@ -116,7 +116,7 @@ def find_way(
     """Find a way from a configuration (n,) to one of several (g, n), the nearest ones first.
 
     The straight path is taken where it is free. Else two trees of free configurations grow towards
-    random ones and towards each other (RRT-Connect, Kuffner & LaValle 2000), one from the start and
+    random ones and towards each other (RRT-Connect; Kuffner & LaValle 2000), one from the start and
     one from all goals. Each branch is certain to be free, as the whole path, not samples of it.
     The way is shortened. The same input leads to the same way.
 
