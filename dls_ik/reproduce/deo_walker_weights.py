@@ -204,9 +204,9 @@ NOTES = [
     "back: the Jacobian of both tasks is singular there, that of the tip is not. Tip kept: within "
     f"{1e3 * KEPT:g} mm throughout; angle back: within {RESTORED:g} deg at the end.",
     f"By distance: where the least singular value s < {EPSILON:g}, lambda = (1 - (s / epsilon)^2) "
-    "lambda_max and (w - 1)^2 = (1 - (s / epsilon)^2) (w_min - 1)^2 (Chiaverini, Egeland & "
-    "Kanestrom 1991), else 0 and 1. The text claims that w << 1 with lambda < w keeps the main "
-    "task, and that varying both avoids unnecessary weighting and damping.",
+    "lambda_max and (w - 1)^2 = (1 - (s / epsilon)^2) (w_min - 1)^2, else 0 and 1 "
+    "(Chiaverini, Egeland & Kanestrom 1991). The text claims that w << 1 with lambda < w keeps the "
+    "main task, and that varying both avoids unnecessary weighting and damping.",
     f"The commanded velocity includes the feedback of section 2.1, {FEEDBACK:g}/s of the error.",
 ]
 
