@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dls_ik.core.collision import (
     BOX,
@@ -70,7 +71,7 @@ class MovingShape(NamedTuple):
 
     name: str  # of the link or object
     shape: Shape  # scaled
-    spheres: SphereTree  # in the shape's frame
+    spheres: SphereTree  # in the frame
     frame: int
     T: Array  # (4, 4) from the frame to the shape
     padding: float  # [m]
@@ -84,31 +85,50 @@ class StandingShape(NamedTuple):
     T: Array  # (4, 4) from the root link to the shape
 
 
+class PackedTrees(NamedTuple):
+    """Several trees one after the other."""
+
+    root: NDArray[np.int64]  # (g,) node of each
+    child: NDArray[np.int64]  # (N,)
+    node: Array  # (N, 5)
+
+
+def pack_trees(trees: Sequence[SphereTree], before: int = 0) -> PackedTrees:
+    """Return trees as one, whose nodes begin at number `before`."""
+    starts = np.cumsum([before, *(len(tree.node) for tree in trees)])
+    children = [
+        np.where(tree.child < 0, -1, tree.child + start)
+        for tree, start in zip(trees, starts, strict=False)
+    ]
+    return PackedTrees(
+        starts[:-1].astype(np.int64),
+        np.concatenate([np.zeros(0, np.int64), *children]),
+        np.concatenate([np.zeros((0, 5)), *(tree.node for tree in trees)]),
+    )
+
+
 def pack_shapes(
     frames: LinkFrames,
     moving: Sequence[MovingShape],
     standing: Sequence[StandingShape],
     pairs: Sequence[tuple[int, int]],
     outside: Sequence[tuple[int, int]],
+    own: PackedTrees,
 ) -> SceneArrays:
-    """Return the arrays of shapes, and of pairs of them by their numbers."""
+    """Return the arrays of shapes, and of pairs of them by their numbers.
+
+    Args:
+        own: The trees of the moving shapes.
+    """
     rows = [_object(each.shape) for each in standing]
-    trees = [each.spheres.placed(each.T) for each in moving]
-    roots = np.cumsum([0, *(len(tree.node) for tree in trees)])
-    found: dict[int, int] = {}  # the first node of each mesh of the world
-    tree_of = []
-    count = int(roots[-1])
-    for each, (kind, _, _) in zip(standing, rows, strict=True):
-        if kind == TREE and id(each.shape) not in found:
-            trees.append(sphere_tree(each.shape))
-            found[id(each.shape)] = count
-            count += len(trees[-1].node)
-        tree_of.append(found.get(id(each.shape), 0))
-    starts = np.cumsum([0, *(len(tree.node) for tree in trees)])
-    child = [
-        np.where(tree.child < 0, -1, tree.child + start)
-        for tree, start in zip(trees, starts, strict=False)
-    ]
+    meshes = {
+        id(each.shape): each.shape
+        for each, (kind, _, _) in zip(standing, rows, strict=True)
+        if kind == TREE
+    }
+    others = pack_trees([sphere_tree(shape) for shape in meshes.values()], len(own.child))
+    first = dict(zip(meshes, others.root.tolist(), strict=True))
+    tree_of = [first.get(id(each.shape), 0) for each in standing]
     places = [
         inverse(each.T @ T_shape)[:3] for each, (_, _, T_shape) in zip(standing, rows, strict=True)
     ]
@@ -120,14 +140,14 @@ def pack_shapes(
         scale=np.array(frames.scale),
         offset=np.array(frames.offset),
         frame=np.array([each.frame for each in moving], np.int64),
-        root=roots[:-1].astype(np.int64),
+        root=own.root,
         padding=np.array([each.padding for each in moving]),
         kind=np.array([kind for kind, _, _ in rows], np.int64),
         tree=np.array(tree_of, np.int64),
         size=np.array([size for _, size, _ in rows]).reshape(-1, 3),
         place=np.array(places).reshape(-1, 3, 4),
-        child=np.concatenate([np.zeros(0, np.int64), *child]),
-        node=np.concatenate([np.zeros((0, 5)), *(tree.node for tree in trees)]),
+        child=np.concatenate([own.child, others.child]) if meshes else own.child,
+        node=np.concatenate([own.node, others.node]) if meshes else own.node,
         pairs=np.array(pairs, np.int64).reshape(-1, 2),
         outside=np.array(outside, np.int64).reshape(-1, 2),
     )

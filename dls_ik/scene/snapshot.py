@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,7 @@ from dls_ik.scene.pack import (
     StandingShape,
     link_frames,
     pack_shapes,
+    pack_trees,
     reach_of_pairs,
     scaled,
     turns_of_pairs,
@@ -44,6 +45,8 @@ from dls_ik.scene.pack import (
 from dls_ik.scene.shapes import Body, Mesh
 from dls_ik.scene.spheres import sphere_tree
 from dls_ik.scene.srdf import Pair, pair_of
+
+T = TypeVar("T")
 
 TOUCHING = 1e-5  # [m] distance on a path at which shapes count as touching
 FARTHEST = 100.0  # [m] from 0 that a prismatic joint without limits counts as going
@@ -92,6 +95,14 @@ class AttachedBody(NamedTuple):
     touch_links: frozenset[str] = frozenset()  # that it may touch, beside its link
 
 
+class _KeptResult(NamedTuple):
+    """A result that the next snapshot may have too, and what it was made from."""
+
+    values: tuple[object, ...]
+    parts: tuple[object, ...]
+    result: Any
+
+
 @dataclass(frozen=True, eq=False)
 class SceneSnapshot:
     """Robot, objects, and which of them may touch; immutable."""
@@ -107,6 +118,7 @@ class SceneSnapshot:
     padding: Mapping[str, float] = field(default_factory=dict)  # by link [m]
     scale: Mapping[str, float] = field(default_factory=dict)  # by link
     frames: Mapping[str, Array] = field(default_factory=dict)  # (4, 4) T_root_frame by name
+    kept: dict[str, _KeptResult] = field(default_factory=dict, repr=False)  # shared with others
 
     def with_state(
         self, joint_names: tuple[str, ...], values: Mapping[str, float]
@@ -121,7 +133,34 @@ class SceneSnapshot:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the content, for another process: what follows from it is computed there."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        content = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {**content, "kept": {}}
+
+    def _keep(
+        self,
+        name: str,
+        values: tuple[object, ...],
+        parts: tuple[object, ...],
+        make: Callable[[], T],
+    ) -> T:
+        """Return what is made, or that of a snapshot before this one, if it came from the same.
+
+        Args:
+            name: of it.
+            values: it is made from, compared by value; parts: by identity.
+        """
+        known = self.kept.get(name)
+        if (
+            known is None
+            or known.values != values
+            or len(known.parts) != len(parts)
+            or any(a is not b for a, b in zip(known.parts, parts, strict=True))
+        ):
+            known = self.kept[name] = _KeptResult(
+                values, parts, make()
+            )  # replaced whole: threads share it
+        result: T = known.result
+        return result
 
     @cached_property
     def digest(self) -> str:
@@ -174,10 +213,26 @@ class SceneSnapshot:
 
     @cached_property
     def _frames(self) -> LinkFrames:
-        return link_frames(self.tree, self.joint_names, self.tree.values(self.values))
+        beside = {k: v for k, v in self.values.items() if k not in self.joint_names}
+        return self._keep(
+            "frames",
+            (self.joint_names, beside),
+            (self.tree,),
+            lambda: link_frames(self.tree, self.joint_names, self.tree.values(self.values)),
+        )
 
     @cached_property
     def _shapes(self) -> tuple[list[MovingShape], list[StandingShape]]:
+        standing = [
+            StandingShape(name, shape, each.T @ T)
+            for name, each in self.objects.items()
+            for shape, T in each.body.parts
+        ]
+        sizes = dict(self.scale), dict(self.padding)
+        parts = self._frames, self.links, *self.attached.values()
+        return self._keep("moving", sizes, parts, self._moving_shapes), standing
+
+    def _moving_shapes(self) -> list[MovingShape]:
         moving = []
         carried = [(each.body, each.link, each.T) for each in self.attached.values()]
         links = [(body, name, np.eye(4)) for name, body in self.links.items()]
@@ -186,28 +241,28 @@ class SceneSnapshot:
             scale, padding = self.scale.get(body.name, 1.0), self.padding.get(body.name, 0.0)
             for shape, T in body.parts:
                 keep = body.name in self.links or isinstance(shape, Mesh)  # boxes come and go
-                spheres = sphere_tree(shape, keep).placed(np.eye(4), scale)
                 T_shape = T_frame @ T_link @ T
+                spheres = sphere_tree(shape, keep).placed(np.eye(4), scale).placed(T_shape)
                 each = scaled(shape, scale)
                 moving.append(MovingShape(body.name, each, spheres, frame, T_shape, padding))
-        standing = [
-            StandingShape(name, shape, each.T @ T)
-            for name, each in self.objects.items()
-            for shape, T in each.body.parts
-        ]
-        return moving, standing
+        return moving
 
     @cached_property
     def _numbers(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
         """Pairs of moving shapes, and of moving and standing ones, by their numbers."""
         moving, standing = self._shapes
         touch = cache(self.may_touch)
-        own = [
-            (i, j)
-            for i, a in enumerate(moving)
-            for j, b in enumerate(moving[:i])
-            if a.name != b.name and not touch(a.name, b.name)
-        ]
+        own = self._keep(
+            "own pairs",
+            (dict(self.allowed), dict(self.passes)),
+            (moving, *self.attached.values()),
+            lambda: [
+                (i, j)
+                for i, a in enumerate(moving)
+                for j, b in enumerate(moving[:i])
+                if a.name != b.name and not touch(a.name, b.name)
+            ],
+        )
         outside = [
             (i, j)
             for i, a in enumerate(moving)
@@ -219,7 +274,11 @@ class SceneSnapshot:
     @cached_property
     def arrays(self) -> SceneArrays:
         """All that kernels read."""
-        return pack_shapes(self._frames, *self._shapes, *self._numbers)
+        moving, _ = self._shapes
+        trees = self._keep(
+            "trees", (), (moving,), lambda: pack_trees([each.spheres for each in moving])
+        )
+        return pack_shapes(self._frames, *self._shapes, *self._numbers, trees)
 
     @cached_property
     def packed(self) -> tuple[Array, NDArray[np.int64]]:

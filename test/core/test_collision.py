@@ -17,7 +17,7 @@ from dls_ik.core.collision import (
     pack_scene,
     primitive_distances,
 )
-from dls_ik.scene.pack import link_frames, pack_shapes
+from dls_ik.scene.pack import link_frames, pack_shapes, pack_trees
 
 
 def box(size, p):
@@ -89,7 +89,7 @@ def test_poses_of_all_links(variables):
     names = free if variables == "all" else free[::2]
     held = {name: rng.uniform(-0.5, 0.5) for name in free}
     frames = link_frames(tree, names, tree.values(held))
-    arrays = pack_shapes(frames, [], [], [], [])
+    arrays = pack_shapes(frames, [], [], [], [], pack_trees([]))
     poses = np.empty((len(frames.parent), 3, 4))
     for _ in range(5):
         q = rng.uniform(-1, 1, len(names))
