@@ -1,28 +1,31 @@
 """Solvers side by side on goals among obstacles, as :mod:`benchmarks.scenes` reads them.
 
 Poses of the goals from random seeds. A peer solves again from another seed until an exact check
-finds the answer free. Times are processor time. The first solve after a change of the scene, which
-packs it for the kernels in some milliseconds, is left out. The last column counts answers that the
-library alone finds in collision, of one seed.
+finds the answer free. Times are processor time; of TRAC-IK, which runs in a process of its own and
+is started again where it hangs, those on the clock. The first solve after a change of the scene,
+which packs it for the kernels, is left out. The last column counts answers that the library alone
+finds in collision, of one seed.
 """
 
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from importlib import import_module
-from importlib.util import find_spec
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
 
 from benchmarks.common import Table, columns
-from benchmarks.peers.arm import BASE, TIP, arm_of
+from benchmarks.peers.arm import arm_of
+from benchmarks.peers.process import Peer, PeerError
 from dls_ik import IkSolver, PlanningScene, RobotModel
 from dls_ik.core.collision import FREE
 from dls_ik.core.types import Array
-from dls_ik.model.rotations import quaternion_from_rotation
+from dls_ik.errors import RobotModelError
 
 LIMIT = 0.1  # [s] for a pose
-PEER_TIMEOUT = 0.005  # [s] TRAC-IK's default
+HUNG = 5.0  # [s] after which a peer counts as hung
+TRAC_IK = "TRAC-IK, 5 ms"  # its default timeout, of benchmarks.peers
 SEEDS = 2000
 BATCH = 10_000
 FOUND = columns(
@@ -30,7 +33,8 @@ FOUND = columns(
     "slowest [ms] :.1f; in collision :d"
 )
 RATE = columns("solver; poses :d; solved [%] :.2f; each [us] :.1f; a second :.0f")
-Solve = Callable[[Array, Array], Array | None]  # of a pose, with seeds (s, n) for its attempts
+Answer = tuple[Array | None, float]  # q (n,) if there is one; the time it took [s]
+Solve = Callable[[Array, Array], Answer]  # of a pose, with seeds (s, n) for its attempts
 Enter = Callable[[], Array]  # enters a scene, and returns the goal (n,)
 
 
@@ -38,54 +42,103 @@ def once(robot: RobotModel, scene: PlanningScene | None) -> Solve:
     """Return a solve of dls_ik."""
     solver = IkSolver(robot, scene=scene, timeout=LIMIT)
 
-    def solve(T: Array, seeds: Array) -> Array | None:
+    def solve(T: Array, seeds: Array) -> Answer:
+        begin = time.process_time()
         found = solver.solve(T, seeds[0])
-        return found.q if found.success else None
+        return found.q if found.success else None, time.process_time() - begin
 
     return solve
 
 
-def trac_ik(robot: RobotModel) -> Solve:
-    """Return TRAC-IK with its default timeout, by pytracik."""
-    pytracik = import_module("pytracik")
-    arm, kind = arm_of(robot), pytracik.SolveType.Speed
-    solver = pytracik.TRAC_IK(BASE, TIP, arm.urdf(), PEER_TIMEOUT, 1e-6, kind)
+class TracIk:
+    """TRAC-IK by pytracik, in a process that is replaced where it hangs.
 
-    def solve(T: Array, seeds: Array) -> Array | None:
-        pose = (*T[:3, 3].tolist(), *quaternion_from_rotation(T[:3, :3]))
-        found = pytracik.ik(solver, seeds[0], *pose)
-        return robot.clip(np.array(found[1:])) if found[0] >= 0 else None
+    Raises:
+        PeerError: it is not installed.
+    """
 
-    return solve
+    def __init__(self, robot: RobotModel, python: str) -> None:
+        self._robot, self._python, self.hung = robot, python, 0
+        self._peer = self._started()
+
+    def _started(self) -> Peer:
+        peer = Peer("trac_ik", self._python, arm_of(self._robot))
+        peer.described()
+        return peer
+
+    def solve(self, T: Array, seeds: Array) -> Answer:
+        """Return the answer from the first seed; none, after the limit, where it hangs."""
+        try:
+            found = self._peer.solve(TRAC_IK, T[None], seeds[:1], LIMIT, HUNG)
+        except PeerError:
+            self.hung += 1
+            self._peer.close()
+            self._peer = self._started()
+            return None, LIMIT
+        q = found.q[0] if np.isfinite(found.q[0]).all() else None
+        return None if q is None else self._robot.clip(q), 1e-6 * float(found.times[0])
+
+    def close(self) -> None:
+        """End the process."""
+        self._peer.close()
 
 
 def checked(scene: PlanningScene, attempt: Solve) -> Solve:
     """Return a solver that tries again until an exact check finds the answer free."""
 
-    def solve(T: Array, seeds: Array) -> Array | None:
-        end, k = time.process_time() + LIMIT, 0
-        while time.process_time() < end:
-            q = attempt(T, seeds[k % len(seeds) :])
-            k += 1
-            if q is not None and not scene.in_collision(q):
-                return q
-        return None
+    def solve(T: Array, seeds: Array) -> Answer:
+        spent, k = 0.0, 0
+        while spent < LIMIT:
+            q, lap = attempt(T, seeds[k % len(seeds) :])
+            begin, k = time.process_time(), k + 1
+            free = q is not None and not scene.in_collision(q)
+            spent += lap + time.process_time() - begin
+            if free:
+                return q, spent
+        return None, spent
 
     return solve
 
 
-def peers(robot: RobotModel, scene: PlanningScene) -> Iterator[tuple[str, Solve]]:
-    """Yield the solvers that are installed."""
-    yield "dls_ik with the scene", once(robot, scene)
-    yield "dls_ik + exact check, again and again", checked(scene, once(robot, None))
-    if find_spec("pytracik") is not None:
-        yield "TRAC-IK 5 ms + exact check, again and again", checked(scene, trac_ik(robot))
+@contextmanager
+def peers(robot: RobotModel, scene: PlanningScene, python: str) -> Iterator[dict[str, Solve]]:
+    """Provide the solvers that are installed."""
+    with ExitStack() as stack:
+        found = {
+            "dls_ik with the scene": once(robot, scene),
+            "dls_ik + exact check, again and again": checked(scene, once(robot, None)),
+        }
+        try:
+            peer = TracIk(robot, python)
+        except (PeerError, RobotModelError) as reason:
+            print(f"without TRAC-IK: {reason}", file=sys.stderr)
+        else:
+            stack.callback(peer.close)
+            found["TRAC-IK 5 ms + exact check, again and again"] = checked(scene, peer.solve)
+            stack.callback(lambda: peer.hung and print(f"TRAC-IK hung {peer.hung} times"))
+        yield found
 
 
-def solved(scene: PlanningScene, given: Sequence[Enter], repeats: int, seed: int) -> Table:
-    """Solve all problems by all solvers."""
+def solved(
+    scene: PlanningScene,
+    given: Sequence[Enter],
+    repeats: int,
+    seed: int,
+    python: str = sys.executable,
+) -> Table:
+    """Solve all problems by all solvers; `python` runs TRAC-IK."""
+    with peers(scene.robot, scene, python) as solvers:
+        return _compared(scene, given, repeats, seed, solvers)
+
+
+def _compared(
+    scene: PlanningScene,
+    given: Sequence[Enter],
+    repeats: int,
+    seed: int,
+    solvers: dict[str, Solve],
+) -> Table:
     robot, count = scene.robot, 0
-    solvers = dict(peers(robot, scene))
     times: dict[str, list[float]] = {name: [] for name in solvers}
     missed, wrong = dict.fromkeys(solvers, 0), dict.fromkeys(solvers, 0)
     for enter in given:
@@ -98,9 +151,8 @@ def solved(scene: PlanningScene, given: Sequence[Enter], repeats: int, seed: int
             seeds = robot.random(SEEDS, rng=np.random.default_rng([seed, count]))
             solve(T, seeds)
             for turn in range(repeats):
-                begin = time.process_time()
-                q = solve(T, seeds[turn:])
-                times[name].append(time.process_time() - begin)
+                q, spent = solve(T, seeds[turn:])
+                times[name].append(spent)
                 missed[name] += q is None or times[name][-1] > LIMIT
                 if turn == 0 and q is not None:
                     wrong[name] += scene.snapshot.in_collision_by_library(q)

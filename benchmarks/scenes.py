@@ -6,6 +6,7 @@ chain stand as in the start state. Configurations are drawn around the goals. Ti
 times of one thread; the last is of coal alone, without spheres, called from Python for each pair.
 """
 
+import sys
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -106,6 +107,7 @@ def main() -> None:
     options.add_argument("--problems", type=int, default=10, help="of each folder, the first ones")
     options.add_argument("--repeats", type=positive, default=3, help="seeds for each goal")
     options.add_argument("--only", choices=("checks", "solutions"), help="one part")
+    options.add_argument("--peers", default=sys.executable, help="Python that has pytracik")
     given = options.parse_args()
     scene = PlanningScene(given.robot, given.srdf)
     rows, several = [], list[Problem]()
@@ -119,7 +121,7 @@ def main() -> None:
     tables = [Table(f"collision checks of {given.robot.name}", COLUMNS, rows)] if rows else []
     if given.only != "checks":
         goals = [partial(enter, scene, each) for each in several]
-        tables.append(free_solutions.solved(scene, goals, given.repeats, given.seed))
+        tables.append(free_solutions.solved(scene, goals, given.repeats, given.seed, given.peers))
         tables.append(free_solutions.batched(scene, goals, given.seed))
     finish(given, tables)
 

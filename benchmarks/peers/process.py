@@ -66,14 +66,16 @@ class Peer:
             raise PeerError(answer)
         return answer
 
-    def solve(self, row: str, Ts: np.ndarray, seeds: np.ndarray, seconds: float) -> Found:
-        """Return answers to as many of the poses as the time allows.
+    def solve(
+        self, row: str, Ts: np.ndarray, seeds: np.ndarray, seconds: float, grace: float = GRACE
+    ) -> Found:
+        """Return answers to as many of the poses as the time allows, and some more [s].
 
         Raises:
             PeerError: the process ended, or does not answer.
         """
         self._send((row, Ts, seeds, seconds))
-        return Found(*self._received(seconds + GRACE))
+        return Found(*self._received(seconds + grace))
 
     def close(self) -> None:
         """Kill the process and what it started."""
