@@ -241,6 +241,16 @@ class Parameters(GroupsParameters):
         read_only=True,
     )
     bound_details: tuple[BoundParameters, ...] = ()  # one for each of them
+    max_linear_speed: float = parameter(
+        NO_LIMIT,
+        "largest speed of the tip, whatever is asked for; 1e9: no limit",
+        "m/s",
+        (1e-6, NO_LIMIT),
+    )
+    max_angular_speed: float = parameter(
+        NO_LIMIT, "largest angular speed of the tip; 1e9: no limit", "rad/s", (1e-6, NO_LIMIT)
+    )
+    scale: float = option(ControllerOptions, "scale")
 
     # How targets are followed; those that keep an arm from harm do not change while it moves
     stream_method: str = parameter(DEFAULT_METHOD, "method that follows targets")
@@ -409,6 +419,8 @@ class Parameters(GroupsParameters):
             given["acceleration"] = tuple(
                 math.inf if limit >= NO_LIMIT else limit for limit in self.acceleration
             )
+        for name in ("max_linear_speed", "max_angular_speed"):
+            given[name] = math.inf if given[name] >= NO_LIMIT else given[name]
         return {name: _for_joints(value) for name, value in given.items() if value != ()}
 
     @property

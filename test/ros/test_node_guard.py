@@ -1,16 +1,24 @@
 """The stream of a real node keeps its distance from a scene, whatever becomes of that."""
 
+import re
+
 import numpy as np
 import pytest
 from commands import Limits, assert_told
-from geometry_msgs.msg import Point, Pose
+from geometry_msgs.msg import Point, Pose, PoseStamped
 from moveit_msgs.msg import CollisionObject
+from robots import URDF
 from ros_client import Client, NodeProcess
 from ros_guarded import ARGUMENTS, HALT, KEPT, NEAR, START, Guarded, shifted
 from ros_scene import apply, box, removed, world
-from ros_streamer import motion, stamped
+from ros_streamer import Driver, Streamer, motion, stamped
 from ros_wam import WAM
+from ros_watched import moveit
+from sensor_msgs.msg import JointState
 from shape_msgs.msg import Mesh, MeshTriangle
+
+from dls_ik import PlanningScene, RobotModel
+from dls_ik.model.files import shipped_urdf
 
 pytestmark = [pytest.mark.ros]
 TIP = WAM.fk(START)[:3, 3]
@@ -207,10 +215,74 @@ def test_a_workspace_that_the_tip_is_outside_of_lets_it_in_only(private_domain):
 # The start, and the other joints
 
 
+def node(namespace, **parameters):
+    given = {**ARGUMENTS, **parameters}
+    words = [word for name, value in given.items() for word in ("-p", f"{name}:={value}")]
+    return NodeProcess("-r", f"__ns:={namespace}", *words)
+
+
 def test_a_distance_that_links_never_have_is_refused_and_named(private_domain):
-    with Client("/far") as client:
-        given = {**ARGUMENTS, "min_distance": 0.5, "influence_distance": 0.6}
-        words = [word for name, value in given.items() for word in ("-p", f"{name}:={value}")]
-        with NodeProcess("-r", "__ns:=/far", *words) as node:
-            node.wait_for_line("ERROR", "the stream takes no targets", "min_distance", "wam_")
-            assert client
+    with (
+        Client("/far") as client,
+        node("/far", min_distance=0.5, influence_distance=0.6) as process,
+    ):
+        process.wait_for_line("ERROR", "the stream takes no targets", "min_distance", "wam_")
+        statuses = client.listen(moveit.ServoStatus, "dls_ik/status")
+        states = client.listen(JointState, "joint_states")
+        client.publisher(PoseStamped, "target_pose", 1).publish(stamped(shifted(y=0.1)))
+        client.spin_until(lambda: len(states) > 50, what="the arm at rest")
+        assert all(not any(state.velocity) for state in states)
+        assert "targets wait: min_distance" in statuses[-1].message
+
+
+@pytest.mark.parametrize("mode", ["required", "auto"])
+def test_without_geometry_required_moves_nothing_and_auto_follows(mode, private_domain, tmp_path):
+    file = tmp_path / "bare.urdf"
+    urdf = shipped_urdf("wam").read_text()
+    file.write_text(re.sub("<collision>.*?</collision>", "", urdf, flags=re.DOTALL))
+    with (
+        Client(f"/{mode}") as client,
+        node(f"/{mode}", robot=file, stream_avoid_collisions=mode) as process,
+    ):
+        statuses = client.listen(moveit.ServoStatus, "dls_ik/status", 100)
+        states = client.listen(JointState, "joint_states")
+        targets = client.publisher(PoseStamped, "target_pose", 1)
+        process.wait_for_line("has no collision geometry")
+        targets.publish(stamped(shifted(y=0.1)))
+        words = {"required": "is required, and there is no scene", "auto": "at the target"}[mode]
+        client.spin_until(lambda: any(words in s.message for s in statuses), what=words)
+        assert any(any(state.velocity) for state in states) is (mode == "auto")
+
+
+LEFT, RIGHT = (
+    RobotModel.from_urdf(URDF / "two_wams.urdf", tip=f"{side}_wam_tip")
+    for side in ("left", "right")
+)
+
+
+def turned(angle):
+    """START with the first joint turned."""
+    return START + angle * np.eye(7)[0]
+
+
+def test_another_arm_stands_where_it_is_measured(private_domain):
+    """A driver moves the right arm into the way of the left one, which follows targets."""
+    given = {"robot": URDF / "two_wams.urdf", "tip": "left_wam_tip"}
+    with Client("/two") as client, node("/two", **given, stream_avoid_collisions="auto") as process:
+        process.wait_for_line("the stream keeps")
+        right = Driver(client, RIGHT.joint_names, turned(-0.5))
+        streamer = Streamer(client)
+        way = [LEFT.fk(turned(-a)) for a in np.linspace(0.0, 0.8, 300)]
+        streamer.stream(lambda t: way[0], 1.5)
+        right.message.position = turned(0.8).tolist()
+        client.spin_for(1.0)
+        streamer.states.clear()
+        streamer.stream(lambda t: way[min(int(t / 0.01), 299)], 4.0)
+        scene = PlanningScene(LEFT)
+        scene.set_joints(dict(zip(RIGHT.joint_names, turned(0.8), strict=True)))
+        own = [s for s in streamer.states if s.name[0] in LEFT.joint_names]
+        nearest = min(
+            (scene.distance(motion([s])[1][0]) for s in own[::5]), key=lambda pair: pair.distance
+        )
+        assert KEPT - 2e-3 < nearest.distance < 0.1
+        assert any("right_wam" in name for name in nearest.names)
