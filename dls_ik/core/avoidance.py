@@ -66,7 +66,7 @@ def follow_apart(
     followed: tuple[Array, Array, Memory, Array, Array],
     scene: tuple[Array, Indices],
     reach: Array,
-    limits: tuple[Array, Array],
+    least: Array,
     known: tuple[Array, Array],
     stopping: tuple[Array, float],
     influence: float,
@@ -77,7 +77,7 @@ def follow_apart(
 
     Args:
         scene, reach, known: as in :func:`dls_ik.core.proximity.certify`, of the reference.
-        limits: (p + s,) distance that each pair keeps, and is to keep [m].
+        least: (p + s,) distance that each pair keeps [m].
         stopping: (n,) accelerations of a stop [rad/s^2 or m/s^2], infinite without a limit, and how
             long they take to begin [s].
         influence: distance within which pairs count [m].
@@ -96,7 +96,7 @@ def follow_apart(
     outside = return_into_limits(chain, dt, state.q)
     copy(outside, state.limit_activation)
     N, room, pair = np.empty((ROWS, n)), np.empty(ROWS), np.empty(ROWS, np.int64)
-    count = near_rows(arrays, reach, limits, known, state.q, influence, leaves, N, room, pair)
+    count = near_rows(arrays, reach, least, known, state.q, influence, leaves, N, room, pair)
     hindering = np.full(1, -1)
     rows = (N[:count], room[:count], pair[:count])
     if _step(chain, method, general, stop, T_d, dt, outside, state, work, rows, stopping,
@@ -114,7 +114,7 @@ def follow_apart(
 def near_rows(
     scene: SceneArrays,
     reach: Array,
-    limits: tuple[Array, Array],
+    least: Array,
     known: tuple[Array, Array],
     q: Array,
     influence: float,
@@ -150,7 +150,7 @@ def near_rows(
         known[0][k] = d
         if d >= influence:
             continue
-        if write_row(scene, k, found, pose, T, limits, points, N[count], room[count:]):
+        if write_row(scene, k, found, pose, T, least, points, N[count], room[count:]):
             pair[count] = k
             leaves[count, 0], leaves[count, 1], leaves[count, 2] = k, found[0], found[1]
             leaves[count, 3] = 0
@@ -167,7 +167,7 @@ def near_rows(
                 leaves[c, 3], is_new = before[i, 3], False
         if is_new:
             found[0], found[1] = before[i, 1], before[i, 2]
-            if write_row(scene, k, found, pose, T, limits, points, N[count], room[count:]):
+            if write_row(scene, k, found, pose, T, least, points, N[count], room[count:]):
                 pair[count] = k
                 for c in range(4):
                     leaves[count, c] = before[i, c]
@@ -180,7 +180,7 @@ def near_rows(
 @kernel
 def write_row(
     scene: SceneArrays, k: int, leaves: Indices, pose: Array, T: Array,
-    limits: tuple[Array, Array], points: Array, row: Array, room: Array,
+    least: Array, points: Array, row: Array, room: Array,
 ) -> bool:  # fmt: skip
     """Write the row (n,) and room (1,) of leaves (2,) of pair k; return whether joints move it."""
     d = leaf_points(scene, k, leaves, pose, T, points)
@@ -200,8 +200,7 @@ def write_row(
         return False
     for j in range(row.shape[0]):
         row[j] /= length
-    margin = MARGIN if limits[0][k] >= limits[1][k] else 0.0
-    room[0] = (d - limits[0][k] - margin) / length
+    room[0] = (d - least[k] - MARGIN) / length
     return True
 
 

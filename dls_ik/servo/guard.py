@@ -264,9 +264,8 @@ class Guard:
         self.world = snapshot or SceneSnapshot(robot.tree, robot.joint_names, {}, {})
         pairs = guarded_pairs(robot, snapshot, self._bounds, self._min_distance)
         state = SceneState(pairs, robot.n)
-        limits = state.least, pairs.distance
         return state, NearRows.of(
-            pairs.packed, pairs.leverage[0], limits, self._stopping, self._influence
+            pairs.packed, pairs.leverage[0], state.least, self._stopping, self._influence
         )
 
     def _begin(self, period: float) -> None:

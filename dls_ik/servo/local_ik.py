@@ -51,7 +51,7 @@ class NearRows(NamedTuple):
 
     scene: tuple[Array, Indices]  # packed
     reach: Array  # (p + s, n)
-    limits: tuple[Array, Array]  # (p + s,) distances that pairs keep now, and are to keep [m]
+    least: Array  # (p + s,) distance that each pair keeps [m]
     known: tuple[Array, Array]  # (p + s,) bounds of the distances [m] at joint values (n,)
     stop: tuple[Array, float]  # (n,) its accelerations [rad/s^2 or m/s^2]; begins so late [s]
     influence: float  # [m]
@@ -63,14 +63,14 @@ class NearRows(NamedTuple):
         cls,
         scene: tuple[Array, Indices],
         reach: Array,
-        limits: tuple[Array, Array],
+        least: Array,
         stop: tuple[Array, float],
         influence: float,
     ) -> NearRows:
         """Return the rows of a scene of which nothing is known yet."""
         known = np.full(len(reach), -np.inf), np.zeros(len(stop[0]))
         leaves = np.full((ROWS, 4), -1)
-        return cls(scene, reach, limits, known, stop, influence, leaves, np.full(1, -1.0))
+        return cls(scene, reach, least, known, stop, influence, leaves, np.full(1, -1.0))
 
 
 class LocalIk:
