@@ -225,6 +225,7 @@ class LocalIk:
             if self._follow is None:
                 self._follow = compat.numba_entry(follow, args)
             self._follow(*args)
+            self.hindrance = -1
         position, rotation, least, greatest = self._state.observed.tolist()
         activation = self._state.limit_activation.copy()
         return ServoStep(self.q, position, rotation, least, greatest, activation)

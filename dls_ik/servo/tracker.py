@@ -311,7 +311,7 @@ class Tracker:
         guard, k = self.guard, self.local_ik.hindrance
         if guard is None or guard.refused is not None:
             return None if guard is None else guard.refused
-        return None if k < 0 else guard.state.near_pair(k)
+        return guard.state.near_pair(k) if 0 <= k < len(guard.state.pairs.names) else None
 
     def seed(self, q: Array) -> None:
         """Continue from joint values (n,), at rest."""
@@ -381,8 +381,8 @@ class Tracker:
             target.is_hindered = self.hindrance is not None
         if target.is_velocity:
             self.local_ik.continue_from(self.limiter.q)
-        if self.guard is not None and self.guard.state.pairs.names:
-            self.local_ik.near = self.guard.near
+        if self.guard is not None:
+            self.local_ik.near = self.guard.near if self.guard.state.pairs.names else None
         before = self.local_ik.q
         step = self._slowed(before, self.local_ik.advance(T_d[None], dt), T_d, dt)
         self.limiter.advance(step.q, (step.q - before) / dt, dt)
@@ -437,6 +437,8 @@ class Tracker:
 
     def _move(self, by: Ways, at: SceneMotion, now: float, dt: float) -> tuple[Array, Tracked]:
         """Make a joint motion in a scene, or wait for one."""
+        if by[1].world is not at.world:
+            self.local_ik.hindrance = -1  # it may be another pair's number now
         if at.motion is not None:
             return self._move_along(by, at, at.motion, dt)
         self.limiter.brake(dt)
@@ -479,11 +481,14 @@ class Tracker:
         has_arrived = motion.advance(self.limiter, dt)
         moving = Tracked(ServoState.JOINT_MOTION, self.local_ik.stay())
         self.local_ik.restart(self.limiter.stopping_point())
-        if has_arrived:
+        if has_arrived and at.names is not None:  # out of where the arm was too near, so far
+            at.motion = None
+        elif has_arrived:
             self.local_ik.restart(motion.goal)
             self._stall.reset()
             is_far = at.result is not None and not at.result.success
             self._motion, self._request = None, PlanRequest(at.T, None, is_far)
+        if has_arrived:
             return motion.goal, moving
         if at.test is None and guard.world is not at.world:
             at.world, at.test = guard.world, planner.ask_if_free(motion.rest, guard)

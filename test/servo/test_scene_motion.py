@@ -1,0 +1,122 @@
+"""Joint motion in a scene: around things, without a way, while the scene changes."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from drive import Drive, assert_limits
+
+from dls_ik import PlanningScene, RobotModel
+from dls_ik.model.rotations import transform
+from dls_ik.scene.shapes import Body, Box, Sphere
+from dls_ik.servo import Controller, ServoState
+from dls_ik.servo.joint_motion import Course, MotionLimits
+
+START, GOAL = np.array([1.0, 3.0]), np.array([3.0, 3.0])
+LIMITS = {"acceleration": 4.0, "min_distance": 0.02}
+
+
+def slides(*walls):
+    """A ball that two joints move in a plane, and walls (x, y, wide, high) there."""
+    rows = [
+        {"kind": "prismatic", "lower": 0.0, "upper": 4.0, "velocity": 1.0, "alpha": alpha}
+        for alpha in (-np.pi / 2, 0.0)
+    ]
+    robot = RobotModel.from_dh(rows)
+    tip = robot.tips[0]
+    scene = PlanningScene(robot, bodies={tip: Body(tip, ((Sphere(0.05), np.eye(4)),))})
+    for number, wall in enumerate(walls):
+        add_wall(scene, f"wall {number}", *wall)
+    return robot, scene
+
+
+def add_wall(scene, name, x, y, wide, high):
+    scene.add(name, Box([1.0, high, wide]), transform(translation=np.array([0.0, y, x])))
+
+
+def started(walls, **options):
+    robot, scene = slides(*walls)
+    drive = Drive(START, robot, scene=scene, **{**LIMITS, **options})
+    return drive.pose(robot.fk(GOAL)), scene
+
+
+def least_distance(scene, q):
+    return min(scene.distance(each).distance for each in q)
+
+
+@pytest.mark.parametrize("jerk", [np.inf, 40.0])
+def test_it_goes_around_a_wall_and_stops_in_no_corner(jerk):
+    drive, scene = started([(2.0, 3.0, 0.1, 1.5)], jerk=jerk)
+    assert drive.run_until(ServoState.REACHED, 15.0)
+    assert ServoState.JOINT_MOTION in drive.states
+    assert least_distance(scene, drive.q) >= 0.02 - 1e-6
+    drive.assert_limits(4.0, jerk)
+    moving = [i for i, s in enumerate(drive.states) if s is ServoState.JOINT_MOTION]
+    speed = np.array([np.abs(drive.outputs[i].velocity).max() for i in moving])
+    middle = speed[speed.size // 5 : -speed.size // 5]
+    assert middle.min() > 0.1, "it stops on the way"
+
+
+def test_without_a_way_it_holds_and_says_so_and_goes_on_once_there_is_one():
+    drive, scene = started([(2.0, 2.0, 0.1, 9.0)])
+    drive.run(6.0)
+    assert drive.last.state is ServoState.BLOCKED
+    assert "'wall 0'" in drive.last.message
+    assert not drive.last.velocity.any()
+    scene.remove("wall 0")
+    assert drive.run_until(ServoState.REACHED, 8.0)
+
+
+@pytest.mark.parametrize("threads", [0, 1])
+def test_a_wall_that_comes_into_the_way_is_gone_around(threads):
+    """A gap below closes while the arm is on its way there; one above is left."""
+    with ThreadPoolExecutor(1) as executor:
+        given = executor if threads else None
+        drive, scene = started([(2.0, 2.2, 0.1, 2.6)], executor=given)  # gaps: below 0.9, above 3.5
+        while not drive.outputs or drive.last.state is not ServoState.JOINT_MOTION:
+            drive.run(0.01)
+        drive.run(0.3)
+        below = drive.controller._tracker._motion.motion.rest[:, 1].min() < 1.5
+        add_wall(scene, "wall 1", 2.0, 0.4 if below else 3.7, 0.1, 1.2 if below else 0.6)
+        assert drive.run_until(ServoState.REACHED, 30.0)
+        assert least_distance(scene, drive.q) >= 0.02 - 1e-6
+    drive.assert_limits(4.0)
+
+
+def test_another_controller_goes_on_along_the_way():
+    drive, scene = started([(2.0, 3.0, 0.1, 1.5)])
+    while not drive.outputs or drive.last.state is not ServoState.JOINT_MOTION:
+        drive.run(0.01)
+    drive.run(0.5)
+    slow = Controller(drive.controller.robot, scene=scene, scale=0.5, **LIMITS)
+    slow.take_over(drive.controller)
+    q, states = [*drive.q], []
+    for k in range(3000):
+        out = slow.cycle(drive.now + 0.01 * (k + 1), 0.01)
+        q.append(out.q)
+        states.append(out.state)
+        if out.state is ServoState.REACHED:
+            break
+    assert states[-1] is ServoState.REACHED
+    assert ServoState.FOLLOWING not in states[:50], "it does not begin with local motion again"
+    assert least_distance(scene, q) >= 0.02 - 1e-6
+    assert_limits(drive.controller.robot, np.array(q), 0.01, 4.0)
+
+
+@pytest.mark.parametrize("jerk", [np.inf, 20.0])
+def test_courses_keep_limits_and_begin_and_end_at_rest(jerk):
+    rng, dt = np.random.default_rng(0), 1e-3
+    for count in (2, 3, 6):
+        way = rng.uniform(-1, 1, (count, 4))
+        velocity, acceleration = np.array([1.0, 2.0, 1.0, 3.0]), np.array([1.0, 2.0, 5.0, 10.0])
+        course = Course(way, MotionLimits(velocity, acceleration, np.full(4, jerk)))
+        q = np.array([course.at(t) for t in np.arange(0.0, course.duration + 3 * dt, dt)])
+        np.testing.assert_allclose(q[[0, -1]], way[[0, -1]], atol=1e-12)
+        v = np.diff(q, axis=0, prepend=way[:1]) / dt
+        a = np.diff(v, axis=0) / dt
+        assert (np.abs(v) <= velocity * (1 + 1e-6)).all()
+        assert (np.abs(a) <= acceleration * (1 + 1e-6)).all()
+        if np.isfinite(jerk):
+            assert (np.abs(np.diff(a, axis=0)) / dt <= jerk * (1 + 1e-3)).all()
+        shortest = (np.abs(np.diff(way, axis=0)) / velocity).max(axis=1).sum()
+        assert course.duration <= 1.8 * shortest + 1.5
