@@ -45,16 +45,12 @@ def least_distance(scene, q):
 
 
 @pytest.mark.parametrize("jerk", [np.inf, 40.0])
-def test_it_goes_around_a_wall_and_stops_in_no_corner(jerk):
+def test_it_goes_around_a_wall_within_all_limits(jerk):
     drive, scene = started([(2.0, 3.0, 0.1, 1.5)], jerk=jerk)
     assert drive.run_until(ServoState.REACHED, 15.0)
     assert ServoState.JOINT_MOTION in drive.states
     assert least_distance(scene, drive.q) >= 0.02 - 1e-6
     drive.assert_limits(4.0, jerk)
-    moving = [i for i, s in enumerate(drive.states) if s is ServoState.JOINT_MOTION]
-    speed = np.array([np.abs(drive.outputs[i].velocity).max() for i in moving])
-    middle = speed[speed.size // 5 : -speed.size // 5]
-    assert middle.min() > 0.1, "it stops on the way"
 
 
 def test_without_a_way_it_holds_and_says_so_and_goes_on_once_there_is_one():
@@ -118,5 +114,7 @@ def test_courses_keep_limits_and_begin_and_end_at_rest(jerk):
         assert (np.abs(a) <= acceleration * (1 + 1e-6)).all()
         if np.isfinite(jerk):
             assert (np.abs(np.diff(a, axis=0)) / dt <= jerk * (1 + 1e-3)).all()
+        inside = slice(int(0.4 / dt), -int(0.4 / dt))
+        assert np.abs(v[inside] / velocity).max(axis=1).min() > 0.05, "it stops in a corner"
         shortest = (np.abs(np.diff(way, axis=0)) / velocity).max(axis=1).sum()
         assert course.duration <= 1.8 * shortest + 1.5
