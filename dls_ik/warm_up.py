@@ -1,8 +1,8 @@
 """All kernels compiled, or loaded from disk, before anybody waits for them.
 
 ``python -m dls_ik.warm_up`` compiles what is missing, in two processes; with ``--node`` only what a
-node needs that knows no collisions; with a folder as argument it compiles all kernels into it ahead
-of time, as setup.py does for a wheel.
+node and its stream need, but no answers about collisions; with a folder as argument it compiles all
+kernels into it ahead of time, as setup.py does for a wheel.
 """
 
 import gc
@@ -111,7 +111,7 @@ def compile_kernels(ahead: str = "", of_node: bool = False) -> None:
 
     Args:
         ahead: folder to compile all kernels into, for any processor of this kind.
-        of_node: leave out those of collisions.
+        of_node: leave out those that only answers about collisions need.
 
     Raises:
         RuntimeError: it is not known what processors of this kind have in common.
@@ -141,7 +141,7 @@ def _run() -> None:
     ahead, *options = sys.argv[1:]
     if ahead:
         keep_ahead_in(ahead)
-    uses = NODE_USES if NODE in options else USES
+    uses = (*NODE_USES, _guard) if NODE in options else USES
     use_kernels(reversed(uses) if BACKWARDS in options else uses)
     if ahead and "save" in cache_failures:
         sys.exit(f"warm_up: no kernels in {ahead}: {cache_failures['save']}")

@@ -206,10 +206,9 @@ class Application:
         mode = parameters.stream_avoid_collisions
         if mode == NONE:
             scene, reason = None, "stream_avoid_collisions is none"
-        elif mode == REQUIRED and scene is None:
-            raise SceneError(
-                f"stream_avoid_collisions is required, and there is no scene: {reason}"
-            )
+        elif mode == REQUIRED and (scene is None or not scene.snapshot.links):
+            why = reason or "the robot description has no collision geometry"
+            raise SceneError(f"stream_avoid_collisions is required, and there is no scene: {why}")
         workspace = build_workspace(
             parameters.bound_details, arm.tree, lambda frame: self._wait_for_frame(frame, arm)
         )
@@ -260,9 +259,10 @@ class Application:
 
     def _say_kept_distance(self, arm: Arm) -> None:
         around, options = arm.surroundings, arm.controller.options
-        if around.scene is None and not around.workspace:
+        has_links = around.scene is not None and bool(around.scene.snapshot.links)
+        if not has_links and not around.workspace:
             return
-        kept = f"keeps {options.min_distance:g} m from collisions" if around.scene else ""
+        kept = f"keeps {options.min_distance:g} m from collisions" if has_links else ""
         names = [bound.name for bound in around.workspace]
         inside = f"stays inside of {listing(names)}" if names else ""
         self._node.get_logger().info(f"the stream {' and '.join(filter(None, (kept, inside)))}")
