@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from drive import Drive, assert_limits
 
+from benchmarks.obstructed_targets import free_configuration, outcome, random_scene
 from dls_ik import PlanningScene, RobotModel
 from dls_ik.model.rotations import transform
 from dls_ik.scene.shapes import Body, Box, Sphere
@@ -97,6 +98,20 @@ def test_another_controller_goes_on_along_the_way():
     assert ServoState.FOLLOWING not in states[:50], "it does not begin with local motion again"
     assert least_distance(scene, q) >= 0.02 - 1e-6
     assert_limits(drive.controller.robot, np.array(q), 0.01, 4.0)
+
+
+def test_targets_among_obstacles_are_reached():
+    """The mark of benchmarks.obstructed_targets, on a few cases without a straight path."""
+    robot, rng, times = RobotModel.wam(), np.random.default_rng(5), []
+    while len(times) < 4:
+        scene = random_scene(robot, rng, 12)
+        controller = Controller(robot, scene=scene, acceleration=5.0)
+        ends = [free_configuration(scene, rng, 0.012) for _ in range(2)]
+        if scene.path_in_collision(*ends) is None:
+            continue
+        if scene.plan(*ends, min_distance=0.012, max_nodes=500).success:
+            times.append(outcome(controller, scene, tuple(ends), 0.01, 10.0).time)
+    assert max(times) <= 10.0
 
 
 @pytest.mark.parametrize("jerk", [np.inf, 20.0])
