@@ -13,9 +13,11 @@ from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import numpy as np
-from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import Pose, PoseStamped
+from moveit_msgs.msg import CollisionObject
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
+from shape_msgs.msg import SolidPrimitive
 
 from benchmarks.client import client_node
 from benchmarks.common import Table, columns, finish, guarded, parser, positive, spread
@@ -121,14 +123,32 @@ def turn(process: Process, client: Client, tip: Callable, rate: int, duration: f
     return Turn(answered, len(answered) / len(found), share)
 
 
+def add_objects(node: Any, executor: Any, count: int) -> None:
+    """Put boxes around the circle of the tip, none of them in the way."""
+    publisher = node.create_publisher(CollisionObject, "/node/collision_object", count)
+    wait_until(publisher.get_subscription_count, "the node takes objects")
+    for k in range(count):
+        angle = 2.0 * np.pi * k / count
+        shape = SolidPrimitive(type=SolidPrimitive.BOX, dimensions=[0.05, 0.05, 0.05])
+        added = CollisionObject(id=f"box {k}", primitives=[shape], primitive_poses=[Pose()])
+        added.header.frame_id = RobotModel.wam().base
+        p = added.pose.position
+        p.x, p.y, p.z = 0.55, 0.45 * np.cos(angle), 0.3 + 0.45 * np.sin(angle)
+        publisher.publish(added)
+    end = time.perf_counter() + SETTLING
+    while time.perf_counter() < end:
+        executor.spin_once(timeout_sec=0.1)
+
+
 def measured(
-    rate: int, repeats: int, duration: float
+    rate: int, repeats: int, duration: float, objects: int
 ) -> tuple[dict[str, list[Turn]], dict[str, ProcFigures]]:
     """Start both nodes, and let them take turns; return these and the memory at the end."""
     robot = RobotModel.wam()
     T = robot.fk(START)
     tips = {"echo": lambda q: q[:, :3], "node": lambda q: robot.fk(q)[:, :3, 3]}
     start = {"robot": "wam", "rate": rate, "initial_positions": START, "acceleration": [1e9]}
+    start["stream_avoid_collisions"] = "required" if objects else "none"
     commands = {
         "echo": ros_node("benchmarks.trivial_nodes echo", "echo"),
         "node": ros_node("dls_ik.ros.node", "node", **start),
@@ -140,6 +160,8 @@ def measured(
             process.wait_ready()
         node, executor = stack.enter_context(client_node())
         clients = {name: Client(node, executor, name, T, robot.base) for name in SERVERS}
+        if objects:
+            add_objects(node, executor, objects)
         for process in processes.values():
             process.sleep()
         for i in range(repeats):
@@ -169,12 +191,15 @@ def main() -> None:
     """Measure at every rate, and show."""
     options = parser(__doc__, repeats=7)
     options.add_argument("--rates", type=positive, nargs="+", default=[100, 500, 1000], help="[Hz]")
+    options.add_argument(
+        "--objects", type=int, default=0, help="of a scene that the stream keeps away from"
+    )
     options.add_argument("--duration", type=positive, default=3, help="of a turn [s]")
     given = options.parse_args()
     table = Table(f"{given.repeats} turns of {given.duration} s of each node", COLUMNS)
     sizes = Table("memory at the end, with messages and the robot loaded", MEMORY)
     for rate in given.rates:
-        found, memory = measured(rate, given.repeats, given.duration)
+        found, memory = measured(rate, given.repeats, given.duration, given.objects)
         table.rows += rows(rate, found)
         for name, size in memory.items():
             more = size.rss - memory["echo"].rss
