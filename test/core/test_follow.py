@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from dls_ik.core.follow import _keep_from_swinging
+from dls_ik.core.follow import keep_from_swinging
 from dls_ik.core.jit import kernel
 
 
 @kernel
 def shortened(dq, motion):
     """A kernel of its own, as it is a part of the loop."""
-    _keep_from_swinging(dq, motion)
+    keep_from_swinging(dq, motion)
 
 
 def shares(steps):
