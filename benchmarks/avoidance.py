@@ -92,9 +92,13 @@ def fill(scene: PlanningScene, rng: np.random.Generator, q: Array, count: int = 
             made += 1
 
 
-def free_start(scene: PlanningScene, rng: np.random.Generator) -> Array:
-    """Return a configuration (n,) that is not too near to anything."""
+def free_start(
+    scene: PlanningScene, rng: np.random.Generator, other: RobotModel | None = None
+) -> Array:
+    """Return a configuration (n,) that is not too near to anything; place another arm beside it."""
     while True:
+        if other is not None:
+            scene.set_joints(other.named(other.random(rng)))
         q = scene.robot.random(rng)
         if clearance(scene, q) > MIN_DISTANCE:
             return q
@@ -116,10 +120,9 @@ def run(task: tuple[str, int, int]) -> Run:
     name, seed, steps = task
     rng = np.random.default_rng(seed)
     robot, scene = arm(name)
-    if name == "two_wams":
-        right = RobotModel.from_tree(robot.tree, tip="right_wam_tip")
-        scene.set_joints(right.named(right.random(rng)))
-    q = free_start(scene, rng)
+    beside = name == "two_wams"
+    right = RobotModel.from_tree(robot.tree, tip="right_wam_tip") if beside else None
+    q = free_start(scene, rng, right)
     fill(scene, rng, q)
     jerky = bool(rng.random() < JERKY)
     acceleration = float(rng.choice([2.0, 5.0, 20.0]))
