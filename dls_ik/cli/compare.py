@@ -36,10 +36,10 @@ PATHS = ("singularity", "reach")
 DEFAULT_METHODS = "jp,dls,svf,sd,ctp+sd+svf"
 DEFAULT_RATE = 100.0  # [Hz]
 EPILOG = (
-    f"PATH is {PATHS[0]}: forth and back past a singularity of the arm, or out of reach where no "
-    f"such path is found; {PATHS[1]}: out of reach and back; or a file of poses as for dls-ik "
-    "path. Methods make one bare step for each target, without the limits of a controller. "
-    f"{ROBOT} Exit codes: 0 done, 2 bad input."
+    f"PATH is {PATHS[0]}: forth and back past a singularity of the arm, or to the edge of its "
+    f"reach where no such path is found; {PATHS[1]}: out of reach and back; or a file of poses as "
+    "for dls-ik path. Methods make one bare step for each target, without the limits of a "
+    f"controller. {ROBOT} Exit codes: 0 done, 2 bad input."
 )
 
 

@@ -7,7 +7,7 @@ Polyak's step where it has a cone there.
 """
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,6 +42,7 @@ READY_NEARNESS = 0.1  # [1/rad^2] weight of the distance from 0 against log mani
 READY_MARGIN = 0.1  # share of a range, kept from its ends
 
 Run = tuple[int, ...]  # numbers of neighbouring joints
+Jacobians = Callable[[Array], Array]
 
 
 class Conditioning(NamedTuple):
@@ -113,7 +114,7 @@ def singularities(robot: RobotModel) -> Singularities:
     rank = conditioning(robot, 200).rank
     rng = np.random.default_rng(0)
     count = int(np.clip(STARTS_TIMES_JOINTS // robot.n, 8, 64))
-    q = descend(robot, robot.random(rng, count), rank)
+    q = descend(partial(_scaled_jacobians, robot), robot, robot.random(rng, count), rank)
     shares = _shares(robot, q, rank)
     found: list[Singularity] = []
     for each in q[shares < SINGULAR]:
@@ -157,7 +158,7 @@ def _is_tied(robot: RobotModel, q: Array, joints: tuple[int, ...], rank: int) ->
     nudged = np.repeat(q[None], 2, axis=0)
     nudged[:, i] += NUDGE, -NUDGE
     nudged = np.clip(nudged, robot.lower, robot.upper)
-    followed = descend(robot, nudged, rank, others)
+    followed = descend(partial(_scaled_jacobians, robot), robot, nudged, rank, others)
     near = np.abs(followed - q).max(axis=1) < 10.0 * NUDGE
     moved = np.abs(followed[:, i] - q[i]) > 0.5 * NUDGE
     return bool((near & moved & (_shares(robot, followed, rank) < SINGULAR)).any())
@@ -211,10 +212,13 @@ def _positive(direction: Array) -> Array:
     return np.asarray(np.where(np.abs(direction) < 1e-9, 0.0, direction * np.sign(largest)))
 
 
-def descend(robot: RobotModel, starts: Array, rank: int, moving: Array | None = None) -> Array:
-    """Descend on the least singular value from each start, within the limits.
+def descend(
+    jacobians: Jacobians, robot: RobotModel, starts: Array, rank: int, moving: Array | None = None
+) -> Array:
+    """Descend on the least singular value of a Jacobian from each start, within the limits.
 
     Args:
+        jacobians: Computes (b, r, n) at configurations (b, n).
         starts: (b, n).
         rank: Number of the singular value that counts as the least one, from 1.
         moving: (n,) 1 for joints that may move, 0 for others; default: all.
@@ -224,32 +228,28 @@ def descend(robot: RobotModel, starts: Array, rank: int, moving: Array | None = 
     """
     q, mask = starts.copy(), np.ones(robot.n) if moving is None else moving
     for _ in range(DESCENT_ROUNDS):
-        active = np.flatnonzero(_shares(robot, q, rank) > 1e-3 * VANISHING)
-        if not len(active):
+        U, S, Vt = np.linalg.svd(jacobians(q))
+        active = S[:, rank - 1] > 1e-3 * VANISHING * S[:, 0]
+        if not active.any():
             break
-        q[active] = _descent_step(robot, q[active], rank, mask)
+        value, u, v = S[active, rank - 1], U[active, :, rank - 1], Vt[active, rank - 1]
+        g = _gradients(jacobians, q[active], u, v) * mask
+        at_lower, at_upper = q[active] <= robot.lower, q[active] >= robot.upper
+        g[(at_lower & (g > 0.0)) | (at_upper & (g < 0.0))] = 0.0
+        squared = (g * g).sum(axis=1)
+        length = np.divide(value, squared, out=np.zeros_like(value), where=squared > 1e-24)
+        length = np.minimum(length, LONGEST_STEP / np.sqrt(np.maximum(squared, 1e-24)))
+        q[active] = np.clip(q[active] - length[:, None] * g, robot.lower, robot.upper)
     return q
 
 
-def _descent_step(robot: RobotModel, q: Array, rank: int, mask: Array) -> Array:
-    U, S, Vt = np.linalg.svd(_scaled_jacobians(robot, q))
-    value, u, v = S[:, rank - 1], U[:, :, rank - 1], Vt[:, rank - 1]
-    g = _gradients(robot, q, u, v) * mask
-    blocked = ((q <= robot.lower) & (g > 0.0)) | ((q >= robot.upper) & (g < 0.0))
-    g[blocked] = 0.0
-    squared = (g * g).sum(axis=1)
-    length = np.divide(value, squared, out=np.zeros_like(value), where=squared > 1e-24)
-    length = np.minimum(length, LONGEST_STEP / np.sqrt(np.maximum(squared, 1e-24)))
-    return np.asarray(np.clip(q - length[:, None] * g, robot.lower, robot.upper))
-
-
-def _gradients(robot: RobotModel, q: Array, u: Array, v: Array) -> Array:
-    """Compute gradients (b, n) of the singular value of the vectors u (b, 6) and v (b, n)."""
+def _gradients(jacobians: Jacobians, q: Array, u: Array, v: Array) -> Array:
+    """Compute gradients (b, n) of the singular value of the vectors u (b, r) and v (b, n)."""
     b, n = q.shape
     shifts = DIFFERENCE * np.eye(n)
     ahead, behind = q[:, None] + shifts, q[:, None] - shifts  # (b, n, n)
-    after, before = (_scaled_jacobians(robot, each.reshape(-1, n)) for each in (ahead, behind))
-    slopes = (after - before).reshape(b, n, 6, n) / (2.0 * DIFFERENCE)
+    after, before = (jacobians(each.reshape(-1, n)) for each in (ahead, behind))
+    slopes = (after - before).reshape(b, n, -1, n) / (2.0 * DIFFERENCE)
     return np.asarray(np.einsum("bi,bkij,bj->bk", u, slopes, v))
 
 

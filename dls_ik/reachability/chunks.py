@@ -28,7 +28,7 @@ from dls_ik.reachability.settings import MapJob, ReachabilityError, checked_task
 from dls_ik.solver.calls import usable_cores
 from dls_ik.solver.result import IkBatchResult, Status
 from dls_ik.solver.solver import IkSolver
-from dls_ik.solver.task import Task
+from dls_ik.solver.task import Task, task_jacobians
 
 LOG = logging.getLogger("dls_ik")
 RETRIES = 5  # of a chunk that fails; Dask itself moves chunks away from workers that die
@@ -120,7 +120,7 @@ def dexterity(robot: RobotModel, task: Task, rotation_weight: float, q: Array) -
     manipulability sqrt(det(J J^T)), and sqrt(det(J^T J)) where n < r (Yoshikawa 1985).
     Isotropy is of J with its rotation rows times the rotation weight [m/rad].
     """
-    J = task_jacobian(robot, task, q)
+    J = task_jacobians(robot, task, q)
     Jt = J.swapaxes(1, 2)
     square = J @ Jt if J.shape[1] <= J.shape[2] else Jt @ J
     manipulability = np.sqrt(np.maximum(np.linalg.det(square), 0.0))
@@ -129,18 +129,6 @@ def dexterity(robot: RobotModel, task: Task, rotation_weight: float, q: Array) -
     s = np.linalg.svd(weights[:, None] * J, compute_uv=False)  # (b, min(r, n))
     isotropy = s[:, -1] / np.maximum(s[:, 0], np.finfo(float).tiny)
     return Dexterity(manipulability, isotropy, limit_margin(robot, q))
-
-
-def task_jacobian(robot: RobotModel, task: Task, q: Array) -> Array:
-    """Return the rows (b, r, n) of the Jacobian that the task constrains, in its frame."""
-    J = robot.jacobian(q)
-    if task.frame == "target":
-        R_tip_base = robot.fk(q)[:, None, :3, :3].swapaxes(2, 3)
-        J = (R_tip_base @ J.reshape(len(q), 2, 3, robot.n)).reshape(J.shape)
-    rows = ["xyz".index(axis) for axis in task.position]
-    rows += [3 + "xyz".index(axis) for axis in task.rotation]
-    chosen: Array = J[:, rows]
-    return chosen
 
 
 def limit_margin(robot: RobotModel, q: Array) -> Array:

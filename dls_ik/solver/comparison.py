@@ -5,8 +5,8 @@ A step is the method's own: no limits of a controller, no restarts, no other met
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from dls_ik.errors import OptionError
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.hard_paths import PosePath
 from dls_ik.solver.method import parse_method
-from dls_ik.solver.stepper import Stepper
+from dls_ik.solver.stepper import Stepper, paced_stepper
 from dls_ik.solver.task import Task
 
 if TYPE_CHECKING:
@@ -110,24 +110,12 @@ def compare_on_path(
     far = path.Ts[int(np.argmax(away if away.max() > 1e-9 else turned))]
     at_target, along, tolerance = {}, {}, 0.0
     for name in dict.fromkeys(parse_method(method).name for method in methods):
-        given = _with_bound(robot, name, path.dt, options)
-        stepper = Stepper(robot, name, path.start, task=task, **given)
+        stepper = paced_stepper(robot, name, path.start, path.dt, task, options)
         tolerance = max(tolerance, stepper.options.position_tolerance)
         at_target[name] = _until(_run(stepper, np.repeat(far[None], steps, axis=0)), tolerance)
         stepper.reset(path.start)
         along[name] = _run(stepper, path.Ts)
     return PathComparison(robot, path, task, tolerance, at_target, along)
-
-
-def _with_bound(
-    robot: RobotModel, method: str, dt: float, options: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Add the bound of the optimal damping factor: the slowest joint's motion in a time step."""
-    policy = dict(parse_method(method).defaults).get("policy", options.get("policy"))
-    slowest = float(robot.velocity.min())
-    if policy != "optimal" or "Delta" in options or not np.isfinite(slowest):
-        return dict(options)
-    return {**options, "Delta": slowest * dt}
 
 
 def _run(stepper: Stepper, Ts: Array) -> MethodRun:

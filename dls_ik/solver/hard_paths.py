@@ -1,14 +1,16 @@
 """Paths on which methods differ: past a singularity, and out of reach.
 
-A path is found by trial: random configurations are brought to a singularity by descent on the least
+A path is found by trial: configurations are brought to a singularity by descent on the least
 singular value of the task's Jacobian, and paths along the direction that is lost there are walked
-by bare steps. The one with the greatest ratio of joint speeds is taken.
+by bare steps. The first is taken on which the undamped method is clearly faster than the damped
+ones, or else the one on which it is so most.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -16,29 +18,39 @@ import numpy as np
 from dls_ik.core.se3 import moved
 from dls_ik.core.types import Array
 from dls_ik.errors import RobotModelError
+from dls_ik.model.analysis import LENGTH, VANISHING, descend, ready_configuration
 from dls_ik.model.robot import RobotModel
+from dls_ik.solver.problem import largest_errors
 from dls_ik.solver.solver import IkSolver
-from dls_ik.solver.stepper import Stepper
-from dls_ik.solver.task import Task
+from dls_ik.solver.stepper import paced_stepper
+from dls_ik.solver.task import Task, checked_tasks, task_jacobians
 
-RATE, LAPS = 100.0, 2  # [Hz] of targets; forth and back
-TURN = 0.01  # [rad] of the phase from one target to the next: a lap takes 2 pi seconds
-SPAN = 0.1  # half the length of a path, as a share of the reach
-HALF_TURN = 0.3  # [rad] the same for a path of rotations
+STEP = 0.01  # [s] a bare step of a method, as in the tables of docs/lab/choosing.md
+LAPS = 2  # forth and back, each 2 pi seconds: 1 rad/s
+COSINE = np.cos(np.arange(round(2.0 * LAPS * math.pi / STEP)) * STEP)
+METHODS = ("jp", "dls", "svf+sd", "sdls+clamp")  # that paths are tried by; the first is undamped
+
+# Configurations near which a singularity is looked for first: the path of benchmarks.tracking.
+HINTS = {tuple(f"wam_j{i}" for i in range(1, 8)): (0.3, 0.6, 0.2, 1.6, -math.pi / 2, 0.0, 0.2)}
+STARTS, SEED = 48, 5
+SINGULAR = 1e-4  # share of the largest singular value
+APART = 0.3  # [rad or m] of joint values of different singularities
+TRIED = 24  # singular configurations
+REACH_SAMPLES, REACH_SEED, FARTHEST = 4000, 3, 24  # the last: of samples, that are stretched
+TRANSLATION = 0.1  # [m] half the length of a path, or of the reach of small and large arms
+USUAL_REACH = 0.6, 2.0  # [m]
+ROTATION = 0.5  # [rad]
 LINEAR = 0.3  # least linear part of a lost direction that is taken for a translation
+MISSES = (0.03, 0.01)  # [rad or m] of the joints, of paths that pass a singularity closely
+BEYOND_REACH = 3e-5, 1e-4, 3e-4, 1e-3  # of the reach, at the end of a path to its edge
 BEYOND = 0.5  # of half the length, that a path leads out of reach
-
-SAMPLES, KEPT, RANDOM_SEED = 2000, 24, 5
-RESTARTS, PATIENCE = 20, 60.0  # for the first pose; the restarts end a search, not the time [s]
-INNER = 0.7  # of the joint ranges, that samples are from
-ROUNDS, LONGEST, DIFFERENCE = 30, 0.3, 1e-5  # of the descent; [rad or m]
-VANISHING, SINGULAR = 1e-7, 1e-4  # shares of the largest singular value
-NEAR = (0.02, 0.05, 0.1, 0.2)  # singular values in mid-path, as shares of the median
-TRACKED = 0.1  # of half the length: error up to which a path counts as followed
-DISTINCT = 2.0  # ratio of joint speeds that makes a path worth showing
-
-# Folded wrist of the WAM, and half the length [m]: the path of benchmarks.tracking.
-KNOWN = {"wam7": ((0.3, 0.6, 0.2, 1.6, -math.pi / 2, 0.0, 0.2), 0.1)}
+RESTARTS, PATIENCE = 200, 10.0  # for the first pose; the restarts end a search, not the time [s]
+SETTLING, REACHED = 300, 1e-3  # damped steps to the first pose; [m, 0.5 m/rad]
+RATIO, PEAK = 2.5, 5.0  # of peak speeds, and [rad/s or m/s] of the undamped: enough to be shown
+CLEAR = 4.0, 10.0  # the same, enough to end the search
+WILD = 400.0  # [rad/s or m/s] a faster joint shows no path that an arm follows
+FAR_OFF = 0.3  # of the reach: a method that is farther off has lost the path
+CROSSING, PASSING, EDGE = "through a singularity", "past a singularity", "to the edge of the reach"
 
 
 class PosePath(NamedTuple):
@@ -51,33 +63,42 @@ class PosePath(NamedTuple):
     first_counted: int = 0  # target from which errors count: the begin of lap 2
 
 
+class BareRun(NamedTuple):
+    """Bare steps of a method along one lap."""
+
+    peak: float  # speed of the fastest joint [rad/s or m/s]
+    error: float  # largest of the position [m], or of the rotation [rad]
+
+
+class HardPath(NamedTuple):
+    """A path along the direction that is lost at a singular configuration."""
+
+    path: PosePath
+    beyond: float  # [m or rad] the end is beyond the reach
+    runs: tuple[BareRun, ...]  # of METHODS
+
+    @property
+    def ratio(self) -> float:
+        """Peak speed of the undamped method over the largest of the others."""
+        return self.runs[0].peak / max(run.peak for run in self.runs[1:])
+
+
 def default_task(robot: RobotModel) -> Task | None:
     """Return None, the full pose, for arms that move in six directions; else the position."""
-    J = robot.jacobian(robot.random(np.random.default_rng(0), 8))
-    ranks = [np.linalg.matrix_rank(each[:6], tol=VANISHING) for each in J]
-    return None if max(ranks) == 6 else Task.position_only()
+    return None if PathSearch(robot).rank == 6 else Task.position_only()
 
 
 def singular_path(robot: RobotModel, task: Task | None = None) -> PosePath:
     """Find a path forth and back past a singularity: a cosine in time, two laps.
 
-    Arms that no such path makes fast, as a planar arm of two links, get :func:`reach_path`.
-
-    Args:
-        task: pose or position, see :func:`default_task`.
+    Where no such path makes methods differ, as of a planar arm of two links, it leads to the edge
+    of the reach, or is :func:`reach_path`.
 
     Raises:
         RobotModelError: several tips, or no singularity is found.
     """
-    _check_tips(robot)
-    if robot.name in KNOWN and robot.n == len(KNOWN[robot.name][0]) and task is None:
-        q, half = KNOWN[robot.name]
-        return _known_path(robot, np.array(q), half)
-    trials = [_Trial(robot, task, *each) for each in _candidates(robot, task)]
-    best = max(trials, key=lambda trial: trial.ratio, default=None)
-    if best is None or best.ratio < DISTINCT:
-        return reach_path(robot, task)
-    return best.path
+    found = PathSearch(robot, task).hardest()
+    return reach_path(robot, task) if found is None else found.path
 
 
 def reach_path(robot: RobotModel, task: Task | None = None) -> PosePath:
@@ -86,173 +107,202 @@ def reach_path(robot: RobotModel, task: Task | None = None) -> PosePath:
     Raises:
         RobotModelError: several tips, or no border of the workspace is found.
     """
-    _check_tips(robot)
-    search, solver = _Search(robot, task), _quick_solver(robot, task)
+    search = PathSearch(robot, task)
     tips = robot.fk(search.samples)[:, :3, 3]
-    shoulder = 0.5 * (tips.min(axis=0) + tips.max(axis=0))
-    far = np.argsort(-np.linalg.norm(tips - shoulder, axis=1))[:KEPT]
+    far = np.argsort(-np.linalg.norm(tips - search.middle, axis=1))[:FARTHEST]
     for q in search.descend(search.samples[far]):
-        outward = robot.fk(q)[:3, 3] - shoulder
+        outward = robot.fk(q)[:3, 3] - search.middle
         size = float(np.linalg.norm(outward))
         if size > 0.0 and search.is_singular(q):
-            direction = np.append(SPAN * search.reach * outward / size, np.zeros(3))
-            path = _walk(solver, q, robot.fk(q), direction, _beyond, "out of reach and back")
+            direction = np.append(search.half_length * outward / size, np.zeros(3))
+            motion = (BEYOND - (1.0 + COSINE))[:, None] * direction
+            path = search.walk("out of reach and back", robot.fk(q), q, motion)
             if path is not None:
                 return path
     raise RobotModelError(f"{robot.name}: no path out of reach is found for the task")
 
 
-def _check_tips(robot: RobotModel) -> None:
-    if len(robot.tips) > 1:
-        names = ", ".join(robot.tips)
-        raise RobotModelError(f"a path is made for one tip, and {robot.name} has {names}: name one")
+class PathSearch:
+    """A search for paths of an arm with one tip near configurations where its task loses rank.
 
+    Args:
+        start: (n,) joint values near which singularities are preferred; default: a bent arm.
 
-def _through(phase: float) -> float:
-    return math.cos(phase)
+    Raises:
+        RobotModelError: several tips.
+    """
 
-
-def _touching(phase: float) -> float:
-    return -(1.0 + math.cos(phase))
-
-
-def _beyond(phase: float) -> float:
-    return BEYOND - (1.0 + math.cos(phase))
-
-
-def _walk(
-    solver: IkSolver,
-    q: Array,
-    center: Array,
-    direction: Array,
-    shape: Callable[[float], float],
-    about: str,
-) -> PosePath | None:
-    """Make a path about a pose (4, 4) along a twist (6,); None if its begin is not reached."""
-    lap = round(2.0 * math.pi * LAPS / TURN) // LAPS
-    begin = solver.solve(moved(center, shape(0.0) * direction), q, timeout=PATIENCE)
-    if not begin.success:
-        return None
-    phases = TURN * np.arange(round(2.0 * math.pi * LAPS / TURN))
-    Ts = np.array([moved(center, shape(phase) * direction) for phase in phases])
-    return PosePath(about, Ts, 1.0 / RATE, begin.q, lap)
-
-
-def _known_path(robot: RobotModel, q: Array, half: float) -> PosePath:
-    """Return the path through a configuration that is exactly singular."""
-    u = np.linalg.svd(robot.jacobian(q))[0][:3, -1]
-    center = robot.fk(q)
-    outward = math.copysign(half, float(u @ center[:3, 3])) * u / np.linalg.norm(u)
-    direction = np.append(outward, np.zeros(3))
-    solver = IkSolver(robot, solve_type="distance")
-    path = _walk(solver, q, center, direction, _through, "through a singularity")
-    if path is None:
-        raise RobotModelError(f"{robot.name}: the path through its singularity is not reached")
-    return path
-
-
-def _quick_solver(robot: RobotModel, task: Task | None) -> IkSolver:
-    """Return a solver for begins of paths, many of which are not reached."""
-    return IkSolver(robot, task=task, solve_type="distance", max_restarts=RESTARTS)
-
-
-class _Search:
-    """Search for configurations where the task's Jacobian loses rank."""
-
-    def __init__(self, robot: RobotModel, task: Task | None) -> None:
-        self.robot = robot
-        rows = 6 if task is None else 3
-        self._weights = np.array([1.0, 1.0, 1.0, 0.5, 0.5, 0.5])[:rows, None]  # [m/rad]
-        rng = np.random.default_rng(RANDOM_SEED)
-        lower, upper = robot.finite_limits()
-        half = INNER * np.minimum(0.5 * (upper - lower), np.pi)
-        spread = rng.uniform(-1.0, 1.0, (SAMPLES, robot.n))
-        self.samples = 0.5 * (lower + upper) + half * spread
-        s = self.singular_values(self.samples)
-        self.rank = int((s > VANISHING * s[:, :1]).sum(axis=1).max())
-        self.least = s[:, self.rank - 1]
-        self.reach = 0.5 * float(np.ptp(robot.fk(self.samples)[:, :3, 3], axis=0).max())
+    def __init__(
+        self, robot: RobotModel, task: Task | None = None, start: Array | None = None
+    ) -> None:
+        if len(robot.tips) > 1:
+            names = ", ".join(robot.tips)
+            raise RobotModelError(
+                f"a path is made for one tip, and {robot.name} has {names}: name one"
+            )
+        self.robot, self.task = robot, checked_tasks(robot, task)[0]
+        self.start = ready_configuration(robot) if start is None else start
 
     def jacobians(self, q: Array) -> Array:
-        """Compute scaled Jacobians (b, r, n) at q (b, n)."""
-        return self._weights * self.robot.jacobian(q)[:, : len(self._weights)]
+        """Compute Jacobians (b, r, n) of the rows of the task at q (b, n), scaled by LENGTH."""
+        weights = np.repeat((1.0, LENGTH), (len(self.task.position), len(self.task.rotation)))
+        return weights[:, None] * task_jacobians(self.robot, self.task, q)
 
-    def singular_values(self, q: Array) -> Array:
-        """Compute singular values (b, k) at q (b, n), falling."""
-        return np.asarray(np.linalg.svd(self.jacobians(q), compute_uv=False))
+    @cached_property
+    def rank(self) -> int:
+        """Rank of the Jacobian at almost every configuration."""
+        J = self.jacobians(self.robot.random(np.random.default_rng(0), 50))
+        s = np.linalg.svd(J, compute_uv=False)
+        return int((s > VANISHING * s[:, :1]).sum(axis=1).max())
 
-    def gradients(self, q: Array) -> Array:
-        """Compute gradients (b, n) of the singular value of the rank by central differences."""
-        b, n = q.shape
-        shifts = DIFFERENCE * np.eye(n)
-        both = np.concatenate([q[:, None] + shifts, q[:, None] - shifts], axis=1)
-        values = self.singular_values(both.reshape(-1, n))[:, self.rank - 1].reshape(b, 2, n)
-        return (values[:, 0] - values[:, 1]) / (2.0 * DIFFERENCE)
+    @property
+    def has_joint_to_spare(self) -> bool:
+        """Whether the arm has more joints than its tip has independent motions."""
+        return self.robot.n > self.rank
+
+    @cached_property
+    def samples(self) -> Array:
+        """Random configurations (b, n)."""
+        return self.robot.random(np.random.default_rng(REACH_SEED), REACH_SAMPLES)
+
+    @cached_property
+    def middle(self) -> Array:
+        """Middle (3,) of where the tip gets [m]."""
+        tips = self.robot.fk(self.samples)[:, :3, 3]
+        return np.asarray(0.5 * (tips.min(axis=0) + tips.max(axis=0)))
+
+    @cached_property
+    def reach(self) -> float:
+        """Farthest distance of the tip from the middle of where it gets [m]."""
+        tips = self.robot.fk(self.samples)[:, :3, 3]
+        return float(np.linalg.norm(tips - self.middle, axis=1).max())
+
+    @property
+    def half_length(self) -> float:
+        """Half the length of a path [m]."""
+        is_usual = USUAL_REACH[0] < self.reach < USUAL_REACH[1]
+        return TRANSLATION * (1.0 if is_usual else self.reach)
 
     def descend(self, q: Array) -> Array:
-        """Descend to singular configurations from q (b, n), by Newton's steps within the limits."""
-        for _ in range(ROUNDS):
-            value = self.singular_values(q)[:, self.rank - 1]
-            g = self.gradients(q)
-            squared = np.maximum((g * g).sum(axis=1), 1e-18)
-            length = np.minimum(value / squared, LONGEST / np.sqrt(squared))
-            q = self.robot.clip(q - length[:, None] * g)
-        return q
+        """Descend to singular configurations from q (b, n), within the limits."""
+        return descend(self.jacobians, self.robot, q, self.rank)
 
     def is_singular(self, q: Array) -> bool:
         """Return whether q (n,) is singular."""
-        s = self.singular_values(q[None])[0]
+        s = np.linalg.svd(self.jacobians(q[None])[0], compute_uv=False)
         return bool(s[self.rank - 1] < SINGULAR * s[0])
 
-    def lost(self, q: Array) -> Array:
-        """Return the twist (6,) that is lost at q (n,), as long as half a path, outward."""
-        U = np.linalg.svd(self.jacobians(q[None])[0])[0]
-        u = U[:, self.rank - 1]
-        size = float(np.linalg.norm(u[:3]))
-        if size < LINEAR:
-            turn = u[3:] / np.linalg.norm(u[3:])
-            return np.append(np.zeros(3), HALF_TURN * turn)
-        outward = math.copysign(SPAN * self.reach / size, float(u[:3] @ self.robot.fk(q)[:3, 3]))
-        return np.append(outward * u[:3], np.zeros(3))
+    def hardest(self) -> HardPath | None:
+        """Find the path on which methods differ; None if there is none.
 
+        Paths through singularities come first, then such to the edge of the reach.
+        """
+        singular = list(self._singular_configurations())
+        for make_paths in (self._crossings, self._edges):
+            best: HardPath | None = None
+            for q in singular:
+                for path, beyond in make_paths(q, self._lost_motion(q)):
+                    runs = self._runs(path)
+                    if runs is None or runs[0].peak < PEAK:
+                        continue
+                    found = HardPath(path, beyond, runs)
+                    if found.ratio >= RATIO and (best is None or found.ratio > best.ratio):
+                        best = found
+                    if found.ratio >= CLEAR[0] and runs[0].peak >= CLEAR[1]:
+                        return found
+            if best is not None:
+                return best
+        return None
 
-def _candidates(robot: RobotModel, task: Task | None) -> Iterator[tuple[PosePath, float]]:
-    """Yield paths near singularities, each with half its length [m or rad]."""
-    search, solver = _Search(robot, task), _quick_solver(robot, task)
-    rng = np.random.default_rng(RANDOM_SEED)
-    for q in search.descend(search.samples[np.argsort(search.least)[:KEPT]]):
-        if not search.is_singular(q):
-            continue
-        direction = search.lost(q)
-        beside = q + 1e-3 * rng.uniform(-1.0, 1.0, robot.n)  # it has no gradient itself
-        g = search.gradients(beside[None])[0]
-        for share in NEAR:
-            away = share * float(np.median(search.least)) * g / max(float(g @ g), 1e-18)
-            middle = robot.clip(q + away)
-            for shape in (_through, _touching):
-                about = "past a singularity"
-                path = _walk(solver, middle, robot.fk(middle), direction, shape, about)
+    def walk(self, about: str, center: Array, q: Array, motion: Array) -> PosePath | None:
+        """Make a path of a pose (4, 4) moved by (m, 6); None if it cannot begin near q (n,)."""
+        Ts = np.array([moved(center, each) for each in motion])
+        start = self._start_of(q, Ts[0])
+        return None if start is None else PosePath(about, Ts, STEP, start, len(Ts) // LAPS)
+
+    def _singular_configurations(self) -> Iterator[Array]:
+        """Yield singular configurations (n,), hints first."""
+        rng = np.random.default_rng(SEED)
+        spread = np.linspace(0.1, 1.0, STARTS)[:, None]
+        starts = self.start + spread * (self.robot.random(rng, STARTS) - self.start)
+        hint = HINTS.get(self.robot.joint_names)
+        if hint is not None:
+            starts = np.concatenate([[hint], starts])
+        found: list[Array] = []
+        for q in self.descend(self.robot.clip(starts)):
+            is_new = all(np.abs(q - other).max() > APART for other in found)
+            if is_new and self.is_singular(q):
+                found.append(q)
+                yield q
+            if len(found) >= TRIED:
+                return
+
+    def _lost_motion(self, q: Array) -> Array:
+        """Return the motion (6,) of the tip lost at q (n,): a translation, or else a rotation."""
+        u = np.linalg.svd(self.jacobians(q[None])[0])[0][:, self.rank - 1]
+        rows = ["xyz".index(axis) for axis in self.task.position]
+        rows += [3 + "xyz".index(axis) for axis in self.task.rotation]
+        V, T = np.zeros(6), self.robot.fk(q)
+        V[rows] = u
+        if self.task.frame == "target":
+            V = (T[:3, :3] @ V.reshape(2, 3, 1)).ravel()
+        size = float(np.linalg.norm(V[:3]))
+        if size > LINEAR:
+            outward = math.copysign(self.half_length, float(V[:3] @ T[:3, 3]))
+            return np.append(outward * V[:3] / size, np.zeros(3))
+        return np.append(np.zeros(3), ROTATION * V[3:] / np.linalg.norm(V[3:]))
+
+    def _crossings(self, q: Array, lost: Array) -> Iterator[tuple[PosePath, float]]:
+        """Yield paths along the motion (6,) lost at a singular q (n,), through it and past it."""
+        away = np.random.default_rng(SEED).choice((-1.0, 1.0), self.robot.n)
+        for miss in (0.0, *MISSES):
+            center = self.robot.fk(q + miss * away)
+            about = PASSING if miss else CROSSING
+            path = self.walk(about, center, q, COSINE[:, None] * lost)
+            if path is not None:
+                yield path, 0.0
+
+    def _edges(self, q: Array, lost: Array) -> Iterator[tuple[PosePath, float]]:
+        """Yield paths to a singular q (n,) at the edge of the reach from inside, and beyond."""
+        unit = lost / np.linalg.norm(lost)
+        for share in BEYOND_REACH:
+            for side in (1.0, -1.0):
+                motion = -(1.0 + COSINE)[:, None] * side * lost
+                motion += side * share * self.reach * unit
+                path = self.walk(EDGE, self.robot.fk(q), q, motion)
                 if path is not None:
-                    yield path, float(np.linalg.norm(direction))
+                    yield path, share * self.reach
 
+    def _start_of(self, q: Array, T: Array) -> Array | None:
+        """Return joint values (n,) at a pose (4, 4), near q (n,) and within the limits, or None."""
+        if self.task == Task():
+            solver = IkSolver(self.robot, solve_type="distance", max_restarts=RESTARTS)
+            result = solver.solve(T, q, PATIENCE)
+            return result.q if result.success else None
+        away = np.random.default_rng(SEED).uniform(-0.05, 0.05, self.robot.n)
+        stepper = paced_stepper(self.robot, "jc+ed", self.robot.clip(q + away), STEP, self.task)
+        stepper.run(T, SETTLING)
+        is_there = float(np.linalg.norm(stepper.error(T))) < REACHED
+        return stepper.q if is_there and bool(self.robot.within_limits(stepper.q)) else None
 
-class _Trial:
-    """Joint speeds that a path asks for."""
+    def _runs(self, path: PosePath) -> tuple[BareRun, ...] | None:
+        """Run all methods along a path; None if it cannot be followed."""
+        found = []
+        for method in METHODS:
+            run = self._run(method, path)
+            if run.peak > WILD or run.error > FAR_OFF * self.reach:
+                return None
+            found.append(run)
+        return tuple(found)
 
-    def __init__(self, robot: RobotModel, task: Task | None, path: PosePath, half: float) -> None:
-        self.path, self.ratio = path, 0.0
-        lap = path.Ts[: len(path.Ts) // LAPS]
-        exact = self._steps(robot, task, "svf", lap)
-        off = np.linalg.norm(robot.fk(exact[1:])[:, :3, 3] - lap[:, :3, 3], axis=1).max()
-        if off > TRACKED * half or not robot.within_limits(exact).all():
-            return  # a jump to another branch, or joints beyond their limits
-        fast = (exact, self._steps(robot, task, "jp", lap))
-        calm = _fastest(self._steps(robot, task, "svf+sd", lap))
-        self.ratio = min(map(_fastest, fast)) / max(calm, 1e-12)
-
-    def _steps(self, robot: RobotModel, task: Task | None, method: str, Ts: Array) -> Array:
-        return Stepper(robot, method, self.path.start, task=task).run(Ts, len(Ts)).q
-
-
-def _fastest(q: Array) -> float:
-    return float(np.abs(np.diff(q, axis=0)).max())
+    def _run(self, method: str, path: PosePath) -> BareRun:
+        """Make a bare step for each pose of a path."""
+        stepper = paced_stepper(self.robot, method, path.start, path.dt, self.task)
+        q = stepper.run(path.Ts[1:], len(path.Ts) - 1).q
+        is_turning = not np.ptp(path.Ts[:, :3, 3], axis=0).max() > 0.0
+        errors = []
+        for k in range(1, len(path.Ts), 4):
+            stepper.q = q[k]
+            e = stepper.error(path.Ts[k])
+            errors.append(float(largest_errors(stepper.details.task, e)[int(is_turning)]))
+        return BareRun(float(np.abs(np.diff(q, axis=0)).max()) / path.dt, max(errors))

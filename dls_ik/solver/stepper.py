@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -300,6 +301,27 @@ class Stepper:
             if per_tip is not None and given.ndim <= (3 if k == 1 else 4):
                 return np.array([checked_poses(T, k) for T in per_tip])
         raise PoseError(f"targets are poses (4, 4), one a tip and one a step, not {given.shape}")
+
+
+def paced_stepper(
+    robot: RobotModel,
+    method: str,
+    q: JointValues,
+    dt: float,
+    task: Tasks = None,
+    options: Mapping[str, Any] | None = None,
+) -> Stepper:
+    """Make a stepper whose steps take dt [s].
+
+    The bound `Delta` of the optimal damping factor is the motion of the slowest joint in that time
+    unless it is given, as in the controller.
+    """
+    given: dict[str, Any] = dict(options or {})
+    policy = dict(parse_method(method).defaults).get("policy", given.get("policy"))
+    slowest = float(robot.velocity.min())
+    if policy == "optimal" and np.isfinite(slowest):
+        given.setdefault("Delta", slowest * dt)
+    return Stepper(robot, method, q, task=task, **given)
 
 
 def _finite_array(values: Any, shape: tuple[int, ...], name: str) -> Array:

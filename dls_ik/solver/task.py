@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from dls_ik.core import task as kernels
-from dls_ik.core.types import StopCriteria, TaskParams
+from dls_ik.core.types import Array, StopCriteria, TaskParams
 from dls_ik.errors import OptionError
 from dls_ik.model.robot import RobotModel
 from dls_ik.text import listing, quoted
@@ -280,6 +280,19 @@ def checked_tasks(robot: RobotModel, task: Tasks) -> tuple[Task, ...]:
             f"({listing(robot.tips)}), not {len(task)}"
         )
     return tuple(task)
+
+
+def task_jacobians(robot: RobotModel, task: Task, q: Array) -> Array:
+    """Return the rows (b, r, n) of the geometric Jacobian of one tip that count, at q (b, n).
+
+    They are in the frame of the task, not weighted.
+    """
+    J = robot.jacobian(q)
+    if task.frame == "target":
+        R_tip_base = robot.fk(q)[:, None, :3, :3].swapaxes(2, 3)
+        J = (R_tip_base @ J.reshape(len(q), 2, 3, robot.n)).reshape(J.shape)
+    rows = [AXES.index(axis) for axis in task.position]
+    return np.asarray(J[:, rows + [3 + AXES.index(axis) for axis in task.rotation]])
 
 
 def rotation_free(tasks: Sequence[Task]) -> tuple[bool, ...]:

@@ -16,9 +16,11 @@ from dls_ik.scene.srdf import Pair
 from dls_ik.servo import ServoState
 from dls_ik.servo.joint_motion import MotionPlan, plan_motion
 from dls_ik.servo.local_ik import default_method
+from dls_ik.solver.hard_paths import STEP
 from dls_ik.solver.solver import IkSolver
+from dls_ik.solver.stepper import paced_stepper
 from dls_ik.solver.task import Tasks
-from dls_ik.viewer.source import LocalSource, Sample, bare_stepper, sample_at
+from dls_ik.viewer.source import LocalSource, Sample, sample_at
 
 SPEED = 0.5  # of the velocity limits on a way around; [rad/s or m/s] of joints without one
 AGAIN, SAME = 0.2, 2.0  # [s] until a way is searched again: anew, and where nothing has changed
@@ -50,9 +52,8 @@ class AvoidingSource(LocalSource):
         self._solver = IkSolver(
             robot, task=task, scene=scene, timeout=TIMEOUT, solve_type="distance"
         )
-        self._probe = bare_stepper(
-            robot, default_method(robot), robot.clip(np.zeros(robot.n)), task
-        )
+        still = robot.clip(np.zeros(robot.n))
+        self._probe = paced_stepper(robot, default_method(robot), still, STEP, task)
         bounded = np.where(np.isfinite(robot.velocity), robot.velocity, 1.0)
         self._speed = SPEED * bounded  # (n,) [rad/s or m/s]
         self._way: list[Array] = []  # (n,) each

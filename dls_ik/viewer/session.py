@@ -16,11 +16,12 @@ import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
+from dls_ik.solver.hard_paths import STEP
 from dls_ik.solver.task import Task, Tasks, too_few_joints
 from dls_ik.viewer.plots import CsvRecorder, CurveHistory, Measures, measure
 from dls_ik.viewer.presets import Preset, make_presets, pair_in_the_way, start_configuration
 from dls_ik.viewer.replay import JointPath
-from dls_ik.viewer.source import STEP, LocalSource, Sample, Source
+from dls_ik.viewer.source import LocalSource, Sample, Source
 
 if TYPE_CHECKING:
     from dls_ik.scene.planning_scene import PlanningScene

@@ -19,10 +19,12 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.servo import Controller, ServoState
 from dls_ik.servo.local_ik import LocalIk, default_method
 from dls_ik.servo.options import HOLD, ControllerOptions, split_options
+from dls_ik.solver.hard_paths import STEP
 from dls_ik.solver.method import AUTO, KDL, method_names, parse_method
 from dls_ik.solver.options import SolverOptions
 from dls_ik.solver.plugins import plugin_names
-from dls_ik.solver.stepper import Stepper
+from dls_ik.solver.problem import largest_errors
+from dls_ik.solver.stepper import Stepper, paced_stepper
 from dls_ik.solver.task import Tasks, is_full_pose
 
 
@@ -120,7 +122,6 @@ class Source(Protocol):
 
 # A controller in this process
 
-STEP = 0.01  # [s] a bare step of a method, as in the tables of docs/lab/choosing.md
 MAX_CYCLE, MIN_CYCLE = 0.1, 1e-4  # [s] a longer gap between steps is not caught up
 DEFAULTS = {"when_stuck": HOLD}  # a dead end of a method is worth seeing
 
@@ -271,13 +272,9 @@ def task_errors(task: TaskParams, e: Array) -> tuple[float, float]:
     Args:
         e: (r,) scaled error.
     """
-    rows = e / task.weight
-    tips = [rows * (task.tip == tip) for tip in range(int(task.tip.max()) + 1)]
-    found = []
-    for part in (task.component < 3, task.component >= 3):
-        lengths = [float(np.linalg.norm(each[part])) for each in tips]
-        found.append(max(lengths) if part.any() else math.nan)
-    return found[0], found[1]
+    counts = np.isin((0, 1), task.component // 3)
+    position, rotation = np.where(counts, largest_errors(task, e), np.nan).tolist()
+    return position, rotation
 
 
 FOLLOWERS = tuple(name for name in method_names() if name not in KDL)  # of this package
@@ -422,7 +419,7 @@ class LocalSource:
         name = method or default_method(robot)
         if not bare and is_full_pose(robot, task):
             return _Controlled(Controller(robot, name, self._executor, **options))
-        stepper = bare_stepper(robot, name, robot.clip(np.zeros(robot.n)), task, own)
+        stepper = paced_stepper(robot, name, robot.clip(np.zeros(robot.n)), STEP, task, own)
         return _Bare(stepper) if bare else _Limited(LocalIk(robot, name, task=task, **own), stepper)
 
 
@@ -436,25 +433,6 @@ def check_follows(method: str) -> str:
     if choice.follows_no_target:
         raise MethodError(f"method {choice.name!r} solves for poses and follows no target")
     return choice.name
-
-
-def bare_stepper(
-    robot: RobotModel,
-    method: str,
-    q: Array,
-    task: Tasks = None,
-    options: Mapping[str, Any] | None = None,
-) -> Stepper:
-    """Make a stepper whose steps take STEP [s].
-
-    The bound `Delta` of the optimal damping factor is that of the slowest joint unless it is given,
-    as in the controller.
-    """
-    given = dict(options or {})
-    slowest = float(robot.velocity.min())
-    if "odls" in parse_method(method).name and math.isfinite(slowest):
-        given.setdefault("Delta", slowest * STEP)
-    return Stepper(robot, method, q, task=task, **given)
 
 
 def tunable_parameters(method: str, given: Mapping[str, Any]) -> tuple[TunableParameter, ...]:

@@ -8,12 +8,12 @@ import pytest
 from robots import TEST_URDF
 
 from dls_ik.model.robot import RobotModel
+from dls_ik.solver.hard_paths import STEP
 from dls_ik.solver.method import parse_method
 from dls_ik.viewer.presets import make_presets, start_configuration
 from dls_ik.viewer.scene import extent
 from dls_ik.viewer.session import default_task, local_session
 from dls_ik.viewer.shapes import LinkBoxes, described_shapes
-from dls_ik.viewer.source import STEP
 
 CLOCK = itertools.count()  # [STEP] only goes forward
 ROBOTS = ("wam", "puma560", "planar_2r")
