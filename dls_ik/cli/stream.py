@@ -17,19 +17,17 @@ from rich.live import Live
 from rich.text import Text
 
 from dls_ik.cli import bag, output
-from dls_ik.cli.options import POSITIVE, SECONDS, ChosenRobot, Vector, text_option
+from dls_ik.cli.node_robot import RobotPicture, described_urdf, robot_to_draw
+from dls_ik.cli.options import POSITIVE, SECONDS, Vector, text_option
 from dls_ik.cli.pose import ChosenPose, PoseFile, pose_options, read_poses, warn_far_poses
 from dls_ik.cli.terminal import print_pairs, stdout_console
 from dls_ik.model.rotations import inverse, quaternion_from_rotation
 from dls_ik.plot.canvas import scaled
-from dls_ik.text import listing
 
 if TYPE_CHECKING:
     from dls_ik.core.types import Array
     from dls_ik.model.robot import RobotModel
     from dls_ik.ros.client.target_publisher import StreamOutcome, TargetPublisher
-    from dls_ik.ros.robot_source import DescribedRobot
-    from dls_ik.ros.viewer_source import NodeParameters
 
 MAX_TARGETS = 10**7
 MAX_SPEED = 1e3  # [m/s, rad/s]
@@ -38,7 +36,6 @@ PLANES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}  # axes
 LINE_PERIOD = 0.1  # [s]
 GOOD = ("FOLLOWING", "REACHED", "JOINT_MOTION")
 POSE = ("x", "y", "z", "qx", "qy", "qz", "qw")
-POLL = 0.02  # [s]
 BAG = ".bag"
 
 
@@ -406,95 +403,6 @@ def _numbers(T: Array | None) -> list[Any]:
     if T is None:
         return [""] * len(POSE)
     return [*T[:3, 3].tolist(), *quaternion_from_rotation(T[:3, :3])]
-
-
-class RobotPicture(NamedTuple):
-    """Robot to draw, and the names of its joints in joint_states."""
-
-    robot: RobotModel
-    names: tuple[str, ...]  # (n,)
-
-
-def robot_to_draw(publisher: TargetPublisher, named: str | None) -> RobotPicture:
-    """Return the robot of the node, or one named here, with the node's base, tip and joints.
-
-    Raises:
-        ServiceMissingError, NoAnswerError: the node does not answer, or sends no joint values.
-        RobotModelError: not a usable robot, or a file, which has to be named here.
-    """
-    from dls_ik.ros.servo.outputs import arrange
-
-    (robot, _), settings = _described_robot(publisher, named, "picture")
-    joints = arrange(
-        robot.joint_names, settings.current.output_joints, settings.current.output_names
-    )
-    called = {ours: theirs for theirs, ours in joints.robot_names.items()}
-    found = RobotPicture(robot, tuple(called.get(name, name) for name in robot.joint_names))
-    _wait_for_joints(publisher, found)
-    return found
-
-
-def described_urdf(publisher: TargetPublisher, named: str | None) -> Path | str | None:
-    """Return the description of the node's robot, or of one named here; None, with a warning: none.
-
-    Raises:
-        RobotModelError: no usable robot is named here.
-    """
-    if named is not None:
-        from dls_ik.model.load import find_urdf
-
-        return find_urdf(named)
-    from dls_ik.errors import DlsIkError
-
-    try:
-        (_, urdf), _ = _described_robot(publisher, None, "bag")
-    except DlsIkError as error:
-        output.warn(f"no robot_description in the bag: {error}")
-        return None
-    return urdf
-
-
-def _described_robot(
-    publisher: TargetPublisher, named: str | None, use: str
-) -> tuple[DescribedRobot, NodeParameters]:
-    """Return the robot of the node, or one named here, and the parameters of the node."""
-    from dls_ik.ros.robot_source import (
-        DescribedRobot,
-        ForeignFileError,
-        served_robot,
-        subscribe_descriptions,
-    )
-    from dls_ik.ros.viewer_source import NodeParameters
-
-    def own(base: str | None, tip: str | None) -> DescribedRobot:
-        return DescribedRobot(ChosenRobot(str(named), base, tip).read(), None)
-
-    texts: list[Any] = []
-    subscribe_descriptions(publisher.node, texts.append)
-    settings = NodeParameters(publisher.node, publisher.name)
-    try:
-        found = served_robot(
-            lambda: settings.read(publisher.patience),
-            lambda: texts[-1].data if texts else "",
-            None if named is None else own,
-        )
-    except ForeignFileError as error:
-        raise ForeignFileError(f"{error}, by --robot FILE, for the {use}") from None
-    return found, settings
-
-
-def _wait_for_joints(publisher: TargetPublisher, drawn: RobotPicture) -> None:
-    from dls_ik.ros.client.connection import NoAnswerError
-
-    deadline = time.monotonic() + publisher.patience
-    while missing := [name for name in drawn.names if name not in publisher.monitor.q]:
-        if time.monotonic() > deadline:
-            topic = publisher.node.resolve_topic_name("joint_states")
-            raise NoAnswerError(
-                f"--plot draws the joints, and nothing comes on {topic} of {listing(missing)} "
-                f"within {publisher.patience:g} s"
-            )
-        time.sleep(POLL)
 
 
 def _draw_or_keep(path: str, drawn: RobotPicture, outcome: StreamOutcome, keep: bool) -> None:

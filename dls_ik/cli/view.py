@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 import click
 
 from dls_ik.cli import output
+from dls_ik.cli.node_robot import node_source
 from dls_ik.cli.options import (
     ROBOT,
     SECONDS,
@@ -30,13 +31,10 @@ from dls_ik.cli.options import (
     scene_options,
     text_option,
 )
-from dls_ik.errors import ChainError, MethodError
 
 if TYPE_CHECKING:
     from dls_ik.core.types import Array
     from dls_ik.model.robot import RobotModel
-    from dls_ik.ros.robot_source import DescribedRobot
-    from dls_ik.ros.viewer_source import NodeSource
     from dls_ik.viewer.presets import Preset
     from dls_ik.viewer.replay import JointPath
     from dls_ik.viewer.session import Session
@@ -46,7 +44,6 @@ DEFAULT = "wam"  # robot
 LOCAL = ("localhost", "127.0.0.1", "::1")
 ANY = ("0.0.0.0", "::")  # noqa: S104  only where --host says so
 MAX_ARMS = 4
-BRIEF = 1.0  # [s] for a node that only confirms base and tip
 
 
 @click.command(
@@ -135,12 +132,9 @@ def view(
 
 
 def _methods(given: str) -> list[str]:
-    from dls_ik.solver.method import KDL, parse_method
+    from dls_ik.viewer.source import check_follows
 
-    names = [parse_method(name).name for name in given.split(",")] if given else []
-    for name in names:
-        if name in KDL:
-            raise MethodError(f"method {name!r} solves for poses and follows no target")
+    names = [check_follows(name) for name in given.split(",")] if given else []
     if len(names) > MAX_ARMS:
         raise click.UsageError(f"--method takes {MAX_ARMS} methods at most, not {len(names)}")
     return names
@@ -257,7 +251,7 @@ def remote(
         from dls_ik.ros.client.connection import NOT_THERE
         from dls_ik.ros.robot_source import ForeignFileError
     try:
-        source = _source(chosen, namespace, patience)
+        source = node_source(chosen, namespace, patience)
     except ForeignFileError as error:
         raise ForeignFileError(f"{error}: dls-ik view FILE --ros") from None
     except NOT_THERE as error:
@@ -270,33 +264,3 @@ def remote(
                 output.warn(f"{file}: {note}")
         session = Session(source, shared=source.scene)
         yield ViewedArm(source.robot, source.urdf, lambda _: (session, ()), is_foreign)
-
-
-def _source(chosen: ChosenRobot | None, namespace: str, patience: float) -> NodeSource:
-    """Return the node as a source of the page; it may start later where its robot is chosen."""
-    from dls_ik.ros.client.connection import NOT_THERE
-    from dls_ik.ros.viewer_source import NodeSource
-
-    if chosen is None:
-        return NodeSource(None, namespace, patience)
-    if chosen.base or chosen.tip:
-        return NodeSource(_described(chosen), namespace, patience)
-    name = chosen.name
-    try:
-        alone: DescribedRobot | None = _described(chosen)
-    except ChainError:  # several links could be the tip: the node knows which
-        alone = None
-    try:
-        return NodeSource(
-            None, namespace, BRIEF if alone else patience,
-            own=lambda base, tip: _described(ChosenRobot(name, base, tip)),
-        )  # fmt: skip
-    except NOT_THERE:
-        return NodeSource(alone or _described(chosen), namespace, patience)
-
-
-def _described(chosen: ChosenRobot) -> DescribedRobot:
-    from dls_ik.model.load import find_urdf
-    from dls_ik.ros.robot_source import DescribedRobot
-
-    return DescribedRobot(chosen.read(), find_urdf(chosen.name))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +32,7 @@ SERIES = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK)  # lines of equal rank
 DASHES = ("-", "--", ":", "-.")  # for more lines than colours
 
 PREFIXES = (("", 1.0), ("m", 1e-3), ("u", 1e-6), ("n", 1e-9))
+SHOWN_DPI, COLOURS = 90, 200  # of a picture in a notebook
 PLAIN = 1e5  # from which on numbers have exponents
 SUFFIXES = (".png", ".svg", ".pdf")
 _DATES = {".svg": "Date", ".pdf": "CreationDate"}
@@ -61,10 +64,24 @@ def new_figure(width: float, height: float) -> Figure:
         DlsIkError: matplotlib is not installed.
     """
     try:
-        from dls_ik.plot.picture import Picture
+        from matplotlib.figure import Figure
     except ImportError as error:
         raise DlsIkError("pictures need matplotlib: pip install 'dls-ik[demo]'") from error
-    return Picture(figsize=(width, height), dpi=150, layout="constrained", facecolor="white")
+    figure = Figure(figsize=(width, height), dpi=150, layout="constrained", facecolor="white")
+    figure._repr_png_ = partial(_notebook_png, figure)  # type: ignore[attr-defined]
+    return figure
+
+
+def _notebook_png(figure: Figure, **_: Any) -> bytes:
+    """Return a PNG file with a palette, small since a notebook is kept with its pictures."""
+    from PIL import Image
+
+    drawn, small = io.BytesIO(), io.BytesIO()
+    figure.savefig(drawn, format="png", dpi=SHOWN_DPI)
+    with Image.open(drawn) as image:
+        reduced = image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+    reduced.save(small, "png", optimize=True)
+    return small.getvalue()
 
 
 def check_picture(path: Path) -> None:

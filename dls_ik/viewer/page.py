@@ -14,12 +14,13 @@ import numpy as np
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.viewer.files import ExportPanel, RecordPanel, ReplayPanel, Save
-from dls_ik.viewer.inputs import JointPanel, TargetPanel
 from dls_ik.viewer.panels import (
     ControlPanel,
+    JointPanel,
     MethodPanel,
     PresetPanel,
     StatusLine,
+    TargetPanel,
 )
 from dls_ik.viewer.plots import CONDITIONING, MOTION, Plots, joint_bars, speed_unit
 from dls_ik.viewer.presets import Preset

@@ -153,24 +153,6 @@ SLIDER_SPAN = 5.0  # times the default, where the valid range is wider
 NOT_TUNABLE = ("obstacle",)  # an objective that needs points
 
 
-class _Motion(Protocol):
-    """A way to move toward a target."""
-
-    @property
-    def method(self) -> str:
-        """Name of the method."""
-
-    @property
-    def q(self) -> Array:
-        """Joint values (n,) [rad or m]."""
-
-    def seed(self, q: Array) -> None:
-        """Stand at joint values (n,), without memory of steps before."""
-
-    def step(self, T: Array | None, now: float, dt: float) -> Sample:
-        """Advance by `dt` [s]."""
-
-
 class _Controlled:
     """The controller: full poses of one tip, within all limits."""
 
@@ -245,6 +227,7 @@ class _Bare:
         return sample_at(self._stepper, now, q, (q - before) / dt, T, state, message)
 
 
+_Motion = _Controlled | _Limited | _Bare  # a way to move toward a target
 BARE = "bare steps, without limits"
 
 
