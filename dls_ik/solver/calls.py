@@ -32,6 +32,7 @@ from dls_ik.errors import BatchInterrupted, JointValueError, PoseError
 from dls_ik.model.joint import JointValues, ordered_values, real_array
 from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel
+from dls_ik.solver.conclusion import conclude, has_answer, pairs_in_the_way
 from dls_ik.solver.options import checked_count
 from dls_ik.solver.poses import batch_poses, checked_poses, is_plain
 from dls_ik.solver.result import IkBatchResult, IkResult, Status
@@ -106,9 +107,9 @@ def pose_slices(
     status = yield from attempts
     success = status is Status.SUCCESS
     if not success or no_answer[0] or search.is_narrowed or not search.keeps_limits:
-        ended = search.conclude(poses, seeds, row, np.array([int(status)]), no_answer)
+        ended = conclude(search, poses, seeds, row, np.array([int(status)]), no_answer)
         status = Status(int(ended[0]))
-        success = bool(search.has_answer(ended, row.best, seeds)[0])
+        success = bool(has_answer(search, ended, row.best, seeds)[0])
     return _result(search, row, status, success, begin)
 
 
@@ -172,7 +173,7 @@ def _result(search: Search, row: Rows, status: Status, success: bool, begin: flo
     duration = time.perf_counter() - begin
     pair = None
     if status is Status.IN_COLLISION:
-        (pair,) = search.pairs_in_the_way(row, np.array([status]))
+        (pair,) = pairs_in_the_way(search, row, np.array([status]))
     q, robot, scene = row.best[0], search.robot, search.snapshot
     return IkResult(
         success, status, q, position, rotation, steps, made - 1, duration, robot, scene, pair
@@ -294,7 +295,7 @@ def solve_batch(
         status[which] = solve_rows(search, poses[which], near, seeds is not None, part)
 
     def result() -> IkBatchResult:
-        success = search.has_answer(status, rows.best, starts)
+        success = has_answer(search, status, rows.best, starts)
         return batch_result(search, rows, status, success, begin)
 
     try:
@@ -332,7 +333,7 @@ def solve_rows(
     ended[left[beyond]] = Status.UNREACHABLE
     if limit > first and not beyond.all():
         search.attempt_some(left[~beyond], poses, seeds, limit - first, rows, seeded)
-    return search.conclude(poses, seeds, rows, ended, no_answer)
+    return conclude(search, poses, seeds, rows, ended, no_answer)
 
 
 def _solve_inexact(
@@ -406,7 +407,7 @@ def batch_result(
         duration=time.perf_counter() - begin,
         robot=search.robot,
         scene=search.snapshot,
-        pairs_in_the_way=search.pairs_in_the_way(rows, status),
+        pairs_in_the_way=pairs_in_the_way(search, rows, status),
     )
 
 

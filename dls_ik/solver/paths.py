@@ -23,6 +23,7 @@ from dls_ik.model.joint import JointValues
 from dls_ik.model.pose import PoseLike
 from dls_ik.scene.snapshot import PathContact
 from dls_ik.solver.calls import batch_result, solve_rows
+from dls_ik.solver.conclusion import has_answer
 from dls_ik.solver.method import AUTO
 from dls_ik.solver.poses import batch_poses, checked_poses
 from dls_ik.solver.result import IkPathResult, Status
@@ -101,7 +102,7 @@ class _Walk:
         reached = self.status[i] == Status.SUCCESS
         if last is not None and reached:
             self.jumps[i] = _is_jump(search, self._poses[i], start, row, self._largest)
-        self.success[one] = search.has_answer(self.status[one], row.best, start)
+        self.success[one] = has_answer(search, self.status[one], row.best, start)
         if i and self.success[i - 1] and self.success[i]:
             self.contacts[i] = self._contact(self.rows.best[i - 1], self.rows.best[i])
         if not i or not reached or self.status[i - 1] != Status.SUCCESS:

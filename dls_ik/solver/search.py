@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dls_ik.core import limits
-from dls_ik.core.collision import FREE
 from dls_ik.core.fast.packed import pack
 from dls_ik.core.reach_bounds import ReachBounds, rows_beyond_reach
 from dls_ik.core.search_rows import (
@@ -37,7 +36,6 @@ from dls_ik.core.selection import (
     PAIRS,
     SLOTS,
     STATE,
-    STEPS,
     OpenSolutions,
     count_pair,
 )
@@ -49,13 +47,10 @@ from dls_ik.model.pose import PoseLike
 from dls_ik.model.reach import build_reach
 from dls_ik.model.robot import RobotModel
 from dls_ik.scene.snapshot import SceneSnapshot
-from dls_ik.scene.srdf import Pair
 from dls_ik.solver.method import AUTO, MethodChoice
-from dls_ik.solver.nearest_free import nearest_free
 from dls_ik.solver.options import SolverOptions, checked_value
 from dls_ik.solver.poses import checked_poses
 from dls_ik.solver.problem import Problem, build_problem, no_table
-from dls_ik.solver.result import MISSED, Status
 from dls_ik.solver.task import Tasks, checked_tasks, rotation_free
 from dls_ik.text import listing
 
@@ -70,17 +65,7 @@ _FIELDS = SolverOptions.__dataclass_fields__
 FIRST_ATTEMPTS = 8  # of "auto" before the first look at the clock, about 20 us
 QUICK_STEPS = 100  # of an attempt, up to which that holds
 UNLIMITED = 2**62
-
-# As numbers: members of an enum are slow to look up.
-SUCCESS, UNREACHABLE, REFUSED = map(int, (Status.SUCCESS, Status.UNREACHABLE, Status.REFUSED))
-OUTSIDE_LIMITS, FAR_FROM_SEED = int(Status.OUTSIDE_LIMITS), int(Status.FAR_FROM_SEED)
-IN_COLLISION = int(Status.IN_COLLISION)
-NOT_REACHED = (*MISSED, IN_COLLISION)  # freely
-
-# The last attempts for a pose that is missed, which end only where the error stays as it is.
-OTHERS = 7  # ends of attempts from which a free configuration is looked for too
-LAST_TRIES = 8  # where the nearest configuration is an answer; else one
-LAST_STEPS, LAST_STALL_RATIO, LAST_STALL_COUNT = 100, 0.999, 3
+LONG_ATTEMPTS = (100, 0.999, 3)  # max_iterations, stall_ratio, stall_count
 
 
 @dataclass(frozen=True, eq=False)
@@ -336,37 +321,6 @@ class Search:
         every: NDArray[np.bool_] = np.logical_and.reduce(abs(q - seeds) <= self.max_change, axis=1)
         return every
 
-    def conclude(
-        self,
-        poses: Array,
-        seeds: Array,
-        rows: Rows,
-        ended: NDArray[np.int64],
-        no_answer: NDArray[np.bool_],
-    ) -> NDArray[np.int64]:
-        """Come nearer to poses that were missed, and return how each search ended.
-
-        Args:
-            ended: (b,) status of each row without a solution; REFUSED if it was passed over.
-            no_answer: (b,) as :meth:`starts` has it.
-        """
-        begun, solved = ended != REFUSED, found(rows)
-        if not solved.all():
-            near = self.approximate | ((ended == UNREACHABLE) & (self.method == AUTO))
-            which = np.flatnonzero(begun & near & ~solved)
-            if len(which):
-                part = some_rows(rows, which)
-                self._come_nearer(poses[which], seeds_of(seeds, which), part)
-                put_back(rows, which, part)
-                solved = found(rows)
-        ended = np.where(solved, SUCCESS, ended)
-        ended[~solved & begun & self.was_blocked(rows)] = IN_COLLISION
-        if not self.keeps_limits:
-            ended[solved & ~self.is_near(rows.best, seeds)] = FAR_FROM_SEED
-            ended[solved & ~self.is_inside(rows.best)] = OUTSIDE_LIMITS
-        ended[begun & no_answer] = FAR_FROM_SEED
-        return ended
-
     def was_blocked(self, rows: Rows) -> NDArray[np.bool_]:
         """Return (b,) rows with solutions that are in collision."""
         if self.snapshot is None:
@@ -374,108 +328,10 @@ class Search:
         blocked: NDArray[np.bool_] = rows.counts[:, PAIRS] > 0
         return blocked
 
-    def pairs_in_the_way(self, rows: Rows, status: NDArray[np.int64]) -> tuple[Pair | None, ...]:
-        """Return (b,) the pair that collided most often; () without a scene.
-
-        Args:
-            status: (b,) None stands for rows that are not IN_COLLISION.
-        """
-        if self.snapshot is None:
-            return ()
-        numbers, counts = rows.counts[:, PAIRS::2], rows.counts[:, PAIRS + 1 :: 2]
-        most = np.take_along_axis(numbers, counts.argmax(axis=1)[:, None], axis=1)[:, 0]
-        most[status != IN_COLLISION] = 0
-        return tuple(self.snapshot.names[k - 1] if k else None for k in most.tolist())
-
-    def has_answer(self, status: NDArray[np.int64], q: Array, seeds: Array) -> NDArray[np.bool_]:
-        """Return (b,) the rows that are a success: with `approximate` also missed poses.
-
-        Rows beyond limits, where some methods get, are no success either way.
-        """
-        success: NDArray[np.bool_] = status == SUCCESS
-        if self.approximate:
-            nearest = np.isin(status, NOT_REACHED) & self.keeps(q, seeds)
-            if self.snapshot is not None and nearest.any():
-                nearest[nearest] = ~self.snapshot.in_collision(q[nearest])
-            success = success | nearest
-        return success
-
-    def _come_nearer(self, poses: Array, seeds: Array, rows: Rows) -> None:
-        """Make last attempts for missed poses, which may reach some of them after all.
-
-        Steps are counted, attempts are no restarts. They start at the best so far, or at the seeds
-        where answers have to be near those.
-        """
-        if self.snapshot is not None and self.approximate:
-            self._come_nearer_free(self.snapshot, poses, seeds, rows)
-            return
-        tried = self.new_rows(len(poses))
-        starts = seeds if self.is_narrowed else np.ascontiguousarray(rows.best)
-        tries = LAST_TRIES if self.approximate else 1
-        self._with_long_attempts.attempt(poses, starts, tries, tried)
-        _take(rows, tried, found(tried) | (self.errors(tried) < self.errors(rows)))
-
-    def _come_nearer_free(
-        self, snapshot: SceneSnapshot, poses: Array, seeds: Array, rows: Rows
-    ) -> None:
-        """Make last attempts one by one, and take the nearest end that is free of collisions.
-
-        From the best so far, or the seeds, and then from random configurations.
-        """
-        starts = seeds if self.is_narrowed else np.ascontiguousarray(rows.best)
-        least = np.where(snapshot.in_collision(rows.best), np.inf, self.errors(rows))
-        for k in range(LAST_TRIES):
-            tried = self.new_rows(len(poses))
-            tried.counts[:, ATTEMPTS], tried.counts[:, STATE] = k, self.options.random_seed + k
-            self._with_long_attempts.attempt(poses, starts, 1, tried)
-            error = np.where(snapshot.in_collision(tried.best), np.inf, self.errors(tried))
-            nearer = ~found(rows) & (found(tried) | (error < least))
-            _take(rows, tried, nearer)
-            least = np.where(nearer, error, least)
-        for i in np.flatnonzero(self.was_blocked(rows) & ~found(rows)).tolist():
-            self._come_out(snapshot, poses[[i]], seeds_of(seeds, np.array([i])), rows, i)
-
-    def _come_out(self, snapshot: SceneSnapshot, T: Array, seed: Array, rows: Rows, i: int) -> None:
-        """Write the nearest free configuration to row i, of a pose that is reached in collision.
-
-        Args:
-            T: (1, k, 4, 4), seed: (1, n) that it is to be near.
-        """
-        n, options = self.robot.n, self.options
-        alone = replace(self, snapshot=None, kind=FIRST, max_change=np.full(n, np.inf))
-        there = alone.with_criteria(0, 1.0, 0)  # attempts without a step
-        rng = np.random.default_rng(options.random_seed)
-        lower = np.maximum(self.robot.lower, seed[0] - self.max_change)
-        upper = np.minimum(self.robot.upper, seed[0] + self.max_change)
-
-        def attempted(search: Search, q: Array) -> Rows:
-            found_there = search.new_rows(len(q))
-            search.attempt(np.repeat(T, len(q), axis=0), q, 1, found_there)
-            return found_there
-
-        def observe(q: Array) -> tuple[Array, Rows]:
-            seen = attempted(there, np.clip(q, lower, upper))
-            free = snapshot.states(seen.best)[:, 0] == FREE
-            return np.where(free, self.errors(seen), np.inf), seen
-
-        others = attempted(alone, rng.uniform(*self.robot.finite_limits(), (OTHERS, n))).best
-        solutions, scale = np.vstack([rows.best[[i]], others]), self.problem.starts.joint_weights
-        nearest = nearest_free(
-            observe, lambda q: attempted(alone, q[None]).best[0], solutions, scale**-0.5, rng
-        )
-        if nearest is not None:
-            rows.best[i], rows.figures[i] = nearest
-
-    def errors(self, rows: Rows) -> Array:
-        """(b,) norm of the errors, rotation weighted [m]."""
-        weights = np.array([1.0, self.problem.goal.rotation_weight])
-        lengths: Array = np.linalg.norm(rows.figures[:, :2] * weights, axis=1)
-        return lengths
-
     @cached_property
-    def _with_long_attempts(self) -> Search:
+    def with_long_attempts(self) -> Search:
         """The same search with attempts that go on while they come nearer at all."""
-        return self.with_criteria(LAST_STEPS, LAST_STALL_RATIO, LAST_STALL_COUNT)
+        return self.with_criteria(*LONG_ATTEMPTS)
 
     def with_criteria(self, max_iterations: int, stall_ratio: float, stall_count: int) -> Search:
         """Return the search with other criteria of the end of attempts, without a table."""
@@ -560,13 +416,6 @@ def put_back(rows: Rows, which: NDArray[np.intp], part: Rows) -> None:
     """Write some rows over those with the numbers `which`."""
     for array, some in zip(rows, part, strict=True):
         array[which] = some
-
-
-def _take(rows: Rows, tried: Rows, nearer: NDArray[np.bool_]) -> None:
-    """Take what was tried where it is nearer; steps are counted in any case."""
-    rows.best[nearer], rows.figures[nearer] = tried.best[nearer], tried.figures[nearer]
-    rows.counts[nearer, FOUND] = tried.counts[nearer, FOUND]
-    rows.counts[:, STEPS] += tried.counts[:, STEPS]
 
 
 def seeds_of(seeds: Array, which: NDArray[np.intp]) -> Array:
