@@ -7,10 +7,20 @@ import resource
 import shutil
 import signal
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+
+with suppress(ImportError):  # what colcon runs needs it in few files
+    from hypothesis import HealthCheck, settings
+
+    # The same examples every time, however slow the machine is; fuzz/ looks for new ones.
+    slow = [HealthCheck.too_slow]
+    settings.register_profile(
+        "any_machine", deadline=None, derandomize=True, database=None, suppress_health_check=slow
+    )
+    settings.load_profile("any_machine")
 
 HERE = Path(__file__).resolve().parent
 ROOT = str(HERE.parent)

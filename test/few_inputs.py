@@ -13,9 +13,6 @@ def assert_no_defect(name, examples):
 
     @settings(
         max_examples=examples,
-        derandomize=True,
-        database=None,
-        deadline=None,
         suppress_health_check=list(HealthCheck),
     )
     @given(data=st.binary(max_size=150))

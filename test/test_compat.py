@@ -47,10 +47,10 @@ def test_requests_are_waited_for_and_answered_later(node):
 
     service = node.create_service(Trigger, "ask", print)
     client = node.create_client(Trigger, "ask")
-    assert client.wait_for_service(20.0)
+    assert client.wait_for_service(120.0)
     future = client.call_async(Trigger.Request())
     waiter, guard = compat.EntityWaiter(node.context), node.create_guard_condition(print)
-    assert waiter.wait((service,), guard, 20.0) == [service]
+    assert waiter.wait((service,), guard, 120.0) == [service]
     _, header = service.handle.service_take_request(Trigger.Request)
     assert service.handle.service_take_request(Trigger.Request)[1] is None, "there was one"
     service.send_response(Trigger.Response(message="later"), header)
@@ -58,7 +58,7 @@ def test_requests_are_waited_for_and_answered_later(node):
     waiter.use(())
     executor = SingleThreadedExecutor(context=node.context)
     executor.add_node(node)
-    executor.spin_until_future_complete(future, 20.0)
+    executor.spin_until_future_complete(future, 120.0)
     assert future.result().message == "later"
     executor.shutdown()
 

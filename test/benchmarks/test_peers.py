@@ -31,7 +31,7 @@ def close(a, b):
     return np.allclose(a, b, rtol=0.0, atol=1e-9)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(random_robots())
 def test_an_arm_and_its_urdf_move_as_the_robot_does(random_robot):
     links = [link for i, link in enumerate(random_robot.links) if random_robot.moves(i)]

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from cli_runner import document
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from robots import TEST_URDF
 
@@ -18,7 +18,6 @@ NUMBERS = st.floats(-3.0, 3.0)
 SOLVE = ("solve", "wam")
 
 
-@settings(deadline=None)  # the first one loads kernels
 @given(st.tuples(NUMBERS, NUMBERS, NUMBERS), st.tuples(NUMBERS, NUMBERS, NUMBERS))
 def test_all_forms_of_a_pose_are_the_same_pose(xyz, rpy):
     T = given_pose(xyz, rpy, None, None)

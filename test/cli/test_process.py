@@ -84,7 +84,7 @@ def test_ctrl_c_during_table_v(tmp_path):
     ) as process:
         assert process.stderr.read(1), "what it works at"
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)
     assert process.returncode == 130
     found = json.loads(path.read_text())
     assert not found["complete"]
@@ -110,7 +110,7 @@ def test_ctrl_c_leaves_what_was_finished(tmp_path, target, begin):
         assert process.stderr.readline() == "ready\n"
         time.sleep(0.1)
         process.send_signal(signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=60)
+        stdout, stderr = process.communicate(timeout=300)
     assert process.returncode == 130
     assert stderr.count("\n") == 1
     found = json.loads(stdout if target == "-" else path.read_text())
@@ -145,7 +145,7 @@ def test_ctrl_c_leaves_no_file(tmp_path):
     ) as process:
         assert process.stderr.readline() == "ready\n"
         process.send_signal(signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=60)
+        stdout, stderr = process.communicate(timeout=300)
     assert (process.returncode, stdout) == (130, "")
     assert stderr == "dls-ik: interrupted\n"
     assert [each.name for each in tmp_path.iterdir()] == ["poses.csv"]

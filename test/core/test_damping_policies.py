@@ -159,7 +159,7 @@ def test_policies_that_do_without_singular_values(name):
 
 SIGMA = st.floats(-9.0, 2.0).map(lambda x: 10.0**x) | st.just(0.0)
 VALUES = st.lists(SIGMA, min_size=1, max_size=6).map(lambda s: np.sort(s)[::-1].copy())
-PROPERTY = settings(deadline=None, derandomize=True, max_examples=300)
+PROPERTY = settings(max_examples=300)
 
 
 def of_values(s, n):

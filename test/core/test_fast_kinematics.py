@@ -62,7 +62,7 @@ def test_around_the_farthest_angle():
         assert_sines([0.3, angle, -2.0])
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(arrays(float, st.integers(1, 12), elements=st.floats(-1e7, 1e7)))
 def test_of_any_angles(angles):
     assert_sines(angles)
@@ -95,7 +95,7 @@ def test_no_number_gives_none_and_leaves_the_others(bad, at):
         np.testing.assert_allclose(np.delete(c, at), np.cos(others), rtol=1e-15)
 
 
-quick = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+quick = settings(max_examples=60, suppress_health_check=list(HealthCheck))
 KINDS = st.lists(
     st.sampled_from(["revolute", "prismatic", "continuous", "mimic"]), min_size=0, max_size=8
 )

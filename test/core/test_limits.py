@@ -10,7 +10,7 @@ from structs import method, random_chain
 from dls_ik.core.limits import FULL_PUSH, LEAST_ACTIVATION, activation, ctp_activate
 
 LOWER, UPPER = -0.9, 3.1  # joint 4 of the WAM
-quick = settings(deadline=None, max_examples=300, derandomize=True)
+quick = settings(max_examples=300)
 
 
 def along(margin, start, end, count=2001):

@@ -118,7 +118,7 @@ ENTRIES = st.floats(-1e3, 1e3).map(lambda x: x if abs(x) > 1e-50 else 0.0)
 SHAPES = st.tuples(st.integers(1, 6), st.integers(1, 9))
 
 
-@settings(deadline=None, max_examples=200, derandomize=True)
+@settings(max_examples=200)
 @given(arrays(np.float64, SHAPES, elements=ENTRIES))
 def test_decomposition_of_anything(B):
     check(B)

@@ -34,7 +34,7 @@ def dh_robots(draw):
     return rows, np.array(q)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(dh_robots())
 def test_any_rows_against_the_oracle(drawn):
     rows, q = drawn

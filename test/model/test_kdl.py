@@ -43,7 +43,7 @@ def test_known_arms(name):
         assert_same(robot, q, 1e-12)
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(random_robots())
 def test_random_robots(drawn):
     assume("mimic" not in drawn.text)

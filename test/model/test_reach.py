@@ -17,10 +17,10 @@ from dls_ik.model.chain import tip_poses
 from dls_ik.model.pose_functionals import chain_product, path_elements, poses
 from dls_ik.model.reach import Budget, build_reach, farthest, nearest, upper_bound
 
-quick = settings(deadline=None, max_examples=10, suppress_health_check=list(HealthCheck))
+quick = settings(max_examples=10, suppress_health_check=list(HealthCheck))
 SHIPPED = {name: RobotModel.from_name(name) for name in ("wam", "puma560", "planar_2r")}
 TOLERANCE = 1e-6
-thorough = settings(deadline=None, max_examples=20, suppress_health_check=list(HealthCheck))
+thorough = settings(max_examples=20, suppress_health_check=list(HealthCheck))
 ORIGIN = np.zeros(3)
 
 

@@ -35,7 +35,7 @@ WHEEL = RobotModel.from_urdf(
         joint("slide", "prismatic", "c", "d", LIMIT, "1 0 0"),
     )
 )
-quick = settings(deadline=None, max_examples=100, derandomize=True)
+quick = settings(max_examples=100)
 
 
 def test_batch_equals_loop_and_any_array_of_numbers_is_taken():
@@ -293,7 +293,7 @@ def test_two_intervals_of_an_angle(first, a, second, b):
                 assert abs((angle - middle + np.pi) % TURN - np.pi) <= reach + 1e-9
 
 
-@settings(deadline=None, max_examples=30, derandomize=True)
+@settings(max_examples=30)
 @given(st.integers(0, 10**6), st.floats(0.01, 0.5))
 def test_answers_keep_narrowed_limits(seed, reach):
     """Solutions keep narrowed limits from any seed, and are found for reachable poses."""

@@ -11,7 +11,7 @@ from dls_ik import IkSolver, Task
 from dls_ik.errors import AmbiguousTipError, ChainError, JointValueError, RobotModelError
 from dls_ik.model import Joint, RobotModel, load_urdf
 
-quick = settings(deadline=None, max_examples=30, suppress_health_check=list(HealthCheck))
+quick = settings(max_examples=30, suppress_health_check=list(HealthCheck))
 UP = '<origin xyz="0 0 1"/>' + LIMIT
 OUT = '<origin xyz="1 0 0"/>' + LIMIT
 TORSO = urdf(
@@ -264,7 +264,7 @@ HAND = urdf(
 OFFSET = rigid(rotation([1, 2, 3], 0.7), [0.03, -0.1, 0.2])
 
 
-@settings(deadline=None, max_examples=100, derandomize=True)
+@settings(max_examples=100)
 @given(st.integers(0, 10**6), st.sampled_from(WAM.tree.links[1:]))
 def test_a_further_tip_is_where_its_link_is(seed, link):
     robot = WAM.with_tip(link, OFFSET)

@@ -10,7 +10,7 @@ from robots import LIMIT, joint, random_robots, urdf
 from dls_ik.errors import ChainError, RobotModelError
 from dls_ik.model import RobotModel, load_urdf
 
-quick = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+quick = settings(max_examples=40, suppress_health_check=list(HealthCheck))
 
 
 def mimic(master, multiplier=1.0, offset=0.0, lower=-2, upper=2, velocity=1.5):

@@ -158,6 +158,12 @@ class Client:
         self.spin_until(future.done, timeout, what)
         return future.result()
 
+    def answered_client(self, service, name, request):
+        """A client of a service that has answered it once: none of its requests is lost."""
+        client = self._ready_client(service, name)
+        self._first_answer(lambda: client.call_async(request), READY, f"an answer of {name}")
+        return client
+
     def reach(self, asker):
         """Wait until an IkClient on this node is answered: what it asked once could be lost."""
         self.spin_until(lambda: asker.is_served, READY, "compute_ik")
@@ -191,9 +197,7 @@ class Client:
         it knows of what came before. Without that a best-effort listener may lose a first message.
         """
         service = f"{node}/get_parameters"
-        client = self._ready_client(GetParameters, service)
-        request = GetParameters.Request()
-        self._first_answer(lambda: client.call_async(request), READY, f"an answer of {service}")
+        client = self.answered_client(GetParameters, service, GetParameters.Request())
         self.node.destroy_client(client)
 
     def _first_answer(self, send, timeout, what):

@@ -176,13 +176,17 @@ class Rig:
             f"a status with {words}",
         )
 
-    def says_lastingly(self, words):
-        """Wait until all of the last half second of statuses have these words."""
+    def says_lastingly(self, *either):
+        """Wait until the last half second of statuses all have one of these words; return it."""
         del self.statuses[:]
         enough = int(0.5 * RATE)
-        self.until(
-            lambda: [words in s.message for s in self.statuses[-enough:]] == [True] * enough, words
-        )
+
+        def lasting():
+            last = [s.message for s in self.statuses[-enough:]]
+            return [w for w in either if [w in m for m in last] == [True] * enough]
+
+        self.until(lasting, either)
+        return lasting()[0]
 
     def trigger(self, name):
         assert self.client.call(Trigger, name, Trigger.Request()).success

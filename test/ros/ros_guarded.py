@@ -85,7 +85,7 @@ class Guarded:
 
     def wait_for_code(self, code):
         try:
-            self.client.spin_until(lambda: code in self.codes(), 20.0, f"code {code}")
+            self.client.spin_until(lambda: code in self.codes(), what=f"code {code}")
         except AssertionError as error:
             said = list(dict.fromkeys((s.code, s.message) for s in self.statuses))[-20:]
             raise AssertionError(f"{error}; {said}, {self.figures()}") from None

@@ -87,10 +87,9 @@ class Watched:
 
     def stream(self, message_at, duration, period=0.02):
         """Send a message each period, made from the time since the begin [s]."""
-        begin = time.monotonic()
         for k in range(round(duration / period)):
             self.send(message_at(k * period))
-            self.client.spin_for(max(0.0, begin + (k + 1) * period - time.monotonic()))
+            self.client.spin_for(period)
 
     def stream_until(self, message_at, condition, period=0.02):
         """As `stream`, for as long as it takes until something holds."""
@@ -117,6 +116,20 @@ class Watched:
 
     def arrives(self, T, tolerance=1e-4):
         self.client.spin_until(lambda: self.error(T) < tolerance, what="the arm at its target")
+        self._arrived = time.monotonic()
+
+    def goes_by_stamp(self, T, stamp):
+        """Send a pose with the stamp of its time, again and again as it may be late, and wait."""
+        sent = -np.inf
+
+        def is_there():
+            nonlocal sent
+            if time.monotonic() - sent > 3.0:
+                self.send(pose(T, stamp=stamp()))
+                sent = time.monotonic()
+            return self.error(T) < 1e-4
+
+        self.client.spin_until(is_there, what="the arm at its target")
         self._arrived = time.monotonic()
 
     def stands(self):

@@ -141,7 +141,7 @@ def test_an_interrupted_demonstration_leaves_no_node(tmp_path):
     node = child_of(demo.pid)
     time.sleep(0.5)
     demo.send_signal(signal.SIGTERM)
-    _, errors = demo.communicate(timeout=60)
+    _, errors = demo.communicate(timeout=300)
     assert demo.returncode == 143
     assert "Traceback" not in errors
     assert not is_alive(node)

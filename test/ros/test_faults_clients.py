@@ -19,7 +19,7 @@ from dls_ik.ros.client import IkClient
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
-PATIENCE = 60.0  # [s] for a machine that is busy
+PATIENCE = 120.0  # [s] for a machine that is busy
 COUNT = 20  # requests of a client that is killed
 THREADS = 2
 HARD = out_of_grasp(WAM, np.random.default_rng(3))
@@ -94,6 +94,7 @@ def test_second_node_of_the_same_name_and_what_it_does(node, client):
         twin.wait_for_line("ready")
         for each in (node, twin):
             each.wait_for_line("WARN", "2 nodes are called /left_alone/dls_ik", timeout=PATIENCE)
+        client.reach(asker)
         for k in range(10):
             assert answer(client, asker, WAM.fk(HOME + 0.01 * k), timeout=10.0).success
         streamer.go(WAM.fk(HOME + 0.1))

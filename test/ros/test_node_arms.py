@@ -125,7 +125,7 @@ def before(arms_client):
     return results(arms_client)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=50, suppress_health_check=list(HealthCheck))
 @given(good=st.sampled_from(GOOD), data=st.binary(max_size=150))
 def test_any_request_is_answered_and_changes_nothing(arms_client, before, good, data):
     whole = changed(Source(data), good, (*NAMES, *CURRENT))

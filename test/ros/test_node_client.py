@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ pytestmark = [pytest.mark.ros, pytest.mark.installed]
 
 
 NAMES = WAM.joint_names
+IK = "moveit_msgs/srv/GetPositionIK"
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +119,11 @@ def test_a_call_that_waits_inside_a_callback_of_another_node(client, asker):
 
 
 def test_nobody_there_is_said_with_who_is(wam_node):
-    with IkClient(ik="nowhere/compute_ik", patience=4.0) as asker:
+    with IkClient(ik="nowhere/compute_ik", patience=1.0) as asker:
+        deadline = time.monotonic() + SOON
+        while ("/compute_ik", [IK]) not in asker._node.get_service_names_and_types():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
         words = r"/nowhere/compute_ik .*there is (/\S+, )*/compute_ik,"
         with pytest.raises(ServiceMissingError, match=words):
             asker.solve(np.eye(4))

@@ -184,8 +184,7 @@ def test_a_request_with_ten_thousand_constraints_is_refused_and_others_are_serve
     constraint = JointConstraint(joint_name="wam_j1", tolerance_above=1.0, tolerance_below=1.0)
     many.ik_request.constraints.joint_constraints = [constraint] * 10_000
     before = arm.node.figures.rss
-    asker = arm.client.node.create_client(GetPositionIK, "compute_ik")
-    arm.client.spin_until(asker.service_is_ready, READY, "the service")
+    asker = arm.client.answered_client(GetPositionIK, "compute_ik", one)
     refused, served = [], []
     for _ in range(3):
         refused.append(asker.call_async(many))

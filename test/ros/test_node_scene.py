@@ -121,8 +121,7 @@ def test_no_answer_is_in_collision_while_the_scene_changes(client):
     rng = np.random.default_rng(3)
     goals = [q for q in WAM.random(rng, 30) if not collides(q)]
     before, answered, moved = box("thing", (5.0, 0.0, 0.0)), 0, 0
-    waiting = client.node.create_client(GetPositionIK, "compute_ik")
-    waiting.wait_for_service()
+    waiting = client.answered_client(GetPositionIK, "compute_ik", request(Q))
     publisher = client.publisher(CollisionObject, "collision_object", 10)
     for k, q in enumerate(goals):
         # In the way of the seed's elbow, which most goals allow elsewhere
@@ -321,7 +320,7 @@ def test_a_scene_that_does_not_fit_is_refused_and_the_one_before_stays(client):
     assert apply(client, world(box("kept", (0.0, 0.0, 3.0))))
     for words, make in REFUSED.items():
         assert not apply(client, make()), words
-        client.process.wait_for_line("refused, the scene stays", words, timeout=5)
+        client.process.wait_for_line("refused, the scene stays", words)
         assert objects_of(client) == {"kept"}, words
 
 
@@ -434,6 +433,7 @@ def test_without_the_library_it_works_as_before_and_says_so(tmp_path, private_do
             response = ask(client, Q)
             assert response.error_code.val == 1
             assert "collisions are not checked: the library coal" in response.error_code.message
+        node.wait_for_line("WARN", "asks to avoid collisions")
         assert node.count("WARN", "asks to avoid collisions") == 1
         assert not validity(client, Q).valid, "nothing is said to be valid that is not known"
         assert not apply(client, world(box("x", (0.0, 0.0, 0.0))))

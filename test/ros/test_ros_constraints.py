@@ -271,7 +271,7 @@ GOOD = together(
 )
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
 @given(data=st.binary(max_size=150))
 def test_any_constraints_are_answered_or_refused(arm, data):
     constraints = changed(Source(data), GOOD, ("", "/", "tool", "j3", "camera", *CURRENT))

@@ -7,7 +7,7 @@ import pytest
 
 from dls_ik.ros.services.executor import TURN, BoundedExecutor, LatestOnlyExecutor, SerialExecutor
 
-LONG = 30.0  # [s] for what takes no time
+LONG = 120.0  # [s] for what takes no time
 
 
 class Executor(BoundedExecutor):

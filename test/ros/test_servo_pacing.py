@@ -20,6 +20,7 @@ from dls_ik.ros.servo.targets import Arrival, TargetBuffer
 from dls_ik.ros.util import Throttle
 
 PERIOD = 0.01
+LONG = 120.0  # [s] for what takes no time
 
 
 @pytest.fixture
@@ -150,8 +151,8 @@ def test_close_ends_every_wait(targets):
 
 
 def wait_for(targets, condition, each=lambda: None):
-    """Wait for targets in turns, 20 s at most; return what they are then."""
-    end = time.monotonic() + 20.0
+    """Wait for targets in turns, so long at most; return what they are then."""
+    end = time.monotonic() + LONG
     while time.monotonic() < end:
         each()
         now = time.monotonic()
@@ -159,7 +160,7 @@ def wait_for(targets, condition, each=lambda: None):
         arrival = targets.take()
         if condition(arrival):
             return arrival
-    raise AssertionError("not within 20 s")
+    raise AssertionError(f"not within {LONG} s")
 
 
 def test_messages_are_received_by_the_wait_alone(node, targets):
@@ -178,7 +179,8 @@ def test_messages_are_received_by_the_wait_alone(node, targets):
     executor.spin_once(timeout_sec=0.2)
     assert targets.take() is None
     now = time.monotonic()
-    assert targets.wait(now, now)
+    while not targets.wait(now, now):  # it may be on its way still
+        assert time.monotonic() < now + LONG
     assert targets.take() is not None, "also where there is no time to wait"
     executor.shutdown()
 
@@ -192,7 +194,7 @@ def test_a_subscription_is_destroyed_while_it_is_waited_for(node):
     thread.start()
     time.sleep(0.05)
     receiver.destroy_subscription(first)
-    thread.join(20.0)
+    thread.join(LONG)
     assert not thread.is_alive()
     receiver.receive(0.0)
     receiver.create_subscription(TwistStamped, "jog", print, 1, raw=True)
@@ -208,7 +210,7 @@ def test_a_message_that_fails_does_not_end_the_loop(node):
     receiver.create_subscription(PoseStamped, "odd", fail, 1, raw=True)
     receiver.receive(0.0)  # the wake-up of the new subscription
     publisher = node.create_publisher(PoseStamped, "odd", 1)
-    deadline = time.monotonic() + 20.0
+    deadline = time.monotonic() + LONG
     while publisher.get_subscription_count() == 0 and time.monotonic() < deadline:
         time.sleep(0.02)
     publisher.publish(PoseStamped())

@@ -134,12 +134,15 @@ def test_it_sticks_falls_silent_and_begins_again_when_asked(sim):
     reaches(client, states, HOME + 0.1)
 
     switch("silence", True)
-    client.spin_for(0.1)
-    states.clear()
-    client.spin_for(0.3)
-    assert states == []
+    client.spin_until(lambda: is_silent(client, states), what="silence")
     assert client.call(Trigger, "sim_arm/reset", Trigger.Request()).success
     reaches(client, states, HOME)
+
+
+def is_silent(client, states):
+    states.clear()
+    client.spin_for(0.3)
+    return not states
 
 
 def test_parameters_change_while_it_runs_or_are_refused(sim):

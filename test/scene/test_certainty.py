@@ -88,7 +88,7 @@ ROW = {"a": 0.5, "lower": -3.0, "upper": 3.0}
 PAIR = RobotModel.from_dh([ROW, ROW])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 2**32 - 1),
     moving=st.sampled_from(MOVING),

@@ -416,7 +416,7 @@ def sizes(shape):
     return np.concatenate([np.ravel(getattr(shape, each)) for each in shape.__dataclass_fields__])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(BODIES, st.booleans())
 def test_scene_text_that_is_written_is_read_back(drawn, has_poses):
     objects = {name: (Body(name, tuple(parts)), T) for name, (parts, T) in drawn.items()}

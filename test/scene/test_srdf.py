@@ -183,7 +183,7 @@ NUMBER = st.floats(-1e6, 1e6)
 PAIRS = st.dictionaries(st.tuples(LINK, LINK).map(lambda p: pair_of(*p)), NAME, max_size=5)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_what_is_written_is_read_back(data):
     few = lambda of: st.lists(of, max_size=3, unique=True).map(tuple)  # noqa: E731

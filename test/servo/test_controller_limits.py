@@ -51,7 +51,7 @@ def run_wildly(rng, drive, orders=8):
 
 
 @pytest.mark.slow
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(KINDS, SEEDS, st.floats(1e-3, 0.05), st.sampled_from(STEPPED), st.booleans())
 def test_any_arm_and_method(kinds, seed, dt, method, outside):
     rng = np.random.default_rng(seed)
@@ -66,7 +66,7 @@ def test_any_arm_and_method(kinds, seed, dt, method, outside):
 
 
 @pytest.mark.slow
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(KINDS, SEEDS, st.floats(2e-3, 0.05))
 def test_any_arm_with_limits_of_jerk(kinds, seed, dt):
     pytest.importorskip("ruckig")
@@ -78,7 +78,7 @@ def test_any_arm_with_limits_of_jerk(kinds, seed, dt):
 
 
 @pytest.mark.slow
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(KINDS, SEEDS)
 def test_what_is_said_is_true(kinds, seed):
     rng = np.random.default_rng(seed)

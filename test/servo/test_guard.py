@@ -50,7 +50,7 @@ def cycles(made, count, begin=0, dt=DT):
 
 
 @pytest.mark.parametrize("name", ARMS)
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=3)
 @given(seed=SEEDS)
 def test_random_streams_keep_their_distance_and_all_limits(name, seed):
     found = run((name, seed, 300))
@@ -81,7 +81,7 @@ def test_a_target_behind_the_top_of_a_table_is_followed_along_it_without_trembli
     assert 1e3 * MIN_DISTANCE <= least <= 1e3 * MIN_DISTANCE + 2.0
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(SEEDS)
 def test_a_certified_step_and_its_stop_keep_every_distance_on_the_way(seed):
     rng = np.random.default_rng(seed)

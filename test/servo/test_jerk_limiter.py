@@ -17,7 +17,7 @@ KINDS = st.lists(
     st.sampled_from(["revolute", "bent", "continuous", "prismatic", "mimic"]), max_size=4
 )
 SEEDS = st.integers(0, 2**32 - 1)
-some = settings(max_examples=25, deadline=None)
+some = settings(max_examples=25)
 
 
 def drawn(kinds, seed):

@@ -16,8 +16,8 @@ KINDS = st.lists(
     st.sampled_from(["revolute", "bent", "continuous", "prismatic", "mimic"]), max_size=6
 )
 SEEDS = st.integers(0, 2**32 - 1)
-some = settings(max_examples=50, deadline=None)
-few = settings(max_examples=12, deadline=None)
+some = settings(max_examples=50)
+few = settings(max_examples=12)
 
 
 def drawn(kinds, seed):

@@ -68,7 +68,7 @@ def assert_step_allowed(robot: RobotModel, before: np.ndarray, after: np.ndarray
     assert (after <= np.maximum(before, robot.upper)).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.sampled_from(["revolute", "continuous", "prismatic", "mimic"]), max_size=7),
     st.integers(0, 2**32 - 1),

@@ -66,7 +66,7 @@ SHAPES = st.sampled_from(
 PLACES = st.tuples(*3 * [st.floats(-0.9, 0.9)])
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     st.sampled_from(ARMS), st.lists(st.tuples(SHAPES, PLACES), max_size=5), st.integers(0, 10**6),
     st.sampled_from(KINDS),

@@ -204,7 +204,7 @@ def check(robot, T, seed, change, approximate, result):
         assert (result.success, result.status) == (False, Status.FAR_FROM_SEED)
 
 
-@settings(deadline=None, max_examples=20, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, suppress_health_check=list(HealthCheck))
 @given(
     st.integers(0, 10**6), KINDS, TYPES, FAR, st.booleans(), st.data(), st.sampled_from([0.7, 3.0])
 )

@@ -67,7 +67,7 @@ def test_options_in_metres_stay_in_metres(method, options):
     assert_alike(KILO, method, WAM, Ts, seeds, max_iterations=20, max_restarts=3, **options)
 
 
-@settings(max_examples=6, deadline=None, derandomize=True)
+@settings(max_examples=6)
 @given(
     seed=st.integers(0, 2**32 - 1),
     kinds=st.lists(st.sampled_from(["revolute", "continuous"]), min_size=2, max_size=8),

@@ -58,7 +58,7 @@ def robot_file(folder, text):
 # Poses of links
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(random_robots())
 def test_links_are_where_the_robot_says(drawn):
     if not any(drawn.moves(i) for i in range(len(drawn.links))):
