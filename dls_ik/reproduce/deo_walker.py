@@ -2,23 +2,29 @@
 
 Figures 4 and 5: a rectangle, by pseudoinverse and by optimal damping. Figure 6: the PUMA from near
 its shoulder singularity. Figure 7: the rectangle, with an obstacle below its lower left corner.
-
-The arms follow by resolved rates, as in section 5 of the paper: the commanded velocity is
-x_dot_d + K_p (x_d - x), the feedback of its section 2.1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dls_ik.core.optimal_damping import T as SHIFT  # of (28)
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.plot.arm import fading
-from dls_ik.plot.canvas import BLUE, GREY, ORANGE, RED, heading, new_figure, plain, show_times
+from dls_ik.plot.canvas import (
+    BLUE,
+    GREY,
+    ORANGE,
+    RED,
+    heading,
+    legend_below,
+    new_figure,
+    plain,
+    show_times,
+)
 from dls_ik.reproduce.deo_walker_damping import (
     DELTA,
     ERRATA_NOTE,
@@ -26,9 +32,21 @@ from dls_ik.reproduce.deo_walker_damping import (
     PLANAR_LINKS,
     PLANAR_START,
     PLANAR_TASK,
-    iterates,
-    plain_norm,
-    total_norm,
+)
+from dls_ik.reproduce.deo_walker_paths import (
+    FEEDBACK,
+    HEIGHT,
+    PLANAR_DURATION,
+    PLANAR_SPEED,
+    PUMA_DURATION,
+    PUMA_SPEED,
+    PUMA_START,
+    WIDTH,
+    Method,
+    PathResult,
+    follow,
+    puma_line,
+    rectangle,
 )
 from dls_ik.reproduce.experiment import (
     Column,
@@ -40,89 +58,16 @@ from dls_ik.reproduce.experiment import (
     marked,
 )
 from dls_ik.reproduce.tabaczynski import draw_planar_arms, planar_joints, planar_robot
-from dls_ik.solver.plugins import MEMORY, Step, StepState
 from dls_ik.solver.published_steps import running_filter, turned
-from dls_ik.solver.stepper import Stepper
 from dls_ik.solver.task import Task
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Following a path by resolved rates
-
-FEEDBACK = 10.0  # K_p [1/s]
 TOLERANCE = 1e-2  # of the bound; it is kept to 1e-3
-
-
 FAR = 0.5  # iterations on average
-SUBTASK_OPTIONS = ("mu", "objective", "reference", "obstacle", "influence")
 FINEST = "optimal (18) to 1e-10"
-
-
-class PathPoint(NamedTuple):
-    """The desired pose and velocity of the tip."""
-
-    T: Array  # (4, 4)
-    x_dot: Array  # (r,) [m/s, rad/s]
-
-
-class PathResult(NamedTuple):
-    """The motion along a path of s steps."""
-
-    q: Array  # (s, n) [rad]
-    norm: Array  # (s,) of the joint velocity [1/s]
-    deviation: Array  # (s,) norm of the error of the task
-    searches: Array  # (s,) iterations for the damping factor, warm-started; 0: no damping
-    anew: Array  # (s,) the same without a warm start
-    as_printed: Array  # (s,) of (18) as it is printed: from 0, without bounds, to 1e-10
-
-
-Method = tuple[str, dict[str, Any]] | Step  # a name with its options, or a step
-
-
-def follow(
-    robot: RobotModel,
-    task: Task,
-    method: Method,
-    start: Array,
-    path: Sequence[PathPoint],
-    dt: float,
-) -> PathResult:
-    """Follow the path from a start (n,) by a method."""
-    name, options = ("jp", {}) if callable(method) else method
-    given = {"task": task, "rotation_weight": 1.0, **options}
-    stepper, steps = Stepper(robot, name, start, **given), []
-    memory = np.zeros(MEMORY)
-    for i, point in enumerate(path):
-        q, error = stepper.q, stepper.error(point.T)
-        x_dot, J = point.x_dot + FEEDBACK * error, stepper.jacobian(point.T)
-        if callable(method):
-            state = StepState(q, robot.lower, robot.upper, i, memory)
-            q_dot = method(J, x_dot, state)
-            stepper.q = q + dt * q_dot
-        else:
-            q_dot = stepper.rate(x_dot, dt)
-        anew = as_printed = 0
-        if stepper.searches:
-            norm = plain_norm(J, x_dot)
-            if "objective" in options:
-                norm = total_norm(J, x_dot, _subtask(robot, task, q, options), SHIFT)
-            as_printed = len(iterates(norm, 18)) - 1
-            fresh = Stepper(robot, name, q, **given)
-            fresh.rate(x_dot, dt)
-            anew = fresh.searches
-        steps.append(
-            (q, np.linalg.norm(q_dot), np.linalg.norm(error), stepper.searches, anew, as_printed)
-        )
-    return PathResult(*(np.array(column) for column in zip(*steps, strict=True)))
-
-
-def _subtask(robot: RobotModel, task: Task, q: Array, options: dict[str, Any]) -> Array:
-    """Return the motion v (n,) that a criterion asks for: the step of GP where J and e are 0."""
-    given = {key: options[key] for key in SUBTASK_OPTIONS if key in options}
-    stepper = Stepper(robot, "gp", q, task=task, rotation_weight=1.0, **given)
-    return stepper.step_for(np.zeros(stepper.rows), np.zeros((stepper.rows, robot.n)))
 
 
 def figures(method: str, motion: PathResult) -> Row:
@@ -202,12 +147,6 @@ def arm_panel(axes: Axes, points: Array, path: Array, title: str) -> None:
     axes.set_title(title, fontsize=10, fontweight="bold", loc="left")
 
 
-def legend(figure: Figure, axes: Axes) -> None:
-    """Draw one legend for all arms, below them."""
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower left", ncols=2, frameon=False, fontsize=8)
-
-
 def norm_panel(axes: Axes, t: Array, norm: Array, top: float) -> None:
     """Draw the norm of the joint velocity over time, and its bound."""
     axes.plot(t, norm, color=BLUE, linewidth=1.4)
@@ -223,9 +162,6 @@ def norm_panel(axes: Axes, t: Array, norm: Array, top: float) -> None:
 
 # Planar arm and rectangle of Figures 4, 5 and 7
 
-WIDTH, HEIGHT = 0.7, 0.9
-PLANAR_SPEED = 1.0  # along the rectangle [1/s]
-PLANAR_DURATION = 2.0 * (WIDTH + HEIGHT) / PLANAR_SPEED
 PLANAR_SETTINGS = {
     "links": PLANAR_LINKS,
     "start [deg]": (5, -175, 175),
@@ -238,34 +174,13 @@ PLANAR_NOTE = (
 )
 
 
-def rectangle(steps: int) -> list[PathPoint]:
-    """Return the path from the lower left corner, counter-clockwise."""
-    corner = planar_joints(PLANAR_LINKS, PLANAR_START)[-1]
-    sides = np.array([[WIDTH, 0.0], [0.0, HEIGHT], [-WIDTH, 0.0], [0.0, -HEIGHT]])
-    corners = corner + np.concatenate([np.zeros((1, 2)), np.cumsum(sides, axis=0)])
-    lengths = np.array([WIDTH, HEIGHT, WIDTH, HEIGHT])
-    ends = np.cumsum(lengths)
-    path = []
-    for way in np.arange(steps) * (ends[-1] / steps):
-        side = min(int(np.searchsorted(ends, way, side="right")), 3)
-        direction = sides[side] / lengths[side]
-        T = np.eye(4)
-        T[:2, 3] = corners[side] + direction * (way - ends[side] + lengths[side])
-        path.append(PathPoint(T, PLANAR_SPEED * direction))
-    return path
-
-
 def run_rectangle(
     report: Reproduction,
     methods: Mapping[str, Method],
     progress: Progress,
     columns: Callable[[PathResult], Row] = lambda motion: {},
 ) -> None:
-    """Follow the rectangle with every method.
-
-    Args:
-        columns: further columns of a row.
-    """
+    """Follow the rectangle with every method; `columns` adds columns to a row."""
     robot, path = planar_robot(PLANAR_LINKS), rectangle(report.samples)
     dt = PLANAR_DURATION / report.samples
     report.settings.update({**PLANAR_SETTINGS, "Delta": DELTA, "K_p": FEEDBACK, "dt": dt})
@@ -293,7 +208,7 @@ def plot_rectangle(
         points = planar_joints(PLANAR_LINKS, np.asarray(data["q"]))
         arm_panel(row[0], points, np.asarray(report.series["path"]), name)
         norm_panel(row[1], np.asarray(data["t"]), np.asarray(data["norm"]), top)
-    legend(figure, grid[0, 0])
+    legend_below(figure, grid[0, 0].get_legend_handles_labels()[0], 2)
     heading(figure, title)
     return figure, list(grid[: len(shown), 0])
 
@@ -388,9 +303,6 @@ FIGURES_4_5 = Experiment(
 
 # Figure 6
 
-# The wrist is 9 mm beside the singular plane.
-PUMA_START = np.radians([0.0, 45.5, 0.0, 0.0, 45.0, 0.0])
-PUMA_SPEED, PUMA_DURATION = 0.5, 0.7  # [m/s], [s]
 FIGURE_6_NOTES = [
     "The start, the bound and the duration are not printed: here (0, 45.5, 0, 0, 45, 0) "
     "deg, 5, 0.7 s.",
@@ -403,7 +315,7 @@ def run_figure_6(report: Reproduction, progress: Progress) -> None:
     """Move in the singular direction with every method."""
     robot = RobotModel.from_name("puma560")
     dt = PUMA_DURATION / report.samples
-    path = _puma_line(robot.fk(PUMA_START), report.samples)
+    path = puma_line(robot.fk(PUMA_START), report.samples)
     given = {
         "robot": "puma560",
         "start [deg]": np.degrees(PUMA_START),
@@ -416,16 +328,6 @@ def run_figure_6(report: Reproduction, progress: Progress) -> None:
         motion = follow(robot, Task(), METHODS[name], PUMA_START, path, dt)
         append(report, figures(name, motion))
         report.series[name] = series(motion, dt)
-
-
-def _puma_line(start: Array, steps: int) -> list[PathPoint]:
-    """Return a straight line along -y with constant rotation."""
-    path = []
-    for t in np.arange(steps) * (PUMA_DURATION / steps):
-        T = start.copy()
-        T[1, 3] -= PUMA_SPEED * t
-        path.append(PathPoint(T, np.array([0.0, -PUMA_SPEED, 0.0, 0.0, 0.0, 0.0])))
-    return path
 
 
 def plot_figure_6(report: Reproduction) -> Figure:
@@ -442,16 +344,13 @@ def plot_figure_6(report: Reproduction) -> Figure:
             show_times(right, t)
     left.axhline(DELTA, color=RED, linewidth=1.0, linestyle="--", label=f"bound {DELTA:g}")
     left.set_yscale("log")
-    _label(left, "norm of the joint velocity [1/s]")
-    _label(right, "off the path [mm, mrad]")
+    labels = "norm of the joint velocity [1/s]", "off the path [mm, mrad]"
+    for axes, label in zip((left, right), labels, strict=True):
+        if axes.lines:
+            axes.legend(fontsize=8, frameon=False)
+        plain(axes, "time [s]", label)
     heading(figure, "Figure 6 of Deo & Walker 1993: PUMA")
     return figure
-
-
-def _label(axes: Axes, text: str) -> None:
-    if axes.lines:
-        axes.legend(fontsize=8, frameon=False)
-    plain(axes, "time [s]", text)
 
 
 FIGURE_6 = Experiment(

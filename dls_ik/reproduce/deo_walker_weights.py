@@ -16,7 +16,8 @@ from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.plot.arm import fading
 from dls_ik.plot.canvas import BLUE, GREY, ORANGE, heading, new_figure, plain
-from dls_ik.reproduce.deo_walker import (
+from dls_ik.reproduce.deo_walker_damping import PLANAR_LINKS, PLANAR_START, PLANAR_TASK
+from dls_ik.reproduce.deo_walker_paths import (
     FEEDBACK,
     PLANAR_DURATION,
     PUMA_SPEED,
@@ -27,7 +28,6 @@ from dls_ik.reproduce.deo_walker import (
     follow,
     rectangle,
 )
-from dls_ik.reproduce.deo_walker_damping import PLANAR_LINKS, PLANAR_START, PLANAR_TASK
 from dls_ik.reproduce.experiment import (
     Column,
     Experiment,

@@ -1,0 +1,133 @@
+"""Paths of Deo & Walker 1993, and how their arms follow them: by resolved rates, as in section 5.
+
+The commanded velocity is x_dot_d + K_p (x_d - x), with the feedback of section 2.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dls_ik.core.optimal_damping import T as SHIFT  # of (28)
+from dls_ik.core.types import Array
+from dls_ik.model.robot import RobotModel
+from dls_ik.reproduce.deo_walker_damping import (
+    PLANAR_LINKS,
+    PLANAR_START,
+    iterates,
+    plain_norm,
+    total_norm,
+)
+from dls_ik.reproduce.tabaczynski import planar_joints
+from dls_ik.solver.plugins import MEMORY, Step, StepState
+from dls_ik.solver.stepper import Stepper
+from dls_ik.solver.task import Task
+
+FEEDBACK = 10.0  # K_p [1/s]
+
+
+SUBTASK_OPTIONS = ("mu", "objective", "reference", "obstacle", "influence")
+
+
+class PathPoint(NamedTuple):
+    """The desired pose and velocity of the tip."""
+
+    T: Array  # (4, 4)
+    x_dot: Array  # (r,) [m/s, rad/s]
+
+
+class PathResult(NamedTuple):
+    """The motion along a path of s steps."""
+
+    q: Array  # (s, n) [rad]
+    norm: Array  # (s,) of the joint velocity [1/s]
+    deviation: Array  # (s,) norm of the error of the task
+    searches: Array  # (s,) iterations for the damping factor, warm-started; 0: no damping
+    anew: Array  # (s,) the same without a warm start
+    as_printed: Array  # (s,) of (18) as it is printed: from 0, without bounds, to 1e-10
+
+
+Method = tuple[str, dict[str, Any]] | Step  # a name with its options, or a step
+
+
+def follow(
+    robot: RobotModel,
+    task: Task,
+    method: Method,
+    start: Array,
+    path: Sequence[PathPoint],
+    dt: float,
+) -> PathResult:
+    """Follow the path from a start (n,) by a method."""
+    name, options = ("jp", {}) if callable(method) else method
+    given = {"task": task, "rotation_weight": 1.0, **options}
+    stepper, steps = Stepper(robot, name, start, **given), []
+    memory = np.zeros(MEMORY)
+    for i, point in enumerate(path):
+        q, error = stepper.q, stepper.error(point.T)
+        x_dot, J = point.x_dot + FEEDBACK * error, stepper.jacobian(point.T)
+        if callable(method):
+            state = StepState(q, robot.lower, robot.upper, i, memory)
+            q_dot = method(J, x_dot, state)
+            stepper.q = q + dt * q_dot
+        else:
+            q_dot = stepper.rate(x_dot, dt)
+        anew = as_printed = 0
+        if stepper.searches:
+            norm = plain_norm(J, x_dot)
+            if "objective" in options:
+                norm = total_norm(J, x_dot, _subtask(robot, task, q, options), SHIFT)
+            as_printed = len(iterates(norm, 18)) - 1
+            fresh = Stepper(robot, name, q, **given)
+            fresh.rate(x_dot, dt)
+            anew = fresh.searches
+        steps.append(
+            (q, np.linalg.norm(q_dot), np.linalg.norm(error), stepper.searches, anew, as_printed)
+        )
+    return PathResult(*(np.array(column) for column in zip(*steps, strict=True)))
+
+
+def _subtask(robot: RobotModel, task: Task, q: Array, options: dict[str, Any]) -> Array:
+    """Return the motion v (n,) that a criterion asks for: the step of GP where J and e are 0."""
+    given = {key: options[key] for key in SUBTASK_OPTIONS if key in options}
+    stepper = Stepper(robot, "gp", q, task=task, rotation_weight=1.0, **given)
+    return stepper.step_for(np.zeros(stepper.rows), np.zeros((stepper.rows, robot.n)))
+
+
+# Planar arm and rectangle of Figures 4, 5 and 7; the PUMA of Figure 6
+
+WIDTH, HEIGHT = 0.7, 0.9
+PLANAR_SPEED = 1.0  # along the rectangle [1/s]
+PLANAR_DURATION = 2.0 * (WIDTH + HEIGHT) / PLANAR_SPEED
+# The wrist is 9 mm beside the singular plane.
+PUMA_START = np.radians([0.0, 45.5, 0.0, 0.0, 45.0, 0.0])
+PUMA_SPEED, PUMA_DURATION = 0.5, 0.7  # [m/s], [s]
+
+
+def rectangle(steps: int) -> list[PathPoint]:
+    """Return the path from the lower left corner, counter-clockwise."""
+    corner = planar_joints(PLANAR_LINKS, PLANAR_START)[-1]
+    sides = np.array([[WIDTH, 0.0], [0.0, HEIGHT], [-WIDTH, 0.0], [0.0, -HEIGHT]])
+    corners = corner + np.concatenate([np.zeros((1, 2)), np.cumsum(sides, axis=0)])
+    lengths = np.array([WIDTH, HEIGHT, WIDTH, HEIGHT])
+    ends = np.cumsum(lengths)
+    path = []
+    for way in np.arange(steps) * (ends[-1] / steps):
+        side = min(int(np.searchsorted(ends, way, side="right")), 3)
+        direction = sides[side] / lengths[side]
+        T = np.eye(4)
+        T[:2, 3] = corners[side] + direction * (way - ends[side] + lengths[side])
+        path.append(PathPoint(T, PLANAR_SPEED * direction))
+    return path
+
+
+def puma_line(start: Array, steps: int) -> list[PathPoint]:
+    """Return a straight line along -y with constant rotation."""
+    path = []
+    for t in np.arange(steps) * (PUMA_DURATION / steps):
+        T = start.copy()
+        T[1, 3] -= PUMA_SPEED * t
+        path.append(PathPoint(T, np.array([0.0, -PUMA_SPEED, 0.0, 0.0, 0.0, 0.0])))
+    return path
