@@ -253,7 +253,11 @@ def _read_bounded(file: Any) -> bytes:
 
 def _csv_entries(text: str, deg: bool) -> Iterator[Entry]:
     reader = csv.reader(text.splitlines(), skipinitialspace=True)
-    rows = ((reader.line_num, row) for row in reader if _has_data(row))
+    rows = (
+        (reader.line_num, row)
+        for row in reader
+        if any(word.strip() for word in row) and not row[0].lstrip().startswith("#")
+    )
     number, header = next(rows, (1, []))
     names = [name.strip().lower() for name in header]
     rotation, largest = _rotation_columns(names, number), 0.0
@@ -272,10 +276,6 @@ def _csv_entries(text: str, deg: bool) -> Iterator[Entry]:
             raise PoseError(f"{place}: {error}") from error
         yield place, T, values.get(TIME)
     warn_large_angles("the file", [largest])
-
-
-def _has_data(row: list[str]) -> bool:
-    return any(word.strip() for word in row) and not row[0].lstrip().startswith("#")
 
 
 def _rotation_columns(names: list[str], number: int) -> tuple[str, ...]:

@@ -149,18 +149,15 @@ class ChunkProgress:
         self._bar(done, total)
         if self._first is None:
             self._first, self._begin = done, time.monotonic()
-            self._print_size(total)
+            settings = self._settings
+            kept = f", {done} of them there already" if done else ""
+            chunks = f"{total} chunk{'s' if total > 1 else ''}{kept}"
+            size = f"{settings.grid.size} voxels, {settings.poses} poses in {chunks}"
+            click.echo(f"{settings.robot}: {size}", err=True)
         elif done - self._first == ESTIMATE_AFTER:
             left = (time.monotonic() - self._begin) / ESTIMATE_AFTER * (total - done)
             if left > LONG:
                 click.echo(f"about {_duration(left)} to go", err=True)
-
-    def _print_size(self, total: int) -> None:
-        settings = self._settings
-        kept = f", {self.done} of them there already" if self.done else ""
-        chunks = f"{total} chunk{'s' if total > 1 else ''}{kept}"
-        size = f"{settings.grid.size} voxels, {settings.poses} poses in {chunks}"
-        click.echo(f"{settings.robot}: {size}", err=True)
 
 
 def _duration(seconds: float) -> str:

@@ -199,7 +199,8 @@ def _print_report(console: Console, experiment: Experiment, report: Reproduction
 def _print_table(
     console: Console, table: ResultTable, lines: list[list[Cell]], mark_means: str
 ) -> None:
-    if _least_width(console, _rich_table(table, lines, break_headings=True)) > console.width:
+    unbounded, shown = console.options.update(width=10**4), _rich_table(table, lines, True)
+    if Measurement.get(console, unbounded, shown).minimum > console.width:
         kept = [i for i, column in enumerate(table.columns) if not column.is_spare]
         table = replace(table, columns=tuple(table.columns[i] for i in kept))
         lines = [[line[i] for i in kept] for line in lines]
@@ -210,16 +211,9 @@ def _print_table(
     width = max(console.width, Measurement.get(console, console.options, shown).minimum)
     console.print(shown, width=width, crop=False)
     if any(cell.printed for line in lines for cell in line):
-        legend = f"below each figure, dim: the printed one{_mark_legend(lines, mark_means)}"
-        console.print(Text(legend, style="dim"))
-
-
-def _mark_legend(lines: list[list[Cell]], mark_means: str) -> str:
-    return f"; {MARK} {mark_means}" if any(cell.differs for line in lines for cell in line) else ""
-
-
-def _least_width(console: Console, table: RichTable) -> int:
-    return Measurement.get(console, console.options.update(width=10**4), table).minimum
+        marks = any(cell.differs for line in lines for cell in line)
+        legend = f"; {MARK} {mark_means}" if marks else ""
+        console.print(Text(f"below each figure, dim: the printed one{legend}", style="dim"))
 
 
 def _rich_table(table: ResultTable, lines: list[list[Cell]], break_headings: bool) -> RichTable:

@@ -26,7 +26,6 @@ from dls_ik.plot.canvas import scaled
 
 if TYPE_CHECKING:
     from dls_ik.core.types import Array
-    from dls_ik.model.robot import RobotModel
     from dls_ik.ros.client.target_publisher import StreamOutcome, TargetPublisher
 
 MAX_TARGETS = 10**7
@@ -433,11 +432,7 @@ def draw(path: str, drawn: RobotPicture, outcome: StreamOutcome) -> None:
     if len(goals) < len(rows) or rows[0].frame != robot.tree.root or len(robot.tips) > 1:
         figure = joint_bands(robot, times, q)
     else:
-        figure = tip_path(robot, times, q, _in_base(robot, q, goals))
+        roots = [inverse(robot.tree.pose(robot.base, robot.named(row))) for row in q]
+        places = [(T @ goal)[:3, 3] for T, goal in zip(roots, goals, strict=True)]  # in the base
+        figure = tip_path(robot, times, q, places)
     output.save_plot(path, figure)
-
-
-def _in_base(robot: RobotModel, q: Array, goals: list[Array]) -> Array:
-    """Return positions (k, 3) [m] in the base frame, of targets (k, 4, 4) in the root frame."""
-    roots = [inverse(robot.tree.pose(robot.base, robot.named(row))) for row in q]
-    return np.array([(T @ goal)[:3, 3] for T, goal in zip(roots, goals, strict=True)])

@@ -8,7 +8,6 @@ import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.errors import AmbiguousTipError, ChainError, PoseError, RobotModelError
-from dls_ik.model.joint import Joint
 from dls_ik.model.pose import pose_matrix
 from dls_ik.model.rotations import rigid_transform
 from dls_ik.model.tree import Tree, product
@@ -76,7 +75,7 @@ def _moves(tree: Tree, base: str, leaf: str) -> bool:
 def _only_tip(tree: Tree, base: str) -> str:
     """Return the only tip, or the one that an arm with a gripper or several tool frames has."""
     tips = moving_tips(tree, base)
-    usable = [tip for tip in tips if not _crosses_unusable(tree, base, tip)]
+    usable = [tip for tip in tips if not any(j.name in tree.unusable for j in tree.path(base, tip))]
     if tips and not usable:
         raise RobotModelError(next(iter(tree.unusable.values())))
     if not usable:
@@ -124,10 +123,6 @@ def _tool_frame(tree: Tree, tips: Sequence[str]) -> str | None:
     return None
 
 
-def _crosses_unusable(tree: Tree, base: str, tip: str) -> bool:
-    return bool(tree.unusable) and any(j.name in tree.unusable for j in tree.path(base, tip))
-
-
 def checked_offsets(tips: Sequence[str], offsets: Offsets) -> Array:
     """Check the offsets of k tips and make their rotations exact.
 
@@ -171,7 +166,8 @@ def moved_link(
         JointValueError: an unknown joint in `others`, or a value that is not finite.
     """
     path = tree.path(base, link)
-    moved = [_is_moved(tree, joint, joint_names) for joint in path]
+    drives = [tree.mimic_of.get(joint.name) for joint in path]
+    moved = [d is not None and d.multiplier != 0.0 and d.master in joint_names for d in drives]
     if not any(moved):
         raise ChainError(
             f"link {link!r} is below {base!r}, but no joint of the chain moves it: "
@@ -185,8 +181,3 @@ def moved_link(
             f"{listing(foreign)}"
         )
     return path[last].child, product(path[last + 1 :], tree.values(others))
-
-
-def _is_moved(tree: Tree, joint: Joint, joint_names: Sequence[str]) -> bool:
-    mimic = tree.mimic_of.get(joint.name)
-    return mimic is not None and mimic.multiplier != 0.0 and mimic.master in joint_names

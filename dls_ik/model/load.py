@@ -188,7 +188,9 @@ def expanded(
         raise RobotModelError(
             f"{shown} needs xacro: `pip install xacro`, or source ROS 2 with ros-DISTRO-xacro"
         ) from error
-    given = _Arguments({name: _word(value) for name, value in arguments.items()})
+    given = _Arguments(
+        {n: str(v).lower() if isinstance(v, bool) else str(v) for n, v in arguments.items()}
+    )
 
     def find(name: str) -> str:
         return (packages or {}).get(name) or _package_of(path, name)
@@ -206,11 +208,6 @@ def expanded(
         takes = f"it takes {listing(sorted(given.asked))}" if given.asked else "it has none"
         raise RobotModelError(f"{shown} has no argument {listing(map(quoted, unknown))}; {takes}")
     return str(document.toxml())
-
-
-def _word(value: object) -> str:
-    """Return the value of an argument as xacro reads it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _package_of(path: Path, name: str) -> str:

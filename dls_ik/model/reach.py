@@ -296,10 +296,6 @@ class BoundedBoxes(NamedTuple):
         parts: list[Any] = [each[which] for each in self]
         return BoundedBoxes(*parts)
 
-    def and_more(self, others: BoundedBoxes) -> BoundedBoxes:
-        """Append other boxes."""
-        return BoundedBoxes(*(np.concatenate(pair) for pair in zip(self, others, strict=True)))
-
 
 def upper_bound(elements: PathElements, functional: Functional, budget: Budget) -> float:
     """Bound a functional from above; infinite if more than MOST_JOINTS matter.
@@ -326,20 +322,16 @@ def maximum(product: ChainProduct, budget: Budget) -> float:
     budget.spend(1, d)
     for _ in range(ROUNDS):
         attained = max(attained, boxes.attained.max(initial=attained))
-        boxes = _sorted(boxes, above=attained + ENOUGH * scale)
+        good = np.count_nonzero(boxes.bound > attained + ENOUGH * scale)
+        boxes = boxes.rows(np.argsort(-boxes.bound)[:good])  # the largest first
         if not len(boxes.bound) or budget.is_spent:
             break
         count = max(4, CORNERS // 3 ** (d + 1))
         budget.spend(3 * min(count, len(boxes.bound)), d)
         parts = _bounded(product, *_thirds(boxes, count))
-        boxes = boxes.rows(slice(count, None)).and_more(parts)
+        pairs = list(zip(boxes.rows(slice(count, None)), parts, strict=True))
+        boxes = BoundedBoxes(*(np.concatenate(pair) for pair in pairs))
     return float(boxes.bound.max(initial=attained)) + ENOUGH * scale
-
-
-def _sorted(boxes: BoundedBoxes, above: float) -> BoundedBoxes:
-    """Keep the boxes whose bound is above a value, the largest first."""
-    order = np.argsort(-boxes.bound)[: np.count_nonzero(boxes.bound > above)]
-    return boxes.rows(order)
 
 
 def _thirds(boxes: BoundedBoxes, count: int) -> tuple[Array, Array]:
@@ -357,7 +349,10 @@ def _bounded(product: ChainProduct, lower: Array, upper: Array) -> BoundedBoxes:
     """Evaluate all corners of b boxes (b, d), and the joint values next to the best corner."""
     b, d = lower.shape
     wide = ~product.prismatic & (upper - lower > WIDE)  # (b, d)
-    on_arc = _on_arc(wide, lower, upper)  # (b, d, 3)
+    middle = 0.5 * (lower + upper)
+    narrow = np.stack([lower, upper, middle], -1)
+    # (b, d, 3) joint values whose points span the triangles: ends and middle, or thirds
+    on_arc = np.where(wide[..., None], middle[..., None] + TURN * THIRDS, narrow)
     share = _share(product.prismatic, wide, lower, upper)  # (b, d)
     corners = np.broadcast_to(product.row, (b, 1, 1, len(product.row)))
     for j in range(d):
@@ -370,13 +365,6 @@ def _bounded(product: ChainProduct, lower: Array, upper: Array) -> BoundedBoxes:
     nearest = np.clip(np.take_along_axis(on_arc, index[..., None], 2)[..., 0], lower, upper)
     bound = corners.reshape(b, -1)[np.arange(b), best]
     return BoundedBoxes(lower, upper, bound, product.values(nearest), gap.argmax(1))
-
-
-def _on_arc(wide: NDArray[np.bool_], lower: Array, upper: Array) -> Array:
-    """Choose joint values (b, d, 3) whose points span the triangles: ends and middle, or thirds."""
-    middle = 0.5 * (lower + upper)
-    narrow = np.stack([lower, upper, middle], -1)
-    return np.where(wide[..., None], middle[..., None] + TURN * THIRDS, narrow)
 
 
 def _share(
@@ -431,7 +419,10 @@ def farthest(elements: PathElements, base: Array, tip: Array, budget: Budget) ->
     squared = upper_bound(elements, squared_distance(base, tip), budget)
     half = len(elements.prismatic) // 2
     if budget.is_spent and squared == np.inf:
-        return _whole_length(elements, base, tip)
+        slides = elements.prismatic
+        is_finite = np.isfinite([elements.lower[slides], elements.upper[slides]]).all()
+        ends = np.linalg.norm(base) + np.linalg.norm(tip)
+        return float(ends + elements.length) if is_finite else np.inf
     if squared < np.inf or half == 0:
         return sqrt(max(squared, 0.0))
     before, after = elements.split(half)
@@ -455,11 +446,3 @@ def nearest(elements: PathElements, base: Array, tip: Array, budget: Budget) -> 
         nearest(*second, budget) - farthest(*first, budget),
     )
     return max(gained, 0.0)
-
-
-def _whole_length(elements: PathElements, base: Array, tip: Array) -> float:
-    """Add the lengths of all links."""
-    slides = elements.prismatic
-    if not np.isfinite([elements.lower[slides], elements.upper[slides]]).all():
-        return np.inf
-    return float(np.linalg.norm(base) + elements.length + np.linalg.norm(tip))

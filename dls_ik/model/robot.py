@@ -380,9 +380,12 @@ class RobotModel:
         """
         if isinstance(size, np.random.Generator):
             size, rng = rng, size
-        lower, upper = self.finite_limits()
-        shape = self.n if size is None else (_checked_size(size), self.n)
-        return _generator(rng).uniform(lower, upper, shape)
+        if not isinstance(rng, np.random.Generator):
+            seed = "rng is a numpy.random.Generator, or its seed from 0"
+            rng = np.random.default_rng(None if rng is None else _whole(rng, seed))
+        whole = "the size is a whole number from 0"
+        shape = self.n if size is None else (_whole(size, whole), self.n)
+        return rng.uniform(*self.finite_limits(), shape)
 
     def clip(self, q: JointValues) -> Array:
         """Return the nearest values within the limits, (n,) or (b, n)."""
@@ -442,21 +445,7 @@ def _viewer() -> Any:
     return import_module("dls_ik.viewer")
 
 
-def _is_whole(value: Any) -> bool:
-    is_number = not isinstance(value, bool) and isinstance(value, Integral)
-    return is_number and int(value) >= 0
-
-
-def _checked_size(size: Any) -> int:
-    if _is_whole(size):
-        return int(size)
-    raise OptionError(f"the size is a whole number from 0, not {quoted(size)}")
-
-
-def _generator(rng: Any) -> np.random.Generator:
-    """Return a generator as it is, or one of a seed."""
-    if isinstance(rng, np.random.Generator):
-        return rng
-    if rng is not None and not _is_whole(rng):
-        raise OptionError(f"rng is a numpy.random.Generator, or its seed from 0, not {quoted(rng)}")
-    return np.random.default_rng(rng)
+def _whole(value: Any, valid: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
+        raise OptionError(f"{valid}, not {quoted(value)}")
+    return int(value)

@@ -51,9 +51,10 @@ class Tree:
         _check_names(self.name, self.links, self.joints)
         joint = {each.name: each for each in self.joints}
         parent_joint = _by_child(self.links, self.joints)
-        child_joints = {
-            link: tuple(below) for link, below in _by_parent(self.links, self.joints).items()
-        }
+        below: dict[str, list[Joint]] = {link: [] for link in self.links}
+        for each in self.joints:
+            below[each.parent].append(each)
+        child_joints = {link: tuple(joints) for link, joints in below.items()}
         mimic_of, unusable = resolve_mimics(joint)
         fields = {
             "joint": joint,
@@ -198,14 +199,6 @@ def _by_child(links: tuple[str, ...], joints: tuple[Joint, ...]) -> dict[str, Jo
             other = found[joint.child].name
             raise joint.error(f"its child link {joint.child!r} already hangs on joint {other!r}")
         found[joint.child] = joint
-    return found
-
-
-def _by_parent(links: tuple[str, ...], joints: tuple[Joint, ...]) -> dict[str, list[Joint]]:
-    """Index joints by parent link, all of which are known."""
-    found: dict[str, list[Joint]] = {link: [] for link in links}
-    for joint in joints:
-        found[joint.parent].append(joint)
     return found
 
 

@@ -7,6 +7,7 @@ that is searched by their poses (``core/fast/table.py`` has how).
 """
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -60,7 +61,7 @@ class Problem(NamedTuple):
     starts: Starts
     packed: Packed | None  # for the full pose of one tip, by a method of the fast path
     details: GeneralProblem | None  # for anything else
-    kdl: "KdlAttempts | PluginAttempts | None"  # for methods that are no kernels
+    kdl: "SeededAttempts | None"  # for methods that are no kernels
     has_table: bool  # whether the first start may come from a table
 
 
@@ -114,6 +115,8 @@ def build_details(
     length = float(np.linalg.norm(direction))
     if length == 0.0:
         raise OptionError("direction is a vector that is not zero")
+    slides = np.ones(robot.n, np.bool_)  # joints that never turn
+    slides[robot.chain.variable[~robot.chain.prismatic]] = False
     return GeneralProblem(
         task=rows,
         params=_method_params(choice, options),
@@ -121,7 +124,7 @@ def build_details(
         reference=_vector("reference", options.reference, middle, "joint"),
         obstacle=unit * _vector("obstacle", options.obstacle, np.zeros(3), "coordinate"),
         joint_weights=_joint_weights(options, robot.n),
-        translational=_translational(robot),
+        translational=slides,
     )
 
 
@@ -181,13 +184,6 @@ def _joint_weights(options: SolverOptions, n: int) -> Array:
         given = quoted(options.joint_weights)
         raise OptionError(f"joint_weights are numbers from {MIN_JOINT_WEIGHT:g}, not {given}")
     return weights
-
-
-def _translational(robot: RobotModel) -> NDArray[np.bool_]:
-    """(n,) which joints only slide."""
-    turns = np.zeros(robot.n, np.bool_)
-    turns[robot.chain.variable[~robot.chain.prismatic]] = True
-    return ~turns
 
 
 # Starts
@@ -285,11 +281,51 @@ def _tree(features: Array) -> tuple[NDArray[np.intp], NDArray[np.int64], Array]:
     return order, by, cut
 
 
+# Attempts of methods that are no kernels
+
+
+class SeededAttempts:
+    """Attempts in Python, with seeds and restarts as our kernels have them."""
+
+    _robot: RobotModel
+
+    def search(self, Ts: Array, seeds: Array, attempts: int, rows: Rows) -> None:
+        """Make up to `attempts` more attempts for every row of poses (b, k, 4, 4).
+
+        Rows whose pose or seed is not valid are passed over.
+
+        Raises:
+            MethodError: a plug-in fails, see :func:`dls_ik.solver.plugins.checked_step`.
+        """
+        for i in range(len(Ts)):
+            seed = seeds[min(i, len(seeds) - 1)]
+            if all(is_pose(T, POSE_TOLERANCE) for T in Ts[i]) and np.isfinite(seed).all():
+                row = Rows._make(array[i] for array in rows)
+                self._search_row(Ts[i], seed, attempts, row)
+
+    def _search_row(self, T_d: Array, seed: Array, attempts: int, row: Rows) -> None:
+        for _ in range(attempts):
+            is_first = row.counts[ATTEMPTS] == 0
+            start = seed if is_first else random_start(self._robot.finite_limits(), row)
+            row.counts[ATTEMPTS] += 1
+            q, errors, steps, is_reached = self._attempt(T_d, start)
+            row.counts[STEPS] += steps
+            if is_first or is_reached or errors[0] + errors[1] < row.figures[:2].sum():
+                row.best[:], row.figures[:2] = q, errors
+            if is_reached:
+                row.counts[FOUND] = ALL
+                return
+
+    def _attempt(self, T_d: Array, start: Array) -> tuple[Array, Sequence[float], int, bool]:
+        """Return the last configuration, its errors (2,), the steps made, and if it is reached."""
+        raise NotImplementedError
+
+
 # KDL
 
 
-class KdlAttempts:
-    """Attempts of one of KDL's solvers, with seeds and restarts as our kernels have them.
+class KdlAttempts(SeededAttempts):
+    """Attempts of one of KDL's solvers.
 
     ``kdl_nr``, Newton-Raphson, and ``kdl_nr_jl``, the same with values clipped to the limits,
     compare each of six components with one tolerance; ``kdl_lma``, Levenberg-Marquardt, compares
@@ -312,41 +348,25 @@ class KdlAttempts:
             )
         self._kdl = pykdl()
         self._chain = kdl_chain(robot)
-        self._limits = robot.finite_limits()
         self._fk = self._kdl.ChainFkSolverPos_recursive(self._chain)
         self._keep: tuple[Any, ...] = ()  # objects that KDL's solver refers to and does not own
         self._solver = self._new_solver()
 
-    def search(self, Ts: Array, seeds: Array, attempts: int, rows: Rows) -> None:
-        """Make up to `attempts` more attempts for every row of poses (b, 1, 4, 4).
-
-        Rows whose pose or seed is not valid are passed over.
-        """
-        for i in range(len(Ts)):
-            seed = seeds[min(i, len(seeds) - 1)]
-            if is_pose(Ts[i, 0], POSE_TOLERANCE) and np.isfinite(seed).all():
-                row = Rows._make(array[i] for array in rows)
-                self._search_row(kdl_frame(self._kdl, Ts[i, 0]), seed, attempts, row)
-
-    def _search_row(self, frame: Any, seed: Array, attempts: int, row: Rows) -> None:
-        out, goal = self._kdl.JntArray(self._robot.n), self._goal
-        for _ in range(attempts):
-            start = seed if row.counts[ATTEMPTS] == 0 else random_start(self._limits, row)
-            self._solver.CartToJnt(self._joints(start), frame, out)
-            row.counts[ATTEMPTS] += 1
-            q = np.array([out[j] for j in range(self._robot.n)])
-            position, rotation = self._errors(frame, q)
-            is_reached = (
-                position <= goal.position_tolerance
-                and rotation <= goal.rotation_tolerance
-                and math.hypot(position, goal.rotation_weight * rotation) <= goal.error_tolerance
-            )
-            is_better = position + rotation < row.figures[:2].sum()
-            if is_reached or is_better or row.counts[ATTEMPTS] == 1:
-                row.best[:], row.figures[:2] = q, (position, rotation)
-            if is_reached:
-                row.counts[FOUND] = ALL
-                return
+    def _attempt(self, T_d: Array, start: Array) -> tuple[Array, Sequence[float], int, bool]:
+        out, goal, frame = (
+            self._kdl.JntArray(self._robot.n),
+            self._goal,
+            kdl_frame(self._kdl, T_d[0]),
+        )
+        self._solver.CartToJnt(self._joints(start), frame, out)
+        q = np.array([out[j] for j in range(self._robot.n)])
+        position, rotation = self._errors(frame, q)
+        is_reached = (
+            position <= goal.position_tolerance
+            and rotation <= goal.rotation_tolerance
+            and math.hypot(position, goal.rotation_weight * rotation) <= goal.error_tolerance
+        )
+        return q, (position, rotation), 0, is_reached
 
     def _errors(self, frame: Any, q: Array) -> tuple[float, float]:
         """Position [m] and rotation error [rad] at q, by KDL's own kinematics."""
@@ -375,7 +395,7 @@ class KdlAttempts:
         if self._method == "kdl_nr":
             self._keep = (velocity,)
             return kdl.ChainIkSolverPos_NR(self._chain, self._fk, velocity, most, tolerance)
-        bounds = [self._joints(limit) for limit in self._limits]
+        bounds = [self._joints(limit) for limit in self._robot.finite_limits()]
         self._keep = (velocity, bounds)
         clipped = kdl.ChainIkSolverPos_NR_JL
         return clipped(self._chain, *bounds, self._fk, velocity, most, tolerance)
@@ -384,8 +404,8 @@ class KdlAttempts:
 # Plug-ins
 
 
-class PluginAttempts:
-    """Attempts of a method of the user's own, with seeds and restarts as our kernels have them.
+class PluginAttempts(SeededAttempts):
+    """Attempts of a method of the user's own.
 
     Raises:
         MethodError, OptionError: as :func:`build_problem`.
@@ -399,43 +419,14 @@ class PluginAttempts:
         self._robot, self._plugin, self._goal = robot, choice.plugin, options.goal()
         self._details = build_details(robot, choice, options, task)
         self._memory = new_memory(robot.chain, options.method(choice), self._details)
-        self._limits = robot.finite_limits()
 
-    def search(self, Ts: Array, seeds: Array, attempts: int, rows: Rows) -> None:
-        """Make up to `attempts` more attempts for every row of poses (b, k, 4, 4).
-
-        Rows whose pose or seed is not valid are passed over.
-
-        Raises:
-            MethodError: the plug-in fails, see :func:`dls_ik.solver.plugins.checked_step`.
-        """
-        for i in range(len(Ts)):
-            seed = seeds[min(i, len(seeds) - 1)]
-            if all(is_pose(T, POSE_TOLERANCE) for T in Ts[i]) and np.isfinite(seed).all():
-                row = Rows._make(array[i] for array in rows)
-                self._search_row(Ts[i], seed, attempts, row)
-
-    def _search_row(self, T_d: Array, seed: Array, attempts: int, row: Rows) -> None:
-        for _ in range(attempts):
-            is_first = row.counts[ATTEMPTS] == 0
-            q = seed if is_first else random_start(self._limits, row)
-            row.counts[ATTEMPTS] += 1
-            q, errors, steps, is_reached = self._attempt(T_d, q)
-            row.counts[STEPS] += steps
-            if is_first or is_reached or errors.sum() < row.figures[:2].sum():
-                row.best[:], row.figures[:2] = q, errors
-            if is_reached:
-                row.counts[FOUND] = ALL
-                return
-
-    def _attempt(self, T_d: Array, start: Array) -> tuple[Array, Array, int, bool]:
-        """Return the last configuration, its errors (2,), the steps made, and if it is reached."""
+    def _attempt(self, T_d: Array, start: Array) -> tuple[Array, Sequence[float], int, bool]:
         goal, task, r = self._goal, self._details.task, len(self._details.task.weight)
         e, J, q = np.empty(r), np.empty((r, self._robot.n)), np.array(start)
         memory = np.zeros(MEMORY)
         for steps in range(goal.max_iterations + 1):
             error_and_jacobian(self._robot.chain, self._details, self._memory, T_d, q, e, J)
-            errors = largest_errors(task, e)
+            errors = largest_errors(task, e).tolist()
             if (
                 errors[0] <= goal.position_tolerance
                 and errors[1] <= goal.rotation_tolerance

@@ -37,6 +37,7 @@ TRAIL_POINTS = 600
 TRAIL_STEP = 2e-3  # of the robot's size
 ELLIPSOID_SCALE = 0.2  # [s] 1 m/s is drawn 0.2 m long
 VISIBLE_CHANGE = 1e-6  # [m and 1] of the entries of a pose
+EMPTY = np.zeros((1, 2, 3), np.float32)  # line segments
 FLOOR_COLOURS = {False: ((226, 229, 234), (196, 201, 209)), True: ((44, 48, 54), (70, 76, 84))}
 
 
@@ -46,16 +47,17 @@ class SceneView:
     def __init__(self, server: Any, robot: RobotModel, shapes: Shapes) -> None:
         self._server, self._scene = server, server.scene
         self._robot, self._boxes = robot, LinkBoxes(robot, shapes)
-        self.floor, self._size = extent(robot, shapes)
-        self._grid = _furnish(server, self.floor, self._size)
-        self._figures = Figures(self._scene, robot, shapes, self._boxes, self._size)
+        self.floor, self.size = extent(robot, shapes)
+        self._grid = _furnish(server, self.floor, self.size)
+        self._figures = Figures(self._scene, robot, shapes, self._boxes, self.size)
         self._trails: list[TipTrail] = []
         self.targets = [
-            TargetGizmo(self._scene, f"/target{i or ''}", self._size)
-            for i in range(len(robot.tips))
+            TargetGizmo(self._scene, f"/target{i or ''}", self.size) for i in range(len(robot.tips))
         ]
-        self._path = PathLine(self._scene)
-        self._ellipsoid = VelocityEllipsoid(self._scene, robot, self._size)
+        self._path = self._scene.add_line_segments(
+            "/path", EMPTY, PATH_COLOUR, thickness=1.5, thickness_units="screen", visible=False
+        )
+        self._ellipsoid = VelocityEllipsoid(self._scene, robot, self.size)
         self._has_trails = False
         self._q = robot.clip(np.zeros(robot.n))
         self._figures.show([self._q])
@@ -63,11 +65,6 @@ class SceneView:
         self.frame(self._q)
         self._aspects: dict[int, float] = {}  # of clients when they were framed
         server.on_client_connect(self._greet)
-
-    @property
-    def size(self) -> float:
-        """The size of the robot [m]."""
-        return self._size
 
     def clearance(self, q: Array) -> Array:
         """Return the least height of each moving link (k,) above the floor [m] at q (n,)."""
@@ -92,9 +89,9 @@ class SceneView:
             client: whose camera; None: those of all, and of all that come.
         """
         parts = [self._boxes.corners(q)]
-        axes = ARROWS * self._size * np.concatenate([np.zeros((1, 3)), np.eye(3)])
+        axes = ARROWS * self.size * np.concatenate([np.zeros((1, 3)), np.eye(3)])
         if points is not None:
-            rim = 0.4 * ARROWS * self._size  # room for the handles at the ends of a path
+            rim = 0.4 * ARROWS * self.size  # room for the handles at the ends of a path
             parts += [points.min(axis=0)[None] - rim, points.max(axis=0)[None] + rim, points]
         tips = self._robot.fk(q).reshape(-1, 4, 4)
         parts += [axes @ T[:3, :3].T + T[:3, 3] for T in tips]  # the handles of a target there
@@ -114,7 +111,9 @@ class SceneView:
 
     def show_path(self, points: Array | None) -> None:
         """Show the path of a preset (m, 3), or hide it."""
-        self._path.show(points)
+        self._path.visible = points is not None
+        if points is not None:
+            self._path.points = np.stack([points[:-1], points[1:]], axis=1).astype(np.float32)
 
     def show_ellipsoid(self, is_shown: bool) -> None:
         """Show or hide the ellipsoid."""
@@ -138,7 +137,7 @@ class SceneView:
     def _show_trails(self, views: Sequence[ArmView]) -> None:
         while len(self._trails) < len(views):
             i = len(self._trails)
-            self._trails.append(TipTrail(self._scene, f"/trail{i}", i, self._size))
+            self._trails.append(TipTrail(self._scene, f"/trail{i}", i, self.size))
             self._trails[-1].handle.visible = self._has_trails
         while len(self._trails) > len(views):
             self._trails.pop().handle.remove()
@@ -149,12 +148,13 @@ class SceneView:
     def _greet(self, client: Any) -> None:
         """Frame the arm for a client, and again when its window gets another form."""
         self._frame_client(client)
-        client.camera.on_update(lambda _: self._follow_window(client))
 
-    def _follow_window(self, client: Any) -> None:
-        before = self._aspects.get(client.client_id, 1.0)
-        if not 1.0 / NEW_FORM < client.camera.aspect / before < NEW_FORM:
-            self._frame_client(client)
+        def follow_window(_: Any) -> None:
+            before = self._aspects.get(client.client_id, 1.0)
+            if not 1.0 / NEW_FORM < client.camera.aspect / before < NEW_FORM:
+                self._frame_client(client)
+
+        client.camera.on_update(follow_window)
 
     def _frame_client(self, client: Any) -> None:
         camera = client.camera
@@ -324,7 +324,9 @@ class Figure:
             if colour is None:
                 mesh = scene.add_mesh_trimesh(name, piece.mesh)
             else:
-                mesh = _add_mesh(scene, name, _scaled(piece.mesh, scale), colour)
+                shape = _scaled(piece.mesh, scale)
+                vertices, faces = shape.vertices.astype(np.float32), shape.faces.astype(np.uint32)
+                mesh = scene.add_mesh_simple(name, vertices, faces, color=colour)
             self._meshes[piece.link].append(mesh)
 
     def show(self, poses: Mapping[str, Array]) -> None:
@@ -350,7 +352,7 @@ class Figure:
 def _tinted(tint: Colour, colour: Colour | None) -> Colour:
     """Return a colour for a part of a tinted arm: darker for dark parts."""
     is_dark = colour is not None and sum(colour) / 3.0 < DARK
-    red, green, blue = (round(0.75 * c if is_dark else 0.75 * c + 64.0) for c in tint)
+    red, green, blue = (round(0.75 * c + (0.0 if is_dark else 64.0)) for c in tint)
     return red, green, blue
 
 
@@ -369,29 +371,7 @@ def _scaled(mesh: Any, scale: float) -> Any:
     return larger
 
 
-def _add_mesh(scene: Any, name: str, mesh: Any, colour: Colour, **look: Any) -> Any:
-    vertices = np.asarray(mesh.vertices, np.float32)
-    faces = np.asarray(mesh.faces, np.uint32)
-    return scene.add_mesh_simple(name, vertices, faces, color=colour, **look)
-
-
 # Targets, paths, trails, ellipsoid
-
-
-class PathLine:
-    """A line along the path of the target."""
-
-    def __init__(self, scene: Any) -> None:
-        empty = np.zeros((1, 2, 3), np.float32)
-        self._handle = scene.add_line_segments(
-            "/path", empty, PATH_COLOUR, thickness=1.5, thickness_units="screen", visible=False
-        )
-
-    def show(self, points: Array | None) -> None:
-        """Draw it through points (m, 3), or hide it."""
-        self._handle.visible = points is not None
-        if points is not None:
-            self._handle.points = np.stack([points[:-1], points[1:]], axis=1).astype(np.float32)
 
 
 class TargetGizmo:
@@ -431,9 +411,8 @@ class TipTrail:
     def __init__(self, scene: Any, name: str, arm: int, size: float) -> None:
         self._points: deque[Array] = deque(maxlen=TRAIL_POINTS)
         self._step = TRAIL_STEP * size
-        empty = np.zeros((1, 2, 3), np.float32)
         self.handle = scene.add_line_segments(
-            name, empty, ARM_COLOURS[arm], thickness=3.0, thickness_units="screen"
+            name, EMPTY, ARM_COLOURS[arm], thickness=3.0, thickness_units="screen"
         )
 
     def show(self, point: Array) -> None:
@@ -448,7 +427,7 @@ class TipTrail:
     def clear(self) -> None:
         """Remove all points."""
         self._points.clear()
-        self.handle.points = np.zeros((1, 2, 3), np.float32)
+        self.handle.points = EMPTY
 
 
 class VelocityEllipsoid:

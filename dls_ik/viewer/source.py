@@ -413,7 +413,7 @@ def check_follows(method: str) -> str:
         MethodError: an unknown method, or one of KDL's, which solve for poses only.
     """
     choice = parse_method(method)
-    if choice.follows_no_target:
+    if choice.is_kdl:
         raise MethodError(f"method {choice.name!r} solves for poses and follows no target")
     return choice.name
 
