@@ -16,7 +16,7 @@ import dls_ik
 from dls_ik.cli.main import COMMANDS, SECTIONS, main
 from dls_ik.reproduce.experiment import EXPERIMENTS
 
-PATIENCE = 120  # [s]
+PATIENCE = 300  # [s]
 WIDE = ("COLUMNS", "FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 POSES = "x,y,z,roll,pitch,yaw\n0.4,0.2,0.5,0,3,0\n0.4,0.21,0.5,0,3,0\n"
 

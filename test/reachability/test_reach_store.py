@@ -148,7 +148,7 @@ def test_a_killed_run_goes_on_to_the_same_map(wam, tmp_path):
     kept = len(chunks_of(out))
     assert 4 <= kept < wam.settings.chunks
     with start("--out", out) as process:
-        _, said = process.communicate(timeout=120)
+        _, said = process.communicate(timeout=300)
     assert process.returncode == 0, said
     assert f"{kept} of them there already" in said
     assert_same(ReachabilityMap.load(out), wam)
@@ -162,7 +162,7 @@ def test_ctrl_c_keeps_what_is_finished(wam, tmp_path):
     with start("--out", out, preexec_fn=ignoring) as process:
         wait_for_chunks(process, out, 3)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=120)
+        _, said = process.communicate(timeout=300)
     assert process.returncode == 130, said
     kept = len(chunks_of(out))
     assert kept >= 3

@@ -24,7 +24,7 @@ READY = 240.0  # [s] kernels may have to be compiled, by several at once
 UNNAMED = "_NODE_NAMESPACE_UNKNOWN_/_NODE_NAME_UNKNOWN_"
 ANEW = 20.0  # [s]
 ENDED = 10.0  # [s] after which a node that does not end is killed
-SOON = 60.0  # [s] for everything else, on a busy machine too
+SOON = 120.0  # [s] for everything else, on a busy machine too
 
 
 class NodeProcess:

@@ -40,6 +40,8 @@ TRANSFORM = f"""([name, base]) => {{
     return from.matrixWorld.clone().invert().multiply(node.matrixWorld).toArray();
 }}"""
 CLICK = "element => element.click()"  # without waiting for frames, which software draws slowly
+FRAMES = """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() =>
+    requestAnimationFrame(done))))"""
 ARROW = "(name) => window.__viserSceneTree.getState()[name].message.props.scale"  # [m]
 
 
@@ -143,7 +145,8 @@ class Page:
         """Drag with the mouse from one place of the page [px] to another."""
         self._expect_canvas(start)
         self.page.mouse.move(*start)
-        self.page.wait_for_timeout(200)  # the page finds what is under the mouse in its next frame
+        self.page.wait_for_timeout(200)
+        self.page.evaluate(FRAMES)  # the page finds what is under the mouse in its next frame
         self.page.mouse.down()
         for x, y in np.linspace(start, end, steps + 1)[1:]:
             self.page.mouse.move(x, y)
@@ -154,12 +157,16 @@ class Page:
         """Drag a transform control by its arrow "x", "y" or "z"; (4, 4) where it came to rest.
 
         The mouse takes the cone: lower on the shaft, at 0.65 of it, the arcs for turning begin. A
-        page that draws seldom is behind the mouse.
+        page that draws seldom is behind the mouse, and may miss that it took the arrow.
         """
-        direction = np.eye(3)["xyz".index(axis)]
+        direction, before = np.eye(3)["xyz".index(axis)], self.pose(name)
         grip = 0.9 * self.page.evaluate(ARROW, name) * direction
-        self.drag(self.pixel(name, grip), self.pixel(name, grip + distance * direction), steps)
-        return self.settled(name)
+        for _ in range(3):
+            self.drag(self.pixel(name, grip), self.pixel(name, grip + distance * direction), steps)
+            after = self.settled(name)
+            if np.abs(after - before).max() > 0.5 * abs(distance):
+                break
+        return after
 
     def screenshot(self, name):
         """Keep a picture, in $DLS_IK_ARTEFACTS or the folder of the test; where it is."""

@@ -45,7 +45,7 @@ def run(session, scene, until, steps=3000):
         was_free = is_free
         waiting = session.sources[0]._search
         if waiting is not None:
-            waiting.exception(timeout=20.0)
+            waiting.exception(timeout=300.0)
         if view.sample.state == until:
             session.ticks = k + 1
             return view.sample
