@@ -8,14 +8,13 @@ around before the tip gives way, and the other directions stay exact. They are f
 set: the row that is broken most is taken in, one that the error pulls away from is let go.
 """
 
-from math import sqrt
-
 import numpy as np
 
-from dls_ik.core.collision import STACK, SceneArrays, place_frames, unpack_scene
+from dls_ik.core.collision import unpack_scene
 from dls_ik.core.follow import (
     HALVINGS,
     LEAST_RATE,
+    FollowProblem,
     descend,
     freedom,
     keep_from_overshooting,
@@ -27,7 +26,7 @@ from dls_ik.core.follow import (
 )
 from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.linalg import copy, factor, solve_factored
-from dls_ik.core.proximity import leaf_points, nearest_leaves, place_pair, refresh_bounds
+from dls_ik.core.near_pairs import ROWS, near_rows
 from dls_ik.core.step import general_step
 from dls_ik.core.task import jacobian_there, observe, scaled_error
 from dls_ik.core.types import (
@@ -43,8 +42,6 @@ from dls_ik.core.types import (
 )
 from dls_ik.core.workspace import new_memory, workspace
 
-ROWS = 32  # pairs of leaves that are kept at a distance at once
-MARGIN = 3e-4  # [m] by which the reference keeps farther away than a command has to
 SETTLING = 0.1  # [s] least time of a stop: contact with small steps between leaves stays calm
 STOPPING, CYCLES = 1.1, 2.0  # shares of the time of a stop, and cycles, that an approach leaves
 LOOSE = 5e-3  # [m] a cycle: rows with more room are forgotten
@@ -68,6 +65,7 @@ def follow_apart(
     reach: Array,
     least: Array,
     known: tuple[Array, Array],
+    watched: tuple[Array, Array, Indices],
     stopping: tuple[Array, float],
     influence: float,
     leaves: Indices,
@@ -77,6 +75,7 @@ def follow_apart(
 
     Args:
         scene, reach, known: as in :func:`dls_ik.core.proximity.certify`, of the reference.
+        watched: as in :func:`dls_ik.core.near_pairs.near_rows`, of the command.
         least: (p + s,) distance that each pair keeps [m].
         stopping: (n,) accelerations of a stop [rad/s^2 or m/s^2], infinite without a limit, and how
             long they take to begin [s].
@@ -96,130 +95,19 @@ def follow_apart(
     outside = return_into_limits(chain, dt, state.q)
     copy(outside, state.limit_activation)
     N, room, pair = np.empty((ROWS, n)), np.empty(ROWS), np.empty(ROWS, np.int64)
-    count = near_rows(arrays, reach, least, known, state.q, influence, leaves, N, room, pair)
+    count = near_rows(arrays, reach, least, known, watched, state.q, influence, leaves, N, room,
+                      pair)  # fmt: skip
     hindering = np.full(1, -1)
     rows = (N[:count], room[:count], pair[:count])
-    if _step(chain, method, general, stop, T_d, dt, outside, state, work, rows, stopping,
-             leaves, pace, hindering):  # fmt: skip
+    problem = FollowProblem(chain, method, general, stop, T_d, dt, outside)
+    if _step(problem, state, work, rows, stopping, leaves, pace, hindering):
         return hindering[0]
     least, greatest = observed[2], observed[3]
     work = workspace(chain, plain, new_memory(chain, descending, plain))
-    _step(chain, descending, plain, stop, T_d, dt, outside, state, work, rows, stopping,
-          leaves, pace, hindering)  # fmt: skip
+    problem = FollowProblem(chain, descending, plain, stop, T_d, dt, outside)
+    _step(problem, state, work, rows, stopping, leaves, pace, hindering)
     observed[2], observed[3] = least, greatest
     return hindering[0]
-
-
-@allocating
-def near_rows(
-    scene: SceneArrays,
-    reach: Array,
-    least: Array,
-    known: tuple[Array, Array],
-    q: Array,
-    influence: float,
-    leaves: Indices,
-    N: Array,
-    room: Array,
-    pair: Indices,
-) -> int:
-    """Write a row of N (m, n) for pairs of leaves that are near at q (n,); return how many.
-
-    A row is the derivative of the distance by the joints, a unit vector. The nearest leaves of each
-    pair have one, and leaves that had one before and mattered.
-
-    Args:
-        leaves: (ROWS, 4) in: those before, out: of the rows.
-        room: (m,) out: how far the pair may come nearer, along the row [rad or m].
-        pair: (m,) out.
-    """
-    refresh_bounds(reach, q, known[0], known[1])
-    before = leaves.copy()
-    pose, T = np.empty((scene.parent.shape[0], 3, 4)), np.empty((3, 4))
-    stack, bound = np.empty((STACK, 2), np.int64), np.empty(STACK)
-    found, points = np.empty(2, np.int64), np.empty((3, 3))
-    count, is_placed = 0, False
-    for k in range(known[0].shape[0]):
-        if known[0][k] >= influence or count >= ROWS:
-            continue
-        if not is_placed:
-            place_frames(scene, q, pose)
-            is_placed = True
-        place_pair(scene, k, pose, T)
-        d = nearest_leaves(scene, k, T, influence + 0.05, stack, bound, found)
-        known[0][k] = d
-        if d >= influence:
-            continue
-        if write_row(scene, k, found, pose, T, least, points, N[count], room[count:]):
-            pair[count] = k
-            leaves[count, 0], leaves[count, 1], leaves[count, 2] = k, found[0], found[1]
-            leaves[count, 3] = 0
-            count += 1
-    nearest = count
-    for i in range(ROWS):
-        k = before[i, 0]
-        if k < 0 or count >= ROWS:
-            break
-        is_new = known[0][k] < influence
-        for c in range(nearest):
-            same = leaves[c, 0] == k and leaves[c, 1] == before[i, 1]
-            if same and leaves[c, 2] == before[i, 2]:
-                leaves[c, 3], is_new = before[i, 3], False
-        if is_new:
-            found[0], found[1] = before[i, 1], before[i, 2]
-            if write_row(scene, k, found, pose, T, least, points, N[count], room[count:]):
-                pair[count] = k
-                for c in range(4):
-                    leaves[count, c] = before[i, c]
-                count += 1
-    if count < ROWS:
-        leaves[count, 0] = -1
-    return count
-
-
-@kernel
-def write_row(
-    scene: SceneArrays, k: int, leaves: Indices, pose: Array, T: Array,
-    least: Array, points: Array, row: Array, room: Array,
-) -> bool:  # fmt: skip
-    """Write the row (n,) and room (1,) of leaves (2,) of pair k; return whether joints move it."""
-    d = leaf_points(scene, k, leaves, pose, T, points)
-    row.fill(0.0)
-    own = scene.pairs.shape[0]
-    if k < own:
-        _add_joints(scene, scene.frame[scene.pairs[k, 1]], pose, points[1], points[2], 1.0, row)
-        _add_joints(scene, scene.frame[scene.pairs[k, 0]], pose, points[0], points[2], -1.0, row)
-    else:
-        frame = scene.frame[scene.outside[k - own, 0]]
-        _add_joints(scene, frame, pose, points[1], points[2], 1.0, row)
-    length = 0.0
-    for j in range(row.shape[0]):
-        length += row[j] * row[j]
-    length = sqrt(length)
-    if length < 1e-6:
-        return False
-    for j in range(row.shape[0]):
-        row[j] /= length
-    room[0] = (d - least[k] - MARGIN) / length
-    return True
-
-
-@kernel
-def _add_joints(
-    scene: SceneArrays, frame: int, pose: Array, p: Array, u: Array, sign: float, row: Array
-) -> None:
-    """Add to a row (n,) the velocity along u (3,) of a point p (3,) on a frame, by each joint."""
-    at = frame
-    while at > 0:
-        A = pose[at]
-        x, y, z = A[0, 2], A[1, 2], A[2, 2]
-        if scene.prismatic[at] != 0:
-            along = x * u[0] + y * u[1] + z * u[2]
-        else:
-            a, b, c = p[0] - A[0, 3], p[1] - A[1, 3], p[2] - A[2, 3]
-            along = (y * c - z * b) * u[0] + (z * a - x * c) * u[1] + (x * b - y * a) * u[2]
-        row[scene.variable[at]] += sign * scene.scale[at] * along
-        at = scene.parent[at]
 
 
 # The step -----------------------------------------------------------------------------------------
@@ -227,13 +115,7 @@ def _add_joints(
 
 @allocating
 def _step(
-    chain: Chain,
-    method: Method,
-    general: GeneralProblem,
-    stop: StopCriteria,
-    T_d: Array,
-    dt: float,
-    outside: Array,
+    problem: FollowProblem,
     state: FollowState,
     work: Workspace,
     rows: tuple[Array, Array, Indices],
@@ -243,6 +125,7 @@ def _step(
     hindering: Indices,
 ) -> bool:
     """Move ``state.q`` by one step of a method; return False where no step lowers the error."""
+    chain, method, general, stop, T_d, dt, outside = problem
     q, observed, activation = state.q, state.observed, work.limit.activation
     N, room, pair = rows
     n, m = q.shape[0], N.shape[0]
@@ -276,8 +159,7 @@ def _step(
                 count += 1
     for i in range(passes):
         approach_bounds(stopping, dt, np.inf if i == 1 else T, room, b)
-        if not _solve_apart(chain, method, general, T_d, q, e, J, e_left, J_free, N, b, scale,
-                            work, outside, active):  # fmt: skip
+        if not _solve_apart(problem, q, e, J, e_left, J_free, N, b, scale, work, active):
             break
         trial = slow if i == 1 else fast
         scale = velocity_scale(chain, dt, work.dq)
@@ -298,7 +180,7 @@ def _step(
         leaves[active[i], 3] = 1
     hindering[0] = -1 if active[0] < 0 else pair[active[0]]
     _take_along(N, active, work.dq, y)
-    keep_from_overshooting(chain, general, T_d, dt, q, e_left, J, J_free, free, work, observed)
+    keep_from_overshooting(problem, q, e_left, J, J_free, free, work, observed)
     for j in range(n):
         work.dq[j] += y[j]
     keep_velocity(chain, dt, work.dq)
@@ -307,17 +189,13 @@ def _step(
         _project(chain, dt, q, N, b, work.dq)
         _forget_loose(N, b, work.dq, leaves)
     if active[0] < 0:
-        return descend(chain, stop, general, T_d, dt, q, work, observed)
-    return _descend_beside(chain, stop, general, T_d, dt, q, work, observed, N, active, e, J)
+        return descend(problem, q, work, observed)
+    return _descend_beside(problem, q, work, observed, N, active, e, J)
 
 
 @allocating
 def _descend_beside(
-    chain: Chain,
-    stop: StopCriteria,
-    general: GeneralProblem,
-    T_d: Array,
-    dt: float,
+    problem: FollowProblem,
     q: Array,
     work: Workspace,
     observed: Array,
@@ -335,6 +213,7 @@ def _descend_beside(
     Args:
         e: (r,), J: (r, n) scaled error and Jacobian at q.
     """
+    chain, general, stop, T_d = problem.chain, problem.general, problem.stop, problem.T_d
     n, count = q.shape[0], 0
     while active[count] >= 0:
         count += 1
@@ -362,7 +241,7 @@ def _descend_beside(
             away += N[active[c], j] * work.dq[j]
         gain += 2.0 * max(weight[c], 0.0) * max(away, 0.0)
     trial, error = np.empty(n), np.empty(2)
-    enough, share = (1.0 - LEAST_RATE * dt) * scaled_error(stop, observed), 1.0
+    enough, share = (1.0 - LEAST_RATE * problem.dt) * scaled_error(stop, observed), 1.0
     for _ in range(HALVINGS):
         for j in range(n):
             lower, upper = min(chain.lower[j], q[j]), max(chain.upper[j], q[j])
@@ -431,10 +310,7 @@ def approach_bounds(
 
 @allocating
 def _solve_apart(
-    chain: Chain,
-    method: Method,
-    general: GeneralProblem,
-    T_d: Array,
+    problem: FollowProblem,
     q: Array,
     e: Array,
     J: Array,
@@ -444,7 +320,6 @@ def _solve_apart(
     b: Array,
     scale: float,
     work: Workspace,
-    outside: Array,
     active: Indices,
 ) -> bool:
     """Solve the step again with the rows that it breaks as constraints; return if there were any.
@@ -454,6 +329,8 @@ def _solve_apart(
         b: (m,) least motion along the rows N (m, n), of the share `scale` of a step.
         active: (n + 1,) rows that are constraints, the first -1 from the end on; in and out.
     """
+    chain, method, general = problem.chain, problem.method, problem.general
+    T_d, outside = problem.T_d, problem.outside
     m, n, r = N.shape[0], N.shape[1], e.shape[0]
     taken = np.zeros(m, np.int64)  # how often a row came in
     G, A, y, force = np.empty((n, n)), np.empty((n, n)), np.empty(n), np.empty(n)

@@ -1,6 +1,7 @@
 """One cycle of following a target: a calm step within velocity and position limits."""
 
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,6 +30,18 @@ NEGLIGIBLE = 1e-3  # curvature of the error relative to the least squared singul
 DIFFERENCE = 1e-4  # [rad or m] steps of the finite differences that curvature is found by
 TINY = 1e-8  # [m^2/rad^2] keeps the matrix regular where neither J nor curvature hold a direction
 STIFFEST = 1e4  # [m^2/rad^2] above which stiffness of a step makes no difference
+
+
+class FollowProblem(NamedTuple):
+    """Inputs of a step toward a target."""
+
+    chain: Chain
+    method: Method
+    general: GeneralProblem
+    stop: StopCriteria
+    T_d: Array  # (k, 4, 4) desired poses
+    dt: float  # [s] of the cycle
+    outside: Array  # (n,) 1 for joints that come back from beyond a limit, else 0
 
 
 @allocating
@@ -64,27 +77,20 @@ def follow(
     work = workspace(chain, general, state.memory)
     outside = return_into_limits(chain, dt, state.q)
     copy(outside, state.limit_activation)
-    if _step(chain, method, general, stop, T_d, dt, outside, state, work):
+    problem = FollowProblem(chain, method, general, stop, T_d, dt, outside)
+    if _step(problem, state, work):
         return
     least, greatest = observed[2], observed[3]
     work = workspace(chain, plain, new_memory(chain, descending, plain))
-    _step(chain, descending, plain, stop, T_d, dt, outside, state, work)
+    problem = FollowProblem(chain, descending, plain, stop, T_d, dt, outside)
+    _step(problem, state, work)
     observed[2], observed[3] = least, greatest
 
 
 @allocating
-def _step(
-    chain: Chain,
-    method: Method,
-    general: GeneralProblem,
-    stop: StopCriteria,
-    T_d: Array,
-    dt: float,
-    outside: Array,
-    state: FollowState,
-    work: Workspace,
-) -> bool:
+def _step(problem: FollowProblem, state: FollowState, work: Workspace) -> bool:
     """Move ``state.q`` by one step of a method; return False where no step lowers the error."""
+    chain, method, general, stop, T_d, dt, outside = problem
     q, observed, activation = state.q, state.observed, work.limit.activation
     # The error there, and the step of the method.
     observed[0], observed[1] = observe(chain, general, T_d, q, work)
@@ -99,10 +105,10 @@ def _step(
     if observed[0] <= stop.position_tolerance and observed[1] <= stop.rotation_tolerance:
         return True
     # How much of it is taken.
-    keep_from_overshooting(chain, general, T_d, dt, q, e, J, J, free, work, observed)
+    keep_from_overshooting(problem, q, e, J, J, free, work, observed)
     keep_velocity(chain, dt, work.dq)
     keep_from_swinging(work.dq, state.motion)
-    return descend(chain, stop, general, T_d, dt, q, work, observed)
+    return descend(problem, q, work, observed)
 
 
 @allocating
@@ -140,10 +146,7 @@ def freedom(chain: Chain, method: Method, j: int, q: float, dq: float, h: float)
 
 @allocating
 def keep_from_overshooting(
-    chain: Chain,
-    general: GeneralProblem,
-    T_d: Array,
-    dt: float,
+    problem: FollowProblem,
     q: Array,
     e: Array,
     J: Array,
@@ -170,7 +173,8 @@ def keep_from_overshooting(
     r, n = J.shape
     m = min(r, n)
     # The error that the step leaves: is it worth the curvature?
-    left, size, scale = np.empty(r), 0.0, velocity_scale(chain, dt, work.dq)
+    left, size = np.empty(r), 0.0
+    scale = velocity_scale(problem.chain, problem.dt, work.dq)
     for i in range(r):
         left[i] = e[i]
         for j in range(n):
@@ -188,7 +192,7 @@ def keep_from_overshooting(
     Ut, s, Vt = np.empty((r, r)), np.empty(r), np.empty((r, n))
     svd(F, Ut, s, Vt)
     A, along, stiff = np.empty((m, m)), np.empty(m), np.empty(m)
-    _curvature(chain, general, T_d, q, G, free, left, Vt, work, A)
+    _curvature(problem, q, G, free, left, Vt, work, A)
     # (m + S+) x = m a, and the step along those directions becomes x.
     for k in range(m):
         along[k], gradient = 0.0, 0.0
@@ -211,9 +215,7 @@ def keep_from_overshooting(
 
 @allocating
 def _curvature(
-    chain: Chain,
-    general: GeneralProblem,
-    T_d: Array,
+    problem: FollowProblem,
     q: Array,
     F: Array,
     free: Array,
@@ -229,6 +231,7 @@ def _curvature(
     Args:
         F: (r, n) Jacobian at q times free (n,), Vt: (r, n), of which m rows count.
     """
+    chain, general, T_d = problem.chain, problem.general, problem.T_d
     r, n = F.shape
     m = A.shape[0]
     S, trial, slope = np.empty((m, m)), np.empty(n), np.empty(n)
@@ -291,19 +294,11 @@ def keep_from_swinging(dq: Array, motion: Array) -> None:
 
 
 @allocating
-def descend(
-    chain: Chain,
-    stop: StopCriteria,
-    general: GeneralProblem,
-    T_d: Array,
-    dt: float,
-    q: Array,
-    work: Workspace,
-    observed: Array,
-) -> bool:
+def descend(problem: FollowProblem, q: Array, work: Workspace, observed: Array) -> bool:
     """Move `q` by the largest share of ``work.dq`` that lowers the error, if there is one."""
+    chain, general, stop, T_d = problem.chain, problem.general, problem.stop, problem.T_d
     trial, error = np.empty(q.shape[0]), np.empty(2)
-    enough = (1.0 - LEAST_RATE * dt) * scaled_error(stop, observed)
+    enough = (1.0 - LEAST_RATE * problem.dt) * scaled_error(stop, observed)
     share = 1.0
     for _ in range(HALVINGS):
         for j in range(q.shape[0]):

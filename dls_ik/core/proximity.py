@@ -37,7 +37,6 @@ APART, UNDECIDED, NEARER = range(3)  # a pair in an interval
 ROUNDING = 2e-7  # [m] by which distances may be less than a threshold
 DEPTH = 14  # halvings of an interval
 MOST_NODES = 40_000  # pairs of nodes looked at for one path; beyond, it is not certified
-AHEAD = 0.05  # [m] by which bounds of distances are sharper than one path needs
 
 
 # Signed distances and their gradients -------------------------------------------------------------
@@ -497,56 +496,3 @@ def leaf_points(
         out[1, i] = c - b[OUTER] * out[2, i]
         out[0, i] = out[1, i] - (d + padding) * out[2, i]
     return d
-
-
-@allocating
-def watch(
-    scene: tuple[Array, Indices],
-    reach: Array,
-    limits: tuple[Array, Array],
-    known: tuple[Array, Array],
-    q: Array,
-    influence: float,
-    out: Array,
-) -> tuple[int, float]:
-    """Find the nearest pair at q (n,), and let pairs that were too near keep what they gained.
-
-    Args:
-        reach: (p + s, n) as in :func:`certify`.
-        limits: (p + s,) distance that each pair keeps, in and out, and is to keep [m].
-        known: as in :func:`certify`.
-        influence: distance within which pairs are looked at, more than any is to keep [m].
-        out: (3, 3) points and normal of :func:`leaf_points`.
-
-    Returns:
-        The pair, -1 for none, and its distance [m].
-    """
-    arrays = unpack_scene(scene[0], scene[1])
-    refresh_bounds(reach, q, known[0], known[1])
-    nearest, best, is_placed = -1, influence, False
-    pose, T = np.empty((arrays.parent.shape[0], 3, 4)), np.empty((3, 4))
-    stack, bound = np.empty((STACK, 2), np.int64), np.empty(STACK)
-    found, leaves = np.empty(2, np.int64), np.empty(2, np.int64)
-    for k in range(limits[0].shape[0]):
-        if known[0][k] >= influence:
-            limits[0][k] = limits[1][k]
-            continue
-        is_free = True
-        for j in range(q.shape[0]):
-            is_free = is_free and reach[k, j] == 0.0
-        if is_free:  # it never changes
-            known[0][k] = np.inf
-            continue
-        if not is_placed:
-            place_frames(arrays, q, pose)
-            is_placed = True
-        place_pair(arrays, k, pose, T)
-        d = nearest_leaves(arrays, k, T, influence + AHEAD, stack, bound, found)
-        known[0][k] = max(d, bound[0]) if d >= influence + AHEAD else d
-        limits[0][k] = min(limits[1][k], max(limits[0][k], d - 0.5 * ROUNDING))
-        if d < best:
-            nearest, best = k, d
-            leaves[0], leaves[1] = found[0], found[1]
-    if nearest >= 0:
-        leaf_points(arrays, nearest, leaves, pose, T, out)
-    return nearest, best

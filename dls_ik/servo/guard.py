@@ -11,8 +11,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from dls_ik import compat
-from dls_ik.core.proximity import certify, watch
-from dls_ik.core.types import Array
+from dls_ik.core.near_pairs import watch
+from dls_ik.core.proximity import certify
+from dls_ik.core.types import Array, Indices
 from dls_ik.errors import OptionError, SceneError
 from dls_ik.model.robot import RobotModel
 from dls_ik.scene.planning_scene import PlanningScene
@@ -68,9 +69,15 @@ class SceneState:
         count = len(pairs.names)
         self.least = np.full(count, -np.inf)  # (p + s,) that each pair keeps [m]
         self._known = np.full(count, -np.inf), np.zeros(n)
+        self._seen = np.full(n, np.nan), np.zeros((count, 2), np.int64)
         self._points = np.zeros((3, 3))
         self._certify: Callable[..., Any] | None = None  # for arguments of these types
         self._watch: Callable[..., Any] | None = None
+
+    @property
+    def watched(self) -> tuple[Array, Array, Indices]:
+        """Distances (p + s,) and the place (n,) of the last look, and nearest leaves (p + s, 2)."""
+        return self._known[0], *self._seen
 
     def begin(self, q: Array, influence: float) -> None:
         """Let pairs that are too near at q (n,) keep what they have."""
@@ -95,7 +102,7 @@ class SceneState:
         pairs = self.pairs
         limits = self.least, pairs.distance
         packed, reach = pairs.packed, pairs.leverage[0]
-        args = (packed, reach, limits, self._known, q, influence, self._points)
+        args = (packed, reach, limits, self._known, self._seen, q, influence, self._points)
         if self._watch is None:
             self._watch = compat.numba_entry(watch, args)
         k, d = self._watch(*args)
@@ -265,7 +272,12 @@ class Guard:
         pairs = guarded_pairs(robot, snapshot, self._bounds, self._min_distance)
         state = SceneState(pairs, robot.n)
         return state, NearRows.of(
-            pairs.packed, pairs.leverage[0], state.least, self._stopping, self._influence
+            pairs.packed,
+            pairs.leverage[0],
+            state.least,
+            state.watched,
+            self._stopping,
+            self._influence,
         )
 
     def _begin(self, period: float) -> None:

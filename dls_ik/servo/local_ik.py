@@ -10,8 +10,9 @@ import numpy as np
 
 from dls_ik import compat
 from dls_ik.core import damping, step_bounds
-from dls_ik.core.avoidance import ROWS, follow_apart
+from dls_ik.core.avoidance import follow_apart
 from dls_ik.core.follow import follow
+from dls_ik.core.near_pairs import ROWS
 from dls_ik.core.types import Array, FollowState, GeneralProblem, Indices, Method
 from dls_ik.core.workspace import new_memory
 from dls_ik.errors import MethodError
@@ -53,6 +54,7 @@ class NearRows(NamedTuple):
     reach: Array  # (p + s, n)
     least: Array  # (p + s,) distance that each pair keeps [m]
     known: tuple[Array, Array]  # (p + s,) bounds of the distances [m] at joint values (n,)
+    watched: tuple[Array, Array, Indices]  # the same of the command, as it was seen last
     stop: tuple[Array, float]  # (n,) its accelerations [rad/s^2 or m/s^2]; begins so late [s]
     influence: float  # [m]
     leaves: Indices  # (ROWS, 4)
@@ -64,13 +66,15 @@ class NearRows(NamedTuple):
         scene: tuple[Array, Indices],
         reach: Array,
         least: Array,
+        watched: tuple[Array, Array, Indices],
         stop: tuple[Array, float],
         influence: float,
     ) -> NearRows:
         """Return the rows of a scene of which nothing is known yet."""
         known = np.full(len(reach), -np.inf), np.zeros(len(stop[0]))
         leaves = np.full((ROWS, 4), -1)
-        return cls(scene, reach, least, known, stop, influence, leaves, np.full(1, -1.0))
+        pace = np.full(1, -1.0)
+        return cls(scene, reach, least, known, watched, stop, influence, leaves, pace)
 
 
 class LocalIk:

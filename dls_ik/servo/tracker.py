@@ -1,11 +1,10 @@
 """Bringing the tip to a pose: by local motion, and through joint space where that gets stuck."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -16,217 +15,31 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import Pair
-from dls_ik.scene.ways import PathPairs
 from dls_ik.servo.guard import Guard, NearPair
 from dls_ik.servo.joint_motion import (
     ARRIVED,
     Answer,
-    Course,
     MotionLimits,
     PlannedMotion,
-    plan_motion,
 )
 from dls_ik.servo.limiter import AccelerationLimiter, JerkLimiter, Limiter
 from dls_ik.servo.local_ik import LocalIk, ServoStep
 from dls_ik.servo.options import JOINT_MOTION, ControllerOptions, motion_limits
+from dls_ik.servo.planner import Planner
+from dls_ik.servo.stall import TICK, RefusalMonitor, StallMonitor
 from dls_ik.servo.state import ServoState
 from dls_ik.servo.targets import Target, TwistTarget, is_same
 from dls_ik.servo.tip_speed import TipSpeed, tip_speed
 from dls_ik.servo.workspace import Bound
-from dls_ik.solver import IkResult, IkSolver
+from dls_ik.solver import IkResult
 
 BETTER = 0.99  # share of the error that the nearest configuration must leave to be gone to
 NO_WAY = "no free way to the target was found"
 NO_SPEED = "scale is 0"
 NO_NEARER = "local motion leads no nearer to the target"
-TICK = 1e-6  # [s] by which times that are the same may differ
-
-R = TypeVar("R")
-
-# Planner
-RESTARTS = 2000  # some 20 ms; not a time, so that equal targets always cause equal motion
-JOINTS = 10  # with more joints there are fewer restarts, as each takes longer
-
 TRIES, RETRY = 6, 0.5  # searches for a way in a scene that stands, and the time between them [s]
-NODES = (1000, 4000)  # of the first search, and of later ones
-EXTRA = 1e-3  # [m] that a way keeps beside the distances of the guard
 HINT_NEAR = 1e-6  # [rad or m] from the beginning of a way
 PLANNING = "local motion leads no nearer to the target; a way through joint space is looked for"
-
-# Stall
-WINDOW = 0.25  # [s]
-PATIENCE = 2.0  # [s]
-CYCLES = 5  # at least, in a window
-PROGRESS = 0.8  # share of the error that a window may leave
-CREEP = 0.1  # share of the velocity limits: slower motion is a stall, so is going to and fro
-
-# Refusal
-REFUSED = 0.5  # [s] in which a command that may move does
-LEAST_GAP = 1e-6  # [rad or m] to the reference
-LEAST_SHARE = 1e-3  # of the gap
-
-
-class StallWindow(NamedTuple):
-    """Begin of the cycles that a stall is judged by."""
-
-    since: float  # [s]
-    error: float  # [m]
-    q: Array  # (n,)
-    T: Array  # (4, 4) target
-    cycles: int = 1
-
-
-class StallMonitor:
-    """Detects a stall: a while has left most of the error, and the arm in place.
-
-    Motion that keeps up with a moving target is no stall, however slow: then the error is less than
-    the way of the target meanwhile.
-
-    Args:
-        velocity: (n,) limits [rad/s or m/s].
-        weight: length that a rotation of the target counts as [m/rad].
-    """
-
-    def __init__(self, velocity: Array, weight: float) -> None:
-        self._velocity, self._weight = velocity, weight
-        self.reset()
-
-    def reset(self) -> None:
-        """Begin anew, such as for another target."""
-        self._window: StallWindow | None = None
-
-    def update(self, now: float, error: float, q: Array, T_d: Array) -> bool:
-        """Return whether motion has stalled.
-
-        Args:
-            error: that is left [m], rotation weighted.
-            q: (n,) joint values.
-            T_d: (4, 4) pose of the target.
-        """
-        window = self._window
-        if window is None or not PROGRESS * window.error <= error <= window.error / PROGRESS:
-            self._window = StallWindow(now, error, q.copy(), T_d.copy())
-            return False
-        self._window = window = window._replace(cycles=window.cycles + 1)
-        if now - window.since < WINDOW - TICK or window.cycles <= CYCLES:
-            return False
-        way = float(np.max(np.abs(q - window.q) / self._velocity))
-        V = difference(window.T, T_d)
-        moved = math.hypot(*V[:3], *(self._weight * V[3:]))  # [m]
-        if way <= CREEP * (now - window.since) and error >= moved:
-            return True
-        self._window = StallWindow(now, error, q.copy(), T_d.copy())
-        return False
-
-    def has_lasted(self, now: float) -> bool:
-        """Return whether a stall just detected is so old that the arm need not creep on."""
-        return self._window is not None and now - self._window.since >= PATIENCE - TICK
-
-
-class RefusalMonitor:
-    """Detects a command that stays where it is although its reference is elsewhere."""
-
-    def __init__(self) -> None:
-        self.reset()
-
-    def reset(self) -> None:
-        """Begin anew, such as for another target."""
-        self._still: tuple[float, Array] | None = None  # since when [s], and where (n,)
-
-    def update(self, now: float, q_r: Array, q: Array) -> bool:
-        """Return whether the command (n,) has not moved toward its reference (n,) for a while."""
-        gap = max(map(abs, (q_r - q).tolist()))
-        if (
-            gap < LEAST_GAP
-            or self._still is None
-            or max(map(abs, (q - self._still[1]).tolist())) > LEAST_SHARE * gap
-        ):
-            self._still = now, q.copy()
-        return now - self._still[0] >= REFUSED - TICK
-
-
-class Planner:
-    """Asks the solver for the solution nearest to the arm, and in a scene for a way there.
-
-    Args:
-        executor: in which the solver runs, so that the loop need not wait; None: in the loop, which
-            makes the same motion every time, and takes some tens of milliseconds.
-        limits: of motions along a way.
-        options: tolerances, as for :class:`dls_ik.IkSolver`, and `scene`.
-    """
-
-    def __init__(
-        self, robot: RobotModel, executor: Executor | None, limits: MotionLimits, **options: Any
-    ) -> None:
-        restarts = RESTARTS * JOINTS // max(robot.n, JOINTS)
-        self._solver = IkSolver(
-            robot, timeout=3600.0, max_restarts=restarts, solve_type="distance", **options
-        )
-        self._executor, self.limits = executor, limits
-
-    def prepare(self) -> None:
-        """Compute in advance the tables of the first answer, if it is to come in the loop."""
-        if self._executor is None:
-            self._solver.prepare()
-
-    def ask(self, T: Array, q: Array) -> "Future[IkResult]":
-        """Begin to solve for a target (4, 4), from joint values (n,); both are copied."""
-        target, seed = T.copy(), q.copy()
-        return self._submit(lambda: self._solver.solve(target, seed))
-
-    def ask_way(
-        self, T: Array, q: Array, guard: Guard, attempt: int, known: Array | None = None
-    ) -> "Future[Answer]":
-        """Begin to look for a way to a target (4, 4), from joint values (n,) at rest.
-
-        Args:
-            attempt: Number of the search, 0 for the first.
-            known: (k, n) rest of a way that is taken if it is still free.
-        """
-        target, start, world, pairs = T.copy(), q.copy(), guard.world, kept_pairs(guard)
-
-        def plan() -> Answer:
-            if known is not None and len(known):
-                way = np.vstack([start, known])
-                if is_free(way, pairs):
-                    return Answer(None, Course(way, self.limits, pairs))
-            found = plan_motion(
-                self._solver,
-                world,
-                start,
-                target,
-                pairs=pairs,
-                max_nodes=NODES[min(attempt, 1)],
-                seed=attempt,
-            )
-            is_way = len(found.way) > 1
-            return Answer(found, Course(found.way, self.limits, pairs) if is_way else None)
-
-        return self._submit(plan)
-
-    def ask_if_free(self, way: Array, guard: Guard) -> "Future[bool]":
-        """Begin to test if a way (k, n) is free in the scene as it stands."""
-        pairs = kept_pairs(guard, 0.0)
-        return self._submit(lambda: is_free(way, pairs))
-
-    def _submit(self, work: Callable[[], R]) -> "Future[R]":
-        if self._executor is not None:
-            return self._executor.submit(work)
-        done: Future[R] = Future()
-        done.set_result(work())
-        return done
-
-
-def kept_pairs(guard: Guard, extra: float = EXTRA) -> PathPairs:
-    """Return the pairs that a guard keeps apart, and a little more [m]."""
-    pairs = guard.state.pairs
-    margins = np.maximum(pairs.distance, 0.0) + max(extra, 1e-6)
-    return PathPairs(pairs.packed, pairs.leverage[0], pairs.names, margins)
-
-
-def is_free(way: Array, pairs: PathPairs) -> bool:
-    """Test if the straight paths between configurations (m, n) are certainly free."""
-    return all(pairs.block(a, b) is None for a, b in pairwise(way))
 
 
 class PlanRequest(NamedTuple):

@@ -81,6 +81,24 @@ def test_a_target_behind_the_top_of_a_table_is_followed_along_it_without_trembli
     assert 1e3 * MIN_DISTANCE <= least <= 1e3 * MIN_DISTANCE + 2.0
 
 
+def test_near_pairs_that_the_guard_has_seen_make_the_same_step_as_those_looked_for():
+    robot, scene = with_box(0.1, 1.0, 1.0, at=(0.76, 0.0, 0.26))
+    T = robot.fk(q0)
+    T[:3, 3] += [0.1, 0.05, 0.0]
+    steps = []
+    for is_seen in (True, False):
+        made = controller(robot, scene)
+        local_ik, near = made._tracker.local_ik, made._tracker.guard.near
+        assert near.watched[1].tolist() == q0.tolist()
+        if not is_seen:
+            near.watched[1].fill(np.nan)
+            near.watched[2].fill(-1)
+        local_ik.near = near
+        steps.append((*local_ik.advance(T[None], DT).q, *near.known[0][near.known[0] < 0.1]))
+    assert local_ik.hindrance >= 0
+    assert steps[0] == steps[1]
+
+
 @settings(max_examples=25)
 @given(SEEDS)
 def test_a_certified_step_and_its_stop_keep_every_distance_on_the_way(seed):

@@ -11,7 +11,7 @@ from drive import BENT, DT, WAM, Drive
 from dls_ik import RobotModel
 from dls_ik.servo import Controller, ServoState
 from dls_ik.servo.limiter import AccelerationLimiter
-from dls_ik.servo.tracker import StallMonitor
+from dls_ik.servo.stall import StallMonitor
 from dls_ik.solver.search import reach_of
 
 

@@ -1,0 +1,201 @@
+"""The pairs of shapes that are near: the nearest one, and how joints change their distances."""
+
+from math import sqrt
+
+import numpy as np
+
+from dls_ik.core.collision import STACK, SceneArrays, place_frames, unpack_scene
+from dls_ik.core.jit import allocating, kernel
+from dls_ik.core.linalg import copy
+from dls_ik.core.proximity import (
+    ROUNDING,
+    leaf_points,
+    nearest_leaves,
+    place_pair,
+    refresh_bounds,
+)
+from dls_ik.core.types import Array, Indices
+
+ROWS = 32  # pairs of leaves that are kept at a distance at once
+MARGIN = 3e-4  # [m] by which the reference keeps farther away than a command has to
+AHEAD = 0.05  # [m] by which bounds of distances are sharper than a cycle needs
+
+
+@allocating
+def watch(
+    scene: tuple[Array, Indices],
+    reach: Array,
+    limits: tuple[Array, Array],
+    known: tuple[Array, Array],
+    seen: tuple[Array, Indices],
+    q: Array,
+    influence: float,
+    out: Array,
+) -> tuple[int, float]:
+    """Find the nearest pair at q (n,), and let pairs that were too near keep what they gained.
+
+    Args:
+        reach: (p + s, n) as in :func:`dls_ik.core.proximity.certify`.
+        limits: (p + s,) distance that each pair keeps, in and out, and is to keep [m].
+        known: as there.
+        seen: out: q (n,), and the nearest leaves (p + s, 2) of the pairs that are near there.
+        influence: distance within which pairs are looked at, more than any is to keep [m].
+        out: (3, 3) points and normal of :func:`leaf_points`.
+
+    Returns:
+        The pair, -1 for none, and its distance [m].
+    """
+    arrays = unpack_scene(scene[0], scene[1])
+    refresh_bounds(reach, q, known[0], known[1])
+    copy(q, seen[0])
+    nearest, best, is_placed = -1, influence, False
+    pose, T = np.empty((arrays.parent.shape[0], 3, 4)), np.empty((3, 4))
+    stack, bound = np.empty((STACK, 2), np.int64), np.empty(STACK)
+    found, leaves = np.empty(2, np.int64), np.empty(2, np.int64)
+    for k in range(limits[0].shape[0]):
+        if known[0][k] >= influence:
+            limits[0][k] = limits[1][k]
+            continue
+        is_free = True
+        for j in range(q.shape[0]):
+            is_free = is_free and reach[k, j] == 0.0
+        if is_free:  # it never changes
+            known[0][k] = np.inf
+            continue
+        if not is_placed:
+            place_frames(arrays, q, pose)
+            is_placed = True
+        place_pair(arrays, k, pose, T)
+        d = nearest_leaves(arrays, k, T, influence + AHEAD, stack, bound, found)
+        known[0][k] = max(d, bound[0]) if d >= influence + AHEAD else d
+        seen[1][k, 0], seen[1][k, 1] = found[0], found[1]
+        limits[0][k] = min(limits[1][k], max(limits[0][k], d - 0.5 * ROUNDING))
+        if d < best:
+            nearest, best = k, d
+            leaves[0], leaves[1] = found[0], found[1]
+    if nearest >= 0:
+        leaf_points(arrays, nearest, leaves, pose, T, out)
+    return nearest, best
+
+
+@allocating
+def near_rows(
+    scene: SceneArrays,
+    reach: Array,
+    least: Array,
+    known: tuple[Array, Array],
+    watched: tuple[Array, Array, Indices],
+    q: Array,
+    influence: float,
+    leaves: Indices,
+    N: Array,
+    room: Array,
+    pair: Indices,
+) -> int:
+    """Write a row of N (m, n) for pairs of leaves that are near at q (n,); return how many.
+
+    A row is the derivative of the distance by the joints, a unit vector. The nearest leaves of each
+    pair have one, and leaves that had one before and mattered.
+
+    Args:
+        watched: `known` and `seen` of :func:`watch`; nothing is looked for again where that was.
+        leaves: (ROWS, 4) in: those before, out: of the rows.
+        room: (m,) out: how far the pair may come nearer, along the row [rad or m].
+        pair: (m,) out.
+    """
+    is_seen = True
+    for j in range(q.shape[0]):
+        is_seen = is_seen and q[j] == watched[1][j]
+    if is_seen:
+        copy(watched[0], known[0])
+        copy(q, known[1])
+    else:
+        refresh_bounds(reach, q, known[0], known[1])
+    before = leaves.copy()
+    pose, T = np.empty((scene.parent.shape[0], 3, 4)), np.empty((3, 4))
+    stack, bound = np.empty((STACK, 2), np.int64), np.empty(STACK)
+    found, points = np.empty(2, np.int64), np.empty((3, 3))
+    count, is_placed = 0, False
+    for k in range(known[0].shape[0]):
+        if known[0][k] >= influence or count >= ROWS:
+            continue
+        if not is_placed:
+            place_frames(scene, q, pose)
+            is_placed = True
+        place_pair(scene, k, pose, T)
+        if is_seen:
+            found[0], found[1] = watched[2][k, 0], watched[2][k, 1]
+        else:
+            known[0][k] = nearest_leaves(scene, k, T, influence + AHEAD, stack, bound, found)
+        if known[0][k] >= influence:
+            continue
+        if write_row(scene, k, found, pose, T, least, points, N[count], room[count:]):
+            pair[count] = k
+            leaves[count, 0], leaves[count, 1], leaves[count, 2] = k, found[0], found[1]
+            leaves[count, 3] = 0
+            count += 1
+    nearest = count
+    for i in range(ROWS):
+        k = before[i, 0]
+        if k < 0 or count >= ROWS:
+            break
+        is_new = known[0][k] < influence
+        for c in range(nearest):
+            same = leaves[c, 0] == k and leaves[c, 1] == before[i, 1]
+            if same and leaves[c, 2] == before[i, 2]:
+                leaves[c, 3], is_new = before[i, 3], False
+        if is_new:
+            found[0], found[1] = before[i, 1], before[i, 2]
+            if write_row(scene, k, found, pose, T, least, points, N[count], room[count:]):
+                pair[count] = k
+                for c in range(4):
+                    leaves[count, c] = before[i, c]
+                count += 1
+    if count < ROWS:
+        leaves[count, 0] = -1
+    return count
+
+
+@kernel
+def write_row(
+    scene: SceneArrays, k: int, leaves: Indices, pose: Array, T: Array,
+    least: Array, points: Array, row: Array, room: Array,
+) -> bool:  # fmt: skip
+    """Write the row (n,) and room (1,) of leaves (2,) of pair k; return whether joints move it."""
+    d = leaf_points(scene, k, leaves, pose, T, points)
+    row.fill(0.0)
+    own = scene.pairs.shape[0]
+    if k < own:
+        _add_joints(scene, scene.frame[scene.pairs[k, 1]], pose, points[1], points[2], 1.0, row)
+        _add_joints(scene, scene.frame[scene.pairs[k, 0]], pose, points[0], points[2], -1.0, row)
+    else:
+        frame = scene.frame[scene.outside[k - own, 0]]
+        _add_joints(scene, frame, pose, points[1], points[2], 1.0, row)
+    length = 0.0
+    for j in range(row.shape[0]):
+        length += row[j] * row[j]
+    length = sqrt(length)
+    if length < 1e-6:
+        return False
+    for j in range(row.shape[0]):
+        row[j] /= length
+    room[0] = (d - least[k] - MARGIN) / length
+    return True
+
+
+@kernel
+def _add_joints(
+    scene: SceneArrays, frame: int, pose: Array, p: Array, u: Array, sign: float, row: Array
+) -> None:
+    """Add to a row (n,) the velocity along u (3,) of a point p (3,) on a frame, by each joint."""
+    at = frame
+    while at > 0:
+        A = pose[at]
+        x, y, z = A[0, 2], A[1, 2], A[2, 2]
+        if scene.prismatic[at] != 0:
+            along = x * u[0] + y * u[1] + z * u[2]
+        else:
+            a, b, c = p[0] - A[0, 3], p[1] - A[1, 3], p[2] - A[2, 3]
+            along = (y * c - z * b) * u[0] + (z * a - x * c) * u[1] + (x * b - y * a) * u[2]
+        row[scene.variable[at]] += sign * scene.scale[at] * along
+        at = scene.parent[at]
