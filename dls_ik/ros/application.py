@@ -71,13 +71,15 @@ def serve_ik(node: Node, stop: Future) -> bool:
     live = LiveParameters(node, with_preset(given_values(node)))
     if not warm_up(node.get_logger().info, lambda: not stop.done()):
         return False
-    load_collision_library()  # later it would stop the stream for some tenths of a second
+    if not live.current.needs_surroundings:
+        load_collision_library()  # later it would stop the stream for a tenth of a second
     application = Application(node, live)
     sys.setswitchinterval(SWITCH_INTERVAL)
     try:
         application.start()
         gc.collect()
         gc.freeze()  # the collector would stop the stream for 50 ms to look at numba's objects
+        gc.enable()
         give_back_memory()
         spin(node, stop)
     finally:
@@ -132,6 +134,8 @@ class Application:
             self._use(self._new_arm(robot))
         self._loop.start()
         self._services.start()
+        if self._arm is not None:
+            self._executor.submit(self._arm.prepare)
 
     def stop(self) -> None:
         """Stop the services and the stream."""
@@ -167,6 +171,7 @@ class Application:
     def _take(self, robot: RobotModel) -> None:
         """Use a robot from the topic; runs in the builder's thread."""
         arm = self._new_arm(robot)
+        arm.prepare()
         with self._swap:
             if arm.parameters is not self._parameters:  # changed in the meantime
                 arm = arm.changed(self._parameters)
@@ -233,6 +238,7 @@ class Application:
         """Use the groups of an SRDF; runs in the thread of the scene."""
         while (before := self._arm) is not None and before.robot is robot:
             arm = before.with_srdf(srdf)
+            arm.prepare()
             with self._swap:
                 if self._arm is before:  # else a parameter changed in the meantime
                     self._use(arm)

@@ -133,6 +133,11 @@ class Arm:
             _rehearse(arm._new_controller(), arm.start)
         return arm
 
+    def prepare(self) -> None:
+        """Compute bounds of reach of all groups, for which the first pose beyond would wait."""
+        for group in self.groups.values():
+            group.solver.prepare()
+
     def _replaced(
         self,
         parameters: Parameters,
@@ -226,7 +231,7 @@ def controller_options(robot: RobotModel, parameters: Parameters) -> dict[str, A
 def build_groups(
     robot: RobotModel, parameters: Parameters, others: Mapping[str, Group]
 ) -> dict[str, Group]:
-    """Build the groups by name, the default one among them; all solvers are ready for use.
+    """Build the groups by name, the default one among them.
 
     Args:
         robot: the model of the default group.
@@ -266,9 +271,7 @@ def _build_group(
 
 
 def _prepared(robot: RobotModel, method: str, timeout: float, parameters: Parameters) -> Group:
-    solver = IkSolver(robot, method, **parameters.solver_options())
-    solver.prepare()  # not while a request waits
-    return Group(solver, method, timeout)
+    return Group(IkSolver(robot, method, **parameters.solver_options()), method, timeout)
 
 
 def attached_pair(tree: Tree, links: Iterable[str]) -> tuple[str, str] | None:

@@ -1,5 +1,6 @@
 """The program ``ik_node``: it sets up streams and signals before it imports everything else."""
 
+import gc
 import sys
 from collections.abc import Callable, Sequence
 from textwrap import fill
@@ -111,6 +112,7 @@ def _load_parameters() -> type[Any]:
 
 
 def _load_run() -> Callable[[Sequence[str] | None], int]:
+    gc.disable()  # a tenth of the time until the node is ready, which enables it
     from dls_ik.ros.application import serve_ik
     from dls_ik.ros.process import run_process
 
