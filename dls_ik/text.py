@@ -1,4 +1,4 @@
-"""Text for messages: escaped, quoted, listed, and names that were probably meant; and JSON."""
+"""Text for messages: escaped, quoted, listed; names probably meant; numbers; and JSON."""
 
 import json
 import math
@@ -10,6 +10,8 @@ from typing import Any
 
 MAX_COMPARED = 80  # characters of a word that are compared with known names
 MIN_LIKENESS = 0.6  # from which a name is suggested
+PREFIXES = (("", 1.0), ("m", 1e-3), ("u", 1e-6), ("n", 1e-9))
+PLAIN = 1e5  # from which on numbers have exponents
 EQUAL_LIKENESS = 0.05  # difference up to which names are suggested together
 
 
@@ -66,6 +68,27 @@ def suggest_names(words: Iterable[object], known: Iterable[str]) -> str:
         return next(iter(hints.values()))
     found = [f"{escape(word)}: {hint}" for word, hint in hints.items() if hint]
     return "; ".join(found) or f"known are {listing(known)}"
+
+
+def short(value: float, digits: int = 2) -> str:
+    """Format a number with some significant digits, without an exponent if possible."""
+    rounded = float(f"{value:.{digits - 1}e}") if math.isfinite(value) else value
+    if rounded == 0.0 or not 1e-3 <= abs(rounded) < PLAIN:
+        return f"{value:.{digits}g}"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
+    text = f"{rounded:.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if decimals else text
+
+
+def scaled(value: float, unit: str, digits: int = 2) -> str:
+    """Format a length [m], an angle [rad] or a time [s] with a prefix, such as ``1.5 um``."""
+    if not math.isfinite(value):
+        return f"{value:.0f} {unit}"
+    size = abs(float(f"{value:.{digits - 1}e}"))
+    for prefix, step in PREFIXES:
+        if size >= step:
+            return f"{short(value / step, digits)} {prefix}{unit}"
+    return f"{short(value / PREFIXES[-1][1], digits)} n{unit}" if size >= 1e-12 else f"0 {unit}"
 
 
 def json_text(document: Any, indent: int | None = 2) -> str:

@@ -29,6 +29,7 @@ from dls_ik.cli.options import (
 from dls_ik.cli.terminal import ProgressBars, print_method_table, print_note, stdout_console
 from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError
+from dls_ik.text import scaled
 
 if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
@@ -256,12 +257,8 @@ def _cells(row: dict[str, Any]) -> list[str]:
         f"{100.0 * row['inside_limits']:.1f} %",
         f"{row['restarts']:.2f}",
         "-" if steps is None else f"{steps:.1f}",
-        _time(row["median_time"]),
-        _time(row["p95_time"]),
+        scaled(row["median_time"], "s", 3),
+        scaled(row["p95_time"], "s", 3),
         "-" if rate is None else f"{rate:.0f}/s",
         f"{row['faster']:.2f}x",
     ]
-
-
-def _time(seconds: float) -> str:
-    return f"{1e6 * seconds:.0f} us" if seconds < 1e-2 else f"{1e3 * seconds:.0f} ms"

@@ -23,7 +23,7 @@ from dls_ik.cli.options import (
 from dls_ik.cli.pose import read_poses, unit_options, warn_far_poses
 from dls_ik.cli.terminal import figure, print_method_table, print_note, stdout_console
 from dls_ik.solver.method import KDL
-from dls_ik.text import did_you_mean
+from dls_ik.text import did_you_mean, short
 
 if TYPE_CHECKING:
     from dls_ik.core.types import Array
@@ -171,8 +171,6 @@ def _document(found: PathComparison) -> dict[str, Any]:
 
 
 def _print(found: PathComparison) -> None:
-    from dls_ik.plot.canvas import short
-
     units = sorted(set(found.robot.units), reverse=True)
     unit, speed = " or ".join(units), " or ".join(f"{each}/s" for each in units)
     headings = (

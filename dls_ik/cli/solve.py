@@ -36,6 +36,7 @@ from dls_ik.cli.terminal import (
     stdout_console,
 )
 from dls_ik.core.types import Array
+from dls_ik.text import short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -255,8 +256,6 @@ def _nearest(answer: dict[str, Any]) -> str:
 
 
 def _print_answer(console: Console, question: Question, answer: dict[str, Any]) -> None:
-    from dls_ik.plot.canvas import short
-
     _print_joints(console, question, answer)
     console.print()
     position, rotation = short(answer["position_error"]), short(answer["rotation_error"])
@@ -288,8 +287,6 @@ def _print_joints(console: Console, question: Question, answer: dict[str, Any]) 
 
 
 def _print_comparison(console: Console, answers: list[dict[str, Any]]) -> None:
-    from dls_ik.plot.canvas import short
-
     has_seed, has_scene = answers[0]["largest_change"] is not None, "clearance" in answers[0]
     rows = [
         [

@@ -22,7 +22,7 @@ from dls_ik.cli.options import POSITIVE, SECONDS, Vector, text_option
 from dls_ik.cli.pose import ChosenPose, PoseFile, pose_options, read_poses, warn_far_poses
 from dls_ik.cli.terminal import print_pairs, stdout_console
 from dls_ik.model.rotations import inverse, quaternion_from_rotation
-from dls_ik.plot.canvas import scaled
+from dls_ik.text import scaled
 
 if TYPE_CHECKING:
     from dls_ik.core.types import Array

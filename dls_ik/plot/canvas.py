@@ -31,30 +31,9 @@ PALE = "#C9CED6"
 SERIES = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK)  # lines of equal rank
 DASHES = ("-", "--", ":", "-.")  # for more lines than colours
 
-PREFIXES = (("", 1.0), ("m", 1e-3), ("u", 1e-6), ("n", 1e-9))
 SHOWN_DPI, COLOURS = 90, 200  # of a picture in a notebook
-PLAIN = 1e5  # from which on numbers have exponents
 SUFFIXES = (".png", ".svg", ".pdf")
 _DATES = {".svg": "Date", ".pdf": "CreationDate"}
-
-
-def short(value: float, digits: int = 2) -> str:
-    """Format a number with some significant digits, without an exponent if possible."""
-    rounded = float(f"{value:.{digits - 1}e}") if np.isfinite(value) else value
-    if rounded == 0.0 or not 1e-3 <= abs(rounded) < PLAIN:
-        return f"{value:.{digits}g}"
-    decimals = max(0, digits - 1 - int(np.floor(np.log10(abs(rounded)))))
-    text = f"{rounded:.{decimals}f}"
-    return text.rstrip("0").rstrip(".") if decimals else text
-
-
-def scaled(value: float, unit: str, digits: int = 2) -> str:
-    """Format a length [m] or an angle [rad] with a prefix, such as ``1.5 um``."""
-    size = abs(float(f"{value:.{digits - 1}e}")) if np.isfinite(value) else 0.0
-    for prefix, step in PREFIXES:
-        if size >= step:
-            return f"{short(value / step, digits)} {prefix}{unit}"
-    return f"{short(value / PREFIXES[-1][1], digits)} n{unit}" if size >= 1e-12 else f"0 {unit}"
 
 
 def new_figure(width: float, height: float) -> Figure:

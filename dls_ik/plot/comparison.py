@@ -17,11 +17,10 @@ from dls_ik.plot.canvas import (
     new_figure,
     panel_title,
     plain,
-    scaled,
     series_look,
-    short,
 )
 from dls_ik.solver.comparison import MethodRun, PathComparison, Peaks
+from dls_ik.text import scaled, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

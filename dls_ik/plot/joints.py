@@ -20,9 +20,9 @@ from dls_ik.plot.canvas import (
     legend_below,
     new_figure,
     plain,
-    short,
     show_times,
 )
+from dls_ik.text import short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -21,10 +21,10 @@ from dls_ik.plot.canvas import (
     panel_title,
     plain,
     series_look,
-    short,
 )
 from dls_ik.solver.result import IkBatchResult, IkResult, Status
 from dls_ik.solver.stepper import Trace
+from dls_ik.text import scaled, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -211,7 +211,7 @@ def solve_times(
         _draw_share(axes, name, 1e6 * t, good, end, **series_look(k))
     axes.set_xscale("log")
     axes.set_xlim(0.8 * float(np.percentile(every, 0.5)), end)
-    axes.xaxis.set_major_formatter(lambda t, _: _time(t))
+    axes.xaxis.set_major_formatter(lambda t, _: scaled(1e-6 * t, "s", 3))
     axes.set_ylim(0.0, 102.0)
     axes.set_title(title, fontsize=13, fontweight="bold", loc="left")
     plain(axes, "time for a pose", "solved [%]")
@@ -231,18 +231,10 @@ def _draw_share(axes: Axes, name: str, t: Array, good: Array, end: float, **look
     label = f"{name}  {100.0 * good.mean():.0f} %"
     middle = (len(finished) - 1) // 2
     if len(finished):
-        label += f", {_time(float(finished[middle]))}"
+        label += f", {scaled(1e-6 * float(finished[middle]), 's', 3)}"
     x, y = np.append(finished, end), np.append(share, share[-1:] if len(share) else [0.0])
     axes.step(x, y, where="post", linewidth=1.8, label=label, **look)
     if len(finished):
         place = finished[middle], share[middle]
         edge: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.8}
         axes.plot(*place, "o", color=look["color"], markersize=5, zorder=5, **edge)
-
-
-def _time(microseconds: float) -> str:
-    """Format a time in a suitable unit."""
-    for unit, size in (("s", 1e6), ("ms", 1e3)):
-        if microseconds >= size:
-            return f"{short(microseconds / size, 3)} {unit}"
-    return f"{short(microseconds, 3)} us"

@@ -27,11 +27,10 @@ from dls_ik.plot.canvas import (
     new_figure,
     panel_title,
     plain,
-    scaled,
     series_look,
-    short,
     show_times,
 )
+from dls_ik.text import scaled, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,24 +13,24 @@ from typing import Any
 
 import numpy as np
 
+from dls_ik.text import scaled
+
 GOOD, BAD = "#2da44e", "#e5534b"
 LINE = "rgba(128,128,128,.45)"
 WIDTH = 120  # of a bar of limits [px]
 ROWS = 5  # of a batch that are shown
-NOTHING = 1e-12  # is shown as 0
 CELL = f"padding:2px 10px;text-align:right;white-space:nowrap;border-bottom:1px solid {LINE}"
 TABLE = "border-collapse:collapse;color:inherit;font-size:inherit"
-PREFIXES = ((1.0, ""), (1e-3, "m"), (1e-6, "&micro;"), (1e-9, "n"))
 
 
 def result_html(result: Any, explanation: str) -> str:
     """Return the answer for a pose: how it ended, and each joint between its limits."""
     robot = result.robot
     facts = (
-        f"{_quantity(result.position_error, 'm')}, {_quantity(result.rotation_error, 'rad')} off",
+        f"{scaled(result.position_error, 'm', 3)}, {scaled(result.rotation_error, 'rad', 3)} off",
         f"{result.iterations} iterations",
         f"{result.restarts} restarts",
-        _quantity(result.duration, "s"),
+        scaled(result.duration, "s", 3),
     )
     rows = [
         (*_value(unit, value), _bar(low, high, value, value))
@@ -48,9 +48,9 @@ def batch_html(result: Any, about: str) -> str:
     """Return the answers for many poses: how they ended, and the first of them."""
     b, robot = len(result), result.robot
     counts = Counter(map(str, result.statuses))
-    per_pose = _quantity(result.duration / b, "s") if b else "-"
+    per_pose = scaled(result.duration / b, "s", 3) if b else "-"
     facts = [f"{count} {status}" for status, count in counts.most_common()]
-    facts += [f"{_quantity(result.duration, 's')} in all, {per_pose} a pose"]
+    facts += [f"{scaled(result.duration, 's', 3)} in all, {per_pose} a pose"]
     units = (f"[{unit}]" for unit in robot.units)
     joints = map(" ".join, zip(map(html.escape, robot.joint_names), units, strict=True))
     heads = ("pose", "status", "position", "rotation", *joints)
@@ -58,8 +58,8 @@ def batch_html(result: Any, about: str) -> str:
         (
             str(i),
             str(result[i].status),
-            _quantity(result.position_error[i], "m"),
-            _quantity(result.rotation_error[i], "rad"),
+            scaled(result.position_error[i], "m", 3),
+            scaled(result.rotation_error[i], "rad", 3),
             *(f"{value:.4f}" for value in result.q[i]),
         )
         for i in range(min(b, ROWS))
@@ -74,7 +74,7 @@ def path_html(result: Any, about: str) -> str:
     robot, q = result.robot, result.q
     at = ", ".join(map(str, np.flatnonzero(result.jumps)[:ROWS].tolist()))
     missed = ", ".join(map(str, np.flatnonzero(~result.success)[:ROWS].tolist()))
-    facts = [f"solved in {_quantity(result.duration, 's')}"]
+    facts = [f"solved in {scaled(result.duration, 's', 3)}"]
     facts += [f"jumps to pose {at}"] if at else []
     facts += [f"not reached: pose {missed}"] if missed else []
     title = _title(bool(result.success.all() and not at), "IkPathResult", about)
@@ -140,11 +140,3 @@ def _value(unit: str, value: float) -> tuple[str, str]:
     if unit == "m":
         return f"{value:.4f} m", ""
     return f"{value:.4f} rad", f"{np.degrees(value):.1f}&deg;"
-
-
-def _quantity(value: float, unit: str) -> str:
-    """Return a number with a prefix of its unit, in three digits."""
-    if not np.isfinite(value) or abs(value) < NOTHING:
-        return f"{value:.0f} {unit}"
-    scale, prefix = next((each for each in PREFIXES if abs(value) >= each[0]), PREFIXES[-1])
-    return f"{value / scale:.3g} {prefix}{unit}"
