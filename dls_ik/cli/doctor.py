@@ -56,7 +56,11 @@ def doctor(as_json: bool) -> None:
     that starts and answers. The first time kernels may be compiled, which takes a minute.
     """
     findings = _examine_with_status()
-    trouble = [finding.name for finding in findings if _is_trouble(finding)]
+    trouble = [
+        finding.name
+        for finding in findings
+        if finding.state == BROKEN or (finding.state == MISSING and finding.section == CORE)
+    ]
     if as_json:
         rows = [finding._asdict() for finding in findings]
         output.print_json({"dls_ik": __version__, "ok": not trouble, "findings": rows})
@@ -67,10 +71,6 @@ def doctor(as_json: bool) -> None:
         click.echo(f"{', '.join(f'{counts[state]} {state}' for state in STYLES)}: {end}")
     if trouble:
         sys.exit(UNHEALTHY)
-
-
-def _is_trouble(finding: Finding) -> bool:
-    return finding.state == BROKEN or (finding.state == MISSING and finding.section == CORE)
 
 
 # Findings

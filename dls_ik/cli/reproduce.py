@@ -36,8 +36,7 @@ from dls_ik.reproduce.experiment import (
 )
 from dls_ik.reproduce.report import (
     Document,
-    check_pictures,
-    check_suffix,
+    check_report,
     document_of,
     latex,
     report_files,
@@ -87,10 +86,8 @@ def reproduce(
     if output.STDOUT in (report_path, latex_path):
         raise click.UsageError("only --json can write to standard output")
     if report_path is not None:
-        check_suffix(Path(report_path))
+        check_report(Path(report_path))
     output.check_outputs(json_path, report_path, latex_path, plot=plot)
-    if report_path is not None:
-        check_pictures(Path(report_path))
     experiments = [experiment(name) for name in (EXPERIMENTS if what == ALL else [what])]
     if what == ALL and (rows is not None or reading is not None):
         raise click.UsageError(f"--rows and --reading are of one experiment, not of {ALL}")

@@ -217,7 +217,8 @@ def dask_cluster(address: str) -> Iterator[tuple[Executor, Callable[[], int]]]:
         _check_versions(client)
         if not client.nthreads():
             LOG.warning("the cluster at %s has no worker yet: waiting for one", address)
-        yield client.get_executor(retries=RETRIES, pure=False), lambda: _depth(client)
+        executor = client.get_executor(retries=RETRIES, pure=False)
+        yield executor, lambda: max(1, AHEAD * sum(client.nthreads().values()))
     except (CancelledError, OSError) as error:
         raise ReachabilityError(
             f"the Dask scheduler at {address} went away; what was finished is kept"
@@ -286,8 +287,3 @@ def _check_versions(client: Any) -> None:
 
 def _version() -> str:
     return __version__
-
-
-def _depth(client: Any) -> int:
-    threads: dict[str, int] = client.nthreads()  # of each worker
-    return max(1, AHEAD * sum(threads.values()))

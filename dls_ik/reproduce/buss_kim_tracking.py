@@ -109,7 +109,8 @@ def run_figure_3(report: Reproduction, progress: Progress) -> None:
             except MethodError as error:
                 not_run(report, {"table": "sums", "code": code, "method": name}, name, error)
                 continue
-            report.rows.append(_sum_row(code, name, found[name]))
+            row: Row = {"table": "sums", "code": code, "method": name}
+            report.rows.append({**row, "sum": float(found[name].sum())})
         for pair in PAIRS:
             report.rows.append(_share_row(code, pair, found))
         report.series["sums"] = _sums(report)
@@ -151,11 +152,6 @@ def _follow(stepper: Stepper, Ts: Array) -> Array:
         tips = stepper.robot.fk(q)[:, :, :3, 3]
         found.append(np.linalg.norm(tips - Ts[chosen, :, :3, 3], axis=2))
     return np.concatenate(found)
-
-
-def _sum_row(code: str, name: str, distance: Array) -> Row:
-    row: Row = {"table": "sums", "code": code, "method": name, "sum": float(distance.sum())}
-    return row
 
 
 def _sums(report: Reproduction) -> list[Row]:

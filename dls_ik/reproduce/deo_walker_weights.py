@@ -16,7 +16,13 @@ from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.plot.arm import fading
 from dls_ik.plot.canvas import BLUE, GREY, ORANGE, heading, new_figure, plain
-from dls_ik.reproduce.deo_walker_damping import PLANAR_LINKS, PLANAR_START, PLANAR_TASK
+from dls_ik.reproduce.deo_walker_damping import (
+    NO,
+    PLANAR_LINKS,
+    PLANAR_START,
+    PLANAR_TASK,
+    YES,
+)
 from dls_ik.reproduce.deo_walker_paths import (
     FEEDBACK,
     PLANAR_DURATION,
@@ -174,23 +180,16 @@ def augmented_row(name: str, motion: PathResult, path: list[PathPoint]) -> Row:
         "off": float(off.max()),
         "turned": float(turned.max()),
         "turned_last": float(turned[-1]),
-        **_verdict(float(off.max()), float(turned[-1])),
+        "keeps": YES if off.max() < KEPT else NO,
+        "restores": YES if turned[-1] < RESTORED else NO,
     }
 
 
-YES, NO = "yes", "no"
 KEPT, RESTORED = 1e-2, 0.1  # [m], [deg]
 CLAIMS: dict[str, tuple[str | None, str | None]] = {  # of the text: tip kept, angle back
     CONSTANT: (YES, None),
     BY_DISTANCE: (YES, YES),
 }
-
-
-def _verdict(off: float, turned_last: float) -> Row:
-    return {
-        "keeps": YES if off < KEPT else NO,
-        "restores": YES if turned_last < RESTORED else NO,
-    }
 
 
 NOTES = [

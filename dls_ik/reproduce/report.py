@@ -194,28 +194,20 @@ def _by_paper(document: Document) -> list[tuple[str, list[Section]]]:
 VERDICT = "Printed figures that ours agree with, times left out"
 
 
-def check_suffix(path: Path) -> None:
-    """Refuse the name of a report that is neither HTML nor Markdown.
+def check_report(path: Path) -> None:
+    """Refuse a report that is neither HTML nor Markdown, or has no place for its pictures.
 
     Raises:
-        ReproductionError: another suffix.
+        ReproductionError: another suffix, or the folder of the pictures is a file.
     """
     if path.suffix.lower() not in SUFFIXES:
         raise ReproductionError(f"a report is one of {', '.join(SUFFIXES)}, not {path.name}")
-
-
-def check_pictures(path: Path) -> None:
-    """Refuse a Markdown report whose pictures could not be written beside it.
-
-    Raises:
-        ReproductionError: their folder is a file.
-    """
-    folder = picture_folder(path)
+    folder = _picture_folder(path)
     if path.suffix.lower() == ".md" and folder.exists() and not folder.is_dir():
         raise ReproductionError(f"cannot write {path}: {folder.name}, of its pictures, is a file")
 
 
-def picture_folder(path: Path) -> Path:
+def _picture_folder(path: Path) -> Path:
     """Return the folder of the pictures of a Markdown report."""
     return path.with_name(f"{path.stem}_files")
 
@@ -226,7 +218,7 @@ def report_files(path: Path, document: Document) -> dict[Path, bytes]:
     if path.suffix.lower() != ".md":
         links = {each.name: _embedded(each.picture) for each in sections}
         return {path: html(document, links).encode()}
-    folder = picture_folder(path)
+    folder = _picture_folder(path)
     links = {each.name: f"{folder.name}/{each.name}.svg".replace(" ", "%20") for each in sections}
     files = {folder / f"{each.name}.svg": each.picture for each in sections}
     return {**files, path: markdown(document, links).encode()}

@@ -32,18 +32,9 @@ SOLVE_TYPES = "speed", "distance", "manipulability", "clearance"
 Vector: TypeAlias = Sequence[float] | Array | Mapping[str, float]  # numbers, of joints by name
 SolveType: TypeAlias = Literal["speed", "distance", "manipulability", "clearance"]
 Policy: TypeAlias = Literal[
-    "constant",
-    "error",
-    "manipulability",
-    "rate",
-    "velocity",
-    "tracking",
-    "condition",
-    "accuracy",
-    "mayorga-condition",
-    "mayorga-rank",
-    "optimal",
-]
+    "constant", "error", "manipulability", "rate", "velocity", "tracking", "condition", "accuracy",
+    "mayorga-condition", "mayorga-rank", "optimal",
+]  # fmt: skip
 
 
 def number(default: Any, low: float, high: float, unit: str, text: str) -> Any:
@@ -238,18 +229,14 @@ class SolverOptions:
             long_attempt_every=self.long_attempt_every,
         )
 
-    def _as_run(self, strategy: int) -> int:
-        """Return the strategy, or its form in the published code where that is another one."""
-        is_jc = strategy == limits.JC and self.bug_compatible
-        return limits.JC_AS_RUN if is_jc else strategy
-
     def method(self, choice: MethodChoice) -> Method:
         """Return the struct of a method and of the parameters that most methods have."""
         parameters = {f: getattr(self, f) for f in Method._fields if hasattr(self, f)}
+        is_slip = self.bug_compatible and choice.limits == limits.JC
         return Method(
             **parameters,
             damping=choice.damping,
-            limits=self._as_run(choice.limits),
+            limits=limits.JC_AS_RUN if is_slip else choice.limits,
             step=choice.step,
             following=False,
         )
