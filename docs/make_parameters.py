@@ -48,7 +48,7 @@ def page(text: str) -> str:
 def row(name: str, field: Field[Any]) -> str:
     """Return the row of a parameter."""
     about = field.metadata
-    changes = "at the start" if about["read_only"] else "live"
+    changes = "fixed" if about["read_only"] else "live"
     cells = (f"`{name}`", shown(field.default), values(field), changes, about["text"])
     return f"| {' | '.join(cells)} |\n"
 
