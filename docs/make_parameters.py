@@ -72,7 +72,7 @@ def values(field: Field[Any]) -> str:
         return "`true`, `false`"
     words = [] if field.type != NUMBERS else ["list"]
     words += [f"{span[0]:.4g} to {span[1]:.4g}"] if span else []
-    if field.type == NUMBERS and not span:
+    if field.type == NUMBERS and unit and not span:
         words.append(unit)
         unit = ""
     return f"{', '.join(words)} {unit}".rstrip() if words else NAMES[field.type]
