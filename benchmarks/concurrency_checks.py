@@ -264,7 +264,7 @@ class Commands:
         settled = self._possible if new.time - self._replaced > SETTLED else set()
         inside = [i for i, each in alike.items() if _is_inside(each, new, old, i in settled)]
         self._ledger.check(bool(inside), LIMITS, words)
-        last = max(self._possible, default=0)
+        last = min(self._possible, default=0)  # the others may not have been in force yet
         calm = [
             i
             for i in inside

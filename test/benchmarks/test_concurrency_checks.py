@@ -84,6 +84,17 @@ def test_a_robot_that_comes_back_after_another_begins_anew(seen):
     assert seen.hear(WAM, 0.0) == []
 
 
+def test_a_robot_that_was_sent_again_before_the_one_between_was_ready(seen):
+    """Commands heard while both wait may be of either; the later one begins anew all the same."""
+    for robot in (PUMA, WAM):
+        seen.history.send(robot)
+    assert seen.hear(WAM, 0.3) == []
+    seen.history.read("[INFO] ready after 0.1 s: r1, 6 joints")
+    seen.history.read("[INFO] ready after 0.1 s: r2, 7 joints")
+    assert seen.hear(WAM, 0.0) == []
+    assert seen.hear(WAM, 0.3) == [CALM]
+
+
 def test_beyond_a_limit(seen):
     lower = WAM.model.lower
     assert seen.hear(WAM, lower) == []
