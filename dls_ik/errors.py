@@ -78,7 +78,7 @@ class HeldError(DlsIkError):
     """Targets are refused: the controller is paused, or has a fault."""
 
 
-# Of the services of the node
+# Codes of the services of the node
 
 
 class Code(enum.IntEnum):

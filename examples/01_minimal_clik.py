@@ -1,7 +1,7 @@
 """Closed-loop inverse kinematics in 40 lines of NumPy: damped least squares on the Barrett WAM.
 
-The robot model gives the pose and the Jacobian; all the rest of the method is here. What the solver
-does besides: joint limits, restarts, and every other method, in kernels.
+The robot model gives the pose and the Jacobian; all the rest of the method is here. The solver
+adds joint limits, restarts, and every other method, in kernels.
 """
 
 import numpy as np

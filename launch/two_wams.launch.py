@@ -1,8 +1,8 @@
 """Two WAMs of one description: an ik node for each, which both go by the same joint states.
 
-Everything of an arm has its namespace: /left/target_pose, /right/compute_ik, ... What they share is
-at the root: one robot_state_publisher, and /joint_states, where each publishes its own joints, and
-hears those of the other. So a target may be given in a frame of the other arm.
+Everything of an arm has its namespace: /left/target_pose, /right/compute_ik, ... They share one
+robot_state_publisher and /joint_states at the root, where each publishes its own joints, and hears
+those of the other. So a target may be given in a frame of the other arm.
 """
 
 from pathlib import Path

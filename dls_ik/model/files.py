@@ -126,8 +126,8 @@ def resource_candidates(name: str, folder: Path | None) -> Iterator[Path]:
 
     Args:
         name: ``package://NAME/PATH``, ``file://PATH`` or a path.
-        folder: Of the description, to which paths are relative, and in and above which packages
-            are looked for too; None: unknown.
+        folder: Folder of the description, to which paths are relative, and in and above which
+            packages are looked for too; None: unknown.
     """
     if not name.startswith(PACKAGE_SCHEME):
         yield (folder or Path()) / name.removeprefix(FILE_SCHEME)

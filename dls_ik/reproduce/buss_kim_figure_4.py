@@ -95,7 +95,7 @@ REACHED = 1e-3  # summed distance of the effectors
 
 
 class Rules(NamedTuple):
-    """What is run, and how it is ended and counted."""
+    """The cases that are run, and how they end and count."""
 
     is_y: bool  # targets of E0, E1 are those of the Y, and of E2, E3 the origin
     code: str  # of D_max, of buss_kim_shapes.CODES

@@ -250,7 +250,7 @@ class Experiment:
 
     @property
     def mark_means(self) -> str:
-        """What a marked figure does."""
+        """Return the meaning of the mark at a figure."""
         return "differs by more than chance" if self.is_sampled else "differs from the printed one"
 
     def about(self, report: Reproduction) -> str:

@@ -301,7 +301,7 @@ class Parameters(GroupsParameters):
         "rad or m",
     )
 
-    # What is published
+    # Outputs
     output_type: tuple[str, ...] = parameter(
         (JOINT_STATE,),
         "message types of the commands, one or several",

@@ -61,7 +61,7 @@ def with_preset(given: Mapping[str, Any]) -> Parameters:
 
     Args:
         given: the values that the node was started with, by name; ``preset`` may be among them.
-            What they contradict is left out of the preset.
+            Values of the preset that contradict them are left out.
 
     Raises:
         OptionError: an unknown preset.

@@ -131,7 +131,7 @@ class NodeScene:
     def _fail(self, error: Exception) -> None:
         self.note = f"internal error: {error!r}"
 
-    # What the node has
+    # The scene of the node
 
     def _take(self, answer: Any) -> None:
         """Show an answer of the node."""
@@ -194,7 +194,7 @@ class NodeScene:
         state.name, state.position = [name for name, _ in rows], [value for _, value in rows]
         state.velocity, state.effort = [], []
 
-    # What is changed here
+    # Changes on the page
 
     def _send(self, now: float) -> None:
         """Publish the objects that have changed, if somebody listens."""

@@ -295,7 +295,7 @@ def scene_text(
 
     Args:
         objects: Bodies and (4, 4) ``T_root_body`` by name; and (4, 4) ``T_body_subframe`` by name.
-        name: Of the scene.
+        name: Name of the scene.
         has_poses: False for the version before MoveIt 2 and 1.1, without poses of objects and
             subframes.
 

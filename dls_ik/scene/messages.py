@@ -1,6 +1,6 @@
 """Messages of MoveIt to changes of a scene: as messages, or as mappings with the same fields.
 
-Fields are taken by name, and constants by value, without ROS. What is left out has its default;
+Fields are taken by name, and constants by value, without ROS. A missing field has its default;
 positions and quaternions may be lists, and types of shapes names, as MotionBenchMaker writes them.
 """
 
@@ -161,7 +161,7 @@ class _MessageReader:
         for name, given_pose in zip(sequence(many, "joint_names"), transforms, strict=False):
             T = read_transform(given_pose, f"the transform of joint {quoted(name)}")
             if frame or not np.array_equal(T, np.eye(4)):
-                # Of a virtual joint, which places the robot in the frame of the scene
+                # A virtual joint places the robot in the frame of the scene
                 self.operations.append(SetFrame(frame, "", inverse(T)))
         attached = sequence(given, "attached_collision_objects")
         is_addition = read_flag(field_of(given, "is_diff", False), "is_diff")

@@ -532,7 +532,7 @@ class PlanningScene:
             min_distance: Distance [m] that pairs keep; a pair that is nearer at an end leaves from
                 there.
             max_nodes: Configurations after which the search gives up.
-            seed: Of random configurations.
+            seed: Seed of random configurations.
 
         Returns:
             The way: ``q`` (m, n) from q0 on, joined by straight joint paths. Without success ``q``

@@ -18,7 +18,7 @@ def scene_fields(scene: SceneSnapshot, name: str = "") -> Fields:
     """Return the fields of a full PlanningScene; capsules become a cylinder and two spheres.
 
     Args:
-        name: Of the scene.
+        name: Name of the scene.
     """
     values = scene.tree.values(scene.values)
     return {
@@ -90,7 +90,7 @@ def object_fields(
 
     Args:
         T: (4, 4) ``T_frame_body``.
-        frame: Of the pose.
+        frame: Frame of the pose.
         subframes: (4, 4) ``T_body_subframe`` by name.
     """
     fields: Fields = {"header": {"frame_id": frame}, "pose": _pose(T), "id": body.name}

@@ -287,9 +287,9 @@ class SceneSnapshot:
 
     @cached_property
     def leverage(self) -> tuple[Array, Array]:
-        """How far joints move [m/rad or m/m] and turn the shapes of pairs apart, (p + s, n) each.
+        """Distances [m/rad or m/m] and turns of the shapes of pairs by joints, (p + s, n) each.
 
-        Of prismatic joints up to their limits, or to 100 m.
+        Prismatic joints move up to their limits, or to 100 m.
         """
         return reach_of_pairs(self.arrays, self._extent), turns_of_pairs(
             self.arrays, len(self._extent)

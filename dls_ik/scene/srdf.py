@@ -149,7 +149,7 @@ class Srdf:
         """Return the joint values of a named pose, of joints with one value.
 
         Args:
-            name: Of the pose.
+            name: Name of the pose.
             group: Its group; default: the only one that has a pose of that name.
 
         Raises:
@@ -226,7 +226,7 @@ def load_srdf(source: str | os.PathLike[str], tree: Tree) -> Srdf:
     Args:
         source: The XML itself, a string whose first visible character is ``<``, or the path of a
             file.
-        tree: Of the robot.
+        tree: Tree of the robot.
 
     Raises:
         SceneError: not an SRDF; the message gives the line.

@@ -195,7 +195,7 @@ class _WaySearch:
     def _escape(self, q: Array, may_collide: bool = False) -> list[Array] | None:
         """Return configurations from q (n,) to one that keeps the distance; None: none was found.
 
-        What is too near on the way there does not come nearer.
+        Pairs that are too near do not come nearer on the way there.
         """
         distances, margins = self._pairs.distances(q), self._pairs.margins
         if (distances > margins).all():

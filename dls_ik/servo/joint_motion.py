@@ -58,7 +58,7 @@ def plan_motion(
         world: As the scene stands; None: every way is free.
         T: (4, 4), (k, 4, 4) for k tips.
         pairs: That are kept apart, at the target too; default: all of the scene.
-        seed: Of random configurations.
+        seed: Seed of random configurations.
     """
     result = solver.solve(T, q)
     if world is None:

@@ -48,7 +48,7 @@ class ServoStep(NamedTuple):
 
 
 class NearRows(NamedTuple):
-    """What local motion keeps apart, for :func:`dls_ik.core.avoidance.follow_apart`."""
+    """Pairs that local motion keeps apart, for :func:`dls_ik.core.avoidance.follow_apart`."""
 
     scene: tuple[Array, Indices]  # packed
     reach: Array  # (p + s, n)

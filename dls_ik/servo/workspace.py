@@ -20,7 +20,7 @@ from dls_ik.text import quoted, suggest_names
 
 
 class _Walls(NamedTuple):
-    """What is outside a bound, as objects of the kernels."""
+    """The outside of a bound, as objects of the kernels."""
 
     kind: int
     size: Array  # (3,)

@@ -203,7 +203,7 @@ def nearest_free(
         advance: Returns where an attempt from q (n,) ends, without the scene.
         solutions: (s, n) in collision.
         deviation: (n,) of joints, relative to each other.
-        rng: Of the random configurations.
+        rng: Generator of the random configurations.
 
     Returns:
         q (n,) and its figures (3,); None if none is found.

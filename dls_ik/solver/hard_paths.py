@@ -157,7 +157,7 @@ class PathSearch:
 
     @property
     def has_joint_to_spare(self) -> bool:
-        """Whether the arm has more joints than its tip has independent motions."""
+        """Return whether the arm has more joints than its tip has independent motions."""
         return self.robot.n > self.rank
 
     @cached_property

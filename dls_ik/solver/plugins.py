@@ -2,7 +2,7 @@
 
 A plug-in is a file (``--plugin FILE.py``, :func:`load_plugin`), a function
 (:func:`register_method`), or an entry point of the group ``dls_ik.methods``. It is interpreted, or
-compiled if it is a kernel of numba. What it returns is checked after every step.
+compiled if it is a kernel of numba. Its result is checked after every step.
 """
 
 from __future__ import annotations

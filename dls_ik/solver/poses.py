@@ -87,7 +87,7 @@ def batch_poses(Ts: Any, k: int, position_only: Sequence[bool] = ()) -> Array:
 
     Args:
         Ts: (b, k, 4, 4), positions (b, k, 3) and quaternions (b, k, 4), or a sequence of b poses in
-            any form; where a position is enough, positions (b, k, 3). Of a single tip without k.
+            any form; where a position is enough, positions (b, k, 3); for a single tip without k.
         position_only: as for :func:`checked_poses`.
 
     Raises:

@@ -38,8 +38,8 @@ class ObstacleView:
 
     Args:
         nodes: The scene of viser.
-        world: Whose objects are drawn and moved.
-        size: Of the robot [m].
+        world: Its objects are drawn and moved.
+        size: Length of the robot [m].
         tell: Called with the name of an object that was moved, added or removed here.
     """
 

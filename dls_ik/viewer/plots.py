@@ -158,7 +158,7 @@ class CurveHistory:
 
 # Colours
 
-# Of the arms, in the scene, plots and bars: distinct for colour-blind eyes, on white and on black.
+# Arms in the scene, plots and bars: distinct for colour-blind eyes, on white and on black.
 ARM_COLOURS: tuple[Colour, ...] = ((43, 112, 239), (234, 98, 12), (20, 160, 120), (192, 80, 190))
 LETTERS = "ABCD"
 TIME = "time [s]"

@@ -114,7 +114,7 @@ class Session:
 
     @property
     def bare(self) -> bool | None:
-        """Whether arms take bare steps of their methods; None: there is no choice."""
+        """Return whether arms take bare steps of their methods; None: there is no choice."""
         return self._sources[0].bare
 
     @property

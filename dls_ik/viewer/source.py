@@ -90,7 +90,7 @@ class Source(Protocol):
 
     @property
     def bare(self) -> bool | None:
-        """Whether a step is the bare step of the method; None: there is no choice."""
+        """Return whether a step is the bare step of the method; None: there is no choice."""
 
     def set_bare(self, bare: bool) -> None:
         """Take bare steps of the method, or follow within limits."""

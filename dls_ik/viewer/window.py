@@ -108,7 +108,7 @@ class Viewer:
 
     @property
     def is_open(self) -> bool:
-        """Whether the page is served."""
+        """Return whether the page is served."""
         return not self._ended.is_set()
 
     @property

@@ -167,7 +167,7 @@ class SerialExecutor:
     """Runs jobs one after the other in a thread, in order; bounds how many wait, and their size.
 
     Args:
-        name: Of the thread.
+        name: Name of the thread.
         failed: Called with the exception that a job raises.
         bound: Jobs that may wait.
         max_bytes: That they may hold together.

@@ -77,7 +77,7 @@ def scene_in_state(
     Scenes of states without carried objects are kept for the next request.
 
     Args:
-        robot: Of the chain that is solved for.
+        robot: Robot of the chain that is solved for.
 
     Raises:
         RequestError: carried objects that do not fit.

@@ -84,7 +84,7 @@ class ContactCounter:
 
 
 class PhysicalFigures(NamedTuple):
-    """What an arm did since the last report."""
+    """Figures of an arm since the last report."""
 
     simulated: float  # [s]
     real_time_factor: float  # simulated time by processor time; NaN: nothing was simulated
