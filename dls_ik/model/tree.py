@@ -82,6 +82,17 @@ class Tree:
         content = self.name, self.links, self.description, *joints
         return sha256(repr(content).encode()).digest()
 
+    @cached_property
+    def downward(self) -> tuple[Joint, ...]:
+        """All joints, parents before children."""
+        joints: list[Joint] = []
+        waiting = [self.root]
+        while waiting:
+            below = self.child_joints[waiting.pop()]
+            joints += below
+            waiting += [joint.child for joint in reversed(below)]
+        return tuple(joints)
+
     @property
     def leaves(self) -> tuple[str, ...]:
         """Links without a child, in the order of the links."""

@@ -106,7 +106,7 @@ class Srdf:
             SceneError: an unknown group, or one that contains itself.
         """
         chosen = self._joints(tree, group, ())
-        return tuple(name for name in _ordered(tree) if name in chosen)
+        return tuple(each.name for each in tree.downward if each.name in chosen)
 
     def ends(self, tree: Tree, group: str) -> GroupEnds:
         """Find the links between which a group moves.
@@ -202,16 +202,6 @@ def _lowest_common(paths: Sequence[tuple[Joint, ...]], root: str) -> str:
             break
         base = joints[0].child
     return base
-
-
-def _ordered(tree: Tree) -> list[str]:
-    """Return all joints, parents before children."""
-    names, waiting = [], [tree.root]
-    while waiting:
-        below = tree.child_joints[waiting.pop()]
-        names += [joint.name for joint in below]
-        waiting += [joint.child for joint in reversed(below)]
-    return names
 
 
 # Reading

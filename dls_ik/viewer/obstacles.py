@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from html import escape
 from threading import RLock
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from dls_ik.scene.shapes import Body, Box, Capsule, Cylinder, Mesh, Plane, Shape
 from dls_ik.scene.snapshot import ClosestPair, SceneSnapshot
 from dls_ik.viewer.panels import DIMMED, RefusalLine
 from dls_ik.viewer.session import Session
-from dls_ik.viewer.shapes import Colour, LinkPoses, pose_from_wxyz, wxyz_from_pose
+from dls_ik.viewer.shapes import Colour, link_poses, pose_from_wxyz, wxyz_from_pose
 
 OBSTACLE: Colour = (214, 158, 84)
 TOUCHING: Colour = (220, 38, 38)
@@ -52,7 +53,7 @@ class ObstacleView:
         tell: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._nodes, self._world, self._size, self._tell = nodes, world, size, tell
-        self._link_poses = LinkPoses(robot)
+        self._link_poses = partial(link_poses, robot)
         still = self._link_poses(robot.clip(np.zeros(robot.n)))
         self._T_base_root = still[robot.tree.root]
         self._drawn: dict[str, _Drawn] = {}

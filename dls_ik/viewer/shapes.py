@@ -3,6 +3,7 @@
 import io
 import re
 from collections.abc import Container, Sequence
+from functools import partial
 from os.path import normpath
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -63,40 +64,24 @@ class Shapes(NamedTuple):
 # Poses of links
 
 
-class LinkPoses:
-    """Computes the poses of all links without compiled kernels, so that they are there at once.
+def link_poses(robot: RobotModel, q: Array) -> dict[str, Array]:
+    """Return ``T_base_link`` (4, 4) of all links by name at joint values (n,) [rad or m].
 
-    Joints outside the chain are at 0, or at the limit next to it.
+    Joints outside the chain are at 0, or at the limit next to it. No kernel is compiled for it.
     """
-
-    def __init__(self, robot: RobotModel) -> None:
-        self._robot = robot
-        tree = robot.tree
-        self.ordered: list[Joint] = []  # parents before children
-        waiting = [tree.root]
-        while waiting:
-            below = tree.child_joints[waiting.pop()]
-            self.ordered += below
-            waiting += [joint.child for joint in below]
-
-    def __call__(self, q: Array) -> dict[str, Array]:
-        """Return ``T_base_link`` (4, 4) by link at joint values (n,) [rad or m]."""
-        robot = self._robot
-        values = robot.tree.values(robot.named(q))
-        poses = {robot.tree.root: np.eye(4)}
-        for joint in self.ordered:
-            T_child = joint.origin
-            if joint.name in values:
-                T_child = T_child @ joint.motion(values[joint.name])
-            poses[joint.child] = poses[joint.parent] @ T_child
-        T_base_root = inverse(poses[robot.base])
-        return {link: T_base_root @ T for link, T in poses.items()}
+    values = robot.tree.values(robot.named(q))
+    poses = {robot.tree.root: np.eye(4)}
+    for joint in robot.tree.downward:
+        T = joint.motion(values[joint.name]) if joint.name in values else np.eye(4)
+        poses[joint.child] = poses[joint.parent] @ joint.origin @ T
+    T_base_root = inverse(poses[robot.base])
+    return {link: T_base_root @ T for link, T in poses.items()}
 
 
 def moving_links(robot: RobotModel) -> frozenset[str]:
     """Return the links that the joints of the chain move relative to the base."""
     drives, links = robot.tree.mimic_of, set[str]()
-    for joint in LinkPoses(robot).ordered:
+    for joint in robot.tree.downward:
         drive = drives.get(joint.name)
         driven = drive is not None and drive.master in robot.joint_names
         if driven or joint.parent in links:
@@ -119,7 +104,7 @@ class LinkBoxes:
     """Boxes around the shapes of each link, to know where a posture is without all vertices."""
 
     def __init__(self, robot: RobotModel, shapes: Shapes) -> None:
-        self.poses = LinkPoses(robot)
+        self.poses = partial(link_poses, robot)
         self._moving = sorted(moving_links(robot))
         bounds: dict[str, list[Array]] = {}
         for piece in shapes.pieces:
@@ -417,7 +402,7 @@ def skeleton(robot: RobotModel) -> Shapes:
 def _bone_radius(robot: RobotModel) -> float:
     """Return the radius [m], thin for the whole robot and for a bone of median length."""
     lengths = [float(np.linalg.norm(joint.origin[:3, 3])) for joint in robot.tree.joints]
-    points = np.array([T[:3, 3] for T in LinkPoses(robot)(np.zeros(robot.n)).values()])
+    points = np.array([T[:3, 3] for T in link_poses(robot, np.zeros(robot.n)).values()])
     size = max(float(np.ptp(points, axis=0).max()), sum(lengths) / 4.0) or 1.0
     bones = [length for length in lengths if length > MIN_BONE]
     radius = RADIUS_TO_SIZE * size

@@ -15,7 +15,7 @@ from dls_ik.model.files import shipped_urdf
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.rotations import inverse
 from dls_ik.viewer.scene import node_names
-from dls_ik.viewer.shapes import LinkPoses, load_shapes, moving_links
+from dls_ik.viewer.shapes import link_poses, load_shapes, moving_links
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +41,7 @@ def url():
 
 def tip(page):
     """(3,) where the arm's tip is drawn."""
-    poses = LinkPoses(ROBOT)(np.zeros(7))
+    poses = link_poses(ROBOT, np.zeros(7))
     offset = (inverse(poses[LINKS[-1]]) @ poses[ROBOT.tip])[:, 3]
     return (page.pose(node_names("/arm_a", LINKS)[LINKS[-1]]) @ offset)[:3]
 

@@ -17,8 +17,8 @@ from dls_ik.viewer.scene import Figure, node_names
 from dls_ik.viewer.shapes import (
     GREY,
     MAX_SHAPES,
-    LinkPoses,
     find_file,
+    link_poses,
     load_shapes,
     moving_links,
     pose_from_wxyz,
@@ -66,12 +66,12 @@ def test_links_are_where_the_robot_says(drawn):
     tip = next(link for i, link in enumerate(drawn.links) if drawn.moves(i))
     robot = RobotModel.from_urdf(drawn.text, tip=tip)
     q = robot.clip(np.full(robot.n, 0.3))
-    for link, T in LinkPoses(robot)(q).items():
+    for link, T in link_poses(robot, q).items():
         np.testing.assert_allclose(T, robot.link_pose(link, q), atol=1e-12)
 
 
 def test_links_that_move_are_told_from_those_that_do_not():
-    still, moving = LinkPoses(WAM)(np.zeros(7)), LinkPoses(WAM)(np.full(7, 0.1))
+    still, moving = link_poses(WAM, np.zeros(7)), link_poses(WAM, np.full(7, 0.1))
     expected = {link for link in still if np.abs(still[link] - moving[link]).max() > 1e-9}
     assert moving_links(WAM) == expected
     assert "wam_base" not in expected
@@ -315,7 +315,7 @@ def test_sixty_joints_are_drawn_where_they_are():
     scene, shapes = Scene(), skeleton(robot)
     figure = Figure(scene, "/arm", robot, shapes, tint=(1, 2, 3))
     q = robot.random(np.random.default_rng(1))
-    figure.show(LinkPoses(robot)(q))
+    figure.show(link_poses(robot, q))
     figure.fade({robot.tip: 0.0})
     links = list(dict.fromkeys(piece.link for piece in shapes.pieces))
     tip = scene.nodes[node_names("/arm", tuple(links))[robot.tip]]

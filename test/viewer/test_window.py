@@ -16,7 +16,7 @@ from dls_ik import RobotModel
 from dls_ik.errors import JointValueError, MethodError
 from dls_ik.viewer.replay import PathFileError
 from dls_ik.viewer.scene import node_names
-from dls_ik.viewer.shapes import LinkPoses, described_shapes
+from dls_ik.viewer.shapes import described_shapes, link_poses
 from dls_ik.viewer.window import ViewerError
 
 ROBOT = RobotModel.wam()
@@ -40,7 +40,7 @@ def test_a_browser_sees_the_joint_values_and_the_path_that_a_program_shows(viewe
     def drawn(page, q):
         link = LINKS[-1]
         node = node_names("/arm", LINKS)[link]
-        return np.abs(page.pose(node) - LinkPoses(ROBOT)(q)[link]).max() < 1e-3
+        return np.abs(page.pose(node) - link_poses(ROBOT, q)[link]).max() < 1e-3
 
     with open_page(viewer.url) as page:
         page.wait_until(lambda: drawn(page, Q), "the arm at the first joint values")

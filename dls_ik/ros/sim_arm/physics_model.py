@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -179,7 +180,7 @@ class RobotPhysics:
         spec.option.integrator = mj.mjtIntegrator.mjINT_IMPLICITFAST
         parts = {self.tree.root: spec.worldbody.add_body(name=_link(self.tree.root))}
         self._fill(spec, self.tree.root, parts[self.tree.root])
-        for joint in self._downwards():
+        for joint in self.tree.downward:
             body = parts[joint.parent].add_body(
                 name=_link(joint.child), **mujoco_pose(joint.origin)
             )
@@ -214,13 +215,6 @@ class RobotPhysics:
         return found
 
     # Parts
-
-    def _downwards(self) -> Iterator[Any]:
-        waiting = [self.tree.root]
-        while waiting:
-            below = self.tree.child_joints[waiting.pop()]
-            yield from below
-            waiting.extend(joint.child for joint in below)
 
     def _fill(self, spec: Any, link: str, body: Any) -> None:
         """Give a body the mass and the shapes of a link."""
@@ -452,9 +446,7 @@ def _definite(mass: LinkMass) -> Array:
     return 0.4 * mass.mass * LEAST_RADIUS**2 * np.eye(3)
 
 
-def _few(names: Sequence[str]) -> str:
-    more = len(names) - MOST_NAMES
-    return listing(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+_few = partial(listing, limit=MOST_NAMES)
 
 
 def _link(name: str) -> str:
