@@ -36,6 +36,7 @@ RATE = columns("solver; poses :d; solved [%] :.2f; each [us] :.1f; a second :.0f
 Answer = tuple[Array | None, float]  # q (n,) if there is one; the time it took [s]
 Solve = Callable[[Array, Array], Answer]  # of a pose, with seeds (s, n) for its attempts
 Enter = Callable[[], Array]  # enters a scene, and returns the goal (n,)
+Look = Callable[[str, int, Array], None]  # at the answer (n,) of a solver to a goal
 
 
 def once(robot: RobotModel, scene: PlanningScene | None) -> Solve:
@@ -125,10 +126,11 @@ def solved(
     repeats: int,
     seed: int,
     python: str = sys.executable,
+    look: Look = lambda name, number, q: None,
 ) -> Table:
-    """Solve all problems by all solvers; `python` runs TRAC-IK."""
+    """Solve all problems by all solvers; `python` runs TRAC-IK, `look` sees the first answers."""
     with peers(scene.robot, scene, python) as solvers:
-        return _compared(scene, given, repeats, seed, solvers)
+        return _compared(scene, given, repeats, seed, solvers, look)
 
 
 def _compared(
@@ -137,11 +139,12 @@ def _compared(
     repeats: int,
     seed: int,
     solvers: dict[str, Solve],
+    look: Look,
 ) -> Table:
     robot, count = scene.robot, 0
     times: dict[str, list[float]] = {name: [] for name in solvers}
     missed, wrong = dict.fromkeys(solvers, 0), dict.fromkeys(solvers, 0)
-    for enter in given:
+    for number, enter in enumerate(given):
         goal = enter()
         scene.contacts(goal)  # loads the kernels of open pairs, and the shapes of the library
         if scene.in_collision(goal):
@@ -156,6 +159,7 @@ def _compared(
                 missed[name] += q is None or times[name][-1] > LIMIT
                 if turn == 0 and q is not None:
                     wrong[name] += scene.snapshot.in_collision_by_library(q)
+                    look(name, number, q)
     table = Table(f"{count} goals that are free, {repeats} seeds each", FOUND)
     for name, each in times.items():
         ms, share = 1e3 * np.array(each), 100.0 * (1.0 - missed[name] / max(1, len(each)))

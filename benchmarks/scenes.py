@@ -4,19 +4,22 @@ A folder has files scene*.yaml (moveit_msgs/PlanningScene) and request*.yaml (Mo
 the same number; folders below it are rows of the table. Goals are joint values; joints beside the
 chain stand as in the start state. Configurations are drawn around the goals. Times are processor
 times of one thread; the last is of coal alone, without spheres, called from Python for each pair.
+With --plan the ways from start to goal are found instead, by PlanningScene.plan.
 """
 
 import sys
 import time
 from collections.abc import Iterator
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks import free_solutions
-from benchmarks.common import Table, columns, finish, guarded, parser, positive, robot_from
+from benchmarks.common import Table, columns, finish, guarded, parser, positive, robot_of
+from benchmarks.pinocchio_check import PinocchioCheck
 from dls_ik import PlanningScene, RobotModel
 from dls_ik.core.collision import OPEN
 from dls_ik.core.types import Array
@@ -25,9 +28,17 @@ from dls_ik.scene.formats import read_yaml
 
 AROUND = 0.3  # [rad or m] standard deviation
 EXACT = 5  # configurations of a scene that are checked by coal alone
+STEP = 0.02  # [rad or m] between the configurations of a way that Pinocchio looks at
 COLUMNS = columns(
     "folder; problems :d; pairs :d; goals free :d; open [%] :.2f; batch [us] :.1f; "
     "single [us] :.1f; distance [us] :.0f; coal alone [us] :.0f; differ :d"
+)
+WAYS = columns(
+    "folder; requests :d; straight [%] :.0f; solved [%] :.2f; median [ms] :.1f; mean [ms] :.1f; "
+    "95 % [ms] :.0f; slowest [ms] :.0f; corners :.1f"
+)
+CHECKED = columns(
+    "answers; configurations :d; in collision :d; tip off [m] :.1e; random ones in collision [%] :d"
 )
 
 
@@ -36,6 +47,7 @@ class Problem(NamedTuple):
 
     scene: Path
     values: dict[str, float]  # of the start state, by joint
+    start: Array  # (n,)
     goal: Array  # (n,)
 
 
@@ -56,13 +68,22 @@ def problems(folder: Path, robot: RobotModel) -> Iterator[Problem]:
             values = dict(zip(start["name"], start["position"], strict=True))
             beside = {k: v for k, v in values.items() if k in robot.tree.joint}
             scene = path.with_name(path.name.replace("request", "scene"))
-            yield Problem(scene, beside, np.array([goal[name] for name in robot.joint_names]))
+            ends = ([each.get(k, 0.0) for k in robot.joint_names] for each in (values, goal))
+            yield Problem(scene, beside, *map(np.array, ends))
 
 
 def enter(scene: PlanningScene, problem: Problem) -> Array:
-    """Load the scene of a problem; return its goal (n,)."""
+    """Load the scene of a problem; return its goal (n,).
+
+    Its robot may be another description: joints that this one leaves out are, too, and a matrix of
+    allowed collisions that leaves out some of its shapes does not count.
+    """
+    (fields,) = read_yaml(problem.scene.read_text(encoding="utf-8"))
+    matrix = fields.get("allowed_collision_matrix", {}).get("entry_names", [])
+    if not set(scene.snapshot.links) <= set(matrix):
+        fields.pop("allowed_collision_matrix", None)
     scene.clear()
-    scene.load(problem.scene)
+    scene.load({**fields, "robot_state": {}})
     scene.set_joints(problem.values)
     return problem.goal
 
@@ -98,31 +119,88 @@ def row(
     return [name, len(given), pairs, free, 100.0 * share, *map(float, microseconds), int(differ)]
 
 
+def ways(
+    name: str,
+    scene: PlanningScene,
+    given: list[Problem],
+    repeats: int,
+    check: PinocchioCheck | None,
+) -> list[Any]:
+    """Plan from start to goal by several seeds; return the figures of a folder."""
+    times, solved, straight, corners = list[float](), 0, 0, list[int]()
+    for problem in given:
+        goal = enter(scene, problem)
+        free = scene.path_in_collision(problem.start, goal) is None  # loads kernels and shapes
+        for seed in range(repeats):
+            begin = time.process_time()
+            way = scene.plan(problem.start, goal, seed=seed)
+            times.append(1e3 * (time.process_time() - begin))
+            solved += way.success
+            straight += free
+            if way.success:
+                corners.append(len(way.q) - 2)
+            if way.success and seed == 0 and check is not None:
+                check.add("ways", scene, problem.scene, problem.values, _along(way.q))
+    share = 100.0 / len(times)
+    figures = np.median(times), np.mean(times), np.quantile(times, 0.95), np.max(times)
+    middle = float(np.mean(corners)) if corners else 0.0
+    return [name, len(given), share * straight, share * solved, *map(float, figures), middle]
+
+
+def _along(way: Array) -> Array:
+    """Return configurations (b, n) along a way (m, n), no farther apart than STEP."""
+    parts = [
+        np.linspace(a, b, 1 + int(np.ceil(np.abs(b - a).max() / STEP)), endpoint=False)
+        for a, b in pairwise(way)
+    ]
+    return np.vstack([*parts, way[-1:]])
+
+
 def main() -> None:
     """Measure and show."""
     options = parser(__doc__, samples=200, seed=0)
     options.add_argument("folder", type=Path, help="with scene*.yaml and request*.yaml")
-    options.add_argument("--robot", type=robot_from, required=True, help="name or file")
+    options.add_argument("--robot", required=True, help="name or file")
+    options.add_argument("--base", help="first link; default: the root")
+    options.add_argument("--tip", help="last link; default: the only one")
     options.add_argument("--srdf", type=Path, help="file; default: pairs found by samples")
-    options.add_argument("--problems", type=int, default=10, help="of each folder, the first ones")
+    options.add_argument("--problems", type=positive, default=10, help="of each folder, the first")
     options.add_argument("--repeats", type=positive, default=3, help="seeds for each goal")
     options.add_argument("--only", choices=("checks", "solutions"), help="one part")
-    options.add_argument("--peers", default=sys.executable, help="Python that has pytracik")
+    options.add_argument("--plan", action="store_true", help="ways from start to goal")
+    options.add_argument(
+        "--check", choices=("pinocchio",), help="look at answers and ways by Pinocchio too"
+    )
+    options.add_argument("--peers", default=sys.executable, help="Python that has these packages")
     given = options.parse_args()
-    scene = PlanningScene(given.robot, given.srdf)
+    robot = robot_of(given.robot, given.base, given.tip)
+    scene = PlanningScene(robot, given.srdf)
+    check = PinocchioCheck(Path(given.robot), given.peers) if given.check else None
     rows, several = [], list[Problem]()
     for folder in sorted({path.parent for path in given.folder.rglob("request*.y*ml")}):
-        found = list(problems(folder, given.robot))[: given.problems]
+        found = list(problems(folder, robot))[: given.problems]
         several += found
-        if found and given.only != "solutions":
+        if found and given.plan:
+            rows.append(ways(folder.name, scene, found, given.repeats, check))
+        elif found and given.only != "solutions":
             rows.append(row(folder.name, scene, found, given.samples, given.seed))
     if not several:
-        raise SceneError(f"no requests with goals of {given.robot.name} below {given.folder}")
-    tables = [Table(f"collision checks of {given.robot.name}", COLUMNS, rows)] if rows else []
-    if given.only != "checks":
+        raise SceneError(f"no requests with goals of {robot.name} below {given.folder}")
+    about = ("ways", WAYS) if given.plan else ("collision checks", COLUMNS)
+    tables = [Table(f"{about[0]} of {robot.name}", about[1], rows)] if rows else []
+    if given.only != "checks" and not given.plan:
         goals = [partial(enter, scene, each) for each in several]
-        tables.append(free_solutions.solved(scene, goals, given.repeats, given.seed, given.peers))
+
+        def look(name: str, i: int, q: Array) -> None:
+            if check is not None:
+                check.add(name, scene, several[i].scene, several[i].values, q[None])
+
+        tables.append(
+            free_solutions.solved(scene, goals, given.repeats, given.seed, given.peers, look)
+        )
         tables.append(free_solutions.batched(scene, goals, given.seed))
+    if check is not None:
+        tables.append(Table("as Pinocchio finds it", CHECKED, check.rows()))
     finish(given, tables)
 
 
