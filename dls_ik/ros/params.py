@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, fields, replace
+from functools import cache
 from typing import Any, TypeVar
 
 from dls_ik.errors import MethodError, OptionError
@@ -12,6 +13,7 @@ from dls_ik.servo import DEFAULT_METHOD, ControllerOptions
 from dls_ik.solver.method import AUTO as AUTO_METHOD
 from dls_ik.solver.method import parse_method
 from dls_ik.solver.options import SolverOptions, solver_options
+from dls_ik.solver.plugins import load_plugin
 from dls_ik.solver.solver import CLEARANCE
 from dls_ik.text import listing
 
@@ -165,6 +167,13 @@ class Parameters(GroupsParameters):
         "",
         "name of a known arm, whose tip, accelerations and controller are taken where no other "
         "parameter gives them",
+        read_only=True,
+    )
+
+    plugins: tuple[str, ...] = parameter(
+        (),
+        "Python files with methods of your own, which run as this node: method, stream_method and "
+        "group.NAME.method may be theirs",
         read_only=True,
     )
 
@@ -366,6 +375,8 @@ class Parameters(GroupsParameters):
         break a condition of a method.
         """
         super().check()
+        for file in self.plugins:
+            _load_plugin(file)
         self._check_outputs()
         for bound in self.bound_details:
             bound.check()
@@ -378,11 +389,6 @@ class Parameters(GroupsParameters):
         choice = parse_method(self.stream_method)
         if choice.follows_no_target:  # reported before there is a robot, too
             raise MethodError(f"stream_method {self.stream_method!r} follows no target")
-        if not choice.is_kernel:
-            raise MethodError(
-                f"stream_method {self.stream_method!r} is a plug-in, which is interpreted; the "
-                "cycle of a node takes the methods of dls-ik methods without source plug-in"
-            )
 
     def _check_outputs(self) -> None:
         types, topics = self.output_type, self.output_topic
@@ -436,6 +442,12 @@ class Parameters(GroupsParameters):
 def _for_joints(value: Any) -> Any:
     """Return a list of one number as that number, which holds for all joints."""
     return value[0] if isinstance(value, tuple) and len(value) == 1 else value
+
+
+@cache
+def _load_plugin(file: str) -> tuple[str, ...]:
+    """Run a file with methods, once: parameters that change do not run it again."""
+    return load_plugin(file)
 
 
 def _bound_names(given: Any) -> Any:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from dls_ik.core.se3 import difference
 from dls_ik.core.types import Array
-from dls_ik.errors import HeldError, StaleTargetError
+from dls_ik.errors import HeldError, MethodError, StaleTargetError
 from dls_ik.model.joint import JointValues
 from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel
@@ -279,7 +279,7 @@ class Controller:
         measured: Array | None = None,
         age: float | Array = 0.0,
     ) -> ServoOutput:
-        """Advance by `dt` [s].
+        """Advance by `dt` [s]. A plug-in that fails is a fault: the arm stops, until a reset.
 
         Args:
             measured: (n,) measured joint values; None: not known.
@@ -364,12 +364,17 @@ class Controller:
 
     def _advance(self, now: float, dt: float) -> ServoOutput:
         target, tracker = self._stream.target, self._tracker
-        if target is None:
+        tracked = None
+        if target is not None:
+            T_d = target.pose(now, dt, self._tip)
+            try:
+                tracked = tracker.track(T_d, target, now, dt)
+            except MethodError as error:  # of a plug-in, before anything has moved
+                self._change(Event.FAILURE, str(error))
+        if target is None or tracked is None:
             tracker.brake(dt)
             output = self._held_output(self._stream.state, self._stream.message)
         else:
-            T_d = target.pose(now, dt, self._tip)
-            tracked = tracker.track(T_d, target, now, dt)
             condition = self._condition.update(now, tracked.step, self._sigma0)
             output = self._tracking_output(T_d, tracked, condition, now - target.sampled)
         if max(map(abs, output.velocity.tolist())) > STANDSTILL:

@@ -20,7 +20,7 @@ from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import Pair
 from dls_ik.servo.limiter import Limiter, Motion, StopPath
-from dls_ik.servo.local_ik import NearRows
+from dls_ik.servo.own_step import NearRows
 from dls_ik.servo.workspace import Bound, GuardedPairs, checked_bounds, guarded_pairs
 
 BISECTIONS = 3  # between the stop and the step that was not certified

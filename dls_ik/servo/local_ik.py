@@ -12,14 +12,13 @@ from dls_ik import compat
 from dls_ik.core import damping, step_bounds
 from dls_ik.core.avoidance import follow_apart
 from dls_ik.core.follow import follow
-from dls_ik.core.near_pairs import ROWS
-from dls_ik.core.types import Array, FollowState, GeneralProblem, Indices, Method
+from dls_ik.core.types import Array, FollowState, GeneralProblem, Method
 from dls_ik.core.workspace import new_memory
 from dls_ik.errors import MethodError
 from dls_ik.model.joint import JointValues
 from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel
-from dls_ik.servo.own_step import OwnStep
+from dls_ik.servo.own_step import NearRows, OwnStep
 from dls_ik.servo.targets import checked_duration
 from dls_ik.solver.method import AUTO, parse_method
 from dls_ik.solver.options import SolverOptions, solver_options
@@ -45,36 +44,6 @@ class ServoStep(NamedTuple):
     least_singular_value: float  # of the scaled Jacobian before the step; NaN without a target
     greatest_singular_value: float
     limit_activation: Array  # (n,) 0 free to 1 held by its limit
-
-
-class NearRows(NamedTuple):
-    """Pairs that local motion keeps apart, for :func:`dls_ik.core.avoidance.follow_apart`."""
-
-    scene: tuple[Array, Indices]  # packed
-    reach: Array  # (p + s, n)
-    least: Array  # (p + s,) distance that each pair keeps [m]
-    known: tuple[Array, Array]  # (p + s,) bounds of the distances [m] at joint values (n,)
-    watched: tuple[Array, Array, Indices]  # the same of the command, as it was seen last
-    stop: tuple[Array, float]  # (n,) its accelerations [rad/s^2 or m/s^2]; begins so late [s]
-    influence: float  # [m]
-    leaves: Indices  # (ROWS, 4)
-    pace: Array  # (1,) time of the stop in the last cycle [s]
-
-    @classmethod
-    def of(
-        cls,
-        scene: tuple[Array, Indices],
-        reach: Array,
-        least: Array,
-        watched: tuple[Array, Array, Indices],
-        stop: tuple[Array, float],
-        influence: float,
-    ) -> NearRows:
-        """Return the rows of a scene of which nothing is known yet."""
-        known = np.full(len(reach), -np.inf), np.zeros(len(stop[0]))
-        leaves = np.full((ROWS, 4), -1)
-        pace = np.full(1, -1.0)
-        return cls(scene, reach, least, known, watched, stop, influence, leaves, pace)
 
 
 class LocalIk:
@@ -208,9 +177,10 @@ class LocalIk:
         """Advance by `dt` [s] toward poses (k, 4, 4), neither of which is checked."""
         T_d = np.ascontiguousarray(T_d, dtype=float)  # nearly always as it is
         is_inside = self._own is not None and bool(self.robot.within_limits(self._state.q))
-        if self._own is not None and is_inside and self.near is None:  # kernels alone keep apart
-            found = self._own.advance(self.q, T_d, dt)
+        if self._own is not None and is_inside:
+            found = self._own.advance(self.q, T_d, dt, self.near)
             if found is not None:
+                self.hindrance = self._own.hindrance
                 self._state.q[:], (position, rotation, least, greatest) = found
                 free = np.zeros(self.robot.n)
                 return ServoStep(self.q, position, rotation, least, greatest, free)

@@ -166,11 +166,6 @@ class MethodChoice(NamedTuple):
         return self.is_kdl
 
     @property
-    def is_kernel(self) -> bool:
-        """True for methods that are kernels, which the cycle of a node needs."""
-        return not self.is_kdl and self.plugin is None
-
-    @property
     def plugin(self) -> Plugin | None:
         """The method of the user's own that it is, if it is one."""
         return find_plugin(self.name) if _is_plugin(self.name) else None

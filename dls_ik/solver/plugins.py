@@ -28,6 +28,7 @@ from dls_ik.text import quoted
 GROUP = "dls_ik.methods"
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 SLOWEST_STEP = 5.0  # [s] after which a step that is interpreted counts as one that never ends
+LOOK = 0.1  # [s] between looks at steps that are made
 MEMORY = 64  # numbers that a method may keep between the steps of an attempt
 
 
@@ -156,8 +157,13 @@ class StepTimeout(BaseException):
     """Raised in a step that takes too long; no plug-in catches it by accident."""
 
 
-def checked_step(plugin: Plugin, J: Array, e: Array, state: StepState) -> Array:
+def checked_step(
+    plugin: Plugin, J: Array, e: Array, state: StepState, longest: float | None = None
+) -> Array:
     """Return the step dq (n,) of a plug-in.
+
+    Args:
+        longest: time that it may take if it is interpreted [s]; default: SLOWEST_STEP.
 
     Raises:
         MethodError: it raises, does not end, or returns something else than n finite numbers; the
@@ -165,15 +171,15 @@ def checked_step(plugin: Plugin, J: Array, e: Array, state: StepState) -> Array:
     """
     about = f"method {plugin.name!r} ({plugin.origin})"
     place = f"in step {state.iteration}"
-    n = len(state.q)
+    n, longest = len(state.q), SLOWEST_STEP if longest is None else longest
     try:
         if hasattr(plugin.step, "py_func"):  # numba's: its first call compiles, none can be stopped
             found = plugin.step(J, e, state)
         else:
-            with _deadline():
+            with _deadline(longest):
                 found = plugin.step(J, e, state)
     except StepTimeout:
-        raise MethodError(f"{about} takes more than {SLOWEST_STEP:g} s {place}") from None
+        raise MethodError(f"{about} takes more than {longest:g} s {place}") from None
     except Exception as error:  # whatever the function does
         raise MethodError(f"{about} raises {_brief(error)} {place}") from error
     try:
@@ -198,30 +204,30 @@ class _Watch:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._begun: dict[int, float] = {}  # by thread
+        self._ends: dict[int, float] = {}  # [s] of steps, by thread
         self._thread: threading.Thread | None = None
 
-    def begin(self) -> None:
+    def begin(self, longest: float) -> None:
         with self._lock:
-            self._begun[threading.get_ident()] = time.monotonic()
+            self._ends[threading.get_ident()] = time.monotonic() + longest
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="plug-ins", daemon=True)
                 self._thread.start()
 
     def end(self) -> None:
         with self._lock:
-            self._begun.pop(threading.get_ident(), None)
+            self._ends.pop(threading.get_ident(), None)
 
     def _run(self) -> None:
         while True:
-            time.sleep(SLOWEST_STEP / 4.0)
+            time.sleep(LOOK)
             with self._lock:
-                late = time.monotonic() - SLOWEST_STEP
-                for thread in [t for t, begun in self._begun.items() if begun < late]:
-                    del self._begun[thread]
+                now = time.monotonic()
+                for thread in [t for t, end in self._ends.items() if end < now]:
+                    del self._ends[thread]
                     raised = ctypes.py_object(StepTimeout)
                     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
-                if not self._begun:
+                if not self._ends:
                     self._thread = None
                     return
 
@@ -230,8 +236,8 @@ _WATCH = _Watch()
 
 
 @contextmanager
-def _deadline() -> Iterator[None]:
-    _WATCH.begin()
+def _deadline(longest: float) -> Iterator[None]:
+    _WATCH.begin(longest)
     try:
         yield
     finally:

@@ -169,9 +169,17 @@ class _Controlled:
         self.controller.seed(q)
 
     def step(self, T: Array | None, now: float, dt: float) -> Sample:
+        """Run a cycle.
+
+        Raises:
+            MethodError: a plug-in failed.
+        """
         if T is not None:
             self.controller.follow_pose(T, now)
         out = self.controller.cycle(now, dt)
+        if out.state is ServoState.FAULT and parse_method(self.method).plugin is not None:
+            self.controller.reset()
+            raise MethodError(out.message)
         errors = (out.position_error, out.rotation_error)
         T_tip = self.controller.robot.fk(out.q)
         return Sample(

@@ -6,11 +6,11 @@ import numba
 import numpy as np
 import pytest
 
-from dls_ik import IkSolver, RobotModel, Stepper, Task
+from dls_ik import IkSolver, PlanningScene, RobotModel, Stepper, Task
 from dls_ik.errors import MethodError
 from dls_ik.reproduce.colome_torras_readings import MEANT
 from dls_ik.reproduce.experiment import begin, complete, experiment
-from dls_ik.servo import Controller
+from dls_ik.servo import Controller, ServoState, own_step
 from dls_ik.servo.local_ik import LocalIk
 from dls_ik.solver import plugins
 from dls_ik.solver.method import method_info
@@ -122,6 +122,75 @@ def test_rows_of_table_v_go_on_without_one_that_fails():
     assert "not finite" in rows["nan"]["missing"]
     assert any(note.startswith("nan: not run") for note in report.notes)
     experiment("table-v").plot(report)
+
+
+def sliding(J, e, state):
+    return J.T @ np.linalg.solve(J @ J.T + 0.02 * np.eye(len(e)), e)
+
+
+@pytest.fixture(scope="module")
+def walled():
+    """A WAM, its pose, a target behind a wall, and the scene with it."""
+    q = np.array([0.1, 0.6, 0.0, 1.6, 0.0, 0.5, 0.2])
+    T, place = WAM.fk(q), np.eye(4)
+    place[:3, 3] = T[:3, 3] + [0.35, 0.0, 0.0]
+    scene = PlanningScene(WAM)
+    scene.add_box("wall", (0.2, 1.2, 1.2), place)
+    goal = T.copy()
+    goal[:3, 3] += [0.4, 0.1, 0.0]
+    return q, goal, scene
+
+
+def followed(controller, goal, cycles, dt=0.01, start=0):
+    """Outputs of a controller that is sent a target in each cycle that takes one."""
+    for k in range(start, start + cycles):
+        if not controller.hold_reason:
+            controller.follow_pose(goal, k * dt)
+        yield controller.cycle(k * dt, dt)
+
+
+def test_beside_a_scene_a_plugin_slides_along_a_wall_at_its_distance(walled):
+    q, goal, scene = walled
+    register_method("mine", sliding)
+    controller = Controller(WAM, "mine", scene=scene, when_stuck="hold", min_distance=0.01)
+    controller.seed(q)
+    calls = []
+    out = [(o.q, o.state, calls.append(o.state)) for o in followed(controller, goal, 250)][-1]
+    distances = scene.distance(out[0]).distance
+    assert 0.01 <= distances < 0.015
+    tip = WAM.fk(out[0])[:3, 3] - WAM.fk(q)[:3, 3]
+    assert tip[0] > 0.15
+    assert tip[1] > 0.05  # along the wall, where the goal is
+    assert ServoState.NEAR_COLLISION in calls
+
+
+@pytest.mark.parametrize("name", ["nan", "short", "raises", "never", "later"])
+def test_a_plugin_that_fails_in_motion_beside_a_scene_is_a_fault_and_the_arm_stops(
+    walled, name, monkeypatch
+):
+    monkeypatch.setattr(own_step, "LONGEST", 0.2)
+    q, goal, scene = walled
+    step = FAULTS[name][0]
+    register_method(
+        "mine",
+        lambda J, e, state: (sliding if state.iteration < 20 else step)(
+            J, e, state._replace(iteration=9)
+        ),
+    )
+    controller = Controller(WAM, "mine", scene=scene, acceleration=4.0)
+    controller.seed(q)
+    outputs = list(followed(controller, goal, 150))
+    states = [o.state for o in outputs]
+    assert states.count(ServoState.FAULT) == 130
+    assert "'mine'" in outputs[-1].message
+    velocities = np.array([np.zeros(7), *(o.velocity for o in outputs)])
+    assert np.abs(np.diff(velocities, axis=0)).max() <= 4.0 * 0.01 * (1.0 + 1e-6)
+    assert not velocities[-1].any()
+    assert np.abs(velocities[21]).max() > 0.01
+    assert min(scene.distance(o.q).distance for o in outputs[::10]) > 0.01
+    register_method("mine", sliding)
+    controller.reset()
+    assert next(followed(controller, goal, 1, start=150)).state is ServoState.FOLLOWING
 
 
 class Silent:

@@ -1,0 +1,100 @@
+"""Methods of the user's own in a node beside a wall: one that works, and ones that fail."""
+
+import numpy as np
+import pytest
+from commands import Limits, assert_told
+from ros_client import NodeProcess
+from ros_guarded import KEPT, NEAR, START, Guarded, shifted
+from ros_scene import box
+from ros_streamer import motion, stamped
+from ros_wam import WAM, ik
+from ros_wam import stamped as pose_of
+from std_srvs.srv import Trigger
+
+pytestmark = [pytest.mark.ros]
+WALL = box("wall", WAM.fk(START)[:3, 3] + [0.0, 0.25, 0.0], size=(1.0, 0.1, 1.0))
+FILE = """
+import numpy as np
+import time
+
+def damped(J, e, state):
+    return J.T @ np.linalg.solve(J @ J.T + 0.01 * np.eye(6), e)
+
+def until(step):
+    return lambda J, e, state: damped(J, e, state) if state.iteration < 30 else step()
+
+def never():
+    while True:
+        pass
+
+METHODS = {
+    "damped": damped,
+    "nan": until(lambda: np.full(7, np.nan)),
+    "short": until(lambda: np.zeros(6)),
+    "raises": until(lambda: 1 / 0),
+    "never": until(never),
+    "broken": lambda J, e, state: 1 / 0,
+}
+"""
+REASONS = {
+    "nan": "not finite",
+    "short": "a step is 7 numbers",
+    "raises": "ZeroDivisionError",
+    "never": "takes more than",
+}
+
+
+@pytest.fixture(scope="module")
+def arm(private_domain, tmp_path_factory):
+    file = tmp_path_factory.mktemp("plugins") / "own.py"
+    file.write_text(FILE)
+    with Guarded("/own", plugins=str(file), stream_method="damped") as arm:
+        yield arm
+
+
+def test_a_plugin_brings_the_arm_to_a_wall_and_no_nearer(arm):
+    arm.fresh(WALL)
+    arm.streamer.targets.publish(stamped(shifted(y=0.5)))
+    arm.wait_for_code(NEAR)
+    arm.client.spin_until(lambda: arm.figures().get("state") == "blocked", what="rest at the wall")
+    assert KEPT - 1e-6 < arm.least(WALL) < KEPT + 0.02
+    assert_told(*motion(arm.streamer.states), Limits.of(WAM, 6.0), jitter=0.02)
+
+
+@pytest.mark.parametrize("name", REASONS)
+def test_a_plugin_that_fails_stops_the_arm_and_is_named_and_the_node_lives(arm, name):
+    arm.fresh(WALL)
+    assert arm.client.set_parameters(stream_method=name).successful
+    arm.streamer.targets.publish(stamped(shifted(y=0.5)))
+    arm.client.spin_until(lambda: arm.said(f"'{name}'", REASONS[name]), what="the reason")
+    arm.client.spin_until(lambda: not any(arm.streamer.states[-1].velocity), what="rest")
+    assert arm.least(WALL) > KEPT - 1e-6
+    refused = arm.client.set_parameters(stream_method="nobody")
+    assert not refused.successful
+    assert arm.client.set_parameters(stream_method="damped").successful
+    arm.client.call(Trigger, "dls_ik/reset", Trigger.Request())
+    arm.streamer.go(WAM.fk(START))
+
+
+def test_requests_are_solved_by_it_or_answered_with_its_failure(arm):
+    goal = np.array([0.1, 0.7, 0.1, 1.5, 0.1, 0.3, 0.1])
+    for name, succeeds in (("damped", True), ("broken", False), ("auto", True)):
+        assert arm.client.set_parameters(method=name).successful
+        response = ik(arm.client, pose_of(WAM.fk(goal)))
+        assert (response.error_code.val == 1) == succeeds, response.error_code.message
+    assert arm.client.set_parameters(method="auto").successful
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"), [(None, "there is no plug-in"), ("1 / 0", "ZeroDivisionError")]
+)
+def test_a_file_that_cannot_be_used_ends_the_start_in_one_line(
+    private_domain, tmp_path, text, reason
+):
+    file = tmp_path / "bad.py"
+    if text is not None:
+        file.write_text(text)
+    with NodeProcess("-p", "robot:=wam", "-p", f"plugins:={file}") as node:
+        assert node.wait_for_end() != 0
+        node.wait_for_line(reason)
+        assert "Traceback" not in node.output
