@@ -191,14 +191,14 @@ def _print_facts(facts: Mapping[str, Any]) -> None:
         held = (f"{name} on {link}" for name, link in facts["attached"].items())
         rows.append(("attached", listing(held)))
     print_pairs(console, [*rows, ("checked", f"{len(facts['checked'])} pairs")])
-    _print_pairs_that_may_touch(console, facts["may_touch"])
+    _print_pairs_not_checked(console, facts["may_touch"])
     _print_now(console, facts["now"], facts["joints"])
     if facts["random"] is not None:
         _print_random(console, facts["random"])
 
 
-def _print_pairs_that_may_touch(console: Console, rows: list[list[str]]) -> None:
-    print_heading(console, f"{len(rows)} pairs that may touch")
+def _print_pairs_not_checked(console: Console, rows: list[list[str]]) -> None:
+    print_heading(console, f"{len(rows)} pairs that are not checked")
     by_reason: dict[str, list[str]] = {}
     for link, other, reason in rows:
         by_reason.setdefault(reason or "no reason", []).append(f"{link} - {other}")

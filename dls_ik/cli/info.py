@@ -247,7 +247,7 @@ def _structure(chain: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         ("rank", f"{moves}, {spare}"),
         *axes,
-        ("reach", f"never beyond {reach['at_least']:.3f} to {reach['at_most']:.3f} m; {seen}"),
+        ("reach", f"at least {reach['at_least']:.3f}, at most {reach['at_most']:.3f} m; {seen}"),
         ("", f"from {_vector(reach['from'])} m in {chain['base']}, on the first axis"),
         (
             "least singular value",

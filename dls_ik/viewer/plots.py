@@ -263,7 +263,7 @@ def _plot(gui: Any, curve: Curve, unit: str, data: tuple[Array, ...], names: Seq
         ),
         legend={"show": True, "live": False},
         height=PLOT_HEIGHT,
-        padding=(4, 10, 0, 0),
+        padding=(8, 10, 0, 0),
     )
 
 

@@ -195,7 +195,7 @@ BEYOND = (0.35, 0.22, 0.12)  # of its range past the limit, the farthest that ot
 SAME_POSTURE = 2.0  # [rad or m] a solution farther off is another posture
 LIMIT_METHODS = ("jp", "ctp+sd+svf")
 LIMIT_WATCH = (
-    "joint {joint} comes to its limit (red in the bars), where the controller stops it. A does not "
+    "{joint} comes to its limit (red in the bars), where the controller stops it. A does not "
     "know of limits and is just cut off; B (CTP) holds the joint and moves the others. {rest}."
 )
 REDUNDANT = "The arm has a joint to spare: its other joints make up for the one that is held"
