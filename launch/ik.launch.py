@@ -27,6 +27,8 @@ TEXTS = {  # empty if not given
     "robot_state_publisher is not started then.",
     "srdf": "The SRDF of the robot, a file or a xacro file: links that may touch, and groups. "
     "Empty: what is published on robot_description_semantic, or none.",
+    "scene": "A file of the objects around the arm, .yaml or .scene, of the ik node, and of the "
+    "simulated arm with physics. Empty: none until they are published.",
     "xacro_args": "Arguments for a xacro file, such as 'name:=arm use_hand:=false'.",
     "namespace": "The namespace of all nodes; one for each arm.",
     "params_file": "A YAML file of parameters of the ik node, such as config/ik_params.yaml. The "
@@ -118,7 +120,7 @@ def ik_node(given: Given, clock: Values, robot: Values, common: Values) -> Node:
         parameters=[
             clock,
             *params_files("params_file", given),
-            robot | chosen_parameters(given, PARAMETERS),
+            robot | scene(given) | chosen_parameters(given, PARAMETERS),
         ],
         **common,
     )
@@ -133,7 +135,7 @@ def sim_arm(given: Given, clock: Values, robot: Values, common: Values) -> Node:
             *params_files("sim_params_file", given),
             robot
             | chosen_parameters(given, ENDS)
-            | ({"physics": True} if is_true(given["physics"]) else {}),
+            | ({"physics": True, **scene(given)} if is_true(given["physics"]) else {}),
         ],
         **common,
     )
@@ -185,6 +187,13 @@ def semantic(given: Given) -> Values:
     """The SRDF as a parameter of the ik node, if one is given."""
     srdf = description("srdf", given)
     return {"robot_description_semantic": text(srdf)} if srdf else {}
+
+
+def scene(given: Given) -> Values:
+    """The file of objects as a parameter, if one is given."""
+    if not given["scene"]:
+        return {}
+    return {"scene": text(str(existing_file("scene", given["scene"]).absolute()))}
 
 
 def params_files(argument: str, given: Given) -> list[str]:

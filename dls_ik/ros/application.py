@@ -214,6 +214,8 @@ class Application:
         elif mode == REQUIRED and (scene is None or not scene.snapshot.links):
             why = reason or "the robot description has no collision geometry"
             raise SceneError(f"stream_avoid_collisions is required, and there is no scene: {why}")
+        elif parameters.scene and scene is None:
+            raise SceneError(reason)
         workspace = build_workspace(
             parameters.bound_details, arm.tree, lambda frame: self._wait_for_frame(frame, arm)
         )

@@ -241,6 +241,11 @@ class Parameters(GroupsParameters):
         choices=(AUTO, REQUIRED, NONE),
         read_only=True,
     )
+    scene: str = parameter(
+        "",
+        "file of the planning scene at the start, .yaml or .scene; empty: no objects",
+        read_only=True,
+    )
     min_distance: float = option(ControllerOptions, "min_distance", read_only=True)
     influence_distance: float = option(ControllerOptions, "influence_distance", read_only=True)
     bounds: tuple[str, ...] = parameter(

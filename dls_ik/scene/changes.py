@@ -33,6 +33,7 @@ from dls_ik.text import quoted, suggest_names
 
 MAX_PADDING = 10.0  # [m]
 SCALES = 0.01, 100.0
+OF_OBJECTS = (AddObject, MoveObject, AttachObject)
 
 
 def apply_changes(
@@ -51,9 +52,19 @@ def apply_changes(
         SceneError: an unknown link, object or frame, or a value that is out of range.
         JointValueError: an unknown joint, or a value that is not finite.
     """
-    for each in operations:
-        snapshot = _apply(snapshot, each, pairs, at)
+    each: Operation | None = None
+    try:
+        for each in operations:
+            snapshot = _apply(snapshot, each, pairs, at)
+    except SceneError as error:
+        raise SceneError(about_object(each, error)) from error
     return snapshot
+
+
+def about_object(change: Operation | None, error: Exception) -> str:
+    """Return the message of an error, with the object of the change where it does not name that."""
+    name = quoted(getattr(change, "name", "")) if isinstance(change, OF_OBJECTS) else ""
+    return str(error) if name in str(error) else f"object {name}: {error}"
 
 
 def _apply(

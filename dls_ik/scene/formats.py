@@ -33,6 +33,7 @@ from dls_ik.text import listing, quoted
 MAX_SCENE_BYTES = 64 * 1024 * 1024
 MAX_YAML_BYTES = 16 * 1024 * 1024
 MAX_NESTING = 30  # of YAML
+TEXT = "the text"
 SUFFIXES = (".scene", ".yaml", ".yml", ".json")
 
 
@@ -58,7 +59,7 @@ def read_scene(
     where = None if folder is None else Path(folder)
     if not isinstance(source, (str, os.PathLike)):
         return read_messages(source, MeshLibrary(where, tuple(allow)))
-    shown = "the text"
+    shown = TEXT
     if not (isinstance(source, str) and "\n" in source):
         path, shown = Path(source), quoted(os.fspath(source))
         if path.suffix.lower() not in SUFFIXES:
@@ -70,14 +71,19 @@ def read_scene(
             reason = getattr(error, "strerror", None) or "not text in UTF-8"
             raise SceneError(f"cannot read {shown}: {reason}") from error
     try:
-        if _is_scene_text(source):
-            return read_scene_text(source)
-        documents = [each for each in read_yaml(source) if each is not None]
-        if not documents:
-            raise SceneError("it has no document")
-        return read_messages(documents, MeshLibrary(where, tuple(allow)))
+        change = _read_text(source, MeshLibrary(where, tuple(allow)))
     except SceneError as error:
         raise SceneError(f"{shown}: {error}") from error
+    return change._replace(source="" if shown == TEXT else f"{shown}: ")
+
+
+def _read_text(text: str, meshes: MeshLibrary) -> SceneChange:
+    if _is_scene_text(text):
+        return read_scene_text(text)
+    documents = [each for each in read_yaml(text) if each is not None]
+    if not documents:
+        raise SceneError("it has no document")
+    return read_messages(documents, meshes)
 
 
 # YAML

@@ -116,3 +116,4 @@ class SceneChange(NamedTuple):
 
     operations: tuple[Operation, ...]
     notes: tuple[str, ...] = ()  # one line each: what was given and is not used
+    source: str = ""  # of a file, its name and a colon, for messages

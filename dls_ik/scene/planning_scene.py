@@ -348,7 +348,10 @@ class PlanningScene:
             JointValueError: values of joints that the robot does not have.
         """
         change = read_scene(source, folder=folder, allow=(*self._allow, *allow))
-        self._change(*change.operations)
+        try:
+            self._change(*change.operations)
+        except SceneError as error:
+            raise SceneError(f"{change.source}{error}") from error
         return change.notes
 
     def apply(

@@ -11,7 +11,7 @@ from dls_ik.errors import SceneError
 from dls_ik.model.joint import Joint
 from dls_ik.model.tree import Tree
 from dls_ik.model.xml import Schema, XmlElement, read_document, read_elements
-from dls_ik.text import did_you_mean, listing
+from dls_ik.text import did_you_mean, listing, quoted
 
 LOG = logging.getLogger("dls_ik")
 SCHEMA: Schema = {
@@ -221,10 +221,14 @@ def load_srdf(source: str | os.PathLike[str], tree: Tree) -> Srdf:
     Raises:
         SceneError: not an SRDF; the message gives the line.
     """
-    text, _ = read_document(source, "SRDF", SceneError)
-    srdf = _Reader(read_elements(text, SCHEMA, "SRDF", "robot", SceneError), tree).read()
+    text, folder = read_document(source, "SRDF", SceneError)
+    file = "" if folder is None else f"{quoted(os.fspath(source))}: "
+    try:
+        srdf = _Reader(read_elements(text, SCHEMA, "SRDF", "robot", SceneError), tree).read()
+    except SceneError as error:
+        raise SceneError(f"{file}{error}") from error
     if srdf.unknown:
-        LOG.warning(f"SRDF of {srdf.name}: {listing(srdf.unknown, 3)}")
+        LOG.warning(f"{file}SRDF of {srdf.name}: {listing(srdf.unknown, 3)}")
     return srdf
 
 

@@ -121,6 +121,15 @@ def test_an_srdf_is_a_parameter_of_the_node_alone(prefix, tmp_path):
     assert calls["ik_node"].parameters["robot_description_semantic"] == file.read_text()
 
 
+def test_a_scene_is_a_parameter_of_the_node_and_of_physics(prefix, tmp_path):
+    file = tmp_path / "table.scene"
+    file.write_text("(noname)+\n.\n")
+    for given, takers in (("true", {"ik_node", "ik_sim_arm"}), ("false", {"ik_node"})):
+        calls = prefix.calls("wam.launch.py", f"scene:={file}", "sim:=true", f"physics:={given}")
+        scenes = {name: each.parameters.get("scene") for name, each in calls.items()}
+        assert {name for name, scene in scenes.items() if scene == str(file)} == takers
+
+
 def test_physics_is_a_parameter_of_the_simulated_arm_alone(prefix):
     for given, expected in (("true", {"ik_sim_arm"}), ("false", set())):
         calls = prefix.calls("wam.launch.py", "sim:=true", f"physics:={given}")
@@ -181,6 +190,7 @@ def test_rviz_opens_for_a_robot_that_is_none(prefix):
         ("urdf:=none.urdf", "urdf:=none.urdf is not a file"),
         ("params_file:=none.yaml", "params_file:=none.yaml is not a file"),
         ("srdf:=none.srdf", "srdf:=none.srdf is not a file"),
+        ("scene:=none.scene", "scene:=none.scene is not a file"),
         ("rate:=fast", "rate:=fast is not a number"),
         ("rviz:=perhaps", "perhaps"),
         ("interactive_marker:=perhaps", "perhaps"),

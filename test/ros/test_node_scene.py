@@ -440,3 +440,27 @@ def test_without_the_library_it_works_as_before_and_says_so(tmp_path, private_do
         assert client.set_parameters(avoid_collisions="refuse").successful
         assert ask(client, Q).error_code.val == -31
         assert ask(client, Q, avoid=False).error_code.val == 1
+
+
+def test_a_file_gives_the_scene_at_the_start(private_domain, tmp_path):
+    """A file that does not fit keeps the stream from moving, and both name file and object."""
+    table = "table\n* table\n0 0 -0.6\n0 0 0 1\n1\nbox\n1 1 0.1\n0 0 0\n0 0 0 1\n0 0 0 0\n0\n.\n"
+    good, bad = tmp_path / "table.scene", tmp_path / "cup.yaml"
+    good.write_text(table)
+    bad.write_text(
+        "robot_state: {is_diff: true, attached_collision_objects: [{link_name: hand, object: {"
+        "id: cup, primitives: [{type: 2, dimensions: [0.05]}], primitive_poses: [{}]}}]}\n"
+        "is_diff: true\n"
+    )
+    given = ("-p", "robot:=wam", "-p")
+    with (
+        NodeProcess("-r", "__ns:=/good", *given, f"scene:={good}") as process,
+        NodeProcess("-r", "__ns:=/bad", *given, f"scene:={bad}") as refused,
+        NodeProcess(*given, f"scene:={tmp_path}/none.yaml") as missing,
+        Client("/good") as client,
+    ):
+        process.wait_for_line(f"objects of '{good}': table")
+        client.spin_until(lambda: objects_of(client) == {"table"}, what="the table")
+        refused.wait_for_line("the stream takes no targets")
+        assert f"'{bad}': object 'cup': unknown link 'hand'" in refused.output
+        missing.wait_for_line(f"cannot start: cannot read '{tmp_path}/none.yaml'")

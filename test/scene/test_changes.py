@@ -140,7 +140,7 @@ def test_parts_that_are_not_supported_are_named(scene):
         (ball("wam_link3", (0, 0, 0)), SceneError, "'wam_link3' is a link of the robot"),
         ({**ball("x", operation=3), "pose": pose(0, 0, 0)}, SceneError, "no object 'x'"),
         (ball("c", (0, 0, np.nan)), SceneError, "object 'c'"),
-        (attached("hand", ball("c", (0, 0, 0))), SceneError, "unknown link 'hand'"),
+        (attached("hand", ball("c", (0, 0, 0))), SceneError, "object 'c': unknown link 'hand'"),
         (attached("wam_link7", ball("c")), SceneError, "no object 'c' in the world"),
         (
             {"is_diff": True, "robot_state": {"joint_state": {"name": ["x"], "position": [0.0]}}},

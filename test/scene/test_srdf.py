@@ -214,3 +214,10 @@ def test_what_is_written_is_read_back(data):
     assert read.unknown == ()
     for name in Srdf.__dataclass_fields__:
         assert getattr(read, name) == getattr(written, name), name
+
+
+def test_a_file_that_cannot_be_used_is_named(tmp_path):
+    file = tmp_path / "arm.srdf"
+    file.write_text("<robot><group/></robot>")
+    with pytest.raises(SceneError, match="arm"):
+        load_srdf(file, TREE)

@@ -21,7 +21,7 @@ from rclpy.serialization import deserialize_message
 from std_msgs.msg import String
 
 from dls_ik.core.types import Array
-from dls_ik.errors import DlsIkError, SceneError
+from dls_ik.errors import DlsIkError, FrameError, SceneError
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.tree import Tree
 from dls_ik.model.xml import MAX_BYTES as MAX_TEXT
@@ -33,14 +33,16 @@ from dls_ik.ros.services.executor import SerialExecutor
 from dls_ik.ros.subscriptions import call_every
 from dls_ik.ros.util import Throttle, trace
 from dls_ik.scene import planning_scene
-from dls_ik.scene.changes import frame_pose
+from dls_ik.scene.changes import about_object, frame_pose
 from dls_ik.scene.exact import library
+from dls_ik.scene.formats import read_scene
 from dls_ik.scene.messages import read_messages
 from dls_ik.scene.operations import (
     AddObject,
     AttachObject,
     MoveObject,
     Operation,
+    SceneChange,
     SetFrame,
     SetJoints,
 )
@@ -67,6 +69,7 @@ DISCOVERY = 0.5  # [s] from the start of the node, in which publishers are found
 SRDF_WAIT = 2.0  # [s] the same, for an SRDF of one; then pairs are searched without it
 ASK_PERIOD = 1.0  # [s] between looks for move_group
 SHOWN = 0.1  # [s] in which the stream sees a change, however many wait behind it
+FRAME_WAIT = 5.0  # [s] for frames of the objects of a file
 LOOK_PERIOD = 0.05  # [s] between looks at joints beside the chain
 MOVED = 1e-3  # [rad or m] by which such a joint has moved
 NO_ROBOT = "there is no robot yet"
@@ -88,6 +91,9 @@ class PlanningSceneMonitor:
         current: Returns joint positions of an arm by name [rad or m].
         adopt: Takes the SRDF of a robot, in the thread of the scene.
         equip: Takes the scene of a robot for its stream, in that thread; or why there is none.
+
+    Raises:
+        SceneError: the file of the parameter `scene` is not one.
     """
 
     def __init__(
@@ -102,6 +108,8 @@ class PlanningSceneMonitor:
         self._node, self._current, self._frames = node, current, frames
         self._adopt, self._equip = adopt, equip
         self._folders = parameters.mesh_folders
+        file = parameters.scene
+        self._first = read_scene(file, allow=self._folders) if file else SceneChange(())
         self._log, self._said = Throttle(node), set[str]()
         self._executor = SerialExecutor("scene", self._fault, MAX_WAITING, MAX_WAITING_BYTES)
         self._kept = KeptScene()
@@ -297,6 +305,8 @@ class PlanningSceneMonitor:
             scene = self._new_scene(robot, srdf)
             if before.scene is not None:
                 scene.take_over(before.scene)
+            elif self._first.operations:
+                self._begin_with_file(scene, tree)
             _ = scene.snapshot.packed
         except DlsIkError as error:
             self._node.get_logger().warning(escape(f"collisions are not checked: {error}"))
@@ -309,6 +319,29 @@ class PlanningSceneMonitor:
             if kept.reason:
                 self._node.get_logger().warning(f"services check no collisions: {kept.reason}")
             self._equip(robot, kept.prepared, "")
+
+    def _begin_with_file(self, scene: planning_scene.PlanningScene, tree: Tree) -> None:
+        """Put the objects of the file into a new scene, once TF knows their frames."""
+        first, begin = self._first, time.monotonic()
+        arm = self._arm
+        now = {} if arm is None or arm.tree is not tree else self._current(arm)
+        values = {name: value for name, value in now.items() if name in tree.mimic_of}
+        while True:
+            try:
+                found = located(first.operations, scene.snapshot, values, self._frames)
+                scene.apply(found, at=values)
+                break
+            except FrameError as error:
+                if time.monotonic() - begin > FRAME_WAIT:
+                    raise SceneError(f"{first.source}{error}") from error
+                time.sleep(0.1)
+            except DlsIkError as error:
+                raise SceneError(f"{first.source}{error}") from error
+        objects = [*scene.snapshot.objects, *scene.snapshot.attached]
+        logger = self._node.get_logger()
+        logger.info(escape(f"objects of {first.source}{listing(objects) or 'none'}"))
+        for note in first.notes:
+            logger.warning(escape(f"{first.source}{note}"))
 
     def _await_srdf(self) -> None:
         """Wait for an SRDF that somebody is about to send, as pairs are found by it at once."""
@@ -436,7 +469,10 @@ def located(
             frame = each.parent if isinstance(each, SetFrame) else each.frame
             T = None
             if frame not in added and frame.split("/")[0] not in added:
-                T = _found_by_tf(frame, scene, values, frames)
+                try:
+                    T = _found_by_tf(frame, scene, values, frames)
+                except FrameError as error:
+                    raise FrameError(about_object(each, error)) from error
             if T is not None and isinstance(each, SetFrame):
                 each = each._replace(parent="", T=T @ each.T)
             elif T is not None and not isinstance(each, SetFrame):

@@ -79,7 +79,10 @@ class PhysicalWorld:
         simulation = PhysicalSimulation(physics, joints, self._parameters, time.monotonic())
         if file := self._parameters.scene:
             change = read_scene(file, allow=self._parameters.mesh_folders)
-            scene = self._changed(scene, change.operations, simulation)
+            try:
+                scene = self._changed(scene, change.operations, simulation)
+            except DlsIkError as error:
+                raise SceneError(f"{change.source}{error}") from error
             simulation.use_scene(scene)
             logger.info(f"objects of {escape(file)}: {escape(listing(scene.objects) or 'none')}")
         if note := physics.solids.note:
