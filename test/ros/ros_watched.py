@@ -100,6 +100,23 @@ class Watched:
             self.send(message_at(t))
             self.client.spin_for(period)
 
+    def ceases(self, stream):
+        """Send a stream and cease; again where a gap before its last pose made that one a goal."""
+        for _ in range(10):
+            stream()
+            del self.statuses[:]
+            begin = time.monotonic()
+
+            def ended(since=begin):
+                last = self.statuses[-1].message if self.statuses else ""
+                is_goal = "at the target" in last and time.monotonic() - since > 3.0
+                return "ceased" in last or is_goal
+
+            self.client.spin_until(ended, what="the end of the stream")
+            if "ceased" in self.statuses[-1].message:
+                return
+        raise AssertionError("the stream never ceased")
+
     def says(self, *words, within=SOON):
         """Wait for a status with all of these words that is newer than now."""
         del self.statuses[:]

@@ -172,9 +172,7 @@ def test_flood_at_5_khz_of_good_and_bad_and_no_more_lines_of_the_log(arm):
 
 def test_two_who_send_poses_and_two_who_send_poses_and_twists(arm):
     ends = [shifted(0.0, 0.1, 0.0), shifted(0.0, -0.1, 0.0)]
-    arm.stream(lambda t: pose(ends[round(t / 0.02) % 2]), 0.6)
-    arm.assert_calm()
-    arm.says("ceased")
-    arm.stream(lambda t: twist((0.0, -0.3, 0.0)) if round(t / 0.02) % 2 else pose(ends[0]), 0.6)
-    arm.assert_calm()
-    arm.says("ceased")
+    mixed = lambda t: twist((0.0, -0.3, 0.0)) if round(t / 0.02) % 2 else pose(ends[0])  # noqa: E731
+    for message_at in (lambda t: pose(ends[round(t / 0.02) % 2]), mixed):
+        arm.ceases(lambda make=message_at: arm.stream(make, 0.6))
+        arm.assert_calm()

@@ -34,8 +34,7 @@ def sweep(t):
 
 @pytest.mark.parametrize("make", [sweep, lambda _: twist((0.0, SPEED, 0.0))], ids=["pose", "twist"])
 def test_stream_that_ceases_stops_within_the_acceleration(arm, make):
-    arm.stream_until(make, lambda: arm.is_moving(0.05))
-    arm.says("ceased")
+    arm.ceases(lambda: arm.stream_until(make, lambda: arm.is_moving(0.05)))
     arm.stands()
     arm.assert_calm()
     arm.stream_until(make, lambda: arm.is_moving(0.05))
