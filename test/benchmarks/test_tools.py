@@ -196,3 +196,6 @@ def test_scenes_of_moveit(figures, tmp_path):
     (row,) = checks
     assert (row["problems"], row["goals free"], row["differ"]) == (2, 1, 0)
     assert row["batch [us]"] > 0.0
+    (planned,), *_ = figures("scenes", str(tmp_path), "--robot", "wam", "--repeats", "1", "--plan")
+    assert (planned["requests"], planned["straight [%]"], planned["solved [%]"]) == (2, 0.0, 50.0)
+    assert planned["corners"] >= 1.0
