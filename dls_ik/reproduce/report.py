@@ -147,8 +147,8 @@ def provenance(command: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _commit() -> str:
-    """Return the commit of the sources, if they are a checkout."""
-    folder = Path(__file__).parent
+    """Return the last commit of the package, if it is a checkout."""
+    folder = Path(__file__).parents[1]
     words = ["git", "-C", str(folder), "log", "-1", "--format=%h", "--", "."]
     try:
         found = subprocess.run(  # noqa: S603  git, with words of this function
