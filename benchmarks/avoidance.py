@@ -4,7 +4,9 @@ Random runs send poses, twists and trajectories to arms among boxes, balls and c
 limits on: loop times change, cycles are late, the stream pauses. Least distances are those of the
 exact library at the nearest commands of a run and at some others. A wall is approached at 0.5 m/s
 with 5 rad/s^2. A target is dragged below the top of a table and along it; errors are those along
-the top, and a joint turns round if its velocity changes its sign between 1 % of its limit. Times
+the top, and a joint turns round if its velocity changes its sign between 1 % of its limit. A target
+is dragged on below the top past a corner of the table, and back behind that edge; errors are those
+across the normal of the nearest points. Times
 of a cycle are processor times, and their ratio to those of the same stream without a scene.
 """
 
@@ -42,6 +44,11 @@ WALL = columns(
 SLIDE = columns(
     "table; along it [m/s] :.2f; largest error along it [mm] :.3f; turns of joints :d; "
     "without it :d; least distance [mm] :.3f"
+)
+EDGE = columns(
+    "past an edge and back [m/s] :.2f; error across the normal: median [mm] :.3f; 95 % [mm] :.2f; "
+    "largest [mm] :.1f; at the end [mm] :.3f; turns of joints :d; without it :d; "
+    "least distance [mm] :.3f"
 )
 CYCLE = columns(
     "cycle; median [us] :.0f; 99 % [us] :.0f; median as a multiple of that without a scene :.2f"
@@ -245,6 +252,42 @@ def slide(speed: float, behind: bool, rate: float = 200.0) -> list[Any]:
     return [words, speed, 1e3 * errors.max(), *turns, 1e3 * least]
 
 
+def edge(speed: float, rate: float = 200.0) -> list[Any]:
+    """Drag a target below the top of a table past its edge, and back behind that; return a row."""
+    turns, errors, least, dt = [], list[float](), np.inf, 1.0 / rate
+    for with_table in (True, False):
+        robot = moving("wam7")
+        scene = PlanningScene(robot)
+        q = np.array([0.0, 0.7, 0.0, 1.9, 0.0, 0.5, 0.0])
+        T = robot.fk(q)
+        if with_table:
+            centre = np.array([0.9, -0.45, T[2, 3] - 0.05])
+            scene.add_box("table", [1.0, 1.2, 0.04], transform(translation=centre))
+        controller = Controller(
+            robot, scene=scene, acceleration=10.0, when_stuck="hold", feed_forward=True
+        )
+        controller.seed(q)
+        start, rates = T[:3, 3].copy(), []
+        for i in range(round((1.0 + 0.6 / speed) * rate)):
+            t = i * dt
+            way = max(speed * (t - 1.0), 0.0)  # out by 0.3 m and back
+            moved = np.array([0.0, min(way, 0.6 - way), -min(0.1 * t, 0.08)])
+            T[:3, 3] = start + moved
+            controller.follow_pose(T, t)
+            out = controller.cycle(t + dt, dt)
+            rates.append(out.velocity)
+            near = out.nearest
+            if near is not None and near.distance < 1.25 * MIN_DISTANCE:
+                left = robot.fk(out.q)[:3, 3] - (T if out.T_d is None else out.T_d)[:3, 3]
+                across = left - near.normal * (near.normal @ left)
+                errors.append(float(np.linalg.norm(across)))
+            if with_table and i % 20 == 0:
+                least = min(least, clearance(scene, out.q))
+        turns.append(sum(_turns(v) for v in np.array(rates).T))
+    share = [1e3 * x for x in (*np.percentile(errors, (50, 95, 100)), errors[-1], least)]
+    return [speed, *share[:4], *turns, share[4]]
+
+
 def _turns(v: Array) -> int:
     """Count changes of the sign of a velocity (k,) between 1 % of its limit."""
     large = v[np.abs(v) > 0.01 * VELOCITY]
@@ -295,8 +338,10 @@ def main() -> None:
     walls.rows += [wall(rate) for rate in (100.0, 200.0, 500.0)] + [wall(500.0, 100.0)]
     slides = Table("a target dragged along a table", SLIDE)
     slides.rows += [slide(speed, True) for speed in (0.05, 0.1, 0.2)]
+    edges = Table("a target dragged past the edge of a table", EDGE)
+    edges.rows += [edge(speed) for speed in (0.05, 0.1, 0.2)]
     cycles = Table("one cycle of the WAM", CYCLE, cycle_times(4000))
-    finish(given, [table, walls, slides, cycles], ["`--seed` of a worst run repeats it"])
+    finish(given, [table, walls, slides, edges, cycles], ["`--seed` of a worst run repeats it"])
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import numpy as np
 
 from dls_ik import compat
 from dls_ik.core.near_pairs import watch
-from dls_ik.core.proximity import certify
+from dls_ik.core.proximity import ROUNDING, certify
 from dls_ik.core.types import Array, Indices
 from dls_ik.errors import OptionError, SceneError
 from dls_ik.model.robot import RobotModel
@@ -109,6 +109,15 @@ class SceneState:
         if k < 0:
             return None
         return self._near_pair(k, float(d), self._points.copy())
+
+    def relax(self) -> None:
+        """Let pairs keep what they have, where a stop led nearer than its arm had been on the way.
+
+        The stop was certified for what they kept when it was planned, which is no more than that.
+        """
+        least, known = self.least, self._known[0]
+        below = known < least - 2.0 * ROUNDING
+        least[below] = known[below] + 0.9 * ROUNDING
 
     def distances(self, q: Array, within: float) -> Array:
         """Return lower bounds (p + s,) of the distances at q (n,) [m], exact within a distance."""
@@ -319,6 +328,8 @@ class Guard:
 
     def _watch(self) -> None:
         self.nearest = self.state.look(self.q, self._influence)
+        if self.refused is not None and self._stop.is_over:
+            self.state.relax()
 
     def _pair(self, k: int) -> NearPair:
         """Return the names of a pair, with the distance now."""

@@ -139,6 +139,23 @@ def test_a_start_that_is_too_near_is_left_and_not_brought_nearer():
     assert clearance(scene, out.q) > 0.05
 
 
+def test_two_links_deep_in_things_leave_both_although_the_target_is_farther_inside():
+    robot, alone = wam()
+    scene = alone.copy()
+    elbow, wrist = (robot.link_pose(f"wam_link{i}", q0)[:3, 3] for i in (4, 7))
+    scene.add_box("beside", [0.3, 0.1, 0.3], transform(None, elbow + np.array([0.0, 0.06, 0.0])))
+    scene.add_box("below", [0.3, 0.3, 0.1], transform(None, wrist - np.array([0.0, 0.0, 0.1])))
+    start = clearance(scene, q0)
+    assert start < -0.05
+    T = robot.fk(q0)
+    T[:3, 3] += [0.05, 0.1, -0.1]
+    made = controller(robot, scene)
+    made.follow_pose(T, 0.0)
+    for i, out in enumerate(cycles(made, 800)):
+        assert i % 20 or clearance(scene, out.q) >= start - ROUNDING
+    assert clearance(scene, out.q) >= MIN_DISTANCE - ROUNDING
+
+
 def test_an_object_that_appears_in_the_way_stops_the_arm_before_it():
     robot, scene = with_box(0.1, 0.1, 0.1, at=(0.0, 0.0, -0.9))
     made = controller(robot, scene, np.array([0.0, 0.0, 0.0, 2.3, 0.0, 0.4, 0.0]), acceleration=8.0)
