@@ -14,6 +14,7 @@ from rclpy.parameter import Parameter
 from rclpy.qos import qos_profile_sensor_data
 from ros_client import SOON, Client, NodeProcess, SimArmProcess
 from ros_faulted import CONTROLLER, sweep
+from ros_scene import apply, box, world
 from ros_streamer import HOME, points, positions
 from ros_wam import WAM
 from ros_watched import ACCELERATION, arguments, pose
@@ -308,3 +309,18 @@ def test_objects_come_from_a_file_and_one_that_cannot_be_read_is_refused(private
     assert done.returncode == 1
     assert "cannot start: cannot read" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_an_arm_that_starts_later_asks_the_node_for_its_objects(private_domain, tmp_path):
+    """What was published before, beside what only the file of the arm has."""
+    file = tmp_path / "floor.scene"
+    file.write_text(
+        "f\n* floor\n0 0 -1.5\n0 0 0 1\n1\nbox\n1 1 0.1\n0 0 0\n0 0 0 1\n0 0 0 0\n0\n.\n"
+    )
+    space = ("-r", "__ns:=/later", "-p", "robot:=wam")
+    with NodeProcess(*space) as node, Client("/later") as client:
+        node.wait_for_line("scene known")
+        assert apply(client, world(box("shelf", (0.0, 0.0, 2.0))))
+        physics = ("-p", "physics:=true", "-p", f"scene:={file}")
+        with SimArmProcess(*space, *physics) as arm:
+            arm.wait_for_line("asked /later/get_planning_scene", "floor, shelf")

@@ -124,10 +124,10 @@ class PlanningSceneMonitor:
             node.create_subscription(String, SEMANTIC, self._take_srdf, LATCHED, raw=True)
         for topic, kind in TOPICS.items():
             self._subscribe(kind, topic)
-        self._move_group: MoveGroupScene | None = None
+        self._move_group: WholeScene | None = None
         if parameters.monitored_planning_scene:
             self._subscribe(PlanningScene, parameters.monitored_planning_scene)
-            self._move_group = MoveGroupScene(
+            self._move_group = WholeScene(
                 node, parameters.monitored_planning_scene, self._log, self._change_later
             )
 
@@ -400,23 +400,29 @@ class PlanningSceneMonitor:
                 self._equip(self._arm.robot, None, self._kept.reason)
 
 
-class MoveGroupScene:
-    """Asks move_group for its whole scene, as its topic has later changes only.
+class WholeScene:
+    """Asks another node for its whole scene, as topics have later changes only.
 
     Args:
-        topic: On which move_group publishes its scene; the service is beside it.
+        topic: On which its scene is published; the service is beside it.
         change: Applies a message later, with where it came from.
+        has_own: This node has such a service too.
     """
 
     def __init__(
-        self, node: Node, topic: str, log: Throttle, change: Callable[[Any, str], None]
+        self,
+        node: Node,
+        topic: str,
+        log: Throttle,
+        change: Callable[[Any, str], None],
+        has_own: bool = True,
     ) -> None:
         beside = topic.rpartition("/")
         self._name = node.resolve_service_name("".join(beside[:2]) + WHOLE)
         self._log, self._change = log, change
         self._wanted, self._node = True, node
         own = node.resolve_service_name(WHOLE)
-        if self._name == own:
+        if has_own and self._name == own:
             log.once(
                 "own scene",
                 f"the scene of move_group is asked for on {own}, which is this node's own service: "

@@ -6,6 +6,7 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import JointState
 
 from dls_ik.errors import DlsIkError, SceneError
 from dls_ik.model.robot import RobotModel
@@ -17,6 +18,7 @@ from dls_ik.ros.services.scene_monitor import (
     MAX_WAITING_BYTES,
     QOS,
     TOPICS,
+    WholeScene,
     located,
 )
 from dls_ik.ros.servo.monitor import DIAGNOSTICS_PERIOD, DIAGNOSTICS_TOPIC
@@ -34,6 +36,7 @@ from dls_ik.scene.shapes import Body, link_bodies
 from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.text import escape, listing
 
+SCENE = "planning_scene"  # topic of the ik node, with a service beside it
 SATURATED = 0.999  # share of an effort limit
 # Which links may touch is a matter of planning: a physical arm touches them.
 PLANNING = (ReplaceAllowed, ResetAllowed, SetPadding, SetScale)
@@ -53,6 +56,7 @@ class PhysicalWorld:
         self._simulation: PhysicalSimulation | None = None
         self._scene: SceneSnapshot | None = None
         self._said = set[str]()
+        self._whole: WholeScene | None = None  # that the ik node knows already
         self._executor = SerialExecutor("scene", self._fault, MAX_WAITING, MAX_WAITING_BYTES)
         for topic, kind in TOPICS.items():
             self._subscribe(kind, topic)
@@ -93,6 +97,10 @@ class PhysicalWorld:
             f"{fastest:.2g} Hz; objects on {listing(map(self._node.resolve_topic_name, TOPICS))}"
         )
         self._simulation, self._scene = simulation, scene
+        if self._whole is None:
+            self._whole = WholeScene(self._node, SCENE, self._log, self._add_whole, has_own=False)
+        else:
+            self._whole.ask_anew()
         return simulation
 
     def close(self) -> None:
@@ -121,6 +129,20 @@ class PhysicalWorld:
                 self._log.warn(f"queue of {name}", f"too many changes of objects on {name}")
 
         self._node.create_subscription(kind, topic, receive, QOS, raw=True)
+
+    def _add_whole(self, scene: Any, source: str) -> None:
+        """Add the objects of a whole scene later; those that are here stay."""
+        scene.is_diff = scene.robot_state.is_diff = True
+        scene.robot_state.joint_state = JointState()
+
+        def add() -> None:
+            self._change(scene, source)
+            if self._scene is not None and (names := list(self._scene.objects)):
+                self._node.get_logger().info(
+                    escape(f"asked {source}: objects are {listing(names)}")
+                )
+
+        self._executor.submit(add)
 
     def _change(self, message: Any, source: str) -> None:
         """Apply a message; the objects of several that wait are put into the model at once."""
