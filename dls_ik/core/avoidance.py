@@ -10,7 +10,6 @@ set: the row that is broken most is taken in, one that the error pulls away from
 
 import numpy as np
 
-from dls_ik.core.collision import unpack_scene
 from dls_ik.core.follow import (
     HALVINGS,
     LEAST_RATE,
@@ -27,6 +26,7 @@ from dls_ik.core.follow import (
 from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.linalg import copy, factor, solve_factored
 from dls_ik.core.near_pairs import ROWS, near_rows
+from dls_ik.core.scene_arrays import unpack_scene
 from dls_ik.core.step import general_step
 from dls_ik.core.task import jacobian_there, observe, scaled_error
 from dls_ik.core.types import (
@@ -74,7 +74,7 @@ def follow_apart(
     """As :func:`dls_ik.core.follow.follow`, with pairs of a scene kept apart.
 
     Args:
-        scene, reach, known: as in :func:`dls_ik.core.proximity.certify`, of the reference.
+        scene, reach, known: as in :func:`dls_ik.core.certificate.certify`, of the reference.
         watched: as in :func:`dls_ik.core.near_pairs.near_rows`, of the command.
         least: (p + s,) distance that each pair keeps [m].
         stopping: (n,) accelerations of a stop [rad/s^2 or m/s^2], infinite without a limit, and how

@@ -8,29 +8,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dls_ik.core.attempt import error_at, write_jacobian
+from dls_ik.core.attempt import error_at
 from dls_ik.core.collision import (
     COLLIDING,
     FREE,
-    INNER,
     MOST_VISITS,
-    OUTER,
-    TREE,
-    CollisionScratch,
-    SceneArrays,
-    centre_distance,
     check_pair,
+    check_primitive,
     collides_again,
-    collision_scratch,
-    compose,
-    nearness,
-    node_distance,
     push_children,
-    relate,
 )
-from dls_ik.core.jit import allocating, force_inline, kernel
-from dls_ik.core.linalg import copy, factor, norm, solve_factored
-from dls_ik.core.proximity import distance_and_normal
+from dls_ik.core.distance_bounds import nearness
+from dls_ik.core.jit import force_inline, kernel
+from dls_ik.core.kinematics import compose
+from dls_ik.core.linalg import copy, norm
+from dls_ik.core.redundancy import SlideScratch, find_way, step_along
+from dls_ik.core.scene_arrays import INNER, OUTER, TREE, CollisionScratch, SceneArrays, relate
 from dls_ik.core.selection import (
     ALL,
     ATTEMPTS,
@@ -45,7 +38,7 @@ from dls_ik.core.selection import (
     measure,
     note_open,
 )
-from dls_ik.core.task import is_reached
+from dls_ik.core.shape_distance import apply, distance_and_normal, node_distance
 from dls_ik.core.types import (
     AnyChain,
     AnyWorkspace,
@@ -59,33 +52,11 @@ from dls_ik.core.types import (
 )
 
 SLIDES_FROM = 1  # attempts after which the first solution is looked for along the redundancy too
-SLIDE, MOST_SLIDES = 0.15, 24  # length of a step in the joint metric; most of them one way
-CORRECTIONS = 4  # most steps back to the solutions after each
+MOST_SLIDES = 24  # most steps one way
 WAYS = 3  # most directions that are tried, both ways each
-LEAST_APART = 0.01  # of the squared motion that separates a pair, likewise
-LEAST_SHARE = 0.3  # of a step that limits have to leave
-LEAST_WAY = 0.1  # of the motion of a joint alone, which the pose has to leave
+LEAST_APART = 0.01  # of the squared motion that separates a pair, which the pose has to leave
+LEAST_WAY = 0.1  # of the motion of a joint alone, likewise
 MOMENTUM = 0.5  # share of the step before in one that separates a pair
-TINY = 1e-10  # damping, relative to the squared Jacobian
-
-
-class SlideScratch(NamedTuple):
-    """Scratch of one thread for n joints and r rows of the error, and of collision checks."""
-
-    collision: CollisionScratch
-    start: Array  # (n,) solution that slides begin from [rad or m]
-    error: Array  # (2,) position [m] and rotation error [rad] there
-    first: Array  # (n,) the way that was taken first, or before
-    nodes: Indices  # (2,) of the shapes of a pair, where they collide
-    normal: Array  # (3,) direction in which the first one leaves the other, of any length
-    before: Array  # (n,) before a step [rad or m]
-    way: Array  # (n,) unit vector along the solutions, in the joint metric as all below
-    z: Array  # (n,) wanted motion
-    dq: Array  # (n,) motion that takes off the error too
-    h: Array  # (n,) 1 where a joint is held at its limit, else 0
-    B: Array  # (r, n) Jacobian
-    A: Array  # (r, r)
-    y: Array  # (r,)
 
 
 class FreeSearch(NamedTuple):
@@ -96,27 +67,6 @@ class FreeSearch(NamedTuple):
     opened: OpenSolutions  # in and out, of all poses, or of the one that is searched for
     until: Indices  # (b,) attempts of each pose in all
     decided: Indices  # (p + s,) 1 where the pose alone decides if a pair collides, else 0
-
-
-@allocating
-def slide_scratch(scene: SceneArrays, n: int, r: int) -> SlideScratch:
-    """Allocate the scratch of one thread."""
-    return SlideScratch(
-        collision=collision_scratch(scene),
-        start=np.zeros(n),
-        error=np.zeros(2),
-        first=np.zeros(n),
-        nodes=np.zeros(2, np.int64),
-        normal=np.zeros(3),
-        before=np.zeros(n),
-        way=np.zeros(n),
-        z=np.zeros(n),
-        dq=np.zeros(n),
-        h=np.zeros(n),
-        B=np.zeros((r, n)),
-        A=np.zeros((r, r)),
-        y=np.zeros(r),
-    )
 
 
 @kernel
@@ -329,8 +279,9 @@ def aim_apart(scene: SceneArrays, weights: Array, slides: SlideScratch) -> bool:
         A, B = collision.pose[scene.frame[a]], collision.pose[scene.frame[b]]
         relate(A, B, T)
         find_nodes(scene, scene.root[a], scene.root[b], T, collision, nodes)
+        one, two = apply(A, node[nodes[0]]), apply(B, node[nodes[1]])
         for i in range(3):
-            normal[i] = coordinate(A, i, node[nodes[0]]) - coordinate(B, i, node[nodes[1]])
+            normal[i] = one[i] - two[i]
         add_rates(scene, scene.frame[b], node[nodes[1]], -1.0, slides)
         at = nodes[0]
     else:
@@ -340,16 +291,12 @@ def aim_apart(scene: SceneArrays, weights: Array, slides: SlideScratch) -> bool:
         if scene.kind[item] == TREE:
             find_nodes(scene, scene.tree[item], scene.root[a], T, collision, nodes)
             at = nodes[1]
-            x, y, z = (
-                coordinate(T, 0, node[at]) - node[nodes[0], 0],
-                coordinate(T, 1, node[at]) - node[nodes[0], 1],
-                coordinate(T, 2, node[at]) - node[nodes[0], 2],
-            )
+            x, y, z = apply(T, node[at])
+            x, y, z = x - node[nodes[0], 0], y - node[nodes[0], 1], z - node[nodes[0], 2]
         else:
-            at = find_node(scene, a, item, T, collision)
-            kind, size, c = scene.kind[item], scene.size[item], node[at]
-            x, y, z = coordinate(T, 0, c), coordinate(T, 1, c), coordinate(T, 2, c)
-            _, x, y, z = distance_and_normal(kind, size, x, y, z)
+            _, at = check_primitive(scene, a, item, T, collision)
+            x, y, z = apply(T, node[at])
+            _, x, y, z = distance_and_normal(scene.kind[item], scene.size[item], x, y, z)
         for i in range(3):
             normal[i] = place[0, i] * x + place[1, i] * y + place[2, i] * z
     add_rates(scene, scene.frame[a], node[at], 1.0, slides)
@@ -366,21 +313,11 @@ def aim_apart(scene: SceneArrays, weights: Array, slides: SlideScratch) -> bool:
     return True
 
 
-@force_inline
-def coordinate(T: Array, i: int, c: Array) -> float:
-    """Return coordinate i of a point c (3,) of a frame T (3, 4)."""
-    return T[i, 0] * c[0] + T[i, 1] * c[1] + T[i, 2] * c[2] + T[i, 3]
-
-
 @kernel
 def add_rates(scene: SceneArrays, frame: int, c: Array, sign: float, slides: SlideScratch) -> None:
     """Add to `slides.way` how fast joints move a point c (3,) of a frame along `slides.normal`."""
     pose, n = slides.collision.pose, slides.normal
-    x, y, z = (
-        coordinate(pose[frame], 0, c),
-        coordinate(pose[frame], 1, c),
-        coordinate(pose[frame], 2, c),
-    )
+    x, y, z = apply(pose[frame], c)
     while frame > 0:
         T = pose[frame]
         rate = n[0] * T[0, 2] + n[1] * T[1, 2] + n[2] * T[2, 2]
@@ -394,38 +331,10 @@ def add_rates(scene: SceneArrays, frame: int, c: Array, sign: float, slides: Sli
 
 
 @kernel
-def find_node(scene: SceneArrays, shape: int, item: int, T: Array, work: CollisionScratch) -> int:
-    """Return the node of a moving shape that proves a collision, see `check_primitive`.
-
-    Or else the leaf that is nearest to that.
-    """
-    node, child, stack = scene.node, scene.child, work.stack
-    kind, size, padding = scene.kind[item], scene.size[item], scene.padding[shape]
-    stack[0, 0] = scene.root[shape]
-    pending, best, found = 1, np.inf, scene.root[shape]
-    while pending > 0:
-        pending -= 1
-        at = stack[pending, 0]
-        d = centre_distance(T, size, kind, node[at]) - padding
-        if d > node[at, OUTER]:
-            continue
-        if d < node[at, INNER]:
-            return at
-        if child[at] < 0:
-            if d - node[at, OUTER] < best:
-                best, found = d - node[at, OUTER], at
-        else:
-            stack[pending, 0] = child[at]
-            stack[pending + 1, 0] = child[at] + 1
-            pending += 2
-    return found
-
-
-@kernel
 def find_nodes(
     scene: SceneArrays, a: int, b: int, T: Array, work: CollisionScratch, out: Indices
 ) -> None:
-    """Write the nodes (2,) of two trees that prove a collision, as :func:`find_node`.
+    """Write the nodes (2,) of two trees that prove a collision, or else the nearest leaves.
 
     Args:
         a, b, T: as of :func:`dls_ik.core.collision.check_trees`.
@@ -448,165 +357,3 @@ def find_nodes(
                 best, out[0], out[1] = apart, one, two
         elif apart < best:
             pending = push_children(node, child, stack, one, two, pending)
-
-
-# Along the redundancy -----------------------------------------------------------------------------
-
-
-@force_inline
-def find_way(
-    chain: AnyChain,
-    params: SearchParams,
-    table: ChainTable | None,
-    general: GeneralProblem | None,
-    T_d: Array,
-    least: float,
-    q: Array,
-    work: AnyWorkspace,
-    slides: SlideScratch,
-) -> bool:
-    """Turn the unit vector `slides.way` to the direction along the solutions nearest to it.
-
-    Args:
-        least: squared cosine of the angle between the two, below which there is none.
-        q: (n,) solution last observed.
-
-    Returns:
-        False where there is none.
-    """
-    weights = params.starts.joint_weights
-    copy(q, slides.before)
-    write_jacobian(chain, params.stop, table, general, T_d, work)
-    take_jacobian(table is not None, weights, work.J, slides.B)
-    for j in range(q.shape[0]):
-        slides.z[j] = SLIDE * slides.way[j]
-    is_way = move_along(chain.lower, chain.upper, weights, q, work.e, slides) and turn_way(
-        weights, q, least * SLIDE, slides
-    )
-    copy(slides.before, q)
-    return is_way
-
-
-@kernel
-def step_along(
-    chain: AnyChain,
-    params: SearchParams,
-    table: ChainTable | None,
-    general: GeneralProblem | None,
-    T_d: Array,
-    q: Array,
-    error: Array,
-    work: AnyWorkspace,
-    slides: SlideScratch,
-) -> bool:
-    """Move a solution `q` (n,), last observed, by a step along `slides.way` to another one.
-
-    Args:
-        error: (2,) out: position [m] and rotation error [rad] there.
-
-    Returns:
-        False where limits, or a singularity, end the way.
-    """
-    weights = params.starts.joint_weights
-    copy(q, slides.before)
-    for j in range(q.shape[0]):
-        slides.z[j] = SLIDE * slides.way[j]
-    for _ in range(1 + CORRECTIONS):
-        write_jacobian(chain, params.stop, table, general, T_d, work)
-        take_jacobian(table is not None, weights, work.J, slides.B)
-        if not move_along(chain.lower, chain.upper, weights, q, work.e, slides):
-            return False
-        error[0], error[1] = error_at(chain, params.stop, table, general, T_d, q, work)
-        if is_reached(params.stop, error[0], error[1], norm(work.e)):
-            return turn_way(weights, q, LEAST_SHARE * SLIDE, slides)
-        slides.z.fill(0.0)
-    return False
-
-
-@force_inline
-def take_jacobian(transposed: bool, weights: Array, J: Array, B: Array) -> None:
-    """Write J (r, n), or (n, r) if it is transposed, to B (r, n) in the joint metric."""
-    r, n = B.shape
-    for j in range(n):
-        scale = weights[j] ** -0.5
-        for i in range(r):
-            B[i, j] = scale * (J[j, i] if transposed else J[i, j])
-
-
-@kernel
-def move_along(
-    lower: Array, upper: Array, weights: Array, q: Array, e: Array, work: SlideScratch
-) -> bool:
-    """Write dq = z + P (e - J z), P the inverse of J, and move `q` (n,) by it within the limits.
-
-    To first order the motion nearest z that takes off the error.
-
-    Args:
-        e: (r,) scaled error; work: with `z` and `B`.
-
-    Returns:
-        False where the joints that are inside their limits cannot take off the error.
-    """
-    B, y, z, dq, h = work.B, work.y, work.z, work.dq, work.h
-    r, n = B.shape
-    h.fill(0.0)
-    again = True
-    while again:
-        if not factor_free(B, h, work.A):
-            return False
-        for i in range(r):
-            y[i] = e[i]
-            for j in range(n):
-                y[i] -= B[i, j] * z[j]
-        solve_factored(work.A, r, y)
-        again = False
-        for j in range(n):
-            dq[j] = z[j]
-            if h[j] != 0.0:
-                continue
-            for i in range(r):
-                dq[j] += B[i, j] * y[i]
-            there = q[j] + dq[j] * weights[j] ** -0.5
-            limit = min(max(there, lower[j]), upper[j])
-            if limit != there:
-                h[j], z[j], again = 1.0, (limit - q[j]) * weights[j] ** 0.5, True
-    for j in range(n):
-        q[j] = min(max(q[j] + dq[j] * weights[j] ** -0.5, lower[j]), upper[j])
-    return True
-
-
-@force_inline
-def factor_free(B: Array, h: Array, A: Array) -> bool:
-    """Factor B B^T (r, r) of the columns of the joints that are not held, slightly damped."""
-    r, n = B.shape
-    trace = 0.0
-    for i in range(r):
-        for k in range(i + 1):
-            total = 0.0
-            for j in range(n):
-                if h[j] == 0.0:
-                    total += B[i, j] * B[k, j]
-            A[i, k] = total
-        trace += A[i, i]
-    for i in range(r):
-        A[i, i] += TINY * trace
-    return bool(factor(A, r, 0.0))
-
-
-@force_inline
-def turn_way(weights: Array, q: Array, least: float, work: SlideScratch) -> bool:
-    """Write the direction of the motion from `before` to q (n,) to `way`.
-
-    Returns:
-        False if it went less far than `least` along the way before.
-    """
-    ahead = 0.0
-    for j in range(q.shape[0]):
-        work.dq[j] = (q[j] - work.before[j]) * weights[j] ** 0.5
-        ahead += work.dq[j] * work.way[j]
-    moved = norm(work.dq)
-    if not ahead > least:
-        return False
-    for j in range(q.shape[0]):
-        work.way[j] = work.dq[j] / moved
-    return True

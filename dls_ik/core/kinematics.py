@@ -26,21 +26,37 @@ def forward(chain: Chain, q: Array, axes: Array, T: Array) -> None:
             for i in range(3):
                 axes[k, 0, i] = tip[i, 2]
                 axes[k, 1, i] = tip[i, 3]
-            if chain.prismatic[k]:
-                for i in range(3):
-                    tip[i, 3] += value * tip[i, 2]
-            else:
-                c, s = cos(value), sin(value)
-                for i in range(3):
-                    x, y = tip[i, 0], tip[i, 1]
-                    tip[i, 0] = c * x + s * y
-                    tip[i, 1] = c * y - s * x
+            move_joint(chain.prismatic[k], value, tip)
             after = chain.fixed[k + p + 1]
             for i in range(3):
                 x, y, z = tip[i, 0], tip[i, 1], tip[i, 2]
                 for j in range(3):
                     tip[i, j] = x * after[0, j] + y * after[1, j] + z * after[2, j]
                 tip[i, 3] += x * after[0, 3] + y * after[1, 3] + z * after[2, 3]
+
+
+@force_inline
+def move_joint(prismatic: int, value: float, T: Array) -> None:
+    """Move a frame T (3, 4) along its z axis by `value` [m] if prismatic, else about it [rad]."""
+    if prismatic:
+        for i in range(3):
+            T[i, 3] += value * T[i, 2]
+    else:
+        c, s = cos(value), sin(value)
+        for i in range(3):
+            x, y = T[i, 0], T[i, 1]
+            T[i, 0] = c * x + s * y
+            T[i, 1] = c * y - s * x
+
+
+@force_inline
+def compose(A: Array, B: Array, out: Array) -> None:
+    """Write the product of two transforms (3, 4) to a third array."""
+    for i in range(3):
+        a, b, c = A[i, 0], A[i, 1], A[i, 2]
+        for j in range(4):
+            out[i, j] = a * B[0, j] + b * B[1, j] + c * B[2, j]
+        out[i, 3] += A[i, 3]
 
 
 @force_inline

@@ -4,7 +4,6 @@ from math import sqrt
 
 import numpy as np
 
-from dls_ik.core.collision import STACK, SceneArrays, place_frames, unpack_scene
 from dls_ik.core.jit import allocating, kernel
 from dls_ik.core.linalg import copy
 from dls_ik.core.proximity import (
@@ -14,6 +13,7 @@ from dls_ik.core.proximity import (
     place_pair,
     refresh_bounds,
 )
+from dls_ik.core.scene_arrays import STACK, SceneArrays, place_frames, unpack_scene
 from dls_ik.core.types import Array, Indices
 
 ROWS = 32  # pairs of leaves that are kept at a distance at once
@@ -35,7 +35,7 @@ def watch(
     """Find the nearest pair at q (n,), and let pairs that were too near keep what they gained.
 
     Args:
-        reach: (p + s, n) as in :func:`dls_ik.core.proximity.certify`.
+        reach: (p + s, n) as in :func:`dls_ik.core.certificate.certify`.
         limits: (p + s,) distance that each pair keeps, in and out, and is to keep [m].
         known: as there.
         seen: out: q (n,), and the nearest leaves (p + s, 2) of the pairs that are near there.

@@ -5,12 +5,13 @@ Arguments that differ between calls are plain tuples: numba takes 2 us to recogn
 
 import numpy as np
 
-from dls_ik.core.collision import unpack_scene
 from dls_ik.core.fast.kinematics import aim
 from dls_ik.core.fast.packed import unpack
 from dls_ik.core.fast.table import LEAF
-from dls_ik.core.free_solutions import FreeSearch, slide_scratch
+from dls_ik.core.free_solutions import FreeSearch
 from dls_ik.core.jit import allocating, force_inline, kernel
+from dls_ik.core.redundancy import slide_scratch
+from dls_ik.core.scene_arrays import unpack_scene
 from dls_ik.core.se3 import is_pose
 from dls_ik.core.search import search
 from dls_ik.core.selection import ATTEMPTS, OpenSolutions
@@ -74,7 +75,7 @@ def search_packed_free(
     """:func:`search_packed` for solutions free of collisions.
 
     Args:
-        scene: of :func:`dls_ik.core.collision.pack_scene`, and `decided` of :class:`FreeSearch`.
+        scene: of :func:`dls_ik.core.scene_arrays.pack_scene`, and `decided` of :class:`FreeSearch`.
         until: (b,) attempts of each pose in all, those before included.
         opened: fields of :class:`OpenSolutions`, in and out.
     """

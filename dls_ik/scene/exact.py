@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dls_ik.core.collision import mesh_distances
+from dls_ik.core.shape_distance import mesh_distances
 from dls_ik.core.types import Array
 from dls_ik.errors import SceneError
 from dls_ik.scene.shapes import Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphere

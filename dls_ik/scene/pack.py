@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dls_ik.core.collision import (
+from dls_ik.core.scene_arrays import (
     BOX,
     CAPSULE,
     CYLINDER,

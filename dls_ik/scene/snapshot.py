@@ -17,16 +17,13 @@ from dls_ik.core.collision import (
     COLLIDING,
     FREE,
     OPEN,
-    SceneArrays,
-    advance_pairs,
-    block_of_path,
-    bound_pairs,
     check_pairs,
     check_rows,
     count_pairs,
     link_poses,
-    pack_scene,
 )
+from dls_ik.core.distance_bounds import advance_pairs, block_of_path, bound_pairs
+from dls_ik.core.scene_arrays import SceneArrays, pack_scene
 from dls_ik.core.types import Array
 from dls_ik.model.rotations import transform
 from dls_ik.model.tree import Tree

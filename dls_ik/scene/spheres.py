@@ -22,15 +22,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dls_ik.core.collision import (
-    BOX,
-    CYLINDER,
-    check_rows,
-    mesh_distances,
-    primitive_distances,
-    tightest_sphere,
-)
+from dls_ik.core.collision import check_rows
 from dls_ik.core.jit import cache_folder
+from dls_ik.core.scene_arrays import BOX, CYLINDER
+from dls_ik.core.shape_distance import mesh_distances, primitive_distances, tightest_sphere
 from dls_ik.core.types import Array, Indices
 from dls_ik.scene.shapes import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 
@@ -49,7 +44,7 @@ ROUNDING = 1e-9  # [m] by which radii are on the safe side, for a shape of a met
 
 
 class SphereTree(NamedTuple):
-    """Spheres in the coordinates of a shape; see :mod:`dls_ik.core.collision`."""
+    """Spheres in the coordinates of a shape; see :mod:`dls_ik.core.scene_arrays`."""
 
     node: Array  # (N, 5) centre, outer and inner radius [m]; the first one is about the whole
     child: Indices  # (N,) first of two children, which follow each other; -1 for a leaf

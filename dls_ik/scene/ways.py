@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dls_ik.core.collision import block_of_path, bound_pairs
+from dls_ik.core.distance_bounds import block_of_path, bound_pairs
 from dls_ik.core.types import Array, Indices
 from dls_ik.errors import OptionError
 from dls_ik.model.robot import RobotModel
@@ -43,7 +43,7 @@ class Way(NamedTuple):
 class PathPairs(NamedTuple):
     """Pairs of shapes that paths keep apart."""
 
-    packed: tuple[Array, Indices]  # for the kernels of :mod:`dls_ik.core.collision`
+    packed: tuple[Array, Indices]  # for the kernels of :mod:`dls_ik.core.distance_bounds`
     reach: Array  # (p + s, n) how far joints bring the shapes of each pair together [m by unit]
     names: tuple[Pair, ...]  # (p + s,)
     margins: Array  # (p + s,) distance that each pair keeps [m], above 0

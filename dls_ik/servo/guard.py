@@ -11,8 +11,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from dls_ik import compat
+from dls_ik.core.certificate import certify
 from dls_ik.core.near_pairs import watch
-from dls_ik.core.proximity import ROUNDING, certify
+from dls_ik.core.proximity import ROUNDING
 from dls_ik.core.types import Array, Indices
 from dls_ik.errors import OptionError, SceneError
 from dls_ik.model.robot import RobotModel

@@ -7,7 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dls_ik.core.collision import CAVITY, PLANE, SceneArrays, pack_scene
+from dls_ik.core.scene_arrays import (
+    CAVITY,
+    PLANE,
+    SceneArrays,
+    pack_scene,
+)
 from dls_ik.core.types import Array, Flags, Indices
 from dls_ik.errors import SceneError
 from dls_ik.model.robot import RobotModel
@@ -108,7 +113,7 @@ Bound = BoxBound | SphereBound | HalfSpace
 class GuardedPairs(NamedTuple):
     """The pairs of a scene and a workspace that a stream keeps apart."""
 
-    packed: tuple[Array, Indices]  # for the kernels of :mod:`dls_ik.core.proximity`
+    packed: tuple[Array, Indices]  # for the kernels of :mod:`dls_ik.core.certificate`
     leverage: tuple[Array, Array]  # (p + s, n) each, of :class:`SceneSnapshot`
     distance: Array  # (p + s,) to keep [m]
     names: tuple[Pair, ...]  # (p + s,)

@@ -8,7 +8,12 @@ from oracle_scene import Oracle
 from scenes import ARMS, WORLDS, bracket, cup, gem, scene_of
 
 from dls_ik import PlanningScene, RobotModel
-from dls_ik.core.collision import COLLIDING, FREE, OPEN, check_pairs
+from dls_ik.core.collision import (
+    COLLIDING,
+    FREE,
+    OPEN,
+    check_pairs,
+)
 from dls_ik.model.rotations import rotation_from_rpy, transform
 from dls_ik.scene.shapes import Body, Box, Capsule, Cylinder, Plane, Sphere
 from dls_ik.scene.srdf import Srdf

@@ -1,0 +1,291 @@
+"""Certificates that no pair of shapes comes too near on a path.
+
+The centre c of a node of a tree moves, relative to what the other shape hangs on, along a curve
+that is within a known distance of its chord. The distance f from a convex shape is convex, so that
+f(c) >= f(c_i) + g_i . (c - c_i) with its gradient g_i at either end of the chord: the least of
+that over the chord, less the distance of curve and chord and the radii, is a lower bound over the
+whole of an interval. It is exact to first order: motion along a surface costs nothing. Intervals
+are halved where only the curvature leaves the answer open.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dls_ik.core.collision import push_children
+from dls_ik.core.jit import allocating, kernel
+from dls_ik.core.proximity import (
+    MOST_NODES,
+    ROUNDING,
+    parts_of_pair,
+    place_pair,
+    refresh_bounds,
+)
+from dls_ik.core.scene_arrays import (
+    CAVITY,
+    OUTER,
+    STACK,
+    SceneArrays,
+    place_frames,
+    unpack_scene,
+)
+from dls_ik.core.shape_distance import apply, distance_and_normal, from_node
+from dls_ik.core.types import Array, Indices
+
+APART, UNDECIDED, NEARER = range(3)  # a pair in an interval
+DEPTH = 14  # halvings of an interval
+
+
+# One pair -----------------------------------------------------------------------------------------
+
+
+@kernel
+def interval_state(
+    scene: SceneArrays, k: int, T0: Array, T1: Array, bend: float, least: float, stack: Indices,
+    visits: Indices,
+) -> int:  # fmt: skip
+    """Find if pair k stays apart in an interval: APART, UNDECIDED, or NEARER at one of its ends.
+
+    Args:
+        T0, T1: (3, 4) from :func:`place_pair` at its ends.
+        bend: how far the path of a point may be from its chord [m].
+        least: distance [m] that is kept.
+        visits: (1,) in and out, pairs of nodes looked at.
+    """
+    node, child = scene.node, scene.child
+    item, one, two, padding = parts_of_pair(scene, k)
+    is_tree = one >= 0
+    kind = -1 if is_tree else scene.kind[item]
+    stack[0, 0], stack[0, 1] = one, two
+    pending = 1
+    while pending > 0:
+        pending -= 1
+        one, two = stack[pending, 0], stack[pending, 1]
+        visits[0] += 1
+        x0, y0, z0 = apply(T0, node[two])
+        x1, y1, z1 = apply(T1, node[two])
+        kept = node[two, OUTER] + padding + least
+        if is_tree:
+            d0, u0, v0, w0 = from_node(node[one], x0, y0, z0)
+            d1, u1, v1, w1 = from_node(node[one], x1, y1, z1)
+            kept += node[one, OUTER]
+        else:
+            size = scene.size[item]
+            d0, u0, v0, w0 = distance_and_normal(kind, size, x0, y0, z0)
+            d1, u1, v1, w1 = distance_and_normal(kind, size, x1, y1, z1)
+        x, y, z = x1 - x0, y1 - y0, z1 - z0
+        if kind == CAVITY:  # concave: least at an end of the chord
+            lower = min(d0, d1)
+        else:
+            lower = max(
+                min(d0, d0 + u0 * x + v0 * y + w0 * z), min(d1, d1 - u1 * x - v1 * y - w1 * z)
+            )
+        if lower - bend >= kept:
+            continue
+        is_leaf = child[two] < 0 and (not is_tree or child[one] < 0)
+        if is_leaf:
+            return NEARER if min(d0, d1) < kept else UNDECIDED
+        if visits[0] > MOST_NODES or pending + 2 > STACK:
+            return UNDECIDED
+        if is_tree:
+            pending = push_children(node, child, stack, one, two, pending)
+        else:
+            stack[pending, 1], stack[pending + 1, 1] = child[two], child[two] + 1
+            pending += 2
+    return APART
+
+
+# A path -------------------------------------------------------------------------------------------
+
+
+class StopPhases(NamedTuple):
+    """The fields of `dls_ik.servo.limiter.StopPath`."""
+
+    q: Array
+    v: Array
+    durations: Array
+    accelerations: Array
+    jerks: Array
+    lower: Array
+    upper: Array
+
+
+@kernel
+def stop_at(stop: StopPhases, t: float, out: Array) -> None:
+    """Write the joint values (n,) on a stop path after t [s]."""
+    q, v, lower, upper = stop.q, stop.v, stop.lower, stop.upper
+    for j in range(q.shape[0]):
+        left, x, rate = t, q[j], v[j]
+        for i in range(stop.durations.shape[0]):
+            s = min(max(left, 0.0), stop.durations[i, j])
+            a, jerk = stop.accelerations[i, j], stop.jerks[i, j]
+            x += s * (rate + s * (0.5 * a + s * jerk / 6.0))
+            rate += s * (a + 0.5 * s * jerk)
+            left -= stop.durations[i, j]
+        out[j] = min(max(x, lower[j]), upper[j])
+
+
+@kernel
+def _measure_stop(stop: StopPhases, way: Array, acceleration: Array) -> tuple[float, bool]:
+    """Write bounds of the way and of the acceleration (n,) of a stop.
+
+    Returns:
+        Its duration [s], and whether its path is straight: all joints slow down alike.
+    """
+    m, longest, shortest = stop.durations.shape[0], 0.0, np.inf
+    for j in range(way.shape[0]):
+        rate, total = stop.v[j], 0.0
+        way[j], acceleration[j] = 0.0, 0.0
+        for i in range(m):
+            s, a, jerk = stop.durations[i, j], stop.accelerations[i, j], stop.jerks[i, j]
+            if s > 0.0:
+                way[j] += s * (abs(rate) + s * (0.5 * abs(a) + s * abs(jerk) / 6.0))
+                acceleration[j] = max(acceleration[j], max(abs(a), abs(a + s * jerk)))
+                rate += s * (a + 0.5 * s * jerk)
+                total += s
+        longest = max(longest, total)
+        if way[j] > 0.0:
+            shortest = min(shortest, total)
+    return longest, m == 1 and longest - shortest <= 1e-9 * longest
+
+
+@allocating
+def certify(
+    scene: tuple[Array, Indices],
+    reach: tuple[Array, Array],
+    least: Array,
+    known: tuple[Array, Array],
+    q0: Array,
+    stop_path: tuple[Array, Array, Array, Array, Array, Array, Array],
+) -> int:
+    """Find a pair that may come nearer than allowed on a straight step and the stop behind it.
+
+    Args:
+        scene: of `pack_scene`.
+        reach: (p + s, n) how far a joint moves one shape of a pair relative to the other [m/rad or
+            m/m], and how far it turns it [rad/rad].
+        least: (p + s,) distance that each pair keeps [m].
+        known: (p + s,) lower bounds of the distances [m] at the configuration (n,), in and out.
+        q0: (n,) joint values at the beginning of the step.
+        stop_path: fields of the :class:`StopPhases` that begins at its end.
+
+    Returns:
+        The pair, -1 if all keep their distances.
+    """
+    arrays = unpack_scene(scene[0], scene[1])
+    stop = StopPhases(*stop_path)
+    q1 = stop.q
+    n, pairs = q0.shape[0], least.shape[0]
+    refresh_bounds(reach[0], q0, known[0], known[1])
+    # The pairs that the whole path might bring too near.
+    way, acceleration = np.empty(n), np.empty(n)
+    duration, is_straight = _measure_stop(stop, way, acceleration)
+    for j in range(n):
+        way[j] += abs(q1[j] - q0[j])
+    count = 0
+    some = np.empty(pairs, np.int64)
+    for k in range(pairs):
+        farthest = 0.0
+        for j in range(n):
+            farthest += reach[0][k, j] * way[j]
+        if known[0][k] - farthest < least[k] - ROUNDING and farthest > 0.0:
+            some[count] = k
+            count += 1
+    if count == 0:
+        return -1
+    pose = np.empty((arrays.parent.shape[0], 3, 4))
+    place_frames(arrays, q0, pose)
+    return _certify_pairs(arrays, reach, least, q0, stop, some[:count], duration, is_straight,
+                          acceleration, pose, np.empty((STACK, 2), np.int64))  # fmt: skip
+
+
+@allocating
+def _certify_pairs(
+    scene: SceneArrays,
+    reach: tuple[Array, Array],
+    least: Array,
+    q0: Array,
+    stop: StopPhases,
+    some: Indices,
+    duration: float,
+    is_straight: bool,
+    acceleration: Array,
+    pose: Array,
+    stack: Indices,
+) -> int:
+    """:func:`certify` for some pairs, interval by interval.
+
+    Args:
+        pose: (f, 3, 4) of the frames at the beginning.
+    """
+    n, f, q1 = q0.shape[0], pose.shape[0], stop.q
+    # Ends of intervals that are to come, the nearest on top: time, depth, values, poses, pairs.
+    time, depth = np.empty(DEPTH + 3), np.empty(DEPTH + 3, np.int64)
+    values, poses = np.empty((DEPTH + 3, n)), np.empty((DEPTH + 3, f, 3, 4))
+    listed, counts = np.empty((DEPTH + 3, some.shape[0]), np.int64), np.empty(DEPTH + 3, np.int64)
+    now, before, T0, T1 = -1.0, q0.copy(), np.empty((3, 4)), np.empty((3, 4))
+    visits, dq, bent = np.zeros(1, np.int64), np.empty(n), np.zeros(n)
+    top = -1
+    if duration > 0.0:
+        top += 1
+        time[top] = duration
+        stop_at(stop, duration, values[top])
+    top += 1
+    time[top] = 0.0
+    for j in range(n):
+        values[top, j] = q1[j]
+    for i in range(top + 1):
+        depth[i], counts[i] = 0, some.shape[0]
+        place_frames(scene, values[i], poses[i])
+        for p in range(some.shape[0]):
+            listed[i, p] = some[p]
+    while top >= 0:
+        span = time[top] - now
+        is_curved = now >= 0.0 and not is_straight
+        for j in range(n):
+            dq[j] = abs(values[top, j] - before[j])
+            bent[j] = acceleration[j] * span * span / 8.0 if is_curved else 0.0
+        failed = 0
+        for p in range(counts[top]):
+            k = listed[top, p]
+            moved, turned, aside = 0.0, 0.0, 0.0
+            for j in range(n):
+                moved += reach[0][k, j] * dq[j]
+                turned += reach[1][k, j] * dq[j]
+                aside += reach[0][k, j] * bent[j]
+            place_pair(scene, k, pose, T0)
+            place_pair(scene, k, poses[top], T1)
+            bend = 0.125 * moved * turned + aside
+            state = interval_state(scene, k, T0, T1, bend, least[k] - ROUNDING, stack, visits)
+            if state == NEARER:
+                return k
+            if state == UNDECIDED:
+                if depth[top] >= DEPTH - 1 or visits[0] > MOST_NODES:
+                    return k
+                listed[top, failed] = k
+                failed += 1
+        if failed == 0:
+            now = time[top]
+            for j in range(n):
+                before[j] = values[top, j]
+            for i in range(f):
+                for r in range(3):
+                    for c in range(4):
+                        pose[i, r, c] = poses[top, i, r, c]
+            top -= 1
+            continue
+        # Halve the interval for the pairs that are undecided.
+        depth[top] += 1
+        counts[top] = failed
+        middle = now + 0.5 * span
+        if now < 0.0:
+            for j in range(n):
+                values[top + 1, j] = 0.5 * (before[j] + values[top, j])
+        else:
+            stop_at(stop, middle, values[top + 1])
+        top += 1
+        time[top], depth[top], counts[top] = middle, depth[top - 1], failed
+        for p in range(failed):
+            listed[top, p] = listed[top - 1, p]
+        place_frames(scene, values[top], poses[top])
+    return -1

@@ -1,0 +1,319 @@
+"""Bounds of the distances of pairs, and straight joint paths that they prove free."""
+
+from math import exp
+
+import numpy as np
+
+from dls_ik.core.collision import MOST_VISITS, push_children
+from dls_ik.core.jit import allocating, force_inline, kernel
+from dls_ik.core.kinematics import compose
+from dls_ik.core.scene_arrays import (
+    INNER,
+    OUTER,
+    TREE,
+    CollisionScratch,
+    SceneArrays,
+    collision_scratch,
+    place_links,
+    relate,
+    unpack_scene,
+)
+from dls_ik.core.shape_distance import centre_distance, node_distance
+from dls_ik.core.types import Array, Indices
+
+NEARNESS, FAR = 0.02, 8.0  # [m] d0 of nearness; times it pairs are looked at
+COARSE, MOST_COARSE = 0.1, 64  # [m] that pairs may come nearer in half an interval; intervals
+MOST_SPANS, MOST_LISTED = 4096, 1 << 15  # intervals of a path, and pairs that are listed for them
+
+
+# One pair -----------------------------------------------------------------------------------------
+
+
+@force_inline
+def nearest_of(d: float, node: Array, at: int) -> float:
+    """Bound the distance [m] of a piece from above, given that of its centre."""
+    return d - node[at, INNER] if node[at, INNER] >= 0.0 else d + node[at, OUTER]
+
+
+@kernel
+def primitive_bounds(
+    scene: SceneArrays, shape: int, item: int, T: Array, limit: float, work: CollisionScratch
+) -> tuple[float, float]:
+    """Bound the distance [m] of the pair of :func:`check_primitive`, from below and above.
+
+    Args:
+        limit: beyond, the lower bound is not sharpened [m].
+    """
+    node, child, stack, bound = scene.node, scene.child, work.stack, work.bound
+    kind, size, padding = scene.kind[item], scene.size[item], scene.padding[shape]
+    root = scene.root[shape]
+    d = centre_distance(T, size, kind, node[root]) - padding
+    stack[0, 0], bound[0] = root, d - node[root, OUTER]
+    pending, lower, upper = 1, np.inf, nearest_of(d, node, root)
+    while pending > 0:
+        pending -= 1
+        at, before = stack[pending, 0], bound[pending]
+        if before >= lower:
+            continue
+        if child[at] < 0 or before > limit:
+            lower = before
+            continue
+        # The nearer child comes off the stack first.
+        for i in range(2):
+            part = child[at] + i
+            d = centre_distance(T, size, kind, node[part]) - padding
+            upper = min(upper, nearest_of(d, node, part))
+            stack[pending + i, 0], bound[pending + i] = part, max(before, d - node[part, OUTER])
+        if bound[pending] < bound[pending + 1]:
+            swap_pending(stack, bound, pending)
+        pending += 2
+    return lower, max(upper, lower)
+
+
+@kernel
+def tree_bounds(
+    scene: SceneArrays, a: int, b: int, padding: float, T: Array, limit: float,
+    work: CollisionScratch,
+) -> tuple[float, float]:  # fmt: skip
+    """Bound the distance [m] of the pair of :func:`check_trees`, from below and above.
+
+    Args:
+        limit: as of :func:`primitive_bounds`.
+    """
+    node, child, stack, bound = scene.node, scene.child, work.stack, work.bound
+    d = node_distance(T, node[a], node[b]) - padding
+    stack[0, 0], stack[0, 1], bound[0] = a, b, d - node[a, OUTER] - node[b, OUTER]
+    pending, lower, upper = 1, np.inf, nearest_of(nearest_of(d, node, a), node, b)
+    visits = 0
+    while pending > 0:
+        pending -= 1
+        one, two, before = stack[pending, 0], stack[pending, 1], bound[pending]
+        if before >= lower:
+            continue
+        visits += 1
+        is_leaf = child[one] < 0 and child[two] < 0
+        if is_leaf or before > limit or visits > MOST_VISITS:
+            lower = before
+            continue
+        first = pending
+        pending = push_children(node, child, stack, one, two, pending)
+        for i in range(first, pending):
+            one, two = stack[i, 0], stack[i, 1]
+            d = node_distance(T, node[one], node[two]) - padding
+            upper = min(upper, nearest_of(nearest_of(d, node, one), node, two))
+            bound[i] = max(before, d - node[one, OUTER] - node[two, OUTER])
+        if bound[first] < bound[first + 1]:
+            swap_pending(stack, bound, first)
+    return lower, max(upper, lower)
+
+
+@force_inline
+def swap_pending(stack: Indices, bound: Array, at: int) -> None:
+    """Exchange an entry of the stack with the one after it."""
+    bound[at], bound[at + 1] = bound[at + 1], bound[at]
+    for j in range(2):
+        stack[at, j], stack[at + 1, j] = stack[at + 1, j], stack[at, j]
+
+
+@force_inline
+def pair_bounds(
+    scene: SceneArrays, k: int, limit: float, work: CollisionScratch
+) -> tuple[float, float]:
+    """Bound the distance [m] of pair k at the configuration last placed."""
+    own, is_tree, outside = scene.pairs.shape[0], True, 0
+    if k < own:
+        a, b = scene.pairs[k, 0], scene.pairs[k, 1]
+        relate(work.pose[scene.frame[a]], work.pose[scene.frame[b]], work.T)
+        padding = scene.padding[a] + scene.padding[b]
+        one, two = scene.root[a], scene.root[b]
+    else:
+        a, outside = scene.outside[k - own, 0], scene.outside[k - own, 1]
+        compose(scene.place[outside], work.pose[scene.frame[a]], work.T)
+        padding = scene.padding[a]
+        one, two = scene.tree[outside], scene.root[a]
+        is_tree = scene.kind[outside] == TREE
+    if is_tree:
+        return tree_bounds(scene, one, two, padding, work.T, limit, work)
+    return primitive_bounds(scene, a, outside, work.T, limit, work)
+
+
+# A configuration ----------------------------------------------------------------------------------
+
+
+@kernel
+def nearness(scene: SceneArrays, work: CollisionScratch) -> float:
+    """Sum exp(-d / d0) over all pairs at the configuration last placed, d bounded from below.
+
+    Unlike the least distance it does not hide what moves behind pairs that always are near.
+    """
+    total = 0.0
+    for k in range(scene.pairs.shape[0] + scene.outside.shape[0]):
+        d, _ = pair_bounds(scene, k, FAR * NEARNESS, work)
+        if d < FAR * NEARNESS:
+            total += exp(-max(d, 0.0) / NEARNESS)
+    return total
+
+
+@allocating
+def bound_pairs(
+    numbers: Array, integers: Indices, q: Array, limit: float, closest: bool, out: Array
+) -> None:
+    """Write bounds (p + s, 2) of the distances [m] of all pairs at q (n,); called from Python.
+
+    Args:
+        limit: beyond, lower bounds are not sharpened [m].
+        closest: nor beyond the least upper bound of all pairs.
+    """
+    scene = unpack_scene(numbers, integers)
+    work = collision_scratch(scene)
+    place_links(scene, q, work)
+    if closest:
+        for k in range(out.shape[0]):
+            _, upper = pair_bounds(scene, k, -np.inf, work)
+            limit = min(limit, upper)
+    for k in range(out.shape[0]):
+        out[k, 0], out[k, 1] = pair_bounds(scene, k, limit, work)
+        if closest:
+            limit = min(limit, out[k, 1])
+
+
+# A path -------------------------------------------------------------------------------------------
+
+
+@allocating
+def advance_pairs(
+    numbers: Array,
+    integers: Indices,
+    ends: tuple[Array, Array],
+    speed: Array,
+    tolerance: float,
+    time: Array,
+) -> int:
+    """Advance conservatively along a straight joint path; called from Python.
+
+    Each pair is free until its own time. The one that is behind is moved on by its distance over
+    the speed with which it may come nearer, until its bounds are too wide for that.
+
+    Args:
+        ends: (n,) joint values at time 0 and 1.
+        speed: (p + s,) bounds of the relative speed of the shapes of each pair [m].
+        tolerance: least distance [m] that bounds show, before the pair is given back.
+        time: (p + s,) in and out, until when each pair is free.
+
+    Returns:
+        The pair that is behind, whose distance at its time is to be found exactly; -1 if all pairs
+        are free until time 1.
+    """
+    scene = unpack_scene(numbers, integers)
+    work = collision_scratch(scene)
+    q = np.empty(ends[0].shape[0])
+    while True:
+        behind = -1
+        for k in range(time.shape[0]):
+            if time[k] < 1.0 and (behind < 0 or time[k] < time[behind]):
+                behind = k
+        if behind < 0:
+            return -1
+        now = time[behind]
+        for j in range(q.shape[0]):
+            q[j] = ends[0][j] + now * (ends[1][j] - ends[0][j])
+        place_links(scene, q, work)
+        lower, _ = pair_bounds(scene, behind, np.inf, work)
+        if lower <= tolerance:
+            return behind
+        time[behind] = now + lower / speed[behind] if speed[behind] > 0.0 else 1.0
+
+
+@allocating
+def block_of_path(
+    numbers: Array,
+    integers: Indices,
+    ends: tuple[Array, Array],
+    speed: Array,
+    margin: Array,
+    time: Array,
+) -> int:
+    """Look for a pair that is not certainly free on a straight joint path; called from Python.
+
+    Intervals of the path are halved, all of a length before shorter ones, until each pair keeps its
+    margin at the middle of an interval by more than it may come nearer in half of that. A pair is
+    looked at in the halves of an interval only where the whole leaves it open.
+
+    Args:
+        ends: (n,) joint values at time 0 and 1; the second one is looked at first.
+        speed: (p + s,) bounds of the relative speed of the shapes of each pair [m].
+        margin: (p + s,) least distance of each pair [m].
+        time: (1,) out, of the block.
+
+    Returns:
+        The pair; -1 if all pairs keep their margins all the way.
+    """
+    scene = unpack_scene(numbers, integers)
+    work = collision_scratch(scene)
+    q, count = np.empty(ends[0].shape[0]), speed.shape[0]
+    spans, listed = np.empty((MOST_SPANS, 2)), np.empty(MOST_LISTED, np.int64)  # middle and half
+    first, last = np.zeros(MOST_SPANS, np.int64), np.zeros(MOST_SPANS, np.int64)
+    # The end, and then intervals that are short enough for bounds of distances to be worth it.
+    fastest = 0.0
+    for k in range(count):
+        fastest = max(fastest, speed[k])
+    parts = min(max(int(fastest / (2.0 * COARSE)), 1), MOST_COARSE)
+    spans[0, 0], spans[0, 1] = 1.0, 0.0
+    stride = 1
+    while stride < parts:
+        stride *= 2
+    pending, at = 1, stride
+    while at > 0:  # multiples of a stride that halves, so that the middle comes early
+        for i in range(0, parts, at):
+            if i % (2 * at) != 0 or at == stride:
+                spans[pending, 0], spans[pending, 1] = (i + 0.5) / parts, 0.5 / parts
+                pending += 1
+        at //= 2
+    coarse, used, span = pending, 0, 0
+    while span < pending:
+        now, half = spans[span, 0], spans[span, 1]
+        for j in range(q.shape[0]):
+            q[j] = ends[0][j] + now * (ends[1][j] - ends[0][j])
+        place_links(scene, q, work)
+        is_coarse, begin = span < coarse, used
+        for i in range(0 if is_coarse else first[span], count if is_coarse else last[span]):
+            k = i if is_coarse else listed[i]
+            need = margin[k] + speed[k] * half
+            if far_apart(scene, k, need, work):
+                continue
+            lower, _ = pair_bounds(scene, k, need, work)
+            if lower > need:
+                continue
+            if lower <= margin[k] or used == MOST_LISTED or pending + 2 > MOST_SPANS:
+                time[0] = now
+                return k
+            listed[used] = k
+            used += 1
+        if used > begin:
+            for i in range(2):
+                spans[pending, 0], spans[pending, 1] = now + (i - 0.5) * half, 0.5 * half
+                first[pending], last[pending] = begin, used
+                pending += 1
+        span += 1
+    return -1
+
+
+@force_inline
+def far_apart(scene: SceneArrays, k: int, distance: float, work: CollisionScratch) -> bool:
+    """Return whether the spheres around the shapes of pair k are apart by more than a distance."""
+    own = scene.pairs.shape[0]
+    if k < own:
+        a, b = scene.pairs[k, 0], scene.pairs[k, 1]
+        x = work.centre[a, 0] - work.centre[b, 0]
+        y = work.centre[a, 1] - work.centre[b, 1]
+        z = work.centre[a, 2] - work.centre[b, 2]
+        reach = scene.node[scene.root[a], OUTER] + scene.node[scene.root[b], OUTER]
+        reach += scene.padding[a] + scene.padding[b] + distance
+        return x * x + y * y + z * z > reach * reach
+    a, item = scene.outside[k - own, 0], scene.outside[k - own, 1]
+    kind, place = scene.kind[item], scene.place[item]
+    reach = scene.node[scene.root[a], OUTER] + scene.padding[a] + distance
+    if kind == TREE:
+        node = scene.node[scene.tree[item]]
+        return node_distance(place, node, work.centre[a]) > reach + node[OUTER]
+    return centre_distance(place, scene.size[item], kind, work.centre[a]) > reach

@@ -1,0 +1,154 @@
+"""The geometry that collision checks read, packed for kernels, and its forward kinematics.
+
+Each node of a tree stands for a piece of a solid. All points of the piece are within `outer` of
+the node's centre, and all points within `inner` of it are in the solid. A centre outside the solid
+has inner radius -inf. The pieces of a node's two children make up its own.
+"""
+
+from typing import NamedTuple, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dls_ik.core.jit import allocating, force_inline, kernel
+from dls_ik.core.kinematics import compose, move_joint
+from dls_ik.core.types import Array, Indices
+
+SPHERE, BOX, CYLINDER, CAPSULE, PLANE, TREE, CAVITY = range(7)  # of objects; all outside a ball
+OUTER, INNER = 3, 4  # columns of a node after its centre
+STACK = 512  # pending nodes; trees of this depth together are not built
+
+
+class SceneArrays(NamedTuple):
+    """Moving geometry on f frames, objects of the world, and the pairs to check.
+
+    Frame 0 is the root link's; each other one hangs by a joint on a frame before it, and moves
+    along the z axis of its own, as the elements of :class:`dls_ik.core.types.Chain`.
+    """
+
+    parent: Indices  # (f,) frame that each hangs on
+    variable: Indices  # (f,) which joint variable drives it
+    prismatic: Indices  # (f,) 1 along z, 0 about z
+    fixed: Array  # (f, 3, 4) from the parent to the frame at value 0
+    scale: Array  # (f,)
+    offset: Array  # (f,) [rad or m]
+    frame: Indices  # (g,) of each moving shape
+    root: Indices  # (g,) its node, in coordinates of the frame
+    padding: Array  # (g,) added to its radii [m]
+    kind: Indices  # (w,) of each object: SPHERE to TREE
+    tree: Indices  # (w,) its node if it is a TREE, in its own coordinates
+    size: Array  # (w, 3) radius; half edges; radius and half length [m]
+    place: Array  # (w, 3, 4) from the root link to the object
+    child: Indices  # (N,) the first of a node's two children, which follow each other; -1: a leaf
+    node: Array  # (N, 5) centre, outer and inner radius [m]
+    pairs: Indices  # (p, 2) moving shapes, and then
+    outside: Indices  # (s, 2) a moving shape and an object
+
+
+class CollisionScratch(NamedTuple):
+    """Scratch of one thread."""
+
+    pose: Array  # (f, 3, 4) of the frames, in the root link's
+    centre: Array  # (g, 3) of the root spheres, in the root link's frame
+    T: Array  # (3, 4) between two frames
+    stack: Indices  # (STACK, 2) nodes
+    bound: Array  # (STACK,) lower bound of the distance [m], of the nodes on the stack
+    found: Indices  # (1,) pair that decided last
+
+
+# Packing ------------------------------------------------------------------------------------------
+
+IS_WHOLE = tuple(hint == Indices for hint in get_type_hints(SceneArrays).values())
+SIZES = 6  # whole numbers first: f, g, w, N, p, s
+
+
+def pack_scene(scene: SceneArrays) -> tuple[Array, Indices]:
+    """Return all in two arrays, numbers and integers, laid out as :func:`unpack_scene` reads."""
+    lengths = (scene.parent, scene.frame, scene.kind, scene.child, scene.pairs, scene.outside)
+    parts: tuple[list[NDArray[np.generic]], ...] = ([], [np.array([len(e) for e in lengths])])
+    for array, is_whole in zip(scene, IS_WHOLE, strict=True):
+        parts[is_whole].append(np.asarray(array).ravel())
+    numbers = np.concatenate([np.zeros(0), *parts[0]]).astype(np.float64)
+    return numbers, np.concatenate(parts[1]).astype(np.int64)
+
+
+@allocating
+def unpack_scene(numbers: Array, integers: Indices) -> SceneArrays:
+    """Return the arrays of a scene, views of the two that :func:`pack_scene` made."""
+    f, g, w, count = integers[0], integers[1], integers[2], integers[3]
+    p, s = integers[4], integers[5]
+    whole, others = integers[SIZES:], numbers
+    geometry, objects = whole[3 * f :], whole[3 * f + 2 * g :]
+    rest = objects[2 * w :]
+    shapes = others[14 * f :]
+    places = shapes[g:]
+    nodes = places[15 * w :]
+    return SceneArrays(
+        parent=whole[:f],
+        variable=whole[f : 2 * f],
+        prismatic=whole[2 * f : 3 * f],
+        fixed=others[: 12 * f].reshape(f, 3, 4),
+        scale=others[12 * f : 13 * f],
+        offset=others[13 * f : 14 * f],
+        frame=geometry[:g],
+        root=geometry[g : 2 * g],
+        padding=shapes[:g],
+        kind=objects[:w],
+        tree=objects[w : 2 * w],
+        size=places[: 3 * w].reshape(w, 3),
+        place=places[3 * w : 15 * w].reshape(w, 3, 4),
+        child=rest[:count],
+        node=nodes[: 5 * count].reshape(count, 5),
+        pairs=rest[count : count + 2 * p].reshape(p, 2),
+        outside=rest[count + 2 * p : count + 2 * p + 2 * s].reshape(s, 2),
+    )
+
+
+@allocating
+def collision_scratch(scene: SceneArrays) -> CollisionScratch:
+    """Allocate the scratch of one thread."""
+    return CollisionScratch(
+        pose=np.zeros((scene.parent.shape[0], 3, 4)),
+        centre=np.zeros((scene.frame.shape[0], 3)),
+        T=np.zeros((3, 4)),
+        stack=np.zeros((STACK, 2), np.int64),
+        bound=np.zeros(STACK),
+        found=np.zeros(1, np.int64),
+    )
+
+
+# Kinematics ---------------------------------------------------------------------------------------
+
+
+@kernel
+def place_links(scene: SceneArrays, q: Array, work: CollisionScratch) -> None:
+    """Write the poses of all frames at q (n,), and the centres of all moving shapes."""
+    place_frames(scene, q, work.pose)
+    for k in range(scene.frame.shape[0]):
+        T, node = work.pose[scene.frame[k]], scene.node[scene.root[k]]
+        for i in range(3):
+            work.centre[k, i] = T[i, 0] * node[0] + T[i, 1] * node[1] + T[i, 2] * node[2] + T[i, 3]
+
+
+@kernel
+def place_frames(scene: SceneArrays, q: Array, pose: Array) -> None:
+    """Write the poses (f, 3, 4) of all frames at q (n,)."""
+    for i in range(3):
+        for j in range(4):
+            pose[0, i, j] = 1.0 if i == j else 0.0
+    for k in range(1, scene.parent.shape[0]):
+        T, before, fixed = pose[k], pose[scene.parent[k]], scene.fixed[k]
+        value = scene.scale[k] * q[scene.variable[k]] + scene.offset[k]
+        compose(before, fixed, T)
+        move_joint(scene.prismatic[k], value, T)
+
+
+@force_inline
+def relate(A: Array, B: Array, out: Array) -> None:
+    """Write the pose of frame B (3, 4) in frame A (3, 4), both given in a third one."""
+    x, y, z = B[0, 3] - A[0, 3], B[1, 3] - A[1, 3], B[2, 3] - A[2, 3]
+    for i in range(3):
+        a, b, c = A[0, i], A[1, i], A[2, i]
+        for j in range(3):
+            out[i, j] = a * B[0, j] + b * B[1, j] + c * B[2, j]
+        out[i, 3] = a * x + b * y + c * z

@@ -1,0 +1,203 @@
+"""Distances of points from primitives, nodes and meshes, and the spheres that are fitted by them.
+
+Those from primitives are exact: the signed distance and its gradient are in closed form.
+"""
+
+from math import sqrt
+
+import numpy as np
+
+from dls_ik.core.jit import force_inline, kernel
+from dls_ik.core.scene_arrays import (
+    BOX,
+    CAPSULE,
+    CAVITY,
+    CYLINDER,
+    INNER,
+    OUTER,
+    PLANE,
+)
+from dls_ik.core.types import Array
+
+
+@force_inline
+def distance_and_normal(
+    kind: int, size: Array, x: float, y: float, z: float
+) -> tuple[float, float, float, float]:
+    """Return the signed distance [m] of a point from a primitive in its frame, and its gradient."""
+    if kind == PLANE:
+        return z, 0.0, 0.0, 1.0
+    u, v, w, radius = x, y, z, size[0]
+    squared = x * x + y * y + z * z
+    if kind == BOX:
+        a, b, c = abs(x) - size[0], abs(y) - size[1], abs(z) - size[2]
+        most = max(a, max(b, c))
+        if most <= 0.0:
+            if most == a:
+                return a, 1.0 if x > 0.0 else -1.0, 0.0, 0.0
+            if most == b:
+                return b, 0.0, 1.0 if y > 0.0 else -1.0, 0.0
+            return c, 0.0, 0.0, 1.0 if z > 0.0 else -1.0
+        u = 0.0 if a < 0.0 else (a if x > 0.0 else -a)
+        v = 0.0 if b < 0.0 else (b if y > 0.0 else -b)
+        w = 0.0 if c < 0.0 else (c if z > 0.0 else -c)
+        squared, radius = u * u + v * v + w * w, 0.0
+    elif kind == CYLINDER:
+        rho = sqrt(x * x + y * y)
+        a, c = rho - size[0], abs(z) - size[1]
+        up = 1.0 if z > 0.0 else -1.0
+        if c <= 0.0 or a <= 0.0:
+            if a <= c:
+                return c, 0.0, 0.0, up
+            if rho == 0.0:  # on the axis
+                return a, 1.0, 0.0, 0.0
+            return a, x / rho, y / rho, 0.0
+        u, v, w = a * x / rho, a * y / rho, c * up
+        squared, radius = a * a + c * c, 0.0
+    elif kind == CAPSULE:
+        c = max(abs(z) - size[1], 0.0)
+        w = c if z > 0.0 else -c
+        squared = x * x + y * y + c * c
+    length = sqrt(squared)
+    if kind == CAVITY:
+        if length < 1e-15:
+            return radius - length, -1.0, 0.0, 0.0
+        return radius - length, -u / length, -v / length, -w / length
+    if length < 1e-15:
+        return length - radius, 1.0, 0.0, 0.0
+    return length - radius, u / length, v / length, w / length
+
+
+@force_inline
+def signed_distance(kind: int, size: Array, x: float, y: float, z: float) -> float:
+    """Return the distance [m] of a point from a primitive in its own frame, negative inside."""
+    d, _, _, _ = distance_and_normal(kind, size, x, y, z)  # LLVM leaves out the gradient
+    return d
+
+
+@force_inline
+def apply(T: Array, c: Array) -> tuple[float, float, float]:
+    """Return a point c (3,) placed by T (3, 4)."""
+    return (
+        T[0, 0] * c[0] + T[0, 1] * c[1] + T[0, 2] * c[2] + T[0, 3],
+        T[1, 0] * c[0] + T[1, 1] * c[1] + T[1, 2] * c[2] + T[1, 3],
+        T[2, 0] * c[0] + T[2, 1] * c[1] + T[2, 2] * c[2] + T[2, 3],
+    )
+
+
+@force_inline
+def from_node(a: Array, x: float, y: float, z: float) -> tuple[float, float, float, float]:
+    """Return the distance [m] of a point from the centre of a node, and its gradient."""
+    u, v, w = x - a[0], y - a[1], z - a[2]
+    length = sqrt(u * u + v * v + w * w)
+    if length < 1e-15:
+        return 0.0, 1.0, 0.0, 0.0
+    return length, u / length, v / length, w / length
+
+
+@force_inline
+def centre_distance(T: Array, size: Array, kind: int, c: Array) -> float:
+    """Return the signed distance [m] of a point c (3,) from a primitive placed by T (3, 4)."""
+    x, y, z = apply(T, c)
+    return signed_distance(kind, size, x, y, z)
+
+
+@force_inline
+def node_distance(T: Array, a: Array, b: Array) -> float:
+    """Return the distance [m] of the centres of node a and of node b, whose frame T places."""
+    x, y, z = apply(T, b)
+    d, _, _, _ = from_node(a, x, y, z)
+    return d
+
+
+# Shapes that are fitted ---------------------------------------------------------------------------
+
+
+@kernel
+def primitive_distances(kind: int, size: Array, points: Array, out: Array) -> None:
+    """Write the signed distances [m] of points (b, 3) from a primitive in its own frame."""
+    for i in range(points.shape[0]):
+        out[i] = signed_distance(kind, size, points[i, 0], points[i, 1], points[i, 2])
+
+
+@kernel
+def tightest_sphere(centres: Array, depths: Array, points: Array, out: Array) -> None:
+    """Write the sphere (5,) about points (k, 3) whose radii differ least.
+
+    Args:
+        centres: (c, 3) to choose from, depths: (c,) their inner radii, -inf outside the solid.
+        out: better than it, if one is; with outer radius inf any is.
+    """
+    best = out[OUTER] - max(out[INNER], 0.0)
+    for i in range(centres.shape[0]):
+        x, y, z, depth = centres[i, 0], centres[i, 1], centres[i, 2], max(depths[i], 0.0)
+        most, squared = (best + depth) ** 2, 0.0
+        for k in range(points.shape[0]):
+            a, b, c = points[k, 0] - x, points[k, 1] - y, points[k, 2] - z
+            squared = max(squared, a * a + b * b + c * c)
+            if squared >= most:
+                break
+        if squared < most:
+            out[0], out[1], out[2], out[OUTER], out[INNER] = x, y, z, sqrt(squared), depths[i]
+            best = out[OUTER] - depth
+
+
+@kernel
+def mesh_distances(corners: Array, points: Array, solid: bool, out: Array) -> None:
+    """Write the distance [m] of points (b, 3) from a mesh, negative inside if it is solid.
+
+    Args:
+        corners: (m, 3, 3) of its triangles.
+        solid: find the inside by the solid angle of the mesh (Van Oosterom & Strackee 1983).
+        out: (b,).
+    """
+    for i in range(points.shape[0]):
+        least, angle = np.inf, 0.0
+        px, py, pz = points[i, 0], points[i, 1], points[i, 2]
+        for k in range(corners.shape[0]):
+            ax, ay, az = corners[k, 0, 0] - px, corners[k, 0, 1] - py, corners[k, 0, 2] - pz
+            bx, by, bz = corners[k, 1, 0] - px, corners[k, 1, 1] - py, corners[k, 1, 2] - pz
+            cx, cy, cz = corners[k, 2, 0] - px, corners[k, 2, 1] - py, corners[k, 2, 2] - pz
+            least = min(least, squared_to_triangle(ax, ay, az, bx, by, bz, cx, cy, cz))
+            if solid:
+                volume = ax * (by * cz - bz * cy) + ay * (bz * cx - bx * cz)
+                volume += az * (bx * cy - by * cx)
+                a, b = sqrt(ax * ax + ay * ay + az * az), sqrt(bx * bx + by * by + bz * bz)
+                c = sqrt(cx * cx + cy * cy + cz * cz)
+                ab, bc = ax * bx + ay * by + az * bz, bx * cx + by * cy + bz * cz
+                ca = cx * ax + cy * ay + cz * az
+                angle += np.arctan2(volume, a * b * c + ab * c + bc * a + ca * b)
+        inside = solid and abs(angle) > np.pi  # half of a full turn: each angle is halved
+        out[i] = -sqrt(least) if inside else sqrt(least)
+
+
+@force_inline
+def squared_to_triangle(
+    ax: float, ay: float, az: float, bx: float, by: float, bz: float, cx: float, cy: float,
+    cz: float,
+) -> float:  # fmt: skip
+    """Return the squared distance of the origin from a triangle (Ericson 2005, 5.1.5)."""
+    ux, uy, uz = bx - ax, by - ay, bz - az
+    vx, vy, vz = cx - ax, cy - ay, cz - az
+    d1, d2 = -(ux * ax + uy * ay + uz * az), -(vx * ax + vy * ay + vz * az)
+    d3, d4 = -(ux * bx + uy * by + uz * bz), -(vx * bx + vy * by + vz * bz)
+    d5, d6 = -(ux * cx + uy * cy + uz * cz), -(vx * cx + vy * cy + vz * cz)
+    va, vb, vc = d3 * d6 - d5 * d4, d5 * d2 - d1 * d6, d1 * d4 - d3 * d2
+    s = t = 0.0  # of the nearest point, a + s u + t v
+    if d1 <= 0.0 and d2 <= 0.0:
+        s, t = 0.0, 0.0
+    elif d3 >= 0.0 and d4 <= d3:
+        s, t = 1.0, 0.0
+    elif d6 >= 0.0 and d5 <= d6:
+        s, t = 0.0, 1.0
+    elif vc <= 0.0 and d1 >= 0.0 and d3 <= 0.0:
+        s, t = d1 / (d1 - d3), 0.0
+    elif vb <= 0.0 and d2 >= 0.0 and d6 <= 0.0:
+        s, t = 0.0, d2 / (d2 - d6)
+    elif va <= 0.0 and d4 - d3 >= 0.0 and d5 - d6 >= 0.0:
+        t = (d4 - d3) / ((d4 - d3) + (d5 - d6))
+        s = 1.0 - t
+    else:
+        s, t = vb / (va + vb + vc), vc / (va + vb + vc)
+    x, y, z = ax + s * ux + t * vx, ay + s * uy + t * vy, az + s * uz + t * vz
+    return x * x + y * y + z * z
