@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dls_ik.core.avoidance import approach_bounds, stopping_time
-from dls_ik.core.collision import unpack_scene
 from dls_ik.core.near_pairs import ROWS, near_rows
+from dls_ik.core.scene_arrays import unpack_scene
 from dls_ik.core.step import error_and_jacobian
 from dls_ik.core.types import Array, GeneralProblem, Indices, Method
 from dls_ik.core.workspace import new_memory
