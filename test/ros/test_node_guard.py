@@ -101,8 +101,10 @@ def test_objects_that_appear_in_the_way_are_kept_away_from(arm):
 
 
 def test_a_scene_in_contact_at_once_lets_the_arm_out_but_no_farther_in(arm):
-    stuck = box("stuck", WAM.link_pose("wam_link4", START)[:3, 3], size=(0.05, 0.05, 0.05))
-    arm.fresh(stuck)
+    arm.fresh()  # the tip; the elbow may be elsewhere
+    arm.client.spin_until(lambda: arm.streamer.states, what="joint states")
+    stuck = box("stuck", WAM.link_pose("wam_link4", arm.q)[:3, 3], size=(0.05, 0.05, 0.05))
+    assert apply(arm.client, world(stuck))
     arm.streamer.targets.publish(stamped(shifted(y=0.2)))
     arm.client.spin_until(lambda: arm.said("stuck"), what="the name of what is in the arm")
     arm.client.spin_for(1.0)
@@ -131,7 +133,8 @@ def test_a_flood_of_scenes_does_not_stop_the_stream(arm):
     arm.client.spin_for(1.0)
     arm.streamer.states.clear()
     arm.streamer.stream(lambda t: shifted(y=0.1 * t), 4.0)
-    assert arm.least(last) > KEPT - 1e-6, "the last one counts"
+    at_first = arm.least(last, states=arm.streamer.states[:1])  # the elbow may be in it
+    assert arm.least(last) > min(KEPT, at_first) - 1e-6, "the last one counts"
     assert "Traceback" not in arm.process.output
 
 
