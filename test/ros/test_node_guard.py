@@ -7,6 +7,8 @@ import pytest
 from commands import Limits, assert_told
 from geometry_msgs.msg import Point, Pose, PoseStamped
 from moveit_msgs.msg import CollisionObject
+from rcl_interfaces.srv import SetParametersAtomically
+from rclpy.parameter import Parameter
 from robots import URDF
 from ros_client import Client, NodeProcess
 from ros_guarded import ARGUMENTS, HALT, KEPT, NEAR, START, Guarded, shifted
@@ -298,3 +300,50 @@ def test_another_arm_stands_where_it_is_measured(private_domain):
         )
         assert KEPT - 2e-3 < nearest.distance < 0.1
         assert any("right_wam" in name for name in nearest.names)
+
+
+@pytest.mark.parametrize("name", ["max_linear_speed", "max_angular_speed"])
+def test_the_speed_of_the_tip_follows_limits_that_are_set_live(arm, name):
+    """The largest speed that is reached, with the limit, with half of it, and by the scale."""
+    arm.fresh()
+    is_angular = name == "max_angular_speed"
+    turned = START + np.array([0, 0, 0, 0, 0, 0, 0.5])
+    there = WAM.fk(turned) if is_angular else shifted(y=0.15)
+    limit = 0.3 if is_angular else 0.12
+    try:
+        for changes, expected in (
+            ({name: limit}, limit),
+            ({name: limit / 2}, limit / 2),
+            ({name: limit, "scale": 0.5}, limit / 2),
+        ):
+            set_live(arm, **changes)
+            for target in (there, WAM.fk(START)):
+                arm.streamer.states.clear()
+                arm.streamer.go(target)
+                reached = tip_speeds(arm.streamer.states)[is_angular].max()
+                assert 0.95 * expected < reached < 1.01 * expected
+    finally:
+        set_live(arm, scale=1.0, **{name: 1e9})
+    arm.streamer.states.clear()
+    arm.streamer.go(there)
+    assert tip_speeds(arm.streamer.states)[is_angular].max() > 1.2 * limit, "without one"
+
+
+def set_live(arm, **values):
+    request = SetParametersAtomically.Request(
+        parameters=[
+            Parameter(name, value=value).to_parameter_msg() for name, value in values.items()
+        ]
+    )
+    path = "dls_ik/set_parameters_atomically"
+    assert arm.client.call(SetParametersAtomically, path, request).result.successful
+
+
+def tip_speeds(states):
+    """Linear and angular speeds (m,) of the tip, by the positions and velocities of the states."""
+    _, q, v = motion(states)
+    step = 1e-6
+    now, soon = WAM.fk(q), WAM.fk(q + step * v)
+    turn = (soon - now)[:, :3, :3] @ now[:, :3, :3].transpose(0, 2, 1) / step
+    spin = np.stack([turn[:, 2, 1], turn[:, 0, 2], turn[:, 1, 0]], axis=1)
+    return np.linalg.norm((soon - now)[:, :3, 3] / step, axis=1), np.linalg.norm(spin, axis=1)
