@@ -106,8 +106,8 @@ def centre_distance(T: Array, size: Array, kind: int, c: Array) -> float:
 def node_distance(T: Array, a: Array, b: Array) -> float:
     """Return the distance [m] of the centres of node a and of node b, whose frame T places."""
     x, y, z = apply(T, b)
-    d, _, _, _ = from_node(a, x, y, z)
-    return d
+    x, y, z = x - a[0], y - a[1], z - a[2]
+    return sqrt(x * x + y * y + z * z)  # by from_node bounds take 7 % longer
 
 
 # Shapes that are fitted ---------------------------------------------------------------------------
