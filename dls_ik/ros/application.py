@@ -71,8 +71,7 @@ def serve_ik(node: Node, stop: Future) -> bool:
     live = LiveParameters(node, with_preset(given_values(node)))
     if not warm_up(node.get_logger().info, lambda: not stop.done()):
         return False
-    if not live.current.needs_surroundings:
-        load_collision_library()  # later it would stop the stream for a tenth of a second
+    load_collision_library()  # later it would stop the loop for a tenth of a second
     application = Application(node, live)
     sys.setswitchinterval(SWITCH_INTERVAL)
     try:
