@@ -182,14 +182,16 @@ def test_each_call_sees_one_world():
     T = robot.fk(free_configurations(scene, 60, seed=6))
     places = [transform(None, np.array(p)) for p in ([0.4, 0.3, 0.4], [0.4, -0.3, 0.4])]
     scene.add_box("box", [0.3, 0.3, 0.3], places[0])
+    results, seen, k = [], set(), 0
     with ThreadPoolExecutor(2) as pool:
-        waiting = [pool.submit(solver.solve_batch, T, threads=2) for _ in range(6)]
-        k = 0
-        while not all(each.done() for each in waiting):
-            scene.move("box", places[k % 2])
-            k += 1
-        results = [each.result() for each in waiting]
-    assert len({float(each.scene.objects["box"].T[1, 3]) for each in results}) == 2
+        while len(seen) < 2:  # on a busy machine all of a round may see the same place
+            assert len(results) < 600, "the box jumps, and all calls see it in one place"
+            waiting = [pool.submit(solver.solve_batch, T, threads=2) for _ in range(6)]
+            while not all(each.done() for each in waiting):
+                scene.move("box", places[k % 2])
+                k += 1
+            results += [each.result() for each in waiting]
+            seen = {float(each.scene.objects["box"].T[1, 3]) for each in results}
     for each in results:
         assert not each.scene.in_collision(each.q[each.success]).any()
         alone = IkSolver(robot, scene=scene).search.within(each.scene)
