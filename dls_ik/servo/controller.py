@@ -177,6 +177,10 @@ class Controller:
         """
         return self._tracker.limiter.stop_path(period)
 
+    def go_back(self, stop: StopPath) -> None:
+        """Continue from the beginning of the stop of an earlier cycle, the last that went out."""
+        self._tracker.limiter.go_back(stop)
+
     def resume_at(self, elapsed: float, period: float) -> None:
         """Continue on the stop path, on which the arm has moved for `elapsed` [s] by itself."""
         self._tracker.limiter.resume_at(elapsed, period)

@@ -262,6 +262,13 @@ class Guard:
             self._check_stop()
         self._watch()
 
+    def go_back(self, stop: StopPath) -> None:
+        """Be at the beginning of a stop under way, of an earlier command."""
+        self.limiter.go_back(stop)
+        self._stop = stop
+        self._check_stop()
+        self._watch()
+
     def stopping_point(self) -> Array:
         """Return the joint values (n,) at rest after braking from now on."""
         return self._stop.end

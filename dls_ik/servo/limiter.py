@@ -209,6 +209,11 @@ class AccelerationLimiter:
         """Continue on the stop path, on which the arm has moved for `elapsed` [s] by itself."""
         self.continue_stop(self.stop_path(period), elapsed)
 
+    def go_back(self, stop: StopPath) -> None:
+        """Be at the beginning of a stop under way, of an earlier command."""
+        self.reset(stop.q, stop.v)
+        self._rest_of_stop = stop
+
     def continue_stop(self, stop: StopPath, dt: float) -> None:
         """Move for `dt` [s] along a stop that begins at the command."""
         stop = stop.after(dt)
@@ -306,6 +311,11 @@ class JerkLimiter:
         self._stop = stop
         self._set(q, v, accel, dt)
         return True
+
+    def go_back(self, stop: StopPath) -> None:
+        """Be at the beginning of a stop under way, of an earlier command."""
+        q, v, a = (each[0].copy() for each in stop.at(np.zeros(1)))
+        self.q, self.v, self._rate, self._a, self._stop = q, v, v, a, stop
 
     def continue_stop(self, stop: StopPath, dt: float) -> None:
         """Move for `dt` [s] along a stop that begins at the command."""

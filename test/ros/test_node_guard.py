@@ -8,6 +8,7 @@ import pytest
 from commands import Limits, assert_told
 from geometry_msgs.msg import Point, Pose, PoseStamped
 from moveit_msgs.msg import CollisionObject
+from moveit_msgs.srv import GetPlanningScene
 from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.parameter import Parameter
 from robots import URDF
@@ -119,6 +120,9 @@ def test_a_flood_of_scenes_does_not_stop_the_stream(arm):
     """An object that jumps at every message, more than a thousand times a second."""
     arm.fresh()
     publisher = arm.client.publisher(CollisionObject, "collision_object", 1000)
+    asker = arm.client.answered_client(
+        GetPlanningScene, "get_planning_scene", GetPlanningScene.Request()
+    )
     places = np.random.default_rng(0).uniform(-0.3, 0.3, (500, 3)) + off_tip(0.5, 0.0, 0.3)
     sent = cycle(places)
 
@@ -132,6 +136,9 @@ def test_a_flood_of_scenes_does_not_stop_the_stream(arm):
     assert_told(times, q, v, Limits.of(WAM, 6.0), jitter=0.02)
     last = box("jumping", off_tip(0.0, 0.25, 0.0), size=(1.0, 0.1, 1.0))
     publisher.publish(last)
+    request = GetPlanningScene.Request()
+    for _ in range(5):  # these wait behind the last change
+        asker.call_async(request)
     arm.client.spin_until(lambda: place_of(arm.client) == last.pose.position, what="the last one")
     arm.client.spin_for(1.0)
     arm.streamer.states.clear()

@@ -171,6 +171,45 @@ def test_where_nothing_goes_on_by_itself_a_short_gap_is_none(world):
     assert np.abs(after.velocity - before.velocity).max() <= 4.0 * 2.0 * DT + 1e-9
 
 
+@pytest.mark.parametrize("jerk", [[], [20.0]])
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_command_that_did_not_go_out_leaves_the_arm_on_the_stop_before_it(
+    monkeypatch, jerk, times
+):
+    if jerk:
+        pytest.importorskip("ruckig", reason="needs ruckig")
+    given = {"feedback_mode": "none", "acceleration": [4.0], "jerk": jerk}
+    world = controlled(monkeypatch, has_stop_trajectory=True, **given)
+    moving(world)
+    stop, sent = world.arm.controller.stop_path(DT), world.last
+    for _ in range(times):
+        world.run()
+        world.stream.withdraw(stop)
+        world.last = sent
+        world.now += 0.05
+    elapsed = world.now - sent  # a command is due a cycle after it is sent
+    after = world.run().output
+    q, v, _ = stop.at(np.array([elapsed]))
+    np.testing.assert_allclose(after.q, q[0] + after.velocity * DT, atol=1e-9)
+    assert np.abs(after.velocity - v[0]).max() <= 4.0 * DT + 1e-9
+    world.stream.withdraw(stop)
+    world.last = sent
+    world.now += STOOD
+    world.run(int(DRAIN / DT) + 2)
+    assert world.arm.controller.command == near(stop.end, 2.0 * 3 * DT)
+
+
+def test_a_command_that_did_not_go_out_and_has_no_stop_is_forgotten(world):
+    before = moving(world).output.q
+    sent = world.last
+    world.run()
+    world.stream.withdraw(None)
+    np.testing.assert_array_equal(world.arm.controller.command, before)
+    assert not world.arm.controller.velocity.any()
+    world.last = sent
+    assert world.run().output.q == near(before, 2.0 * 2.0 * DT)
+
+
 A = 8.0  # [rad/s^2]
 
 

@@ -173,6 +173,26 @@ def test_an_object_that_appears_in_the_way_stops_the_arm_before_it():
     assert out.state is ServoState.REACHED
 
 
+@pytest.mark.parametrize("jerk", [np.inf, 50.0])
+def test_an_arm_on_the_stop_of_an_earlier_command_goes_on_from_there(jerk):
+    robot, scene = with_box(0.1, 0.1, 0.1, at=(0.0, 0.0, -0.9))
+    made = controller(robot, scene, np.array([0.0, 0.0, 0.0, 2.3, 0.0, 0.4, 0.0]), jerk=jerk)
+    T = robot.fk(made.command)
+    T[0, 3] += 0.3
+    made.follow_pose(T, 0.0)
+    list(cycles(made, 40))
+    stop = made.stop_path(DT)
+    list(cycles(made, 3, 40))
+    made.go_back(stop)
+    np.testing.assert_array_equal(made.command, stop.q)
+    scene.add_box("wall", [0.1, 2.0, 2.0], transform(translation=np.array([0.7, 0.0, 0.3])))
+    made.resume_at(2.0 * DT, DT)
+    np.testing.assert_allclose(made.command, stop.at(np.array([2.0 * DT]))[0][0], atol=1e-12)
+    for out in cycles(made, 300, 43):
+        assert clearance(scene, out.q) >= MIN_DISTANCE - ROUNDING
+    assert clearance(scene, out.q) < MIN_DISTANCE + 5e-3
+
+
 def test_a_contact_that_a_stop_cannot_avoid_is_a_fault_that_names_it():
     robot, scene = with_box(0.1, 0.1, 0.1, at=(0.0, 0.0, -0.9))
     made = controller(robot, scene, np.array([0.0, 0.0, 0.0, 2.3, 0.0, 0.4, 0.0]))

@@ -146,7 +146,7 @@ class PlanningSceneMonitor:
                 "publish them anew"
             )
         self._kept = KeptScene(arm.tree, None, PREPARING)
-        self._executor.submit(partial(self._build, arm.robot))
+        self.submit(partial(self._build, arm.robot))
         if self._move_group is not None:
             self._move_group.ask_anew()
 
@@ -187,28 +187,40 @@ class PlanningSceneMonitor:
         before = kept.scene.snapshot.values
         beside = {name: values[name] for name in arm.beside if name in values}
         if any(abs(value - before.get(name, math.inf)) > MOVED for name, value in beside.items()):
-            self._executor.submit(partial(self._place, kept, beside))
+            self.submit(partial(self._place, kept, beside))
 
     def _place(self, kept: KeptScene, values: Mapping[str, float]) -> None:
         if kept.scene is not None:
             kept.scene.apply([SetJoints(values)], prepare=False)
-            self._show(kept)
 
-    def _show(self, kept: KeptScene) -> None:
+    def _show(self) -> None:
         """Let the stream see the scene as it stands, unless more changes are about to come."""
-        now = time.monotonic()
+        now, kept = time.monotonic(), self._kept
         if kept.scene is None or kept.prepared is None:
+            return
+        snapshot = kept.scene.snapshot
+        if kept.prepared.snapshot is snapshot:
             return
         if self._executor.has_more and now - self._shown < SHOWN:
             return
-        snapshot = kept.scene.snapshot
         prepare(snapshot)
         kept.prepared.replace_snapshot(snapshot)
         self._shown = now
 
-    def submit(self, job: Callable[[], None]) -> bool:
-        """Run a job in the thread of the scene, after all changes so far; False: too many wait."""
-        return self._executor.submit(job)
+    def submit(self, job: Callable[[], None], size: int = 0) -> bool:
+        """Run a job in the thread of the scene, after all changes so far; False: too many wait.
+
+        Args:
+            size: Bytes that it holds.
+        """
+
+        def run() -> None:
+            try:
+                job()
+            finally:  # whatever it was: a change before it may not be shown yet
+                self._show()
+
+        return self._executor.submit(run, size)
 
     def change(self, message: Any, source: str) -> bool:
         """Apply a message, in the thread of the scene; log why it is refused.
@@ -229,7 +241,7 @@ class PlanningSceneMonitor:
             change = read_messages(message)
             operations = located(change.operations, scene.snapshot, values, self._frames)
             scene.apply(operations, at=values, prepare=not self._executor.has_more)
-            self._show(self._kept)
+            self._show()
         except DlsIkError as error:
             self._log.warn(
                 f"refused on {source} {crc32(str(error).encode()) % REASONS}",
@@ -244,7 +256,7 @@ class PlanningSceneMonitor:
         return True
 
     def _change_later(self, message: Any, source: str) -> None:
-        self._executor.submit(lambda: _ignore(self.change(message, source)))
+        self.submit(lambda: _ignore(self.change(message, source)))
 
     def _say_once(self, note: str, source: str) -> None:
         if note not in self._said and len(self._said) < MAX_NOTES:
@@ -263,7 +275,7 @@ class PlanningSceneMonitor:
                     f"a message on {name} has {len(data)} bytes, more than {MAX_BYTES}: the scene "
                     "stays as it is",
                 )
-            elif not self._executor.submit(
+            elif not self.submit(
                 lambda: _ignore(self.change(deserialize_message(data, kind), name)), len(data)
             ):
                 self._log.warn(
@@ -285,7 +297,7 @@ class PlanningSceneMonitor:
         self._heard.set()
         arm = self._arm
         if arm is not None:
-            self._executor.submit(partial(self._build, arm.robot))
+            self.submit(partial(self._build, arm.robot))
 
     # The thread of the scene
 

@@ -18,6 +18,7 @@ from dls_ik.ros.servo.state_monitor import CurrentStateMonitor
 from dls_ik.ros.servo.targets import Arrival, apply_target, target_note
 from dls_ik.ros.util import Throttle
 from dls_ik.servo import Controller, ServoOutput, ServoState
+from dls_ik.servo.limiter import StopPath
 
 SILENT = (ServoState.PAUSED, ServoState.FAULT)
 LOST = "the arm stops, and continues with the next target when they come"
@@ -66,6 +67,7 @@ class ServoCycle:
         self._next: Arm | None = None  # written by `use`, taken up by the next cycle
         self._arm: Arm | None = None
         self._commanded: Commanded | None = None
+        self._before: Commanded | None = None  # the one before
         self._pending: Arrival | None = None  # a target that waits for joint states
         self._note = (-math.inf, "")  # time and text of a remark on a target
         self._look: Look = lambda arm, now, measured: None
@@ -86,6 +88,21 @@ class ServoCycle:
             return False
         period = 1.0 / report.arm.parameters.rate
         return age > (LONGEST * period if self._has_stop else _longest_gap(report.arm))
+
+    def withdraw(self, stop: StopPath | None) -> None:
+        """Take the last command back, which did not go out: the arm is where the one before led.
+
+        Args:
+            stop: of the command before, which the arm continues on; None: it stands there.
+        """
+        last, before = self._commanded, self._before
+        self._commanded = before
+        if last is None or before is None or last.arm.controller is not before.arm.controller:
+            return
+        if stop is not None:
+            last.arm.controller.go_back(stop)
+        else:
+            last.arm.controller.resume_after_gap(before.output.q)
 
     def lag(self) -> float:
         """Return how late the arm follows its commands, as measured [s]; NaN: not known yet."""
@@ -125,6 +142,7 @@ class ServoCycle:
             stamp: the time now by the clock that messages are stamped with [ns].
             gap: time since the last cycle [s].
         """
+        self._before = self._commanded
         is_leaving = self._take_up()
         arm = self._arm
         if arm is None:

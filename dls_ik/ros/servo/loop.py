@@ -23,6 +23,7 @@ from dls_ik.ros.servo.targets import TOPICS, Arrival, TargetBuffer
 from dls_ik.ros.subscriptions import CHECK_PERIOD, call_every
 from dls_ik.ros.util import Throttle
 from dls_ik.servo import Controller, ServoState
+from dls_ik.servo.limiter import StopPath
 
 CLOCK_SPREAD, TRIES = 5e-4, 4  # [s] between two readings of clocks, and number of attempts
 LOST = "cycles take longer than their period: the loop has ordinary priority from now on"
@@ -102,6 +103,10 @@ class Pacer:
             self._deadline = now
         self._deadline += self.period
         return gap
+
+    def withdraw(self, gap: float) -> None:
+        """Let the last cycle not count, as its command did not go out: the next gap holds it."""
+        self._last -= gap
 
     def _is_in_step(self) -> bool:
         """Return whether targets came at about the rate of the loop, as of the last cycle."""
@@ -264,6 +269,7 @@ class ServoLoop:
             node, parameters, lambda: self.monitor.report, targets.store, self.cycle.submit
         )
         self._published: Arm | None = None  # that the outputs are for
+        self._stop: StopPath | None = None  # that the last cycle sent
         self._is_ending = False
         self._thread = threading.Thread(target=self._run, name="streaming", daemon=True)
 
@@ -312,7 +318,9 @@ class ServoLoop:
         while self.targets.wait(*window):
             now, stamp = self._read_clocks()
             arrival = self.targets.take()
-            self._run_cycle(now, stamp, pacer.begin(now, arrival), arrival)
+            gap = pacer.begin(now, arrival)
+            if not self._run_cycle(now, stamp, gap, arrival):
+                pacer.withdraw(gap)
             self.monitor.meter.cycle(window.latest, now, time.monotonic())
             window = pacer.window()
             if self._priority.is_lost(window.latest > time.monotonic()):
@@ -332,26 +340,37 @@ class ServoLoop:
                 break
         return now, stamp
 
-    def _run_cycle(self, now: float, stamp: int, gap: float, arrival: Arrival | None) -> None:
-        """Run a cycle; exceptions are reported, so that the loop outlives them."""
+    def _run_cycle(self, now: float, stamp: int, gap: float, arrival: Arrival | None) -> bool:
+        """Run a cycle; exceptions are reported, so that the loop outlives them.
+
+        Returns:
+            False if its command came too late, and did not go out.
+        """
         try:
             self._states.look_out(now)
             report = self.cycle.run(now, stamp, gap, arrival)
-            if report.is_command and not self.cycle.is_old(report, time.monotonic() - now):
-                self._publish(report, stamp)
+            is_late = report.is_command and self.cycle.is_old(report, time.monotonic() - now)
+            if is_late:
+                self.cycle.withdraw(self._stop)
+            else:
+                self._stop = self._publish(report, stamp) if report.is_command else None
             self.monitor.publish(report, now, stamp)
         except Exception as error:  # noqa: BLE001  whatever it is, the next cycle may do
             self._log.failed("fault", "a cycle of the stream failed", error)
             failure = CycleReport(ServoState.FAULT, f"a cycle failed: {error!r}")
             self.monitor.publish(failure, now, stamp)
+            return True
+        return not is_late
 
-    def _publish(self, report: CycleReport, stamp: int) -> None:
+    def _publish(self, report: CycleReport, stamp: int) -> StopPath | None:
+        """Publish a command; return the stop sent with it, if there is one."""
         arm, output = report.arm, report.output
         if arm is None or output is None:
-            return
+            return None
         if arm is not self._published:
             self._outputs.use(arm.robot.joint_names)
             self._published = arm
         has_stop = self._outputs.has_stop_trajectory
         stop = arm.controller.stop_path(1.0 / self._rate) if has_stop else None
         self._outputs.publish(output.q, output.velocity, stamp, stop)
+        return stop
