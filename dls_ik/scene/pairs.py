@@ -13,6 +13,7 @@ from dls_ik.core.types import WIDEST, Array
 from dls_ik.model.tree import Tree
 from dls_ik.scene.shapes import Body
 from dls_ik.scene.snapshot import SceneSnapshot
+from dls_ik.scene.spheres import SOURCES as FIT_SOURCES
 from dls_ik.scene.spheres import kept_folder, read_kept, shape_digest, write_kept
 from dls_ik.scene.srdf import Pair, pair_of
 
@@ -20,7 +21,16 @@ ADJACENT, DEFAULT, ALWAYS, NEVER = "Adjacent", "Default", "Always", "Never"  # a
 SAMPLES = 10_000
 EXACT = 500  # exact checks of a pair at most, in place of all samples that spheres leave open
 OFTEN = 0.95  # share of the samples from which a pair counts as always in collision
-VERSION = 1  # of the search, in the names of files
+SOURCES = (  # that the search depends on
+    *FIT_SOURCES,
+    "core/collision.py",
+    "core/scene_arrays.py",
+    "model/tree.py",
+    "scene/exact.py",
+    "scene/pack.py",
+    "scene/pairs.py",
+    "scene/snapshot.py",
+)
 
 
 def default_pairs(tree: Tree, links: Mapping[str, Body]) -> dict[Pair, str]:
@@ -34,13 +44,13 @@ def default_pairs(tree: Tree, links: Mapping[str, Body]) -> dict[Pair, str]:
     """
     folder = kept_folder()
     path = None if folder is None else os.path.join(folder, f"pairs.{_digest(tree, links)[:24]}")
-    content = None if path is None else read_kept(path)
+    content = None if path is None else read_kept(path, SOURCES)
     if content is not None:
         return {pair_of(a, b): reason for a, b, reason in json.loads(content)}
     found = dict(_find(tree, links))
     if path is not None:
         rows = [(*pair, reason) for pair, reason in found.items()]
-        write_kept(path, json.dumps(rows).encode())
+        write_kept(path, SOURCES, json.dumps(rows).encode())
     return found
 
 
@@ -113,7 +123,7 @@ def _shares(snapshot: SceneSnapshot, q: Array) -> dict[Pair, tuple[bool, float]]
 
 
 def _digest(tree: Tree, links: Mapping[str, Body]) -> str:
-    digest = hashlib.sha256(f"{VERSION} {SAMPLES}".encode() + tree.digest)
+    digest = hashlib.sha256(tree.digest)
     for name, body in links.items():
         digest.update(name.encode())
         for shape, T in body.parts:

@@ -15,8 +15,9 @@ import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +30,8 @@ from dls_ik.core.shape_distance import mesh_distances, primitive_distances, tigh
 from dls_ik.core.types import Array, Indices
 from dls_ik.scene.shapes import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 
-VERSION = 3  # of the fit, in the names of files
+PACKAGE = Path(__file__).parents[1]
+SOURCES = "core/shape_distance.py", "scene/shapes.py", "scene/spheres.py"  # that a fit depends on
 GAP = 0.001  # [m] between outer and inner radius of a leaf that is not cut further
 FINEST = 0.005  # of the size of the shape, the same
 MOST_LEAVES = 1024
@@ -64,7 +66,7 @@ class SphereTree(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def sphere_tree(shape: Shape, keep: bool = True) -> SphereTree:
-    """Return the tree of a shape from disk, else fit and keep it; damaged files are replaced.
+    """Return the tree of a shape from disk, else fit and keep it.
 
     Args:
         keep: False: in memory only.
@@ -78,11 +80,11 @@ def sphere_tree(shape: Shape, keep: bool = True) -> SphereTree:
     if folder is None:
         return fit_spheres(shape)
     path = os.path.join(folder, f"spheres.{shape_digest(shape)[:24]}")
-    content = read_kept(path)
+    content = read_kept(path, SOURCES)
     if content is not None:
         return _tree_of(content)
     tree = fit_spheres(shape)
-    write_kept(path, _content_of(tree))
+    write_kept(path, SOURCES, _content_of(tree))
     return tree
 
 
@@ -412,33 +414,51 @@ def kept_folder() -> str | None:
 
 def shape_digest(shape: Shape) -> str:
     """Return a digest of all numbers of a shape."""
-    digest = hashlib.sha256(f"{type(shape).__name__} {VERSION}".encode())
+    digest = hashlib.sha256(type(shape).__name__.encode())
     for value in (getattr(shape, each.name) for each in fields(shape)):
         digest.update(np.ascontiguousarray(value).tobytes())
     return digest.hexdigest()
 
 
-def read_kept(path: str) -> bytes | None:
-    """Read what :func:`write_kept` wrote; None without it, or for a damaged file."""
+def read_kept(path: str, sources: tuple[str, ...]) -> bytes | None:
+    """Read what :func:`write_kept` wrote.
+
+    Args:
+        sources: Files of this package that the content depends on.
+
+    Returns:
+        None without a file, for one that is damaged, and for one of other sources.
+    """
     try:
         with open(path, "rb") as file:
             content = file.read()
     except OSError:
         return None
-    whole = hashlib.sha256(content[32:]).digest() == content[:32]
-    return content[32:] if whole else None
+    return content[32:] if _stamp(sources, content[32:]) == content[:32] else None
 
 
-def write_kept(path: str, content: bytes) -> None:
+def write_kept(path: str, sources: tuple[str, ...], content: bytes) -> None:
     """Write a file, whole or not at all; without a word where that is not possible."""
     part = f"{path}.{secrets.token_hex(8)}.part"
     try:
         with open(part, "wb") as file:
-            file.write(hashlib.sha256(content).digest() + content)
+            file.write(_stamp(sources, content) + content)
         os.replace(part, path)
     except OSError:
         with suppress(OSError):
             os.unlink(part)
+
+
+def _stamp(sources: tuple[str, ...], content: bytes) -> bytes:
+    return hashlib.sha256(_digest(sources) + content).digest()
+
+
+@cache
+def _digest(sources: tuple[str, ...]) -> bytes:
+    digest = hashlib.sha256()
+    for name in sources:
+        digest.update((PACKAGE / name).read_bytes())
+    return digest.digest()
 
 
 def _tree_of(content: bytes) -> SphereTree:

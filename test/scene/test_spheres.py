@@ -109,6 +109,24 @@ def test_damaged_files_are_replaced(tmp_path, monkeypatch):
         assert file.read_bytes() == content
 
 
+def test_files_of_other_sources_are_replaced(tmp_path, monkeypatch):
+    """A tree that other code fitted is not taken, whatever version it says it is."""
+    monkeypatch.setattr(spheres, "kept_folder", lambda: str(tmp_path))
+    shape, package = Box([0.1, 0.1, 0.1]), tmp_path / "package"
+    spheres.sphere_tree.__wrapped__(shape)
+    (file,) = tmp_path.iterdir()
+    content = file.read_bytes()
+    for name in spheres.SOURCES:
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_bytes((spheres.PACKAGE / name).read_bytes() + b"# changed")
+    monkeypatch.setattr(spheres, "PACKAGE", package)
+    monkeypatch.setattr(spheres, "_digest", spheres._digest.__wrapped__)
+    spheres.sphere_tree.__wrapped__(shape)
+    again = file.read_bytes()
+    assert again[:32] != content[:32]
+    assert again[32:] == content[32:]
+
+
 def test_a_full_disk_costs_time_only(monkeypatch):
     monkeypatch.setattr(spheres, "kept_folder", lambda: "/nowhere")
     assert spheres.sphere_tree.__wrapped__(Box([0.1, 0.1, 0.1])).gap < 0.01
