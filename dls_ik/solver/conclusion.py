@@ -133,6 +133,8 @@ def _come_nearer_free(
         nearer = ~found(rows) & (found(tried) | (error < least))
         _take(rows, tried, nearer)
         least = np.where(nearer, error, least)
+    if search.problem.kdl is not None:  # its attempts cannot be made without a step
+        return
     for i in np.flatnonzero(search.was_blocked(rows) & ~found(rows)).tolist():
         _come_out(search, snapshot, poses[[i]], seeds_of(seeds, np.array([i])), rows, i)
 

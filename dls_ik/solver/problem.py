@@ -20,7 +20,7 @@ from dls_ik.core.fast.table import LEAF, fill
 from dls_ik.core.se3 import is_pose
 from dls_ik.core.search import uniform
 from dls_ik.core.search_rows import POSE_TOLERANCE
-from dls_ik.core.selection import ALL, ATTEMPTS, FOUND, STATE, STEPS
+from dls_ik.core.selection import ALL, ATTEMPTS, FOUND, STATE, STEPS, count_pair
 from dls_ik.core.step import error_and_jacobian
 from dls_ik.core.types import (
     Array,
@@ -39,6 +39,7 @@ from dls_ik.errors import MethodError, OptionError
 from dls_ik.model.chain import build_arm
 from dls_ik.model.kdl import kdl_chain, kdl_frame, pykdl
 from dls_ik.model.robot import RobotModel
+from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.solver.method import MethodChoice
 from dls_ik.solver.options import SolverOptions
 from dls_ik.solver.plugins import MEMORY, StepState, checked_step
@@ -289,10 +290,20 @@ class SeededAttempts:
 
     _robot: RobotModel
 
-    def search(self, Ts: Array, seeds: Array, attempts: int, rows: Rows) -> None:
+    def search(
+        self,
+        Ts: Array,
+        seeds: Array,
+        attempts: int,
+        rows: Rows,
+        snapshot: SceneSnapshot | None = None,
+    ) -> None:
         """Make up to `attempts` more attempts for every row of poses (b, k, 4, 4).
 
         Rows whose pose or seed is not valid are passed over.
+
+        Args:
+            snapshot: of a scene in which solutions are to be free of collisions.
 
         Raises:
             MethodError: a plug-in fails, see :func:`dls_ik.solver.plugins.checked_step`.
@@ -301,15 +312,21 @@ class SeededAttempts:
             seed = seeds[min(i, len(seeds) - 1)]
             if all(is_pose(T, POSE_TOLERANCE) for T in Ts[i]) and np.isfinite(seed).all():
                 row = Rows._make(array[i] for array in rows)
-                self._search_row(Ts[i], seed, attempts, row)
+                self._search_row(Ts[i], seed, attempts, row, snapshot)
 
-    def _search_row(self, T_d: Array, seed: Array, attempts: int, row: Rows) -> None:
+    def _search_row(
+        self, T_d: Array, seed: Array, attempts: int, row: Rows, snapshot: SceneSnapshot | None
+    ) -> None:
         for _ in range(attempts):
             is_first = row.counts[ATTEMPTS] == 0
             start = seed if is_first else random_start(self._robot.finite_limits(), row)
             row.counts[ATTEMPTS] += 1
             q, errors, steps, is_reached = self._attempt(T_d, start)
             row.counts[STEPS] += steps
+            pair = snapshot.first_touching(q) if is_reached and snapshot is not None else None
+            if pair is not None:
+                count_pair(row.counts, pair)
+                is_reached = False
             if is_first or is_reached or errors[0] + errors[1] < row.figures[:2].sum():
                 row.best[:], row.figures[:2] = q, errors
             if is_reached:

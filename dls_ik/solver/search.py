@@ -186,10 +186,10 @@ class Search:
         """
         problem = self.problem
         targets, state = (Ts, seeds, self.max_change), (rows.counts, rows.best, rows.figures)
-        if self.snapshot is not None:
+        if problem.kdl is not None:
+            problem.kdl.search(Ts, seeds, attempts, rows, self.snapshot)
+        elif self.snapshot is not None:
             self._attempt_free(self.snapshot, Ts, seeds, attempts, rows, seeded)
-        elif problem.kdl is not None:
-            problem.kdl.search(Ts, seeds, attempts, rows)
         elif problem.packed is not None:
             rule = self.kind, self.options.num_candidates, seeded or not problem.has_table
             search_packed(*problem.packed, targets, rule, attempts, state)

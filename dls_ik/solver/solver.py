@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from dls_ik.core.types import Array
-from dls_ik.errors import MethodError, OptionError, SceneError
+from dls_ik.errors import OptionError, SceneError
 from dls_ik.model.joint import JointValues
 from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel
@@ -324,10 +324,7 @@ class IkSolver:
 
         Raises:
             SceneError: it is not.
-            MethodError: methods that are no kernels know no scene.
         """
-        if self.search.problem.kdl is not None:
-            raise MethodError(f"method {self.method!r} knows no scene: use 'auto'")
         if scene.robot.tree.digest != self.robot.tree.digest:
             raise SceneError(
                 f"the scene is of {scene.robot.name!r}, the solver of {self.robot.name!r}: a scene "

@@ -372,9 +372,6 @@ def _solve(
     solver, given = problem.solver, (problem.targets[None], problem.seed[None])
     search = solver.search
     if context.scene is not None:
-        if search.problem.kdl is not None:
-            message = f"method {solver.method!r} knows no scene: use 'auto', or no avoid_collisions"
-            raise RequestError(Code.NO_IK_SOLUTION, message)
         search = search.within(context.scene.snapshot)
         if context.arm.parameters.solve_type == CLEARANCE:
             search = search.wanting(CLEARANCE, None, None)
