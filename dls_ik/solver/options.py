@@ -117,7 +117,11 @@ class SolverOptions:
         "returned solution: first, nearest to the seed, most dexterous, farthest from collisions",
     )
     num_candidates: int = number(
-        150, 1, 1_000_000, "", "attempts whose solutions are compared, unless solve_type is speed"
+        150,
+        1,
+        1_000_000,
+        "",
+        "attempts that are compared, unless solve_type is speed; max_restarts + 1 at most",
     )
     max_joint_change: float | tuple[float, ...] = per_joint(
         math.inf,
@@ -338,6 +342,12 @@ def solver_options(
     checked = {n: checked_value(known[n], v, joint_names) for n, v in given.items()}
     base = _AUTO if choice.name == AUTO else replace(_PUBLISHED, **dict(choice.defaults))
     options = replace(base, **checked)
+    restarts, compared = options.max_restarts, options.num_candidates
+    if "num_candidates" in checked and restarts is not None and compared > restarts + 1:
+        raise OptionError(
+            f"num_candidates is at most max_restarts + 1, which is {restarts + 1} for method "
+            f"{choice.name!r}, not {compared}: give max_restarts={compared - 1}, or more"
+        )
     _check_conditions(choice, options)
     return options
 

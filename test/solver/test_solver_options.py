@@ -28,6 +28,8 @@ REAL = [name for name in RANGES if name not in WHOLE]
 
 
 def made(method="ed", **options):
+    if "num_candidates" in options:  # published methods make one attempt
+        options.setdefault("max_restarts", None)
     return IkSolver(WAM, method, **options).options
 
 
@@ -116,6 +118,15 @@ def test_whole_numbers(name):
     for value in (2.5, np.float64(3.0000001)):
         with pytest.raises(OptionError, match="a whole number"):
             made(**{name: value})
+
+
+def test_more_candidates_than_attempts_are_refused():
+    assert made("auto", max_restarts=20).num_candidates == 150, "the default gives way"
+    assert made("auto", max_restarts=20, num_candidates=21).num_candidates == 21
+    with pytest.raises(OptionError, match=r"is 21 for method 'auto', not 22: give max_restarts=21"):
+        made("auto", max_restarts=20, num_candidates=22)
+    with pytest.raises(OptionError, match=r"is 1 for method 'ed', not 2"):
+        IkSolver(WAM, "ed", num_candidates=2)
 
 
 @pytest.mark.parametrize("name", REAL)
