@@ -60,11 +60,22 @@ class Throttle:
         self._period = period
         self._clock = clock
         self._logged: dict[str, float] = {}  # time by topic [s]
+        self._recent: dict[str, dict[str, float]] = {}  # the same by topic and message
 
     def warn(self, topic: str, message: str) -> None:
         """Log a warning, unless one of this topic was logged within the period."""
         if self._is_due(topic):
             self._logger.warning(escape(message))
+
+    def warn_each(self, topic: str, message: str, most: int) -> None:
+        """Log a warning, unless the same one, or `most` of this topic, came within the period."""
+        now = self._clock()
+        known = self._recent.get(topic, {})
+        recent = {text: at for text, at in known.items() if now - at < self._period}
+        if message not in recent and len(recent) < most:
+            recent[message] = now
+            self._logger.warning(escape(message))
+        self._recent[topic] = recent
 
     def failed(self, topic: str, message: str, error: BaseException) -> None:
         """Log a warning with the traceback of an exception."""

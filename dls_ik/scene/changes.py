@@ -21,6 +21,7 @@ from dls_ik.scene.operations import (
     RemoveObject,
     ReplaceAllowed,
     ResetAllowed,
+    SceneChange,
     SetFrame,
     SetJoints,
     SetPadding,
@@ -29,7 +30,7 @@ from dls_ik.scene.operations import (
 from dls_ik.scene.shapes import Body, Plane
 from dls_ik.scene.snapshot import AttachedBody, PlacedBody, SceneSnapshot
 from dls_ik.scene.srdf import Pair
-from dls_ik.text import quoted, suggest_names
+from dls_ik.text import listing, quoted, suggest_names
 
 MAX_PADDING = 10.0  # [m]
 SCALES = 0.01, 100.0
@@ -59,6 +60,44 @@ def apply_changes(
     except SceneError as error:
         raise SceneError(about_object(each, error)) from error
     return snapshot
+
+
+def for_scene(change: SceneChange, now: SceneSnapshot) -> SceneChange:
+    """Leave out joints that the robot does not have, as MoveIt does: the state may be of a larger
+    system. Notes name them, and removals and touch links that have no effect.
+    """  # noqa: D205
+    kept, notes = list[Operation](), dict.fromkeys(change.notes)
+    objects, held = set(now.objects), set(now.attached)
+    for given in change.operations:
+        each: Operation = given
+        match each:
+            case SetJoints(values):
+                if others := [name for name in values if name not in now.tree.joint]:
+                    joints = f"the robot has no joint {listing(others)}"
+                    notes[f"robot_state: {joints}, passed over"] = None
+                    each = SetJoints({k: v for k, v in values.items() if k not in others})
+            case AddObject(name):
+                objects.add(name)
+            case RemoveObject(name):
+                if name and name not in objects:
+                    known = listing(sorted(objects))
+                    notes[f"no object {quoted(name)} to remove; known: {known}"] = None
+                objects = objects - {name} if name else set()
+            case AttachObject(name, touch_links=touch):
+                objects.discard(name)
+                held.add(name)
+                if others := [other for other in touch if other not in now.tree.child_joints]:
+                    notes[f"touch_links of {quoted(name)}: no link {listing(others)}"] = None
+            case DetachObject(name):
+                if name and name not in held:
+                    known = listing(sorted(held))
+                    notes[f"no attached object {quoted(name)} to detach; known: {known}"] = None
+                objects |= {name} & held if name else held
+                held = held - {name} if name else set()
+            case RemoveAttached():
+                held = set()
+        kept.append(each)
+    return change._replace(operations=tuple(kept), notes=tuple(notes))
 
 
 def about_object(change: Operation | None, error: Exception) -> str:
@@ -219,7 +258,10 @@ def known_links(now: SceneSnapshot, links: Iterable[str]) -> None:
 def _by_link(
     now: SceneSnapshot, what: str, values: Mapping[str, float], least: float, most: float
 ) -> dict[str, float]:
-    known_links(now, values)
+    try:
+        known_links(now, values)
+    except SceneError as error:
+        raise SceneError(f"{what}: {error}") from error
     for link, value in values.items():
         if not (isinstance(value, (int, float, np.number)) and least <= value <= most):
             raise SceneError(

@@ -121,8 +121,10 @@ def read_stl(content: bytes) -> Triangles:
         corners = rows["corners"].reshape(-1, 3).astype(np.float64)
     elif is_text:
         corners = _corners_of_text(content)
+    elif len(content) < STL_HEADER:
+        raise SceneError(f"it has {len(content)} bytes, and is neither a text nor a binary STL")
     else:
-        have = max(0, len(content) - STL_HEADER) // STL_TRIANGLE
+        have = (len(content) - STL_HEADER) // STL_TRIANGLE
         raise SceneError(f"its header says {count} triangles, it has {have}")
     return corners, np.arange(len(corners)).reshape(-1, 3)
 

@@ -18,7 +18,7 @@ from dls_ik.errors import OptionError, SceneError
 from dls_ik.model.joint import JointValues
 from dls_ik.model.pose import PoseLike, pose_matrix
 from dls_ik.model.robot import RobotModel
-from dls_ik.scene.changes import apply_changes, known_links, known_object
+from dls_ik.scene.changes import apply_changes, for_scene, known_links, known_object
 from dls_ik.scene.formats import read_scene, scene_text
 from dls_ik.scene.operations import (
     AddObject,
@@ -341,13 +341,14 @@ class PlanningScene:
             allow: Folders in which meshes may be read, beside those given for the robot.
 
         Returns:
-            A line for each part that is not supported, such as an octomap.
+            A line for each part without effect, such as an octomap, joints that the robot does not
+            have, or the removal of an object that is not there.
 
         Raises:
             SceneError: not a scene, or one that does not fit the robot; the scene stays as it was.
-            JointValueError: values of joints that the robot does not have.
         """
         change = read_scene(source, folder=folder, allow=(*self._allow, *allow))
+        change = for_scene(change, self._snapshot)
         try:
             self._change(*change.operations)
         except SceneError as error:
@@ -372,7 +373,8 @@ class PlanningScene:
             The scene after them.
 
         Raises:
-            SceneError, JointValueError: as :meth:`load`; the scene stays as it was.
+            SceneError: as :meth:`load`; the scene stays as it was.
+            JointValueError: as :meth:`set_joints`.
         """
         with self._lock:
             after = apply_changes(self._snapshot, operations, self.pairs, at)

@@ -120,7 +120,7 @@ def instances(depth):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.stl", b"", "its header says 0 triangles"),
+        ("a.stl", b"", "neither a text nor a binary STL"),
         ("a.stl", b"x" * 80 + b"\xff\xff\xff\x7f" + b"\0" * 500, "it has 10"),
         ("a.stl", b"x" * 80 + (MAX_TRIANGLES + 1).to_bytes(4, "little")
          + b"\0" * (50 * MAX_TRIANGLES + 50), f"at most {MAX_TRIANGLES}"),

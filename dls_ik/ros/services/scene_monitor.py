@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from importlib.util import find_spec
 from typing import Any, NamedTuple
-from zlib import crc32
 
 from moveit_msgs.msg import AttachedCollisionObject, CollisionObject, PlanningScene
 from moveit_msgs.srv import GetPlanningScene
@@ -33,7 +32,7 @@ from dls_ik.ros.services.executor import SerialExecutor
 from dls_ik.ros.subscriptions import call_every
 from dls_ik.ros.util import Throttle, trace
 from dls_ik.scene import planning_scene
-from dls_ik.scene.changes import about_object, frame_pose
+from dls_ik.scene.changes import about_object, for_scene, frame_pose
 from dls_ik.scene.exact import library
 from dls_ik.scene.formats import read_scene
 from dls_ik.scene.messages import read_messages
@@ -238,15 +237,13 @@ class PlanningSceneMonitor:
                 raise SceneError(NO_ROBOT)
             scene, current, tree = self.scene(arm.tree, False), self._current(arm), arm.tree
             values = {name: value for name, value in current.items() if name in tree.mimic_of}
-            change = read_messages(message)
+            change = for_scene(read_messages(message), scene.snapshot)
             operations = located(change.operations, scene.snapshot, values, self._frames)
             scene.apply(operations, at=values, prepare=not self._executor.has_more)
             self._show()
         except DlsIkError as error:
-            self._log.warn(
-                f"refused on {source} {crc32(str(error).encode()) % REASONS}",
-                f"a change of the scene on {source} is refused, the scene stays: {error}",
-            )
+            message = f"a change of the scene on {source} is refused, the scene stays: {error}"
+            self._log.warn_each(f"refused on {source}", message, REASONS)
             return False
         model = getattr(message, "robot_model_name", "")
         if model and model != tree.name:
@@ -334,7 +331,7 @@ class PlanningSceneMonitor:
 
     def _begin_with_file(self, scene: planning_scene.PlanningScene, tree: Tree) -> None:
         """Put the objects of the file into a new scene, once TF knows their frames."""
-        first, begin = self._first, time.monotonic()
+        first, begin = for_scene(self._first, scene.snapshot), time.monotonic()
         arm = self._arm
         now = {} if arm is None or arm.tree is not tree else self._current(arm)
         values = {name: value for name, value in now.items() if name in tree.mimic_of}
