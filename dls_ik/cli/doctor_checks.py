@@ -67,6 +67,16 @@ class TroubleError(Exception):
     """State, words and remedy of a test that found no error of Python."""
 
 
+def _require(package: str) -> None:
+    """Let a test of an extra end as missing where its package is not installed."""
+    try:
+        import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise
+        raise TroubleError(MISSING, f"without {package}") from error
+
+
 def one_line(text: object, limit: int = 160) -> str:
     """Return the beginning of an error in one line."""
     line = " ".join(str(text).split())
@@ -154,6 +164,7 @@ def _follow() -> str:
 
 
 def _pictures() -> str:
+    _require("matplotlib")
     import io
 
     import numpy as np
@@ -168,6 +179,7 @@ def _pictures() -> str:
 
 
 def _pykdl() -> str:
+    _require("PyKDL")
     import numpy as np
 
     from dls_ik import IkSolver, RobotModel
@@ -177,6 +189,20 @@ def _pykdl() -> str:
     if not result.success:
         raise ValueError(f"kdl_lma does not come from a pose to the next: {result.status}")
     return "methods kdl_lma, kdl_nr, kdl_nr_jl"
+
+
+def _collisions() -> str:
+    _require("coal")
+    import numpy as np
+
+    from dls_ik import PlanningScene, RobotModel
+
+    scene = PlanningScene(RobotModel.wam())
+    scene.add_sphere("ball", 0.1, scene.robot.fk(MIDDLE))
+    closest = scene.distance(np.array(MIDDLE))
+    if closest is None or "ball" not in closest.names or closest.distance >= 0.0:
+        raise ValueError(f"a ball about the tip of the WAM is not in collision: {closest}")
+    return f"a ball in the WAM, {1e3 * -closest.distance:.0f} mm deep"
 
 
 def others_can_write(folder: Path) -> str:
@@ -318,6 +344,9 @@ FIXED_CHECKS = (
     Check(EXTRAS, "yourdfpy", "dls-ik view", _extra("viewer")),
     Check(EXTRAS, "rosbags", "bags from dls-ik path", _extra("bag")),
     Check(EXTRAS, "ruckig", "limits of jerk", _extra("jerk")),
+    Check(EXTRAS, "coal", "collisions: --srdf, --scene, the scene of ik_node", _extra("collision")),
+    Check(EXTRAS, "mujoco", "ik_sim_arm --physics", _extra("physics")),
+    Check(EXTRAS, "robot_descriptions", "robots NAME_description", _extra("descriptions")),
     Check(EXTRAS, "distributed", "maps on a cluster (Dask)", _extra("cluster")),
     Check(EXTRAS, "zarr", "maps in zarr files", _extra("zarr")),
     Check(EXTRAS, "xacro", "robots in xacro files", "pip install xacro"),
@@ -329,6 +358,7 @@ FIXED_CHECKS = (
     Check(PARTS, "solve", "everything", "", _solve),
     Check(PARTS, "batch", "many poses at once", "", _batch),
     Check(PARTS, "follow", "the streaming controller", "", _follow),
+    Check(PARTS, "collisions", "--srdf, --scene, ik_node", _extra("collision"), _collisions, 120.0),
     Check(PARTS, "pictures", "--plot, --report", _extra("demo"), _pictures),
     Check(PARTS, "PyKDL's methods", "methods kdl_*", PYKDL, _pykdl),
     Check(ROS, "distribution", "", "", _distribution),

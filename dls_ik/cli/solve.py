@@ -104,6 +104,8 @@ def solve(
     names = [name.strip() for name in methods.split(",") if name.strip()]
     if not names or (count is not None and len(names) > 1):
         raise click.UsageError("--method names a method, or several; with --all one")
+    if asked["solve_type"] == "clearance" and not (around.srdf or around.files):
+        raise click.UsageError("--solve-type clearance needs a scene: --srdf auto, or --scene FILE")
     output.check_outputs(plot=plot)
     robot = chosen.read()
     warn_far_poses("the pose", pose.T, robot)

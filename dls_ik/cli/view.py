@@ -147,7 +147,8 @@ def _read_path(robot: RobotModel, file: str) -> JointPath:
     try:
         content = read_file(Path(file), MAX_BYTES)
     except (OSError, ValueError) as error:
-        raise click.UsageError(f"--replay {file}: {error}") from error
+        reason = getattr(error, "strerror", None) or error
+        raise click.UsageError(f"cannot read {file}: {reason}") from error
     return read_path(robot, Path(file).name, content)
 
 

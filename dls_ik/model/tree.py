@@ -14,7 +14,7 @@ from dls_ik.core.types import Array
 from dls_ik.errors import ChainError, JointValueError, RobotModelError
 from dls_ik.model.joint import Joint, Mimic
 from dls_ik.model.rotations import FARTHEST, inverse
-from dls_ik.text import listing, quoted
+from dls_ik.text import did_you_mean, listing, quoted
 
 
 class Description(NamedTuple):
@@ -102,10 +102,11 @@ class Tree:
         """Return the name of a link that exists.
 
         Raises:
-            ChainError: an unknown link; the message lists the known ones.
+            ChainError: an unknown link; the message lists the known ones, those like it first.
         """
         if link not in self.child_joints:
-            raise ChainError(f"unknown {role} {link!r}; links: {listing(self.links)}")
+            hint = did_you_mean(link, self.links, "{} ")
+            raise ChainError(f"unknown {role} {link!r}; {hint}links: {listing(self.links)}")
         return link
 
     def path(self, base: str, tip: str) -> tuple[Joint, ...]:

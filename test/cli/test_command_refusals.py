@@ -29,7 +29,8 @@ REFUSALS = [
     ("fk wam --q wam_j1=1,wam_j1=2", "joint 'wam_j1' is given twice"),
     ("fk wam --q wam_j1=1 --q wam_j1=1", "joint 'wam_j1' is given twice"),
     ("fk wam --q wam_j1=", "NAME=VALUE"),
-    ("fk wam --q 0,0,0,0,0,0,0 --link hand", "unknown link 'hand'"),
+    ("fk wam --q 0,0,0,0,0,0,0 --link hand", "unknown link 'hand'; links: wam_base"),
+    ("fk wam --q 0,0,0,0,0,0,0 --link wam_lnk4", "unknown link 'wam_lnk4'; did you mean wam_link4"),
     ("fk wam --random 0", "0"),
     # a pose
     ("solve wam", "--xyz"),
@@ -54,6 +55,7 @@ REFUSALS = [
     (f"{POSE} --seed j=1", "unknown joint j"),
     (f"{POSE} --timeout -1", "timeout"),
     (f"{POSE} --solve-type best", "distance"),
+    (f"{POSE} --solve-type clearance", "--srdf auto, or --scene FILE"),
     (f"{POSE} --task half", "pointing"),
     (f"{POSE} --set x", "NAME=VALUE"),
     (f"{POSE} --set foo=1", "unknown option foo"),
@@ -65,6 +67,7 @@ REFUSALS = [
     ("view wam --method kdl_lma", "follows no target"),
     ("view wam --method jp,dls,sd,svf,ctp", "4 methods at most"),
     ("view wam --method jq", "unknown method 'jq'"),
+    ("view wam --replay none.csv", "cannot read none.csv: No such file or directory"),
     ("view --ros --task position", "--task is for an arm of this process"),
     # a path
     ("path wam poses.csv", "--out"),

@@ -66,8 +66,19 @@ def test_ports_that_killed_nodes_left_are_told_from_those_in_use(tmp_path, monke
 
 
 def test_the_parts_work_here():
-    found = results("solve", "follow")
+    found = results("solve", "follow", "collisions")
     assert {state for state, _ in found.values()} == {OK}, found
+
+
+def test_parts_of_extras_that_are_not_installed_are_missing_and_not_broken(tmp_path, monkeypatch):
+    parts = {"coal": "collisions", "matplotlib": "pictures", "PyKDL": "PyKDL's methods"}
+    names = [*parts, *parts.values()]
+    code = f"import sys\nsys.modules.update(dict.fromkeys({[*parts]}))"
+    (tmp_path / "sitecustomize.py").write_text(code)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, sys.path)]))
+    found = results(*names)
+    assert [found[name] for name in parts] == [(MISSING, "not installed")] * 3
+    assert [found[part] for part in parts.values()] == [(MISSING, f"without {p}") for p in parts]
 
 
 def test_without_numpy_and_rich_it_still_says_so(tmp_path):
