@@ -93,9 +93,25 @@ def _check_collisions() -> None:
     count_pair(np.zeros(search.columns, np.int64), 0)
 
 
+def _teach() -> None:
+    """Use the kernels of bare steps and of pictures: the page, ``compare``, ``info``."""
+    from dls_ik.core.limits import activation
+    from dls_ik.core.search import unwind
+    from dls_ik.solver.stepper import Stepper
+
+    robot, q = _robot(), np.full(2, 0.5)
+    T = robot.fk(q)
+    stepper = Stepper(robot, "dls", q)
+    stepper.run(T, 1)
+    stepper.error(T)
+    robot.jacobian(q)
+    activation(0.0, -1.0, 1.0, 0.1)
+    unwind(np.zeros(2, np.int64), robot.lower, robot.upper, q, q.copy())  # of all solutions
+
+
 Uses = tuple[Callable[[], None], ...]
 NODE_USES: Uses = (_solve_fast, _follow, _solve_by_the_general_step)
-USES: Uses = (*NODE_USES, _guard, _check_collisions)
+USES: Uses = (*NODE_USES, _guard, _check_collisions, _teach)
 
 
 def use_kernels(uses: Iterable[Callable[[], None]] = NODE_USES) -> None:

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from dls_ik.solver import COMPILING, COMPILING_UNKEPT, compilation_message
 
 SOLVE = """
@@ -16,17 +18,21 @@ print(dls_ik.IkSolver(robot).solve(robot.fk([0.1] * 7)).status, flush=True)
 
 SMALL = "fast_*/table.fill-*.nbc"  # a kernel of core/fast that everything needs
 
-LIFE = """
+BEFORE = """
 import sys
 import numpy as np
 from dls_ik.model.robot import RobotModel
-from dls_ik.servo import Controller
-from dls_ik.warm_up import use_kernels
+from dls_ik.warm_up import USES, use_kernels
 
 def signatures():
     core = [module for name, module in sys.modules.items() if name.startswith("dls_ik.core")]
     kernels = [(k, v) for m in core for k, v in vars(m).items() if hasattr(v, "overloads")]
     return {(name, len(kernel.overloads)) for name, kernel in kernels}
+
+robot = RobotModel.wam()
+"""
+LIFE = """
+from dls_ik.servo import Controller
 
 def cycles(controller, count, begin, measured=None):
     for k in range(count):
@@ -34,7 +40,6 @@ def cycles(controller, count, begin, measured=None):
 
 use_kernels()
 before = signatures()
-robot = RobotModel.wam()
 q = np.full(robot.n, 0.3)
 for options in ({}, {"acceleration": 8.0, "supervised": True}, {"method": "odls"}):
     controller = Controller(robot, **options)
@@ -51,6 +56,26 @@ for options in ({}, {"acceleration": 8.0, "supervised": True}, {"method": "odls"
     controller.pause()
     cycles(controller, 10, 5.0)
 print(sorted(signatures() - before))
+"""
+PAGE = """
+from dls_ik.scene.planning_scene import PlanningScene
+from dls_ik.solver import IkSolver
+from dls_ik.viewer.session import local_session
+
+use_kernels(USES)
+before = signatures()
+scene = PlanningScene(robot)
+scene.add_sphere("ball", 0.1, np.eye(4) + 2.0 * np.eye(4, k=3))
+session, presets = local_session(robot, scene=scene)
+for k, preset in enumerate([None, *presets]):
+    if preset is not None:
+        session.play(preset)
+    for i in range(30):
+        q = session.step(k + 0.01 * i)[0].sample.q
+IkSolver(robot, scene=scene).solve_all(robot.fk(q), 3)
+scene.plan(q, q + 0.1)
+session.close()
+print(len(presets), sorted(signatures() - before))
 """
 
 
@@ -108,5 +133,13 @@ def test_a_damaged_kernel_is_compiled_again_and_one_that_cannot_be_kept_is_used(
 
 
 def test_nothing_is_left_to_compile_while_an_arm_moves():
-    out, err = start("-c", LIFE).communicate()
+    out, err = start("-c", BEFORE + LIFE).communicate()
     assert (out, err) == ("[]\n", "")
+
+
+def test_nothing_is_left_to_compile_after_the_warm_up_of_an_installation():
+    """By the page: presets, plots, obstacles; all solutions, ways."""
+    pytest.importorskip("viser")
+    pytest.importorskip("coal")
+    out, err = start("-c", BEFORE + PAGE).communicate()
+    assert (out, err) == ("3 []\n", "")
