@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from commands import Limits, assert_told
+from moveit_msgs.srv import GetPositionIK
 from ros_client import NodeProcess
 from ros_guarded import KEPT, NEAR, START, Guarded, shifted
 from ros_scene import box
@@ -10,6 +11,8 @@ from ros_streamer import motion, stamped
 from ros_wam import WAM, ik
 from ros_wam import stamped as pose_of
 from std_srvs.srv import Trigger
+
+from dls_ik.ros.client.ik_client import ik_request
 
 pytestmark = [pytest.mark.ros]
 WALL = box("wall", WAM.fk(START)[:3, 3] + [0.0, 0.25, 0.0], size=(1.0, 0.1, 1.0))
@@ -82,6 +85,13 @@ def test_requests_are_solved_by_it_or_answered_with_its_failure(arm):
         assert arm.client.set_parameters(method=name).successful
         response = ik(arm.client, pose_of(WAM.fk(goal)))
         assert (response.error_code.val == 1) == succeeds, response.error_code.message
+    assert arm.client.set_parameters(method="damped").successful
+    arm.fresh(WALL)
+    for y, code, words in ((0.0, 1, "solved"), (0.25, -31, "'wall'")):
+        asked = ik_request(shifted(y=y), timeout=2.0, avoid_collisions=True)
+        response = arm.client.call(GetPositionIK, "compute_ik", asked)
+        assert response.error_code.val == code, response.error_code.message
+        assert words in response.error_code.message
     assert arm.client.set_parameters(method="auto").successful
 
 
