@@ -149,14 +149,16 @@ def checked(name: str, field: "Field[Any]", value: Any) -> Any:
         OptionError: a wrong type, out of range, or not one of the choices.
     """
     about = field.metadata
+    kind = "a list of" if field.type in (TEXTS, NUMBERS) else "one of"
+    valid = f"is {kind} {', '.join(about['choices'])}"
     try:
         result = READERS[field.type](value)
     except ValueError as error:
-        raise OptionError(f"{name} takes {error}, not {quoted(value)}") from None
+        valid = valid if about["choices"] else f"takes {error}"
+        raise OptionError(f"{name} {valid}, not {quoted(value)}") from None
     items = result if isinstance(result, tuple) else (result,)
     if about["choices"] and not set(items) <= set(about["choices"]):
-        kind = "one of" if result is not items else "a list of"
-        raise OptionError(f"{name} is {kind} {', '.join(about['choices'])}, not {quoted(value)}")
+        raise OptionError(f"{name} {valid}, not {quoted(value)}")
     if about["range"]:
         low, high = about["range"]
         unit = f" [{about['unit']}]" if about["unit"] else ""

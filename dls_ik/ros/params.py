@@ -143,8 +143,19 @@ class GroupsParameters(RobotParameters):
         Raises:
             OptionError: there is no such group, or it has several tips.
         """
-        if not self.stream_group and (self.base or self.tip or not self.groups):
+        group = self.followed_group()
+        if group is None:
             return super().ends()
+        return group.base or None, group.tip[0] if group.tip else None
+
+    def followed_group(self) -> GroupParameters | None:
+        """Return the group whose tip follows targets; None: it is the chain from base to tip.
+
+        Raises:
+            OptionError: as :meth:`ends`.
+        """
+        if not self.stream_group and (self.base or self.tip or not self.groups):
+            return None
         single = {group.name: group for group in self.group_details if len(group.tip) < 2}
         name = self.stream_group or next(iter(single), "")
         if name not in single:
@@ -152,7 +163,7 @@ class GroupsParameters(RobotParameters):
                 f"targets are followed by one tip: stream_group is one of the groups with one tip "
                 f"({listing(single)}), not {name!r}"
             )
-        return single[name].base or None, single[name].tip[0] if single[name].tip else None
+        return single[name]
 
 
 def _names(given: Any) -> Any:

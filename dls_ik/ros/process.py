@@ -27,9 +27,10 @@ from rclpy.utilities import try_shutdown
 
 from dls_ik import compat
 from dls_ik.errors import DlsIkError
-from dls_ik.ros.declare import NUMBERS, TEXTS, ParameterSetT, declared
+from dls_ik.ros.declare import NUMBERS, TEXTS, ParameterSetT, checked, declared
 from dls_ik.ros.util import LogHandler, Throttle, flush_streams, on_signal
 from dls_ik.solver import announce_compilation_to
+from dls_ik.text import suggest_names
 from dls_ik.warm_up import use_kernels
 
 STOP_TIMEOUT = 4.8  # [s]; ros2 launch sends SIGTERM after 5
@@ -211,7 +212,10 @@ class LiveParameters(Generic[ParameterSetT]):
         elif field.type == TEXTS:
             default = ",".join(default)
         # YAML's null, and an empty list of YAML as rclpy reads it, count as not given.
-        is_empty = name in self._given and getattr(self._given[name], "value", None) is None
+        given = getattr(self._given.get(name), "value", None)
+        is_empty = name in self._given and given is None
+        if given is not None:
+            checked(name, field, given)  # rclpy refuses types without saying what is valid
         value = self._node.declare_parameter(name, default, descriptor(field), is_empty).value
         if default == [] and len(value) == 0:  # rclpy takes an empty list for bytes
             self._node.set_parameters([Parameter(name, Parameter.Type.DOUBLE_ARRAY, [])])
@@ -237,7 +241,7 @@ class LiveParameters(Generic[ParameterSetT]):
         if unknown:
             self._node.get_logger().warning(
                 f"unknown parameter {', '.join(map(repr, unknown))} is not used; "
-                f"known: {', '.join(known)}"
+                f"{suggest_names(unknown, known)}"
             )
 
 

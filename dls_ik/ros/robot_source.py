@@ -20,7 +20,7 @@ from dls_ik.model.load import find_tree, find_urdf, split_arguments
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.xml import MAX_BYTES as MAX_TEXT
 from dls_ik.ros.client.connection import NoAnswerError, ServiceMissingError, wait_until
-from dls_ik.ros.params import RobotParameters
+from dls_ik.ros.params import GroupsParameters, RobotParameters
 from dls_ik.ros.subscriptions import call_every
 from dls_ik.text import escape, listing, quoted
 
@@ -65,8 +65,10 @@ def _refused(error: RobotModelError, parameters: RobotParameters) -> RefusedErro
         return RefusedError(f"several links could be the tip: {tips}: add -p tip:={first}{also}")
     if isinstance(error, ChainError):
         origin = f", or else the preset {preset}" if preset else ""
+        group = parameters.followed_group() if isinstance(parameters, GroupsParameters) else None
+        of = f"group.{group.name}." if group is not None else ""
         return RefusedError(
-            f"{error}: the chain is what -p base:=LINK and -p tip:=LINK say{origin}"
+            f"{error}: the chain is what -p {of}base:=LINK and -p {of}tip:=LINK say{origin}"
         )
     return RefusedError(str(error))
 

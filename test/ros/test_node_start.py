@@ -177,7 +177,7 @@ def test_robot_of_a_file_namespace_and_remapping():
     arguments = ("-r", "__ns:=/left", "-r", "compute_fk:=forward", "-r", "__node:=solver")
     arguments += ("-p", "robt:=wam")
     with NodeProcess(*arguments, "-p", f"robot:={file}") as node, Client("left") as client:
-        node.wait_for_line("WARN", "'robt'", "robot_description")
+        node.wait_for_line("WARN", "'robt' is not used; did you mean robot?")
         line = node.wait_for_line("ready", "/left/forward", "/left/compute_ik", "/left/target_pose")
         robot = RobotModel.from_name("puma560")
         assert ", ".join(robot.joint_names) in line
@@ -194,7 +194,8 @@ BAD_PARAMETERS = {
     "initial_positions:=[1.0, 2.0]": "7 joint values",
     "robot_description:=<robot/>": "give one",
     "random_seed:=abc": "random_seed",
-    "feed_forward:=1": "feed_forward.*BOOL",
+    "feed_forward:=1": "feed_forward takes true or false, not 1",
+    "avoid_collisions:=yes": "avoid_collisions is one of request, .*, not True",  # in YAML
     "acceleration:=[1.0, 2.0]": "acceleration.*7.*given: 2",
     "preset:=ur5x": "ur5x.*ur5.*known: fr3",
     "acceleration:=fast": "acceleration.*list of numbers",

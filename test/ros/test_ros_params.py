@@ -17,6 +17,7 @@ from dls_ik.model.rotations import transform
 from dls_ik.ros.bounds import build_workspace
 from dls_ik.ros.params import DECLARED, Parameters
 from dls_ik.ros.process import descriptor
+from dls_ik.ros.robot_source import RefusedError, robot_from_parameters
 from dls_ik.solver import IkSolver
 
 
@@ -62,6 +63,7 @@ def test_values_are_taken(name, given, kept):
         ("random_seed", -1, "random_seed is from"),
         ("output_type", "pose", "joint_state, joint_trajectory, position_array"),
         ("avoid_collisions", "maybe", "request, always, ignore, refuse"),
+        ("avoid_collisions", True, "request, always, ignore, refuse"),
         ("group_name", 3, "list of strings"),
         ("group_name", ["x"] * 1001, "at most 1000 names"),
         ("group_name", "x" * 257, "names of 256 characters"),
@@ -98,6 +100,12 @@ def test_conditions_of_a_method_hold_for_the_whole_set():
 def test_one_robot_only():
     with pytest.raises(OptionError, match="give one"):
         Parameters().changed({"robot": "wam", "robot_description": "<robot/>"})
+
+
+def test_the_parameters_that_name_the_chain_are_named():
+    given = {"robot": "wam", "groups": "arm", "group.arm.tip": "hand"}
+    with pytest.raises(RefusedError, match=r"-p group\.arm\.base:=LINK and"):
+        robot_from_parameters(Parameters().changed(given))
 
 
 CELL = {"bounds": "cell, floor", "bound.cell.box": [1.0, 2.0, 3.0], "bound.cell.frame": "elbow"}
