@@ -307,7 +307,8 @@ def _description_module(name: str) -> Any:
     modules = [each.name for each in pkgutil.iter_modules(library.__path__)]
     names = [each for each in modules if each.endswith(DESCRIPTION) and not each.startswith("_")]
     if name not in names:
-        hint = did_you_mean(name, [n for n in names if "_mj_" not in n], "; {}")
+        word = name if name.endswith(DESCRIPTION) else name + DESCRIPTION
+        hint = did_you_mean(word, [n for n in names if "_mj_" not in n], "; {}")
         raise RobotModelError(f"robot_descriptions has no {quoted(name)}{hint}")
     try:
         with contextlib.redirect_stdout(sys.stderr):  # where it says that it clones

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dls_ik.core.types import WIDEST, Array, Chain
-from dls_ik.errors import OptionError
+from dls_ik.errors import OptionError, RobotModelError
 from dls_ik.model.chain import (
     NamedChain,
     build_chain,
@@ -438,6 +438,20 @@ class RobotModel:
             JointValueError: as :meth:`validated`; a batch.
         """
         return checked_configuration(q, self.joint_names, self.tree.joint)
+
+
+def checked_robot(given: object) -> RobotModel:
+    """Return a robot that is one.
+
+    Raises:
+        RobotModelError: it is something else, such as a name or a file.
+    """
+    if not isinstance(given, RobotModel):
+        raise RobotModelError(
+            "a robot is a RobotModel, as of RobotModel.from_urdf('arm.urdf') or "
+            f"RobotModel.from_name('wam'), not {quoted(given)}"
+        )
+    return given
 
 
 def _viewer() -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 from dls_ik.core.types import Array
 from dls_ik.errors import SceneError
 from dls_ik.model.rotations import inverse
+from dls_ik.scene.message_fields import checked_name
 from dls_ik.scene.operations import (
     AddObject,
     AttachObject,
@@ -144,6 +145,8 @@ def _apply(
 
 def _add(now: SceneSnapshot, change: AddObject, at: Mapping[str, float] | None) -> SceneSnapshot:
     name = change.name
+    if not checked_name(name, "an object"):
+        raise SceneError("an object has a name that is not empty")
     if name in now.tree.child_joints:
         raise SceneError(f"{quoted(name)} is a link of the robot, an object has another name")
     if name in now.attached:

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dls_ik.core.types import Array
-from dls_ik.errors import OptionError, SceneError
+from dls_ik.errors import JointValueError, OptionError, SceneError
 from dls_ik.model.joint import JointValues
 from dls_ik.model.pose import PoseLike, pose_matrix
-from dls_ik.model.robot import RobotModel
+from dls_ik.model.robot import RobotModel, checked_robot
 from dls_ik.scene.changes import apply_changes, for_scene, known_links, known_object
 from dls_ik.scene.formats import read_scene, scene_text
 from dls_ik.scene.operations import (
@@ -80,7 +80,7 @@ class PlanningScene:
         Raises:
             SceneError: no collision geometry, or some that cannot be used; not an SRDF.
         """
-        self.robot, tree = robot, robot.tree
+        self.robot, tree = checked_robot(robot), robot.tree
         self._allow = tuple(allow)
         if bodies is None:
             if tree.description is None:
@@ -151,6 +151,8 @@ class PlanningScene:
         Raises:
             JointValueError: an unknown joint, or a value that is not finite.
         """
+        if not isinstance(values, Mapping):
+            raise JointValueError(f"joints are given by name, as a dict, not {quoted(values)}")
         self._change(SetJoints(values))
 
     def add(
@@ -160,7 +162,8 @@ class PlanningScene:
 
         Args:
             parts: A shape; or several, each with (4, 4) ``T_object_shape``.
-            T: (4, 4) ``T_root_object``, default: the identity.
+            T: (4, 4) ``T_root_object``, or any other form of a pose; a position (3,) alone, too.
+                Default: the identity.
 
         Raises:
             SceneError: the name of a link, a pose that is not rigid.
@@ -557,4 +560,4 @@ class PlanningScene:
 
 
 def _pose(name: str, given: PoseLike) -> Array:
-    return checked_pose(pose_matrix(given), f"the pose of {name!r}")
+    return checked_pose(pose_matrix(given, position_only=True), f"the pose of {name!r}")

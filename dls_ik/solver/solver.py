@@ -11,7 +11,7 @@ from dls_ik.core.types import Array
 from dls_ik.errors import OptionError, SceneError
 from dls_ik.model.joint import JointValues
 from dls_ik.model.pose import PoseLike
-from dls_ik.model.robot import RobotModel
+from dls_ik.model.robot import RobotModel, checked_robot
 from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.solver.calls import (
@@ -28,6 +28,7 @@ from dls_ik.solver.problem import build_problem
 from dls_ik.solver.result import IkBatchResult, IkPathResult, IkResult, Status
 from dls_ik.solver.search import Search, build_search
 from dls_ik.solver.task import Task, Tasks, checked_tasks, rotation_free, too_few_joints
+from dls_ik.text import quoted
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -78,7 +79,7 @@ class IkSolver:
         **options: Unpack[SolverKeywords],
     ) -> None:
         self._choice = parse_method(method)
-        self.robot, self.scene = robot, scene
+        self.robot, self.scene = checked_robot(robot), scene
         self.method = self._choice.name
         self.options = solver_options(self._choice, options, robot.joint_names)
         self.search = build_search(robot, self._choice, self.options, task)
@@ -323,8 +324,13 @@ class IkSolver:
         """Check that a scene is of the robot.
 
         Raises:
-            SceneError: it is not.
+            SceneError: it is not, or no scene.
         """
+        if not isinstance(scene, PlanningScene):
+            raise SceneError(
+                "a scene is a PlanningScene: scene = PlanningScene(robot), scene.load(...), not "
+                f"{quoted(scene)}"
+            )
         if scene.robot.tree.digest != self.robot.tree.digest:
             raise SceneError(
                 f"the scene is of {scene.robot.name!r}, the solver of {self.robot.name!r}: a scene "

@@ -7,8 +7,8 @@ import pytest
 from oracle_scene import Oracle
 from scenes import scene_of
 
-from dls_ik import PlanningScene, RobotModel
-from dls_ik.errors import JointValueError, SceneError
+from dls_ik import IkSolver, PlanningScene, RobotModel
+from dls_ik.errors import JointValueError, RobotModelError, SceneError
 from dls_ik.model import share_file
 from dls_ik.model.rotations import transform
 from dls_ik.scene.shapes import Body, Box, Capsule, Sphere
@@ -257,6 +257,8 @@ def test_threads_see_whole_scenes(scene):
         (lambda s: s.add_box("wam_link3", [1, 1, 1]), "'wam_link3' is a link of the robot"),
         (lambda s: s.add_box("b", [1, 1, 1], np.ones((4, 4))), "the pose of 'b'"),
         (lambda s: s.add_box("b", [1, 1, np.nan]), "a box is x, y, z"),
+        (lambda s: s.add_box("", [1, 1, 1]), "a name that is not empty"),  # removal of "" is of all
+        (lambda s: s.add_box(5, [1, 1, 1]), "an object is a name of up to .*, not 5"),
         (lambda s: s.move("bal", at(0, 0, 0)), "no object 'bal' in the world; did you mean ball"),
         (lambda s: s.remove("x"), "no object 'x' in the world; known are ball, floor"),
         (lambda s: s.attach("ball", "link7"), "unknown link 'link7'"),
@@ -282,10 +284,25 @@ def test_misuse_is_named_and_changes_nothing(scene, change, message):
 def test_joints_are_checked(scene):
     with pytest.raises(JointValueError, match="unknown joint 'elbow'"):
         scene.set_joints({"elbow": 1.0})
+    with pytest.raises(JointValueError, match="by name"):
+        scene.set_joints([0.0] * 7)
     with pytest.raises(JointValueError, match="7 joint values"):
         scene.in_collision([0.0, 1.0])
     with pytest.raises(JointValueError, match="one configuration"):
         scene.distance(np.zeros((2, 7)))
+
+
+def test_a_position_is_a_place_of_an_object(scene):
+    scene.add_box("box", [0.1, 0.1, 0.1], [1.0, 2.0, 3.0])
+    assert np.array_equal(scene.objects["box"], at(1.0, 2.0, 3.0))
+
+
+def test_names_of_robots_and_files_of_scenes_are_neither(scene):
+    for make in (PlanningScene, IkSolver):
+        with pytest.raises(RobotModelError, match=r"a robot is a RobotModel, .*, not 'wam'"):
+            make("wam")
+    with pytest.raises(SceneError, match=r"a scene is a PlanningScene: .* not 'shelf\.scene'"):
+        IkSolver(scene.robot, scene="shelf.scene")
 
 
 def test_robots_without_geometry():
