@@ -109,7 +109,7 @@ class Application:
         self._scenes = PlanningSceneMonitor(
             node, live.current, current, frames, self._adopt, self._equip
         )
-        self._loop.cycle.watch(self._scenes.look_at_joints)
+        self._loop.cycle.watch(self._scenes.look)
         self._services = ServiceServer(node, self.arm, current, frames, live.current, self._scenes)
         TypeMonitor(node)
         live.on_change(self._change)

@@ -90,7 +90,10 @@ class Planner:
         if self._executor is not None:
             return self._executor.submit(work)
         done: Future[R] = Future()
-        done.set_result(work())
+        try:
+            done.set_result(work())
+        except Exception as error:  # noqa: BLE001  as in another thread
+            done.set_exception(error)
         return done
 
 

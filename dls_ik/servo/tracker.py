@@ -137,6 +137,7 @@ class Tracker:
         moved = other.limiter if guard is None else guard.limiter
         self.limiter.take_over(cast(Limiter, moved))
         self._restart()
+        other._cancel_questions()
         before = other._motion
         if before is not None and before.motion is not None and self._ways is not None:
             self._look_for_way(self._ways, before.T, before.attempt, before.motion.rest[1:])
@@ -157,7 +158,13 @@ class Tracker:
 
         Only for a target that stands and waits for the arm is there a joint motion. A velocity
         continues from the command: the reference does not run ahead, to be caught up with later.
+
+        Raises:
+            MethodError: a plug-in or the planner failed; nothing has moved.
         """
+        for question in self._questions():
+            if question.done() and (error := question.exception()) is not None:
+                raise MethodError(f"the planner failed: {error!r}") from error
         self._is_at_rest = False
         if self._scale == 0.0:
             self.limiter.brake(dt)
@@ -232,7 +239,20 @@ class Tracker:
         self.local_ik.restart(self.limiter.stopping_point())
         self._stall.reset()
         self._refusal.reset()
+        self._cancel_questions()
         self._request = self._rests_at = self._motion = None
+
+    def _questions(self) -> "list[Future[Any]]":
+        """Return what the planner was asked for, and was not used yet."""
+        request, at = self._request, self._motion
+        asked: list[Future[Any] | None] = [] if request is None else [request.answer]
+        asked += [] if at is None else [at.answer, at.test]
+        return [each for each in asked if each is not None]
+
+    def _cancel_questions(self) -> None:
+        """Let the planner not begin with what nobody waits for any more."""
+        for question in self._questions():
+            question.cancel()
 
     @property
     def _ways(self) -> Ways | None:
@@ -258,7 +278,7 @@ class Tracker:
         q, stay = self.limiter.q, self.local_ik.stay()
         self.local_ik.restart(self.limiter.stopping_point())
         if at.answer is not None:
-            if at.answer.done() and not self.limiter.v.any():
+            if _is_there(at.answer) and not self.limiter.v.any():
                 self._use(by, at, at.answer.result(), now)
             return q, Tracked(ServoState.STALLED, stay, PLANNING)
         changed = by[1].world is not at.world
@@ -306,7 +326,7 @@ class Tracker:
         if at.test is None and guard.world is not at.world:
             at.world, at.test = guard.world, planner.ask_if_free(motion.rest, guard)
         is_blocked = False
-        if at.test is not None and at.test.done():
+        if at.test is not None and _is_there(at.test):
             is_blocked, at.test = not at.test.result(), None
         if is_blocked or motion.has_failed:
             self._look_for_way(by, at.T, at.attempt + 1)
@@ -336,8 +356,9 @@ class Tracker:
             self._look_for_way(self._ways, T_d, 0)
             return stalled
         if request is None or not self._has_asked(T_d):
+            self._cancel_questions()
             request = PlanRequest(T_d.copy(), planner.ask(T_d, self.limiter.q))
-        if request.answer is not None and request.answer.done():
+        if request.answer is not None and _is_there(request.answer):
             result = request.answer.result()
             is_better = result.success or self._size(result) < BETTER * self._size(step)
             goal = result.q if is_better else None
@@ -358,6 +379,11 @@ class Tracker:
     def _size(self, at: ServoStep | IkResult) -> float:
         """Return the length of the scaled error, in the robot's unit of length."""
         return math.hypot(at.position_error, self._weight * at.rotation_error)
+
+
+def _is_there(answer: "Future[Any]") -> bool:
+    """Return whether an answer came; one that failed is looked at in the next cycle."""
+    return answer.done() and answer.exception() is None
 
 
 def build_tracker(

@@ -19,6 +19,7 @@ from rclpy.task import Future
 from rclpy.validate_namespace import validate_namespace
 
 from dls_ik.errors import DlsIkError, OptionError
+from dls_ik.ros.util import Throttle
 from dls_ik.text import listing, quoted
 
 RETRY = 1.0  # [s] that an answer is overdue before the request is sent again; then twice that
@@ -132,10 +133,18 @@ class OwnNode:
         self._context.try_shutdown()
 
     def _spin(self) -> None:
-        with suppress(ExternalShutdownException):
-            while not self._end.done() and self._context.ok():
-                with suppress(InvalidHandle):  # another thread destroyed what is waited for
-                    self._executor.spin_until_future_complete(self._end)
+        log = Throttle(self.node)
+        while not self._end.done() and self._context.ok():
+            self._spin_until_end(log)
+
+    def _spin_until_end(self, log: Throttle) -> None:
+        try:
+            with suppress(InvalidHandle):  # another thread destroyed what is waited for
+                self._executor.spin_until_future_complete(self._end)
+        except ExternalShutdownException:
+            pass
+        except Exception as error:  # noqa: BLE001  such as that of a message that is not valid
+            log.failed("callback", "a callback failed", error)
 
 
 def _check_namespace(namespace: str) -> None:

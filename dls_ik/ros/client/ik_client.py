@@ -232,6 +232,7 @@ class IkClient:
         self._group, self._joint_names = group or "", tuple(joint_names)
         self._patience = patience
         # Not the node's own group, which is closed while a callback of it awaits an answer.
+        self._calls = set[Any]()  # futures of rclpy that have no answer yet
         callbacks = ReentrantCallbackGroup()
         self._ik = ServiceClient(self._node, GetPositionIK, ik, DEPTH, callbacks)
         self._fk = ServiceClient(self._node, GetPositionFK, fk, DEPTH, callbacks)
@@ -245,12 +246,17 @@ class IkClient:
         self.close()
 
     def close(self) -> None:
-        """Leave the ROS graph; a node that was given stays."""
+        """Leave the ROS graph; a node that was given stays.
+
+        Calls that still wait for an answer end with a NoAnswerError.
+        """
         if self._own is not None:
             self._own.close()
         else:
             self._ik.close()
             self._fk.close()
+        for call in list(self._calls):
+            call.set_exception(NoAnswerError("the client was closed before the answer came"))
 
     @property
     def is_served(self) -> bool:
@@ -355,6 +361,8 @@ class IkClient:
 
         if service.is_served:
             call = service.send(request)
+            self._calls.add(call)
+            call.add_done_callback(self._calls.discard)
             call.add_done_callback(finish)
             pending.add_done_callback(lambda _: call.cancel())  # if nobody waits any more
         else:

@@ -187,15 +187,16 @@ class SerialExecutor:
         """True if jobs wait behind the one that runs."""
         return self._count > 1
 
-    def submit(self, job: Callable[[], None], size: int = 0) -> bool:
+    def submit(self, job: Callable[[], None], size: int = 0, is_bounded: bool = True) -> bool:
         """Run a job after all others; return False if too many wait.
 
         Args:
             size: Bytes that it holds.
+            is_bounded: False: take it however many wait, for jobs that do not come in floods.
         """
         with self._lock:
             is_full = self._count >= self._bound or self._bytes + size > self._max_bytes
-            if self._closed or is_full:
+            if self._closed or (is_full and is_bounded):
                 return False
             self._count += 1
             self._bytes += size

@@ -1,7 +1,8 @@
 """The planning scene of the node: from the robot and its SRDF, changed by what others publish.
 
-One thread builds the scene and applies all changes in order. Requests take the snapshot as it
-stands, and never wait. The stream takes the last one whose kernels' arrays are prepared.
+One thread builds the scene and applies all changes in order; it alone replaces what is kept.
+Requests take the snapshot as it stands, and never wait. The stream takes the last one whose
+kernels' arrays are prepared.
 """
 
 import math
@@ -67,11 +68,19 @@ MAX_WAITING, MAX_WAITING_BYTES = 10_000, 16 * 1024 * 1024  # changes
 DISCOVERY = 0.5  # [s] from the start of the node, in which publishers are found
 SRDF_WAIT = 2.0  # [s] the same, for an SRDF of one; then pairs are searched without it
 ASK_PERIOD = 1.0  # [s] between looks for move_group
+ASK_AGAIN = 5.0  # [s] after a whole scene that was refused
+ANSWER = 10.0  # [s] for a whole scene to come
+MAX_LATER = 1000  # changes that are heard while a whole scene is on its way
 SHOWN = 0.1  # [s] in which the stream sees a change, however many wait behind it
+QUICK = 64 * 1024  # bytes of a change that takes no longer than that
 FRAME_WAIT = 5.0  # [s] for frames of the objects of a file
 LOOK_PERIOD = 0.05  # [s] between looks at joints beside the chain
 MOVED = 1e-3  # [rad or m] by which such a joint has moved
 NO_ROBOT = "there is no robot yet"
+LOST = (
+    "changes of the scene came faster than they are applied, {} are lost: send the whole scene "
+    "(planning_scene or apply_planning_scene, is_diff false)"
+)
 
 
 class KeptScene(NamedTuple):
@@ -116,6 +125,9 @@ class PlanningSceneMonitor:
         self._semantic = parameters.robot_description_semantic  # XML
         self._heard = threading.Event()  # an SRDF
         self._shown = -math.inf  # [s] when the stream saw the last change
+        self._lost = 0  # changes that found no room; the thread that receives counts them
+        self._lost_before = 0  # the same, when the job that runs came
+        self._made_good = 0  # the same, when a whole scene came that was applied
         self._looked = -math.inf  # [s] when joints beside the chain were looked at
         self._begin = time.monotonic()
         if not self._semantic:
@@ -127,27 +139,20 @@ class PlanningSceneMonitor:
         if parameters.monitored_planning_scene:
             self._subscribe(PlanningScene, parameters.monitored_planning_scene)
             self._move_group = WholeScene(
-                node, parameters.monitored_planning_scene, self._log, self._change_later
+                node, parameters.monitored_planning_scene, self._log, self._take_whole
             )
 
     def use(self, arm: Arm) -> None:
         """Take the robot that is in use from now on; its scene is built in a thread."""
-        before, self._arm = self._kept, arm
-        if before.tree is arm.tree:
+        before, self._arm = self._arm, arm
+        if before is not None and before.tree is arm.tree:
             return
-        count = 0
-        if before.scene is not None:
-            now = before.scene.snapshot
-            count = len(now.objects) + len(now.attached)
-        if count:
-            self._node.get_logger().warning(
-                f"another robot, another scene: {count} objects of the one before are gone, "
-                "publish them anew"
-            )
-        self._kept = KeptScene(arm.tree, None, PREPARING)
-        self.submit(partial(self._build, arm.robot))
+        self._build_later(arm)
         if self._move_group is not None:
             self._move_group.ask_anew()
+
+    def _build_later(self, arm: Arm) -> None:
+        self.submit(partial(self._build, arm.robot), is_bounded=False)
 
     def close(self) -> None:
         """Build and change no more."""
@@ -167,17 +172,27 @@ class PlanningSceneMonitor:
             raise SceneError(kept.reason if kept.tree is tree else PREPARING)
         return kept.scene
 
-    def look_at_joints(
-        self, arm: Arm, now: float, measured: Callable[[], Mapping[str, float]]
-    ) -> None:
-        """Place links that joints beside the chain move, where these have moved.
+    def look(self, arm: Arm, now: float, measured: Callable[[], Mapping[str, float]]) -> str:
+        """Look at the scene of an arm in a cycle of its stream.
 
         Args:
             now: [s] steady.
             measured: Returns measured positions by name [rad or m].
+
+        Returns:
+            Why the stream may not move: changes of the scene were lost. Empty: it may.
         """
+        if arm.beside:
+            self._look_at_joints(arm, now, measured)
+        lost = self._lost - self._made_good
+        return LOST.format(lost) if lost > 0 and arm.surroundings.scene is not None else ""
+
+    def _look_at_joints(
+        self, arm: Arm, now: float, measured: Callable[[], Mapping[str, float]]
+    ) -> None:
+        """Place links that joints beside the chain move, where these have moved."""
         kept = self._kept
-        if not arm.beside or now - self._looked < LOOK_PERIOD:
+        if now - self._looked < LOOK_PERIOD:
             return
         self._looked = now
         if kept.scene is None or kept.tree is not arm.tree:
@@ -186,47 +201,67 @@ class PlanningSceneMonitor:
         before = kept.scene.snapshot.values
         beside = {name: values[name] for name in arm.beside if name in values}
         if any(abs(value - before.get(name, math.inf)) > MOVED for name, value in beside.items()):
-            self.submit(partial(self._place, kept, beside))
+            self.submit(partial(self._place, kept, beside), is_quick=True)
 
     def _place(self, kept: KeptScene, values: Mapping[str, float]) -> None:
         if kept.scene is not None:
             kept.scene.apply([SetJoints(values)], prepare=False)
 
-    def _show(self) -> None:
-        """Let the stream see the scene as it stands, unless more changes are about to come."""
+    def _show(self, at_once: bool = False) -> None:
+        """Let the stream see the scene as it stands, unless more changes are about to come.
+
+        Args:
+            at_once: Whatever is about to come.
+        """
         now, kept = time.monotonic(), self._kept
         if kept.scene is None or kept.prepared is None:
             return
         snapshot = kept.scene.snapshot
         if kept.prepared.snapshot is snapshot:
             return
-        if self._executor.has_more and now - self._shown < SHOWN:
+        if self._executor.has_more and now - self._shown < SHOWN and not at_once:
             return
         prepare(snapshot)
         kept.prepared.replace_snapshot(snapshot)
         self._shown = now
 
-    def submit(self, job: Callable[[], None], size: int = 0) -> bool:
+    def submit(
+        self,
+        job: Callable[[], None],
+        size: int = 0,
+        *,
+        is_quick: bool = False,
+        is_bounded: bool = True,
+    ) -> bool:
         """Run a job in the thread of the scene, after all changes so far; False: too many wait.
 
         Args:
             size: Bytes that it holds.
+            is_quick: It takes less than SHOWN: the stream need not see the changes before it first.
+            is_bounded: False: it is taken however many wait.
         """
+        lost = self._lost
 
         def run() -> None:
+            self._lost_before = lost
             try:
-                job()
-            finally:  # whatever it was: a change before it may not be shown yet
-                self._show()
+                if not is_quick:
+                    self._show(at_once=True)
+            finally:
+                try:
+                    job()
+                finally:  # whatever it was: a change before it may not be shown yet
+                    self._show()
 
-        return self._executor.submit(run, size)
+        return self._executor.submit(run, size, is_bounded)
 
-    def change(self, message: Any, source: str) -> bool:
+    def change(self, message: Any, source: str, at_once: bool = False) -> bool:
         """Apply a message, in the thread of the scene; log why it is refused.
 
         Args:
             message: moveit_msgs/PlanningScene, CollisionObject or AttachedCollisionObject.
             source: The topic or service that it came by.
+            at_once: The stream sees it before this returns.
 
         Returns:
             True if the scene was changed.
@@ -240,11 +275,13 @@ class PlanningSceneMonitor:
             change = for_scene(read_messages(message), scene.snapshot)
             operations = located(change.operations, scene.snapshot, values, self._frames)
             scene.apply(operations, at=values, prepare=not self._executor.has_more)
-            self._show()
+            self._show(at_once)
         except DlsIkError as error:
             message = f"a change of the scene on {source} is refused, the scene stays: {error}"
             self._log.warn_each(f"refused on {source}", message, REASONS)
             return False
+        if not getattr(message, "is_diff", True):
+            self._make_good()
         model = getattr(message, "robot_model_name", "")
         if model and model != tree.name:
             self._say_once(f"it is for robot {quoted(model)}, and used for {tree.name!r}", source)
@@ -252,8 +289,15 @@ class PlanningSceneMonitor:
             self._say_once(note, source)
         return True
 
-    def _change_later(self, message: Any, source: str) -> None:
-        self.submit(lambda: _ignore(self.change(message, source)))
+    def _take_whole(self, message: Any, source: str) -> None:
+        """Apply the scene of move_group later; where it is refused, ask for it again."""
+
+        def take() -> None:
+            is_taken = self.change(message, source)
+            if not is_taken and self._kept.scene is not None and self._move_group is not None:
+                self._move_group.ask_anew(ASK_AGAIN)
+
+        self.submit(take, is_bounded=False)
 
     def _say_once(self, note: str, source: str) -> None:
         if note not in self._said and len(self._said) < MAX_NOTES:
@@ -265,6 +309,13 @@ class PlanningSceneMonitor:
     def _subscribe(self, kind: Any, topic: str) -> None:
         name = self._node.resolve_topic_name(topic)
 
+        def change_later(data: bytes) -> None:
+            def change() -> None:
+                self.change(deserialize_message(data, kind), name)
+
+            if not self.submit(change, len(data), is_quick=len(data) <= QUICK):
+                self._lose(name)
+
         def receive(data: bytes) -> None:
             if len(data) > MAX_BYTES:
                 self._log.warn(
@@ -272,15 +323,23 @@ class PlanningSceneMonitor:
                     f"a message on {name} has {len(data)} bytes, more than {MAX_BYTES}: the scene "
                     "stays as it is",
                 )
-            elif not self.submit(
-                lambda: _ignore(self.change(deserialize_message(data, kind), name)), len(data)
-            ):
-                self._log.warn(
-                    f"queue of {name}",
-                    f"changes of the scene come faster than they are applied: one on {name} lost",
-                )
+                return
+            change_later(data)
+            if self._move_group is not None:
+                self._move_group.note(partial(change_later, data))
 
         self._node.create_subscription(kind, topic, receive, QOS, raw=True)
+
+    def _lose(self, topic: str) -> None:
+        """Note that a change found no room: the scene is another one until a whole scene comes."""
+        self._lost += 1
+        self._log.warn("lost", f"{LOST.format(self._lost - self._made_good)}; the last on {topic}")
+        if self._move_group is not None:
+            self._move_group.ask_anew()
+
+    def _make_good(self) -> None:
+        """Note that the scene does not depend on changes that were lost before this job came."""
+        self._made_good = max(self._made_good, self._lost_before)
 
     def _take_srdf(self, data: bytes) -> None:
         """Take a serialized SRDF; one that is too long is not read."""
@@ -294,15 +353,20 @@ class PlanningSceneMonitor:
         self._heard.set()
         arm = self._arm
         if arm is not None:
-            self.submit(partial(self._build, arm.robot))
+            self._build_later(arm)
 
     # The thread of the scene
 
     def _build(self, robot: RobotModel) -> None:
         """Build the scene of a robot, with the objects of the one before of that robot."""
-        tree, before = robot.tree, self._kept
-        if before.tree is not tree:
+        tree, arm = robot.tree, self._arm
+        if arm is None or arm.tree is not tree:
             return  # replaced meanwhile
+        if self._kept.tree is not tree:
+            self._tell_of_lost_objects()
+            self._kept = KeptScene(tree, None, PREPARING)
+            self._make_good()
+        before = self._kept
         self._await_srdf()
         text = self._semantic
         srdf = self._read_srdf(text, tree)
@@ -318,6 +382,9 @@ class PlanningSceneMonitor:
                 self._begin_with_file(scene, tree)
             _ = scene.snapshot.packed
         except DlsIkError as error:
+            if before.scene is not None:
+                self._node.get_logger().error(escape(f"the scene before stays: {error}"))
+                return
             self._node.get_logger().warning(escape(f"collisions are not checked: {error}"))
             if self._keep(KeptScene(tree, None, str(error))):
                 self._equip(robot, None, str(error))
@@ -328,6 +395,18 @@ class PlanningSceneMonitor:
             if kept.reason:
                 self._node.get_logger().warning(f"services check no collisions: {kept.reason}")
             self._equip(robot, kept.prepared, "")
+        if before.scene is None and before.reason != PREPARING and self._move_group is not None:
+            self._move_group.ask_anew()  # what came meanwhile was refused
+
+    def _tell_of_lost_objects(self) -> None:
+        """Log how many objects of the robot before are gone."""
+        scene = self._kept.scene
+        count = 0 if scene is None else len(scene.snapshot.objects) + len(scene.snapshot.attached)
+        if count:
+            self._node.get_logger().warning(
+                f"another robot, another scene: {count} objects of the one before are gone, "
+                "publish them anew"
+            )
 
     def _begin_with_file(self, scene: planning_scene.PlanningScene, tree: Tree) -> None:
         """Put the objects of the file into a new scene, once TF knows their frames."""
@@ -379,11 +458,9 @@ class PlanningSceneMonitor:
         return planning_scene.PlanningScene(robot, srdf, allow=self._folders)
 
     def _keep(self, kept: KeptScene) -> bool:
-        """Use a scene, unless the robot was replaced meanwhile."""
-        if self._kept.tree is not kept.tree:
-            return False
+        """Use a scene; return False if the robot was replaced meanwhile, whose scene follows."""
         self._kept = kept
-        return True
+        return self._arm is not None and self._arm.tree is kept.tree
 
     def _announce(self, scene: planning_scene.PlanningScene) -> None:
         now = scene.snapshot
@@ -405,8 +482,9 @@ class PlanningSceneMonitor:
         self._node.get_logger().error(trace(error))
         if kept.scene is None:
             self._kept = kept._replace(reason=f"internal error: {error!r}")
-            if self._arm is not None:
-                self._equip(self._arm.robot, None, self._kept.reason)
+            arm = self._arm
+            if arm is not None and arm.tree is kept.tree:
+                self._equip(arm.robot, None, self._kept.reason)
 
 
 class WholeScene:
@@ -429,7 +507,11 @@ class WholeScene:
         beside = topic.rpartition("/")
         self._name = node.resolve_service_name("".join(beside[:2]) + WHOLE)
         self._log, self._change = log, change
-        self._wanted, self._node = True, node
+        self._node = node
+        self._due = -math.inf  # [s] from when to ask
+        self._answer: Any = None  # a future, while it is waited for
+        self._asked = 0.0  # [s]
+        self._later: list[Callable[[], None]] = []  # changes heard since then
         own = node.resolve_service_name(WHOLE)
         if has_own and self._name == own:
             log.once(
@@ -441,25 +523,47 @@ class WholeScene:
         self._client = node.create_client(GetPlanningScene, self._name)
         call_every(node, ASK_PERIOD, self._ask)
 
-    def ask_anew(self) -> None:
-        """Ask when there is somebody to ask."""
-        self._wanted = True
+    def ask_anew(self, after: float = 0.0) -> None:
+        """Ask when there is somebody to ask, and a time [s] is over; from any thread."""
+        self._due = time.monotonic() + after
+
+    def note(self, change: Callable[[], None]) -> None:
+        """Repeat a change after an answer that is on its way, as that may be older."""
+        if self._answer is None:
+            return
+        if len(self._later) < MAX_LATER:
+            self._later.append(change)
+        else:
+            self.ask_anew()
 
     def _ask(self) -> None:
-        if self._wanted and self._client.service_is_ready():
-            self._wanted = False
+        now = time.monotonic()
+        if self._answer is not None:
+            if now - self._asked < ANSWER:
+                return
+            self._client.remove_pending_request(self._answer)  # who was asked is gone
+            self._answer, self._later = None, []
+            self.ask_anew()
+        if self._due <= now and self._client.service_is_ready():
+            self._due = math.inf
             request = GetPlanningScene.Request()
             request.components.components = 1023  # all
-            self._client.call_async(request).add_done_callback(self._take)
+            self._asked, self._answer = now, self._client.call_async(request)
+            self._answer.add_done_callback(self._take)
 
-    def _take(self, future: Any) -> None:
+    def _take(self, answer: Any) -> None:
+        if answer is not self._answer:
+            return  # it was given up
+        self._answer, later, self._later = None, self._later, []
         try:
-            scene = future.result().scene
+            scene = answer.result().scene
         except Exception as error:  # noqa: BLE001  it is asked again
-            self._wanted = True
+            self.ask_anew()
             self._log.failed("whole scene", f"no scene from {self._name}", error)
             return
         self._change(scene, self._name)
+        for change in later:
+            change()
 
 
 def located(
@@ -513,7 +617,3 @@ def load_collision_library() -> None:
     """Load the library that checks collisions exactly, if it is installed."""
     if find_spec(LIBRARY) is not None:
         library()
-
-
-def _ignore(_: object) -> None:
-    """Drop a result."""

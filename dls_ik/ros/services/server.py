@@ -264,7 +264,8 @@ class ServiceServer:
         name = self._node.resolve_service_name(APPLY)
 
         def answer() -> Any:
-            return ApplyPlanningScene.Response(success=self._scenes.change(request.scene, name))
+            is_taken = self._scenes.change(request.scene, name, at_once=True)
+            return ApplyPlanningScene.Response(success=is_taken)
 
         self._in_order(answer, reply, ApplyPlanningScene.Response(success=False), APPLY)
 

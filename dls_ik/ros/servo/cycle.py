@@ -3,7 +3,7 @@
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ SILENT = (ServoState.PAUSED, ServoState.FAULT)
 LOST = "the arm stops, and continues with the next target when they come"
 STOOD_STILL = "messages of that time are passed over, and the arm continues from where it is"
 PASSED_OVER = "target passed over"
+LEAVING = "the arm comes to rest first, for a robot with other joints"
 NOTE_DURATION = 0.5  # [s] for which the status tells of a target
 LATE = 1.25  # periods from a cycle to the next in step with targets
 LONGEST = 2.0  # periods that a cycle advances by
@@ -31,7 +32,7 @@ STILL = 4.0  # periods from which the loop stood still, where target_timeout is 
 
 Action = Callable[[Controller], None]
 Measured = Callable[[], Mapping[str, float]]
-Look = Callable[[Arm, float, Measured], None]  # with the time [s] steady
+Look = Callable[[Arm, float, Measured], str]  # with the time [s] steady; why the arm may not move
 
 
 class Commanded(NamedTuple):
@@ -70,12 +71,19 @@ class ServoCycle:
         self._before: Commanded | None = None  # the one before
         self._pending: Arrival | None = None  # a target that waits for joint states
         self._note = (-math.inf, "")  # time and text of a remark on a target
-        self._look: Look = lambda arm, now, measured: None
+        self._look: Look = lambda arm, now, measured: ""
+        self._hindrance = ""  # why the arm may not move
 
     @property
     def has_arm(self) -> bool:
         """Return whether there is an arm to move."""
         return self._next is not None
+
+    @property
+    def joints(self) -> Iterable[str]:
+        """All joints of the robot that is moved; not yet those of one that is to be used."""
+        arm = self._arm
+        return () if arm is None else arm.tree.mimic_of
 
     @property
     def moves(self) -> bool:
@@ -90,19 +98,21 @@ class ServoCycle:
         return age > (LONGEST * period if self._has_stop else _longest_gap(report.arm))
 
     def withdraw(self, stop: StopPath | None) -> None:
-        """Take the last command back, which did not go out: the arm is where the one before led.
+        """Take the last cycle back, whose command did not go out: the arm is where it was led to.
 
         Args:
             stop: of the command before, which the arm continues on; None: it stands there.
         """
-        last, before = self._commanded, self._before
+        arm, before = self._arm, self._before
         self._commanded = before
-        if last is None or before is None or last.arm.controller is not before.arm.controller:
+        if arm is None:
             return
-        if stop is not None:
-            last.arm.controller.go_back(stop)
+        is_same = before is not None and before.arm.robot.joint_names == arm.robot.joint_names
+        if stop is not None and is_same:
+            arm.controller.go_back(stop)
         else:
-            last.arm.controller.resume_after_gap(before.output.q)
+            known = {} if before is None else _by_name(before.arm, before.output.q)
+            arm.controller.resume_after_gap(_start_of(arm, known))
 
     def lag(self) -> float:
         """Return how late the arm follows its commands, as measured [s]; NaN: not known yet."""
@@ -114,7 +124,7 @@ class ServoCycle:
         self._next = arm
 
     def watch(self, look: Look) -> None:
-        """Show each cycle's arm, and where all joints are measured, to a function."""
+        """Show each cycle's arm, and where joints are measured, to a function that may hold it."""
         self._look = look
 
     def submit(self, action: Action) -> None:
@@ -159,22 +169,23 @@ class ServoCycle:
         if arrival is not None and self._counts(arm, arrival, now):
             self._pending = arrival
         self._run_pending(arm)
-        if is_leaving:
-            self._pending = None
+        if is_leaving and self._pending is not None:
+            self._pending, self._note = None, (now, f"{PASSED_OVER}: {LEAVING}")
+            self._log.warn("leaving", f"{PASSED_OVER}: {LEAVING}")
         if not arm.controller.moves and self._states.is_uncertain(now, is_measured):
             return CycleReport(ServoState.STALE, f"the loop stood still; {STOOD_STILL}", arm)
         if self._states.loses(arm, now, is_measured):
             arm.controller.reset()
             self._log.warn("lost", f"no joint states on {self._states.topic} any more: {LOST}")
         may_start = self._states.may_start(arm, now, is_measured)
-        self._look(arm, now, self._states.values)
-        hindrance = arm.surroundings.hindrance
+        hindrance = self._look(arm, now, self._states.values) or arm.surroundings.hindrance
+        self._hindrance = hindrance
         if hindrance and arm.controller.started and not arm.controller.hold_reason:
             arm.controller.reset()
         may_start = may_start and not hindrance
         if self._pending is not None and (arm.controller.hold_reason or may_start):
-            self._apply(arm, self._pending, now, stamp)
-            self._pending = None
+            pending, self._pending = self._pending, None  # also if it cannot be applied
+            self._apply(arm, pending, now, stamp)
         if measurement is None:
             output = arm.controller.cycle(now, dt)
         else:
@@ -262,6 +273,9 @@ class ServoCycle:
         except DlsIkError as error:
             arm.controller.refuse(str(error))
             self._log.warn("target", f"target refused, the arm holds: {error}")
+        except Exception as error:
+            arm.controller.refuse(f"internal error: {error!r}")
+            raise
         else:
             if note := target_note(message):
                 self._note = (now, note)
@@ -290,8 +304,8 @@ class ServoCycle:
             awaits_states = has_awaited or output.state is ServoState.WAITING
             if output.state is ServoState.WAITING:
                 message = f"waiting for joint states on {self._states.topic}"
-        if arm.surroundings.hindrance and output.state is ServoState.WAITING:
-            message = f"{output.state.explanation}; targets wait: {arm.surroundings.hindrance}"
+        if self._hindrance and output.state is ServoState.WAITING:
+            message = f"{output.state.explanation}; targets wait: {self._hindrance}"
         since, note = self._note
         if now - since < NOTE_DURATION:
             message = f"{message}; {note}"

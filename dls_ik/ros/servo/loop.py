@@ -5,6 +5,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from rclpy.node import Node
@@ -295,7 +296,7 @@ class ServoLoop:
         """
         joints = self._outputs.joints(arm.robot.joint_names)
         self._states.rename(joints.robot_names)
-        self._states.keep_only(arm.tree.mimic_of)
+        self._states.keep_only(arm.tree.mimic_of, self.cycle.joints)
         self.cycle.use(arm)
 
     def stop(self) -> None:
@@ -344,23 +345,31 @@ class ServoLoop:
         """Run a cycle; exceptions are reported, so that the loop outlives them.
 
         Returns:
-            False if its command came too late, and did not go out.
+            False if its command did not go out, as it came too late, or the cycle failed.
         """
+        is_over = False  # and its command, if it has one, went out
         try:
-            self._states.look_out(now)
             report = self.cycle.run(now, stamp, gap, arrival)
             is_late = report.is_command and self.cycle.is_old(report, time.monotonic() - now)
-            if is_late:
-                self.cycle.withdraw(self._stop)
-            else:
+            if not is_late:
                 self._stop = self._publish(report, stamp) if report.is_command else None
+            is_over = not is_late
+            self._states.look_out(now)
             self.monitor.publish(report, now, stamp)
         except Exception as error:  # noqa: BLE001  whatever it is, the next cycle may do
             self._log.failed("fault", "a cycle of the stream failed", error)
-            failure = CycleReport(ServoState.FAULT, f"a cycle failed: {error!r}")
-            self.monitor.publish(failure, now, stamp)
-            return True
-        return not is_late
+            with suppress(Exception):  # maybe the same again
+                failure = CycleReport(ServoState.FAULT, f"a cycle failed: {error!r}")
+                self.monitor.publish(failure, now, stamp)
+        if not is_over:
+            self._withdraw()
+        return is_over
+
+    def _withdraw(self) -> None:
+        try:
+            self.cycle.withdraw(self._stop)
+        except Exception as error:  # noqa: BLE001  as above
+            self._log.failed("withdraw", "a cycle could not be taken back", error)
 
     def _publish(self, report: CycleReport, stamp: int) -> StopPath | None:
         """Publish a command; return the stop sent with it, if there is one."""

@@ -85,7 +85,7 @@ class JointFilter(NamedTuple):
 
     robot_names: Mapping[str, str] = {}  # by the name that drivers use, where it is another one
     joints: frozenset[str] | None = None  # of the robot in use; None: any
-    kept: frozenset[str] | None = None  # these, and those of the robot before
+    kept: frozenset[str] | None = None  # these, and those of robots before that may still move
 
     def keeps(self, name: str) -> bool:
         """Return whether a joint is kept."""
@@ -130,14 +130,17 @@ class CurrentStateMonitor:
         if robot_names == self._filter.robot_names:
             return
         with self._lock:
+            self._changed = time.monotonic()  # first: the loop reads both
             self._filter = self._filter._replace(robot_names=dict(robot_names))
             self._readings.clear()
-        self._changed = time.monotonic()
 
-    def keep_only(self, joints: Iterable[str]) -> None:
+    def keep_only(self, joints: Iterable[str], moving: Iterable[str] = ()) -> None:
         """Keep only the joints of a robot from now on, and those of the robot it replaces.
 
         Joints that were not kept before must be heard first, as if listening began now.
+
+        Args:
+            moving: joints of the robot that still moves, which may be an earlier one.
         """
         new, (_, before, kept) = frozenset(joints), self._filter
         if new == before:
@@ -145,7 +148,8 @@ class CurrentStateMonitor:
         with self._lock:
             if kept is not None and not new <= kept:
                 self._changed = time.monotonic()
-            self._filter = self._filter._replace(joints=new, kept=new | (before or frozenset()))
+            kept = new.union(before or (), moving)
+            self._filter = self._filter._replace(joints=new, kept=kept)
             self._readings = {n: r for n, r in self._readings.items() if self._filter.keeps(n)}
 
     def values(self) -> dict[str, float]:
@@ -232,25 +236,27 @@ class CurrentStateMonitor:
         """
         if self._echo is not None and self._echo.is_own(message):
             return
-        now = time.monotonic()
+        now, given = time.monotonic(), self._filter
         sent_at = now - self._delays.delay(sent, now)
         new = {
             name: JointReading(position, now, sent_at)
-            for name, position in self._positions(message).items()
+            for name, position in self._positions(message, given).items()
         }
         with self._lock:
+            if self._filter is not given:
+                return  # read under names of another robot
             last = {name: self._readings.get(name, ())[-2:] for name in new}
             readings = {name: (*last[name], reading) for name, reading in new.items()}
             self._readings = merge_bounded(self._readings, readings)
 
-    def _positions(self, message: Any) -> dict[str, float]:
+    def _positions(self, message: Any, given: JointFilter) -> dict[str, float]:
         """Return the valid positions of a message by the robot's names; log the others."""
         names, positions, topic = message.name, message.position, self.topic
         if len(names) != len(positions):
             counts = f"{len(names)} names and {len(positions)} positions"
             self._log.warn("lengths", f"a message on {topic} has {counts}: not used")
             return {}
-        keeps, robot_names = self._filter.keeps, self._filter.robot_names
+        keeps, robot_names = given.keeps, given.robot_names
         named = zip((robot_names.get(name, name) for name in names), positions, strict=True)
         pairs = [pair for pair in named if keeps(pair[0])]
         counts_of = Counter(name for name, _ in pairs)
@@ -289,14 +295,13 @@ class CurrentStateMonitor:
         """Subscribe once there is a driver, and unsubscribe when there is none any more."""
         if self._has_driver() == (self._subscription is not None):
             return
-        if self._subscription is None:
-            self._subscription = subscribe_bounded(
-                self._node, JointState, TOPIC, self.store, QOS, self._log
-            )
+        before, new = self._subscription, None
+        if before is None:
+            new = subscribe_bounded(self._node, JointState, TOPIC, self.store, QOS, self._log)
         else:
-            self._node.destroy_subscription(self._subscription)
-            self._subscription = None
-        self._changed = time.monotonic()
+            self._node.destroy_subscription(before)
+        self._changed = time.monotonic()  # first: the loop reads both
+        self._subscription = new
 
 
 def _median(readings: list[JointReading]) -> JointReading:

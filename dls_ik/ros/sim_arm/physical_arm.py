@@ -65,22 +65,24 @@ class ContactCounter:
 
     def count(self, built: PhysicalModel, data: Any) -> None:
         """Count the contacts after a step."""
-        self.now = {}
+        now: dict[Pair, float] = {}
         if not data.ncon:
+            self.now = now
             return
         force, t = np.zeros(6), float(data.time)
         for names, is_object, depth, index in touching_pairs(built, data):
             mujoco().mj_contactForce(built.model, data, index, force)
             self.strongest = max(self.strongest, abs(float(force[0])))
-            self.now[names] = max(self.now.get(names, 0.0), depth)
+            now[names] = max(now.get(names, 0.0), depth)
             if t - self._last.get(names, -np.inf) > APART:
                 self.with_objects += is_object
                 self.between_links += not is_object
                 self.events.append(ContactEvent(names, is_object, t))
             self._last[names] = t
-        if self.now:
+        if now:
             self.duration += STEP
-            self.deepest = max(self.deepest, *self.now.values())
+            self.deepest = max(self.deepest, *now.values())
+        self.now = now  # as a whole: another thread reads it
 
 
 class PhysicalFigures(NamedTuple):

@@ -1,7 +1,10 @@
 """The physical arm of the node: objects from a file and topics, contacts in the diagnostics."""
 
+import math
 import time
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
@@ -17,6 +20,7 @@ from dls_ik.ros.services.scene_monitor import (
     MAX_WAITING,
     MAX_WAITING_BYTES,
     QOS,
+    SHOWN,
     TOPICS,
     WholeScene,
     located,
@@ -42,8 +46,18 @@ SATURATED = 0.999  # share of an effort limit
 PLANNING = (ReplaceAllowed, ResetAllowed, SetPadding, SetScale)
 
 
+class Stage(NamedTuple):
+    """An arm and the objects around it."""
+
+    simulation: PhysicalSimulation
+    scene: SceneSnapshot  # as published
+    shown: SceneSnapshot  # as the model has it
+
+
 class PhysicalWorld:
     """Makes physical arms, keeps the objects around them, and reports contacts.
+
+    One thread replaces the arm and applies all changes of objects, in order.
 
     Raises:
         PhysicsError: MuJoCo is not installed.
@@ -53,8 +67,8 @@ class PhysicalWorld:
         mujoco()
         self._node, self._parameters, self._log = node, parameters, log
         self._frames = Frames(tf2_lookup(node))
-        self._simulation: PhysicalSimulation | None = None
-        self._scene: SceneSnapshot | None = None
+        self._stage: Stage | None = None
+        self._put = -math.inf  # [s] when objects were put into the model
         self._said = set[str]()
         self._whole: WholeScene | None = None  # that the ik node knows already
         self._executor = SerialExecutor("scene", self._fault, MAX_WAITING, MAX_WAITING_BYTES)
@@ -96,7 +110,7 @@ class PhysicalWorld:
             f"physics by MuJoCo {mujoco().__version__}: position control of {slowest:.2g} to "
             f"{fastest:.2g} Hz; objects on {listing(map(self._node.resolve_topic_name, TOPICS))}"
         )
-        self._simulation, self._scene = simulation, scene
+        self._submit(partial(self._use, Stage(simulation, scene, scene)), is_bounded=False)
         if self._whole is None:
             self._whole = WholeScene(self._node, SCENE, self._log, self._add_whole, has_own=False)
         else:
@@ -106,9 +120,9 @@ class PhysicalWorld:
     def close(self) -> None:
         """Take no more objects, and log how many contacts there were."""
         self._executor.close()
-        if self._simulation is None:
+        if self._stage is None:
             return
-        found = self._simulation.contacts
+        found = self._stage.simulation.contacts
         self._node.get_logger().info(
             f"contacts: {found.with_objects} with objects, {found.between_links} between links, in "
             f"{found.duration:.3f} s"
@@ -119,16 +133,36 @@ class PhysicalWorld:
     def _subscribe(self, kind: Any, topic: str) -> None:
         name = self._node.resolve_topic_name(topic)
 
+        def change_later(data: bytes) -> None:
+            if not self._submit(
+                lambda: self._change(deserialize_message(data, kind), name), len(data)
+            ):
+                self._log.warn(f"queue of {name}", f"too many changes of objects on {name}")
+                if self._whole is not None:
+                    self._whole.ask_anew()
+
         def receive(data: bytes) -> None:
             if len(data) > MAX_BYTES:
                 reason = f"it has {len(data)} bytes, more than {MAX_BYTES}"
                 self._log.warn(f"bytes on {name}", f"a message on {name} is not used: {reason}")
-            elif not self._executor.submit(
-                lambda: self._change(deserialize_message(data, kind), name), len(data)
-            ):
-                self._log.warn(f"queue of {name}", f"too many changes of objects on {name}")
+                return
+            change_later(data)
+            if self._whole is not None:
+                self._whole.note(partial(change_later, data))
 
         self._node.create_subscription(kind, topic, receive, QOS, raw=True)
+
+    def _submit(self, job: Callable[[], None], size: int = 0, *, is_bounded: bool = True) -> bool:
+        def run() -> None:
+            try:
+                job()
+            finally:  # whatever it was: a change before it may not be in the model yet
+                self._show()
+
+        return self._executor.submit(run, size, is_bounded)
+
+    def _use(self, stage: Stage) -> None:
+        self._stage = stage
 
     def _add_whole(self, scene: Any, source: str) -> None:
         """Add the objects of a whole scene later; those that are here stay."""
@@ -137,36 +171,45 @@ class PhysicalWorld:
 
         def add() -> None:
             self._change(scene, source)
-            if self._scene is not None and (names := list(self._scene.objects)):
+            if self._stage is not None and (names := list(self._stage.scene.objects)):
                 self._node.get_logger().info(
                     escape(f"asked {source}: objects are {listing(names)}")
                 )
 
-        self._executor.submit(add)
+        self._submit(add, is_bounded=False)
 
     def _change(self, message: Any, source: str) -> None:
-        """Apply a message; the objects of several that wait are put into the model at once."""
-        simulation, scene = self._simulation, self._scene
+        """Apply a message."""
+        stage = self._stage
         try:
-            if simulation is None or scene is None:
+            if stage is None:
                 raise SceneError("there is no robot yet")
             change = read_messages(message)
-            self._scene = self._changed(scene, change.operations, simulation)
+            scene = self._changed(stage.scene, change.operations, stage.simulation)
         except DlsIkError as error:
             self._log.warn(f"refused on {source}", f"objects on {source} are refused: {error}")
-        else:
-            for note in set(change.notes) - self._said:
-                self._said.add(note)
-                self._node.get_logger().warning(escape(f"objects on {source}: {note}"))
-        if simulation is not None and self._scene is not None and not self._executor.has_more:
-            self._put(simulation, self._scene, source)
+            return
+        self._stage = stage._replace(scene=scene)
+        for note in set(change.notes) - self._said:
+            self._said.add(note)
+            self._node.get_logger().warning(escape(f"objects on {source}: {note}"))
 
-    def _put(self, simulation: PhysicalSimulation, scene: SceneSnapshot, source: str) -> None:
+    def _show(self) -> None:
+        """Put the objects of changes that wait for one another into the model at once."""
+        stage, now = self._stage, time.monotonic()
+        if stage is None or stage.shown is stage.scene:
+            return
+        if self._executor.has_more and now - self._put < SHOWN:
+            return
         try:
-            simulation.use_scene(scene)
+            stage.simulation.use_scene(stage.scene)
         except DlsIkError as error:
-            self._log.warn(f"not put {source}", f"objects on {source} are not there: {error}")
-        if note := simulation.robot.solids.note:
+            self._log.warn("not put", f"the last changes of objects are not made: {error}")
+            self._stage = stage._replace(scene=stage.shown)
+        else:
+            self._stage = stage._replace(shown=stage.scene)
+        self._put = time.monotonic()
+        if note := stage.simulation.robot.solids.note:
             self._log.once("hulls", note)
 
     def _changed(
@@ -188,10 +231,9 @@ class PhysicalWorld:
 
     def report_contacts(self) -> None:
         """Log the contacts that began since the last call."""
-        simulation = self._simulation
-        if simulation is None:
+        if self._stage is None:
             return
-        events = simulation.contacts.events
+        events = self._stage.simulation.contacts.events
         while events:
             names, is_object, t = events.popleft()
             kind = "contact" if is_object else "contact between links"
@@ -200,9 +242,9 @@ class PhysicalWorld:
 
     def _publish(self) -> None:
         """Publish ``diagnostic_msgs/DiagnosticArray`` of what happened since the last one."""
-        simulation = self._simulation
-        if simulation is None:
+        if self._stage is None:
             return
+        simulation = self._stage.simulation
         figures, contacts = simulation.figures(), simulation.contacts
         touching = [f"{a} and {b}" for a, b in contacts.now]
         values = {
