@@ -78,6 +78,8 @@ def read_scene(
 
 
 def _read_text(text: str, meshes: MeshLibrary) -> SceneChange:
+    if not text.strip():
+        raise SceneError("it is empty")
     if _is_scene_text(text):
         return read_scene_text(text)
     documents = [each for each in read_yaml(text) if each is not None]
@@ -106,6 +108,9 @@ def read_yaml(text: str) -> Iterator[Any]:
         mark = getattr(error, "problem_mark", None)
         line = f"line {mark.line + 1}: " if mark is not None else ""
         reason = getattr(error, "problem", None) or str(error)
+        there = "" if mark is None else "".join(text.splitlines()[mark.line : mark.line + 1])
+        if there.lstrip(" ").startswith("\t"):
+            reason = "it is indented by spaces, not by tabs"
         raise SceneError(f"{line}not YAML: {' '.join(str(reason).split())}") from error
 
 
@@ -184,7 +189,7 @@ class _Words:
     def word(self) -> str:
         while not self.words:
             if self.at == len(self.lines):
-                raise SceneError("the text ends before the '.' of its end")
+                raise self.error("the text ends before the '.' of its end")
             self.words = self.lines[self.at].split()[::-1]
             self.at += 1
         return self.words.pop()

@@ -303,6 +303,8 @@ def test_plain_yaml():
         ("id: a\nid: b\n", "line 2: not a key, or one that is there: 'id'"),
         ("? [1]\n: 2\n", "not a key"),
         ("a: \x07\n", "not YAML"),
+        ("world:\n\tcollision_objects: []\n", "line 2: not YAML: it is indented by spaces"),
+        (" \n\n", "it is empty"),
         ("---\n---\n", "no document"),
         ("a: " + "x" * 17_000_000 + "\n", "more than"),
     ],
@@ -371,7 +373,7 @@ def test_both_versions_of_scene_text():
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (".\n", "", "ends before"),
+        (".\n", "", "line 33: the text ends before"),
         ("box", "bax", "line 6: unknown shape 'bax'; known: sphere, box"),
         ("1 2 3", "1 2 x", "line 7: expected 3 numbers"),
         ("1 2 3", "1 2 0", "line 7: a box is x, y, z"),
