@@ -55,6 +55,8 @@ COMPARISON = (
 CLEARANCE = "clearance [mm]"
 SOLVE_TYPES = ("speed", "distance", "manipulability", "clearance")
 MAX_STEPS = 5000  # that are drawn
+NEAR_MISS = 1e-3, 0.01  # [m], [rad] up to which looser tolerances are proposed
+TIGHT = 1e-6  # default of both
 
 
 @click.command(epilog=EPILOG, short_help="Find joint values for a pose; compare methods.")
@@ -254,7 +256,20 @@ def _nearest(answer: dict[str, Any]) -> str:
     if answer.get("pair_in_the_way"):
         return f"most often in the way: {' - '.join(answer['pair_in_the_way'])}"
     position, rotation = answer["position_error"], answer["rotation_error"]
-    return f"nearest found: {position:.3g} m and {rotation:.3g} rad off"
+    return f"nearest found: {position:.3g} m and {rotation:.3g} rad off{_looser(answer)}"
+
+
+def _looser(answer: dict[str, Any]) -> str:
+    """Return tolerances by which a near miss is an answer, such as of a rotation as 3.14."""
+    errors = answer["position_error"], answer["rotation_error"]
+    if not (errors[0] <= NEAR_MISS[0] and errors[1] <= NEAR_MISS[1]):
+        return ""
+    options = [
+        f"--set {name}={1.5 * error:.1g}"
+        for name, error in zip(("position_tolerance", "rotation_tolerance"), errors, strict=True)
+        if error > TIGHT
+    ]
+    return f"; {' '.join(options)} accepts that" if options else ""
 
 
 def _print_answer(console: Console, question: Question, answer: dict[str, Any]) -> None:

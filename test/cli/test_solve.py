@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from cli_runner import BAD_INPUT, NO_SOLUTION, document, refusal, run
+from robots import ROOT
 
 from dls_ik import IkSolver, PlanningScene, RobotModel
 from dls_ik.cli.solve import Question, draw_comparison, solve_by_each
@@ -73,6 +74,17 @@ def test_a_pose_out_of_reach_and_the_nearest_to_it(robot):
     off = robot.fk(values(answer))[:3, 3] - found["target"]["xyz"]
     assert np.linalg.norm(off) == pytest.approx(answer["position_error"])
     assert document("solve", "wam", *FAR, "--approximate")["answers"][0]["success"]
+
+
+def test_the_tolerances_that_a_near_miss_proposes_accept_it():
+    """3.14 for pi tilts the gripper sideways, which five joints cannot."""
+    down = ("--xyz", 0.25, 0.1, 0.05, "--rpy", 0, 3.14, 0, "--task", "pointing")
+    asked = ("solve", str(ROOT / "examples" / "robots" / "desktop_arm.urdf"), *down)
+    error = run(*asked, code=NO_SOLUTION).stderr
+    proposed = error.rpartition("; ")[2].removesuffix(" accepts that\n").split()
+    assert proposed[0] == "--set", error
+    run(*asked, *proposed)
+    assert "--set" not in run("solve", "wam", *FAR, code=NO_SOLUTION).stderr
 
 
 @pytest.mark.parametrize(
