@@ -1,0 +1,229 @@
+"""The scene of the node: changes that wait for others, are lost, or come while a robot is new."""
+
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+import rclpy
+from moveit_msgs.srv import GetPlanningScene
+from rclpy.context import Context
+from rclpy.node import Node
+from rclpy.serialization import serialize_message
+from robots import URDF
+from ros_scene import SRDF, box, world
+from ros_wam import WAM
+
+from dls_ik import RobotModel
+from dls_ik.errors import SceneError
+from dls_ik.ros.arm import Arm, Surroundings
+from dls_ik.ros.client.connection import OwnNode
+from dls_ik.ros.frames import Frames
+from dls_ik.ros.params import Parameters
+from dls_ik.ros.receiver import MessageReceiver
+from dls_ik.ros.services import scene_monitor
+from dls_ik.ros.services.scene_monitor import PlanningSceneMonitor, WholeScene
+from dls_ik.ros.util import Throttle
+
+pytestmark = pytest.mark.ros
+
+LONG = 120.0  # [s] for what takes no time
+FEW = 3
+
+
+@pytest.fixture
+def node(private_domain):
+    context = Context()
+    rclpy.init(context=context)
+    made = Node("scenes", context=context, use_global_arguments=False)
+    yield made
+    made.destroy_node()
+    context.try_shutdown()
+
+
+@pytest.fixture
+def scenes(node, monkeypatch):
+    """A monitor with room for few changes, a WAM in a scene, and the scene that its stream sees."""
+    monkeypatch.setattr(scene_monitor, "MAX_WAITING", FEW)
+    shown, parameters = {}, Parameters().changed({"robot_description_semantic": SRDF})
+    monitor = PlanningSceneMonitor(
+        node,
+        parameters,
+        lambda arm: {},
+        Frames(),
+        lambda robot, srdf: None,
+        lambda robot, scene, reason: shown.update({id(robot): scene}),
+    )
+    arm = Arm(WAM, parameters)
+    monitor.use(arm)
+    wait_until(lambda: id(WAM) in shown)
+    yield SimpleNamespace(
+        monitor=monitor, arm=arm.within(Surroundings(shown[id(WAM)])), shown=shown, node=node
+    )
+    monitor.close()
+
+
+def wait_until(is_done):
+    end = time.monotonic() + LONG
+    while not is_done():
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+
+@pytest.fixture
+def gate(scenes):
+    """Holds the thread of the scene until it is set."""
+    event, begun = threading.Event(), threading.Event()
+    scenes.monitor.submit(lambda: (begun.set(), event.wait(LONG)))
+    assert begun.wait(LONG)
+    yield event
+    event.set()
+
+
+def receive(scenes, message, topic):
+    """Let a message arrive."""
+    (heard,) = (each for each in scenes.node.subscriptions if each.topic_name == f"/{topic}")
+    heard.callback(serialize_message(message))
+
+
+def publish(scenes, name):
+    receive(scenes, box(name, (0.0, 0.0, 2.0)), "collision_object")
+
+
+def hindrance(scenes):
+    return scenes.monitor.look(scenes.arm, 0.0, dict)
+
+
+def seen(scenes):
+    """The objects that the stream sees."""
+    return set(scenes.shown[id(WAM)].snapshot.objects)
+
+
+def test_the_arm_is_held_where_changes_are_lost_until_a_whole_scene_comes(scenes, gate):
+    for name in "abcd":  # the job that holds the thread counts too
+        publish(scenes, name)
+    assert "2 are lost: send the whole scene" in hindrance(scenes)
+    gate.set()
+    wait_until(lambda: seen(scenes) == {"a", "b"})
+    publish(scenes, "e")
+    wait_until(lambda: "e" in seen(scenes))
+    assert hindrance(scenes), "other changes do not make up for it"
+    receive(scenes, world(box("all", (0.0, 0.0, 2.0)), is_diff=False), "planning_scene")
+    wait_until(lambda: seen(scenes) == {"all"})
+    wait_until(lambda: not hindrance(scenes))
+
+
+def test_a_whole_scene_that_came_before_makes_not_up_for_what_is_lost_later(scenes, gate):
+    receive(scenes, world(box("all", (0.0, 0.0, 2.0)), is_diff=False), "planning_scene")
+    for name in "abc":
+        publish(scenes, name)
+    gate.set()
+    wait_until(lambda: {"all", "a"} == seen(scenes))
+    assert "2 are lost" in hindrance(scenes)
+
+
+def test_a_new_robot_gets_its_scene_however_many_changes_wait(scenes, gate):
+    for name in "abcd":
+        publish(scenes, name)
+    other = RobotModel.from_urdf(URDF / "wam7.urdf", "wam_base", "wam_tip")
+    assert other.tree is not WAM.tree
+    scenes.monitor.use(Arm(other, Parameters()))
+    with pytest.raises(SceneError, match="prepared"):
+        scenes.monitor.scene(other.tree)
+    gate.set()
+    wait_until(lambda: id(other) in scenes.shown)
+    assert not scenes.monitor.scene(other.tree, exact=False).objects
+    assert not hindrance(scenes), "a scene that begins anew lacks nothing"
+
+
+def test_the_stream_sees_all_changes_before_a_long_job_behind_them(scenes, gate, monkeypatch):
+    monkeypatch.setattr(scene_monitor, "SHOWN", LONG)
+    publish(scenes, "a")
+    publish(scenes, "b")
+    held, end = threading.Event(), threading.Event()
+    scenes.monitor.submit(lambda: (held.set(), end.wait(LONG)), is_bounded=False)
+    gate.set()
+    assert held.wait(LONG)
+    try:
+        assert seen(scenes) == {"a", "b"}
+    finally:
+        end.set()
+
+
+def test_a_change_that_a_service_says_is_made_is_seen_by_the_stream(scenes, gate, monkeypatch):
+    monkeypatch.setattr(scene_monitor, "SHOWN", LONG)
+    found = []
+
+    def apply():
+        message = world(box("asked", (0.0, 0.0, 2.0)))
+        found.append((scenes.monitor.change(message, "service", at_once=True), seen(scenes)))
+
+    publish(scenes, "before")
+    scenes.monitor.submit(apply)
+    scenes.monitor.submit(lambda: None, is_bounded=False)
+    gate.set()
+    wait_until(lambda: found)
+    assert found == [(True, {"before", "asked"})]
+
+
+# The scene of another node
+
+
+class Asked:
+    """Another node's scene, whose answers the test gives."""
+
+    def __init__(self):
+        self.host, self.replies = OwnNode("/whole", "move_group"), []
+        self.receiver = MessageReceiver(self.host.node, Throttle(self.host.node))
+        self.receiver.create_service(GetPlanningScene, "get_planning_scene", self._take, 10)
+        self.thread = threading.Thread(target=self.receiver.serve)
+        self.thread.start()
+
+    def _take(self, request, reply):
+        self.replies.append(reply)
+
+    def close(self):
+        self.receiver.close()
+        self.thread.join()
+        self.host.close()
+
+
+@pytest.fixture
+def asked(private_domain):
+    made = Asked()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def asker(asked):
+    made = OwnNode("/whole", "asker")
+    yield made
+    made.close()
+
+
+def test_a_whole_scene_that_does_not_come_is_asked_for_again(asked, asker, monkeypatch):
+    monkeypatch.setattr(scene_monitor, "ANSWER", 0.5)
+    found = []
+    log = Throttle(asker.node)
+    WholeScene(asker.node, "topic", log, lambda *given: found.append(given), has_own=False)
+    wait_until(lambda: len(asked.replies) > 1 or found)  # the first one is forgotten
+    while not found:
+        asked.replies[-1](GetPlanningScene.Response())
+        time.sleep(0.05)
+    assert found[0][1] == "/whole/get_planning_scene"
+
+
+def test_a_change_that_came_while_a_whole_scene_was_on_its_way_is_made_again(asked, asker):
+    made, log = [], Throttle(asker.node)
+    whole = WholeScene(asker.node, "topic", log, lambda *_: made.append("whole"), has_own=False)
+    whole.note(lambda: made.append("before"))
+    wait_until(lambda: asked.replies)
+    whole.note(lambda: made.append("change"))
+    while not made:  # an answer may be lost to a client that was made just now
+        asked.replies[-1](GetPlanningScene.Response())
+        time.sleep(0.05)
+    wait_until(lambda: len(made) == 2)
+    assert made == ["whole", "change"]
+    whole.note(lambda: made.append("after"))
+    assert made == ["whole", "change"]
