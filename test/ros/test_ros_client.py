@@ -34,6 +34,16 @@ NAMESPACE = "/forgetful"
 PATIENCE = 120.0  # [s]
 
 
+class Event(threading.Event):
+    """Fails at the first call."""
+
+    calls = 0
+
+    def fail(self):
+        self.calls += 1
+        raise ValueError(self.calls)
+
+
 class Forgetful:
     """A server of ``compute_fk`` that loses its first answers for each link."""
 
@@ -107,6 +117,33 @@ def test_no_answer_is_said_and_leaves_nothing_behind(server):
         assert not asker._fk._client._pending_requests
         server.loses = 0
         assert asker.fk(links=["tip"]).success
+
+
+@pytest.mark.parametrize("has_own_node", [True, False])
+def test_a_client_that_is_closed_ends_what_still_waits(server, has_own_node):
+    server.loses = 1000
+    host = None if has_own_node else OwnNode(NAMESPACE, "host")
+    try:
+        asker = IkClient(host and host.node, namespace=NAMESPACE, patience=PATIENCE)
+        assert asker._fk._client.wait_for_service(PATIENCE)
+        pending = [asker.fk_async(links=["tip"]) for _ in range(3)]
+        asker.close()
+        for each in pending:
+            with pytest.raises(NoAnswerError, match="closed"):
+                each.result(timeout=PATIENCE)
+        assert not asker._calls
+    finally:
+        if host is not None:
+            host.close()
+
+
+def test_a_callback_that_fails_is_not_the_end_of_a_client():
+    host, heard = OwnNode(NAMESPACE, "failing"), Event()
+    try:
+        host.node.create_timer(0.01, lambda: (heard.set() if heard.calls else None, heard.fail()))
+        assert heard.wait(PATIENCE)
+    finally:
+        host.close()
 
 
 def test_a_server_that_left_is_not_asked_anew():

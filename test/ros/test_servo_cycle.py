@@ -197,6 +197,35 @@ def test_a_moving_arm_slows_down_before_another_takes_its_place(monkeypatch):
     assert outcome.arm.robot.joint_names == other_arm().robot.joint_names
 
 
+def test_a_target_that_comes_while_the_arm_slows_down_for_another_is_passed_over_by_name(
+    monkeypatch,
+):
+    world = World(monkeypatch, acceleration=[4.0])
+    world.run(30, target=world.target([1.5, 1.5]))
+    world.stream.use(other_arm())
+    assert "comes to rest first" in world.run(target=world.target([0.1, 0.1])).message
+    assert any("target passed over" in line for line in world.node.lines)
+
+
+def test_an_arm_that_is_held_stops_and_goes_on_with_the_newest_target_that_waited(monkeypatch):
+    world, held = World(monkeypatch, acceleration=[4.0]), "changes were lost"
+    world.stream.watch(lambda arm, now, measured: held)
+    outcome = world.run(30, target=world.target([1.5, 1.5]))
+    assert outcome.message == f"no target yet; targets wait: {held}"
+    held = ""
+    velocity = world.run(30).output.velocity
+    assert np.abs(velocity).max() > 0.5
+    held = "changes were lost"
+    for _ in range(100):
+        after = world.run().output.velocity
+        assert (np.abs(after - velocity) <= 4.0 * DT + 1e-9).all()
+        velocity = after
+    assert not velocity.any()
+    world.run(10, target=world.target([0.2, 0.9]))
+    held = ""
+    assert world.run(400).output.q == near([0.2, 0.9], 1e-4)
+
+
 @pytest.mark.parametrize("cycles", [5, 500], ids=["moving", "at rest"])
 def test_another_robot_is_paused_where_the_one_before_was(monkeypatch, cycles):
     world = World(monkeypatch, acceleration=[4.0])

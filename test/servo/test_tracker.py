@@ -197,3 +197,39 @@ def test_an_answer_for_a_target_that_has_gone_is_not_used():
         drive.run(1.0)
     assert ServoState.JOINT_MOTION not in drive.states
     assert drive.last.state is ServoState.REACHED
+
+
+def test_the_planner_does_not_begin_with_a_question_that_nobody_waits_for_any_more():
+    q, T = stuck_case()
+    asked, busy = [], Event()
+    with ThreadPoolExecutor(1) as executor:
+        drive = Drive(q, executor=executor).pose(T)
+        planner = drive.controller._tracker._planner
+        solver, planner._solver = planner._solver, SimpleNamespace()
+        planner._solver.solve = lambda *given: (asked.append(given), solver.solve(*given))[1]
+        executor.submit(busy.wait)
+        for _ in range(3):
+            while drive.run(DT)[0].state is not ServoState.STALLED:
+                pass
+            drive.controller.reset()
+            drive.run(1.0)
+            drive.pose(T)
+        busy.set()
+        executor.submit(lambda: None).result()
+    assert not asked
+
+
+def test_a_planner_that_fails_is_a_fault_until_a_reset():
+    q, T = stuck_case()
+    with ThreadPoolExecutor(1) as executor:
+        drive = Drive(q, executor=executor).pose(T)
+        planner = drive.controller._tracker._planner
+        kept, planner._solver = planner._solver, SimpleNamespace(solve=lambda *_: 1 / 0)
+        assert drive.run_until(ServoState.FAULT, 20.0)
+        assert "the planner failed: ZeroDivisionError" in drive.last.message
+        drive.run(1.0)
+        assert not drive.last.velocity.any()
+        planner._solver = kept
+        drive.controller.reset()
+        drive.pose(T)
+        assert drive.run_until(ServoState.REACHED, 20.0)
