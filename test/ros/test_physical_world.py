@@ -1,0 +1,110 @@
+"""Objects around the physical arm: changes that wait, that MuJoCo refuses, or of a robot before."""
+
+import threading
+import time
+
+import pytest
+import rclpy
+from rclpy.context import Context
+from rclpy.node import Node
+from rclpy.serialization import serialize_message
+from robots import URDF
+from ros_scene import box
+from ros_wam import WAM
+
+from dls_ik import RobotModel
+from dls_ik.ros.sim_arm.arm import SimArmParameters, joints_of
+from dls_ik.ros.sim_arm.physics_shapes import PhysicsError
+from dls_ik.ros.sim_arm.world import PhysicalWorld
+from dls_ik.ros.util import Throttle
+
+pytest.importorskip("mujoco", reason="needs MuJoCo")
+pytestmark = pytest.mark.ros
+
+LONG = 120.0  # [s] for what takes no time
+
+
+class Objects:
+    """The world of a physical arm, which the test gives messages."""
+
+    def __init__(self, node):
+        self.node = node
+        self.world = PhysicalWorld(node, SimArmParameters(physics=True), Throttle(node))
+        self.arm = self.world.simulate(WAM, joints_of(WAM))
+
+    def publish(self, *names):
+        for name in names:
+            message = serialize_message(box(name, (0.0, 0.0, 2.0)))
+            for each in self.node.subscriptions:
+                if each.topic_name == "/collision_object":
+                    each.callback(message)
+
+    def block(self):
+        """Hold the thread of the objects, behind all that came before; return how to end that."""
+        begun, end = threading.Event(), threading.Event()
+        self.world._executor.submit(lambda: (begun.set(), end.wait(LONG)))
+        return begun, end
+
+
+@pytest.fixture
+def objects(private_domain):
+    context = Context()
+    rclpy.init(context=context)
+    node = Node("objects", context=context, use_global_arguments=False)
+    made = Objects(node)
+    yield made
+    made.world.close()
+    node.destroy_node()
+    context.try_shutdown()
+
+
+def present(arm):
+    """The objects in the model."""
+    return set(arm._arm._built.mocap)
+
+
+def wait_for(condition):
+    end = time.monotonic() + LONG
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+
+def test_changes_are_in_the_model_though_others_always_wait(objects):
+    held, go = objects.block()
+    assert held.wait(LONG)
+    objects.publish("a")
+    behind, end = objects.block()
+    go.set()
+    assert behind.wait(LONG)
+    try:
+        assert present(objects.arm) == {"a"}
+    finally:
+        end.set()
+
+
+def test_an_object_that_is_refused_keeps_no_later_one_out(objects, monkeypatch):
+    robot, build = objects.arm.robot, objects.arm.robot.build
+
+    def refuse(scene):
+        if "bad" in scene.objects:
+            raise PhysicsError("a degenerate mesh")
+        return build(scene)
+
+    monkeypatch.setattr(robot, "build", refuse)
+    for name in ("a", "bad", "b"):
+        objects.publish(name)
+        wait_for(lambda: objects.world._executor._count == 0)
+    assert present(objects.arm) == {"a", "b"}
+
+
+def test_changes_that_wait_for_a_robot_before_are_not_of_the_one_after(objects):
+    held, go = objects.block()
+    assert held.wait(LONG)
+    objects.publish("a")
+    other = RobotModel.from_urdf(URDF / "puma560.urdf")
+    after = objects.world.simulate(other, joints_of(other))
+    objects.publish("b")
+    go.set()
+    wait_for(lambda: present(after) == {"b"})
+    assert objects.world._stage.scene.tree is other.tree
