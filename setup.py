@@ -20,7 +20,7 @@ COMPILES = find_spec("numba") is not None and os.environ.get("DLS_IK_COMPILE_AHE
 
 
 class BuildWithKernels(build_py):
-    """Copies the sources, and adds machine code for any processor of this kind: half a minute."""
+    """Copies the sources, and adds machine code for any processor of this kind: a minute."""
 
     def run(self) -> None:
         """Build; without machine code where that fails."""
